@@ -1,0 +1,45 @@
+"""DirectML operators as CUDA kernels for CuPy arrays, with a simulator for machines without a GPU.
+
+Importing this package needs NumPy alone.
+"""
+
+from __future__ import annotations
+
+from cudakern.dtypes import DataType
+from cudakern.errors import (
+    BindingError,
+    CudakernError,
+    DescriptorError,
+    DTypeError,
+    EngineUnavailableError,
+    IndexRangeError,
+    KernelCompileError,
+    SimulatorError,
+)
+from cudakern.feature_level import FeatureLevel
+from cudakern.operators.compiled import CompiledOperator, compile_operator
+from cudakern.operators.gather import GatherOperatorDesc, gather
+from cudakern.tensor import TensorDesc, TensorFlags, minimum_tensor_size_in_bytes
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BindingError",
+    "CompiledOperator",
+    "CudakernError",
+    "DTypeError",
+    "DataType",
+    "DescriptorError",
+    "EngineUnavailableError",
+    "FeatureLevel",
+    "GatherOperatorDesc",
+    "IndexRangeError",
+    "KernelCompileError",
+    "SimulatorError",
+    "TensorDesc",
+    "TensorFlags",
+    "__version__",
+    "compile_operator",
+    "gather",
+    "minimum_tensor_size_in_bytes",
+]

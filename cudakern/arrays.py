@@ -1,0 +1,200 @@
+"""Arrays of NumPy, CuPy and their neighbours: where they are, what they look like, how to make one.
+
+Nothing but dtype, shape, strides and address of an array is read.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.dtypes import supported, supported_names
+from cudakern.engines import HOST
+from cudakern.errors import BindingError, DTypeError
+from cudakern.layout import Layout, overlaps_itself
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
+Array = Any
+#: Dtype, shape, strides, address modulo 16, writeable, place: all that a plan depends on.
+Facts = tuple[Any, ...]
+
+_DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
+
+
+def _cupy() -> Any:  # noqa: ANN401
+    from cudakern.engines.cuda import import_cupy  # noqa: PLC0415  CuPy is optional
+
+    return import_cupy()
+
+
+def is_cupy(value: object) -> bool:
+    """Return whether a value is a CuPy array, without importing CuPy."""
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(value, getattr(cupy, "ndarray", ()))
+
+
+def as_array(operator: str, name: str, value: object) -> Array:
+    """Return an operand as a NumPy or CuPy array, without a copy where it is one already.
+
+    Raises
+    ------
+    DTypeError
+        The value is no array of numbers.
+    BindingError
+        The value is a ragged sequence or an array with masked elements.
+    """
+    if type(value) is np.ndarray or is_cupy(value):
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
+    if _on_device(value):
+        cupy = _cupy()
+        return cupy.from_dlpack(value) if hasattr(value, "__dlpack__") else cupy.asarray(value)
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise BindingError(operator, name, f"must be an array; {error}") from error
+    except TypeError as error:
+        message = f"{operator}: {name} must be an array; got {type(value).__name__} ({error})"
+        raise DTypeError(message) from error
+
+
+def _on_device(value: object) -> bool:
+    device = getattr(value, "__dlpack_device__", None)
+    if device is not None and not isinstance(value, np.ndarray):
+        return int(device()[0]) in _DLPACK_CUDA
+    # Tensors of PyTorch on the host have the attribute and raise when it is read.
+    return getattr(type(value), "__cuda_array_interface__", None) is not None and hasattr(
+        value, "__cuda_array_interface__"
+    )
+
+
+def require_data(operator: str, name: str, array: Array) -> None:
+    """Raise DTypeError unless the copy operators support an array's dtype."""
+    if not supported(array.dtype):
+        message = f"{operator}: {name}.dtype must be one of {supported_names()}; got {array.dtype}"
+        raise DTypeError(message)
+
+
+def place_of(array: Array) -> int:
+    """Return where an array is: `HOST` or a device ordinal."""
+    return HOST if type(array) is np.ndarray else int(array.data.device_id)
+
+
+def place_name(place: int) -> str:
+    """Return a place as messages show it."""
+    return "the host" if place == HOST else f"CUDA device {place}"
+
+
+def common_place(operator: str, names: Sequence[str], arrays: Sequence[Array]) -> int:
+    """Return where all the arrays are.
+
+    Raises
+    ------
+    BindingError
+        They are in different places; the message names both.
+    """
+    places = [place_of(array) for array in arrays]
+    for name, place in zip(names, places, strict=True):
+        if place != places[0]:
+            requirement = f"must be where {names[0]} is, on {place_name(places[0])}"
+            raise BindingError(operator, name, f"{requirement}; got {place_name(place)}")
+    return places[0]
+
+
+def address_of(array: Array) -> int:
+    """Return the address of an array's first element."""
+    if type(array) is np.ndarray:
+        return int(array.__array_interface__["data"][0])
+    return int(array.data.ptr)
+
+
+def facts_of(array: Array, address: int) -> Facts:
+    """Return what a plan depends on, as a key: two arrays with equal facts get the same plan."""
+    if type(array) is np.ndarray:
+        return array.dtype, array.shape, array.strides, address & 15, array.flags.writeable, HOST
+    place = array.data.device_id
+    return array.dtype, array.shape, array.strides, address & 15, True, place
+
+
+def layout_of(array: Array, address: int) -> Layout:
+    """Return an array's layout."""
+    return Layout(array.shape, array.strides, array.dtype.itemsize, address & 15)
+
+
+def empty(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> Array:
+    """Return an uninitialised C-contiguous array, from the place's current allocator."""
+    if place == HOST:
+        return np.empty(tuple(shape), dtype)
+    cupy = _cupy()
+    with cupy.cuda.Device(place):
+        return cupy.empty(tuple(shape), dtype)
+
+
+def check_output(
+    operator: str, name: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any], place: int, reason: str
+) -> None:
+    """Raise BindingError unless ``out`` can receive a result.
+
+    Parameters
+    ----------
+    operator, name : str
+        For the message.
+    out : object
+        What the caller gave.
+    shape, dtype, place
+        What the result has.
+    reason : str
+        What the shape follows from, such as ``"for axis=1"``.
+    """
+    if not (isinstance(out, np.ndarray) or is_cupy(out)):
+        requirement = f"must be a numpy.ndarray or cupy.ndarray; got {type(out).__name__}"
+        raise BindingError(operator, name, requirement)
+    array: Array = out
+    found = HOST if isinstance(out, np.ndarray) else place_of(array)
+    if found != place:
+        requirement = f"must be where the inputs are, on {place_name(place)}"
+        raise BindingError(operator, name, f"{requirement}; got {place_name(found)}")
+    if array.shape != shape:
+        requirement = f"must have shape {shape} {reason}".rstrip()
+        raise BindingError(operator, name, f"{requirement}; got {array.shape}")
+    if array.dtype != dtype:
+        raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}")
+    if isinstance(out, np.ndarray) and not out.flags.writeable:
+        raise BindingError(operator, name, "must be writeable; got a read-only array")
+    if overlaps_itself(array.shape, array.strides, dtype.itemsize):
+        requirement = f"must give each element an address of its own; got strides {array.strides}"
+        raise BindingError(operator, name, requirement)
+
+
+class _Footprint:
+    """Memory an array covers, for NumPy's exact overlap test; no byte is ever read."""
+
+    def __init__(self, layout: Layout, address: int) -> None:
+        self.__array_interface__ = {
+            "data": (address, True),
+            "shape": layout.shape,
+            "strides": layout.strides,
+            "typestr": f"|V{layout.itemsize}",
+            "version": 3,
+        }
+
+
+_OVERLAP_WORK = 100_000
+
+
+def share_memory(a: Layout, a_address: int, b: Layout, b_address: int) -> bool:
+    """Return whether two arrays share a byte; True where that cannot be decided quickly."""
+    try:
+        return np.shares_memory(
+            np.asarray(_Footprint(a, a_address)),
+            np.asarray(_Footprint(b, b_address)),
+            max_work=_OVERLAP_WORK,
+        )
+    except np.exceptions.TooHardError:
+        return True

@@ -1,0 +1,76 @@
+"""What an operator asks of an engine: a kernel specialisation, a launch, a callable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+Grid = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """One specialisation of one kernel source.
+
+    Attributes
+    ----------
+    source : str
+        File name below ``kernels/``, such as ``"gather.cu"``.
+    entry : str
+        Name of the ``extern "C"`` entry point; profilers show it.
+    defines : tuple of (str, str)
+        Macros that specialise the source, without ``CK_ENTRY``, which the engine adds.
+    """
+
+    source: str
+    entry: str
+    defines: tuple[tuple[str, str], ...]
+
+    @property
+    def macros(self) -> tuple[tuple[str, str], ...]:
+        """All macros the source is compiled with."""
+        return (*self.defines, ("CK_ENTRY", self.entry))
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel with everything but the pointers of its arrays.
+
+    Attributes
+    ----------
+    kernel : KernelSpec
+        The specialisation to run.
+    grid, block : tuple of int
+        Blocks of the grid and threads of a block, each in x, y, z.
+    shared_bytes : int
+        Dynamic shared memory of a block, in bytes.
+    pointers : int
+        How many addresses the kernel's argument struct starts with.
+    arguments : bytes
+        The rest of the struct.
+    """
+
+    kernel: KernelSpec
+    grid: Grid
+    block: Grid
+    shared_bytes: int
+    pointers: int
+    arguments: bytes
+
+
+class PreparedLaunch(Protocol):
+    """A launch that is compiled and waits for addresses only. Safe to call from many threads."""
+
+    def __call__(self, *addresses: int) -> None:
+        """Run the kernel on the arrays at these addresses."""
+
+
+class Engine(Protocol):
+    """Runs launches in one kind of place. No engine knows any operator."""
+
+    @property
+    def name(self) -> str:
+        """``"cuda"`` or ``"simulator"``."""
+
+    def prepare(self, launch: Launch, device: int) -> PreparedLaunch:
+        """Compile what the launch needs on a device; the result is called once per use."""

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// CUDA's atomic functions and fences. Each lets other threads run afterwards, so a thread that
+// waits for another by polling never keeps it from running.
+#pragma once
+
+#include <stdint.h>
+
+#include "runtime.hpp"
+
+namespace ck_sim {
+
+template <typename T>
+struct WordOf {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 2, "atomics have 2, 4 or 8 bytes");
+  using type = typename WordOf<char[sizeof(T)]>::type;
+};
+template <>
+struct WordOf<char[2]> {
+  using type = uint16_t;
+};
+template <>
+struct WordOf<char[4]> {
+  using type = uint32_t;
+};
+template <>
+struct WordOf<char[8]> {
+  using type = uint64_t;
+};
+
+/// Replaces *address by update(*address) in one step; returns the old value.
+template <typename T, typename Update>
+inline T atomic_update(T* address, Update update) {
+  using Word = typename WordOf<T>::type;
+  Word* const word = reinterpret_cast<Word*>(address);
+  Word seen = __atomic_load_n(word, __ATOMIC_RELAXED), wanted;
+  T before;
+  do {
+    __builtin_memcpy(&before, &seen, sizeof(T));
+    const T after = update(before);
+    __builtin_memcpy(&wanted, &after, sizeof(T));
+  } while (!__atomic_compare_exchange_n(word, &seen, wanted, true, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED));
+  ck_sim_yield(wanted != seen);
+  return before;
+}
+
+/// What the second operand of an atomic may be given as: anything that converts.
+template <typename T>
+struct Same {
+  using type = T;
+};
+
+}  // namespace ck_sim
+
+#define CK_SIM_ATOMIC(name, expression) \
+  template <typename T> \
+  inline T name(T* address, typename ck_sim::Same<T>::type operand) { \
+    return ck_sim::atomic_update( \
+        address, [operand](T old) -> T { return static_cast<T>(expression); }); \
+  } \
+  template <typename T> \
+  inline T name##_block(T* address, typename ck_sim::Same<T>::type operand) { \
+    return name(address, operand); \
+  } \
+  template <typename T> \
+  inline T name##_system(T* address, typename ck_sim::Same<T>::type operand) { \
+    return name(address, operand); \
+  }
+CK_SIM_ATOMIC(atomicAdd, old + operand)
+CK_SIM_ATOMIC(atomicSub, old - operand)
+CK_SIM_ATOMIC(atomicExch, operand)
+CK_SIM_ATOMIC(atomicMin, old < operand ? old : operand)
+CK_SIM_ATOMIC(atomicMax, old > operand ? old : operand)
+CK_SIM_ATOMIC(atomicAnd, old & operand)
+CK_SIM_ATOMIC(atomicOr, old | operand)
+CK_SIM_ATOMIC(atomicXor, old ^ operand)
+CK_SIM_ATOMIC(atomicInc, old >= operand ? 0 : old + 1)
+CK_SIM_ATOMIC(atomicDec, old == 0 || old > operand ? operand : old - 1)
+#undef CK_SIM_ATOMIC
+
+template <typename T>
+inline T atomicCAS(T* address, typename ck_sim::Same<T>::type compare,
+                   typename ck_sim::Same<T>::type value) {
+  return ck_sim::atomic_update(
+      address, [compare, value](T old) -> T { return old == compare ? value : old; });
+}
+
+inline void __threadfence() {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  ck_sim_yield(0);
+}
+inline void __threadfence_block() { __threadfence(); }
+inline void __threadfence_system() { __threadfence(); }
+inline void __nanosleep(unsigned) { ck_sim_yield(0); }

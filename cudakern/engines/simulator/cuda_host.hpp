@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// CUDA C++ as kernels use it, on the host. Force-included in front of a kernel's unchanged text.
+#pragma once
+
+#define CK_SIMULATOR 1
+
+#include <math.h>
+
+#include "runtime.hpp"
+#include "vector_types.hpp"
+
+#define __device__
+#define __host__
+#define __global__
+#define __constant__ static
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(bytes) __attribute__((aligned(bytes)))
+// Each resident block has its own OS thread, so "one per block" is "one per thread" here.
+#define __shared__ thread_local
+#define CK_DYNAMIC_SHARED(name) char* const name = ck_sim_current->dynamic_shared
+
+#define threadIdx (ck_sim_current->thread)
+#define blockIdx (ck_sim_current->block)
+#define blockDim (ck_sim_current->block_size)
+#define gridDim (ck_sim_current->grid_size)
+constexpr int warpSize = 32;
+
+// Barriers and collectives name where they stand in the source; the caller's position is a default
+// argument, evaluated at the call.
+#define CK_SIM_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+inline void __syncthreads(CK_SIM_HERE) {
+  const ck_sim::Site site = {file, line};
+  ck_sim_barrier(ck_sim::Barrier::kPlain, 0, &site);
+}
+inline int __syncthreads_count(int predicate, CK_SIM_HERE) {
+  const ck_sim::Site site = {file, line};
+  return ck_sim_barrier(ck_sim::Barrier::kCount, predicate, &site);
+}
+inline int __syncthreads_and(int predicate, CK_SIM_HERE) {
+  const ck_sim::Site site = {file, line};
+  return ck_sim_barrier(ck_sim::Barrier::kAnd, predicate, &site);
+}
+inline int __syncthreads_or(int predicate, CK_SIM_HERE) {
+  const ck_sim::Site site = {file, line};
+  return ck_sim_barrier(ck_sim::Barrier::kOr, predicate, &site);
+}
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, CK_SIM_HERE) {
+  const ck_sim::Site site = {file, line};
+  ck_sim_collective(mask, 0, &site);
+}
+
+namespace ck_sim {
+
+/// The bits of a value that a lane hands to its warp.
+template <typename T>
+inline uint64_t to_bits(T value) {
+  static_assert(sizeof(T) <= 8, "warp collectives exchange at most 8 bytes");
+  uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+template <typename T>
+inline T from_bits(uint64_t bits) {
+  T value;
+  __builtin_memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+template <typename T>
+inline T shuffle(unsigned mask, T value, int source, bool inside, const char* file, int line) {
+  const Site site = {file, line};
+  const uint64_t* values = ck_sim_collective(mask, to_bits(value), &site);
+  // A lane outside of the mask gives nothing; its value is undefined, here the caller's own.
+  return inside && (mask >> (source & 31) & 1) != 0 ? from_bits<T>(values[source & 31]) : value;
+}
+
+/// Folds what the lanes of `mask` gave.
+template <typename T, typename Combine>
+inline T fold(unsigned mask, T value, Combine combine, const char* file, int line) {
+  const Site site = {file, line};
+  const uint64_t* values = ck_sim_collective(mask, to_bits(value), &site);
+  T result = value;
+  bool first = true;
+  for (int i = 0; i < 32; ++i) {
+    if (mask >> i & 1) {
+      result = first ? from_bits<T>(values[i]) : combine(result, from_bits<T>(values[i]));
+      first = false;
+    }
+  }
+  return result;
+}
+
+}  // namespace ck_sim
+
+template <typename T>
+inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, CK_SIM_HERE) {
+  const int base = static_cast<int>(ck_sim_current->lane) & ~(width - 1);
+  return ck_sim::shuffle(mask, value, base + (source & (width - 1)), true, file, line);
+}
+template <typename T>
+inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CK_SIM_HERE) {
+  const int lane = static_cast<int>(ck_sim_current->lane), source = lane - static_cast<int>(delta);
+  return ck_sim::shuffle(mask, value, source, source >= (lane & ~(width - 1)), file, line);
+}
+template <typename T>
+inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CK_SIM_HERE) {
+  const int lane = static_cast<int>(ck_sim_current->lane), source = lane + static_cast<int>(delta);
+  return ck_sim::shuffle(mask, value, source, source <= (lane | (width - 1)), file, line);
+}
+template <typename T>
+inline T __shfl_xor_sync(unsigned mask, T value, int flip, int width = 32, CK_SIM_HERE) {
+  const int lane = static_cast<int>(ck_sim_current->lane), source = lane ^ flip;
+  return ck_sim::shuffle(mask, value, source, source <= (lane | (width - 1)), file, line);
+}
+
+inline unsigned __ballot_sync(unsigned mask, int predicate, CK_SIM_HERE) {
+  const unsigned bit = predicate != 0 ? 1u << ck_sim_current->lane : 0u;
+  return ck_sim::fold(mask, bit, [](unsigned a, unsigned b) { return a | b; }, file, line);
+}
+inline int __any_sync(unsigned mask, int predicate, CK_SIM_HERE) {
+  return ck_sim::fold(mask, int{predicate != 0}, [](int a, int b) { return a | b; }, file, line);
+}
+inline int __all_sync(unsigned mask, int predicate, CK_SIM_HERE) {
+  return ck_sim::fold(mask, int{predicate != 0}, [](int a, int b) { return a & b; }, file, line);
+}
+
+#define CK_SIM_REDUCE(name, type, expression) \
+  inline type name(unsigned mask, type value, CK_SIM_HERE) { \
+    return ck_sim::fold(mask, value, [](type a, type b) -> type { return expression; }, file, line); \
+  }
+CK_SIM_REDUCE(__reduce_add_sync, unsigned, a + b)
+CK_SIM_REDUCE(__reduce_min_sync, unsigned, a < b ? a : b)
+CK_SIM_REDUCE(__reduce_max_sync, unsigned, a > b ? a : b)
+CK_SIM_REDUCE(__reduce_and_sync, unsigned, a & b)
+CK_SIM_REDUCE(__reduce_or_sync, unsigned, a | b)
+CK_SIM_REDUCE(__reduce_xor_sync, unsigned, a ^ b)
+CK_SIM_REDUCE(__reduce_add_sync, int, static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)))
+CK_SIM_REDUCE(__reduce_min_sync, int, a < b ? a : b)
+CK_SIM_REDUCE(__reduce_max_sync, int, a > b ? a : b)
+
+#include "atomics.hpp"
+#include "intrinsics.hpp"
+
+namespace ck_sim {
+
+/// Calls a kernel with the parameters that `addresses` point to.
+template <typename... A>
+struct Kernel {
+  template <typename... Done>
+  static void call(void (*kernel)(A...), void** addresses, Done*... done) {
+    if constexpr (sizeof...(Done) == sizeof...(A)) {
+      kernel(*done...);
+    } else {
+      using Next = typename At<sizeof...(Done), A...>::type;
+      call(kernel, addresses, done..., static_cast<Next*>(addresses[sizeof...(Done)]));
+    }
+  }
+  template <size_t n, typename First, typename... Rest>
+  struct At {
+    using type = typename At<n - 1, Rest...>::type;
+  };
+  template <typename First, typename... Rest>
+  struct At<0, First, Rest...> {
+    using type = First;
+  };
+};
+
+template <typename... A>
+inline void invoke(void (*kernel)(A...), void** addresses) {
+  Kernel<A...>::call(kernel, addresses);
+}
+
+/// The bytes of all parameters: what the caller packed must agree.
+template <typename... A>
+constexpr size_t parameter_bytes(void (*)(A...)) {
+  return (sizeof(A) + ... + 0);
+}
+
+}  // namespace ck_sim

@@ -1,0 +1,93 @@
+"""Kernel text: where it lies, its includes resolved, its digest.
+
+CuPy's disk cache does not see files that a source includes, so an edited header would be served
+stale. Includes are therefore resolved here, and the digest of the whole text is part of every key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"\s*$')
+_PRAGMA_ONCE = re.compile(r"^\s*#\s*pragma\s+once\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """The text of a kernel with its includes in place.
+
+    Attributes
+    ----------
+    name : str
+        File name below ``kernels/``.
+    text : str
+        The text. ``#line`` directives keep the file names and line numbers of the parts.
+    digest : str
+        SHA-256 of the text, in hexadecimal.
+    """
+
+    name: str
+    text: str
+    digest: str
+
+
+@lru_cache(maxsize=1)
+def kernel_folder() -> Path:
+    """Return the folder of the kernel sources: inside the installed package, or beside it."""
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "kernels", package.parent / "kernels"):
+        if (folder / "common").is_dir():
+            return folder
+    message = f"cudakern: the kernel sources must lie in {package / 'kernels'}; the folder is missing"
+    raise FileNotFoundError(message)
+
+
+def line_info() -> bool:
+    """Return whether ``CUDAKERN_LINEINFO=1`` asks for source lines in the machine code."""
+    return os.environ.get("CUDAKERN_LINEINFO", "0") == "1"
+
+
+@lru_cache(maxsize=64)
+def _load(name: str, folder: Path, prefix: str) -> KernelSource:
+    lines: list[str] = []
+    _append(name, folder, prefix, lines, set())
+    text = "\n".join(lines) + "\n"
+    return KernelSource(name, text, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _append(name: str, folder: Path, prefix: str, lines: list[str], seen: set[str]) -> None:
+    if name in seen:
+        return
+    seen.add(name)
+    lines.append(f'#line 1 "{prefix}{name}"')
+    for number, line in enumerate((folder / name).read_text(encoding="utf-8").splitlines(), 1):
+        include = _INCLUDE.match(line)
+        if include:
+            _append(include[1], folder, prefix, lines, seen)
+            lines.append(f'#line {number + 1} "{prefix}{name}"')
+        else:
+            lines.append("" if _PRAGMA_ONCE.match(line) else line)
+
+
+def load_source(name: str) -> KernelSource:
+    """Return a kernel source with its includes resolved.
+
+    Parameters
+    ----------
+    name : str
+        File name below ``kernels/``, such as ``"gather.cu"``.
+
+    Returns
+    -------
+    KernelSource
+        With ``CUDAKERN_LINEINFO=1`` the ``#line`` directives hold absolute paths, which Nsight
+        Compute needs to find the files; without it they read ``kernels/...``, the same everywhere.
+    """
+    folder = kernel_folder()
+    prefix = f"{folder.as_posix()}/" if line_info() else "kernels/"
+    return _load(name, folder, prefix)

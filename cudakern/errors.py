@@ -1,0 +1,114 @@
+"""Exceptions of cudakern.
+
+Every message is one line of three parts: operator and argument, what was required, what was found.
+"""
+
+from __future__ import annotations
+
+
+class CudakernError(Exception):
+    """Root of every error that cudakern raises on purpose."""
+
+
+class DescriptorError(CudakernError, ValueError):
+    """A descriptor, or an argument that acts as one, breaks a documented rule.
+
+    Attributes
+    ----------
+    operator : str
+        Name of the operator, such as ``"gather"``.
+    field : str
+        Name of the field or argument that breaks the rule.
+    rule : str or None
+        Identifier of the rule, such as ``"G8"`` or ``"T5"``; None for an argument that no
+        DirectML rule covers.
+    """
+
+    def __init__(self, operator: str, field: str, requirement: str, rule: str | None = None) -> None:
+        self.operator = operator
+        self.field = field
+        self.rule = rule
+        suffix = "" if rule is None else f" [{rule}]"
+        super().__init__(f"{operator}: {field} {requirement}{suffix}")
+
+
+class BindingError(CudakernError, ValueError):
+    """An array does not fit its descriptor, or the arrays of one call do not fit together.
+
+    Attributes
+    ----------
+    operator : str
+        Name of the operator.
+    field : str
+        Name of the argument.
+    rule : str or None
+        Identifier of the tensor rule that is broken, such as ``"T17"``, when one applies.
+    """
+
+    def __init__(self, operator: str, field: str, requirement: str, rule: str | None = None) -> None:
+        self.operator = operator
+        self.field = field
+        self.rule = rule
+        suffix = "" if rule is None else f" [{rule}]"
+        super().__init__(f"{operator}: {field} {requirement}{suffix}")
+
+
+class DTypeError(CudakernError, TypeError):
+    """A data type is not supported where it was given."""
+
+
+class IndexRangeError(CudakernError, IndexError):
+    """An index lies outside its axis and ``mode="raise"`` was asked for."""
+
+
+class KernelCompileError(CudakernError, RuntimeError):
+    """A kernel did not compile.
+
+    Attributes
+    ----------
+    source : str
+        Name of the kernel source file.
+    options : tuple of str
+        Options given to the compiler.
+    log : str
+        The compiler's own words.
+    """
+
+    def __init__(self, source: str, options: tuple[str, ...], log: str) -> None:
+        self.source = source
+        self.options = options
+        self.log = log
+        first = next((line for line in log.splitlines() if "error" in line), log.strip()[:200])
+        super().__init__(f"{source}: the kernel must compile; {first.strip()}")
+
+
+class EngineUnavailableError(CudakernError, RuntimeError):
+    """No driver, no CuPy or no C++ compiler; the message says what to install."""
+
+
+class SimulatorError(CudakernError, RuntimeError):
+    """A kernel misbehaved in the simulator: memory fault, barrier divergence or deadlock.
+
+    Attributes
+    ----------
+    kind : str
+        ``"memory_fault"``, ``"barrier_divergence"`` or ``"deadlock"``.
+    kernel : str
+        Name of the entry point.
+    block, thread : tuple of int
+        Coordinates of the block and of the thread concerned.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        kernel: str,
+        block: tuple[int, ...],
+        thread: tuple[int, ...],
+        message: str,
+    ) -> None:
+        self.kind = kind
+        self.kernel = kernel
+        self.block = block
+        self.thread = thread
+        super().__init__(f"{kernel}: {message} (block {block}, thread {thread})")

@@ -1,0 +1,231 @@
+"""Shapes and strides on their way to a kernel: merged dimensions, offset widths, division constants.
+
+Everything here is pure integer arithmetic on static facts; strides are in bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+#: Bytes of the widest load or store.
+VECTOR_BYTES = 16
+#: Byte offsets of 32-bit kernels lie in [-2^31, 2^31), their work items and extents below these.
+MAX_SPAN_32 = 2**31
+MAX_ITEMS_32 = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a plan knows of an array: everything but its address, of which it knows the low bits.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Sizes in elements.
+    strides : tuple of int
+        Strides in bytes; zero and negative values are legal.
+    itemsize : int
+        Bytes of an element.
+    phase : int
+        Address of the first element modulo 16, in bytes.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+    phase: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Bytes touched, as an interval relative to the first element: (lowest, one past last)."""
+        low, high = 0, self.itemsize
+        for extent, stride in zip(self.shape, self.strides, strict=True):
+            if extent == 0:
+                return 0, 0
+            reach = (extent - 1) * stride
+            if reach < 0:
+                low += reach
+            else:
+                high += reach
+        return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One dimension of an iteration space, with the byte stride of every operand along it."""
+
+    size: int
+    strides: tuple[int, ...]
+
+
+def packed_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Return the byte strides of a C-contiguous array."""
+    strides: list[int] = []
+    stride = itemsize
+    for extent in reversed(shape):
+        strides.append(stride)
+        stride *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def merge(dimensions: Iterable[Dimension]) -> tuple[Dimension, ...]:
+    """Drop dimensions of size 1 and merge neighbours that every operand walks as one.
+
+    Two neighbours merge when, for each operand, the outer stride is the inner size times the inner
+    stride; a stride of zero chains with a stride of zero.
+    """
+    merged: list[Dimension] = []
+    for dimension in dimensions:
+        if dimension.size == 1:
+            continue
+        if merged and all(
+            outer == inner * dimension.size
+            for outer, inner in zip(merged[-1].strides, dimension.strides, strict=True)
+        ):
+            merged[-1] = Dimension(merged[-1].size * dimension.size, dimension.strides)
+        else:
+            merged.append(dimension)
+    return tuple(merged)
+
+
+def order_by(dimensions: Iterable[Dimension], operand: int) -> tuple[Dimension, ...]:
+    """Sort dimensions so that the strides of one operand decrease in magnitude: it is walked best."""
+    return tuple(sorted(dimensions, key=lambda d: -abs(d.strides[operand])))
+
+
+def alignment(*offsets: int) -> int:
+    """Return the widest power of two, at most 16, that divides every offset (in bytes)."""
+    combined = VECTOR_BYTES
+    for offset in offsets:
+        combined |= offset
+    return combined & -combined
+
+
+def reach(dimensions: Iterable[Dimension], operand: int) -> int:
+    """Return a bound on the magnitude of the byte offsets of one operand."""
+    return sum((d.size - 1) * abs(d.strides[operand]) for d in dimensions)
+
+
+def prepare_division(divisor: int, bits: int) -> tuple[int, int, int, int]:
+    """Return (divisor, multiplier, first shift, second shift) for ``kernels/common/division.cuh``.
+
+    With N = ``bits``, t = floor(n * multiplier / 2^N), the quotient of any n below 2^N is
+    ``(t + ((n - t) >> first)) >> second``.
+
+    Parameters
+    ----------
+    divisor : int
+        At least 1 and below 2^bits.
+    bits : int
+        32 or 64.
+    """
+    shift = (divisor - 1).bit_length()
+    multiplier = ((1 << bits) * ((1 << shift) - divisor)) // divisor + 1
+    return divisor, multiplier % (1 << bits), min(shift, 1), max(shift - 1, 0)
+
+
+class ArgumentPacker:
+    """Writes the fields of a kernel's argument struct, after its pointers.
+
+    Kernel structs are laid out so that fields follow each other without padding.
+    """
+
+    def __init__(self, *, wide: bool) -> None:
+        self._bits = 64 if wide else 32
+        self._parts: list[bytes] = []
+
+    def offset(self, *values: int) -> ArgumentPacker:
+        """Append values of the offset type, modulo its range."""
+        code = "Q" if self._bits == 64 else "I"  # noqa: PLR2004  width in bits
+        mask = (1 << self._bits) - 1
+        self._parts.append(struct.pack(f"={len(values)}{code}", *(v & mask for v in values)))
+        return self
+
+    def uint32(self, *values: int) -> ArgumentPacker:
+        """Append 32-bit values."""
+        self._parts.append(struct.pack(f"={len(values)}I", *values))
+        return self
+
+    def int64(self, *values: int) -> ArgumentPacker:
+        """Append signed 64-bit values."""
+        self._parts.append(struct.pack(f"={len(values)}q", *values))
+        return self
+
+    def divisor(self, value: int, *, wide: bool | None = None) -> ArgumentPacker:
+        """Append a prepared divisor, of the offset type unless ``wide`` says otherwise."""
+        bits = self._bits if wide is None else (64 if wide else 32)
+        code = "=QQII" if bits == 64 else "=IIII"  # noqa: PLR2004  width in bits
+        self._parts.append(struct.pack(code, *prepare_division(value, bits)))
+        return self
+
+    def raw(self, data: bytes) -> ArgumentPacker:
+        """Append bytes as they are."""
+        self._parts.append(data)
+        return self
+
+    def dimensions(self, dimensions: Sequence[Dimension], rank: int) -> ArgumentPacker:
+        """Append dimensions, preceded by as many of size 1 as make up ``rank``."""
+        operands = len(dimensions[0].strides) if dimensions else 1
+        padding = [Dimension(1, (0,) * operands)] * (rank - len(dimensions))
+        for dimension in (*padding, *dimensions):
+            self.divisor(dimension.size).offset(*dimension.strides)
+        return self
+
+    def done(self) -> bytes:
+        """Return the struct's bytes."""
+        return b"".join(self._parts)
+
+
+#: Steps the search of `overlaps_itself` takes before it gives up and assumes the worst.
+_SEARCH_STEPS = 20_000
+
+
+def overlaps_itself(shape: Sequence[int], strides: Sequence[int], itemsize: int = 1) -> bool:
+    """Return whether two coordinates of a layout share a byte.
+
+    Exact for all but contrived layouts: looks for coordinate differences whose offset is smaller
+    than an element, and assumes an overlap if that takes too long.
+    """
+    if 0 in shape:
+        return False
+    terms = sorted(
+        ((abs(s), n - 1) for n, s in zip(shape, strides, strict=True) if n > 1), reverse=True
+    )
+    tails = [0] * (len(terms) + 1)
+    for k in range(len(terms) - 1, -1, -1):
+        tails[k] = tails[k + 1] + terms[k][0] * terms[k][1]
+    if all(s >= tails[k + 1] + itemsize for k, (s, _) in enumerate(terms)):
+        return False
+    steps = 0
+
+    def search(k: int, offset: int, *, zero: bool) -> bool:
+        nonlocal steps
+        steps += 1
+        if steps > _SEARCH_STEPS:
+            return True
+        if k == len(terms):
+            return not zero and abs(offset) < itemsize
+        stride, limit = terms[k]
+        room = tails[k + 1] + itemsize - 1
+        if stride == 0:
+            return True
+        low = max(-limit, -((offset + room) // stride))
+        high = min(limit, (room - offset) // stride)
+        return any(
+            search(k + 1, offset + d * stride, zero=zero and d == 0) for d in range(low, high + 1)
+        )
+
+    return search(0, 0, zero=True)

@@ -1,0 +1,1 @@
+"""Operators: one module each, with its descriptor, rules, plan and public function."""

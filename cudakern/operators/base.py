@@ -1,0 +1,157 @@
+"""What all operators share: plans, bound launches, descriptors, compiled operators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from cudakern.arrays import share_memory
+from cudakern.engines import engine_for
+from cudakern.errors import BindingError, DescriptorError
+from cudakern.feature_level import FeatureLevel
+from cudakern.tensor import TensorDesc, check_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cudakern.engines.base import Launch, PreparedLaunch
+    from cudakern.layout import Layout
+
+#: Bound launches kept per function or compiled operator; beyond, the table starts anew.
+MAX_BOUND = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a problem is solved: which kernel variant, and its launch.
+
+    Attributes
+    ----------
+    variant : str
+        Name of the variant, as in the kernel source.
+    launch : Launch or None
+        None when there is nothing to do: the result is empty.
+    """
+
+    variant: str
+    launch: Launch | None
+
+
+class BoundLaunch:
+    """A plan prepared for one place: takes addresses, checks that outputs overlap nothing, runs."""
+
+    __slots__ = ("_layouts", "_names", "_operator", "_outputs", "_run", "_spans", "place")
+
+    def __init__(
+        self,
+        operator: str,
+        plan: Plan,
+        place: int,
+        names: Sequence[str],
+        layouts: Sequence[Layout],
+        outputs: int = 1,
+    ) -> None:
+        self._operator = operator
+        self._names = tuple(names)
+        self._layouts = tuple(layouts)
+        self._spans = tuple(layout.span for layout in layouts)
+        self._outputs = range(len(layouts) - outputs, len(layouts))
+        self.place = place
+        self._run: PreparedLaunch | None = (
+            None if plan.launch is None else engine_for(place).prepare(plan.launch, place)
+        )
+
+    def __call__(self, addresses: Sequence[int]) -> None:
+        """Check for overlaps and run on arrays at these addresses, inputs first."""
+        if self._run is not None:
+            self.check(addresses)
+            self._run(*addresses)
+
+    def check(self, addresses: Sequence[int]) -> None:
+        """Raise BindingError (rule T19) if an output overlaps another tensor."""
+        spans = self._spans
+        for o in self._outputs:
+            low, high = spans[o]
+            low += addresses[o]
+            high += addresses[o]
+            for k in range(o):
+                other_low, other_high = spans[k]
+                if low < addresses[k] + other_high and addresses[k] + other_low < high:
+                    self._require_apart(o, k, addresses)
+
+    def _require_apart(self, o: int, k: int, addresses: Sequence[int]) -> None:
+        if share_memory(self._layouts[o], addresses[o], self._layouts[k], addresses[k]):
+            requirement = f"must not overlap {self._names[k]}; they share memory"
+            raise BindingError(self._operator, self._names[o], requirement, "T19")
+
+
+class BoundTable:
+    """Bound launches by the static facts they were made for. Safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._table: dict[Any, BoundLaunch] = {}
+        self.find: Callable[[Any], BoundLaunch | None] = self._table.get
+
+    def add(self, key: object, bound: BoundLaunch) -> BoundLaunch:
+        """Keep a bound launch; of two made at once for the same facts, the first one."""
+        if len(self._table) >= MAX_BOUND:
+            self._table.clear()
+        return self._table.setdefault(key, bound)
+
+
+@dataclass(frozen=True)
+class OperatorDesc(ABC):
+    """A DirectML operator descriptor: tensors and options, immutable and hashable."""
+
+    operator: ClassVar[str]
+    introduced: ClassVar[FeatureLevel]
+
+    @abstractmethod
+    def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
+        """Return the input tensors with their field names, in binding order."""
+
+    @abstractmethod
+    def outputs(self) -> tuple[tuple[str, TensorDesc], ...]:
+        """Return the output tensors with their field names, in binding order."""
+
+    @abstractmethod
+    def check_rules(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError for the operator's first broken rule, type tables excepted."""
+
+    @abstractmethod
+    def check_types(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError if the type tables do not list the data types at a level."""
+
+    @abstractmethod
+    def plan(self, layouts: Sequence[Layout]) -> Plan:
+        """Return the plan for tensors bound with these layouts, in binding order."""
+
+    def require(self, rule: str, field: str, condition: bool, requirement: str) -> None:  # noqa: FBT001
+        """Raise DescriptorError with a rule's id unless a condition holds."""
+        if not condition:
+            raise DescriptorError(self.operator, field, requirement, rule)
+
+    def validate(self, feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4) -> None:
+        """Hold the descriptor against every documented rule.
+
+        Parameters
+        ----------
+        feature_level : FeatureLevel, optional
+            The DirectML feature level, or EXTENDED.
+
+        Raises
+        ------
+        DescriptorError
+            For the first broken rule: the tensors' own in binding order, then the operator's in
+            ascending order, then the type tables. Its attribute ``rule`` names it.
+        """
+        level = FeatureLevel(feature_level)
+        if level < self.introduced:
+            requirement = f"must be at least {self.introduced.label}; got {level.label}"
+            raise DescriptorError(self.operator, "feature_level", requirement)
+        for output, tensors in ((False, self.inputs()), (True, self.outputs())):
+            for field, tensor in tensors:
+                check_tensor(self.operator, field, tensor, level, output=output)
+        self.check_rules(level)
+        self.check_types(level)

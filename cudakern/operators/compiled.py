@@ -1,0 +1,276 @@
+"""Compiled operators: a validated descriptor, bound to arrays or flat buffers, and run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.arrays import (
+    Array,
+    address_of,
+    as_array,
+    common_place,
+    empty,
+    facts_of,
+    is_cupy,
+    place_of,
+)
+from cudakern.engines import HOST
+from cudakern.errors import BindingError
+from cudakern.feature_level import FeatureLevel
+from cudakern.layout import Layout
+from cudakern.operators.base import BoundLaunch, BoundTable
+from cudakern.tensor import TensorFlags
+
+if TYPE_CHECKING:
+    from cudakern.operators.base import OperatorDesc
+
+_MIN_ADDRESS_ALIGNMENT = 16
+
+
+class CompiledOperator:
+    """An operator whose descriptor has been validated: call it with tensors in binding order.
+
+    Immutable and safe to use from many threads; works for NumPy and CuPy arrays alike. A call with
+    the static facts (dtypes, sizes, strides, place) of an earlier one validates nothing again.
+    """
+
+    def __init__(
+        self, desc: OperatorDesc, feature_level: FeatureLevel, owned: dict[int, Array] | None = None
+    ) -> None:
+        self._desc = desc
+        self._level = feature_level
+        self._inputs = desc.inputs()
+        self._outputs = desc.outputs()
+        tensors = (*self._inputs, *self._outputs)
+        self._names = tuple(name for name, _ in tensors)
+        self._tensors = tuple(tensor for _, tensor in tensors)
+        self._dtypes = tuple(tensor.data_type.numpy for tensor in self._tensors)
+        self._owned = owned or {}
+        self._needs = tuple(
+            i for i, t in enumerate(self._tensors) if t.flags & TensorFlags.OWNED_BY_DML
+        )
+        self._aligned = tuple(
+            i for i, t in enumerate(self._tensors) if t.guaranteed_base_offset_alignment
+        )
+        self._bound = BoundTable()
+
+    @property
+    def desc(self) -> OperatorDesc:
+        """The descriptor."""
+        return self._desc
+
+    @property
+    def feature_level(self) -> FeatureLevel:
+        """The level it was validated at."""
+        return self._level
+
+    def initialize(self, *tensors: Array) -> CompiledOperator:
+        """Hand over the inputs flagged OWNED_BY_DML, in binding order.
+
+        Parameters
+        ----------
+        *tensors : array
+            One per flagged input. They are copied: later changes to them have no effect.
+
+        Returns
+        -------
+        CompiledOperator
+            An operator whose calls take the other inputs only (rule T16).
+
+        Raises
+        ------
+        BindingError
+            The number of tensors is wrong.
+        """
+        if len(tensors) != len(self._needs):
+            requirement = f"must be given to initialize: {len(self._needs)} tensors"
+            raise BindingError(
+                self._desc.operator, "owned inputs", f"{requirement}; got {len(tensors)}", "T20"
+            )
+        owned = {
+            i: as_array(self._desc.operator, self._names[i], tensor).copy()
+            for i, tensor in zip(self._needs, tensors, strict=True)
+        }
+        return CompiledOperator(self._desc, self._level, owned)
+
+    def __call__(self, *inputs: Array, out: Any = None) -> Any:  # noqa: ANN401
+        """Run the operator.
+
+        Parameters
+        ----------
+        *inputs : array
+            The input tensors in binding order. Each has the descriptor's sizes and strides, or is a
+            one-dimensional contiguous buffer of the dtype that holds the tensor's total size.
+        out : array, or tuple of arrays, optional
+            The output tensors, likewise. None allocates them with the descriptor's sizes and strides.
+
+        Returns
+        -------
+        array, or tuple of arrays
+            The outputs.
+
+        Raises
+        ------
+        BindingError
+            The number of arrays is wrong, one does not fit, an output overlaps another tensor, or
+            they are in different places. Nothing was launched then.
+
+        Notes
+        -----
+        Synchronization: none. The launch goes to CuPy's current stream of the arrays' device.
+        """
+        arrays = list(inputs)
+        if self._needs:
+            self._insert_owned(arrays)
+        if len(arrays) != len(self._inputs):
+            expected = len(self._inputs) - len(self._needs)
+            requirement = f"must be {expected} tensors ({', '.join(self._names[:len(self._inputs)])})"
+            raise BindingError(
+                self._desc.operator, "inputs", f"{requirement}; got {len(inputs)}", "T20"
+            )
+        given = out
+        if out is None:
+            out = given = self._allocate(arrays)
+        several = len(self._outputs) > 1
+        if several and (not isinstance(out, tuple | list) or len(out) != len(self._outputs)):
+            requirement = f"must be {len(self._outputs)} tensors; got {out!r:.60}"
+            raise BindingError(self._desc.operator, "out", requirement, "T20")
+        arrays += out if several else (out,)
+        try:
+            addresses = [address_of(array) for array in arrays]
+            key = tuple(map(facts_of, arrays, addresses))
+        except AttributeError:  # not arrays yet: lists, tensors of other libraries
+            arrays = [
+                as_array(self._desc.operator, name, array)
+                for name, array in zip(self._names, arrays, strict=True)
+            ]
+            addresses = [address_of(array) for array in arrays]
+            key = tuple(map(facts_of, arrays, addresses))
+        bound = self._bound.find(key)
+        if bound is None:
+            bound = self._bound.add(key, self._bind(arrays, addresses))
+        if self._aligned:
+            self._check_offsets(arrays, addresses)
+        bound(addresses)
+        return given
+
+    def _insert_owned(self, arrays: list[Array]) -> None:
+        for i in self._needs:
+            if i not in self._owned:
+                requirement = "is OWNED_BY_DML: it must be given to initialize() before the call"
+                raise BindingError(self._desc.operator, self._names[i], requirement, "T16")
+            arrays.insert(i, self._owned[i])
+
+    def _allocate(self, arrays: list[Array]) -> Any:  # noqa: ANN401
+        first = as_array(self._desc.operator, self._names[0], arrays[0])
+        place = place_of(first)
+        made = []
+        for k, (_, tensor) in enumerate(self._outputs, len(self._inputs)):
+            dtype = self._dtypes[k]
+            if tensor.strides is None:
+                made.append(empty(tensor.sizes, dtype, place))
+                continue
+            buffer = empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
+            strides = tuple(s * dtype.itemsize for s in tensor.strides)
+            if place == HOST:
+                made.append(np.lib.stride_tricks.as_strided(buffer, tensor.sizes, strides))
+            else:
+                from cupy.lib.stride_tricks import as_strided  # noqa: PLC0415
+
+                made.append(as_strided(buffer, tensor.sizes, strides))
+        return tuple(made) if len(made) > 1 else made[0]
+
+    def _bind(self, arrays: list[Array], addresses: list[int]) -> BoundLaunch:
+        operator = self._desc.operator
+        place = common_place(operator, self._names, arrays)
+        layouts = []
+        for i, (array, address) in enumerate(zip(arrays, addresses, strict=True)):
+            layouts.append(self._fit(i, array, address))
+        plan = self._desc.plan(layouts)
+        return BoundLaunch(operator, plan, place, self._names, layouts, len(self._outputs))
+
+    def _fit(self, i: int, array: Array, address: int) -> Layout:
+        """Return the layout in which an array is read or written as tensor ``i``."""
+        operator, name, tensor, dtype = (
+            self._desc.operator,
+            self._names[i],
+            self._tensors[i],
+            self._dtypes[i],
+        )
+        if array.dtype != dtype:
+            raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}")
+        writes = i >= len(self._inputs)
+        if writes and not is_cupy(array) and not array.flags.writeable:
+            raise BindingError(operator, name, "must be writeable; got a read-only array")
+        if address % _MIN_ADDRESS_ALIGNMENT and self._level is not FeatureLevel.EXTENDED:
+            requirement = f"must start at a multiple of {_MIN_ADDRESS_ALIGNMENT} bytes"
+            found = address % _MIN_ADDRESS_ALIGNMENT
+            raise BindingError(operator, name, f"{requirement}; got {found} bytes more", "T15")
+        strides = tuple(s * dtype.itemsize for s in tensor.element_strides)
+        if array.shape == tensor.sizes and all(
+            size == 1 or have == want
+            for size, have, want in zip(tensor.sizes, array.strides, strides, strict=True)
+        ):
+            return Layout(tensor.sizes, strides, dtype.itemsize, address & 15)
+        flat = array.ndim == 1 and (array.size <= 1 or array.strides == (dtype.itemsize,))
+        if not flat:
+            requirement = (
+                f"must have sizes {tensor.sizes} and strides {tensor.element_strides} in elements, "
+                "or be a contiguous buffer of one dimension"
+            )
+            found = f"{array.shape} and {tuple(s / dtype.itemsize for s in array.strides)}"
+            raise BindingError(operator, name, f"{requirement}; got {found}")
+        if array.nbytes < tensor.total_bytes:
+            requirement = f"must hold at least {tensor.total_bytes} bytes as a flat buffer"
+            raise BindingError(operator, name, f"{requirement}; got {array.nbytes}", "T17")
+        return Layout(tensor.sizes, strides, dtype.itemsize, address & 15)
+
+    def _check_offsets(self, arrays: list[Array], addresses: list[int]) -> None:
+        for i in self._aligned:
+            required = self._tensors[i].guaranteed_base_offset_alignment
+            offset = addresses[i] - _owner_address(arrays[i])
+            if offset % required:
+                requirement = f"must start at a multiple of {required} bytes in its buffer"
+                raise BindingError(
+                    self._desc.operator, self._names[i], f"{requirement}; got {offset}", "T14"
+                )
+
+
+def _owner_address(array: Array) -> int:
+    """Return where the memory starts that an array is a view of."""
+    if is_cupy(array):
+        return int(array.data.mem.ptr)
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return address_of(array)
+
+
+def compile_operator(
+    desc: OperatorDesc, feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4
+) -> CompiledOperator:
+    """Validate a descriptor and return the operator that it describes.
+
+    Parameters
+    ----------
+    desc : OperatorDesc
+        An operator descriptor, such as `GatherOperatorDesc`.
+    feature_level : FeatureLevel, optional
+        The level to validate at.
+
+    Returns
+    -------
+    CompiledOperator
+        Kernels are compiled at the first call, when the place of the arrays is known.
+
+    Raises
+    ------
+    DescriptorError
+        The descriptor breaks a rule.
+    DTypeError
+        A data type has no NumPy dtype on this machine (bfloat16 without ml_dtypes).
+    """
+    level = FeatureLevel(feature_level)
+    desc.validate(level)
+    return CompiledOperator(desc, level)

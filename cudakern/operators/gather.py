@@ -1,0 +1,294 @@
+"""Gather: slices of a tensor along one axis.
+
+Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``; rules G1 to G9.
+"""
+
+from __future__ import annotations
+
+import operator as operator_module
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from cudakern.arrays import (
+    Array,
+    address_of,
+    as_array,
+    check_output,
+    common_place,
+    empty,
+    facts_of,
+    layout_of,
+    require_data,
+)
+from cudakern.dtypes import (
+    EXTENSIONS,
+    FLOATS_16_32,
+    INDEX_TYPES,
+    INTEGERS_8_TO_32,
+    SIXTY_FOUR_BITS,
+    DataType,
+)
+from cudakern.errors import DescriptorError, DTypeError, IndexRangeError
+from cudakern.feature_level import FeatureLevel
+from cudakern.layout import Layout
+from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, Plan
+from cudakern.operators.gather_plan import GatherProblem, plan_gather
+from cudakern.operators.indexing import as_indices, check_mode, fill_pattern, raise_if_outside
+from cudakern.tensor import MAX_DIMENSIONS, TensorDesc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAME = "gather"
+_NO_FILL = bytes(16)
+
+#: Data and index types by the level that introduced them, newest first.
+DATA_TYPES = (
+    (FeatureLevel.EXTENDED, FLOATS_16_32 | INTEGERS_8_TO_32 | SIXTY_FOUR_BITS | EXTENSIONS),
+    (FeatureLevel.LEVEL_4_1, FLOATS_16_32 | INTEGERS_8_TO_32 | SIXTY_FOUR_BITS),
+    (FeatureLevel.LEVEL_2_1, FLOATS_16_32 | INTEGERS_8_TO_32),
+    (FeatureLevel.LEVEL_1_0, FLOATS_16_32),
+)
+INDEX_DATA_TYPES = (
+    (FeatureLevel.LEVEL_3_0, INDEX_TYPES),
+    (FeatureLevel.LEVEL_1_0, frozenset({DataType.UINT32})),
+)
+
+
+@dataclass(frozen=True)
+class GatherOperatorDesc(OperatorDesc):
+    """DirectML's gather: one dimension of the input gives way to the last dimensions of the indices.
+
+    Parameters
+    ----------
+    input_tensor, indices_tensor, output_tensor : TensorDesc
+        All of the same number of dimensions, leading ones of size 1 as needed.
+    axis : int
+        The dimension of the input that is gathered.
+    index_dimensions : int
+        How many trailing dimensions of the indices take its place; 0 for a single index.
+
+    Notes
+    -----
+    Signed indices count from the end once; indices out of range clamp. Source: DirectML reference,
+    ``DML_GATHER_OPERATOR_DESC``, rules G1 to G9 of the README.
+    """
+
+    input_tensor: TensorDesc
+    indices_tensor: TensorDesc
+    output_tensor: TensorDesc
+    axis: int
+    index_dimensions: int
+
+    operator: ClassVar[str] = NAME
+    introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_1_0
+
+    def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
+        """Return input_tensor and indices_tensor."""
+        return ("input_tensor", self.input_tensor), ("indices_tensor", self.indices_tensor)
+
+    def outputs(self) -> tuple[tuple[str, TensorDesc], ...]:
+        """Return output_tensor."""
+        return (("output_tensor", self.output_tensor),)
+
+    def check_rules(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError for the first broken rule of G1 to G9, type tables excepted."""
+        x, indices, out = self.input_tensor, self.indices_tensor, self.output_tensor
+        rank, axis, count = len(x.sizes), self.axis, self.index_dimensions
+        ranks = (rank, len(indices.sizes), len(out.sizes))
+        requirement = f"must all have the same number of dimensions; got {ranks}"
+        self.require("G1", "tensors", len(set(ranks)) == 1, requirement)
+        old = level < FeatureLevel.LEVEL_3_0
+        requirement = f"must have 4 dimensions below feature level 3_0; got {rank}"
+        self.require("G1", "tensors", not old or rank == 4, requirement)  # noqa: PLR2004
+        requirement = f"must be input_tensor's, {x.data_type.name}; got {out.data_type.name}"
+        self.require("G2", "output_tensor.data_type", out.data_type == x.data_type, requirement)
+        self.require("G4", "axis", 0 <= axis < rank, f"must lie in [0, {rank - 1}]; got {axis}")
+        requirement = f"must lie in [0, {rank}]; got {count}"
+        self.require("G5", "index_dimensions", 0 <= count <= rank, requirement)
+        leading = indices.sizes[: rank - count]
+        requirement = f"must be 1 before the last {count}; got {indices.sizes}"
+        self.require("G6", "indices_tensor.sizes", all(n == 1 for n in leading), requirement)
+        requirement = f"must be at most axis + 1 = {axis + 1}; got {count}"
+        self.require("G8", "index_dimensions", count - 1 <= axis, requirement)
+        requirement = f"must be 1 in the first {count - 1} dimensions; got {x.sizes}"
+        cropped = x.sizes[: max(count - 1, 0)]
+        self.require("G8", "input_tensor.sizes", all(n == 1 for n in cropped), requirement)
+        full = (*x.sizes[:axis], *indices.sizes[rank - count :], *x.sizes[axis + 1 :])
+        expected = (1, *full) if count == 0 else full[len(full) - rank :]
+        requirement = f"must be {expected} for axis={axis}, index_dimensions={count}; got {out.sizes}"
+        rule = "G9" if count else "G7"
+        empty_axis = x.sizes[axis] == 0 and 0 not in out.sizes
+        requirement = f"must be at least 1 in dimension {axis}; got {x.sizes}"
+        self.require("T4", "input_tensor.sizes", not empty_axis, requirement)
+        self.require(rule, "output_tensor.sizes", out.sizes == expected, requirement)
+
+    def check_types(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError if the type tables do not list the data types at a level."""
+        for rule, field, tensor, table in (
+            ("G2", "input_tensor", self.input_tensor, DATA_TYPES),
+            ("G3", "indices_tensor", self.indices_tensor, INDEX_DATA_TYPES),
+        ):
+            allowed = next(types for since, types in table if level >= since)
+            names = ", ".join(sorted(kind.name for kind in allowed))
+            requirement = f"must be one of {names} at {level.label}; got {tensor.data_type.name}"
+            self.require(rule, f"{field}.data_type", tensor.data_type in allowed, requirement)
+
+    def plan(self, layouts: Sequence[Layout]) -> Plan:
+        """Return the plan: the padding dimensions are cropped, indices out of range clamp."""
+        x, indices, out = layouts
+        count = self.index_dimensions
+        cropped = max(count - 1, 0)  # leading dimensions of the input that the output has no room for
+        first = len(indices.shape) - count
+        return plan_gather(
+            GatherProblem(
+                Layout(x.shape[cropped:], x.strides[cropped:], x.itemsize, x.phase),
+                Layout(
+                    indices.shape[first:], indices.strides[first:], indices.itemsize, indices.phase
+                ),
+                out if count else Layout(out.shape[1:], out.strides[1:], out.itemsize, out.phase),
+                self.axis - cropped,
+                self.indices_tensor.data_type.name.lower(),
+                "clamp",
+                _NO_FILL,
+            )
+        )
+
+
+_bound = BoundTable()
+
+
+def gather(
+    x: Any,  # noqa: ANN401  arrays of many libraries
+    indices: Any,  # noqa: ANN401
+    axis: int = 0,
+    *,
+    mode: Literal["clamp", "wrap", "fill", "raise"] = "clamp",
+    fill_value: complex = 0,
+    out: Array | None = None,
+) -> Array:
+    """Select slices of ``x`` along ``axis``.
+
+    ``result[o, m, i] = x[o, indices[m], i]``, with the axes before and after ``axis`` folded into
+    ``o`` and ``i``, those of ``indices`` into ``m``.
+
+    Parameters
+    ----------
+    x : array, shape (..., E, ...)
+        The data, of 1 to 8 dimensions, any supported dtype and any strides.
+    indices : array of int, shape (...)
+        Positions along the axis, of 0 to 8 dimensions: int32, int64, uint32 or uint64; narrower
+        integers are widened. Signed ones count from the end once, in every mode but "wrap".
+    axis : int, optional
+        The axis of length E; negative values count from the last.
+    mode : {"clamp", "wrap", "fill", "raise"}, optional
+        What an index out of range means: the nearest valid one, the index modulo E, ``fill_value``,
+        or an error.
+    fill_value : scalar, optional
+        For ``mode="fill"``; must fit the dtype of ``x``.
+    out : array, optional
+        Where to put the result: of its shape and dtype, any strides, overlapping no input.
+
+    Returns
+    -------
+    array, shape x.shape[:axis] + indices.shape + x.shape[axis + 1:], dtype of x
+        ``out`` if given. Of NumPy for arrays on the host, of CuPy for arrays on a GPU.
+
+    Raises
+    ------
+    DescriptorError
+        ``axis`` or ``mode`` is out of range, or there are too many dimensions.
+    DTypeError
+        A dtype is not supported, or ``fill_value`` does not fit.
+    BindingError
+        ``out`` does not fit, an array overlaps it, or arrays are in different places.
+    IndexRangeError
+        An index is out of range in ``mode="raise"``, ``out`` being untouched then; or E is 0 while
+        there are indices, in every mode but "fill".
+
+    Notes
+    -----
+    Synchronization: none, except that ``mode="raise"`` waits for a check of the indices.
+    Determinism: the result is a copy of bytes, the same in every run and on every engine.
+    NumPy's ``take`` has the same shapes and raises by default; CuPy's wraps.
+    Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> ck.gather([10, 20, 30], [2, 0, -1, 7])
+    array([30, 10, 30, 30])
+    """
+    check_mode(NAME, mode)
+    given = indices
+    x = as_array(NAME, "x", x)
+    indices = as_indices(NAME, given, as_array(NAME, "indices", indices))
+    shape, axis = _result_shape(x, indices, axis)
+    fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else _NO_FILL
+    if out is None:
+        place = common_place(NAME, ("x", "indices"), (x, indices))
+        require_data(NAME, "x", x)
+        out = empty(shape, x.dtype, place)
+    target = out.view(np.ndarray) if isinstance(out, np.ndarray) else out
+    arrays = (x, indices, target)
+    try:
+        addresses = tuple(map(address_of, arrays))
+        key = (axis, mode, fill, *map(facts_of, arrays, addresses))
+    except AttributeError:  # out is no array: _bind says so
+        addresses, key = (0, 0, 0), None
+    bound = _bound.find(key)
+    if bound is None:
+        bound = _bound.add(key, _bind(arrays, addresses, shape, axis, mode, fill))
+    extent = x.shape[axis]
+    if mode == "raise" and target.size > 0 and extent > 0:
+        bound.check(addresses)
+        raise_if_outside(NAME, indices, extent, f"x.shape[{axis}]", bound.place)
+    if extent == 0 and target.size > 0:
+        if mode != "fill":
+            message = f"{NAME}: x.shape[{axis}] must be at least 1 for {indices.size} indices; got 0"
+            raise IndexRangeError(message)
+        target.fill(np.frombuffer(fill, x.dtype)[0])
+    else:
+        bound(addresses)
+    return out
+
+
+def _result_shape(x: Array, indices: Array, axis: int) -> tuple[tuple[int, ...], int]:
+    """Return the shape of the result, and the axis counted from the first."""
+    rank = x.ndim
+    for name, array in (("x", x), ("indices", indices)):
+        if array.ndim > MAX_DIMENSIONS:
+            requirement = f"must have at most {MAX_DIMENSIONS} dimensions; got {array.ndim}"
+            raise DescriptorError(NAME, name, requirement, "T3")
+    if rank == 0:
+        raise DescriptorError(NAME, "x", "must have at least 1 dimension; got 0", "T3")
+    try:
+        position = operator_module.index(axis)
+    except TypeError:
+        message = f"{NAME}: axis must be an int; got {axis!r}"
+        raise DTypeError(message) from None
+    if not -rank <= position < rank:
+        raise DescriptorError(NAME, "axis", f"must lie in [{-rank}, {rank - 1}]; got {axis}", "G4")
+    position %= rank
+    return x.shape[:position] + indices.shape + x.shape[position + 1 :], position
+
+
+def _bind(
+    arrays: tuple[Array, ...],
+    addresses: tuple[int, ...],
+    shape: tuple[int, ...],
+    axis: int,
+    mode: str,
+    fill: bytes,
+) -> BoundLaunch:
+    """Check everything that the static facts decide, plan, and prepare the launch."""
+    x, indices, out = arrays
+    require_data(NAME, "x", x)
+    place = common_place(NAME, ("x", "indices"), (x, indices))
+    check_output(NAME, "out", out, shape, x.dtype, place, f"for axis={axis}")
+    layouts = tuple(map(layout_of, arrays, addresses))
+    problem = GatherProblem(*layouts, axis, indices.dtype.name, mode, fill)
+    plan = Plan("empty", None) if problem.extent == 0 else plan_gather(problem)
+    return BoundLaunch(NAME, plan, place, ("x", "indices", "out"), layouts)

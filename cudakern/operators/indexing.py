@@ -1,0 +1,157 @@
+"""Index tensors: their types, their modes, fill values, and the check behind ``mode="raise"``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.arrays import Array, address_of, empty, layout_of
+from cudakern.engines import engine_for
+from cudakern.engines.base import KernelSpec, Launch
+from cudakern.errors import DescriptorError, DTypeError, IndexRangeError
+from cudakern.layout import ArgumentPacker, Dimension, merge
+
+if TYPE_CHECKING:
+    from cudakern.layout import Layout
+
+THREADS = 256
+#: Blocks of a grid at most; kernels stride over what is left. Far more than any GPU holds at once.
+MAX_BLOCKS = 2**16
+
+#: Index modes and their names in ``kernels/common/indexing.cuh``. "raise" checks first, then clamps.
+MODES = {"clamp": "kClamp", "wrap": "kWrap", "fill": "kFill", "raise": "kClamp"}
+#: Index dtypes: name in kernel entry points, and type in device code.
+INDEX_TYPES = {
+    "int32": ("i32", "ck::int32"),
+    "int64": ("i64", "ck::int64"),
+    "uint32": ("u32", "ck::uint32"),
+    "uint64": ("u64", "ck::uint64"),
+}
+_WIDENED = {"int8": np.int32, "int16": np.int32, "uint8": np.uint32, "uint16": np.uint32}
+_CHECK_RANK = 8
+
+
+def check_mode(operator: str, mode: str) -> None:
+    """Raise DescriptorError unless ``mode`` is one of MODES."""
+    if mode not in MODES:
+        requirement = f"must be 'clamp', 'wrap', 'fill' or 'raise'; got {mode!r}"
+        raise DescriptorError(operator, "mode", requirement)
+
+
+def as_indices(operator: str, given: object, indices: Array) -> Array:
+    """Return indices as int32, int64, uint32 or uint64; narrower integers are widened.
+
+    Raises
+    ------
+    DTypeError
+        The indices are no integers.
+    """
+    name = indices.dtype.name if indices.dtype.isnative else "a foreign byte order"
+    if name in INDEX_TYPES:
+        return indices
+    if name in _WIDENED:
+        return indices.astype(_WIDENED[name])
+    if isinstance(given, list | tuple) and indices.size == 0:
+        return indices.astype(np.int64)  # an empty list has no dtype of its own
+    message = f"{operator}: indices.dtype must be int32, int64, uint32 or uint64; got {indices.dtype}"
+    raise DTypeError(message)
+
+
+def fill_pattern(operator: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:
+    """Return one element of the fill value repeated to 16 bytes.
+
+    Raises
+    ------
+    DTypeError
+        The value is no scalar, or does not fit the dtype.
+    """
+    try:
+        element = np.asarray(fill_value)
+        if element.ndim == 0:
+            if dtype.kind in "iub" and element.dtype.kind in "fc":
+                raise ValueError("a fraction would be lost")  # noqa: TRY301
+            return np.array(element[()].item(), dtype=dtype).tobytes() * (16 // dtype.itemsize)
+    except (TypeError, ValueError, OverflowError) as error:
+        message = f"{operator}: fill_value must fit {dtype}; got {fill_value!r} ({error})"
+        raise DTypeError(message) from error
+    message = f"{operator}: fill_value must be a scalar; got shape {element.shape}"
+    raise DTypeError(message)
+
+
+def blocks_for(items: int, per_block: int) -> int:
+    """Return how many blocks a kernel gets that strides over ``items``, ``per_block`` at a time."""
+    return min(-(-items // per_block), MAX_BLOCKS)
+
+
+def check_spec(index_type: str) -> KernelSpec:
+    """Return the kernel that looks for indices out of range."""
+    short, device_type = INDEX_TYPES[index_type]
+    return KernelSpec(
+        "gather.cu",
+        f"ck_gather_check_{short}",
+        (
+            ("CK_VARIANT_CHECK", "1"),
+            ("CK_INDEX_T", device_type),
+            ("CK_MODE", "kClamp"),
+            ("CK_OFFSET_T", "ck::uint64"),
+            ("CK_RANK", str(_CHECK_RANK)),
+        ),
+    )
+
+
+def check_launch(indices: Layout, index_type: str, extent: int) -> Launch:
+    """Return the launch that writes the position of the first bad index."""
+    dimensions = merge(
+        Dimension(size, (stride,))
+        for size, stride in zip(indices.shape, indices.strides, strict=True)
+    )
+    arguments = ArgumentPacker(wide=True).offset(indices.size, extent)
+    arguments.dimensions(dimensions or (Dimension(1, (0,)),), _CHECK_RANK)
+    return Launch(
+        check_spec(index_type),
+        (blocks_for(indices.size, THREADS), 1, 1),
+        (THREADS, 1, 1),
+        0,
+        2,
+        arguments.done(),
+    )
+
+
+def raise_if_outside(operator: str, indices: Array, extent: int, axis_name: str, place: int) -> None:
+    """Raise IndexRangeError if an index lies outside its axis.
+
+    Parameters
+    ----------
+    operator : str
+        For the message.
+    indices : array
+        Not empty; of one of INDEX_TYPES.
+    extent : int
+        Size of the axis. Signed indices may count from its end.
+    axis_name : str
+        The axis as the message names it, such as ``"x.shape[0]"``.
+    place : int
+        Where the indices are.
+
+    Notes
+    -----
+    Synchronization: waits for the check and reads back 8 bytes.
+    """
+    none = np.iinfo(np.uint64).max
+    first_bad = empty((1,), np.dtype(np.uint64), place)
+    first_bad.fill(none)
+    address = address_of(indices)
+    launch = check_launch(layout_of(indices, address), indices.dtype.name, extent)
+    engine_for(place).prepare(launch, place)(address, address_of(first_bad))
+    position = int(first_bad[0])
+    if position == none:
+        return
+    where = tuple(int(k) for k in np.unravel_index(position, indices.shape))
+    value = int(indices[where])
+    lowest = -extent if indices.dtype.kind == "i" else 0
+    shown = f"indices[{', '.join(map(str, where))}]" if where else "indices"
+    message = (
+        f"{operator}: {shown} must lie in [{lowest}, {extent - 1}] for {axis_name}={extent}; got {value}"
+    )
+    raise IndexRangeError(message)

@@ -1,0 +1,204 @@
+"""Tensor descriptors: DirectML's buffer tensors in Python, with every documented rule.
+
+Source: DirectML reference, ``DML_BUFFER_TENSOR_DESC`` and ``DML_TENSOR_FLAGS``. The rules T1 to T20
+are listed in the README.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from enum import IntFlag
+from math import prod
+from typing import TYPE_CHECKING
+
+from cudakern.dtypes import EXTENSIONS, DataType
+from cudakern.errors import DescriptorError, DTypeError
+from cudakern.feature_level import FeatureLevel
+from cudakern.layout import overlaps_itself, packed_strides
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_ELEMENTS = 2**32 - 1
+MAX_STRIDE = 2**32 - 1
+MAX_DIMENSIONS = 8
+OLD_DIMENSIONS = (4, 5)  # below feature level 3_0
+
+
+class TensorFlags(IntFlag):
+    """Flags of a tensor, with the values of ``DML_TENSOR_FLAGS``.
+
+    OWNED_BY_DML marks an input that is given once, to ``CompiledOperator.initialize``, and kept.
+    """
+
+    NONE = 0
+    OWNED_BY_DML = 1
+
+
+@dataclass(frozen=True)
+class TensorDesc:
+    """A tensor in a buffer: its data type, sizes and strides.
+
+    A descriptor may be built from any values; ``validate`` of the operator descriptor that holds it
+    says which rule they break.
+
+    Parameters
+    ----------
+    data_type : DataType
+        Element type.
+    sizes : sequence of int
+        Sizes in elements, outermost first.
+    strides : sequence of int, optional
+        Strides in elements; None means packed, row-major. A stride of zero repeats data.
+    total_tensor_size_in_bytes : int, optional
+        Bytes of the buffer that the tensor occupies; None means the minimum
+        (`minimum_tensor_size_in_bytes`).
+    guaranteed_base_offset_alignment : int, optional
+        0, or a power of two in bytes of which the bound offset is promised to be a multiple.
+    flags : TensorFlags, optional
+        ``TensorFlags.NONE`` or ``TensorFlags.OWNED_BY_DML``.
+
+    Raises
+    ------
+    DTypeError
+        A size or stride is not an integer.
+    """
+
+    data_type: DataType
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    total_tensor_size_in_bytes: int | None = None
+    guaranteed_base_offset_alignment: int = 0
+    flags: TensorFlags = TensorFlags.NONE
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", _integers("sizes", self.sizes))
+        if self.strides is not None:
+            object.__setattr__(self, "strides", _integers("strides", self.strides))
+        try:
+            object.__setattr__(self, "data_type", DataType(self.data_type))
+        except ValueError:
+            pass  # rule T2 reports it
+
+    @property
+    def element_strides(self) -> tuple[int, ...]:
+        """Strides in elements, the packed ones when none are given."""
+        return packed_strides(self.sizes, 1) if self.strides is None else self.strides
+
+    @property
+    def total_bytes(self) -> int:
+        """``total_tensor_size_in_bytes``, or the minimum when it is None."""
+        if self.total_tensor_size_in_bytes is None:
+            return minimum_tensor_size_in_bytes(self)
+        return self.total_tensor_size_in_bytes
+
+
+def _integers(name: str, values: Sequence[int]) -> tuple[int, ...]:
+    try:
+        return tuple(operator.index(value) for value in values)
+    except TypeError:
+        message = f"TensorDesc: {name} must be a sequence of integers; got {values!r}"
+        raise DTypeError(message) from None
+
+
+def minimum_tensor_size_in_bytes(desc: TensorDesc) -> int:
+    """Return the bytes that a tensor's buffer must have at least: up to its last element, times 4.
+
+    Parameters
+    ----------
+    desc : TensorDesc
+        The tensor. Sizes of zero give 0.
+
+    Returns
+    -------
+    int
+        Bytes, rounded up to a multiple of 4. Computed without a limit of 32 bits (DirectML
+        reference, ``DML_BUFFER_TENSOR_DESC``, "calculating the minimum buffer size").
+    """
+    if 0 in desc.sizes:
+        return 0
+    if desc.strides is None:
+        elements = prod(desc.sizes)
+    else:
+        elements = 1 + sum((n - 1) * s for n, s in zip(desc.sizes, desc.strides, strict=True))
+    return ((elements * desc.data_type.bits + 7) // 8 + 3) // 4 * 4
+
+
+def check_tensor(
+    name: str, field: str, desc: TensorDesc, level: FeatureLevel, *, output: bool
+) -> None:
+    """Hold one tensor of an operator descriptor against the rules T1 to T16, in order.
+
+    Parameters
+    ----------
+    name, field : str
+        Operator and field, for the message.
+    desc : TensorDesc
+        The tensor.
+    level : FeatureLevel
+        At EXTENDED, sizes of zero, any number of dimensions and the extended types are legal.
+    output : bool
+        Whether the operator writes the tensor.
+
+    Raises
+    ------
+    DescriptorError
+        With the first rule that is broken.
+    """
+
+    def require(rule: str, part: str, condition: bool, requirement: str) -> None:  # noqa: FBT001
+        if not condition:
+            raise DescriptorError(name, f"{field}{part}", requirement, rule)
+
+    extended = level is FeatureLevel.EXTENDED
+    if not isinstance(desc, TensorDesc):
+        raise DescriptorError(name, field, f"must be a TensorDesc; got {desc!r}", "T1")
+    kind, sizes, strides = desc.data_type, desc.sizes, desc.strides
+    known = isinstance(kind, DataType) and (
+        DataType.FLOAT32 <= kind <= DataType.INT64 or (extended and kind in EXTENSIONS)
+    )
+    shown = kind.name if isinstance(kind, DataType) else repr(kind)
+    require("T2", ".data_type", known, f"must be FLOAT32 to INT64; got {shown}")
+    rank = len(sizes)
+    if level < FeatureLevel.LEVEL_3_0:
+        require("T3", ".sizes", rank in OLD_DIMENSIONS, f"must have 4 or 5 entries; got {rank}")
+    else:
+        require(
+            "T3",
+            ".sizes",
+            1 <= rank <= MAX_DIMENSIONS or (extended and rank == 0),
+            f"must have 1 to {MAX_DIMENSIONS} entries; got {rank}",
+        )
+    smallest = 0 if extended else 1
+    require("T4", ".sizes", min(sizes, default=1) >= smallest, f"must be at least {smallest}; got {sizes}")
+    if strides is not None:
+        require(
+            "T5", ".strides", len(strides) == rank, f"must have {rank} entries; got {len(strides)}"
+        )
+        legal = all(0 <= stride <= MAX_STRIDE for stride in strides)
+        require("T5", ".strides", legal, f"must lie in [0, 2^32 - 1]; got {strides}")
+        if output:
+            requirement = f"must give each element of {sizes} an address of its own; got {strides}"
+            require("T10", ".strides", not overlaps_itself(sizes, strides), requirement)
+    minimum = minimum_tensor_size_in_bytes(desc)
+    total = desc.total_tensor_size_in_bytes
+    require(
+        "T11",
+        ".total_tensor_size_in_bytes",
+        total is None or total >= minimum,
+        f"must be at least {minimum}; got {total}",
+    )
+    elements = prod(sizes)
+    if not extended:
+        require("T13", ".sizes", elements <= MAX_ELEMENTS, f"must hold at most 2^32 - 1 elements; got {elements}")
+    align = desc.guaranteed_base_offset_alignment
+    require(
+        "T14",
+        ".guaranteed_base_offset_alignment",
+        align == 0 or (align >= kind.itemsize and align & (align - 1) == 0),
+        f"must be 0 or a power of two of at least {kind.itemsize}; got {align}",
+    )
+    require("T16", ".flags", desc.flags in {0, 1}, f"must be NONE or OWNED_BY_DML; got {desc.flags!r}")
+    requirement = f"must be NONE for an output; got {desc.flags!r}"
+    require("T16", ".flags", not output or desc.flags == 0, requirement)

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Copies rows picked by an operator into one packed output stream.
+//
+// An operator describes its rows by a policy with: kFills, x(), fill() and locate(row), which gives
+// the byte offset in x of an output row and whether its index was valid. A row has `shape.row`
+// pieces; rows of 16-byte pieces go through copy_rows, narrower ones through copy_pieces.
+#pragma once
+
+#include "common/division.cuh"
+#include "common/indexing.cuh"
+#include "common/memory.cuh"
+#include "common/types.cuh"
+
+namespace ck {
+
+constexpr int kThreads = 256;
+constexpr int kBlocksPerMultiprocessor = 4;  // 64 registers each: leaves room for loads in flight
+
+/// The output as a stream of pieces.
+template <typename O>
+struct StreamShape {
+  O pieces;        ///< of the whole output
+  O lead;          ///< pieces between the 16-byte boundary before out, and out
+  Divisor<O> row;  ///< pieces of a row
+};
+
+/// kSlots slots of 16 bytes a thread, one block apart, so that all their reads are in flight at once
+/// and each warp reads and writes 512 contiguous bytes (given rows as long).
+template <bool kFull, int kSlots, typename Rows, typename O>
+__device__ __forceinline__ void copy_slots(const Rows& rows, uint4* out, const StreamShape<O>& shape,
+                                           O first) {
+  bool valid[kSlots];
+  const uint4* source[kSlots];
+  uint4 value[kSlots];
+#pragma unroll
+  for (int k = 0; k < kSlots; ++k) {
+    const O slot = first + static_cast<O>(k * kThreads);
+    const Division<O> part = divide(kFull || slot < shape.pieces ? slot : shape.pieces - 1, shape.row);
+    const Position<O> row = rows.locate(part.quotient);
+    valid[k] = row.valid;
+    source[k] = at<uint4>(rows.x(), static_cast<O>(row.value + part.remainder * O{16}));
+  }
+#pragma unroll
+  for (int k = 0; k < kSlots; ++k) {
+    value[k] = load(source[k]);
+  }
+#pragma unroll
+  for (int k = 0; k < kSlots; ++k) {
+    const O slot = first + static_cast<O>(k * kThreads);
+    if (Rows::kFills && !valid[k]) {
+      value[k] = fill_piece<uint4>(rows.fill(), 0);
+    }
+    if (kFull || slot < shape.pieces) {
+      store_streaming(out + slot, value[k]);
+    }
+  }
+}
+
+/// Rows of whole 16-byte slots, source and output aligned.
+template <typename Rows, typename O>
+__device__ __forceinline__ void copy_rows(const Rows& rows, void* out, const StreamShape<O>& shape) {
+  constexpr int kSlots = 4;
+  constexpr O kTile = kSlots * kThreads;
+  const O step = static_cast<O>(gridDim.x) * kTile;
+  for (O tile = static_cast<O>(blockIdx.x) * kTile; tile < shape.pieces; tile += step) {
+    const O first = tile + static_cast<O>(threadIdx.x);
+    if (tile + kTile <= shape.pieces) {
+      copy_slots<true, kSlots>(rows, static_cast<uint4*>(out), shape, first);
+    } else {
+      copy_slots<false, kSlots>(rows, static_cast<uint4*>(out), shape, first);
+    }
+  }
+}
+
+template <typename T, typename Rows, typename O>
+__device__ __forceinline__ T read_piece(const Rows& rows, Position<O> row, O column) {
+  const O within = column * static_cast<O>(sizeof(T));
+  const T value = load(at<T>(rows.x(), static_cast<O>(row.value + within)));
+  return Rows::kFills && !row.valid ? fill_piece<T>(rows.fill(), static_cast<uint32>(within) & 15)
+                                    : value;
+}
+
+/// The pieces of one output vector: one division, then a walk along the row and to the next row.
+template <typename T, typename Rows, typename O>
+__device__ __forceinline__ Packed<uint4, T> walk_rows(const Rows& rows, const StreamShape<O>& shape,
+                                                      O first) {
+  const Division<O> start = divide(first, shape.row);
+  O number = start.quotient, column = start.remainder;
+  Position<O> row = rows.locate(number);
+  Packed<uint4, T> result;
+#pragma unroll
+  for (int k = 0; k < Packed<uint4, T>::kPieces; ++k) {
+    result.piece[k] = read_piece<T>(rows, row, column);
+    if (k + 1 < Packed<uint4, T>::kPieces && ++column == shape.row.value) {
+      column = 0;
+      row = rows.locate(++number);
+    }
+  }
+  return result;
+}
+
+/// One 16-byte output vector a thread and turn, put together by `assemble(first piece)`. `lead`
+/// moves the vectors onto 16-byte boundaries, so the first and the last may be partial: those are
+/// written piece by piece.
+template <typename T, typename Rows, typename O, typename Assemble>
+__device__ __forceinline__ void copy_pieces(const Rows& rows, void* out, const StreamShape<O>& shape,
+                                            Assemble assemble) {
+  constexpr O kPieces = Packed<uint4, T>::kPieces;
+  const O end = shape.pieces + shape.lead;
+  T* const target = static_cast<T*>(out);
+  const O step = static_cast<O>(gridDim.x) * (kThreads * kPieces);
+  O begin = (static_cast<O>(blockIdx.x) * kThreads + threadIdx.x) * kPieces;
+  for (; begin < end; begin += step) {
+    if (begin >= shape.lead && begin + kPieces <= end) {
+      const O first = begin - shape.lead;
+      store_streaming(reinterpret_cast<uint4*>(target + first), assemble(first).vector);
+      continue;
+    }
+    const O last = begin + kPieces < end ? begin + kPieces : end;
+    for (O k = begin < shape.lead ? shape.lead : begin; k < last; ++k) {
+      const O piece = k - shape.lead;
+      const Division<O> start = divide(piece, shape.row);
+      target[piece] = read_piece<T>(rows, rows.locate(start.quotient), start.remainder);
+    }
+  }
+}
+
+}  // namespace ck
