@@ -180,7 +180,7 @@ struct StridedArguments {
 
 template <IndexMode mode, typename T, typename I, typename O, typename U, int kRank>
 __device__ __forceinline__ void gather_strided(const StridedArguments<O, U, kRank>& a) {
-  constexpr int kItems = 4;
+  constexpr int kItems = kRank > 8 ? 1 : 4;
   const O step = static_cast<O>(gridDim.x) * (kThreads * kItems);
   O first = static_cast<O>(blockIdx.x) * (kThreads * kItems) + threadIdx.x;
   for (; first < a.items; first += step) {

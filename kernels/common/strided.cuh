@@ -26,7 +26,8 @@ template <int kRank, int kOperands, typename O>
 __device__ __forceinline__ Offsets<O, kOperands> offsets_of(
     O item, const Dimension<O, kOperands> (&dimensions)[kRank]) {
   Offsets<O, kOperands> result = {};
-#pragma unroll
+  // Ranks above 8 stay a loop: unrolled, they would need more registers than there are.
+#pragma unroll kRank > 8 ? 1 : kRank
   for (int d = kRank - 1; d >= 0; --d) {
     // What is left for the outermost dimension is its coordinate: no division.
     const Division<O> part =

@@ -19,6 +19,8 @@ from cudakern.errors import EngineUnavailableError, KernelCompileError
 _HERE = Path(__file__).resolve().parent
 _HEADERS = ("cuda_host.hpp", "runtime.hpp", "vector_types.hpp", "atomics.hpp", "intrinsics.hpp")
 _RUNTIME = ("runtime.cpp", "runtime.hpp", "context.hpp", "faults.hpp")
+# -fno-tree-vectorize: g++ 12 makes a conditional 16-byte load unconditional and forgets that only
+# the condition vouched for its alignment.
 # -ffp-contract=off: float results must not depend on whether the host has fused multiply-add.
 _FLAGS = (
     "-std=c++17",
@@ -29,6 +31,7 @@ _FLAGS = (
     "-fno-rtti",
     "-fno-strict-aliasing",
     "-ffp-contract=off",
+    "-fno-tree-vectorize",
     "-w",
 )
 

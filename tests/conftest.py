@@ -1,0 +1,41 @@
+"""Fixtures of all tests: where arrays live, and what happens without a GPU."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from cudakern.engines.cuda import device_count
+from tests.helpers.places import CUDA, HOST
+
+NO_GPU = "no CUDA device is visible: the tests ran on the simulator alone"
+HAS_GPU = device_count() > 0
+PLACES = [HOST, CUDA] if HAS_GPU else [HOST]
+
+# A first example compiles its kernel, so no deadline; the seed of a failure is printed.
+settings.register_profile(
+    "cudakern",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("cudakern")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Refuse to run without a GPU where one is required."""
+    del session
+    if os.environ.get("CUDAKERN_REQUIRE_GPU", "0") == "1" and not HAS_GPU:
+        message = (
+            "CUDAKERN_REQUIRE_GPU=1, but no CUDA device is visible "
+            "(in a container: docker run --gpus all)"
+        )
+        pytest.exit(message, returncode=1)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test that asks for a ``place`` on the simulator and, where there is one, on the GPU."""
+    if "place" in metafunc.fixturenames:
+        metafunc.parametrize("place", PLACES)

@@ -1,0 +1,59 @@
+"""Memory on the host or on a GPU, seen through views of any layout."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cudakern.layout import packed_strides
+
+HOST = "host"
+CUDA = "cuda"
+
+POISON = 0xA5
+
+
+class Buffer:
+    """A run of bytes in a place; views of it share its memory, 256 bytes from its start are aligned."""
+
+    def __init__(self, data: bytes | bytearray | np.ndarray, place: str) -> None:
+        self.place = place
+        host = np.frombuffer(bytes(data), np.uint8)
+        if place == HOST:
+            room = np.empty(host.size + 256, np.uint8)
+            start = -room.__array_interface__["data"][0] % 256
+            self.memory = room[start : start + host.size]
+            self.memory[...] = host
+        else:
+            import cupy as cp  # noqa: PLC0415  optional
+
+            self.memory = cp.asarray(host)
+
+    def view(self, shape, dtype, strides=None, offset=0):
+        """Return an array over this memory; strides and offset in bytes."""
+        dtype = np.dtype(dtype)
+        strides = packed_strides(shape, dtype.itemsize) if strides is None else strides
+        if self.place == HOST:
+            return np.ndarray(shape, dtype, self.memory, offset, strides)
+        import cupy as cp  # noqa: PLC0415  optional
+
+        return cp.ndarray(shape, dtype, self.memory.data + offset, strides)
+
+    def bytes(self) -> np.ndarray:
+        """Return a copy of all bytes on the host."""
+        return self.memory.copy() if self.place == HOST else self.memory.get()
+
+
+def put(array, place):
+    """Return a C-contiguous copy of a NumPy array in a place."""
+    return Buffer(array.tobytes(), place).view(array.shape, array.dtype)
+
+
+def get(array) -> np.ndarray:
+    """Return an array's elements on the host."""
+    return array if isinstance(array, np.ndarray) else array.get()
+
+
+def same_bytes(a, b) -> bool:
+    """Return whether two arrays have the same shape, dtype and bytes (NaN payloads included)."""
+    a, b = get(a), get(b)
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
