@@ -59,7 +59,9 @@ class DataType(IntEnum):
         if self is DataType.BFLOAT16:
             found = bfloat16()
             if found is None:
-                message = "cudakern: BFLOAT16 needs the package ml_dtypes; run: pip install ml_dtypes"
+                message = (
+                    "cudakern: BFLOAT16 needs the package ml_dtypes; run: pip install ml_dtypes"
+                )
                 raise DTypeError(message)
             return found
         if self.name in {"UNKNOWN", "UINT4", "INT4"}:
@@ -78,7 +80,9 @@ class DataType(IntEnum):
         """
         found = _table().get(dtype)
         if found is None:
-            message = f"cudakern: dtype must be one of {', '.join(d.name for d in _table())}; got {dtype}"
+            message = (
+                f"cudakern: dtype must be one of {', '.join(d.name for d in _table())}; got {dtype}"
+            )
             raise DTypeError(message)
         return found
 
@@ -116,9 +120,7 @@ INTEGERS_8_TO_32 = frozenset(
     }
 )
 SIXTY_FOUR_BITS = frozenset({DataType.FLOAT64, DataType.INT64, DataType.UINT64})
-EXTENSIONS = frozenset(
-    {DataType.BOOL, DataType.BFLOAT16, DataType.COMPLEX64, DataType.COMPLEX128}
-)
+EXTENSIONS = frozenset({DataType.BOOL, DataType.BFLOAT16, DataType.COMPLEX64, DataType.COMPLEX128})
 INDEX_TYPES = frozenset({DataType.INT64, DataType.INT32, DataType.UINT64, DataType.UINT32})
 
 
@@ -129,7 +131,8 @@ def bfloat16() -> np.dtype[Any] | None:
         import ml_dtypes  # noqa: PLC0415  optional
     except ImportError:
         return None
-    return np.dtype(ml_dtypes.bfloat16)
+    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return found
 
 
 @lru_cache(maxsize=1)

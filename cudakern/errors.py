@@ -24,7 +24,9 @@ class DescriptorError(CudakernError, ValueError):
         DirectML rule covers.
     """
 
-    def __init__(self, operator: str, field: str, requirement: str, rule: str | None = None) -> None:
+    def __init__(
+        self, operator: str, field: str, requirement: str, rule: str | None = None
+    ) -> None:
         self.operator = operator
         self.field = field
         self.rule = rule
@@ -45,7 +47,9 @@ class BindingError(CudakernError, ValueError):
         Identifier of the tensor rule that is broken, such as ``"T17"``, when one applies.
     """
 
-    def __init__(self, operator: str, field: str, requirement: str, rule: str | None = None) -> None:
+    def __init__(
+        self, operator: str, field: str, requirement: str, rule: str | None = None
+    ) -> None:
         self.operator = operator
         self.field = field
         self.rule = rule

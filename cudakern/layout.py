@@ -1,4 +1,4 @@
-"""Shapes and strides on their way to a kernel: merged dimensions, offset widths, division constants.
+"""Shapes and strides on their way to a kernel: merged dimensions, widths, division constants.
 
 Everything here is pure integer arithmetic on static facts; strides are in bytes.
 """
@@ -102,7 +102,7 @@ def merge(dimensions: Iterable[Dimension]) -> tuple[Dimension, ...]:
 
 
 def order_by(dimensions: Iterable[Dimension], operand: int) -> tuple[Dimension, ...]:
-    """Sort dimensions so that the strides of one operand decrease in magnitude: it is walked best."""
+    """Sort dimensions by the strides of one operand, largest first: that one is walked best."""
     return tuple(sorted(dimensions, key=lambda d: -abs(d.strides[operand])))
 
 

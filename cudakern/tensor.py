@@ -7,6 +7,7 @@ are listed in the README.
 from __future__ import annotations
 
 import operator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntFlag
 from math import prod
@@ -76,10 +77,8 @@ class TensorDesc:
         object.__setattr__(self, "sizes", _integers("sizes", self.sizes))
         if self.strides is not None:
             object.__setattr__(self, "strides", _integers("strides", self.strides))
-        try:
+        with suppress(ValueError):  # rule T2 reports it
             object.__setattr__(self, "data_type", DataType(self.data_type))
-        except ValueError:
-            pass  # rule T2 reports it
 
     @property
     def element_strides(self) -> tuple[int, ...]:
@@ -171,7 +170,8 @@ def check_tensor(
             f"must have 1 to {MAX_DIMENSIONS} entries; got {rank}",
         )
     smallest = 0 if extended else 1
-    require("T4", ".sizes", min(sizes, default=1) >= smallest, f"must be at least {smallest}; got {sizes}")
+    enough = min(sizes, default=1) >= smallest
+    require("T4", ".sizes", enough, f"must be at least {smallest}; got {sizes}")
     if strides is not None:
         require(
             "T5", ".strides", len(strides) == rank, f"must have {rank} entries; got {len(strides)}"
@@ -190,8 +190,8 @@ def check_tensor(
         f"must be at least {minimum}; got {total}",
     )
     elements = prod(sizes)
-    if not extended:
-        require("T13", ".sizes", elements <= MAX_ELEMENTS, f"must hold at most 2^32 - 1 elements; got {elements}")
+    requirement = f"must hold at most 2^32 - 1 elements; got {elements}"
+    require("T13", ".sizes", extended or elements <= MAX_ELEMENTS, requirement)
     align = desc.guaranteed_base_offset_alignment
     require(
         "T14",
@@ -199,6 +199,7 @@ def check_tensor(
         align == 0 or (align >= kind.itemsize and align & (align - 1) == 0),
         f"must be 0 or a power of two of at least {kind.itemsize}; got {align}",
     )
-    require("T16", ".flags", desc.flags in {0, 1}, f"must be NONE or OWNED_BY_DML; got {desc.flags!r}")
+    requirement = f"must be NONE or OWNED_BY_DML; got {desc.flags!r}"
+    require("T16", ".flags", desc.flags in {0, 1}, requirement)
     requirement = f"must be NONE for an output; got {desc.flags!r}"
     require("T16", ".flags", not output or desc.flags == 0, requirement)

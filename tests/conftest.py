@@ -36,6 +36,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test that asks for a ``place`` on the simulator and, where there is one, on the GPU."""
+    """Run each test that asks for a ``place`` on the simulator and, if there is one, on the GPU."""
     if "place" in metafunc.fixturenames:
         metafunc.parametrize("place", PLACES)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked ``gpu`` where there is none; test_gpu_present says so, once."""
+    if HAS_GPU:
+        return
+    left_out = [item for item in items if item.get_closest_marker("gpu")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("gpu")]

@@ -43,7 +43,9 @@ def kernel_folder() -> Path:
     for folder in (package / "kernels", package.parent / "kernels"):
         if (folder / "common").is_dir():
             return folder
-    message = f"cudakern: the kernel sources must lie in {package / 'kernels'}; the folder is missing"
+    message = (
+        f"cudakern: the kernel sources must lie in {package / 'kernels'}; the folder is missing"
+    )
     raise FileNotFoundError(message)
 
 

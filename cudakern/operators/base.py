@@ -41,7 +41,7 @@ class Plan:
 class BoundLaunch:
     """A plan prepared for one place: takes addresses, checks that outputs overlap nothing, runs."""
 
-    __slots__ = ("_layouts", "_names", "_operator", "_outputs", "_run", "_spans", "place")
+    __slots__ = ("_layouts", "_names", "_operator", "_pairs", "_run", "place")
 
     def __init__(
         self,
@@ -55,9 +55,14 @@ class BoundLaunch:
         self._operator = operator
         self._names = tuple(names)
         self._layouts = tuple(layouts)
-        self._spans = tuple(layout.span for layout in layouts)
-        self._outputs = range(len(layouts) - outputs, len(layouts))
         self.place = place
+        # Output o and tensor k are apart unless their addresses differ by less than their spans.
+        spans = [layout.span for layout in layouts]
+        self._pairs = tuple(
+            (o, k, spans[k][0] - spans[o][1], spans[k][1] - spans[o][0])
+            for o in range(len(layouts) - outputs, len(layouts))
+            for k in range(o)
+        )
         self._run: PreparedLaunch | None = (
             None if plan.launch is None else engine_for(place).prepare(plan.launch, place)
         )
@@ -70,15 +75,9 @@ class BoundLaunch:
 
     def check(self, addresses: Sequence[int]) -> None:
         """Raise BindingError (rule T19) if an output overlaps another tensor."""
-        spans = self._spans
-        for o in self._outputs:
-            low, high = spans[o]
-            low += addresses[o]
-            high += addresses[o]
-            for k in range(o):
-                other_low, other_high = spans[k]
-                if low < addresses[k] + other_high and addresses[k] + other_low < high:
-                    self._require_apart(o, k, addresses)
+        for o, k, low, high in self._pairs:
+            if low < addresses[o] - addresses[k] < high:
+                self._require_apart(o, k, addresses)
 
     def _require_apart(self, o: int, k: int, addresses: Sequence[int]) -> None:
         if share_memory(self._layouts[o], addresses[o], self._layouts[k], addresses[k]):

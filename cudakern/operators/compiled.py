@@ -10,10 +10,12 @@ from cudakern.arrays import (
     Array,
     address_of,
     as_array,
+    as_output,
     common_place,
+    describe,
     empty,
-    facts_of,
     is_cupy,
+    is_read_only,
     place_of,
 )
 from cudakern.engines import HOST
@@ -54,6 +56,8 @@ class CompiledOperator:
         self._aligned = tuple(
             i for i, t in enumerate(self._tensors) if t.guaranteed_base_offset_alignment
         )
+        # Without flagged tensors and with one output, the static facts of a call decide everything.
+        self._plain = not self._needs and not self._aligned and len(self._outputs) == 1
         self._bound = BoundTable()
 
     @property
@@ -104,7 +108,7 @@ class CompiledOperator:
             The input tensors in binding order. Each has the descriptor's sizes and strides, or is a
             one-dimensional contiguous buffer of the dtype that holds the tensor's total size.
         out : array, or tuple of arrays, optional
-            The output tensors, likewise. None allocates them with the descriptor's sizes and strides.
+            The output tensors, likewise. None allocates them as the descriptor says.
 
         Returns
         -------
@@ -121,12 +125,28 @@ class CompiledOperator:
         -----
         Synchronization: none. The launch goes to CuPy's current stream of the arrays' device.
         """
+        if out is not None and self._plain:
+            known = (*inputs, out)
+            try:
+                addresses, facts = describe(known)
+            except AttributeError:  # not arrays yet
+                return self._call(inputs, out)
+            bound = self._bound.find(facts)
+            if bound is not None and not is_read_only(out):
+                bound(addresses)
+                return out
+        return self._call(inputs, out)
+
+    def _call(self, inputs: tuple[Array, ...], out: Any) -> Any:  # noqa: ANN401
+        """Run the operator with everything checked."""
         arrays = list(inputs)
         if self._needs:
             self._insert_owned(arrays)
         if len(arrays) != len(self._inputs):
             expected = len(self._inputs) - len(self._needs)
-            requirement = f"must be {expected} tensors ({', '.join(self._names[:len(self._inputs)])})"
+            requirement = (
+                f"must be {expected} tensors ({', '.join(self._names[: len(self._inputs)])})"
+            )
             raise BindingError(
                 self._desc.operator, "inputs", f"{requirement}; got {len(inputs)}", "T20"
             )
@@ -138,19 +158,15 @@ class CompiledOperator:
             requirement = f"must be {len(self._outputs)} tensors; got {out!r:.60}"
             raise BindingError(self._desc.operator, "out", requirement, "T20")
         arrays += out if several else (out,)
-        try:
-            addresses = [address_of(array) for array in arrays]
-            key = tuple(map(facts_of, arrays, addresses))
-        except AttributeError:  # not arrays yet: lists, tensors of other libraries
-            arrays = [
-                as_array(self._desc.operator, name, array)
-                for name, array in zip(self._names, arrays, strict=True)
-            ]
-            addresses = [address_of(array) for array in arrays]
-            key = tuple(map(facts_of, arrays, addresses))
-        bound = self._bound.find(key)
-        if bound is None:
-            bound = self._bound.add(key, self._bind(arrays, addresses))
+        convert = [as_array] * len(self._inputs) + [as_output] * len(self._outputs)
+        arrays = [
+            function(self._desc.operator, name, array)
+            for function, name, array in zip(convert, self._names, arrays, strict=True)
+        ]
+        addresses, facts = describe(arrays)
+        bound = self._bind(arrays, addresses)
+        if self._plain:
+            self._bound.add(facts, bound)
         if self._aligned:
             self._check_offsets(arrays, addresses)
         bound(addresses)
@@ -202,12 +218,12 @@ class CompiledOperator:
         if array.dtype != dtype:
             raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}")
         writes = i >= len(self._inputs)
-        if writes and not is_cupy(array) and not array.flags.writeable:
+        if writes and is_read_only(array):
             raise BindingError(operator, name, "must be writeable; got a read-only array")
-        if address % _MIN_ADDRESS_ALIGNMENT and self._level is not FeatureLevel.EXTENDED:
+        beyond = address % _MIN_ADDRESS_ALIGNMENT
+        if beyond and self._level is not FeatureLevel.EXTENDED:
             requirement = f"must start at a multiple of {_MIN_ADDRESS_ALIGNMENT} bytes"
-            found = address % _MIN_ADDRESS_ALIGNMENT
-            raise BindingError(operator, name, f"{requirement}; got {found} bytes more", "T15")
+            raise BindingError(operator, name, f"{requirement}; got {beyond} bytes more", "T15")
         strides = tuple(s * dtype.itemsize for s in tensor.element_strides)
         if array.shape == tensor.sizes and all(
             size == 1 or have == want
@@ -220,7 +236,8 @@ class CompiledOperator:
                 f"must have sizes {tensor.sizes} and strides {tensor.element_strides} in elements, "
                 "or be a contiguous buffer of one dimension"
             )
-            found = f"{array.shape} and {tuple(s / dtype.itemsize for s in array.strides)}"
+            steps = tuple(stride / dtype.itemsize for stride in array.strides)
+            found = f"{array.shape} and {steps}"
             raise BindingError(operator, name, f"{requirement}; got {found}")
         if array.nbytes < tensor.total_bytes:
             requirement = f"must hold at least {tensor.total_bytes} bytes as a flat buffer"

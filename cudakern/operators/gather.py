@@ -13,12 +13,13 @@ import numpy as np
 
 from cudakern.arrays import (
     Array,
-    address_of,
     as_array,
+    as_output,
     check_output,
     common_place,
+    describe,
     empty,
-    facts_of,
+    is_read_only,
     layout_of,
     require_data,
 )
@@ -59,7 +60,7 @@ INDEX_DATA_TYPES = (
 
 @dataclass(frozen=True)
 class GatherOperatorDesc(OperatorDesc):
-    """DirectML's gather: one dimension of the input gives way to the last dimensions of the indices.
+    """DirectML's gather: the last dimensions of the indices take the place of one of the input.
 
     Parameters
     ----------
@@ -118,7 +119,9 @@ class GatherOperatorDesc(OperatorDesc):
         self.require("G8", "input_tensor.sizes", all(n == 1 for n in cropped), requirement)
         full = (*x.sizes[:axis], *indices.sizes[rank - count :], *x.sizes[axis + 1 :])
         expected = (1, *full) if count == 0 else full[len(full) - rank :]
-        requirement = f"must be {expected} for axis={axis}, index_dimensions={count}; got {out.sizes}"
+        requirement = (
+            f"must be {expected} for axis={axis}, index_dimensions={count}; got {out.sizes}"
+        )
         rule = "G9" if count else "G7"
         empty_axis = x.sizes[axis] == 0 and 0 not in out.sizes
         requirement = f"must be at least 1 in dimension {axis}; got {x.sizes}"
@@ -140,7 +143,9 @@ class GatherOperatorDesc(OperatorDesc):
         """Return the plan: the padding dimensions are cropped, indices out of range clamp."""
         x, indices, out = layouts
         count = self.index_dimensions
-        cropped = max(count - 1, 0)  # leading dimensions of the input that the output has no room for
+        cropped = max(
+            count - 1, 0
+        )  # leading dimensions of the input that the output has no room for
         first = len(indices.shape) - count
         return plan_gather(
             GatherProblem(
@@ -225,21 +230,18 @@ def gather(
     given = indices
     x = as_array(NAME, "x", x)
     indices = as_indices(NAME, given, as_array(NAME, "indices", indices))
+    require_data(NAME, "x", x)
     shape, axis = _result_shape(x, indices, axis)
     fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else _NO_FILL
     if out is None:
         place = common_place(NAME, ("x", "indices"), (x, indices))
-        require_data(NAME, "x", x)
         out = empty(shape, x.dtype, place)
-    target = out.view(np.ndarray) if isinstance(out, np.ndarray) else out
+    target = as_output(NAME, "out", out)
     arrays = (x, indices, target)
-    try:
-        addresses = tuple(map(address_of, arrays))
-        key = (axis, mode, fill, *map(facts_of, arrays, addresses))
-    except AttributeError:  # out is no array: _bind says so
-        addresses, key = (0, 0, 0), None
+    addresses, facts = describe(arrays)
+    key = (axis, mode, fill, facts)
     bound = _bound.find(key)
-    if bound is None:
+    if bound is None or is_read_only(target):
         bound = _bound.add(key, _bind(arrays, addresses, shape, axis, mode, fill))
     extent = x.shape[axis]
     if mode == "raise" and target.size > 0 and extent > 0:
@@ -247,7 +249,9 @@ def gather(
         raise_if_outside(NAME, indices, extent, f"x.shape[{axis}]", bound.place)
     if extent == 0 and target.size > 0:
         if mode != "fill":
-            message = f"{NAME}: x.shape[{axis}] must be at least 1 for {indices.size} indices; got 0"
+            message = (
+                f"{NAME}: x.shape[{axis}] must be at least 1 for {indices.size} indices; got 0"
+            )
             raise IndexRangeError(message)
         target.fill(np.frombuffer(fill, x.dtype)[0])
     else:
@@ -277,7 +281,7 @@ def _result_shape(x: Array, indices: Array, axis: int) -> tuple[tuple[int, ...],
 
 def _bind(
     arrays: tuple[Array, ...],
-    addresses: tuple[int, ...],
+    addresses: list[int],
     shape: tuple[int, ...],
     axis: int,
     mode: str,
@@ -285,10 +289,11 @@ def _bind(
 ) -> BoundLaunch:
     """Check everything that the static facts decide, plan, and prepare the launch."""
     x, indices, out = arrays
-    require_data(NAME, "x", x)
     place = common_place(NAME, ("x", "indices"), (x, indices))
     check_output(NAME, "out", out, shape, x.dtype, place, f"for axis={axis}")
     layouts = tuple(map(layout_of, arrays, addresses))
-    problem = GatherProblem(*layouts, axis, indices.dtype.name, mode, fill)
+    problem = GatherProblem(
+        layouts[0], layouts[1], layouts[2], axis, indices.dtype.name, mode, fill
+    )
     plan = Plan("empty", None) if problem.extent == 0 else plan_gather(problem)
     return BoundLaunch(NAME, plan, place, ("x", "indices", "out"), layouts)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 ITEMS_PER_THREAD = 4
 #: Ranks that the strided variant is compiled for.
 STRIDED_RANKS = (2, 4, 8, 16)
-#: last_axis: worth it from so many outer rows and indices on; entries of the index table; bytes of a
-#: staged row; blocks to aim at. Estimates, no measurement yet.
+#: last_axis: worth it from so many outer rows and indices on; entries of the index table; bytes of
+#: a staged row; blocks to aim at. Estimates, no measurement yet.
 LAST_AXIS_MIN_OUTER = 8
 LAST_AXIS_MIN_COUNT = 256
 LAST_AXIS_TABLE = 8192
@@ -69,12 +69,10 @@ class GatherProblem:
         return self.x.strides[self.axis] if self.extent > 1 else 0
 
     def parts(self) -> tuple[tuple[Dimension, ...], ...]:
-        """Return the output's dimensions with the strides of (x, indices, out): outer, index, inner."""
+        """Return outer, index and inner dimensions with the strides of (x, indices, out)."""
         x, out, axis = self.x, self.out, self.axis
         rank = len(self.indices.shape)
-        outer = [
-            Dimension(x.shape[d], (x.strides[d], 0, out.strides[d])) for d in range(axis)
-        ]
+        outer = [Dimension(x.shape[d], (x.strides[d], 0, out.strides[d])) for d in range(axis)]
         index = [
             Dimension(self.indices.shape[d], (0, self.indices.strides[d], out.strides[axis + d]))
             for d in range(rank)
@@ -87,9 +85,16 @@ class GatherProblem:
 
 
 def specialise(
-    variant: str, width: int, index_type: str, mode: str, *, wide: bool, rank: int = 2, staged: bool = False
+    variant: str,
+    width: int,
+    index_type: str,
+    mode: str,
+    *,
+    wide: bool,
+    rank: int = 2,
+    staged: bool = False,
 ) -> KernelSpec:
-    """Return the kernel of a variant, by element width in bytes, index type, mode and offset width."""
+    """Return a variant's kernel, by width in bytes, index type, mode and offset width."""
     short, device_type = INDEX_TYPES[index_type]
     suffix = {"strided": f"_r{rank}", "last_axis": "_staged" if staged else ""}.get(variant, "")
     bits = 64 if wide else 32
@@ -252,7 +257,9 @@ def _plan_last_axis(problem: GatherProblem, outer: Dimension, index: Dimension) 
         "last_axis", itemsize, problem.index_type, problem.mode, wide=False, staged=staged
     )
     shared = 4 * chunk + (-(-row_bytes // 16) * 16 + 16 if staged else 0)
-    return Plan("last_axis", Launch(spec, (chunks, bands, 1), (THREADS, 1, 1), shared, 3, arguments))
+    return Plan(
+        "last_axis", Launch(spec, (chunks, bands, 1), (THREADS, 1, 1), shared, 3, arguments)
+    )
 
 
 def _plan_strided(problem: GatherProblem, dimensions: tuple[Dimension, ...]) -> Plan:

@@ -19,7 +19,7 @@ THREADS = 256
 #: Blocks of a grid at most; kernels stride over what is left. Far more than any GPU holds at once.
 MAX_BLOCKS = 2**16
 
-#: Index modes and their names in ``kernels/common/indexing.cuh``. "raise" checks first, then clamps.
+#: Index modes as ``kernels/common/indexing.cuh`` names them. "raise" checks, then clamps.
 MODES = {"clamp": "kClamp", "wrap": "kWrap", "fill": "kFill", "raise": "kClamp"}
 #: Index dtypes: name in kernel entry points, and type in device code.
 INDEX_TYPES = {
@@ -54,7 +54,8 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
         return indices.astype(_WIDENED[name])
     if isinstance(given, list | tuple) and indices.size == 0:
         return indices.astype(np.int64)  # an empty list has no dtype of its own
-    message = f"{operator}: indices.dtype must be int32, int64, uint32 or uint64; got {indices.dtype}"
+    requirement = "must be int32, int64, uint32 or uint64"
+    message = f"{operator}: indices.dtype {requirement}; got {indices.dtype}"
     raise DTypeError(message)
 
 
@@ -118,7 +119,9 @@ def check_launch(indices: Layout, index_type: str, extent: int) -> Launch:
     )
 
 
-def raise_if_outside(operator: str, indices: Array, extent: int, axis_name: str, place: int) -> None:
+def raise_if_outside(
+    operator: str, indices: Array, extent: int, axis_name: str, place: int
+) -> None:
     """Raise IndexRangeError if an index lies outside its axis.
 
     Parameters
@@ -151,7 +154,6 @@ def raise_if_outside(operator: str, indices: Array, extent: int, axis_name: str,
     value = int(indices[where])
     lowest = -extent if indices.dtype.kind == "i" else 0
     shown = f"indices[{', '.join(map(str, where))}]" if where else "indices"
-    message = (
-        f"{operator}: {shown} must lie in [{lowest}, {extent - 1}] for {axis_name}={extent}; got {value}"
-    )
+    requirement = f"must lie in [{lowest}, {extent - 1}] for {axis_name}={extent}"
+    message = f"{operator}: {shown} {requirement}; got {value}"
     raise IndexRangeError(message)

@@ -13,7 +13,7 @@ POISON = 0xA5
 
 
 class Buffer:
-    """A run of bytes in a place; views of it share its memory, 256 bytes from its start are aligned."""
+    """A run of bytes in a place, on a 256-byte boundary; views of it share its memory."""
 
     def __init__(self, data: bytes | bytearray | np.ndarray, place: str) -> None:
         self.place = place

@@ -41,17 +41,24 @@ class MemoryLayout:
     def touched(self, itemsize):
         """Return which bytes of the buffer belong to the array."""
         mask = np.zeros(self.nbytes, bool)
-        view = np.ndarray(self.shape, f"V{itemsize}", mask.view(np.uint8), self.offset, self.strides)
+        view = np.ndarray(
+            self.shape, f"V{itemsize}", mask.view(np.uint8), self.offset, self.strides
+        )
         view[...] = np.frombuffer(b"\1" * itemsize, f"V{itemsize}")[0]
         return mask
 
 
 @st.composite
 def memory_layouts(draw, shape, itemsize, *, output=False):
-    """Draw a layout: permuted, padded, stepped, reversed, broadcast (inputs), offset, misaligned."""
+    """Draw a layout: permuted, padded, stepped, reversed, broadcast, offset, misaligned."""
     rank = len(shape)
     if draw(st.integers(0, 3)) == 0:
-        order, padded, reversed_, repeated = list(range(rank)), [0] * rank, [False] * rank, [False] * rank
+        order, padded, reversed_, repeated = (
+            list(range(rank)),
+            [0] * rank,
+            [False] * rank,
+            [False] * rank,
+        )
         steps = [1] * rank
     else:
         order = draw(st.permutations(range(rank)))
@@ -59,7 +66,7 @@ def memory_layouts(draw, shape, itemsize, *, output=False):
         padded = [draw(few) for _ in shape]
         steps = [draw(st.sampled_from([1, 1, 1, 2])) for _ in shape]
         reversed_ = [draw(st.sampled_from([False, False, False, True])) for _ in shape]
-        repeat = st.just(False) if output else st.sampled_from([False] * 5 + [True])
+        repeat = st.just(value=False) if output else st.sampled_from([False] * 5 + [True])
         repeated = [draw(repeat) for _ in shape]
     strides, run = [0] * rank, itemsize
     for d in reversed(order):
@@ -116,7 +123,14 @@ def random_indices(rng, shape, dtype, extent):
     """Return indices: most in range, some negative or beyond, some at the type's extremes."""
     info = np.iinfo(dtype)
     values = rng.integers(-extent - 2 if info.min < 0 else 0, extent + 3, shape, np.int64)
-    extremes = [info.min, info.max, min(2**32, info.max), min(2**32 + 1, info.max), extent, extent - 1]
+    extremes = [
+        info.min,
+        info.max,
+        min(2**32, info.max),
+        min(2**32 + 1, info.max),
+        extent,
+        extent - 1,
+    ]
     extremes += [-1, -extent, -extent - 1] if info.min < 0 else []
     result = np.asarray(values.astype(object))
     for position in np.flatnonzero(rng.random(shape) < 0.1):

@@ -95,7 +95,13 @@ def test_gather_takes_lists_and_python_scalars():
 
 @pytest.mark.parametrize(
     ("shape", "axis", "index_shape"),
-    [((0, 4), 1, (3,)), ((3, 0), 0, (2,)), ((3, 4), 1, (0,)), ((0,), 0, (0,)), ((2, 0, 3), 1, (0, 2))],
+    [
+        ((0, 4), 1, (3,)),
+        ((3, 0), 0, (2,)),
+        ((3, 4), 1, (0,)),
+        ((0,), 0, (0,)),
+        ((2, 0, 3), 1, (0, 2)),
+    ],
 )
 @pytest.mark.parametrize("mode", ["clamp", "wrap", "fill", "raise"])
 def test_gather_of_nothing_is_empty(place, shape, axis, index_shape, mode):
@@ -172,5 +178,3 @@ def test_gather_poisoned_result_of_many_blocks(place):
     ck.gather(put(x, place), put(indices, place), out=out)
     positions = np.where(indices < 0, indices.astype(np.int64) + 1000, indices)
     assert same_bytes(out, x[np.clip(positions, 0, 999)])
-
-

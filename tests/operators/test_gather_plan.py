@@ -1,0 +1,116 @@
+"""Which kernel variant a problem gets: pinned, no engine involved."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from cudakern.layout import Layout, packed_strides
+from cudakern.operators.gather_plan import GatherProblem, plan_gather, specialisations
+
+
+def problem(shape, axis, indices, itemsize=4, *, index_bytes=4, x=None, out=None, phases=(0, 0, 0)):
+    """Return a problem; ``x`` and ``out`` are byte strides, packed by default."""
+    result = (*shape[:axis], *indices, *shape[axis + 1 :])
+    return GatherProblem(
+        Layout(shape, x or packed_strides(shape, itemsize), itemsize, phases[0]),
+        Layout(indices, packed_strides(indices, index_bytes), index_bytes, phases[1]),
+        Layout(result, out or packed_strides(result, itemsize), itemsize, phases[2]),
+        axis,
+        {4: "int32", 8: "int64"}[index_bytes],
+        "clamp",
+        bytes(16),
+    )
+
+
+PINNED = [
+    ("rows of 16 B", problem((100, 4), 0, (7,)), "rows_w16_i32_clamp_o32"),
+    ("rows of 4 KB", problem((100, 1024), 0, (7,)), "rows_w16_i32_clamp_o32"),
+    ("rows of several dimensions", problem((9, 2, 3, 4), 0, (5, 7)), "rows_w16_i32_clamp_o32"),
+    ("int64 indices", problem((100, 4), 0, (7,), index_bytes=8), "rows_w16_i64_clamp_o32"),
+    ("rows, padded source", problem((9, 4), 0, (7,), x=(48, 4)), "rows_w16_i32_clamp_o32"),
+    ("elements of 16 B", problem((100,), 0, (7,), 16), "rows_w16_i32_clamp_o32"),
+    ("axis in the middle", problem((5, 100, 4), 1, (7,)), "planes_w16_i32_clamp_o32"),
+    ("outer of several dimensions", problem((5, 6, 9, 4), 2, (7,)), "planes_w16_i32_clamp_o32"),
+    ("rows of 12 B", problem((100, 3), 0, (7,)), "packed_w4_i32_clamp_o32"),
+    ("rows of 24 B", problem((100, 6), 0, (7,)), "packed_w8_i32_clamp_o32"),
+    ("rows of 100 B of bytes", problem((100, 100), 0, (7,), 1), "packed_w4_i32_clamp_o32"),
+    ("rows of 3 B", problem((100, 3), 0, (7,), 1), "packed_w1_i32_clamp_o32"),
+    ("rows, source 8 B off", problem((9, 4), 0, (7,), phases=(8, 0, 0)), "packed_w8_i32_clamp_o32"),
+    ("rows, out 4 B off", problem((9, 4), 0, (7,), phases=(0, 0, 4)), "packed_w4_i32_clamp_o32"),
+    ("16 B elements, 8 B off", problem((9,), 0, (7,), 16, phases=(8, 0, 0)),
+     "packed_w8_i32_clamp_o32"),
+    ("scalars of 4 B", problem((100,), 0, (7,)), "scalars_w4_i32_clamp_o32"),
+    ("scalars of 1 B", problem((100,), 0, (7,), 1), "scalars_w1_i32_clamp_o32"),
+    ("scalars of 8 B", problem((100,), 0, (7,), 8), "scalars_w8_i32_clamp_o32"),
+    ("scalars by matrix", problem((100,), 0, (3, 7)), "scalars_w4_i32_clamp_o32"),
+    ("every second scalar", problem((100,), 0, (7,), x=(8,)), "scalars_w4_i32_clamp_o32"),
+    ("misaligned scalars", problem((100,), 0, (7,), phases=(1, 0, 0)), "packed_w1_i32_clamp_o32"),
+    ("few scalars a row", problem((4, 100), 1, (7,)), "packed_w4_i32_clamp_o32"),
+    ("last axis", problem((64, 100_000), 1, (512,)), "last_axis_w4_i32_clamp_o32"),
+    ("last axis, rows that fit", problem((64, 1000), 1, (512,)),
+     "last_axis_staged_w4_i32_clamp_o32"),
+    ("last axis, few of a row", problem((64, 8000), 1, (256,), 2), "last_axis_w2_i32_clamp_o32"),
+    ("last axis, strided out", problem((64, 100_000), 1, (512,), out=(4096, 4)),
+     "last_axis_w4_i32_clamp_o32"),
+    ("source transposed", problem((9, 8), 0, (7,), x=(4, 36)), "strided_r2_w4_i32_clamp_o32"),
+    ("out transposed", problem((9, 8), 0, (7,), out=(4, 28)), "strided_r2_w4_i32_clamp_o32"),
+    ("out padded", problem((9, 8), 0, (7,), out=(64, 4)), "strided_r2_w16_i32_clamp_o32"),
+    ("inner reversed", problem((9, 8), 0, (7,), x=(32, -4)), "strided_r2_w4_i32_clamp_o32"),
+    ("inner repeated", problem((9, 8), 0, (7,), x=(4, 0)), "strided_r2_w4_i32_clamp_o32"),
+    ("three runs", problem((9, 2, 8), 0, (7,), x=(999 * 4, 400, 4)), "strided_r4_w4_i32_clamp_o32"),
+    ("more than 2^31 bytes of x", problem((2**20, 1024), 0, (7,)), "rows_w16_i32_clamp_o64"),
+    ("just below", problem((2**19 - 1, 1024), 0, (7,)), "rows_w16_i32_clamp_o32"),
+    ("more than 2^31 bytes of out", problem((9, 1024), 0, (2**20,)), "rows_w16_i32_clamp_o64"),
+    ("extent of 2^31", problem((2**31, 4), 0, (7,), x=(0, 4)), "rows_w16_i32_clamp_o64"),
+    ("a lot of scalars", problem((9,), 0, (2**29,)), "scalars_w4_i32_clamp_o64"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "kernel"), [pytest.param(p, k, id=name) for name, p, k in PINNED]
+)
+def test_plan_is_pinned(given, kernel):
+    plan = plan_gather(given)
+    assert plan.launch.kernel.entry == f"ck_gather_{kernel}"
+    assert kernel.startswith(plan.variant)
+    assert plan_gather(given) == plan
+
+
+def test_plan_of_nothing_launches_nothing():
+    assert plan_gather(problem((3, 0), 0, (7,))).launch is None
+    assert plan_gather(problem((3, 4), 0, (0,))).launch is None
+
+
+def test_strided_ranks_grow_to_what_a_call_can_need():
+    # Rank 8 by rank 8, no two dimensions chained: 15 dimensions of output.
+    shape, indices = (2,) * 8, (2,) * 8
+    result = 15
+    out = tuple(3**k * 4 for k in reversed(range(result)))
+    plan = plan_gather(problem(shape, 3, indices, out=out))
+    assert plan.launch.kernel.entry == "ck_gather_strided_r16_w4_i32_clamp_o32"
+
+
+def test_every_planned_kernel_is_a_listed_specialisation():
+    listed = {spec.entry: spec for spec in specialisations()}
+    for _, given, _ in PINNED:
+        spec = plan_gather(given).launch.kernel
+        assert listed[spec.entry] == spec
+
+
+def test_specialisations_have_names_of_their_own():
+    entries = [spec.entry for spec in specialisations()]
+    assert len(entries) == len(set(entries))
+    assert all(entry.startswith("ck_gather_") for entry in entries)
+
+
+@pytest.mark.parametrize("outer", [1, 8, 63, 1000])
+def test_last_axis_grid_covers_every_row_and_index(outer):
+    for count, extent in itertools.product([256, 4095, 4097, 20_000], [300, 50_000]):
+        plan = plan_gather(problem((max(outer, 8), extent), 1, (count,)))
+        assert plan.variant == "last_axis"
+        chunks, bands, _ = plan.launch.grid
+        assert chunks * 8192 >= count
+        assert 1 <= bands <= 65535
+        assert plan.launch.shared_bytes <= 48 * 1024
