@@ -13,8 +13,8 @@ import numpy as np
 
 from cudakern.dtypes import supported, supported_names
 from cudakern.engines import HOST
-from cudakern.errors import BindingError, DTypeError
-from cudakern.layout import Layout, overlaps_itself
+from cudakern.errors import BindingError, DescriptorError, DTypeError
+from cudakern.layout import MAX_DIMENSIONS, Layout, overlaps_itself
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def as_array(operator: str, name: str, value: object) -> Array:
         return np.asarray(value)
     except ValueError as error:
         raise BindingError(operator, name, f"must be an array; {error}") from error
-    except TypeError as error:
+    except (TypeError, RuntimeError, BufferError) as error:
         message = f"{operator}: {name} must be an array; got {type(value).__name__} ({error})"
         raise DTypeError(message) from error
 
@@ -96,6 +96,13 @@ def require_data(operator: str, name: str, array: Array) -> None:
     if not supported(array.dtype):
         message = f"{operator}: {name}.dtype must be one of {supported_names()}; got {array.dtype}"
         raise DTypeError(message)
+
+
+def require_rank(operator: str, name: str, array: Array, least: int) -> None:
+    """Raise DescriptorError unless an array has ``least`` to MAX_DIMENSIONS dimensions."""
+    if not least <= array.ndim <= MAX_DIMENSIONS:
+        requirement = f"must have {least} to {MAX_DIMENSIONS} dimensions; got {array.ndim}"
+        raise DescriptorError(operator, name, requirement, "T3")
 
 
 def place_of(array: Array) -> int:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+#: Dimensions of an operand at most.
+MAX_DIMENSIONS = 8
 #: Bytes of the widest load or store.
 VECTOR_BYTES = 16
 #: Byte offsets of 32-bit kernels lie in [-2^31, 2^31), their work items and extents below these.

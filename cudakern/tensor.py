@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING
 from cudakern.dtypes import EXTENSIONS, DataType
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
-from cudakern.layout import overlaps_itself, packed_strides
+from cudakern.layout import MAX_DIMENSIONS, overlaps_itself, packed_strides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_ELEMENTS = 2**32 - 1
 MAX_STRIDE = 2**32 - 1
-MAX_DIMENSIONS = 8
 OLD_DIMENSIONS = (4, 5)  # below feature level 3_0
 
 

@@ -72,5 +72,8 @@ class Engine(Protocol):
     def name(self) -> str:
         """``"cuda"`` or ``"simulator"``."""
 
+    def compile(self, spec: KernelSpec, device: int) -> None:
+        """Compile a specialisation into the engine's cache."""
+
     def prepare(self, launch: Launch, device: int) -> PreparedLaunch:
         """Compile what the launch needs on a device; the result is called once per use."""

@@ -120,6 +120,10 @@ class CudaEngine:
             self._functions[key] = function
         return function
 
+    def compile(self, spec: KernelSpec, device: int) -> None:
+        """Compile a specialisation; CuPy keeps it on disk."""
+        self.kernel(spec, device)
+
     def prepare(self, launch: Launch, device: int) -> Callable[..., None]:
         """Compile what the launch needs on a device; the result takes the addresses of the arrays.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cudakern.arrays import share_memory
 from cudakern.engines import engine_for
-from cudakern.errors import BindingError, DescriptorError
+from cudakern.errors import BindingError, DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
 from cudakern.tensor import TensorDesc, check_tensor
 
@@ -97,6 +98,27 @@ class BoundTable:
         if len(self._table) >= MAX_BOUND:
             self._table.clear()
         return self._table.setdefault(key, bound)
+
+
+def normalize_axis(operator: str, axis: int, rank: int, rule: str | None = None) -> int:
+    """Return an axis counted from the first one; ``rule`` is the operator's rule about it.
+
+    Raises
+    ------
+    DTypeError
+        The axis is no integer.
+    DescriptorError
+        It is out of range.
+    """
+    try:
+        position = index(axis)
+    except TypeError:
+        message = f"{operator}: axis must be an int; got {axis!r}"
+        raise DTypeError(message) from None
+    if not -rank <= position < rank:
+        requirement = f"must lie in [{-rank}, {rank - 1}]; got {axis}"
+        raise DescriptorError(operator, "axis", requirement, rule)
+    return position % rank
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``; rules G1 to G9.
 
 from __future__ import annotations
 
-import operator as operator_module
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -22,6 +21,7 @@ from cudakern.arrays import (
     is_read_only,
     layout_of,
     require_data,
+    require_rank,
 )
 from cudakern.dtypes import (
     EXTENSIONS,
@@ -31,13 +31,19 @@ from cudakern.dtypes import (
     SIXTY_FOUR_BITS,
     DataType,
 )
-from cudakern.errors import DescriptorError, DTypeError, IndexRangeError
+from cudakern.errors import IndexRangeError
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
-from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, Plan
+from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, Plan, normalize_axis
 from cudakern.operators.gather_plan import GatherProblem, plan_gather
-from cudakern.operators.indexing import as_indices, check_mode, fill_pattern, raise_if_outside
-from cudakern.tensor import MAX_DIMENSIONS, TensorDesc
+from cudakern.operators.indexing import (
+    as_indices,
+    check_index_alignment,
+    check_mode,
+    fill_pattern,
+    raise_if_outside,
+)
+from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,6 +148,7 @@ class GatherOperatorDesc(OperatorDesc):
     def plan(self, layouts: Sequence[Layout]) -> Plan:
         """Return the plan: the padding dimensions are cropped, indices out of range clamp."""
         x, indices, out = layouts
+        check_index_alignment(NAME, "indices_tensor", indices)
         count = self.index_dimensions
         cropped = max(
             count - 1, 0
@@ -231,7 +238,10 @@ def gather(
     x = as_array(NAME, "x", x)
     indices = as_indices(NAME, given, as_array(NAME, "indices", indices))
     require_data(NAME, "x", x)
-    shape, axis = _result_shape(x, indices, axis)
+    require_rank(NAME, "x", x, 1)
+    require_rank(NAME, "indices", indices, 0)
+    axis = normalize_axis(NAME, axis, x.ndim, "G4")
+    shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
     fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else _NO_FILL
     if out is None:
         place = common_place(NAME, ("x", "indices"), (x, indices))
@@ -259,26 +269,6 @@ def gather(
     return out
 
 
-def _result_shape(x: Array, indices: Array, axis: int) -> tuple[tuple[int, ...], int]:
-    """Return the shape of the result, and the axis counted from the first."""
-    rank = x.ndim
-    for name, array in (("x", x), ("indices", indices)):
-        if array.ndim > MAX_DIMENSIONS:
-            requirement = f"must have at most {MAX_DIMENSIONS} dimensions; got {array.ndim}"
-            raise DescriptorError(NAME, name, requirement, "T3")
-    if rank == 0:
-        raise DescriptorError(NAME, "x", "must have at least 1 dimension; got 0", "T3")
-    try:
-        position = operator_module.index(axis)
-    except TypeError:
-        message = f"{NAME}: axis must be an int; got {axis!r}"
-        raise DTypeError(message) from None
-    if not -rank <= position < rank:
-        raise DescriptorError(NAME, "axis", f"must lie in [{-rank}, {rank - 1}]; got {axis}", "G4")
-    position %= rank
-    return x.shape[:position] + indices.shape + x.shape[position + 1 :], position
-
-
 def _bind(
     arrays: tuple[Array, ...],
     addresses: list[int],
@@ -292,6 +282,7 @@ def _bind(
     place = common_place(NAME, ("x", "indices"), (x, indices))
     check_output(NAME, "out", out, shape, x.dtype, place, f"for axis={axis}")
     layouts = tuple(map(layout_of, arrays, addresses))
+    check_index_alignment(NAME, "indices", layouts[1])
     problem = GatherProblem(
         layouts[0], layouts[1], layouts[2], axis, indices.dtype.name, mode, fill
     )

@@ -9,8 +9,8 @@ import numpy as np
 from cudakern.arrays import Array, address_of, empty, layout_of
 from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch
-from cudakern.errors import DescriptorError, DTypeError, IndexRangeError
-from cudakern.layout import ArgumentPacker, Dimension, merge
+from cudakern.errors import BindingError, DescriptorError, DTypeError, IndexRangeError
+from cudakern.layout import ArgumentPacker, Dimension, alignment, merge
 
 if TYPE_CHECKING:
     from cudakern.layout import Layout
@@ -42,6 +42,8 @@ def check_mode(operator: str, mode: str) -> None:
 def as_indices(operator: str, given: object, indices: Array) -> Array:
     """Return indices as int32, int64, uint32 or uint64; narrower integers are widened.
 
+    Kernels read whole indices, so a host array that is not aligned to its items is copied.
+
     Raises
     ------
     DTypeError
@@ -49,6 +51,8 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
     """
     name = indices.dtype.name if indices.dtype.isnative else "a foreign byte order"
     if name in INDEX_TYPES:
+        if type(indices) is np.ndarray and not indices.flags.aligned:
+            return indices.copy()
         return indices
     if name in _WIDENED:
         return indices.astype(_WIDENED[name])
@@ -57,6 +61,17 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
     requirement = "must be int32, int64, uint32 or uint64"
     message = f"{operator}: indices.dtype {requirement}; got {indices.dtype}"
     raise DTypeError(message)
+
+
+def check_index_alignment(operator: str, name: str, indices: Layout) -> None:
+    """Raise BindingError unless every index lies on a multiple of its size."""
+    steps = (s for n, s in zip(indices.shape, indices.strides, strict=True) if n > 1)
+    if alignment(indices.phase, *steps) < indices.itemsize:
+        requirement = f"must lie on multiples of {indices.itemsize} bytes"
+        found = (
+            f"an address {indices.phase} bytes beyond a multiple of 16, strides {indices.strides}"
+        )
+        raise BindingError(operator, name, f"{requirement}; got {found}")
 
 
 def fill_pattern(operator: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:
@@ -72,6 +87,8 @@ def fill_pattern(operator: str, fill_value: object, dtype: np.dtype[Any]) -> byt
         if element.ndim == 0:
             if dtype.kind in "iub" and element.dtype.kind in "fc":
                 raise ValueError("a fraction would be lost")  # noqa: TRY301
+            if dtype.kind == "b" and element not in (0, 1):
+                raise ValueError("a bool is 0 or 1")  # noqa: TRY301
             return np.array(element[()].item(), dtype=dtype).tobytes() * (16 // dtype.itemsize)
     except (TypeError, ValueError, OverflowError) as error:
         message = f"{operator}: fill_value must fit {dtype}; got {fill_value!r} ({error})"

@@ -1,0 +1,20 @@
+"""Fail on a source file of more than 300 lines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+LIMIT = 300
+SUFFIXES = {".py", ".cu", ".cuh", ".cpp", ".hpp"}
+
+listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True)  # noqa: S607
+long = [
+    f"{name}: {count} lines"
+    for name in listed.stdout.splitlines()
+    if Path(name).suffix in SUFFIXES and Path(name).exists()
+    if (count := len(Path(name).read_text(encoding="utf-8").splitlines())) > LIMIT
+]
+if long:
+    sys.exit(f"source files must have at most {LIMIT} lines:\n" + "\n".join(long))

@@ -1,0 +1,73 @@
+"""Command line: ``python -m cudakern demo | info | warmup``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+from cudakern import __version__
+from cudakern.errors import CudakernError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = {
+    "demo": "run the documented DirectML examples and compare with the documented results",
+    "info": "show versions, devices, compilers and folders",
+    "warmup": "compile kernels ahead of their first use",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    top = argparse.ArgumentParser(
+        prog="python -m cudakern",
+        description="DirectML operators as CUDA kernels for CuPy arrays.",
+    )
+    top.add_argument("--version", action="version", version=f"cudakern {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="command")
+    made = {
+        name: commands.add_parser(name, help=text, description=text)
+        for name, text in COMMANDS.items()
+    }
+    made["info"].add_argument("--json", action="store_true", help="print one JSON object")
+    made["info"].add_argument(
+        "--check", action="store_true", help="exit with 1 unless a GPU runs a kernel correctly"
+    )
+    for name in ("demo", "warmup"):
+        made[name].add_argument(
+            "--engine",
+            choices=("auto", "cuda", "simulator"),
+            default="auto",
+            help="where to run; auto takes a GPU if there is one",
+        )
+    made["warmup"].add_argument(
+        "--all", action="store_true", help="every specialisation, not the common ones only"
+    )
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        module = importlib.import_module(f"cudakern.commands.{options.command}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != "rich":
+            raise
+        sys.stderr.write(
+            "cudakern: the command line needs the package rich; run: pip install rich\n"
+        )
+        return 2
+    try:
+        status: int = module.run(options)
+    except CudakernError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""``python -m cudakern demo``: the documented DirectML examples, run and compared."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cudakern.commands.engines import choose, to_engine, to_host
+from cudakern.commands.examples import Example, examples
+from cudakern.errors import DescriptorError
+from cudakern.operators.compiled import compile_operator
+from cudakern.tensor import TensorDesc
+
+if TYPE_CHECKING:
+    import argparse
+
+    from cudakern.operators.base import OperatorDesc
+
+
+def _sizes(tensor: TensorDesc) -> str:
+    return f"{{{','.join(map(str, tensor.sizes))}}} {tensor.data_type.name}"
+
+
+def _describe(desc: OperatorDesc) -> str:
+    """Return a descriptor's options, such as ``axis = 0, index_dimensions = 1``."""
+    values = ((field.name, getattr(desc, field.name)) for field in fields(desc))
+    return ", ".join(
+        f"{name} = {value}" for name, value in values if not isinstance(value, TensorDesc)
+    )
+
+
+def _row(name: str, tensor: TensorDesc, array: np.ndarray[Any, Any]) -> tuple[str, str, str]:
+    text = np.array2string(array, separator=" ", formatter={"float_kind": lambda v: f"{v:g}"})
+    return name, _sizes(tensor), text
+
+
+def _show(console: Console, example: Example, engine: str) -> bool:
+    """Run one example and print it; return whether the result is the documented one."""
+    inputs = [to_engine(array, engine) for array in example.inputs]
+    result = to_host(compile_operator(example.desc)(*inputs))
+    correct = np.array_equal(result, example.expected)
+    console.print(Text(f"{example.title}: {_describe(example.desc)}", style="bold"))
+    table = Table()
+    for heading in ("tensor", "sizes, type", "values"):
+        table.add_column(heading, overflow="fold")
+    for (name, tensor), array in zip(example.desc.inputs(), example.inputs, strict=True):
+        table.add_row(*_row(name, tensor, array))
+    for name, tensor in example.desc.outputs():
+        table.add_row(*_row(name, tensor, result), end_section=True)
+    console.print(table)
+    if example.remark:
+        console.print(f"  remark: {example.remark}")
+    if example.rejected is not None:
+        try:
+            example.rejected.validate()
+        except DescriptorError as error:
+            console.print(Text(f"  as printed: {error}"))
+        else:
+            correct = False
+    verdict = (
+        "equal to the documented result" if correct else f"WRONG, documented: {example.expected}"
+    )
+    console.print(Text(f"  verdict: {verdict}\n", style="green" if correct else "bold red"))
+    return correct
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run all examples; return 0 if every result is the documented one."""
+    console = Console()
+    engine = choose(options.engine)
+    where = "a CUDA device" if engine == "cuda" else "the simulator (no GPU is used)"
+    console.print(f"The documented DirectML examples, on {where}:\n")
+    verdicts = [_show(console, example, engine) for example in examples()]
+    console.print(f"{sum(verdicts)} of {len(verdicts)} examples equal the documented results")
+    return 0 if all(verdicts) else 1

@@ -1,0 +1,141 @@
+"""``python -m cudakern info``: what is installed, what was found, where things are cached."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from cudakern import __version__
+from cudakern.engines.cuda import import_cupy, translate
+from cudakern.engines.simulator.toolchain import cache_folder, find_toolchain
+from cudakern.engines.sources import kernel_folder
+from cudakern.errors import CudakernError
+from cudakern.operators.gather import gather
+
+if TYPE_CHECKING:
+    import argparse
+
+_PACKAGES = ("numpy", "cupy-cuda12x", "cupy-cuda13x", "ml-dtypes", "ziglang", "rich", "dask")
+_VARIABLES = (
+    "CUDAKERN_CXX",
+    "CUDAKERN_CACHE_DIR",
+    "CUDAKERN_LINEINFO",
+    "CUDAKERN_DEBUG",
+    "CUDAKERN_REQUIRE_GPU",
+    "CUPY_CACHE_DIR",
+    "CXX",
+)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cuda() -> dict[str, Any]:
+    """Return driver, runtime and devices, or the reason why there are none."""
+    try:
+        cupy = import_cupy()
+    except CudakernError as error:
+        return {"available": False, "reason": str(error)}
+    try:
+        runtime = cupy.cuda.runtime
+        devices = []
+        for ordinal in range(runtime.getDeviceCount()):
+            found = runtime.getDeviceProperties(ordinal)
+            devices.append(
+                {
+                    "ordinal": ordinal,
+                    "name": found["name"].decode(),
+                    "compute_capability": f"{found['major']}.{found['minor']}",
+                    "multiprocessors": found["multiProcessorCount"],
+                    "memory_bytes": found["totalGlobalMem"],
+                }
+            )
+        return {
+            "available": bool(devices),
+            "driver": runtime.driverGetVersion(),
+            "runtime": runtime.runtimeGetVersion(),
+            "nvrtc": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
+            "cupy_cache": os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache"),
+            "devices": devices,
+        }
+    except (RuntimeError, OSError, ImportError) as error:
+        return {"available": False, "reason": str(translate(error) or error)}
+
+
+def _simulator() -> dict[str, Any]:
+    try:
+        toolchain = find_toolchain()
+        return {
+            "available": True,
+            "compiler": " ".join(toolchain.command),
+            "version": toolchain.version,
+            "cache": str(cache_folder()),
+        }
+    except CudakernError as error:
+        return {"available": False, "reason": str(error)}
+
+
+def collect() -> dict[str, Any]:
+    """Return everything ``info`` shows, ready for JSON."""
+    return {
+        "cudakern": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "kernels": str(kernel_folder()),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "cuda": _cuda(),
+        "simulator": _simulator(),
+        "environment": {name: os.environ.get(name) for name in _VARIABLES},
+    }
+
+
+def _rows(table: Table, prefix: str, value: object) -> None:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _rows(table, f"{prefix}.{key}" if prefix else key, inner)
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            _rows(table, f"{prefix}[{position}]", inner)
+    else:
+        table.add_row(prefix, "-" if value is None else str(value))
+
+
+def _check() -> str:
+    """Run a kernel on the GPU; return an empty string, or what is wrong."""
+    try:
+        cupy = import_cupy()
+        x = cupy.arange(1000, dtype=np.float32)
+        found = gather(x, cupy.arange(999, -1, -1, dtype=np.int32)).get()
+    except (CudakernError, RuntimeError) as error:
+        return str(translate(error) or error)
+    correct = np.array_equal(found, np.arange(1000, dtype=np.float32)[::-1])
+    return "" if correct else "cudakern: a gather on the GPU gave a wrong result"
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the information; with ``--check`` return 1 unless a GPU works."""
+    found = collect()
+    problem = _check() if options.check else ""
+    if options.check:
+        found["check"] = problem or "passed"
+    if options.json:
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    else:
+        table = Table(show_header=False, title="cudakern")
+        table.add_column("name", no_wrap=True)
+        table.add_column("value", overflow="fold")
+        _rows(table, "", found)
+        Console().print(table)
+    return 1 if problem else 0

@@ -1,0 +1,72 @@
+"""``python -m cudakern warmup``: compile kernels ahead, so that no first call waits."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from cudakern.commands.engines import choose
+from cudakern.engines import HOST, engine_for
+from cudakern.operators.gather_plan import specialisations
+from cudakern.operators.indexing import INDEX_TYPES, check_spec
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from cudakern.engines.base import KernelSpec
+
+#: What the common specialisations have in common: signed indices, the default mode, 32-bit offsets.
+_COMMON_INDEX_TYPES = {"ck::int32", "ck::int64"}
+_COMMON_RANKS = {"2", "4"}
+
+
+def is_common(spec: KernelSpec) -> bool:
+    """Return whether a specialisation is one that most calls need."""
+    macros = dict(spec.defines)
+    return (
+        macros["CK_INDEX_T"] in _COMMON_INDEX_TYPES
+        and macros["CK_MODE"] == "kClamp"
+        and macros["CK_OFFSET_T"] == "ck::uint32"
+        and macros.get("CK_RANK", "2") in _COMMON_RANKS
+    )
+
+
+def kernels(*, everything: bool) -> Iterator[KernelSpec]:
+    """Yield the specialisations to compile."""
+    yield from (spec for spec in specialisations() if everything or is_common(spec))
+    yield from map(check_spec, INDEX_TYPES)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compile, with a progress bar, on as many processors as there are."""
+    console = Console()
+    engine = choose(options.engine)
+    place = 0 if engine == "cuda" else HOST
+    target = engine_for(place)
+    wanted = list(kernels(everything=options.all))
+    columns = (
+        TextColumn("compiling"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with (
+        Progress(*columns, console=console) as progress,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        task = progress.add_task("", total=len(wanted))
+
+        def compile_one(spec: KernelSpec) -> None:
+            target.compile(spec, place)
+            progress.update(task, advance=1, description=spec.entry)
+
+        for done in [pool.submit(compile_one, spec) for spec in wanted]:
+            done.result()
+    console.print(f"{len(wanted)} kernels are compiled and cached for the {engine} engine")
+    return 0

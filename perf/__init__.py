@@ -1,0 +1,1 @@
+"""Benchmarks. Each module prints a table when run with ``python -m``."""

@@ -1,0 +1,452 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import product
+from threading import Barrier
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+import cudakern as ck
+from cudakern import DataType, FeatureLevel, TensorDesc, TensorFlags
+
+EXTENDED = FeatureLevel.EXTENDED
+OWNED = TensorFlags.OWNED_BY_DML
+FIELDS = ("input_tensor", "indices_tensor", "output_tensor")
+POISON = -77
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+INDICES = np.array([[2, 0, 0, 1]], np.uint32)
+EXPECTED = X[INDICES[0]]
+DESC = ck.GatherOperatorDesc(
+    TensorDesc(DataType.FLOAT32, (3, 4)),
+    TensorDesc(DataType.UINT32, (1, 4)),
+    TensorDesc(DataType.FLOAT32, (4, 4)),
+    axis=0,
+    index_dimensions=1,
+)
+
+
+def change(desc, field, **values):
+    return replace(desc, **{field: replace(getattr(desc, field), **values)})
+
+
+def typed(desc, kind, index_kind="UINT32"):
+    desc = change(desc, "input_tensor", data_type=DataType[kind])
+    desc = change(desc, "indices_tensor", data_type=DataType[index_kind])
+    return change(desc, "output_tensor", data_type=DataType[kind])
+
+
+STRIDED = change(DESC, "input_tensor", strides=(6, 1))
+STRIDED = change(STRIDED, "indices_tensor", strides=(9, 2))
+STRIDED = change(STRIDED, "output_tensor", strides=(1, 5))
+ELEMENTS = (16, 7, 19)  # from the first to the last element of each tensor of STRIDED
+
+
+def operands():
+    return [X.copy(), INDICES.copy(), np.full((4, 4), POISON, np.float32)]
+
+
+def memory(size=512):
+    """Poisoned memory on a 256-byte boundary."""
+    room = np.full(size + 256, POISON, np.int8)
+    start = -room.ctypes.data % 256
+    return room[start : start + size]
+
+
+def view(buffer, offset, like):
+    """An array over a buffer that holds the same elements as another."""
+    made = np.ndarray(like.shape, like.dtype, buffer, offset)
+    made[...] = like
+    return made
+
+
+def strided_view(buffer, sizes, strides):
+    return np.ndarray(sizes, buffer.dtype, buffer, 0, [s * buffer.itemsize for s in strides])
+
+
+def assert_refused(operator, arrays, field, rule):
+    """The call raises, and neither out nor an input has changed."""
+    before = [np.array(array) for array in arrays]
+    with pytest.raises(ck.BindingError) as caught:
+        operator(*arrays[:-1], out=arrays[-1])
+    assert (caught.value.operator, caught.value.field) == ("gather", field)
+    assert caught.value.rule == rule
+    assert str(caught.value).startswith(f"gather: {field} ")
+    assert len(str(caught.value).splitlines()) == 1
+    for array, kept in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, kept)
+
+
+@pytest.mark.parametrize("spare", [0, 5])
+@pytest.mark.parametrize("flat", [*product([False, True], repeat=3)], ids=str)
+def test_arrays_with_the_sizes_and_strides_or_flat_buffers(flat, spare):
+    buffers = [np.full(n + spare, POISON, d) for n, d in zip(ELEMENTS, "fif", strict=True)]
+    buffers[1] = buffers[1].view(np.uint32)
+    tensors = (STRIDED.input_tensor, STRIDED.indices_tensor, STRIDED.output_tensor)
+    shaped = [strided_view(b, t.sizes, t.strides) for b, t in zip(buffers, tensors, strict=True)]
+    shaped[0][...], shaped[1][...] = X, INDICES
+    x, indices, out = (b if f else s for f, b, s in zip(flat, buffers, shaped, strict=True))
+    assert ck.compile_operator(STRIDED)(x, indices, out=out) is out
+    np.testing.assert_array_equal(shaped[2], EXPECTED)
+    written = {r + 5 * c for r in range(4) for c in range(4)}
+    rest = [k for k in range(buffers[2].size) if k not in written]
+    assert rest
+    assert np.all(buffers[2][rest] == POISON)
+
+
+@pytest.mark.parametrize("position", range(3), ids=FIELDS)
+def test_t17_flat_buffer_holds_the_total_size(position):
+    field = FIELDS[position]
+    desc = change(DESC, field, total_tensor_size_in_bytes=100)
+    operator = ck.compile_operator(desc)
+    arrays = operands()
+    given = arrays[position].ravel()
+    np.testing.assert_array_equal(operator(*arrays[:2], out=arrays[2]), EXPECTED)
+    arrays = operands()
+    arrays[position] = np.resize(given, 24)
+    assert_refused(operator, arrays, field, "T17")
+    arrays[position] = np.resize(given, 25)
+    result = operator(*arrays[:2], out=arrays[2])
+    np.testing.assert_array_equal(result.ravel()[:16], EXPECTED.ravel())
+    assert np.all(result.ravel()[16:] == POISON)
+
+
+def test_t17_minimum_is_rounded_to_four_bytes():
+    desc = ck.GatherOperatorDesc(
+        TensorDesc(DataType.FLOAT16, (1, 3)),
+        TensorDesc(DataType.UINT32, (1, 3)),
+        TensorDesc(DataType.FLOAT16, (1, 3)),
+        axis=1,
+        index_dimensions=1,
+    )
+    operator = ck.compile_operator(desc)
+    indices = np.array([[2, 1, 0]], np.uint32)
+    out = np.full((1, 3), POISON, np.float16)
+    assert_refused(operator, [np.ones(3, np.float16), indices, out], "input_tensor", "T17")
+    assert operator(np.arange(4, dtype=np.float16), indices, out=out).tolist() == [[2, 1, 0]]
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+def shifted(count):
+    return lambda array: view(memory(), count, array)
+
+
+X_IS, INDICES_ARE, OUT_IS = range(3)
+# Which operand, what is given in its place, the rule.
+REFUSED = [
+    pytest.param(X_IS, lambda a: a.astype(np.float64), None, id="x-wider"),
+    pytest.param(X_IS, lambda a: a.view(np.int32), None, id="x-other-kind"),
+    pytest.param(X_IS, lambda a: a.astype(">f4"), None, id="x-byte-order"),
+    pytest.param(INDICES_ARE, lambda a: a.astype(np.int32), None, id="indices-signed"),
+    pytest.param(INDICES_ARE, lambda a: a.astype(np.uint64), None, id="indices-wider"),
+    pytest.param(OUT_IS, lambda a: a.view(np.uint32), None, id="out-other-kind"),
+    pytest.param(OUT_IS, lambda a: a.astype(np.float16), None, id="out-narrower"),
+    pytest.param(X_IS, lambda a: a.reshape(4, 3), None, id="x-shape"),
+    pytest.param(X_IS, lambda a: a.reshape(1, 3, 4), None, id="x-more-dimensions"),
+    pytest.param(X_IS, lambda a: np.vstack([a, a]), None, id="x-larger"),
+    pytest.param(INDICES_ARE, lambda a: a.reshape(4, 1), None, id="indices-shape"),
+    pytest.param(OUT_IS, lambda a: a.reshape(2, 8), None, id="out-shape"),
+    pytest.param(OUT_IS, lambda a: np.vstack([a, a]), None, id="out-larger"),
+    pytest.param(X_IS, np.asfortranarray, None, id="x-order"),
+    pytest.param(X_IS, lambda a: np.hstack([a, a])[:, :4], None, id="x-padded"),
+    pytest.param(X_IS, lambda a: np.repeat(a, 2, 1)[:, ::2], None, id="x-spread"),
+    pytest.param(INDICES_ARE, lambda a: np.repeat(a, 2, 1)[:, ::2], None, id="indices-spread"),
+    pytest.param(OUT_IS, np.transpose, None, id="out-transposed"),
+    pytest.param(OUT_IS, lambda a: np.hstack([a, a])[:, :4], None, id="out-padded"),
+    pytest.param(X_IS, lambda a: np.repeat(a.ravel(), 2)[::2], None, id="x-flat-spread"),
+    pytest.param(X_IS, lambda a: np.resize(a, 20)[16::-1], None, id="x-flat-reversed"),
+    pytest.param(OUT_IS, lambda a: np.resize(a, 64)[::2], None, id="out-flat-spread"),
+    pytest.param(X_IS, lambda a: a.ravel()[:11], "T17", id="x-flat-short"),
+    pytest.param(INDICES_ARE, lambda a: a.ravel()[:3], "T17", id="indices-flat-short"),
+    pytest.param(OUT_IS, lambda a: a.ravel()[:15], "T17", id="out-flat-short"),
+    pytest.param(OUT_IS, read_only, None, id="out-read-only"),
+    pytest.param(OUT_IS, lambda a: read_only(a.ravel()), None, id="out-flat-read-only"),
+    pytest.param(X_IS, shifted(4), "T15", id="x-at-4"),
+    pytest.param(X_IS, shifted(8), "T15", id="x-at-8"),
+    pytest.param(INDICES_ARE, shifted(12), "T15", id="indices-at-12"),
+    pytest.param(OUT_IS, shifted(20), "T15", id="out-at-20"),
+    pytest.param(OUT_IS, lambda a: shifted(8)(a.ravel()), "T15", id="out-flat-at-8"),
+]
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+@pytest.mark.parametrize(("position", "given", "rule"), REFUSED)
+def test_array_that_does_not_fit_is_refused(position, given, rule, warm):
+    operator = ck.compile_operator(DESC)
+    if warm:
+        operator(X, INDICES)
+    arrays = operands()
+    arrays[position] = given(arrays[position])
+    assert_refused(operator, arrays, FIELDS[position], rule)
+
+
+def test_read_only_inputs_are_accepted():
+    x, indices, out = operands()
+    result = ck.compile_operator(DESC)(read_only(x), read_only(indices), out=out)
+    np.testing.assert_array_equal(result, EXPECTED)
+
+
+@pytest.mark.parametrize("offsets", [(16, 32, 48), (0, 0, 16), (240, 16, 208)], ids=str)
+def test_t15_multiples_of_16_are_accepted(offsets):
+    arrays = [view(memory(), o, a) for o, a in zip(offsets, operands(), strict=True)]
+    np.testing.assert_array_equal(ck.compile_operator(DESC)(*arrays[:2], out=arrays[2]), EXPECTED)
+
+
+@pytest.mark.parametrize("offsets", [(4, 8, 12), (8, 4, 4), (20, 28, 36)], ids=str)
+def test_extended_level_accepts_any_address(offsets):
+    buffers = [memory() for _ in offsets]
+    arrays = [view(*row) for row in zip(buffers, offsets, operands(), strict=True)]
+    ck.compile_operator(DESC, feature_level=EXTENDED)(*arrays[:2], out=arrays[2])
+    np.testing.assert_array_equal(arrays[2], EXPECTED)
+    assert np.all(buffers[2][: offsets[2]] == POISON)
+    assert np.all(buffers[2][offsets[2] + 64 :] == POISON)
+
+
+@pytest.mark.parametrize("made", ["view", "as_strided"])
+@pytest.mark.parametrize("position", range(3), ids=FIELDS)
+def test_t14_offset_in_the_buffer_is_a_multiple_of_what_is_guaranteed(position, made):
+    desc = change(DESC, FIELDS[position], guaranteed_base_offset_alignment=32)
+    operator = ck.compile_operator(desc)
+    for offset, legal in ((0, True), (16, False), (32, True), (48, False), (64, True)):
+        arrays = operands()
+        like = arrays[position]
+        buffer = np.zeros(64, like.dtype)  # owns its memory: offsets count from its start
+        if made == "view":
+            arrays[position] = view(buffer, offset, like)
+        else:
+            arrays[position] = as_strided(buffer[offset // 4 :], like.shape, like.strides)
+            arrays[position][...] = like
+        if legal:
+            operator(*arrays[:2], out=arrays[2])
+            np.testing.assert_array_equal(arrays[2], EXPECTED)
+        else:
+            assert_refused(operator, arrays, FIELDS[position], "T14")
+
+
+# Bytes at which x (48), indices (16) and out (64) start in one buffer; which out overlaps.
+TOGETHER = [
+    pytest.param((0, 64, 0), "overlap", id="x-in-place"),
+    pytest.param((0, 128, 32), "overlap", id="out-starts-in-x"),
+    pytest.param((48, 128, 0), "overlap", id="out-ends-in-x"),
+    pytest.param((16, 128, 0), "overlap", id="x-within-out"),
+    pytest.param((128, 0, 0), "overlap", id="out-starts-with-indices"),
+    pytest.param((128, 48, 0), "overlap", id="indices-end-out"),
+    pytest.param((0, 112, 48), "apart", id="out-follows-x"),
+    pytest.param((64, 128, 0), "apart", id="x-follows-out"),
+    pytest.param((128, 48, 64), "apart", id="out-follows-indices"),
+    pytest.param((128, 64, 0), "apart", id="indices-follow-out"),
+]
+
+
+@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+@pytest.mark.parametrize(("starts", "expected"), TOGETHER)
+def test_t19_out_overlaps_no_input(starts, expected, warm, flat):
+    operator = ck.compile_operator(DESC)
+    given = [a.ravel() if flat else a for a in operands()]
+    if warm:
+        operator(*given[:2], out=given[2].copy())
+    buffer = memory()
+    out, indices, x = (view(buffer, starts[k], given[k]) for k in (2, 1, 0))
+    before = buffer.copy()
+    if expected == "overlap":
+        assert_refused(operator, [x, indices, out], "output_tensor", "T19")
+        np.testing.assert_array_equal(buffer, before)
+        return
+    operator(x, indices, out=out)
+    np.testing.assert_array_equal(out.reshape(4, 4), EXPECTED)
+    buffer[starts[2] : starts[2] + 64] = before[starts[2] : starts[2] + 64]
+    np.testing.assert_array_equal(buffer, before)
+
+
+def test_t19_inputs_may_overlap_each_other():
+    x = np.array([[2, 0, 0, 1], [5, 6, 7, 8], [9, 10, 11, 12]], np.uint32)
+    result = ck.compile_operator(typed(DESC, "UINT32"))(x, x[:1])
+    np.testing.assert_array_equal(result, x[[2, 0, 0, 1]], strict=True)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_t20_number_of_inputs(count):
+    out = operands()[2]
+    with pytest.raises(ck.BindingError) as caught:
+        ck.compile_operator(DESC)(*[X, INDICES, X][:count], out=out)
+    assert caught.value.rule == "T20"
+    assert np.all(out == POISON)
+
+
+@pytest.mark.parametrize("convert", [list, tuple], ids=["list", "tuple"])
+@pytest.mark.parametrize("rows", [np.ndarray.tolist, np.asarray], ids=["numbers", "arrays"])
+def test_out_must_be_an_array_since_it_is_what_is_written(convert, rows):
+    out = convert(map(rows, np.full((4, 4), POISON, np.int64)))
+    with pytest.raises((ck.BindingError, ck.DTypeError)):
+        ck.compile_operator(typed(DESC, "INT64"))(X.astype(np.int64), INDICES, out=out)
+
+
+def test_inputs_may_be_lists_of_the_dtype():
+    operator = ck.compile_operator(typed(DESC, "INT64", "INT64"))
+    result = operator(X.astype(np.int64).tolist(), [[2, 0, -3, 1]])
+    np.testing.assert_array_equal(result, EXPECTED.astype(np.int64), strict=True)
+
+
+class Subclass(np.ndarray):
+    pass
+
+
+@pytest.mark.parametrize("kind", [np.ndarray, Subclass])
+def test_out_itself_is_returned(kind):
+    out = operands()[2].view(kind)
+    operator = ck.compile_operator(DESC)
+    for _ in range(2):
+        out[...] = POISON
+        assert operator(X, INDICES, out=out) is out
+        np.testing.assert_array_equal(np.asarray(out), EXPECTED)
+
+
+def test_neighbours_of_out_are_untouched():
+    buffer = memory()
+    out = view(buffer, 64, operands()[2])
+    ck.compile_operator(DESC)(X, INDICES, out=out)
+    np.testing.assert_array_equal(out, EXPECTED)
+    assert np.all(buffer[:64] == POISON)
+    assert np.all(buffer[128:] == POISON)
+
+
+@pytest.mark.parametrize("strides", [None, (4, 1), (1, 4), (7, 1), (1, 5), (9, 2)], ids=str)
+@pytest.mark.parametrize("kind", ["INT8", "FLOAT16", "FLOAT32", "INT64"])
+def test_out_is_allocated_with_the_sizes_and_strides_of_the_descriptor(kind, strides):
+    desc = change(typed(DESC, kind), "output_tensor", strides=strides)
+    least = ck.minimum_tensor_size_in_bytes(desc.output_tensor)
+    desc = change(desc, "output_tensor", total_tensor_size_in_bytes=least + 3)
+    dtype = DataType[kind].numpy
+    operator = ck.compile_operator(desc)
+    first = operator(X.astype(dtype), INDICES)
+    assert isinstance(first, np.ndarray)
+    assert first.strides == tuple(s * dtype.itemsize for s in strides or (4, 1))
+    second = operator(np.zeros((3, 4), dtype), INDICES)
+    assert not np.shares_memory(first, second)
+    np.testing.assert_array_equal(first, EXPECTED.astype(dtype), strict=True)
+    assert not second.any()
+
+
+@pytest.mark.parametrize("how", ["packed", "padded", "permuted", "buffer"])
+def test_t16_owned_input_is_kept_as_it_was(how):
+    """Whatever way it was bound: later changes to the caller's array have no effect."""
+    strides = {"padded": (6, 1), "permuted": (1, 3)}.get(how, (4, 1))
+    x = strided_view(np.zeros(16, np.float32), (3, 4), strides)
+    x[...] = X
+    desc = change(DESC, "input_tensor", flags=OWNED, strides=strides)
+    given = x.ravel() if how == "buffer" else x
+    operator = ck.compile_operator(desc).initialize(given)
+    given[...] = POISON
+    for _ in range(2):
+        np.testing.assert_array_equal(operator(INDICES), EXPECTED, strict=True)
+    given[...] = POISON
+    np.testing.assert_array_equal(operator(INDICES[:, ::-1].copy()), EXPECTED[::-1])
+
+
+def test_t16_owned_indices_and_all_inputs_owned():
+    desc = change(DESC, "indices_tensor", flags=OWNED)
+    indices = INDICES.copy()
+    operator = ck.compile_operator(desc).initialize(indices)
+    indices[...] = 0
+    np.testing.assert_array_equal(operator(X), EXPECTED)
+    desc = change(desc, "input_tensor", flags=OWNED)
+    x, indices, out = operands()
+    operator = ck.compile_operator(desc).initialize(x, indices)
+    x[...], indices[...] = 0, 0
+    assert operator(out=out) is out
+    np.testing.assert_array_equal(out, EXPECTED)
+    np.testing.assert_array_equal(operator(), EXPECTED)
+
+
+def test_t16_initialize_leaves_the_operator_as_it_was():
+    operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED))
+    first, second = operator.initialize(X), operator.initialize(X + 100)
+    np.testing.assert_array_equal(first(INDICES), EXPECTED)
+    np.testing.assert_array_equal(second(INDICES), EXPECTED + 100)
+    np.testing.assert_array_equal(first(INDICES), EXPECTED)
+    assert_refused(operator, [INDICES, operands()[2]], "input_tensor", "T16")
+
+
+def test_t16_owned_input_is_not_bound_at_execution():
+    operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED)).initialize(X)
+    out = operands()[2]
+    with pytest.raises(ck.BindingError) as caught:
+        operator(X, INDICES, out=out)
+    assert caught.value.rule in {"T16", "T20"}
+    assert np.all(out == POISON)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_t20_number_of_owned_inputs(count):
+    operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED))
+    with pytest.raises(ck.BindingError) as caught:
+        operator.initialize(*[X, INDICES][:count])
+    assert caught.value.rule == "T20"
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        pytest.param(X.astype(np.float64), None, id="wider"),
+        pytest.param(X.reshape(4, 3), None, id="shape"),
+        pytest.param(np.asfortranarray(X), None, id="order"),
+        pytest.param(X.ravel()[:11], "T17", id="flat-short"),
+    ],
+)
+def test_t16_owned_input_must_fit(given, rule):
+    operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED))
+    out = operands()[2]
+    with pytest.raises(ck.BindingError) as caught:
+        operator.initialize(given)(INDICES, out=out)
+    assert (caught.value.field, caught.value.rule) == ("input_tensor", rule)
+    assert np.all(out == POISON)
+
+
+@pytest.mark.parametrize("name", ["desc", "feature_level"])
+def test_operator_is_immutable(name):
+    operator = ck.compile_operator(DESC, feature_level=FeatureLevel.LEVEL_5_0)
+    assert operator.desc == DESC
+    assert operator.feature_level is FeatureLevel.LEVEL_5_0
+    with pytest.raises(AttributeError):
+        setattr(operator, name, None)
+
+
+def test_calls_do_not_validate_the_descriptor_again(monkeypatch):
+    operator = ck.compile_operator(DESC)
+
+    def validate(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(ck.GatherOperatorDesc, "validate", validate)
+    for _ in range(2):
+        np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)
+
+
+def test_many_threads_share_one_operator():
+    operator = ck.compile_operator(DESC)
+    start = Barrier(8, timeout=60)
+
+    def work(seed):
+        random = np.random.default_rng(seed)
+        start.wait()
+        for turn in range(20):
+            x = random.random((3, 4), np.float32)
+            indices = random.integers(0, 3, (1, 4)).astype(np.uint32)
+            given = [x, indices, operands()[2]]
+            if turn % 3 == 0:  # another way to bind the same tensors
+                given = [a.ravel() for a in given]
+            out = given.pop() if turn % 2 else None
+            result = operator(*given, out=out)
+            assert out is None or result is out
+            np.testing.assert_array_equal(result.reshape(4, 4), x[indices[0]])
+        return turn + 1
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(work, range(8))) == 160

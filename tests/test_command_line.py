@@ -1,0 +1,83 @@
+"""The command line: demo, info, warmup."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cudakern.__main__ import main
+from cudakern.commands import demo
+from cudakern.commands.examples import examples
+from cudakern.commands.warmup import kernels
+from cudakern.operators.gather_plan import specialisations
+from tests.conftest import HAS_GPU
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_demo_runs_every_documented_example(capsys):
+    assert main(["demo"]) == 0
+    text = capsys.readouterr().out
+    assert "5 of 5 examples equal the documented results" in text
+    assert text.count("verdict: equal to the documented result") == 5
+    assert "as printed: gather: output_tensor.sizes must be" in text
+    assert ("a CUDA device" if HAS_GPU else "the simulator") in text
+
+
+def test_demo_fails_on_a_wrong_result(capsys, monkeypatch):
+    wrong = examples()
+    wrong[0].expected[0] += 1
+    monkeypatch.setattr(demo, "examples", lambda: wrong)
+    assert main(["demo", "--engine", "simulator"]) == 1
+    text = capsys.readouterr().out
+    assert "verdict: WRONG, documented: [15. 12. 14. 11. 13.]" in text
+    assert "4 of 5 examples" in text
+
+
+def test_info_shows_what_is_there(capsys):
+    assert main(["info"]) == 0
+    text = capsys.readouterr().out
+    for name in ("cuda.available", "simulator.compiler", "kernels", "CUDAKERN_CACHE_DIR"):
+        assert name in text
+
+
+def test_info_json_is_one_object(capsys):
+    status = main(["info", "--json", "--check"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["cuda"]["available"] is HAS_GPU
+    assert found["simulator"]["available"] is True
+    assert status == (0 if HAS_GPU else 1)
+    assert (found["check"] == "passed") is HAS_GPU
+    assert "\n" not in found["check"]
+
+
+def test_warmup_compiles_the_common_kernels(capsys):
+    assert main(["warmup", "--engine", "simulator"]) == 0
+    count = len(list(kernels(everything=False)))
+    assert f"{count} kernels are compiled" in capsys.readouterr().out
+    assert 20 < count < 100
+
+
+def test_warmup_all_means_all():
+    entries = {spec.entry for spec in kernels(everything=True)}
+    assert entries > {spec.entry for spec in specialisations()}
+
+
+def test_help_names_the_commands(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    assert all(command in text for command in ("demo", "info", "warmup"))
+
+
+@pytest.mark.skipif(HAS_GPU, reason="a CUDA device is there")
+def test_cuda_asked_for_and_absent_is_one_line(capsys):
+    assert main(["demo", "--engine", "cuda"]) == 1
+    text = capsys.readouterr().err
+    assert text.startswith("cudakern: ")
+    assert text.count("\n") == 1

@@ -1,0 +1,154 @@
+"""The package as a whole: import, public names, wheel, README, files."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+
+ROOT = Path(__file__).parent.parent
+
+PUBLIC = """
+BindingError CompiledOperator CudakernError DTypeError DataType DescriptorError
+EngineUnavailableError FeatureLevel GatherOperatorDesc IndexRangeError KernelCompileError
+SimulatorError TensorDesc TensorFlags __version__ compile_operator gather
+minimum_tensor_size_in_bytes
+"""
+
+
+def run(code, *options, **environment):
+    """Run Python code in a process of its own; return what it printed."""
+    result = subprocess.run(
+        [sys.executable, *options, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_import_needs_numpy_alone():
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(["cupy", "rich", "ml_dtypes", "ziglang", "onnx"]))  # all absent
+import cudakern as ck
+print(sorted(n for n in sys.modules if n.split(".")[0] in {"cupy", "rich"} and sys.modules[n]))
+print(ck.gather([5, 6, 7], [2, 0]).tolist())
+"""
+    assert run(code).splitlines() == ["[]", "[7, 5]"]
+
+
+def test_public_names_are_the_documented_ones():
+    assert sorted(ck.__all__) == sorted(PUBLIC.split())
+    assert all(hasattr(ck, name) for name in ck.__all__)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (ck.gather, "x, indices, axis, *, mode, fill_value, out"),
+        (ck.compile_operator, "desc, feature_level"),
+        (ck.minimum_tensor_size_in_bytes, "desc"),
+        (ck.GatherOperatorDesc,
+         "input_tensor, indices_tensor, output_tensor, axis, index_dimensions"),
+        (ck.TensorDesc,
+         "data_type, sizes, strides, total_tensor_size_in_bytes, "
+         "guaranteed_base_offset_alignment, flags"),
+    ],
+)  # fmt: skip
+def test_public_signatures_are_pinned(function, expected):
+    names = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in names:
+            names.append("*")
+        names.append(name)
+    assert ", ".join(names) == expected
+
+
+@pytest.mark.parametrize("name", [n for n in PUBLIC.split() if n != "__version__"])
+def test_public_names_are_documented(name):
+    text = inspect.getdoc(getattr(ck, name))
+    assert text
+    assert text.splitlines()[0].endswith(".")
+
+
+def test_docstring_examples_hold():
+    result = doctest.testmod(importlib.import_module("cudakern.operators.gather"))
+    assert result.attempted == 2
+    assert result.failed == 0
+
+
+def test_wheel_works_in_an_empty_environment(tmp_path):
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    site = tmp_path / "site"
+    shutil.unpack_archive(wheel, site, "zip")
+    for package in ("numpy", "numpy.libs"):
+        found = Path(np.__file__).parent.parent / package
+        if found.exists():
+            (site / package).symlink_to(found)
+    code = f"""
+import sys
+sys.path[:0] = [{str(site)!r}]
+import cudakern as ck
+from cudakern.engines.sources import kernel_folder
+print(ck.__file__)
+print(kernel_folder())
+print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
+"""
+    # -S: no site-packages; -P: the working folder is not on the path either.
+    printed = run(code, "-S", "-P", PYTHONPATH="").splitlines()
+    assert printed[0].startswith(str(site))
+    assert printed[1] == str(site / "cudakern" / "kernels")
+    assert printed[2] == "[[3.0, 4.0]]"
+    names = {
+        str(p.relative_to(site)) for p in site.rglob("*") if p.is_file() and "numpy" not in str(p)
+    }
+    assert "cudakern/py.typed" in names
+    assert "cudakern/kernels/common/division.cuh" in names
+    assert "cudakern/engines/simulator/runtime.cpp" in names
+    assert not [n for n in names if n.startswith(("tests/", "perf/"))]
+
+
+def readme_blocks():
+    """Return the Python blocks of the README with the output printed below them."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize(("code", "expected"), readme_blocks())
+def test_readme_block_prints_what_it_says(code, expected):
+    assert run(code) == expected
+
+
+def test_readme_lists_every_rule_and_variable():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme_blocks()) == 2
+    for number in range(1, 21):
+        assert re.search(rf"\bT{number}\b", text)
+    sources = " ".join(p.read_text(encoding="utf-8") for p in (ROOT / "cudakern").rglob("*.py"))
+    for variable in set(re.findall(r"\bCUDAKERN_[A-Z_]+\b", sources)):
+        assert f"`{variable}`" in text
+
+
+def test_every_rule_in_the_code_is_in_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    sources = " ".join(p.read_text(encoding="utf-8") for p in (ROOT / "cudakern").rglob("*.py"))
+    rules = set(re.findall(r'"([TG]\d+)"', sources))
+    assert len(rules) > 15
+    assert all(re.search(rf"\b{rule}\b", text) for rule in rules)
