@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cudakern.arrays import share_memory
 from cudakern.engines import engine_for
+from cudakern.engines.base import Launch
 from cudakern.errors import BindingError, DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
 from cudakern.tensor import TensorDesc, check_tensor
@@ -16,7 +17,7 @@ from cudakern.tensor import TensorDesc, check_tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cudakern.engines.base import Launch, PreparedLaunch
+    from cudakern.engines.base import PreparedLaunch
     from cudakern.layout import Layout
 
 #: Bound launches kept per function or compiled operator; beyond, the table starts anew.

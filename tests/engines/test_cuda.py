@@ -1,0 +1,208 @@
+"""The CUDA engine's own logic, on a stand-in for CuPy: argument buffers, devices, caches, errors.
+
+What only a driver can show is shown by the operators' tests on a GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import engines
+from cudakern.engines import cuda
+from cudakern.engines.base import KernelSpec
+from cudakern.engines.sources import KernelSource
+from cudakern.operators import gather as gather_module
+from cudakern.operators.base import BoundTable
+from tests.helpers import fake_cupy, oracle
+
+
+@pytest.fixture(params=[True, False], ids=["by address", "by value"])
+def cupy(monkeypatch, request):
+    """Put the stand-in in CuPy's place, with two devices, and start with empty tables."""
+    fake = fake_cupy.make(devices=2)
+    monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: request.param)
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setattr(gather_module, "_bound", BoundTable())
+    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
+    yield fake
+    engines._cuda.cache_clear()  # noqa: SLF001
+
+
+X = np.arange(120, dtype=np.float32).reshape(10, 12)
+INDICES = np.array([3, -1, 99, 0, 7], np.int32)
+
+
+def on(device, *arrays):
+    """Return arrays on a device of the stand-in."""
+    return [fake_cupy.Array(array.copy(), device) for array in arrays]
+
+
+@pytest.mark.parametrize("mode", ["clamp", "wrap", "fill", "raise"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gather_runs_on_the_device_of_its_arrays(cupy, mode, axis):
+    indices = INDICES if mode != "raise" else INDICES % 10
+    x, i = on(1, X, indices)
+    result = ck.gather(x, i, axis, mode=mode, fill_value=2)
+    assert isinstance(result, fake_cupy.Array)
+    assert result.data.device_id == 1
+    assert np.array_equal(result.get(), oracle.gather(X, indices, axis, mode, 2))
+    assert {launch[0] for launch in cupy.state.launches} == {1}
+    assert cupy.state.current == 0, "the current device is given back"
+
+
+def test_a_specialisation_is_compiled_once_per_device(cupy):
+    for _ in range(3):
+        for device in (0, 1):
+            ck.gather(*on(device, X, INDICES))
+            ck.gather(*on(device, X[:, :8], INDICES[:2]))
+    assert [device for device, _, _ in cupy.state.compilations] == [0, 1]
+    (options,) = {options for _, _, options in cupy.state.compilations}
+    assert "-std=c++17" in options
+    assert any(option.startswith("-DCK_SOURCE_DIGEST=0x") for option in options)
+    assert "-lineinfo" not in options
+
+
+def test_line_info_is_another_kernel(cupy, monkeypatch):
+    ck.gather(*on(0, X, INDICES))
+    monkeypatch.setenv("CUDAKERN_LINEINFO", "1")
+    ck.gather(*on(0, X[:3], INDICES))
+    assert "-lineinfo" in cupy.state.compilations[1][2]
+    assert len(cupy.state.compilations) == 2
+
+
+def test_many_threads_share_a_prepared_launch(cupy):
+    outputs = [fake_cupy.Array(np.zeros((5, 12), np.float32), k % 2) for k in range(40)]
+
+    def call(k):
+        x, i = on(k % 2, X + k, INDICES)
+        for _ in range(5):
+            ck.gather(x, i, out=outputs[k])
+
+    cupy.state.current = 0
+    # The stand-in has one current device for all threads, so the devices take turns.
+    for parity in (0, 1):
+        cupy.state.current = parity
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(call, range(parity, 40, 2)))
+    for k, out in enumerate(outputs):
+        assert np.array_equal(out.get(), oracle.gather(X + k, INDICES, 0))
+
+
+def test_compiled_operator_runs_where_its_arrays_are(cupy):
+    tensor = ck.TensorDesc(ck.DataType.FLOAT32, (10, 12))
+    desc = ck.GatherOperatorDesc(
+        tensor,
+        ck.TensorDesc(ck.DataType.INT32, (1, 5)),
+        ck.TensorDesc(ck.DataType.FLOAT32, (5, 12)),
+        axis=0,
+        index_dimensions=1,
+    )
+    operator = ck.compile_operator(desc)
+    expected = oracle.gather(X, INDICES, 0)
+    for device in (0, 1):
+        out = fake_cupy.Array(np.empty((5, 12), np.float32), device)
+        for _ in range(2):
+            assert operator(*on(device, X, INDICES[None]), out=out) is out
+        assert np.array_equal(out.get(), expected)
+    host = operator(X, INDICES[None])
+    assert np.array_equal(host, expected)
+    assert len(cupy.state.launches) == 4
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        ((0, 1, 0), "gather: indices must be where x is, on CUDA device 0; got CUDA device 1"),
+        ((0, None, 0), "gather: indices must be where x is, on CUDA device 0; got the host"),
+        ((None, 0, 0), "gather: indices must be where x is, on the host; got CUDA device 0"),
+        ((0, 0, 1), "out must be where the inputs are, on CUDA device 0; got CUDA device 1"),
+        ((0, 0, None), "out must be where the inputs are, on CUDA device 0; got the host"),
+        ((None, None, 1), "out must be where the inputs are, on the host; got CUDA device 1"),
+    ],
+)
+def test_mixed_places_are_named(cupy, places, message):
+    arrays = [X, INDICES, np.empty((5, 12), np.float32)]
+    x, i, out = (
+        array if place is None else on(place, array)[0]
+        for array, place in zip(arrays, places, strict=True)
+    )
+    with pytest.raises(ck.BindingError) as error:
+        ck.gather(x, i, out=out)
+    assert message in str(error.value)
+    assert not cupy.state.launches
+
+
+def test_debug_waits_and_names_each_launch(cupy, monkeypatch, capsys):
+    monkeypatch.setenv("CUDAKERN_DEBUG", "1")
+    ck.gather(*on(0, X, INDICES))
+    assert cupy.state.launches[-1] == "synchronize"
+    assert capsys.readouterr().err == (
+        "cudakern: ck_gather_rows_w16_i32_clamp_o32 grid=(1, 1, 1) block=(256, 1, 1) done\n"
+    )
+
+
+def test_a_call_without_debug_never_synchronises(cupy):
+    ck.gather(*on(0, X, INDICES))
+    assert "synchronize" not in cupy.state.launches
+
+
+@pytest.mark.usefixtures("cupy")
+def test_compiler_errors_are_translated(monkeypatch):
+    broken = KernelSource("gather.cu", "#error no\n", "0" * 64)
+    monkeypatch.setattr(cuda, "load_source", lambda _name: broken)
+    with pytest.raises(ck.KernelCompileError) as error:
+        cuda.CudaEngine().kernel(KernelSpec("gather.cu", "ck_x", (("CK_RANK", "2"),)), 0)
+    assert error.value.source == "gather.cu"
+    assert "-DCK_RANK=2" in error.value.options
+    assert "#error directive" in error.value.log
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("raised", "text"),
+    [
+        ("cudaErrorInsufficientDriver: too old", "no CUDA driver or device is visible"),
+        ("cudaErrorNoDevice: none", "start it with --gpus all"),
+        ("Failed to find CUDA headers", "pip install 'cudakern[cuda12]'"),
+    ],
+)
+def test_driver_errors_say_what_to_do(cupy, raised, text):
+    def fail(**_arguments):
+        raise RuntimeError(raised)
+
+    cupy.RawModule = fail
+    with pytest.raises(ck.EngineUnavailableError, match="cudakern: ") as error:
+        cuda.CudaEngine().kernel(KernelSpec("gather.cu", "ck_x", ()), 0)
+    assert text in str(error.value)
+
+
+def test_other_errors_stay_what_they_are(cupy):
+    def fail(**_arguments):
+        raise RuntimeError("cudaErrorIllegalAddress")
+
+    cupy.RawModule = fail
+    with pytest.raises(RuntimeError, match="cudaErrorIllegalAddress"):
+        cuda.CudaEngine().kernel(KernelSpec("gather.cu", "ck_x", ()), 0)
+
+
+def test_the_stand_in_does_not_pass_for_a_pointer_of_cupy():
+    assert not cuda.takes_addresses(fake_cupy.make())
+    assert not cuda.takes_addresses(types.SimpleNamespace())
+
+
+@pytest.mark.gpu
+def test_cupy_passes_addresses():
+    assert cuda.takes_addresses(cuda.import_cupy()), "launches take the slower way"
+
+
+def test_absent_cupy_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(ck.EngineUnavailableError, match=r"pip install 'cudakern\[cuda12\]'"):
+        cuda.import_cupy()
+    assert cuda.device_count() == 0
