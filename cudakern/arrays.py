@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,6 +156,25 @@ def address_of(array: Array) -> int:
     if _FAST:
         return _read_pointer(id(array) + _HEADER).value or 0
     return int(array.__array_interface__["data"][0])
+
+
+def owner_address(array: Array) -> int:
+    """Return where the memory starts that an array is a view of."""
+    if is_cupy(array):
+        return int(array.data.mem.ptr)
+    owner = array
+    while True:
+        base = owner.base
+        if isinstance(base, np.ndarray):
+            owner = base
+        elif isinstance(getattr(base, "base", None), np.ndarray):
+            owner = base.base  # a view of as_strided has a helper of NumPy's between
+        else:
+            break
+    if base is not None:
+        with suppress(TypeError, ValueError):  # bytes, a map of a file: where that starts
+            owner = np.frombuffer(base, np.uint8)
+    return address_of(owner)
 
 
 def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:

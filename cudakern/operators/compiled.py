@@ -14,8 +14,8 @@ from cudakern.arrays import (
     common_place,
     describe,
     empty,
-    is_cupy,
     is_read_only,
+    owner_address,
     place_of,
 )
 from cudakern.engines import HOST
@@ -93,10 +93,17 @@ class CompiledOperator:
             raise BindingError(
                 self._desc.operator, "owned inputs", f"{requirement}; got {len(tensors)}", "T20"
             )
-        owned = {
-            i: as_array(self._desc.operator, self._names[i], tensor).copy()
-            for i, tensor in zip(self._needs, tensors, strict=True)
-        }
+        owned = {}
+        for i, tensor in zip(self._needs, tensors, strict=True):
+            array = as_array(self._desc.operator, self._names[i], tensor)
+            self._fit(i, array, address_of(array))
+            if self._tensors[i].guaranteed_base_offset_alignment:
+                self._check_offset(i, array, address_of(array))
+            owned[i] = kept = self._empty(i, place_of(array))
+            if array.shape == kept.shape:
+                kept[...] = array
+            else:  # a flat buffer
+                owned[i] = array.copy()
         return CompiledOperator(self._desc, self._level, owned)
 
     def __call__(self, *inputs: Array, out: Any = None) -> Any:  # noqa: ANN401
@@ -182,21 +189,21 @@ class CompiledOperator:
     def _allocate(self, arrays: list[Array]) -> Any:  # noqa: ANN401
         first = as_array(self._desc.operator, self._names[0], arrays[0])
         place = place_of(first)
-        made = []
-        for k, (_, tensor) in enumerate(self._outputs, len(self._inputs)):
-            dtype = self._dtypes[k]
-            if tensor.strides is None:
-                made.append(empty(tensor.sizes, dtype, place))
-                continue
-            buffer = empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
-            strides = tuple(s * dtype.itemsize for s in tensor.strides)
-            if place == HOST:
-                made.append(np.lib.stride_tricks.as_strided(buffer, tensor.sizes, strides))
-            else:
-                from cupy.lib.stride_tricks import as_strided  # noqa: PLC0415
-
-                made.append(as_strided(buffer, tensor.sizes, strides))
+        made = [self._empty(k, place) for k in range(len(self._inputs), len(self._tensors))]
         return tuple(made) if len(made) > 1 else made[0]
+
+    def _empty(self, i: int, place: int) -> Array:
+        """Return a new array with the sizes and strides of tensor ``i``."""
+        tensor, dtype = self._tensors[i], self._dtypes[i]
+        if tensor.strides is None:
+            return empty(tensor.sizes, dtype, place)
+        buffer = empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
+        strides = tuple(s * dtype.itemsize for s in tensor.strides)
+        if place == HOST:
+            return np.lib.stride_tricks.as_strided(buffer, tensor.sizes, strides)
+        from cupy.lib.stride_tricks import as_strided  # noqa: PLC0415  CuPy is optional
+
+        return as_strided(buffer, tensor.sizes, strides)
 
     def _bind(self, arrays: list[Array], addresses: list[int]) -> BoundLaunch:
         operator = self._desc.operator
@@ -226,7 +233,7 @@ class CompiledOperator:
             raise BindingError(operator, name, f"{requirement}; got {beyond} bytes more", "T15")
         strides = tuple(s * dtype.itemsize for s in tensor.element_strides)
         if array.shape == tensor.sizes and all(
-            size == 1 or have == want
+            size == 1 or have == want or array.size == 0
             for size, have, want in zip(tensor.sizes, array.strides, strides, strict=True)
         ):
             return Layout(tensor.sizes, strides, dtype.itemsize, address & 15)
@@ -246,22 +253,17 @@ class CompiledOperator:
 
     def _check_offsets(self, arrays: list[Array], addresses: list[int]) -> None:
         for i in self._aligned:
-            required = self._tensors[i].guaranteed_base_offset_alignment
-            offset = addresses[i] - _owner_address(arrays[i])
-            if offset % required:
-                requirement = f"must start at a multiple of {required} bytes in its buffer"
-                raise BindingError(
-                    self._desc.operator, self._names[i], f"{requirement}; got {offset}", "T14"
-                )
+            if i not in self._owned:
+                self._check_offset(i, arrays[i], addresses[i])
 
-
-def _owner_address(array: Array) -> int:
-    """Return where the memory starts that an array is a view of."""
-    if is_cupy(array):
-        return int(array.data.mem.ptr)
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return address_of(array)
+    def _check_offset(self, i: int, array: Array, address: int) -> None:
+        required = self._tensors[i].guaranteed_base_offset_alignment
+        offset = address - owner_address(array)
+        if offset % required:
+            requirement = f"must start at a multiple of {required} bytes in its buffer"
+            raise BindingError(
+                self._desc.operator, self._names[i], f"{requirement}; got {offset}", "T14"
+            )
 
 
 def compile_operator(

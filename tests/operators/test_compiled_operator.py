@@ -1,82 +1,33 @@
+"""Binding of arrays and buffers to a compiled operator: rules T14 to T20."""
+
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import product
-from threading import Barrier
 
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
-from cudakern import DataType, FeatureLevel, TensorDesc, TensorFlags
-
-EXTENDED = FeatureLevel.EXTENDED
-OWNED = TensorFlags.OWNED_BY_DML
-FIELDS = ("input_tensor", "indices_tensor", "output_tensor")
-POISON = -77
-X = np.arange(12, dtype=np.float32).reshape(3, 4)
-INDICES = np.array([[2, 0, 0, 1]], np.uint32)
-EXPECTED = X[INDICES[0]]
-DESC = ck.GatherOperatorDesc(
-    TensorDesc(DataType.FLOAT32, (3, 4)),
-    TensorDesc(DataType.UINT32, (1, 4)),
-    TensorDesc(DataType.FLOAT32, (4, 4)),
-    axis=0,
-    index_dimensions=1,
+from cudakern import DataType, TensorDesc
+from tests.helpers.bindings import (
+    DESC,
+    ELEMENTS,
+    EXPECTED,
+    EXTENDED,
+    FIELDS,
+    INDICES,
+    POISON,
+    STRIDED,
+    X,
+    assert_refused,
+    change,
+    memory,
+    operands,
+    strided_view,
+    typed,
+    view,
 )
-
-
-def change(desc, field, **values):
-    return replace(desc, **{field: replace(getattr(desc, field), **values)})
-
-
-def typed(desc, kind, index_kind="UINT32"):
-    desc = change(desc, "input_tensor", data_type=DataType[kind])
-    desc = change(desc, "indices_tensor", data_type=DataType[index_kind])
-    return change(desc, "output_tensor", data_type=DataType[kind])
-
-
-STRIDED = change(DESC, "input_tensor", strides=(6, 1))
-STRIDED = change(STRIDED, "indices_tensor", strides=(9, 2))
-STRIDED = change(STRIDED, "output_tensor", strides=(1, 5))
-ELEMENTS = (16, 7, 19)  # from the first to the last element of each tensor of STRIDED
-
-
-def operands():
-    return [X.copy(), INDICES.copy(), np.full((4, 4), POISON, np.float32)]
-
-
-def memory(size=512):
-    """Poisoned memory on a 256-byte boundary."""
-    room = np.full(size + 256, POISON, np.int8)
-    start = -room.ctypes.data % 256
-    return room[start : start + size]
-
-
-def view(buffer, offset, like):
-    """An array over a buffer that holds the same elements as another."""
-    made = np.ndarray(like.shape, like.dtype, buffer, offset)
-    made[...] = like
-    return made
-
-
-def strided_view(buffer, sizes, strides):
-    return np.ndarray(sizes, buffer.dtype, buffer, 0, [s * buffer.itemsize for s in strides])
-
-
-def assert_refused(operator, arrays, field, rule):
-    """The call raises, and neither out nor an input has changed."""
-    before = [np.array(array) for array in arrays]
-    with pytest.raises(ck.BindingError) as caught:
-        operator(*arrays[:-1], out=arrays[-1])
-    assert (caught.value.operator, caught.value.field) == ("gather", field)
-    assert caught.value.rule == rule
-    assert str(caught.value).startswith(f"gather: {field} ")
-    assert len(str(caught.value).splitlines()) == 1
-    for array, kept in zip(arrays, before, strict=True):
-        np.testing.assert_array_equal(array, kept)
 
 
 @pytest.mark.parametrize("spare", [0, 5])
@@ -102,7 +53,7 @@ def test_t17_flat_buffer_holds_the_total_size(position):
     desc = change(DESC, field, total_tensor_size_in_bytes=100)
     operator = ck.compile_operator(desc)
     arrays = operands()
-    given = arrays[position].ravel()
+    given = arrays[position].flatten()
     np.testing.assert_array_equal(operator(*arrays[:2], out=arrays[2]), EXPECTED)
     arrays = operands()
     arrays[position] = np.resize(given, 24)
@@ -332,121 +283,3 @@ def test_out_is_allocated_with_the_sizes_and_strides_of_the_descriptor(kind, str
     assert not np.shares_memory(first, second)
     np.testing.assert_array_equal(first, EXPECTED.astype(dtype), strict=True)
     assert not second.any()
-
-
-@pytest.mark.parametrize("how", ["packed", "padded", "permuted", "buffer"])
-def test_t16_owned_input_is_kept_as_it_was(how):
-    """Whatever way it was bound: later changes to the caller's array have no effect."""
-    strides = {"padded": (6, 1), "permuted": (1, 3)}.get(how, (4, 1))
-    x = strided_view(np.zeros(16, np.float32), (3, 4), strides)
-    x[...] = X
-    desc = change(DESC, "input_tensor", flags=OWNED, strides=strides)
-    given = x.ravel() if how == "buffer" else x
-    operator = ck.compile_operator(desc).initialize(given)
-    given[...] = POISON
-    for _ in range(2):
-        np.testing.assert_array_equal(operator(INDICES), EXPECTED, strict=True)
-    given[...] = POISON
-    np.testing.assert_array_equal(operator(INDICES[:, ::-1].copy()), EXPECTED[::-1])
-
-
-def test_t16_owned_indices_and_all_inputs_owned():
-    desc = change(DESC, "indices_tensor", flags=OWNED)
-    indices = INDICES.copy()
-    operator = ck.compile_operator(desc).initialize(indices)
-    indices[...] = 0
-    np.testing.assert_array_equal(operator(X), EXPECTED)
-    desc = change(desc, "input_tensor", flags=OWNED)
-    x, indices, out = operands()
-    operator = ck.compile_operator(desc).initialize(x, indices)
-    x[...], indices[...] = 0, 0
-    assert operator(out=out) is out
-    np.testing.assert_array_equal(out, EXPECTED)
-    np.testing.assert_array_equal(operator(), EXPECTED)
-
-
-def test_t16_initialize_leaves_the_operator_as_it_was():
-    operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED))
-    first, second = operator.initialize(X), operator.initialize(X + 100)
-    np.testing.assert_array_equal(first(INDICES), EXPECTED)
-    np.testing.assert_array_equal(second(INDICES), EXPECTED + 100)
-    np.testing.assert_array_equal(first(INDICES), EXPECTED)
-    assert_refused(operator, [INDICES, operands()[2]], "input_tensor", "T16")
-
-
-def test_t16_owned_input_is_not_bound_at_execution():
-    operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED)).initialize(X)
-    out = operands()[2]
-    with pytest.raises(ck.BindingError) as caught:
-        operator(X, INDICES, out=out)
-    assert caught.value.rule in {"T16", "T20"}
-    assert np.all(out == POISON)
-
-
-@pytest.mark.parametrize("count", [0, 2])
-def test_t20_number_of_owned_inputs(count):
-    operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED))
-    with pytest.raises(ck.BindingError) as caught:
-        operator.initialize(*[X, INDICES][:count])
-    assert caught.value.rule == "T20"
-
-
-@pytest.mark.parametrize(
-    ("given", "rule"),
-    [
-        pytest.param(X.astype(np.float64), None, id="wider"),
-        pytest.param(X.reshape(4, 3), None, id="shape"),
-        pytest.param(np.asfortranarray(X), None, id="order"),
-        pytest.param(X.ravel()[:11], "T17", id="flat-short"),
-    ],
-)
-def test_t16_owned_input_must_fit(given, rule):
-    operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED))
-    out = operands()[2]
-    with pytest.raises(ck.BindingError) as caught:
-        operator.initialize(given)(INDICES, out=out)
-    assert (caught.value.field, caught.value.rule) == ("input_tensor", rule)
-    assert np.all(out == POISON)
-
-
-@pytest.mark.parametrize("name", ["desc", "feature_level"])
-def test_operator_is_immutable(name):
-    operator = ck.compile_operator(DESC, feature_level=FeatureLevel.LEVEL_5_0)
-    assert operator.desc == DESC
-    assert operator.feature_level is FeatureLevel.LEVEL_5_0
-    with pytest.raises(AttributeError):
-        setattr(operator, name, None)
-
-
-def test_calls_do_not_validate_the_descriptor_again(monkeypatch):
-    operator = ck.compile_operator(DESC)
-
-    def validate(*_):
-        raise AssertionError
-
-    monkeypatch.setattr(ck.GatherOperatorDesc, "validate", validate)
-    for _ in range(2):
-        np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)
-
-
-def test_many_threads_share_one_operator():
-    operator = ck.compile_operator(DESC)
-    start = Barrier(8, timeout=60)
-
-    def work(seed):
-        random = np.random.default_rng(seed)
-        start.wait()
-        for turn in range(20):
-            x = random.random((3, 4), np.float32)
-            indices = random.integers(0, 3, (1, 4)).astype(np.uint32)
-            given = [x, indices, operands()[2]]
-            if turn % 3 == 0:  # another way to bind the same tensors
-                given = [a.ravel() for a in given]
-            out = given.pop() if turn % 2 else None
-            result = operator(*given, out=out)
-            assert out is None or result is out
-            np.testing.assert_array_equal(result.reshape(4, 4), x[indices[0]])
-        return turn + 1
-
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(work, range(8))) == 160

@@ -1,0 +1,67 @@
+"""Kernels given as text, run on NumPy arrays in the simulator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.errors import SimulatorError
+
+ENGINE = SimulatorEngine()
+
+
+def pack(arguments) -> tuple[bytes, tuple[int, ...]]:
+    """Return arrays (by address) and NumPy scalars as a kernel's parameters, and their offsets."""
+    packed = bytearray()
+    offsets = []
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            value = np.uint64(argument.__array_interface__["data"][0])
+        else:
+            value = np.asarray(argument)[()]
+        packed += bytes(-len(packed) % value.dtype.alignment)
+        offsets.append(len(packed))
+        packed += value.tobytes()
+    return bytes(packed), tuple(offsets)
+
+
+def triple(size) -> tuple[int, int, int]:
+    """Return a size of one to three dimensions as three."""
+    size = size if isinstance(size, tuple) else (size,)
+    return (*size, 1, 1)[:3]
+
+
+def run(text, arguments, *, grid=1, block=1, shared=0, macros=(), engine=ENGINE, **options):
+    """Run the kernel ``k`` of a text, which errors call ``test.cu``."""
+    kernel = engine.compile_text("test.cu", text, "k", macros)
+    parameters, offsets = pack(arguments)
+    kernel.launcher(triple(grid), triple(block), shared, offsets, **options)(parameters)
+
+
+def fails(text, arguments, **options) -> SimulatorError:
+    """Run a kernel that must end in a SimulatorError, and one after it that must not."""
+    with pytest.raises(SimulatorError) as caught:
+        run(text, arguments, **options)
+    assert_works(options.get("engine", ENGINE))
+    error = caught.value
+    assert error.kernel == "k"
+    assert "\n" not in str(error)
+    return error
+
+
+REVERSE = r"""
+extern "C" __global__ void k(int* x) {
+  __shared__ int t[256];
+  t[threadIdx.x] = x[blockIdx.x * blockDim.x + threadIdx.x];
+  __syncthreads();
+  x[blockIdx.x * blockDim.x + threadIdx.x] = t[blockDim.x - 1 - threadIdx.x];
+}
+"""
+
+
+def assert_works(engine=ENGINE) -> None:
+    """Run a kernel with a barrier in several blocks and check what it wrote."""
+    x = np.arange(3 * 96, dtype=np.int32)
+    run(REVERSE, [x], grid=3, block=96, engine=engine)
+    assert x.tolist() == np.arange(3 * 96).reshape(3, 96)[:, ::-1].ravel().tolist()

@@ -1,0 +1,231 @@
+"""Rules G1 to G9 and the type tables of the gather descriptor, at every feature level."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import cudakern as ck
+from cudakern import DataType, FeatureLevel
+from tests.helpers.descriptors import change, gather
+
+EXTENDED = FeatureLevel.EXTENDED
+LEVELS = [*FeatureLevel]
+EARLY, LATE = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4
+
+
+def broken_rule(desc, level=LATE):
+    try:
+        desc.validate(level)
+    except ck.DescriptorError as error:
+        return error.rule
+    return None
+
+
+LEGAL = gather((3, 4), (1, 2), (2, 4), 0, 1)
+LEGAL_4 = gather((1, 1, 3, 4), (1, 1, 1, 2), (1, 1, 2, 4), 2, 1)
+
+# Each breaks the rule that its name starts with, and no other, at a level.
+BROKEN = [
+    ("G1-indices-of-another-rank", gather((3, 4), (2,), (2, 4), 0, 1), LATE),
+    ("G1-output-of-another-rank", gather((3, 4), (1, 2), (1, 2, 4), 0, 1), LATE),
+    ("G1-input-of-another-rank", gather((1, 3, 4), (1, 2), (2, 4), 0, 1), LATE),
+    ("G1-five-dimensions-at-2_1", gather((1,) * 5, (1,) * 5, (1,) * 5, 4, 1), EARLY),
+    ("G2-types-differ", change(LEGAL, "output_tensor", data_type=DataType.INT32), LATE),
+    ("G2-signs-differ", change(LEGAL_4, "output_tensor", data_type=DataType.FLOAT16), EARLY),
+    ("G2-integers-at-2_0", gather((1, 1, 1, 3), (1,) * 4, (1,) * 4, 3, 1, "INT32"), 0x2000),
+    ("G2-64-bits-at-4_0", gather((3,), (1,), (1,), 0, 1, "INT64"), FeatureLevel.LEVEL_4_0),
+    ("G3-signed-at-2_1", gather((1, 1, 1, 3), (1,) * 4, (1,) * 4, 3, 1, index_kind="INT32"), EARLY),
+    ("G3-16-bits", gather((3,), (1,), (1,), 0, 1, index_kind="UINT16"), LATE),
+    ("G3-floats", gather((3,), (1,), (1,), 0, 1, index_kind="FLOAT32"), LATE),
+    ("G4-axis-is-the-rank", replace(LEGAL, axis=2), LATE),
+    ("G4-axis-is-large", replace(LEGAL, axis=2**32 - 1), LATE),
+    ("G4-axis-counts-from-the-end", replace(LEGAL, axis=-1), LATE),
+    ("G4-early-level", replace(LEGAL_4, axis=4), EARLY),
+    ("G5-more-than-the-rank", replace(LEGAL, index_dimensions=3), LATE),
+    ("G5-negative", replace(LEGAL, index_dimensions=-1), LATE),
+    ("G5-early-level", replace(LEGAL_4, index_dimensions=5), EARLY),
+    ("G6-leading-size", gather((3, 4), (2, 2), (2, 4), 0, 1), LATE),
+    ("G6-no-index-dimension", gather((3, 4), (1, 2), (1, 4), 0, 0), LATE),
+    ("G6-batch-of-indices", gather((2, 3, 4, 5), (1, 1, 2, 2), (2, 3, 2, 5), 2, 1), LATE),
+    ("G6-early-level", gather((1, 1, 3, 4), (2, 1, 1, 2), (1, 1, 2, 4), 2, 1), EARLY),
+    ("G7-axis-kept-in-place", gather((2, 3), (1, 1), (2, 1), 1, 0), LATE),
+    ("G7-as-large-as-the-input", gather((2, 3), (1, 1), (2, 3), 0, 0), LATE),
+    ("G7-early-level", gather((2, 3, 4, 5), (1,) * 4, (2, 3, 1, 5), 2, 0), EARLY),
+    ("G8-axis-too-low", gather((1, 3), (1, 2), (2, 3), 0, 2), LATE),
+    ("G8-cropped-size-is-not-1", gather((2, 3, 3), (1, 1, 2), (3, 1, 2), 2, 2), LATE),
+    ("G8-second-cropped-size", gather((1, 2, 3), (1, 1, 2), (1, 1, 2), 2, 3), LATE),
+    ("G8-early-level", gather((2, 1, 1, 3), (1, 1, 1, 2), (1, 1, 1, 2), 3, 2), EARLY),
+    ("G9-axis-size", gather((3, 4), (1, 2), (3, 4), 0, 1), LATE),
+    ("G9-other-size", gather((3, 4), (1, 2), (2, 3), 0, 1), LATE),
+    ("G9-permuted", gather((3, 4), (1, 2), (4, 2), 0, 1), LATE),
+    ("G9-two-index-dimensions", gather((1, 3, 3), (1, 1, 2), (1, 3, 2), 2, 2), LATE),
+    ("G9-early-level", gather((1, 1, 3, 4), (1, 1, 1, 2), (1, 1, 4, 2), 2, 1), EARLY),
+]
+FIELDS = {
+    "G2-types-differ": "output_tensor.data_type",
+    "G3-floats": "indices_tensor.data_type",
+    "G4-axis-is-the-rank": "axis",
+    "G5-negative": "index_dimensions",
+    "G6-leading-size": "indices_tensor.sizes",
+    "G7-axis-kept-in-place": "output_tensor.sizes",
+    "G9-axis-size": "output_tensor.sizes",
+}
+
+
+@pytest.mark.parametrize(("case", "desc", "level"), BROKEN, ids=[row[0] for row in BROKEN])
+def test_broken_rule_is_reported(case, desc, level):
+    with pytest.raises(ck.DescriptorError) as caught:
+        desc.validate(level)
+    error = caught.value
+    assert (error.operator, error.rule) == ("gather", case[:2])
+    assert error.field == FIELDS.get(case, error.field)
+    assert str(error).startswith(f"gather: {error.field} ")
+    assert len(str(error).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("desc", "level"),
+    [
+        pytest.param(LEGAL, LATE, id="two-dimensions"),
+        pytest.param(LEGAL, FeatureLevel.LEVEL_3_0, id="two-dimensions-at-3_0"),
+        pytest.param(LEGAL_4, FeatureLevel.LEVEL_1_0, id="four-dimensions-at-1_0"),
+        pytest.param(gather((3, 4), (1, 2), (3, 2), 1, 1), LATE, id="G4-last-axis"),
+        pytest.param(gather((1, 4), (2, 3), (2, 3), 1, 2), LATE, id="G5-as-many-as-the-rank"),
+        pytest.param(gather((2, 3), (1, 1), (1, 3), 0, 0), LATE, id="G7-first-axis"),
+        pytest.param(gather((2, 3), (1, 1), (1, 2), 1, 0), LATE, id="G7-last-axis"),
+        pytest.param(gather((2, 3, 4, 5), (1,) * 4, (1, 2, 3, 5), 2, 0), EARLY, id="G7-at-2_1"),
+        pytest.param(gather((1, 1, 3), (1, 4, 5), (1, 4, 5), 2, 2), LATE, id="G8-cropped-1"),
+        pytest.param(gather((1, 5, 3), (1, 2, 2), (2, 2, 3), 1, 2), LATE, id="G8-at-its-limit"),
+        pytest.param(gather((1, 1, 9), (2, 3, 4), (2, 3, 4), 2, 3), LATE, id="G8-three"),
+    ],
+)
+def test_legal_descriptor_is_accepted(desc, level):
+    assert desc.validate(level) is None
+
+
+def test_default_feature_level_is_the_last_one_of_directml():
+    assert gather((3,), (2,), (2,), 0, 1, "INT64").validate() is None
+    with pytest.raises(ck.DescriptorError) as caught:
+        gather((3,), (2,), (2,), 0, 1, "BOOL").validate()
+    assert caught.value.rule == "T2"
+
+
+@pytest.mark.parametrize(
+    ("rank", "level"),
+    [
+        pytest.param(rank, level, id=f"{rank}-{level.name}")
+        for rank in range(10)
+        for level in LEVELS
+        if 1 <= rank <= 8 or level is not EXTENDED
+    ],
+)
+def test_number_of_dimensions(rank, level):
+    """4 below feature level 3_0, where tensors have 4 or 5; 1 to 8 from there."""
+    if level in {0x1000, 0x2000, 0x2100}:
+        expected = {4: None, 5: "G1"}.get(rank, "T3")
+    else:
+        expected = None if 1 <= rank <= 8 else "T3"
+    ones = (1,) * rank
+    assert broken_rule(gather(ones, ones, ones, rank - 1, 1), level) == expected
+
+
+# Descriptors with several broken rules: the first in order is reported.
+WRONG_T = {"strides": (1,)}
+ORDER = [
+    ("T2", change(change(LEGAL, "input_tensor", data_type=0), "indices_tensor", sizes=(1, 0))),
+    ("T4", change(change(LEGAL, "indices_tensor", sizes=(1, 0)), "output_tensor", data_type=0)),
+    ("T16", change(change(LEGAL, "input_tensor", flags=2), "indices_tensor", data_type=0)),
+    ("T14", change(LEGAL, "input_tensor", flags=2, guaranteed_base_offset_alignment=3)),
+    ("T11", change(LEGAL, "input_tensor", total_tensor_size_in_bytes=1, flags=2)),
+    ("T5", change(LEGAL, "input_tensor", strides=(1,), total_tensor_size_in_bytes=1)),
+    ("T4", change(LEGAL, "input_tensor", sizes=(0, 4), strides=(1,))),
+    ("T3", change(LEGAL, "input_tensor", sizes=(0,) * 9)),
+    ("T2", change(LEGAL, "input_tensor", sizes=(), data_type=0)),
+    ("T5", replace(change(LEGAL, "output_tensor", **WRONG_T), axis=9)),
+    ("T5", change(gather((3,), (2,), (2, 4), 9, 9, "INT8", "INT8"), "output_tensor", **WRONG_T)),
+    ("T10", change(gather((3,), (2,), (2,), 9, 9), "output_tensor", strides=(0,))),
+    ("T13", gather((65536, 65536), (1, 2), (3, 3), 9, 9)),
+    ("G1", gather((3, 4), (2,), (2, 4), 9, 9, index_kind="FLOAT32")),
+    ("G1", change(gather((3, 4), (2,), (2, 4), 0, 1), "output_tensor", data_type=DataType.INT8)),
+    ("G2", change(replace(LEGAL, axis=9), "output_tensor", data_type=DataType.INT8)),
+    ("G4", replace(LEGAL, axis=9, index_dimensions=9)),
+    ("G4", gather((3, 4), (1, 2), (2, 4), 9, 1, index_kind="FLOAT32")),
+    ("G5", gather((3, 4), (2, 2), (5, 5), 0, 3)),
+    ("G6", gather((3, 4), (2, 2), (5, 5), 0, 1)),
+    ("G6", gather((2, 3, 4), (2, 1, 2), (4, 1, 2), 0, 2)),
+    ("G6", gather((3, 4), (2, 1), (5, 5), 0, 0)),
+    ("G7", gather((3, 4), (1, 1), (5, 5), 0, 0, index_kind="UINT8")),
+    ("G8", gather((1, 3), (1, 2), (5, 5), 0, 2)),
+    ("G9", gather((3, 4), (1, 2), (5, 5), 0, 1, index_kind="UINT8")),
+]
+
+
+@pytest.mark.parametrize(("rule", "desc"), ORDER)
+def test_first_broken_rule_is_reported(rule, desc):
+    assert broken_rule(desc) == rule
+
+
+def test_type_tables_are_checked_last_and_the_data_first():
+    wrong = gather((1, 1, 3, 4), (1, 1, 1, 2), (1, 1, 5, 5), 2, 1, "INT32", "INT32")
+    assert broken_rule(wrong, FeatureLevel.LEVEL_1_0) == "G9"
+    right = change(wrong, "output_tensor", sizes=(1, 1, 2, 4))
+    assert broken_rule(right, FeatureLevel.LEVEL_1_0) == "G2"
+    assert broken_rule(right, FeatureLevel.LEVEL_2_1) == "G3"
+    assert broken_rule(right, FeatureLevel.LEVEL_3_0) is None
+
+
+# The type table of the operator, by the level that each row begins at.
+FLOATS = {"FLOAT32", "FLOAT16"}
+SMALL = FLOATS | {"INT32", "INT16", "INT8", "UINT32", "UINT16", "UINT8"}
+ALL = SMALL | {"FLOAT64", "INT64", "UINT64"}
+MORE = ALL | {"BOOL", "BFLOAT16", "COMPLEX64", "COMPLEX128"}
+ONE_INDEX = {"UINT32"}
+INDEX = {"INT64", "INT32", "UINT64", "UINT32"}
+TABLE = {
+    "LEVEL_1_0": (FLOATS, ONE_INDEX),
+    "LEVEL_2_0": (FLOATS, ONE_INDEX),
+    "LEVEL_2_1": (SMALL, ONE_INDEX),
+    "LEVEL_3_0": (SMALL, INDEX),
+    "LEVEL_3_1": (SMALL, INDEX),
+    "LEVEL_4_0": (SMALL, INDEX),
+    "LEVEL_4_1": (ALL, INDEX),
+    "LEVEL_5_0": (ALL, INDEX),
+    "LEVEL_5_1": (ALL, INDEX),
+    "LEVEL_5_2": (ALL, INDEX),
+    "LEVEL_6_0": (ALL, INDEX),
+    "LEVEL_6_1": (ALL, INDEX),
+    "LEVEL_6_2": (ALL, INDEX),
+    "LEVEL_6_3": (ALL, INDEX),
+    "LEVEL_6_4": (ALL, INDEX),
+    "EXTENDED": (MORE, INDEX),
+}
+NAMES = sorted(MORE | {"UNKNOWN", "UINT4", "INT4"})
+
+
+def expected_rule(kind, allowed, rule, level):
+    """T2 for what is no data type of a tensor at the level, else the operator's own rule."""
+    if kind in allowed:
+        return None
+    return rule if kind in (MORE if level == "EXTENDED" else ALL) else "T2"
+
+
+def test_type_table_has_every_level():
+    assert set(TABLE) == set(FeatureLevel.__members__)
+
+
+@pytest.mark.parametrize("level", TABLE)
+@pytest.mark.parametrize("kind", NAMES)
+def test_data_types_of_each_level(kind, level):
+    desc = gather((1, 1, 1, 3), (1, 1, 1, 2), (1, 1, 1, 2), 3, 1, kind)
+    expected = expected_rule(kind, TABLE[level][0], "G2", level)
+    assert broken_rule(desc, FeatureLevel[level]) == expected
+
+
+@pytest.mark.parametrize("level", TABLE)
+@pytest.mark.parametrize("kind", NAMES)
+def test_index_types_of_each_level(kind, level):
+    desc = gather((1, 1, 1, 3), (1, 1, 1, 2), (1, 1, 1, 2), 3, 1, "FLOAT16", kind)
+    expected = expected_rule(kind, TABLE[level][1], "G3", level)
+    assert broken_rule(desc, FeatureLevel[level]) == expected

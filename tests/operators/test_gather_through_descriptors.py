@@ -1,0 +1,197 @@
+"""gather through descriptors: the documented examples, padding dimensions, strides."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import DataType, FeatureLevel
+from tests.helpers.descriptors import change, gather
+
+EXTENDED = FeatureLevel.EXTENDED
+LEVELS = [*FeatureLevel]
+EARLY, LATE = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4
+
+
+def broken_rule(desc, level=LATE):
+    try:
+        desc.validate(level)
+    except ck.DescriptorError as error:
+        return error.rule
+    return None
+
+
+# The examples of the DirectML reference: axis, index dimensions, input, indices, output.
+# The third is printed with two index dimensions, of which the output has room for one.
+EXAMPLES = [
+    pytest.param(0, 1, [11, 12, 13, 14], [3, 1, 3, 0, 2], [14, 12, 14, 11, 13], id="1"),
+    pytest.param(
+        0, 1, [[1, 2], [3, 4], [5, 6]], [[0, 1, 1, 2]], [[1, 2], [3, 4], [3, 4], [5, 6]], id="2"
+    ),
+    pytest.param(1, 1, [[1, 2], [3, 4], [5, 6]], [[1, 0]], [[2, 1], [4, 3], [6, 5]], id="3"),
+    pytest.param(
+        2,
+        2,
+        [[[1, 2, 3], [4, 5, 6], [7, 8, 9]]],
+        [[[0, 2]]],
+        [[[1, 3]], [[4, 6]], [[7, 9]]],
+        id="4",
+    ),
+    pytest.param(
+        1,
+        2,
+        [[[1, 2], [3, 4], [5, 6]]],
+        [[[0, 1], [1, 2]]],
+        [[[1, 2], [3, 4]], [[3, 4], [5, 6]]],
+        id="5",
+    ),
+]
+
+
+@pytest.mark.parametrize(("axis", "count", "x", "indices", "expected"), EXAMPLES)
+def test_documented_example(axis, count, x, indices, expected):
+    x, indices = np.array(x, np.float32), np.array(indices, np.uint32)
+    expected = np.array(expected, np.float32)
+    desc = gather(x.shape, indices.shape, expected.shape, axis, count)
+    assert desc.validate() is None
+    result = ck.compile_operator(desc)(x, indices)
+    assert result.dtype == np.float32
+    np.testing.assert_array_equal(result, expected, strict=True)
+
+
+def test_documented_example_3_is_rejected_as_printed():
+    assert broken_rule(gather((3, 2), (1, 2), (3, 2), 1, 2)) == "G8"
+
+
+def reference(x, indices, shape, axis, count):
+    """The operator coordinate by coordinate, in Python's integers."""
+    rank, extent = x.ndim, x.shape[axis]
+    result = np.empty(shape, x.dtype)
+    for c in product(*map(range, shape)):
+        t = c[axis + 1 - count : axis + 1]
+        i = int(indices[(0,) * (rank - count) + t])
+        i = min(max(i + extent if i < 0 else i, 0), extent - 1)
+        before = [c[axis - count - k] if axis - count - k >= 0 else 0 for k in range(axis)]
+        result[c] = x[(*reversed(before), i, *c[axis + 1 :])]
+    return result
+
+
+@pytest.mark.parametrize("index", [2, 0, -1, -3, 3, 9, -4, -9])
+@pytest.mark.parametrize(
+    ("axis", "shape"), [(0, (1, 4, 2)), (1, (1, 3, 2)), (2, (1, 3, 4))], ids=["0", "1", "2"]
+)
+def test_no_index_dimension_selects_one_slice(axis, shape, index):
+    x = np.arange(24, dtype=np.int16).reshape(3, 4, 2)
+    indices = np.array([[[index]]], np.int32)
+    desc = gather(x.shape, (1, 1, 1), shape, axis, 0, "INT16", "INT32")
+    extent = x.shape[axis]
+    nearest = min(max(index + extent if index < 0 else index, 0), extent - 1)
+    expected = np.take(x, nearest, axis)[np.newaxis]
+    np.testing.assert_array_equal(ck.compile_operator(desc)(x, indices), expected, strict=True)
+
+
+def test_no_index_dimension_of_a_vector():
+    desc = gather((4,), (1,), (1,), 0, 0)
+    x = np.array([5, 6, 7, 8], np.float32)
+    assert ck.compile_operator(desc)(x, np.array([2], np.uint32)).tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("kind", "indices", "expected"),
+    [
+        pytest.param("INT32", [-1, -3, -4, -10, 3, 10], [30, 10, 10, 10, 30, 30], id="int32"),
+        pytest.param("INT64", [-1, -(2**40), 2**40, -(2**32)], [30, 10, 30, 10], id="int64"),
+        pytest.param("INT64", [2**63 - 1, -(2**63), 2**32 + 1], [30, 10, 30], id="int64-extremes"),
+        pytest.param("UINT32", [2**32 - 1, 2**31, 3, 1], [30, 30, 30, 20], id="uint32"),
+        pytest.param("UINT64", [2**64 - 1, 2**63, 2**32, 0], [30, 30, 30, 10], id="uint64"),
+    ],
+)
+def test_indices_out_of_range_clamp(kind, indices, expected):
+    indices = np.array(indices, DataType[kind].numpy)
+    desc = gather((3,), indices.shape, indices.shape, 0, 1, "INT8", kind)
+    result = ck.compile_operator(desc)(np.array([10, 20, 30], np.int8), indices)
+    assert result.tolist() == expected
+
+
+# Strides of input {2, 3, 4}, indices {1, 1, 5} and output {2, 5, 4}, gathered along axis 1.
+PACKED = ((12, 4, 1), (5, 5, 1), (20, 4, 1))
+STRIDED = [
+    pytest.param(*PACKED, id="packed"),
+    pytest.param((40, 9, 2), *PACKED[1:], id="input-padded"),
+    pytest.param((0, 4, 1), *PACKED[1:], id="input-broadcast"),
+    pytest.param((0, 0, 0), *PACKED[1:], id="input-one-element"),
+    pytest.param((4, 0, 1), *PACKED[1:], id="input-broadcast-along-the-axis"),
+    pytest.param((1, 2, 6), *PACKED[1:], id="input-reversed"),
+    pytest.param((3, 1, 6), *PACKED[1:], id="input-axis-innermost"),
+    pytest.param((2, 1, 1), *PACKED[1:], id="input-sheared"),
+    pytest.param(PACKED[0], (0, 99, 3), PACKED[2], id="indices-padded"),
+    pytest.param(PACKED[0], (7, 7, 0), PACKED[2], id="indices-broadcast"),
+    pytest.param(*PACKED[:2], (47, 9, 2), id="output-padded"),
+    pytest.param(*PACKED[:2], (1, 2, 10), id="output-reversed"),
+    pytest.param(*PACKED[:2], (4, 8, 1), id="output-permuted"),
+    pytest.param((1, 8, 2), (0, 0, 2), (5, 1, 10), id="everything"),
+]
+
+
+def bound(buffer, sizes, strides):
+    strides = tuple(s * buffer.itemsize for s in strides)
+    return np.ndarray(sizes, buffer.dtype, buffer, 0, strides)
+
+
+@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
+@pytest.mark.parametrize("kind", ["INT8", "FLOAT64"])
+@pytest.mark.parametrize(("x_strides", "index_strides", "out_strides"), STRIDED)
+def test_strides_of_the_descriptor(x_strides, index_strides, out_strides, kind, flat):
+    sizes = (2, 3, 4), (1, 1, 5), (2, 5, 4)
+    desc = gather(*sizes, 1, 1, kind, "INT64")
+    for field, strides in zip(
+        ("input_tensor", "indices_tensor", "output_tensor"),
+        (x_strides, index_strides, out_strides),
+        strict=True,
+    ):
+        desc = change(desc, field, strides=strides)
+    random = np.random.default_rng(7)
+    buffers = [
+        random.integers(1, 100, 128).astype(DataType[kind].numpy),
+        random.integers(-4, 5, 128),
+        np.full(128, -1, DataType[kind].numpy),
+    ]
+    strides = (x_strides, index_strides, out_strides)
+    x, indices, out = map(bound, buffers, sizes, strides)
+    expected = reference(x, indices, sizes[2], 1, 1)
+    x, indices, target = buffers if flat else (x, indices, out)
+    assert ck.compile_operator(desc)(x, indices, out=target) is target
+    np.testing.assert_array_equal(out, expected)
+    assert np.count_nonzero(buffers[2] != -1) == expected.size
+
+
+@pytest.mark.parametrize("out_strides", [None, (1, 8, 2), (50, 9, 2)], ids=str)
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_padding_dimensions_and_strides_together(count, out_strides):
+    """An input padded with a leading 1, of which the output has room for less."""
+    indices = np.array([[[2]], [[1, -1, 0]], [[-2, 1], [0, 9]]][count], np.int32)
+    shape = [(1, 1, 3), (1, 3, 3), (2, 2, 3)][count]
+    indices = indices.reshape((1,) * (3 - indices.ndim) + indices.shape)
+    x = np.arange(12, dtype=np.uint16).reshape(1, 4, 3)
+    desc = gather(x.shape, indices.shape, shape, 1, count, "UINT16", "INT32")
+    desc = change(desc, "input_tensor", strides=(999, 1, 4))
+    desc = change(desc, "output_tensor", strides=out_strides)
+    x = x.transpose(0, 2, 1).copy().transpose(0, 2, 1)
+    expected = reference(x, indices, shape, 1, count)
+    np.testing.assert_array_equal(ck.compile_operator(desc)(x, indices), expected)
+
+
+@pytest.mark.parametrize("sizes", [((3, 0), (1, 2), (2, 0)), ((3, 4), (1, 0), (0, 4))], ids=str)
+def test_empty_tensors_at_the_extended_level(sizes):
+    desc = gather(*sizes, 0, 1)
+    operator = ck.compile_operator(desc, feature_level=EXTENDED)
+    result = operator(np.ones(sizes[0], np.float32), np.zeros(sizes[1], np.uint32))
+    assert (result.shape, result.dtype) == (sizes[2], np.float32)
+
+
+def test_nothing_can_be_gathered_from_an_empty_axis():
+    with pytest.raises(ck.DescriptorError):
+        gather((0, 4), (1, 2), (2, 4), 0, 1).validate(EXTENDED)

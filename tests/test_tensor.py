@@ -1,0 +1,298 @@
+"""Tensor descriptors: each of the rules T1 to T16 broken alone, and what is legal."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, replace
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cudakern as ck
+from cudakern import DataType, FeatureLevel, TensorDesc, TensorFlags
+
+GATHER = ck.GatherOperatorDesc(
+    TensorDesc(DataType.FLOAT32, (3, 4)),
+    TensorDesc(DataType.UINT32, (1, 2)),
+    TensorDesc(DataType.FLOAT32, (2, 4)),
+    axis=0,
+    index_dimensions=1,
+)
+LARGE = 2**32 - 1
+X, INDICES, OUT = "input_tensor", "indices_tensor", "output_tensor"
+TOTAL, ALIGN = "total_tensor_size_in_bytes", "guaranteed_base_offset_alignment"
+
+
+def change(field, **values):
+    return replace(GATHER, **{field: replace(getattr(GATHER, field), **values)})
+
+
+def gather_of(input_sizes, index_sizes, output_sizes, **output):
+    return ck.GatherOperatorDesc(
+        TensorDesc(DataType.FLOAT32, input_sizes),
+        TensorDesc(DataType.UINT32, index_sizes),
+        TensorDesc(DataType.FLOAT32, output_sizes, **output),
+        axis=0,
+        index_dimensions=1,
+    )
+
+
+def spread(field, sizes, strides):
+    """A legal gather whose output has these sizes, with strides on one of its tensors."""
+    desc = gather_of(sizes, (1,) * (len(sizes) - 1) + sizes[:1], sizes)
+    return replace(desc, **{field: replace(getattr(desc, field), strides=strides)})
+
+
+SIZED_TYPES = [("FLOAT32", 32), ("FLOAT16", 16), ("UINT8", 8), ("INT64", 64), ("INT4", 4)]
+EXTENDED_TYPES = [("BOOL", 8), ("BFLOAT16", 16), ("COMPLEX64", 64), ("COMPLEX128", 128)]
+
+
+@st.composite
+def layouts(draw, max_rank, max_size, max_stride):
+    sizes = draw(st.lists(st.integers(1, max_size), min_size=1, max_size=max_rank))
+    strides = draw(st.lists(st.integers(0, max_stride), min_size=len(sizes), max_size=len(sizes)))
+    return tuple(sizes), tuple(strides)
+
+
+def offsets(sizes, strides):
+    """Element offsets of all coordinates, each computed as rule T7 says."""
+    for coordinate in product(*map(range, sizes)):
+        yield sum(c * s for c, s in zip(coordinate, strides, strict=True))
+
+
+@settings(deadline=None, max_examples=150)
+@given(layouts(4, 5, 40), st.sampled_from(SIZED_TYPES))
+def test_minimum_tensor_size_reaches_the_farthest_element(layout, data_type):
+    name, bits = data_type
+    size = -(-(max(offsets(*layout)) + 1) * bits // 8)
+    desc = TensorDesc(DataType[name], *layout)
+    assert ck.minimum_tensor_size_in_bytes(desc) == size + -size % 4
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5))
+def test_null_strides_are_the_packed_ones(sizes):
+    """T6, T7: null strides and explicit row-major ones describe the same tensor."""
+    strides = [prod(sizes[k + 1 :]) for k in range(len(sizes))]
+    assert list(offsets(sizes, strides)) == list(range(prod(sizes)))
+    null, explicit = (TensorDesc(DataType.UINT8, sizes, given) for given in (None, strides))
+    minimum = ck.minimum_tensor_size_in_bytes
+    assert minimum(null) == minimum(explicit) == (prod(sizes) + 3) // 4 * 4
+
+
+# Rule and case, tensor, its changed fields: the last of them is what the rule speaks of.
+BROKEN = [
+    ("T2-unknown", X, {"data_type": DataType.UNKNOWN}),
+    ("T2-uint4", X, {"data_type": DataType.UINT4}),
+    ("T2-int4", OUT, {"data_type": DataType.INT4}),
+    ("T2-no-such-value", INDICES, {"data_type": 14}),
+    ("T2-negative", INDICES, {"data_type": -1}),
+    ("T2-bool", X, {"data_type": DataType.BOOL}),
+    ("T2-bfloat16", OUT, {"data_type": DataType.BFLOAT16}),
+    ("T3-no-dimension", X, {"sizes": ()}),
+    ("T3-nine-dimensions", X, {"sizes": (1,) * 9}),
+    ("T3-output-nine-dimensions", OUT, {"sizes": (1,) * 9}),
+    ("T4-zero-size", X, {"sizes": (0, 4)}),
+    ("T4-no-indices", INDICES, {"sizes": (1, 0)}),
+    ("T4-zero-output", OUT, {"sizes": (2, 0)}),
+    ("T4-negative-size", X, {"sizes": (-3, 4)}),
+    ("T5-too-few", X, {"strides": (1,)}),
+    ("T5-too-many", X, {"strides": (4, 1, 1)}),
+    ("T5-none-at-all", X, {"strides": ()}),
+    ("T5-negative", INDICES, {"strides": (2, -1)}),
+    ("T5-33-bits", X, {"strides": (2**32, 1)}),
+    ("T5-output-33-bits", OUT, {"strides": (2**32, 1)}),
+    ("T10-stride-zero", OUT, {"strides": (0, 1)}),
+    ("T10-sheared", OUT, {"strides": (3, 1)}),
+    ("T10-interleaved", OUT, {"strides": (2, 2)}),
+    ("T11-one-less", X, {TOTAL: 47}),
+    ("T11-zero", X, {TOTAL: 0}),
+    ("T11-output", OUT, {TOTAL: 31}),
+    ("T11-strides-count", X, {"strides": (5, 1), TOTAL: 48}),
+    ("T11-no-wrap-at-32-bits", X, {"strides": (LARGE, 1), TOTAL: 2**32}),
+    ("T14-24", X, {ALIGN: 24}),
+    ("T14-small", X, {ALIGN: 2}),
+    ("T14-minus", OUT, {ALIGN: -4}),
+    ("T16-no-such-flag", X, {"flags": 2}),
+    ("T16-one-flag-too-many", INDICES, {"flags": 3}),
+    ("T16-output", OUT, {"flags": TensorFlags.OWNED_BY_DML}),
+]
+
+
+def assert_reported(error, rule, field):
+    assert error.rule == rule
+    assert error.operator == "gather"
+    assert error.field == field
+    message = str(error)
+    assert len(message.splitlines()) == 1
+    assert message.startswith(f"gather: {field} ")
+
+
+def test_legal_descriptor_is_accepted_and_returns_none():
+    assert GATHER.validate() is None
+    assert GATHER.validate(FeatureLevel.EXTENDED) is None
+
+
+@pytest.mark.parametrize(("case", "tensor", "values"), BROKEN)
+def test_broken_rule_is_reported(case, tensor, values):
+    desc = change(tensor, **values)
+    with pytest.raises(ck.DescriptorError) as caught:
+        desc.validate()
+    assert_reported(caught.value, case.split("-")[0], f"{tensor}.{list(values)[-1]}")
+    with pytest.raises(ck.DescriptorError):
+        ck.compile_operator(desc)
+
+
+@pytest.mark.parametrize("tensor", ["input_tensor", "indices_tensor", "output_tensor"])
+@pytest.mark.parametrize("given", [None, (3, 4)], ids=["none", "tuple"])
+def test_t1_something_else_than_a_tensor_is_reported(tensor, given):
+    with pytest.raises(ck.DescriptorError) as caught:
+        replace(GATHER, **{tensor: given}).validate()
+    assert_reported(caught.value, "T1", tensor)
+
+
+@pytest.mark.parametrize("level", ["1_0", "2_0", "2_1"])
+@pytest.mark.parametrize("rank", [1, 3, 6, 8])
+def test_t3_early_levels_have_4_or_5_dimensions(level, rank):
+    ones = (1,) * rank
+    with pytest.raises(ck.DescriptorError) as caught:
+        gather_of(ones, ones, ones).validate(FeatureLevel[f"LEVEL_{level}"])
+    assert_reported(caught.value, "T3", "input_tensor.sizes")
+
+
+@pytest.mark.parametrize("strides", [None, (0, 0)], ids=["packed", "broadcast"])
+def test_t13_more_than_32_bits_of_elements_are_reported(strides):
+    desc = gather_of((65536, 65536), (1, 2), (2, 65536))
+    desc = replace(desc, input_tensor=replace(desc.input_tensor, strides=strides))
+    with pytest.raises(ck.DescriptorError) as caught:
+        desc.validate()
+    assert_reported(caught.value, "T13", "input_tensor.sizes")
+
+
+@pytest.mark.parametrize(
+    "desc",
+    [
+        pytest.param(change(X, strides=(4, 1)), id="T6-explicitly-packed"),
+        pytest.param(change(OUT, strides=(4, 1)), id="T6-output-explicitly-packed"),
+        pytest.param(change(X, strides=(0, 1)), id="T8-broadcast-rows"),
+        pytest.param(change(X, strides=(0, 0)), id="T8-broadcast-all"),
+        pytest.param(change(INDICES, strides=(0, 0)), id="T8-broadcast-indices"),
+        pytest.param(change(X, strides=(7, 1)), id="T8-padded"),
+        pytest.param(change(X, strides=(1, 3)), id="T8-permuted"),
+        pytest.param(change(OUT, strides=(1, 2)), id="T8-output-permuted"),
+        pytest.param(change(OUT, strides=(9, 2)), id="T8-output-padded"),
+        pytest.param(change(X, strides=(3, 1)), id="T9-sheared"),
+        pytest.param(change(X, strides=(LARGE, 1)), id="T5-widest-stride"),
+        pytest.param(change(OUT, strides=(3, 2)), id="T10-interleaved-apart"),
+        pytest.param(change(X, total_tensor_size_in_bytes=48), id="T11-minimum"),
+        pytest.param(change(X, total_tensor_size_in_bytes=49), id="T12-49-bytes"),
+        pytest.param(change(OUT, total_tensor_size_in_bytes=35), id="T12-35-bytes"),
+        pytest.param(gather_of((65535, 65537), (1, 2), (2, 65537)), id="T13-most-elements"),
+        pytest.param(change(X, guaranteed_base_offset_alignment=4), id="T14-4"),
+        pytest.param(change(OUT, guaranteed_base_offset_alignment=4096), id="T14-4096"),
+        pytest.param(change(X, flags=TensorFlags.OWNED_BY_DML), id="T16-owned-input"),
+        pytest.param(change(INDICES, flags=1), id="T16-owned-indices"),
+    ],
+)
+def test_legal_tensor_is_accepted(desc):
+    assert desc.validate() is None
+
+
+@pytest.mark.parametrize("stride", [0, 1, 3, LARGE])
+@pytest.mark.parametrize("sizes", [(1, 4), (4, 1), (1, 1)], ids=str)
+def test_t10_stride_of_an_output_dimension_of_size_1_is_irrelevant(sizes, stride):
+    strides = tuple(stride if size == 1 else 1 for size in sizes)
+    assert spread("output_tensor", sizes, strides).validate() is None
+
+
+def has_rule(desc):
+    try:
+        desc.validate()
+    except ck.DescriptorError as error:
+        return error.rule
+    return None
+
+
+@settings(deadline=None, max_examples=300)
+@given(layouts(4, 4, 14))
+def test_t10_is_exact_and_concerns_outputs_alone(layout):
+    addresses = list(offsets(*layout))
+    overlapping = len(set(addresses)) < len(addresses)
+    assert has_rule(spread("output_tensor", *layout)) == ("T10" if overlapping else None)
+    assert has_rule(spread("input_tensor", *layout)) is None
+
+
+@pytest.mark.parametrize(
+    "desc",
+    [
+        pytest.param(gather_of((3, 0), (1, 2), (2, 0)), id="no-columns"),
+        pytest.param(gather_of((3, 4), (1, 0), (0, 4)), id="no-indices"),
+        pytest.param(gather_of((0, 4), (1, 0), (0, 4)), id="nothing"),
+        pytest.param(gather_of((3, 4), (1, 0), (0, 4), strides=(0, 0)), id="empty-output-strides"),
+    ],
+)
+def test_extended_level_accepts_sizes_of_zero(desc):
+    assert desc.validate(FeatureLevel.EXTENDED) is None
+    with pytest.raises(ck.DescriptorError, match="T4"):
+        desc.validate(FeatureLevel.LEVEL_6_4)
+
+
+def test_extended_level_rejects_negative_sizes():
+    with pytest.raises(ck.DescriptorError) as caught:
+        change(X, sizes=(-1, 4)).validate(FeatureLevel.EXTENDED)
+    assert_reported(caught.value, "T4", "input_tensor.sizes")
+
+
+@pytest.mark.parametrize("name", [name for name, _ in EXTENDED_TYPES])
+def test_extended_level_accepts_the_types_of_the_extension(name):
+    tensors = {
+        field: replace(getattr(GATHER, field), data_type=DataType[name])
+        for field in ("input_tensor", "output_tensor")
+    }
+    desc = replace(GATHER, **tensors)
+    assert desc.validate(FeatureLevel.EXTENDED) is None
+    with pytest.raises(ck.DescriptorError) as caught:
+        desc.validate(FeatureLevel.LEVEL_6_4)
+    assert_reported(caught.value, "T2", "input_tensor.data_type")
+
+
+@pytest.mark.parametrize("value", [0, 12, 13, 14], ids=["unknown", "uint4", "int4", "none"])
+def test_extended_level_rejects_types_without_elements(value):
+    with pytest.raises(ck.DescriptorError) as caught:
+        change(X, data_type=value).validate(FeatureLevel.EXTENDED)
+    assert_reported(caught.value, "T2", "input_tensor.data_type")
+
+
+@pytest.mark.parametrize(
+    "field", ["data_type", "sizes", "strides", "total_tensor_size_in_bytes", "flags"]
+)
+def test_tensor_desc_is_frozen(field):
+    with pytest.raises(FrozenInstanceError):
+        setattr(GATHER.input_tensor, field, None)
+
+
+def test_tensor_desc_accepts_lists_and_numpy_integers_and_is_hashable():
+    tuples = TensorDesc(DataType.UINT8, (2, 3), (3, 1))
+    lists = TensorDesc(data_type=DataType.UINT8, sizes=[2, 3], strides=[3, 1])
+    arrays = TensorDesc(DataType(5), np.array([2, 3]), np.array([3, 1], np.uint32))
+    assert tuples == lists == arrays
+    assert len({tuples, lists, arrays}) == 1
+    assert lists.sizes == (2, 3)
+    assert tuples != TensorDesc(DataType.UINT8, (2, 3), (1, 2))
+
+
+def test_tensor_desc_does_not_follow_a_list_that_changes_later():
+    sizes = [2, 3]
+    desc = TensorDesc(DataType.UINT8, sizes)
+    sizes[0] = 7
+    assert desc.sizes == (2, 3)
+
+
+def test_tensor_desc_keeps_its_fields_and_defaults():
+    desc = TensorDesc(DataType.INT64, (5,))
+    assert (desc.strides, desc.total_tensor_size_in_bytes) == (None, None)
+    assert (desc.guaranteed_base_offset_alignment, desc.flags) == (0, TensorFlags.NONE)
+    assert desc.data_type is DataType.INT64
