@@ -135,6 +135,7 @@ def common_place(operator: str, names: Sequence[str], arrays: Sequence[Array]) -
 # NumPy's public ways to an address cost 1.5 us. The address is the first field behind the object
 # header in every release; that is verified once, here, and the public way serves where it fails.
 _HEADER = object.__basicsize__
+_ndarray = np.ndarray
 _read_pointer = ctypes.c_void_p.from_address
 
 
@@ -186,16 +187,17 @@ def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:
         A value is neither a NumPy nor a CuPy array.
     """
     addresses: list[int] = []
-    facts: list[Any] = []
-    for array in arrays:
-        if type(array) is np.ndarray:
-            place = HOST
-            address = _read_pointer(id(array) + _HEADER).value or 0 if _FAST else address_of(array)
-        else:
+    facts: list[Facts] = []
+    for array in arrays:  # the hot path of every call
+        if type(array) is not _ndarray:
             data = array.data
             place, address = data.device_id, data.ptr
+        elif _FAST:
+            place, address = HOST, _read_pointer(id(array) + _HEADER).value or 0
+        else:
+            place, address = HOST, address_of(array)
         addresses.append(address)
-        facts += (array.dtype, array.shape, array.strides, address & 15, place)
+        facts.append((array.dtype, array.shape, array.strides, address & 15, place))
     return addresses, tuple(facts)
 
 

@@ -29,7 +29,7 @@ struct WordOf<char[8]> {
 
 /// Replaces *address by update(*address) in one step; returns the old value.
 template <typename T, typename Update>
-inline T atomic_update(T* address, Update update) {
+inline T atomic_update(T* address, Update update, const char* file, int line) {
   using Word = typename WordOf<T>::type;
   Word* const word = reinterpret_cast<Word*>(address);
   Word seen = __atomic_load_n(word, __ATOMIC_RELAXED), wanted;
@@ -38,9 +38,10 @@ inline T atomic_update(T* address, Update update) {
     __builtin_memcpy(&before, &seen, sizeof(T));
     const T after = update(before);
     __builtin_memcpy(&wanted, &after, sizeof(T));
-  } while (!__atomic_compare_exchange_n(word, &seen, wanted, true, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED));
-  ck_sim_yield(wanted != seen);
+  } while (
+      !__atomic_compare_exchange_n(word, &seen, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+  const Site site = {file, line};
+  ck_sim_yield(wanted != seen, &site);
   return before;
 }
 
@@ -54,16 +55,16 @@ struct Same {
 
 #define CK_SIM_ATOMIC(name, expression) \
   template <typename T> \
-  inline T name(T* address, typename ck_sim::Same<T>::type operand) { \
+  inline T name(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
     return ck_sim::atomic_update( \
-        address, [operand](T old) -> T { return static_cast<T>(expression); }); \
+        address, [operand](T old) -> T { return static_cast<T>(expression); }, file, line); \
   } \
   template <typename T> \
-  inline T name##_block(T* address, typename ck_sim::Same<T>::type operand) { \
+  inline T name##_block(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
     return name(address, operand); \
   } \
   template <typename T> \
-  inline T name##_system(T* address, typename ck_sim::Same<T>::type operand) { \
+  inline T name##_system(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
     return name(address, operand); \
   }
 CK_SIM_ATOMIC(atomicAdd, old + operand)
@@ -71,7 +72,7 @@ CK_SIM_ATOMIC(atomicSub, old - operand)
 CK_SIM_ATOMIC(atomicExch, operand)
 CK_SIM_ATOMIC(atomicMin, old < operand ? old : operand)
 CK_SIM_ATOMIC(atomicMax, old > operand ? old : operand)
-CK_SIM_ATOMIC(atomicAnd, old & operand)
+CK_SIM_ATOMIC(atomicAnd, old& operand)
 CK_SIM_ATOMIC(atomicOr, old | operand)
 CK_SIM_ATOMIC(atomicXor, old ^ operand)
 CK_SIM_ATOMIC(atomicInc, old >= operand ? 0 : old + 1)
@@ -80,15 +81,19 @@ CK_SIM_ATOMIC(atomicDec, old == 0 || old > operand ? operand : old - 1)
 
 template <typename T>
 inline T atomicCAS(T* address, typename ck_sim::Same<T>::type compare,
-                   typename ck_sim::Same<T>::type value) {
-  return ck_sim::atomic_update(
-      address, [compare, value](T old) -> T { return old == compare ? value : old; });
+                   typename ck_sim::Same<T>::type value, CK_SIM_HERE) {
+  // By bits, as on the GPU: a NaN equals itself here, and -0.0 differs from 0.0.
+  const auto update = [compare, value](T old) -> T {
+    return __builtin_memcmp(&old, &compare, sizeof(T)) == 0 ? value : old;
+  };
+  return ck_sim::atomic_update(address, update, file, line);
 }
 
-inline void __threadfence() {
+inline void __threadfence(CK_SIM_HERE) {
+  const ck_sim::Site site = {file, line};
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  ck_sim_yield(0);
+  ck_sim_yield(0, &site);
 }
-inline void __threadfence_block() { __threadfence(); }
-inline void __threadfence_system() { __threadfence(); }
-inline void __nanosleep(unsigned) { ck_sim_yield(0); }
+inline void __threadfence_block(CK_SIM_HERE) { __threadfence(file, line); }
+inline void __threadfence_system(CK_SIM_HERE) { __threadfence(file, line); }
+inline void __nanosleep(unsigned, CK_SIM_HERE) { __threadfence(file, line); }

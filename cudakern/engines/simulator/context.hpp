@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Switching between call stacks on one OS thread.
 //
-// glibc's swapcontext costs about 500 ns because it saves the signal mask with a system call; saving
-// the callee-saved registers alone costs a few. Elsewhere than x86-64 and aarch64, ucontext serves.
+// glibc's swapcontext costs about 500 ns because it saves the signal mask with a system call;
+// saving the callee-saved registers alone costs a few. Elsewhere than x86-64 and aarch64, ucontext
+// serves.
 #pragma once
 
 #include <stddef.h>
@@ -21,6 +22,7 @@ namespace ck_sim {
 
 struct Context {
   ucontext_t state;
+  void* frame;
 };
 
 inline void make_context(Context* context, char* stack, size_t bytes, void (*entry)()) {
@@ -31,7 +33,13 @@ inline void make_context(Context* context, char* stack, size_t bytes, void (*ent
   makecontext(&context->state, entry, 0);
 }
 
-inline void switch_context(Context* from, Context* to) { swapcontext(&from->state, &to->state); }
+inline void switch_context(Context* from, Context* to) {
+  from->frame = __builtin_frame_address(0);
+  swapcontext(&from->state, &to->state);
+}
+
+/// Where the live part of a suspended stack begins.
+inline const void* live_stack(const Context* context) { return context->frame; }
 
 #else
 
@@ -96,6 +104,9 @@ inline void make_context(Context* context, char* stack, size_t bytes, void (*ent
 inline void switch_context(Context* from, Context* to) {
   ck_sim_switch(&from->stack_pointer, to->stack_pointer);
 }
+
+/// Where the live part of a suspended stack begins: with the saved registers.
+inline const void* live_stack(const Context* context) { return context->stack_pointer; }
 
 #endif
 

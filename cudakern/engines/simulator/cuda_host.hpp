@@ -5,6 +5,7 @@
 #define CK_SIMULATOR 1
 
 #include <math.h>
+#include <stdio.h>
 
 #include "runtime.hpp"
 #include "vector_types.hpp"
@@ -20,17 +21,36 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // Each resident block has its own OS thread, so "one per block" is "one per thread" here.
 #define __shared__ thread_local
-#define CK_DYNAMIC_SHARED(name) char* const name = ck_sim_current->dynamic_shared
+#define CK_DYNAMIC_SHARED(name) char* const name = ck_sim_current->group->dynamic_shared
 
 #define threadIdx (ck_sim_current->thread)
-#define blockIdx (ck_sim_current->block)
-#define blockDim (ck_sim_current->block_size)
-#define gridDim (ck_sim_current->grid_size)
+#define blockIdx (ck_sim_current->group->block)
+#define blockDim (ck_sim_current->group->block_size)
+#define gridDim (ck_sim_current->group->grid_size)
 constexpr int warpSize = 32;
 
 // Barriers and collectives name where they stand in the source; the caller's position is a default
 // argument, evaluated at the call.
 #define CK_SIM_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
+[[noreturn]] inline void __trap(CK_SIM_HERE) {
+  const ck_sim::Site site = {file, line};
+  ck_sim_stop("trap", "the kernel must not execute a trap", &site);
+}
+
+// What the macro assert of <assert.h> calls when it fails. Hidden, so that a kernel finds this one
+// and not that of the C library, which would end the process.
+#ifdef __linux__
+extern "C" [[noreturn]]
+__attribute__((visibility("hidden"))) inline void __assert_fail(const char* expression,
+                                                                const char* file, unsigned line,
+                                                                const char*) noexcept {
+  const ck_sim::Site site = {file, static_cast<int>(line)};
+  char what[300];
+  snprintf(what, sizeof what, "assertion `%s` must hold", expression);
+  ck_sim_stop("assert", what, &site);
+}
+#endif
 
 inline void __syncthreads(CK_SIM_HERE) {
   const ck_sim::Site site = {file, line};
@@ -75,6 +95,7 @@ inline T shuffle(unsigned mask, T value, int source, bool inside, const char* fi
   const Site site = {file, line};
   const uint64_t* values = ck_sim_collective(mask, to_bits(value), &site);
   // A lane outside of the mask gives nothing; its value is undefined, here the caller's own.
+  mask &= ck_sim_current->warp;
   return inside && (mask >> (source & 31) & 1) != 0 ? from_bits<T>(values[source & 31]) : value;
 }
 
@@ -83,6 +104,7 @@ template <typename T, typename Combine>
 inline T fold(unsigned mask, T value, Combine combine, const char* file, int line) {
   const Site site = {file, line};
   const uint64_t* values = ck_sim_collective(mask, to_bits(value), &site);
+  mask &= ck_sim_current->warp;
   T result = value;
   bool first = true;
   for (int i = 0; i < 32; ++i) {
@@ -130,15 +152,17 @@ inline int __all_sync(unsigned mask, int predicate, CK_SIM_HERE) {
 
 #define CK_SIM_REDUCE(name, type, expression) \
   inline type name(unsigned mask, type value, CK_SIM_HERE) { \
-    return ck_sim::fold(mask, value, [](type a, type b) -> type { return expression; }, file, line); \
+    return ck_sim::fold( \
+        mask, value, [](type a, type b) -> type { return expression; }, file, line); \
   }
 CK_SIM_REDUCE(__reduce_add_sync, unsigned, a + b)
 CK_SIM_REDUCE(__reduce_min_sync, unsigned, a < b ? a : b)
 CK_SIM_REDUCE(__reduce_max_sync, unsigned, a > b ? a : b)
-CK_SIM_REDUCE(__reduce_and_sync, unsigned, a & b)
+CK_SIM_REDUCE(__reduce_and_sync, unsigned, a& b)
 CK_SIM_REDUCE(__reduce_or_sync, unsigned, a | b)
 CK_SIM_REDUCE(__reduce_xor_sync, unsigned, a ^ b)
-CK_SIM_REDUCE(__reduce_add_sync, int, static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)))
+CK_SIM_REDUCE(__reduce_add_sync, int,
+              static_cast<int>(static_cast<unsigned>(a) + static_cast<unsigned>(b)))
 CK_SIM_REDUCE(__reduce_min_sync, int, a < b ? a : b)
 CK_SIM_REDUCE(__reduce_max_sync, int, a > b ? a : b)
 
@@ -174,7 +198,13 @@ inline void invoke(void (*kernel)(A...), void** addresses) {
   Kernel<A...>::call(kernel, addresses);
 }
 
-/// The bytes of all parameters: what the caller packed must agree.
+/// The bytes of each parameter, and how many there are: what the caller packed must agree.
+template <typename... A>
+inline uint32_t parameter_sizes(void (*)(A...), const uint32_t** sizes) {
+  static constexpr uint32_t kSizes[] = {sizeof(A)..., 0};
+  *sizes = kSizes;
+  return sizeof...(A);
+}
 template <typename... A>
 constexpr size_t parameter_bytes(void (*)(A...)) {
   return (sizeof(A) + ... + 0);

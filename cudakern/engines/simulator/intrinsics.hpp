@@ -45,8 +45,15 @@ CK_SIM_LOAD(__ldcs)
 CK_SIM_LOAD(__ldcg)
 CK_SIM_LOAD(__ldca)
 CK_SIM_LOAD(__ldlu)
-CK_SIM_LOAD(__ldcv)
 #undef CK_SIM_LOAD
+
+/// Reads memory that others may have changed: what polling loops are written with, so it yields.
+template <typename T>
+inline T __ldcv(const T* address, CK_SIM_HERE) {
+  const ck_sim::Site site = {file, line};
+  ck_sim_yield(0, &site);
+  return *address;
+}
 
 #define CK_SIM_STORE(name) \
   template <typename T> \

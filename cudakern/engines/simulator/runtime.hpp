@@ -13,14 +13,20 @@ struct Index3 {
   unsigned x, y, z;
 };
 
-/// What the running CUDA thread can ask about itself.
-struct View {
-  Index3 thread;
+/// What the threads of a block have in common.
+struct Group {
   Index3 block;
   Index3 block_size;
   Index3 grid_size;
-  unsigned lane;
   char* dynamic_shared;
+};
+
+/// What the running CUDA thread can ask about itself.
+struct View {
+  Index3 thread;
+  unsigned lane;
+  unsigned warp;  // the lanes that exist: all, but in the last warp of a block
+  const Group* group;
 };
 
 /// Where in the source a thread waits.
@@ -36,14 +42,19 @@ enum class Barrier : int { kPlain, kCount, kAnd, kOr };
 /// The view of the CUDA thread that runs on this OS thread right now.
 extern "C" __attribute__((visibility("default"))) __thread const ck_sim::View* ck_sim_current;
 
-/// Waits for all threads of the block; returns the count, conjunction or disjunction of `predicate`.
+/// Waits for all threads of the block; returns the count, conjunction or disjunction of
+/// `predicate`.
 CK_SIM_EXPORT int ck_sim_barrier(ck_sim::Barrier kind, int predicate, const ck_sim::Site* site);
 
-/// Waits for all lanes of `mask`; returns what each of them gave (32 values, valid until the next
-/// collective of this lane).
+/// Waits for all lanes of `mask`; returns what each of them gave: 32 values, valid until this lane
+/// calls the runtime again.
 CK_SIM_EXPORT const uint64_t* ck_sim_collective(unsigned mask, uint64_t value,
                                                 const ck_sim::Site* site);
 
 /// Lets other threads run. `progress` says that memory changed: a launch in which every thread only
 /// ever yields without progress is a deadlock.
-CK_SIM_EXPORT void ck_sim_yield(int progress);
+CK_SIM_EXPORT void ck_sim_yield(int progress, const ck_sim::Site* site);
+
+/// Ends the launch with a report of this kind; `what` follows the place in its message.
+CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_stop(const char* kind, const char* what,
+                                                         const ck_sim::Site* site);

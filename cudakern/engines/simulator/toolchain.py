@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,14 +16,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from cudakern.engines.simulator.cache import cache_folder
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
+__all__ = ["Toolchain", "cache_folder", "find_toolchain"]
+
 _HERE = Path(__file__).resolve().parent
+#: What a kernel sees, and what the runtime is made of; the first of the latter is compiled.
 _HEADERS = ("cuda_host.hpp", "runtime.hpp", "vector_types.hpp", "atomics.hpp", "intrinsics.hpp")
-_RUNTIME = ("runtime.cpp", "runtime.hpp", "context.hpp", "faults.hpp")
-# -fno-tree-vectorize: g++ 12 makes a conditional 16-byte load unconditional and forgets that only
-# the condition vouched for its alignment.
-# -ffp-contract=off: float results must not depend on whether the host has fused multiply-add.
+_RUNTIME = (
+    "runtime.cpp",
+    "runtime.hpp",
+    "collectives.hpp",
+    "context.hpp",
+    "faults.hpp",
+    "scheduler.hpp",
+    "stacks.hpp",
+    "watch.hpp",
+    "workers.hpp",
+)
 _FLAGS = (
     "-std=c++17",
     "-O2",
@@ -30,10 +43,17 @@ _FLAGS = (
     "-fno-exceptions",
     "-fno-rtti",
     "-fno-strict-aliasing",
+    # Float results must not depend on whether the host has fused multiply-add.
     "-ffp-contract=off",
-    "-fno-tree-vectorize",
+    # As on the GPU: integers wrap, and address zero is a fault like any other.
+    "-fwrapv",
+    "-fno-delete-null-pointer-checks",
+    "-fno-sanitize=undefined",  # ziglang's default
+    # A large frame must touch the guard page on its way.
+    "-fstack-clash-protection",
     "-w",
 )
+_UNNAMED = re.compile(r"\W+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +71,21 @@ class Toolchain:
     command: tuple[str, ...]
     version: str
 
-    def library(self, name: str, parts: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> Path:
+    def library(
+        self,
+        stem: str,
+        source: str,
+        parts: tuple[tuple[str, str], ...],
+        arguments: tuple[str, ...],
+    ) -> Path:
         """Return a shared library built from ``parts``, compiling it unless it is cached.
 
         Parameters
         ----------
-        name : str
-            Stem of the file name.
+        stem : str
+            What its file name starts with.
+        source : str
+            What an error names.
         parts : tuple of (file name, text)
             What is written into the build folder; the first is compiled.
         arguments : tuple of str
@@ -67,79 +95,103 @@ class Toolchain:
         ------
         KernelCompileError
             With the compiler's log.
+        EngineUnavailableError
+            There is no folder to build in.
         """
-        digest = hashlib.sha256(
-            repr((self.command, self.version, _FLAGS, parts, arguments)).encode()
-        ).hexdigest()[:32]
-        target = cache_folder() / f"{name}-{digest}.so"
+        digest = self._digest(parts, arguments)
+        folder = cache_folder()
+        target = folder / f"{_UNNAMED.sub('_', stem)[:80]}-{digest[:32]}.so"
         if target.exists():
             return target
-        # Built in a folder of its own and renamed: two processes can share the cache.
-        with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="build-") as build:
-            for file_name, text in parts:
-                (Path(build) / file_name).write_text(text, encoding="utf-8")
-            built = Path(build) / target.name
-            command = [*self.command, *_FLAGS, "-shared", parts[0][0], *arguments, "-o", target.name]
-            result = subprocess.run(
-                command, cwd=build, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-            )
-            if result.returncode != 0:
-                raise KernelCompileError(name, tuple(command), result.stderr or result.stdout)
-            built.replace(target)
+        try:
+            # Built in a folder of its own and renamed: two processes can share the cache.
+            with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as build:
+                for file_name, text in parts:
+                    (Path(build) / file_name).write_text(text, encoding="utf-8")
+                self._compile(source, build, (parts[0][0], *arguments, "-o", target.name))
+                (Path(build) / target.name).replace(target)
+        except OSError as error:
+            message = f"cudakern: compiled kernels must be written to {folder}; {error}"
+            raise EngineUnavailableError(message) from error
         return target
 
     def runtime(self) -> Path:
         """Return the simulator's runtime library."""
-        parts = tuple((name, (_HERE / name).read_text(encoding="utf-8")) for name in _RUNTIME)
-        digest = hashlib.sha256(repr((self.command, self.version, parts)).encode()).hexdigest()[:16]
-        soname = () if sys.platform == "darwin" else (f"-Wl,-soname,libcudakern_simulator_{digest}.so",)
-        return self.library("runtime", parts, (*soname, "-pthread"))
+        return self._runtime(())
 
-    def kernel(self, name: str, text: str, entry: str, macros: tuple[tuple[str, str], ...]) -> Path:
-        """Return the library of one kernel, whose ``ck_sim_entry`` calls ``entry``."""
+    def kernel(
+        self, source: str, text: str, entry: str, macros: tuple[tuple[str, str], ...]
+    ) -> Path:
+        """Return the library of one kernel, whose ``ck_sim_entry`` calls ``entry``.
+
+        Parameters
+        ----------
+        source : str
+            Name of the kernel's file, for errors.
+        text : str
+            CUDA C++ with its includes in place.
+        entry : str
+            Name of the ``__global__`` function.
+        macros : tuple of (str, str)
+            What the text is compiled with.
+        """
         trailer = (
             f"\nCK_SIM_EXPORT void ck_sim_entry(void** addresses) "
             f"{{ ck_sim::invoke({entry}, addresses); }}\n"
             f"CK_SIM_EXPORT size_t ck_sim_parameter_bytes() "
             f"{{ return ck_sim::parameter_bytes({entry}); }}\n"
+            f"CK_SIM_EXPORT uint32_t ck_sim_parameter_sizes(const uint32_t** sizes) "
+            f"{{ return ck_sim::parameter_sizes({entry}, sizes); }}\n"
         )
-        parts = (
-            ("kernel.cpp", text + trailer),
-            *((header, (_HERE / header).read_text(encoding="utf-8")) for header in _HEADERS),
+        named = text if text.startswith("#line") else f'#line 1 "{source}"\n{text}'
+        # Not as -D: the simulator's own headers must not see them.
+        defines = "".join(f"#define {key} {value}\n" for key, value in macros)
+        parts = (("kernel.cpp", defines + named + trailer), *_read(_HEADERS))
+        arguments = ("-include", "cuda_host.hpp", str(self.runtime()))
+        return self.library(entry, source, parts, arguments)
+
+    def _runtime(self, flags: tuple[str, ...]) -> Path:
+        parts = _read(_RUNTIME)
+        if sys.platform != "darwin":
+            digest = self._digest(parts, flags)[:16]
+            flags = (*flags, f"-Wl,-soname,libcudakern_simulator_{digest}.so")
+        try:
+            return self.library("runtime", "runtime.cpp", parts, (*flags, "-pthread"))
+        except KernelCompileError as error:
+            command = shlex.join(self.command)
+            message = (
+                f"cudakern: {command} must compile C++17 programs, set CUDAKERN_CXX to a compiler "
+                f"that does or run: pip install ziglang; {error}"
+            )
+            raise EngineUnavailableError(message) from error
+
+    def _digest(self, parts: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
+        # The machine too: a home folder can be shared by machines of different kinds.
+        machine = (sys.platform, platform.machine())
+        key = (self.command, self.version, machine, _FLAGS, parts, arguments)
+        return hashlib.sha256(repr(key).encode()).hexdigest()
+
+    def _compile(self, source: str, folder: str, arguments: tuple[str, ...]) -> None:
+        command = (*self.command, *_FLAGS, "-shared", *arguments)
+        environment = {**os.environ, "LC_ALL": "C"}  # logs are read for the word "error"
+        # ziglang wants a cache of its own, also where there is no home folder.
+        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path(folder).parent / "zig"))
+        result = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
         )
-        defines = tuple(f"-D{key}={value}" for key, value in macros)
-        runtime = str(self.runtime())
-        return self.library(name, parts, (*defines, "-include", "cuda_host.hpp", runtime))
+        if result.returncode != 0:
+            raise KernelCompileError(source, command, result.stderr or result.stdout)
 
 
-def cache_folder() -> Path:
-    """Return the folder of compiled host kernels (``CUDAKERN_CACHE_DIR``), creating it.
-
-    The default is ``cudakern`` below ``XDG_CACHE_HOME`` or ``~/.cache``; where that cannot be
-    written, a folder of this user below the system's temporary folder.
-    """
-    given = os.environ.get("CUDAKERN_CACHE_DIR")
-    if given:
-        return _writable(Path(given).expanduser(), required=True)
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
-    try:
-        return _writable(Path(base) / "cudakern", required=True)
-    except EngineUnavailableError:
-        user = getattr(os, "getuid", lambda: "user")()
-        return _writable(Path(tempfile.gettempdir()) / f"cudakern-{user}", required=True)
-
-
-@lru_cache(maxsize=8)
-def _writable(folder: Path, *, required: bool) -> Path:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        message = f"cudakern: CUDAKERN_CACHE_DIR must be a writable folder; {folder}: {error.strerror}"
-        raise EngineUnavailableError(message) from error
-    if required and not os.access(folder, os.W_OK | os.X_OK):
-        message = f"cudakern: CUDAKERN_CACHE_DIR must be a writable folder; {folder} is not"
-        raise EngineUnavailableError(message)
-    return folder
+def _read(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, (_HERE / name).read_text(encoding="utf-8")) for name in names)
 
 
 def _candidates() -> list[tuple[str, tuple[str, ...]]]:
@@ -185,7 +237,8 @@ def _find(*_environment: str | None) -> Toolchain:
         if version is not None:
             return Toolchain(command, version)
         if origin == "CUDAKERN_CXX":
-            message = f"cudakern: CUDAKERN_CXX must name a C++ compiler; {shlex.join(command)} does not run"
+            found = shlex.join(command)
+            message = f"cudakern: CUDAKERN_CXX must name a C++ compiler; {found} does not run"
             raise EngineUnavailableError(message)
     message = (
         "cudakern: the simulator needs a C++17 compiler and found none; "
