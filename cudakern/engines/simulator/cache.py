@@ -1,0 +1,68 @@
+"""The folder of compiled host kernels: where it lies, and when it is trusted."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from cudakern.errors import EngineUnavailableError
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def cache_folder() -> Path:
+    """Return the folder of compiled host kernels (``CUDAKERN_CACHE_DIR``), creating it.
+
+    The default is ``cudakern`` below ``XDG_CACHE_HOME`` or ``~/.cache``; where that cannot be
+    written, a folder of this user below the system's temporary folder. What lies there is loaded
+    and run, so a default folder that somebody else owns or can write is not used.
+
+    Raises
+    ------
+    EngineUnavailableError
+        The folder cannot be written, or must not be trusted.
+    """
+    given = os.environ.get("CUDAKERN_CACHE_DIR")
+    if given:
+        folder = Path(given).expanduser().absolute()
+        problem = _problem(folder)
+        if problem:
+            message = f"cudakern: CUDAKERN_CACHE_DIR must be a writable folder; {folder}: {problem}"
+            raise EngineUnavailableError(message)
+        return folder
+    problems = []
+    for folder in _defaults():
+        problem = _problem(folder) or _distrust(folder)
+        if not problem:
+            return folder
+        problems.append(f"{folder}: {problem}")
+    message = (
+        "cudakern: compiled kernels need a folder that this user alone can write, "
+        f"set CUDAKERN_CACHE_DIR to one; {'; '.join(problems)}"
+    )
+    raise EngineUnavailableError(message)
+
+
+def _defaults() -> list[Path]:
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
+    temporary = Path(tempfile.gettempdir()) / f"cudakern-{os.getuid()}"
+    return [Path(base).absolute() / "cudakern", temporary]
+
+
+def _problem(folder: Path) -> str:
+    """Return why nothing can be written into a folder, or an empty string."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        return error.strerror or str(error)
+    return "" if os.access(folder, os.W_OK | os.X_OK) else "not writable"
+
+
+def _distrust(folder: Path) -> str:
+    """Return why what lies in a folder may come from somebody else, or an empty string."""
+    target = folder.stat()
+    if {folder.lstat().st_uid, target.st_uid} != {os.getuid()}:  # the link's owner, if it is one
+        return "belongs to somebody else"
+    return "others can write it" if target.st_mode & _OTHERS_WRITE else ""

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// The state of a launch: its workers, the threads of the block that a worker runs, and what they
+// wait for.
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "context.hpp"
+#include "faults.hpp"
+#include "runtime.hpp"
+#include "stacks.hpp"
+
+/// What a failed launch leaves behind. The engine knows its layout.
+struct ck_sim_report {
+  char kind[32];
+  char message[480];
+  uint32_t block[3];
+  uint32_t thread[3];
+};
+
+namespace ck_sim {
+
+constexpr int kWarpSize = 32;
+constexpr uint32_t kMaxThreads = 1024;
+// Every lane can have one result that it has not read yet; one more is being written.
+constexpr int kResults = kWarpSize + 1;
+
+/// What a collective gave to its lanes.
+struct Result {
+  uint64_t values[kWarpSize];
+  int unread;
+};
+
+struct Warp {
+  Result results[kResults];
+};
+
+enum class State { kReady, kBarrier, kCollective, kDone };
+
+struct Thread {
+  View view;
+  State state;
+  Fiber* fiber;  // while it runs or waits
+  Site site;     // where it waits
+  Barrier kind;
+  int predicate;
+  unsigned mask;
+  uint64_t value;
+  Result* result;
+};
+
+struct Launch {
+  void (*entry)(void**);
+  void** parameters;
+  Index3 grid, block;
+  uint32_t threads;
+  uint32_t shared_bytes;
+  uint64_t blocks;
+  uint64_t start;  // nanoseconds
+  uint32_t max_workers;
+  pthread_t* helper_threads;
+  ck_sim_report* report;
+  int failed;
+  // Touched by the first worker only: whether the others, the helpers, were called, and how many
+  // came.
+  bool helped;
+  uint32_t helpers;
+  // Written while others read what is above: on cache lines of their own.
+  alignas(64) uint64_t next_block;
+  alignas(64) uint64_t progress;  // grows whenever a waiting thread could perhaps go on
+  uint64_t stuck, confirmed;      // see watch.hpp
+  int active;                     // workers
+};
+
+/// Runs one block at a time on one OS thread.
+struct Worker {
+  Launch* launch;
+  bool first;  // the one on the launching thread
+  Context scheduler;
+  Group group;
+  Thread* running;
+  Fiber* idle_fibers;
+  uint32_t next_fresh, done, arrived;
+  int barrier_result;
+  FaultGuard guard;
+  // Below is kept from launch to launch.
+  Worker* next;
+  Index3 block;  // the views of `threads` are those of a block of this size
+  uint32_t shared_bytes;
+  char* shared;
+  Thread threads[kMaxThreads];
+  Warp warps[kMaxThreads / kWarpSize];
+};
+
+inline __thread Worker* worker = nullptr;
+
+inline uint64_t nanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+/// Ends the launch; the first failure is the one that is reported.
+inline void fail(Launch* launch, const char* kind, const View& view, const char* message) {
+  int expected = 0;
+  if (__atomic_compare_exchange_n(&launch->failed, &expected, 1, false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE)) {
+    ck_sim_report* report = launch->report;
+    snprintf(report->kind, sizeof report->kind, "%s", kind);
+    snprintf(report->message, sizeof report->message, "%s", message);
+    memcpy(report->block, &view.group->block, sizeof report->block);
+    memcpy(report->thread, &view.thread, sizeof report->thread);
+  }
+}
+
+inline bool has_failed(const Launch* launch) {
+  return __atomic_load_n(&launch->failed, __ATOMIC_RELAXED) != 0;
+}
+
+inline void note_progress(Launch* launch) {
+  __atomic_fetch_add(&launch->progress, 1, __ATOMIC_SEQ_CST);
+}
+
+/// Leaves the running thread; returns when the scheduler takes it up again.
+inline void suspend(Worker* w, Thread* thread) {
+  switch_context(&thread->fiber->context, &w->scheduler);
+}
+
+}  // namespace ck_sim

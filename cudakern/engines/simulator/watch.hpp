@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Finds deadlocks among threads that poll memory.
+//
+// A thread between two polls is its stack and its registers. When these come back to what they were
+// and no memory has changed, it will poll in vain for ever. A worker all of whose threads wait or
+// are in such a cycle is stuck; when all workers are, each looks for one more cycle, in case
+// another wrote just before it got stuck, and confirms.
+#pragma once
+
+#include <sched.h>
+
+#include "scheduler.hpp"
+
+namespace ck_sim {
+
+constexpr int kBusyPasses = 1000;                     // fruitless passes before the clock is asked
+constexpr uint64_t kQuietTime = 500 * 1000000ull;     // then before stacks are compared
+constexpr uint64_t kGiveUpTime = 60 * 1000000000ull;  // for threads that count their polls
+
+// A census is a number of workers and, above it, the launch's progress when they were counted: as
+// soon as anything happens, the count is out of date and starts again.
+constexpr int kCensusBits = 12;
+
+inline void count_in(uint64_t* census, uint64_t progress) {
+  uint64_t seen = __atomic_load_n(census, __ATOMIC_SEQ_CST), wanted;
+  do {
+    const bool current = seen >> kCensusBits << kCensusBits == progress << kCensusBits;
+    wanted = current ? seen + 1 : progress << kCensusBits | 1;
+  } while (!__atomic_compare_exchange_n(census, &seen, wanted, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST));
+}
+
+inline bool all_counted(const Launch* launch, const uint64_t* census, uint64_t progress) {
+  const uint64_t active = static_cast<uint64_t>(__atomic_load_n(&launch->active, __ATOMIC_SEQ_CST));
+  return __atomic_load_n(census, __ATOMIC_SEQ_CST) == (progress << kCensusBits | active);
+}
+
+/// A digest of all threads of the block: their states, registers and stacks.
+inline uint64_t digest_of(Worker* w) {
+  uint64_t digest = 1469598103934665603u;
+  const auto add = [&digest](uint64_t word) {
+    digest = (digest ^ word) * 0x9E3779B97F4A7C15u;
+    digest ^= digest >> 29;
+  };
+  for (uint32_t i = 0; i < w->next_fresh; ++i) {
+    const Thread& thread = w->threads[i];
+    add(static_cast<uint64_t>(thread.state));
+    if (thread.state == State::kReady) {
+      const uint64_t* word = static_cast<const uint64_t*>(live_stack(&thread.fiber->context));
+      for (; word < reinterpret_cast<const uint64_t*>(thread.fiber->top()); ++word) {
+        add(*word);
+      }
+    }
+  }
+  return digest;
+}
+
+/// Watches the passes over the threads of one block.
+class Watch {
+ public:
+  /// After a pass in which threads ran but none ended.
+  void pass(Worker* w) {
+    Launch* launch = w->launch;
+    const uint64_t now = __atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST);
+    if (now != progress_) {
+      *this = Watch();
+      progress_ = now;
+      return;
+    }
+    sched_yield();
+    if (++passes_ < kBusyPasses) {
+      return;
+    }
+    const uint64_t time = nanoseconds();
+    if (passes_ == kBusyPasses) {
+      since_ = time;
+    } else if (time - since_ > kGiveUpTime) {
+      report(w);
+    } else if (time - since_ > kQuietTime) {
+      compare(w);
+    }
+  }
+
+ private:
+  void compare(Worker* w) {
+    Launch* launch = w->launch;
+    const uint64_t digest = digest_of(w);
+    ++steps_;
+    if (digest == marked_) {
+      steps_ = 0;
+      if (!stuck_) {
+        stuck_ = true;
+        count_in(&launch->stuck, progress_);
+      } else if (confirming_ && !confirmed_) {
+        confirmed_ = true;
+        count_in(&launch->confirmed, progress_);
+      }
+      // The next cycle begins after all were stuck, so it sees all they wrote.
+      confirming_ = confirming_ || all_counted(launch, &launch->stuck, progress_);
+      if (confirmed_ && all_counted(launch, &launch->confirmed, progress_)) {
+        report(w);
+      }
+    } else if (steps_ >= span_) {  // Brent's cycle search
+      if (stuck_) {
+        note_progress(launch);  // left its cycle: something did happen
+      }
+      marked_ = digest;
+      steps_ = 0;
+      span_ *= 2;
+    }
+  }
+
+  void report(Worker* w) {
+    const Thread* thread = w->threads;
+    while (thread < w->threads + w->next_fresh && thread->state != State::kReady) {
+      ++thread;
+    }
+    if (thread == w->threads + w->next_fresh) {
+      return;  // the last one that polled waits at a barrier now: the next pass reports that
+    }
+    char message[400];
+    snprintf(message, sizeof message,
+             "%s:%d: the launch must not wait forever; every resident thread polls or waits, and "
+             "none changes memory",
+             thread->site.file, thread->site.line);
+    fail(w->launch, "deadlock", thread->view, message);
+  }
+
+  uint64_t progress_ = 0;
+  int passes_ = 0;
+  uint64_t since_ = 0;
+  uint64_t marked_ = 0, steps_ = 0, span_ = 1;
+  bool stuck_ = false, confirming_ = false, confirmed_ = false;
+};
+
+}  // namespace ck_sim

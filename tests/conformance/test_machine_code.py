@@ -1,0 +1,208 @@
+"""The machine code of every kernel of gather, for every architecture, compiled without a GPU.
+
+A batch is one variant with one index type: a few dozen kernels that are compiled together.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from cudakern.engines import sources
+from cudakern.engines.base import KernelSpec
+from cudakern.operators.gather_plan import specialisations, specialise
+from cudakern.operators.indexing import INDEX_TYPES, check_spec
+from tests.helpers import nvrtc
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+MAX_REGISTERS = 64  # 256 threads a block, 4 blocks a multiprocessor
+RESERVED_SHARED = 1024  # bytes that sm_90 and later take for themselves
+SLOTS = 4  # 16-byte reads of a thread that rows and planes promise to have in flight
+
+
+def variant_of(spec: KernelSpec) -> str:
+    macros = dict(spec.defines)
+    name = next(key for key in macros if key.startswith("CK_VARIANT_"))
+    name = name.removeprefix("CK_VARIANT_").lower()
+    if name == "strided":
+        return f"strided_r{macros['CK_RANK']}"
+    return "last_axis_staged" if macros.get("CK_STAGED") == "1" else name
+
+
+def batches() -> dict[str, list[KernelSpec]]:
+    short = {device_type: name for name, device_type in INDEX_TYPES.values()}
+    found: dict[str, list[KernelSpec]] = {}
+    for spec in (*specialisations(), *map(check_spec, INDEX_TYPES)):
+        index_type = short[dict(spec.defines)["CK_INDEX_T"]]
+        found.setdefault(f"{variant_of(spec)}-{index_type}", []).append(spec)
+    return found
+
+
+BATCHES = batches()
+
+
+def resource_faults(usage: nvrtc.Usage) -> list[str]:
+    wrong = []
+    if usage.stack or usage.local:
+        wrong.append(f"{usage.stack} bytes of stack and {usage.local} of local memory, not none")
+    if usage.registers > MAX_REGISTERS:
+        wrong.append(f"{usage.registers} registers, more than {MAX_REGISTERS}")
+    if usage.shared > RESERVED_SHARED:
+        wrong.append(f"{usage.shared} bytes of static shared memory, not none")
+    return wrong
+
+
+def moves_vectors(spec: KernelSpec) -> bool:
+    variant = variant_of(spec)
+    strided = variant in {"strided_r2", "strided_r4"} and dict(spec.defines)["CK_WIDTH"] == "16"
+    return strided or variant in {"rows", "planes"}
+
+
+def reads_index_vectors(spec: KernelSpec) -> bool:
+    """Return whether this is the variant scalars with 16 bytes of indices to an output vector."""
+    macros = dict(spec.defines)
+    index_bytes = 8 if "64" in macros["CK_INDEX_T"] else 4
+    return variant_of(spec) == "scalars" and 16 // int(macros["CK_WIDTH"]) * index_bytes >= 16
+
+
+def is_disassembled(spec: KernelSpec) -> bool:
+    has_32_bit_offsets = dict(spec.defines)["CK_OFFSET_T"] == "ck::uint32"
+    return has_32_bit_offsets or moves_vectors(spec) or reads_index_vectors(spec)
+
+
+def code_faults(spec: KernelSpec, code: list[str]) -> list[str]:
+    wrong = []
+    stores = [line for line in code if nvrtc.matches(line, "STG")]
+    if dict(spec.defines)["CK_OFFSET_T"] == "ck::uint32":
+        wrong += [f"a division: {line}" for line in code if nvrtc.divides(line)]
+    if moves_vectors(spec) or reads_index_vectors(spec):
+        if not any(nvrtc.matches(line, "LDG", "E", "128") for line in code):
+            wrong.append("no 16-byte load")
+        if not any(nvrtc.matches(line, "STG", "E", "EF", "128") for line in stores):
+            wrong.append("no 16-byte store with the evict-first hint")
+    if variant_of(spec) in {"rows", "planes"}:
+        # One group for whole tiles, one for the last, partial one.
+        groups = nvrtc.loads_in_flight(code)
+        if not groups or min(groups) < SLOTS:
+            wrong.append(f"16-byte loads in flight: {groups}, not at least {SLOTS} each")
+        wrong += [
+            f"another store than STG.E.EF.128: {line}"
+            for line in stores
+            if not nvrtc.matches(line, "STG", "E", "EF", "128")
+        ]
+    return wrong
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_machine_code(arch, batch):
+    specs = BATCHES[batch]
+    cubin = nvrtc.compile_kernels(specs, arch)
+    usage = nvrtc.resource_usage([cubin])
+    assert set(usage) == {spec.entry for spec in specs}
+    read = [spec for spec in specs if is_disassembled(spec)]
+    code = nvrtc.sass(cubin) if read else {}
+    wrong = [f"{spec.entry}: {w}" for spec in specs for w in resource_faults(usage[spec.entry])]
+    wrong += [f"{spec.entry}: {w}" for spec in read for w in code_faults(spec, code[spec.entry])]
+    assert not wrong, "\n".join((arch, *wrong))
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_kernels_compiled_together_are_the_kernels_that_run(batch):
+    specs = BATCHES[batch][:: max(1, len(BATCHES[batch]) - 1)]
+    together = nvrtc.compile_kernels(specs, "sm_90")
+    code, usage = nvrtc.sass(together), nvrtc.resource_usage([together])
+    for spec in specs:
+        alone = nvrtc.compile_kernel(spec, "sm_90")
+        assert nvrtc.sass(alone)[spec.entry] == code[spec.entry]
+        assert nvrtc.resource_usage([alone])[spec.entry] == usage[spec.entry]
+
+
+def test_every_kernel_has_an_entry_point_of_its_own():
+    entries = [spec.entry for specs in BATCHES.values() for spec in specs]
+    assert len(entries) == len(set(entries))
+
+
+@pytest.fixture
+def kernels(tmp_path, monkeypatch):
+    """Return a copy of the folder of the kernel sources, from which they are now loaded."""
+    copy = tmp_path / "kernels"
+    shutil.copytree(sources.kernel_folder(), copy)
+    monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
+    return copy
+
+
+def test_an_edited_header_changes_the_digest(tmp_path, monkeypatch):
+    original = sources.load_source("gather.cu")
+    for number, header in enumerate(["", "types.cuh", "row_copy.cuh"]):
+        copy = tmp_path / str(number)
+        shutil.copytree(sources.kernel_folder(), copy)
+        if header:
+            with (copy / "common" / header).open("a", encoding="utf-8") as file:
+                file.write("// edited\n")
+        with monkeypatch.context() as patch:
+            patch.setattr(sources, "kernel_folder", lambda copy=copy: copy)
+            edited = sources.load_source("gather.cu")
+        assert (edited.text == original.text) == (not header)
+        assert (edited.digest == original.digest) == (not header)
+
+
+def test_a_warning_is_an_error(kernels):
+    text = 'extern "C" __global__ void CK_ENTRY(int* out) { int unused; *out = 0; }\n'
+    (kernels / "warns.cu").write_text(text, encoding="utf-8")
+    with pytest.raises(nvrtc.CompilationError, match="never referenced"):
+        nvrtc.compile_kernel(KernelSpec("warns.cu", "ck_warns", ()), "sm_80")
+
+
+def test_a_division_is_seen(kernels):
+    text = 'extern "C" __global__ void CK_ENTRY(CK_T* out, CK_T by) { *out /= by; }\n'
+    (kernels / "divides.cu").write_text(text, encoding="utf-8")
+    for number in ("unsigned", "unsigned long long"):
+        spec = KernelSpec("divides.cu", "ck_divides", (("CK_T", number),))
+        for arch in ARCHITECTURES:
+            code = nvrtc.sass(nvrtc.compile_kernel(spec, arch))["ck_divides"]
+            assert any(map(nvrtc.divides, code)), (number, arch)
+
+
+def test_a_spill_is_seen(kernels):
+    text = """
+        extern "C" __global__ void CK_ENTRY(int* out, int at) {
+          int table[64];
+          for (int k = 0; k < 64; ++k) { table[k] = out[k]; }
+          out[64] = table[at];
+        }
+    """
+    (kernels / "spills.cu").write_text(text, encoding="utf-8")
+    cubin = nvrtc.compile_kernel(KernelSpec("spills.cu", "ck_spills", ()), "sm_90")
+    assert "stack" in resource_faults(nvrtc.resource_usage([cubin])["ck_spills"])[0]
+
+
+def test_a_missing_tool_is_named():
+    with pytest.raises(FileNotFoundError, match=r"nvabsent must be installed .*pip install"):
+        nvrtc.tool("nvabsent")
+
+
+READ = "LDG.E.128.CONSTANT"
+
+
+@pytest.mark.parametrize(
+    ("code", "groups"),
+    [
+        ([], []),
+        ([f"{READ} R4, desc[UR4][R2.64]"], [1]),
+        ([f"{READ} R4, [R2.64]", f"{READ} R8, [R2.64]", "STG.E.128 [R2.64], R4"], [2]),
+        ([f"{READ} R4, [R2]", "IADD R3, R7, 0x1", f"{READ} R8, [R2]", "MOV R1, R9"], [1, 1]),
+        ([f"{READ} R4, [R2]", f"{READ} R8, [R6.64+UR4]"], [1, 1]),
+        ([f"{READ} R4, [R4]", "@!P0 BRA `(.L_x_1)", "MOV R10, UR4", f"{READ} R12, [R2]"], [2]),
+        ([f"{READ} R4, [R2]", "@!UP0 MOV R5, 0x1", "LDG.E.64 R8, [R2]", "MOV R1, R8"], [1]),
+    ],
+)
+def test_loads_in_flight_are_counted(code, groups):
+    assert nvrtc.loads_in_flight(code) == groups
+
+
+def test_a_batch_is_one_variant():
+    spec = specialise("rows", 16, "int32", "clamp", wide=False)
+    assert spec in BATCHES["rows-i32"]
+    assert sum(len(specs) for specs in BATCHES.values()) == len(list(specialisations())) + 4
