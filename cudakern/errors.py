@@ -96,7 +96,8 @@ class SimulatorError(CudakernError, RuntimeError):
     Attributes
     ----------
     kind : str
-        ``"memory_fault"``, ``"barrier_divergence"`` or ``"deadlock"``.
+        ``"out_of_bounds"``, ``"stack_overflow"``, ``"arithmetic"``, ``"trap"``, ``"assert"``,
+        ``"barrier_divergence"``, ``"deadlock"``, ``"out_of_memory"`` or ``"launch"``.
     kernel : str
         Name of the entry point.
     block, thread : tuple of int

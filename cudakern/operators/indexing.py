@@ -66,7 +66,7 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
 def check_index_alignment(operator: str, name: str, indices: Layout) -> None:
     """Raise BindingError unless every index lies on a multiple of its size."""
     steps = (s for n, s in zip(indices.shape, indices.strides, strict=True) if n > 1)
-    if alignment(indices.phase, *steps) < indices.itemsize:
+    if indices.size > 0 and alignment(indices.phase, *steps) < indices.itemsize:
         requirement = f"must lie on multiples of {indices.itemsize} bytes"
         found = (
             f"an address {indices.phase} bytes beyond a multiple of 16, strides {indices.strides}"

@@ -1,4 +1,4 @@
-"""The simulator's model of execution: indices, shared memory, barriers, atomics, resident blocks."""
+"""The simulator's model of execution: indices, parameters, shared memory, barriers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def test_parameters_keep_their_offsets():
     extern "C" __global__ void k(char a, double* out, short b, Wide c, unsigned long long d) {
       out[0] = a; out[1] = b; out[2] = c.a; out[3] = c.b; out[4] = (double)d;
     }"""
-    packed = struct.pack("=b7xQh14xdi4xQ", -3, address_of(out := np.zeros(5)), -300, 2.5, 7, 1 << 40)
+    packed = struct.pack(
+        "=b7xQh14xdi4xQ", -3, address_of(out := np.zeros(5)), -300, 2.5, 7, 1 << 40
+    )
     kernel = ENGINE.compile_text("test.cu", text, "k")
     assert kernel.parameter_sizes == (1, 8, 2, 16, 8)
     kernel.launcher((1, 1, 1), (1, 1, 1), 0, (0, 8, 16, 32, 48))(packed)
@@ -214,3 +216,32 @@ def test_tiled_transpose(shape):
     arguments = [x, out, np.int32(rows), np.int32(columns)]
     run(text, arguments, grid=grid, block=(32, 8), eager=True)
     np.testing.assert_array_equal(out, x.T)
+
+
+@pytest.mark.parametrize("offset", [0, 8])
+def test_a_load_is_aligned_only_where_the_kernel_says_so(offset):
+    # Compilers have merged both loads into the aligned one.
+    text = r"""
+    union Pair { uint4 vector; long long piece[2]; };
+    extern "C" __global__ void k(const long long* x, long long* out, int n, int aligned) {
+      for (int first = 0; first < n; first += 16) {
+        long long taken[16];
+        for (int i = 0; i < 16; i += 2) {
+          Pair pair;
+          if (aligned) {
+            pair.vector = __ldg(reinterpret_cast<const uint4*>(x + first + i));
+          } else {
+            for (int j = 0; j < 2; ++j) pair.piece[j] = __ldg(x + first + i + j);
+          }
+          for (int j = 0; j < 2; ++j) taken[i + j] = pair.piece[j];
+        }
+        for (int i = 0; i < 16; ++i) out[first + i] = taken[i] < 0 ? taken[i] + 5 : taken[i];
+      }
+    }"""
+    room = np.zeros(32 + 4, np.int64)
+    start = -address_of(room) % 16 + offset
+    x = np.ndarray((32,), np.int64, room, start)
+    x[...] = np.arange(32)
+    out = np.zeros(32, np.int64)
+    run(text, [x, out, np.int32(32), np.int32(offset == 0)])
+    np.testing.assert_array_equal(out, x)

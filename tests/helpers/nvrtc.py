@@ -22,7 +22,8 @@ _INSTALL = "run: pip install 'cudakern[test]'"
 _FUNCTION = re.compile(r"^\s*Function ([^\s:]+):\s*$")
 _FIGURE = re.compile(r"\b(REG|STACK|SHARED|LOCAL):(\d+)")
 _SECTION = re.compile(r"^\.text\.(\S+):$")
-_INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;")
+# The tool may put a remark behind the operands, such as (*"SpillRefill"*).
+_INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(.*?)\s*(?:\(\*.*\*\)\s*)?;")
 _PREDICATE = re.compile(r"^@!?U?PT?\d*\s+")
 _REGISTER = re.compile(r"(?<![A-Z])R(\d+)")
 _QUAD = 4  # registers of a 16-byte load, the first one a multiple of four
@@ -75,7 +76,7 @@ def _run(name: str, *arguments: str) -> str:
 def _compile_text(name: str, text: str, arch: str, options: Iterable[str]) -> bytes:
     nvrtc = _nvrtc()
 
-    def checked(answer: tuple[Any, ...]) -> Any:  # noqa: ANN401  whatever NVRTC answers
+    def checked(answer: tuple[Any, ...]) -> Any:
         if answer[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             message = f"NVRTC: {answer[0]}"
             raise CompilationError(message)
@@ -190,8 +191,7 @@ def loads_in_flight(code: Iterable[str]) -> list[int]:
     """Return how many 16-byte loads are issued, each time until one of them is waited for.
 
     A load is waited for by the first instruction that names one of its four registers, be it as a
-    source or to overwrite it. The code is read in the order of its addresses: a branch ends nothing,
-    since a path that leaves early needs no load of the other path.
+    source or to overwrite it. The code is read in the order of its addresses: a branch ends none.
     """
     groups: list[int] = []
     pending: set[int] = set()  # by their first registers
@@ -209,6 +209,10 @@ def loads_in_flight(code: Iterable[str]) -> list[int]:
 
 
 def divides(instruction: str) -> bool:
-    """Return whether an instruction belongs to an integer division, written out or called."""
+    """Return whether an instruction belongs to an integer division, written out or called.
+
+    A call alone does not: from sm_80 to sm_89, some branches within a kernel are calls.
+    """
     name = opcode(instruction)
-    return name.split(".")[0] in {"I2F", "I2FP", "F2I", "CALL"} or name.startswith("MUFU.RCP")
+    converts = name.split(".")[0] in {"I2F", "I2FP", "F2I"} or name.startswith("MUFU.RCP")
+    return converts or "__cuda_" in instruction

@@ -15,7 +15,7 @@ constexpr int kSignals[kSignalCount] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 /// While armed, a fault on this OS thread belongs to the kernel.
 struct FaultGuard {
   bool armed;
-  void (*handler)(void* context, int number, void* address);  // must not return
+  void (*handler)(void* context, const siginfo_t* info);  // must not return
   void* context;
   void* signal_stack;  // kept by the owner of the guard
   stack_t previous;
@@ -32,7 +32,7 @@ inline void on_signal(int number, siginfo_t* info, void*) {
   const bool sent = info->si_code <= 0;  // by kill or raise: nothing went wrong at this instruction
   if (guard != nullptr && guard->armed && !sent) {
     guard->armed = false;
-    guard->handler(guard->context, number, info->si_addr);
+    guard->handler(guard->context, info);
   }
   // Not a kernel's. Whoever was there before deals with it, once the instruction is run again.
   for (int i = 0; i < kSignalCount; ++i) {

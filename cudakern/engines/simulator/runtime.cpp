@@ -145,25 +145,29 @@ static void run_block(Worker* w, uint64_t block) {
 }
 
 /// Called in a signal handler, on the signal stack: the fiber is given up where it stands.
-static void on_fault(void* context, int number, void* address) {
+static void on_fault(void* context, const siginfo_t* info) {
   Worker* w = static_cast<Worker*>(context);
   Thread* thread = w->running;
   char text[200];
   const char* kind = "out_of_bounds";
   const char* message = text;
-  if (number == SIGFPE) {
+  if (info->si_signo == SIGFPE) {
     kind = "arithmetic";
     message = "an integer must not be divided by zero";
-  } else if (number == SIGILL) {
+  } else if (info->si_signo == SIGILL) {
     kind = "trap";
     message = "the kernel must not execute a trap";
-  } else if (is_overflow(thread->fiber, address)) {
+  } else if (is_overflow(thread->fiber, info->si_addr)) {
     kind = "stack_overflow";
     snprintf(text, sizeof text, "a thread must use at most %u bytes of stack",
              static_cast<unsigned>(kStackBytes));
+  } else if (info->si_addr == nullptr && info->si_code != SEGV_MAPERR) {
+    // The processor does not say which address it refused: beyond any memory, or not on a multiple
+    // of 16 where a vector must lie.
+    message = "memory must be mapped where it is accessed, and vectors aligned; one access was not";
   } else {
     snprintf(text, sizeof text, "memory must be mapped where it is accessed; address %p is not",
-             address);
+             info->si_addr);
   }
   fail(w->launch, kind, thread->view, message);
   suspend(w, thread);
@@ -263,8 +267,9 @@ CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, u
   const uint32_t room = kMaxStacks / launch.threads;
   workers = workers < room ? workers : room;
   launch.max_workers = static_cast<uint32_t>(workers < launch.blocks ? workers : launch.blocks);
+  launch.helped = launch.max_workers == 1;
   launch.start = nanoseconds();
-  if (shape[8] != 0) {
+  if (shape[8] != 0 && !launch.helped) {
     call_helpers(&launch);
   }
   work(&launch, true);

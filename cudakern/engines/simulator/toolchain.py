@@ -51,8 +51,13 @@ _FLAGS = (
     "-fno-sanitize=undefined",  # ziglang's default
     # A large frame must touch the guard page on its way.
     "-fstack-clash-protection",
+    "-UNDEBUG",  # ziglang's default too
     "-w",
 )
+#: g++ 12 merges an aligned and an unaligned load of the same address into an aligned one. Clang has
+#: no such option and ignores it; ziglang refuses it.
+_UNLESS_ZIG = ("-fno-if-conversion",)
+_INCLUDED = ("-include", "cuda_host.hpp")
 _UNNAMED = re.compile(r"\W+")
 
 
@@ -76,7 +81,8 @@ class Toolchain:
         stem: str,
         source: str,
         parts: tuple[tuple[str, str], ...],
-        arguments: tuple[str, ...],
+        flags: tuple[str, ...] = (),
+        links: tuple[str, ...] = (),
     ) -> Path:
         """Return a shared library built from ``parts``, compiling it unless it is cached.
 
@@ -88,8 +94,8 @@ class Toolchain:
             What an error names.
         parts : tuple of (file name, text)
             What is written into the build folder; the first is compiled.
-        arguments : tuple of str
-            Compiler arguments after the source file.
+        flags, links : tuple of str
+            Further arguments of the compiler and of the linker.
 
         Raises
         ------
@@ -98,7 +104,7 @@ class Toolchain:
         EngineUnavailableError
             There is no folder to build in.
         """
-        digest = self._digest(parts, arguments)
+        digest = self._digest(parts, (*flags, *links))
         folder = cache_folder()
         target = folder / f"{_UNNAMED.sub('_', stem)[:80]}-{digest[:32]}.so"
         if target.exists():
@@ -108,16 +114,32 @@ class Toolchain:
             with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as build:
                 for file_name, text in parts:
                     (Path(build) / file_name).write_text(text, encoding="utf-8")
-                self._compile(source, build, (parts[0][0], *arguments, "-o", target.name))
+                for command in self._commands(parts[0][0], flags, links, target.name):
+                    _execute(source, command, Path(build))
                 (Path(build) / target.name).replace(target)
         except OSError as error:
             message = f"cudakern: compiled kernels must be written to {folder}; {error}"
             raise EngineUnavailableError(message) from error
         return target
 
-    def runtime(self) -> Path:
+    @property
+    def is_zig(self) -> bool:
+        """Whether this is the C++ compiler of Zig, as the Python package ziglang brings it."""
+        return self.command[-1] == "c++" and Path(self.command[-2:][0]).stem in {"zig", "ziglang"}
+
+    def runtime(self, flags: tuple[str, ...] = ()) -> Path:
         """Return the simulator's runtime library."""
-        return self._runtime(())
+        parts = _read(_RUNTIME)
+        name = f"libcudakern_simulator_{self._digest(parts, flags)[:16]}.so"
+        links = () if sys.platform == "darwin" else (f"-Wl,-soname,{name}",)
+        try:
+            return self.library("runtime", "runtime.cpp", parts, flags, links)
+        except KernelCompileError as error:
+            message = (
+                f"cudakern: {shlex.join(self.command)} must compile C++17 programs, set "
+                f"CUDAKERN_CXX to a compiler that does or run: pip install ziglang; {error}"
+            )
+            raise EngineUnavailableError(message) from error
 
     def kernel(
         self, source: str, text: str, entry: str, macros: tuple[tuple[str, str], ...]
@@ -147,47 +169,45 @@ class Toolchain:
         # Not as -D: the simulator's own headers must not see them.
         defines = "".join(f"#define {key} {value}\n" for key, value in macros)
         parts = (("kernel.cpp", defines + named + trailer), *_read(_HEADERS))
-        arguments = ("-include", "cuda_host.hpp", str(self.runtime()))
-        return self.library(entry, source, parts, arguments)
-
-    def _runtime(self, flags: tuple[str, ...]) -> Path:
-        parts = _read(_RUNTIME)
-        if sys.platform != "darwin":
-            digest = self._digest(parts, flags)[:16]
-            flags = (*flags, f"-Wl,-soname,libcudakern_simulator_{digest}.so")
-        try:
-            return self.library("runtime", "runtime.cpp", parts, (*flags, "-pthread"))
-        except KernelCompileError as error:
-            command = shlex.join(self.command)
-            message = (
-                f"cudakern: {command} must compile C++17 programs, set CUDAKERN_CXX to a compiler "
-                f"that does or run: pip install ziglang; {error}"
-            )
-            raise EngineUnavailableError(message) from error
+        return self.library(entry, source, parts, _INCLUDED, (str(self.runtime()),))
 
     def _digest(self, parts: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
         # The machine too: a home folder can be shared by machines of different kinds.
         machine = (sys.platform, platform.machine())
-        key = (self.command, self.version, machine, _FLAGS, parts, arguments)
+        key = (self.command, self.version, machine, _FLAGS, _UNLESS_ZIG, parts, arguments)
         return hashlib.sha256(repr(key).encode()).hexdigest()
 
-    def _compile(self, source: str, folder: str, arguments: tuple[str, ...]) -> None:
-        command = (*self.command, *_FLAGS, "-shared", *arguments)
-        environment = {**os.environ, "LC_ALL": "C"}  # logs are read for the word "error"
-        # ziglang wants a cache of its own, also where there is no home folder.
-        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path(folder).parent / "zig"))
-        result = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
-        if result.returncode != 0:
-            raise KernelCompileError(source, command, result.stderr or result.stdout)
+    def _commands(
+        self, file_name: str, flags: tuple[str, ...], links: tuple[str, ...], target: str
+    ) -> list[tuple[str, ...]]:
+        """Return the command lines that make a library of one file."""
+        start = (*self.command, *_FLAGS, *flags)
+        if not self.is_zig:
+            return [(*start, *_UNLESS_ZIG, "-shared", file_name, *links, "-pthread", "-o", target)]
+        # Told to link C++, ziglang compiles a C++ library first, for a minute; kernels need none.
+        link = (*self.command[:-1], "cc", "-fno-sanitize=undefined", "-shared", "kernel.o")
+        return [
+            (*start, "-c", file_name, "-o", "kernel.o"),
+            (*link, *links, "-lm", "-pthread", "-o", target),
+        ]
+
+
+def _execute(source: str, command: tuple[str, ...], folder: Path) -> None:
+    environment = {**os.environ, "LC_ALL": "C"}  # logs are read for the word "error"
+    # ziglang wants a cache of its own, also where there is no home folder.
+    environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(folder.parent / "zig"))
+    result = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    if result.returncode != 0:
+        raise KernelCompileError(source, command, result.stderr or result.stdout)
 
 
 def _read(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,270 @@
+"""The simulator within its process: launch checks, threads, forks, signals, memory."""
+
+from __future__ import annotations
+
+import ctypes
+import resource
+import subprocess
+import sys
+import timeit
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.arrays import address_of
+from cudakern.engines.base import KernelSpec, Launch
+from cudakern.engines.simulator import engine as engine_module
+from cudakern.engines.simulator.engine import HostKernel, SimulatorEngine
+from cudakern.engines.simulator.toolchain import find_toolchain
+from cudakern.errors import BindingError
+from tests.helpers.simulated import ENGINE, REVERSE, assert_works, pack, run
+
+ROOT = Path(ck.__file__).parents[1]
+FILL = r"""
+struct Arguments { int* x; long long value; };
+extern "C" __global__ void k(Arguments a) { a.x[threadIdx.x] = a.value; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "shared"),
+    [
+        ((0, 1, 1), (32, 1, 1), 0),
+        ((1, 65536, 1), (32, 1, 1), 0),
+        ((1, 1, 1), (0, 1, 1), 0),
+        ((1, 1, 1), (1025, 1, 1), 0),
+        ((1, 1, 1), (32, 33, 1), 0),
+        ((1, 1, 1), (1, 1, 65), 0),
+        ((1, 1, 1), (32, 1, 1), 227 * 1024 + 1),
+        ((1, 1, 1), (32, 1, 1), -1),
+    ],
+)
+def test_launches_that_no_gpu_can_run(grid, block, shared):
+    kernel = ENGINE.compile_text("test.cu", FILL, "k")
+    with pytest.raises(BindingError, match=r"k: launch must have .*; got"):
+        kernel.launcher(grid, block, shared)
+
+
+def test_launches_at_the_limits():
+    x = np.zeros(1024, np.int32)
+    run(FILL.replace("a.x[threadIdx.x]", "a.x[threadIdx.z]"), [structure(x, 5)], block=(4, 4, 64))
+    assert x[:65].tolist() == [5] * 64 + [0]
+    run(FILL, [structure(x, 6)], block=1024, shared=227 * 1024)
+    assert x.tolist() == [6] * 1024
+
+
+def structure(x, value):
+    return np.array((address_of(x), value), "u8,i8")[()]
+
+
+@pytest.mark.parametrize("tail", [b"", bytes(4), bytes(7), bytes(16)])
+def test_packed_arguments_must_have_the_kernels_size(tail, monkeypatch):
+    kernel = ENGINE.compile_text("test.cu", FILL, "k")
+    monkeypatch.setattr(SimulatorEngine, "kernel", lambda *_: kernel)
+    launch = Launch(KernelSpec("test.cu", "k", ()), (1, 1, 1), (4, 1, 1), 0, 1, tail)
+    with pytest.raises(BindingError) as caught:
+        SimulatorEngine().prepare(launch, -1)
+    assert str(caught.value) == (
+        f"k: arguments must fill the kernel's parameters of (16,) bytes; got {8 + len(tail)}"
+    )
+    x = np.zeros(4, np.int32)
+    launch = Launch(launch.kernel, (1, 1, 1), (4, 1, 1), 0, 1, (9).to_bytes(8, "little"))
+    SimulatorEngine().prepare(launch, -1)(address_of(x))
+    assert x.tolist() == [9] * 4
+
+
+def test_parameters_are_counted_and_measured():
+    kernel = ENGINE.compile_text("test.cu", FILL, "k")
+    with pytest.raises(BindingError, match=r"k: arguments must be 1 parameters; got 2"):
+        kernel.launcher((1, 1, 1), (4, 1, 1), 0, (0, 8))
+    with pytest.raises(BindingError, match=r"k: arguments must hold 16 bytes; got 8"):
+        kernel.launcher((1, 1, 1), (4, 1, 1))(bytes(8))
+    huge = "struct A { char x[5000]; }; " + 'extern "C" __global__ void k(A a) {}'
+    with pytest.raises(BindingError, match=r"at most 4096 bytes; got 5000"):
+        ENGINE.compile_text("test.cu", huge, "k").launcher((1, 1, 1), (1, 1, 1))
+    run('extern "C" __global__ void k() {}', [], block=4)
+
+
+def test_the_same_kernel_from_eight_threads():
+    kernel = ENGINE.compile_text("test.cu", REVERSE, "k")
+    launch = kernel.launcher((3, 1, 1), (96, 1, 1), eager=True)
+    start = Barrier(8)
+
+    def work(seed):
+        x = np.random.default_rng(seed).integers(0, 999, (3, 96)).astype(np.int32)
+        parameters, _ = pack([x])
+        start.wait()
+        for _ in range(50):
+            expected = x[:, ::-1].copy()
+            launch(parameters)
+            assert (x == expected).all()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(8))) == [None] * 8
+
+
+def test_different_kernels_from_eight_threads(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
+    engine = SimulatorEngine()
+    start = Barrier(8)
+
+    def work(i):
+        text = REVERSE.replace("threadIdx.x];\n}", f"threadIdx.x] + {i // 2};\n}}")
+        x = np.arange(200, dtype=np.int32)
+        start.wait()
+        for _ in range(20):
+            expected = x[::-1] + i // 2
+            run(text, [x], block=200, engine=engine)
+            assert (x == expected).all()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(8))) == [None] * 8
+
+
+def test_launches_neither_leak_memory_nor_threads():
+    kernel = ENGINE.compile_text("test.cu", REVERSE, "k")
+    x = np.zeros(4 * 256, np.int32)
+    parameters, _ = pack([x])
+    launch = kernel.launcher((4, 1, 1), (256, 1, 1), 4096, eager=True)
+
+    def resident():
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * resource.getpagesize()
+
+    def count_threads():
+        return len(list(Path("/proc/self/task").iterdir()))
+
+    for _ in range(200):
+        launch(parameters)
+    before, threads = resident(), count_threads()
+    for _ in range(2000):
+        launch(parameters)
+    assert resident() - before < 4 << 20
+    assert count_threads() <= threads
+
+
+def test_a_launch_of_one_block_is_cheap_and_starts_no_thread():
+    program = r"""
+import os, resource, sys, numpy as np
+from tests.helpers.simulated import ENGINE, REVERSE, pack
+x = np.zeros(256, np.int32)
+launch = ENGINE.compile_text("test.cu", REVERSE, "k").launcher((1, 1, 1), (256, 1, 1))
+parameters, _ = pack([x])
+launch(parameters)
+faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+before = int(open("/proc/sys/kernel/ns_last_pid").read())
+for _ in range(1000):
+    launch(parameters)
+after = int(open("/proc/sys/kernel/ns_last_pid").read())
+print(after - before, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults)
+"""
+    if not Path("/proc/sys/kernel/ns_last_pid").exists():
+        pytest.skip("this kernel does not tell the last process number")
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    started, faults = map(int, result.stdout.split())
+    assert started < 900  # other processes start some too
+    assert faults < 100
+
+
+def test_a_warm_launch_takes_microseconds():
+    x = np.zeros(4, np.int32)
+    kernel = ENGINE.compile_text("test.cu", FILL, "k")
+    launch = kernel.launcher((1, 1, 1), (4, 1, 1))
+    parameters, _ = pack([structure(x, 1)])
+    launch(parameters)
+    best = min(timeit.repeat(lambda: launch(parameters), number=100, repeat=50)) / 100
+    assert best < 50e-6  # measured: 5e-6 on an idle machine
+
+
+def test_a_fork_after_launches():
+    program = r"""
+import os, threading, numpy as np
+from tests.helpers.simulated import assert_works, fails
+assert_works()
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        assert_works()
+threads = [threading.Thread(target=work) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for _ in range(10):  # while others are in the middle of a launch
+    child = os.fork()
+    if child == 0:
+        try:
+            assert_works()
+            text = 'extern "C" __global__ void k(int* x) { *(int*)(size_t)x[0] = 1; }'
+            assert fails(text, [np.zeros(1, np.int32)]).kind == "out_of_bounds"
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+stop.set()
+for thread in threads:
+    thread.join()
+assert_works()
+"""
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=120)
+
+
+CRASHES = {
+    "address": "ctypes.string_at(8)",
+    "raised": "faulthandler._sigsegv()",
+    "sent": "os.kill(os.getpid(), signal.SIGSEGV); time.sleep(5)",
+}
+
+
+@pytest.mark.parametrize("when", ["between launches", "beside a launch"])
+@pytest.mark.parametrize("crash", CRASHES)
+def test_a_real_fault_reaches_faulthandler(crash, when):
+    beside = "threading.Thread(target=lambda: [assert_works() for _ in iter(int, 1)], daemon=True)"
+    program = f"""
+import ctypes, faulthandler, os, signal, threading, time
+from tests.helpers.simulated import assert_works
+faulthandler.enable()
+assert_works()
+assert faulthandler.is_enabled()
+if {when!r} != "between launches":
+    {beside}.start()
+    time.sleep(0.2)
+{CRASHES[crash]}
+print("survived")
+"""
+    result = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert "survived" not in result.stdout
+    assert result.returncode == -11
+    assert "Fatal Python error: Segmentation fault" in result.stderr
+
+
+def test_contexts_of_the_c_library_serve_too():
+    toolchain = find_toolchain()
+
+    class Portable(type(toolchain)):
+        __slots__ = ()
+
+        def runtime(self, flags=()):
+            return super().runtime((*flags, "-DCK_SIM_UCONTEXT"))
+
+    portable = Portable(toolchain.command, toolchain.version)
+    runtime = engine_module._runtime(portable)  # noqa: SLF001
+    assert runtime._name != engine_module._runtime(toolchain)._name  # noqa: SLF001
+    library = ctypes.CDLL(str(portable.kernel("test.cu", REVERSE, "k", ())))
+    x = np.arange(3 * 96, dtype=np.int32)
+    parameters, _ = pack([x])
+    HostKernel("k", runtime, library).launcher((3, 1, 1), (96, 1, 1))(parameters)
+    assert x.tolist() == np.arange(3 * 96).reshape(3, 96)[:, ::-1].ravel().tolist()
+    assert_works()

@@ -1,0 +1,290 @@
+"""The host compiler: which one is taken, what is cached where, and what an error says."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.engines.simulator import toolchain as toolchain_module
+from cudakern.engines.simulator.cache import cache_folder
+from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain
+from cudakern.errors import EngineUnavailableError, KernelCompileError
+from tests.helpers.simulated import ENGINE, assert_works, run
+
+KERNEL = 'extern "C" __global__ void k(int* x) { x[threadIdx.x] = VALUE; }'
+PROGRAM = """
+import numpy as np
+from tests.helpers.simulated import run
+x = np.zeros(4, np.int32)
+run({text!r}, [x], block=4, macros=(("VALUE", "7"),))
+assert x.tolist() == [7] * 4
+"""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """Return a function that makes compilers by name: programs that tell their name as version."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for variable in ("CUDAKERN_CXX", "CXX"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PATH", str(folder))
+
+    def make(*names, status=0):
+        for name in names:
+            tool = folder / name
+            tool.write_text(f"#!/bin/sh\necho {name} 1.0\nexit {status}\n")
+            tool.chmod(0o755)
+        toolchain_module._find.cache_clear()  # noqa: SLF001
+        return folder
+
+    yield make
+    toolchain_module._find.cache_clear()  # noqa: SLF001
+
+
+def test_order_of_compilers(tools, monkeypatch):
+    folder = tools("mine", "theirs", "c++", "g++", "clang++")
+    monkeypatch.setenv("CXX", "theirs")
+    monkeypatch.setenv("CUDAKERN_CXX", f"{folder}/mine -m64")
+    assert find_toolchain() == Toolchain((f"{folder}/mine", "-m64"), "mine 1.0")
+    monkeypatch.delenv("CUDAKERN_CXX")
+    assert find_toolchain().command == ("theirs",)
+    monkeypatch.delenv("CXX")
+    for name in ("c++", "g++", "clang++"):
+        tools()
+        assert find_toolchain() == Toolchain((name,), f"{name} 1.0")
+        (folder / name).unlink()
+    tools()
+    assert find_toolchain().command == (sys.executable, "-m", "ziglang", "c++")
+
+
+def test_a_compiler_that_fails_is_passed_over(tools, monkeypatch):
+    tools("c++", status=1)
+    tools("g++")
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert find_toolchain().command == ("g++",)
+
+
+@pytest.mark.parametrize("command", ["no-such-compiler -O1", "/nowhere/g++", "broken"])
+def test_a_compiler_asked_for_must_run(tools, monkeypatch, command):
+    tools("broken", status=1)
+    tools("c++")
+    monkeypatch.setenv("CUDAKERN_CXX", command)
+    with pytest.raises(EngineUnavailableError) as caught:
+        find_toolchain()
+    assert str(caught.value) == (
+        f"cudakern: CUDAKERN_CXX must name a C++ compiler; {command} does not run"
+    )
+
+
+def test_no_compiler(tools, monkeypatch):
+    tools()
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(toolchain_module.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(EngineUnavailableError, match=r"install g\+\+ or clang\+\+, or run: pip"):
+        ck.gather(np.arange(3), np.arange(2))
+
+
+def test_a_compiler_that_cannot_compile_is_named(tools, cache):
+    tools("c++")
+    assert cache_folder() == cache
+    with pytest.raises(
+        EngineUnavailableError, match=r"CUDAKERN_CACHE_DIR to a folder|must be written"
+    ):
+        SimulatorEngine().compile_text("test.cu", KERNEL, "k", (("VALUE", "1"),))
+    tools("c++", status=0)
+    (Path(os.environ["PATH"]) / "c++").write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo c++ 1.0 && exit 0\n'
+        "echo 'error: no C++17' >&2\nexit 1\n"
+    )
+    with pytest.raises(
+        EngineUnavailableError, match=r"c\+\+ must compile C\+\+17.*error: no C\+\+17"
+    ):
+        find_toolchain().runtime()
+
+
+def test_without_a_compiler_on_the_path_ziglang_serves(tools):
+    tools()
+    assert find_toolchain().is_zig
+    assert_works()
+    text = r"""
+    #include <math.h>
+    extern "C" __global__ void k(float* x) {
+      x[threadIdx.x] = sqrt(x[threadIdx.x]) + expf(0.0f);
+    }"""
+    x = np.arange(64, dtype=np.float32)
+    expected = np.sqrt(x) + 1
+    run(text, [x], block=64)
+    np.testing.assert_array_equal(x, expected)
+    data = np.arange(60, dtype=np.int16).reshape(3, 20)
+    np.testing.assert_array_equal(ck.gather(data, [2, 0], axis=0), data[[2, 0]])
+
+
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="clang++ is not installed")
+def test_clang(monkeypatch):
+    monkeypatch.setenv("CUDAKERN_CXX", "clang++")
+    assert_works()
+
+
+@pytest.mark.parametrize("compiler", [None, [sys.executable, "-m", "ziglang", "c++"]])
+def test_a_compile_error_names_file_and_line(compiler, monkeypatch):
+    if compiler:
+        monkeypatch.setenv("CUDAKERN_CXX", shlex.join(compiler))
+    text = KERNEL + "\n\n  undeclared_name = 1;\n"
+    with pytest.raises(KernelCompileError) as caught:
+        ENGINE.compile_text("mine.cu", text, "k", (("VALUE", "1"),))
+    error = caught.value
+    assert error.source == "mine.cu"
+    assert "mine.cu:3" in str(error)
+    assert "mine.cu:3" in error.log
+    assert "undeclared_name" in error.log
+    assert "\n" not in str(error)
+    assert "-std=c++17" in error.options
+
+
+def test_line_directives_name_included_files():
+    text = '#line 1 "kernels/a.cu"\nint a;\n#line 7 "kernels/common/b.cuh"\nbroken b;\n'
+    with pytest.raises(KernelCompileError, match=r"kernels/common/b\.cuh:7"):
+        ENGINE.compile_text("a.cu", text, "k")
+
+
+def libraries(folder):
+    return sorted(path.name for path in folder.glob("*.so"))
+
+
+def in_process(**environment):
+    program = PROGRAM.format(text=KERNEL)
+    root = Path(ck.__file__).parents[1]
+    return subprocess.Popen(
+        [sys.executable, "-c", program], cwd=root, env={**os.environ, **environment}
+    )
+
+
+def test_a_second_process_does_not_compile(cache, tmp_path):
+    log = tmp_path / "log"
+    compiler = tmp_path / "counting"
+    compiler.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec c++ "$@"\n')
+    compiler.chmod(0o755)
+    for _ in range(2):
+        assert in_process(CUDAKERN_CXX=str(compiler)).wait() == 0
+    runs = [line for line in log.read_text().splitlines() if "--version" not in line]
+    assert len(runs) == 2  # the runtime, the kernel
+    assert len(libraries(cache)) == 2
+
+
+def test_two_processes_share_an_empty_cache(cache):
+    processes = [in_process() for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert len(libraries(cache)) == 2
+    assert not list(cache.glob("build-*"))
+
+
+def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
+    def build(value, source=KERNEL):
+        find_toolchain().kernel("test.cu", source, "k", (("VALUE", value),))
+        return libraries(cache)
+
+    first = build("1")
+    assert build("1") == first
+    assert len(build("2")) == len(first) + 1
+    assert len(build("1", KERNEL + " ")) == len(first) + 2
+    here = tmp_path / "simulator"
+    shutil.copytree(Path(toolchain_module.__file__).parent, here)
+    monkeypatch.setattr(toolchain_module, "_HERE", here)
+    assert build("1") == build("1")
+    assert len(libraries(cache)) == len(first) + 2
+    with (here / "atomics.hpp").open("a") as header:
+        header.write("// edited\n")
+    assert len(build("1")) == len(first) + 3  # the kernel alone
+    with (here / "watch.hpp").open("a") as header:
+        header.write("// edited\n")
+    assert len(build("1")) == len(first) + 5  # the runtime, and the kernel that is linked to it
+
+
+def test_a_damaged_library_is_built_again(cache):
+    macros = (("VALUE", "3"),)
+    path = find_toolchain().kernel("test.cu", KERNEL, "k", macros)
+    path.write_bytes(path.read_bytes()[:100])
+    x = np.zeros(2, np.int32)
+    run(KERNEL, [x], block=2, macros=macros, engine=SimulatorEngine())
+    assert x.tolist() == [3, 3]
+    assert path.parent == cache
+
+
+def test_a_cache_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    folder = tmp_path / "file" / "cache"
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(folder))
+    message = f"cudakern: CUDAKERN_CACHE_DIR must be a writable folder; {folder}: Not a directory"
+    with pytest.raises(EngineUnavailableError) as caught:
+        ENGINE.compile_text("test.cu", KERNEL + "//", "k", (("VALUE", "1"),))
+    assert str(caught.value) == message
+
+
+@pytest.fixture
+def homeless(tmp_path, monkeypatch):
+    """Make the home folder unwritable; return the folder that should serve in its place."""
+    (tmp_path / "home").touch()
+    (tmp_path / "tmp").mkdir()
+    for variable in ("CUDAKERN_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    return tmp_path / "tmp" / f"cudakern-{os.getuid()}"
+
+
+def test_the_cache_below_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("CUDAKERN_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "cudakern"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() == tmp_path / "xdg" / "cudakern"
+    assert stat.S_IMODE(cache_folder().stat().st_mode) == 0o700
+
+
+def test_without_a_home_folder_the_temporary_one_serves(homeless):
+    assert cache_folder() == homeless
+    assert stat.S_IMODE(homeless.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770])
+def test_a_folder_that_others_can_write_is_not_trusted(homeless, mode):
+    homeless.mkdir()
+    homeless.chmod(mode)
+    with pytest.raises(EngineUnavailableError, match="others can write it"):
+        cache_folder()
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_folder_of_somebody_else_is_not_trusted(homeless, monkeypatch, tmp_path, link):
+    somebody = os.getuid() + 1
+    folder = homeless.with_name(f"cudakern-{somebody}")
+    if link:
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        folder.symlink_to(tmp_path / "elsewhere")
+    else:
+        folder.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: somebody)
+    with pytest.raises(
+        EngineUnavailableError, match=r"set CUDAKERN_CACHE_DIR.*belongs to somebody"
+    ):
+        cache_folder()
