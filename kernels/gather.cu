@@ -103,19 +103,21 @@ struct LastAxisArguments {
   int64 out_outer_stride;
   Divisor<U> extent;
   FillPattern fill;
-  uint32 chunk;      ///< a multiple of 4
+  uint32 chunk;  ///< a multiple of 4
   uint32 band;
   uint32 row_bytes;  ///< of a staged row of x
   uint32 unused;
 };
 
-/// Copies a row of x to `stage`, which starts as many bytes after a 16-byte boundary as the row does.
+/// Copies a row of x to `stage`, which starts as many bytes after a 16-byte boundary as the row
+/// does.
 __device__ __forceinline__ void stage_row(char* stage, const char* row, uint32 bytes) {
   const uint32 before = static_cast<uint32>(0 - reinterpret_cast<uint64>(row)) & 15;
   const uint32 head = before < bytes ? before : bytes;
   const uint32 vectors = (bytes - head) / 16;
   for (uint32 k = threadIdx.x; k < vectors; k += kThreads) {
-    reinterpret_cast<uint4*>(stage + head)[k] = load(reinterpret_cast<const uint4*>(row + head) + k);
+    reinterpret_cast<uint4*>(stage + head)[k] =
+        load(reinterpret_cast<const uint4*>(row + head) + k);
   }
   const uint32 edges = head + (bytes - head) % 16;  // at most 30 bytes beside the vectors
   for (uint32 k = threadIdx.x; k < edges; k += kThreads) {
@@ -214,7 +216,8 @@ constexpr IndexMode kMode = IndexMode::CK_MODE;
 
 }  // namespace ck
 
-#define CK_KERNEL extern "C" __global__ void __launch_bounds__(ck::kThreads, ck::kBlocksPerMultiprocessor)
+#define CK_KERNEL \
+  extern "C" __global__ void __launch_bounds__(ck::kThreads, ck::kBlocksPerMultiprocessor)
 
 #if defined(CK_VARIANT_ROWS) || defined(CK_VARIANT_PLANES)
 #ifdef CK_VARIANT_PLANES

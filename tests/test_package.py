@@ -66,8 +66,8 @@ def test_public_names_are_the_documented_ones():
         (ck.GatherOperatorDesc,
          "input_tensor, indices_tensor, output_tensor, axis, index_dimensions"),
         (ck.TensorDesc,
-         "data_type, sizes, strides, total_tensor_size_in_bytes, "
-         "guaranteed_base_offset_alignment, flags"),
+         ("data_type, sizes, strides, total_tensor_size_in_bytes, "
+          "guaranteed_base_offset_alignment, flags")),
     ],
 )  # fmt: skip
 def test_public_signatures_are_pinned(function, expected):

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.dtypes import DataType
+from cudakern.operators.base import OperatorDesc
 from cudakern.operators.gather import GatherOperatorDesc
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from cudakern.operators.base import OperatorDesc
 
 
 @dataclass(frozen=True)

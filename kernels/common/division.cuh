@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Division by a divisor known to the host: one high multiplication, two shifts, two additions.
 //
-// The host prepares (multiplier, shift) for a divisor d >= 1 (cudakern/layout.py, prepare_division):
-// with s = ceil(log2 d), multiplier = floor(2^N * (2^s - d) / d) + 1 modulo 2^N. Then, for every n
-// below 2^N, the quotient is (t + ((n - t) >> min(1, s))) >> max(0, s - 1) with
-// t = high(n * multiplier). It is exact for all n and d, and no 64-bit division is left in the code.
+// The host prepares (multiplier, shift) for a divisor d >= 1 (cudakern/layout.py,
+// prepare_division): with s = ceil(log2 d), multiplier = floor(2^N * (2^s - d) / d) + 1 modulo 2^N.
+// Then, for every n below 2^N, the quotient is (t + ((n - t) >> min(1, s))) >> max(0, s - 1) with
+// t = high(n * multiplier). It is exact for all n and d, and no 64-bit division is left in the
+// code.
 #pragma once
 
 #include "common/types.cuh"
@@ -26,12 +27,8 @@ struct Division {
   T remainder;
 };
 
-__device__ __forceinline__ uint32 high_product(uint32 a, uint32 b) {
-  return __umulhi(a, b);
-}
-__device__ __forceinline__ uint64 high_product(uint64 a, uint64 b) {
-  return __umul64hi(a, b);
-}
+__device__ __forceinline__ uint32 high_product(uint32 a, uint32 b) { return __umulhi(a, b); }
+__device__ __forceinline__ uint64 high_product(uint64 a, uint64 b) { return __umul64hi(a, b); }
 
 template <typename T>
 __device__ __forceinline__ T quotient(T n, const Divisor<T>& d) {

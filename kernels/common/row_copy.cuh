@@ -24,18 +24,19 @@ struct StreamShape {
   Divisor<O> row;  ///< pieces of a row
 };
 
-/// kSlots slots of 16 bytes a thread, one block apart, so that all their reads are in flight at once
-/// and each warp reads and writes 512 contiguous bytes (given rows as long).
+/// kSlots slots of 16 bytes a thread, one block apart, so that all their reads are in flight at
+/// once and each warp reads and writes 512 contiguous bytes (given rows as long).
 template <bool kFull, int kSlots, typename Rows, typename O>
-__device__ __forceinline__ void copy_slots(const Rows& rows, uint4* out, const StreamShape<O>& shape,
-                                           O first) {
+__device__ __forceinline__ void copy_slots(const Rows& rows, uint4* out,
+                                           const StreamShape<O>& shape, O first) {
   bool valid[kSlots];
   const uint4* source[kSlots];
   uint4 value[kSlots];
 #pragma unroll
   for (int k = 0; k < kSlots; ++k) {
     const O slot = first + static_cast<O>(k * kThreads);
-    const Division<O> part = divide(kFull || slot < shape.pieces ? slot : shape.pieces - 1, shape.row);
+    const Division<O> part =
+        divide(kFull || slot < shape.pieces ? slot : shape.pieces - 1, shape.row);
     const Position<O> row = rows.locate(part.quotient);
     valid[k] = row.valid;
     source[k] = at<uint4>(rows.x(), static_cast<O>(row.value + part.remainder * O{16}));
@@ -58,7 +59,8 @@ __device__ __forceinline__ void copy_slots(const Rows& rows, uint4* out, const S
 
 /// Rows of whole 16-byte slots, source and output aligned.
 template <typename Rows, typename O>
-__device__ __forceinline__ void copy_rows(const Rows& rows, void* out, const StreamShape<O>& shape) {
+__device__ __forceinline__ void copy_rows(const Rows& rows, void* out,
+                                          const StreamShape<O>& shape) {
   constexpr int kSlots = 4;
   constexpr O kTile = kSlots * kThreads;
   const O step = static_cast<O>(gridDim.x) * kTile;
@@ -103,8 +105,8 @@ __device__ __forceinline__ Packed<uint4, T> walk_rows(const Rows& rows, const St
 /// moves the vectors onto 16-byte boundaries, so the first and the last may be partial: those are
 /// written piece by piece.
 template <typename T, typename Rows, typename O, typename Assemble>
-__device__ __forceinline__ void copy_pieces(const Rows& rows, void* out, const StreamShape<O>& shape,
-                                            Assemble assemble) {
+__device__ __forceinline__ void copy_pieces(const Rows& rows, void* out,
+                                            const StreamShape<O>& shape, Assemble assemble) {
   constexpr O kPieces = Packed<uint4, T>::kPieces;
   const O end = shape.pieces + shape.lead;
   T* const target = static_cast<T*>(out);

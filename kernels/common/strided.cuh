@@ -27,11 +27,10 @@ __device__ __forceinline__ Offsets<O, kOperands> offsets_of(
     O item, const Dimension<O, kOperands> (&dimensions)[kRank]) {
   Offsets<O, kOperands> result = {};
   // Ranks above 8 stay a loop: unrolled, they would need more registers than there are.
-#pragma unroll kRank > 8 ? 1 : kRank
+#pragma unroll kRank> 8 ? 1 : kRank
   for (int d = kRank - 1; d >= 0; --d) {
     // What is left for the outermost dimension is its coordinate: no division.
-    const Division<O> part =
-        d == 0 ? Division<O>{O{0}, item} : divide(item, dimensions[d].size);
+    const Division<O> part = d == 0 ? Division<O>{O{0}, item} : divide(item, dimensions[d].size);
     if (d == kRank - 1) {
       result.last = part.remainder;
     }

@@ -42,12 +42,8 @@ using Bytes = typename BytesOf<width>::type;
 
 /// An offset as the kernels compute it: modulo 2^32 or 2^64. The host chose 32 bits only when every
 /// byte offset lies in [-2^31, 2^31), so sign extension gives back the exact value.
-__device__ __forceinline__ int64 signed_offset(uint32 offset) {
-  return static_cast<int32>(offset);
-}
-__device__ __forceinline__ int64 signed_offset(uint64 offset) {
-  return static_cast<int64>(offset);
-}
+__device__ __forceinline__ int64 signed_offset(uint32 offset) { return static_cast<int32>(offset); }
+__device__ __forceinline__ int64 signed_offset(uint64 offset) { return static_cast<int64>(offset); }
 
 /// The address `offset` bytes from `base`.
 template <typename T, typename O>
