@@ -115,11 +115,13 @@ __device__ __forceinline__ void stage_row(char* stage, const char* row, uint32 b
   const uint32 before = static_cast<uint32>(0 - reinterpret_cast<uint64>(row)) & 15;
   const uint32 head = before < bytes ? before : bytes;
   const uint32 vectors = (bytes - head) / 16;
+#pragma unroll 4
   for (uint32 k = threadIdx.x; k < vectors; k += kThreads) {
     reinterpret_cast<uint4*>(stage + head)[k] =
         load(reinterpret_cast<const uint4*>(row + head) + k);
   }
   const uint32 edges = head + (bytes - head) % 16;  // at most 30 bytes beside the vectors
+#pragma unroll 1
   for (uint32 k = threadIdx.x; k < edges; k += kThreads) {
     const uint32 byte = k < head ? k : k + vectors * 16;
     stage[byte] = load(row + byte);
@@ -182,7 +184,7 @@ struct StridedArguments {
 
 template <IndexMode mode, typename T, typename I, typename O, typename U, int kRank>
 __device__ __forceinline__ void gather_strided(const StridedArguments<O, U, kRank>& a) {
-  constexpr int kItems = kRank > 8 ? 1 : 4;
+  constexpr int kItems = 4;
   const O step = static_cast<O>(gridDim.x) * (kThreads * kItems);
   O first = static_cast<O>(blockIdx.x) * (kThreads * kItems) + threadIdx.x;
   for (; first < a.items; first += step) {

@@ -119,6 +119,7 @@ __device__ __forceinline__ void copy_pieces(const Rows& rows, void* out,
       continue;
     }
     const O last = begin + kPieces < end ? begin + kPieces : end;
+#pragma unroll 1
     for (O k = begin < shape.lead ? shape.lead : begin; k < last; ++k) {
       const O piece = k - shape.lead;
       const Division<O> start = divide(piece, shape.row);
