@@ -26,8 +26,10 @@ template <int kRank, int kOperands, typename O>
 __device__ __forceinline__ Offsets<O, kOperands> offsets_of(
     O item, const Dimension<O, kOperands> (&dimensions)[kRank]) {
   Offsets<O, kOperands> result = {};
-  // Ranks above 8 stay a loop: unrolled, they would need more registers than there are.
-#pragma unroll kRank> 8 ? 1 : kRank
+  // Ranks above 8, and above 4 with 64-bit offsets, stay a loop: unrolled, they would need more
+  // registers than there are.
+  constexpr int kUnroll = kRank * sizeof(O) > 32 ? 1 : kRank;
+#pragma unroll kUnroll
   for (int d = kRank - 1; d >= 0; --d) {
     // What is left for the outermost dimension is its coordinate: no division.
     const Division<O> part = d == 0 ? Division<O>{O{0}, item} : divide(item, dimensions[d].size);
