@@ -5,12 +5,31 @@ Every message is one line of three parts: operator and argument, what was requir
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class CudakernError(Exception):
     """Root of every error that cudakern raises on purpose."""
 
 
-class DescriptorError(CudakernError, ValueError):
+class _FieldError(CudakernError):
+    """An error that names an operator, one of its fields and, where one applies, a rule."""
+
+    def __init__(
+        self, operator: str, field: str, requirement: str, rule: str | None = None
+    ) -> None:
+        self.operator = operator
+        self.field = field
+        self.rule = rule
+        self._requirement = requirement
+        suffix = "" if rule is None else f" [{rule}]"
+        super().__init__(f"{operator}: {field} {requirement}{suffix}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.operator, self.field, self._requirement, self.rule)
+
+
+class DescriptorError(_FieldError, ValueError):
     """A descriptor, or an argument that acts as one, breaks a documented rule.
 
     Attributes
@@ -24,17 +43,8 @@ class DescriptorError(CudakernError, ValueError):
         DirectML rule covers.
     """
 
-    def __init__(
-        self, operator: str, field: str, requirement: str, rule: str | None = None
-    ) -> None:
-        self.operator = operator
-        self.field = field
-        self.rule = rule
-        suffix = "" if rule is None else f" [{rule}]"
-        super().__init__(f"{operator}: {field} {requirement}{suffix}")
 
-
-class BindingError(CudakernError, ValueError):
+class BindingError(_FieldError, ValueError):
     """An array does not fit its descriptor, or the arrays of one call do not fit together.
 
     Attributes
@@ -46,15 +56,6 @@ class BindingError(CudakernError, ValueError):
     rule : str or None
         Identifier of the tensor rule that is broken, such as ``"T17"``, when one applies.
     """
-
-    def __init__(
-        self, operator: str, field: str, requirement: str, rule: str | None = None
-    ) -> None:
-        self.operator = operator
-        self.field = field
-        self.rule = rule
-        suffix = "" if rule is None else f" [{rule}]"
-        super().__init__(f"{operator}: {field} {requirement}{suffix}")
 
 
 class DTypeError(CudakernError, TypeError):
@@ -84,6 +85,9 @@ class KernelCompileError(CudakernError, RuntimeError):
         self.log = log
         first = next((line for line in log.splitlines() if "error" in line), log.strip()[:200])
         super().__init__(f"{source}: the kernel must compile; {first.strip()}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.source, self.options, self.log)
 
 
 class EngineUnavailableError(CudakernError, RuntimeError):
@@ -116,4 +120,8 @@ class SimulatorError(CudakernError, RuntimeError):
         self.kernel = kernel
         self.block = block
         self.thread = thread
+        self._message = message
         super().__init__(f"{kernel}: {message} (block {block}, thread {thread})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.kind, self.kernel, self.block, self.thread, self._message)

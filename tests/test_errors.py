@@ -1,0 +1,43 @@
+"""The exceptions: what they are, what they say, and that they travel between processes."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import cudakern as ck
+
+ERRORS = [
+    (ck.CudakernError("broken"), Exception, "broken"),
+    (ck.DescriptorError("gather", "axis", "must be 0; got 1", "G4"), ValueError,
+     "gather: axis must be 0; got 1 [G4]"),
+    (ck.DescriptorError("gather", "mode", "must be 'clamp'"), ValueError,
+     "gather: mode must be 'clamp'"),
+    (ck.BindingError("gather", "out", "must not overlap x", "T19"), ValueError,
+     "gather: out must not overlap x [T19]"),
+    (ck.DTypeError("gather: axis must be an int; got 1.5"), TypeError,
+     "gather: axis must be an int; got 1.5"),
+    (ck.IndexRangeError("gather: indices[0]"), IndexError, "gather: indices[0]"),
+    (ck.EngineUnavailableError("cudakern: no driver"), RuntimeError, "cudakern: no driver"),
+    (ck.KernelCompileError("gather.cu", ("-O2",), "note\ngather.cu(3): error: no\n"), RuntimeError,
+     "gather.cu: the kernel must compile; gather.cu(3): error: no"),
+    (ck.SimulatorError("deadlock", "ck_x", (1, 0, 0), (2, 0, 0), "nobody runs"), RuntimeError,
+     "ck_x: nobody runs (block (1, 0, 0), thread (2, 0, 0))"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "base", "text"), ERRORS)
+def test_error_has_its_base_and_says_one_line(error, base, text):
+    assert isinstance(error, ck.CudakernError)
+    assert isinstance(error, base)
+    assert str(error) == text
+
+
+@pytest.mark.parametrize(("error", "base", "text"), ERRORS)
+def test_error_survives_pickling(error, base, text):
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301  our own bytes
+    assert type(again) is type(error)
+    assert isinstance(again, base)
+    assert str(again) == text
+    assert vars(again) == vars(error)
