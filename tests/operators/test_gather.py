@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from tests.helpers import oracle
-from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.places import CUDA, POISON, Buffer, get, put, same_bytes
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
@@ -35,15 +35,21 @@ def test_gather_equals_numpy(place, index_dtype, data):
     index_values = random_indices(rng, index_shape, index_dtype, shape[axis])
     fill = random_bytes(rng, (), np.uint8).item() % 2 if dtype.kind in "biu" else 1.5
 
-    x_layout = draw(memory_layouts(shape, dtype.itemsize), "x layout")
-    index_layout = draw(memory_layouts(index_shape, index_values.itemsize), "indices layout")
+    aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
+    x_layout = draw(memory_layouts(shape, dtype.itemsize, aligned=aligned), "x layout")
+    index_layout = draw(
+        memory_layouts(index_shape, index_values.itemsize, aligned=aligned), "indices layout"
+    )
     x = x_layout.holding(x_values, place)
     indices = index_layout.holding(index_values, place)
     # Broadcast dimensions keep the last value written: read back what the arrays hold.
     expected = oracle.gather(get(x), get(indices), axis, mode, fill)
     negative_axis = axis - len(shape) if draw(st.booleans(), "negative axis") else axis
     if draw(st.booleans(), "give out"):
-        out_layout = draw(memory_layouts(expected.shape, dtype.itemsize, output=True), "out layout")
+        out_layout = draw(
+            memory_layouts(expected.shape, dtype.itemsize, output=True, aligned=aligned),
+            "out layout",
+        )
         buffer, out = out_layout.poisoned(dtype, place)
         result = ck.gather(x, indices, negative_axis, mode=mode, fill_value=fill, out=out)
         assert result is out
