@@ -86,7 +86,7 @@ class CompiledOperator:
         Raises
         ------
         BindingError
-            The number of tensors is wrong.
+            The number of tensors is wrong, or one does not fit its descriptor.
         """
         if len(tensors) != len(self._needs):
             requirement = f"must be given to initialize: {len(self._needs)} tensors"
@@ -99,9 +99,9 @@ class CompiledOperator:
             self._fit(i, array, address_of(array))
             if self._tensors[i].guaranteed_base_offset_alignment:
                 self._check_offset(i, array, address_of(array))
-            owned[i] = kept = self._empty(i, place_of(array))
-            if array.shape == kept.shape:
-                kept[...] = array
+            if self._is_shaped(i, array):
+                owned[i] = self._empty(i, place_of(array))
+                owned[i][...] = array
             else:  # a flat buffer
                 owned[i] = array.copy()
         return CompiledOperator(self._desc, self._level, owned)
@@ -198,7 +198,7 @@ class CompiledOperator:
         if tensor.strides is None:
             return empty(tensor.sizes, dtype, place)
         buffer = empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
-        strides = tuple(s * dtype.itemsize for s in tensor.strides)
+        strides = self._byte_strides(i)
         if place == HOST:
             return np.lib.stride_tricks.as_strided(buffer, tensor.sizes, strides)
         from cupy.lib.stride_tricks import as_strided  # noqa: PLC0415  CuPy is optional
@@ -216,12 +216,8 @@ class CompiledOperator:
 
     def _fit(self, i: int, array: Array, address: int) -> Layout:
         """Return the layout in which an array is read or written as tensor ``i``."""
-        operator, name, tensor, dtype = (
-            self._desc.operator,
-            self._names[i],
-            self._tensors[i],
-            self._dtypes[i],
-        )
+        operator, name = self._desc.operator, self._names[i]
+        tensor, dtype = self._tensors[i], self._dtypes[i]
         if array.dtype != dtype:
             raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}")
         writes = i >= len(self._inputs)
@@ -231,12 +227,9 @@ class CompiledOperator:
         if beyond and self._level is not FeatureLevel.EXTENDED:
             requirement = f"must start at a multiple of {_MIN_ADDRESS_ALIGNMENT} bytes"
             raise BindingError(operator, name, f"{requirement}; got {beyond} bytes more", "T15")
-        strides = tuple(s * dtype.itemsize for s in tensor.element_strides)
-        if array.shape == tensor.sizes and all(
-            size == 1 or have == want or array.size == 0
-            for size, have, want in zip(tensor.sizes, array.strides, strides, strict=True)
-        ):
-            return Layout(tensor.sizes, strides, dtype.itemsize, address & 15)
+        layout = Layout(tensor.sizes, self._byte_strides(i), dtype.itemsize, address & 15)
+        if self._is_shaped(i, array):
+            return layout
         flat = array.ndim == 1 and (array.size <= 1 or array.strides == (dtype.itemsize,))
         if not flat:
             requirement = (
@@ -249,7 +242,18 @@ class CompiledOperator:
         if array.nbytes < tensor.total_bytes:
             requirement = f"must hold at least {tensor.total_bytes} bytes as a flat buffer"
             raise BindingError(operator, name, f"{requirement}; got {array.nbytes}", "T17")
-        return Layout(tensor.sizes, strides, dtype.itemsize, address & 15)
+        return layout
+
+    def _byte_strides(self, i: int) -> tuple[int, ...]:
+        return tuple(s * self._dtypes[i].itemsize for s in self._tensors[i].element_strides)
+
+    def _is_shaped(self, i: int, array: Array) -> bool:
+        """Return whether an array has the sizes and strides of tensor ``i``."""
+        sizes = self._tensors[i].sizes
+        return array.shape == sizes and all(
+            size == 1 or have == want or array.size == 0
+            for size, have, want in zip(sizes, array.strides, self._byte_strides(i), strict=True)
+        )
 
     def _check_offsets(self, arrays: list[Array], addresses: list[int]) -> None:
         for i in self._aligned:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import FeatureLevel
+from cudakern import DataType, FeatureLevel, TensorDesc
 from tests.helpers.bindings import (
     DESC,
     EXPECTED,
@@ -37,6 +37,19 @@ def test_t16_owned_input_is_kept_as_it_was(how):
     for _ in range(2):
         np.testing.assert_array_equal(operator(INDICES), EXPECTED, strict=True)
     np.testing.assert_array_equal(operator(INDICES[:, ::-1].copy()), EXPECTED[::-1])
+
+
+def test_t16_owned_flat_buffer_of_the_shape_of_a_repeated_tensor():
+    """A buffer of four elements for a tensor of four that all are its first."""
+    desc = ck.GatherOperatorDesc(
+        TensorDesc(DataType.FLOAT32, (4,), strides=(0,), flags=OWNED),
+        TensorDesc(DataType.INT32, (2,)),
+        TensorDesc(DataType.FLOAT32, (2,)),
+        axis=0,
+        index_dimensions=1,
+    )
+    operator = ck.compile_operator(desc).initialize(np.array([5, 6, 7, 8], np.float32))
+    assert operator(np.array([0, 3], np.int32)).tolist() == [5, 5]
 
 
 def test_t16_owned_indices_and_all_inputs_owned():
