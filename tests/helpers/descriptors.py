@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import cudakern as ck
-from cudakern import DataType, TensorDesc
+from cudakern import DataType, FeatureLevel, TensorDesc
 
 
 def gather(x, indices, out, axis, count, kind="FLOAT32", index_kind="UINT32"):
@@ -21,3 +21,11 @@ def gather(x, indices, out, axis, count, kind="FLOAT32", index_kind="UINT32"):
 
 def change(desc, field, **values):
     return replace(desc, **{field: replace(getattr(desc, field), **values)})
+
+
+def broken_rule(desc, level=FeatureLevel.LEVEL_6_4):
+    try:
+        desc.validate(level)
+    except ck.DescriptorError as error:
+        return error.rule
+    return None

@@ -9,19 +9,9 @@ import pytest
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.descriptors import change, gather
+from tests.helpers.descriptors import broken_rule, change, gather
 
 EXTENDED = FeatureLevel.EXTENDED
-LEVELS = [*FeatureLevel]
-EARLY, LATE = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4
-
-
-def broken_rule(desc, level=LATE):
-    try:
-        desc.validate(level)
-    except ck.DescriptorError as error:
-        return error.rule
-    return None
 
 
 # The examples of the DirectML reference: axis, index dimensions, input, indices, output.

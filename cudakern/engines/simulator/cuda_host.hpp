@@ -205,9 +205,5 @@ inline uint32_t parameter_sizes(void (*)(A...), const uint32_t** sizes) {
   *sizes = kSizes;
   return sizeof...(A);
 }
-template <typename... A>
-constexpr size_t parameter_bytes(void (*)(A...)) {
-  return (sizeof(A) + ... + 0);
-}
 
 }  // namespace ck_sim

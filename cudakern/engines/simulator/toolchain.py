@@ -160,8 +160,6 @@ class Toolchain:
         trailer = (
             f"\nCK_SIM_EXPORT void ck_sim_entry(void** addresses) "
             f"{{ ck_sim::invoke({entry}, addresses); }}\n"
-            f"CK_SIM_EXPORT size_t ck_sim_parameter_bytes() "
-            f"{{ return ck_sim::parameter_bytes({entry}); }}\n"
             f"CK_SIM_EXPORT uint32_t ck_sim_parameter_sizes(const uint32_t** sizes) "
             f"{{ return ck_sim::parameter_sizes({entry}, sizes); }}\n"
         )
