@@ -34,7 +34,7 @@ _CHECK_RANK = 8
 
 def check_mode(operator: str, mode: str) -> None:
     """Raise DescriptorError unless ``mode`` is one of MODES."""
-    if mode not in MODES:
+    if not isinstance(mode, str) or mode not in MODES:
         requirement = f"must be 'clamp', 'wrap', 'fill' or 'raise'; got {mode!r}"
         raise DescriptorError(operator, "mode", requirement)
 

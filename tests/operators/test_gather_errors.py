@@ -81,6 +81,12 @@ CASES = [
         id="unknown mode",
     ),
     pytest.param(
+        lambda: ck.gather(X, I, mode=["clamp"]),
+        ck.DescriptorError,
+        "gather: mode must be 'clamp', 'wrap', 'fill' or 'raise'; got ['clamp']",
+        id="mode is a list",
+    ),
+    pytest.param(
         lambda: ck.gather(np.array([object(), None]), I),
         ck.DTypeError,
         "gather: x.dtype must be one of ",
