@@ -5,6 +5,7 @@ Importing this package needs NumPy alone.
 
 from __future__ import annotations
 
+from cudakern import simulator
 from cudakern.dtypes import DataType
 from cudakern.errors import (
     BindingError,
@@ -42,4 +43,5 @@ __all__ = [
     "compile_operator",
     "gather",
     "minimum_tensor_size_in_bytes",
+    "simulator",
 ]

@@ -95,17 +95,21 @@ class EngineUnavailableError(CudakernError, RuntimeError):
 
 
 class SimulatorError(CudakernError, RuntimeError):
-    """A kernel misbehaved in the simulator: memory fault, barrier divergence or deadlock.
+    """A kernel misbehaved in the simulator: memory fault, race, barrier divergence or deadlock.
 
     Attributes
     ----------
     kind : str
-        ``"out_of_bounds"``, ``"stack_overflow"``, ``"arithmetic"``, ``"trap"``, ``"assert"``,
+        ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"race"``, ``"stack_overflow"``, ``"arithmetic"``, ``"trap"``, ``"assert"``,
         ``"barrier_divergence"``, ``"deadlock"``, ``"out_of_memory"`` or ``"launch"``.
     kernel : str
         Name of the entry point.
     block, thread : tuple of int
         Coordinates of the block and of the thread concerned.
+    message : str
+        What happened, without the kernel and the place.
+    findings : tuple of Finding
+        What `cudakern.simulator.checked` found, all of it; empty otherwise.
     """
 
     def __init__(
@@ -115,13 +119,17 @@ class SimulatorError(CudakernError, RuntimeError):
         block: tuple[int, ...],
         thread: tuple[int, ...],
         message: str,
+        findings: tuple[Any, ...] = (),
     ) -> None:
         self.kind = kind
         self.kernel = kernel
         self.block = block
         self.thread = thread
-        self._message = message
-        super().__init__(f"{kernel}: {message} (block {block}, thread {thread})")
+        self.message = message
+        self.findings = findings
+        place = "" if findings else f" (block {block}, thread {thread})"  # a finding says it itself
+        super().__init__(f"{kernel}: {message}{place}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.kind, self.kernel, self.block, self.thread, self._message)
+        place = (self.block, self.thread)
+        return type(self), (self.kind, self.kernel, *place, self.message, self.findings)

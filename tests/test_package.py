@@ -23,7 +23,7 @@ PUBLIC = """
 BindingError CompiledOperator CudakernError DTypeError DataType DescriptorError
 EngineUnavailableError FeatureLevel GatherOperatorDesc IndexRangeError KernelCompileError
 SimulatorError TensorDesc TensorFlags __version__ compile_operator gather
-minimum_tensor_size_in_bytes
+minimum_tensor_size_in_bytes simulator
 """
 
 
@@ -44,7 +44,7 @@ def run(code, *options, **environment):
 def test_import_needs_numpy_alone():
     code = """
 import sys
-sys.modules.update(dict.fromkeys(["cupy", "rich", "ml_dtypes", "ziglang", "onnx"]))  # all absent
+sys.modules.update(dict.fromkeys(["cupy", "rich", "ml_dtypes", "ziglang", "onnx", "elftools"]))  # all absent
 import cudakern as ck
 print(sorted(n for n in sys.modules if n.split(".")[0] in {"cupy", "rich"} and sys.modules[n]))
 print(ck.gather([5, 6, 7], [2, 0]).tolist())

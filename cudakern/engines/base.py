@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern.layout import Layout
 
 Grid = tuple[int, int, int]
 
@@ -58,6 +63,25 @@ class Launch:
     arguments: bytes
 
 
+class Tensor(NamedTuple):
+    """What an engine that checks accesses knows of an array of a launch.
+
+    Attributes
+    ----------
+    name : str
+        As the operator calls it.
+    layout : Layout
+        Where its elements lie.
+    read, written : bool
+        Whether the kernel uses what is in it, and whether it changes that.
+    """
+
+    name: str
+    layout: Layout
+    read: bool
+    written: bool
+
+
 class PreparedLaunch(Protocol):
     """A launch that is compiled and waits for addresses only. Safe to call from many threads."""
 
@@ -75,5 +99,10 @@ class Engine(Protocol):
     def compile(self, spec: KernelSpec, device: int) -> None:
         """Compile a specialisation into the engine's cache."""
 
-    def prepare(self, launch: Launch, device: int) -> PreparedLaunch:
-        """Compile what the launch needs on a device; the result is called once per use."""
+    def prepare(
+        self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
+    ) -> PreparedLaunch:
+        """Compile what the launch needs on a device; the result is called once per use.
+
+        ``tensors`` describes the arrays in the order of their addresses.
+        """

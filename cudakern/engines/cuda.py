@@ -17,10 +17,10 @@ from cudakern.engines.sources import line_info, load_source
 from cudakern.errors import CudakernError, EngineUnavailableError, KernelCompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    from cudakern.engines.base import KernelSpec, Launch
+    from cudakern.engines.base import KernelSpec, Launch, Tensor
 
 _INSTALL = "run: pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
 
@@ -143,12 +143,15 @@ class CudaEngine:
         """Compile a specialisation; CuPy keeps it on disk."""
         self.kernel(spec, device)
 
-    def prepare(self, launch: Launch, device: int) -> Callable[..., None]:
+    def prepare(
+        self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
+    ) -> Callable[..., None]:
         """Compile what the launch needs on a device; the result takes the addresses of the arrays.
 
         The result launches on CuPy's current stream of that device and does not synchronise, unless
         ``CUDAKERN_DEBUG=1`` was set when it was prepared.
         """
+        del tensors  # compute-sanitizer knows allocations by itself
         function = self.kernel(launch.kernel, device)
         runtime = self._cupy.cuda.runtime
         switch = self._cupy.cuda.Device

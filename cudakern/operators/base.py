@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from cudakern.arrays import share_memory
 from cudakern.engines import engine_for
-from cudakern.engines.base import Launch
+from cudakern.engines.base import Launch, Tensor
 from cudakern.errors import BindingError, DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
 from cudakern.tensor import TensorDesc, check_tensor
@@ -65,8 +65,13 @@ class BoundLaunch:
             for o in range(len(layouts) - outputs, len(layouts))
             for k in range(o)
         )
+        first_output = len(layouts) - outputs
+        tensors = [
+            Tensor(name, layout, i < first_output, i >= first_output)
+            for i, (name, layout) in enumerate(zip(names, layouts, strict=True))
+        ]
         self._run: PreparedLaunch | None = (
-            None if plan.launch is None else engine_for(place).prepare(plan.launch, place)
+            None if plan.launch is None else engine_for(place).prepare(plan.launch, place, tensors)
         )
 
     def __call__(self, addresses: Sequence[int]) -> None:

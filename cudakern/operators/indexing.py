@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cudakern.arrays import Array, address_of, empty, layout_of
 from cudakern.engines import engine_for
-from cudakern.engines.base import KernelSpec, Launch
+from cudakern.engines.base import KernelSpec, Launch, Tensor
 from cudakern.errors import BindingError, DescriptorError, DTypeError, IndexRangeError
-from cudakern.layout import ArgumentPacker, Dimension, alignment, merge
-
-if TYPE_CHECKING:
-    from cudakern.layout import Layout
+from cudakern.layout import ArgumentPacker, Dimension, Layout, alignment, merge
 
 THREADS = 256
 #: Blocks of a grid at most; kernels stride over what is left. Far more than any GPU holds at once.
@@ -162,8 +159,13 @@ def raise_if_outside(
     first_bad = empty((1,), np.dtype(np.uint64), place)
     first_bad.fill(none)
     address = address_of(indices)
-    launch = check_launch(layout_of(indices, address), indices.dtype.name, extent)
-    engine_for(place).prepare(launch, place)(address, address_of(first_bad))
+    layout = layout_of(indices, address)
+    launch = check_launch(layout, indices.dtype.name, extent)
+    tensors = (
+        Tensor("indices", layout, read=True, written=False),
+        Tensor("first_bad", Layout((1,), (8,), 8), read=True, written=True),
+    )
+    engine_for(place).prepare(launch, place, tensors)(address, address_of(first_bad))
     position = int(first_bad[0])
     if position == none:
         return

@@ -18,7 +18,9 @@ import cudakern as ck
 from cudakern.arrays import address_of
 from cudakern.engines.base import KernelSpec, Launch
 from cudakern.engines.simulator import engine as engine_module
+from cudakern.engines.simulator.build import Mode
 from cudakern.engines.simulator.engine import HostKernel, SimulatorEngine
+from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.toolchain import find_toolchain
 from cudakern.errors import BindingError
 from tests.helpers.simulated import ENGINE, REVERSE, assert_works, pack, run
@@ -64,7 +66,7 @@ def structure(x, value):
 @pytest.mark.parametrize("tail", [b"", bytes(4), bytes(7), bytes(16)])
 def test_packed_arguments_must_have_the_kernels_size(tail, monkeypatch):
     kernel = ENGINE.compile_text("test.cu", FILL, "k")
-    monkeypatch.setattr(SimulatorEngine, "kernel", lambda *_: kernel)
+    monkeypatch.setattr(SimulatorEngine, "kernel", lambda *_, **__: kernel)
     launch = Launch(KernelSpec("test.cu", "k", ()), (1, 1, 1), (4, 1, 1), 0, 1, tail)
     with pytest.raises(BindingError) as caught:
         SimulatorEngine().prepare(launch, -1)
@@ -256,13 +258,13 @@ def test_contexts_of_the_c_library_serve_too():
     class Portable(type(toolchain)):
         __slots__ = ()
 
-        def runtime(self, flags=()):
-            return super().runtime((*flags, "-DCK_SIM_UCONTEXT"))
+        def runtime(self, flags=(), *, checked=False):
+            return super().runtime((*flags, "-DCK_SIM_UCONTEXT"), checked=checked)
 
     portable = Portable(toolchain.command, toolchain.version)
     runtime = engine_module._runtime(portable)  # noqa: SLF001
     assert runtime._name != engine_module._runtime(toolchain)._name  # noqa: SLF001
-    library = ctypes.CDLL(str(portable.kernel("test.cu", REVERSE, "k", ())))
+    library = ctypes.CDLL(str(portable.kernels(KernelText("test.cu", REVERSE), ("k",), Mode.PLAIN)))
     x = np.arange(3 * 96, dtype=np.int32)
     parameters, _ = pack([x])
     HostKernel("k", runtime, library).launcher((3, 1, 1), (96, 1, 1))(parameters)

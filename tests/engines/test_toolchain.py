@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern.engines.simulator import kernel_text
 from cudakern.engines.simulator import toolchain as toolchain_module
+from cudakern.engines.simulator.build import Mode
 from cudakern.engines.simulator.cache import cache_folder
 from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from tests.helpers.simulated import ENGINE, assert_works, run
@@ -199,7 +202,8 @@ def test_two_processes_share_an_empty_cache(cache):
 
 def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
     def build(value, source=KERNEL):
-        find_toolchain().kernel("test.cu", source, "k", (("VALUE", value),))
+        code = KernelText("test.cu", source, (("VALUE", value),))
+        find_toolchain().kernels(code, ("k",), Mode.PLAIN)
         return libraries(cache)
 
     first = build("1")
@@ -208,11 +212,12 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
     assert len(build("1", KERNEL + " ")) == len(first) + 2
     here = tmp_path / "simulator"
     shutil.copytree(Path(toolchain_module.__file__).parent, here)
-    monkeypatch.setattr(toolchain_module, "_HERE", here)
+    monkeypatch.setattr(kernel_text, "_HERE", here)
     assert build("1") == build("1")
     assert len(libraries(cache)) == len(first) + 2
     with (here / "atomics.hpp").open("a") as header:
         header.write("// edited\n")
+    kernel_text._headers.cache_clear()  # noqa: SLF001  a process does not expect that
     assert len(build("1")) == len(first) + 3  # the kernel alone
     with (here / "watch.hpp").open("a") as header:
         header.write("// edited\n")
@@ -221,7 +226,7 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
 
 def test_a_damaged_library_is_built_again(cache):
     macros = (("VALUE", "3"),)
-    path = find_toolchain().kernel("test.cu", KERNEL, "k", macros)
+    path = find_toolchain().kernels(KernelText("test.cu", KERNEL, macros), ("k",), Mode.PLAIN)
     path.write_bytes(path.read_bytes()[:100])
     x = np.zeros(2, np.int32)
     run(KERNEL, [x], block=2, macros=macros, engine=SimulatorEngine())

@@ -27,19 +27,53 @@ struct WordOf<char[8]> {
   using type = uint64_t;
 };
 
+#ifdef CK_SIM_POLLING
+// The compiler would make calls of these in a kernel that it instruments; so they are calls of ours.
+template <typename Word>
+inline Word word_load(Word* word) {
+  return static_cast<Word>(ck_sim_word_load(word, sizeof(Word)));
+}
+template <typename Word>
+inline bool word_exchange(Word* word, Word* seen, Word wanted) {
+  uint64_t bits = *seen;
+  const bool done = ck_sim_word_exchange(word, sizeof(Word), &bits, wanted) != 0;
+  *seen = static_cast<Word>(bits);
+  return done;
+}
+#elif !defined(CK_SIM_CHECKED)
+template <typename Word>
+inline Word word_load(Word* word) {
+  return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+template <typename Word>
+inline bool word_exchange(Word* word, Word* seen, Word wanted) {
+  return __atomic_compare_exchange_n(word, seen, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+#endif
+
 /// Replaces *address by update(*address) in one step; returns the old value.
 template <typename T, typename Update>
-inline T atomic_update(T* address, Update update, const char* file, int line) {
+CK_SIM_INLINE T atomic_update(T* address, Update update, const char* file, int line) {
   using Word = typename WordOf<T>::type;
-  Word* const word = reinterpret_cast<Word*>(address);
-  Word seen = __atomic_load_n(word, __ATOMIC_RELAXED), wanted;
+#ifdef CK_SIM_CHECKED
+  const Word seen = static_cast<Word>(ck_sim_atomic_begin(address, sizeof(T)));
+  Word wanted;
+  T before;
+  __builtin_memcpy(&before, &seen, sizeof(T));
+  const T after = update(before);
+  __builtin_memcpy(&wanted, &after, sizeof(T));
+  if (wanted != seen) {
+    ck_sim_atomic_end(address, sizeof(T), wanted);
+  }
+#else
+  Word seen = word_load(reinterpret_cast<Word*>(address)), wanted;
   T before;
   do {
     __builtin_memcpy(&before, &seen, sizeof(T));
     const T after = update(before);
     __builtin_memcpy(&wanted, &after, sizeof(T));
-  } while (
-      !__atomic_compare_exchange_n(word, &seen, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+  } while (!word_exchange(reinterpret_cast<Word*>(address), &seen, wanted));
+#endif
   const Site site = {file, line};
   ck_sim_yield(wanted != seen, &site);
   return before;
@@ -55,16 +89,16 @@ struct Same {
 
 #define CK_SIM_ATOMIC(name, expression) \
   template <typename T> \
-  inline T name(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
+  CK_SIM_INLINE T name(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
     return ck_sim::atomic_update( \
         address, [operand](T old) -> T { return static_cast<T>(expression); }, file, line); \
   } \
   template <typename T> \
-  inline T name##_block(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
+  CK_SIM_INLINE T name##_block(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
     return name(address, operand); \
   } \
   template <typename T> \
-  inline T name##_system(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
+  CK_SIM_INLINE T name##_system(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
     return name(address, operand); \
   }
 CK_SIM_ATOMIC(atomicAdd, old + operand)
@@ -80,7 +114,7 @@ CK_SIM_ATOMIC(atomicDec, old == 0 || old > operand ? operand : old - 1)
 #undef CK_SIM_ATOMIC
 
 template <typename T>
-inline T atomicCAS(T* address, typename ck_sim::Same<T>::type compare,
+CK_SIM_INLINE T atomicCAS(T* address, typename ck_sim::Same<T>::type compare,
                    typename ck_sim::Same<T>::type value, CK_SIM_HERE) {
   // By bits, as on the GPU: a NaN equals itself here, and -0.0 differs from 0.0.
   const auto update = [compare, value](T old) -> T {
@@ -91,7 +125,9 @@ inline T atomicCAS(T* address, typename ck_sim::Same<T>::type compare,
 
 inline void __threadfence(CK_SIM_HERE) {
   const ck_sim::Site site = {file, line};
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#if !defined(CK_SIM_CHECKED) && !defined(CK_SIM_POLLING)
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);  // else the call that follows is one
+#endif
   ck_sim_yield(0, &site);
 }
 inline void __threadfence_block(CK_SIM_HERE) { __threadfence(file, line); }

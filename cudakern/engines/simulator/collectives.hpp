@@ -3,7 +3,12 @@
 // what is reported when nobody comes back.
 #pragma once
 
+#include <stdarg.h>
+
 #include "scheduler.hpp"
+#ifdef CK_SIM_CHECKED
+#include "checker.hpp"
+#endif
 
 namespace ck_sim {
 
@@ -35,6 +40,15 @@ inline void check_barrier(Worker* w, const Thread& last) {
   }
 }
 
+inline bool has_started(const Worker* w, const Thread* thread) {
+#ifdef CK_SIM_CHECKED
+  (void)w;
+  return thread->state != State::kFresh;
+#else
+  return thread < w->threads + w->next_fresh;
+#endif
+}
+
 /// A result of the warp that every lane has read.
 inline Result* free_result(Warp* warp) {
   Result* result = warp->results;
@@ -42,6 +56,41 @@ inline Result* free_result(Warp* warp) {
     ++result;
   }
   return result;
+}
+
+/// Lets lanes go on that asked which of their warp are active: those that came to the same place,
+/// once no other lane of the warp can come, or, if `forced`, without waiting longer.
+inline bool release_converged(Worker* w, bool forced) {
+  bool released = false;
+  for (uint32_t first = 0; first < w->launch->threads; first += kWarpSize) {
+    Thread* const lanes = w->threads + first;
+    const unsigned warp = lanes->view.warp;
+    const Thread* leader = nullptr;
+    bool wait = false;
+    for (unsigned rest = warp; rest != 0; rest &= rest - 1) {
+      const Thread& lane = lanes[__builtin_ctz(rest)];
+      leader = leader == nullptr && lane.state == State::kConverge ? &lane : leader;
+      wait = wait || lane.state == State::kReady;
+    }
+    if (leader == nullptr || (wait && !forced)) {
+      continue;
+    }
+    unsigned mask = 0;
+    for (unsigned rest = warp; rest != 0; rest &= rest - 1) {
+      const Thread& lane = lanes[__builtin_ctz(rest)];
+      if (lane.state == State::kConverge && same_place(lane.site, leader->site)) {
+        mask |= 1u << __builtin_ctz(rest);
+      }
+    }
+    for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+      Thread& lane = lanes[__builtin_ctz(rest)];
+      lane.mask = mask;
+      lane.state = State::kReady;
+      --w->converging;
+    }
+    released = true;
+  }
+  return released;
 }
 
 /// Nobody can run: says who waits for whom.
@@ -102,6 +151,9 @@ int ck_sim_barrier(ck_sim::Barrier kind, int predicate, const ck_sim::Site* site
       w->threads[i].state = State::kReady;
     }
     w->arrived = 0;
+#ifdef CK_SIM_CHECKED
+    on_barrier(w);
+#endif
     w->barrier_result = kind == Barrier::kCount ? static_cast<int>(count)
                         : kind == Barrier::kAnd ? count == w->launch->threads
                                                 : count != 0;
@@ -132,7 +184,7 @@ const uint64_t* ck_sim_collective(unsigned mask, uint64_t value, const ck_sim::S
   self->state = State::kCollective;
   for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
     const Thread& lane = lanes[__builtin_ctz(rest)];
-    if (&lane >= w->threads + w->next_fresh || lane.state != State::kCollective ||
+    if (!has_started(w, &lane) || lane.state != State::kCollective ||
         lane.mask != mask || !same_place(lane.site, *site)) {
       suspend(w, self);  // the lane that comes last wakes this one
       --self->result->unread;
@@ -148,6 +200,9 @@ const uint64_t* ck_sim_collective(unsigned mask, uint64_t value, const ck_sim::S
     ++result->unread;
   }
   --result->unread;  // by this lane
+#ifdef CK_SIM_CHECKED
+  on_collective(w, first, mask);
+#endif
   note_progress(w->launch);
   return result->values;
 }
@@ -164,9 +219,42 @@ void ck_sim_yield(int progress, const ck_sim::Site* site) {
   suspend(w, self);
 }
 
+unsigned ck_sim_converge(const ck_sim::Site* site) {
+  using namespace ck_sim;
+  Worker* w = worker;
+  Thread* self = w->running;
+  self->site = *site;
+  self->state = State::kConverge;
+  ++w->converging;
+  suspend(w, self);
+  return self->mask;
+}
+
 void ck_sim_stop(const char* kind, const char* what, const ck_sim::Site* site) {
   using namespace ck_sim;
   char message[400];
   snprintf(message, sizeof message, "%s:%d: %s", site->file, site->line, what);
   stop(worker, kind, message);
+}
+
+namespace ck_sim {
+
+inline int printed = 0;
+
+/// What kernels printed comes before what follows the launch.
+inline void flush_printed() {
+  if (__atomic_exchange_n(&printed, 0, __ATOMIC_RELAXED) != 0) {
+    fflush(stdout);
+  }
+}
+
+}  // namespace ck_sim
+
+int ck_sim_print(const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const int characters = vprintf(format, values);
+  va_end(values);
+  __atomic_store_n(&ck_sim::printed, 1, __ATOMIC_RELAXED);
+  return characters;
 }

@@ -7,13 +7,30 @@
 #include <math.h>
 #include <stdio.h>
 
+#include <string.h>
+
 #include "runtime.hpp"
 #include "vector_types.hpp"
 
+#define printf ck_sim_print
+#ifdef CK_SIM_CHECKED
+#define memcpy ck_sim_copy
+#define memmove ck_sim_copy
+#define memset ck_sim_fill
+#define CK_SIM_UNCHECKED __attribute__((no_sanitize("thread")))
+#else
+#define CK_SIM_UNCHECKED
+#endif
+
 #define __device__
 #define __host__
+#ifdef CK_SIM_LISTING
+#define __global__ ck_sim_global_here
+#else
 #define __global__
-#define __constant__ static
+#endif
+#define __constant__ __attribute__((visibility("default"), used))  // the host may write it
+#define CK_SIM_INLINE inline __attribute__((always_inline))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
@@ -22,6 +39,16 @@
 // Each resident block has its own OS thread, so "one per block" is "one per thread" here.
 #define __shared__ thread_local
 #define CK_DYNAMIC_SHARED(name) char* const name = ck_sim_current->group->dynamic_shared
+// What `extern __shared__ type name[]rest;` is replaced by, in a function and outside of one.
+#define CK_SIM_DYNAMIC(name, rest, ...) \
+  using ck_sim_type_of_##name = __VA_ARGS__[] rest; \
+  ck_sim_type_of_##name& name = \
+      *reinterpret_cast<ck_sim_type_of_##name*>(ck_sim_current->group->dynamic_shared)
+#define CK_SIM_DYNAMIC_FUNCTION(name, rest, ...) \
+  using ck_sim_type_of_##name = __VA_ARGS__[] rest; \
+  static inline ck_sim_type_of_##name& name() { \
+    return *reinterpret_cast<ck_sim_type_of_##name*>(ck_sim_current->group->dynamic_shared); \
+  }
 
 #define threadIdx (ck_sim_current->thread)
 #define blockIdx (ck_sim_current->group->block)
@@ -71,6 +98,11 @@ inline int __syncthreads_or(int predicate, CK_SIM_HERE) {
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, CK_SIM_HERE) {
   const ck_sim::Site site = {file, line};
   ck_sim_collective(mask, 0, &site);
+}
+
+inline unsigned __activemask(CK_SIM_HERE) {
+  const ck_sim::Site site = {file, line};
+  return ck_sim_converge(&site);
 }
 
 namespace ck_sim {
@@ -167,7 +199,9 @@ CK_SIM_REDUCE(__reduce_min_sync, int, a < b ? a : b)
 CK_SIM_REDUCE(__reduce_max_sync, int, a > b ? a : b)
 
 #include "atomics.hpp"
+#include "device_math.hpp"
 #include "intrinsics.hpp"
+#include "warp_match.hpp"
 
 namespace ck_sim {
 
@@ -175,7 +209,7 @@ namespace ck_sim {
 template <typename... A>
 struct Kernel {
   template <typename... Done>
-  static void call(void (*kernel)(A...), void** addresses, Done*... done) {
+  CK_SIM_UNCHECKED static void call(void (*kernel)(A...), void** addresses, Done*... done) {
     if constexpr (sizeof...(Done) == sizeof...(A)) {
       kernel(*done...);
     } else {
@@ -194,7 +228,7 @@ struct Kernel {
 };
 
 template <typename... A>
-inline void invoke(void (*kernel)(A...), void** addresses) {
+CK_SIM_UNCHECKED inline void invoke(void (*kernel)(A...), void** addresses) {
   Kernel<A...>::call(kernel, addresses);
 }
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Runs a kernel on the host. Each resident block has an OS thread, its worker; the threads of a
-// block are fibers that never leave it. A thread that waits for nobody runs to its end on a shared
-// stack; one that meets a barrier, a warp collective or an atomic keeps its stack and lets others
-// run.
+// block are fibers that never leave it.
 #include "runtime.hpp"
 
 #include <pthread.h>
 #include <string.h>
 
-#include "collectives.hpp"
-#include "faults.hpp"
-#include "scheduler.hpp"
+#include "block.hpp"
+#include "volatile.hpp"
 #include "watch.hpp"
 #include "workers.hpp"
 
@@ -27,9 +24,9 @@ constexpr uint32_t kThreadsPerLook = 32;
 
 static void* run_worker(void* argument);
 
-/// Starts the other workers, once: when the first has to wait for a block that nobody runs yet, or
-/// has run for longer than starting them takes. Most launches are over before that.
-static void call_helpers(Launch* launch) {
+/// Starts the other workers: when the first has to wait for a block that nobody runs yet, or has
+/// run for longer than starting them takes. Most launches are over before that.
+void call_helpers(Launch* launch) {
   launch->helped = true;
   for (; launch->helpers + 1 < launch->max_workers; ++launch->helpers) {
     __atomic_fetch_add(&launch->active, 1, __ATOMIC_SEQ_CST);
@@ -47,67 +44,16 @@ static void look_for_helpers(Worker* w) {
   }
 }
 
-/// Where every fiber starts: runs threads that have not started yet, until one of them suspends.
-static void fiber_main() {
-  Worker* w = worker;
-  for (;;) {
-    Thread* thread = w->running;
-    Fiber* fiber = thread->fiber;
-    for (;;) {
-      w->launch->entry(w->launch->parameters);
-      thread->state = State::kDone;
-      thread->fiber = nullptr;
-      ++w->done;
-      if (w->next_fresh >= w->launch->threads || has_failed(w->launch)) {
-        break;
-      }
-      if (w->next_fresh % kThreadsPerLook == 0) {
-        look_for_helpers(w);
-      }
-      thread = &w->threads[w->next_fresh++];  // the next one starts on the same stack
-      thread->fiber = fiber;
-      w->running = thread;
-      ck_sim_current = &thread->view;
-    }
-    fiber->next = w->idle_fibers;
-    w->idle_fibers = fiber;
-    switch_context(&fiber->context, &w->scheduler);
+inline void thread_ended(Worker* w) {
+  if (w->next_fresh % kThreadsPerLook == 0) {
+    look_for_helpers(w);
   }
-}
-
-static void resume(Worker* w, Thread* thread) {
-  w->running = thread;
-  ck_sim_current = &thread->view;
-  w->guard.armed = true;
-  switch_context(&w->scheduler, &thread->fiber->context);
-  w->guard.armed = false;
-}
-
-static void start_fresh(Worker* w) {
-  Thread* thread = &w->threads[w->next_fresh];
-  Fiber* fiber = w->idle_fibers;
-  if (fiber != nullptr) {
-    w->idle_fibers = fiber->next;
-  } else {
-    fiber = take_fiber(fiber_main);
-    if (fiber == nullptr) {
-      fail(w->launch, "out_of_memory", thread->view,
-           "the threads need more stacks than there is "
-           "memory for");
-      return;
-    }
-  }
-  ++w->next_fresh;
-  thread->fiber = fiber;
-  resume(w, thread);
 }
 
 static void run_block(Worker* w, uint64_t block) {
   Launch* launch = w->launch;
-  w->group.block = {static_cast<unsigned>(block % launch->grid.x),
-                    static_cast<unsigned>(block / launch->grid.x % launch->grid.y),
-                    static_cast<unsigned>(block / launch->grid.x / launch->grid.y)};
-  w->next_fresh = w->done = w->arrived = 0;
+  w->group.block = block_at(launch, block);
+  w->next_fresh = w->done = w->arrived = w->converging = 0;
   Watch watch;
   while (w->done < launch->threads) {
     const uint32_t done = w->done;
@@ -126,6 +72,11 @@ static void run_block(Worker* w, uint64_t block) {
     if (has_failed(launch)) {
       break;
     }
+    const bool idle =
+        w->done == done && progress == __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
+    if (w->converging != 0 && release_converged(w, !ran || idle)) {
+      continue;
+    }
     if (!ran) {
       report_stuck(w);
       break;
@@ -134,59 +85,11 @@ static void run_block(Worker* w, uint64_t block) {
       note_progress(launch);
       look_for_helpers(w);
     } else {
-      if (w->first && !launch->helped &&
-          progress == __atomic_load_n(&launch->progress, __ATOMIC_RELAXED)) {
+      if (w->first && !launch->helped && idle) {
         call_helpers(launch);  // perhaps it waits for one of their blocks
       }
       look_for_helpers(w);
       watch.pass(w);
-    }
-  }
-}
-
-/// Called in a signal handler, on the signal stack: the fiber is given up where it stands.
-static void on_fault(void* context, const siginfo_t* info) {
-  Worker* w = static_cast<Worker*>(context);
-  Thread* thread = w->running;
-  char text[200];
-  const char* kind = "out_of_bounds";
-  const char* message = text;
-  if (info->si_signo == SIGFPE) {
-    kind = "arithmetic";
-    message = "an integer must not be divided by zero";
-  } else if (info->si_signo == SIGILL) {
-    kind = "trap";
-    message = "the kernel must not execute a trap";
-  } else if (is_overflow(thread->fiber, info->si_addr)) {
-    kind = "stack_overflow";
-    snprintf(text, sizeof text, "a thread must use at most %u bytes of stack",
-             static_cast<unsigned>(kStackBytes));
-  } else if (info->si_addr == nullptr && info->si_code != SEGV_MAPERR) {
-    // The processor does not say which address it refused: beyond any memory, or not on a multiple
-    // of 16 where a vector must lie.
-    message = "memory must be mapped where it is accessed, and vectors aligned; one access was not";
-  } else {
-    snprintf(text, sizeof text, "memory must be mapped where it is accessed; address %p is not",
-             info->si_addr);
-  }
-  fail(w->launch, kind, thread->view, message);
-  suspend(w, thread);
-}
-
-/// Takes the fibers that a failure left in the middle of a thread, and forgets what they waited
-/// for.
-static void clean_up(Worker* w) {
-  for (uint32_t i = 0; i < w->launch->threads; ++i) {
-    Thread& thread = w->threads[i];
-    if (thread.fiber != nullptr) {
-      thread.fiber->next = w->idle_fibers;
-      w->idle_fibers = thread.fiber;
-      thread.fiber = nullptr;
-    }
-  }
-  for (Warp& warp : w->warps) {
-    for (Result& result : warp.results) {
-      result.unread = 0;
     }
   }
 }
@@ -233,7 +136,8 @@ static void* run_worker(void* argument) {
 
 /// Runs a launch to its end; 0, or 1 with `report` filled in. `parameters` holds the kernel's
 /// parameters, the i-th one at byte `offsets[i]`. `shape` is grid (3), block (3), bytes of dynamic
-/// shared memory, blocks resident at once, and 1 to have them resident from the start.
+/// shared memory, blocks resident at once, 1 to have them resident from the start, and 1 to have more
+/// of them when all wait for a block that is not.
 CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, uint32_t bytes,
                                 const uint32_t* offsets, uint32_t count, const uint32_t* shape,
                                 ck_sim_report* report) {
@@ -263,10 +167,11 @@ CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, u
   for (uint32_t i = 0; i < count; ++i) {
     addresses[i] = copy + offsets[i];
   }
-  uint64_t workers = shape[7] < kMaxWorkers ? shape[7] : kMaxWorkers;
-  const uint32_t room = kMaxStacks / launch.threads;
-  workers = workers < room ? workers : room;
-  launch.max_workers = static_cast<uint32_t>(workers < launch.blocks ? workers : launch.blocks);
+  uint64_t limit = kMaxStacks / launch.threads < kMaxWorkers ? kMaxStacks / launch.threads
+                                                             : kMaxWorkers;
+  limit = limit < launch.blocks ? limit : launch.blocks;
+  launch.max_workers = static_cast<uint32_t>(shape[7] < limit ? shape[7] : limit);
+  launch.most_workers = shape[9] != 0 ? static_cast<uint32_t>(limit) : launch.max_workers;
   launch.helped = launch.max_workers == 1;
   launch.start = nanoseconds();
   if (shape[8] != 0 && !launch.helped) {
@@ -278,5 +183,6 @@ CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, u
   for (uint32_t i = 0; i < launch.helpers; ++i) {
     pthread_join(helper_threads[i], nullptr);
   }
+  flush_printed();
   return launch.failed;
 }

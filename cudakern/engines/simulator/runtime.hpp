@@ -55,6 +55,26 @@ CK_SIM_EXPORT const uint64_t* ck_sim_collective(unsigned mask, uint64_t value,
 /// ever yields without progress is a deadlock.
 CK_SIM_EXPORT void ck_sim_yield(int progress, const ck_sim::Site* site);
 
+/// Which lanes of the warp are here, as far as that can be said: lanes that come to the same place
+/// are waited for until they can only come by other ways.
+CK_SIM_EXPORT unsigned ck_sim_converge(const ck_sim::Site* site);
+
+/// printf; its output is complete when the launch is.
+CK_SIM_EXPORT int ck_sim_print(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
 /// Ends the launch with a report of this kind; `what` follows the place in its message.
 CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_stop(const char* kind, const char* what,
                                                          const ck_sim::Site* site);
+
+#ifdef CK_SIM_POLLING
+CK_SIM_EXPORT uint64_t ck_sim_word_load(const void* word, uint32_t bytes);
+CK_SIM_EXPORT int ck_sim_word_exchange(void* word, uint32_t bytes, uint64_t* seen, uint64_t wanted);
+#endif
+#ifdef CK_SIM_CHECKED
+// An atomic: begin returns the bits that are there; end, called if they change, stores new ones.
+CK_SIM_EXPORT uint64_t ck_sim_atomic_begin(void* address, uint32_t bytes);
+CK_SIM_EXPORT void ck_sim_atomic_end(void* address, uint32_t bytes, uint64_t bits);
+// memmove and memset, which the compiler does not instrument.
+CK_SIM_EXPORT void* ck_sim_copy(void* to, const void* from, size_t bytes);
+CK_SIM_EXPORT void* ck_sim_fill(void* to, int value, size_t bytes);
+#endif

@@ -12,6 +12,9 @@
 #include "faults.hpp"
 #include "runtime.hpp"
 #include "stacks.hpp"
+#ifdef CK_SIM_CHECKED
+#include "checked_block.hpp"
+#endif
 
 /// What a failed launch leaves behind. The engine knows its layout.
 struct ck_sim_report {
@@ -38,7 +41,7 @@ struct Warp {
   Result results[kResults];
 };
 
-enum class State { kReady, kBarrier, kCollective, kDone };
+enum class State { kReady, kBarrier, kCollective, kConverge, kDone, kFresh };
 
 struct Thread {
   View view;
@@ -50,6 +53,8 @@ struct Thread {
   unsigned mask;
   uint64_t value;
   Result* result;
+  const void* polled;  // the last address it read as volatile
+  unsigned polls;
 };
 
 struct Launch {
@@ -59,8 +64,11 @@ struct Launch {
   uint32_t threads;
   uint32_t shared_bytes;
   uint64_t blocks;
+#ifdef CK_SIM_CHECKED
+  uint64_t first_serial;  // of its blocks
+#endif
   uint64_t start;  // nanoseconds
-  uint32_t max_workers;
+  uint32_t max_workers, most_workers;  // at first, and when all wait for a block nobody runs
   pthread_t* helper_threads;
   ck_sim_report* report;
   int failed;
@@ -83,7 +91,7 @@ struct Worker {
   Group group;
   Thread* running;
   Fiber* idle_fibers;
-  uint32_t next_fresh, done, arrived;
+  uint32_t next_fresh, done, arrived, converging;
   int barrier_result;
   FaultGuard guard;
   // Below is kept from launch to launch.
@@ -93,6 +101,10 @@ struct Worker {
   char* shared;
   Thread threads[kMaxThreads];
   Warp warps[kMaxThreads / kWarpSize];
+#ifdef CK_SIM_CHECKED
+  uint16_t order[kMaxThreads];  // in which threads start
+  CheckedBlock checked;
+#endif
 };
 
 inline __thread Worker* worker = nullptr;
@@ -101,6 +113,13 @@ inline uint64_t nanoseconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+/// The place of a block in its grid.
+inline Index3 block_at(const Launch* launch, uint64_t block) {
+  return {static_cast<unsigned>(block % launch->grid.x),
+          static_cast<unsigned>(block / launch->grid.x % launch->grid.y),
+          static_cast<unsigned>(block / launch->grid.x / launch->grid.y)};
 }
 
 /// Ends the launch; the first failure is the one that is reported.
@@ -115,6 +134,11 @@ inline void fail(Launch* launch, const char* kind, const View& view, const char*
     memcpy(report->thread, &view.thread, sizeof report->thread);
   }
 }
+
+/// Starts workers up to `max_workers`. Called by the first one only.
+void call_helpers(Launch* launch);
+/// Called when a thread has run to its end and another starts on its stack.
+void thread_ended(Worker* w);
 
 inline bool has_failed(const Launch* launch) {
   return __atomic_load_n(&launch->failed, __ATOMIC_RELAXED) != 0;

@@ -16,48 +16,41 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from cudakern.engines.simulator.build import FLAGS, UNLESS_ZIG, Job, Mode, shared_name
 from cudakern.engines.simulator.cache import cache_folder
+from cudakern.engines.simulator.kernel_text import INCLUDED, KernelText, write
+from cudakern.engines.simulator.kernel_text import read as _read
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
-__all__ = ["Toolchain", "cache_folder", "find_toolchain"]
+__all__ = ["Mode", "Toolchain", "cache_folder", "find_toolchain"]
 
-_HERE = Path(__file__).resolve().parent
-#: What a kernel sees, and what the runtime is made of; the first of the latter is compiled.
-_HEADERS = ("cuda_host.hpp", "runtime.hpp", "vector_types.hpp", "atomics.hpp", "intrinsics.hpp")
+#: What the runtimes are made of; the first is compiled.
 _RUNTIME = (
     "runtime.cpp",
+    "block.hpp",
     "runtime.hpp",
     "collectives.hpp",
     "context.hpp",
     "faults.hpp",
     "scheduler.hpp",
     "stacks.hpp",
+    "volatile.hpp",
     "watch.hpp",
     "workers.hpp",
 )
-_FLAGS = (
-    "-std=c++17",
-    "-O2",
-    "-fPIC",
-    "-fvisibility=hidden",
-    "-fno-exceptions",
-    "-fno-rtti",
-    "-fno-strict-aliasing",
-    # Float results must not depend on whether the host has fused multiply-add.
-    "-ffp-contract=off",
-    # As on the GPU: integers wrap, and address zero is a fault like any other.
-    "-fwrapv",
-    "-fno-delete-null-pointer-checks",
-    "-fno-sanitize=undefined",  # ziglang's default
-    # A large frame must touch the guard page on its way.
-    "-fstack-clash-protection",
-    "-UNDEBUG",  # ziglang's default too
-    "-w",
+_CHECKED_RUNTIME = (
+    "checked.cpp",
+    *_RUNTIME[1:],
+    "callbacks.hpp",
+    "checked_block.hpp",
+    "checker.hpp",
+    "containers.hpp",
+    "findings.hpp",
+    "memory_map.hpp",
+    "order.hpp",
+    "shadow.hpp",
+    "traffic.hpp",
 )
-#: g++ 12 merges an aligned and an unaligned load of the same address into an aligned one. Clang has
-#: no such option and ignores it; ziglang refuses it.
-_UNLESS_ZIG = ("-fno-if-conversion",)
-_INCLUDED = ("-include", "cuda_host.hpp")
 _UNNAMED = re.compile(r"\W+")
 
 
@@ -83,6 +76,7 @@ class Toolchain:
         parts: tuple[tuple[str, str], ...],
         flags: tuple[str, ...] = (),
         links: tuple[str, ...] = (),
+        mode: Mode = Mode.PLAIN,
     ) -> Path:
         """Return a shared library built from ``parts``, compiling it unless it is cached.
 
@@ -96,6 +90,8 @@ class Toolchain:
             What is written into the build folder; the first is compiled.
         flags, links : tuple of str
             Further arguments of the compiler and of the linker.
+        mode : Mode, optional
+            What it is compiled for.
 
         Raises
         ------
@@ -104,7 +100,7 @@ class Toolchain:
         EngineUnavailableError
             There is no folder to build in.
         """
-        digest = self._digest(parts, (*flags, *links))
+        digest = self._digest(parts, (*flags, *links, mode.value))
         folder = cache_folder()
         target = folder / f"{_UNNAMED.sub('_', stem)[:80]}-{digest[:32]}.so"
         if target.exists():
@@ -112,10 +108,18 @@ class Toolchain:
         try:
             # Built in a folder of its own and renamed: two processes can share the cache.
             with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as build:
-                for file_name, text in parts:
-                    (Path(build) / file_name).write_text(text, encoding="utf-8")
-                for command in self._commands(parts[0][0], flags, links, target.name):
-                    _execute(source, command, Path(build))
+                write(parts, Path(build))
+                Job(
+                    source,
+                    self.command,
+                    self.is_zig,
+                    self.is_clang,
+                    Path(build),
+                    parts[0][0],
+                    flags,
+                    links,
+                    target.name,
+                ).run(mode)
                 (Path(build) / target.name).replace(target)
         except OSError as error:
             message = f"cudakern: compiled kernels must be written to {folder}; {error}"
@@ -127,13 +131,19 @@ class Toolchain:
         """Whether this is the C++ compiler of Zig, as the Python package ziglang brings it."""
         return self.command[-1] == "c++" and Path(self.command[-2:][0]).stem in {"zig", "ziglang"}
 
-    def runtime(self, flags: tuple[str, ...] = ()) -> Path:
-        """Return the simulator's runtime library."""
-        parts = _read(_RUNTIME)
-        name = f"libcudakern_simulator_{self._digest(parts, flags)[:16]}.so"
-        links = () if sys.platform == "darwin" else (f"-Wl,-soname,{name}",)
+    @property
+    def is_clang(self) -> bool:
+        """Whether this is Clang, under whatever name."""
+        return "clang" in self.version or self.is_zig
+
+    def runtime(self, flags: tuple[str, ...] = (), *, checked: bool = False) -> Path:
+        """Return the simulator's runtime library, or the one that checks."""
+        parts = _read(_CHECKED_RUNTIME if checked else _RUNTIME)
+        flags = (*flags, "-DCK_SIM_CHECKED") if checked else flags
+        stem = "checked" if checked else "runtime"
+        name = f"libcudakern_{stem}_{self._digest(parts, flags)[:16]}.so"
         try:
-            return self.library("runtime", "runtime.cpp", parts, flags, links)
+            return self.library(stem, parts[0][0], parts, flags, shared_name(name))
         except KernelCompileError as error:
             message = (
                 f"cudakern: {shlex.join(self.command)} must compile C++17 programs, set "
@@ -141,75 +151,36 @@ class Toolchain:
             )
             raise EngineUnavailableError(message) from error
 
-    def kernel(
-        self, source: str, text: str, entry: str, macros: tuple[tuple[str, str], ...]
-    ) -> Path:
-        """Return the library of one kernel, whose ``ck_sim_entry`` calls ``entry``.
+    def kernels(self, code: KernelText, entries: tuple[str, ...], mode: Mode) -> Path:
+        """Return the library of a kernel text, whose ``ck_sim_entry_i`` calls entry ``i``.
 
         Parameters
         ----------
-        source : str
-            Name of the kernel's file, for errors.
-        text : str
+        code : KernelText
             CUDA C++ with its includes in place.
-        entry : str
-            Name of the ``__global__`` function.
-        macros : tuple of (str, str)
-            What the text is compiled with.
+        entries : tuple of str
+            Names of ``__global__`` functions, or expressions such as ``"scale<float>"``.
+        mode : Mode
+            What it is compiled for.
         """
-        trailer = (
-            f"\nCK_SIM_EXPORT void ck_sim_entry(void** addresses) "
+        trailer = "".join(
+            f"\nCK_SIM_EXPORT CK_SIM_UNCHECKED void ck_sim_entry_{i}(void** addresses) "
             f"{{ ck_sim::invoke({entry}, addresses); }}\n"
-            f"CK_SIM_EXPORT uint32_t ck_sim_parameter_sizes(const uint32_t** sizes) "
+            f"CK_SIM_EXPORT uint32_t ck_sim_parameter_sizes_{i}(const uint32_t** sizes) "
             f"{{ return ck_sim::parameter_sizes({entry}, sizes); }}\n"
+            for i, entry in enumerate(entries)
         )
-        named = text if text.startswith("#line") else f'#line 1 "{source}"\n{text}'
-        # Not as -D: the simulator's own headers must not see them.
-        defines = "".join(f"#define {key} {value}\n" for key, value in macros)
-        parts = (("kernel.cpp", defines + named + trailer), *_read(_HEADERS))
-        return self.library(entry, source, parts, _INCLUDED, (str(self.runtime()),))
+        runtime = self.runtime(checked=mode is Mode.CHECKED)
+        parts = code.parts(trailer)
+        flags = (*code.flags, *INCLUDED)
+        stem = entries[0] if entries else "kernels"
+        return self.library(stem, code.source, parts, flags, (str(runtime),), mode)
 
     def _digest(self, parts: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
         # The machine too: a home folder can be shared by machines of different kinds.
         machine = (sys.platform, platform.machine())
-        key = (self.command, self.version, machine, _FLAGS, _UNLESS_ZIG, parts, arguments)
+        key = (self.command, self.version, machine, FLAGS, UNLESS_ZIG, parts, arguments)
         return hashlib.sha256(repr(key).encode()).hexdigest()
-
-    def _commands(
-        self, file_name: str, flags: tuple[str, ...], links: tuple[str, ...], target: str
-    ) -> list[tuple[str, ...]]:
-        """Return the command lines that make a library of one file."""
-        start = (*self.command, *_FLAGS, *flags)
-        if not self.is_zig:
-            return [(*start, *_UNLESS_ZIG, "-shared", file_name, *links, "-pthread", "-o", target)]
-        # Told to link C++, ziglang compiles a C++ library first, for a minute; kernels need none.
-        link = (*self.command[:-1], "cc", "-fno-sanitize=undefined", "-shared", "kernel.o")
-        return [
-            (*start, "-c", file_name, "-o", "kernel.o"),
-            (*link, *links, "-lm", "-pthread", "-o", target),
-        ]
-
-
-def _execute(source: str, command: tuple[str, ...], folder: Path) -> None:
-    environment = {**os.environ, "LC_ALL": "C"}  # logs are read for the word "error"
-    # ziglang wants a cache of its own, also where there is no home folder.
-    environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(folder.parent / "zig"))
-    result = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
-    if result.returncode != 0:
-        raise KernelCompileError(source, command, result.stderr or result.stdout)
-
-
-def _read(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, (_HERE / name).read_text(encoding="utf-8")) for name in names)
 
 
 def _candidates() -> list[tuple[str, tuple[str, ...]]]:

@@ -42,7 +42,7 @@ inline uint64_t digest_of(Worker* w) {
     digest = (digest ^ word) * 0x9E3779B97F4A7C15u;
     digest ^= digest >> 29;
   };
-  for (uint32_t i = 0; i < w->next_fresh; ++i) {
+  for (uint32_t i = 0; i < w->launch->threads; ++i) {
     const Thread& thread = w->threads[i];
     add(static_cast<uint64_t>(thread.state));
     if (thread.state == State::kReady) {
@@ -53,6 +53,15 @@ inline uint64_t digest_of(Worker* w) {
     }
   }
   return digest;
+}
+
+inline void report_deadlock(Launch* launch, const Thread& thread) {
+  char message[400];
+  snprintf(message, sizeof message,
+           "%s:%d: the launch must not wait forever; every resident thread polls or waits, and none "
+           "changes memory",
+           thread.site.file, thread.site.line);
+  fail(launch, "deadlock", thread.view, message);
 }
 
 /// Watches the passes over the threads of one block.
@@ -111,6 +120,17 @@ class Watch {
   }
 
   void report(Worker* w) {
+    Launch* launch = w->launch;
+    if (__atomic_load_n(&launch->next_block, __ATOMIC_RELAXED) < launch->blocks &&
+        launch->max_workers < launch->most_workers) {
+      if (w->first) {  // perhaps they wait for a block that nobody runs
+        const uint32_t twice = 2 * launch->max_workers;
+        launch->max_workers = twice < launch->most_workers ? twice : launch->most_workers;
+        call_helpers(launch);
+        note_progress(launch);
+      }
+      return;
+    }
     const Thread* thread = w->threads;
     while (thread < w->threads + w->next_fresh && thread->state != State::kReady) {
       ++thread;
@@ -118,12 +138,7 @@ class Watch {
     if (thread == w->threads + w->next_fresh) {
       return;  // the last one that polled waits at a barrier now: the next pass reports that
     }
-    char message[400];
-    snprintf(message, sizeof message,
-             "%s:%d: the launch must not wait forever; every resident thread polls or waits, and "
-             "none changes memory",
-             thread->site.file, thread->site.line);
-    fail(w->launch, "deadlock", thread->view, message);
+    report_deadlock(w->launch, *thread);
   }
 
   uint64_t progress_ = 0;

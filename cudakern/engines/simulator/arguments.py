@@ -1,0 +1,165 @@
+"""Arguments of a kernel: from Python's values to the bytes of its parameters."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.engines.simulator.operands import Operand
+from cudakern.errors import BindingError, DTypeError
+from cudakern.layout import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import DTypeLike
+
+    from cudakern.engines.simulator.host_kernel import HostKernel
+
+_POINTER_BYTES = 8
+#: What arrays made by `empty` hold: bytes that still do count as unwritten.
+_PATTERN = np.frombuffer(bytes.fromhex("a75bc3e91d6f8a35"), np.uint8)
+_MAX_ALIGNMENT = 16
+
+#: Owners of memory made by `empty`, by their ids.
+_unwritten: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The parameters of a launch.
+
+    Attributes
+    ----------
+    parameters : bytes
+        All of them, the i-th at ``offsets[i]``.
+    offsets : tuple of int
+        Where each starts.
+    operands : tuple of Operand
+        The arrays among them, if they were asked for.
+    places : tuple of int
+        Where the address of each array is.
+    """
+
+    parameters: bytes
+    offsets: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    places: tuple[int, ...]
+
+
+def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.ndarray:
+    """Return a new array whose elements count as uninitialized until something writes them.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Sizes.
+    dtype : dtype, optional
+        Data type.
+
+    Returns
+    -------
+    numpy.ndarray
+        In row-major order. It holds a pattern; inside of `checked`, a kernel that reads an element
+        whose bytes still do is reported.
+    """
+    made = np.empty(shape, dtype)
+    flat = np.empty(-(-max(made.nbytes, 1) // _PATTERN.size) * _PATTERN.size, np.uint8)
+    flat.reshape(-1, _PATTERN.size)[...] = _PATTERN
+    _unwritten[id(flat)] = flat
+    return flat[: made.nbytes].view(made.dtype).reshape(made.shape)
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def operand_of(name: int | str, array: np.ndarray) -> Operand:
+    """Return an array as the checker lays it out: as far from its allocation's start as it is."""
+    owner = _owner(array)
+    address = _address(array)
+    layout = Layout(array.shape, array.strides, array.itemsize)
+    phase = (address - _address(owner)) % 512
+    if (phase - address) % _MAX_ALIGNMENT:
+        phase = address % _MAX_ALIGNMENT
+    unwritten: np.ndarray | bool = False
+    if _unwritten.get(id(owner)) is owner:
+        low, high = layout.span
+        first = address + low - _address(owner)
+        held = owner[first : first + high - low]
+        places = np.arange(first, first + held.size)
+        # A whole word of the pattern, not a byte that happens to be the same.
+        words = (owner.reshape(-1, _PATTERN.size) == _PATTERN).all(axis=1)
+        unwritten = words[places // _PATTERN.size].astype(np.uint8)
+    return Operand(
+        name, address, layout, phase, read_only=not array.flags.writeable, unwritten=unwritten
+    )
+
+
+def pack(kernel: HostKernel, arguments: Sequence[Any], *, operands: bool) -> Packed:
+    """Return arguments as the parameters of a kernel.
+
+    Raises
+    ------
+    BindingError
+        Their number is wrong, or one does not fit its parameter.
+    DTypeError
+        One is no NumPy array and no scalar.
+    """
+    sizes = kernel.parameter_sizes
+    if len(arguments) != len(sizes):
+        requirement = f"must be {len(sizes)} parameters; got {len(arguments)}"
+        raise BindingError(kernel.name, "args", requirement)
+    packed = bytearray()
+    offsets, places, found = [], [], []
+    for i, (argument, size) in enumerate(zip(arguments, sizes, strict=True)):
+        # As far apart as any of their types may ask for; the runtime takes each by its place.
+        packed += bytes(-len(packed) % _MAX_ALIGNMENT)
+        offsets.append(len(packed))
+        if isinstance(argument, np.ndarray):
+            if size != _POINTER_BYTES:
+                requirement = f"must fit a parameter of {size} bytes; got an array"
+                raise BindingError(kernel.name, f"args[{i}]", requirement)
+            if operands:
+                places.append(len(packed))
+                found.append(operand_of(i, argument))
+            packed += _address(argument).to_bytes(_POINTER_BYTES, "little")
+        else:
+            packed += _scalar(kernel.name, i, argument, size)
+    return Packed(bytes(packed), tuple(offsets), tuple(found), tuple(places))
+
+
+def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401
+    name = f"args[{position}]"
+    if argument is None:
+        argument = np.uintp(0)
+    value: Any
+    if isinstance(argument, int | np.integer) and not isinstance(argument, bool):
+        number = int(argument)
+        try:
+            return number.to_bytes(size, "little", signed=number < 0)
+        except OverflowError:
+            requirement = f"must fit a parameter of {size} bytes; got {number}"
+            raise BindingError(kernel, name, requirement) from None
+    if isinstance(argument, bool | float | complex):
+        value = np.asarray(argument)[()]
+    elif isinstance(argument, np.generic):
+        value = argument
+    else:
+        message = (
+            f"{kernel}: {name} must be a NumPy array or a scalar; got {type(argument).__name__}"
+        )
+        raise DTypeError(message)
+    if value.dtype.itemsize != size:
+        requirement = f"must fit a parameter of {size} bytes; got {value.dtype}"
+        raise BindingError(kernel, name, requirement)
+    return bytes(value.tobytes())

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// Every access of a checked launch arrives here: is it inside, aligned, initialized, ordered?
+#pragma once
+
+#include "shadow.hpp"
+#include "traffic.hpp"
+
+namespace ck_sim {
+
+struct Checker {
+  bool checks, counts;  ///< which of the reports is asked for
+  uint64_t writes;       ///< of the launch
+  uint64_t next_serial;  ///< of blocks, over all launches
+  const char* stack;     ///< of the running fiber
+  const void* current;   ///< where ck_sim_current lies
+};
+
+inline Checker checker = {false, false, 0, 1, nullptr, nullptr};
+
+inline void on_barrier(Worker* w) {
+  barrier_orders(w);
+  if (checker.counts) {
+    flush_block(w);
+  }
+}
+
+inline void on_collective(Worker* w, uint32_t first, unsigned mask) {
+  lanes_order(w, first, mask);
+  if (checker.counts && mask == w->threads[first].view.warp) {
+    flush_warp(w, first);
+  }
+}
+
+/// Ends the launch at an access that must not happen.
+__attribute__((noinline)) inline void stop_access(Worker* w) {
+  int expected = 0;
+  __atomic_compare_exchange_n(&w->launch->failed, &expected, 1, false, __ATOMIC_ACQ_REL,
+                              __ATOMIC_ACQUIRE);
+  suspend(w, w->running);
+}
+
+__attribute__((noinline)) inline void report_outside(const Access& a, bool stops) {
+  report(a, "out_of_bounds");
+  if (stops) {
+    stop_access(a.w);
+  }
+}
+
+/// Finds the memory of an access; null and a report unless the access lies inside of one object.
+inline Cell* locate(Access& a, const uint8_t** unwritten, bool* initialized) {
+  MemoryMap& m = memory_map;
+  const uint64_t address = a.address;
+  const uint64_t in_arena = address - reinterpret_cast<uint64_t>(m.arena.memory);
+  a.first_serial = a.w->launch->first_serial;
+  *unwritten = nullptr;
+  *initialized = true;
+  if (in_arena < m.arena_bytes && m.buffer_count != 0) {
+    a.object = m.buffer_at(address);
+    const ck_sim_buffer& b = m.buffers[a.object];
+    a.space = kGlobal;
+    a.offset = static_cast<int64_t>(address - b.address);
+    const uint64_t start = static_cast<uint64_t>(a.offset);
+    bool inside = start < b.bytes && a.bytes <= b.bytes - start;
+    for (uint32_t i = 0; inside && b.valid != nullptr && i < a.bytes; ++i) {
+      inside = b.valid[start + i] != 0;
+    }
+    if (!inside || (a.write && (b.flags & 1) != 0)) {
+      report_outside(a, false);
+      return nullptr;
+    }
+    *unwritten = b.unwritten == nullptr ? nullptr : b.unwritten + start;
+    return reinterpret_cast<Cell*>(m.arena_cells.memory) + in_arena / 4;
+  }
+  const uint64_t in_shared = address - reinterpret_cast<uint64_t>(m.shared);
+  if (in_shared < m.shared_bytes) {
+    a.object = m.shared_object_at(in_shared);
+    a.space = kShared;
+    const ck_sim_object& o = m.shared_objects[a.object];
+    a.offset = static_cast<int64_t>(in_shared - o.offset);
+    if (a.offset < 0 || static_cast<uint64_t>(a.offset) + a.bytes > o.bytes) {
+      report_outside(a, in_shared + a.bytes > m.shared_bytes);
+      return nullptr;
+    }
+    a.first_serial = a.w->checked.serial;
+    *initialized = false;
+    return a.w->checked.cells + in_shared / 4;
+  }
+  const uint64_t in_dynamic = address - reinterpret_cast<uint64_t>(m.dynamic) + kRedZone;
+  if (in_dynamic < m.dynamic_bytes + 2 * kRedZone) {
+    a.space = kDynamic;
+    a.object = 0;
+    a.offset = static_cast<int64_t>(in_dynamic - kRedZone);
+    if (a.offset < 0 || static_cast<uint64_t>(a.offset) + a.bytes > m.dynamic_bytes) {
+      report_outside(a, in_dynamic + a.bytes > m.dynamic_bytes + 2 * kRedZone);
+      return nullptr;
+    }
+    a.first_serial = a.w->checked.serial;
+    *initialized = false;
+    return a.w->checked.cells + m.shared_bytes / 4 + 2 + static_cast<uint64_t>(a.offset) / 4;
+  }
+  const uint64_t in_data = address - reinterpret_cast<uint64_t>(m.data);
+  if (in_data < m.data_bytes && a.bytes <= m.data_bytes - in_data) {
+    a.space = kModule;
+    a.offset = static_cast<int64_t>(address - reinterpret_cast<uint64_t>(m.image));
+    return reinterpret_cast<Cell*>(m.data_cells.memory) + in_data / 4;
+  }
+  const uint64_t in_image = address - reinterpret_cast<uint64_t>(m.image);
+  const uint64_t in_parameters = address - reinterpret_cast<uint64_t>(m.parameters);
+  if (!a.write && (in_image < m.image_bytes || in_parameters < m.parameter_bytes)) {
+    return nullptr;  // constants
+  }
+  a.space = kNowhere;
+  a.object = 0;
+  a.offset = static_cast<int64_t>(address);
+  report_outside(a, true);
+  return nullptr;
+}
+
+inline uint32_t running_thread(const Worker* w) {
+  return static_cast<uint32_t>(w->running - w->threads);
+}
+
+/// The name of an address that threads order through: blocks have the same shared addresses.
+inline uint64_t channel_key(const Worker* w, const void* address) {
+  const uint64_t key = reinterpret_cast<uint64_t>(address);
+  return memory_map.is_shared(address) ? key + (w->checked.serial << 48) : key;
+}
+
+inline void check_access(Access& a, uint32_t alignment, const void* code) {
+  const uint8_t* unwritten;
+  bool initialized;
+  ThreadOrder& t = a.w->checked.order[a.self];
+  const uint64_t address = a.address;
+  a.site = sites.number(code);
+  t.dirty = true;
+  Cell* cells = locate(a, &unwritten, &initialized);
+  if ((address & (alignment - 1)) != 0) {
+    report(a, "misaligned");
+  }
+  if (cells == nullptr) {
+    return;
+  }
+  if (a.atomic) {
+    acquire(a.w, a.self, channel_key(a.w, reinterpret_cast<const void*>(address)));
+  }
+  a.tag = make_tag(a.w->checked.serial, a.self, t.time, a.site) | (a.atomic ? kAtomicTag : 0);
+  const uint32_t fresh = check_cells(a, cells);
+  if (fresh >= a.bytes || a.write) {
+    return;
+  }
+  bool bad = !initialized;
+  for (uint32_t i = 0; unwritten != nullptr && i < a.bytes; ++i) {
+    bad = bad || unwritten[i] != 0;
+  }
+  if (bad) {
+    report(a, "uninitialized");
+  }
+}
+
+inline void note_event(Worker* w, uint32_t self, uint64_t address, uint32_t bytes, uint32_t kind,
+                       const void* code) {
+  const MemoryMap& m = memory_map;
+  const uint64_t in_shared = address - reinterpret_cast<uint64_t>(m.shared);
+  const uint64_t in_dynamic = address - reinterpret_cast<uint64_t>(m.dynamic);
+  if (in_shared < m.shared_bytes) {
+    address = in_shared;
+    kind |= kSharedKind;
+  } else if (in_dynamic < m.dynamic_bytes) {
+    address = in_dynamic;
+    kind |= kSharedKind;
+  } else if (address - reinterpret_cast<uint64_t>(m.arena.memory) >= m.arena_bytes &&
+             address - reinterpret_cast<uint64_t>(m.data) >= m.data_bytes) {
+    return;  // constants and parameters
+  }
+  w->checked.events[self].push({address, static_cast<uint16_t>(sites.number(code)),
+                                static_cast<uint8_t>(bytes), static_cast<uint8_t>(kind)});
+}
+
+/// What an access is, beside its address.
+enum Kind : uint32_t { kLoad, kStore, kAtomicUpdate };
+
+/// Before each access to memory that may not be the thread's own.
+inline void on_access(const void* where, uint32_t bytes, uint32_t alignment, Kind kind, bool atomic,
+                      const void* code) {
+  Worker* w = worker;
+  const uint64_t address = reinterpret_cast<uint64_t>(where);
+  if (w == nullptr || !w->guard.armed || where == checker.current ||
+      address - reinterpret_cast<uint64_t>(w) < sizeof *w ||
+      address - reinterpret_cast<uint64_t>(checker.stack) < kStackBytes) {
+    return;  // threadIdx and the like; local variables
+  }
+  const uint32_t self = running_thread(w);
+  checker.writes += kind == kStore;
+  if (checker.counts) {
+    note_event(w, self, address, bytes, kind, code);
+  }
+  if (checker.checks) {
+    Access a = {};
+    a.w = w;
+    a.self = self;
+    a.address = address;
+    a.bytes = bytes;
+    a.write = kind != kLoad;
+    a.atomic = atomic;
+    check_access(a, alignment, code);
+  }
+}
+
+}  // namespace ck_sim

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// The few containers the checker needs, on malloc alone: a runtime without C++'s library links with
+// any compiler driver.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+namespace ck_sim {
+
+/// A growing array of trivial values. All-zero memory is an empty one.
+template <typename T>
+struct Vector {
+  T* data;
+  size_t size, capacity;
+
+  T& push(const T& value) {
+    if (size == capacity) {
+      capacity = capacity == 0 ? 16 : 2 * capacity;
+      data = static_cast<T*>(realloc(static_cast<void*>(data), capacity * sizeof(T)));
+      if (data == nullptr) {
+        abort();  // as operator new without exceptions
+      }
+    }
+    data[size] = value;
+    return data[size++];
+  }
+  T& operator[](size_t i) { return data[i]; }
+  void clear() { size = 0; }
+};
+
+/// From non-zero words to values, by open addressing. All-zero memory is an empty one.
+template <typename T>
+struct Map {
+  struct Slot {
+    uint64_t key;
+    T value;
+  };
+  Slot* slots;
+  size_t size, capacity;
+
+  static size_t hash(uint64_t key) { return (key * 0x9E3779B97F4A7C15u) >> 20; }
+
+  Slot* locate(uint64_t key) {
+    size_t i = hash(key) & (capacity - 1);
+    while (slots[i].key != 0 && slots[i].key != key) {
+      i = (i + 1) & (capacity - 1);
+    }
+    return &slots[i];
+  }
+  T* find(uint64_t key) {
+    if (size == 0) {
+      return nullptr;
+    }
+    Slot* slot = locate(key);
+    return slot->key == key ? &slot->value : nullptr;
+  }
+  /// The value of a key, all-zero if it is new.
+  T& get(uint64_t key) {
+    if (2 * (size + 1) > capacity) {
+      grow();
+    }
+    Slot* slot = locate(key);
+    if (slot->key == 0) {
+      slot->key = key;
+      ++size;
+    }
+    return slot->value;
+  }
+  void grow() {
+    Map old = *this;
+    capacity = capacity == 0 ? 64 : 2 * capacity;
+    slots = static_cast<Slot*>(calloc(capacity, sizeof(Slot)));
+    if (slots == nullptr) {
+      abort();
+    }
+    for (size_t i = 0; i < old.capacity; ++i) {
+      if (old.slots[i].key != 0) {
+        *locate(old.slots[i].key) = old.slots[i];
+      }
+    }
+    free(old.slots);
+  }
+  void clear() {
+    free(slots);
+    slots = nullptr;
+    size = capacity = 0;
+  }
+};
+
+/// Memory that is given back all at once.
+struct Pool {
+  struct Chunk {
+    Chunk* next;
+  };
+  Chunk* chunks;
+  char* at;
+  size_t left;
+
+  void* take(size_t bytes) {
+    bytes = (bytes + 15) & ~size_t{15};
+    if (bytes > left) {
+      const size_t chunk = bytes > (size_t{1} << 20) ? bytes : size_t{1} << 20;
+      Chunk* added = static_cast<Chunk*>(malloc(chunk + 16));
+      if (added == nullptr) {
+        abort();
+      }
+      added->next = chunks;
+      chunks = added;
+      at = reinterpret_cast<char*>(added) + 16;
+      left = chunk;
+    }
+    void* result = at;
+    at += bytes;
+    left -= bytes;
+    return result;
+  }
+  void clear() {
+    while (chunks != nullptr) {
+      Chunk* next = chunks->next;
+      free(chunks);
+      chunks = next;
+    }
+    left = 0;
+  }
+};
+
+}  // namespace ck_sim

@@ -1,0 +1,174 @@
+"""A kernel compiled for the host: its launches, and what may be wrong with one."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudakern.errors import BindingError, SimulatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cudakern.engines.base import Grid
+
+#: A GPU's limits.
+_MAX_THREADS = 1024
+_MAX_BLOCK = (1024, 1024, 64)
+_MAX_GRID = (2**31 - 1, 65535, 65535)
+_MAX_SHARED_BYTES = 227 * 1024
+_MAX_PARAMETER_BYTES = 4096
+
+
+class Report(ctypes.Structure):
+    """What a failed launch leaves behind, as in scheduler.hpp."""
+
+    _fields_ = (
+        ("kind", ctypes.c_char * 32),
+        ("message", ctypes.c_char * 480),
+        ("block", ctypes.c_uint32 * 3),
+        ("thread", ctypes.c_uint32 * 3),
+    )
+
+
+def resident_blocks() -> int:
+    """Return how many blocks run side by side: at least 2, so that waiting for each other works."""
+    return max(2, os.cpu_count() or 1)
+
+
+class HostKernel:
+    """A kernel compiled for the host. It stays loaded until the process ends.
+
+    Attributes
+    ----------
+    name : str
+        Name of its entry point.
+    parameter_sizes : tuple of int
+        Bytes of each of its parameters.
+    entry : ctypes.c_void_p
+        Where it starts.
+    runtime : ctypes.CDLL
+        What runs it.
+    path, number : Path, int
+        The library it was loaded from, and which of its kernels it is.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        runtime: ctypes.CDLL,
+        library: ctypes.CDLL,
+        number: int = 0,
+        path: Path = Path(),
+    ) -> None:
+        self.name = name
+        self.number = number
+        self.path = path
+        self.runtime = runtime
+        self.entry = ctypes.cast(library[f"ck_sim_entry_{number}"], ctypes.c_void_p)
+        sizes = ctypes.POINTER(ctypes.c_uint32)()
+        count = library[f"ck_sim_parameter_sizes_{number}"](ctypes.byref(sizes))
+        self.parameter_sizes = tuple(sizes[:count])
+
+    def launcher(
+        self,
+        grid: Grid,
+        block: Grid,
+        shared_bytes: int = 0,
+        offsets: Sequence[int] = (0,),
+        *,
+        resident: int | None = None,
+        eager: bool = False,
+    ) -> Callable[[bytes], None]:
+        """Return a function that runs the kernel on packed parameters; many threads can call it.
+
+        Parameters
+        ----------
+        grid, block : tuple of int
+            Blocks of the grid and threads of a block, each in x, y, z.
+        shared_bytes : int, optional
+            Dynamic shared memory of a block.
+        offsets : sequence of int, optional
+            Where each parameter starts among the packed bytes.
+        resident : int, optional
+            How many blocks may run side by side; None for `resident_blocks()`, and more when all
+            of those wait for a block that is not among them.
+        eager : bool, optional
+            Start that many at once. Otherwise the others join when the first block waits for them,
+            or takes longer than it takes to start them.
+
+        Raises
+        ------
+        BindingError
+            No GPU could run such a launch, or the kernel has another number of parameters.
+        """
+        name = self.name
+        check_shape(name, grid, block, shared_bytes)
+        required = self.required_bytes(offsets)
+        count = len(offsets)
+        starts = (ctypes.c_uint32 * count)(*offsets)
+        workers = resident_blocks() if resident is None else resident
+        grows = resident is None
+        shape = (ctypes.c_uint32 * 10)(*grid, *block, shared_bytes, workers, eager, grows)
+        run = self.runtime.ck_sim_launch
+        entry = self.entry
+        reports: list[Report] = []  # spare ones: each call takes its own
+
+        def launch(parameters: bytes) -> None:
+            size = len(parameters)
+            if size < required:
+                requirement = f"must hold {required} bytes; got {size}"
+                raise BindingError(name, "arguments", requirement)
+            try:
+                report = reports.pop()
+            except IndexError:
+                report = Report()
+            if run(entry, parameters, required, starts, count, shape, report):
+                raise error_of(name, report)
+            reports.append(report)
+
+        return launch
+
+
+    def required_bytes(self, offsets: Sequence[int]) -> int:
+        """Return how many bytes parameters at these offsets take; BindingError if that is wrong."""
+        if len(offsets) != len(self.parameter_sizes):
+            requirement = f"must be {len(self.parameter_sizes)} parameters; got {len(offsets)}"
+            raise BindingError(self.name, "arguments", requirement)
+        ends = [start + size for start, size in zip(offsets, self.parameter_sizes, strict=True)]
+        required = max(ends, default=0)
+        if required > _MAX_PARAMETER_BYTES:
+            requirement = f"must have at most {_MAX_PARAMETER_BYTES} bytes; got {required}"
+            raise BindingError(self.name, "arguments", requirement)
+        return required
+
+
+def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:
+    """Raise BindingError for a launch that no GPU could run."""
+    threads = block[0] * block[1] * block[2]
+    inside = all(
+        1 <= size <= limit
+        for size, limit in zip((*grid, *block), (*_MAX_GRID, *_MAX_BLOCK), strict=True)
+    )
+    if not inside or threads > _MAX_THREADS:
+        requirement = (
+            f"must have 1 to {_MAX_THREADS} threads a block, at most {_MAX_BLOCK}, "
+            f"and a grid of 1 to {_MAX_GRID}"
+        )
+        raise BindingError(name, "launch", f"{requirement}; got grid {grid}, block {block}")
+    if not 0 <= shared_bytes <= _MAX_SHARED_BYTES:
+        requirement = f"must have at most {_MAX_SHARED_BYTES} bytes of shared memory"
+        raise BindingError(name, "launch", f"{requirement}; got {shared_bytes}")
+
+
+def error_of(name: str, report: Report) -> SimulatorError:
+    """Return the error that a report stands for."""
+    return SimulatorError(
+        report.kind.decode(),
+        name,
+        tuple(report.block),
+        tuple(report.thread),
+        report.message.decode(errors="replace"),
+    )

@@ -1,0 +1,139 @@
+"""Kernel text on its way to the host's compiler: dynamic shared memory, macros, headers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from cudakern.engines.simulator.includes import HEADERS, INCLUDE_FILES
+
+_HERE = Path(__file__).resolve().parent
+_ALWAYS = ("cuda_host.hpp", "runtime.hpp", "vector_types.hpp", "atomics.hpp", "intrinsics.hpp")
+#: Put in front of every kernel.
+INCLUDED = ("-I.", "-include", "cuda_host.hpp")
+_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_DYNAMIC = re.compile(
+    r"\bextern\b(?P<before>[^;{}=]*?)\b__shared__\b(?P<between>[^;{}=]*?)\b(?P<name>[A-Za-z_]\w*)"
+    r"\s*\[\s*\](?P<rest>(?:\s*\[[^\]]*\])*)\s*;"
+)
+_ATTRIBUTE = re.compile(
+    r"\b(?:__align__|alignas|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+)
+_SCOPE = re.compile(r'\bnamespace\b[^;{}]*\{|\bextern\s*"C"\s*\{|\{|\}')
+
+
+def without_comments(text: str, *, strings: bool = False) -> str:
+    """Return the text with comments, and on request string contents, blanked; lines stay lines."""
+
+    def blank(match: re.Match[str]) -> str:
+        found = match[0]
+        if found[0] in "\"'" and not strings:
+            return found
+        return re.sub(r"[^\n]", " ", found)
+
+    return _COMMENT.sub(blank, text)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelText:
+    """A kernel source as it is compiled for the host.
+
+    Attributes
+    ----------
+    source : str
+        Name of the file, for errors and findings.
+    text : str
+        CUDA C++, unchanged.
+    macros : tuple of (str, str)
+        What the text is compiled with; not seen by the simulator's own headers.
+    flags : tuple of str
+        Further arguments of the compiler.
+    """
+
+    source: str
+    text: str
+    macros: tuple[tuple[str, str], ...] = ()
+    flags: tuple[str, ...] = ()
+
+    @property
+    def polls(self) -> bool:
+        """Whether a volatile read may be a loop that waits for another thread."""
+        return re.search(r"\bvolatile\b", without_comments(self.text, strings=True)) is not None
+
+    def parts(self, trailer: str = "") -> tuple[tuple[str, str], ...]:
+        """Return the files to compile; the first one includes the others."""
+        text = place_dynamic_shared(self.text)
+        # Escaped as the preprocessor reads it.
+        name = self.source.replace("\\", "\\\\").replace('"', '\\"')
+        named = text if text.startswith("#line") else f'#line 1 "{name}"\n{text}'
+        # Not as -D: the simulator's own headers must not see them.
+        defines = "".join(f"#define {key} {value}\n" for key, value in self.macros)
+        ending = f'\n#line 1 "ck_sim_entries.hpp"\n{trailer}' if trailer else ""
+        return (("kernel.cpp", defines + named + ending), *_headers())
+
+
+@lru_cache(maxsize=1)
+def _headers() -> tuple[tuple[str, str], ...]:
+    return (*read((*_ALWAYS, *HEADERS)), *INCLUDE_FILES.items())
+
+
+def read(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return files of the simulator with their texts."""
+    return tuple((name, (_HERE / name).read_text(encoding="utf-8")) for name in names)
+
+
+def write(parts: tuple[tuple[str, str], ...], folder: Path) -> None:
+    """Write files into a folder, creating the folders below it that their names ask for."""
+    for name, text in parts:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def place_dynamic_shared(text: str) -> str:
+    """Replace ``extern __shared__ T name[];`` by a reference to the block's dynamic memory.
+
+    In a function it becomes a local reference; between functions, where it would be bound once and
+    for all, a function of the same name in macro's clothing. Lines stay where they are.
+    """
+    plain = without_comments(text)
+    if "__shared__" not in plain or not _DYNAMIC.search(plain):
+        return text
+    pieces: list[str] = []
+    end = 0
+    for match in _DYNAMIC.finditer(plain):
+        given = f"{match['before']} {match['between']}"
+        kind = " ".join(_ATTRIBUTE.sub(" ", given).split())
+        name, rest = match["name"], match["rest"]
+        lines = match[0].count("\n")
+        if _is_local(plain, match.start()):
+            made = f"CK_SIM_DYNAMIC({name}, {rest or ' '}, {kind});" + "\n" * lines
+        else:
+            number = plain.count("\n", 0, match.end()) + 1
+            made = (
+                f"CK_SIM_DYNAMIC_FUNCTION(ck_sim_dynamic_{name}, {rest or ' '}, {kind})\n"
+                f"#define {name} ck_sim_dynamic_{name}()\n#line {number}\n"
+            )
+        pieces += (text[end : match.start()], made)
+        end = match.end()
+    return "".join(pieces) + text[end:]
+
+
+def _is_local(plain: str, position: int) -> bool:
+    """Return whether a position lies in a function, or in a macro, which is used in one."""
+    line = plain.rfind("\n", 0, position) + 1
+    while line > 1 and plain[: line - 1].endswith("\\"):
+        line = plain.rfind("\n", 0, line - 1) + 1
+    if plain[line:position].lstrip().startswith("#"):
+        return True
+    depth = 0
+    stack: list[bool] = []
+    for scope in _SCOPE.finditer(plain, 0, position):
+        if scope[0] == "}":
+            depth -= stack.pop() if stack else 0
+        else:
+            stack.append(scope[0] == "{")
+            depth += stack[-1]
+    return depth > 0

@@ -1,0 +1,139 @@
+"""The arrays of a launch, as the checker lays them out: their bytes, their place, their names."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern.engines.base import Tensor
+    from cudakern.layout import Layout
+
+#: Allocations of a GPU start at multiples of this.
+_ALLOCATION_ALIGNMENT = 512
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An array that a kernel gets the address of.
+
+    Attributes
+    ----------
+    name : int or str
+        Position among the kernel's arguments, or the operator's name for it.
+    address : int
+        Of its first element.
+    layout : Layout
+        Shape, strides and size of its elements.
+    phase : int
+        Its address modulo 512, as it would be on a GPU.
+    read_only : bool
+        Whether a write is an error.
+    unwritten : numpy.ndarray or bool
+        Which bytes of the span nothing has written yet.
+    """
+
+    name: int | str
+    address: int
+    layout: Layout
+    phase: int
+    read_only: bool = False
+    unwritten: np.ndarray | bool = False
+
+    @property
+    def start(self) -> int:
+        """Lowest address of its elements."""
+        return self.address + self.layout.span[0]
+
+    @property
+    def end(self) -> int:
+        """One past the highest address of its elements."""
+        return self.address + self.layout.span[1]
+
+
+def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> list[Operand]:
+    """Return the operands of an operator's launch; what it writes holds nothing before."""
+    return [
+        Operand(
+            tensor.name,
+            address,
+            tensor.layout,
+            address % 16,
+            read_only=not tensor.written,
+            unwritten=tensor.written and not tensor.read,
+        )
+        for tensor, address in zip(tensors, addresses, strict=True)
+    ]
+
+
+class BufferStructure(ctypes.Structure):
+    """As in memory_map.hpp."""
+
+    _fields_ = (
+        ("host", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("phase", ctypes.c_uint32),
+        ("flags", ctypes.c_uint32),
+        ("valid", ctypes.c_void_p),
+        ("unwritten", ctypes.c_void_p),
+        ("address", ctypes.c_uint64),
+    )
+
+
+@dataclass
+class Buffer:
+    """Operands that share memory, or one alone: what the checker copies as a whole."""
+
+    start: int
+    end: int
+    operands: list[Operand] = field(default_factory=list)
+    _kept: list[np.ndarray] = field(default_factory=list)
+
+    def structure(self) -> BufferStructure:
+        """Return the form in which the runtime takes it; valid as long as this object is."""
+        first = self.operands[0]
+        made = BufferStructure()
+        made.host, made.bytes = self.start, self.end - self.start
+        made.phase = (first.phase + first.layout.span[0]) % _ALLOCATION_ALIGNMENT
+        made.flags = int(all(operand.read_only for operand in self.operands))
+        if any(o.layout.size * o.layout.itemsize != made.bytes for o in self.operands):
+            made.valid = self._mask([(o, True) for o in self.operands])
+        if any(o.unwritten is not False for o in self.operands):
+            made.unwritten = self._mask([(o, o.unwritten) for o in self.operands])
+        return made
+
+    def _mask(self, marks: Sequence[tuple[Operand, np.ndarray | bool]]) -> int:
+        mask = np.zeros(max(1, self.end - self.start), np.uint8)
+        for operand, mark in marks:
+            low, high = operand.start - self.start, operand.end - self.start
+            part = mask[low:high]
+            if isinstance(mark, np.ndarray):
+                part |= mark
+            elif mark and part.size:
+                layout = operand.layout
+                elements = np.lib.stride_tricks.as_strided(
+                    part[-layout.span[0] :],
+                    (*layout.shape, layout.itemsize),
+                    (*layout.strides, 1),
+                )
+                elements[...] = 1
+        self._kept.append(mask)
+        return int(mask.ctypes.data)
+
+
+def group(operands: Sequence[Operand]) -> list[Buffer]:
+    """Return the buffers of a launch, by address."""
+    buffers: list[Buffer] = []
+    for operand in sorted(operands, key=lambda o: (o.start, o.end)):
+        last = buffers[-1] if buffers else None
+        if last is None or operand.start >= last.end:
+            last = Buffer(operand.start, operand.end)
+            buffers.append(last)
+        last.operands.append(operand)
+        last.end = max(last.end, operand.end)
+    return buffers

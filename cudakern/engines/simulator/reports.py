@@ -1,0 +1,168 @@
+"""Reports of observed launches: what was wrong, what moved."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from operator import index
+from typing import TYPE_CHECKING
+
+from cudakern.engines.simulator import sessions
+from cudakern.engines.simulator.findings import Finding, Source, error_for, findings_of
+from cudakern.engines.simulator.traffic import KernelTraffic, lines_of
+from cudakern.errors import BindingError, SimulatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudakern.engines.simulator.sessions import Observed
+
+__all__ = ["CheckReport", "Finding", "Source", "TrafficReport", "checked", "traffic"]
+
+
+@dataclass
+class CheckReport:
+    """What `checked` found so far.
+
+    Attributes
+    ----------
+    seed, resident_blocks : int
+        As given.
+    findings : list of Finding
+        In the order in which they were found. The same two lines of code are named once.
+    launches : int
+        Launches that were checked.
+    """
+
+    seed: int = 0
+    resident_blocks: int = 4
+    findings: list[Finding] = field(default_factory=list)
+    launches: int = 0
+    checks = True
+
+    def add(self, observed: Observed) -> None:
+        """Take note of a launch."""
+        self.launches += 1
+        self.findings += findings_of(observed)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings)) or f"nothing found in {self.launches} launches"
+
+
+@dataclass
+class TrafficReport:
+    """What the launches inside of `traffic` moved.
+
+    Attributes
+    ----------
+    kernels : list of KernelTraffic
+        One for each kernel, in the order of their first launches.
+    """
+
+    kernels: list[KernelTraffic] = field(default_factory=list)
+    checks = False
+    seed = 0
+    resident_blocks = 4
+
+    def add(self, observed: Observed) -> None:
+        """Take note of a launch."""
+        for kernel in self.kernels:
+            if kernel.kernel == observed.name:
+                break
+        else:
+            kernel = KernelTraffic(observed.name)
+            self.kernels.append(kernel)
+        kernel.add(lines_of(observed))
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.kernels)) or "no launches"
+
+
+@contextmanager
+def checked(seed: int = 0, resident_blocks: int = 4) -> Iterator[CheckReport]:
+    """Check every access of the kernels that the simulator runs inside of the block.
+
+    Parameters
+    ----------
+    seed : int, optional
+        Decides in which order threads and blocks run; the same seed, the same order.
+    resident_blocks : int, optional
+        Blocks that run side by side. When all of them wait for one that does not run yet, more do.
+
+    Yields
+    ------
+    CheckReport
+        Whose ``findings`` fill up launch by launch. Afterwards a kernel goes on where that is
+        possible, so one run can find several things.
+
+    Raises
+    ------
+    SimulatorError
+        At the end of the block, if anything was found: about the first, with all in ``findings``.
+    EngineUnavailableError
+        No C++ compiler, or pyelftools is missing.
+
+    Notes
+    -----
+    Found are accesses outside of an array (global, static and dynamic shared memory, also by one
+    byte), accesses that are not aligned as their type must be, reads of memory that nothing has
+    written (shared memory, outputs of the operators, arrays made by `empty`), accesses of different
+    threads to the same bytes of which one is a write and that nothing orders, barriers and warp
+    collectives that not all reach, and launches that wait forever.
+
+    Barriers order the threads of a block, ``__syncwarp`` and the warp collectives the lanes they
+    name. Atomics order whoever meets at an address, as if a fence were there; so do volatile
+    accesses to global memory, but not to shared memory. Two atomics never race.
+
+    Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
+    GPU; the contents are copied back. All launches of the process inside of the block are checked,
+    whatever thread makes them, one after the other. Arrays of addresses are not followed.
+    """
+    seed = index(seed) % 2**64
+    if index(resident_blocks) < 1:
+        requirement = f"must be at least 1; got {resident_blocks}"
+        raise BindingError("simulator.checked", "resident_blocks", requirement)
+    report = CheckReport(seed, min(index(resident_blocks), 2**16))
+    sessions.active.append(report)
+    try:
+        yield report
+    except Exception as error:
+        if report.findings and not isinstance(error, SimulatorError):
+            raise error_for(report.findings) from error  # what went wrong first
+        raise
+    finally:
+        sessions.active.remove(report)
+    if report.findings:
+        raise error_for(report.findings)
+
+
+@contextmanager
+def traffic() -> Iterator[TrafficReport]:
+    """Count the memory traffic of the kernels that the simulator runs inside of the block.
+
+    Yields
+    ------
+    TrafficReport
+        Whose ``kernels`` fill up launch by launch.
+
+    Raises
+    ------
+    EngineUnavailableError
+        No C++ compiler, or pyelftools is missing.
+
+    Notes
+    -----
+    The model knows no cache. The n-th access of a lane at a place in the code, counted from the
+    last barrier or warp collective, makes one request together with the n-th of the other lanes of
+    its warp. A request to global memory moves the sectors of 32 bytes that it touches, each once; a
+    request to shared memory takes as many wavefronts as different words meet in one of its 32
+    banks, half a warp at a time for accesses of 8 bytes and a quarter for 16. Kernel parameters,
+    constants and local variables count nothing. Arrays lie as in an allocation of a GPU, whose
+    start is a multiple of 512 bytes.
+    """
+    report = TrafficReport()
+    sessions.active.append(report)
+    try:
+        yield report
+    finally:
+        sessions.active.remove(report)

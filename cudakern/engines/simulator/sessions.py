@@ -1,0 +1,212 @@
+"""Launches that are observed: run by the checking runtime, their findings and traffic collected."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+from cudakern.engines.simulator.host_kernel import Report, check_shape, error_of
+from cudakern.engines.simulator.operands import BufferStructure, group
+from cudakern.engines.simulator.symbols import Symbols
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from cudakern.engines.base import Grid
+    from cudakern.engines.simulator.host_kernel import HostKernel
+    from cudakern.engines.simulator.operands import Buffer, Operand
+
+#: Blocks that run side by side at most, when all of fewer wait for another one.
+_MOST_RESIDENT = 64
+
+
+class FindingStructure(ctypes.Structure):
+    """As in findings.hpp."""
+
+    _fields_ = (
+        ("kind", ctypes.c_char * 24),
+        ("block", ctypes.c_uint32 * 3),
+        ("thread", ctypes.c_uint32 * 3),
+        ("site", ctypes.c_uint64),
+        ("other_block", ctypes.c_uint32 * 3),
+        ("other_thread", ctypes.c_uint32 * 3),
+        ("other_site", ctypes.c_uint64),
+        ("space", ctypes.c_uint32),
+        ("object", ctypes.c_uint32),
+        ("offset", ctypes.c_int64),
+        ("bytes", ctypes.c_uint32),
+        ("access", ctypes.c_uint32),
+    )
+
+
+class TrafficStructure(ctypes.Structure):
+    """As in traffic.hpp."""
+
+    _fields_ = (
+        ("site", ctypes.c_uint64),
+        ("kind", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
+        ("requests", ctypes.c_uint64),
+        ("accesses", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("sectors", ctypes.c_uint64),
+        ("wavefronts", ctypes.c_uint64),
+    )
+
+
+class _Object(ctypes.Structure):
+    _fields_ = (("offset", ctypes.c_uint64), ("bytes", ctypes.c_uint64))
+
+
+class _Options(ctypes.Structure):
+    _fields_ = (
+        ("seed", ctypes.c_uint64),
+        ("resident", ctypes.c_uint32),
+        ("most_resident", ctypes.c_uint32),
+        ("checks", ctypes.c_uint32),
+        ("counts", ctypes.c_uint32),
+        ("buffers", ctypes.POINTER(BufferStructure)),
+        ("buffer_count", ctypes.c_uint32),
+        ("pointers", ctypes.POINTER(ctypes.c_uint32)),
+        ("pointer_count", ctypes.c_uint32),
+        ("shared_objects", ctypes.POINTER(_Object)),
+        ("shared_object_count", ctypes.c_uint32),
+        ("image", ctypes.c_uint64),
+        ("findings", ctypes.POINTER(FindingStructure)),
+        ("finding_count", ctypes.c_uint64),
+        ("traffic", ctypes.POINTER(TrafficStructure)),
+        ("traffic_count", ctypes.c_uint64),
+    )
+
+
+class Observed:
+    """One launch that was observed.
+
+    Attributes
+    ----------
+    name : str
+        The kernel's.
+    symbols : Symbols
+        Of its library, which lay at the address ``image``.
+    buffers : list of Buffer
+        The arrays, by which findings count, and where the runtime had them: ``addresses``.
+    findings, traffic : list of ctypes.Structure
+        As the runtime left them.
+    failure : SimulatorError or None
+        Why the launch ended early, if that is not among the findings.
+    """
+
+    def __init__(self, kernel: HostKernel, options: _Options, buffers: list[Buffer]) -> None:
+        self.name = kernel.name
+        self.symbols = symbols_of(kernel.path)
+        self.image = int(options.image)
+        self.buffers = buffers
+        self.addresses = [int(options.buffers[i].address) for i in range(len(buffers))]
+        # Copied: the next launch overwrites them.
+        self.findings = [
+            FindingStructure.from_buffer_copy(options.findings[i])
+            for i in range(options.finding_count)
+        ]
+        self.traffic = [
+            TrafficStructure.from_buffer_copy(options.traffic[i])
+            for i in range(options.traffic_count)
+        ]
+        self.failure: Exception | None = None
+
+
+class Session(Protocol):
+    """Who wants to observe launches."""
+
+    seed: int
+    resident_blocks: int
+    checks: bool
+
+    def add(self, observed: Observed) -> None:
+        """Take note of a launch."""
+
+
+#: Innermost last. A list that is empty nearly always: the hot path asks for nothing but that.
+active: list[Session] = []
+_lock = threading.Lock()
+
+
+@lru_cache(maxsize=256)
+def symbols_of(path: Path) -> Symbols:
+    """Return the symbols of a library."""
+    return Symbols(path)
+
+
+def observe(
+    kernel: HostKernel,
+    shape: tuple[Grid, Grid, int],
+    parameters: bytes,
+    operands: Sequence[Operand],
+    offsets: Sequence[int] = (0,),
+    places: Sequence[int] | None = None,
+) -> None:
+    """Run a checked kernel for the sessions that are active.
+
+    Parameters
+    ----------
+    kernel : HostKernel
+        Compiled for checked launches.
+    shape : tuple
+        Grid, block, and bytes of dynamic shared memory.
+    parameters : bytes
+        The packed parameters, the i-th at byte ``offsets[i]``.
+    operands : sequence of Operand
+        The arrays whose addresses are among the parameters.
+    places : sequence of int, optional
+        The byte where each address is; None for one after the other from the start.
+    """
+    grid, block, shared_bytes = shape
+    check_shape(kernel.name, grid, block, shared_bytes)
+    required = kernel.required_bytes(offsets)
+    sessions = tuple(active)
+    checking = next((s for s in reversed(sessions) if s.checks), None)
+    counting = next((s for s in reversed(sessions) if not s.checks), None)
+    buffers = group(operands)
+    structures = (BufferStructure * len(buffers))(*(b.structure() for b in buffers))
+    places = [8 * i for i in range(len(operands))] if places is None else places
+    number_of = {id(o): i for i, buffer in enumerate(buffers) for o in buffer.operands}
+    pointers = (ctypes.c_uint32 * (3 * len(operands)))()
+    for i, (operand, place) in enumerate(zip(operands, places, strict=True)):
+        number = number_of[id(operand)]
+        pointers[3 * i : 3 * i + 3] = (place, number, operand.address - buffers[number].start)
+    shared = symbols_of(kernel.path).shared_objects()
+    objects = (_Object * len(shared))(*((o.offset, o.size) for o in shared))
+    options = _Options()
+    options.seed = 0 if checking is None else checking.seed
+    options.resident = 4 if checking is None else checking.resident_blocks
+    options.most_resident = max(_MOST_RESIDENT, options.resident)
+    options.checks, options.counts = checking is not None, counting is not None
+    options.buffers, options.buffer_count = structures, len(buffers)
+    options.pointers, options.pointer_count = pointers, len(operands)
+    options.shared_objects, options.shared_object_count = objects, len(shared)
+    starts = (ctypes.c_uint32 * len(offsets))(*offsets)
+    sizes = (ctypes.c_uint32 * 7)(*grid, *block, shared_bytes)
+    report = Report()
+    run = kernel.runtime.ck_sim_launch_checked
+    with _lock:
+        failed = run(
+            kernel.entry,
+            parameters,
+            required,
+            starts,
+            len(offsets),
+            sizes,
+            ctypes.byref(options),
+            report,
+        )
+        observed = Observed(kernel, options, buffers)
+    failure = error_of(kernel.name, report) if failed and report.kind else None
+    if failure is not None and (checking is None or failure.kind in {"launch", "out_of_memory"}):
+        raise failure
+    observed.failure = failure
+    if checking is not None:
+        checking.add(observed)
+    if counting is not None:
+        counting.add(observed)

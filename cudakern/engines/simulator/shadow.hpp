@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Holds every access against who accessed the same bytes before.
+//
+// Four bytes share a cell: the last write, and two reads since by threads that nothing orders. An
+// access of less splits its cell into one for each byte.
+#pragma once
+
+#include "memory_map.hpp"
+
+namespace ck_sim {
+
+struct ByteCells {
+  Cell byte[4];
+};
+
+inline Vector<ByteCells> split_cells;
+
+/// An access that is being checked.
+struct Access {
+  Worker* w;
+  uint32_t self;        ///< thread of the block
+  uint64_t tag;
+  uint64_t first_serial;  ///< tags with an older one are of other launches or blocks
+  uint64_t address;
+  uint32_t bytes;
+  uint32_t space, object;
+  int64_t offset;
+  uint32_t site;
+  bool write, atomic;
+};
+
+inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_site = 0) {
+  if (!is_new(kind, a.site, other_site, a.space << 16 ^ a.object)) {
+    return nullptr;
+  }
+  ck_sim_finding& found = add_finding(kind, a.w->threads[a.self].view);
+  found.site = sites.address[a.site];
+  found.space = a.space;
+  found.object = a.object;
+  found.offset = a.offset;
+  found.bytes = a.bytes;
+  found.access = (a.write ? kWrites : 0) | (a.atomic ? kAtomic : 0);
+  return &found;
+}
+
+inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32_t byte) {
+  ck_sim_finding* found = report(a, "race", tag_site(tag) + 1);
+  if (found == nullptr) {
+    return;
+  }
+  const Launch* launch = a.w->launch;
+  const Index3 block = block_at(launch, tag_serial(tag) - launch->first_serial);
+  memcpy(found->other_block, &block, sizeof block);
+  memcpy(found->other_thread, &a.w->threads[tag_thread(tag)].view.thread, sizeof block);
+  found->other_site = sites.address[tag_site(tag)];
+  found->access |= (other_writes ? kOtherWrites : 0) | ((tag & kAtomicTag) != 0 ? kOtherAtomic : 0);
+  found->offset += byte;
+}
+
+/// Whether an earlier access can meet this one in any order.
+inline bool meets(const Access& a, uint64_t tag) {
+  if (tag_serial(tag) < a.first_serial || ((tag ^ a.tag) >> 32) == 0) {
+    return false;  // none, or by the same thread
+  }
+  return !(a.atomic && (tag & kAtomicTag) != 0) && !comes_before(a.w, a.self, tag);
+}
+
+/// As comes_before, by barriers and warps alone.
+inline bool is_settled(const Access& a, uint64_t tag) {
+  const CheckedBlock& block = a.w->checked;
+  return tag_serial(tag) < a.first_serial || ((tag ^ a.tag) >> 32) == 0 ||
+         (tag_serial(tag) == block.serial &&
+          (tag_time(tag) < block.base ||
+           (tag_thread(tag) / kLanes == a.self / kLanes &&
+            tag_time(tag) <= block.order[a.self].known[tag_thread(tag) % kLanes])));
+}
+
+inline void note_read(const Access& a, Cell* cell) {
+  if (is_settled(a, cell->read[0])) {
+    cell->read[0] = a.tag;
+  } else if (is_settled(a, cell->read[1]) ||
+             (tag_thread(cell->read[0]) / kLanes == tag_thread(cell->read[1]) / kLanes &&
+              tag_serial(cell->read[0]) == tag_serial(cell->read[1]))) {
+    cell->read[1] = a.tag;
+  }
+}
+
+/// One cell. `byte` counts from the access's start. Returns whether nothing wrote it.
+inline bool check_cell(const Access& a, Cell* cell, uint32_t byte) {
+  if (meets(a, cell->write)) {
+    report_race(a, cell->write, true, byte);
+  }
+  if (!a.write) {
+    note_read(a, cell);
+    return tag_serial(cell->write) < a.first_serial;
+  }
+  for (uint64_t& read : cell->read) {
+    if (meets(a, read)) {
+      report_race(a, read, false, byte);
+    }
+    read = 0;
+  }
+  cell->write = a.tag;
+  return false;
+}
+
+/// The cells of the four bytes, once they are told apart.
+inline Cell* split(const Access& a, Cell* cell) {
+  const bool is_split = (cell->write & kSplitTag) != 0 && tag_serial(cell->write) >= a.first_serial;
+  if (!is_split) {
+    if ((cell->write & kSplitTag) != 0) {
+      *cell = {};
+    }
+    split_cells.push({{*cell, *cell, *cell, *cell}});
+    cell->write = tag_serial(a.tag) << 42 | (split_cells.size - 1) << 2 | kSplitTag;
+  }
+  return split_cells[cell->write << 22 >> 24].byte;
+}
+
+/// All cells of an access. `first` is that of the granule its address lies in. Returns the first
+/// byte that nothing wrote, or a number that no access has.
+inline uint32_t check_cells(const Access& a, Cell* first) {
+  constexpr uint32_t kNone = ~uint32_t{0};
+  uint32_t unwritten = kNone, done = 0;
+  uint32_t within = a.address & 3;
+  for (Cell* cell = first; done < a.bytes; ++cell) {
+    const uint32_t count = 4 - within < a.bytes - done ? 4 - within : a.bytes - done;
+    const bool is_split =
+        (cell->write & kSplitTag) != 0 && tag_serial(cell->write) >= a.first_serial;
+    bool fresh = false;
+    if (count == 4 && !is_split) {
+      if ((cell->write & kSplitTag) != 0) {
+        *cell = {};
+      }
+      fresh = check_cell(a, cell, done);
+    } else {
+      Cell* bytes = split(a, cell);
+      for (uint32_t k = 0; k < count; ++k) {
+        fresh = check_cell(a, bytes + within + k, done + k) || fresh;
+      }
+    }
+    if (fresh && unwritten == kNone) {
+      unwritten = done;
+    }
+    done += count;
+    within = 0;
+  }
+  return unwritten;
+}
+
+}  // namespace ck_sim

@@ -1,0 +1,28 @@
+"""The simulator for anybody's kernels: run them without a GPU, check them, count their traffic.
+
+`RawKernel` and `RawModule` take CUDA C++ and run it on NumPy arrays. Inside of `checked` every
+access is checked for what compute-sanitizer would find; inside of `traffic` memory requests are
+counted as Nsight Compute would. Both hold for the operators of this package as well.
+"""
+
+from __future__ import annotations
+
+from cudakern.engines.simulator.arguments import empty
+from cudakern.engines.simulator.findings import Finding
+from cudakern.engines.simulator.raw import RawKernel, RawModule
+from cudakern.engines.simulator.reports import CheckReport, TrafficReport, checked, traffic
+from cudakern.engines.simulator.traffic import KernelTraffic, LineTraffic, Requests
+
+__all__ = [
+    "CheckReport",
+    "Finding",
+    "KernelTraffic",
+    "LineTraffic",
+    "RawKernel",
+    "RawModule",
+    "Requests",
+    "TrafficReport",
+    "checked",
+    "empty",
+    "traffic",
+]
