@@ -77,17 +77,22 @@ class KernelCompileError(CudakernError, RuntimeError):
         Options given to the compiler.
     log : str
         The compiler's own words.
+    summary : str or None
+        What is wrong, in one line; None for the compiler's first error.
     """
 
-    def __init__(self, source: str, options: tuple[str, ...], log: str) -> None:
+    def __init__(
+        self, source: str, options: tuple[str, ...], log: str, summary: str | None = None
+    ) -> None:
         self.source = source
         self.options = options
         self.log = log
+        self.summary = summary
         first = next((line for line in log.splitlines() if "error" in line), log.strip()[:200])
-        super().__init__(f"{source}: the kernel must compile; {first.strip()}")
+        super().__init__(f"{source}: the kernel must compile; {(summary or first).strip()}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.source, self.options, self.log)
+        return type(self), (self.source, self.options, self.log, self.summary)
 
 
 class EngineUnavailableError(CudakernError, RuntimeError):

@@ -931,8 +931,8 @@ extern "C" __global__ void k(int* flag, int* out) {
 }
 """,
         "deadlock",
-        lambda: (zeros(1), zeros(64)),
-        grid=(64,),
+        lambda: (zeros(1), zeros(100)),
+        grid=(100,),
         block=(1,),
     ),
     Broken(

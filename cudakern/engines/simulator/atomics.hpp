@@ -51,19 +51,23 @@ inline bool word_exchange(Word* word, Word* seen, Word wanted) {
 }
 #endif
 
+/// What an atomic is beyond a new value: whether that depends on the old one, and whether it writes
+/// a value that was there before.
+enum Manner { kUpdates, kReplaces, kMayFail };
+
 /// Replaces *address by update(*address) in one step; returns the old value.
-template <typename T, typename Update>
+template <Manner manner, typename T, typename Update>
 CK_SIM_INLINE T atomic_update(T* address, Update update, const char* file, int line) {
   using Word = typename WordOf<T>::type;
 #ifdef CK_SIM_CHECKED
-  const Word seen = static_cast<Word>(ck_sim_atomic_begin(address, sizeof(T)));
+  const Word seen = static_cast<Word>(ck_sim_atomic_begin(address, sizeof(T), manner != kReplaces));
   Word wanted;
   T before;
   __builtin_memcpy(&before, &seen, sizeof(T));
   const T after = update(before);
   __builtin_memcpy(&wanted, &after, sizeof(T));
-  if (wanted != seen) {
-    ck_sim_atomic_end(address, sizeof(T), wanted);
+  if (wanted != seen || manner != kMayFail) {
+    ck_sim_atomic_end(address, sizeof(T), wanted, wanted != seen);
   }
 #else
   Word seen = word_load(reinterpret_cast<Word*>(address)), wanted;
@@ -87,30 +91,30 @@ struct Same {
 
 }  // namespace ck_sim
 
-#define CK_SIM_ATOMIC(name, expression) \
+#define CK_SIM_ATOMIC(name, manner, expression) \
   template <typename T> \
   CK_SIM_INLINE T name(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
-    return ck_sim::atomic_update( \
+    return ck_sim::atomic_update<ck_sim::manner>( \
         address, [operand](T old) -> T { return static_cast<T>(expression); }, file, line); \
   } \
   template <typename T> \
   CK_SIM_INLINE T name##_block(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
-    return name(address, operand); \
+    return name(address, operand, file, line); \
   } \
   template <typename T> \
   CK_SIM_INLINE T name##_system(T* address, typename ck_sim::Same<T>::type operand, CK_SIM_HERE) { \
-    return name(address, operand); \
+    return name(address, operand, file, line); \
   }
-CK_SIM_ATOMIC(atomicAdd, old + operand)
-CK_SIM_ATOMIC(atomicSub, old - operand)
-CK_SIM_ATOMIC(atomicExch, operand)
-CK_SIM_ATOMIC(atomicMin, old < operand ? old : operand)
-CK_SIM_ATOMIC(atomicMax, old > operand ? old : operand)
-CK_SIM_ATOMIC(atomicAnd, old& operand)
-CK_SIM_ATOMIC(atomicOr, old | operand)
-CK_SIM_ATOMIC(atomicXor, old ^ operand)
-CK_SIM_ATOMIC(atomicInc, old >= operand ? 0 : old + 1)
-CK_SIM_ATOMIC(atomicDec, old == 0 || old > operand ? operand : old - 1)
+CK_SIM_ATOMIC(atomicAdd, kUpdates, old + operand)
+CK_SIM_ATOMIC(atomicSub, kUpdates, old - operand)
+CK_SIM_ATOMIC(atomicExch, kReplaces, operand)
+CK_SIM_ATOMIC(atomicMin, kUpdates, old < operand ? old : operand)
+CK_SIM_ATOMIC(atomicMax, kUpdates, old > operand ? old : operand)
+CK_SIM_ATOMIC(atomicAnd, kUpdates, old& operand)
+CK_SIM_ATOMIC(atomicOr, kUpdates, old | operand)
+CK_SIM_ATOMIC(atomicXor, kUpdates, old ^ operand)
+CK_SIM_ATOMIC(atomicInc, kUpdates, old >= operand ? 0 : old + 1)
+CK_SIM_ATOMIC(atomicDec, kUpdates, old == 0 || old > operand ? operand : old - 1)
 #undef CK_SIM_ATOMIC
 
 template <typename T>
@@ -120,7 +124,7 @@ CK_SIM_INLINE T atomicCAS(T* address, typename ck_sim::Same<T>::type compare,
   const auto update = [compare, value](T old) -> T {
     return __builtin_memcmp(&old, &compare, sizeof(T)) == 0 ? value : old;
   };
-  return ck_sim::atomic_update(address, update, file, line);
+  return ck_sim::atomic_update<ck_sim::kMayFail>(address, update, file, line);
 }
 
 inline void __threadfence(CK_SIM_HERE) {

@@ -13,6 +13,7 @@ from cudakern.engines.simulator.instrument import pad_shared, patch_ir
 from cudakern.errors import KernelCompileError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 FLAGS = (
@@ -126,13 +127,13 @@ class Job:
             code = self.folder / "kernel.ll"
             emit = ("-S", "-emit-llvm", self.file_name, "-o", code.name)
             self._execute((*start, *_CHECKED, *_CHECKED_CLANG, *emit))
-            code.write_text(patch_ir(code.read_text(encoding="utf-8")), encoding="utf-8")
+            _change(code, patch_ir)
             again = ("-g", "-Xclang", "-disable-llvm-passes", "-S", code.name)
             self._execute((*self.command, *FLAGS, *again, "-o", assembly.name))
         else:
             emit = ("-S", self.file_name, "-o", assembly.name)
             self._execute((*start, *_CHECKED, *_CHECKED_GCC, *emit))
-        assembly.write_text(pad_shared(assembly.read_text(encoding="utf-8")), encoding="utf-8")
+        _change(assembly, pad_shared)
         self._execute((*self.command, "-w", "-c", assembly.name, "-o", "kernel.o"))
 
     def _link(self) -> None:
@@ -147,6 +148,11 @@ class Job:
         result = execute(command, self.folder)
         if result.returncode != 0:
             raise KernelCompileError(self.source, command, result.stderr or result.stdout)
+
+
+def _change(path: Path, patch: Callable[[str], str]) -> None:
+    text = path.read_text(encoding="utf-8", errors="surrogateescape")  # strings hold any byte
+    path.write_text(patch(text), encoding="utf-8", errors="surrogateescape")
 
 
 def execute(command: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:

@@ -15,7 +15,7 @@ namespace ck_sim {
 inline void on_volatile(const void* where, uint32_t bytes, uint32_t alignment, bool write,
                         const void* code) {
   if (!write) {
-    poll(where);
+    poll(where, code);
   }
   const bool shared = memory_map.is_shared(where);
   on_access(where, bytes, alignment, write ? kStore : kLoad, !shared, code);
@@ -28,8 +28,14 @@ inline void on_volatile(const void* where, uint32_t bytes, uint32_t alignment, b
 inline void on_range(const void* where, size_t bytes, bool write, const void* code) {
   const char* const start = static_cast<const char*>(where);
   const uint32_t step = (reinterpret_cast<uint64_t>(where) | bytes) % 4 == 0 ? 4 : 1;
+  checker.pieces = 1;
+  checker.fresh = 0;
   for (size_t i = 0; i < bytes; i += step) {
     on_access(start + i, step, 1, write ? kStore : kLoad, false, code);
+  }
+  checker.pieces = 0;
+  if (bytes != 0 && checker.fresh == (bytes + step - 1) / step) {  // else it may be padding
+    report(checker.first_fresh, "uninitialized");
   }
 }
 
@@ -90,19 +96,21 @@ CK_SIM_EXPORT void __tsan_vptr_update(void** a, void*) {
   ck_sim::on_access(a, 8, 8, ck_sim::kStore, false, CK_SIM_CODE);
 }
 
-uint64_t ck_sim_atomic_begin(void* address, uint32_t bytes) {
-  ck_sim::on_access(address, bytes, bytes, ck_sim::kAtomicUpdate, true, CK_SIM_CODE);
+uint64_t ck_sim_atomic_begin(void* address, uint32_t bytes, int reads) {
+  const auto kind = reads != 0 ? ck_sim::kAtomicUpdate : ck_sim::kAtomicReplace;
+  ck_sim::on_access(address, bytes, bytes, kind, true, CK_SIM_CODE);
   uint64_t bits = 0;
   memcpy(&bits, address, bytes);
   return bits;
 }
 
-void ck_sim_atomic_end(void* address, uint32_t bytes, uint64_t bits) {
+void ck_sim_atomic_end(void* address, uint32_t bytes, uint64_t bits, int changed) {
   ck_sim::Worker* w = ck_sim::worker;
+  const uint32_t self = ck_sim::running_thread(w);
   memcpy(address, &bits, bytes);
-  ++ck_sim::checker.writes;
-  if (ck_sim::checker.checks) {
-    ck_sim::release(w, ck_sim::running_thread(w), ck_sim::channel_key(w, address));
+  ck_sim::checker.writes += changed != 0;
+  if (ck_sim::checker.checks && (changed != 0 || w->checked.order[self].dirty)) {
+    ck_sim::release(w, self, ck_sim::channel_key(w, address));
   }
 }
 

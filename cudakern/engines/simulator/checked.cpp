@@ -225,7 +225,13 @@ static void report_polling(Rounds* r) {
     Worker* w = r->blocks[i];
     for (uint32_t k = 0; w->checked.live && k < r->launch->threads; ++k) {
       if (w->threads[k].state == State::kReady) {
-        report_deadlock(r->launch, w->threads[k]);
+        const Thread& thread = w->threads[k];
+        if (thread.site.line != 0) {
+          report_deadlock(r->launch, thread);
+        } else {
+          add_finding("deadlock", thread.view).site = reinterpret_cast<uint64_t>(thread.code);
+          r->launch->failed = 1;
+        }
         return;
       }
     }

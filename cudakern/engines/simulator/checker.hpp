@@ -13,9 +13,13 @@ struct Checker {
   uint64_t next_serial;  ///< of blocks, over all launches
   const char* stack;     ///< of the running fiber
   const void* current;   ///< where ck_sim_current lies
+  // While the words of a structure are read: those that nothing wrote.
+  uint32_t pieces;
+  uint64_t fresh;
+  Access first_fresh;
 };
 
-inline Checker checker = {false, false, 0, 1, nullptr, nullptr};
+inline Checker checker = {false, false, 0, 1, nullptr, nullptr, 0, 0, {}};
 
 inline void on_barrier(Worker* w) {
   barrier_orders(w);
@@ -72,13 +76,13 @@ inline Cell* locate(Access& a, const uint8_t** unwritten, bool* initialized) {
     return reinterpret_cast<Cell*>(m.arena_cells.memory) + in_arena / 4;
   }
   const uint64_t in_shared = address - reinterpret_cast<uint64_t>(m.shared);
-  if (in_shared < m.shared_bytes) {
+  if (in_shared + kSharedRedZone < m.shared_bytes + kSharedRedZone && m.shared_object_count != 0) {
     a.object = m.shared_object_at(in_shared);
     a.space = kShared;
     const ck_sim_object& o = m.shared_objects[a.object];
     a.offset = static_cast<int64_t>(in_shared - o.offset);
     if (a.offset < 0 || static_cast<uint64_t>(a.offset) + a.bytes > o.bytes) {
-      report_outside(a, in_shared + a.bytes > m.shared_bytes);
+      report_outside(a, in_shared >= m.shared_bytes || a.bytes > m.shared_bytes - in_shared);
       return nullptr;
     }
     a.first_serial = a.w->checked.serial;
@@ -132,10 +136,13 @@ inline void check_access(Access& a, uint32_t alignment, const void* code) {
   ThreadOrder& t = a.w->checked.order[a.self];
   const uint64_t address = a.address;
   a.site = sites.number(code);
-  t.dirty = true;
+  t.dirty = t.dirty || !a.atomic;
   Cell* cells = locate(a, &unwritten, &initialized);
   if ((address & (alignment - 1)) != 0) {
     report(a, "misaligned");
+    if (alignment > 8) {
+      stop_access(a.w);  // the processor may refuse it, too
+    }
   }
   if (cells == nullptr) {
     return;
@@ -144,16 +151,18 @@ inline void check_access(Access& a, uint32_t alignment, const void* code) {
     acquire(a.w, a.self, channel_key(a.w, reinterpret_cast<const void*>(address)));
   }
   a.tag = make_tag(a.w->checked.serial, a.self, t.time, a.site) | (a.atomic ? kAtomicTag : 0);
-  const uint32_t fresh = check_cells(a, cells);
-  if (fresh >= a.bytes || a.write) {
+  const bool fresh = check_cells(a, cells);
+  if (!fresh || (a.write && !a.reads)) {
     return;
   }
-  bool bad = !initialized;
+  bool bad = !initialized || unwritten != nullptr;
   for (uint32_t i = 0; unwritten != nullptr && i < a.bytes; ++i) {
-    bad = bad || unwritten[i] != 0;
+    bad = bad && unwritten[i] != 0;
   }
-  if (bad) {
+  if (bad && checker.pieces == 0) {
     report(a, "uninitialized");
+  } else if (bad && checker.fresh++ == 0) {
+    checker.first_fresh = a;
   }
 }
 
@@ -177,7 +186,7 @@ inline void note_event(Worker* w, uint32_t self, uint64_t address, uint32_t byte
 }
 
 /// What an access is, beside its address.
-enum Kind : uint32_t { kLoad, kStore, kAtomicUpdate };
+enum Kind : uint32_t { kLoad, kStore, kAtomicUpdate, kAtomicReplace };
 
 /// Before each access to memory that may not be the thread's own.
 inline void on_access(const void* where, uint32_t bytes, uint32_t alignment, Kind kind, bool atomic,
@@ -192,7 +201,7 @@ inline void on_access(const void* where, uint32_t bytes, uint32_t alignment, Kin
   const uint32_t self = running_thread(w);
   checker.writes += kind == kStore;
   if (checker.counts) {
-    note_event(w, self, address, bytes, kind, code);
+    note_event(w, self, address, bytes, kind < kAtomicUpdate ? kind : kAtomicUpdate, code);
   }
   if (checker.checks) {
     Access a = {};
@@ -201,6 +210,7 @@ inline void on_access(const void* where, uint32_t bytes, uint32_t alignment, Kin
     a.address = address;
     a.bytes = bytes;
     a.write = kind != kLoad;
+    a.reads = kind == kAtomicUpdate;
     a.atomic = atomic;
     check_access(a, alignment, code);
   }

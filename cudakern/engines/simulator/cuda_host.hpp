@@ -200,6 +200,21 @@ CK_SIM_REDUCE(__reduce_max_sync, int, a > b ? a : b)
 
 #include "atomics.hpp"
 #include "device_math.hpp"
+
+// The C library's are compiled already: nobody would see what they write.
+inline void ck_sim_sincosf(float x, float* sine, float* cosine) {
+  *sine = sinf(x);
+  *cosine = cosf(x);
+}
+inline void ck_sim_sincos(float x, float* sine, float* cosine) {
+  ck_sim_sincosf(x, sine, cosine);
+}
+inline void ck_sim_sincos(double x, double* sine, double* cosine) {
+  *sine = sin(x);
+  *cosine = cos(x);
+}
+#define sincosf ck_sim_sincosf
+#define sincos ck_sim_sincos
 #include "intrinsics.hpp"
 #include "warp_match.hpp"
 

@@ -119,6 +119,8 @@ def _finding(observed: Observed, raw: FindingStructure) -> Finding:
         said = {
             "out_of_bounds": f"{what} must lie inside of an array; it is {where}",
             "misaligned": f"{what} must lie on a multiple of {raw.bytes} bytes; it is {where}",
+            "deadlock": "the launch must not wait forever; every resident thread polls or waits, "
+            "and none changes memory",
             "uninitialized": f"{what} must come after a write; nothing wrote {where}",
         }[kind]
     message = f"{_shown(stack)}: {said} (block {block}, thread {thread})"
@@ -169,7 +171,7 @@ def _object(observed: Observed, raw: FindingStructure) -> tuple[int | str | None
                 where = f"byte {offset} of global variable {variable.name}"
                 return variable.name, None, where
         return None, None, "in a global variable"
-    return _nowhere(observed, raw.offset % 2**64)
+    return _nowhere(observed, raw.offset % 2**64) if raw.bytes else (None, None, "")
 
 
 def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:

@@ -27,6 +27,7 @@ namespace ck_sim {
 
 constexpr uint64_t kRedZone = 64 * 1024;
 constexpr uint64_t kBufferAlignment = 512;
+constexpr uint64_t kSharedRedZone = 64;  // as pad_shared puts them after static shared arrays
 
 /// A mapping that grows by being replaced; its pages are zero until touched.
 struct Mapping {
@@ -144,9 +145,9 @@ struct MemoryMap {
     uint64_t distance = ~uint64_t{0};
     for (uint32_t i = 0; i < shared_object_count; ++i) {
       const ck_sim_object& o = shared_objects[i];
-      const uint64_t d = offset < o.offset              ? o.offset - offset
-                         : offset < o.offset + o.bytes ? 0
-                                                       : offset - o.offset - o.bytes + 1;
+      const int64_t before = static_cast<int64_t>(o.offset - offset);
+      const int64_t after = static_cast<int64_t>(offset - o.offset - o.bytes) + 1;
+      const uint64_t d = static_cast<uint64_t>(before > 0 ? before : after > 0 ? after : 0);
       if (d < distance) {
         distance = d;
         best = i;

@@ -71,9 +71,10 @@ CK_SIM_EXPORT uint64_t ck_sim_word_load(const void* word, uint32_t bytes);
 CK_SIM_EXPORT int ck_sim_word_exchange(void* word, uint32_t bytes, uint64_t* seen, uint64_t wanted);
 #endif
 #ifdef CK_SIM_CHECKED
-// An atomic: begin returns the bits that are there; end, called if they change, stores new ones.
-CK_SIM_EXPORT uint64_t ck_sim_atomic_begin(void* address, uint32_t bytes);
-CK_SIM_EXPORT void ck_sim_atomic_end(void* address, uint32_t bytes, uint64_t bits);
+// An atomic: begin returns the bits that are there, which it `reads` unless it only replaces them;
+// end, not called if it fails, stores the new ones.
+CK_SIM_EXPORT uint64_t ck_sim_atomic_begin(void* address, uint32_t bytes, int reads);
+CK_SIM_EXPORT void ck_sim_atomic_end(void* address, uint32_t bytes, uint64_t bits, int changed);
 // memmove and memset, which the compiler does not instrument.
 CK_SIM_EXPORT void* ck_sim_copy(void* to, const void* from, size_t bytes);
 CK_SIM_EXPORT void* ck_sim_fill(void* to, int value, size_t bytes);

@@ -55,6 +55,7 @@ struct Thread {
   Result* result;
   const void* polled;  // the last address it read as volatile
   unsigned polls;
+  const void* code;  // of that read
 };
 
 struct Launch {

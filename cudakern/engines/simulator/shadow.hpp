@@ -26,7 +26,7 @@ struct Access {
   uint32_t space, object;
   int64_t offset;
   uint32_t site;
-  bool write, atomic;
+  bool write, atomic, reads;  ///< reads: an atomic that depends on the old value
 };
 
 inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_site = 0) {
@@ -94,6 +94,7 @@ inline bool check_cell(const Access& a, Cell* cell, uint32_t byte) {
     note_read(a, cell);
     return tag_serial(cell->write) < a.first_serial;
   }
+  const bool fresh = tag_serial(cell->write) < a.first_serial;
   for (uint64_t& read : cell->read) {
     if (meets(a, read)) {
       report_race(a, read, false, byte);
@@ -101,7 +102,7 @@ inline bool check_cell(const Access& a, Cell* cell, uint32_t byte) {
     read = 0;
   }
   cell->write = a.tag;
-  return false;
+  return fresh;
 }
 
 /// The cells of the four bytes, once they are told apart.
@@ -117,35 +118,31 @@ inline Cell* split(const Access& a, Cell* cell) {
   return split_cells[cell->write << 22 >> 24].byte;
 }
 
-/// All cells of an access. `first` is that of the granule its address lies in. Returns the first
-/// byte that nothing wrote, or a number that no access has.
-inline uint32_t check_cells(const Access& a, Cell* first) {
-  constexpr uint32_t kNone = ~uint32_t{0};
-  uint32_t unwritten = kNone, done = 0;
+/// All cells of an access. `first` is that of the granule its address lies in. Returns whether
+/// nothing wrote any of them: a structure that is copied may have padding.
+inline bool check_cells(const Access& a, Cell* first) {
+  bool fresh = true;
+  uint32_t done = 0;
   uint32_t within = a.address & 3;
   for (Cell* cell = first; done < a.bytes; ++cell) {
     const uint32_t count = 4 - within < a.bytes - done ? 4 - within : a.bytes - done;
     const bool is_split =
         (cell->write & kSplitTag) != 0 && tag_serial(cell->write) >= a.first_serial;
-    bool fresh = false;
     if (count == 4 && !is_split) {
       if ((cell->write & kSplitTag) != 0) {
         *cell = {};
       }
-      fresh = check_cell(a, cell, done);
+      fresh = check_cell(a, cell, done) && fresh;
     } else {
       Cell* bytes = split(a, cell);
       for (uint32_t k = 0; k < count; ++k) {
-        fresh = check_cell(a, bytes + within + k, done + k) || fresh;
+        fresh = check_cell(a, bytes + within + k, done + k) && fresh;
       }
-    }
-    if (fresh && unwritten == kNone) {
-      unwritten = done;
     }
     done += count;
     within = 0;
   }
-  return unwritten;
+  return fresh;
 }
 
 }  // namespace ck_sim

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from cudakern.engines.simulator.build import FLAGS, UNLESS_ZIG, Job, Mode, shared_name
 from cudakern.engines.simulator.cache import cache_folder
+from cudakern.engines.simulator.explain import explain
 from cudakern.engines.simulator.kernel_text import INCLUDED, KernelText, write
 from cudakern.engines.simulator.kernel_text import read as _read
 from cudakern.errors import EngineUnavailableError, KernelCompileError
@@ -174,7 +175,11 @@ class Toolchain:
         parts = code.parts(trailer)
         flags = (*code.flags, *INCLUDED)
         stem = entries[0] if entries else "kernels"
-        return self.library(stem, code.source, parts, flags, (str(runtime),), mode)
+        try:
+            return self.library(stem, code.source, parts, flags, (str(runtime),), mode)
+        except KernelCompileError as error:
+            summary = explain(code.text, error.log)
+            raise KernelCompileError(code.source, error.options, error.log, summary) from None
 
     def _digest(self, parts: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
         # The machine too: a home folder can be shared by machines of different kinds.

@@ -11,7 +11,7 @@ namespace ck_sim {
 constexpr unsigned kReadsPerPoll = 16;
 
 /// Before a volatile read: lets others run if it is a repeated one, or one of many.
-inline void poll(const void* address) {
+inline void poll(const void* address, const void* code) {
   Worker* w = worker;
   if (w == nullptr || !w->guard.armed) {
     return;
@@ -22,6 +22,7 @@ inline void poll(const void* address) {
     return;
   }
   self->site = {"a loop around a volatile read", 0};
+  self->code = code;
   self->state = State::kReady;
   suspend(w, self);
 }
@@ -59,14 +60,14 @@ CK_SIM_EXPORT int ck_sim_word_exchange(void* word, uint32_t bytes, uint64_t* see
   CK_SIM_EXPORT void __tsan_write##bytes(void*) {} \
   CK_SIM_EXPORT void __tsan_unaligned_read##bytes(void*) {} \
   CK_SIM_EXPORT void __tsan_unaligned_write##bytes(void*) {} \
-  CK_SIM_EXPORT void __tsan_volatile_read##bytes(void* address) { ck_sim::poll(address); } \
+  CK_SIM_EXPORT void __tsan_volatile_read##bytes(void* address) { ck_sim::poll(address, nullptr); } \
   CK_SIM_EXPORT void __tsan_volatile_write##bytes(void*) { \
     if (ck_sim::worker != nullptr) { \
       ck_sim::note_progress(ck_sim::worker->launch); \
     } \
   } \
   CK_SIM_EXPORT void __tsan_unaligned_volatile_read##bytes(void* address) { \
-    ck_sim::poll(address); \
+    ck_sim::poll(address, nullptr); \
   } \
   CK_SIM_EXPORT void __tsan_unaligned_volatile_write##bytes(void* address) { \
     __tsan_volatile_write##bytes(address); \

@@ -1,0 +1,97 @@
+"""A pytest plugin: tests whose kernels run checked in the simulator.
+
+A test marked ``cudakern_checked`` runs inside of `cudakern.simulator.checked`, once for each seed,
+and fails if anything is found::
+
+    @pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=8)
+    def test_histogram(): ...
+
+``pytest --cudakern-checked=0,1,2`` runs every test so. The fixture ``cudakern_checked`` gives a
+test the report, marked or not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from cudakern.simulator import CheckReport
+
+_MARK = "cudakern_checked"
+_SEED = "cudakern_checked_seed"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that has every test checked."""
+    group = parser.getgroup("cudakern")
+    group.addoption(
+        "--cudakern-checked",
+        default="",
+        metavar="SEEDS",
+        help="run every test inside of cudakern.simulator.checked, once for each of these seeds "
+        "(integers, separated by commas)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the marker, and refuse seeds that are none."""
+    config.addinivalue_line(
+        "markers",
+        f"{_MARK}(seeds=(0,), resident_blocks=4): run the test inside of "
+        "cudakern.simulator.checked, once for each seed",
+    )
+    _seeds(config)
+
+
+def _seeds(config: pytest.Config) -> list[int]:
+    given = config.getoption("--cudakern-checked")
+    try:
+        return [int(seed) for seed in given.split(",") if seed.strip()]
+    except ValueError:
+        message = f"--cudakern-checked must be integers separated by commas; got {given!r}"
+        raise pytest.UsageError(message) from None
+
+
+@pytest.fixture
+def cudakern_checked_seed() -> int | None:
+    """Give the seed of the test, None for one that does not run checked."""
+    return None
+
+
+@pytest.fixture
+def cudakern_checked(cudakern_checked_seed: int | None) -> Iterator[CheckReport]:
+    """Run a test inside of `cudakern.simulator.checked`; give it the report."""
+    from cudakern.simulator import checked  # noqa: PLC0415  pytest loads this file everywhere
+
+    with checked(cudakern_checked_seed or 0) as report:
+        yield report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test its seeds."""
+    mark = metafunc.definition.get_closest_marker(_MARK)
+    seeds = _seeds(metafunc.config)
+    if mark is not None and not seeds:
+        seeds = [*mark.kwargs.get("seeds", (0,))]
+    if seeds:
+        metafunc.fixturenames.append(_SEED)
+        metafunc.parametrize(_SEED, seeds, ids=[f"seed{seed}" for seed in seeds])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Run a test that has a seed inside of `cudakern.simulator.checked`."""
+    seed = getattr(pyfuncitem, "callspec", None) and pyfuncitem.callspec.params.get(_SEED)
+    if seed is None:
+        return (yield)
+    from cudakern.simulator import checked  # noqa: PLC0415  pytest loads this file everywhere
+
+    mark = pyfuncitem.get_closest_marker(_MARK)
+    blocks = 4 if mark is None else mark.kwargs.get("resident_blocks", 4)
+    with checked(seed, blocks):
+        return (yield)
