@@ -140,7 +140,7 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
   const int i = threadIdx.x;
   if (i < (n + 3) / 4) {
     const float4 v = reinterpret_cast<const float4*>(x)[i];  // fault
-    reinterpret_cast<float4*>(out)[i] = v;
+    reinterpret_cast<float4*>(out)[i] = make_float4(v.w, v.z, v.y, v.x);
   }
 }
 """,

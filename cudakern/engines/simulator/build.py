@@ -57,6 +57,7 @@ _CHECKED_CLANG = (
     *_CALLS_CLANG,
     *("-mllvm", "-tsan-instrument-memintrinsics=0"),
     *("-mllvm", "-tsan-instrument-read-before-write=1"),
+    *("-mllvm", "-simplifycfg-sink-common=false"),
     "-fno-unroll-loops",
     "-fno-slp-vectorize",
     "-fno-vectorize",

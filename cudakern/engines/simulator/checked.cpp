@@ -10,7 +10,7 @@
 #include "watch.hpp"
 #include "workers.hpp"
 
-__thread const ck_sim::View* ck_sim_current = nullptr;
+CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
 
 extern "C" void* __tls_get_addr(void* index);
 
@@ -78,12 +78,25 @@ static void enter(Rounds* r, Worker* w) {
   fault_guard = &w->guard;
 }
 
+/// A new order of threads: mostly of warps, and of lanes within each, which keeps neighbours
+/// together in memory; every fourth time of all threads alike.
 static void shuffle(Rounds* r, Worker* w) {
-  for (uint32_t i = r->launch->threads; i > 1; --i) {
-    const uint32_t k = r->random.below(i);
-    const uint16_t other = w->order[k];
-    w->order[k] = w->order[i - 1];
-    w->order[i - 1] = other;
+  const uint32_t threads = r->launch->threads;
+  const uint32_t unit = r->random.below(4) == 0 ? 1 : kLanes, units = (threads + unit - 1) / unit;
+  uint16_t places[kMaxThreads];
+  for (uint32_t i = 0; i < units; ++i) {
+    const uint32_t k = r->random.below(i + 1);
+    places[i] = places[k];
+    places[k] = static_cast<uint16_t>(i * unit);
+  }
+  uint32_t done = 0;
+  for (uint32_t i = 0; i < units; ++i) {
+    const uint32_t count = threads - places[i] < unit ? threads - places[i] : unit;
+    const uint32_t turn = r->random.below(count), flip = r->random.below(2) * (count - 1);
+    for (uint32_t k = 0; k < count; ++k) {
+      const uint32_t lane = (flip != 0 ? flip - k : k) + turn;
+      w->order[done++] = static_cast<uint16_t>(places[i] + (lane < count ? lane : lane - count));
+    }
   }
 }
 
@@ -110,7 +123,6 @@ static void start_block(Rounds* r, Worker* w) {
     t.knowledge = t.released_knowledge = nullptr;
     t.released = 0;
     t.dirty = false;
-    w->order[i] = static_cast<uint16_t>(i);
     w->threads[i].state = State::kFresh;
     w->threads[i].polled = nullptr;
   }
@@ -333,7 +345,6 @@ static bool prepare(Launch* launch, const ck_sim_options* o) {
   checker.checks = o->checks != 0;
   checker.counts = o->counts != 0;
   checker.writes = 0;
-  checker.current = &ck_sim_current;
   order.clear();
   sites.clear();
   split_cells.clear();
@@ -349,6 +360,7 @@ static bool prepare(Launch* launch, const ck_sim_options* o) {
   m.buffers = o->buffers;
   m.buffer_count = o->buffer_count;
   m.recent = 0;
+  memset(&recent, 0, sizeof recent);
   m.shared_objects = o->shared_objects;
   m.shared_object_count = o->shared_object_count;
   return m.copy_in() && m.data_cells.reserve((m.data_bytes / 4 + 2) * sizeof(Cell));

@@ -12,14 +12,13 @@ struct Checker {
   uint64_t writes;       ///< of the launch
   uint64_t next_serial;  ///< of blocks, over all launches
   const char* stack;     ///< of the running fiber
-  const void* current;   ///< where ck_sim_current lies
   // While the words of a structure are read: those that nothing wrote.
   uint32_t pieces;
   uint64_t fresh;
   Access first_fresh;
 };
 
-inline Checker checker = {false, false, 0, 1, nullptr, nullptr, 0, 0, {}};
+inline Checker checker = {false, false, 0, 1, nullptr, 0, 0, {}};
 
 inline void on_barrier(Worker* w) {
   barrier_orders(w);
@@ -59,7 +58,7 @@ inline Cell* locate(Access& a, const uint8_t** unwritten, bool* initialized) {
   *unwritten = nullptr;
   *initialized = true;
   if (in_arena < m.arena_bytes && m.buffer_count != 0) {
-    a.object = m.buffer_at(address);
+    a.object = recent.buffer[a.site] = m.buffer_at(address);
     const ck_sim_buffer& b = m.buffers[a.object];
     a.space = kGlobal;
     a.offset = static_cast<int64_t>(address - b.address);
@@ -77,7 +76,7 @@ inline Cell* locate(Access& a, const uint8_t** unwritten, bool* initialized) {
   }
   const uint64_t in_shared = address - reinterpret_cast<uint64_t>(m.shared);
   if (in_shared + kSharedRedZone < m.shared_bytes + kSharedRedZone && m.shared_object_count != 0) {
-    a.object = m.shared_object_at(in_shared);
+    a.object = recent.object[a.site] = m.shared_object_at(in_shared);
     a.space = kShared;
     const ck_sim_object& o = m.shared_objects[a.object];
     a.offset = static_cast<int64_t>(in_shared - o.offset);
@@ -130,12 +129,46 @@ inline uint64_t channel_key(const Worker* w, const void* address) {
   return memory_map.is_shared(address) ? key + (w->checked.serial << 48) : key;
 }
 
-inline void check_access(Access& a, uint32_t alignment, const void* code) {
+/// Checks an access of whole words by the rules that are quick to apply. Returns false if those do
+/// not settle it.
+template <bool kWrite>
+inline bool pass_access(Worker* w, uint32_t self, uint64_t address, uint32_t bytes, uint32_t site) {
+  const MemoryMap& m = memory_map;
+  CheckedBlock& block = w->checked;
+  ThreadOrder& t = block.order[self];
+  const uint64_t tag = make_tag(block.serial, self, t.time, site);
+  const uint64_t in_arena = address - reinterpret_cast<uint64_t>(m.arena.memory);
+  if (in_arena < m.arena_bytes) {
+    const ck_sim_buffer& b = m.buffers[recent.buffer[site]];
+    const uint64_t start = address - b.address;
+    if (start >= b.bytes || bytes > b.bytes - start || b.valid != nullptr ||
+        (kWrite && (b.flags & 1) != 0)) {
+      return false;
+    }
+    t.dirty = true;
+    Cell* cells = reinterpret_cast<Cell*>(m.arena_cells.memory) + in_arena / 4;
+    return pass_cells<kWrite>(cells, bytes / 4, tag, w->launch->first_serial, block,
+                              b.unwritten == nullptr);
+  }
+  const uint64_t in_shared = address - reinterpret_cast<uint64_t>(m.shared);
+  if (in_shared < m.shared_bytes) {
+    const ck_sim_object& o = m.shared_objects[recent.object[site]];
+    const uint64_t start = in_shared - o.offset;
+    if (start >= o.bytes || bytes > o.bytes - start) {
+      return false;
+    }
+    t.dirty = true;
+    return pass_cells<kWrite>(block.cells + in_shared / 4, bytes / 4, tag, block.serial, block,
+                              false);
+  }
+  return false;
+}
+
+inline void check_access(Access& a, uint32_t alignment) {
   const uint8_t* unwritten;
   bool initialized;
   ThreadOrder& t = a.w->checked.order[a.self];
   const uint64_t address = a.address;
-  a.site = sites.number(code);
   t.dirty = t.dirty || !a.atomic;
   Cell* cells = locate(a, &unwritten, &initialized);
   if ((address & (alignment - 1)) != 0) {
@@ -193,10 +226,9 @@ inline void on_access(const void* where, uint32_t bytes, uint32_t alignment, Kin
                       const void* code) {
   Worker* w = worker;
   const uint64_t address = reinterpret_cast<uint64_t>(where);
-  if (w == nullptr || !w->guard.armed || where == checker.current ||
-      address - reinterpret_cast<uint64_t>(w) < sizeof *w ||
-      address - reinterpret_cast<uint64_t>(checker.stack) < kStackBytes) {
-    return;  // threadIdx and the like; local variables
+  if (address - reinterpret_cast<uint64_t>(checker.stack) < kStackBytes || w == nullptr ||
+      !w->guard.armed || address - reinterpret_cast<uint64_t>(w) < sizeof *w) {
+    return;  // local variables; what collectives return
   }
   const uint32_t self = running_thread(w);
   checker.writes += kind == kStore;
@@ -204,15 +236,22 @@ inline void on_access(const void* where, uint32_t bytes, uint32_t alignment, Kin
     note_event(w, self, address, bytes, kind < kAtomicUpdate ? kind : kAtomicUpdate, code);
   }
   if (checker.checks) {
+    const uint32_t site = sites.number(code);
+    if (!atomic && bytes % 4 == 0 && (address & (alignment - 1)) == 0 && address % 4 == 0 &&
+        (kind == kLoad ? pass_access<false>(w, self, address, bytes, site)
+                       : pass_access<true>(w, self, address, bytes, site))) {
+      return;
+    }
     Access a = {};
     a.w = w;
+    a.site = site;
     a.self = self;
     a.address = address;
     a.bytes = bytes;
     a.write = kind != kLoad;
     a.reads = kind == kAtomicUpdate;
     a.atomic = atomic;
-    check_access(a, alignment, code);
+    check_access(a, alignment);
   }
 }
 

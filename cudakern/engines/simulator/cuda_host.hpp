@@ -38,22 +38,22 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // Each resident block has its own OS thread, so "one per block" is "one per thread" here.
 #define __shared__ thread_local
-#define CK_DYNAMIC_SHARED(name) char* const name = ck_sim_current->group->dynamic_shared
+#define CK_DYNAMIC_SHARED(name) char* const name = ck_sim::peek(ck_sim::group()->dynamic_shared)
 // What `extern __shared__ type name[]rest;` is replaced by, in a function and outside of one.
 #define CK_SIM_DYNAMIC(name, rest, ...) \
   using ck_sim_type_of_##name = __VA_ARGS__[] rest; \
   ck_sim_type_of_##name& name = \
-      *reinterpret_cast<ck_sim_type_of_##name*>(ck_sim_current->group->dynamic_shared)
+      *reinterpret_cast<ck_sim_type_of_##name*>(ck_sim::peek(ck_sim::group()->dynamic_shared))
 #define CK_SIM_DYNAMIC_FUNCTION(name, rest, ...) \
   using ck_sim_type_of_##name = __VA_ARGS__[] rest; \
   static inline ck_sim_type_of_##name& name() { \
-    return *reinterpret_cast<ck_sim_type_of_##name*>(ck_sim_current->group->dynamic_shared); \
+    return *reinterpret_cast<ck_sim_type_of_##name*>(ck_sim::peek(ck_sim::group()->dynamic_shared)); \
   }
 
-#define threadIdx (ck_sim_current->thread)
-#define blockIdx (ck_sim_current->group->block)
-#define blockDim (ck_sim_current->group->block_size)
-#define gridDim (ck_sim_current->group->grid_size)
+#define threadIdx (ck_sim::peek3(ck_sim::view()->thread))
+#define blockIdx (ck_sim::peek3(ck_sim::group()->block))
+#define blockDim (ck_sim::peek3(ck_sim::group()->block_size))
+#define gridDim (ck_sim::peek3(ck_sim::group()->grid_size))
 constexpr int warpSize = 32;
 
 // Barriers and collectives name where they stand in the source; the caller's position is a default
@@ -127,7 +127,7 @@ inline T shuffle(unsigned mask, T value, int source, bool inside, const char* fi
   const Site site = {file, line};
   const uint64_t* values = ck_sim_collective(mask, to_bits(value), &site);
   // A lane outside of the mask gives nothing; its value is undefined, here the caller's own.
-  mask &= ck_sim_current->warp;
+  mask &= ck_sim::peek(ck_sim::view()->warp);
   return inside && (mask >> (source & 31) & 1) != 0 ? from_bits<T>(values[source & 31]) : value;
 }
 
@@ -136,7 +136,7 @@ template <typename T, typename Combine>
 inline T fold(unsigned mask, T value, Combine combine, const char* file, int line) {
   const Site site = {file, line};
   const uint64_t* values = ck_sim_collective(mask, to_bits(value), &site);
-  mask &= ck_sim_current->warp;
+  mask &= ck_sim::peek(ck_sim::view()->warp);
   T result = value;
   bool first = true;
   for (int i = 0; i < 32; ++i) {
@@ -152,27 +152,27 @@ inline T fold(unsigned mask, T value, Combine combine, const char* file, int lin
 
 template <typename T>
 inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, CK_SIM_HERE) {
-  const int base = static_cast<int>(ck_sim_current->lane) & ~(width - 1);
+  const int base = static_cast<int>(ck_sim::peek(ck_sim::view()->lane)) & ~(width - 1);
   return ck_sim::shuffle(mask, value, base + (source & (width - 1)), true, file, line);
 }
 template <typename T>
 inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CK_SIM_HERE) {
-  const int lane = static_cast<int>(ck_sim_current->lane), source = lane - static_cast<int>(delta);
+  const int lane = static_cast<int>(ck_sim::peek(ck_sim::view()->lane)), source = lane - static_cast<int>(delta);
   return ck_sim::shuffle(mask, value, source, source >= (lane & ~(width - 1)), file, line);
 }
 template <typename T>
 inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CK_SIM_HERE) {
-  const int lane = static_cast<int>(ck_sim_current->lane), source = lane + static_cast<int>(delta);
+  const int lane = static_cast<int>(ck_sim::peek(ck_sim::view()->lane)), source = lane + static_cast<int>(delta);
   return ck_sim::shuffle(mask, value, source, source <= (lane | (width - 1)), file, line);
 }
 template <typename T>
 inline T __shfl_xor_sync(unsigned mask, T value, int flip, int width = 32, CK_SIM_HERE) {
-  const int lane = static_cast<int>(ck_sim_current->lane), source = lane ^ flip;
+  const int lane = static_cast<int>(ck_sim::peek(ck_sim::view()->lane)), source = lane ^ flip;
   return ck_sim::shuffle(mask, value, source, source <= (lane | (width - 1)), file, line);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, CK_SIM_HERE) {
-  const unsigned bit = predicate != 0 ? 1u << ck_sim_current->lane : 0u;
+  const unsigned bit = predicate != 0 ? 1u << ck_sim::peek(ck_sim::view()->lane) : 0u;
   return ck_sim::fold(mask, bit, [](unsigned a, unsigned b) { return a | b; }, file, line);
 }
 inline int __any_sync(unsigned mask, int predicate, CK_SIM_HERE) {

@@ -159,4 +159,12 @@ struct MemoryMap {
 
 inline MemoryMap memory_map;
 
+/// Which object the access at a place in the code found last: it will mostly be the same.
+struct Recent {
+  uint32_t buffer[1u << kSiteBits];
+  uint32_t object[1u << kSiteBits];
+};
+
+inline Recent recent;
+
 }  // namespace ck_sim

@@ -11,7 +11,7 @@
 #include "watch.hpp"
 #include "workers.hpp"
 
-__thread const ck_sim::View* ck_sim_current = nullptr;
+CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
 
 namespace ck_sim {
 

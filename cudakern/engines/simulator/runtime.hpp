@@ -39,8 +39,59 @@ enum class Barrier : int { kPlain, kCount, kAnd, kOr };
 
 }  // namespace ck_sim
 
+// Checked launches have one OS thread.
+#ifdef CK_SIM_CHECKED
+#define CK_SIM_OWN
+#else
+#define CK_SIM_OWN __thread
+#endif
+
 /// The view of the CUDA thread that runs on this OS thread right now.
-extern "C" __attribute__((visibility("default"))) __thread const ck_sim::View* ck_sim_current;
+extern "C" __attribute__((visibility("default"))) CK_SIM_OWN const ck_sim::View* ck_sim_current;
+
+#ifdef CK_SIM_CHECKED
+namespace ck_sim {
+
+/// Reads a word of the runtime's without a call to the checker.
+template <typename T>
+__attribute__((always_inline)) inline T peek(const T& from) {
+#if defined(__x86_64__)
+  T value;
+  asm("mov %1, %0" : "=r"(value) : "m"(from));
+  return value;
+#elif defined(__aarch64__)
+  T value;
+  if constexpr (sizeof(T) == 8) {
+    asm("ldr %x0, %1" : "=r"(value) : "m"(from));
+  } else {
+    asm("ldr %w0, %1" : "=r"(value) : "m"(from));
+  }
+  return value;
+#else
+  return from;
+#endif
+}
+
+__attribute__((always_inline)) inline const View* view() { return peek(ck_sim_current); }
+__attribute__((always_inline)) inline const Group* group() { return peek(view()->group); }
+__attribute__((always_inline)) inline Index3 peek3(const Index3& from) {
+  return {peek(from.x), peek(from.y), peek(from.z)};
+}
+
+}  // namespace ck_sim
+#else
+namespace ck_sim {
+
+inline const View* view() { return ck_sim_current; }
+inline const Group* group() { return ck_sim_current->group; }
+inline const Index3& peek3(const Index3& from) { return from; }
+template <typename T>
+inline T peek(const T& from) {
+  return from;
+}
+
+}  // namespace ck_sim
+#endif
 
 /// Waits for all threads of the block; returns the count, conjunction or disjunction of
 /// `predicate`.

@@ -108,7 +108,7 @@ struct Worker {
 #endif
 };
 
-inline __thread Worker* worker = nullptr;
+inline CK_SIM_OWN Worker* worker = nullptr;
 
 inline uint64_t nanoseconds() {
   timespec now;

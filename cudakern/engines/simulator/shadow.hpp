@@ -105,6 +105,40 @@ inline bool check_cell(const Access& a, Cell* cell, uint32_t byte) {
   return fresh;
 }
 
+/// Whole words of an access that is known to be inside, as far as nothing can be wrong with them:
+/// whoever accessed them before is the thread itself, or came before a barrier. Returns false where
+/// a closer look is needed; what is done by then may be done again.
+template <bool kWrite>
+inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first_serial,
+                       const CheckedBlock& block, bool initialized) {
+  const auto passes = [tag, first_serial, &block](uint64_t other) {
+    return tag_serial(other) < first_serial || (other ^ tag) >> 32 == 0 ||
+           (tag_serial(other) == block.serial && tag_time(other) < block.base);
+  };
+  for (uint32_t i = 0; i < words; ++i, ++cell) {
+    if ((cell->write & kSplitTag) != 0 || !passes(cell->write)) {
+      return false;
+    }
+    if constexpr (kWrite) {
+      if (!passes(cell->read[0]) || !passes(cell->read[1])) {
+        return false;
+      }
+      *cell = {tag, {0, 0}};
+    } else {
+      if (!initialized && tag_serial(cell->write) < first_serial) {
+        return false;
+      }
+      if (passes(cell->read[0])) {
+        cell->read[0] = tag;
+      } else if (passes(cell->read[1]) ||
+                 (cell->read[0] ^ cell->read[1]) >> 37 == 0) {  // of one warp
+        cell->read[1] = tag;
+      }
+    }
+  }
+  return true;
+}
+
 /// The cells of the four bytes, once they are told apart.
 inline Cell* split(const Access& a, Cell* cell) {
   const bool is_split = (cell->write & kSplitTag) != 0 && tag_serial(cell->write) >= a.first_serial;

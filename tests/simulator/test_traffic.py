@@ -1,0 +1,342 @@
+"""Requests, sectors and wavefronts of kernels whose traffic is known by hand."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.errors import SimulatorError
+from cudakern.simulator import RawKernel, RawModule, Requests, traffic
+
+pytest.importorskip("elftools", reason="pyelftools is not installed")
+
+KINDS = ("load", "store", "atomic", "shared load", "shared store", "shared atomic")
+ZIG = f"{sys.executable} -m ziglang c++"
+
+
+def moved(requests, lanes, size, sectors) -> Requests:
+    """Return requests to global memory: of each, its lanes, bytes of a lane, and sectors."""
+    accesses = requests * lanes
+    return Requests(requests, accesses, accesses * size, requests * sectors, 0)
+
+
+def passed(requests, lanes, size, wavefronts) -> Requests:
+    """Return requests to shared memory: of each, its lanes, bytes of a lane, and wavefronts."""
+    accesses = requests * lanes
+    return Requests(requests, accesses, accesses * size, 0, requests * wavefronts)
+
+
+def plus(*parts) -> Requests:
+    """Return the sum of requests."""
+    result = Requests()
+    for part in parts:
+        result += part
+    return result
+
+
+def zeros(size, kind="float"):
+    return np.zeros(size, {"float": np.float32, "int": np.int32, "char": np.uint8}[kind])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel called ``name``, with thread ``t`` of a block and index ``i``, and its figures.
+
+    A kind that is not among the figures must not occur. Unless it says otherwise, a launch has two
+    blocks of two warps, and the arguments are arrays of zeros, one for each parameter, so large
+    that no index of the table leaves them.
+    """
+
+    name: str
+    parameters: str
+    body: str
+    figures: dict[str, Requests]
+    arguments: tuple | None = None
+    grid: tuple[int, ...] = (2,)
+    block: tuple[int, ...] = (64,)
+    shared_mem: int = 0
+    before: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def code(self) -> str:
+        """The kernel's text."""
+        return f"""{self.before}
+extern "C" __global__ void {self.name}({self.parameters}) {{
+  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  {self.body}
+}}
+"""
+
+    def launch(self, kernel) -> None:
+        """Run the kernel once."""
+        count = self.parameters.count(",") + 1
+        arguments = self.arguments or tuple(zeros(2**16) for _ in range(count))
+        kernel(self.grid, self.block, arguments, shared_mem=self.shared_mem)
+
+
+def copying(name, kind, index, size, sectors, arguments=None) -> Case:
+    """Return a case of loads at an index, and of stores at i: 32 * size bytes of a warp."""
+    figures = {"load": moved(4, 32, size, sectors), "store": moved(4, 32, size, size)}
+    return Case(name, f"const {kind}* x, {kind}* y", f"y[i] = x[{index}];", figures, arguments)
+
+
+GLOBAL = [
+    copying("copy_1", "unsigned char", "i", 1, 1),
+    copying("copy_2", "short", "i", 2, 2),
+    copying("copy_4", "float", "i", 4, 4),
+    copying("copy_8", "double", "i", 8, 8),
+    copying("copy_uchar4", "uchar4", "i", 4, 4),
+    copying("copy_float2", "float2", "i", 8, 8),
+    copying("copy_float4", "float4", "i", 16, 16),
+    copying("copy_int4", "int4", "i", 16, 16),
+    copying("stride_2", "float", "2 * i", 4, 8),  # 256 bytes
+    copying("stride_3", "float", "3 * i", 4, 12),  # 384 bytes
+    copying("stride_8", "float", "8 * i", 4, 32),  # a sector each
+    copying("stride_32", "float", "32 * i", 4, 32),
+    copying("stride_2_float4", "float4", "2 * i", 16, 32),
+    copying("backwards", "float", "127 - i", 4, 4),
+    copying("shuffled", "float", "i ^ 21", 4, 4),  # within the same 128 bytes
+    copying("off_by_1", "float", "i + 1", 4, 5),  # bytes 4 to 132
+    copying("off_by_7", "float", "i + 7", 4, 5),
+    copying("off_by_8", "float", "i + 8", 4, 4),
+    copying("off_by_1_byte", "unsigned char", "i + 1", 1, 2),
+    copying("off_by_1_float4", "float4", "i + 1", 16, 17),
+    copying("view", "float", "i", 4, 5, (zeros(129)[1:], zeros(128))),
+    copying("aligned_view", "float", "i", 4, 4, (zeros(136)[8:], zeros(128))),
+    copying("broadcast", "float", "5", 4, 1),
+    copying("broadcast_float4", "float4", "3", 16, 1),
+    copying("pairs", "float", "i / 2", 4, 2),
+    copying("two_ends", "float", "t % 2 * 1000", 4, 2),
+]
+STRUCT = "struct Cell { float x, y, z, w; };"
+RANDOM = np.random.default_rng(1).integers(0, 2**14, 128).astype(np.int32)
+
+
+def sectors_of(index, size):
+    """Return how many sectors the picks of four warps touch, elements being naturally aligned."""
+    return sum(len(np.unique(warp * size // 32)) for warp in index.reshape(4, 32))
+
+
+def picking(name, kind, size) -> Case:
+    """Return a case of a gather: the indices are coalesced, what they pick is at random."""
+    loads = plus(moved(4, 32, 4, 4), Requests(4, 128, 128 * size, sectors_of(RANDOM, size)))
+    figures = {"load": loads, "store": moved(4, 32, size, size)}
+    parameters = f"const {kind}* x, const int* index, {kind}* y"
+    arguments = (zeros(2**18), RANDOM, zeros(2**12))
+    return Case(name, parameters, "y[i] = x[index[i]];", figures, arguments)
+
+
+PLACED = [
+    picking("gather_1", "unsigned char", 1),
+    picking("gather_4", "float", 4),
+    picking("gather_8", "double", 8),
+    picking("gather_16", "float4", 16),
+    # 32 lanes at a stride of 16 bytes: 512 bytes, for each of four fields
+    Case("struct_by_field", "const Cell* p, float* y",
+         "y[i] = p[i].x; y[i + 128] = p[i].y; y[i + 256] = p[i].z; y[i + 384] = p[i].w;",
+         {"load": moved(16, 32, 4, 16), "store": moved(16, 32, 4, 4)}, before=STRUCT),
+    # aligned to 4 bytes, a GPU moves it word by word
+    Case("struct_whole", "const Cell* p, Cell* q", "q[i] = p[i];",
+         {"load": moved(16, 32, 4, 16), "store": moved(16, 32, 4, 16)}),
+    Case("struct_aligned", "const Wide* p, Wide* q", "q[i] = p[i];",
+         {"load": moved(4, 32, 16, 16), "store": moved(4, 32, 16, 16)},
+         before="struct __align__(16) Wide { float x, y, z, w; };"),
+    Case("float3", "const float3* p, float3* q", "q[i] = p[i];",
+         {"load": moved(12, 32, 4, 12), "store": moved(12, 32, 4, 12)}),
+    Case("float4_by_field", "const float4* p, float* y", "y[i] = p[i].x + p[i].w;",
+         {"load": moved(8, 32, 4, 16), "store": moved(4, 32, 4, 4)}),
+    # blocks of 48: a warp of 32 lanes and one of 16; block 1 starts at byte 192
+    Case("partial_warp", "const float* x, float* y", "y[i] = x[i];",
+         {kind: plus(moved(2, 32, 4, 4), moved(2, 16, 4, 2)) for kind in ("load", "store")},
+         block=(48,)),
+    # block 1 starts at byte 132: its first warp ends at 260, its last lane lies in that sector
+    Case("one_lane", "const float* x, float* y", "y[i] = x[i];",
+         {kind: plus(moved(1, 32, 4, 4), moved(1, 32, 4, 5), moved(2, 1, 4, 1))
+          for kind in ("load", "store")}, block=(33,)),
+    Case("guarded", "const float* x, float* y", "if (i < 100) y[i] = x[i];",
+         {kind: plus(moved(3, 32, 4, 4), moved(1, 4, 4, 1)) for kind in ("load", "store")}),
+    Case("returned", "const float* x, float* y", "if (i >= 100) return; y[i] = x[i];",
+         {kind: plus(moved(3, 32, 4, 4), moved(1, 4, 4, 1)) for kind in ("load", "store")}),
+    Case("odd_lanes", "const float* x, float* y", "if (t % 2) y[i] = x[i];",
+         {kind: moved(4, 16, 4, 4) for kind in ("load", "store")}),
+    Case("half_of_the_lanes", "const float* x, float* y", "if (t % 32 < 16) y[i] = x[i];",
+         {kind: moved(4, 16, 4, 2) for kind in ("load", "store")}),
+    # two sites of half a warp each
+    Case("both_branches", "const float* x, const float* z, float* y",
+         "if (t % 32 < 16) y[i] = x[i]; else y[i + 1024] = z[i] + 1;",
+         {kind: moved(8, 16, 4, 2) for kind in ("load", "store")}),
+    Case("block_of_1_d", "const float* x, float* y",
+         "const int k = threadIdx.y * 8 + t; y[k] = x[k];",
+         {kind: moved(2, 32, 4, 4) for kind in ("load", "store")}, grid=(1,), block=(8, 8)),
+    # a warp has four rows of 8: of 32 bytes each, a row of the array apart
+    Case("block_of_2_d", "const float* x, float* y",
+         "const int k = threadIdx.y * 64 + t; y[k] = x[k + 4];",
+         {"load": moved(2, 32, 4, 8), "store": moved(2, 32, 4, 4)}, grid=(1,), block=(8, 8)),
+    # 8 columns of four neighbours
+    Case("block_transposed", "const float* x, float* y",
+         "const int k = t * 64 + threadIdx.y; y[k] = x[k];",
+         {kind: moved(2, 32, 4, 8) for kind in ("load", "store")}, grid=(1,), block=(8, 8)),
+    # a warp has two planes of four rows of 4 floats: 8 times 16 bytes
+    Case("block_of_3_d", "const float* x, float* y",
+         "const int k = (threadIdx.z * 64 + threadIdx.y) * 64 + t; y[k] = x[k];",
+         {kind: moved(2, 32, 4, 8) for kind in ("load", "store")}, grid=(1,), block=(4, 4, 4)),
+    Case("loop", "const float* x, float* y",
+         "float s = 0; for (int k = 0; k < 7; ++k) s += x[k * 128 + i]; y[i] = s;",
+         {"load": moved(28, 32, 4, 4), "store": moved(4, 32, 4, 4)}),
+    Case("grid_stride_loop", "const float* x, float* y",
+         "for (int k = i; k < 1000; k += gridDim.x * blockDim.x) y[k] = x[k];",  # 31 warps and 8
+         {kind: plus(moved(31, 32, 4, 4), moved(1, 8, 4, 1)) for kind in ("load", "store")}),
+    # lane l makes l + 1 turns: the n-th of all of them is one request, to one address
+    Case("triangular_loop", "const float* x, float* y",
+         "float s = 0; for (int k = 0; k <= t % 32; ++k) s += x[k]; y[i] = s;",
+         {"load": Requests(128, 4 * 528, 16 * 528, 128, 0), "store": moved(4, 32, 4, 4)}),
+    # 32 turns, each of one lane less, to sectors far apart
+    Case("triangular_rows", "const float* x, float* y",
+         "float s = 0; for (int k = 0; k <= t % 32; ++k) s += x[k * 128 + t * 8]; y[i] = s;",
+         {"load": Requests(128, 4 * 528, 16 * 528, 4 * 528, 0), "store": moved(4, 32, 4, 4)}),
+    Case("loop_with_barrier", "float* x",
+         "for (int k = 0; k < 3; ++k) { x[i] += 1; __syncthreads(); }",
+         {kind: moved(12, 32, 4, 4) for kind in ("load", "store")}),
+    Case("loop_with_collective", "const float* x, float* y",
+         "float s = 0; for (int k = 0; k < 3; ++k)"
+         " s += __shfl_xor_sync(0xffffffff, x[i + 128 * k], 1); y[i] = s;",
+         {"load": moved(12, 32, 4, 4), "store": moved(4, 32, 4, 4)}),
+    Case("volatile_access", "volatile float* x", "x[i] = x[i] + 1;",
+         {kind: moved(4, 32, 4, 4) for kind in ("load", "store")}),
+    Case("hints", "const float* x, float* y", "__stcs(y + i, __ldcs(x + 2 * i) + __ldg(x + i));",
+         {"load": moved(8, 32, 4, 6), "store": moved(4, 32, 4, 4)}),
+    Case("hints_16", "const float4* x, float4* y", "__stcs(y + i, __ldg(x + i));",
+         {kind: moved(4, 32, 16, 16) for kind in ("load", "store")}),
+    Case("atomic_add", "int* x", "atomicAdd(x + i, 1);", {"atomic": moved(4, 32, 4, 4)}),
+    Case("atomic_float", "float* x", "atomicAdd(x + i, 1.0f);", {"atomic": moved(4, 32, 4, 4)}),
+    Case("atomic_of_one", "int* x", "atomicAdd(x, 1);", {"atomic": moved(4, 32, 4, 1)}),
+    Case("atomic_64", "unsigned long long* x", "atomicMax(x + i, 7ull);",
+         {"atomic": moved(4, 32, 8, 8)}),
+    Case("atomic_cas", "int* x, int* y", "y[i] = atomicCAS(x + 8 * i, 0, 1);",
+         {"atomic": moved(4, 32, 4, 32), "store": moved(4, 32, 4, 4)}),
+    Case("device_variable", "float* y", "y[i] = factor;",
+         {"load": moved(4, 32, 4, 1), "store": moved(4, 32, 4, 4)},
+         before="__device__ float factor = 3;"),
+    Case("constants", "float* y", "y[i] = weights[t % 4];", {"store": moved(4, 32, 4, 4)},
+         before="__constant__ float weights[4] = {1, 2, 3, 4};"),
+    Case("parameter", "const __grid_constant__ Table a, float* y", "y[i] = a.value[t % 8];",
+         {"store": moved(4, 32, 4, 4)}, (zeros(8).tobytes(), zeros(128)),
+         before="struct Table { float value[8]; };"),
+    Case("local_array", "float* y",
+         "float a[8]; for (int k = 0; k < 8; ++k) a[(k + t) % 8] = k; y[i] = a[i % 8];",
+         {"store": moved(4, 32, 4, 4)}),
+    Case("nothing", "float* y", "if (gridDim.x == 3) y[i] = 1;", {}),
+]  # fmt: skip
+
+
+def sharing(name, kind, index, size, wavefronts, written="t", wavefronts_written=None) -> Case:
+    """Return a case of stores to shared memory, a barrier, and loads at an index."""
+    own = size * 32 // 128 or 1  # wavefronts of neighbouring elements
+    stored = own if wavefronts_written is None else wavefronts_written
+    return Case(
+        name, f"{kind}* y",
+        f"__shared__ {kind} s[4096 / sizeof({kind}) * 3]; s[{written}] = {{}};"
+        f" __syncthreads(); y[i] = s[{index}];",
+        {"shared store": passed(4, 32, size, stored),
+         "shared load": passed(4, 32, size, wavefronts), "store": moved(4, 32, size, size)},
+    )  # fmt: skip
+
+
+def transpose(name, pitch, wavefronts) -> Case:
+    """Return a case of a tile of 32 rows, written by rows and read by columns."""
+    return Case(
+        name, "const float* x, float* y",
+        f"__shared__ float tile[32][{pitch}]; const int r = threadIdx.y;"
+        " for (int k = r; k < 32; k += 8) tile[k][t] = x[k * 64 + t]; __syncthreads();"
+        " for (int k = r; k < 32; k += 8) y[k * 64 + t] = tile[t][k];",
+        {"load": moved(32, 32, 4, 4), "store": moved(32, 32, 4, 4),
+         "shared store": passed(32, 32, 4, 1), "shared load": passed(32, 32, 4, wavefronts)},
+        grid=(1,), block=(32, 8),
+    )  # fmt: skip
+
+
+SHARED = [
+    sharing("shared_free", "float", "t", 4, 1),
+    sharing("shared_permuted", "float", "t ^ 27", 4, 1),
+    sharing("shared_moved", "float", "t + 5", 4, 1),  # banks are a ring
+    sharing("shared_broadcast", "float", "7", 4, 1),
+    sharing("shared_two_lanes_a_word", "float", "t / 2", 4, 1),
+    sharing("shared_stride_2", "float", "2 * t", 4, 2),
+    sharing("shared_stride_3", "float", "3 * t", 4, 1),
+    sharing("shared_stride_4", "float", "4 * t", 4, 4),
+    sharing("shared_stride_32", "float", "32 * t", 4, 32),
+    sharing("shared_stride_33", "float", "33 * t", 4, 1),
+    sharing("shared_store_stride_2", "float", "t", 4, 1, "2 * t", 2),
+    sharing("shared_store_stride_32", "float", "t", 4, 1, "32 * t", 32),
+    sharing("shared_two_words", "float", "t % 2 * 32", 4, 2),  # of one bank
+    sharing("shared_bytes", "unsigned char", "t", 1, 1),  # four lanes a word
+    sharing("shared_bytes_stride_4", "unsigned char", "4 * t", 1, 1),
+    sharing("shared_bytes_stride_8", "unsigned char", "8 * t", 1, 2),
+    sharing("shared_shorts", "short", "t", 2, 1),
+    sharing("shared_shorts_stride_2", "short", "2 * t", 2, 1),
+    sharing("shared_float2", "float2", "t", 8, 2),
+    sharing("shared_float4", "float4", "t", 16, 4),
+    sharing("shared_double", "double", "t", 8, 2),
+    sharing("shared_double_stride_2", "double", "2 * t", 8, 4),  # lanes l and l + 8 of each half
+    sharing("shared_double_stride_16", "double", "16 * t % 256", 8, 32),  # all of each half
+    sharing("shared_float4_stride_2", "float4", "2 * t", 16, 8),  # lanes l and l + 4 of a quarter
+    transpose("transpose_plain", 32, 32),
+    transpose("transpose_padded", 33, 1),
+    # both arrays in one buffer: the second starts at byte 256
+    Case("shared_dynamic", "float* y",
+         "extern __shared__ float d[]; d[t] = 1; d[64 + 2 * t] = 2; __syncthreads();"
+         " y[i] = d[64 + t];",
+         {"shared store": plus(passed(4, 32, 4, 1), passed(4, 32, 4, 2)),
+          "shared load": passed(4, 32, 4, 1), "store": moved(4, 32, 4, 4)}, shared_mem=1024),
+    # initialised by 16 lanes of the first warp; then a lane each, and all of them on one word
+    Case("shared_atomics", "int* y",
+         "__shared__ int s[64]; s[t] = 0; __syncthreads(); atomicAdd(s + t, 1); atomicAdd(s, 1);"
+         " __syncthreads(); if (t < 16) y[t] = s[4 * t];",
+         {"shared store": passed(4, 32, 4, 1), "shared atomic": passed(8, 32, 4, 1),
+          "shared load": passed(2, 16, 4, 2), "store": moved(2, 16, 4, 2)}),
+    Case("shared_histogram", "const int* x, int* y",
+         "__shared__ int s[1024]; for (int k = t; k < 1024; k += 64) s[k] = 0; __syncthreads();"
+         " atomicAdd(s + x[i] + t % 4 * 32, 1); __syncthreads(); y[i] = s[t];",
+         {"load": moved(4, 32, 4, 4), "shared store": passed(64, 32, 4, 1),
+          "shared atomic": passed(4, 32, 4, 4), "shared load": passed(4, 32, 4, 1),
+          "store": moved(4, 32, 4, 4)}),
+    Case("shared_partial_warp", "float* y",
+         "__shared__ float s[96]; s[2 * t] = 1; __syncthreads(); y[i] = s[t];",
+         {"shared store": plus(passed(1, 32, 4, 2), passed(1, 16, 4, 1)),
+          "shared load": plus(passed(1, 32, 4, 1), passed(1, 16, 4, 1)),
+          "store": plus(moved(1, 32, 4, 4), moved(1, 16, 4, 2))}, grid=(1,), block=(48,)),
+]  # fmt: skip
+CASES = GLOBAL + PLACED + SHARED
+
+
+@pytest.fixture(scope="module", params=["first", "ziglang"])
+def module(request):
+    """Return the module of all kernels, made by the compiler that is found first, and by Zig's."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "ziglang":
+            if importlib.util.find_spec("ziglang") is None:
+                pytest.skip("ziglang is not installed")
+            patch.setenv("CUDAKERN_CXX", ZIG)
+        yield RawModule(code="".join(case.code for case in CASES))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_figures(module, case):
+    kernel = module.get_function(case.name)
+    with traffic() as report:
+        case.launch(kernel)
+        case.launch(kernel)
+    (found,) = report.kernels
+    assert (found.kernel, found.launches) == (case.name, 2)
+    expected = {kind: case.figures.get(kind, Requests()) for kind in KINDS}
+    assert {kind: found.total(kind) for kind in KINDS} == {
+        kind: plus(figure, figure) for kind, figure in expected.items()
+    }
