@@ -1,7 +1,7 @@
 """A pytest plugin: tests whose kernels run checked in the simulator.
 
 A test marked ``cudakern_checked`` runs inside of `cudakern.simulator.checked`, once for each seed,
-and fails if anything is found::
+and fails if anything is found; for the seed None it runs plain::
 
     @pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=8)
     def test_histogram(): ...
@@ -12,17 +12,21 @@ test the report, marked or not.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from contextlib import AbstractContextManager
 
     from cudakern.simulator import CheckReport
 
 _MARK = "cudakern_checked"
 _SEED = "cudakern_checked_seed"
+#: Of a test that asked for the fixture: the block it runs in.
+_OPEN = pytest.StashKey[ExitStack]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _seeds(config: pytest.Config) -> list[int]:
-    given = config.getoption("--cudakern-checked")
+    given = config.getoption("--cudakern-checked", default="")
     try:
         return [int(seed) for seed in given.split(",") if seed.strip()]
     except ValueError:
@@ -63,12 +67,21 @@ def cudakern_checked_seed() -> int | None:
 
 
 @pytest.fixture
-def cudakern_checked(cudakern_checked_seed: int | None) -> Iterator[CheckReport]:
+def cudakern_checked(
+    request: pytest.FixtureRequest, cudakern_checked_seed: int | None
+) -> Iterator[CheckReport]:
     """Run a test inside of `cudakern.simulator.checked`; give it the report."""
+    with ExitStack() as stack:
+        report = stack.enter_context(_checked(request.node, cudakern_checked_seed or 0))
+        request.node.stash[_OPEN] = stack
+        yield report
+
+
+def _checked(item: pytest.Item, seed: int) -> AbstractContextManager[CheckReport]:
     from cudakern.simulator import checked  # noqa: PLC0415  pytest loads this file everywhere
 
-    with checked(cudakern_checked_seed or 0) as report:
-        yield report
+    mark = item.get_closest_marker(_MARK)
+    return checked(seed, 4 if mark is None else mark.kwargs.get("resident_blocks", 4))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -80,18 +93,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         seeds = [*mark.kwargs.get("seeds", (0,))]
     if seeds:
         metafunc.fixturenames.append(_SEED)
-        metafunc.parametrize(_SEED, seeds, ids=[f"seed{seed}" for seed in seeds])
+        ids = ["plain" if seed is None else f"seed{seed}" for seed in seeds]
+        metafunc.parametrize(_SEED, seeds, ids=ids)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Run a test that has a seed inside of `cudakern.simulator.checked`."""
-    seed = getattr(pyfuncitem, "callspec", None) and pyfuncitem.callspec.params.get(_SEED)
+    opened = pyfuncitem.stash.get(_OPEN, None)
+    if opened is not None:
+        with opened.pop_all():  # what was found is the test's failure, not its fixture's
+            return (yield)
+    callspec = getattr(pyfuncitem, "callspec", None)
+    seed = None if callspec is None else callspec.params.get(_SEED)
     if seed is None:
         return (yield)
-    from cudakern.simulator import checked  # noqa: PLC0415  pytest loads this file everywhere
-
-    mark = pyfuncitem.get_closest_marker(_MARK)
-    blocks = 4 if mark is None else mark.kwargs.get("resident_blocks", 4)
-    with checked(seed, blocks):
+    with _checked(pyfuncitem, seed):
         return (yield)

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Gather along one axis: out[o, i, c] = x[o, position(indices[i]), c].
 //
-// Variants, chosen by cudakern/operators/gather.py: rows and planes move rows in 16-byte slots,
-// scalars single elements and packed short or odd rows (both with 16-byte stores), last_axis shares
-// one index list among many rows, strided takes any layout, check looks for bad indices.
-// Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_INDEX_T, CK_MODE, CK_OFFSET_T, CK_RANK, CK_STAGED.
-// Numeric contract: bytes are copied; NaN payloads, signed zeros and subnormals pass unchanged.
+// Variants, chosen by cudakern/operators/gather_plan.py: rows and planes move rows in 16-byte
+// slots, spliced rows of 16 bytes and more on any alignment, scalars single elements and packed
+// rows of less than 16 bytes (both with 16-byte stores), last_axis shares one index list among many
+// rows, strided takes any layout, check looks for bad indices. Macros: CK_VARIANT_*, CK_ENTRY,
+// CK_WIDTH, CK_INDEX_T, CK_MODE, CK_OFFSET_T, CK_RANK, CK_STAGED. Numeric contract: bytes are
+// copied; NaN payloads, signed zeros and subnormals pass unchanged.
 #include "common/division.cuh"
 #include "common/indexing.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
+#include "common/splice.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
 
@@ -29,6 +31,12 @@ struct StreamArguments {
   Divisor<O> count;
   Divisor<U> extent;
   FillPattern fill;
+};
+
+template <typename O, typename U>
+struct SplicedArguments {
+  StreamArguments<O, U> stream;
+  SpliceShape splice;
 };
 
 /// The rows policy of row_copy.cuh. Output row r is row r % count of plane r / count.
@@ -238,6 +246,12 @@ CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::E
   ck::copy_pieces<Piece>(rows, a.out, a.shape, [&](ck::Offset first) {
     return ck::walk_rows<Piece>(rows, a.shape, first);
   });
+}
+#elif defined(CK_VARIANT_SPLICED)
+CK_KERNEL CK_ENTRY(const __grid_constant__ ck::SplicedArguments<ck::Offset, ck::Extent> a) {
+  CK_DYNAMIC_SHARED(shared);
+  const ck::GatherRows<ck::kMode, true, ck::Index, ck::Offset, ck::Extent> rows{a.stream};
+  ck::splice_rows<ck::Bytes<CK_WIDTH> >(rows, a.stream.out, a.stream.shape, a.splice, shared);
 }
 #elif defined(CK_VARIANT_SCALARS)
 CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {

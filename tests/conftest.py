@@ -7,6 +7,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+import cudakern.pytest_plugin
 from cudakern.engines.cuda import device_count
 from tests.helpers.places import CUDA, HOST
 
@@ -22,6 +23,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("cudakern")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the package's own plugin also where the package is not installed."""
+    if not config.pluginmanager.has_plugin("cudakern"):
+        config.pluginmanager.register(cudakern.pytest_plugin, "cudakern")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -42,10 +49,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked ``gpu`` where there is none; test_gpu_present says so, once."""
-    if HAS_GPU:
-        return
-    left_out = [item for item in items if item.get_closest_marker("gpu")]
+    """Leave out what is marked ``gpu`` where there is none; test_gpu_present says so, once.
+
+    Where there is one, it is not the place of checked runs.
+    """
+    left_out = [item for item in items if _is_left_out(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+        items[:] = [item for item in items if not _is_left_out(item)]
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    if not HAS_GPU:
+        return item.get_closest_marker("gpu") is not None
+    given = getattr(item, "callspec", None)
+    seed = None if given is None else given.params.get("cudakern_checked_seed")
+    return seed is not None and given.params.get("place") == CUDA

@@ -10,7 +10,7 @@ from cudakern.__main__ import main
 from cudakern.commands import demo
 from cudakern.commands.examples import examples
 from cudakern.commands.warmup import kernels
-from cudakern.operators.gather_plan import specialisations
+from cudakern.operators.gather_kernels import specialisations
 from tests.conftest import HAS_GPU
 
 

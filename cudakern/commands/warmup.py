@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cudakern.commands.engines import choose
 from cudakern.engines import HOST, engine_for
-from cudakern.operators.gather_plan import specialisations
+from cudakern.operators.gather_kernels import specialisations
 from cudakern.operators.indexing import INDEX_TYPES, check_spec
 
 if TYPE_CHECKING:

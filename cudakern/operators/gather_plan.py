@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from cudakern.engines.base import KernelSpec, Launch
+from cudakern.engines.base import Launch
 from cudakern.layout import (
     MAX_ITEMS_32,
     MAX_SPAN_32,
@@ -19,21 +18,12 @@ from cudakern.layout import (
     reach,
 )
 from cudakern.operators.base import Plan
-from cudakern.operators.indexing import (
-    INDEX_TYPES,
-    MAX_BLOCKS,
-    MODES,
-    THREADS,
-    blocks_for,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from cudakern.operators.gather_kernels import STRIDED_RANKS, specialise
+from cudakern.operators.indexing import MAX_BLOCKS, THREADS, blocks_for
+from cudakern.operators.splice import TILE_BYTES, Splice
 
 #: Slots or items of a thread and turn in the rows, planes and strided variants.
 ITEMS_PER_THREAD = 4
-#: Ranks that the strided variant is compiled for.
-STRIDED_RANKS = (2, 4, 8, 16)
 #: last_axis: worth it from so many outer rows and indices on; entries of the index table; bytes of
 #: a staged row; blocks to aim at. Estimates, no measurement yet.
 LAST_AXIS_MIN_OUTER = 8
@@ -68,6 +58,14 @@ class GatherProblem:
         """Byte stride of x along the axis; 0 where there is nothing to stride over."""
         return self.x.strides[self.axis] if self.extent > 1 else 0
 
+    def dense_bytes(self, row_bytes: int, outer: tuple[Dimension, ...]) -> int:
+        """Return the bytes of x from its first on, or 0 if there are others between its rows."""
+        plane = self.extent * row_bytes
+        follow = self.extent == 1 or self.axis_stride == row_bytes
+        if outer and outer[0].strides[0] not in (0, plane):
+            return 0
+        return plane * (outer[0].size if outer and outer[0].strides[0] else 1) if follow else 0
+
     def parts(self) -> tuple[tuple[Dimension, ...], ...]:
         """Return outer, index and inner dimensions with the strides of (x, indices, out)."""
         x, out, axis = self.x, self.out, self.axis
@@ -84,62 +82,12 @@ class GatherProblem:
         return tuple(merge(part) for part in (outer, index, inner))
 
 
-def specialise(
-    variant: str,
-    width: int,
-    index_type: str,
-    mode: str,
-    *,
-    wide: bool,
-    rank: int = 2,
-    staged: bool = False,
-) -> KernelSpec:
-    """Return a variant's kernel, by width in bytes, index type, mode and offset width."""
-    short, device_type = INDEX_TYPES[index_type]
-    suffix = {"strided": f"_r{rank}", "last_axis": "_staged" if staged else ""}.get(variant, "")
-    bits = 64 if wide else 32
-    name = f"ck_gather_{variant}{suffix}_w{width}_{short}_{MODES[mode][1:].lower()}_o{bits}"
-    defines = [
-        (f"CK_VARIANT_{variant.upper()}", "1"),
-        ("CK_WIDTH", str(width)),
-        ("CK_INDEX_T", device_type),
-        ("CK_MODE", MODES[mode]),
-        ("CK_OFFSET_T", f"ck::uint{bits}"),
-    ]
-    if variant == "strided":
-        defines.append(("CK_RANK", str(rank)))
-    if variant == "last_axis":
-        defines.append(("CK_STAGED", str(int(staged))))
-    return KernelSpec("gather.cu", name, tuple(defines))
-
-
-def specialisations() -> Iterator[KernelSpec]:
-    """Yield every kernel that `plan_gather` can ask for."""
-    modes = ("clamp", "wrap", "fill")
-    for index_type in INDEX_TYPES:
-        for mode in modes:
-            for wide in (False, True):
-                for variant in ("rows", "planes"):
-                    yield specialise(variant, VECTOR_BYTES, index_type, mode, wide=wide)
-                for width in (1, 2, 4, 8):
-                    yield specialise("packed", width, index_type, mode, wide=wide)
-                    yield specialise("scalars", width, index_type, mode, wide=wide)
-                for width in (1, 2, 4, 8, 16):
-                    for rank in STRIDED_RANKS:
-                        yield specialise("strided", width, index_type, mode, wide=wide, rank=rank)
-            for width in (1, 2, 4, 8):
-                for staged in (False, True):
-                    yield specialise(
-                        "last_axis", width, index_type, mode, wide=False, staged=staged
-                    )
-
-
 def plan_gather(problem: GatherProblem) -> Plan:
     """Choose the variant for a problem whose shapes and types are already known to be legal.
 
     rows and planes need an inner part that is contiguous in x and out, a packed out, everything on
-    16 bytes; scalars and packed drop the last condition; last_axis serves single elements with many
-    outer rows; strided the rest.
+    16 bytes; spliced drops the last condition for rows of that length, scalars and packed for
+    shorter ones; last_axis serves single elements with many outer rows; strided the rest.
     """
     if problem.out.size == 0:
         return Plan("empty", None)
@@ -185,14 +133,20 @@ def _plan_stream(
     itemsize, index_bytes = problem.x.itemsize, problem.indices.itemsize
     width = alignment(problem.x.phase, outer_stride, problem.axis_stride, row_bytes)
     contiguous = index_stride == index_bytes or not index
+    splice = None
+    unit = width  # bytes of a piece
     if width == VECTOR_BYTES and problem.out.phase == 0:
         variant, per_block = ("planes" if outer else "rows"), THREADS * ITEMS_PER_THREAD
-    else:
+    elif row_bytes >= VECTOR_BYTES:
         width = min(width, alignment(problem.out.phase), VECTOR_BYTES // 2)
+        variant, per_block, unit = "spliced", TILE_BYTES, 1
+        splice = Splice.of(row_bytes, width, problem.dense_bytes(row_bytes, outer))
+    else:
+        width = unit = min(width, alignment(problem.out.phase), VECTOR_BYTES // 2)
         scalar = row_bytes == itemsize == width and not outer and contiguous
         variant, per_block = ("scalars" if scalar else "packed"), THREADS * (VECTOR_BYTES // width)
-    lead = problem.out.phase // width
-    pieces = planes * count * row_bytes // width
+    lead = problem.out.phase // unit
+    pieces = planes * count * row_bytes // unit
     row = Dimension(row_bytes, (1, 0, 1))
     wide = _is_wide(problem, pieces + lead, per_block, *outer, *index, row)
     group = min(VECTOR_BYTES // width * index_bytes, VECTOR_BYTES)
@@ -201,16 +155,19 @@ def _plan_stream(
     arguments = (
         ArgumentPacker(wide=wide)
         .offset(pieces, lead)
-        .divisor(row_bytes // width)
+        .divisor(row_bytes // unit)
         .offset(outer_stride, problem.axis_stride, index_stride, int(aligned))
         .divisor(count)
         .divisor(problem.extent, wide=wide_extent)
         .raw(problem.fill)
-        .done()
     )
     spec = specialise(variant, width, problem.index_type, problem.mode, wide=wide)
     grid = (blocks_for(pieces + lead, per_block), 1, 1)
-    return Plan(variant, Launch(spec, grid, (THREADS, 1, 1), 0, 3, arguments))
+    shared = 0
+    if splice is not None:
+        shared = splice.shared_bytes(wide=wide)
+        arguments = splice.pack(arguments)
+    return Plan(variant, Launch(spec, grid, (THREADS, 1, 1), shared, 3, arguments.done()))
 
 
 def _suits_last_axis(

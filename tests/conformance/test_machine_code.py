@@ -12,7 +12,7 @@ import pytest
 
 from cudakern.engines import sources
 from cudakern.engines.base import KernelSpec
-from cudakern.operators.gather_plan import specialisations, specialise
+from cudakern.operators.gather_kernels import specialisations, specialise
 from cudakern.operators.indexing import INDEX_TYPES, check_spec
 from tests.helpers import nvrtc
 

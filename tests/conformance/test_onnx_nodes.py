@@ -9,7 +9,10 @@ import pytest
 from onnx.backend.test.case.node import collect_testcases
 
 import cudakern as ck
+from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.places import put, same_bytes
+
+pytestmark = PLAIN_AND_CHECKED
 
 
 def cases(operator):

@@ -22,6 +22,9 @@ from tests.helpers.bindings import (
     operands,
     strided_view,
 )
+from tests.helpers.checked import PLAIN_AND_CHECKED
+
+pytestmark = PLAIN_AND_CHECKED
 
 
 @pytest.mark.parametrize("how", ["packed", "padded", "permuted", "buffer"])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from tests.helpers import oracle
+from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.places import CUDA, POISON, Buffer, get, put, same_bytes
 from tests.helpers.strategies import (
     DTYPES,
@@ -18,6 +19,8 @@ from tests.helpers.strategies import (
     random_bytes,
     random_indices,
 )
+
+pytestmark = PLAIN_AND_CHECKED
 
 EXAMPLES_PER_INDEX_TYPE = 600
 

@@ -7,7 +7,10 @@ import pytest
 
 import cudakern as ck
 from cudakern.operators import base
+from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.places import CUDA, HOST, POISON, put
+
+pytestmark = PLAIN_AND_CHECKED
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 I = np.array([0, 1], np.int32)  # noqa: E741  as in the operator's formula

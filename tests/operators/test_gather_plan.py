@@ -7,7 +7,8 @@ import itertools
 import pytest
 
 from cudakern.layout import Layout, packed_strides
-from cudakern.operators.gather_plan import GatherProblem, plan_gather, specialisations
+from cudakern.operators.gather_kernels import specialisations
+from cudakern.operators.gather_plan import GatherProblem, plan_gather
 
 
 def problem(shape, axis, indices, itemsize=4, *, index_bytes=4, x=None, out=None, phases=(0, 0, 0)):
@@ -34,13 +35,13 @@ PINNED = [
     ("axis in the middle", problem((5, 100, 4), 1, (7,)), "planes_w16_i32_clamp_o32"),
     ("outer of several dimensions", problem((5, 6, 9, 4), 2, (7,)), "planes_w16_i32_clamp_o32"),
     ("rows of 12 B", problem((100, 3), 0, (7,)), "packed_w4_i32_clamp_o32"),
-    ("rows of 24 B", problem((100, 6), 0, (7,)), "packed_w8_i32_clamp_o32"),
-    ("rows of 100 B of bytes", problem((100, 100), 0, (7,), 1), "packed_w4_i32_clamp_o32"),
+    ("rows of 24 B", problem((100, 6), 0, (7,)), "spliced_w8_i32_clamp_o32"),
+    ("rows of 100 B of bytes", problem((100, 100), 0, (7,), 1), "spliced_w4_i32_clamp_o32"),
     ("rows of 3 B", problem((100, 3), 0, (7,), 1), "packed_w1_i32_clamp_o32"),
-    ("rows, source 8 B off", problem((9, 4), 0, (7,), phases=(8, 0, 0)), "packed_w8_i32_clamp_o32"),
-    ("rows, out 4 B off", problem((9, 4), 0, (7,), phases=(0, 0, 4)), "packed_w4_i32_clamp_o32"),
+    ("rows, source 8 B off", problem((9, 4), 0, (7,), phases=(8, 0, 0)), "spliced_w8_i32_clamp_o32"),
+    ("rows, out 4 B off", problem((9, 4), 0, (7,), phases=(0, 0, 4)), "spliced_w4_i32_clamp_o32"),
     ("16 B elements, 8 B off", problem((9,), 0, (7,), 16, phases=(8, 0, 0)),
-     "packed_w8_i32_clamp_o32"),
+     "spliced_w8_i32_clamp_o32"),
     ("scalars of 4 B", problem((100,), 0, (7,)), "scalars_w4_i32_clamp_o32"),
     ("scalars of 1 B", problem((100,), 0, (7,), 1), "scalars_w1_i32_clamp_o32"),
     ("scalars of 8 B", problem((100,), 0, (7,), 8), "scalars_w8_i32_clamp_o32"),

@@ -23,6 +23,7 @@ _POINTER_BYTES = 8
 #: What arrays made by `empty` hold: bytes that still do count as unwritten.
 _PATTERN = np.frombuffer(bytes.fromhex("a75bc3e91d6f8a35"), np.uint8)
 _MAX_ALIGNMENT = 16
+_INTEGER_BYTES = (1, 2, 4, 8)
 
 #: Owners of memory made by `empty`, by their ids.
 _unwritten: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
@@ -97,9 +98,11 @@ def operand_of(name: int | str, array: np.ndarray) -> Operand:
         first = address + low - _address(owner)
         held = owner[first : first + high - low]
         places = np.arange(first, first + held.size)
-        # A whole word of the pattern, not a byte that happens to be the same.
-        words = (owner.reshape(-1, _PATTERN.size) == _PATTERN).all(axis=1)
-        unwritten = words[places // _PATTERN.size].astype(np.uint8)
+        # Several bytes of the pattern, not one that happens to be the same.
+        unit = _PATTERN.size if array.itemsize % 4 else 4
+        same = owner.reshape(-1, _PATTERN.size) == _PATTERN
+        words = same.reshape(-1, unit).all(axis=1)
+        unwritten = words[places // unit].astype(np.uint8)
     return Operand(
         name, address, layout, phase, read_only=not array.flags.writeable, unwritten=unwritten
     )
@@ -129,6 +132,9 @@ def pack(kernel: HostKernel, arguments: Sequence[Any], *, operands: bool) -> Pac
             if size != _POINTER_BYTES:
                 requirement = f"must fit a parameter of {size} bytes; got an array"
                 raise BindingError(kernel.name, f"args[{i}]", requirement)
+            if argument.dtype.hasobject or not argument.dtype.isnative:
+                message = f"{kernel.name}: args[{i}] must hold what a GPU can; got {argument.dtype}"
+                raise DTypeError(message)
             if operands:
                 places.append(len(packed))
                 found.append(operand_of(i, argument))
@@ -140,16 +146,17 @@ def pack(kernel: HostKernel, arguments: Sequence[Any], *, operands: bool) -> Pac
 
 def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401
     name = f"args[{position}]"
-    if argument is None:
-        argument = np.uintp(0)
+    if argument is None and size == _POINTER_BYTES:
+        argument = 0
     value: Any
-    if isinstance(argument, int | np.integer) and not isinstance(argument, bool):
-        number = int(argument)
+    if isinstance(argument, int) and not isinstance(argument, bool):
         try:
-            return number.to_bytes(size, "little", signed=number < 0)
+            if size in _INTEGER_BYTES:
+                return argument.to_bytes(size, "little", signed=argument < 0)
         except OverflowError:
-            requirement = f"must fit a parameter of {size} bytes; got {number}"
-            raise BindingError(kernel, name, requirement) from None
+            pass
+        requirement = f"must fit a parameter of {size} bytes; got {argument}"
+        raise BindingError(kernel, name, requirement)
     if isinstance(argument, bool | float | complex):
         value = np.asarray(argument)[()]
     elif isinstance(argument, np.generic):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["explain"]
+__all__ = ["OPAQUE", "explain", "line_of"]
 
 #: Comments, and string and character literals; a raw string comes before a plain one.
-_OPAQUE = re.compile(
+OPAQUE = re.compile(
     r'//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|\bR"([^()\\\s]*)\(.*?\)\1"'
     r"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])*'",
     re.DOTALL,
@@ -104,10 +104,10 @@ def _without_opaque(text: str) -> str:
             return found  # the name of a file
         return _blank(match)
 
-    return _OPAQUE.sub(blank, text)
+    return OPAQUE.sub(blank, text)
 
 
-def _line_of(text: str, position: int) -> int:
+def line_of(text: str, position: int) -> int:
     """Return the number of the line of a position, counted from the last #line."""
     before = text[: text.rfind("\n", 0, position) + 1]
     marks = list(re.finditer(r'^\s*#\s*line\s+(\d+)(?:[ \t]+".*")?[ \t]*$', before, re.MULTILINE))
@@ -126,7 +126,7 @@ def _unsupported(text: str) -> str | None:
                 " (<" if match[0] != "<<<" else ""
             )
             start = match.start(1) if included else match.start()
-            line = _line_of(text, start)
+            line = line_of(text, start)
             return f"the simulator does not have {what} (`{written}` in line {line})"
     return None
 

@@ -7,33 +7,32 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from cudakern.engines.simulator.explain import OPAQUE, line_of
 from cudakern.engines.simulator.includes import HEADERS, INCLUDE_FILES
 
 _HERE = Path(__file__).resolve().parent
 _ALWAYS = ("cuda_host.hpp", "runtime.hpp", "vector_types.hpp", "atomics.hpp", "intrinsics.hpp")
 #: Put in front of every kernel.
 INCLUDED = ("-I.", "-include", "cuda_host.hpp")
-_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _DYNAMIC = re.compile(
     r"\bextern\b(?P<before>[^;{}=]*?)\b__shared__\b(?P<between>[^;{}=]*?)\b(?P<name>[A-Za-z_]\w*)"
-    r"\s*\[\s*\](?P<rest>(?:\s*\[[^\]]*\])*)\s*;"
+    r"\s*\[\s*\](?P<rest>(?:\s*\[[^\]]*\])*)(?P<end>\s*;|[ \t]*(?=\n|\Z))"
+)
+#: A global variable, which the host can write; functions have parentheses.
+_VARIABLE = re.compile(
+    r"\b__device__\b(?!\s*(?:\(|\{|->|mutable\b|noexcept\b))(?=(?:[^;{}()=\[]|\b(?:__align__|alignas)\s*\([^()]*\))*[;=\[{])"
+    r"(?![^;=\[{]*\boperator\b)"
 )
 _ATTRIBUTE = re.compile(
     r"\b(?:__align__|alignas|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
 )
-_SCOPE = re.compile(r'\bnamespace\b[^;{}]*\{|\bextern\s*"C"\s*\{|\{|\}')
+_SCOPE = re.compile(r"\bnamespace\b[^;{}]*\{|\bextern\s*\{|\{|\}")
 
 
-def without_comments(text: str, *, strings: bool = False) -> str:
-    """Return the text with comments, and on request string contents, blanked; lines stay lines."""
-
-    def blank(match: re.Match[str]) -> str:
-        found = match[0]
-        if found[0] in "\"'" and not strings:
-            return found
-        return re.sub(r"[^\n]", " ", found)
-
-    return _COMMENT.sub(blank, text)
+def without_comments(text: str) -> str:
+    """Return the text with comments and literals blanked; lines stay lines."""
+    return OPAQUE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +49,52 @@ class KernelText:
         What the text is compiled with; not seen by the simulator's own headers.
     flags : tuple of str
         Further arguments of the compiler.
+    directives : tuple of str
+        Lines in front of the text, like the macros.
     """
 
     source: str
     text: str
     macros: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
+    directives: tuple[str, ...] = ()
 
     @property
     def polls(self) -> bool:
         """Whether a volatile read may be a loop that waits for another thread."""
-        return re.search(r"\bvolatile\b", without_comments(self.text, strings=True)) is not None
+        texts = (self.text, *self._included().values())
+        return any(re.search(r"\bvolatile\b", without_comments(text)) for text in texts)
+
+    def _included(self) -> dict[Path, str]:
+        """Return the files of the caller that the text includes, however deep."""
+        folders = [Path(flag[2:]) for flag in self.flags if flag.startswith("-I")]
+        quoted = [Path(flag[7:]) for flag in self.flags if flag.startswith("-iquote")]
+        found: dict[Path, str] = {}
+        pending: list[tuple[str, list[Path]]] = [(self.text, [])]
+        while pending:
+            text, beside = pending.pop()
+            for mark, name in _INCLUDE.findall(text):
+                places = [*beside, *quoted, *folders] if mark == '"' else folders
+                path = next((p for place in places if (p := place / name).is_file()), None)
+                if path is not None and path not in found:
+                    found[path] = path.read_text(encoding="utf-8", errors="replace")
+                    pending.append((found[path], [path.parent]))
+        return found
 
     def parts(self, trailer: str = "") -> tuple[tuple[str, str], ...]:
         """Return the files to compile; the first one includes the others."""
-        text = place_dynamic_shared(self.text)
+        text = keep_variables(place_dynamic_shared(self.text))
         # Escaped as the preprocessor reads it.
         name = self.source.replace("\\", "\\\\").replace('"', '\\"')
         named = text if text.startswith("#line") else f'#line 1 "{name}"\n{text}'
         # Not as -D: the simulator's own headers must not see them.
         defines = "".join(f"#define {key} {value}\n" for key, value in self.macros)
+        defines += "".join(f"{line}\n" for line in self.directives)
         ending = f'\n#line 1 "ck_sim_entries.hpp"\n{trailer}' if trailer else ""
-        return (("kernel.cpp", defines + named + ending), *_headers())
+        # Nothing includes it: a library is another one when these files change.
+        included = "".join(f"{path}\n{given}\n" for path, given in self._included().items())
+        last = (("included.txt", included),) if included else ()
+        return (("kernel.cpp", defines + named + ending), *_headers(), *last)
 
 
 @lru_cache(maxsize=1)
@@ -92,6 +115,17 @@ def write(parts: tuple[tuple[str, str], ...], folder: Path) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def keep_variables(text: str) -> str:
+    """Have the compiler take no ``__device__`` variable for one that nothing else can write."""
+    plain = without_comments(text)
+    pieces: list[str] = []
+    end = 0
+    for match in _VARIABLE.finditer(plain):
+        pieces += (text[end : match.start()], "__attribute__((used))")
+        end = match.end()
+    return "".join(pieces) + text[end:]
+
+
 def place_dynamic_shared(text: str) -> str:
     """Replace ``extern __shared__ T name[];`` by a reference to the block's dynamic memory.
 
@@ -103,15 +137,20 @@ def place_dynamic_shared(text: str) -> str:
         return text
     pieces: list[str] = []
     end = 0
+    declared: set[str] = set()  # between functions
     for match in _DYNAMIC.finditer(plain):
         given = f"{match['before']} {match['between']}"
-        kind = " ".join(_ATTRIBUTE.sub(" ", given).split())
+        kind = " ".join(_ATTRIBUTE.sub(" ", given.replace("\\\n", " ")).split())
         name, rest = match["name"], match["rest"]
-        lines = match[0].count("\n")
-        if _is_local(plain, match.start()):
-            made = f"CK_SIM_DYNAMIC({name}, {rest or ' '}, {kind});" + "\n" * lines
+        breaks = "".join(re.findall(r"\\?\n", match[0]))
+        if name in declared:
+            made = breaks
+        elif _is_local(plain, match.start()):
+            ending = ";" if match["end"] else ""
+            made = f"CK_SIM_DYNAMIC({name}, {rest or ' '}, {kind}){ending}{breaks}"
         else:
-            number = plain.count("\n", 0, match.end()) + 1
+            declared.add(name)
+            number = line_of(text, match.end())
             made = (
                 f"CK_SIM_DYNAMIC_FUNCTION(ck_sim_dynamic_{name}, {rest or ' '}, {kind})\n"
                 f"#define {name} ck_sim_dynamic_{name}()\n#line {number}\n"

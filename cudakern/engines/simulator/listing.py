@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cudakern.engines.simulator.build import FLAGS, execute
 from cudakern.engines.simulator.cache import cache_folder
+from cudakern.engines.simulator.explain import explain
 from cudakern.engines.simulator.kernel_text import INCLUDED, without_comments, write
 from cudakern.engines.simulator.toolchain import find_toolchain
 from cudakern.errors import KernelCompileError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _MARK = "ck_sim_global_here"
 _TOKEN = re.compile(
-    r'\bnamespace\b(?P<namespace>[^;{}()=]*)\{|\bextern\s*"C(?:\+\+)?"\s*\{|[{};]|'
+    r"\bnamespace\b(?P<namespace>[^;{}()=]*)\{|\bextern\s*\{|[{};]|"
     rf"\b(?P<mark>{_MARK})\b"
 )
 _NAME = re.compile(r"\b(?!__attribute__|alignas|decltype)([A-Za-z_]\w*)\s*\(")
@@ -42,11 +43,12 @@ def kernel_names(code: KernelText) -> dict[str, str]:
         flags = (*FLAGS, *code.flags, *INCLUDED, "-DCK_SIM_LISTING", "-E")
         result = execute((*toolchain.command, *flags, parts[0][0]), Path(build))
     if result.returncode != 0:
-        raise KernelCompileError(code.source, flags, result.stderr)
+        summary = explain(code.text, result.stderr)
+        raise KernelCompileError(code.source, flags, result.stderr, summary)
     return _names_in(without_comments(result.stdout))
 
 
-def _names_in(text: str) -> dict[str, str]:
+def _names_in(text: str) -> dict[str, str]:  # noqa: C901  one case for each kind of token
     names: dict[str, str] = {}
     short: dict[str, list[str]] = {}
     scopes: list[str | None] = []  # a namespace's name, None for any other brace
@@ -65,7 +67,8 @@ def _names_in(text: str) -> dict[str, str]:
             if scopes:
                 scopes.pop()
         elif token["namespace"] is not None:
-            scopes.append(token["namespace"].replace("inline", "").strip())
+            scope = token["namespace"].split("::")
+            scopes.append("::".join(part.split()[-1] for part in scope if part.split()))
         elif token[0].startswith("extern"):
             scopes.append("")
         elif token[0] == "{":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.errors import BindingError
@@ -22,6 +23,10 @@ _PREFIXES = {
     "--include-path": "-I",
 }
 #: They change the GPU's code, or how its compiler talks.
+_WITH_VALUE = {
+    *("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-code", "--gpu-code"),
+    *("-maxrregcount", "--maxrregcount", "-Xptxas", "--ptxas-options"),
+}
 _WITHOUT_EFFECT = re.compile(
     r"--?(use_fast_math|ftz=|prec-div=|prec-sqrt=|fmad=|extra-device-vectorization|lineinfo|"
     r"generate-line-info|G$|device-debug|arch|gpu-architecture|gpu-code|code|maxrregcount|"
@@ -31,15 +36,22 @@ _WITHOUT_EFFECT = re.compile(
 )
 
 
-def parse_options(owner: str, options: Sequence[str]) -> tuple[str, ...]:
-    """Return the host compiler's arguments for a kernel's options.
+def parse_options(  # noqa: C901  one case for each kind of option
+    owner: str, options: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the host compiler's arguments for a kernel's options, and lines of its preprocessor.
+
+    Macros are lines: the simulator's own headers, which come before, must not see them.
 
     Raises
     ------
     BindingError
         One is not known, or no string.
     """
+    if isinstance(options, str):
+        raise BindingError(owner, "options", f"must be a sequence of strings; got {options!r:.60}")
     flags: list[str] = []
+    lines: list[str] = []
     given = list(options)
     while given:
         option = given.pop(0)
@@ -55,11 +67,23 @@ def parse_options(owner: str, options: Sequence[str]) -> tuple[str, ...]:
                 if not given:
                     raise BindingError(owner, "options", f"must have a value after {option}")
                 value = given.pop(0)
-            flags.append(f"{_PREFIXES[prefix]}{value.strip()}")
+            kind, value = _PREFIXES[prefix], value.strip()
+            if kind == "-I":
+                flags.append(f"-I{Path(value).absolute()}")  # the compiler runs elsewhere
+            elif kind == "-U":
+                lines.append(f"#undef {value}")
+            else:
+                name, is_given, replacement = value.partition("=")
+                lines += (
+                    f"#undef {name.split('(')[0]}",
+                    f"#define {name} {replacement if is_given else 1}",
+                )
+        elif option in _WITH_VALUE and given:
+            given.pop(0)
         elif not _WITHOUT_EFFECT.match(option):
             requirement = f"must be ones that the simulator knows (-D, -U, -I, -std); got {option}"
             raise BindingError(owner, "options", requirement)
-    return tuple(flags)
+    return tuple(flags), tuple(lines)
 
 
 def _standard(owner: str, option: str) -> str:

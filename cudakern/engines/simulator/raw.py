@@ -15,7 +15,7 @@ from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.listing import kernel_names
 from cudakern.engines.simulator.options import parse_options
-from cudakern.engines.simulator.variables import variable_of
+from cudakern.engines.simulator.variables import copy_variables, variable_of
 from cudakern.errors import BindingError, DTypeError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class _Library:
         self.code = code
         self.entries = entries
         self._lock = threading.Lock()
-        self.variables: dict[str, np.ndarray] = {}
+        self._launching = threading.Lock()
         self._compiled: dict[bool, dict[str, HostKernel]] = {}
 
     def kernel(self, entry: str, *, checked: bool) -> HostKernel:
@@ -52,25 +52,28 @@ class _Library:
             if kernels is None:
                 made = _engine().compile_kernels(self.code, self.entries, checked=checked)
                 kernels = dict(zip(self.entries, made, strict=True))
+                for others in self._compiled.values():
+                    copy_variables(next(iter(others.values())), made[0])
                 self._compiled[checked] = kernels
         return kernels[entry]
 
     def variable(self, name: str) -> np.ndarray:
         if not self.entries:
             raise BindingError("RawModule", "name", "must be of a module with kernels; it has none")
-        found = variable_of(self.kernel(self.entries[0], checked=False), name)
-        self.variables[name] = found
-        return found
+        return variable_of(self.kernel(self.entries[0], checked=False), name)
 
     @contextmanager
     def same_variables(self, kernel: HostKernel) -> Iterator[None]:
-        """Have the variables that were handed out in a checked kernel too."""
-        copies = [(variable_of(kernel, name), held) for name, held in self.variables.items()]
-        for copy, held in copies:
-            copy[...] = held
-        yield
-        for copy, held in copies:
-            held[...] = copy
+        """Have a checked kernel find the variables as plain launches left them, and vice versa."""
+        plain = self._compiled.get(False)
+        if plain is None:
+            yield
+            return
+        other = next(iter(plain.values()))
+        with self._launching:
+            copy_variables(other, kernel)
+            yield
+            copy_variables(kernel, other)
 
 
 def _triple(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
@@ -79,7 +82,7 @@ def _triple(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
         found = tuple(index(size) for size in given)
     except TypeError:
         found = ()
-    if not 1 <= len(found) <= 3:
+    if not 1 <= len(found) <= len("xyz"):
         requirement = f"must be a tuple of one to three integers; got {sizes!r:.60}"
         raise BindingError(name, argument, requirement)
     x, y, z = (*found, 1, 1)[:3]
@@ -125,22 +128,24 @@ class RawKernel:
         jitify: bool = False,
     ) -> None:
         _check(code, backend, translate_cucomplex, enable_cooperative_groups, jitify)
-        if not isinstance(name, str):
+        given: object = name
+        if not isinstance(given, str):
             message = f"RawKernel: name must be a str; got {name!r:.60}"
             raise DTypeError(message)
         self.name = name
         self.code = code
         self.options = tuple(options)
-        flags = parse_options("RawKernel", self.options)
-        self._library = _Library(KernelText(f"{_plain(name)}.cu", code, (), flags), (name,))
+        flags, lines = parse_options("RawKernel", options)
+        text = KernelText(f"{_plain(name)}.cu", code, (), flags, lines)
+        self._library = _Library(text, (name,))
         self._max_shared = _DEFAULT_SHARED_BYTES
 
     @classmethod
     def _of(cls, module: RawModule, library: _Library, entry: str, name: str) -> RawKernel:
         kernel = cls.__new__(cls)
         kernel.name, kernel.code, kernel.options = name, module.code, module.options
-        kernel._library, kernel._entry = library, entry
-        kernel._max_shared = _DEFAULT_SHARED_BYTES
+        kernel._library, kernel._entry = library, entry  # noqa: SLF001
+        kernel._max_shared = _DEFAULT_SHARED_BYTES  # noqa: SLF001
         return kernel
 
     _entry: str | None = None
@@ -258,12 +263,15 @@ class RawModule:
         if (code is None) == (path is None):
             raise BindingError("RawModule", "code", "must be given, or path; exactly one of them")
         source = "module.cu" if path is None else str(path)
-        self.code = code if path is None else Path(path).read_text(encoding="utf-8")  # type: ignore[assignment]
-        _check(self.code, backend, translate_cucomplex, enable_cooperative_groups, jitify)
+        text = code if path is None else Path(path).read_text(encoding="utf-8")
+        _check(text, backend, translate_cucomplex, enable_cooperative_groups, jitify)
+        self.code = str(text)
         self.options = tuple(options)
         self.name_expressions = tuple(name_expressions or ())
-        flags = parse_options("RawModule", self.options)
-        self._text = KernelText(source, self.code, (), flags)
+        flags, lines = parse_options("RawModule", options)
+        if path is not None:
+            flags = (f"-iquote{Path(path).absolute().parent}", *flags)
+        self._text = KernelText(source, self.code, (), flags, lines)
         self._library: _Library | None = None
         self._names: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -339,4 +347,4 @@ def _check(
 
 def _plain(name: str) -> str:
     """Return the part of a name expression that can name a file."""
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in name.split("<")[0]) or "kernel"
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in name.split("<", 1)[0]) or "kernel"

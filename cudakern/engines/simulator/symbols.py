@@ -30,6 +30,7 @@ _INTERNAL = re.compile(
 _NESTED = re.compile(r"_ZN[rVK]*")
 _LENGTH = re.compile(r"L?(\d+)")
 _END_OF_LOCAL = re.compile(r"(?:_\d|__\d+_)?(?:\..*)?$")
+_WRITABLE = 1  # SHF_WRITE
 _END_OF_NESTED = re.compile(r"E(?:\..*)?$")
 
 
@@ -146,6 +147,22 @@ class Symbols:
         """Return the other variables, writable or not, without those of compiler and simulator."""
         return self._named("STT_OBJECT")
 
+    def variables(self, name: str | None = None) -> dict[str, Object]:
+        """Return the same by symbol: all, or those of a name, with or without its namespaces."""
+        return {
+            symbol: Object(_components(symbol)[-1], value, size)
+            for symbol, sort, value, size in self._symbols
+            if sort == "STT_OBJECT" and _is_users(symbol) and (name is None or _has(symbol, name))
+        }
+
+    def is_writable(self, item: Object) -> bool:
+        """Return whether a variable lies in memory that can be written."""
+        return any(start <= item.offset < end for start, end in self._writable)
+
+    def holds_addresses(self, item: Object) -> bool:
+        """Return whether a variable holds addresses of the library from the start."""
+        return any(item.offset <= place < item.offset + item.size for place in self._relocated)
+
     def functions(self) -> tuple[Object, ...]:
         """Return the functions."""
         return self._named("STT_FUNC")
@@ -167,8 +184,7 @@ class Symbols:
             found = {
                 value
                 for symbol, sort, value, _ in self._symbols
-                if sort == kind
-                and (symbol == name or f"::{'::'.join(_components(symbol))}".endswith(f"::{name}"))
+                if sort == kind and _has(symbol, name)
             }
             if len(found) == 1:
                 return found.pop()
@@ -206,8 +222,30 @@ class Symbols:
         )
 
     @cached_property
+    def _writable(self) -> tuple[tuple[int, int], ...]:
+        return tuple(
+            (section["sh_addr"], section["sh_addr"] + section["sh_size"])
+            for section in self._elf.iter_sections()
+            if section["sh_flags"] & _WRITABLE and not section.name.startswith(".data.rel.ro")
+        )
+
+    @cached_property
+    def _relocated(self) -> tuple[int, ...]:
+        sections = (self._elf.get_section_by_name(name) for name in (".rela.dyn", ".relr.dyn"))
+        return tuple(
+            relocation["r_offset"]
+            for section in sections
+            if section is not None
+            for relocation in section.iter_relocations()
+        )
+
+    @cached_property
     def _lines(self) -> LineTable:
         return LineTable(self._elf)
+
+
+def _has(symbol: str, name: str) -> bool:
+    return symbol == name or f"::{'::'.join(_components(symbol))}".endswith(f"::{name}")
 
 
 def _is_users(symbol: str) -> bool:

@@ -1,0 +1,69 @@
+"""gather's variants, checked where every loop of theirs goes round several times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.operators import gather as gather_module
+from cudakern.operators import gather_plan, indexing
+from cudakern.operators.base import BoundTable
+from tests.helpers.places import POISON
+
+pytestmark = pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=3)
+
+CASES = [
+    ("rows", (50, 64), (700,), 0, np.float32),
+    ("planes", (3, 20, 64), (90,), 1, np.float32),
+    ("packed", (40, 3), (3000,), 0, np.float32),
+    ("packed", (5, 40, 3), (700,), 1, np.uint8),
+    ("spliced", (40, 6), (3000,), 0, np.float32),
+    ("spliced", (5, 40, 25), (700,), 1, np.float32),
+    ("spliced", (40, 99), (900,), 0, np.uint8),
+    ("spliced", (9, 17001), (7,), 0, np.uint8),
+    ("spliced", (3, 9, 4500), (5,), 1, np.int16),
+    ("scalars", (5000,), (6000,), 0, np.float32),
+    ("scalars", (5000,), (6000,), 0, np.uint8),
+    ("last_axis_staged", (17, 300), (500,), 1, np.float32),
+    ("last_axis", (17, 9000), (500,), 1, np.float64),
+    ("last_axis", (9, 30000), (300,), 1, np.float32),
+]
+
+
+@pytest.mark.parametrize("mode", ["clamp", "wrap", "fill"])
+@pytest.mark.parametrize(("variant", "shape", "count", "axis", "dtype"), CASES)
+def test_few_blocks_do_it_all(monkeypatch, variant, shape, count, axis, dtype, mode):
+    kernels = run(monkeypatch, shape, count, axis, dtype, mode)
+    assert [name.startswith(f"ck_gather_{variant}_w") for name in kernels] == [True]
+
+
+@pytest.mark.parametrize("mode", ["clamp", "wrap", "fill"])
+def test_strided_layouts(monkeypatch, mode):
+    kernels = run(monkeypatch, (6, 40, 30), (70,), 1, np.int16, mode, np.s_[::2, ::-1, ::3])
+    assert [name.startswith("ck_gather_strided") for name in kernels] == [True]
+
+
+def run(monkeypatch, shape, count, axis, dtype, mode, view=np.s_[...]) -> list[str]:
+    """Gather with grids of at most two blocks a dimension; return the kernels that ran."""
+    for module in (gather_plan, indexing):
+        monkeypatch.setattr(module, "MAX_BLOCKS", 2)
+    monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
+    monkeypatch.setattr(gather_module, "_bound", BoundTable())  # no plans of other tests
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 100, shape).astype(dtype)[view]
+    indices = rng.integers(-2 * x.shape[axis], 2 * x.shape[axis], count)
+    out = np.full((*x.shape[:axis], *count, *x.shape[axis + 1 :]), POISON, np.uint8).astype(dtype)
+    with ck.simulator.traffic() as report:
+        ck.gather(x, indices, axis, mode=mode, fill_value=7, out=out)
+    extent = x.shape[axis]
+    position = np.where(indices < 0, indices + extent, indices)
+    if mode == "wrap":
+        expected = np.take(x, indices % extent, axis)
+    else:
+        expected = np.take(x, np.clip(position, 0, extent - 1), axis)
+        if mode == "fill":
+            outside = (position < 0) | (position >= extent)
+            np.moveaxis(expected, axis, 0)[outside] = 7
+    assert (out == expected).all()
+    return [kernel.kernel for kernel in report.kernels]

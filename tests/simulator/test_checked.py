@@ -1,0 +1,229 @@
+"""The context manager `checked`: its report, its error, its seeds; what a finding says."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.simulator import RawKernel, RawModule, checked
+
+SET = 'extern "C" __global__ void set(int* x, int i) { x[i] = 7; }'
+FILL = 'extern "C" __global__ void fill(int* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }'
+RACE = """extern "C" __global__ void race(int* x) {
+  x[0] = threadIdx.x;
+  x[1] = x[2] + threadIdx.x;
+}"""
+
+
+def zeros(size, dtype=np.int32):
+    return np.zeros(size, dtype)
+
+
+def outside(index=3, size=3):
+    """Launch a kernel that writes outside of its array."""
+    RawKernel(SET, "set")((1,), (1,), (zeros(size), index))
+
+
+def test_nothing_found():
+    x = zeros(6)
+    with checked() as report:
+        RawKernel(FILL, "fill")((2,), (3,), (x,))
+        assert report.launches == 1
+    assert report.findings == []
+    assert str(report) == "nothing found in 1 launches"
+    assert x.tolist() == [1] * 6
+
+
+def test_an_error_at_the_end_with_all_findings():
+    with pytest.raises(ck.SimulatorError) as caught, checked() as report:  # noqa: PT012
+        outside()
+        outside(-1)
+        RawKernel(FILL, "fill")((1,), (1,), (zeros(1),))
+        assert len(report.findings) == 2
+    error = caught.value
+    assert error.findings == tuple(report.findings)
+    assert [f.index for f in error.findings] == [3, -1]
+    assert (error.kind, error.kernel) == ("out_of_bounds", "set")
+    assert str(error).endswith("; and 1 more finding")
+    assert "\n" not in str(error)
+    assert report.launches == 3
+
+
+def test_an_error_of_the_block_comes_from_the_findings():
+    with pytest.raises(ck.SimulatorError) as caught, checked():  # noqa: PT012
+        outside()
+        raise AssertionError
+    assert isinstance(caught.value.__cause__, AssertionError)
+
+
+@pytest.mark.parametrize(
+    "error", [AssertionError, KeyboardInterrupt, ck.BindingError("a", "b", "c")]
+)
+def test_an_error_of_the_block_without_findings(error):
+    with pytest.raises(error if isinstance(error, type) else type(error)), checked():
+        raise error
+    outside_is_not_checked_any_more = RawKernel(FILL, "fill")
+    outside_is_not_checked_any_more((1,), (1,), (zeros(1),))
+
+
+def test_the_innermost_of_nested_blocks_takes_note():
+    with checked() as outer:
+        with pytest.raises(ck.SimulatorError), checked() as inner:
+            outside()
+        RawKernel(FILL, "fill")((1,), (1,), (zeros(1),))
+    assert (len(inner.findings), inner.launches) == (1, 1)
+    assert (outer.findings, outer.launches) == ([], 1)
+
+
+def test_what_a_finding_says():
+    code = """
+__device__ __forceinline__ void put(float* x, int i) {
+  x[i] = 1.0f;
+}
+extern "C" __global__ void k(int n, float* x) {
+  const int i = n * blockIdx.y + threadIdx.x;
+  put(x, i);
+}"""
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        RawKernel(code, "k")((1, 2), (3,), (3, zeros(5, np.float32)))
+    (finding,) = caught.value.findings
+    assert (finding.kind, finding.kernel, finding.array) == ("out_of_bounds", "k", 1)
+    assert (finding.block, finding.thread, finding.index) == ((0, 1, 0), (2, 0, 0), 5)
+    assert finding.source == ("k.cu", 3)
+    assert finding.stack == (("k.cu", 3), ("k.cu", 7))
+    assert finding.message == (
+        "k.cu:3 (called at k.cu:7): write of 4 bytes must lie inside of an array; it is element 5 "
+        "of argument 1, shape (5,) (block (0, 1, 0), thread (2, 0, 0))"
+    )
+    assert str(finding) == f"k: out_of_bounds: {finding.message}"
+    assert (caught.value.block, caught.value.thread) == (finding.block, finding.thread)
+
+
+@pytest.mark.parametrize("protocol", [0, pickle.HIGHEST_PROTOCOL])
+def test_errors_can_be_pickled(protocol):
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        outside()
+    copy = pickle.loads(pickle.dumps(caught.value, protocol))  # noqa: S301  our own
+    assert copy.findings == caught.value.findings
+    assert (str(copy), copy.kind) == (str(caught.value), caught.value.kind)
+
+
+def findings_of(code, name, *arguments, grid=(1,), block=(1,), seed=0, **options):
+    with checked(seed, **options) as report:
+        RawKernel(code, name)(grid, block, arguments)
+        found, report.findings = report.findings, []
+    return found
+
+
+def test_a_seed_gives_the_same_findings_again():
+    def found(seed):
+        return findings_of(RACE, "race", zeros(3), grid=(3,), block=(70,), seed=seed)
+
+    first = found(5)
+    assert {f.kind for f in first} == {"race"}
+    assert found(5) == first
+    assert any([(f.block, f.thread) for f in found(n)] != [(f.block, f.thread) for f in first]
+               for n in range(6, 12))  # fmt: skip
+
+
+def test_seeds_differ_in_the_order_of_threads(capfd):
+    code = r'extern "C" __global__ void say() { printf("%d.%d ", blockIdx.x, threadIdx.x); }'
+    orders = []
+    for seed in (0, 0, 1, 2):
+        with checked(seed):
+            RawKernel(code, "say")((3,), (64,), ())
+        orders.append(capfd.readouterr().out)
+    assert orders[0] == orders[1]
+    assert len({*orders}) == 3
+    assert len({" ".join(sorted(order.split())) for order in orders}) == 1
+
+
+@pytest.mark.parametrize("blocks", [0, -1])
+def test_resident_blocks_must_be_positive(blocks):
+    with (
+        pytest.raises(ck.BindingError, match=f"resident_blocks must be at least 1; got {blocks}"),
+        checked(resident_blocks=blocks),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "given", [{"seed": 0.5}, {"resident_blocks": "4"}, {"resident_blocks": 1.0}]
+)
+def test_settings_must_be_integers(given):
+    with pytest.raises((TypeError, ck.BindingError)), checked(**given):
+        pass
+
+
+@pytest.mark.parametrize("blocks", [1, 2, np.int64(3), 100, 10**9])
+@pytest.mark.parametrize("seed", [0, -1, 2**64, np.uint8(7)])
+def test_settings(blocks, seed):
+    x = zeros(40)
+    with checked(seed, blocks):
+        RawKernel(FILL, "fill")((10,), (4,), (x,))
+    assert x.tolist() == [1] * 40
+
+
+STOPS = {
+    "far": ("x[(long long)n << 32] = 1;", "out_of_bounds"),
+    "null": ("*(volatile int*)(n - n) = 1;", "out_of_bounds"),
+    "trap": ("__trap();", "trap"),
+    "assert": ("assert(n == 5);", "assert"),
+    "division": ("x[0] = n / x[1];", "arithmetic"),
+    "stack": ("x[0] = deep(x, n);", "stack_overflow"),
+}
+DEEP = """__noinline__ __device__ int deep(int* x, int n) {
+  volatile int local[100];
+  local[n % 100] = n;
+  return n == 0 ? 0 : deep(x, n + 1) + local[n % 100];
+}
+"""
+
+
+@pytest.mark.parametrize("case", STOPS)
+def test_a_launch_that_stops_is_a_finding(case):
+    body, kind = STOPS[case]
+    head = f'#include <cassert>\n{DEEP}extern "C" __global__ void k(int* x, int n)'
+    code = f"{head} {{\n  x[2] = 4;\n  {body}\n}}"
+    module, x = RawModule(code=code), zeros(3)
+    with pytest.raises(ck.SimulatorError) as caught, checked() as report:  # noqa: PT012
+        module.get_function("k")((1,), (1,), (x, 3))
+        RawKernel(FILL, "fill")((1,), (3,), (x,))
+        assert x.tolist() == [1] * 3
+    assert caught.value.kind == kind
+    assert kind in {f.kind for f in report.findings}
+    assert all("\n" not in f.message for f in report.findings)
+    assert report.launches == 2
+    RawKernel(FILL, "fill")((1,), (2,), (x,))
+
+
+def test_operators_on_odd_layouts_have_no_findings():
+    x = np.arange(7 * 8 * 9, dtype=np.float32).reshape(7, 8, 9)
+    indices = np.array([[3, 0], [-1, 2]], np.int32)
+    for view in (x, x[::-1, ::2], x.transpose(2, 0, 1), x[1:, :, 3:4], x[:, 1:2, ::3].T):
+        for axis in (n for n in range(3) if view.shape[n] > 3):
+            with checked(seed=axis) as report:
+                got = ck.gather(view, indices[:, ::-1], axis=axis)
+            assert report.launches >= 1
+            assert (got == np.take(view, indices[:, ::-1], axis=axis)).all()
+
+
+def test_ziglang_finds_the_same(monkeypatch):
+    pytest.importorskip("ziglang")
+    expected = findings_of(RACE, "race", zeros(3), block=(40,))
+    monkeypatch.setenv("CUDAKERN_CXX", f"{sys.executable} -m ziglang c++")
+    found = findings_of(RACE, "race", zeros(3), block=(40,))
+    assert {(f.kind, f.source, f.array, f.index) for f in found} == {
+        (f.kind, f.source, f.array, f.index) for f in expected
+    }
+    with pytest.raises(ck.SimulatorError, match=r"k\.cu:3"), checked():
+        outside_in("k")
+
+
+def outside_in(name):
+    code = f'extern "C" __global__ void {name}(int* x) {{\n  x[1] =\n    x[3];\n}}'
+    RawKernel(code, name)((1,), (1,), (zeros(3),))

@@ -1,0 +1,214 @@
+"""Arrays of checked launches: views, overlaps, what nothing has written yet, and types' sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.simulator import RawKernel, checked, empty
+
+COPY = """
+extern "C" __global__ void copy(const float* x, float* y, int step, int n) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x)
+    y[step * i] = x[step * i];
+}
+"""
+READ = 'extern "C" __global__ void read(const float* x, int i, float* y) { *y = x[i]; }'
+WRITE = 'extern "C" __global__ void write(float* x, int i) { x[i] = 9; }'
+
+
+def found(code, *arguments, grid=(1,), block=(1,), **options):
+    """Run the kernel that a text starts with; return what its findings are about."""
+    name = code.split("void ", 1)[1].split("(")[0]
+    with checked(**options) as report:
+        RawKernel(code, name)(grid, block, arguments)
+        findings, report.findings = report.findings, []
+    return [(f.kind, f.array, f.index) for f in findings]
+
+
+def numbers(size):
+    return np.arange(size, dtype=np.float32)
+
+
+@pytest.mark.parametrize("size", [8, 5, 1])
+def test_empty_arrays_are_not_written(size):
+    y = numbers(1)
+    x = empty(size)
+    assert (x.shape, x.dtype, x.flags.c_contiguous) == ((size,), np.float32, True)
+    assert found(READ, x, size - 1, y) == [("uninitialized", 0, size - 1)]
+    x[size - 1] = 0
+    assert found(READ, x, size - 1, y) == []
+    assert y == 0
+
+
+def test_empty_arrays_are_written_by_kernels():
+    x, y = empty((2, 4)), numbers(1)
+    with checked():
+        RawKernel(WRITE, "write")((1,), (1,), (x, 3))
+        RawKernel(READ, "read")((1,), (1,), (x, 3, y))
+    assert y == 9
+    RawKernel(WRITE, "write")((1,), (1,), (x, 5))  # in a plain launch
+    assert found(READ, x, 5, y) == []
+    assert found(READ, x, 4, y) == [("uninitialized", 0, 4)]
+
+
+def test_views_of_empty_arrays():
+    x, y = empty((4, 6)), numbers(1)
+    x[1] = 1
+    assert found(READ, x[1:], 0, y) == []
+    assert found(READ, x[1:], 6, y) == [("uninitialized", 0, 6)]
+    assert found(READ, x.T[2, 1:], 0, y) == []
+    assert found(READ, x[::-1], -18, y) == [("uninitialized", 0, -18)]
+    assert found(READ, x[::-1], -12, y) == []
+    assert found(READ, x.reshape(-1)[::2], 0, y) == [("uninitialized", 0, 0)]
+    assert found(READ, x.copy(), 0, y) == []  # a copy is an array like any other
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((), "u1"), (0, "f8"), ((3, 5), "c16"), (7, "i2")])
+def test_shapes_and_types_of_empty_arrays(shape, dtype):
+    x = empty(shape, dtype)
+    assert x.shape == np.zeros(shape).shape
+    assert x.dtype == np.dtype(dtype)
+
+
+IN_PLACE = (
+    'extern "C" __global__ void add(const int* x, int* y) { y[threadIdx.x] += x[threadIdx.x]; }'
+)
+
+
+def test_one_array_twice():
+    x = np.arange(8, dtype=np.int32)
+    assert found(IN_PLACE, x, x, block=(8,)) == []
+    assert x.tolist() == [*range(0, 16, 2)]
+
+
+def test_overlapping_views():
+    x = np.arange(12, dtype=np.int32)
+    kinds = found(IN_PLACE, x[:8], x[4:], block=(8,))
+    assert {kind for kind, _, _ in kinds} == {"race"}
+    x = np.arange(12, dtype=np.int32)
+    assert found(IN_PLACE, x[:8], x[4:], block=(4,)) == []
+    assert x.tolist() == [0, 1, 2, 3, 4, 6, 8, 10, 8, 9, 10, 11]
+
+
+def test_neighbouring_views():
+    x = numbers(10)
+    assert found(WRITE, x[:5], 5) == [("out_of_bounds", 0, 5)]
+    assert found(WRITE, x[5:], -1) == [("out_of_bounds", 0, -1)]
+    assert found(COPY, x[:5], x[5:], 1, 6) == [("out_of_bounds", 0, 5), ("out_of_bounds", 1, 5)]
+    assert x.tolist() == [0, 1, 2, 3, 4] * 2
+
+
+def test_gaps_of_strided_views():
+    x, y = numbers(12), numbers(12)
+    assert found(COPY, x[::3], y[::3], 3, 4, block=(2,)) == []
+    assert found(WRITE, y[::3], 1) == [("out_of_bounds", 0, 1)]
+    assert found(WRITE, y[::3], 9) == []
+    assert y.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    assert found(WRITE, y.reshape(3, 4)[:, :2], 2) == [("out_of_bounds", 0, 2)]
+
+
+def test_negative_strides():
+    x, y = numbers(6), np.zeros(6, np.float32)
+    assert found(COPY, x[::-1], y[::-1], -1, 6) == []
+    assert y.tolist() == x.tolist()
+    assert found(WRITE, y[::-1], 1) == [("out_of_bounds", 0, 1)]
+    assert found(WRITE, y[:3:-1], -2) == [("out_of_bounds", 0, -2)]
+    assert found(COPY, x[::-2], y[::-2], -2, 3) == []
+
+
+def test_what_is_read_only_is_not_written():
+    x = numbers(4)
+    x.flags.writeable = False
+    assert found(READ, x, 2, numbers(1)) == []
+    assert [kind for kind, _, _ in found(WRITE, x, 2)] == ["out_of_bounds"]
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("x", [numbers(0), np.zeros((3, 0, 2), np.float32), numbers(8)[3:3]])
+def test_arrays_without_elements(x):
+    assert found(COPY, x, x, 1, 0) == []
+    assert found(WRITE, x, 0) == [("out_of_bounds", 0, 0)]
+
+
+def test_big_arrays_far_apart():
+    x, y = numbers(40000), np.zeros(40000, np.float32)
+    assert found(COPY, x, y, 1, 40000, block=(64,)) == []
+    assert (x == y).all()
+    for index in (40000, -1, 50000, -10000):
+        assert found(WRITE, x, index) == [("out_of_bounds", 0, index)]
+    for index in (60000, -20000, 2**30, -(2**30)):
+        assert [kind for kind, _, _ in found(WRITE, x, index)] == ["out_of_bounds"]
+
+
+NARROW = """template <typename T> __global__ void narrow(T* x) {
+  __shared__ T s[65];
+  const int i = threadIdx.x;
+  s[i] = i, x[i] = x[i] + 1;
+  s[i] += 1, x[i] = x[i] * s[i];
+}"""
+
+
+@pytest.mark.parametrize("kind", ["signed char", "short", "int"])
+def test_neighbouring_bytes_do_not_race(kind):
+    dtype = {"signed char": np.int8, "short": np.int16, "int": np.int32}[kind]
+    x = np.zeros(65, dtype)
+    for seed in range(2):
+        with checked(seed):
+            RawKernel(NARROW, f"narrow<{kind}>")((1,), (65,), (x[:],))
+    assert x[1] == (1 * 2 + 1) * 2
+
+
+def test_the_same_byte_races():
+    code = 'extern "C" __global__ void race(signed char* x) { x[threadIdx.x / 2] = threadIdx.x; }'
+    kinds = found(code, np.zeros(33, np.int8), block=(66,))
+    assert {kind for kind, _, _ in kinds} == {"race"}
+
+
+PARTIAL = """extern "C" __global__ void exchange(int* x, unsigned mask) {
+  __shared__ volatile int s[32];
+  const int t = threadIdx.x;
+  if (!(mask >> t & 1)) return;
+  s[t] = t;
+  __syncwarp(WHICH);
+  x[t] = s[t ^ 1];
+}"""
+
+
+def test_masks_of_warp_barriers():
+    code = PARTIAL.replace("WHICH", "mask")
+    assert found(code, np.zeros(32, np.int32), np.uint32(0xFF), block=(32,)) == []
+    two = PARTIAL.replace("WHICH", "t < 4 ? 0xfu : 0xf0u")
+    assert found(two, np.zeros(32, np.int32), np.uint32(0xFF), block=(32,)) == []
+    alone = PARTIAL.replace("WHICH", "1u << t")
+    kinds = found(alone, np.zeros(32, np.int32), np.uint32(0xFF), block=(32,))
+    assert {kind for kind, _, _ in kinds} <= {"race", "uninitialized"}
+    assert "race" in {kind for kind, _, _ in kinds}
+
+
+def test_padding_of_structures():
+    code = """struct P { char a; int b; char c; };
+extern "C" __global__ void pack(P* x, P* y) {
+  __shared__ P s[8];
+  const int t = threadIdx.x;
+  P p = x[t];
+  p.b += 1;
+  s[t].a = p.a, s[t].b = p.b, s[t].c = p.c;
+  __syncthreads();
+  y[t] = s[7 - t];
+}"""
+    dtype = np.dtype([("a", "i1"), ("b", "i4"), ("c", "i1")], align=True)
+    x, y = np.zeros(8, dtype), empty(8, dtype)
+    x["b"] = np.arange(8)
+    with checked():
+        RawKernel(code, "pack")((1,), (8,), (x, y))
+    assert y["b"].tolist() == [*range(8, 0, -1)]
+
+
+def test_an_error_of_the_launch_leaves_arrays_as_the_kernel_left_them():
+    x = np.zeros(4, np.int32)
+    code = 'extern "C" __global__ void stop(int* x) { x[1] = 5; x[(long long)x[1] << 40] = 1; }'
+    with pytest.raises(ck.SimulatorError), checked():
+        RawKernel(code, "stop")((1,), (1,), (x,))
+    assert x.tolist() in ([0, 5, 0, 0], [0] * 4)

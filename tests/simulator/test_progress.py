@@ -1,0 +1,119 @@
+"""Threads and blocks that wait for each other: they get on, or the launch ends with an error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.simulator import RawKernel, checked
+
+pytestmark = pytest.mark.timeout(120)
+
+POLLS = {
+    "volatile": "while (*(volatile int*)flag == 0) {}",
+    "volatile_pointer": "volatile int* seen = flag; while (seen[0] == 0);",
+    "volatile_sleep": "while (*(volatile int*)flag == 0) __nanosleep(100);",
+    "volatile_fence": "do __threadfence(); while (*(volatile int*)flag == 0);",
+    "atomic": "while (atomicAdd(flag, 0) == 0) {}",
+    "compare_and_swap": "while (atomicCAS(flag, 1, 1) == 0) __nanosleep(20);",
+    "exchange": "int seen; while ((seen = atomicOr(flag, 0)) == 0);",
+}
+#: A thread waits until another one has set the flag, and shows what that one wrote before.
+WAIT = """extern "C" __global__ void wait(int* flag, int* data, int setter) {{
+  const int me = blockIdx.x * blockDim.x + threadIdx.x;
+  if (me == setter) {{
+    ((volatile int*)data)[0] = 42;
+    __threadfence();
+    {set}
+  }} else if (threadIdx.x == 0 || gridDim.x == 1) {{
+    {poll}
+    data[1 + me] = ((volatile int*)data)[0];
+  }}
+}}"""
+SETS = {"volatile": "*(volatile int*)flag = 1;", "atomic": "atomicExch(flag, 1);"}
+
+
+def waits(poll, grid, block, setter):
+    """Launch a kernel whose threads wait for one of them; assert that all saw what it wrote."""
+    way = "volatile" if poll.startswith("volatile") else "atomic"
+    kernel = RawKernel(WAIT.format(set=SETS[way], poll=POLLS[poll]), "wait")
+    flag, data = np.zeros(1, np.int32), np.zeros(1 + grid * block, np.int32)
+    kernel((grid,), (block,), (flag, data, setter))
+    assert flag == 1
+    waiting = data[1:].reshape(grid, block)[:, slice(None) if grid == 1 else 0].ravel()
+    expected = np.full(waiting.size, 42)
+    if grid == 1 or setter % block == 0:
+        expected[setter if grid == 1 else setter // block] = 0
+    assert waiting.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("poll", POLLS)
+@pytest.mark.parametrize("setter", [0, 1, 33, 69])
+def test_a_thread_waits_for_another_one(poll, setter):
+    waits(poll, 1, 70, setter)
+
+
+@pytest.mark.parametrize("poll", POLLS)
+@pytest.mark.parametrize("setter", [0, 10, 40])
+def test_blocks_wait_for_another_one(poll, setter):
+    waits(poll, 41, 3, 3 * setter)
+
+
+@pytest.mark.parametrize(
+    ("poll", "grid", "block", "setter"),
+    [
+        *((poll, 1, 40, 39) for poll in POLLS),
+        *((poll, 6, 2, 10) for poll in POLLS),
+        *((poll, 41, 2, 20) for poll in ("volatile", "volatile_fence", "atomic", "exchange")),
+        *((poll, 41, 2, 80) for poll in ("volatile", "volatile_fence", "atomic", "exchange")),
+    ],
+)
+@pytest.mark.parametrize("resident", [1, 4])
+def test_waiting_in_checked_launches(poll, grid, block, setter, resident):
+    for seed in range(2):
+        with checked(seed, resident):
+            waits(poll, grid, block, setter)
+
+
+NEVER = 'extern "C" __global__ void never(int* flag, int n) {{ if (threadIdx.x == n) {{ {} }} }}'
+
+
+@pytest.mark.parametrize("poll", POLLS)
+@pytest.mark.parametrize("grid", [1, 6])
+def test_waiting_for_nobody_is_an_error(poll, grid):
+    kernel = RawKernel(NEVER.format(POLLS[poll]), "never")
+    with pytest.raises(ck.SimulatorError) as caught:
+        kernel((grid,), (4,), (np.zeros(1, np.int32), 2))
+    assert (caught.value.kind, caught.value.kernel) == ("deadlock", "never")
+    assert "\n" not in str(caught.value)
+    kernel((1,), (4,), (np.zeros(1, np.int32), 4))  # nobody waits
+
+
+@pytest.mark.parametrize("poll", ["volatile", "volatile_sleep", "atomic", "compare_and_swap"])
+def test_waiting_for_nobody_is_a_finding(poll):
+    kernel = RawKernel(NEVER.format(f"\n{POLLS[poll]}\n"), "never")
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        kernel((2,), (4,), (np.zeros(1, np.int32), 2))
+    assert caught.value.kind == "deadlock"
+    assert {f.kind for f in caught.value.findings} == {"deadlock"}
+    assert caught.value.findings[0].source == ("never.cu", 2)
+
+
+def test_a_chain_of_blocks():
+    code = """extern "C" __global__ void chain(volatile int* turn, int* order) {
+      if (threadIdx.x == 0) {
+        while (*turn != blockIdx.x);
+        order[blockIdx.x] = *turn;
+        __threadfence();
+        *turn = blockIdx.x + 1;
+      }
+    }"""
+    for mode in (None, checked(0, 2), checked(1, 8)):
+        turn, order = np.zeros(1, np.int32), np.zeros(30, np.int32)
+        if mode is None:
+            RawKernel(code, "chain")((30,), (32,), (turn, order))
+        else:
+            with mode:
+                RawKernel(code, "chain")((30,), (32,), (turn, order))
+        assert (turn[0], order.tolist()) == (30, [*range(30)])

@@ -1,0 +1,274 @@
+"""RawKernel: CuPy's constructor and call on NumPy arrays; what it takes and what it refuses."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.simulator import RawKernel
+
+ADD = """
+extern "C" __global__ void add(const float* x, const float* y, float* z, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) z[i] = x[i] + y[i];
+}
+"""
+STORE = "template <typename T> __global__ void store(T* x, T value) { *x = value; }"
+TYPES = {
+    "signed char": np.int8,
+    "short": np.int16,
+    "int": np.int32,
+    "long long": np.int64,
+    "unsigned char": np.uint8,
+    "unsigned short": np.uint16,
+    "unsigned": np.uint32,
+    "size_t": np.uint64,
+    "float": np.float32,
+    "double": np.float64,
+    "bool": np.bool_,
+}
+
+
+def ran(code, *arguments, grid=(1,), block=(1,), name="k", **options):
+    """Run a kernel and return its first argument."""
+    RawKernel(code, name, **options)(grid, block, arguments)
+    return arguments[0]
+
+
+def kernel(parameters, body, before=""):
+    return f'{before}\nextern "C" __global__ void k({parameters}) {{ {body} }}'
+
+
+def test_call():
+    add = RawKernel(ADD, "add")
+    x, y = np.arange(10, dtype=np.float32), np.full(10, 2, np.float32)
+    z = np.zeros(10, np.float32)
+    assert add((3,), (4,), (x, y, z, np.int32(9))) is None
+    assert z.tolist() == [*range(2, 11), 0]
+    add(3, [4], [x, z, z, 10])  # sizes that are no tuples, arguments in a list, a Python integer
+    assert z.tolist() == [2, 4, 6, 8, 10, 12, 14, 16, 18, 9]
+    assert (add.name, add.code, add.options) == ("add", ADD, ())
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_numpy_scalars_go_by_their_type(kind):
+    dtype = TYPES[kind]
+    store = RawKernel(STORE, f"store<{kind}>")
+    value = np.ones(1, dtype) if dtype is np.bool_ else np.array([-3.0]).astype(np.int8)
+    value = value.astype(dtype)[0]
+    x = np.zeros(2, dtype)
+    store((1,), (1,), (x, value))
+    assert x.tolist() == [value, 0]
+    other = np.float64(1) if np.dtype(dtype).itemsize < 8 else np.float32(1)
+    with pytest.raises(ck.BindingError, match=r"args\[1\] must fit a parameter of \d bytes; got f"):
+        store((1,), (1,), (x, other))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("signed char", -128),
+        ("unsigned char", 255),
+        ("short", -5),
+        ("int", -(2**31)),
+        ("unsigned", 2**32 - 1),
+        ("long long", -(2**63)),
+        ("size_t", 2**64 - 1),
+        ("bool", True),
+        ("double", 0.1),
+    ],
+)
+def test_python_scalars(kind, value):
+    x = np.zeros(1, TYPES[kind])
+    assert ran(STORE, x, value, name=f"store<{kind}>")[0] == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("unsigned char", 256),
+        ("signed char", -129),
+        ("int", 2**32),
+        ("size_t", 2**64),
+        ("int", np.int64(1)),  # CuPy would pass eight bytes, of which four are read
+        ("long long", np.int32(1)),  # and here four of whatever comes after
+        ("int", True),
+        ("float", 1.5),
+        ("double", 1j),
+        ("float4", 3),
+        ("long long[3]", None),
+    ],
+)
+def test_scalars_of_another_size_are_refused(kind, value):
+    struct = kind.endswith("]")
+    before = "struct S { long long a[3]; };" if struct else ""
+    code = kernel(f"int* x, {'S' if struct else kind} value", "", before)
+    error = ck.DTypeError if value is None else ck.BindingError
+    with pytest.raises(error, match=r"^k: args\[1\] must "):
+        ran(code, np.zeros(1, np.int32), value)
+
+
+def test_complex_numbers():
+    code = "#include <cupy/complex.cuh>\n" + STORE
+    x = np.zeros(1, np.complex128)
+    assert ran(code, x, 1 - 2j, name="store<complex<double>>")[0] == 1 - 2j
+    y = np.zeros(1, np.complex64)
+    assert ran(code, y, np.complex64(3j), name="store<complex<float>>")[0] == 3j
+
+
+def test_structures_by_value():
+    dtype = np.dtype([("a", np.int8), ("b", np.float64), ("c", np.int32, 3)], align=True)
+    before = "struct S { char a; double b; int c[3]; };"
+    value = np.zeros(1, dtype)
+    value[0] = (7, 2.5, (1, 2, 3))
+    code = kernel(
+        "double* x, S s, int last", "x[0] = s.a, x[1] = s.b + s.c[2], x[2] = last;", before
+    )
+    assert ran(code, np.zeros(3), value[0], 9).tolist() == [7, 5.5, 9]
+    assert isinstance(value[0], np.void)
+
+
+class Foreign:
+    """An array of another library."""
+
+    dtype, shape, size = np.dtype(np.float32), (3,), 3
+    __cuda_array_interface__: dict = {}  # noqa: RUF012
+
+
+@pytest.mark.parametrize("value", [[1, 2], "x", Foreign(), {}, b"1", (1,)])
+def test_what_is_no_array_and_no_scalar_is_refused(value):
+    with pytest.raises(ck.DTypeError, match=r"k: args\[0\] must be a NumPy array or a scalar; got"):
+        ran(kernel("float* x", ""), value)
+
+
+@pytest.mark.parametrize("dtype", [object, ">f4"])
+def test_arrays_that_no_gpu_has_are_refused(dtype):
+    with pytest.raises(ck.DTypeError, match=r"k: args\[0\]"):
+        ran(kernel("float* x", ""), np.zeros(1, dtype))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_number_of_arguments(count):
+    with pytest.raises(ck.BindingError, match=f"k: args must be 2 parameters; got {count}"):
+        RawKernel(kernel("int* x, int n", ""), "k")((1,), (1,), (np.zeros(1, np.int32),) * count)
+
+
+def test_an_array_fits_no_other_parameter():
+    with pytest.raises(ck.BindingError, match=r"args\[0\] must fit a parameter of 4 bytes"):
+        ran(kernel("int n", ""), np.zeros(1, np.int32))
+
+
+def test_views_give_the_address_of_their_first_element():
+    x = np.arange(12, dtype=np.int32)
+    code = kernel("int* x", "x[0] += 100; x[-1] += 1000;")
+    ran(code, x[4::3])
+    ran(code, x[::-2])
+    assert x.tolist() == [0, 1, 2, 1003, 104, 5, 6, 7, 8, 9, 1010, 111]
+    assert ran(kernel("int* x", "*x = 5;"), np.array(3, np.int32)) == 5
+
+
+def test_none_is_the_null_pointer():
+    assert ran(kernel("int* x, const int* y", "*x = y == nullptr;"), np.zeros(1, np.int32), None)[0]
+
+
+PLACES = kernel(
+    "int* x",
+    """const int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    const int threads = blockDim.x * blockDim.y * blockDim.z;
+    const int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+    x[block * threads + thread] += 10000 * block + thread;""",
+)
+
+
+@pytest.mark.parametrize(
+    ("grid", "block"),
+    [
+        ((3,), (5,)),
+        ((2, 3), (4, 5)),
+        ((2, 3, 2), (3, 2, 4)),
+        ((1, 1, 5), (1, 1, 64)),
+        ((2,), (1024,)),
+    ],
+)
+def test_grids_and_blocks(grid, block):
+    blocks, threads = int(np.prod(grid)), int(np.prod(block))
+    x = ran(PLACES, np.zeros((blocks, threads), np.int32), grid=grid, block=block)
+    assert (x == 10000 * np.arange(blocks)[:, None] + np.arange(threads)).all()
+
+
+@pytest.mark.parametrize(
+    ("grid", "block"),
+    [
+        ((1,), (1025,)),
+        ((1,), (32, 33)),
+        ((1,), (1, 1, 65)),
+        ((0,), (1,)),
+        ((1, 0), (1,)),
+        ((1,), (0,)),
+        ((-1,), (1,)),
+        ((1, 65536), (1,)),
+        ((2**31,), (1,)),
+    ],
+)
+@pytest.mark.parametrize("checked", [False, True])
+def test_launches_that_no_gpu_does(grid, block, checked):
+    with pytest.raises(ck.BindingError, match="k: launch must have 1 to 1024 threads a block"):  # noqa: PT012
+        if checked:
+            with ck.simulator.checked():
+                ran(PLACES, np.zeros(1, np.int32), grid=grid, block=block)
+        else:
+            ran(PLACES, np.zeros(1, np.int32), grid=grid, block=block)
+
+
+@pytest.mark.parametrize("sizes", [(), (1, 1, 1, 1), (1.0,), "1", None])
+@pytest.mark.parametrize("which", ["grid", "block"])
+def test_sizes_must_be_integers(sizes, which):
+    launch = {"grid": (1,), "block": (1,), which: sizes}
+    with pytest.raises(ck.BindingError, match=f"k: {which} must be a tuple of one to three int"):
+        ran(PLACES, np.zeros(1, np.int32), **launch)
+
+
+def test_output_is_there_when_the_call_returns(capfd):
+    ran(kernel("int* x", r'printf("thread %d %s\n", threadIdx.x, "here");'), None, block=(2,))
+    assert sorted(capfd.readouterr().out.splitlines()) == ["thread 0 here", "thread 1 here"]
+
+
+def test_assertions():
+    code = kernel("int* x", "assert(x[threadIdx.x] > 0);", "#include <cassert>")
+    assert ran(code, np.ones(4, np.int32), block=(4,))[0]
+    with pytest.raises(ck.SimulatorError, match=r"x\[threadIdx.x\] > 0") as caught:
+        ran(code, np.arange(4, dtype=np.int32), block=(4,))
+    error = caught.value
+    assert (error.kind, error.kernel, error.thread) == ("assert", "k", (0, 0, 0))
+
+
+def test_many_threads_call_one_kernel():
+    add = RawKernel(ADD, "add")
+
+    def call(number):
+        x, z = np.full(100, number, np.float32), np.zeros(100, np.float32)
+        add((4,), (32,), (x, x, z, 100))
+        return (z == 2 * number).all()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(call, range(40)))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"code": b"x"}, "code must be a str; got bytes"),
+        ({"name": 3}, "name must be a str; got 3"),
+        ({"backend": "hip"}, "backend must be nvrtc or nvcc; got 'hip'"),
+        ({"translate_cucomplex": True}, "translate_cucomplex must be False"),
+        ({"enable_cooperative_groups": True}, "enable_cooperative_groups must be False"),
+        ({"jitify": True}, "jitify must be False"),
+    ],
+)
+def test_constructor(given, message):
+    with pytest.raises((ck.DTypeError, ck.BindingError), match=f"^RawKernel: {message}"):
+        RawKernel(**{"code": ADD, "name": "add", **given})
+    assert RawKernel(ADD, "add", (), "nvcc").compile() is None

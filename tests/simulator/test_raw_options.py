@@ -1,0 +1,176 @@
+"""Options of raw kernels, and what an error of the compiler says."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.simulator import RawKernel, RawModule
+
+SHOW = 'extern "C" __global__ void k(long long* x) { x[0] = VALUE; }'
+
+
+def shown(*options, value="VALUE", before=""):
+    """Return the value of an expression in a kernel compiled with options."""
+    x = np.zeros(1, np.int64)
+    RawKernel(f"{before}\n{SHOW.replace('VALUE', value)}", "k", options)((1,), (1,), (x,))
+    return x[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [
+        (("-DVALUE=3",), 3),
+        (("-D", "VALUE=3"), 3),
+        (("-D VALUE=3",), 3),
+        (("-DVALUE",), 1),
+        (("-D", "VALUE"), 1),
+        (("--define-macro=VALUE=(1 + 2) * 3",), 9),
+        (("--define-macro", "VALUE=5"), 5),
+        (("-DVALUE=TWO", "-DTWO=2"), 2),
+        (("-DVALUE=f(4)", "-Df(x)=x*x"), 16),
+        (("-DVALUE=1", "-DVALUE=2"), 2),
+        (("-DVALUE=sizeof(T)", "-DT=double", "-DN=4", "-Dx_=y_", "-Dthread=t"), 8),
+        (("-DNDEBUG", "-DVALUE=7"), 7),
+    ],
+)
+def test_macros(options, value):
+    assert shown(*options) == value
+
+
+def test_undefined_macros():
+    before = "#ifdef A\n#define VALUE 1\n#else\n#define VALUE 2\n#endif"
+    assert shown("-DA", before=before) == 1
+    assert shown("-DA", "-UA", before=before) == 2
+    assert shown("-DA", "--undefine-macro=A", before=before) == 2
+
+
+@pytest.mark.parametrize("option", ["-I{}", "-I", "--include-path={}", "--include-path"])
+def test_folders(tmp_path, option):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "outer.h").write_text('#pragma once\n#include "inner/value.h"\n')
+    (tmp_path / "inner" / "value.h").write_text('#include "other.h"\n')
+    (tmp_path / "inner" / "other.h").write_text("#define VALUE 6\n")
+    options = (option.format(tmp_path),) if "{" in option else (option, str(tmp_path))
+    for quotes in ('"outer.h"', "<outer.h>"):
+        assert shown(*options, before=f"#include {quotes}") == 6
+    (tmp_path / "inner" / "other.h").write_text("#define VALUE 8\n")
+    assert shown(*options, before="#include <outer.h>") == 8  # not what was compiled before
+
+
+def test_folders_count_from_the_working_one(tmp_path, monkeypatch):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "value.h").write_text("#define VALUE 6\n")
+    monkeypatch.chdir(tmp_path)
+    before = "#include <value.h>"
+    assert shown("-Ibelow", before=before) == 6
+    monkeypatch.chdir(tmp_path / "below")
+    assert shown(f"-I..{os.sep}below", before=before) == 6
+
+
+@pytest.mark.timeout(60)
+def test_a_header_that_polls(tmp_path):
+    (tmp_path / "wait.h").write_text(
+        "__device__ void wait(int* flag) { while (*(volatile int*)flag == 0); }"
+    )
+    code = """#include <wait.h>
+    extern "C" __global__ void k(int* flag) { if (threadIdx.x) *flag = 1; else wait(flag); }"""
+    flag = np.zeros(1, np.int32)
+    RawKernel(code, "k", (f"-I{tmp_path}",))((1,), (2,), (flag,))
+    assert flag == 1
+
+
+@pytest.mark.parametrize(
+    ("standard", "value"),
+    [("c++11", 2017), ("c++14", 2017), ("c++17", 2017), ("c++20", 2020), ("c++03", 2017)],
+)
+@pytest.mark.parametrize("dashes", ["-", "--"])
+def test_standards(standard, value, dashes):
+    assert shown(f"{dashes}std={standard}", value="__cplusplus / 100") // 1 == value
+
+
+@pytest.mark.parametrize("option", ["-std=c++12", "--std=gnu", "-std="])
+def test_standards_that_do_not_exist(option):
+    with pytest.raises(ck.BindingError, match=r"RawKernel: options must be a standard of c\+\+03"):
+        RawKernel(SHOW, "k", (option,))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--use_fast_math",),
+        ("-use_fast_math", "-lineinfo", "-G", "--device-debug"),
+        ("-arch=sm_80", "--gpu-architecture=compute_90a"),
+        ("-arch", "sm_80"),
+        ("--fmad=false", "--ftz=true", "-w"),
+        ("--maxrregcount=32", "--restrict", "-default-device", "-O3"),
+        ("-Xptxas", "-v"),
+        ("--diag-suppress=177", "--extra-device-vectorization"),
+    ],
+)
+def test_options_without_effect(options):
+    assert shown(*options, "-DVALUE=4") == 4
+
+
+@pytest.mark.parametrize("option", ["--fast", "-lcuda", "VALUE=3", "", "-", "-Wall", "a.cu", "--D"])
+def test_unknown_options(option):
+    message = r"RawKernel: options must be ones that the simulator knows \(-D, -U, -I, -std\); got "
+    with pytest.raises(ck.BindingError, match=message):
+        RawKernel(SHOW, "k", (option,))
+    with pytest.raises(ck.BindingError, match=r"^RawModule: options must be ones"):
+        RawModule(code=SHOW, options=(option,))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-D",), "must have a value after -D"),
+        (("-I",), "must have a value after -I"),
+        ((3,), "must be strings; got 3"),
+        ("-DVALUE=3", "must be a sequence of strings; got '-DVALUE=3'"),
+    ],
+)
+def test_options_that_are_none(options, message):
+    with pytest.raises(ck.BindingError, match=f"RawKernel: options {message}"):
+        RawKernel(SHOW, "k", options)
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('asm("mov.u32 %0, %laneid;" : "=r"(x[a]));', "inline PTX (`asm` in line 3)"),
+        ("#include <cub/cub.cuh>", "CUB (`<cub/cub.cuh>` in line 3)"),
+        (
+            "namespace cg = cooperative_groups;",
+            "cooperative groups (`cooperative_groups` in line 3)",
+        ),
+        ("x[0] = tex2D<float>(texture, 1, 2);", "textures (`tex2D` in line 3)"),
+        ("x[0] = no_such_function(3);", "`no_such_function` (line 3)"),
+        ("x[0] = __no_such_intrinsic(3);", "`__no_such_intrinsic` (line 3)"),
+        ("#include <no_such_file.h>", "the header `no_such_file.h` (line 3)"),
+    ],
+)
+def test_what_is_not_supported_is_named(line, what):
+    code = f'extern "C" __global__ void k(float* x) {{\n  int a = 0;\n{line}\n}}'
+    with pytest.raises(ck.KernelCompileError) as caught:
+        RawKernel(code, "k")((1,), (1,), (np.zeros(1, np.float32),))
+    assert str(caught.value) == f"k.cu: the kernel must compile; the simulator does not have {what}"
+    assert "error:" in caught.value.log
+    with pytest.raises(ck.KernelCompileError, match="the simulator does not have"):
+        RawModule(code=code).compile()
+
+
+def test_errors_of_the_kernel_are_quoted():
+    code = 'extern "C" __global__ void k(float* x) {\n  *x = "text";\n}'
+    with pytest.raises(
+        ck.KernelCompileError, match=r"^k.cu: the kernel must compile; k.cu:2:\d+: "
+    ):
+        RawKernel(code, "k").compile()
+    with pytest.raises(ck.KernelCompileError) as caught:
+        RawKernel(code, "other").compile()
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ck.KernelCompileError, match="the simulator does not have `other`"):
+        RawKernel(SHOW.replace("VALUE", "1"), "other").compile()
