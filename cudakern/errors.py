@@ -105,8 +105,9 @@ class SimulatorError(CudakernError, RuntimeError):
     Attributes
     ----------
     kind : str
-        ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"race"``, ``"stack_overflow"``, ``"arithmetic"``, ``"trap"``, ``"assert"``,
-        ``"barrier_divergence"``, ``"deadlock"``, ``"out_of_memory"`` or ``"launch"``.
+        ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"race"``,
+        ``"barrier_divergence"``, ``"deadlock"``, ``"stack_overflow"``, ``"arithmetic"``,
+        ``"trap"``, ``"assert"``, ``"out_of_memory"`` or ``"launch"``.
     kernel : str
         Name of the entry point.
     block, thread : tuple of int

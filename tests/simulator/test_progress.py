@@ -65,8 +65,8 @@ def test_blocks_wait_for_another_one(poll, setter):
     [
         *((poll, 1, 40, 39) for poll in POLLS),
         *((poll, 6, 2, 10) for poll in POLLS),
-        *((poll, 41, 2, 20) for poll in ("volatile", "volatile_fence", "atomic", "exchange")),
-        *((poll, 41, 2, 80) for poll in ("volatile", "volatile_fence", "atomic", "exchange")),
+        *((poll, 41, 2, 20) for poll in ("volatile", "atomic", "exchange")),
+        *((poll, 41, 2, 80) for poll in ("volatile", "atomic", "exchange")),
     ],
 )
 @pytest.mark.parametrize("resident", [1, 4])

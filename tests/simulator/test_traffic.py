@@ -225,7 +225,8 @@ PLACED = [
     Case("device_variable", "float* y", "y[i] = factor;",
          {"load": moved(4, 32, 4, 1), "store": moved(4, 32, 4, 4)},
          before="__device__ float factor = 3;"),
-    Case("constants", "float* y", "y[i] = weights[t % 4];", {"store": moved(4, 32, 4, 4)},
+    Case("constants", "float* y", "y[i] = weights[t % 4];",
+         {"load": moved(4, 32, 4, 1), "store": moved(4, 32, 4, 4)},
          before="__constant__ float weights[4] = {1, 2, 3, 4};"),
     Case("parameter", "const __grid_constant__ Table a, float* y", "y[i] = a.value[t % 8];",
          {"store": moved(4, 32, 4, 4)}, (np.void(bytes(32)), zeros(128)),
@@ -315,12 +316,6 @@ SHARED = [
           "store": plus(moved(1, 32, 4, 4), moved(1, 16, 4, 2))}, grid=(1,), block=(48,)),
 ]  # fmt: skip
 CASES = GLOBAL + PLACED + SHARED
-#: What the simulator counts otherwise, and should not: by compiler and case.
-KNOWN = {
-    ("first", "constants"): "constant memory counts as global memory",
-    ("ziglang", "constants"): "constant memory counts as global memory",
-    ("ziglang", "both_branches"): "LLVM's code generator merges the ends of both branches",
-}
 
 
 @pytest.fixture(scope="module", params=["first", "ziglang"], autouse=True)
@@ -342,10 +337,7 @@ def module(compiler):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_figures(module, compiler, case, request):
-    reason = KNOWN.get((compiler, case.name))
-    if reason is not None:
-        request.applymarker(pytest.mark.xfail(reason=reason))
+def test_figures(module, case):
     kernel = module.get_function(case.name)
     with traffic() as report:
         case.launch(kernel)

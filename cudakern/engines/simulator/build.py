@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.engines.simulator.instrument import pad_shared, patch_ir
@@ -14,7 +15,6 @@ from cudakern.errors import KernelCompileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 FLAGS = (
     "-std=c++17",
@@ -52,7 +52,7 @@ _CALLS_CLANG = (
 )
 #: With the debugger's view of inlined calls, and vector accesses in one piece, as on a GPU.
 _CHECKED = ("-g", "-DCK_SIM_CHECKED")
-_CHECKED_GCC = (*_CALLS_GCC, "-fno-tree-sra", "-fno-crossjumping", "-fno-tree-tail-merge")
+_CHECKED_GCC = (*_CALLS_GCC, "-fno-tree-sra", "-fno-crossjumping", "-fno-tree-tail-merge", "-fno-partial-inlining")
 _CHECKED_CLANG = (
     *_CALLS_CLANG,
     *("-mllvm", "-tsan-instrument-memintrinsics=0"),
@@ -129,8 +129,9 @@ class Job:
             emit = ("-S", "-emit-llvm", self.file_name, "-o", code.name)
             self._execute((*start, *_CHECKED, *_CHECKED_CLANG, *emit))
             _change(code, patch_ir)
-            again = ("-g", "-Xclang", "-disable-llvm-passes", "-S", code.name)
-            self._execute((*self.command, *FLAGS, *again, "-o", assembly.name))
+            # Branches that end alike stay apart, here too: they have different source lines.
+            again = ("-g", "-Xclang", "-disable-llvm-passes", "-mllvm", "-enable-tail-merge=false")
+            self._execute((*self.command, *FLAGS, *again, "-S", code.name, "-o", assembly.name))
         else:
             emit = ("-S", self.file_name, "-o", assembly.name)
             self._execute((*start, *_CHECKED, *_CHECKED_GCC, *emit))

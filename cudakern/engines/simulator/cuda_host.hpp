@@ -78,6 +78,7 @@ __attribute__((visibility("hidden"))) inline void __assert_fail(const char* expr
   ck_sim_stop("assert", what, &site);
 }
 #endif
+#include <assert.h>
 
 inline void __syncthreads(CK_SIM_HERE) {
   const ck_sim::Site site = {file, line};

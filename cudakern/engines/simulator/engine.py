@@ -93,7 +93,9 @@ class SimulatorEngine:
         toolchain = find_toolchain()
         mode = Mode.CHECKED if checked else Mode.POLLING if code.polls else Mode.PLAIN
         with self._lock:
-            runtime = _runtime(toolchain, checked)  # first: the kernels' library asks for it by name
+            runtime = _runtime(
+                toolchain, checked
+            )  # first: the kernels' library asks for it by name
         library, path = _open(lambda: toolchain.kernels(code, entries, mode))
         return tuple(
             HostKernel(entry, runtime, library, i, path) for i, entry in enumerate(entries)

@@ -131,7 +131,6 @@ class HostKernel:
 
         return launch
 
-
     def required_bytes(self, offsets: Sequence[int]) -> int:
         """Return how many bytes parameters at these offsets take; BindingError if that is wrong."""
         if len(offsets) != len(self.parameter_sizes):

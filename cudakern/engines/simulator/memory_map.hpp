@@ -25,7 +25,7 @@ struct ck_sim_object {
 
 namespace ck_sim {
 
-constexpr uint64_t kRedZone = 64 * 1024;
+constexpr uint64_t kRedZone = 64 * 1024;  // at least
 constexpr uint64_t kBufferAlignment = 512;
 constexpr uint64_t kSharedRedZone = 64;  // as pad_shared puts them after static shared arrays
 
@@ -84,7 +84,8 @@ struct MemoryMap {
     for (uint32_t i = 0; i < buffer_count; ++i) {
       end = (end + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment + buffers[i].phase;
       buffers[i].address = end;  // from the arena's start, for now
-      end += buffers[i].bytes + kRedZone;
+      // As far again as the array is long: an index of twice its size is still known for its own.
+      end += buffers[i].bytes + (buffers[i].bytes > kRedZone ? buffers[i].bytes : kRedZone);
     }
     arena_bytes = end;
     if (!arena.reserve(end) || !arena_cells.reserve((end / 4 + 2) * sizeof(Cell))) {

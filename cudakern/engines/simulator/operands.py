@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cudakern.layout import Layout
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudakern.engines.base import Tensor
-    from cudakern.layout import Layout
 
 #: Allocations of a GPU start at multiples of this.
 _ALLOCATION_ALIGNMENT = 512
@@ -63,7 +64,8 @@ def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> list[Ope
             tensor.name,
             address,
             tensor.layout,
-            address % 16,
+            # An address does not say where its allocation starts: near, as far as anybody knows.
+            (address + tensor.layout.span[0]) % 16 - tensor.layout.span[0],
             read_only=not tensor.written,
             unwritten=tensor.written and not tensor.read,
         )

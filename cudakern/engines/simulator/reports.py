@@ -67,10 +67,10 @@ class TrafficReport:
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
         for kernel in self.kernels:
-            if kernel.kernel == observed.name:
+            if (kernel.kernel, kernel.library) == (observed.name, observed.library):
                 break
         else:
-            kernel = KernelTraffic(observed.name)
+            kernel = KernelTraffic(observed.name, observed.library)
             self.kernels.append(kernel)
         kernel.add(lines_of(observed))
 
@@ -156,9 +156,12 @@ def traffic() -> Iterator[TrafficReport]:
     last barrier or warp collective, makes one request together with the n-th of the other lanes of
     its warp. A request to global memory moves the sectors of 32 bytes that it touches, each once; a
     request to shared memory takes as many wavefronts as different words meet in one of its 32
-    banks, half a warp at a time for accesses of 8 bytes and a quarter for 16. Kernel parameters,
-    constants and local variables count nothing. Arrays lie as in an allocation of a GPU, whose
-    start is a multiple of 512 bytes.
+    banks, half a warp at a time for accesses of 8 bytes and a quarter for 16. Kernel parameters and
+    local variables count nothing; ``__constant__`` variables count as global memory. Arrays of raw
+    kernels lie as in an allocation of a GPU, whose start is a multiple of 512 bytes; those of the
+    operators start less than 16 bytes after such a multiple.
+
+    A launch counts in every report whose block it is in.
     """
     report = TrafficReport()
     sessions.active.append(report)

@@ -87,8 +87,8 @@ class Observed:
 
     Attributes
     ----------
-    name : str
-        The kernel's.
+    name, library : str
+        The kernel's, and of the library it is in.
     symbols : Symbols
         Of its library, which lay at the address ``image``.
     buffers : list of Buffer
@@ -101,6 +101,7 @@ class Observed:
 
     def __init__(self, kernel: HostKernel, options: _Options, buffers: list[Buffer]) -> None:
         self.name = kernel.name
+        self.library = kernel.path.name
         self.symbols = symbols_of(kernel.path)
         self.image = int(options.image)
         self.buffers = buffers
@@ -167,7 +168,7 @@ def observe(
     required = kernel.required_bytes(offsets)
     sessions = tuple(active)
     checking = next((s for s in reversed(sessions) if s.checks), None)
-    counting = next((s for s in reversed(sessions) if not s.checks), None)
+    counting = [s for s in sessions if not s.checks]
     buffers = group(operands)
     structures = (BufferStructure * len(buffers))(*(b.structure() for b in buffers))
     places = [8 * i for i in range(len(operands))] if places is None else places
@@ -182,7 +183,7 @@ def observe(
     options.seed = 0 if checking is None else checking.seed
     options.resident = 4 if checking is None else checking.resident_blocks
     options.most_resident = max(_MOST_RESIDENT, options.resident)
-    options.checks, options.counts = checking is not None, counting is not None
+    options.checks, options.counts = checking is not None, bool(counting)
     options.buffers, options.buffer_count = structures, len(buffers)
     options.pointers, options.pointer_count = pointers, len(operands)
     options.shared_objects, options.shared_object_count = objects, len(shared)
@@ -208,5 +209,5 @@ def observe(
     observed.failure = failure
     if checking is not None:
         checking.add(observed)
-    if counting is not None:
-        counting.add(observed)
+    for session in counting:
+        session.add(observed)

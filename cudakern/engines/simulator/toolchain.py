@@ -175,8 +175,10 @@ class Toolchain:
         parts = code.parts(trailer)
         flags = (*code.flags, *INCLUDED)
         stem = entries[0] if entries else "kernels"
+        # What is declared and nowhere defined is an error here, not when the library is loaded.
+        links = (str(runtime), *(() if sys.platform == "darwin" else ("-Wl,-z,defs",)))
         try:
-            return self.library(stem, code.source, parts, flags, (str(runtime),), mode)
+            return self.library(stem, code.source, parts, flags, links, mode)
         except KernelCompileError as error:
             summary = explain(code.text, error.log)
             raise KernelCompileError(code.source, error.options, error.log, summary) from None

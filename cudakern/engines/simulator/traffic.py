@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cudakern.engines.simulator.findings import Source
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cudakern.engines.simulator.findings import Source
     from cudakern.engines.simulator.sessions import Observed
 
 #: Bytes of a sector, the unit in which global memory moves.
@@ -99,8 +100,8 @@ class KernelTraffic:
 
     Attributes
     ----------
-    kernel : str
-        Its name.
+    kernel, library : str
+        Its name, and the library it is in: kernels of one name can be different ones.
     launches : int
         How often it ran.
     lines : list of LineTraffic
@@ -108,6 +109,7 @@ class KernelTraffic:
     """
 
     kernel: str
+    library: str = ""
     launches: int = 0
     lines: list[LineTraffic] = field(default_factory=list)
 
@@ -184,7 +186,7 @@ class KernelTraffic:
 
 
 def _row(line: LineTraffic) -> str:
-    place = "unknown line" if line.source is None else f"{line.source[0]}:{line.source[1]}"
+    place = " < ".join(f"{name}:{number}" for name, number in line.stack[:2]) or "unknown line"
     if line.kind.startswith("shared"):
         rate = f"{line.wavefronts_per_request:.2f} wavefronts/request"
     else:

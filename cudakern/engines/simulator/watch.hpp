@@ -15,6 +15,7 @@ namespace ck_sim {
 
 constexpr int kBusyPasses = 1000;                     // fruitless passes before the clock is asked
 constexpr uint64_t kQuietTime = 500 * 1000000ull;     // then before stacks are compared
+constexpr uint64_t kGrowTime = 20 * 1000000ull;       // the same while more blocks can be run
 constexpr uint64_t kGiveUpTime = 60 * 1000000000ull;  // for threads that count their polls
 
 // A census is a number of workers and, above it, the launch's progress when they were counted: as
@@ -64,6 +65,12 @@ inline void report_deadlock(Launch* launch, const Thread& thread) {
   fail(launch, "deadlock", thread.view, message);
 }
 
+/// Whether there are blocks that nobody runs, and may be workers to run them.
+inline bool can_grow(const Launch* launch) {
+  return __atomic_load_n(&launch->next_block, __ATOMIC_SEQ_CST) < launch->blocks &&
+         __atomic_load_n(&launch->max_workers, __ATOMIC_SEQ_CST) < launch->most_workers;
+}
+
 /// Watches the passes over the threads of one block.
 class Watch {
  public:
@@ -85,7 +92,7 @@ class Watch {
       since_ = time;
     } else if (time - since_ > kGiveUpTime) {
       report(w);
-    } else if (time - since_ > kQuietTime) {
+    } else if (time - since_ > (can_grow(w->launch) ? kGrowTime : kQuietTime)) {
       compare(w);
     }
   }
@@ -121,14 +128,19 @@ class Watch {
 
   void report(Worker* w) {
     Launch* launch = w->launch;
-    if (__atomic_load_n(&launch->next_block, __ATOMIC_RELAXED) < launch->blocks &&
-        launch->max_workers < launch->most_workers) {
+    if (can_grow(launch)) {
       if (w->first) {  // perhaps they wait for a block that nobody runs
         const uint32_t twice = 2 * launch->max_workers;
-        launch->max_workers = twice < launch->most_workers ? twice : launch->most_workers;
+        note_progress(launch);  // first: who sees the new number must see that it is news
+        __atomic_store_n(&launch->max_workers,
+                         twice < launch->most_workers ? twice : launch->most_workers,
+                         __ATOMIC_SEQ_CST);
         call_helpers(launch);
         note_progress(launch);
       }
+      return;
+    }
+    if (__atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST) != progress_) {
       return;
     }
     const Thread* thread = w->threads;
