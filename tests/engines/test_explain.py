@@ -16,8 +16,8 @@ GCC = "test.cu:3:9: error: 'foo' was not declared in this scope; did you mean 'f
     ("line", "written", "what"),
     [
         ('asm("mov.u32 %0, %laneid;" : "=r"(a));', "asm", "inline PTX"),
-        ('asm volatile ("membar.gl;");', "asmvolatile", "inline PTX"),
-        ('__asm__ __volatile__("");', "__asm____volatile__", "inline PTX"),
+        ('asm volatile ("membar.gl;");', "asm volatile", "inline PTX"),
+        ('__asm__ __volatile__("");', "__asm__ __volatile__", "inline PTX"),
         ("other<<<1, 2>>>(x);", "<<<", "kernels that launch kernels"),
         ("#include <cooperative_groups.h>", "<cooperative_groups.h>", "cooperative groups"),
         ("auto g = cooperative_groups::this_grid();", "cooperative_groups", "cooperative groups"),
@@ -62,7 +62,7 @@ def test_constructs_are_named_with_their_line(line, written, what):
 )
 def test_what_is_not_compiled_is_not_named(hidden):
     text = f"{KERNEL}\n{hidden}\n foo(); }}"
-    assert explain(text, GCC) == "the simulator does not have `foo` (line 3)"
+    assert explain(text, GCC) == "the simulator does not have `foo` (test.cu:3)"
 
 
 def test_code_behind_a_hidden_part_is_still_seen():
@@ -78,33 +78,33 @@ def test_lines_are_counted_as_the_text_says():
 @pytest.mark.parametrize(
     ("log", "expected"),
     [
-        (GCC, "the simulator does not have `foo` (line 3)"),
+        (GCC, "the simulator does not have `foo` (test.cu:3)"),
         (
             "k.cu: In function:\nk.cu:7:3: error: \u2018bar\u2019 does not name a type\n",
-            "the simulator does not have `bar` (line 7)",
+            "the simulator does not have `bar` (k.cu:7)",
         ),
         (
             "test.cu:5:1: error: use of undeclared identifier '__nv_foo'\n  5 | __nv_foo\n",
-            "the simulator does not have `__nv_foo` (line 5)",
+            "the simulator does not have `__nv_foo` (test.cu:5)",
         ),
         (
             "/a b/x.cu:12:20: error: unknown type name 'half8'; did you mean 'half2'?\n",
-            "the simulator does not have `half8` (line 12)",
+            "the simulator does not have `half8` (/a b/x.cu:12)",
         ),
         (
             (
                 "test.cu:2:30: error: variable or field 'k' declared void\n"
                 "test.cu:2:30: error: 'foo_t' was not declared in this scope\n"
             ),
-            "the simulator does not have `foo_t` (line 2)",
+            "the simulator does not have `foo_t` (test.cu:2)",
         ),
         (
             "test.cu:1:10: fatal error: foo/bar.h: No such file or directory\n    1 | #include\n",
-            "the simulator does not have the header `foo/bar.h` (line 1)",
+            "the simulator does not have the header `foo/bar.h` (test.cu:1)",
         ),
         (
             "In file included from x:1:\ntest.cu:9:10: fatal error: 'foo.cuh' file not found\n",
-            "the simulator does not have the header `foo.cuh` (line 9)",
+            "the simulator does not have the header `foo.cuh` (test.cu:9)",
         ),
         (
             (
@@ -125,12 +125,12 @@ def test_logs(log, expected):
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("x[0] = __nv_foo(x[1]); }", "the simulator does not have `__nv_foo` (line 3)"),
-        ("half8 h; }", "the simulator does not have `half8` (line 3)"),
-        ("}\n#include <no/such.h>", "the simulator does not have the header `no/such.h` (line 4)"),
+        ("x[0] = __nv_foo(x[1]); }", "the simulator does not have `__nv_foo` (test.cu:3)"),
+        ("half8 h; }", "the simulator does not have `half8` (test.cu:3)"),
+        ("}\n#include <no/a.h>", "the simulator does not have the header `no/a.h` (test.cu:4)"),
         (
             'asm volatile("bar.sync 0;" ::: "memory", "q" x); }',
-            "the simulator does not have inline PTX (`asmvolatile` in line 3)",
+            "the simulator does not have inline PTX (`asm volatile` in line 3)",
         ),
     ],
 )

@@ -102,7 +102,7 @@ def test_lines_stay_where_they_are(case):
     last = "s[31 - t];"
     number = 10 + CASES[case].split("#line 10\n")[1].count("\n")
     code = CASES[case].replace(last, last + "\n  missing();", 1)
-    with pytest.raises(ck.KernelCompileError, match=rf"`missing` \(line {number}\)"):
+    with pytest.raises(ck.KernelCompileError, match=rf"`missing` \(k.cu:{number}\)"):
         RawKernel(code, "k").compile()
 
 

@@ -148,9 +148,9 @@ def test_options_that_are_none(options, message):
             "cooperative groups (`cooperative_groups` in line 3)",
         ),
         ("x[0] = tex2D<float>(texture, 1, 2);", "textures (`tex2D` in line 3)"),
-        ("x[0] = no_such_function(3);", "`no_such_function` (line 3)"),
-        ("x[0] = __no_such_intrinsic(3);", "`__no_such_intrinsic` (line 3)"),
-        ("#include <no_such_file.h>", "the header `no_such_file.h` (line 3)"),
+        ("x[0] = no_such_function(3);", "`no_such_function` (k.cu:3)"),
+        ("x[0] = __no_such_intrinsic(3);", "`__no_such_intrinsic` (k.cu:3)"),
+        ("#include <no_such_file.h>", "the header `no_such_file.h` (k.cu:3)"),
     ],
 )
 def test_what_is_not_supported_is_named(line, what):

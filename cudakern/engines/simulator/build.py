@@ -52,7 +52,13 @@ _CALLS_CLANG = (
 )
 #: With the debugger's view of inlined calls, and vector accesses in one piece, as on a GPU.
 _CHECKED = ("-g", "-DCK_SIM_CHECKED")
-_CHECKED_GCC = (*_CALLS_GCC, "-fno-tree-sra", "-fno-crossjumping", "-fno-tree-tail-merge", "-fno-partial-inlining")
+_CHECKED_GCC = (
+    *_CALLS_GCC,
+    "-fno-tree-sra",
+    "-fno-crossjumping",
+    "-fno-tree-tail-merge",
+    "-fno-partial-inlining",
+)
 _CHECKED_CLANG = (
     *_CALLS_CLANG,
     *("-mllvm", "-tsan-instrument-memintrinsics=0"),

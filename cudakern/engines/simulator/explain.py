@@ -122,9 +122,8 @@ def _unsupported(text: str) -> str | None:
         match = pattern.search(code)
         if match:
             included = next((f"<{group}>" for group in match.groups() if group), None)
-            written = included or re.sub(r"\s+", "", match[0]).rstrip(
-                " (<" if match[0] != "<<<" else ""
-            )
+            found = " ".join(match[0].split())
+            written = included or found.rstrip(" (<" if found != "<<<" else "")
             start = match.start(1) if included else match.start()
             line = line_of(text, start)
             return f"the simulator does not have {what} (`{written}` in line {line})"
@@ -136,7 +135,7 @@ def _missing(log: str) -> str | None:
     errors = [error for error in _ERROR.findall(log) if not error.endswith("declared void")]
     error = errors[0] if errors else ""
     place = _PLACE.match(error)
-    where = f" (line {place['line']})" if place else ""
+    where = f" ({place['file']}:{place['line']})" if place else ""
     file = _MISSING_FILE.search(error)
     if file:
         return f"the simulator does not have the header `{file['gcc'] or file['clang']}`{where}"

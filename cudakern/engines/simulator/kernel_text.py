@@ -86,7 +86,7 @@ class KernelText:
         text = keep_variables(place_dynamic_shared(self.text))
         # Escaped as the preprocessor reads it.
         name = self.source.replace("\\", "\\\\").replace('"', '\\"')
-        named = text if text.startswith("#line") else f'#line 1 "{name}"\n{text}'
+        named = f'#line 1 "{name}"\n{text}'
         # Not as -D: the simulator's own headers must not see them.
         defines = "".join(f"#define {key} {value}\n" for key, value in self.macros)
         defines += "".join(f"{line}\n" for line in self.directives)
