@@ -28,7 +28,8 @@ struct WordOf<char[8]> {
 };
 
 #ifdef CK_SIM_POLLING
-// The compiler would make calls of these in a kernel that it instruments; so they are calls of ours.
+// The compiler would make calls of these in a kernel that it instruments; so they are calls of
+// ours.
 template <typename Word>
 inline Word word_load(Word* word) {
   return static_cast<Word>(ck_sim_word_load(word, sizeof(Word)));
@@ -119,7 +120,7 @@ CK_SIM_ATOMIC(atomicDec, kUpdates, old == 0 || old > operand ? operand : old - 1
 
 template <typename T>
 CK_SIM_INLINE T atomicCAS(T* address, typename ck_sim::Same<T>::type compare,
-                   typename ck_sim::Same<T>::type value, CK_SIM_HERE) {
+                          typename ck_sim::Same<T>::type value, CK_SIM_HERE) {
   // By bits, as on the GPU: a NaN equals itself here, and -0.0 differs from 0.0.
   const auto update = [compare, value](T old) -> T {
     return __builtin_memcmp(&old, &compare, sizeof(T)) == 0 ? value : old;

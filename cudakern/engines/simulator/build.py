@@ -139,8 +139,8 @@ class Job:
             again = ("-g", "-Xclang", "-disable-llvm-passes", "-mllvm", "-enable-tail-merge=false")
             self._execute((*self.command, *FLAGS, *again, "-S", code.name, "-o", assembly.name))
         else:
-            emit = ("-S", self.file_name, "-o", assembly.name)
-            self._execute((*start, *_CHECKED, *_CHECKED_GCC, *emit))
+            one_step = (*start, *_CHECKED, *_CHECKED_GCC, "-S", self.file_name)
+            self._execute((*one_step, "-o", assembly.name))
         _change(assembly, pad_shared)
         self._execute((*self.command, "-w", "-c", assembly.name, "-o", "kernel.o"))
 

@@ -274,7 +274,8 @@ static void run_rounds(Rounds* r) {
     const uint32_t first = quiet ? 0 : r->random.below(r->count);
     for (uint32_t i = 0; i < r->count && !has_failed(launch); ++i) {
       Worker* w = r->blocks[(first + i) % r->count];
-      for (uint32_t turns = quiet ? 1 : 1 + r->random.below(3); turns > 0 && w->checked.live; --turns) {
+      for (uint32_t turns = quiet ? 1 : 1 + r->random.below(3); turns > 0 && w->checked.live;
+           --turns) {
         if (!pass(r, w)) {
           report_stuck(w);
         }
@@ -395,11 +396,13 @@ CK_SIM_EXPORT int ck_sim_launch_checked(void (*entry)(void**), const void* param
   dl_iterate_phdr(find_library, reinterpret_cast<void*>(entry));
   const Group group = {{0, 0, 0}, launch.block, launch.grid, nullptr};
   if (bytes > sizeof copy || count > 512 || launch.blocks >= kMaxSerial) {
-    fail(&launch, "launch", {{0, 0, 0}, 0, 0, &group}, "the launch must keep to the checker's limits");
+    fail(&launch, "launch", {{0, 0, 0}, 0, 0, &group},
+         "the launch must keep to the checker's limits");
     return 1;
   }
   if (!prepare(&launch, options)) {
-    fail(&launch, "out_of_memory", {{0, 0, 0}, 0, 0, &group}, "checking needs more memory than there is");
+    fail(&launch, "out_of_memory", {{0, 0, 0}, 0, 0, &group},
+         "checking needs more memory than there is");
     return 1;
   }
   memcpy(copy, parameters, bytes);

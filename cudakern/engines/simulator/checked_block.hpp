@@ -30,7 +30,7 @@ struct ThreadOrder {
   const Knowledge* knowledge;  ///< what came from other warps and blocks through atomics
   uint64_t released;           ///< where it released last, and what it knew then
   const Knowledge* released_knowledge;
-  bool dirty;                  ///< it accessed memory since
+  bool dirty;  ///< it accessed memory since
 };
 
 /// One access, for the traffic report.
@@ -46,9 +46,9 @@ struct CheckedBlock {
   uint32_t base;      ///< all accesses of the block before this time came before a barrier
   uint64_t activity;  ///< writes that its threads did
   bool live;
-  Cell* cells;           ///< of static, then dynamic shared memory
+  Cell* cells;  ///< of static, then dynamic shared memory
   size_t cell_count;
-  char* shared_copy;     ///< static shared memory while another block runs
+  char* shared_copy;  ///< static shared memory while another block runs
   size_t shared_copy_bytes;
   char* dynamic_memory;  ///< dynamic shared memory between two red zones
   size_t dynamic_bytes;

@@ -8,7 +8,7 @@
 namespace ck_sim {
 
 struct Checker {
-  bool checks, counts;  ///< which of the reports is asked for
+  bool checks, counts;   ///< which of the reports is asked for
   uint64_t writes;       ///< of the launch
   uint64_t next_serial;  ///< of blocks, over all launches
   const char* stack;     ///< of the running fiber

@@ -184,8 +184,8 @@ const uint64_t* ck_sim_collective(unsigned mask, uint64_t value, const ck_sim::S
   self->state = State::kCollective;
   for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
     const Thread& lane = lanes[__builtin_ctz(rest)];
-    if (!has_started(w, &lane) || lane.state != State::kCollective ||
-        lane.mask != mask || !same_place(lane.site, *site)) {
+    if (!has_started(w, &lane) || lane.state != State::kCollective || lane.mask != mask ||
+        !same_place(lane.site, *site)) {
       suspend(w, self);  // the lane that comes last wakes this one
       --self->result->unread;
       return self->result->values;

@@ -47,7 +47,8 @@
 #define CK_SIM_DYNAMIC_FUNCTION(name, rest, ...) \
   using ck_sim_type_of_##name = __VA_ARGS__[] rest; \
   static inline ck_sim_type_of_##name& name() { \
-    return *reinterpret_cast<ck_sim_type_of_##name*>(ck_sim::peek(ck_sim::group()->dynamic_shared)); \
+    return *reinterpret_cast<ck_sim_type_of_##name*>( \
+        ck_sim::peek(ck_sim::group()->dynamic_shared)); \
   }
 
 #define threadIdx (ck_sim::peek3(ck_sim::view()->thread))
@@ -158,12 +159,14 @@ inline T __shfl_sync(unsigned mask, T value, int source, int width = 32, CK_SIM_
 }
 template <typename T>
 inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CK_SIM_HERE) {
-  const int lane = static_cast<int>(ck_sim::peek(ck_sim::view()->lane)), source = lane - static_cast<int>(delta);
+  const int lane = static_cast<int>(ck_sim::peek(ck_sim::view()->lane)),
+            source = lane - static_cast<int>(delta);
   return ck_sim::shuffle(mask, value, source, source >= (lane & ~(width - 1)), file, line);
 }
 template <typename T>
 inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CK_SIM_HERE) {
-  const int lane = static_cast<int>(ck_sim::peek(ck_sim::view()->lane)), source = lane + static_cast<int>(delta);
+  const int lane = static_cast<int>(ck_sim::peek(ck_sim::view()->lane)),
+            source = lane + static_cast<int>(delta);
   return ck_sim::shuffle(mask, value, source, source <= (lane | (width - 1)), file, line);
 }
 template <typename T>
@@ -207,9 +210,7 @@ inline void ck_sim_sincosf(float x, float* sine, float* cosine) {
   *sine = sinf(x);
   *cosine = cosf(x);
 }
-inline void ck_sim_sincos(float x, float* sine, float* cosine) {
-  ck_sim_sincosf(x, sine, cosine);
-}
+inline void ck_sim_sincos(float x, float* sine, float* cosine) { ck_sim_sincosf(x, sine, cosine); }
 inline void ck_sim_sincos(double x, double* sine, double* cosine) {
   *sine = sin(x);
   *cosine = cos(x);

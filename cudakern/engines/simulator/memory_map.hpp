@@ -11,11 +11,11 @@
 struct ck_sim_buffer {
   char* host;
   uint64_t bytes;
-  uint32_t phase;           ///< address modulo 512
-  uint32_t flags;           ///< 1: read-only
-  const uint8_t* valid;     ///< one byte each: whether it belongs to an array; null: all do
-  const uint8_t* unwritten; ///< one byte each: whether nothing wrote it; null: all written
-  uint64_t address;         ///< in the arena; filled in here
+  uint32_t phase;            ///< address modulo 512
+  uint32_t flags;            ///< 1: read-only
+  const uint8_t* valid;      ///< one byte each: whether it belongs to an array; null: all do
+  const uint8_t* unwritten;  ///< one byte each: whether nothing wrote it; null: all written
+  uint64_t address;          ///< in the arena; filled in here
 };
 
 /// A range in static shared memory, or in a module's data.

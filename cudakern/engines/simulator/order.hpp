@@ -103,10 +103,9 @@ struct Order {
         const size_t seen = channel.visit == visit ? channel.visited : 0;
         for (size_t i = k->count; i > seen; --i) {
           const Release& r = channel.releases[i - 1];
-          if (r.serial == serial &&
-              (time < r.base || (r.thread == thread && time <= r.time) ||
-               (r.thread / kLanes == thread / kLanes && r.warp != nullptr &&
-                time <= r.warp->known[thread % kLanes]))) {
+          if (r.serial == serial && (time < r.base || (r.thread == thread && time <= r.time) ||
+                                     (r.thread / kLanes == thread / kLanes && r.warp != nullptr &&
+                                      time <= r.warp->known[thread % kLanes]))) {
             return true;
           }
           if (r.knowledge != nullptr && r.knowledge->visit != visit) {
@@ -141,7 +140,8 @@ inline bool comes_before(Worker* w, uint32_t self, uint64_t tag) {
   return t.knowledge != nullptr && order.includes(t.knowledge, tag);
 }
 
-/// An atomic by a thread through the channel of an address: it knows what others knew who came before, ...
+/// An atomic by a thread through the channel of an address: it knows what others knew who came
+/// before, ...
 inline void acquire(Worker* w, uint32_t self, uint64_t key) {
   Channel** found = order.channels.find(key);
   ThreadOrder& t = w->checked.order[self];

@@ -136,8 +136,8 @@ static void* run_worker(void* argument) {
 
 /// Runs a launch to its end; 0, or 1 with `report` filled in. `parameters` holds the kernel's
 /// parameters, the i-th one at byte `offsets[i]`. `shape` is grid (3), block (3), bytes of dynamic
-/// shared memory, blocks resident at once, 1 to have them resident from the start, and 1 to have more
-/// of them when all wait for a block that is not.
+/// shared memory, blocks resident at once, 1 to have them resident from the start, and 1 to have
+/// more of them when all wait for a block that is not.
 CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, uint32_t bytes,
                                 const uint32_t* offsets, uint32_t count, const uint32_t* shape,
                                 ck_sim_report* report) {
@@ -167,8 +167,8 @@ CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, u
   for (uint32_t i = 0; i < count; ++i) {
     addresses[i] = copy + offsets[i];
   }
-  uint64_t limit = kMaxStacks / launch.threads < kMaxWorkers ? kMaxStacks / launch.threads
-                                                             : kMaxWorkers;
+  uint64_t limit =
+      kMaxStacks / launch.threads < kMaxWorkers ? kMaxStacks / launch.threads : kMaxWorkers;
   limit = limit < launch.blocks ? limit : launch.blocks;
   launch.max_workers = static_cast<uint32_t>(shape[7] < limit ? shape[7] : limit);
   launch.most_workers = shape[9] != 0 ? static_cast<uint32_t>(limit) : launch.max_workers;

@@ -68,7 +68,7 @@ struct Launch {
 #ifdef CK_SIM_CHECKED
   uint64_t first_serial;  // of its blocks
 #endif
-  uint64_t start;  // nanoseconds
+  uint64_t start;                      // nanoseconds
   uint32_t max_workers, most_workers;  // at first, and when all wait for a block nobody runs
   pthread_t* helper_threads;
   ck_sim_report* report;

@@ -176,9 +176,9 @@ def observe(
     pointers = (ctypes.c_uint32 * (3 * len(operands)))()
     for i, (operand, place) in enumerate(zip(operands, places, strict=True)):
         number = number_of[id(operand)]
-        pointers[3 * i : 3 * i + 3] = (place, number, operand.address - buffers[number].start)
+        pointers[3 * i : 3 * i + 3] = [place, number, operand.address - buffers[number].start]
     shared = symbols_of(kernel.path).shared_objects()
-    objects = (_Object * len(shared))(*((o.offset, o.size) for o in shared))
+    objects = (_Object * len(shared))(*(_Object(o.offset, o.size) for o in shared))
     options = _Options()
     options.seed = 0 if checking is None else checking.seed
     options.resident = 4 if checking is None else checking.resident_blocks

@@ -18,7 +18,7 @@ inline Vector<ByteCells> split_cells;
 /// An access that is being checked.
 struct Access {
   Worker* w;
-  uint32_t self;        ///< thread of the block
+  uint32_t self;  ///< thread of the block
   uint64_t tag;
   uint64_t first_serial;  ///< tags with an older one are of other launches or blocks
   uint64_t address;

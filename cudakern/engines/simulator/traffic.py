@@ -65,13 +65,13 @@ class Requests:
         """1 without bank conflicts for accesses of 4 bytes; NaN without requests."""
         return self.wavefronts / self.requests if self.requests else float("nan")
 
-    def __iadd__(self, other: Requests) -> Requests:  # noqa: PYI034
+    def include(self, other: Requests) -> None:
+        """Add other requests to these."""
         self.requests += other.requests
         self.accesses += other.accesses
         self.bytes_requested += other.bytes_requested
         self.sectors += other.sectors
         self.wavefronts += other.wavefronts
-        return self
 
 
 @dataclass
@@ -119,7 +119,7 @@ class KernelTraffic:
         for line in lines:
             for known in self.lines:
                 if (known.kind, known.stack) == (line.kind, line.stack):
-                    known += line  # noqa: PLW2901  in place
+                    known.include(line)
                     break
             else:
                 self.lines.append(line)
@@ -129,7 +129,7 @@ class KernelTraffic:
         result = Requests()
         for line in self.lines:
             if line.kind in kinds:
-                result += line
+                result.include(line)
         return result
 
     @property

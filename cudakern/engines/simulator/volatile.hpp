@@ -60,7 +60,9 @@ CK_SIM_EXPORT int ck_sim_word_exchange(void* word, uint32_t bytes, uint64_t* see
   CK_SIM_EXPORT void __tsan_write##bytes(void*) {} \
   CK_SIM_EXPORT void __tsan_unaligned_read##bytes(void*) {} \
   CK_SIM_EXPORT void __tsan_unaligned_write##bytes(void*) {} \
-  CK_SIM_EXPORT void __tsan_volatile_read##bytes(void* address) { ck_sim::poll(address, nullptr); } \
+  CK_SIM_EXPORT void __tsan_volatile_read##bytes(void* address) { \
+    ck_sim::poll(address, nullptr); \
+  } \
   CK_SIM_EXPORT void __tsan_volatile_write##bytes(void*) { \
     if (ck_sim::worker != nullptr) { \
       ck_sim::note_progress(ck_sim::worker->launch); \

@@ -58,10 +58,11 @@ inline uint64_t digest_of(Worker* w) {
 
 inline void report_deadlock(Launch* launch, const Thread& thread) {
   char message[400];
-  snprintf(message, sizeof message,
-           "%s:%d: the launch must not wait forever; every resident thread polls or waits, and none "
-           "changes memory",
-           thread.site.file, thread.site.line);
+  snprintf(
+      message, sizeof message,
+      "%s:%d: the launch must not wait forever; every resident thread polls or waits, and none "
+      "changes memory",
+      thread.site.file, thread.site.line);
   fail(launch, "deadlock", thread.view, message);
 }
 
