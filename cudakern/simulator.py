@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from cudakern.engines.simulator.arguments import empty
 from cudakern.engines.simulator.findings import Finding
-from cudakern.engines.simulator.raw import RawKernel, RawModule
+from cudakern.engines.simulator.raw import RawKernel
+from cudakern.engines.simulator.raw_module import RawModule
 from cudakern.engines.simulator.reports import CheckReport, TrafficReport, checked, traffic
 from cudakern.engines.simulator.traffic import KernelTraffic, LineTraffic, Requests
 

@@ -35,7 +35,7 @@ def plus(*parts) -> Requests:
     """Return the sum of requests."""
     result = Requests()
     for part in parts:
-        result += part
+        result.include(part)
     return result
 
 

@@ -1,79 +1,27 @@
-"""Anybody's kernels in the simulator: CuPy's RawKernel and RawModule on NumPy arrays."""
+"""Anybody's kernels in the simulator: CuPy's RawKernel on NumPy arrays."""
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
-from functools import lru_cache
 from operator import index
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudakern.engines.simulator import sessions
 from cudakern.engines.simulator.arguments import pack
-from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.engines.simulator.kernel_text import KernelText
-from cudakern.engines.simulator.listing import kernel_names
 from cudakern.engines.simulator.options import parse_options
-from cudakern.engines.simulator.variables import copy_variables, variable_of
+from cudakern.engines.simulator.raw_library import KernelLibrary, check_constructor
 from cudakern.errors import BindingError, DTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    import numpy as np
+    from collections.abc import Iterable, Sequence
 
     from cudakern.engines.base import Grid
     from cudakern.engines.simulator.host_kernel import HostKernel
+    from cudakern.engines.simulator.raw_module import RawModule
 
 #: Dynamic shared memory of a block that needs no asking for.
 _DEFAULT_SHARED_BYTES = 48 * 1024
 _MAX_SHARED_BYTES = 227 * 1024
-
-
-@lru_cache(maxsize=1)
-def _engine() -> SimulatorEngine:
-    return SimulatorEngine()
-
-
-class _Library:
-    """Kernels compiled together, at first use, for plain and for observed launches."""
-
-    def __init__(self, code: KernelText, entries: tuple[str, ...]) -> None:
-        self.code = code
-        self.entries = entries
-        self._lock = threading.Lock()
-        self._launching = threading.Lock()
-        self._compiled: dict[bool, dict[str, HostKernel]] = {}
-
-    def kernel(self, entry: str, *, checked: bool) -> HostKernel:
-        with self._lock:
-            kernels = self._compiled.get(checked)
-            if kernels is None:
-                made = _engine().compile_kernels(self.code, self.entries, checked=checked)
-                kernels = dict(zip(self.entries, made, strict=True))
-                for others in self._compiled.values():
-                    copy_variables(next(iter(others.values())), made[0])
-                self._compiled[checked] = kernels
-        return kernels[entry]
-
-    def variable(self, name: str) -> np.ndarray:
-        if not self.entries:
-            raise BindingError("RawModule", "name", "must be of a module with kernels; it has none")
-        return variable_of(self.kernel(self.entries[0], checked=False), name)
-
-    @contextmanager
-    def same_variables(self, kernel: HostKernel) -> Iterator[None]:
-        """Have a checked kernel find the variables as plain launches left them, and vice versa."""
-        plain = self._compiled.get(False)
-        if plain is None:
-            yield
-            return
-        other = next(iter(plain.values()))
-        with self._launching:
-            copy_variables(other, kernel)
-            yield
-            copy_variables(kernel, other)
 
 
 def _triple(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
@@ -127,7 +75,7 @@ class RawKernel:
         enable_cooperative_groups: bool = False,
         jitify: bool = False,
     ) -> None:
-        _check(code, backend, translate_cucomplex, enable_cooperative_groups, jitify)
+        check_constructor(code, backend, translate_cucomplex, enable_cooperative_groups, jitify)
         given: object = name
         if not isinstance(given, str):
             message = f"RawKernel: name must be a str; got {name!r:.60}"
@@ -137,11 +85,14 @@ class RawKernel:
         self.options = tuple(options)
         flags, lines = parse_options("RawKernel", options)
         text = KernelText(f"{_plain(name)}.cu", code, (), flags, lines)
-        self._library = _Library(text, (name,))
+        self._library = KernelLibrary(text, (name,))
         self._max_shared = _DEFAULT_SHARED_BYTES
 
     @classmethod
-    def _of(cls, module: RawModule, library: _Library, entry: str, name: str) -> RawKernel:
+    def of_module(
+        cls, module: RawModule, library: KernelLibrary, entry: str, name: str
+    ) -> RawKernel:
+        """Return a kernel of a module, whose library has it as ``entry``."""
         kernel = cls.__new__(cls)
         kernel.name, kernel.code, kernel.options = name, module.code, module.options
         kernel._library, kernel._entry = library, entry  # noqa: SLF001
@@ -224,125 +175,6 @@ class RawKernel:
                 sessions.observe(kernel, shape, packed.parameters, packed.operands, *places)
         else:
             kernel.launcher(grid, block, shared_mem, packed.offsets)(packed.parameters)
-
-
-class RawModule:
-    """Kernels given as CUDA C++, as cupy.RawModule.
-
-    Parameters
-    ----------
-    code : str, optional
-        CUDA C++; this or ``path``.
-    path : str or Path, optional
-        A file with CUDA C++.
-    options : sequence of str, optional
-        As of `RawKernel`.
-    backend, translate_cucomplex, enable_cooperative_groups, jitify
-        As of `RawKernel`.
-    name_expressions : sequence of str, optional
-        Instances of templates that are wanted, such as ``"scale<float>"``.
-
-    Raises
-    ------
-    BindingError
-        Neither or both of ``code`` and ``path`` were given, or an option is not known.
-    """
-
-    def __init__(
-        self,
-        *,
-        code: str | None = None,
-        path: str | Path | None = None,
-        options: Sequence[str] = (),
-        backend: str = "nvrtc",
-        translate_cucomplex: bool = False,
-        enable_cooperative_groups: bool = False,
-        name_expressions: Sequence[str] | None = None,
-        jitify: bool = False,
-    ) -> None:
-        if (code is None) == (path is None):
-            raise BindingError("RawModule", "code", "must be given, or path; exactly one of them")
-        source = "module.cu" if path is None else str(path)
-        text = code if path is None else Path(path).read_text(encoding="utf-8")
-        _check(text, backend, translate_cucomplex, enable_cooperative_groups, jitify)
-        self.code = str(text)
-        self.options = tuple(options)
-        self.name_expressions = tuple(name_expressions or ())
-        flags, lines = parse_options("RawModule", options)
-        if path is not None:
-            flags = (f"-iquote{Path(path).absolute().parent}", *flags)
-        self._text = KernelText(source, self.code, (), flags, lines)
-        self._library: _Library | None = None
-        self._names: dict[str, str] = {}
-        self._lock = threading.Lock()
-
-    def compile(self) -> None:
-        """Compile for plain launches; KernelCompileError if that fails."""
-        library = self._listed()
-        if library.entries:
-            library.kernel(library.entries[0], checked=False)
-
-    def _listed(self) -> _Library:
-        with self._lock:
-            if self._library is None:
-                self._names = kernel_names(self._text)
-                self._names.update({name: name for name in self.name_expressions})
-                entries = tuple(dict.fromkeys(self._names.values()))
-                self._library = _Library(self._text, entries)
-            return self._library
-
-    def get_function(self, name: str) -> RawKernel:
-        """Return a kernel by its name, or by one of the ``name_expressions``.
-
-        Raises
-        ------
-        BindingError
-            The module has no such kernel.
-        """
-        library = self._listed()
-        entry = self._names.get(name)
-        if entry is None:
-            known = ", ".join(self._names) or "none"
-            requirement = f"must be one of the module's kernels ({known}); got {name!r}"
-            raise BindingError("RawModule", "name", requirement)
-        return RawKernel._of(self, library, entry, name)  # noqa: SLF001
-
-    def get_global(self, name: str) -> np.ndarray:
-        """Return the bytes of a ``__device__`` or ``__constant__`` variable, to read and to write.
-
-        Returns
-        -------
-        numpy.ndarray
-            Of dtype uint8; a view of the variable, which ``.view(dtype)`` gives its type.
-
-        Raises
-        ------
-        BindingError
-            The module has no such variable.
-        """
-        library = self._listed()
-        return library.variable(name)
-
-
-def _check(
-    code: object,
-    backend: str,
-    translate_cucomplex: bool,  # noqa: FBT001
-    enable_cooperative_groups: bool,  # noqa: FBT001
-    jitify: bool,  # noqa: FBT001
-) -> None:
-    if not isinstance(code, str):
-        message = f"RawKernel: code must be a str; got {type(code).__name__}"
-        raise DTypeError(message)
-    if backend not in {"nvrtc", "nvcc"}:
-        raise BindingError("RawKernel", "backend", f"must be nvrtc or nvcc; got {backend!r}")
-    for name, given in (
-        ("translate_cucomplex", translate_cucomplex),
-        ("enable_cooperative_groups", enable_cooperative_groups),
-        ("jitify", jitify),
-    ):
-        if given:
-            raise BindingError("RawKernel", name, "must be False: the simulator does not have it")
 
 
 def _plain(name: str) -> str:
