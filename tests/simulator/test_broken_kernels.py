@@ -7,6 +7,8 @@ import pytest
 import cudakern as ck
 from tests.simulator.broken_kernels import BROKEN, fault_lines
 
+pytestmark = pytest.mark.usefixtures("each_compiler")
+
 
 def findings_of(broken, seed):
     """Run a kernel under the checker, which must raise; return what it found."""

@@ -10,6 +10,7 @@ import pytest
 import cudakern as ck
 from tests.simulator.correct_kernels import CORRECT
 
+pytestmark = pytest.mark.usefixtures("each_compiler")
 EACH = pytest.mark.parametrize("correct", CORRECT, ids=str)
 
 
