@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern.engines.simulator import sessions
 from cudakern.simulator import RawKernel, checked
 
 pytestmark = pytest.mark.timeout(120)
@@ -117,3 +118,50 @@ def test_a_chain_of_blocks():
             with mode:
                 RawKernel(code, "chain")((30,), (32,), (turn, order))
         assert (turn[0], order.tolist()) == (30, [*range(30)])
+
+
+ENDLESS = {
+    "hoisted": "while (flag[0] == 0) {}",
+    "empty": "for (;;) {}",
+    "kept": "int k = 0; while (flag[k] == 0) k = (k + 1) & 3;",
+}
+
+
+@pytest.mark.parametrize("loop", ENDLESS.values(), ids=ENDLESS)
+def test_an_endless_loop_is_a_finding(loop, monkeypatch):
+    monkeypatch.setattr(sessions, "_QUIET_TENTHS", 5)
+    code = f"""extern "C" __global__ void k(const int* flag, int* data) {{
+  {loop}
+  data[0] += 1;
+}}"""
+    flag, data = np.zeros(4, np.int32), np.zeros(1, np.int32)
+    with pytest.raises(ck.SimulatorError) as caught, checked():
+        RawKernel(code, "k")((1,), (1,), (flag, data))
+    (finding,) = caught.value.findings
+    assert finding.kind == "deadlock"
+    assert finding.source == ("k.cu", 2)
+    if "flag" in loop:  # later launches work
+        with checked():
+            RawKernel(code, "k")((1,), (1,), (np.ones(4, np.int32), data))
+        assert data[0] == 1
+
+
+def test_a_long_loop_without_any_access_goes_on():
+    code = """extern "C" __global__ void k(unsigned* x) {
+  unsigned s = x[0];
+  for (unsigned k = 0; k < 300000000u; ++k) s = s * 1664525u + 1013904223u;
+  x[0] = s;
+}"""
+    x = np.ones(1, np.uint32)
+    with checked():
+        RawKernel(code, "k")((1,), (1,), (x,))
+    a, c, m = 1664525, 1013904223, 2**32
+    # x -> a x + c, 3e8 times: by squaring.
+    total = (1, 0)
+    power, n = (a, c), 300_000_000
+    while n:
+        if n & 1:
+            total = (power[0] * total[0] % m, (power[0] * total[1] + power[1]) % m)
+        power = (power[0] * power[0] % m, (power[0] * power[1] + power[1]) % m)
+        n >>= 1
+    assert x[0] == (total[0] + total[1]) % m

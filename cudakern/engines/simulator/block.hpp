@@ -50,6 +50,7 @@ inline void resume(Worker* w, Thread* thread) {
   ck_sim_current = &thread->view;
 #ifdef CK_SIM_CHECKED
   checker.stack = thread->fiber->bottom();
+  checker.turn = ++checker.steps;
 #endif
   w->guard.armed = true;
   switch_context(&w->scheduler, &thread->fiber->context);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "rounds.hpp"
+#include "watchdog.hpp"
 
 CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
 
@@ -13,6 +14,7 @@ struct ck_sim_options {
   uint64_t seed;
   uint32_t resident, most_resident;  ///< blocks side by side; when all wait for another one
   uint32_t checks, counts;
+  uint32_t quiet_tenths;  ///< of a second that a thread may run without any access
   ck_sim_buffer* buffers;
   uint32_t buffer_count;
   const uint32_t* pointers;  ///< three words each: byte of the parameters, buffer, offset in it
@@ -154,7 +156,9 @@ CK_SIM_EXPORT int ck_sim_launch_checked(void (*entry)(void**), const void* param
   rounds.limit = options->resident < rounds.most ? options->resident : rounds.most;
   rounds.seen = ~uint64_t{0};
   Worker* const outer = worker;
+  start_watchdog(options->quiet_tenths);
   run_rounds(&rounds);
+  stop_watchdog();
   while (rounds.count > 0) {
     Worker* w = rounds.blocks[--rounds.count];
     leave_guard(&w->guard);

@@ -12,13 +12,15 @@ struct Checker {
   uint64_t writes;       ///< of the launch
   uint64_t next_serial;  ///< of blocks, over all launches
   const char* stack;     ///< of the running fiber
+  uint64_t steps;        ///< accesses and turns of threads, ...
+  uint64_t turn;         ///< ... when the running one began
   // While the words of a structure are read: those that nothing wrote.
   uint32_t pieces;
   uint64_t fresh;
   Access first_fresh;
 };
 
-inline Checker checker = {false, false, 0, 1, nullptr, 0, 0, {}};
+inline Checker checker = {false, false, 0, 1, nullptr, 0, 0, 0, 0, {}};
 
 inline void on_barrier(Worker* w) {
   barrier_orders(w);
@@ -221,6 +223,17 @@ inline void note_event(Worker* w, uint32_t self, uint64_t address, uint32_t byte
 /// What an access is, beside its address.
 enum Kind : uint32_t { kLoad, kStore, kAtomicUpdate, kAtomicReplace };
 
+constexpr uint64_t kLongTurn = uint64_t{1} << 20;
+
+/// In a loop that may be waiting for another thread, without saying so by volatile or an atomic.
+__attribute__((noinline)) inline void let_others_run(Worker* w, const void* code) {
+  Thread* thread = w->running;
+  thread->site = {"a loop that reads memory", 0};
+  thread->code = code;
+  thread->state = State::kReady;
+  suspend(w, thread);
+}
+
 /// Before each access to memory that may not be the thread's own.
 inline void on_access(const void* where, uint32_t bytes, uint32_t alignment, Kind kind, bool atomic,
                       const void* code) {
@@ -232,6 +245,9 @@ inline void on_access(const void* where, uint32_t bytes, uint32_t alignment, Kin
   }
   const uint32_t self = running_thread(w);
   checker.writes += kind == kStore;
+  if (++checker.steps - checker.turn > kLongTurn) {
+    let_others_run(w, code);
+  }
   if (checker.counts) {
     note_event(w, self, address, bytes, kind < kAtomicUpdate ? kind : kAtomicUpdate, code);
   }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cudakern.engines.simulator.symbols import Frame
 
 _GLOBAL, _SHARED, _DYNAMIC, _MODULE = 1, 2, 3, 4
-_WRITES, _ATOMIC, _OTHER_WRITES, _OTHER_ATOMIC = 1, 2, 4, 8
+_WRITES, _ATOMIC, _OTHER_WRITES, _OTHER_ATOMIC, _ENDLESS = 1, 2, 4, 8, 16
 _PLACE = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): (?P<rest>.*)$", re.DOTALL)
 #: An index computed in 32 bits that went below zero is short of this.
 _WRAP = 2**32
@@ -119,8 +119,11 @@ def _finding(observed: Observed, raw: FindingStructure) -> Finding:
         said = {
             "out_of_bounds": f"{what} must lie inside of an array; it is {where}",
             "misaligned": f"{what} must lie on a multiple of {raw.bytes} bytes; it is {where}",
-            "deadlock": "the launch must not wait forever; every resident thread polls or waits, "
-            "and none changes memory",
+            "deadlock": "a loop must end; this one touches no memory any more, as its value was "
+            "read before it: poll with volatile or an atomic"
+            if raw.access & _ENDLESS
+            else "the launch must not wait forever; every resident thread polls or waits, and none "
+            "changes memory",
             "uninitialized": f"{what} must come after a write; nothing wrote {where}",
         }[kind]
     message = f"{_shown(stack)}: {said} (block {block}, thread {thread})"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Blocks that run side by side at most, when all of fewer wait for another one.
 _MOST_RESIDENT = 64
+#: Tenths of a second that a thread may run without any access to memory.
+_QUIET_TENTHS = 100
 
 
 class FindingStructure(ctypes.Structure):
@@ -68,6 +70,7 @@ class _Options(ctypes.Structure):
         ("most_resident", ctypes.c_uint32),
         ("checks", ctypes.c_uint32),
         ("counts", ctypes.c_uint32),
+        ("quiet_tenths", ctypes.c_uint32),
         ("buffers", ctypes.POINTER(BufferStructure)),
         ("buffer_count", ctypes.c_uint32),
         ("pointers", ctypes.POINTER(ctypes.c_uint32)),
@@ -183,6 +186,7 @@ def observe(
     options.seed = 0 if checking is None else checking.seed
     options.resident = 4 if checking is None else checking.resident_blocks
     options.most_resident = max(_MOST_RESIDENT, options.resident)
+    options.quiet_tenths = _QUIET_TENTHS
     options.checks, options.counts = checking is not None, bool(counting)
     options.buffers, options.buffer_count = structures, len(buffers)
     options.pointers, options.pointer_count = pointers, len(operands)

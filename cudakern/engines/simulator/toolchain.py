@@ -52,6 +52,7 @@ _CHECKED_RUNTIME = (
     "rounds.hpp",
     "shadow.hpp",
     "traffic.hpp",
+    "watchdog.hpp",
 )
 _UNNAMED = re.compile(r"\W+")
 
