@@ -581,18 +581,16 @@ extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
         index=0,
     ),
     Broken(
-        "write_that_waits_for_two_of_three_readers",
+        "write_that_waits_for_one_of_two_readers",
         r"""
 extern "C" __global__ void k(int* data, int* flags, int* out) {
   const int b = blockIdx.x;
-  if (b < 3) {
+  if (b < 2) {
     out[b] = data[0];  // fault
     __threadfence();
     atomicExch(flags + b, 1);
   } else {
     while (atomicAdd(flags, 0) == 0) {
-    }
-    while (atomicAdd(flags + 1, 0) == 0) {
     }
     __threadfence();
     data[0] = 7;  // fault
@@ -600,8 +598,8 @@ extern "C" __global__ void k(int* data, int* flags, int* out) {
 }
 """,
         "race",
-        lambda: (zeros(1), zeros(3), zeros(3)),
-        grid=(4,),
+        lambda: (zeros(1), zeros(2), zeros(2)),
+        grid=(3,),
         block=(1,),
         array=0,
         index=0,

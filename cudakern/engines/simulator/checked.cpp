@@ -84,6 +84,7 @@ static bool prepare(Launch* launch, const ck_sim_options* o) {
   order.clear();
   sites.clear();
   split_cells.clear();
+  started.clear();
   findings.clear();
   finding_keys.clear();
   traffic.sums.clear();

@@ -42,7 +42,7 @@ struct Event {
 };
 
 struct CheckedBlock {
-  uint64_t serial;    ///< of the block, counted over all launches
+  uint64_t serial;    ///< of the block in the order of starts, counted over all launches
   uint32_t base;      ///< all accesses of the block before this time came before a barrier
   uint64_t activity;  ///< writes that its threads did
   bool live;

@@ -258,3 +258,6 @@ inline uint32_t parameter_sizes(void (*)(A...), const uint32_t** sizes) {
 }
 
 }  // namespace ck_sim
+
+// Inline PTX, which the host's assembler could take for its own.
+#define asm ck_sim_has_no_inline_ptx

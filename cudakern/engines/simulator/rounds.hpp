@@ -14,6 +14,7 @@ namespace ck_sim {
 constexpr uint32_t kMostResident = 64;
 constexpr uint32_t kMostStacks = 8192;
 constexpr int kQuietRounds = 64;  // without progress, before states are compared
+constexpr uint32_t kMostWaiting = 16;
 constexpr unsigned char kPoison = 0xFF;
 
 inline void call_helpers(Launch*) {}
@@ -33,6 +34,8 @@ struct Rounds {
   uint32_t limit, most;
   Worker* blocks[kMostResident];
   uint32_t count, live;
+  uint64_t waiting[kMostWaiting];  // blocks of which one will start next
+  uint32_t waiting_count;
   Worker* current;
   // Without progress: how long, and the search for a cycle.
   uint64_t seen;
@@ -78,14 +81,30 @@ inline void shuffle(Rounds* r, Worker* w) {
   }
 }
 
+inline uint64_t blocks_left(const Rounds* r) {
+  return r->launch->blocks - r->launch->next_block + r->waiting_count;
+}
+
+/// The block to start next: in order, but for a few that overtake.
+inline uint64_t take_block(Rounds* r) {
+  while (r->waiting_count < kMostWaiting && r->launch->next_block < r->launch->blocks) {
+    r->waiting[r->waiting_count++] = r->launch->next_block++;
+  }
+  const uint32_t k = r->random.below(r->waiting_count);
+  const uint64_t block = r->waiting[k];
+  r->waiting[k] = r->waiting[--r->waiting_count];
+  return block;
+}
+
 inline void start_block(Rounds* r, Worker* w) {
   Launch* launch = r->launch;
   CheckedBlock& c = w->checked;
-  const uint64_t block = launch->next_block++;
+  const uint64_t block = take_block(r);
   w->group.block = block_at(launch, block);
   w->group.dynamic_shared = c.dynamic_memory + kRedZone;
   w->next_fresh = w->done = w->arrived = w->converging = 0;
-  c.serial = launch->first_serial + block;
+  c.serial = launch->first_serial + started.size;
+  started.push(block);
   c.base = 0;
   c.live = true;
   if (r->current == w) {
@@ -233,13 +252,15 @@ inline void report_polling(Rounds* r) {
 inline void run_rounds(Rounds* r) {
   Launch* launch = r->launch;
   while (!has_failed(launch)) {
-    while (r->count < r->limit && launch->next_block + r->count - r->live < launch->blocks) {
+    while (r->count < r->limit && r->count - r->live < blocks_left(r)) {
       if (!add_resident(r)) {
-        launch->failed = 1;
+        const Group group = {{0, 0, 0}, launch->block, launch->grid, nullptr};
+        fail(launch, "out_of_memory", {{0, 0, 0}, 0, 0, &group},
+             "a block needs more memory than there is");
         return;
       }
     }
-    for (uint32_t i = 0; i < r->count && launch->next_block < launch->blocks; ++i) {
+    for (uint32_t i = 0; i < r->count && blocks_left(r) != 0; ++i) {
       if (!r->blocks[i]->checked.live) {
         start_block(r, r->blocks[i]);
       }
@@ -267,7 +288,7 @@ inline void run_rounds(Rounds* r) {
       r->seen = seen;
       r->quiet = 0;
     } else if (is_deadlock(r)) {
-      if (r->limit < r->most && launch->next_block < launch->blocks) {
+      if (r->limit < r->most && blocks_left(r) != 0) {
         r->limit = 2 * r->limit < r->most ? 2 * r->limit : r->most;  // perhaps one of those helps
         r->quiet = 0;
       } else {

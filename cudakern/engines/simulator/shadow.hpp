@@ -14,6 +14,7 @@ struct ByteCells {
 };
 
 inline Vector<ByteCells> split_cells;
+inline Vector<uint64_t> started;  // the blocks of the launch, by serial
 
 /// An access that is being checked.
 struct Access {
@@ -49,7 +50,7 @@ inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32
     return;
   }
   const Launch* launch = a.w->launch;
-  const Index3 block = block_at(launch, tag_serial(tag) - launch->first_serial);
+  const Index3 block = block_at(launch, started[tag_serial(tag) - launch->first_serial]);
   memcpy(found->other_block, &block, sizeof block);
   memcpy(found->other_thread, &a.w->threads[tag_thread(tag)].view.thread, sizeof block);
   found->other_site = sites.address[tag_site(tag)];
