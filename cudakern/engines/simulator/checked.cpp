@@ -17,7 +17,7 @@ struct ck_sim_options {
   uint32_t quiet_tenths;  ///< of a second that a thread may run without any access
   ck_sim_buffer* buffers;
   uint32_t buffer_count;
-  const uint32_t* pointers;  ///< three words each: byte of the parameters, buffer, offset in it
+  const uint64_t* pointers;  ///< three words each: byte of the parameters, buffer, offset in it
   uint32_t pointer_count;
   const ck_sim_object* shared_objects;
   uint32_t shared_object_count;
@@ -139,7 +139,7 @@ CK_SIM_EXPORT int ck_sim_launch_checked(void (*entry)(void**), const void* param
   }
   memcpy(copy, parameters, bytes);
   for (uint32_t i = 0; i < options->pointer_count; ++i) {
-    const uint32_t* p = options->pointers + 3 * i;
+    const uint64_t* p = options->pointers + 3 * i;
     const uint64_t address = options->buffers[p[1]].address + p[2];
     memcpy(copy + p[0], &address, sizeof address);
   }

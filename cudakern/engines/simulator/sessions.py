@@ -73,7 +73,7 @@ class _Options(ctypes.Structure):
         ("quiet_tenths", ctypes.c_uint32),
         ("buffers", ctypes.POINTER(BufferStructure)),
         ("buffer_count", ctypes.c_uint32),
-        ("pointers", ctypes.POINTER(ctypes.c_uint32)),
+        ("pointers", ctypes.POINTER(ctypes.c_uint64)),
         ("pointer_count", ctypes.c_uint32),
         ("shared_objects", ctypes.POINTER(_Object)),
         ("shared_object_count", ctypes.c_uint32),
@@ -176,7 +176,7 @@ def observe(
     structures = (BufferStructure * len(buffers))(*(b.structure() for b in buffers))
     places = [8 * i for i in range(len(operands))] if places is None else places
     number_of = {id(o): i for i, buffer in enumerate(buffers) for o in buffer.operands}
-    pointers = (ctypes.c_uint32 * (3 * len(operands)))()
+    pointers = (ctypes.c_uint64 * (3 * len(operands)))()
     for i, (operand, place) in enumerate(zip(operands, places, strict=True)):
         number = number_of[id(operand)]
         pointers[3 * i : 3 * i + 3] = [place, number, operand.address - buffers[number].start]
