@@ -87,7 +87,8 @@ def _compile_text(name: str, text: str, arch: str, options: Iterable[str]) -> by
     try:
         encoded = [flag.encode() for flag in flags]
         status = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)[0]
-        log = b" " * checked(nvrtc.nvrtcGetProgramLogSize(program))
+        # NVRTC writes into it. One byte more: bytes of length one are shared by all of Python.
+        log = b" " * (checked(nvrtc.nvrtcGetProgramLogSize(program)) + 1)
         checked(nvrtc.nvrtcGetProgramLog(program, log))
         said = log.decode().strip("\0 \n")
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS or said:
