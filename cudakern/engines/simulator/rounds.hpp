@@ -6,6 +6,7 @@
 
 #include "block.hpp"
 #include "callbacks.hpp"
+#include "random.hpp"
 #include "watch.hpp"
 #include "workers.hpp"
 
@@ -19,14 +20,6 @@ constexpr unsigned char kPoison = 0xFF;
 
 inline void call_helpers(Launch*) {}
 inline void thread_ended(Worker*) {}
-
-struct Random {
-  uint64_t state;
-  uint32_t below(uint32_t n) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<uint32_t>((state >> 33) * n >> 31);
-  }
-};
 
 struct Rounds {
   Launch* launch;

@@ -49,6 +49,7 @@ _CHECKED_RUNTIME = (
     "findings.hpp",
     "memory_map.hpp",
     "order.hpp",
+    "random.hpp",
     "rounds.hpp",
     "shadow.hpp",
     "traffic.hpp",
