@@ -33,9 +33,9 @@ class NullEngine:
 
     name = "null"
 
-    def prepare(self, launch: Launch, device: int) -> Callable[..., None]:
+    def prepare(self, launch: Launch, device: int, tensors: object = ()) -> Callable[..., None]:
         """Return a callable that takes the addresses and does nothing."""
-        del launch, device
+        del launch, device, tensors
         return lambda *_addresses: None
 
 
