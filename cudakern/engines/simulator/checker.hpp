@@ -74,6 +74,7 @@ inline Cell* locate(Access& a, const uint8_t** unwritten, bool* initialized) {
       return nullptr;
     }
     *unwritten = b.unwritten == nullptr ? nullptr : b.unwritten + start;
+    *initialized = (b.flags & 2) == 0;
     return reinterpret_cast<Cell*>(m.arena_cells.memory) + in_arena / 4;
   }
   const uint64_t in_shared = address - reinterpret_cast<uint64_t>(m.shared);
@@ -148,9 +149,12 @@ inline bool pass_access(Worker* w, uint32_t self, uint64_t address, uint32_t byt
       return false;
     }
     t.dirty = true;
+    if (!kWrite && b.flags == 1 && b.unwritten == nullptr) {
+      return true;  // nobody may write it, so reads meet nothing
+    }
     Cell* cells = reinterpret_cast<Cell*>(m.arena_cells.memory) + in_arena / 4;
     return pass_cells<kWrite>(cells, bytes / 4, tag, w->launch->first_serial, block,
-                              b.unwritten == nullptr);
+                              b.unwritten == nullptr && (b.flags & 2) == 0);
   }
   const uint64_t in_shared = address - reinterpret_cast<uint64_t>(m.shared);
   if (in_shared < m.shared_bytes) {

@@ -12,7 +12,7 @@ struct ck_sim_buffer {
   char* host;
   uint64_t bytes;
   uint32_t phase;            ///< address modulo 512
-  uint32_t flags;            ///< 1: read-only
+  uint32_t flags;            ///< 1: read-only; 2: nothing wrote any of it
   const uint8_t* valid;      ///< one byte each: whether it belongs to an array; null: all do
   const uint8_t* unwritten;  ///< one byte each: whether nothing wrote it; null: all written
   uint64_t address;          ///< in the arena; filled in here

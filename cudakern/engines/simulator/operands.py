@@ -105,7 +105,9 @@ class Buffer:
         made.flags = int(all(operand.read_only for operand in self.operands))
         if any(o.layout.size * o.layout.itemsize != made.bytes for o in self.operands):
             made.valid = self._mask([(o, True) for o in self.operands])
-        if any(o.unwritten is not False for o in self.operands):
+        if not made.valid and all(o.unwritten is True for o in self.operands):
+            made.flags |= 2
+        elif any(o.unwritten is not False for o in self.operands):
             made.unwritten = self._mask([(o, o.unwritten) for o in self.operands])
         return made
 
