@@ -114,16 +114,7 @@ CK_SIM_EXPORT int ck_sim_launch_checked(void (*entry)(void**), const void* param
   alignas(64) char copy[4096];
   void* addresses[512];
   MemoryMap& m = memory_map;
-  Launch launch = {};
-  launch.entry = entry;
-  launch.parameters = addresses;
-  launch.grid = {shape[0], shape[1], shape[2]};
-  launch.block = {shape[3], shape[4], shape[5]};
-  launch.threads = shape[3] * shape[4] * shape[5];
-  launch.shared_bytes = shape[6];
-  launch.blocks = static_cast<uint64_t>(shape[0]) * shape[1] * shape[2];
-  launch.report = report;
-  launch.active = 1;
+  Launch launch = make_launch(entry, addresses, shape, report);
   m.shared_bytes = 0;
   dl_iterate_phdr(find_library, reinterpret_cast<void*>(entry));
   const Group group = {{0, 0, 0}, launch.block, launch.grid, nullptr};

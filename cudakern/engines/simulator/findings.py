@@ -11,7 +11,6 @@ from cudakern.errors import SimulatorError
 if TYPE_CHECKING:
     from cudakern.engines.simulator.operands import Operand
     from cudakern.engines.simulator.sessions import FindingStructure, Observed
-    from cudakern.engines.simulator.symbols import Frame
 
 _GLOBAL, _SHARED, _DYNAMIC, _MODULE = 1, 2, 3, 4
 _WRITES, _ATOMIC, _OTHER_WRITES, _OTHER_ATOMIC, _ENDLESS = 1, 2, 4, 8, 16
@@ -102,14 +101,14 @@ def _failure(error: SimulatorError) -> Finding:
 
 
 def _finding(observed: Observed, raw: FindingStructure) -> Finding:
-    stack = _stack(observed, raw.site)
+    stack = observed.stack(raw.site)
     array, index, where = _object(observed, raw)
     block, thread = tuple(raw.block), tuple(raw.thread)
     what = _access(raw.access & _WRITES, raw.access & _ATOMIC, raw.bytes)
     kind = raw.kind.decode()
     if kind == "race":
         others = tuple(raw.other_block)
-        other_stack = _stack(observed, raw.other_site)
+        other_stack = observed.stack(raw.other_site)
         other = _access(raw.access & _OTHER_WRITES, raw.access & _OTHER_ATOMIC, 0)
         said = (
             f"{what} at {where} must be ordered with the {other} at {_shown(other_stack)} by block "
@@ -129,14 +128,6 @@ def _finding(observed: Observed, raw: FindingStructure) -> Finding:
     message = f"{_shown(stack)}: {said} (block {block}, thread {thread})"
     source = stack[0] if stack else None
     return Finding(kind, observed.name, block, thread, source, stack, array, index, message)
-
-
-def _stack(observed: Observed, site: int) -> tuple[Source, ...]:
-    return tuple((frame.file, frame.line) for frame in _frames(observed, site))
-
-
-def _frames(observed: Observed, site: int) -> tuple[Frame, ...]:
-    return observed.symbols.frames(site - observed.image) if site else ()
 
 
 def _shown(stack: tuple[Source, ...]) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MAX_THREADS = 1024
 _MAX_BLOCK = (1024, 1024, 64)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
-_MAX_SHARED_BYTES = 227 * 1024
+MAX_SHARED_BYTES = 227 * 1024
 _MAX_PARAMETER_BYTES = 4096
 
 
@@ -157,8 +157,8 @@ def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:
             f"and a grid of 1 to {_MAX_GRID}"
         )
         raise BindingError(name, "launch", f"{requirement}; got grid {grid}, block {block}")
-    if not 0 <= shared_bytes <= _MAX_SHARED_BYTES:
-        requirement = f"must have at most {_MAX_SHARED_BYTES} bytes of shared memory"
+    if not 0 <= shared_bytes <= MAX_SHARED_BYTES:
+        requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
         raise BindingError(name, "launch", f"{requirement}; got {shared_bytes}")
 
 

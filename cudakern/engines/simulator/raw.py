@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern.engines.simulator import sessions
 from cudakern.engines.simulator.arguments import pack
+from cudakern.engines.simulator.host_kernel import MAX_SHARED_BYTES
 from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.options import parse_options
 from cudakern.engines.simulator.raw_library import KernelLibrary, check_constructor
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 #: Dynamic shared memory of a block that needs no asking for.
 _DEFAULT_SHARED_BYTES = 48 * 1024
-_MAX_SHARED_BYTES = 227 * 1024
 
 
 def _triple(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
@@ -121,8 +121,8 @@ class RawKernel:
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, value: int) -> None:
-        if not 0 <= value <= _MAX_SHARED_BYTES:
-            requirement = f"must lie in [0, {_MAX_SHARED_BYTES}]; got {value}"
+        if not 0 <= value <= MAX_SHARED_BYTES:
+            requirement = f"must lie in [0, {MAX_SHARED_BYTES}]; got {value}"
             raise BindingError(self.name, "max_dynamic_shared_size_bytes", requirement)
         self._max_shared = value
 

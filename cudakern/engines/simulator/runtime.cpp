@@ -145,17 +145,8 @@ CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, u
   alignas(64) char copy[kMaxParameterBytes];
   void* addresses[kMaxParameterBytes / 8];
   pthread_t helper_threads[kMaxWorkers];
-  Launch launch = {};
-  launch.entry = entry;
-  launch.parameters = addresses;
-  launch.grid = {shape[0], shape[1], shape[2]};
-  launch.block = {shape[3], shape[4], shape[5]};
-  launch.threads = shape[3] * shape[4] * shape[5];
-  launch.shared_bytes = shape[6];
-  launch.blocks = static_cast<uint64_t>(shape[0]) * shape[1] * shape[2];
-  launch.report = report;
+  Launch launch = make_launch(entry, addresses, shape, report);
   launch.helper_threads = helper_threads;
-  launch.active = 1;
   if (bytes > kMaxParameterBytes || count > kMaxParameterBytes / 8 ||
       launch.threads - 1 >= kMaxThreads) {
     const Group group = {};

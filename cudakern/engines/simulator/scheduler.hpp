@@ -123,6 +123,22 @@ inline Index3 block_at(const Launch* launch, uint64_t block) {
           static_cast<unsigned>(block / launch->grid.x / launch->grid.y)};
 }
 
+/// A launch of `shape`: grid (3), block (3), bytes of dynamic shared memory.
+inline Launch make_launch(void (*entry)(void**), void** parameters, const uint32_t* shape,
+                          ck_sim_report* report) {
+  Launch launch = {};
+  launch.entry = entry;
+  launch.parameters = parameters;
+  launch.grid = {shape[0], shape[1], shape[2]};
+  launch.block = {shape[3], shape[4], shape[5]};
+  launch.threads = shape[3] * shape[4] * shape[5];
+  launch.shared_bytes = shape[6];
+  launch.blocks = static_cast<uint64_t>(shape[0]) * shape[1] * shape[2];
+  launch.report = report;
+  launch.active = 1;
+  return launch;
+}
+
 /// Ends the launch; the first failure is the one that is reported.
 inline void fail(Launch* launch, const char* kind, const View& view, const char* message) {
   int expected = 0;

@@ -120,6 +120,11 @@ class Observed:
         ]
         self.failure: Exception | None = None
 
+    def stack(self, site: int) -> tuple[tuple[str, int], ...]:
+        """Return file and line of a place in the code, then of the inlined calls around it."""
+        frames = self.symbols.frames(site - self.image) if site else ()
+        return tuple((frame.file, frame.line) for frame in frames)
+
 
 class Session(Protocol):
     """Who wants to observe launches."""

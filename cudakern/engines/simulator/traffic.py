@@ -198,8 +198,7 @@ def lines_of(observed: Observed) -> list[LineTraffic]:
     """Return what a launch moved, by source line."""
     result = []
     for raw in observed.traffic:
-        frames = observed.symbols.frames(raw.site - observed.image) if raw.site else ()
-        stack = tuple((frame.file, frame.line) for frame in frames)
+        stack = observed.stack(raw.site)
         source = stack[0] if stack else None
         result.append(
             LineTraffic(
