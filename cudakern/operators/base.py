@@ -17,11 +17,17 @@ from cudakern.tensor import TensorDesc, check_tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from cudakern.dtypes import DataType
     from cudakern.engines.base import PreparedLaunch
     from cudakern.layout import Layout
 
+    #: Data types by the feature level that introduced them, newest first.
+    TypeTable = tuple[tuple[FeatureLevel, frozenset[DataType]], ...]
+
 #: Bound launches kept per function or compiled operator; beyond, the table starts anew.
 MAX_BOUND = 1024
+#: Dimensions of every tensor below feature level 3_0.
+EARLY_RANK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +168,23 @@ class OperatorDesc(ABC):
         """Raise DescriptorError with a rule's id unless a condition holds."""
         if not condition:
             raise DescriptorError(self.operator, field, requirement, rule)
+
+    def require_same_rank(self, rule: str, level: FeatureLevel) -> None:
+        """Raise DescriptorError unless all tensors have as many dimensions: 4 below level 3_0."""
+        ranks = tuple(len(tensor.sizes) for _, tensor in (*self.inputs(), *self.outputs()))
+        requirement = f"must all have the same number of dimensions; got {ranks}"
+        self.require(rule, "tensors", len(set(ranks)) == 1, requirement)
+        legal = level >= FeatureLevel.LEVEL_3_0 or ranks[0] == EARLY_RANK
+        requirement = f"must have {EARLY_RANK} dimensions below feature level 3_0; got {ranks[0]}"
+        self.require(rule, "tensors", legal, requirement)
+
+    def require_type(self, rule: str, field: str, level: FeatureLevel, table: TypeTable) -> None:
+        """Raise DescriptorError unless a table lists the data type of a tensor at a level."""
+        data_type: DataType = getattr(self, field).data_type
+        allowed = next(types for since, types in table if level >= since)
+        names = ", ".join(sorted(kind.name for kind in allowed))
+        requirement = f"must be one of {names} at {level.label}; got {data_type.name}"
+        self.require(rule, f"{field}.data_type", data_type in allowed, requirement)
 
     def validate(self, feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4) -> None:
         """Hold the descriptor against every documented rule.

@@ -23,22 +23,16 @@ from cudakern.arrays import (
     require_data,
     require_rank,
 )
-from cudakern.dtypes import (
-    EXTENSIONS,
-    FLOATS_16_32,
-    INDEX_TYPES,
-    INTEGERS_8_TO_32,
-    SIXTY_FOUR_BITS,
-    DataType,
-)
 from cudakern.errors import IndexRangeError
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, Plan, normalize_axis
 from cudakern.operators.gather_plan import GatherProblem, plan_gather
 from cudakern.operators.indexing import (
+    DATA_TYPES,
+    INDEX_DATA_TYPES,
     as_indices,
-    check_index_alignment,
+    check_alignment,
     check_mode,
     fill_pattern,
     raise_if_outside,
@@ -50,18 +44,6 @@ if TYPE_CHECKING:
 
 NAME = "gather"
 _NO_FILL = bytes(16)
-
-#: Data and index types by the level that introduced them, newest first.
-DATA_TYPES = (
-    (FeatureLevel.EXTENDED, FLOATS_16_32 | INTEGERS_8_TO_32 | SIXTY_FOUR_BITS | EXTENSIONS),
-    (FeatureLevel.LEVEL_4_1, FLOATS_16_32 | INTEGERS_8_TO_32 | SIXTY_FOUR_BITS),
-    (FeatureLevel.LEVEL_2_1, FLOATS_16_32 | INTEGERS_8_TO_32),
-    (FeatureLevel.LEVEL_1_0, FLOATS_16_32),
-)
-INDEX_DATA_TYPES = (
-    (FeatureLevel.LEVEL_3_0, INDEX_TYPES),
-    (FeatureLevel.LEVEL_1_0, frozenset({DataType.UINT32})),
-)
 
 
 @dataclass(frozen=True)
@@ -104,12 +86,7 @@ class GatherOperatorDesc(OperatorDesc):
         """Raise DescriptorError for the first broken rule of G1 to G9, type tables excepted."""
         x, indices, out = self.input_tensor, self.indices_tensor, self.output_tensor
         rank, axis, count = len(x.sizes), self.axis, self.index_dimensions
-        ranks = (rank, len(indices.sizes), len(out.sizes))
-        requirement = f"must all have the same number of dimensions; got {ranks}"
-        self.require("G1", "tensors", len(set(ranks)) == 1, requirement)
-        old = level < FeatureLevel.LEVEL_3_0
-        requirement = f"must have 4 dimensions below feature level 3_0; got {rank}"
-        self.require("G1", "tensors", not old or rank == 4, requirement)  # noqa: PLR2004
+        self.require_same_rank("G1", level)
         requirement = f"must be input_tensor's, {x.data_type.name}; got {out.data_type.name}"
         self.require("G2", "output_tensor.data_type", out.data_type == x.data_type, requirement)
         self.require("G4", "axis", 0 <= axis < rank, f"must lie in [0, {rank - 1}]; got {axis}")
@@ -136,19 +113,13 @@ class GatherOperatorDesc(OperatorDesc):
 
     def check_types(self, level: FeatureLevel) -> None:
         """Raise DescriptorError if the type tables do not list the data types at a level."""
-        for rule, field, tensor, table in (
-            ("G2", "input_tensor", self.input_tensor, DATA_TYPES),
-            ("G3", "indices_tensor", self.indices_tensor, INDEX_DATA_TYPES),
-        ):
-            allowed = next(types for since, types in table if level >= since)
-            names = ", ".join(sorted(kind.name for kind in allowed))
-            requirement = f"must be one of {names} at {level.label}; got {tensor.data_type.name}"
-            self.require(rule, f"{field}.data_type", tensor.data_type in allowed, requirement)
+        self.require_type("G2", "input_tensor", level, DATA_TYPES)
+        self.require_type("G3", "indices_tensor", level, INDEX_DATA_TYPES)
 
     def plan(self, layouts: Sequence[Layout]) -> Plan:
         """Return the plan: the padding dimensions are cropped, indices out of range clamp."""
         x, indices, out = layouts
-        check_index_alignment(NAME, "indices_tensor", indices)
+        check_alignment(NAME, "indices_tensor", indices)
         count = self.index_dimensions
         cropped = max(
             count - 1, 0
@@ -282,7 +253,7 @@ def _bind(
     place = common_place(NAME, ("x", "indices"), (x, indices))
     check_output(NAME, "out", out, shape, x.dtype, place, f"for axis={axis}")
     layouts = tuple(map(layout_of, arrays, addresses))
-    check_index_alignment(NAME, "indices", layouts[1])
+    check_alignment(NAME, "indices", layouts[1])
     problem = GatherProblem(
         layouts[0], layouts[1], layouts[2], axis, indices.dtype.name, mode, fill
     )

@@ -6,11 +6,32 @@ from typing import Any
 
 import numpy as np
 
+from cudakern import dtypes
 from cudakern.arrays import Array, address_of, empty, layout_of
+from cudakern.dtypes import DataType
 from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch, Tensor
 from cudakern.errors import BindingError, DescriptorError, DTypeError, IndexRangeError
-from cudakern.layout import ArgumentPacker, Dimension, Layout, alignment, merge
+from cudakern.feature_level import FeatureLevel
+from cudakern.layout import VECTOR_BYTES, ArgumentPacker, Dimension, Layout, alignment, merge
+
+#: What the copy operators take at each feature level, newest first: data, and indices.
+DATA_TYPES = (
+    (
+        FeatureLevel.EXTENDED,
+        dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32 | dtypes.SIXTY_FOUR_BITS | dtypes.EXTENSIONS,
+    ),
+    (
+        FeatureLevel.LEVEL_4_1,
+        dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32 | dtypes.SIXTY_FOUR_BITS,
+    ),
+    (FeatureLevel.LEVEL_2_1, dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32),
+    (FeatureLevel.LEVEL_1_0, dtypes.FLOATS_16_32),
+)
+INDEX_DATA_TYPES = (
+    (FeatureLevel.LEVEL_3_0, dtypes.INDEX_TYPES),
+    (FeatureLevel.LEVEL_1_0, frozenset({DataType.UINT32})),
+)
 
 THREADS = 256
 #: Blocks of a grid at most; kernels stride over what is left. Far more than any GPU holds at once.
@@ -60,19 +81,18 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
     raise DTypeError(message)
 
 
-def check_index_alignment(operator: str, name: str, indices: Layout) -> None:
-    """Raise BindingError unless every index lies on a multiple of its size."""
-    steps = (s for n, s in zip(indices.shape, indices.strides, strict=True) if n > 1)
-    if indices.size > 0 and alignment(indices.phase, *steps) < indices.itemsize:
-        requirement = f"must lie on multiples of {indices.itemsize} bytes"
-        found = (
-            f"an address {indices.phase} bytes beyond a multiple of 16, strides {indices.strides}"
-        )
+def check_alignment(operator: str, name: str, layout: Layout) -> None:
+    """Raise BindingError unless every element lies on a multiple of its size, or of 8 bytes."""
+    width = min(layout.itemsize, 8)
+    steps = (s for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1)
+    if layout.size > 0 and alignment(layout.phase, *steps) < width:
+        requirement = f"must lie on multiples of {width} bytes"
+        found = f"an address {layout.phase} bytes beyond a multiple of 16, strides {layout.strides}"
         raise BindingError(operator, name, f"{requirement}; got {found}")
 
 
-def fill_pattern(operator: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:
-    """Return one element of the fill value repeated to 16 bytes.
+def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
+    """Return the bytes of a scalar as one element of a dtype.
 
     Raises
     ------
@@ -80,18 +100,24 @@ def fill_pattern(operator: str, fill_value: object, dtype: np.dtype[Any]) -> byt
         The value is no scalar, or does not fit the dtype.
     """
     try:
-        element = np.asarray(fill_value)
+        element = np.asarray(value)
         if element.ndim == 0:
             if dtype.kind in "iub" and element.dtype.kind in "fc":
                 raise ValueError("a fraction would be lost")  # noqa: TRY301
             if dtype.kind == "b" and element not in (0, 1):
                 raise ValueError("a bool is 0 or 1")  # noqa: TRY301
-            return np.array(element[()].item(), dtype=dtype).tobytes() * (16 // dtype.itemsize)
+            return np.array(element[()].item(), dtype=dtype).tobytes()
     except (TypeError, ValueError, OverflowError) as error:
-        message = f"{operator}: fill_value must fit {dtype}; got {fill_value!r} ({error})"
+        message = f"{operator}: {name} must fit {dtype}; got {value!r} ({error})"
         raise DTypeError(message) from error
-    message = f"{operator}: fill_value must be a scalar; got shape {element.shape}"
+    message = f"{operator}: {name} must be a scalar; got shape {element.shape}"
     raise DTypeError(message)
+
+
+def fill_pattern(operator: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:
+    """Return one element of the fill value repeated to 16 bytes."""
+    element = element_bytes(operator, "fill_value", fill_value, dtype)
+    return element * (VECTOR_BYTES // dtype.itemsize)
 
 
 def blocks_for(items: int, per_block: int) -> int:
