@@ -20,6 +20,8 @@ from cudakern.errors import (
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.compiled import CompiledOperator, compile_operator
 from cudakern.operators.gather import GatherOperatorDesc, gather
+from cudakern.operators.gather_nd import GatherND1OperatorDesc, GatherNDOperatorDesc, gather_nd
+from cudakern.operators.one_hot import OneHotOperatorDesc, one_hot
 from cudakern.tensor import TensorDesc, TensorFlags, minimum_tensor_size_in_bytes
 
 __version__ = "0.1.0"
@@ -33,15 +35,20 @@ __all__ = [
     "DescriptorError",
     "EngineUnavailableError",
     "FeatureLevel",
+    "GatherND1OperatorDesc",
+    "GatherNDOperatorDesc",
     "GatherOperatorDesc",
     "IndexRangeError",
     "KernelCompileError",
+    "OneHotOperatorDesc",
     "SimulatorError",
     "TensorDesc",
     "TensorFlags",
     "__version__",
     "compile_operator",
     "gather",
+    "gather_nd",
     "minimum_tensor_size_in_bytes",
+    "one_hot",
     "simulator",
 ]

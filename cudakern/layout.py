@@ -64,6 +64,22 @@ class Layout:
                 high += reach
         return low, high
 
+    def last(self, count: int) -> Layout:
+        """Return the layout of the last dimensions, at the first coordinate of the others."""
+        first = len(self.shape) - count
+        return Layout(self.shape[first:], self.strides[first:], self.itemsize, self.phase)
+
+    @property
+    def dense_bytes(self) -> int:
+        """Bytes from the first element on, if nothing lies between the elements; else 0."""
+        total = self.itemsize
+        steps = zip(self.strides, self.shape, strict=True)
+        for stride, extent in sorted((s, n) for s, n in steps if n > 1 and s != 0):
+            if stride != total:
+                return 0
+            total *= extent
+        return total
+
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
@@ -187,8 +203,9 @@ class ArgumentPacker:
         return self
 
     def done(self) -> bytes:
-        """Return the struct's bytes."""
-        return b"".join(self._parts)
+        """Return the struct's bytes, padded to the alignment that its pointers give it."""
+        data = b"".join(self._parts)
+        return data + bytes(-len(data) % 8)
 
 
 #: Steps the search of `overlaps_itself` takes before it gives up and assumes the worst.

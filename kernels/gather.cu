@@ -12,7 +12,7 @@
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
 #include "common/splice.cuh"
-#include "common/strided.cuh"
+#include "common/strided_gather.cuh"
 #include "common/types.cuh"
 
 namespace ck {
@@ -43,6 +43,7 @@ struct SplicedArguments {
 template <IndexMode mode, bool kPlanes, typename I, typename O, typename U>
 struct GatherRows {
   static constexpr bool kFills = mode == IndexMode::kFill;
+  static constexpr bool kStaged = false;
   const StreamArguments<O, U>& a;
 
   __device__ __forceinline__ const void* x() const { return a.x; }
@@ -177,48 +178,6 @@ __device__ __forceinline__ void gather_last_axis(const LastAxisArguments<U>& a, 
   }
 }
 
-/// Any layout: dimensions of the output with the strides of x, indices and out along them.
-template <typename O, typename U, int kRank>
-struct StridedArguments {
-  const void* x;
-  const void* indices;
-  void* out;
-  O items;
-  O axis_stride;
-  Divisor<U> extent;
-  FillPattern fill;
-  Dimension<O, 3> dimensions[kRank];
-};
-
-template <IndexMode mode, typename T, typename I, typename O, typename U, int kRank>
-__device__ __forceinline__ void gather_strided(const StridedArguments<O, U, kRank>& a) {
-  constexpr int kItems = 4;
-  const O step = static_cast<O>(gridDim.x) * (kThreads * kItems);
-  O first = static_cast<O>(blockIdx.x) * (kThreads * kItems) + threadIdx.x;
-  for (; first < a.items; first += step) {
-    T value[kItems];
-    O target[kItems];
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      const O item = first + static_cast<O>(k * kThreads);
-      const Offsets<O, 3> offset = offsets_of(item < a.items ? item : a.items - 1, a.dimensions);
-      const I index = load(at<I>(a.indices, offset.value[1]));
-      const Position<O> position = resolve_index<mode, O>(index, a.extent);
-      value[k] = load(at<T>(a.x, static_cast<O>(offset.value[0] + position.value * a.axis_stride)));
-      if (mode == IndexMode::kFill && !position.valid) {
-        value[k] = fill_piece<T>(a.fill, static_cast<uint32>(offset.last * sizeof(T)) & 15);
-      }
-      target[k] = offset.value[2];
-    }
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
-      if (first + static_cast<O>(k * kThreads) < a.items) {
-        store_streaming(at<T>(a.out, target[k]), value[k]);
-      }
-    }
-  }
-}
-
 using Index = CK_INDEX_T;
 using Offset = CK_OFFSET_T;
 using Extent = Wide<Index, Offset>;
@@ -236,13 +195,13 @@ constexpr bool kPlanes = true;
 constexpr bool kPlanes = false;
 #endif
 CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
-  const ck::GatherRows<ck::kMode, kPlanes, ck::Index, ck::Offset, ck::Extent> rows{a};
+  ck::GatherRows<ck::kMode, kPlanes, ck::Index, ck::Offset, ck::Extent> rows{a};
   ck::copy_rows(rows, a.out, a.shape);
 }
 #elif defined(CK_VARIANT_PACKED)
 CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
   using Piece = ck::Bytes<CK_WIDTH>;
-  const ck::GatherRows<ck::kMode, true, ck::Index, ck::Offset, ck::Extent> rows{a};
+  ck::GatherRows<ck::kMode, true, ck::Index, ck::Offset, ck::Extent> rows{a};
   ck::copy_pieces<Piece>(rows, a.out, a.shape, [&](ck::Offset first) {
     return ck::walk_rows<Piece>(rows, a.shape, first);
   });
@@ -250,13 +209,13 @@ CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::E
 #elif defined(CK_VARIANT_SPLICED)
 CK_KERNEL CK_ENTRY(const __grid_constant__ ck::SplicedArguments<ck::Offset, ck::Extent> a) {
   CK_DYNAMIC_SHARED(shared);
-  const ck::GatherRows<ck::kMode, true, ck::Index, ck::Offset, ck::Extent> rows{a.stream};
+  ck::GatherRows<ck::kMode, true, ck::Index, ck::Offset, ck::Extent> rows{a.stream};
   ck::splice_rows<ck::Bytes<CK_WIDTH> >(rows, a.stream.out, a.stream.shape, a.splice, shared);
 }
 #elif defined(CK_VARIANT_SCALARS)
 CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
   using Piece = ck::Bytes<CK_WIDTH>;
-  const ck::GatherRows<ck::kMode, false, ck::Index, ck::Offset, ck::Extent> rows{a};
+  ck::GatherRows<ck::kMode, false, ck::Index, ck::Offset, ck::Extent> rows{a};
   ck::copy_pieces<Piece>(rows, a.out, a.shape, [&](ck::Offset first) {
     return ck::pick_elements<ck::kMode, Piece, ck::Index>(a, first);
   });
@@ -268,11 +227,11 @@ CK_KERNEL CK_ENTRY(const __grid_constant__ ck::LastAxisArguments<ck::Extent> a) 
 }
 #elif defined(CK_VARIANT_STRIDED)
 CK_KERNEL CK_ENTRY(
-    const __grid_constant__ ck::StridedArguments<ck::Offset, ck::Extent, CK_RANK> a) {
+    const __grid_constant__ ck::StridedArguments<ck::Offset, ck::Extent, CK_RANK, 1> a) {
   ck::gather_strided<ck::kMode, ck::Bytes<CK_WIDTH>, ck::Index>(a);
 }
 #elif defined(CK_VARIANT_CHECK)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::CheckArguments<CK_RANK> a) {
+CK_KERNEL CK_ENTRY(const __grid_constant__ ck::CheckArguments<CK_RANK, 1> a) {
   ck::check_indices<ck::Index>(a);
 }
 #endif

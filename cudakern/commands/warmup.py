@@ -11,8 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cudakern.commands.engines import choose
 from cudakern.engines import HOST, engine_for
-from cudakern.operators.gather_kernels import specialisations
-from cudakern.operators.indexing import INDEX_TYPES, check_spec
+from cudakern.operators.catalogue import specialisations
 
 if TYPE_CHECKING:
     import argparse
@@ -30,16 +29,15 @@ def is_common(spec: KernelSpec) -> bool:
     macros = dict(spec.defines)
     return (
         macros["CK_INDEX_T"] in _COMMON_INDEX_TYPES
-        and macros["CK_MODE"] == "kClamp"
-        and macros["CK_OFFSET_T"] == "ck::uint32"
-        and macros.get("CK_RANK", "2") in _COMMON_RANKS
+        and macros.get("CK_MODE", "kClamp") == "kClamp"
+        and (macros["CK_OFFSET_T"] == "ck::uint32" or "CK_VARIANT_CHECK" in macros)
+        and ("CK_VARIANT_STRIDED" not in macros or macros["CK_RANK"] in _COMMON_RANKS)
     )
 
 
 def kernels(*, everything: bool) -> Iterator[KernelSpec]:
     """Yield the specialisations to compile."""
     yield from (spec for spec in specialisations() if everything or is_common(spec))
-    yield from map(check_spec, INDEX_TYPES)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from cudakern.arrays import share_memory
 from cudakern.engines import engine_for
@@ -102,14 +102,17 @@ class BoundLaunch:
             raise BindingError(self._operator, self._names[o], requirement, "T19")
 
 
-class BoundTable:
+B = TypeVar("B", bound=BoundLaunch)
+
+
+class BoundTable(Generic[B]):
     """Bound launches by the static facts they were made for. Safe to use from many threads."""
 
     def __init__(self) -> None:
-        self._table: dict[Any, BoundLaunch] = {}
-        self.find: Callable[[Any], BoundLaunch | None] = self._table.get
+        self._table: dict[Any, B] = {}
+        self.find: Callable[[Any], B | None] = self._table.get
 
-    def add(self, key: object, bound: BoundLaunch) -> BoundLaunch:
+    def add(self, key: object, bound: B) -> B:
         """Keep a bound launch; of two made at once for the same facts, the first one."""
         if len(self._table) >= MAX_BOUND:
             self._table.clear()

@@ -58,7 +58,7 @@ class CompiledOperator:
         )
         # Without flagged tensors and with one output, the static facts of a call decide everything.
         self._plain = not self._needs and not self._aligned and len(self._outputs) == 1
-        self._bound = BoundTable()
+        self._bound: BoundTable[BoundLaunch] = BoundTable()
 
     @property
     def desc(self) -> OperatorDesc:

@@ -8,42 +8,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
-from cudakern.arrays import (
-    Array,
-    as_array,
-    as_output,
-    check_output,
-    common_place,
-    describe,
-    empty,
-    is_read_only,
-    layout_of,
-    require_data,
-    require_rank,
-)
-from cudakern.errors import IndexRangeError
+from cudakern.arrays import Array, as_array, require_data, require_rank
 from cudakern.feature_level import FeatureLevel
-from cudakern.layout import Layout
-from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, Plan, normalize_axis
+from cudakern.operators.base import OperatorDesc, Plan, normalize_axis
 from cudakern.operators.gather_plan import GatherProblem, plan_gather
 from cudakern.operators.indexing import (
     DATA_TYPES,
     INDEX_DATA_TYPES,
+    NO_FILL,
     as_indices,
     check_alignment,
     check_mode,
     fill_pattern,
-    raise_if_outside,
 )
+from cudakern.operators.lookup import LookupFunction, Selection
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudakern.layout import Layout
+
 NAME = "gather"
-_NO_FILL = bytes(16)
 
 
 @dataclass(frozen=True)
@@ -120,27 +106,27 @@ class GatherOperatorDesc(OperatorDesc):
         """Return the plan: the padding dimensions are cropped, indices out of range clamp."""
         x, indices, out = layouts
         check_alignment(NAME, "indices_tensor", indices)
-        count = self.index_dimensions
-        cropped = max(
-            count - 1, 0
-        )  # leading dimensions of the input that the output has no room for
-        first = len(indices.shape) - count
-        return plan_gather(
-            GatherProblem(
-                Layout(x.shape[cropped:], x.strides[cropped:], x.itemsize, x.phase),
-                Layout(
-                    indices.shape[first:], indices.strides[first:], indices.itemsize, indices.phase
-                ),
-                out if count else Layout(out.shape[1:], out.strides[1:], out.itemsize, out.phase),
-                self.axis - cropped,
-                self.indices_tensor.data_type.name.lower(),
-                "clamp",
-                _NO_FILL,
-            )
+        count, rank = self.index_dimensions, len(x.shape)
+        cropped = max(count - 1, 0)  # leading dimensions of x that the output has no room for
+        problem = GatherProblem(
+            x.last(rank - cropped),
+            indices.last(count),
+            out if count else out.last(rank - 1),
+            self.axis - cropped,
+            self.indices_tensor.data_type.name.lower(),
+            "clamp",
+            NO_FILL,
         )
+        return plan_gather(problem)
 
 
-_bound = BoundTable()
+def _plan(layouts: Sequence[Layout], selection: Selection, index_type: str) -> Plan:
+    x, indices, out = layouts
+    axis, _, mode, fill = selection
+    return plan_gather(GatherProblem(x, indices, out, axis, index_type, mode, fill))
+
+
+_look_up = LookupFunction(NAME, "axis", _plan, tuples=False)
 
 
 def gather(
@@ -213,49 +199,5 @@ def gather(
     require_rank(NAME, "indices", indices, 0)
     axis = normalize_axis(NAME, axis, x.ndim, "G4")
     shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
-    fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else _NO_FILL
-    if out is None:
-        place = common_place(NAME, ("x", "indices"), (x, indices))
-        out = empty(shape, x.dtype, place)
-    target = as_output(NAME, "out", out)
-    arrays = (x, indices, target)
-    addresses, facts = describe(arrays)
-    key = (axis, mode, fill, facts)
-    bound = _bound.find(key)
-    if bound is None or is_read_only(target):
-        bound = _bound.add(key, _bind(arrays, addresses, shape, axis, mode, fill))
-    extent = x.shape[axis]
-    if mode == "raise" and target.size > 0 and extent > 0:
-        bound.check(addresses)
-        raise_if_outside(NAME, indices, extent, f"x.shape[{axis}]", bound.place)
-    if extent == 0 and target.size > 0:
-        if mode != "fill":
-            message = (
-                f"{NAME}: x.shape[{axis}] must be at least 1 for {indices.size} indices; got 0"
-            )
-            raise IndexRangeError(message)
-        target.fill(np.frombuffer(fill, x.dtype)[0])
-    else:
-        bound(addresses)
-    return out
-
-
-def _bind(
-    arrays: tuple[Array, ...],
-    addresses: list[int],
-    shape: tuple[int, ...],
-    axis: int,
-    mode: str,
-    fill: bytes,
-) -> BoundLaunch:
-    """Check everything that the static facts decide, plan, and prepare the launch."""
-    x, indices, out = arrays
-    place = common_place(NAME, ("x", "indices"), (x, indices))
-    check_output(NAME, "out", out, shape, x.dtype, place, f"for axis={axis}")
-    layouts = tuple(map(layout_of, arrays, addresses))
-    check_alignment(NAME, "indices", layouts[1])
-    problem = GatherProblem(
-        layouts[0], layouts[1], layouts[2], axis, indices.dtype.name, mode, fill
-    )
-    plan = Plan("empty", None) if problem.extent == 0 else plan_gather(problem)
-    return BoundLaunch(NAME, plan, place, ("x", "indices", "out"), layouts)
+    fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else NO_FILL
+    return _look_up((x, indices), Selection(axis, axis + 1, mode, fill), shape, out)

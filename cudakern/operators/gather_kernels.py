@@ -2,47 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern.engines.base import KernelSpec
 from cudakern.layout import VECTOR_BYTES
-from cudakern.operators.indexing import INDEX_TYPES, MODES
+from cudakern.operators import rows
+from cudakern.operators.indexing import INDEX_TYPES
+from cudakern.operators.rows import STRIDED_RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Ranks that the strided variant is compiled for.
-STRIDED_RANKS = (2, 4, 8, 16)
+    from cudakern.engines.base import KernelSpec
 
-
-def specialise(
-    variant: str,
-    width: int,
-    index_type: str,
-    mode: str,
-    *,
-    wide: bool,
-    rank: int = 2,
-    staged: bool = False,
-) -> KernelSpec:
-    """Return a variant's kernel, by width in bytes, index type, mode and offset width."""
-    short, device_type = INDEX_TYPES[index_type]
-    suffix = {"strided": f"_r{rank}", "last_axis": "_staged" if staged else ""}.get(variant, "")
-    bits = 64 if wide else 32
-    name = f"ck_gather_{variant}{suffix}_w{width}_{short}_{MODES[mode][1:].lower()}_o{bits}"
-    defines = [
-        (f"CK_VARIANT_{variant.upper()}", "1"),
-        ("CK_WIDTH", str(width)),
-        ("CK_INDEX_T", device_type),
-        ("CK_MODE", MODES[mode]),
-        ("CK_OFFSET_T", f"ck::uint{bits}"),
-    ]
-    if variant == "strided":
-        defines.append(("CK_RANK", str(rank)))
-    if variant == "last_axis":
-        defines.append(("CK_STAGED", str(int(staged))))
-    return KernelSpec("gather.cu", name, tuple(defines))
+#: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
+specialise = partial(rows.specialise, "gather")
 
 
 def specialisations() -> Iterator[KernelSpec]:
@@ -53,7 +28,7 @@ def specialisations() -> Iterator[KernelSpec]:
         for wide in (False, True):
             for variant, width in streams:
                 yield specialise(variant, width, index_type, mode, wide=wide)
-            for width, rank in product((1, 2, 4, 8, 16), STRIDED_RANKS):
+            for width, rank in product((1, 2, 4, 8, 16), STRIDED_RANKS[wide]):
                 yield specialise("strided", width, index_type, mode, wide=wide, rank=rank)
         for width, staged in product((1, 2, 4, 8), (False, True)):
             yield specialise("last_axis", width, index_type, mode, wide=False, staged=staged)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from cudakern.engines.base import Launch
 from cudakern.layout import (
-    MAX_ITEMS_32,
     MAX_SPAN_32,
     VECTOR_BYTES,
     ArgumentPacker,
@@ -14,16 +13,12 @@ from cudakern.layout import (
     Layout,
     alignment,
     merge,
-    order_by,
-    reach,
 )
 from cudakern.operators.base import Plan
-from cudakern.operators.gather_kernels import STRIDED_RANKS, specialise
-from cudakern.operators.indexing import MAX_BLOCKS, THREADS, blocks_for
-from cudakern.operators.splice import TILE_BYTES, Splice
+from cudakern.operators.gather_kernels import specialise
+from cudakern.operators.indexing import THREADS
+from cudakern.operators.rows import RowProblem, Stream, plan_strided
 
-#: Slots or items of a thread and turn in the rows, planes and strided variants.
-ITEMS_PER_THREAD = 4
 #: last_axis: worth it from so many outer rows and indices on; entries of the index table; bytes of
 #: a staged row; blocks to aim at. Estimates, no measurement yet.
 LAST_AXIS_MIN_OUTER = 8
@@ -58,16 +53,8 @@ class GatherProblem:
         """Byte stride of x along the axis; 0 where there is nothing to stride over."""
         return self.x.strides[self.axis] if self.extent > 1 else 0
 
-    def dense_bytes(self, row_bytes: int, outer: tuple[Dimension, ...]) -> int:
-        """Return the bytes of x from its first on, or 0 if there are others between its rows."""
-        plane = self.extent * row_bytes
-        follow = self.extent == 1 or self.axis_stride == row_bytes
-        if outer and outer[0].strides[0] not in (0, plane):
-            return 0
-        return plane * (outer[0].size if outer and outer[0].strides[0] else 1) if follow else 0
-
-    def parts(self) -> tuple[tuple[Dimension, ...], ...]:
-        """Return outer, index and inner dimensions with the strides of (x, indices, out)."""
+    def rows(self) -> RowProblem:
+        """Return the problem with its dimensions in three merged parts."""
         x, out, axis = self.x, self.out, self.axis
         rank = len(self.indices.shape)
         outer = [Dimension(x.shape[d], (x.strides[d], 0, out.strides[d])) for d in range(axis)]
@@ -79,7 +66,19 @@ class GatherProblem:
             Dimension(x.shape[d], (x.strides[d], 0, out.strides[d - 1 + rank]))
             for d in range(axis + 1, len(x.shape))
         ]
-        return tuple(merge(part) for part in (outer, index, inner))
+        return RowProblem(
+            x,
+            self.indices,
+            out,
+            merge(outer),
+            merge(index),
+            merge(inner),
+            ((self.extent, self.axis_stride),),
+            0,
+            self.index_type,
+            self.mode,
+            self.fill,
+        )
 
 
 def plan_gather(problem: GatherProblem) -> Plan:
@@ -91,83 +90,42 @@ def plan_gather(problem: GatherProblem) -> Plan:
     """
     if problem.out.size == 0:
         return Plan("empty", None)
-    outer, index, inner = problem.parts()
-    itemsize = problem.x.itemsize
-    one = all(len(part) <= 1 for part in (outer, index, inner))
-    inner_packed = not inner or (len(inner) == 1 and inner[0].strides == (itemsize, 0, itemsize))
-    if one and inner_packed:
-        count = index[0].size if index else 1
-        row_bytes = itemsize * (inner[0].size if inner else 1)
-        packed = (not index or index[0].strides[2] == row_bytes) and (
-            not outer or outer[0].strides[2] == row_bytes * count
-        )
-        if not inner and _suits_last_axis(problem, outer, index):
-            return _plan_last_axis(problem, outer[0], index[0])
-        if packed:
-            return _plan_stream(problem, outer, index, row_bytes)
-    return _plan_strided(problem, (*outer, *index, *inner))
+    rows = problem.rows()
+    if rows.is_merged() and not rows.inner and _suits_last_axis(problem, rows.outer, rows.index):
+        return _plan_last_axis(problem, rows.outer[0], rows.index[0])
+    return _plan_stream(rows) if rows.is_stream() else plan_strided("gather", rows, 1)
 
 
-def _is_wide(problem: GatherProblem, items: int, per_block: int, *dimensions: Dimension) -> bool:
-    """Return whether 64-bit offsets are needed: by work items, byte offsets or the extent."""
-    axis = abs(problem.axis_stride) * (problem.extent - 1)
-    reaches = [reach(dimensions, operand) for operand in range(3)]
-    return (
-        items + per_block * MAX_BLOCKS >= MAX_ITEMS_32
-        or reaches[0] + axis + VECTOR_BYTES >= MAX_SPAN_32
-        or max(reaches[1:]) + VECTOR_BYTES >= MAX_SPAN_32
-        or problem.extent >= MAX_SPAN_32
-    )
-
-
-def _plan_stream(
-    problem: GatherProblem,
-    outer: tuple[Dimension, ...],
-    index: tuple[Dimension, ...],
-    row_bytes: int,
-) -> Plan:
-    planes = outer[0].size if outer else 1
-    outer_stride = outer[0].strides[0] if outer else 0
-    count = index[0].size if index else 1
-    index_stride = index[0].strides[1] if index else 0
-    itemsize, index_bytes = problem.x.itemsize, problem.indices.itemsize
-    width = alignment(problem.x.phase, outer_stride, problem.axis_stride, row_bytes)
-    contiguous = index_stride == index_bytes or not index
-    splice = None
-    unit = width  # bytes of a piece
-    if width == VECTOR_BYTES and problem.out.phase == 0:
-        variant, per_block = ("planes" if outer else "rows"), THREADS * ITEMS_PER_THREAD
-    elif row_bytes >= VECTOR_BYTES:
-        width = min(width, alignment(problem.out.phase), VECTOR_BYTES // 2)
-        variant, per_block, unit = "spliced", TILE_BYTES, 1
-        splice = Splice.of(row_bytes, width, problem.dense_bytes(row_bytes, outer))
-    else:
-        width = unit = min(width, alignment(problem.out.phase), VECTOR_BYTES // 2)
-        scalar = row_bytes == itemsize == width and not outer and contiguous
-        variant, per_block = ("scalars" if scalar else "packed"), THREADS * (VECTOR_BYTES // width)
-    lead = problem.out.phase // unit
-    pieces = planes * count * row_bytes // unit
-    row = Dimension(row_bytes, (1, 0, 1))
-    wide = _is_wide(problem, pieces + lead, per_block, *outer, *index, row)
-    group = min(VECTOR_BYTES // width * index_bytes, VECTOR_BYTES)
-    aligned = (problem.indices.phase - lead * index_bytes) % group == 0
-    wide_extent = wide or index_bytes > 4  # noqa: PLR2004  bytes of a 32-bit index
+def _plan_stream(rows: RowProblem) -> Plan:
+    stream = Stream.of(rows)
+    outer_stride = rows.outer[0].strides[0] if rows.outer else 0
+    index_stride = rows.index[0].strides[1] if rows.index else 0
+    index_bytes = rows.indices.itemsize
+    contiguous = index_stride == index_bytes or not rows.index
+    scalar = rows.row_bytes == rows.x.itemsize == stream.width and not rows.outer and contiguous
+    variant = stream.variant
+    if variant == "rows" and rows.outer:
+        variant = "planes"
+    elif variant == "packed" and scalar:
+        variant = "scalars"
+    group = min(VECTOR_BYTES // stream.width * index_bytes, VECTOR_BYTES)
+    aligned = (rows.indices.phase - stream.lead * index_bytes) % group == 0
+    extent, axis_stride = rows.axes[0]
     arguments = (
-        ArgumentPacker(wide=wide)
-        .offset(pieces, lead)
-        .divisor(row_bytes // unit)
-        .offset(outer_stride, problem.axis_stride, index_stride, int(aligned))
-        .divisor(count)
-        .divisor(problem.extent, wide=wide_extent)
-        .raw(problem.fill)
+        ArgumentPacker(wide=stream.wide)
+        .offset(stream.pieces, stream.lead)
+        .divisor(rows.row_bytes // stream.unit)
+        .offset(outer_stride, axis_stride, index_stride, int(aligned))
+        .divisor(rows.count)
+        .divisor(extent, wide=rows.has_wide_extents(wide=stream.wide))
+        .raw(rows.fill)
     )
-    spec = specialise(variant, width, problem.index_type, problem.mode, wide=wide)
-    grid = (blocks_for(pieces + lead, per_block), 1, 1)
     shared = 0
-    if splice is not None:
-        shared = splice.shared_bytes(wide=wide)
-        arguments = splice.pack(arguments)
-    return Plan(variant, Launch(spec, grid, (THREADS, 1, 1), shared, 3, arguments.done()))
+    if stream.splice is not None:
+        shared = stream.splice.shared_bytes(wide=stream.wide)
+        stream.splice.pack(arguments)
+    spec = specialise(variant, stream.width, rows.index_type, rows.mode, wide=stream.wide)
+    return Plan(variant, Launch(spec, stream.grid, (THREADS, 1, 1), shared, 3, arguments.done()))
 
 
 def _suits_last_axis(
@@ -217,38 +175,3 @@ def _plan_last_axis(problem: GatherProblem, outer: Dimension, index: Dimension) 
     return Plan(
         "last_axis", Launch(spec, (chunks, bands, 1), (THREADS, 1, 1), shared, 3, arguments)
     )
-
-
-def _plan_strided(problem: GatherProblem, dimensions: tuple[Dimension, ...]) -> Plan:
-    itemsize = problem.x.itemsize
-    dimensions = merge(order_by(dimensions, 2))
-    inner = dimensions[-1] if dimensions else None
-    rest = [s for d in dimensions[:-1] for s in (d.strides[0], d.strides[2])]
-    fixed = (problem.x.phase, problem.out.phase, problem.axis_stride, *rest)
-    if inner is not None and inner.strides == (itemsize, 0, itemsize):
-        # The innermost run is contiguous in x and out: move it in the widest pieces that fit.
-        width = alignment(*fixed, inner.size * itemsize)
-        run = Dimension(inner.size * itemsize // width, (width, 0, width))
-        dimensions = merge((*dimensions[:-1], run))
-    else:
-        last = () if inner is None else (inner.strides[0], inner.strides[2])
-        width = min(alignment(*fixed, *last), itemsize)
-        if width < itemsize:
-            dimensions = (*dimensions, Dimension(itemsize // width, (width, 0, width)))
-    items = 1
-    for dimension in dimensions:
-        items *= dimension.size
-    rank = next(r for r in STRIDED_RANKS if r >= len(dimensions))
-    per_block = THREADS * ITEMS_PER_THREAD
-    wide = _is_wide(problem, items, per_block, *dimensions)
-    arguments = (
-        ArgumentPacker(wide=wide)
-        .offset(items, problem.axis_stride)
-        .divisor(problem.extent, wide=wide or problem.indices.itemsize > 4)  # noqa: PLR2004
-        .raw(problem.fill)
-        .dimensions(dimensions or (Dimension(1, (0, 0, 0)),), rank)
-        .done()
-    )
-    spec = specialise("strided", width, problem.index_type, problem.mode, wide=wide, rank=rank)
-    grid = (blocks_for(items, per_block), 1, 1)
-    return Plan("strided", Launch(spec, grid, (THREADS, 1, 1), 0, 3, arguments))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,18 @@ from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch, Tensor
 from cudakern.errors import BindingError, DescriptorError, DTypeError, IndexRangeError
 from cudakern.feature_level import FeatureLevel
-from cudakern.layout import VECTOR_BYTES, ArgumentPacker, Dimension, Layout, alignment, merge
+from cudakern.layout import (
+    MAX_DIMENSIONS,
+    VECTOR_BYTES,
+    ArgumentPacker,
+    Dimension,
+    Layout,
+    alignment,
+    merge,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: What the copy operators take at each feature level, newest first: data, and indices.
 DATA_TYPES = (
@@ -37,6 +48,9 @@ THREADS = 256
 #: Blocks of a grid at most; kernels stride over what is left. Far more than any GPU holds at once.
 MAX_BLOCKS = 2**16
 
+#: The fill pattern where there is no fill value.
+NO_FILL = bytes(VECTOR_BYTES)
+
 #: Index modes as ``kernels/common/indexing.cuh`` names them. "raise" checks, then clamps.
 MODES = {"clamp": "kClamp", "wrap": "kWrap", "fill": "kFill", "raise": "kClamp"}
 #: Index dtypes: name in kernel entry points, and type in device code.
@@ -47,7 +61,10 @@ INDEX_TYPES = {
     "uint64": ("u64", "ck::uint64"),
 }
 _WIDENED = {"int8": np.int32, "int16": np.int32, "uint8": np.uint32, "uint16": np.uint32}
-_CHECK_RANK = 8
+#: Dimensions of indices in the check: as many as an operand has, and the components of a tuple.
+_CHECK_RANK = MAX_DIMENSIONS + 1
+#: Components of an index tuple at most, by operator.
+CHECKED_COMPONENTS = {"gather": 1, "gather_nd": MAX_DIMENSIONS}
 
 
 def check_mode(operator: str, mode: str) -> None:
@@ -125,12 +142,12 @@ def blocks_for(items: int, per_block: int) -> int:
     return min(-(-items // per_block), MAX_BLOCKS)
 
 
-def check_spec(index_type: str) -> KernelSpec:
+def check_spec(operator: str, index_type: str) -> KernelSpec:
     """Return the kernel that looks for indices out of range."""
     short, device_type = INDEX_TYPES[index_type]
     return KernelSpec(
-        "gather.cu",
-        f"ck_gather_check_{short}",
+        f"{operator}.cu",
+        f"ck_{operator}_check_{short}",
         (
             ("CK_VARIANT_CHECK", "1"),
             ("CK_INDEX_T", device_type),
@@ -141,16 +158,21 @@ def check_spec(index_type: str) -> KernelSpec:
     )
 
 
-def check_launch(indices: Layout, index_type: str, extent: int) -> Launch:
+def check_launch(
+    operator: str, indices: Layout, index_type: str, extents: Sequence[int], *, tuples: bool
+) -> Launch:
     """Return the launch that writes the position of the first bad index."""
-    dimensions = merge(
+    dimensions = [
         Dimension(size, (stride,))
         for size, stride in zip(indices.shape, indices.strides, strict=True)
-    )
-    arguments = ArgumentPacker(wide=True).offset(indices.size, extent)
-    arguments.dimensions(dimensions or (Dimension(1, (0,)),), _CHECK_RANK)
+    ]
+    component = dimensions.pop() if tuples else Dimension(1, (0,))
+    room = CHECKED_COMPONENTS[operator]
+    arguments = ArgumentPacker(wide=True).offset(indices.size, *extents)
+    arguments.offset(*[1] * (room - len(extents)))
+    arguments.dimensions((*merge(dimensions), component), _CHECK_RANK)
     return Launch(
-        check_spec(index_type),
+        check_spec(operator, index_type),
         (blocks_for(indices.size, THREADS), 1, 1),
         (THREADS, 1, 1),
         0,
@@ -160,7 +182,7 @@ def check_launch(indices: Layout, index_type: str, extent: int) -> Launch:
 
 
 def raise_if_outside(
-    operator: str, indices: Array, extent: int, axis_name: str, place: int
+    operator: str, indices: Array, x: Array, axes: Sequence[int], place: int, *, tuples: bool
 ) -> None:
     """Raise IndexRangeError if an index lies outside its axis.
 
@@ -170,12 +192,14 @@ def raise_if_outside(
         For the message.
     indices : array
         Not empty; of one of INDEX_TYPES.
-    extent : int
-        Size of the axis. Signed indices may count from its end.
-    axis_name : str
-        The axis as the message names it, such as ``"x.shape[0]"``.
+    x : array
+        What the indices select from. Signed ones may count from the end of an axis.
+    axes : sequence of int
+        The axes of x that they select from.
     place : int
         Where the indices are.
+    tuples : bool
+        Whether the last dimension of the indices runs over the axes.
 
     Notes
     -----
@@ -186,7 +210,8 @@ def raise_if_outside(
     first_bad.fill(none)
     address = address_of(indices)
     layout = layout_of(indices, address)
-    launch = check_launch(layout, indices.dtype.name, extent)
+    extents = [x.shape[axis] for axis in axes]
+    launch = check_launch(operator, layout, indices.dtype.name, extents, tuples=tuples)
     tensors = (
         Tensor("indices", layout, read=True, written=False),
         Tensor("first_bad", Layout((1,), (8,), 8), read=True, written=True),
@@ -197,8 +222,10 @@ def raise_if_outside(
         return
     where = tuple(int(k) for k in np.unravel_index(position, indices.shape))
     value = int(indices[where])
+    axis = axes[where[-1] if tuples else 0]
+    extent = x.shape[axis]
     lowest = -extent if indices.dtype.kind == "i" else 0
     shown = f"indices[{', '.join(map(str, where))}]" if where else "indices"
-    requirement = f"must lie in [{lowest}, {extent - 1}] for {axis_name}={extent}"
+    requirement = f"must lie in [{lowest}, {extent - 1}] for x.shape[{axis}]={extent}"
     message = f"{operator}: {shown} {requirement}; got {value}"
     raise IndexRangeError(message)

@@ -72,26 +72,29 @@ __device__ __forceinline__ Position<O> resolve_index(I index, const Divisor<U>& 
 }
 
 /// Indices of any layout that must all lie in [-extent, extent); unsigned ones in [0, extent).
-template <int kRank>
+/// Their last dimension runs over the components of a tuple, each with an extent of its own.
+template <int kRank, int kComponents>
 struct CheckArguments {
   const void* indices;
   uint64* first_bad;  ///< row-major position of the first index outside, at most its initial value
   uint64 items;
-  uint64 extent;
+  uint64 extent[kComponents];
   Dimension<uint64, 1> dimensions[kRank];
 };
 
-template <typename I, int kRank>
-__device__ __forceinline__ void check_indices(const CheckArguments<kRank>& a) {
+template <typename I, int kRank, int kComponents>
+__device__ __forceinline__ void check_indices(const CheckArguments<kRank, kComponents>& a) {
   const uint64 step = static_cast<uint64>(gridDim.x) * blockDim.x;
   for (uint64 item = static_cast<uint64>(blockIdx.x) * blockDim.x + threadIdx.x; item < a.items;
        item += step) {
-    const I index = __ldg(at<I>(a.indices, offsets_of(item, a.dimensions).value[0]));
+    const Offsets<uint64, 1> offset = offsets_of(item, a.dimensions);
+    const uint64 extent = a.extent[kComponents == 1 ? 0 : offset.last];
+    const I index = __ldg(at<I>(a.indices, offset.value[0]));
     uint64 position = static_cast<uint64>(index);
     if (kIsSigned<I> && index < 0) {
-      position += a.extent;
+      position += extent;
     }
-    if (position >= a.extent) {
+    if (position >= extent) {
       atomicMin(a.first_bad, item);
     }
   }

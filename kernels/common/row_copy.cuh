@@ -2,8 +2,10 @@
 // Copies rows picked by an operator into one packed output stream.
 //
 // An operator describes its rows by a policy with: kFills, x(), fill() and locate(row), which gives
-// the byte offset in x of an output row and whether its index was valid. A row has `shape.row`
-// pieces; rows of 16-byte pieces go through copy_rows, narrower ones through copy_pieces.
+// the byte offset in x of an output row and whether its index was valid. A policy with kStaged also
+// has stage(first, count), called by the whole block before it locates any of those rows. A row has
+// `shape.row` pieces; rows of 16-byte pieces go through copy_rows, narrower ones through
+// copy_pieces.
 #pragma once
 
 #include "common/division.cuh"
@@ -23,6 +25,17 @@ struct StreamShape {
   O lead;          ///< pieces between the 16-byte boundary before out, and out
   Divisor<O> row;  ///< pieces of a row
 };
+
+/// Has the policy stage the rows in which the pieces [first, end) lie.
+template <typename Rows, typename O>
+__device__ __forceinline__ void stage_rows(Rows& rows, const StreamShape<O>& shape, O first,
+                                           O end) {
+  if constexpr (Rows::kStaged) {
+    const O row = quotient(first, shape.row);
+    const O last = quotient(static_cast<O>(end - 1), shape.row);
+    rows.stage(row, static_cast<uint32>(last - row) + 1);
+  }
+}
 
 /// kSlots slots of 16 bytes a thread, one block apart, so that all their reads are in flight at
 /// once and each warp reads and writes 512 contiguous bytes (given rows as long).
@@ -59,13 +72,14 @@ __device__ __forceinline__ void copy_slots(const Rows& rows, uint4* out,
 
 /// Rows of whole 16-byte slots, source and output aligned.
 template <typename Rows, typename O>
-__device__ __forceinline__ void copy_rows(const Rows& rows, void* out,
-                                          const StreamShape<O>& shape) {
+__device__ __forceinline__ void copy_rows(Rows& rows, void* out, const StreamShape<O>& shape) {
   constexpr int kSlots = 4;
   constexpr O kTile = kSlots * kThreads;
   const O step = static_cast<O>(gridDim.x) * kTile;
   for (O tile = static_cast<O>(blockIdx.x) * kTile; tile < shape.pieces; tile += step) {
     const O first = tile + static_cast<O>(threadIdx.x);
+    const O end = tile + kTile <= shape.pieces ? static_cast<O>(tile + kTile) : shape.pieces;
+    stage_rows(rows, shape, tile, end);
     if (tile + kTile <= shape.pieces) {
       copy_slots<true, kSlots>(rows, static_cast<uint4*>(out), shape, first);
     } else {
@@ -105,14 +119,18 @@ __device__ __forceinline__ Packed<uint4, T> walk_rows(const Rows& rows, const St
 /// moves the vectors onto 16-byte boundaries, so the first and the last may be partial: those are
 /// written piece by piece.
 template <typename T, typename Rows, typename O, typename Assemble>
-__device__ __forceinline__ void copy_pieces(const Rows& rows, void* out,
-                                            const StreamShape<O>& shape, Assemble assemble) {
+__device__ __forceinline__ void copy_pieces(Rows& rows, void* out, const StreamShape<O>& shape,
+                                            Assemble assemble) {
   constexpr O kPieces = Packed<uint4, T>::kPieces;
   const O end = shape.pieces + shape.lead;
   T* const target = static_cast<T*>(out);
-  const O step = static_cast<O>(gridDim.x) * (kThreads * kPieces);
-  O begin = (static_cast<O>(blockIdx.x) * kThreads + threadIdx.x) * kPieces;
-  for (; begin < end; begin += step) {
+  constexpr O kTile = kThreads * kPieces;
+  const O step = static_cast<O>(gridDim.x) * kTile;
+  for (O tile = static_cast<O>(blockIdx.x) * kTile; tile < end; tile += step) {
+    const O limit = end - tile < kTile ? end : static_cast<O>(tile + kTile);
+    stage_rows(rows, shape, tile < shape.lead ? O{0} : static_cast<O>(tile - shape.lead),
+               static_cast<O>(limit - shape.lead));
+    const O begin = tile + static_cast<O>(threadIdx.x) * kPieces;
     if (begin >= shape.lead && begin + kPieces <= end) {
       const O first = begin - shape.lead;
       store_streaming(reinterpret_cast<uint4*>(target + first), assemble(first).vector);

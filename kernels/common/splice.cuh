@@ -142,9 +142,8 @@ struct SpliceCursor {
 };
 
 template <typename T, typename Rows, typename O>
-__device__ __forceinline__ void splice_rows(const Rows& rows, void* out,
-                                            const StreamShape<O>& shape, const SpliceShape& splice,
-                                            char* shared) {
+__device__ __forceinline__ void splice_rows(Rows& rows, void* out, const StreamShape<O>& shape,
+                                            const SpliceShape& splice, char* shared) {
   constexpr int kPieces = Packed<uint4, T>::kPieces;
   const SpliceStage<O> stage(shared, splice);
   const O end = shape.pieces + shape.lead;
@@ -157,6 +156,9 @@ __device__ __forceinline__ void splice_rows(const Rows& rows, void* out,
     const Segments<O> segments = {
         start.quotient, static_cast<uint32>(last.quotient - start.quotient) + 1,
         static_cast<uint32>(start.remainder), static_cast<uint32>(last.remainder) + 1};
+    if constexpr (Rows::kStaged) {
+      rows.stage(segments.first_row, segments.count);
+    }
     stage_segments<T>(rows, shape, splice, segments, stage);
     __syncthreads();
     for (O at_byte = begin + threadIdx.x * 16; at_byte < limit; at_byte += kThreads * 16) {

@@ -28,7 +28,7 @@ def cupy(monkeypatch, request):
     fake = fake_cupy.make(devices=2)
     monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: request.param)
     monkeypatch.setitem(sys.modules, "cupy", fake)
-    monkeypatch.setattr(gather_module, "_bound", BoundTable())
+    monkeypatch.setattr(gather_module._look_up, "bound", BoundTable())
     engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
     yield fake
     engines._cuda.cache_clear()  # noqa: SLF001

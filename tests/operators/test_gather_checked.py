@@ -46,10 +46,9 @@ def test_strided_layouts(monkeypatch, mode):
 
 def run(monkeypatch, shape, count, axis, dtype, mode, view=np.s_[...]) -> list[str]:
     """Gather with grids of at most two blocks a dimension; return the kernels that ran."""
-    for module in (gather_plan, indexing):
-        monkeypatch.setattr(module, "MAX_BLOCKS", 2)
+    monkeypatch.setattr(indexing, "MAX_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
-    monkeypatch.setattr(gather_module, "_bound", BoundTable())  # no plans of other tests
+    monkeypatch.setattr(gather_module._look_up, "bound", BoundTable())  # no plans of other tests
     rng = np.random.default_rng(0)
     x = rng.integers(0, 100, shape).astype(dtype)[view]
     indices = rng.integers(-2 * x.shape[axis], 2 * x.shape[axis], count)

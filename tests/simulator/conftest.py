@@ -26,3 +26,13 @@ def each_compiler(request):
         if request.param in COMPILERS:
             patch.setenv("CUDAKERN_CXX", COMPILERS[request.param])
         yield request.param
+
+
+@pytest.fixture(scope="module")
+def gcc():
+    """Compile with g++, which makes the accesses that the text has; clang merges some."""
+    if shutil.which("g++") is None:
+        pytest.skip("g++ is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDAKERN_CXX", "g++")
+        yield

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import cudakern as ck
+from tests.helpers.roofline import (
+    SECTOR,
+    backwards,
+    contiguous,
+    different,
+    padded,
+    sectors,
+    transposed,
+)
 
 pytest.importorskip("elftools", reason="pyelftools is not installed")
+pytestmark = pytest.mark.usefixtures("gcc")
 
-SECTOR = 32
 F4, F8, F2, U1 = np.float32, np.float64, np.float16, np.uint8
-
-
-def contiguous(shape, dtype):
-    return np.zeros(shape, dtype)
-
-
-def transposed(shape, dtype):
-    return np.zeros(shape[::-1], dtype).T
-
-
-def padded(shape, dtype):
-    """Return rows of x with 48 bytes between them."""
-    pad = 48 // np.dtype(dtype).itemsize
-    return np.zeros((*shape[:-1], shape[-1] + pad), dtype)[..., : shape[-1]]
-
-
-def backwards(shape, dtype):
-    return np.zeros(shape, dtype)[..., ::-1]
 
 
 @dataclass(frozen=True)
@@ -71,20 +61,7 @@ class Case:
     def read(self, x, indices, unit):
         """Return how many units of so many sectors the picked rows lie in, row by row."""
         rows = np.take(sectors(x) // unit, indices, self.axis)
-        rows = np.sort(rows.reshape(*rows.shape[: self.axis + 1], -1), axis=-1)
-        return rows[..., 0].size + np.count_nonzero(np.diff(rows, axis=-1))
-
-
-def sectors(array):
-    """Return the sector of each element, counted from the start of the array's allocation."""
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    address = np.full(array.shape, array.ctypes.data - owner.ctypes.data)
-    for dimension, (size, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
-        steps = np.arange(size) * stride
-        address += steps.reshape(-1, *(1,) * (array.ndim - 1 - dimension))
-    return address // SECTOR
+        return different(rows, self.axis + 1)
 
 
 # The roofline: of x the sectors of each row that is picked, row by row, as if nothing remembered
@@ -176,16 +153,6 @@ STRIDED = [
 ]
 STREAMED = ROWS + SPLICED + PACKED + SCALARS
 CASES = STREAMED + LAST_AXIS + STAGED + STRIDED
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compiler():
-    """Compile with g++: clang makes one of the two ways in which scalars reads its indices."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is not installed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CUDAKERN_CXX", "g++")
-        yield
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

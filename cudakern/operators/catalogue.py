@@ -1,0 +1,21 @@
+"""Every kernel that the package can launch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cudakern.operators import gather_kernels, gather_nd_plan
+from cudakern.operators.indexing import CHECKED_COMPONENTS, INDEX_TYPES, check_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudakern.engines.base import KernelSpec
+
+
+def specialisations() -> Iterator[KernelSpec]:
+    """Yield the specialisations of all operators."""
+    yield from gather_kernels.specialisations()
+    yield from gather_nd_plan.specialisations()
+    for operator in CHECKED_COMPONENTS:
+        yield from (check_spec(operator, index_type) for index_type in INDEX_TYPES)

@@ -1,0 +1,132 @@
+"""Planning of gather_nd: which variant of ``kernels/gather_nd.cu`` a problem gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING
+
+from cudakern.engines.base import Launch
+from cudakern.layout import MAX_DIMENSIONS, VECTOR_BYTES, ArgumentPacker, Dimension, Layout, merge
+from cudakern.operators import rows
+from cudakern.operators.base import Plan
+from cudakern.operators.indexing import INDEX_TYPES, THREADS
+from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, pack_axes, plan_strided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudakern.engines.base import KernelSpec
+
+OPERATOR = "gather_nd"
+#: Components of an index tuple at most.
+MAX_TUPLE = MAX_DIMENSIONS
+#: Shared memory in which a block stages index tuples, in bytes, and so how many at a time.
+STAGED_BYTES = 12 * 1024
+
+#: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
+specialise = partial(rows.specialise, OPERATOR)
+
+
+@dataclass(frozen=True, slots=True)
+class GatherNDProblem:
+    """``out[b, i, c] = x[b, indices[b, i, 0], ..., indices[b, i, t - 1], c]``."""
+
+    x: Layout
+    indices: Layout
+    out: Layout
+    batch_dims: int
+    index_type: str
+    mode: str
+    fill: bytes
+
+    def rows(self) -> RowProblem:
+        """Return the problem with its dimensions in three merged parts."""
+        x, indices, out, batch = self.x, self.indices, self.out, self.batch_dims
+        last = len(indices.shape) - 1
+        tuple_size = indices.shape[-1]
+        outer = [
+            Dimension(x.shape[d], (x.strides[d], indices.strides[d], out.strides[d]))
+            for d in range(batch)
+        ]
+        index = [
+            Dimension(indices.shape[d], (0, indices.strides[d], out.strides[d]))
+            for d in range(batch, last)
+        ]
+        first = batch + tuple_size
+        inner = [
+            Dimension(x.shape[d], (x.strides[d], 0, out.strides[last + d - first]))
+            for d in range(first, len(x.shape))
+        ]
+        axes = tuple(
+            (x.shape[d], x.strides[d] if x.shape[d] > 1 else 0) for d in range(batch, first)
+        )
+        return RowProblem(
+            x,
+            indices,
+            out,
+            merge(outer),
+            merge(index),
+            merge(inner),
+            axes,
+            indices.strides[-1] if tuple_size > 1 else 0,
+            self.index_type,
+            self.mode,
+            self.fill,
+        )
+
+
+def plan_gather_nd(problem: GatherNDProblem) -> Plan:
+    """Choose the variant for a problem whose shapes and types are already known to be legal.
+
+    A packed output of contiguous rows is a stream: rows if everything lies on 16 bytes, spliced
+    for other rows of that length, packed for shorter ones. strided serves the rest.
+    """
+    if problem.out.size == 0:
+        return Plan("empty", None)
+    source = problem.rows()
+    return _plan_stream(source) if source.is_stream() else plan_strided(OPERATOR, source, MAX_TUPLE)
+
+
+def _plan_stream(source: RowProblem) -> Plan:
+    stream = Stream.of(source)
+    outer = source.outer[0].strides if source.outer else (0, 0, 0)
+    index_stride = source.index[0].strides[1] if source.index else 0
+    tuple_size = len(source.axes)
+    # Shared memory: the place of each row of a tile, then staged tuples, an odd number of
+    # components apart, then what spliced needs.
+    table_rows = min((stream.tile * stream.unit - 1) // source.row_bytes + 2, source.total_rows)
+    tuple_bytes = (tuple_size | 1) * source.indices.itemsize
+    turn = min(table_rows, STAGED_BYTES // tuple_bytes)
+    tuples_at = _rounded(table_rows * (8 if stream.wide else 4))
+    shared = tuples_at + _rounded(turn * tuple_bytes)
+    arguments = ArgumentPacker(wide=stream.wide).raw(source.fill)
+    pack_axes(arguments, source, MAX_TUPLE, wide=stream.wide)
+    arguments.offset(stream.pieces, stream.lead).divisor(source.row_bytes // stream.unit)
+    arguments.offset(outer[0], outer[1], index_stride, source.component_stride)
+    arguments.divisor(source.count).divisor(tuple_size, wide=False)
+    arguments.uint32(turn, tuples_at, shared, 0)
+    if stream.splice is not None:
+        shared += stream.splice.shared_bytes(wide=stream.wide)
+        stream.splice.pack(arguments)
+    spec = specialise(
+        stream.variant, stream.width, source.index_type, source.mode, wide=stream.wide
+    )
+    launch = Launch(spec, stream.grid, (THREADS, 1, 1), shared, 3, arguments.done())
+    return Plan(stream.variant, launch)
+
+
+def _rounded(size: int) -> int:
+    return -(-size // VECTOR_BYTES) * VECTOR_BYTES
+
+
+def specialisations() -> Iterator[KernelSpec]:
+    """Yield every kernel that `plan_gather_nd` can ask for."""
+    streams = [("rows", VECTOR_BYTES), *product(("packed", "spliced"), (1, 2, 4, 8))]
+    for index_type, mode in product(INDEX_TYPES, ("clamp", "wrap", "fill")):
+        for wide in (False, True):
+            for variant, width in streams:
+                yield specialise(variant, width, index_type, mode, wide=wide)
+            for width, rank in product((1, 2, 4, 8, 16), STRIDED_RANKS[wide]):
+                yield specialise("strided", width, index_type, mode, wide=wide, rank=rank)

@@ -1,0 +1,161 @@
+"""What the functions that look elements up by indices do with their operands, once these are known.
+
+A call is bound, checked for bad indices where the mode demands it, and launched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cudakern.arrays import (
+    Array,
+    as_output,
+    check_output,
+    common_place,
+    describe,
+    empty,
+    is_read_only,
+    layout_of,
+)
+from cudakern.errors import IndexRangeError
+from cudakern.operators.base import BoundLaunch, BoundTable, Plan
+from cudakern.operators.indexing import check_alignment, raise_if_outside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cudakern.layout import Layout
+
+    #: Returns the plan for the layouts of x, indices and out, and the dtype of the indices.
+    Planner = Callable[[Sequence[Layout], "Selection", str], Plan]
+
+
+class Selection(NamedTuple):
+    """What indices select, and what those out of range mean.
+
+    Attributes
+    ----------
+    first, stop : int
+        The axes of x that indices select from: from the first to before ``stop``.
+    mode : str
+        One of MODES.
+    fill : bytes
+        The fill value repeated to 16 bytes.
+    """
+
+    first: int
+    stop: int
+    mode: str
+    fill: bytes
+
+
+class _BoundLookup(BoundLaunch):
+    """A bound launch, and whether a call takes more than to run it."""
+
+    __slots__ = ("special",)
+    special: bool
+
+
+class LookupFunction:
+    """The part of a function that comes after its operands' own checks.
+
+    Parameters
+    ----------
+    operator : str
+        The function's name.
+    option : str
+        The parameter that the first axis is given by.
+    tuples : bool
+        Whether the last dimension of the indices runs over the axes.
+    plan : callable
+        Returns the plan for bound layouts.
+    """
+
+    def __init__(self, operator: str, option: str, plan: Planner, *, tuples: bool) -> None:
+        self._operator = operator
+        self._option = option
+        self._plan = plan
+        self._tuples = tuples
+        self.bound: BoundTable[_BoundLookup] = BoundTable()
+
+    def __call__(
+        self,
+        operands: tuple[Array, Array],
+        selection: Selection,
+        shape: tuple[int, ...],
+        out: Array | None,
+    ) -> Array:
+        """Return the result for x and indices, of this shape, in ``out`` if given.
+
+        Raises
+        ------
+        BindingError
+            An array does not fit.
+        IndexRangeError
+            As the mode demands.
+        """
+        x, indices = operands
+        if out is None:
+            place = common_place(self._operator, ("x", "indices"), operands)
+            out = empty(shape, x.dtype, place)
+        target = as_output(self._operator, "out", out)
+        arrays = (x, indices, target)
+        addresses, facts = describe(arrays)
+        key = (selection, facts)
+        bound = self.bound.find(key)
+        if bound is None or is_read_only(target):
+            bound = self.bound.add(key, self._bind(selection, arrays, addresses, shape))
+        if not bound.special or self._launches(selection, arrays, bound, addresses):
+            bound(addresses)
+        return out
+
+    def _bind(
+        self,
+        selection: Selection,
+        arrays: tuple[Array, ...],
+        addresses: list[int],
+        shape: tuple[int, ...],
+    ) -> _BoundLookup:
+        """Check everything that the static facts decide, plan, and prepare the launch."""
+        operator, (x, indices, out) = self._operator, arrays
+        place = common_place(operator, ("x", "indices"), (x, indices))
+        reason = f"for {self._option}={selection.first}"
+        check_output(operator, "out", out, shape, x.dtype, place, reason)
+        layouts = tuple(map(layout_of, arrays, addresses))
+        check_alignment(operator, "indices", layouts[1])
+        extents = x.shape[selection.first : selection.stop]
+        launches = bool(extents) and 0 not in extents
+        plan = (
+            self._plan(layouts, selection, indices.dtype.name) if launches else Plan("empty", None)
+        )
+        bound = _BoundLookup(operator, plan, place, ("x", "indices", "out"), layouts)
+        bound.special = out.size > 0 and (not launches or selection.mode == "raise")
+        return bound
+
+    def _launches(
+        self,
+        selection: Selection,
+        arrays: tuple[Array, ...],
+        bound: BoundLaunch,
+        addresses: list[int],
+    ) -> bool:
+        """Do what a call takes besides its launch; return whether that is still to be done."""
+        x, indices, target = arrays
+        first, stop, mode, fill = selection
+        bound.check(addresses)
+        if first == stop:  # tuples of no component select all of their batch
+            target[...] = x[(slice(None),) * first + (None,) * (indices.ndim - 1 - first)]
+            return False
+        absent = next((axis for axis in range(first, stop) if x.shape[axis] == 0), None)
+        if absent is None:
+            axes = range(first, stop)
+            raise_if_outside(self._operator, indices, x, axes, bound.place, tuples=self._tuples)
+            return True
+        if mode != "fill":
+            requirement = f"x.shape[{absent}] must be at least 1 for {indices.size} indices"
+            message = f"{self._operator}: {requirement}; got 0"
+            raise IndexRangeError(message)
+        target.fill(np.frombuffer(fill, x.dtype)[0])
+        return False

@@ -1,0 +1,248 @@
+"""Planning shared by the operators that copy rows of x picked by indices.
+
+A problem has up to three merged parts: outer dimensions, those of the indices, and the inner ones
+that make a row. A stream is a problem whose output is packed, row after row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from cudakern.engines.base import KernelSpec, Launch
+from cudakern.layout import (
+    MAX_ITEMS_32,
+    MAX_SPAN_32,
+    VECTOR_BYTES,
+    ArgumentPacker,
+    Dimension,
+    Layout,
+    alignment,
+    merge,
+    order_by,
+    reach,
+)
+from cudakern.operators import indexing
+from cudakern.operators.base import Plan
+from cudakern.operators.indexing import INDEX_TYPES, MODES, THREADS, blocks_for
+from cudakern.operators.splice import TILE_BYTES, Splice
+
+#: Slots or items of a thread and turn in the rows, planes and strided variants.
+ITEMS_PER_THREAD = 4
+#: Ranks that the strided variants are compiled for, by whether offsets are wide. Those are a loop
+#: over the dimensions from 8 on.
+STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}
+
+
+@dataclass(frozen=True, slots=True)
+class RowProblem:
+    """Rows of x that indices pick, in any layout.
+
+    Attributes
+    ----------
+    x, indices, out : Layout
+        The operands.
+    outer, index, inner : tuple of Dimension
+        Dimensions of the output, each part merged, with the byte strides of (x, indices, out).
+    axes : tuple of (int, int)
+        Extent and byte stride of x along the axis that each component of an index tuple selects
+        from.
+    component_stride : int
+        Byte stride of the indices from one component to the next.
+    index_type, mode : str
+        Names in INDEX_TYPES and MODES.
+    fill : bytes
+        The fill value repeated to 16 bytes.
+    """
+
+    x: Layout
+    indices: Layout
+    out: Layout
+    outer: tuple[Dimension, ...]
+    index: tuple[Dimension, ...]
+    inner: tuple[Dimension, ...]
+    axes: tuple[tuple[int, int], ...]
+    component_stride: int
+    index_type: str
+    mode: str
+    fill: bytes
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return self.x.itemsize * prod(d.size for d in self.inner)
+
+    @property
+    def planes(self) -> int:
+        """How many outer positions there are."""
+        return prod(d.size for d in self.outer)
+
+    @property
+    def count(self) -> int:
+        """Rows of one outer position."""
+        return prod(d.size for d in self.index)
+
+    @property
+    def total_rows(self) -> int:
+        """Rows of the output."""
+        return self.planes * self.count
+
+    def is_merged(self) -> bool:
+        """Return whether each part is one dimension at most, and rows are contiguous."""
+        item = self.x.itemsize
+        one = all(len(part) <= 1 for part in (self.outer, self.index, self.inner))
+        return one and (not self.inner or self.inner[0].strides == (item, 0, item))
+
+    def is_stream(self) -> bool:
+        """Return whether, besides, the output has no gaps between rows."""
+        row = self.row_bytes
+        return (
+            self.is_merged()
+            and (not self.index or self.index[0].strides[2] == row)
+            and (not self.outer or self.outer[0].strides[2] == row * self.count)
+        )
+
+    def is_wide(self, items: int, per_block: int, *dimensions: Dimension) -> bool:
+        """Return whether 64-bit offsets are needed: by work items, byte offsets or an extent."""
+        reaches = [reach(dimensions, operand) for operand in range(3)]
+        reaches[0] += sum((extent - 1) * abs(stride) for extent, stride in self.axes)
+        reaches[1] += (len(self.axes) - 1) * abs(self.component_stride)
+        return (
+            items + per_block * indexing.MAX_BLOCKS >= MAX_ITEMS_32
+            or max(reaches) + VECTOR_BYTES >= MAX_SPAN_32
+            or max(extent for extent, _ in self.axes) >= MAX_SPAN_32
+        )
+
+    def has_wide_extents(self, *, wide: bool) -> bool:
+        """Return whether the kernel compares indices with extents as 64-bit values."""
+        return wide or self.indices.itemsize > 4  # noqa: PLR2004  bytes of a 32-bit index
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """How the rows of a packed output are moved.
+
+    Attributes
+    ----------
+    variant : str
+        "rows" if everything lies on 16 bytes, else "spliced" for rows of at least as many and
+        "packed" for shorter ones.
+    width : int
+        Bytes of a load; but for spliced rows, of a piece.
+    unit : int
+        Bytes of a piece, in which the output is counted.
+    lead, pieces, tile : int
+        Pieces between a 16-byte boundary and the output, of the output, of a block and turn.
+    wide : bool
+        Whether offsets need 64 bits.
+    splice : Splice or None
+        The geometry of spliced rows.
+    """
+
+    variant: str
+    width: int
+    unit: int
+    lead: int
+    pieces: int
+    tile: int
+    wide: bool
+    splice: Splice | None
+
+    @classmethod
+    def of(cls, problem: RowProblem) -> Stream:
+        """Return how to move the rows of a problem that is a stream."""
+        row_bytes = problem.row_bytes
+        steps = [d.strides[0] for d in problem.outer] + [stride for _, stride in problem.axes]
+        width = alignment(problem.x.phase, row_bytes, *steps)
+        splice = None
+        if width == VECTOR_BYTES and problem.out.phase == 0:
+            variant, unit, tile = "rows", width, THREADS * ITEMS_PER_THREAD
+        else:
+            width = min(width, alignment(problem.out.phase), VECTOR_BYTES // 2)
+            variant, unit, tile = "packed", width, THREADS * (VECTOR_BYTES // width)
+            if row_bytes >= VECTOR_BYTES:
+                variant, unit, tile = "spliced", 1, TILE_BYTES
+                splice = Splice.of(row_bytes, width, problem.x.dense_bytes)
+        lead = problem.out.phase // unit
+        pieces = problem.total_rows * row_bytes // unit
+        row = Dimension(row_bytes, (1, 0, 1))
+        wide = problem.is_wide(pieces + lead, tile, *problem.outer, *problem.index, row)
+        return cls(variant, width, unit, lead, pieces, tile, wide, splice)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Blocks of the launch."""
+        return blocks_for(self.pieces + self.lead, self.tile), 1, 1
+
+
+def plan_strided(operator: str, problem: RowProblem, components: int) -> Plan:
+    """Return the plan for any layout; the kernel has room for so many components of a tuple."""
+    itemsize = problem.x.itemsize
+    dimensions = merge(order_by((*problem.outer, *problem.index, *problem.inner), 2))
+    inner = dimensions[-1] if dimensions else None
+    rest = [s for d in dimensions[:-1] for s in (d.strides[0], d.strides[2])]
+    steps = [stride for _, stride in problem.axes]
+    fixed = (problem.x.phase, problem.out.phase, *steps, *rest)
+    if inner is not None and inner.strides == (itemsize, 0, itemsize):
+        # The innermost run is contiguous in x and out: move it in the widest pieces that fit.
+        width = alignment(*fixed, inner.size * itemsize)
+        run = Dimension(inner.size * itemsize // width, (width, 0, width))
+        dimensions = merge((*dimensions[:-1], run))
+    else:
+        last = () if inner is None else (inner.strides[0], inner.strides[2])
+        width = min(alignment(*fixed, *last), itemsize)
+        if width < itemsize:
+            dimensions = (*dimensions, Dimension(itemsize // width, (width, 0, width)))
+    items = prod(d.size for d in dimensions)
+    per_block = THREADS * ITEMS_PER_THREAD
+    wide = problem.is_wide(items, per_block, *dimensions)
+    rank = next(r for r in STRIDED_RANKS[wide] if r >= len(dimensions))
+    arguments = ArgumentPacker(wide=wide).raw(problem.fill)
+    pack_axes(arguments, problem, components, wide=wide)
+    arguments.offset(problem.component_stride, len(problem.axes), items)
+    arguments.dimensions(dimensions or (Dimension(1, (0, 0, 0)),), rank)
+    spec = specialise(
+        operator, "strided", width, problem.index_type, problem.mode, wide=wide, rank=rank
+    )
+    grid = (blocks_for(items, per_block), 1, 1)
+    return Plan("strided", Launch(spec, grid, (THREADS, 1, 1), 0, 3, arguments.done()))
+
+
+def pack_axes(
+    arguments: ArgumentPacker, problem: RowProblem, components: int, *, wide: bool
+) -> None:
+    """Append extents, then strides of x, of as many axes as the kernel has room for."""
+    axes = (*problem.axes, *[(1, 0)] * (components - len(problem.axes)))
+    for extent, _ in axes:
+        arguments.divisor(extent, wide=problem.has_wide_extents(wide=wide))
+    arguments.offset(*(stride for _, stride in axes))
+
+
+def specialise(
+    operator: str,
+    variant: str,
+    width: int,
+    index_type: str,
+    mode: str,
+    *,
+    wide: bool,
+    rank: int = 2,
+    staged: bool = False,
+) -> KernelSpec:
+    """Return a variant's kernel, by width in bytes, index type, mode and offset width."""
+    short, device_type = INDEX_TYPES[index_type]
+    suffix = {"strided": f"_r{rank}", "last_axis": "_staged" if staged else ""}.get(variant, "")
+    bits = 64 if wide else 32
+    name = f"ck_{operator}_{variant}{suffix}_w{width}_{short}_{MODES[mode][1:].lower()}_o{bits}"
+    defines = [
+        (f"CK_VARIANT_{variant.upper()}", "1"),
+        ("CK_WIDTH", str(width)),
+        ("CK_INDEX_T", device_type),
+        ("CK_MODE", MODES[mode]),
+        ("CK_OFFSET_T", f"ck::uint{bits}"),
+    ]
+    if variant == "strided":
+        defines.append(("CK_RANK", str(rank)))
+    if variant == "last_axis":
+        defines.append(("CK_STAGED", str(int(staged))))
+    return KernelSpec(f"{operator}.cu", name, tuple(defines))

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Gather by index tuples: out[b, i, c] = x[b, position(indices[b, i, 0]), ..., c].
+//
+// Variants, chosen by cudakern/operators/gather_nd_plan.py: rows moves rows in 16-byte slots,
+// spliced rows of 16 bytes and more on any alignment, packed rows of less than 16 bytes and single
+// elements (with 16-byte stores), strided takes any layout, check looks for bad indices. In the
+// first three a block reads the tuples of its tile of the output once, coalesced, and keeps the
+// places of their rows in shared memory. Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_INDEX_T,
+// CK_MODE, CK_OFFSET_T, CK_RANK. Numeric contract: bytes are copied; NaN payloads, signed zeros and
+// subnormals pass unchanged.
+#include "common/division.cuh"
+#include "common/indexing.cuh"
+#include "common/memory.cuh"
+#include "common/row_copy.cuh"
+#include "common/splice.cuh"
+#include "common/strided_gather.cuh"
+#include "common/types.cuh"
+
+namespace ck {
+
+constexpr int kMaxTuple = 8;
+
+/// x (batch, extents..., row), indices (batch, count, tuple), out (batch, count, row), out packed.
+/// Strides in bytes.
+template <typename O, typename U>
+struct StreamArguments {
+  const void* x;
+  const void* indices;
+  void* out;
+  FillPattern fill;
+  Divisor<U> extent[kMaxTuple];
+  O axis_stride[kMaxTuple];  ///< of x
+  StreamShape<O> shape;
+  O batch_stride;        ///< of x
+  O index_batch_stride;  ///< of indices, as the next two
+  O index_stride;
+  O component_stride;
+  Divisor<O> count;
+  Divisor<uint32> tuple;
+  uint32 turn;         ///< tuples that are staged at a time
+  uint32 tuples_at;    ///< bytes of shared memory before the staged tuples
+  uint32 table_bytes;  ///< bytes of shared memory of the table of rows and the tuples
+  uint32 unused;
+};
+
+template <typename O, typename U>
+struct SplicedArguments {
+  StreamArguments<O, U> stream;
+  SpliceShape splice;
+};
+
+/// The rows policy of row_copy.cuh: a table in shared memory has the place of each row of a tile.
+template <IndexMode mode, typename I, typename O, typename U>
+struct TupleRows {
+  static constexpr bool kFills = mode == IndexMode::kFill;
+  static constexpr bool kStaged = true;
+  static constexpr O kNoRow = O{1} << (sizeof(O) * 8 - 1);  // no offset is as low as that
+
+  const StreamArguments<O, U>& a;
+  O* table;
+  I* tuples;
+  O first = 0;
+
+  __device__ __forceinline__ TupleRows(const StreamArguments<O, U>& arguments, char* shared)
+      : a(arguments),
+        table(reinterpret_cast<O*>(shared)),
+        tuples(reinterpret_cast<I*>(shared + arguments.tuples_at)) {}
+
+  __device__ __forceinline__ const void* x() const { return a.x; }
+  __device__ __forceinline__ const FillPattern& fill() const { return a.fill; }
+
+  __device__ __forceinline__ Position<O> locate(O row) const {
+    const O place = table[row - first];
+    const bool valid = !kFills || place != kNoRow;
+    return {valid ? place : O{0}, valid};
+  }
+
+  /// Tuples lie an odd number of components apart, so that threads that walk along one each meet
+  /// different banks.
+  __device__ __forceinline__ uint32 tuple_pitch() const { return a.tuple.value | 1; }
+
+  __device__ __forceinline__ void read_tuples(O row, uint32 count) {
+    const uint32 components = count * a.tuple.value;
+#pragma unroll 4
+    for (uint32 k = threadIdx.x; k < components; k += kThreads) {
+      const Division<uint32> part = divide(k, a.tuple);
+      const Division<O> batch = divide(static_cast<O>(row + part.quotient), a.count);
+      const O offset = batch.quotient * a.index_batch_stride + batch.remainder * a.index_stride +
+                       static_cast<O>(part.remainder) * a.component_stride;
+      tuples[part.quotient * tuple_pitch() + part.remainder] = load(at<I>(a.indices, offset));
+    }
+  }
+
+  __device__ __forceinline__ O place_of(O row, const I* tuple) const {
+    O place = quotient(row, a.count) * a.batch_stride;
+    bool valid = true;
+#pragma unroll 1
+    for (uint32 c = 0; c < a.tuple.value; ++c) {
+      const Position<O> position = resolve_index<mode, O>(tuple[c], a.extent[c]);
+      place += position.value * a.axis_stride[c];
+      valid &= position.valid;
+    }
+    return valid ? place : kNoRow;
+  }
+
+  __device__ __forceinline__ void stage(O row, uint32 count) {
+    first = row;
+#pragma unroll 1
+    for (uint32 begin = 0; begin < count; begin += a.turn) {
+      const uint32 turn = count - begin < a.turn ? count - begin : a.turn;
+      __syncthreads();  // the tuples or the table may still be in use
+      read_tuples(static_cast<O>(row + begin), turn);
+      __syncthreads();
+      for (uint32 k = threadIdx.x; k < turn; k += kThreads) {
+        table[begin + k] = place_of(static_cast<O>(row + begin + k), tuples + k * tuple_pitch());
+      }
+    }
+    __syncthreads();
+  }
+};
+
+using Index = CK_INDEX_T;
+using Offset = CK_OFFSET_T;
+using Extent = Wide<Index, Offset>;
+constexpr IndexMode kMode = IndexMode::CK_MODE;
+using Rows = TupleRows<kMode, Index, Offset, Extent>;
+
+}  // namespace ck
+
+#define CK_KERNEL \
+  extern "C" __global__ void __launch_bounds__(ck::kThreads, ck::kBlocksPerMultiprocessor)
+
+#if defined(CK_VARIANT_ROWS)
+CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
+  CK_DYNAMIC_SHARED(shared);
+  ck::Rows rows(a, shared);
+  ck::copy_rows(rows, a.out, a.shape);
+}
+#elif defined(CK_VARIANT_PACKED)
+CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
+  CK_DYNAMIC_SHARED(shared);
+  using Piece = ck::Bytes<CK_WIDTH>;
+  ck::Rows rows(a, shared);
+  ck::copy_pieces<Piece>(rows, a.out, a.shape, [&](ck::Offset first) {
+    return ck::walk_rows<Piece>(rows, a.shape, first);
+  });
+}
+#elif defined(CK_VARIANT_SPLICED)
+CK_KERNEL CK_ENTRY(const __grid_constant__ ck::SplicedArguments<ck::Offset, ck::Extent> a) {
+  CK_DYNAMIC_SHARED(shared);
+  ck::Rows rows(a.stream, shared);
+  ck::splice_rows<ck::Bytes<CK_WIDTH> >(rows, a.stream.out, a.stream.shape, a.splice,
+                                        shared + a.stream.table_bytes);
+}
+#elif defined(CK_VARIANT_STRIDED)
+CK_KERNEL CK_ENTRY(
+    const __grid_constant__ ck::StridedArguments<ck::Offset, ck::Extent, CK_RANK, ck::kMaxTuple>
+        a) {
+  ck::gather_strided<ck::kMode, ck::Bytes<CK_WIDTH>, ck::Index>(a);
+}
+#elif defined(CK_VARIANT_CHECK)
+CK_KERNEL CK_ENTRY(const __grid_constant__ ck::CheckArguments<CK_RANK, ck::kMaxTuple> a) {
+  ck::check_indices<ck::Index>(a);
+}
+#endif
