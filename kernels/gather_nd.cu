@@ -79,15 +79,36 @@ struct TupleRows {
   /// different banks.
   __device__ __forceinline__ uint32 tuple_pitch() const { return a.tuple.value | 1; }
 
+  /// Component k of the tuples that begin with that of `row`: where it is, and its place here.
+  __device__ __forceinline__ const I* component(O row, uint32 k, uint32& slot) const {
+    const Division<uint32> part = divide(k, a.tuple);
+    const Division<O> batch = divide(static_cast<O>(row + part.quotient), a.count);
+    slot = part.quotient * tuple_pitch() + part.remainder;
+    return at<I>(a.indices, static_cast<O>(batch.quotient * a.index_batch_stride +
+                                           batch.remainder * a.index_stride +
+                                           static_cast<O>(part.remainder) * a.component_stride));
+  }
+
+  /// Four reads of a thread are in flight.
   __device__ __forceinline__ void read_tuples(O row, uint32 count) {
+    constexpr int kReads = 4;
     const uint32 components = count * a.tuple.value;
-#pragma unroll 4
-    for (uint32 k = threadIdx.x; k < components; k += kThreads) {
-      const Division<uint32> part = divide(k, a.tuple);
-      const Division<O> batch = divide(static_cast<O>(row + part.quotient), a.count);
-      const O offset = batch.quotient * a.index_batch_stride + batch.remainder * a.index_stride +
-                       static_cast<O>(part.remainder) * a.component_stride;
-      tuples[part.quotient * tuple_pitch() + part.remainder] = load(at<I>(a.indices, offset));
+    for (uint32 first = threadIdx.x; first < components; first += kThreads * kReads) {
+      uint32 slot[kReads];
+      I index[kReads];
+#pragma unroll
+      for (int r = 0; r < kReads; ++r) {
+        const uint32 k = first + r * kThreads;
+        if (k < components) {
+          index[r] = load(component(row, k, slot[r]));
+        }
+      }
+#pragma unroll
+      for (int r = 0; r < kReads; ++r) {
+        if (first + r * kThreads < components) {
+          tuples[slot[r]] = index[r];
+        }
+      }
     }
   }
 

@@ -21,9 +21,9 @@ ROOT = Path(__file__).parent.parent
 
 PUBLIC = """
 BindingError CompiledOperator CudakernError DTypeError DataType DescriptorError
-EngineUnavailableError FeatureLevel GatherOperatorDesc IndexRangeError KernelCompileError
-SimulatorError TensorDesc TensorFlags __version__ compile_operator gather
-minimum_tensor_size_in_bytes simulator
+EngineUnavailableError FeatureLevel GatherND1OperatorDesc GatherNDOperatorDesc GatherOperatorDesc
+IndexRangeError KernelCompileError OneHotOperatorDesc SimulatorError TensorDesc TensorFlags
+__version__ compile_operator gather gather_nd minimum_tensor_size_in_bytes one_hot simulator
 """
 
 
@@ -62,10 +62,19 @@ def test_public_names_are_the_documented_ones():
     ("function", "expected"),
     [
         (ck.gather, "x, indices, axis, *, mode, fill_value, out"),
+        (ck.gather_nd, "x, indices, batch_dims, *, mode, fill_value, out"),
+        (ck.one_hot, "indices, depth, *, axis, values, dtype, out"),
         (ck.compile_operator, "desc, feature_level"),
         (ck.minimum_tensor_size_in_bytes, "desc"),
         (ck.GatherOperatorDesc,
          "input_tensor, indices_tensor, output_tensor, axis, index_dimensions"),
+        (ck.GatherNDOperatorDesc,
+         ("input_tensor, indices_tensor, output_tensor, input_dimension_count, "
+          "indices_dimension_count")),
+        (ck.GatherND1OperatorDesc,
+         ("input_tensor, indices_tensor, output_tensor, input_dimension_count, "
+          "indices_dimension_count, batch_dimension_count")),
+        (ck.OneHotOperatorDesc, "indices_tensor, values_tensor, output_tensor, axis"),
         (ck.TensorDesc,
          ("data_type, sizes, strides, total_tensor_size_in_bytes, "
           "guaranteed_base_offset_alignment, flags")),
@@ -87,9 +96,10 @@ def test_public_names_are_documented(name):
     assert text.splitlines()[0].endswith(".")
 
 
-def test_docstring_examples_hold():
-    result = doctest.testmod(importlib.import_module("cudakern.operators.gather"))
-    assert result.attempted == 2
+@pytest.mark.parametrize(("operator", "examples"), [("gather", 1), ("gather_nd", 2), ("one_hot", 1)])
+def test_docstring_examples_hold(operator, examples):
+    result = doctest.testmod(importlib.import_module(f"cudakern.operators.{operator}"))
+    assert result.attempted > examples
     assert result.failed == 0
 
 
@@ -139,7 +149,7 @@ def test_readme_block_prints_what_it_says(code, expected):
 
 def test_readme_lists_every_rule_and_variable():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(readme_blocks()) == 2
+    assert len(readme_blocks()) == 3
     for number in range(1, 21):
         assert re.search(rf"\bT{number}\b", text)
     sources = " ".join(p.read_text(encoding="utf-8") for p in (ROOT / "cudakern").rglob("*.py"))
@@ -150,6 +160,6 @@ def test_readme_lists_every_rule_and_variable():
 def test_every_rule_in_the_code_is_in_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     sources = " ".join(p.read_text(encoding="utf-8") for p in (ROOT / "cudakern").rglob("*.py"))
-    rules = set(re.findall(r'"([TG]\d+)"', sources))
-    assert len(rules) > 15
+    rules = set(re.findall(r'"([TGNO]\d+)"', sources))
+    assert len(rules) > 30
     assert all(re.search(rf"\b{rule}\b", text) for rule in rules)

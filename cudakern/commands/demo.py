@@ -35,7 +35,13 @@ def _describe(desc: OperatorDesc) -> str:
 
 
 def _row(name: str, tensor: TensorDesc, array: np.ndarray[Any, Any]) -> tuple[str, str, str]:
-    text = np.array2string(array, separator=" ", formatter={"float_kind": lambda v: f"{v:g}"})
+    text = np.array2string(
+        array,
+        separator=" ",
+        formatter={"float_kind": lambda v: f"{v:g}"},
+        threshold=64,
+        edgeitems=2,
+    )
     return name, _sizes(tensor), text
 
 

@@ -10,10 +10,14 @@ import numpy as np
 from cudakern.dtypes import DataType
 from cudakern.operators.base import OperatorDesc
 from cudakern.operators.gather import GatherOperatorDesc
+from cudakern.operators.gather_nd import GatherND1OperatorDesc, GatherNDOperatorDesc
+from cudakern.operators.one_hot import OneHotOperatorDesc
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -44,82 +48,154 @@ class Example:
     rejected: OperatorDesc | None = None
 
 
-def _gather(
-    x: tuple[int, ...], indices: tuple[int, ...], out: tuple[int, ...], axis: int, dimensions: int
-) -> GatherOperatorDesc:
-    return GatherOperatorDesc(
-        input_tensor=TensorDesc(DataType.FLOAT32, x),
-        indices_tensor=TensorDesc(DataType.UINT32, indices),
-        output_tensor=TensorDesc(DataType.FLOAT32, out),
-        axis=axis,
-        index_dimensions=dimensions,
+def _tensor(sizes: Sizes, data_type: DataType = DataType.FLOAT32) -> TensorDesc:
+    return TensorDesc(data_type, sizes)
+
+
+def _example(
+    title: str,
+    desc: OperatorDesc,
+    inputs: Iterable[Iterable[float]],
+    expected: Iterable[float],
+    remark: str = "",
+    rejected: OperatorDesc | None = None,
+) -> Example:
+    """Return an example, its values given in row-major order."""
+    tensors = [tensor for _, tensor in (*desc.inputs(), *desc.outputs())]
+    arrays = [
+        np.array(list(values), tensor.data_type.numpy).reshape(tensor.sizes)
+        for values, tensor in zip((*inputs, expected), tensors, strict=True)
+    ]
+    return Example(title, desc, tuple(arrays[:-1]), arrays[-1], remark, rejected)
+
+
+def _gather(x: Sizes, indices: Sizes, out: Sizes, axis: int, dimensions: int) -> GatherOperatorDesc:
+    tensors = _tensor(x), _tensor(indices, DataType.UINT32), _tensor(out)
+    return GatherOperatorDesc(*tensors, axis, dimensions)
+
+
+def _gather_examples() -> Iterator[Example]:
+    """Yield those of ``DML_GATHER_OPERATOR_DESC``."""
+    yield _example(
+        "gather, example 1",
+        _gather((4,), (5,), (5,), 0, 1),
+        ([11, 12, 13, 14], [3, 1, 3, 0, 2]),
+        [14, 12, 14, 11, 13],
+    )
+    yield _example(
+        "gather, example 2",
+        _gather((3, 2), (1, 4), (4, 2), 0, 1),
+        (range(1, 7), [0, 1, 1, 2]),
+        [1, 2, 3, 4, 3, 4, 5, 6],
+    )
+    yield _example(
+        "gather, example 3",
+        _gather((3, 2), (1, 2), (3, 2), 1, 1),
+        (range(1, 7), [1, 0]),
+        [2, 1, 4, 3, 6, 5],
+        "printed with IndexDimensions = 2, for which the output would be {3,1,2}; "
+        "IndexDimensions = 1 gives the printed output",
+        _gather((3, 2), (1, 2), (3, 2), 1, 2),
+    )
+    yield _example(
+        "gather, example 4",
+        _gather((1, 3, 3), (1, 1, 2), (3, 1, 2), 2, 2),
+        (range(1, 10), [0, 2]),
+        [1, 3, 4, 6, 7, 9],
+    )
+    yield _example(
+        "gather, example 5",
+        _gather((1, 3, 2), (1, 2, 2), (2, 2, 2), 1, 2),
+        (range(1, 7), [0, 1, 1, 2]),
+        [1, 2, 3, 4, 3, 4, 5, 6],
     )
 
 
-def _gather_example(
-    number: int,
-    desc: GatherOperatorDesc,
-    x: Iterable[float],
-    indices: Iterable[int],
-    expected: Iterable[float],
-    remark: str = "",
-    rejected: GatherOperatorDesc | None = None,
-) -> Example:
-    return Example(
-        f"gather, example {number}",
-        desc,
-        (
-            np.array(list(x), np.float32).reshape(desc.input_tensor.sizes),
-            np.array(list(indices), np.uint32).reshape(desc.indices_tensor.sizes),
-        ),
-        np.array(list(expected), np.float32).reshape(desc.output_tensor.sizes),
-        remark,
-        rejected,
+def _gather_nd(x: Sizes, indices: Sizes, out: Sizes, *counts: int) -> GatherNDOperatorDesc:
+    tensors = _tensor(x), _tensor(indices, DataType.UINT32), _tensor(out)
+    return (GatherND1OperatorDesc if len(counts) > 2 else GatherNDOperatorDesc)(*tensors, *counts)  # noqa: PLR2004  with batches
+
+
+def _gather_nd_examples() -> Iterator[Example]:
+    """Yield those of ``DML_GATHER_ND1_OPERATOR_DESC`` and ``DML_GATHER_ND_OPERATOR_DESC``."""
+    yield _example(
+        "gather_nd, example 1",
+        _gather_nd((2, 2), (2, 1), (2, 2), 2, 2, 0),
+        (range(4), [1, 0]),
+        [2, 3, 0, 1],
+    )
+    yield _example(
+        "gather_nd, example 2",
+        _gather_nd((1, 3, 2, 2), (1, 3, 2, 2), (1, 1, 3, 2), 3, 3, 1),
+        (range(12), [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]),
+        [0, 3, 7, 4, 9, 10],
+    )
+    yield _example(
+        "gather_nd without batches, example 2",
+        _gather_nd((1, 2, 2, 2), (1, 1, 2, 2), (1, 1, 2, 2), 3, 2),
+        (range(8), [0, 1, 1, 0]),
+        [2, 3, 4, 5],
+    )
+    x = np.arange(3 * 4 * 5 * 6 * 7).reshape(3, 4, 5, 6, 7)
+    yield _example(
+        "gather_nd, sizes of the output",
+        _gather_nd(x.shape, (1, 1, 1, 2, 3), (1, 1, 2, 6, 7), 5, 3, 0),
+        (x.ravel(), [2, 3, 4, 0, 1, 2]),
+        (*x[2, 3, 4].ravel(), *x[0, 1, 2].ravel()),
+        "the printed formula would give {5,6,7} at the end; the printed sizes hold",
+    )
+    x = np.arange(3 * 4 * 2 * 3).reshape(3, 4, 2, 3)
+    indices = np.arange(3 * 4 * 5 * 6 * 2).reshape(3, 4, 5, 6, 2) % 2
+    batch = np.ogrid[:3, :4, :1, :1]
+    yield _example(
+        "gather_nd, sizes of batches",
+        _gather_nd((1, 1, 3, 4, 2, 3), (1, 3, 4, 5, 6, 2), (1, 1, 3, 4, 5, 6), 4, 5, 2),
+        (x.ravel(), indices.ravel()),
+        x[batch[0], batch[1], indices[..., 0], indices[..., 1]].ravel(),
+        "printed with tuples of 7, for which the input would have at least 9 dimensions; "
+        "the batches {3,4} hold with tuples of 2",
+        _gather_nd((1, 1, 3, 4, 2, 3), (1, 3, 4, 5, 6, 7), (1, 1, 3, 4, 5, 6), 4, 5, 2),
+    )
+
+
+def _one_hot(
+    indices: Sizes, values: Sizes, out: Sizes, axis: int, data_type: DataType = DataType.UINT32
+) -> OneHotOperatorDesc:
+    return OneHotOperatorDesc(_tensor(indices, data_type), _tensor(values), _tensor(out), axis)
+
+
+def _one_hot_examples() -> Iterator[Example]:
+    """Yield those of ``DML_ONE_HOT_OPERATOR_DESC``."""
+    yield _example(
+        "one_hot, example 1",
+        _one_hot((1, 1, 3, 1), (1, 1, 1, 2), (1, 1, 3, 4), 3),
+        ([0, 3, 2], [0, 1]),
+        [1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0],
+    )
+    yield _example(
+        "one_hot, example 2",
+        _one_hot((1, 1, 1, 4), (1, 1, 1, 2), (1, 1, 3, 4), 2),
+        ([0, 2, 1, 0], [0, 1]),
+        [1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0],
+    )
+    yield _example(
+        "one_hot, example 3",
+        _one_hot((1, 1, 3, 1), (1, 1, 3, 1), (1, 1, 3, 4), 3),
+        ([0, 3, 2], [4, 2, 9]),
+        [2, 4, 4, 4, 4, 4, 4, 2, 4, 4, 2, 4],
+        "the third value is not used",
+    )
+    yield _example(
+        "one_hot, example 4",
+        _one_hot((1, 1, 3, 1), (1, 1, 1, 2), (1, 1, 3, 4), 3, DataType.INT32),
+        ([-3, 100, 3], [0, 1]),
+        [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
     )
 
 
 def examples() -> tuple[Example, ...]:
     """Return all documented examples.
 
-    Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``, "Examples".
+    Source: DirectML reference, the pages of the operators' descriptors.
     """
-    return (
-        _gather_example(
-            1,
-            _gather((4,), (5,), (5,), 0, 1),
-            [11, 12, 13, 14],
-            [3, 1, 3, 0, 2],
-            [14, 12, 14, 11, 13],
-        ),
-        _gather_example(
-            2,
-            _gather((3, 2), (1, 4), (4, 2), 0, 1),
-            range(1, 7),
-            [0, 1, 1, 2],
-            [1, 2, 3, 4, 3, 4, 5, 6],
-        ),
-        _gather_example(
-            3,
-            _gather((3, 2), (1, 2), (3, 2), 1, 1),
-            range(1, 7),
-            [1, 0],
-            [2, 1, 4, 3, 6, 5],
-            "printed with IndexDimensions = 2, for which the output would be {3,1,2}; "
-            "IndexDimensions = 1 gives the printed output",
-            _gather((3, 2), (1, 2), (3, 2), 1, 2),
-        ),
-        _gather_example(
-            4,
-            _gather((1, 3, 3), (1, 1, 2), (3, 1, 2), 2, 2),
-            range(1, 10),
-            [0, 2],
-            [1, 3, 4, 6, 7, 9],
-        ),
-        _gather_example(
-            5,
-            _gather((1, 3, 2), (1, 2, 2), (2, 2, 2), 1, 2),
-            range(1, 7),
-            [0, 1, 1, 2],
-            [1, 2, 3, 4, 3, 4, 5, 6],
-        ),
-    )
+    return (*_gather_examples(), *_gather_nd_examples(), *_one_hot_examples())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -15,12 +16,16 @@ from tests.helpers.places import put, same_bytes
 pytestmark = PLAIN_AND_CHECKED
 
 
-def cases(operator):
-    """Return the node tests of an ONNX operator that are a single node."""
+@lru_cache(maxsize=1)
+def all_cases():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # building all models warns about some of them
-        found = collect_testcases(operator)
-    nodes = [c for c in found if [n.op_type for n in c.model.graph.node] == [operator]]
+        return collect_testcases(None)
+
+
+def cases(operator):
+    """Return the node tests of an ONNX operator that are a single node."""
+    nodes = [c for c in all_cases() if [n.op_type for n in c.model.graph.node] == [operator]]
     return [pytest.param(case, id=case.name) for case in nodes]
 
 
@@ -29,7 +34,7 @@ def attributes(case):
     return {a.name: a.i for a in case.model.graph.node[0].attribute}
 
 
-GATHER = cases("Gather")
+GATHER, GATHER_ND, ONE_HOT = map(cases, ("Gather", "GatherND", "OneHot"))
 
 
 @pytest.mark.parametrize("case", GATHER)
@@ -40,11 +45,45 @@ def test_gather_node(place, case):
         assert same_bytes(result, outputs[0])
 
 
-def test_every_gather_node_test_is_there():
-    names = {case.values[0].name for case in GATHER}
-    assert {
-        "test_gather_0",
-        "test_gather_1",
-        "test_gather_2d_indices",
-        "test_gather_negative_indices",
-    } <= names
+@pytest.mark.parametrize("case", GATHER_ND)
+def test_gather_nd_node(place, case):
+    for inputs, outputs in case.data_sets:
+        x, indices = (put(np.asarray(array), place) for array in inputs)
+        result = ck.gather_nd(x, indices, attributes(case).get("batch_dims", 0))
+        assert same_bytes(result, outputs[0])
+
+
+@pytest.mark.parametrize("case", ONE_HOT)
+def test_one_hot_node(place, case):
+    for (indices, depth, values), outputs in case.data_sets:
+        if indices.dtype.kind == "f":  # ONNX has whole numbers of any type
+            assert np.array_equal(indices, np.rint(indices))
+            indices = indices.astype(np.int64)  # noqa: PLW2901
+        axis = attributes(case).get("axis", -1)
+        given = put(np.asarray(values), place)
+        result = ck.one_hot(put(indices, place), int(depth), axis=axis, values=given)
+        assert same_bytes(result, outputs[0])
+
+
+@pytest.mark.parametrize(
+    ("found", "known"),
+    [
+        (
+            GATHER,
+            """test_gather_0 test_gather_1 test_gather_2d_indices test_gather_negative_indices""",
+        ),
+        (
+            GATHER_ND,
+            """test_gathernd_example_float32 test_gathernd_example_int32
+            test_gathernd_example_int32_batch_dim1""",
+        ),
+        (
+            ONE_HOT,
+            """test_onehot_negative_indices test_onehot_with_axis test_onehot_with_negative_axis
+            test_onehot_without_axis test_onehot_with_bfloat16_values""",
+        ),
+    ],
+    ids=["Gather", "GatherND", "OneHot"],
+)
+def test_every_node_test_is_there(found, known):
+    assert {case.values[0].name for case in found} >= set(known.split())

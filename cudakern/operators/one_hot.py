@@ -1,0 +1,263 @@
+"""One-hot: indices become vectors that are on at one place.
+
+Source: DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``; rules O1 to O7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from operator import index
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from cudakern.arrays import (
+    Array,
+    as_array,
+    as_output,
+    check_output,
+    common_place,
+    describe,
+    empty,
+    is_read_only,
+    layout_of,
+    require_rank,
+)
+from cudakern.errors import DescriptorError, DTypeError
+from cudakern.feature_level import FeatureLevel
+from cudakern.layout import Layout
+from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, Plan, normalize_axis
+from cudakern.operators.indexing import (
+    DATA_TYPES,
+    INDEX_DATA_TYPES,
+    as_indices,
+    check_alignment,
+)
+from cudakern.operators.one_hot_plan import OneHotProblem, plan_one_hot
+from cudakern.operators.one_hot_values import OffOn, off_on
+from cudakern.tensor import TensorDesc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+NAME = "one_hot"
+_MAX_BYTES = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class OneHotOperatorDesc(OperatorDesc):
+    """DirectML's one-hot: along the axis, the output is on where the index says and off elsewhere.
+
+    Parameters
+    ----------
+    indices_tensor, values_tensor, output_tensor : TensorDesc
+        All of the same number of dimensions. The first two elements of values_tensor, along its
+        last dimension with more than one, are off and on.
+    axis : int
+        The dimension of the output that the indices are positions in; theirs has size 1.
+
+    Notes
+    -----
+    Signed indices count from the end once; where an index is out of range, all is off. Source:
+    DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``, rules O1 to O7 of the README. O5, an axis of
+    size 1 at least, follows from T4.
+    """
+
+    indices_tensor: TensorDesc
+    values_tensor: TensorDesc
+    output_tensor: TensorDesc
+    axis: int
+
+    operator: ClassVar[str] = NAME
+    introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_0
+
+    def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
+        """Return indices_tensor and values_tensor."""
+        return ("indices_tensor", self.indices_tensor), ("values_tensor", self.values_tensor)
+
+    def outputs(self) -> tuple[tuple[str, TensorDesc], ...]:
+        """Return output_tensor."""
+        return (("output_tensor", self.output_tensor),)
+
+    def check_rules(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError for the first broken rule of O1 to O6."""
+        indices, values, out = self.indices_tensor, self.values_tensor, self.output_tensor
+        rank, axis = len(indices.sizes), self.axis
+        self.require_same_rank("O1", level)
+        requirement = f"must be values_tensor's, {values.data_type.name}; got {out.data_type.name}"
+        same = out.data_type == values.data_type
+        self.require("O2", "output_tensor.data_type", same, requirement)
+        self.require("O3", "axis", 0 <= axis < rank, f"must lie in [0, {rank - 1}]; got {axis}")
+        expected = (*out.sizes[:axis], 1, *out.sizes[axis + 1 :])
+        requirement = f"must be {expected} for axis={axis}; got {indices.sizes}"
+        self.require("O4", "indices_tensor.sizes", indices.sizes == expected, requirement)
+        requirement = f"must hold at least 2 elements; got {values.sizes}"
+        self.require("O6", "values_tensor.sizes", prod(values.sizes) >= 2, requirement)  # noqa: PLR2004
+
+    def check_types(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError if the type tables do not list the data types at a level."""
+        self.require_type("O7", "indices_tensor", level, INDEX_DATA_TYPES)
+        self.require_type("O7", "values_tensor", level, DATA_TYPES)
+
+    def plan(self, layouts: Sequence[Layout]) -> Plan:
+        """Return the plan: the axis of the indices, of size 1, is dropped."""
+        indices, values, out = layouts
+        check_alignment(NAME, "indices_tensor", indices)
+        check_alignment(NAME, "values_tensor", values)
+        kind = self.indices_tensor.data_type.name.lower()
+        axis = self.axis
+        dropped = Layout(
+            indices.shape[:axis] + indices.shape[axis + 1 :],
+            indices.strides[:axis] + indices.strides[axis + 1 :],
+            indices.itemsize,
+            indices.phase,
+        )
+        return plan_one_hot(OneHotProblem(dropped, values, out, axis, kind, _on_offset(values)))
+
+
+def _on_offset(values: Layout) -> int:
+    """Return the bytes from off to on: one step along the last dimension that has one."""
+    steps = [s for n, s in zip(values.shape, values.strides, strict=True) if n > 1]
+    return steps[-1] if steps else 0
+
+
+_bound: BoundTable[BoundLaunch] = BoundTable()
+
+
+def one_hot(
+    indices: Any,  # noqa: ANN401  arrays of many libraries
+    depth: int,
+    *,
+    axis: int = -1,
+    values: Any = (0, 1),  # noqa: ANN401
+    dtype: Any = None,  # noqa: ANN401  whatever NumPy takes for one
+    out: Array | None = None,
+) -> Array:
+    """Turn each index into a vector of ``depth`` elements along ``axis``, on at its position.
+
+    ``result[o, d, i] = on if d == indices[o, i] else off``, with the axes before ``axis`` folded
+    into ``o``, those behind it into ``i``.
+
+    Parameters
+    ----------
+    indices : array of int, shape (...)
+        Positions along the new axis, of 0 to 8 dimensions: int32, int64, uint32 or uint64; narrower
+        integers are widened. Signed ones count from the end once. An index that is still out of
+        range is on nowhere.
+    depth : int
+        Length of the new axis; 0 gives an empty result.
+    axis : int, optional
+        Where the new axis is in the result; negative values count from the last.
+    values : (off, on) or array of two elements, optional
+        Two scalars, or off and on in an array of any shape and strides, where the indices are.
+    dtype : dtype, optional
+        Of the result: any supported one, which the scalars must fit and an array is converted to.
+        None means the values' own: that of the array, the common one of NumPy's scalars; for
+        Python's numbers float32, complex64 if one is complex, bool if both are bools.
+    out : array, optional
+        Where to put the result: of its shape and dtype, any strides, overlapping no input.
+
+    Returns
+    -------
+    array, shape indices.shape[:axis] + (depth,) + indices.shape[axis:]
+        ``out`` if given. Of NumPy for arrays on the host, of CuPy for arrays on a GPU.
+
+    Raises
+    ------
+    DescriptorError
+        ``axis`` or ``depth`` is out of range, there are too many dimensions, or not two values.
+    DTypeError
+        A dtype is not supported, ``depth`` or ``axis`` is no integer, or a value does not fit.
+    BindingError
+        ``out`` does not fit, an array overlaps it, or arrays are in different places.
+
+    Notes
+    -----
+    Synchronization: none. An array of values is read on its device; scalars travel with the launch.
+    Determinism: the result is made of copied bytes, the same in every run and on every engine.
+    PyTorch's ``one_hot`` gives int64 and raises for an index out of range.
+    Source: DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> ck.one_hot([0, 2, -1, 5], 3, dtype="int32")
+    array([[1, 0, 0],
+           [0, 0, 1],
+           [0, 0, 1],
+           [0, 0, 0]], dtype=int32)
+    """
+    indices = as_indices(NAME, indices, as_array(NAME, "indices", indices))
+    require_rank(NAME, "indices", indices, 0)
+    depth = _as_depth(depth)
+    axis = normalize_axis(NAME, axis, indices.ndim + 1, "O3")
+    given = off_on(NAME, values, dtype)
+    shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
+    inputs = (indices,) if given.array is None else (indices, given.array)
+    if out is None:
+        place = common_place(NAME, _NAMES[: len(inputs)], inputs)
+        out = _allocate(shape, given.dtype, place)
+    target = as_output(NAME, "out", out)
+    arrays = (*inputs, target)
+    addresses, facts = describe(arrays)
+    key = (axis, depth, given.dtype, given.pattern, facts)
+    bound = _bound.find(key)
+    if bound is None or is_read_only(target):
+        bound = _bound.add(key, _bind(arrays, addresses, shape, axis, given))
+    if given.array is None:
+        addresses.insert(1, 0)
+    bound(addresses)
+    return out
+
+
+_NAMES = ("indices", "values")
+
+
+def _as_depth(depth: object) -> int:
+    try:
+        found = index(depth)  # type: ignore[arg-type]  # what else was given, the error says
+    except TypeError:
+        message = f"{NAME}: depth must be an int; got {depth!r}"
+        raise DTypeError(message) from None
+    if found < 0:
+        raise DescriptorError(NAME, "depth", f"must be at least 0; got {found}", "O5")
+    return found
+
+
+def _allocate(shape: tuple[int, ...], dtype: np.dtype[Any], place: int) -> Array:
+    needed = prod(n for n in shape if n) * dtype.itemsize
+    if needed > _MAX_BYTES:
+        requirement = f"must give a result of less than 2^63 bytes; got shape {shape}"
+        raise DescriptorError(NAME, "depth", requirement)
+    return empty(shape, dtype, place)
+
+
+def _bind(
+    arrays: tuple[Array, ...],
+    addresses: list[int],
+    shape: tuple[int, ...],
+    axis: int,
+    given: OffOn,
+) -> BoundLaunch:
+    """Check everything that the static facts decide, plan, and prepare the launch."""
+    *inputs, out = arrays
+    place = common_place(NAME, _NAMES[: len(inputs)], inputs)
+    reason = f"for axis={axis}, depth={shape[axis]}"
+    check_output(NAME, "out", out, shape, given.dtype, place, reason)
+    layouts = list(map(layout_of, arrays, addresses))
+    check_alignment(NAME, "indices", layouts[0])
+    if given.array is None:
+        layouts.insert(1, Layout((0,), (given.dtype.itemsize,), given.dtype.itemsize))
+    else:
+        check_alignment(NAME, "values", layouts[1])
+    problem = OneHotProblem(
+        layouts[0],
+        layouts[1],
+        layouts[2],
+        axis,
+        inputs[0].dtype.name,
+        _on_offset(layouts[1]),
+        given.pattern,
+    )
+    return BoundLaunch(NAME, plan_one_hot(problem), place, (*_NAMES, "out"), layouts)

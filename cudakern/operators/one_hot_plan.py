@@ -1,0 +1,283 @@
+"""Planning of one_hot: which variant of ``kernels/one_hot.cu`` a problem gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+from cudakern.engines.base import Launch
+from cudakern.layout import (
+    MAX_ITEMS_32,
+    MAX_SPAN_32,
+    VECTOR_BYTES,
+    ArgumentPacker,
+    Dimension,
+    Layout,
+    alignment,
+    merge,
+    order_by,
+    reach,
+)
+from cudakern.operators import indexing
+from cudakern.operators.base import Plan
+from cudakern.operators.indexing import THREADS, blocks_for
+from cudakern.operators.one_hot_kernels import specialise
+from cudakern.operators.rows import ITEMS_PER_THREAD, STRIDED_RANKS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Shared memory of a block at most: a multiprocessor is to have room for 4. It has the two values,
+#: then a bit for each element of the tile, cleared 128 at a time.
+SHARED_BYTES = 16 * 1024
+STAGED_BYTES = 32
+CLEARED_BITS = 128
+TILE_BITS = (SHARED_BYTES - STAGED_BYTES) * 8
+#: Bytes of the output that a tile should have, less if there would be fewer tiles than that.
+TILE_BYTES = 32 * 1024
+MIN_TILE_BYTES = 8 * 1024
+TILES = 1024
+#: Indices may be read again if a tile writes so many times their bytes. For this, tiles may become
+#: larger: twice as large, and more as long as there are so many. Estimates, no measurement yet, as
+#: are the bytes below.
+REREAD = 128
+MIN_TILES = 256
+#: Bytes of a row of planes from which on tiles can have a part of it; of a part at least, at best.
+MIN_PLANE_BYTES = 256
+MIN_RUN_BYTES = 128
+RUN_BYTES = 1024
+SECTOR_BYTES = 32
+LINE_BYTES = 128
+_WORD_BITS = 32
+_WIDE_INDEX = 4  # bytes of an index, beyond which it is compared in 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class OneHotProblem:
+    """``out[o, d, i] = on if d == indices[o, i] else off``.
+
+    Attributes
+    ----------
+    indices : Layout
+        Of the output's shape without the axis.
+    values : Layout
+        Where off and on are, on ``on_offset`` bytes behind off; of size 0 if they are in
+        ``pattern``.
+    out : Layout
+        With the axis.
+    axis : int
+        Of the output.
+    index_type : str
+        Dtype of the indices.
+    on_offset : int
+        In bytes.
+    pattern : bytes
+        Off, then on, each repeated to 16 bytes; or zeros.
+    """
+
+    indices: Layout
+    values: Layout
+    out: Layout
+    axis: int
+    index_type: str
+    on_offset: int = 0
+    pattern: bytes = bytes(2 * VECTOR_BYTES)
+
+    @property
+    def depth(self) -> int:
+        """Size of the axis."""
+        return self.out.shape[self.axis]
+
+    def parts(self) -> tuple[tuple[Dimension, ...], Dimension, tuple[Dimension, ...]]:
+        """Return the dimensions outside of the axis, the axis, and those inside, in out's memory.
+
+        Their strides are those of indices and out, the step along the depth, and that along the
+        bytes of an element.
+        """
+        out, axis = self.out, self.axis
+        others = [d for d in range(len(out.shape)) if d != axis]
+        dimensions = order_by(
+            [
+                Dimension(out.shape[d], (self.indices.strides[k], out.strides[d], 0, 0))
+                for k, d in enumerate(others)
+            ],
+            1,
+        )
+        depth = Dimension(self.depth, (0, out.strides[axis], 1, 0))
+        if self.depth == 1:
+            return merge(dimensions), depth, ()
+        step = abs(depth.strides[1])
+        outer = merge(d for d in dimensions if abs(d.strides[1]) >= step)
+        inner = merge(d for d in dimensions if abs(d.strides[1]) < step)
+        return outer, depth, inner
+
+
+def plan_one_hot(problem: OneHotProblem) -> Plan:
+    """Choose the variant for a problem whose shapes and types are already known to be legal.
+
+    stream and planes need an output that is packed in some order of its dimensions, and indices
+    that have one stride outside of the axis and one inside; strided serves the rest.
+    """
+    if problem.out.size == 0:
+        return Plan("empty", None)
+    outer, depth, inner = problem.parts()
+    itemsize = problem.out.itemsize
+    columns = inner[0].size if inner else 1
+    row = columns * depth.size
+    one = len(outer) <= 1 and len(inner) <= 1
+    packed = (
+        (not inner or inner[0].strides[1] == itemsize)
+        and (depth.size == 1 or depth.strides[1] == columns * itemsize)
+        and (not outer or outer[0].strides[1] == row * itemsize)
+    )
+    if one and packed and problem.out.phase % itemsize == 0:
+        return _plan_packed(problem, outer, inner, row)
+    return _plan_strided(problem, (*outer, depth, *inner))
+
+
+def _is_wide(problem: OneHotProblem, items: int, dimensions: Sequence[Dimension]) -> bool:
+    """Return whether 64-bit offsets are needed: by work items, byte offsets or the depth."""
+    return (
+        items >= MAX_ITEMS_32
+        or reach(dimensions, 0) >= MAX_SPAN_32
+        or problem.depth >= MAX_SPAN_32
+        or abs(problem.on_offset) + VECTOR_BYTES >= MAX_SPAN_32
+    )
+
+
+def _common(problem: OneHotProblem, *, wide: bool) -> ArgumentPacker:
+    """Return a packer with the fields that all variants begin with."""
+    wide_depth = wide or problem.indices.itemsize > _WIDE_INDEX
+    return (
+        ArgumentPacker(wide=wide)
+        .raw(problem.pattern)
+        .offset(problem.on_offset, int(problem.values.size > 0))
+        .divisor(problem.depth, wide=wide_depth)
+    )
+
+
+def _plan_packed(
+    problem: OneHotProblem, outer: tuple[Dimension, ...], inner: tuple[Dimension, ...], row: int
+) -> Plan:
+    """Return the plan for out as (outer, depth, inner), packed in this order."""
+    size, itemsize = problem.out.size, problem.out.itemsize
+    rows = outer[0].size if outer else 1
+    columns = inner[0].size if inner else 1
+    strides = (outer[0].strides[0] if outer else 0, inner[0].strides[0] if inner else 0)
+    wide = _is_wide(problem, size + TILE_BITS, (*outer, *inner))
+    target = max(MIN_TILE_BYTES, min(TILE_BYTES, size * itemsize // TILES)) // itemsize
+    margin = 2 * LINE_BYTES // itemsize  # bits of a tile beyond its elements
+    most = TILE_BITS - margin
+    whole_rows = row <= target or (row <= most and rows >= TILES)
+    if columns * itemsize >= MIN_PLANE_BYTES and not whole_rows:
+        return _plan_planes(problem, rows, columns, strides, target, wide=wide)
+    if whole_rows:
+        tile = _whole_rows(problem, row, columns, target)
+    else:
+        # A tile that is less than a row reads all indices of its row, or of its two rows.
+        tile = min(max(target, REREAD * columns * problem.indices.itemsize // itemsize), most)
+        tile = tile // LINE_BYTES * LINE_BYTES
+    tiles = -(-size // tile)
+    clears = -(-(tile + margin) // CLEARED_BITS)
+    arguments = (
+        _common(problem, wide=wide)
+        .offset(size, tile, tiles, clears, *strides)
+        .divisor(row)
+        .divisor(columns)
+        .done()
+    )
+    return _plan_tiles("stream", problem, tiles, clears, arguments, wide=wide)
+
+
+def _whole_rows(problem: OneHotProblem, row: int, columns: int, target: int) -> int:
+    """Return as many elements as the rows of a tile have, one row at least.
+
+    If there is room, tiles begin where a line of the output and a sector of the indices do.
+    """
+    line = LINE_BYTES // problem.out.itemsize
+    sector = SECTOR_BYTES // problem.indices.itemsize
+    together = max(line // gcd(row, line), sector // gcd(columns, sector))
+    rows = max(target // row, 1)
+    return row * (rows // together * together or rows)
+
+
+def _plan_planes(
+    problem: OneHotProblem,
+    rows: int,
+    columns: int,
+    strides: tuple[int, int],
+    target: int,
+    *,
+    wide: bool,
+) -> Plan:
+    depth, itemsize = problem.depth, problem.out.itemsize
+    sector = SECTOR_BYTES // itemsize
+    margin = 2 * sector  # bits of a run beyond its columns: up to a sector before and behind
+    # First as many planes as make re-reading cheap, then as many columns as there is room for.
+    least = MIN_RUN_BYTES // itemsize
+    cheap = -(-REREAD * problem.indices.itemsize // itemsize)
+    planes = min(depth, cheap, TILE_BITS // _rounded(least + margin))
+    wanted = max(target // planes, RUN_BYTES // itemsize)
+    room = TILE_BITS // planes // _WORD_BITS * _WORD_BITS - margin
+    chunks = -(-columns // max(min(wanted, room) // _WORD_BITS * _WORD_BITS, least))
+    part = _rounded(-(-columns // chunks))
+    chunks = -(-columns // part)
+    run = _rounded(part + margin)
+    larger = max(2 * TILE_BYTES // itemsize, problem.out.size // MIN_TILES)
+    planes = min(depth, TILE_BITS // run, max(min(cheap, larger // part), target // part, 1))
+    groups = -(-depth // planes)
+    planes = -(-depth // groups)
+    tiles = rows * groups * chunks
+    clears = -(-planes * run // CLEARED_BITS)
+    arguments = (
+        _common(problem, wide=wide)
+        .offset(columns, tiles, *strides)
+        .divisor(chunks)
+        .divisor(groups)
+        .divisor((part + sector) * itemsize // VECTOR_BYTES, wide=False)
+        .uint32(planes, part, run, clears)
+        .done()
+    )
+    return _plan_tiles("planes", problem, tiles, clears, arguments, wide=wide)
+
+
+def _rounded(count: int) -> int:
+    """Return a number of bits in whole words."""
+    return -(-count // _WORD_BITS) * _WORD_BITS
+
+
+def _plan_tiles(
+    variant: str, problem: OneHotProblem, tiles: int, clears: int, arguments: bytes, *, wide: bool
+) -> Plan:
+    spec = specialise(variant, problem.out.itemsize, problem.index_type, wide=wide)
+    shared = STAGED_BYTES + clears * CLEARED_BITS // 8
+    grid = (blocks_for(tiles, 1), 1, 1)
+    return Plan(variant, Launch(spec, grid, (THREADS, 1, 1), shared, 3, arguments))
+
+
+def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> Plan:
+    itemsize = problem.out.itemsize
+    dimensions = merge(order_by(dimensions, 1))
+    read = (problem.values.phase, problem.on_offset) if problem.values.size else ()
+    width = alignment(problem.out.phase, itemsize, *read, *(d.strides[1] for d in dimensions))
+    width = min(width, itemsize)
+    if width < itemsize:
+        piece = Dimension(itemsize // width, (0, width, 0, width))
+        dimensions = (*dimensions, piece)
+    items = problem.out.size * itemsize // width
+    per_block = THREADS * ITEMS_PER_THREAD
+    wide = (
+        _is_wide(problem, items + per_block * indexing.MAX_BLOCKS, dimensions)
+        or reach(dimensions, 1) + VECTOR_BYTES >= MAX_SPAN_32
+    )
+    rank = next(r for r in STRIDED_RANKS[wide] if r >= len(dimensions))
+    arguments = (
+        _common(problem, wide=wide)
+        .offset(items)
+        .dimensions(dimensions or (Dimension(1, (0, 0, 0, 0)),), rank)
+        .done()
+    )
+    spec = specialise("strided", width, problem.index_type, wide=wide, rank=rank)
+    grid = (blocks_for(items, per_block), 1, 1)
+    return Plan("strided", Launch(spec, grid, (THREADS, 1, 1), 0, 3, arguments))

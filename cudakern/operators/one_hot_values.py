@@ -1,0 +1,131 @@
+"""The two values of one_hot: scalars that travel with the launch, or an array on its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cudakern.arrays import Array, as_array, require_data
+from cudakern.dtypes import supported, supported_names
+from cudakern.errors import DescriptorError, DTypeError
+from cudakern.layout import VECTOR_BYTES
+from cudakern.operators.indexing import element_bytes
+
+_BYTES = 2 * VECTOR_BYTES
+_REAL = frozenset({bool, int, float})
+_COUNT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OffOn:
+    """Off and on.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        Of the result.
+    pattern : bytes
+        Off, then on, each repeated to 16 bytes; zeros where they are in an array.
+    array : array or None
+        Off and on, its two elements.
+    """
+
+    dtype: np.dtype[Any]
+    pattern: bytes = bytes(_BYTES)
+    array: Array | None = None
+
+
+def off_on(operator: str, values: object, dtype: object) -> OffOn:
+    """Return the values as they were given, of a dtype or of their own.
+
+    Raises
+    ------
+    DescriptorError
+        There are not two of them.
+    DTypeError
+        A dtype is not supported, or a value is no scalar or does not fit the dtype.
+    """
+    wanted = None if dtype is None else _as_dtype(operator, dtype)
+    if isinstance(values, list | tuple):
+        if len(values) != _COUNT:
+            _refuse(operator, f"{len(values)} of them")
+        off, on = values
+        if type(off) in _REAL and type(on) in _REAL:
+            # 0.0 and -0.0 are equal and have different bytes.
+            return _numbers(operator, off, on, off == 0 and str(off), on == 0 and str(on), wanted)
+        return _scalars(operator, off, on, wanted)
+    array = as_array(operator, "values", values)
+    if array.size != _COUNT:
+        _refuse(operator, f"shape {array.shape}")
+    require_data(operator, "values", array)
+    if wanted is not None:
+        array = array.astype(wanted, copy=False)
+    if type(array) is np.ndarray and not array.flags.aligned:
+        array = array.copy()
+    return OffOn(array.dtype, array=array)
+
+
+def _refuse(operator: str, found: str) -> None:
+    requirement = f"must be two scalars or an array of two elements; got {found}"
+    raise DescriptorError(operator, "values", requirement)
+
+
+def _as_dtype(operator: str, dtype: object) -> np.dtype[Any]:
+    """Return a supported dtype."""
+    found: np.dtype[Any] | None
+    try:
+        found = np.dtype(dtype)  # type: ignore[call-overload]  # whatever the caller gave
+    except TypeError:
+        found = None
+    if found is None or not supported(found):
+        shown = repr(dtype) if found is None else str(found)
+        message = f"{operator}: dtype must be one of {supported_names()}; got {shown}"
+        raise DTypeError(message)
+    return found
+
+
+def _scalars(operator: str, off: object, on: object, wanted: np.dtype[Any] | None) -> OffOn:
+    dtype = _common_dtype(operator, (off, on)) if wanted is None else wanted
+    pattern = b""
+    for name, value in (("values[0]", off), ("values[1]", on)):
+        element = element_bytes(operator, name, value, dtype)
+        pattern += element * (VECTOR_BYTES // dtype.itemsize)
+    return OffOn(dtype, pattern)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _numbers(
+    operator: str,
+    off: complex,
+    on: complex,
+    _off_zero: object,
+    _on_zero: object,
+    wanted: np.dtype[Any] | None,
+) -> OffOn:
+    return _scalars(operator, off, on, wanted)
+
+
+def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]:
+    """Return the dtype of NumPy's scalars among two values; without any, of Python's numbers."""
+    numbers = [
+        isinstance(value, int | float | complex) and not isinstance(value, np.generic)
+        for value in values
+    ]
+    if all(numbers):
+        if all(isinstance(value, bool) for value in values):
+            return np.dtype(np.bool_)
+        some_complex = any(isinstance(value, complex) for value in values)
+        return np.dtype(np.complex64 if some_complex else np.float32)
+    try:
+        own = [np.asarray(v).dtype for v, number in zip(values, numbers, strict=True) if not number]
+        dtype: np.dtype[Any] = np.result_type(*own)
+    except (TypeError, ValueError) as error:
+        message = f"{operator}: values must be scalars of one dtype; got {values!r} ({error})"
+        raise DTypeError(message.splitlines()[0]) from error
+    if not supported(dtype):
+        message = f"{operator}: values.dtype must be one of {supported_names()}; got {dtype}"
+        raise DTypeError(message)
+    return dtype

@@ -1,0 +1,288 @@
+"""gather_nd through descriptors: the documented examples, padding dimensions, strides."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import DataType, FeatureLevel
+from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.descriptors import change
+from tests.helpers.gather_nd_descriptors import expected_result, gather_nd, newer, verdict
+from tests.helpers.places import get, put
+
+pytestmark = PLAIN_AND_CHECKED
+
+EXTENDED = FeatureLevel.EXTENDED
+FIELDS = ("input_tensor", "indices_tensor", "output_tensor")
+PADDED = np.arange(8).reshape(1, 2, 2, 2)
+TUPLES = [[[[0, 0], [1, 1]], [[1, 1], [0, 0]], [[0, 1], [1, 0]]]]
+
+# The examples of the DirectML reference: dimension counts, batch, input, indices, output.
+EXAMPLES = [
+    pytest.param((2, 2), None, [[0, 1], [2, 3]], [[1], [0]], [[2, 3], [0, 1]], id="older-1"),
+    pytest.param((3, 2), None, PADDED, [[[[0, 1], [1, 0]]]], [[[[2, 3], [4, 5]]]], id="older-2"),
+    pytest.param((2, 2), 0, [[0, 1], [2, 3]], [[1], [0]], [[2, 3], [0, 1]], id="newer-1"),
+    pytest.param(
+        (3, 3),
+        1,
+        np.arange(12).reshape(1, 3, 2, 2),
+        TUPLES,
+        [[[[0, 3], [7, 4], [9, 10]]]],
+        id="newer-2",
+    ),
+]
+
+
+def run_poisoned(desc, x, indices, place="host", level=FeatureLevel.LEVEL_6_4):
+    """Return what the operator writes over an output of another value than x has."""
+    out = put(np.full(desc.output_tensor.sizes, 111, x.dtype), place)
+    result = ck.compile_operator(desc, level)(put(x, place), put(indices, place), out=out)
+    assert result is out
+    return get(out)
+
+
+@pytest.mark.parametrize(("counts", "batch", "x", "indices", "expected"), EXAMPLES)
+def test_documented_example(place, counts, batch, x, indices, expected):
+    x, indices = np.array(x, np.float32), np.array(indices, np.uint32)
+    expected = np.array(expected, np.float32)
+    desc = gather_nd(x.shape, indices.shape, expected.shape, counts, batch)
+    assert desc.validate() is None
+    np.testing.assert_array_equal(run_poisoned(desc, x, indices, place), expected, strict=True)
+    np.testing.assert_array_equal(ck.compile_operator(desc)(x, indices), expected, strict=True)
+    if batch is None:
+        np.testing.assert_array_equal(run_poisoned(newer(desc), x, indices), expected)
+
+
+def test_the_older_operator_at_its_own_level():
+    desc = gather_nd(PADDED.shape, (1, 1, 2, 2), (1, 1, 2, 2), (3, 2))
+    x, indices = PADDED.astype(np.float32), np.array([[[[0, 1], [1, 0]]]], np.uint32)
+    result = run_poisoned(desc, x, indices, level=FeatureLevel.LEVEL_2_1)
+    assert result.tolist() == [[[[2, 3], [4, 5]]]]
+    with pytest.raises(ck.DescriptorError, match="feature_level must be at least 3_0; got 2_1"):
+        ck.compile_operator(newer(desc), FeatureLevel.LEVEL_2_1)
+
+
+@pytest.mark.parametrize("batch", [None, 0])
+def test_documented_shapes(place, batch):
+    sizes = (3, 4, 5, 6, 7), (1, 1, 1, 2, 3), (1, 1, 2, 6, 7)
+    desc = gather_nd(*sizes, (5, 3), batch)
+    x = np.arange(prod(sizes[0]), dtype=np.float32).reshape(sizes[0])
+    indices = np.array([[2, 3, 4], [1, 0, 2]], np.uint32).reshape(sizes[1])
+    expected = np.stack([x[2, 3, 4], x[1, 0, 2]]).reshape(sizes[2])
+    np.testing.assert_array_equal(run_poisoned(desc, x, indices, place), expected, strict=True)
+    # The formula as printed starts the input's part at the tuple size from the end.
+    assert verdict(gather_nd(*sizes[:2], (1, 2, 5, 6, 7), (5, 3), batch)) == "N9"
+
+
+def test_documented_batches(place):
+    """Indices {1, 3, 4, 5, 6, 7} with two batch dimensions: tuples of 7 have no input.
+
+    Nine dimensions would be needed. Those of up to four have one.
+    """
+    indices = (1, 3, 4, 5, 6, 7)
+    assert verdict(gather_nd((3, 4, 2, 2, 2, 2), indices, (1, 1, 3, 4, 5, 6), (6, 5), 2)) == "N5"
+    widest = (3, 4, 2, 2, 2, 2, 2, 2), (1, 1, *indices), (1, 1, 1, 1, 3, 4, 5, 6)
+    assert verdict(gather_nd(*widest, (8, 5), 2)) == "N5"
+    x, shape = np.arange(12 * 24, dtype=np.float32).reshape(3, 4, 2, 3, 1, 4), (*indices[:5], 4)
+    tuples = np.random.default_rng(3).integers(-5, 6, shape).astype(np.int32)
+    sizes = (1, 1, 3, 4, 5, 6)
+    desc = gather_nd(x.shape, shape, sizes, (6, 5), 2, index_kind="INT32")
+    expected = expected_result(x, tuples, sizes, (6, 5), 2)
+    np.testing.assert_array_equal(run_poisoned(desc, x, tuples, place), expected, strict=True)
+
+
+@pytest.mark.parametrize("tuple_size", [1, 2])
+@pytest.mark.parametrize("batch", range(7))
+def test_batch_dimensions(place, batch, tuple_size):
+    """All eight dimensions for a batch of six."""
+    random = np.random.default_rng(batch)
+    common = (2, 3, 1, 2, 1, 2)[:batch]
+    x = random.permutation(12 * prod(common)).reshape(*common, 4, 3).astype(np.int16)
+    indices = random.integers(-5, 6, (*common, 5, tuple_size)).astype(np.int32)
+    counts = (batch + 2, batch + 2)
+    sizes = (*common, 5, 3) if tuple_size == 1 else (1, *common, 5)
+    desc = gather_nd(x.shape, indices.shape, sizes, counts, batch, "INT16", "INT32")
+    expected = expected_result(x, indices, sizes, counts, batch)
+    np.testing.assert_array_equal(run_poisoned(desc, x, indices, place), expected, strict=True)
+
+
+# Input, indices, result and batch, each without padding dimensions.
+PADDING = [
+    pytest.param((3, 4), (2, 1), (2, 4), 0, id="rows"),
+    pytest.param((3, 4), (2,), (), 0, id="one-element"),
+    pytest.param((5,), (3, 2, 1), (3, 2), 0, id="elements"),
+    pytest.param((2, 3, 4), (1,), (3, 4), 0, id="one-slice"),
+    pytest.param((2, 3, 4), (2, 5, 1), (2, 5, 4), 1, id="batch"),
+    pytest.param((2, 3), (2, 1), (2,), 1, id="batch-of-elements"),
+    pytest.param((1, 3), (1, 2, 1), (1, 2), 1, id="batch-of-one"),
+]
+
+
+@pytest.mark.parametrize("rank", [0, 4, 5, 8], ids=lambda rank: f"to-{rank}" if rank else "none")
+@pytest.mark.parametrize(("x_shape", "index_shape", "shape", "batch"), PADDING)
+def test_padding_dimensions(x_shape, index_shape, shape, batch, rank):
+    """Each tensor has as many as it needs; ``rank`` 0 means as few as possible."""
+    shapes = x_shape, index_shape, shape
+    rank = rank or max(map(len, shapes))
+    sizes = [(1,) * (rank - len(s)) + s for s in shapes]
+    counts = len(x_shape), len(index_shape)
+    desc = gather_nd(*sizes, counts, batch, "UINT16", "INT64")
+    for field in FIELDS:  # a stride along one element means nothing
+        tensor = getattr(desc, field)
+        steps = zip(tensor.sizes, tensor.element_strides, strict=True)
+        desc = change(desc, field, strides=tuple(991 if n == 1 else step for n, step in steps))
+    x = np.arange(1, prod(x_shape) + 1, dtype=np.uint16).reshape(sizes[0])
+    indices = np.random.default_rng(1).integers(-4, 5, sizes[1])
+    expected = expected_result(x, indices, sizes[2], counts, batch)
+    np.testing.assert_array_equal(run_poisoned(desc, x, indices), expected, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "indices", "expected"),
+    [
+        pytest.param("INT32", [-1, -3, -4, -10, 3, 10], [30, 10, 10, 10, 30, 30], id="int32"),
+        pytest.param("INT32", [2**31 - 1, -(2**31)], [30, 10], id="int32-extremes"),
+        pytest.param("INT64", [-1, -(2**40), 2**40, -(2**32)], [30, 10, 30, 10], id="int64"),
+        pytest.param("INT64", [2**63 - 1, -(2**63), 2**32 + 1], [30, 10, 30], id="int64-extremes"),
+        pytest.param("UINT32", [2**32 - 1, 2**31, 3, 1], [30, 30, 30, 20], id="uint32"),
+        pytest.param("UINT64", [2**64 - 1, 2**63, 2**32, 0], [30, 30, 30, 10], id="uint64"),
+    ],
+)
+def test_indices_out_of_range_clamp(place, kind, indices, expected):
+    indices = np.array(indices, DataType[kind].numpy)[:, np.newaxis]
+    sizes = (3, 1), indices.shape, indices.shape
+    desc = gather_nd(*sizes, (2, 2), None, "INT8", kind)
+    result = run_poisoned(desc, np.array([[10], [20], [30]], np.int8), indices, place)
+    assert result.ravel().tolist() == expected
+
+
+@pytest.mark.parametrize("row", [1, 3, 16])
+@pytest.mark.parametrize("kind", ["INT32", "INT64", "UINT32", "UINT64"])
+def test_each_component_clamps_on_its_own_dimension(place, kind, row):
+    """All pairs of extremes, for extents of 3 and 5."""
+    info = np.iinfo(DataType[kind].numpy)
+    values = [0, 1, 2, 3, 4, 5, info.max, info.max - 1, info.max // 2 + 1]
+    if info.min < 0:
+        values += [-1, -2, -3, -4, -5, -6, info.min, info.min + 1]
+    if info.max >= 2**32:
+        values += [2**32, 2**32 + 1]
+    indices = np.array([*product(values, repeat=2)], info.dtype)[np.newaxis]
+    x = np.random.default_rng(2).permutation(15 * row).reshape(3, 5, row).astype(np.uint8)
+    sizes = (1, indices.shape[1], row)
+    desc = gather_nd(x.shape, indices.shape, sizes, (3, 2), None, "UINT8", kind)
+    expected = expected_result(x, indices, sizes, (3, 2))
+    np.testing.assert_array_equal(run_poisoned(desc, x, indices, place), expected, strict=True)
+
+
+# Strides of input {2, 3, 4, 5}, indices {1, 2, 6, 2} and output {1, 2, 6, 5}, a batch of two.
+SIZES = (2, 3, 4, 5), (1, 2, 6, 2), (1, 2, 6, 5)
+PACKED = (60, 20, 5, 1), (24, 12, 2, 1), (60, 30, 5, 1)
+X_STRIDES = {
+    "padded": (200, 50, 11, 2),
+    "broadcast-batch": (0, 20, 5, 1),
+    "broadcast-axis": (60, 0, 5, 1),
+    "broadcast-second-axis": (60, 20, 0, 1),
+    "broadcast-row": (60, 20, 5, 0),
+    "one-element": (0, 0, 0, 0),
+    "reversed": (1, 2, 6, 24),
+    "axes-swapped": (60, 5, 15, 1),
+    "axes-innermost": (60, 1, 3, 12),
+    "sheared": (2, 1, 1, 1),
+}
+INDEX_STRIDES = {
+    "padded": (999, 40, 5, 2),
+    "components-apart": (7, 1, 2, 12),
+    "one-component": (24, 12, 2, 0),
+    "one-tuple": (24, 12, 0, 1),
+    "one-batch": (24, 0, 2, 1),
+    "one-index": (0, 0, 0, 0),
+    "sheared": (0, 12, 1, 1),
+}
+OUT_STRIDES = {
+    "padded": (999, 80, 12, 2),
+    "rows-apart": (999, 48, 8, 1),
+    "batches-apart": (999, 37, 5, 1),
+    "batches-between-rows": (999, 30, 60, 1),
+    "reversed": (0, 1, 2, 12),
+    "batches-inside": (1, 5, 10, 1),
+    "rows-inside": (1, 30, 1, 6),
+}
+STRIDED = [
+    pytest.param(*PACKED, id="packed"),
+    *(pytest.param(s, *PACKED[1:], id=f"x-{name}") for name, s in X_STRIDES.items()),
+    *(pytest.param(PACKED[0], s, PACKED[2], id=f"i-{k}") for k, s in INDEX_STRIDES.items()),
+    *(pytest.param(*PACKED[:2], s, id=f"out-{name}") for name, s in OUT_STRIDES.items()),
+    pytest.param((1, 8, 24, 2), (0, 2, 4, 31), (0, 1, 10, 2), id="everything"),
+]
+
+
+def bound(buffer, sizes, strides):
+    return np.ndarray(sizes, buffer.dtype, buffer, 0, [s * buffer.itemsize for s in strides])
+
+
+@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
+@pytest.mark.parametrize("kind", ["INT8", "FLOAT64"])
+@pytest.mark.parametrize(("x_strides", "index_strides", "out_strides"), STRIDED)
+def test_strides_of_the_descriptor(x_strides, index_strides, out_strides, kind, flat):
+    strides = (x_strides, index_strides, out_strides)
+    desc = gather_nd(*SIZES, (4, 3), 1, kind, "INT64")
+    for field, steps in zip(FIELDS, strides, strict=True):
+        desc = change(desc, field, strides=steps)
+    random = np.random.default_rng(7)
+    buffers = [
+        (random.permutation(512) % 113).astype(DataType[kind].numpy),
+        random.integers(-6, 7, 512),
+        np.full(512, -1, DataType[kind].numpy),
+    ]
+    x, indices, out = map(bound, buffers, SIZES, strides)
+    expected = expected_result(x, indices, SIZES[2], (4, 3), 1)
+    x, indices, target = buffers if flat else (x, indices, out)
+    assert ck.compile_operator(desc)(x, indices, out=target) is target
+    np.testing.assert_array_equal(out, expected)
+    assert np.count_nonzero(buffers[2] != -1) == expected.size
+
+
+# Input, indices, output, dimension counts, batch.
+EMPTY = [
+    pytest.param((3, 4), (0, 1), (0, 4), (2, 2), 0, id="no-tuples"),
+    pytest.param((3, 4), (0, 2), (1, 0), (2, 2), 0, id="no-pairs"),
+    pytest.param((0, 4), (0, 1), (0, 4), (2, 2), 0, id="no-tuples-of-nothing"),
+    pytest.param((3, 0), (2, 1), (2, 0), (2, 2), 0, id="empty-rows"),
+    pytest.param((0, 0), (2, 1), (2, 0), (2, 2), 0, id="empty-rows-of-nothing"),
+    pytest.param((0, 3, 4), (0, 2, 1), (0, 2, 4), (3, 3), 1, id="no-batch"),
+    pytest.param((2, 0, 3, 4), (2, 0, 5, 2), (1, 2, 0, 5), (4, 4), 2, id="no-second-batch"),
+]
+
+
+@pytest.mark.parametrize(("x", "indices", "out", "counts", "batch"), EMPTY)
+def test_empty_tensors_at_the_extended_level(x, indices, out, counts, batch):
+    desc = gather_nd(x, indices, out, counts, batch)
+    assert verdict(desc) == "T4"
+    operator = ck.compile_operator(desc, feature_level=EXTENDED)
+    arrays = np.ones(x, np.float32), np.zeros(indices, np.uint32)
+    result = operator(*arrays)
+    assert (result.shape, result.dtype) == (out, np.float32)
+    buffer = np.full(8, -1, np.float32)
+    assert operator(*arrays, out=buffer) is buffer
+    assert buffer.tolist() == [-1] * 8
+
+
+@pytest.mark.parametrize("level", [FeatureLevel.LEVEL_6_4, EXTENDED], ids=lambda level: level.name)
+@pytest.mark.parametrize(
+    ("x", "indices", "out", "counts", "batch"),
+    [
+        pytest.param((0, 4), (2, 1), (2, 4), (2, 2), None, id="first"),
+        pytest.param((3, 0), (2, 2), (1, 2), (2, 2), None, id="second"),
+        pytest.param((0, 0), (2, 2), (1, 2), (2, 2), 0, id="both"),
+        pytest.param((2, 0, 4), (2, 5, 1), (2, 5, 4), (3, 3), 1, id="behind-a-batch"),
+    ],
+)
+def test_nothing_can_be_gathered_from_an_empty_dimension(x, indices, out, counts, batch, level):
+    with pytest.raises(ck.DescriptorError) as caught:
+        gather_nd(x, indices, out, counts, batch).validate(level)
+    assert (caught.value.rule, caught.value.field) == ("T4", "input_tensor.sizes")
