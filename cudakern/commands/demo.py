@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from cudakern.operators.base import OperatorDesc
 
 
+#: Elements that are all printed; of larger arrays, the first and the last few.
+_SHOWN = 64
+
+
 def _sizes(tensor: TensorDesc) -> str:
     return f"{{{','.join(map(str, tensor.sizes))}}} {tensor.data_type.name}"
 
@@ -36,11 +40,10 @@ def _describe(desc: OperatorDesc) -> str:
 
 def _row(name: str, tensor: TensorDesc, array: np.ndarray[Any, Any]) -> tuple[str, str, str]:
     text = np.array2string(
-        array,
+        array if array.size <= _SHOWN else array.ravel(),
         separator=" ",
         formatter={"float_kind": lambda v: f"{v:g}"},
-        threshold=64,
-        edgeitems=2,
+        threshold=_SHOWN,
     )
     return name, _sizes(tensor), text
 
