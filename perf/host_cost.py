@@ -62,14 +62,14 @@ def measure(kind: str, convert: Callable[[Any], Any]) -> list[tuple[str, float]]
     operator = ck.compile_operator(desc)
     host = [np.zeros(s, k.numpy) for k, s in zip(kinds, sizes, strict=True)]
     x, indices, out = map(convert, host)
-    flat = convert(host[1][0])
-    return [
-        (f"compiled gather, {kind} arrays", microseconds(lambda: operator(x, indices, out=out))),
-        (
-            f"gather(x, indices, out=out), {kind} arrays",
-            microseconds(lambda: ck.gather(x, flat, out=out)),
-        ),
-    ]
+    flat, tuples = convert(host[1][0]), convert(host[1].T)
+    calls: dict[str, Callable[[], object]] = {
+        "compiled gather": lambda: operator(x, indices, out=out),
+        "gather(x, indices, out=out)": lambda: ck.gather(x, flat, out=out),
+        "gather_nd(x, indices, out=out)": lambda: ck.gather_nd(x, tuples, out=out),
+        "one_hot(indices, 16, out=out)": lambda: ck.one_hot(flat, 16, out=out),
+    }
+    return [(f"{name}, {kind} arrays", microseconds(call)) for name, call in calls.items()]
 
 
 def main() -> None:
