@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -146,3 +147,50 @@ def test_layout_span_covers_reversed_dimensions():
     assert layout.span == (-32, 16)
     assert Layout((3, 0), (8, 4), 4, 0).span == (0, 0)
     assert packed_strides((2, 3, 4), 2) == (24, 8, 2)
+
+
+def test_layout_last_keeps_the_last_dimensions():
+    layout = Layout((5, 6, 3, 4), (999, 0, -16, 4), 4, 12)
+    assert layout.last(2) == Layout((3, 4), (-16, 4), 4, 12)
+    assert layout.last(4) == layout
+    assert layout.last(0) == Layout((), (), 4, 12)
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "expected"),
+    [
+        ((), (), 4),
+        ((3, 4), (16, 4), 48),
+        ((3, 4), (4, 12), 48),
+        ((2, 3, 4), (4, 32, 8), 96),
+        ((3, 9, 4), (16, 0, 4), 48),
+        ((1, 4), (-999, 4), 16),
+        ((9,), (0,), 4),
+        ((3, 4), (20, 4), 0),
+        ((3, 4), (32, 8), 0),
+        ((3, 4), (8, 4), 0),
+        ((3, 4), (-16, 4), 0),
+        ((3, 4), (16, -4), 0),
+    ],
+)
+def test_dense_bytes_counts_layouts_without_gaps(shape, strides, expected):
+    assert Layout(shape, strides, 4).dense_bytes == expected
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 4), st.sampled_from([-4, 0, 2, 4, 8, 12, 16, 24])), max_size=4
+    ),
+    st.sampled_from([1, 2, 4]),
+)
+@settings(max_examples=500)
+def test_dense_bytes_are_the_layouts_own(dimensions, itemsize):
+    shape, strides = [n for n, _ in dimensions], [s for _, s in dimensions]
+    touched = {
+        sum(c * s for c, s in zip(at, strides, strict=True)) + byte
+        for at in itertools.product(*map(range, shape))
+        for byte in range(itemsize)
+    }
+    own = itemsize * math.prod(n for n, s in dimensions if s != 0)  # repeated elements count once
+    dense = touched == set(range(own))
+    assert Layout(tuple(shape), tuple(strides), itemsize).dense_bytes == (own if dense else 0)

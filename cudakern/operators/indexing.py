@@ -123,7 +123,7 @@ def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any])
                 raise ValueError("a fraction would be lost")  # noqa: TRY301
             if dtype.kind == "b" and element not in (0, 1):
                 raise ValueError("a bool is 0 or 1")  # noqa: TRY301
-            return np.array(element[()].item(), dtype=dtype).tobytes()
+            return np.array(element.item(), dtype=dtype).tobytes()
     except (TypeError, ValueError, OverflowError) as error:
         message = f"{operator}: {name} must fit {dtype}; got {value!r} ({error})"
         raise DTypeError(message) from error

@@ -17,7 +17,6 @@ from cudakern import engines
 from cudakern.engines import cuda
 from cudakern.engines.base import KernelSpec
 from cudakern.engines.sources import KernelSource
-from cudakern.operators import gather as gather_module
 from cudakern.operators.base import BoundTable
 from tests.helpers import fake_cupy, oracle
 
@@ -28,7 +27,7 @@ def cupy(monkeypatch, request):
     fake = fake_cupy.make(devices=2)
     monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: request.param)
     monkeypatch.setitem(sys.modules, "cupy", fake)
-    monkeypatch.setattr(gather_module._look_up, "bound", BoundTable())
+    monkeypatch.setattr("cudakern.operators.gather._look_up.bound", BoundTable())
     engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
     yield fake
     engines._cuda.cache_clear()  # noqa: SLF001

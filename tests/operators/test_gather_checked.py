@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.operators import gather as gather_module
 from cudakern.operators import gather_plan, indexing
 from cudakern.operators.base import BoundTable
 from tests.helpers.places import POISON
@@ -48,7 +47,8 @@ def run(monkeypatch, shape, count, axis, dtype, mode, view=np.s_[...]) -> list[s
     """Gather with grids of at most two blocks a dimension; return the kernels that ran."""
     monkeypatch.setattr(indexing, "MAX_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
-    monkeypatch.setattr(gather_module._look_up, "bound", BoundTable())  # no plans of other tests
+    # No plans of other tests.
+    monkeypatch.setattr("cudakern.operators.gather._look_up.bound", BoundTable())
     rng = np.random.default_rng(0)
     x = rng.integers(0, 100, shape).astype(dtype)[view]
     indices = rng.integers(-2 * x.shape[axis], 2 * x.shape[axis], count)
