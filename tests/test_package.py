@@ -96,7 +96,9 @@ def test_public_names_are_documented(name):
     assert text.splitlines()[0].endswith(".")
 
 
-@pytest.mark.parametrize(("operator", "examples"), [("gather", 1), ("gather_nd", 2), ("one_hot", 1)])
+@pytest.mark.parametrize(
+    ("operator", "examples"), [("gather", 1), ("gather_nd", 2), ("one_hot", 1)]
+)
 def test_docstring_examples_hold(operator, examples):
     result = doctest.testmod(importlib.import_module(f"cudakern.operators.{operator}"))
     assert result.attempted > examples

@@ -223,26 +223,28 @@ def specialise(
     variant: str,
     width: int,
     index_type: str,
-    mode: str,
+    mode: str | None = None,
     *,
     wide: bool,
     rank: int = 2,
     staged: bool = False,
 ) -> KernelSpec:
-    """Return a variant's kernel, by width in bytes, index type, mode and offset width."""
+    """Return a variant's kernel, by width in bytes, index type, mode if any, and offset width."""
     short, device_type = INDEX_TYPES[index_type]
-    suffix = {"strided": f"_r{rank}", "last_axis": "_staged" if staged else ""}.get(variant, "")
     bits = 64 if wide else 32
-    name = f"ck_{operator}_{variant}{suffix}_w{width}_{short}_{MODES[mode][1:].lower()}_o{bits}"
+    suffix = {"strided": f"_r{rank}", "last_axis": "_staged" if staged else ""}.get(variant, "")
+    name = f"ck_{operator}_{variant}{suffix}_w{width}_{short}"
     defines = [
         (f"CK_VARIANT_{variant.upper()}", "1"),
         ("CK_WIDTH", str(width)),
         ("CK_INDEX_T", device_type),
-        ("CK_MODE", MODES[mode]),
         ("CK_OFFSET_T", f"ck::uint{bits}"),
     ]
+    if mode is not None:
+        name += f"_{MODES[mode][1:].lower()}"
+        defines.append(("CK_MODE", MODES[mode]))
     if variant == "strided":
         defines.append(("CK_RANK", str(rank)))
     if variant == "last_axis":
         defines.append(("CK_STAGED", str(int(staged))))
-    return KernelSpec(f"{operator}.cu", name, tuple(defines))
+    return KernelSpec(f"{operator}.cu", f"{name}_o{bits}", tuple(defines))

@@ -1,0 +1,56 @@
+"""What one_hot must compute, shapes and values to draw, and short descriptors."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+import cudakern as ck
+from cudakern import DataType, TensorDesc
+from tests.helpers.oracle import resolve
+
+
+def expected(indices, depth, axis, values):
+    """Return what one_hot returns for an array of two values, slow and obvious."""
+    off, on = np.array(values, order="C").reshape(2).view(f"V{values.itemsize}")
+    rows = np.full((indices.size, depth), off)
+    for row, index in zip(rows, indices.ravel(), strict=True):
+        position = resolve(int(index), depth, "fill")
+        if position is not None:
+            row[position] = on
+    result = np.moveaxis(rows.reshape(*indices.shape, depth), -1, axis)
+    return np.array(result, order="C").view(values.dtype)
+
+
+@st.composite
+def one_hot_shapes(draw):
+    """Draw (indices shape, depth, axis), among them what each kernel variant is made for."""
+    kind = draw(st.sampled_from(["any", "any", "any", "short", "long", "inner", "planes"]))
+    if kind == "short":
+        depth = draw(st.integers(1, 40))
+        return (draw(st.integers(1, 40_000 // depth)),), depth, 1
+    if kind == "long":
+        depth = draw(st.integers(1, 100_000))
+        return (draw(st.integers(1, min(20, 1 + 100_000 // depth))),), depth, 1
+    if kind == "inner":
+        outer, inner = draw(st.integers(1, 5)), draw(st.integers(2, 70))
+        return (outer, inner), draw(st.integers(1, 60_000 // (outer * inner))), 1
+    if kind == "planes":
+        outer, inner = draw(st.integers(1, 3)), draw(st.integers(200, 5000))
+        return (outer, inner), draw(st.integers(1, 60_000 // (outer * inner))), 1
+    rank = draw(st.sampled_from([0, 1, 1, 2, 3, 4, 8]))
+    low = st.sampled_from([0] + [1] * 24)
+    longest = 2 if rank > 4 else 5
+    shape = tuple(draw(st.integers(min(1, draw(low)), longest)) for _ in range(rank))
+    depth = draw(st.integers(min(1, draw(low)), 9))
+    return shape, depth, draw(st.integers(0, rank))
+
+
+def one_hot(indices, values, out, axis, kind="FLOAT32", index_kind="UINT32"):
+    """Build a descriptor from three tuples of sizes."""
+    return ck.OneHotOperatorDesc(
+        TensorDesc(DataType[index_kind], indices),
+        TensorDesc(DataType[kind], values),
+        TensorDesc(DataType[kind], out),
+        axis,
+    )

@@ -1,0 +1,177 @@
+"""gather_nd against NumPy: every dtype, index type, mode and memory layout, bytes equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cudakern as ck
+from tests.helpers import gather_nd as oracle
+from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.gather_nd import gather_nd_shapes, random_tuples
+from tests.helpers.places import CUDA, POISON, Buffer, get, put, same_bytes
+from tests.helpers.strategies import DTYPES, INDEX_DTYPES, memory_layouts, random_bytes
+
+pytestmark = PLAIN_AND_CHECKED
+PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
+CHECKED = pytest.mark.cudakern_checked(seeds=range(5))
+
+EXAMPLES_PER_INDEX_TYPE = 600
+CHECKED_EXAMPLES_PER_INDEX_TYPE = 30
+MODES = ["clamp", "wrap", "fill"]
+
+
+@PLAIN
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+@settings(max_examples=EXAMPLES_PER_INDEX_TYPE)
+@given(data=st.data())
+def test_gather_nd_equals_numpy(place, index_dtype, data):
+    assert_equals_numpy(place, index_dtype, data.draw)
+
+
+@CHECKED
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+@settings(max_examples=CHECKED_EXAMPLES_PER_INDEX_TYPE)
+@given(data=st.data())
+def test_gather_nd_equals_numpy_checked(place, index_dtype, data):
+    assert_equals_numpy(place, index_dtype, data.draw)
+
+
+def assert_equals_numpy(place, index_dtype, draw):
+    dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
+    shapes = draw(gather_nd_shapes(dtype.itemsize), "shapes")
+    mode = draw(st.sampled_from(MODES), "mode")
+    rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
+    wild = draw(st.sampled_from([0.02, 0.1, 0.6]), "share of wild indices")
+    x_values = random_bytes(rng, shapes.x, dtype)
+    index_values = random_tuples(rng, shapes.indices, index_dtype, shapes.extents, wild)
+    fill = rng.integers(2).item() if dtype.kind in "biu" else 1.5
+
+    aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
+    x_layout = draw(memory_layouts(shapes.x, dtype.itemsize, aligned=aligned), "x layout")
+    index_layout = draw(
+        memory_layouts(shapes.indices, index_values.itemsize, aligned=aligned), "indices layout"
+    )
+    x = x_layout.holding(x_values, place)
+    indices = index_layout.holding(index_values, place)
+    # Broadcast dimensions keep the last value written: read back what the arrays hold.
+    expected = oracle.gather_nd(get(x), get(indices), shapes.batch_dims, mode, fill)
+    if draw(st.booleans(), "give out"):
+        out_layout = draw(
+            memory_layouts(shapes.result, dtype.itemsize, output=True, aligned=aligned),
+            "out layout",
+        )
+        buffer, out = out_layout.poisoned(dtype, place)
+        result = ck.gather_nd(x, indices, shapes.batch_dims, mode=mode, fill_value=fill, out=out)
+        assert result is out
+        outside = ~out_layout.touched(dtype.itemsize)
+        assert (buffer.bytes()[outside] == POISON).all(), "bytes beside out were written"
+    else:
+        result = ck.gather_nd(x, indices, shapes.batch_dims, mode=mode, fill_value=fill)
+    assert same_bytes(result, expected)
+
+
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+@pytest.mark.parametrize("mode", MODES)
+def test_gather_nd_every_dtype_and_index_type(place, index_dtype, mode):
+    rng = np.random.default_rng(7)
+    indices = random_tuples(rng, (2, 9, 2), index_dtype, (5, 7), 0.3)
+    for dtype in DTYPES:
+        x = random_bytes(rng, (2, 5, 7, 3), dtype)
+        result = ck.gather_nd(put(x, place), put(indices, place), 1, mode=mode, fill_value=1)
+        assert same_bytes(result, oracle.gather_nd(x, indices, 1, mode, 1)), dtype
+
+
+@pytest.mark.parametrize(
+    ("dtype", "widened"),
+    [("int8", "int32"), ("int16", "int32"), ("uint8", "uint32"), ("uint16", "uint32")],
+)
+def test_gather_nd_widens_narrow_indices(place, dtype, widened):
+    x = np.arange(600, dtype=np.int32).reshape(300, 2)
+    info = np.iinfo(dtype)
+    indices = np.array([[0, 1], [99, 0], [info.max, info.max], [info.min, info.min]], dtype)
+    expected = oracle.gather_nd(x, indices.astype(widened))
+    assert same_bytes(ck.gather_nd(put(x, place), put(indices, place)), expected)
+
+
+def test_gather_nd_takes_lists():
+    x = [[10, 11], [20, 21]]
+    assert ck.gather_nd(x, [[1, 0], [0, -1], [7, 7]]).tolist() == [20, 11, 21]
+    assert ck.gather_nd(x, [[1], [0]], 1).tolist() == [11, 20]
+    assert ck.gather_nd(x, [1, 1]).tolist() == 21
+    assert ck.gather_nd(x, [[], []]).tolist() == [x, x]
+    assert ck.gather_nd(x, []).tolist() == x
+
+
+@PLAIN  # a checked launch walks along all of the axis
+@pytest.mark.parametrize("step", [1, -1])
+def test_gather_nd_in_64_bit_offsets(place, step):
+    # An axis of 2^33 elements that all lie in one place: 64-bit positions without the memory.
+    buffer = Buffer(np.arange(16, dtype=np.uint8), place)
+    x = buffer.view((3, 2**33, 2), np.uint8, (4, 0, step), offset=3)
+    indices = np.array([[0, 0], [2, 2**33 - 1], [1, 2**33], [-1, -1], [-5, -(2**40)]], np.int64)
+    result = get(ck.gather_nd(x, put(indices, place)))
+    assert result.tolist() == [[n, n + step] for n in (3, 11, 7, 11, 3)]
+    filled = get(ck.gather_nd(x, put(indices, place), mode="fill", fill_value=99))
+    assert filled.tolist() == [[n, n + step] for n in (3, 11)] + [
+        [99, 99],
+        [11, 11 + step],
+        [99, 99],
+    ]
+    with pytest.raises(ck.IndexRangeError, match=f"indices.2, 1. .*got {2**33}$"):
+        ck.gather_nd(x, put(indices, place), mode="raise")
+
+
+@PLAIN
+def test_gather_nd_in_64_bit_offsets_reads_far_apart():
+    # 5 GB of address space of which a few pages are touched.
+    x = np.lib.stride_tricks.as_strided(
+        np.zeros(5 * 2**30, np.uint8), (5, 3, 16), (2**30, 2**20, 1)
+    )
+    x[...] = np.arange(240, dtype=np.uint8).reshape(5, 3, 16)
+    indices = np.array([[4, 2], [0, 1], [-1, 0], [2, -1]], np.int32)
+    expected = np.stack([x[4, 2], x[0, 1], x[4, 0], x[2, 2]])
+    for view in np.s_[:], np.s_[1:], np.s_[::-1], np.s_[:7]:
+        source = x[..., view]
+        assert same_bytes(ck.gather_nd(source, indices), expected[:, view])
+        batches = ck.gather_nd(source, indices[:, :1].repeat(5, 0)[:5] % 3, 1)
+        rows = indices[:, 0].repeat(5)[:5] % 3
+        assert same_bytes(batches, source[np.arange(5), rows])
+
+
+@pytest.mark.parametrize(("columns", "dtype"), [(48, np.float32), (25, np.uint8), (1, np.float32)])
+def test_gather_nd_poisoned_result_of_many_blocks(place, columns, dtype):
+    rng = np.random.default_rng(3)
+    x = random_bytes(rng, (40, 25, columns), dtype)
+    indices = random_tuples(rng, (30_000, 2), np.int32, (40, 25), 0)
+    out = put(np.full((30_000, columns), POISON, dtype), place)
+    ck.gather_nd(put(x, place), put(indices, place), out=out)
+    assert same_bytes(out, x[indices[:, 0], indices[:, 1]])
+
+
+@given(st.data())
+def test_gather_nd_of_one_component_is_gather(place, data):
+    shapes = data.draw(gather_nd_shapes(4).filter(lambda s: s.extents))
+    x_shape = shapes.x[shapes.batch_dims :]
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    x = put(random_bytes(rng, x_shape, np.int32), place)
+    tuples = random_tuples(rng, (*shapes.indices[:-1], 1), np.int64, x_shape[:1])
+    indices = put(tuples[..., 0], place)
+    for mode in MODES:
+        expected = ck.gather(x, indices, mode=mode, fill_value=6)
+        result = ck.gather_nd(x, put(tuples, place), mode=mode, fill_value=6)
+        assert same_bytes(result, expected)
+
+
+@given(st.data())
+def test_gather_nd_is_fancy_indexing(place, data):
+    shapes = data.draw(gather_nd_shapes(4).filter(lambda s: s.extents))
+    x_shape = shapes.x[shapes.batch_dims :]
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    x = random_bytes(rng, x_shape, np.int32)
+    indices = random_tuples(rng, shapes.indices, np.int32, shapes.extents, 0)
+    expected = np.asarray(x[tuple(np.moveaxis(indices, -1, 0))])
+    for mode in ("clamp", "fill", "raise"):
+        assert same_bytes(ck.gather_nd(put(x, place), put(indices, place), mode=mode), expected)

@@ -1,0 +1,208 @@
+"""Which kernel variant a problem gets: pinned, no engine involved."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from cudakern.layout import Layout, packed_strides
+from cudakern.operators.gather_nd_plan import GatherNDProblem, plan_gather_nd, specialisations
+
+STATIC_SHARED_LIMIT = 48 * 1024  # bytes a block may have without asking for more
+
+
+def problem(
+    shape, indices, batch=0, itemsize=4, *, index_bytes=4, x=None, index=None, out=None, phases=None
+):
+    """Return a problem; ``x``, ``index`` and ``out`` are byte strides, packed by default."""
+    result = (*indices[:-1], *shape[batch + indices[-1] :])
+    phases = phases or (0, 0, 0)
+    return GatherNDProblem(
+        Layout(shape, x or packed_strides(shape, itemsize), itemsize, phases[0]),
+        Layout(indices, index or packed_strides(indices, index_bytes), index_bytes, phases[1]),
+        Layout(result, out or packed_strides(result, itemsize), itemsize, phases[2]),
+        batch,
+        {4: "int32", 8: "int64"}[index_bytes],
+        "clamp",
+        bytes(16),
+    )
+
+
+TWOS = (2,) * 8
+PINNED = [
+    ("rows of 16 B", problem((100, 4), (7, 1)), "rows_w16_i32_clamp_o32"),
+    ("rows of 4 KB", problem((9, 7, 1024), (7, 2)), "rows_w16_i32_clamp_o32"),
+    ("rows of several dimensions", problem((9, 2, 3, 4), (5, 7, 1)), "rows_w16_i32_clamp_o32"),
+    ("int64 indices", problem((100, 4), (7, 1), index_bytes=8), "rows_w16_i64_clamp_o32"),
+    ("one tuple", problem((9, 4), (1,)), "rows_w16_i32_clamp_o32"),
+    ("indices of 8 dimensions", problem((9, 4), (*TWOS[:7], 1)), "rows_w16_i32_clamp_o32"),
+    ("tuples of 7", problem((*TWOS[:7], 4), (9, 7)), "rows_w16_i32_clamp_o32"),
+    ("elements of 16 B", problem((100,), (7, 1), itemsize=16), "rows_w16_i32_clamp_o32"),
+    ("padded source", problem((9, 4), (7, 1), x=(48, 4)), "rows_w16_i32_clamp_o32"),
+    ("source of two reversed axes", problem((9, 8, 4), (7, 2), x=(-128, -16, 4)),
+     "rows_w16_i32_clamp_o32"),
+    ("components far apart", problem((2, 3, 4, 4), (7, 3), index=(4, 28)),
+     "rows_w16_i32_clamp_o32"),
+    ("one tuple for all", problem((9, 4), (7, 1), index=(0, 4)), "rows_w16_i32_clamp_o32"),
+    ("batch", problem((5, 100, 4), (5, 7, 1), 1), "rows_w16_i32_clamp_o32"),
+    ("batch of two dimensions", problem((5, 6, 9, 4), (5, 6, 7, 1), 2), "rows_w16_i32_clamp_o32"),
+    ("batch of ones, padded", problem((1, 1, 9, 4), (1, 1, 7, 1), 2, x=(999, 99, 16, 4)),
+     "rows_w16_i32_clamp_o32"),
+    ("batch, the same tuples for each", problem((5, 9, 4), (5, 7, 1), 1, index=(0, 4, 4)),
+     "rows_w16_i32_clamp_o32"),
+    ("batch, the same source for each", problem((5, 9, 4), (5, 7, 1), 1, x=(0, 16, 4)),
+     "rows_w16_i32_clamp_o32"),
+    ("rows of 12 B", problem((100, 3), (7, 1)), "packed_w4_i32_clamp_o32"),
+    ("rows of 15 B", problem((100, 15), (7, 1), itemsize=1), "packed_w1_i32_clamp_o32"),
+    ("rows of 8 B of bytes", problem((100, 8), (7, 1), itemsize=1), "packed_w8_i32_clamp_o32"),
+    ("scalars of 4 B", problem((100,), (7, 1)), "packed_w4_i32_clamp_o32"),
+    ("scalars of 1 B", problem((9, 8), (7, 2), itemsize=1), "packed_w1_i32_clamp_o32"),
+    ("scalars of 8 B", problem((9, 8), (7, 2), itemsize=8), "packed_w8_i32_clamp_o32"),
+    ("tuples of 8", problem(TWOS, (7, 8), itemsize=2), "packed_w2_i32_clamp_o32"),
+    ("every second scalar", problem((100,), (7, 1), x=(8,)), "packed_w4_i32_clamp_o32"),
+    ("scalars, transposed", problem((9, 8), (7, 2), x=(4, 36)), "packed_w4_i32_clamp_o32"),
+    ("scalars of batches", problem((3, 4, 9), (3, 4, 7, 1), 2), "packed_w4_i32_clamp_o32"),
+    ("misaligned scalars", problem((100,), (7, 1), phases=(1, 0, 0)), "packed_w1_i32_clamp_o32"),
+    ("misaligned out", problem((100,), (7, 1), phases=(0, 0, 2)), "packed_w2_i32_clamp_o32"),
+    ("rows of 24 B", problem((100, 6), (7, 1)), "spliced_w8_i32_clamp_o32"),
+    ("rows of 18 B", problem((5, 9, 9), (5, 7, 1), 1, itemsize=2), "spliced_w2_i32_clamp_o32"),
+    ("rows of 100 B of bytes", problem((100, 100), (7, 1), itemsize=1), "spliced_w4_i32_clamp_o32"),
+    ("rows of 17 B", problem((9, 9, 17), (7, 2), itemsize=1), "spliced_w1_i32_clamp_o32"),
+    ("rows, source 8 B off", problem((9, 4), (7, 1), phases=(8, 0, 0)), "spliced_w8_i32_clamp_o32"),
+    ("rows, out 4 B off", problem((9, 4), (7, 1), phases=(0, 0, 4)), "spliced_w4_i32_clamp_o32"),
+    ("rows, one axis 20 B apart", problem((9, 8, 4), (7, 2), x=(20, 256, 4)),
+     "spliced_w4_i32_clamp_o32"),
+    ("rows, batches 24 B apart", problem((5, 9, 4), (5, 7, 1), 1, x=(24, 160, 4)),
+     "spliced_w8_i32_clamp_o32"),
+    ("16 B elements, 8 B off", problem((9,), (7, 1), itemsize=16, phases=(8, 0, 0)),
+     "spliced_w8_i32_clamp_o32"),
+    ("out transposed", problem((9, 8), (7, 1), out=(4, 28)), "strided_r2_w4_i32_clamp_o32"),
+    ("out padded", problem((9, 8), (7, 1), out=(64, 4)), "strided_r2_w16_i32_clamp_o32"),
+    ("out of scalars, padded", problem(TWOS, (7, 8), out=(12,)), "strided_r2_w4_i32_clamp_o32"),
+    ("out of batches, padded", problem((5, 9, 4), (5, 7, 1), 1, out=(128, 16, 4)),
+     "strided_r2_w16_i32_clamp_o32"),
+    ("inner with gaps", problem((9, 8), (7, 1), x=(64, 8)), "strided_r2_w4_i32_clamp_o32"),
+    ("inner reversed", problem((9, 8), (7, 1), x=(32, -4)), "strided_r2_w4_i32_clamp_o32"),
+    ("inner repeated", problem((9, 8), (7, 1), x=(4, 0)), "strided_r2_w4_i32_clamp_o32"),
+    ("bytes with gaps", problem((9, 8), (7, 1), itemsize=1, x=(16, 2)),
+     "strided_r2_w1_i32_clamp_o32"),
+    ("indices of two runs", problem((9, 9, 4), (3, 7, 2), index=(200, 8, 4)),
+     "strided_r2_w16_i32_clamp_o32"),
+    ("batch, broadcast indices", problem((5, 6, 9, 4), (5, 6, 7, 1), 2, index=(0, 28, 4, 4)),
+     "strided_r4_w16_i32_clamp_o32"),
+    ("two runs to a row", problem((9, 2, 8), (7, 1), x=(999 * 4, 400, 4)),
+     "strided_r4_w4_i32_clamp_o32"),
+    ("padded, 1 B off", problem((9, 8), (7, 1), out=(64, 4), phases=(1, 0, 0)),
+     "strided_r2_w1_i32_clamp_o32"),
+    ("inner with gaps, 2 B off", problem((9, 8), (7, 1), x=(64, 8), phases=(2, 0, 0)),
+     "strided_r4_w2_i32_clamp_o32"),
+    ("strided of 5 dimensions", problem((2, 2, 2), (2, 2, 2, 1), out=(2048, 512, 128, 32, 8)),
+     "strided_r8_w4_i32_clamp_o32"),
+    ("strided of 14 dimensions",
+     problem(TWOS, (*TWOS[:7], 1), out=tuple(4 * 3**k for k in reversed(range(14)))),
+     "strided_r16_w4_i32_clamp_o32"),
+    ("2^31 bytes of x", problem((2**9, 2**10, 1024), (7, 2)), "rows_w16_i32_clamp_o64"),
+    ("below 2^31 bytes of x", problem((2**9 - 1, 2**10, 1024), (7, 2)), "rows_w16_i32_clamp_o32"),
+    ("2^31 - 15 bytes of x", problem((2**31 - 15,), (7, 1), itemsize=1), "packed_w1_i32_clamp_o64"),
+    ("2^31 - 16 bytes of x", problem((2**31 - 16,), (7, 1), itemsize=1), "packed_w1_i32_clamp_o32"),
+    ("batches far apart", problem((3, 9, 6), (3, 7, 1), 1, x=(2**30, 24, 4)),
+     "spliced_w8_i32_clamp_o64"),
+    ("tuples far apart", problem((9, 4), (7, 1), index=(2**29, 4)), "rows_w16_i32_clamp_o64"),
+    ("components 2^31 - 16 bytes apart", problem((9, 9, 4), (1, 2), index=(8, 2**31 - 16)),
+     "rows_w16_i32_clamp_o64"),
+    ("components 2^31 - 20 bytes apart", problem((9, 9, 4), (1, 2), index=(8, 2**31 - 20)),
+     "rows_w16_i32_clamp_o32"),
+    ("2^32 bytes of out", problem((9, 1024), (2**20, 1)), "rows_w16_i32_clamp_o64"),
+    ("2^31 bytes of out", problem((9,), (2**29, 1)), "packed_w4_i32_clamp_o64"),
+    ("extent of 2^31", problem((3, 2**31, 4), (7, 2), x=(16, 0, 4)), "rows_w16_i32_clamp_o64"),
+    ("extent below 2^31", problem((3, 2**31 - 1, 4), (7, 2), x=(16, 0, 4)),
+     "rows_w16_i32_clamp_o32"),
+    ("strided, wide", problem((2**20, 1024), (7, 1), out=(8192, 4)),
+     "strided_r4_w16_i32_clamp_o64"),
+    ("strided of 5 dimensions, wide",
+     problem((2**29, 2, 2), (2, 2, 2, 1), out=(2048, 512, 128, 32, 8)),
+     "strided_r16_w4_i32_clamp_o64"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "kernel"), [pytest.param(p, k, id=name) for name, p, k in PINNED]
+)
+def test_plan_is_pinned(given, kernel):
+    plan = plan_gather_nd(given)
+    assert plan.launch.kernel.entry == f"ck_gather_nd_{kernel}"
+    assert kernel.startswith(plan.variant)
+    assert plan_gather_nd(given) == plan
+
+
+@pytest.mark.parametrize(
+    ("mode", "name"), [("clamp", "clamp"), ("raise", "clamp"), ("wrap", "wrap"), ("fill", "fill")]
+)
+@pytest.mark.parametrize(
+    ("index_type", "short"),
+    [("int32", "i32"), ("uint32", "u32"), ("int64", "i64"), ("uint64", "u64")],
+)
+def test_plan_follows_mode_and_index_type(mode, name, index_type, short):
+    given = problem((9, 4), (7, 1), index_bytes=int(index_type[-2:]) // 8)
+    plan = plan_gather_nd(replace(given, mode=mode, index_type=index_type))
+    assert plan.launch.kernel.entry == f"ck_gather_nd_rows_w16_{short}_{name}_o32"
+
+
+def test_plan_of_nothing_launches_nothing():
+    assert plan_gather_nd(problem((3, 0), (7, 1))).launch is None
+    assert plan_gather_nd(problem((3, 4), (0, 2))).launch is None
+    assert plan_gather_nd(problem((0, 4), (0, 7, 1), 1)).launch is None
+
+
+def kinds_of_streams():
+    """Yield problems with packed results of many rows, and the bytes of a row."""
+    lengths = (*range(1, 19), 24, 31, 32, 48, 100, 4096, 8191, 8192, 8193, 20_000)
+    for tuple_size, row, index_bytes in itertools.product(range(1, 9), lengths, (4, 8)):
+        inner = (row,) if tuple_size < 8 else ()
+        shape = ((5,) * tuple_size) + inner
+        item = 1 if inner else min(row & -row, 16)
+        for x, phases in (None, (0, 0, 0)), (None, (0, 0, 4)), (2**40, (0, 0, 0)):
+            strides = None if x is None else (x, *packed_strides(shape, item)[1:])
+            yield problem(
+                shape, (50_000, tuple_size), 0, item, index_bytes=index_bytes, x=strides,
+                phases=phases,
+            ), row if inner else item  # fmt: skip
+
+
+def test_plans_of_streams_fit_the_machine():
+    listed = {spec.entry: spec for spec in specialisations()}
+    variants, most = set(), 0
+    for given, row in kinds_of_streams():
+        launch = plan_gather_nd(given).launch
+        assert listed[launch.kernel.entry] == launch.kernel
+        variants.add(launch.kernel.entry.removeprefix("ck_gather_nd_"))
+        assert launch.shared_bytes <= STATIC_SHARED_LIMIT
+        assert launch.shared_bytes >= given.indices.itemsize * given.indices.shape[-1]
+        most = max(most, launch.shared_bytes)
+        assert launch.block == (256, 1, 1)
+        blocks, *others = launch.grid
+        assert others == [1, 1]
+        tile = {"r": 16384, "p": 4096, "s": 8192}[launch.kernel.entry[len("ck_gather_nd_")]]
+        result = row * 50_000 + given.out.phase
+        assert blocks == min(-(-result // tile), 2**16)
+    streams = ("rows_w16", *(f"{v}_w{w}" for v in ("packed", "spliced") for w in (1, 2, 4, 8)))
+    assert variants == {
+        f"{stream}_i{bits}_clamp_o{offset}"
+        for stream, bits, offset in itertools.product(streams, (32, 64), (32, 64))
+    }
+    assert most > 32 * 1024  # the bound is near, so it is the hardest kinds that were tried
+
+
+def test_every_planned_kernel_is_a_listed_specialisation():
+    listed = {spec.entry: spec for spec in specialisations()}
+    for _, given, _ in PINNED:
+        spec = plan_gather_nd(given).launch.kernel
+        assert listed[spec.entry] == spec
+
+
+def test_specialisations_have_names_of_their_own():
+    entries = [spec.entry for spec in specialisations()]
+    assert len(entries) == len(set(entries))
+    assert all(entry.startswith("ck_gather_nd_") for entry in entries)

@@ -1,0 +1,282 @@
+"""one_hot against NumPy: every dtype, index type and memory layout, bytes equal."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cudakern as ck
+from cudakern.dtypes import bfloat16
+from cudakern.operators import one_hot_plan
+from cudakern.operators.base import BoundTable
+from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.one_hot import expected, one_hot_shapes
+from tests.helpers.places import CUDA, POISON, Buffer, get, put, same_bytes
+from tests.helpers.strategies import (
+    DTYPES,
+    INDEX_DTYPES,
+    memory_layouts,
+    random_bytes,
+    random_indices,
+)
+
+pytestmark = PLAIN_AND_CHECKED
+
+PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
+EXAMPLES_PER_INDEX_TYPE = 800
+CHECKED_EXAMPLES_PER_INDEX_TYPE = 150
+
+
+def compare(place, index_dtype, draw):
+    """Draw a call and hold its result against the expected one."""
+    index_shape, depth, axis = draw(one_hot_shapes(), "shapes")
+    dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
+    index_values = random_indices(rng, index_shape, index_dtype, depth)
+    aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
+    index_layout = draw(
+        memory_layouts(index_shape, index_values.itemsize, aligned=aligned), "indices layout"
+    )
+    indices = index_layout.holding(index_values, place)
+    options = {}
+    form = draw(st.sampled_from(["numbers", "scalars", "array"]), "values")
+    if form == "numbers":
+        values = np.array([0, 1]).astype(dtype)
+        options["dtype"] = dtype
+    else:
+        values = random_bytes(rng, draw(st.sampled_from([(2,), (1, 2, 1)]), "shape"), dtype)
+        if form == "array":
+            layout = draw(memory_layouts(values.shape, dtype.itemsize, aligned=aligned), "layout")
+            options["values"] = layout.holding(values, place)
+            values = get(options["values"])  # one that is repeated keeps the last value written
+        else:
+            values = np.array([1, 0] if dtype.kind in {"b", "u"} else [-1, 2]).astype(dtype)
+            options["values"] = tuple(values)
+    result = expected(get(indices), depth, axis, values)
+    given_axis = axis - result.ndim if draw(st.booleans(), "negative axis") else axis
+    if draw(st.booleans(), "give out"):
+        out_layout = draw(
+            memory_layouts(result.shape, dtype.itemsize, output=True, aligned=aligned),
+            "out layout",
+        )
+        buffer, out = out_layout.poisoned(dtype, place)
+        assert ck.one_hot(indices, depth, axis=given_axis, out=out, **options) is out
+        outside = ~out_layout.touched(dtype.itemsize)
+        assert (buffer.bytes()[outside] == POISON).all(), "bytes beside out were written"
+    else:
+        out = ck.one_hot(indices, depth, axis=given_axis, **options)
+    assert same_bytes(out, result)
+
+
+@PLAIN
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+@settings(max_examples=EXAMPLES_PER_INDEX_TYPE)
+@given(data=st.data())
+def test_one_hot_equals_numpy(place, index_dtype, data):
+    compare(place, index_dtype, data.draw)
+
+
+@pytest.mark.cudakern_checked(seeds=range(5))
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+@settings(max_examples=CHECKED_EXAMPLES_PER_INDEX_TYPE)
+@given(data=st.data())
+def test_one_hot_equals_numpy_when_checked(place, index_dtype, data):
+    compare(place, index_dtype, data.draw)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+def test_one_hot_every_dtype_and_index_type(place, dtype, index_dtype):
+    rng = np.random.default_rng(7)
+    values = random_bytes(rng, (2,), dtype)
+    indices = random_indices(rng, (3, 5), index_dtype, 7)
+    for axis in (0, 1, 2):
+        result = ck.one_hot(put(indices, place), 7, axis=axis, values=put(values, place))
+        assert same_bytes(result, expected(indices, 7, axis, values))
+
+
+EXTREMES = {
+    "int32": [0, 4, 5, -1, -5, -6, 2**31 - 1, -(2**31), -(2**31) + 4],
+    "int64": [4, -5, -6, 2**31, 2**32, 2**32 + 1, -(2**32), -(2**32) + 3, 2**63 - 1, -(2**63)],
+    "uint32": [0, 4, 5, 2**31, 2**31 + 1, 2**32 - 1, 2**32 - 5],
+    "uint64": [0, 4, 5, 2**32, 2**32 + 1, 2**63, 2**63 + 1, 2**64 - 1, 2**64 - 5],
+}
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+def test_one_hot_compares_whole_indices(place, index_dtype, axis):
+    indices = np.array(EXTREMES[index_dtype], index_dtype)
+    hot = [[d == (i + 5 if i < 0 else i) for d in range(5)] for i in map(int, indices)]
+    result = get(ck.one_hot(put(indices, place), 5, axis=axis, values=(False, True)))
+    assert result.tolist() == (hot if axis == 1 else np.array(hot).T.tolist())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "widened"),
+    [("int8", "int32"), ("int16", "int32"), ("uint8", "uint32"), ("uint16", "uint32")],
+)
+def test_one_hot_widens_narrow_indices(place, dtype, widened):
+    info = np.iinfo(dtype)
+    indices = np.array([0, 1, 99, info.max, info.min], dtype)
+    values = np.array([0, 1], np.float32)
+    result = ck.one_hot(put(indices, place), 100)
+    assert same_bytes(result, expected(indices.astype(widened), 100, 1, values))
+
+
+@pytest.mark.parametrize("value", [0, 3, -1, -4, 4, -5])
+def test_one_hot_of_a_scalar_is_a_vector(place, value):
+    result = ck.one_hot(put(np.array(value, np.int32), place), 4)
+    assert get(result).tolist() == [float(d == value % 4 and -4 <= value < 4) for d in range(4)]
+
+
+def test_one_hot_takes_lists_and_python_scalars():
+    assert ck.one_hot([1, -1], 3).tolist() == [[0, 1, 0], [0, 0, 1]]
+    assert ck.one_hot(1, 3, values=[5, 6]).tolist() == [5, 6, 5]
+    assert ck.one_hot([], 3).shape == (0, 3)
+    assert ck.one_hot([[0]], np.int8(2), axis=np.int64(0)).shape == (2, 1, 1)
+
+
+TYPES = [
+    ((0, 1), None, "float32"),
+    ((0.5, 2), None, "float32"),
+    ((False, 1), None, "float32"),
+    ((False, True), None, "bool"),
+    ((0, 1j), None, "complex64"),
+    ((np.int8(0), np.int8(1)), None, "int8"),
+    ((np.int8(0), np.int16(1)), None, "int16"),
+    ((0, np.float16(1)), None, "float16"),
+    ((np.bool_(0), True), None, "bool"),
+    ((np.array(1.5), 2), None, "float64"),
+    ((0, 1), "uint8", "uint8"),
+    ((0, 1), bool, "bool"),
+    ((np.float64(0), np.float64(1.5)), np.float16, "float16"),
+    (np.array([3, 4], np.int64), None, "int64"),
+    (np.array([[3], [4]], np.int64), "float32", "float32"),
+]
+
+
+@pytest.mark.parametrize(("values", "dtype", "result"), TYPES)
+def test_one_hot_has_the_dtype_of_its_values(values, dtype, result):
+    found = ck.one_hot([1], 2, values=values, dtype=dtype)
+    assert found.dtype == result
+    off, on = np.array(values, dtype=object).ravel()
+    assert found.tolist() == [[off, on]]
+
+
+@pytest.mark.skipif(bfloat16() is None, reason="ml_dtypes is not installed")
+def test_one_hot_in_bfloat16():
+    kind = bfloat16()
+    assert ck.one_hot([1], 2, dtype="bfloat16").tolist() == [[0, 1]]
+    found = ck.one_hot([1], 2, values=(kind.type(0.5), 2))
+    assert found.dtype == kind
+    assert found.tolist() == [[0.5, 2]]
+
+
+def test_one_hot_keeps_the_sign_of_zero():
+    for off, on in [(0.0, 1.0), (-0.0, 1.0), (1, -0.0), (1, 0.0), (0, 0.0), (-0.0, 0.0)]:
+        result = ck.one_hot([0], 2, values=(off, on))
+        assert np.signbit(result).tolist() == [[np.signbit(on), np.signbit(off)]]
+
+
+@pytest.mark.parametrize("offset", [0, 8])
+def test_one_hot_of_complex_numbers_on_8_bytes(place, offset):
+    pair = np.array([1 + 2j, -3 - 4j])
+    values = Buffer(bytes(8) + pair.tobytes(), place).view((2,), pair.dtype, offset=8)
+    indices = put(np.arange(-3, 60, dtype=np.int32), place)
+    out = Buffer(bytes(63 * 50 * 16 + 8), place).view((63, 50), pair.dtype, offset=offset)
+    flipped = values[::-1]
+    for given_values in (values, flipped, tuple(pair)):
+        ck.one_hot(indices, 50, values=given_values, out=out)
+        assert same_bytes(
+            out, expected(get(indices), 50, 1, pair[::-1] if given_values is flipped else pair)
+        )
+
+
+@pytest.mark.parametrize(
+    ("shape", "depth", "axis"),
+    [((0,), 5, 0), ((3,), 0, 1), ((2, 0, 3), 4, 1), ((), 0, 0), ((0,), 2**40, 1), ((0, 2), 0, 0)],
+)
+def test_one_hot_of_nothing_is_empty(place, shape, depth, axis):
+    result = ck.one_hot(put(np.zeros(shape, np.int64), place), depth, axis=axis, dtype=np.int8)
+    assert result.shape == (*shape[:axis], depth, *shape[axis:])
+    assert result.size == 0
+
+
+def test_one_hot_of_eight_dimensions_has_nine(place):
+    indices = np.arange(2**8, dtype=np.int32).reshape((2,) * 8) % 5 - 2
+    values = np.array([7, 9], np.uint16)
+    for axis in range(9):
+        found = ck.one_hot(put(indices, place), 3, axis=axis, values=put(values, place))
+        assert same_bytes(found, expected(indices, 3, axis, values))
+    memory = put(np.full((4,) * 9, POISON, np.uint16), place)
+    out = memory[::-2, ::2, :2, ::2, 1:3, ::2, ::2, ::2, :3]
+    ck.one_hot(put(indices, place), 3, values=put(values, place), out=out)
+    assert same_bytes(out, expected(indices, 3, 8, values))
+
+
+@pytest.fixture
+def wide(monkeypatch):
+    """Plan as if 32 bits were too few for anything."""
+    monkeypatch.setattr(one_hot_plan, "MAX_ITEMS_32", 1)
+    monkeypatch.setattr(sys.modules["cudakern.operators.one_hot"], "_bound", BoundTable())
+
+
+@pytest.mark.usefixtures("wide")
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "depth", "axis"), [((900,), 33, 1), ((2, 700), 40, 1), ((3, 4, 5), 6, 2)]
+)
+def test_one_hot_in_64_bit_offsets(place, index_dtype, shape, depth, axis):
+    rng = np.random.default_rng(1)
+    indices = random_indices(rng, shape, index_dtype, depth)
+    values = random_bytes(rng, (2,), np.uint16)
+    memory = np.full((*shape[:axis], depth, *shape[axis:-1], 2 * shape[-1]), POISON, np.uint16)
+    for pair in (put(values, place), tuple(values)):
+        result = ck.one_hot(put(indices, place), depth, axis=axis, values=pair)
+        assert same_bytes(result, expected(indices, depth, axis, values))
+        if axis < len(shape):
+            out = put(memory, place)[..., ::2]
+            ck.one_hot(put(indices, place), depth, axis=axis, values=pair, out=out)
+            assert same_bytes(out, expected(indices, depth, axis, values))
+
+
+@PLAIN
+def test_one_hot_in_64_bit_offsets_writes_far_apart():
+    # 5 GB of address space of which a few pages are touched.
+    memory = np.zeros(5 * 2**30, np.uint8)
+    out = np.lib.stride_tricks.as_strided(memory, (5, 16), (2**30, 1))
+    indices = np.array([4, 0, -1, 2, 99])
+    values = np.array([3, 4], np.uint8)
+    ck.one_hot(indices, 16, values=values, out=out)
+    assert same_bytes(out, expected(indices, 16, 1, values))
+    ck.one_hot(indices, 16, values=values, out=out[::-1])
+    assert same_bytes(out, expected(indices[::-1], 16, 1, values))
+
+
+@PLAIN
+def test_one_hot_in_64_bit_offsets_reads_far_apart():
+    memory = np.zeros(5 * 2**28, np.int32)
+    indices = np.lib.stride_tricks.as_strided(memory, (5, 16), (2**30, 4))
+    indices[...] = np.arange(80).reshape(5, 16) % 9 - 4
+    values = np.array([3, 4], np.uint8)
+    for axis in (0, 1, 2):
+        result = ck.one_hot(indices, 7, axis=axis, values=values)
+        assert same_bytes(result, expected(indices, 7, axis, values))
+
+
+@pytest.mark.parametrize("index_dtype", ["int32", "int64"])
+@pytest.mark.parametrize(
+    ("shape", "depth", "axis"), [((30_000,), 48, 1), ((3, 9000), 21, 1), ((2, 130), 1500, 1)]
+)
+def test_one_hot_poisoned_result_of_many_blocks(place, index_dtype, shape, depth, axis):
+    rng = np.random.default_rng(3)
+    indices = random_indices(rng, shape, index_dtype, depth)
+    result_shape = (*shape[:axis], depth, *shape[axis:])
+    out = put(np.full(result_shape, POISON, np.float32), place)
+    ck.one_hot(put(indices, place), depth, axis=axis, out=out)
+    assert same_bytes(out, expected(indices, depth, axis, np.array([0, 1], np.float32)))

@@ -1,0 +1,174 @@
+"""Which kernel variant a problem gets: pinned, no engine involved."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cudakern.layout import Layout, packed_strides
+from cudakern.operators import one_hot_plan
+from cudakern.operators.one_hot_kernels import specialisations
+from cudakern.operators.one_hot_plan import OneHotProblem, plan_one_hot
+
+
+def problem(
+    indices, depth, axis, itemsize=4, *, index_bytes=4, strides=None, out=None, phases=(0, 0), on=0
+):
+    """Return a problem; ``strides`` of the indices and ``out`` are in bytes, packed by default."""
+    result = (*indices[:axis], depth, *indices[axis:])
+    return OneHotProblem(
+        Layout(indices, strides or packed_strides(indices, index_bytes), index_bytes),
+        Layout((2,) if on else (0,), (on or itemsize,), itemsize, phases[1]),
+        Layout(result, out or packed_strides(result, itemsize), itemsize, phases[0]),
+        axis,
+        {4: "int32", 8: "int64"}[index_bytes],
+        on,
+    )
+
+
+PINNED = [
+    ("last axis", problem((100,), 1000, 1), "stream_w4_i32_o32"),
+    ("last axis, int64", problem((100,), 1000, 1, index_bytes=8), "stream_w4_i64_o32"),
+    ("last axis, bytes", problem((100,), 10, 1, 1), "stream_w1_i32_o32"),
+    ("last axis, complex", problem((100,), 10, 1, 16), "stream_w16_i32_o32"),
+    ("last axis of several", problem((3, 4, 5), 10, 3, 2), "stream_w2_i32_o32"),
+    ("a scalar", problem((), 10, 0, 8), "stream_w8_i32_o32"),
+    ("depth 1", problem((7, 9), 1, 1), "stream_w4_i32_o32"),
+    ("depth 1, any stride along it", problem((7, 9), 1, 1, out=(36, 5, 4)), "stream_w4_i32_o32"),
+    ("out 4 B off", problem((100,), 1000, 1, phases=(4, 0)), "stream_w4_i32_o32"),
+    ("values in memory", problem((100,), 10, 1, on=4), "stream_w4_i32_o32"),
+    ("short inner rows", problem((4, 60), 5000, 1), "stream_w4_i32_o32"),
+    ("rows of planes that fit", problem((4, 64), 100, 1, 1), "stream_w1_i32_o32"),
+    ("many rows of planes", problem((5000, 100), 1000, 1), "stream_w4_i32_o32"),
+    ("planes", problem((4, 64), 5000, 1), "planes_w4_i32_o32"),
+    ("planes of images", problem((8, 512, 512), 21, 1, 1, index_bytes=8), "planes_w1_i64_o32"),
+    ("first axis", problem((1000, 1000), 7, 0, 2), "planes_w2_i32_o32"),
+    ("channels last in memory",
+     problem((8, 64, 64), 21, 1, out=(64 * 64 * 84, 4, 64 * 84, 84)), "stream_w4_i32_o32"),
+    ("channels first in memory",
+     problem((8, 640, 64), 21, 3, out=(640 * 64 * 84, 256, 4, 640 * 256)), "planes_w4_i32_o32"),
+    ("repeated indices", problem((100,), 10, 1, strides=(0,)), "stream_w4_i32_o32"),
+    ("reversed indices", problem((100,), 10, 1, strides=(-4,)), "stream_w4_i32_o32"),
+    ("transposed indices", problem((6, 7), 10, 2, strides=(4, 24)), "strided_r4_w4_i32_o32"),
+    ("transposed around the axis", problem((6, 7), 10, 1, strides=(4, 24)), "stream_w4_i32_o32"),
+    ("out padded", problem((9,), 8, 1, out=(64, 4)), "strided_r2_w4_i32_o32"),
+    ("out reversed", problem((9,), 8, 1, out=(32, -4)), "strided_r2_w4_i32_o32"),
+    ("every second row", problem((4, 9), 8, 2, out=(600, 64, 4)), "strided_r4_w4_i32_o32"),
+    ("out 2 B off", problem((9,), 8, 1, phases=(2, 0)), "strided_r4_w2_i32_o32"),
+    ("complex 8 B off", problem((9,), 8, 1, 16, phases=(8, 0)), "strided_r4_w8_i32_o32"),
+    ("complex values 8 B off",
+     problem((9,), 8, 1, 16, out=(256, 16), on=16, phases=(0, 8)), "strided_r4_w8_i32_o32"),
+    ("complex values 8 B off, out packed",
+     problem((9,), 8, 1, 16, on=24, phases=(0, 8)), "stream_w16_i32_o32"),
+    ("2^32 elements", problem((2**16,), 2**16, 1, 1), "stream_w1_i32_o64"),
+    ("just below", problem((2**16 - 4,), 2**16, 1, 1), "stream_w1_i32_o32"),
+    ("2^31 elements of 8 B", problem((2**15,), 2**16, 1, 8), "stream_w8_i32_o32"),
+    ("depth of 2^31", problem((1,), 2**31, 1, 1), "stream_w1_i32_o64"),
+    ("planes beyond 2^32", problem((2**12, 2**12), 2**9, 1, 1), "planes_w1_i32_o64"),
+    ("indices far apart", problem((3,), 8, 1, strides=(2**30,)), "stream_w4_i32_o64"),
+    ("values far apart", problem((3,), 8, 1, on=2**31), "stream_w4_i32_o64"),
+    ("out beyond 2^31 bytes", problem((3,), 8, 1, out=(2**30, 4)), "strided_r4_w4_i32_o64"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "kernel"), [pytest.param(p, k, id=name) for name, p, k in PINNED]
+)
+def test_plan_is_pinned(given, kernel):
+    plan = plan_one_hot(given)
+    assert plan.launch.kernel.entry == f"ck_one_hot_{kernel}"
+    assert kernel.startswith(plan.variant)
+    assert plan_one_hot(given) == plan
+
+
+def test_plan_of_nothing_launches_nothing():
+    assert plan_one_hot(problem((3, 0), 5, 1)).launch is None
+    assert plan_one_hot(problem((3, 4), 0, 1)).launch is None
+
+
+def test_strided_ranks_grow_to_what_a_call_can_need():
+    # No two of nine dimensions chained, and elements in two pieces: ten.
+    out = tuple(3**k * 16 for k in reversed(range(9)))
+    plan = plan_one_hot(problem((2,) * 8, 2, 3, 16, out=out, phases=(8, 0)))
+    assert plan.launch.kernel.entry == "ck_one_hot_strided_r16_w8_i32_o32"
+
+
+def test_every_planned_kernel_is_a_listed_specialisation():
+    listed = {spec.entry: spec for spec in specialisations()}
+    for _, pinned, _ in PINNED:
+        spec = plan_one_hot(pinned).launch.kernel
+        assert listed[spec.entry] == spec
+
+
+def test_specialisations_have_names_of_their_own():
+    entries = [spec.entry for spec in specialisations()]
+    assert len(entries) == len(set(entries))
+    assert all(entry.startswith("ck_one_hot_") for entry in entries)
+
+
+def fields(plan, index_bytes):
+    """Return the fields of the variant's own part of the arguments."""
+    wide = plan.launch.kernel.entry.endswith("o64")
+    offset, divisor = ("Q", "QQII") if wide else ("I", "IIII")
+    start = 32 + (16 if wide else 8) + (24 if wide or index_bytes > 4 else 16)
+    code = {"stream": f"=6{offset}", "planes": f"=4{offset}{divisor}{divisor}8I"}[plan.variant]
+    return struct.unpack_from(code, plan.launch.arguments, start)
+
+
+SIZES = st.one_of(st.integers(1, 50), st.integers(1, 5000), st.integers(1, 10**6))
+
+
+@settings(max_examples=2000)
+@given(st.tuples(SIZES, SIZES, SIZES), st.sampled_from([1, 2, 4, 8, 16]), st.sampled_from([4, 8]))
+def test_tiles_cover_the_output_and_fit_in_shared_memory(sizes, itemsize, index_bytes):
+    outer, depth, inner = sizes
+    plan = plan_one_hot(problem((outer, inner), depth, 1, itemsize, index_bytes=index_bytes))
+    launch = plan.launch
+    found = fields(plan, index_bytes)
+    if plan.variant == "stream":
+        elements, tile, tiles, clears, *_ = found
+        assert elements == outer * depth * inner
+        assert (tiles - 1) * tile < elements <= tiles * tile
+        assert tile * itemsize >= 1024  # tiles begin at lines, none may be empty
+        bits = tile + 256 // itemsize
+    else:
+        columns, tiles = found[:2]
+        chunks, groups, vectors, planes, part, run, clears = (
+            found[k] for k in (4, 8, 12, 16, 17, 18, 19)
+        )
+        sector = 32 // itemsize
+        assert columns == inner
+        assert tiles == outer * chunks * groups
+        assert (chunks - 1) * part < inner <= chunks * part
+        assert (groups - 1) * planes < depth <= groups * planes
+        assert part % sector == 0
+        assert run % 32 == 0
+        assert run >= part + 2 * sector
+        assert vectors * 16 == (part + sector) * itemsize
+        assert vectors % 2 == 0  # so a warp's stores are whole sectors
+        bits = planes * run
+    assert bits <= clears * 128 < bits + 128
+    assert launch.shared_bytes == 32 + clears * 16 <= 16 * 1024
+    assert launch.grid == (min(tiles, 65536), 1, 1)
+
+
+def test_large_problems_have_large_tiles_and_many():
+    for shape, depth, axis, itemsize in [
+        ((2**20,), 1000, 1, 4),
+        ((2**22,), 32, 1, 2),
+        ((2**24,), 10, 1, 1),
+        ((2**17,), 50257, 1, 2),
+        ((2**18,), 777, 1, 8),
+        ((256, 4096), 64, 1, 4),
+        ((16, 1024, 1024), 21, 1, 1),
+    ]:
+        given = problem(shape, depth, axis, itemsize)
+        launch = plan_one_hot(given).launch
+        most = 4 * one_hot_plan.TILE_BYTES
+        tiles = fields(plan_one_hot(given), 4)[{1: 2, 2: 1, 3: 1}[len(shape)]]
+        assert tiles >= one_hot_plan.TILES
+        assert given.out.size * itemsize <= tiles * most
+        assert launch.grid[0] >= one_hot_plan.TILES
