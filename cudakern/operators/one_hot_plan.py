@@ -46,7 +46,7 @@ MIN_TILES = 256
 #: Bytes of a row of planes from which on tiles can have a part of it; of a part at least, at best.
 MIN_PLANE_BYTES = 256
 MIN_RUN_BYTES = 128
-RUN_BYTES = 1024
+RUN_BYTES = 256
 SECTOR_BYTES = 32
 LINE_BYTES = 128
 _WORD_BITS = 32
@@ -218,7 +218,9 @@ def _plan_planes(
     least = MIN_RUN_BYTES // itemsize
     cheap = -(-REREAD * problem.indices.itemsize // itemsize)
     planes = min(depth, cheap, TILE_BITS // _rounded(least + margin))
-    wanted = max(target // planes, RUN_BYTES // itemsize)
+    # A part of a plane reads the indices of a sector that it shares with the next one.
+    again = cheap * sector // planes if columns % sector or problem.out.phase else 0
+    wanted = max(target // planes, RUN_BYTES // itemsize, again)
     room = TILE_BITS // planes // _WORD_BITS * _WORD_BITS - margin
     chunks = -(-columns // max(min(wanted, room) // _WORD_BITS * _WORD_BITS, least))
     part = _rounded(-(-columns // chunks))
