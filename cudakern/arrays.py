@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from cudakern.layout import MAX_DIMENSIONS, Layout, overlaps_itself
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
 #: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
 Array = Any
@@ -211,13 +212,17 @@ def layout_of(array: Array, address: int) -> Layout:
     return Layout(array.shape, array.strides, array.dtype.itemsize, address & 15)
 
 
+def current(place: int) -> AbstractContextManager[Any]:
+    """Return a context in which arrays of a place can be worked on: its device is the current."""
+    return nullcontext() if place == HOST else _cupy().cuda.Device(place)
+
+
 def empty(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> Array:
     """Return an uninitialised C-contiguous array, from the place's current allocator."""
     if place == HOST:
         return np.empty(tuple(shape), dtype)
-    cupy = _cupy()
-    with cupy.cuda.Device(place):
-        return cupy.empty(tuple(shape), dtype)
+    with current(place):
+        return _cupy().empty(tuple(shape), dtype)
 
 
 def check_output(

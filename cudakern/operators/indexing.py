@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern import dtypes
-from cudakern.arrays import Array, address_of, empty, layout_of
+from cudakern.arrays import Array, address_of, current, empty, layout_of
 from cudakern.dtypes import DataType
 from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch, Tensor
@@ -207,7 +207,8 @@ def raise_if_outside(
     """
     none = np.iinfo(np.uint64).max
     first_bad = empty((1,), np.dtype(np.uint64), place)
-    first_bad.fill(none)
+    with current(place):
+        first_bad.fill(none)
     address = address_of(indices)
     layout = layout_of(indices, address)
     extents = [x.shape[axis] for axis in axes]

@@ -14,6 +14,7 @@ from cudakern.arrays import (
     as_output,
     check_output,
     common_place,
+    current,
     describe,
     empty,
     is_read_only,
@@ -146,7 +147,8 @@ class LookupFunction:
         first, stop, mode, fill = selection
         bound.check(addresses)
         if first == stop:  # tuples of no component select all of their batch
-            target[...] = x[(slice(None),) * first + (None,) * (indices.ndim - 1 - first)]
+            with current(bound.place):
+                target[...] = x[(slice(None),) * first + (None,) * (indices.ndim - 1 - first)]
             return False
         absent = next((axis for axis in range(first, stop) if x.shape[axis] == 0), None)
         if absent is None:
@@ -157,5 +159,6 @@ class LookupFunction:
             requirement = f"x.shape[{absent}] must be at least 1 for {indices.size} indices"
             message = f"{self._operator}: {requirement}; got 0"
             raise IndexRangeError(message)
-        target.fill(np.frombuffer(fill, x.dtype)[0])
+        with current(bound.place):
+            target.fill(np.frombuffer(fill, x.dtype)[0])
         return False

@@ -120,9 +120,11 @@ class Buffer:
                 part |= mark
             elif mark and part.size:
                 layout = operand.layout
+                steps = zip(layout.shape, layout.strides, strict=True)
+                once = (1 if stride == 0 else extent for extent, stride in steps)
                 elements = np.lib.stride_tricks.as_strided(
                     part[-layout.span[0] :],
-                    (*layout.shape, layout.itemsize),
+                    (*once, layout.itemsize),
                     (*layout.strides, 1),
                 )
                 elements[...] = 1
