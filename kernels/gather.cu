@@ -9,6 +9,7 @@
 // copied; NaN payloads, signed zeros and subnormals pass unchanged.
 #include "common/division.cuh"
 #include "common/indexing.cuh"
+#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
 #include "common/splice.cuh"
@@ -184,9 +185,6 @@ using Extent = Wide<Index, Offset>;
 constexpr IndexMode kMode = IndexMode::CK_MODE;
 
 }  // namespace ck
-
-#define CK_KERNEL \
-  extern "C" __global__ void __launch_bounds__(ck::kThreads, ck::kBlocksPerMultiprocessor)
 
 #if defined(CK_VARIANT_ROWS) || defined(CK_VARIANT_PLANES)
 #ifdef CK_VARIANT_PLANES

@@ -10,6 +10,7 @@
 // subnormals pass unchanged.
 #include "common/division.cuh"
 #include "common/indexing.cuh"
+#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
 #include "common/splice.cuh"
@@ -147,9 +148,6 @@ constexpr IndexMode kMode = IndexMode::CK_MODE;
 using Rows = TupleRows<kMode, Index, Offset, Extent>;
 
 }  // namespace ck
-
-#define CK_KERNEL \
-  extern "C" __global__ void __launch_bounds__(ck::kThreads, ck::kBlocksPerMultiprocessor)
 
 #if defined(CK_VARIANT_ROWS)
 CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {

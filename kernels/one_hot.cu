@@ -12,8 +12,8 @@
 #include "common/bit_vectors.cuh"
 #include "common/division.cuh"
 #include "common/indexing.cuh"
+#include "common/launch.cuh"
 #include "common/memory.cuh"
-#include "common/row_copy.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
 
@@ -261,9 +261,6 @@ using Offset = CK_OFFSET_T;
 using Extent = Wide<Index, Offset>;
 
 }  // namespace ck
-
-#define CK_KERNEL \
-  extern "C" __global__ void __launch_bounds__(ck::kThreads, ck::kBlocksPerMultiprocessor)
 
 #if defined(CK_VARIANT_STREAM)
 CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {

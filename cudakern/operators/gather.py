@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from cudakern.arrays import Array, as_array, require_data, require_rank
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.base import OperatorDesc, Plan, normalize_axis
 from cudakern.operators.gather_plan import GatherProblem, plan_gather
@@ -16,17 +15,16 @@ from cudakern.operators.indexing import (
     DATA_TYPES,
     INDEX_DATA_TYPES,
     NO_FILL,
-    as_indices,
     check_alignment,
-    check_mode,
     fill_pattern,
 )
-from cudakern.operators.lookup import LookupFunction, Selection
+from cudakern.operators.lookup import LookupFunction, Selection, as_operands
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudakern.arrays import Array
     from cudakern.layout import Layout
 
 NAME = "gather"
@@ -190,13 +188,7 @@ def gather(
     >>> ck.gather([10, 20, 30], [2, 0, -1, 7])
     array([30, 10, 30, 30])
     """
-    check_mode(NAME, mode)
-    given = indices
-    x = as_array(NAME, "x", x)
-    indices = as_indices(NAME, given, as_array(NAME, "indices", indices))
-    require_data(NAME, "x", x)
-    require_rank(NAME, "x", x, 1)
-    require_rank(NAME, "indices", indices, 0)
+    x, indices = as_operands(NAME, x, indices, mode, 0)
     axis = normalize_axis(NAME, axis, x.ndim, "G4")
     shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
     fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else NO_FILL

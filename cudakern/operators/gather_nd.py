@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from cudakern.arrays import Array, as_array, require_data, require_rank
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.base import OperatorDesc, Plan
@@ -19,17 +18,16 @@ from cudakern.operators.indexing import (
     DATA_TYPES,
     INDEX_DATA_TYPES,
     NO_FILL,
-    as_indices,
     check_alignment,
-    check_mode,
     fill_pattern,
 )
-from cudakern.operators.lookup import LookupFunction, Selection
+from cudakern.operators.lookup import LookupFunction, Selection, as_operands
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudakern.arrays import Array
     from cudakern.layout import Layout
 
 NAME = "gather_nd"
@@ -241,13 +239,7 @@ def gather_nd(
     >>> ck.gather_nd([[10, 11], [20, 21]], [[1], [0]], batch_dims=1)
     array([11, 20])
     """
-    check_mode(NAME, mode)
-    given = indices
-    x = as_array(NAME, "x", x)
-    indices = as_indices(NAME, given, as_array(NAME, "indices", indices))
-    require_data(NAME, "x", x)
-    require_rank(NAME, "x", x, 1)
-    require_rank(NAME, "indices", indices, 1)
+    x, indices = as_operands(NAME, x, indices, mode, 1)
     batch = _check_shapes(x.shape, indices.shape, batch_dims)
     stop = batch + indices.shape[-1]
     shape = indices.shape[:-1] + x.shape[stop:]

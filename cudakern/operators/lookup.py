@@ -11,6 +11,7 @@ import numpy as np
 
 from cudakern.arrays import (
     Array,
+    as_array,
     as_output,
     check_output,
     common_place,
@@ -19,10 +20,17 @@ from cudakern.arrays import (
     empty,
     is_read_only,
     layout_of,
+    require_data,
+    require_rank,
 )
 from cudakern.errors import IndexRangeError
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
-from cudakern.operators.indexing import check_alignment, raise_if_outside
+from cudakern.operators.indexing import (
+    as_indices,
+    check_alignment,
+    check_mode,
+    raise_if_outside,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +39,19 @@ if TYPE_CHECKING:
 
     #: Returns the plan for the layouts of x, indices and out, and the dtype of the indices.
     Planner = Callable[[Sequence[Layout], "Selection", str], Plan]
+
+
+def as_operands(
+    operator: str, x: object, indices: object, mode: str, least: int
+) -> tuple[Array, Array]:
+    """Return x and indices as arrays of supported dtypes, the latter of ``least`` dimensions."""
+    check_mode(operator, mode)
+    data = as_array(operator, "x", x)
+    positions = as_indices(operator, indices, as_array(operator, "indices", indices))
+    require_data(operator, "x", data)
+    require_rank(operator, "x", data, 1)
+    require_rank(operator, "indices", positions, least)
+    return data, positions
 
 
 class Selection(NamedTuple):

@@ -3,8 +3,8 @@
 // registers, with neither a branch nor a lookup.
 #pragma once
 
+#include "common/launch.cuh"
 #include "common/memory.cuh"
-#include "common/row_copy.cuh"
 #include "common/types.cuh"
 
 namespace ck {

@@ -10,13 +10,11 @@
 
 #include "common/division.cuh"
 #include "common/indexing.cuh"
+#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/types.cuh"
 
 namespace ck {
-
-constexpr int kThreads = 256;
-constexpr int kBlocksPerMultiprocessor = 4;  // 64 registers each: leaves room for loads in flight
 
 /// The output as a stream of pieces.
 template <typename O>

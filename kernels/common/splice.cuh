@@ -7,6 +7,7 @@
 #pragma once
 
 #include "common/division.cuh"
+#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
 #include "common/types.cuh"

@@ -4,8 +4,8 @@
 
 #include "common/division.cuh"
 #include "common/indexing.cuh"
+#include "common/launch.cuh"
 #include "common/memory.cuh"
-#include "common/row_copy.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
 
