@@ -98,12 +98,16 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
     raise DTypeError(message)
 
 
-def check_alignment(operator: str, name: str, layout: Layout) -> None:
-    """Raise BindingError unless every element lies on a multiple of its size, or of 8 bytes."""
-    width = min(layout.itemsize, 8)
+def is_aligned(layout: Layout) -> bool:
+    """Return whether every element lies on a multiple of its size, or of 8 bytes."""
     steps = (s for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1)
-    if layout.size > 0 and alignment(layout.phase, *steps) < width:
-        requirement = f"must lie on multiples of {width} bytes"
+    return layout.size == 0 or alignment(layout.phase, *steps) >= min(layout.itemsize, 8)
+
+
+def check_alignment(operator: str, name: str, layout: Layout) -> None:
+    """Raise BindingError unless a layout is aligned."""
+    if not is_aligned(layout):
+        requirement = f"must lie on multiples of {min(layout.itemsize, 8)} bytes"
         found = f"an address {layout.phase} bytes beyond a multiple of 16, strides {layout.strides}"
         raise BindingError(operator, name, f"{requirement}; got {found}")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.arrays import Array, as_array, require_data
+from cudakern.arrays import Array, address_of, as_array, layout_of, require_data
 from cudakern.dtypes import supported, supported_names
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.layout import VECTOR_BYTES
-from cudakern.operators.indexing import element_bytes
+from cudakern.operators.indexing import element_bytes, is_aligned
 
 _BYTES = 2 * VECTOR_BYTES
 _REAL = frozenset({bool, int, float})
@@ -63,7 +63,7 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
     require_data(operator, "values", array)
     if wanted is not None:
         array = array.astype(wanted, copy=False)
-    if type(array) is np.ndarray and not array.flags.aligned:
+    if type(array) is np.ndarray and not is_aligned(layout_of(array, address_of(array))):
         array = array.copy()
     return OffOn(array.dtype, array=array)
 

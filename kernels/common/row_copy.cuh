@@ -95,19 +95,41 @@ __device__ __forceinline__ T read_piece(const Rows& rows, Position<O> row, O col
 }
 
 /// The pieces of one output vector: one division, then a walk along the row and to the next row.
+/// All are read at once; but 16 of them with 64-bit offsets a word at a time, for want of
+/// registers.
 template <typename T, typename Rows, typename O>
 __device__ __forceinline__ Packed<uint4, T> walk_rows(const Rows& rows, const StreamShape<O>& shape,
                                                       O first) {
+  constexpr int kPieces = Packed<uint4, T>::kPieces;
   const Division<O> start = divide(first, shape.row);
   O number = start.quotient, column = start.remainder;
   Position<O> row = rows.locate(number);
-  Packed<uint4, T> result;
-#pragma unroll
-  for (int k = 0; k < Packed<uint4, T>::kPieces; ++k) {
-    result.piece[k] = read_piece<T>(rows, row, column);
-    if (k + 1 < Packed<uint4, T>::kPieces && ++column == shape.row.value) {
+  const auto next_piece = [&](bool is_last) {
+    const T piece = read_piece<T>(rows, row, column);
+    if (!is_last && ++column == shape.row.value) {
       column = 0;
       row = rows.locate(++number);
+    }
+    return piece;
+  };
+  Packed<uint4, T> result;
+  if constexpr (kPieces * sizeof(O) <= 64) {
+#pragma unroll
+    for (int k = 0; k < kPieces; ++k) {
+      result.piece[k] = next_piece(k + 1 == kPieces);
+    }
+  } else {
+    constexpr int kOfWord = Packed<uint32, T>::kPieces;
+    uint4& v = result.vector;
+    v = make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+    for (int k = kOfWord; k <= kPieces; k += kOfWord) {
+      Packed<uint32, T> word;
+#pragma unroll
+      for (int j = 0; j < kOfWord; ++j) {
+        word.piece[j] = next_piece(j + 1 == kOfWord && k == kPieces);
+      }
+      v = make_uint4(v.y, v.z, v.w, word.vector);
     }
   }
   return result;

@@ -31,7 +31,8 @@ template <IndexMode mode, typename T, typename I, typename O, typename U, int kR
           int kComponents>
 __device__ __forceinline__ void gather_strided(
     const StridedArguments<O, U, kRank, kComponents>& a) {
-  constexpr int kItems = sizeof(O) == 8 ? 2 : 4;  // four of 64 bits would not fit
+  // Registers are few for 64-bit offsets, and for tuples with many dimensions.
+  constexpr int kItems = sizeof(O) == 8 || (kComponents > 1 && kRank > 4) ? 2 : 4;
   const int components = kComponents == 1 ? 1 : static_cast<int>(a.components);
   const O step = static_cast<O>(gridDim.x) * (kThreads * kItems);
   O first = static_cast<O>(blockIdx.x) * (kThreads * kItems) + threadIdx.x;

@@ -192,7 +192,7 @@ def check(error, name):
 @pytest.mark.parametrize("wait", ["", "__syncthreads();"])
 @pytest.mark.parametrize("name", FAULTS)
 def test_fault(name, wait):
-    assert faulthandler.is_enabled()  # by pytest, as in many services
+    faulthandler.enable(sys.__stderr__)  # as in many services
     check(fails(faulty(name, wait), [np.zeros(64, np.int32)], grid=3, block=64), name)
     assert faulthandler.is_enabled()
 

@@ -22,14 +22,30 @@ from tests.helpers.strategies import (
 
 pytestmark = PLAIN_AND_CHECKED
 
+PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
+CHECKED = pytest.mark.cudakern_checked(seeds=range(5))
 EXAMPLES_PER_INDEX_TYPE = 600
+CHECKED_EXAMPLES_PER_INDEX_TYPE = 100
 
 
+@PLAIN
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
 @settings(max_examples=EXAMPLES_PER_INDEX_TYPE)
 @given(data=st.data())
 def test_gather_equals_numpy(place, index_dtype, data):
-    draw = data.draw
+    compare(place, index_dtype, data.draw)
+
+
+@CHECKED
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+@settings(max_examples=CHECKED_EXAMPLES_PER_INDEX_TYPE)
+@given(data=st.data())
+def test_gather_equals_numpy_checked(place, index_dtype, data):
+    compare(place, index_dtype, data.draw)
+
+
+def compare(place, index_dtype, draw):
+    """Draw a call and hold its result against the expected one."""
     shape, axis, index_shape = draw(gather_shapes(), "shapes")
     dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
     mode = draw(st.sampled_from(["clamp", "wrap", "fill"]), "mode")
