@@ -147,13 +147,17 @@ class OperatorDesc(ABC):
     operator: ClassVar[str]
     introduced: ClassVar[FeatureLevel]
 
-    @abstractmethod
+    #: Names of the fields that are tensors, in binding order.
+    input_fields: ClassVar[tuple[str, ...]]
+    output_fields: ClassVar[tuple[str, ...]] = ("output_tensor",)
+
     def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
         """Return the input tensors with their field names, in binding order."""
+        return tuple((name, getattr(self, name)) for name in self.input_fields)
 
-    @abstractmethod
     def outputs(self) -> tuple[tuple[str, TensorDesc], ...]:
         """Return the output tensors with their field names, in binding order."""
+        return tuple((name, getattr(self, name)) for name in self.output_fields)
 
     @abstractmethod
     def check_rules(self, level: FeatureLevel) -> None:

@@ -56,15 +56,8 @@ class GatherOperatorDesc(OperatorDesc):
     index_dimensions: int
 
     operator: ClassVar[str] = NAME
+    input_fields: ClassVar[tuple[str, ...]] = ("input_tensor", "indices_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_1_0
-
-    def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
-        """Return input_tensor and indices_tensor."""
-        return ("input_tensor", self.input_tensor), ("indices_tensor", self.indices_tensor)
-
-    def outputs(self) -> tuple[tuple[str, TensorDesc], ...]:
-        """Return output_tensor."""
-        return (("output_tensor", self.output_tensor),)
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of G1 to G9, type tables excepted."""
@@ -86,13 +79,13 @@ class GatherOperatorDesc(OperatorDesc):
         self.require("G8", "input_tensor.sizes", all(n == 1 for n in cropped), requirement)
         full = (*x.sizes[:axis], *indices.sizes[rank - count :], *x.sizes[axis + 1 :])
         expected = (1, *full) if count == 0 else full[len(full) - rank :]
-        requirement = (
-            f"must be {expected} for axis={axis}, index_dimensions={count}; got {out.sizes}"
-        )
-        rule = "G9" if count else "G7"
         empty_axis = x.sizes[axis] == 0 and 0 not in out.sizes
         requirement = f"must be at least 1 in dimension {axis}; got {x.sizes}"
         self.require("T4", "input_tensor.sizes", not empty_axis, requirement)
+        rule = "G9" if count else "G7"
+        requirement = (
+            f"must be {expected} for axis={axis}, index_dimensions={count}; got {out.sizes}"
+        )
         self.require(rule, "output_tensor.sizes", out.sizes == expected, requirement)
 
     def check_types(self, level: FeatureLevel) -> None:

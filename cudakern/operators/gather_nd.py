@@ -57,20 +57,13 @@ class GatherNDOperatorDesc(OperatorDesc):
     indices_dimension_count: int
 
     operator: ClassVar[str] = NAME
+    input_fields: ClassVar[tuple[str, ...]] = ("input_tensor", "indices_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_1
 
     @property
     def batch_dims(self) -> int:
         """How many dimensions the input and the indices have in common."""
         return 0
-
-    def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
-        """Return input_tensor and indices_tensor."""
-        return ("input_tensor", self.input_tensor), ("indices_tensor", self.indices_tensor)
-
-    def outputs(self) -> tuple[tuple[str, TensorDesc], ...]:
-        """Return output_tensor."""
-        return (("output_tensor", self.output_tensor),)
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of N1 to N9, type tables excepted."""

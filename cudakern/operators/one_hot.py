@@ -70,15 +70,8 @@ class OneHotOperatorDesc(OperatorDesc):
     axis: int
 
     operator: ClassVar[str] = NAME
+    input_fields: ClassVar[tuple[str, ...]] = ("indices_tensor", "values_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_0
-
-    def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
-        """Return indices_tensor and values_tensor."""
-        return ("indices_tensor", self.indices_tensor), ("values_tensor", self.values_tensor)
-
-    def outputs(self) -> tuple[tuple[str, TensorDesc], ...]:
-        """Return output_tensor."""
-        return (("output_tensor", self.output_tensor),)
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of O1 to O6."""

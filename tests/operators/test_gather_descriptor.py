@@ -77,6 +77,13 @@ def test_broken_rule_is_reported(case, desc, level):
     assert len(str(error).splitlines()) == 1
 
 
+def test_wrong_sizes_are_answered_with_the_right_ones():
+    with pytest.raises(ck.DescriptorError) as caught:
+        gather((3, 4), (1, 2), (4, 2), 0, 1).validate()
+    expected = "must be (2, 4) for axis=0, index_dimensions=1; got (4, 2) [G9]"
+    assert str(caught.value) == f"gather: output_tensor.sizes {expected}"
+
+
 @pytest.mark.parametrize(
     ("desc", "level"),
     [
