@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.operators import base
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.places import CUDA, HOST, POISON, put
+from tests.helpers.refused import assert_named
 
 pytestmark = PLAIN_AND_CHECKED
 
@@ -184,35 +184,10 @@ CASES = [
     ),
 ]
 
-BASES = {
-    ck.DescriptorError: ValueError,
-    ck.BindingError: ValueError,
-    ck.DTypeError: TypeError,
-    ck.IndexRangeError: IndexError,
-}
-
-
-@pytest.fixture
-def launches(monkeypatch):
-    """Count the launches of operators."""
-    made = []
-    run = base.BoundLaunch.__call__
-    monkeypatch.setattr(
-        base.BoundLaunch, "__call__", lambda self, addresses: made.append(1) or run(self, addresses)
-    )
-    return made
-
 
 @pytest.mark.parametrize(("call", "error", "text"), CASES)
 def test_bad_input_is_named(launches, call, error, text):
-    with pytest.raises(error) as caught:
-        call()
-    message = str(caught.value)
-    assert text in message
-    assert "\n" not in message
-    assert message.startswith("gather: ")
-    assert isinstance(caught.value, ck.CudakernError)
-    assert isinstance(caught.value, BASES[error])
+    assert_named("gather", call, error, text)
     assert not launches
 
 

@@ -10,6 +10,7 @@ import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.descriptors import change
 from tests.helpers.gather_nd_descriptors import gather_nd, newer, verdict
+from tests.helpers.type_table import NAMES, TABLE, expected_rule
 
 EXTENDED = FeatureLevel.EXTENDED
 LEVELS = [*FeatureLevel]
@@ -264,23 +265,6 @@ def test_type_tables_are_checked_last_and_the_data_first():
     assert verdict(right, FIRST) is None
 
 
-# The type tables of both operators, by the level that each row begins at.
-SMALL = {"FLOAT32", "FLOAT16", "INT32", "INT16", "INT8", "UINT32", "UINT16", "UINT8"}
-ALL = SMALL | {"FLOAT64", "INT64", "UINT64"}
-MORE = ALL | {"BOOL", "BFLOAT16", "COMPLEX64", "COMPLEX128"}
-INDEX = {"INT64", "INT32", "UINT64", "UINT32"}
-NAMES = sorted(MORE | {"UNKNOWN", "UINT4", "INT4"})
-TABLE = {
-    "LEVEL_1_0": None,
-    "LEVEL_2_0": None,
-    "LEVEL_2_1": (SMALL, {"UINT32"}),
-    **dict.fromkeys(("LEVEL_3_0", "LEVEL_3_1", "LEVEL_4_0"), (SMALL, INDEX)),
-    **dict.fromkeys(("LEVEL_4_1", "LEVEL_5_0", "LEVEL_5_1", "LEVEL_5_2"), (ALL, INDEX)),
-    **dict.fromkeys((f"LEVEL_6_{minor}" for minor in range(5)), (ALL, INDEX)),
-    "EXTENDED": (MORE, INDEX),
-}
-
-
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
 @pytest.mark.parametrize("kind", NAMES)
 @pytest.mark.parametrize("operand", ["data", "indices"])
@@ -289,11 +273,8 @@ def test_data_types_of_each_level(batch, operand, kind, level):
     """T2 for what is no data type of a tensor at the level, else the operators' own N2."""
     kinds = (kind, "UINT32") if operand == "data" else ("FLOAT16", kind)
     desc = gather_nd((1, 1, 3, 4), (1, 1, 5, 1), (1, 1, 5, 4), (2, 2), batch, *kinds)
-    row = TABLE[level.name]
-    if row is None or (batch is not None and level < FIRST):
+    allowed = TABLE[level.name][0 if operand == "data" else 1]
+    expected = expected_rule(kind, allowed, "N2", level.name)
+    if level < (EARLY if batch is None else FIRST):
         expected = "feature_level"
-    elif kind in row[0 if operand == "data" else 1]:
-        expected = None
-    else:
-        expected = "N2" if kind in (MORE if level is EXTENDED else ALL) else "T2"
     assert verdict(desc, level) == expected

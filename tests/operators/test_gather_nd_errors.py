@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.operators import base
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.places import CUDA, HOST, POISON, get, put
 
@@ -141,17 +140,6 @@ CASES = [
     )
     for case, row in cases.items()
 ]
-
-
-@pytest.fixture
-def launches(monkeypatch):
-    """Count the launches of operators."""
-    made = []
-    run = base.BoundLaunch.__call__
-    monkeypatch.setattr(
-        base.BoundLaunch, "__call__", lambda self, addresses: made.append(1) or run(self, addresses)
-    )
-    return made
 
 
 @pytest.mark.parametrize(("bad_call", "text", "error", "error_base"), CASES)

@@ -10,6 +10,7 @@ import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.descriptors import broken_rule, change
 from tests.helpers.one_hot import one_hot
+from tests.helpers.type_table import NAMES, TABLE, expected_rule
 
 EXTENDED = FeatureLevel.EXTENDED
 LEVELS = [level for level in FeatureLevel if level >= FeatureLevel.LEVEL_2_0]
@@ -168,53 +169,15 @@ def test_type_tables_are_checked_last_and_the_indices_first():
     assert broken_rule(right, FeatureLevel.LEVEL_4_1) is None
 
 
-# The type table of the operator, by the level that each row begins at.
-FLOATS = {"FLOAT32", "FLOAT16"}
-SMALL = FLOATS | {"INT32", "INT16", "INT8", "UINT32", "UINT16", "UINT8"}
-ALL = SMALL | {"FLOAT64", "INT64", "UINT64"}
-MORE = ALL | {"BOOL", "BFLOAT16", "COMPLEX64", "COMPLEX128"}
-ONE_INDEX = {"UINT32"}
-INDEX = {"INT64", "INT32", "UINT64", "UINT32"}
-TABLE = {
-    "LEVEL_2_0": (FLOATS, ONE_INDEX),
-    "LEVEL_2_1": (SMALL, ONE_INDEX),
-    "LEVEL_3_0": (SMALL, INDEX),
-    "LEVEL_3_1": (SMALL, INDEX),
-    "LEVEL_4_0": (SMALL, INDEX),
-    "LEVEL_4_1": (ALL, INDEX),
-    "LEVEL_5_0": (ALL, INDEX),
-    "LEVEL_5_1": (ALL, INDEX),
-    "LEVEL_5_2": (ALL, INDEX),
-    "LEVEL_6_0": (ALL, INDEX),
-    "LEVEL_6_1": (ALL, INDEX),
-    "LEVEL_6_2": (ALL, INDEX),
-    "LEVEL_6_3": (ALL, INDEX),
-    "LEVEL_6_4": (ALL, INDEX),
-    "EXTENDED": (MORE, INDEX),
-}
-NAMES = sorted(MORE | {"UNKNOWN", "UINT4", "INT4"})
-
-
-def expected_rule(kind, allowed, level):
-    """T2 for what is no data type of a tensor at the level, else the operator's own rule."""
-    if kind in allowed:
-        return None
-    return "O7" if kind in (MORE if level == "EXTENDED" else ALL) else "T2"
-
-
-def test_type_table_has_every_level():
-    assert set(TABLE) == {level.name for level in LEVELS}
-
-
-@pytest.mark.parametrize("level", TABLE)
+@pytest.mark.parametrize("level", [level.name for level in LEVELS])
 @pytest.mark.parametrize("kind", NAMES)
 def test_data_types_of_each_level(kind, level):
-    expected = expected_rule(kind, TABLE[level][0], level)
+    expected = expected_rule(kind, TABLE[level][0], "O7", level)
     assert broken_rule(four(kind), FeatureLevel[level]) == expected
 
 
-@pytest.mark.parametrize("level", TABLE)
+@pytest.mark.parametrize("level", [level.name for level in LEVELS])
 @pytest.mark.parametrize("kind", NAMES)
 def test_index_types_of_each_level(kind, level):
-    expected = expected_rule(kind, TABLE[level][1], level)
+    expected = expected_rule(kind, TABLE[level][1], "O7", level)
     assert broken_rule(four("FLOAT16", kind), FeatureLevel[level]) == expected
