@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MAX_DIMENSIONS = 8
 #: Bytes of the widest load or store.
 VECTOR_BYTES = 16
+#: Bytes that memory moves at least.
+SECTOR_BYTES = 32
 #: Byte offsets of 32-bit kernels lie in [-2^31, 2^31), their work items and extents below these.
 MAX_SPAN_32 = 2**31
 MAX_ITEMS_32 = 2**32

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cudakern.engines.base import Launch
 from cudakern.layout import (
     MAX_SPAN_32,
+    SECTOR_BYTES,
     VECTOR_BYTES,
     ArgumentPacker,
     Dimension,
@@ -16,7 +17,7 @@ from cudakern.layout import (
 )
 from cudakern.operators.base import Plan
 from cudakern.operators.gather_kernels import specialise
-from cudakern.operators.indexing import THREADS
+from cudakern.operators.indexing import THREADS, compares_wide
 from cudakern.operators.rows import RowProblem, Stream, plan_strided
 
 #: last_axis: worth it from so many outer rows and indices on; entries of the index table; bytes of
@@ -27,7 +28,6 @@ LAST_AXIS_TABLE = 8192
 LAST_AXIS_TABLE_STAGED = 4096
 LAST_AXIS_MAX_STAGED_BYTES = 32 * 1024 - 16
 LAST_AXIS_BLOCKS = 4096
-SECTOR_BYTES = 32
 MAX_GRID_Y = 65535
 
 
@@ -117,7 +117,7 @@ def _plan_stream(rows: RowProblem) -> Plan:
         .divisor(rows.row_bytes // stream.unit)
         .offset(outer_stride, axis_stride, index_stride, int(aligned))
         .divisor(rows.count)
-        .divisor(extent, wide=rows.has_wide_extents(wide=stream.wide))
+        .divisor(extent, wide=compares_wide(rows.indices, wide=stream.wide))
         .raw(rows.fill)
     )
     shared = 0
@@ -163,7 +163,7 @@ def _plan_last_axis(problem: GatherProblem, outer: Dimension, index: Dimension) 
         ArgumentPacker(wide=False)
         .int64(outer.size, count, outer.strides[0], problem.axis_stride)
         .int64(index.strides[1], outer.strides[2])
-        .divisor(problem.extent, wide=problem.indices.itemsize > 4)  # noqa: PLR2004
+        .divisor(problem.extent, wide=compares_wide(problem.indices, wide=False))
         .raw(problem.fill)
         .uint32(chunk, band, row_bytes if staged else 0, 0)
         .done()

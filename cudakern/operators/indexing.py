@@ -67,6 +67,11 @@ _CHECK_RANK = MAX_DIMENSIONS + 1
 CHECKED_COMPONENTS = {"gather": 1, "gather_nd": MAX_DIMENSIONS}
 
 
+def compares_wide(indices: Layout, *, wide: bool) -> bool:
+    """Return whether a kernel compares indices with extents as 64-bit values."""
+    return wide or indices.itemsize > 4  # noqa: PLR2004  bytes of a 32-bit index
+
+
 def check_mode(operator: str, mode: str) -> None:
     """Raise DescriptorError unless ``mode`` is one of MODES."""
     if not isinstance(mode, str) or mode not in MODES:

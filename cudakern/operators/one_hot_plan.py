@@ -10,6 +10,7 @@ from cudakern.engines.base import Launch
 from cudakern.layout import (
     MAX_ITEMS_32,
     MAX_SPAN_32,
+    SECTOR_BYTES,
     VECTOR_BYTES,
     ArgumentPacker,
     Dimension,
@@ -21,7 +22,7 @@ from cudakern.layout import (
 )
 from cudakern.operators import indexing
 from cudakern.operators.base import Plan
-from cudakern.operators.indexing import THREADS, blocks_for
+from cudakern.operators.indexing import THREADS, blocks_for, compares_wide
 from cudakern.operators.one_hot_kernels import specialise
 from cudakern.operators.rows import ITEMS_PER_THREAD, STRIDED_RANKS
 
@@ -47,10 +48,8 @@ MIN_TILES = 256
 MIN_PLANE_BYTES = 256
 MIN_RUN_BYTES = 128
 RUN_BYTES = 256
-SECTOR_BYTES = 32
 LINE_BYTES = 128
 _WORD_BITS = 32
-_WIDE_INDEX = 4  # bytes of an index, beyond which it is compared in 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +147,11 @@ def _is_wide(problem: OneHotProblem, items: int, dimensions: Sequence[Dimension]
 
 def _common(problem: OneHotProblem, *, wide: bool) -> ArgumentPacker:
     """Return a packer with the fields that all variants begin with."""
-    wide_depth = wide or problem.indices.itemsize > _WIDE_INDEX
     return (
         ArgumentPacker(wide=wide)
         .raw(problem.pattern)
         .offset(problem.on_offset, int(problem.values.size > 0))
-        .divisor(problem.depth, wide=wide_depth)
+        .divisor(problem.depth, wide=compares_wide(problem.indices, wide=wide))
     )
 
 

@@ -24,7 +24,7 @@ from cudakern.layout import (
 )
 from cudakern.operators import indexing
 from cudakern.operators.base import Plan
-from cudakern.operators.indexing import INDEX_TYPES, MODES, THREADS, blocks_for
+from cudakern.operators.indexing import INDEX_TYPES, MODES, THREADS, blocks_for, compares_wide
 from cudakern.operators.splice import TILE_BYTES, Splice
 
 #: Slots or items of a thread and turn in the rows, planes and strided variants.
@@ -112,10 +112,6 @@ class RowProblem:
             or max(reaches) + VECTOR_BYTES >= MAX_SPAN_32
             or max(extent for extent, _ in self.axes) >= MAX_SPAN_32
         )
-
-    def has_wide_extents(self, *, wide: bool) -> bool:
-        """Return whether the kernel compares indices with extents as 64-bit values."""
-        return wide or self.indices.itemsize > 4  # noqa: PLR2004  bytes of a 32-bit index
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +210,7 @@ def pack_axes(
     """Append extents, then strides of x, of as many axes as the kernel has room for."""
     axes = (*problem.axes, *[(1, 0)] * (components - len(problem.axes)))
     for extent, _ in axes:
-        arguments.divisor(extent, wide=problem.has_wide_extents(wide=wide))
+        arguments.divisor(extent, wide=compares_wide(problem.indices, wide=wide))
     arguments.offset(*(stride for _, stride in axes))
 
 
