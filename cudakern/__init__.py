@@ -21,6 +21,13 @@ from cudakern.feature_level import FeatureLevel
 from cudakern.operators.compiled import CompiledOperator, compile_operator
 from cudakern.operators.gather import GatherOperatorDesc, gather
 from cudakern.operators.gather_nd import GatherND1OperatorDesc, GatherNDOperatorDesc, gather_nd
+from cudakern.operators.nonzero_coordinates import (
+    NonzeroCoordinates,
+    argwhere,
+    nonzero,
+    nonzero_coordinates,
+)
+from cudakern.operators.nonzero_descriptor import NonzeroCoordinatesOperatorDesc
 from cudakern.operators.one_hot import OneHotOperatorDesc, one_hot
 from cudakern.tensor import TensorDesc, TensorFlags, minimum_tensor_size_in_bytes
 
@@ -40,15 +47,20 @@ __all__ = [
     "GatherOperatorDesc",
     "IndexRangeError",
     "KernelCompileError",
+    "NonzeroCoordinates",
+    "NonzeroCoordinatesOperatorDesc",
     "OneHotOperatorDesc",
     "SimulatorError",
     "TensorDesc",
     "TensorFlags",
     "__version__",
+    "argwhere",
     "compile_operator",
     "gather",
     "gather_nd",
     "minimum_tensor_size_in_bytes",
+    "nonzero",
+    "nonzero_coordinates",
     "one_hot",
     "simulator",
 ]

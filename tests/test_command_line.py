@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from cudakern.__main__ import main
@@ -21,8 +22,8 @@ def wide_terminal(monkeypatch):
 def test_demo_runs_every_documented_example(capsys):
     assert main(["demo"]) == 0
     text = capsys.readouterr().out
-    assert "14 of 14 examples equal the documented results" in text
-    assert text.count("verdict: equal to the documented result") == 14
+    assert "16 of 16 examples equal the documented results" in text
+    assert text.count("verdict: equal to the documented result") == 16
     assert "as printed: gather: input_tensor.sizes must be 1 in the first 1 dimensions" in text
     assert "as printed: gather_nd: indices_tensor.sizes must be 1 to 2 in the last" in text
     assert ("a CUDA device" if HAS_GPU else "the simulator") in text
@@ -30,12 +31,32 @@ def test_demo_runs_every_documented_example(capsys):
 
 def test_demo_fails_on_a_wrong_result(capsys, monkeypatch):
     wrong = examples()
-    wrong[0].expected[0] += 1
+    wrong[0].expected[0][0] += 1
     monkeypatch.setattr(demo, "examples", lambda: wrong)
     assert main(["demo", "--engine", "simulator"]) == 1
     text = capsys.readouterr().out
     assert "verdict: WRONG, documented: [15. 12. 14. 11. 13.]" in text
-    assert "13 of 14 examples" in text
+    assert "15 of 16 examples" in text
+
+
+@pytest.mark.parametrize(
+    ("output", "row", "correct"),
+    [(1, 4, True), (1, 3, False), (0, 0, False)],
+    ids=["undefined-row", "last-defined-row", "count"],
+)
+def test_demo_compares_what_is_defined_of_each_output(capsys, monkeypatch, output, row, correct):
+    (example,) = [e for e in examples() if e.title == "nonzero_coordinates, example 1"]
+    count, coordinates = example.expected
+    results = count.copy(), np.pad(coordinates, [(0, 0), (0, 0), (0, 4), (0, 0)])
+    results[output][0, 0, row] = 77
+    monkeypatch.setattr(demo, "examples", lambda: (example,))
+    monkeypatch.setattr(demo, "compile_operator", lambda _desc: lambda _x: results)
+    assert main(["demo", "--engine", "simulator"]) == (0 if correct else 1)
+    text = capsys.readouterr().out
+    assert "output_count_tensor" in text
+    assert "output_coordinates_tensor" in text
+    assert ("77" in text) is not correct
+    assert f"{correct:d} of 1 examples" in text
 
 
 def test_info_shows_what_is_there(capsys):

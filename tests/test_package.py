@@ -22,8 +22,9 @@ ROOT = Path(__file__).parent.parent
 PUBLIC = """
 BindingError CompiledOperator CudakernError DTypeError DataType DescriptorError
 EngineUnavailableError FeatureLevel GatherND1OperatorDesc GatherNDOperatorDesc GatherOperatorDesc
-IndexRangeError KernelCompileError OneHotOperatorDesc SimulatorError TensorDesc TensorFlags
-__version__ compile_operator gather gather_nd minimum_tensor_size_in_bytes one_hot simulator
+IndexRangeError KernelCompileError NonzeroCoordinatesOperatorDesc OneHotOperatorDesc SimulatorError
+TensorDesc TensorFlags __version__ compile_operator gather gather_nd minimum_tensor_size_in_bytes
+one_hot simulator
 """
 
 
@@ -74,6 +75,8 @@ def test_public_names_are_the_documented_ones():
         (ck.GatherND1OperatorDesc,
          ("input_tensor, indices_tensor, output_tensor, input_dimension_count, "
           "indices_dimension_count, batch_dimension_count")),
+        (ck.NonzeroCoordinatesOperatorDesc,
+         "input_tensor, output_count_tensor, output_coordinates_tensor"),
         (ck.OneHotOperatorDesc, "indices_tensor, values_tensor, output_tensor, axis"),
         (ck.TensorDesc,
          ("data_type, sizes, strides, total_tensor_size_in_bytes, "
@@ -162,6 +165,6 @@ def test_readme_lists_every_rule_and_variable():
 def test_every_rule_in_the_code_is_in_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     sources = " ".join(p.read_text(encoding="utf-8") for p in (ROOT / "cudakern").rglob("*.py"))
-    rules = set(re.findall(r'"([TGNO]\d+)"', sources))
+    rules = set(re.findall(r'"([TGNOZ]\d+)"', sources))
     assert len(rules) > 30
     assert all(re.search(rf"\b{rule}\b", text) for rule in rules)

@@ -11,6 +11,7 @@ from cudakern.dtypes import DataType
 from cudakern.operators.base import OperatorDesc
 from cudakern.operators.gather import GatherOperatorDesc
 from cudakern.operators.gather_nd import GatherND1OperatorDesc, GatherNDOperatorDesc
+from cudakern.operators.nonzero_descriptor import NonzeroCoordinatesOperatorDesc
 from cudakern.operators.one_hot import OneHotOperatorDesc
 from cudakern.tensor import TensorDesc
 
@@ -32,8 +33,9 @@ class Example:
         The descriptor as documented, or as corrected.
     inputs : tuple of numpy.ndarray
         In binding order.
-    expected : numpy.ndarray
-        The documented result.
+    expected : tuple of numpy.ndarray
+        The documented result of each output. Of the last one it may hold fewer rows than the
+        descriptor: the rows behind these are undefined.
     remark : str
         What is odd about the documented form.
     rejected : OperatorDesc or None
@@ -43,7 +45,7 @@ class Example:
     title: str
     desc: OperatorDesc
     inputs: tuple[np.ndarray[Any, Any], ...]
-    expected: np.ndarray[Any, Any]
+    expected: tuple[np.ndarray[Any, Any], ...]
     remark: str = ""
     rejected: OperatorDesc | None = None
 
@@ -60,13 +62,13 @@ def _example(
     remark: str = "",
     rejected: OperatorDesc | None = None,
 ) -> Example:
-    """Return an example, its values given in row-major order."""
+    """Return an example of one output, its values given in row-major order."""
     tensors = [tensor for _, tensor in (*desc.inputs(), *desc.outputs())]
     arrays = [
         np.array(list(values), tensor.data_type.numpy).reshape(tensor.sizes)
         for values, tensor in zip((*inputs, expected), tensors, strict=True)
     ]
-    return Example(title, desc, tuple(arrays[:-1]), arrays[-1], remark, rejected)
+    return Example(title, desc, tuple(arrays[:-1]), (arrays[-1],), remark, rejected)
 
 
 def _gather(x: Sizes, indices: Sizes, out: Sizes, axis: int, dimensions: int) -> GatherOperatorDesc:
@@ -193,9 +195,46 @@ def _one_hot_examples() -> Iterator[Example]:
     )
 
 
+def _nonzero(title: str, x: np.ndarray[Any, Any], rows: Iterable[Sizes], remark: str) -> Example:
+    """Return an example whose tensors have the same number of dimensions."""
+    coordinates = np.array(list(rows), np.uint32)
+    ones = (1,) * (x.ndim - 2)
+    desc = NonzeroCoordinatesOperatorDesc(
+        _tensor(x.shape),
+        _tensor((*ones, 1, 1), DataType.UINT32),
+        _tensor((*ones, x.size, coordinates.shape[1]), DataType.UINT32),
+    )
+    count = np.full((*ones, 1, 1), len(coordinates), np.uint32)
+    expected = count, coordinates.reshape(*ones, *coordinates.shape)
+    return Example(title, desc, (x,), expected, remark)
+
+
+def _nonzero_examples() -> Iterator[Example]:
+    """Yield those of ``DML_NONZERO_COORDINATES_OPERATOR_DESC``."""
+    yield _nonzero(
+        "nonzero_coordinates, example 1",
+        np.array([[[[1, 0, 0, 2], [-0.0, 3.5, 0, -5.2]]]], np.float32),
+        [(0, 0, 0), (0, 0, 3), (0, 1, 1), (0, 1, 3)],
+        "the last four rows of coordinates are undefined",
+    )
+    x = np.zeros((2, 6), np.float32)
+    x[(1, 1, 0), (0, 2, 5)] = 1, 2, 3
+    yield _nonzero(
+        "nonzero_coordinates, order of coordinates",
+        x,
+        [(0, 5), (1, 0), (1, 2)],
+        "printed without an input; the rows behind the third are undefined",
+    )
+
+
 def examples() -> tuple[Example, ...]:
     """Return all documented examples.
 
     Source: DirectML reference, the pages of the operators' descriptors.
     """
-    return (*_gather_examples(), *_gather_nd_examples(), *_one_hot_examples())
+    return (
+        *_gather_examples(),
+        *_gather_nd_examples(),
+        *_nonzero_examples(),
+        *_one_hot_examples(),
+    )

@@ -106,3 +106,10 @@ class Engine(Protocol):
 
         ``tensors`` describes the arrays in the order of their addresses.
         """
+
+    def workspace(self, device: int, nbytes: int) -> int:
+        """Return the address of memory for a launch that is to follow on the current stream.
+
+        It starts as zeros and then holds what the last launch with this workspace left there. No
+        two launches that may run at once get the same.
+        """

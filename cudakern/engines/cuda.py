@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec, Launch, Tensor
 
+_PER_THREAD_STREAM = 2  # cudaStreamPerThread
+_MAX_WORKSPACES = 256
 _INSTALL = "run: pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
 
 
@@ -99,6 +101,8 @@ class CudaEngine:
         self._lock = threading.Lock()
         self._takes_addresses = takes_addresses(self._cupy)
         self._functions: dict[tuple[KernelSpec, str, int, bool], Any] = {}
+        self._workspaces: dict[tuple[int, int, int, int], Any] = {}
+        self._captured: list[Any] = []
 
     def kernel(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401  CuPy has no types
         """Return the compiled function of a specialisation on a device.
@@ -188,6 +192,33 @@ class CudaEngine:
                 self._report(launch, device)
 
         return call
+
+    def workspace(self, device: int, nbytes: int) -> int:
+        """Return the address of memory for a launch that is to follow on CuPy's current stream.
+
+        One for each stream, since its launches follow each other. A launch that is captured into a
+        graph gets one of its own, kept as long as the process: the graph may run on any stream,
+        beside eager calls.
+        """
+        with self._cupy.cuda.Device(device):
+            stream = self._cupy.cuda.get_current_stream()
+            # The legacy default stream cannot be captured, and asking might end another's capture.
+            if stream.ptr != 0 and self._cupy.cuda.runtime.streamIsCapturing(stream.ptr):
+                memory = self._zeros(nbytes)
+                self._captured.append(memory)
+                return int(memory.data.ptr)
+            # The per-thread default stream has one handle and is another one in each thread.
+            thread = threading.get_ident() if stream.ptr == _PER_THREAD_STREAM else 0
+            key = (device, stream.ptr, thread, nbytes)
+            memory = self._workspaces.get(key)
+            if memory is None:
+                if len(self._workspaces) >= _MAX_WORKSPACES:
+                    self._workspaces.clear()  # the pool gives them to later work of their streams
+                memory = self._workspaces.setdefault(key, self._zeros(nbytes))
+        return int(memory.data.ptr)
+
+    def _zeros(self, nbytes: int) -> Any:  # noqa: ANN401
+        return self._cupy.zeros(nbytes // 8, np.uint64)
 
     def _report(self, launch: Launch, device: int) -> None:
         """Wait for a launch and name it on standard error (``CUDAKERN_DEBUG=1``)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -12,6 +13,7 @@ from cudakern.engines import engine_for
 from cudakern.engines.base import Launch, Tensor
 from cudakern.errors import BindingError, DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
+from cudakern.layout import Layout
 from cudakern.tensor import TensorDesc, check_tensor
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
     from cudakern.dtypes import DataType
     from cudakern.engines.base import PreparedLaunch
-    from cudakern.layout import Layout
 
     #: Data types by the feature level that introduced them, newest first.
     TypeTable = tuple[tuple[FeatureLevel, frozenset[DataType]], ...]
@@ -40,16 +41,20 @@ class Plan:
         Name of the variant, as in the kernel source.
     launch : Launch or None
         None when there is nothing to do: the result is empty.
+    workspace : int or None
+        Bytes of memory that the blocks exchange words in, whose address follows those of the
+        tensors: 0 if this launch needs none, None if no launch of the operator does.
     """
 
     variant: str
     launch: Launch | None
+    workspace: int | None = None
 
 
 class BoundLaunch:
     """A plan prepared for one place: takes addresses, checks that outputs overlap nothing, runs."""
 
-    __slots__ = ("_layouts", "_names", "_operator", "_pairs", "_run", "place")
+    __slots__ = ("_layouts", "_names", "_operator", "_pairs", "_run", "_workspace", "place")
 
     def __init__(
         self,
@@ -76,9 +81,16 @@ class BoundLaunch:
             Tensor(name, layout, i < first_output, i >= first_output)
             for i, (name, layout) in enumerate(zip(names, layouts, strict=True))
         ]
-        self._run: PreparedLaunch | None = (
-            None if plan.launch is None else engine_for(place).prepare(plan.launch, place, tensors)
-        )
+        self._run: PreparedLaunch | None = None
+        self._workspace: Callable[[], int] | None = None
+        if plan.launch is None:
+            return
+        engine, size = engine_for(place), plan.workspace
+        if size is not None:
+            words = Layout((size // 8,), (8,), 8)
+            tensors.append(Tensor("workspace", words, read=True, written=True))
+            self._workspace = partial(engine.workspace, place, size) if size else int
+        self._run = engine.prepare(plan.launch, place, tensors)
 
     def __call__(self, addresses: Sequence[int]) -> None:
         """Check for overlaps and run on arrays at these addresses, inputs first."""
@@ -88,7 +100,10 @@ class BoundLaunch:
         for o, k, low, high in self._pairs:  # as in check, without the call: the hot path
             if low < addresses[o] - addresses[k] < high:
                 self._require_apart(o, k, addresses)
-        run(*addresses)
+        if self._workspace is None:
+            run(*addresses)
+        else:
+            run(*addresses, self._workspace())
 
     def check(self, addresses: Sequence[int]) -> None:
         """Raise BindingError (rule T19) if an output overlaps another tensor."""

@@ -18,6 +18,37 @@ __device__ __forceinline__ T load(const T* address) {
   return __ldg(address);
 }
 
+/// A read of a vector that nobody reads again: it takes no place in L1.
+__device__ __forceinline__ uint4 load_once(const uint4* address) {
+#ifdef CK_SIMULATOR
+  return __ldg(address);
+#else
+  uint4 value;
+  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(address));
+  return value;
+#endif
+}
+
+/// A read and a write of a word that blocks exchange. They say nothing about other words.
+__device__ __forceinline__ uint64 load_relaxed(uint64* address) {
+#ifdef CK_SIMULATOR
+  return atomicAdd(address, 0);  // others may run meanwhile, which polling needs
+#else
+  uint64 value;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
+  return value;
+#endif
+}
+__device__ __forceinline__ void store_relaxed(uint64* address, uint64 value) {
+#ifdef CK_SIMULATOR
+  atomicExch(address, value);
+#else
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value));
+#endif
+}
+
 /// A write whose result is not read again soon: evict-first.
 template <typename T>
 __device__ __forceinline__ void store_streaming(T* address, T value) {

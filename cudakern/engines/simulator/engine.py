@@ -6,7 +6,9 @@ import ctypes
 import struct
 import threading
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from cudakern.engines.simulator import sessions
 from cudakern.engines.simulator.build import Mode
@@ -63,6 +65,7 @@ class SimulatorEngine:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kernels: dict[tuple[KernelSpec, str, Toolchain, bool], HostKernel] = {}
+        self._workspaces = threading.local()
 
     def compile_text(
         self, source: str, text: str, entry: str, macros: tuple[tuple[str, str], ...] = ()
@@ -116,6 +119,15 @@ class SimulatorEngine:
         """Compile a specialisation into the cache folder and load it."""
         del device  # there is one host
         self.kernel(spec)
+
+    def workspace(self, device: int, nbytes: int) -> int:
+        """Return the address of memory for a launch that is to follow on this thread."""
+        del device
+        kept: dict[int, np.ndarray[Any, Any]] = self._workspaces.__dict__
+        memory = kept.get(nbytes)
+        if memory is None:
+            memory = kept[nbytes] = np.zeros(nbytes // 8, np.uint64)
+        return int(memory.__array_interface__["data"][0])
 
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()

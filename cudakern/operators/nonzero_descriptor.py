@@ -1,0 +1,123 @@
+"""The DirectML descriptor of nonzero-coordinates.
+
+Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``; rules Z1 to Z8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, ClassVar
+
+from cudakern import dtypes
+from cudakern.dtypes import DataType
+from cudakern.feature_level import FeatureLevel
+from cudakern.layout import MAX_DIMENSIONS, Layout
+from cudakern.operators.base import OperatorDesc, Plan
+from cudakern.operators.indexing import check_alignment
+from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
+from cudakern.tensor import MAX_ELEMENTS, TensorDesc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAME = "nonzero_coordinates"
+
+_SMALL = dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32
+#: What the input may be. Unlike the copy operators, this one has no 64-bit types in DirectML.
+_DATA_TYPES = (
+    (FeatureLevel.EXTENDED, _SMALL | dtypes.SIXTY_FOUR_BITS | dtypes.EXTENSIONS),
+    (FeatureLevel.LEVEL_3_0, _SMALL),
+)
+_COORDINATE_DATA_TYPES = (
+    (FeatureLevel.EXTENDED, frozenset({DataType.UINT32, DataType.INT64})),
+    (FeatureLevel.LEVEL_3_0, frozenset({DataType.UINT32})),
+)
+_COUNT_DATA_TYPES = ((FeatureLevel.LEVEL_3_0, frozenset({DataType.UINT32})),)
+_EARLY_DIMENSIONS = (4, 5)  # of every tensor of this operator below feature level 4_0
+
+
+@dataclass(frozen=True)
+class NonzeroCoordinatesOperatorDesc(OperatorDesc):
+    """DirectML's nonzero-coordinates: how many elements are not zero, and where they are.
+
+    Parameters
+    ----------
+    input_tensor : TensorDesc
+        The elements.
+    output_count_tensor : TensorDesc
+        One element: how many are not zero.
+    output_coordinates_tensor : TensorDesc
+        As many rows of N coordinates as the input has elements.
+
+    Notes
+    -----
+    Rows ascend in row-major order of the input's coordinates, whatever the strides. Rows beyond the
+    count are not written. A row is the last N coordinates of an element; the leading ones that N
+    drops are always 0. -0.0 is zero; NaN and subnormal numbers are not. Source: DirectML reference,
+    ``DML_NONZERO_COORDINATES_OPERATOR_DESC``, rules Z1 to Z8 of the README. At DirectML's levels
+    Z7 follows from T13.
+    """
+
+    input_tensor: TensorDesc
+    output_count_tensor: TensorDesc
+    output_coordinates_tensor: TensorDesc
+
+    operator: ClassVar[str] = NAME
+    input_fields: ClassVar[tuple[str, ...]] = ("input_tensor",)
+    output_fields: ClassVar[tuple[str, ...]] = ("output_count_tensor", "output_coordinates_tensor")
+    introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_3_0
+
+    def check_rules(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError for the first broken rule of Z1 to Z8, type tables excepted."""
+        x, count, out = self.input_tensor, self.output_count_tensor, self.output_coordinates_tensor
+        least = 0 if level is FeatureLevel.EXTENDED else 1
+        self._require_rank("Z1", "input_tensor", level, least)
+        self.require_type("Z2", "output_count_tensor", level, _COUNT_DATA_TYPES)
+        one = all(n == 1 for n in count.sizes)
+        self.require("Z2", "output_count_tensor.sizes", one, f"must be all 1; got {count.sizes}")
+        self._require_rank("Z2", "output_count_tensor", level, 1)
+        self.require_type("Z3", "output_coordinates_tensor", level, _COORDINATE_DATA_TYPES)
+        self._require_rank("Z3", "output_coordinates_tensor", level, 2)
+        field = "output_coordinates_tensor.sizes"
+        *leading, rows, width = out.sizes
+        requirement = f"must be 1 before the last 2; got {out.sizes}"
+        self.require("Z4", field, all(n == 1 for n in leading), requirement)
+        elements = prod(x.sizes)
+        requirement = f"must have a row for each of {elements} elements; got {rows} rows"
+        self.require("Z5", field, rows == elements, requirement)
+        low, high = max(1, _effective_rank(x.sizes)), max(1, len(x.sizes))
+        requirement = f"must be {low} to {high} in the last dimension; got {width}"
+        self.require("Z6", field, low <= width <= high, requirement)
+        requirement = f"must hold at most 2^32 - 1 elements; got {elements}"
+        self.require("Z7", "input_tensor.sizes", elements <= MAX_ELEMENTS, requirement)
+        ranks = (len(x.sizes), len(count.sizes), len(out.sizes))
+        legal = level >= FeatureLevel.LEVEL_4_0 or len(set(ranks)) == 1
+        requirement = f"must all have the same number of dimensions at {level.label}; got {ranks}"
+        self.require("Z8", "tensors", legal, requirement)
+
+    def check_types(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError if the type table does not list the input's data type."""
+        self.require_type("Z1", "input_tensor", level, _DATA_TYPES)
+
+    def _require_rank(self, rule: str, field: str, level: FeatureLevel, least: int) -> None:
+        """Raise DescriptorError unless a tensor has ``least`` to 8 dimensions, 4 or 5 at 3_x."""
+        rank = len(getattr(self, field).sizes)
+        early = level < FeatureLevel.LEVEL_4_0
+        low, high = _EARLY_DIMENSIONS if early else (least, MAX_DIMENSIONS)
+        requirement = f"must have {low} to {high} entries at {level.label}; got {rank}"
+        self.require(rule, f"{field}.sizes", low <= rank <= high, requirement)
+
+    def plan(self, layouts: Sequence[Layout]) -> Plan:
+        """Return the plan; raise BindingError for a tensor whose elements are not aligned."""
+        for (field, _), layout in zip((*self.inputs(), *self.outputs()), layouts, strict=True):
+            check_alignment(NAME, field, layout)
+        x, _, coordinates = layouts
+        shape, strides = coordinates.shape[-2:], coordinates.strides[-2:]
+        rows = Layout(shape, strides, coordinates.itemsize, coordinates.phase)
+        return plan_nonzero(NonzeroProblem(x, rows, self.input_tensor.data_type))
+
+
+def _effective_rank(sizes: Sequence[int]) -> int:
+    """Return the number of dimensions without the leading ones of size 1."""
+    return len(sizes) - next((i for i, n in enumerate(sizes) if n != 1), len(sizes))

@@ -1,0 +1,227 @@
+"""Planning of nonzero_coordinates: tiles, the workspace, how coordinates are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cudakern.engines.base import KernelSpec, Launch
+from cudakern.layout import (
+    MAX_DIMENSIONS,
+    MAX_ITEMS_32,
+    MAX_SPAN_32,
+    VECTOR_BYTES,
+    ArgumentPacker,
+    Dimension,
+    Layout,
+    merge,
+    reach,
+)
+from cudakern.operators.base import Plan
+from cudakern.operators.indexing import THREADS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cudakern.dtypes import DataType
+
+WIDTHS = (1, 2, 4, 8, 16)
+#: Ranks that the strided variant is compiled for.
+RANKS = (2, 4, 8)
+#: Types of coordinates: name in entry points, and in device code.
+COORDINATE_TYPES = {4: ("u32", "ck::uint32"), 8: ("i64", "ck::int64")}
+#: Bytes of x in a tile at most, as in the kernel, where a mask has a bit for each element of it.
+TILE_BYTES = 64 * 1024
+#: Blocks of a grid at most: as many as large GPUs run at once. Estimates, no measurement yet: up to
+#: this many tiles, tiles are smaller and each block has one; up to ONE_BLOCK_BYTES of x, there is
+#: one block.
+BLOCKS = 592
+ONE_BLOCK_BYTES = 64 * 1024
+#: Tiles a workspace has room for at least; beyond, a power of two.
+MIN_SLOTS = 4096
+#: 64-bit words of a workspace in front of those of its tiles.
+HEADER_WORDS = 2
+#: Bytes in which a warp puts coordinates together, and what they are rounded to, as in
+#: ``kernels/common/coordinate_writer.cuh``.
+BUFFER_BYTES = 1536
+ALIGNED_ROWS = 8
+_WARP = 32
+_WARPS = THREADS // _WARP
+_STAGED_PLACES = 1024
+_FORMS = {"rows": 0, "axes": 1, "scattered": 2}
+_STRIDED_TURN_WORDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class NonzeroProblem:
+    """Coordinates of the elements of x that are not zero, row k for the k-th.
+
+    Attributes
+    ----------
+    x : Layout
+        The input.
+    coordinates : Layout
+        Of shape (rows, columns): the last columns of the coordinates, rows up to their number.
+    kind : DataType
+        Of x.
+    count_bytes : int
+        Of the count: 4 or 8.
+    fill : int or None
+        What the rows behind the last coordinate get; None leaves them alone.
+    """
+
+    x: Layout
+    coordinates: Layout
+    kind: DataType
+    count_bytes: int = 4
+    fill: int | None = None
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """Bits of an element that count, repeated to two words: the signs of floats do not."""
+        is_complex = self.kind.name.startswith("COMPLEX")
+        is_float = is_complex or "FLOAT" in self.kind.name
+        bits = self.kind.bits // 2 if is_complex else self.kind.bits
+        ones = (1 << bits) - 1
+        number = ones >> 1 if is_float else ones
+        kept = sum(number << shift for shift in range(0, 64, bits))
+        return kept & 0xFFFFFFFF, kept >> 32
+
+
+def plan_nonzero(problem: NonzeroProblem) -> Plan:
+    """Choose the variant for a problem whose shapes and types are already known to be legal."""
+    x = problem.x
+    dimensions = merge(
+        Dimension(size, (stride,)) for size, stride in zip(x.shape, x.strides, strict=True)
+    )
+    contiguous = not dimensions or (
+        len(dimensions) == 1 and dimensions[0].strides == (x.itemsize,)
+    )
+    if x.size == 0 or (contiguous and x.phase % x.itemsize == 0):
+        return _plan_stream(problem)
+    return _plan_strided(problem, dimensions)
+
+
+def _plan_stream(problem: NonzeroProblem) -> Plan:
+    x = problem.x
+    lead = x.phase // x.itemsize
+    vectors = max(1, -(-(lead + x.size) * x.itemsize // VECTOR_BYTES))
+    wide = x.size >= MAX_ITEMS_32
+    turns, tiles = _tiling(vectors, VECTOR_BYTES, 1)
+    spec = specialise("stream", x.itemsize, problem.coordinates.itemsize, wide=wide)
+    arguments = _common(problem, turns, tiles, lead, wide=wide)
+    return _plan("stream", problem, spec, tiles, arguments)
+
+
+def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Plan:
+    x = problem.x
+    turns, tiles = _tiling(x.size, x.itemsize, _STRIDED_TURN_WORDS)
+    wide = (
+        x.size + TILE_BYTES >= MAX_ITEMS_32
+        or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
+    )
+    rank = next(r for r in RANKS if r >= len(dimensions))
+    spec = specialise("strided", x.itemsize, problem.coordinates.itemsize, wide=wide, rank=rank)
+    arguments = _common(problem, turns, tiles, 0, wide=wide)
+    arguments.dimensions(tuple(dimensions) or (Dimension(1, (0,)),), rank)
+    return _plan("strided", problem, spec, tiles, arguments)
+
+
+def _tiling(items: int, item_bytes: int, turn_words: int) -> tuple[int, int]:
+    """Return the turns of a tile, and the tiles, for loads of items by the lanes of a block."""
+    per_turn = THREADS * turn_words
+    most = TILE_BYTES // (per_turn * item_bytes)
+    needed = -(-items // per_turn)
+    if items * item_bytes <= ONE_BLOCK_BYTES and needed <= most:
+        return needed, 1
+    turns = min(most, -(-needed // BLOCKS))
+    return turns, -(-needed // turns)
+
+
+def _common(
+    problem: NonzeroProblem, turns: int, tiles: int, lead: int, *, wide: bool
+) -> ArgumentPacker:
+    """Return a packer with the fields that all variants begin with."""
+    out = problem.coordinates
+    capacity, columns = out.shape
+    form, rows, step = _form_of(out)
+    sizes = problem.x.shape[::-1][: columns - 1]
+    arguments = (
+        ArgumentPacker(wide=wide)
+        .int64(problem.x.size, capacity, *out.strides, problem.fill or 0)
+        .uint32(columns, _FORMS[form], rows, step)
+        .uint32(*problem.kept, problem.count_bytes, problem.fill is not None)
+        .uint32(tiles, slots_for(tiles), turns, lead)
+    )
+    for size in (*sizes, *[1] * (MAX_DIMENSIONS - 1 - len(sizes))):
+        arguments.divisor(max(size, 1))
+    return arguments
+
+
+def _form_of(out: Layout) -> tuple[str, int, int]:
+    """Return how coordinates lie, the rows a warp writes at once, and its step between axes."""
+    (capacity, columns), (row, axis), item = out.shape, out.strides, out.itemsize
+    if columns == 1 or capacity == 1:  # then a stride means nothing
+        axis = item if columns == 1 else axis
+        row = columns * item if capacity == 1 else row
+    if row == columns * item and axis == item:
+        form, step, rows = "rows", 0, BUFFER_BYTES // (columns * item)
+    elif row == item:
+        form, step = "axes", (BUFFER_BYTES // columns) // VECTOR_BYTES * VECTOR_BYTES
+        rows = (step - VECTOR_BYTES) // item
+    else:
+        form, step, rows = "scattered", 0, _STAGED_PLACES
+    return form, min(rows, _STAGED_PLACES) // ALIGNED_ROWS * ALIGNED_ROWS, step
+
+
+def slots_for(tiles: int) -> int:
+    """Return the tiles a workspace has room for that is used for so many; 0 for a single one."""
+    return 0 if tiles == 1 else max(MIN_SLOTS, 1 << (tiles - 1).bit_length())
+
+
+def _plan(
+    variant: str, problem: NonzeroProblem, spec: KernelSpec, tiles: int, arguments: ArgumentPacker
+) -> Plan:
+    shared = shared_bytes(problem.x.itemsize)
+    grid = (min(tiles, BLOCKS), 1, 1)
+    launch = Launch(spec, grid, (THREADS, 1, 1), shared, 4, arguments.done())
+    slots = slots_for(tiles)
+    return Plan(variant, launch, 8 * (HEADER_WORDS + slots) if slots else 0)
+
+
+def shared_bytes(width: int) -> int:
+    """Return the shared memory of a block: ``NonzeroShared`` of the kernel."""
+    masks = 2 * TILE_BYTES // width // 8
+    stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + 2 * _STAGED_PLACES)
+    words = 8 * 5 + 4 * (2 * _WARPS + 1)
+    return -(-(masks + stages + words) // VECTOR_BYTES) * VECTOR_BYTES
+
+
+def specialise(
+    variant: str, width: int, coordinate_bytes: int, *, wide: bool, rank: int = 0
+) -> KernelSpec:
+    """Return a variant's kernel, by width of x, type of coordinates and width of offsets."""
+    short, device_type = COORDINATE_TYPES[coordinate_bytes]
+    bits = 64 if wide else 32
+    suffix = f"_r{rank}" if rank else ""
+    defines = [
+        (f"CK_VARIANT_{variant.upper()}", "1"),
+        ("CK_WIDTH", str(width)),
+        ("CK_COORDINATE_T", device_type),
+        ("CK_OFFSET_T", f"ck::uint{bits}"),
+    ]
+    if rank:
+        defines.append(("CK_RANK", str(rank)))
+    entry = f"ck_nonzero_coordinates_{variant}{suffix}_w{width}_{short}_o{bits}"
+    return KernelSpec("nonzero_coordinates.cu", entry, tuple(defines))
+
+
+def specialisations() -> Iterator[KernelSpec]:
+    """Yield every kernel that `plan_nonzero` can ask for."""
+    for width in WIDTHS:
+        for coordinate_bytes in COORDINATE_TYPES:
+            for wide in (False, True):
+                if coordinate_bytes == 8 or not wide:  # noqa: PLR2004  64-bit coordinates
+                    yield specialise("stream", width, coordinate_bytes, wide=wide)
+                for rank in RANKS:
+                    yield specialise("strided", width, coordinate_bytes, wide=wide, rank=rank)

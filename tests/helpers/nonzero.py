@@ -1,0 +1,170 @@
+"""What nonzero_coordinates must find, arrays to search, and poisoned outputs of many layouts."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from hypothesis import strategies as st
+
+import cudakern as ck
+from cudakern.dtypes import bfloat16
+from cudakern.layout import packed_strides
+from tests.helpers.places import POISON, get, same_bytes
+from tests.helpers.strategies import MemoryLayout, memory_layouts, random_bytes
+
+TILE = 65536  # bytes, or elements: no tile of any variant is larger
+VECTOR = 16
+LARGEST = 300_000  # bytes of an array
+LAST_TILE, CLUSTERED = "last tile", "clustered"
+DENSITIES = [0, 0.001, 0.01, 0.5, 0.99, 1, LAST_TILE, CLUSTERED]
+
+
+def sign_bytes(dtype):
+    """Return which bytes of an element hold the sign of a float in their highest bit."""
+    if dtype.kind == "c":
+        return [dtype.itemsize // 2 - 1, dtype.itemsize - 1]
+    return [dtype.itemsize - 1] if dtype.kind == "f" or dtype == bfloat16() else []
+
+
+def is_nonzero(x):
+    """Return, element by element, whether any bit is set, the signs of floats aside."""
+    raw = np.array(get(x).view(f"V{x.dtype.itemsize}"), order="C")
+    data = raw.reshape(-1).view(np.uint8).reshape(*x.shape, x.dtype.itemsize)
+    data[..., sign_bytes(x.dtype)] &= 0x7F
+    return data.any(axis=-1)
+
+
+def expected_coordinates(x, dtype=np.int64):
+    """Return the coordinates of x's non-zero elements, row after row; (0,) for that of a scalar."""
+    found = is_nonzero(x)
+    return np.argwhere(found.reshape(found.shape or (1,))).astype(dtype)
+
+
+def where(rng, count, itemsize, density):
+    """Return which of so many elements are to be non-zero."""
+    mask = np.zeros(count, bool)
+    if density == LAST_TILE:
+        mask[(count * itemsize - 1) // TILE * TILE // itemsize :] = True
+    elif density == CLUSTERED:
+        ends = rng.integers(0, count + 1, rng.integers(1, 12))
+        mask = np.searchsorted(np.sort(ends), np.arange(count), side="right") % 2 == 1
+    else:
+        mask = rng.random(count) < density
+    return mask
+
+
+def random_elements(rng, shape, dtype, density):
+    """Return an array of which about such a share is non-zero: NaNs, subnormals, odd bools."""
+    dtype = np.dtype(dtype)
+    count, size = prod(shape), dtype.itemsize
+    mask = where(rng, count, size, density)
+    data = random_bytes(rng, (count, size), np.uint8).copy()
+    kind = rng.integers(0, 8, count)
+    data[kind < 2] = 0  # of these one bit is set, of others all
+    one = np.flatnonzero(kind < 2)
+    data[one, rng.integers(size, size=one.size)] = 1 << rng.integers(0, 8, one.size)
+    data[kind == 2] = 0xFF
+    empty = ~is_nonzero(data.view(dtype).reshape(count))
+    data[empty, 0] = 1
+    data[~mask] = 0
+    for position in sign_bytes(dtype):
+        data[~mask & (rng.random(count) < 0.3), position] = 0x80
+    return data.view(dtype).reshape(shape)
+
+
+@st.composite
+def nonzero_shapes(draw, itemsize):
+    """Draw shapes: small ones of any rank, and sizes around the limits of a kernel's parts."""
+    if draw(st.booleans()):
+        rank = draw(st.integers(0, 8))
+        low = st.sampled_from([0] + [1] * 24)
+        longest = 3 if rank > 4 else 7
+        return tuple(draw(st.integers(min(1, draw(low)), longest)) for _ in range(rank))
+    limits = [1, 32, VECTOR // itemsize, *[n * TILE // itemsize for n in (1, 2, 3)]]
+    limits += [n for n in (TILE, 3 * TILE) if n * itemsize < LARGEST]
+    near = draw(st.sampled_from(limits)) + draw(st.integers(-2, 2))
+    count = max(1, draw(st.one_of(st.just(near), st.integers(1, LARGEST // itemsize))))
+    outer = draw(st.sampled_from([1, 1, 2, 3, 40]))
+    middle = draw(st.sampled_from([1, 1, 5]))
+    shape = (outer, middle, max(1, count // (outer * middle)))
+    shape = draw(st.permutations([n for n in shape if n > 1]))
+    return tuple(shape) or (1,)
+
+
+def laid_out(shape, strides, itemsize, front=0):
+    """Return the memory layout with these strides in elements, behind so many more."""
+    offset = itemsize * front
+    offset += itemsize * sum(-s * (n - 1) for n, s in zip(shape, strides, strict=True) if s < 0 < n)
+    last = itemsize * sum(abs(s) * (n - 1) for n, s in zip(shape, strides, strict=True) if n > 0)
+    strides = tuple(s * itemsize for s in strides)
+    return MemoryLayout(tuple(shape), strides, offset, itemsize * (front + 2) + last + 4)
+
+
+#: Strides of coordinates of m rows and n columns, in elements.
+COORDINATE_STRIDES = {
+    "rows": lambda _m, n: (n, 1),
+    "axes": lambda m, _n: (1, m),
+    "every other row": lambda _m, n: (2 * n, 1),
+    "every other element": lambda _m, n: (2 * n, 2),
+    "low halves of axes": lambda m, _n: (2, 2 * m),
+    "padded rows": lambda _m, n: (n + 3, 1),
+    "padded axes": lambda m, _n: (1, m + 5),
+    "upside down": lambda _m, n: (-n, 1),
+    "axes from the last": lambda m, _n: (1, -m),
+    "rows from the last": lambda m, _n: (-1, m),
+    "all reversed": lambda _m, n: (-2 * n, -2),
+}
+
+
+@st.composite
+def coordinate_layouts(draw, shape, itemsize):
+    """Draw a memory layout of coordinates, one with a name or any other."""
+    name = draw(st.sampled_from([*COORDINATE_STRIDES, "any", "any", "any"]))
+    if name == "any":
+        return draw(memory_layouts(shape, itemsize, output=True, aligned=True))
+    front = draw(st.sampled_from([0, 0, 1, 3]))
+    return laid_out(shape, COORDINATE_STRIDES[name](*shape), itemsize, front)
+
+
+class Outputs:
+    """A count and coordinates in poisoned memory."""
+
+    def __init__(self, count_layout, coordinates_layout, dtype, place, count_dtype=np.uint32):
+        self._layouts = count_layout, coordinates_layout
+        self._dtypes = np.dtype(count_dtype), np.dtype(dtype)
+        made = [
+            layout.poisoned(kind, place)
+            for layout, kind in zip(self._layouts, self._dtypes, strict=True)
+        ]
+        self._buffers, self.pair = zip(*made, strict=True)
+        self.flat = tuple(
+            buffer.view((layout.nbytes // kind.itemsize,), kind)
+            for buffer, layout, kind in zip(self._buffers, self._layouts, self._dtypes, strict=True)
+        )
+
+    @classmethod
+    def packed(cls, shape, dtype, place):
+        """Return outputs for an x of a shape, with row after row of coordinates."""
+        shape = prod(shape), max(1, len(shape))
+        strides = packed_strides(shape, 1)
+        layout = laid_out(shape, strides, np.dtype(dtype).itemsize)
+        return cls(laid_out((1,), (1,), 4), layout, dtype, place)
+
+    def assert_hold(self, coordinates, count=None):
+        """Nothing but the count and these rows has been written, byte by byte."""
+        values = len(coordinates) if count is None else count, coordinates
+        places = ..., np.s_[..., : len(coordinates), :]
+        for k, (layout, dtype) in enumerate(zip(self._layouts, self._dtypes, strict=True)):
+            memory = np.full(layout.nbytes, POISON, np.uint8)
+            view = np.ndarray(layout.shape, dtype, memory, layout.offset, layout.strides)
+            view[places[k]] = values[k]
+            np.testing.assert_array_equal(self._buffers[k].bytes(), memory)
+
+
+def assert_found(result, coordinates, shape):
+    """The result is new, of these rows, for an x of a shape."""
+    assert type(result) is ck.NonzeroCoordinates
+    assert same_bytes(result.count, np.array([len(coordinates)], np.uint32))
+    assert result.coordinates.shape == (prod(shape), max(1, len(shape)))
+    assert same_bytes(get(result.coordinates)[: len(coordinates)], coordinates)

@@ -1,0 +1,269 @@
+"""nonzero_coordinates against NumPy: every dtype, density and memory layout, bytes equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.lib.stride_tricks import as_strided
+
+import cudakern as ck
+from cudakern.dtypes import bfloat16
+from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.nonzero import (
+    COORDINATE_STRIDES,
+    DENSITIES,
+    TILE,
+    Outputs,
+    assert_found,
+    coordinate_layouts,
+    expected_coordinates,
+    laid_out,
+    nonzero_shapes,
+    random_elements,
+)
+from tests.helpers.places import CUDA, HOST, Buffer, put, same_bytes
+from tests.helpers.strategies import DTYPES, memory_layouts
+
+pytestmark = PLAIN_AND_CHECKED
+
+PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
+KINDS = ["uint32", "int64"]
+EXAMPLES_PER_KIND = 800
+CHECKED_EXAMPLES_PER_KIND = 30
+
+
+def run_poisoned(x, outputs, place):
+    """Run with outputs in poisoned memory and compare all of that."""
+    kind = outputs.pair[1].dtype
+    ck.nonzero_coordinates(put(x, place), dtype=kind, out=outputs.pair)
+    outputs.assert_hold(expected_coordinates(x))
+
+
+def compare(place, kind, draw):
+    """Draw a call and hold its result against the expected one."""
+    dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
+    shape = draw(nonzero_shapes(dtype.itemsize), "shape")
+    rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
+    values = random_elements(rng, shape, dtype, draw(st.sampled_from(DENSITIES), "density"))
+    aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
+    layout = draw(memory_layouts(shape, dtype.itemsize, aligned=aligned), "layout")
+    x = layout.holding(values, place)
+    expected = expected_coordinates(x, kind)  # one that is repeated keeps the last value written
+    if not draw(st.booleans(), "give out"):
+        assert_found(ck.nonzero_coordinates(x, dtype=kind), expected, shape)
+        return
+    out_shape = (values.size, max(1, len(shape)))
+    outputs = Outputs(
+        draw(memory_layouts((1,), 4, output=True, aligned=True), "count layout"),
+        draw(coordinate_layouts(out_shape, np.dtype(kind).itemsize), "coordinates layout"),
+        kind,
+        place,
+    )
+    pair = draw(st.sampled_from([tuple, list, lambda pair: ck.NonzeroCoordinates(*pair)]), "pair")
+    result = ck.nonzero_coordinates(x, dtype=kind, out=pair(outputs.pair))
+    assert type(result) is ck.NonzeroCoordinates
+    assert all(map(lambda a, b: a is b, result, outputs.pair))
+    outputs.assert_hold(expected)
+
+
+@PLAIN
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=EXAMPLES_PER_KIND)
+@given(data=st.data())
+def test_equals_numpy(place, kind, data):
+    compare(place, kind, data.draw)
+
+
+@pytest.mark.cudakern_checked(seeds=range(5))
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=CHECKED_EXAMPLES_PER_KIND)
+@given(data=st.data())
+def test_equals_numpy_when_checked(place, kind, data):
+    compare(place, kind, data.draw)
+
+
+@pytest.mark.parametrize("density", DENSITIES)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_dtype_and_density(place, dtype, density):
+    dtype = np.dtype(dtype)
+    rng = np.random.default_rng(7)
+    x = random_elements(rng, (2, 3, 5000 // dtype.itemsize), dtype, density)
+    if density in (0, 1):
+        assert len(expected_coordinates(x)) == density * x.size
+    for kind in KINDS:
+        run_poisoned(x, Outputs.packed(x.shape, kind, place), place)
+
+
+@PLAIN
+@pytest.mark.parametrize("density", [0.01, 1, "last tile"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64", "complex128"])
+def test_sizes_around_the_limits(place, dtype, density):
+    itemsize = np.dtype(dtype).itemsize
+    rng = np.random.default_rng(8)
+    for limit in {1, 32, 16 // itemsize, 4096, TILE // itemsize, 3 * TILE // itemsize, TILE}:
+        for size in range(max(1, limit - 1), limit + 2):
+            x = random_elements(rng, (size,), dtype, density)
+            for kind in KINDS:
+                run_poisoned(x, Outputs.packed(x.shape, kind, place), place)
+
+
+@pytest.mark.parametrize("name", COORDINATE_STRIDES)
+@pytest.mark.parametrize("shape", [(300,), (9, 70), (2, 3, 150), (2,) * 8], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_layout_of_coordinates(place, kind, shape, name):
+    x = random_elements(np.random.default_rng(9), shape, "float32", 0.5)
+    out_shape = (x.size, x.ndim)
+    strides = COORDINATE_STRIDES[name](*out_shape)
+    layout = laid_out(out_shape, strides, np.dtype(kind).itemsize, 1)
+    run_poisoned(x, Outputs(laid_out((1,), (1,), 4), layout, kind, place), place)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rank", range(9))
+def test_every_rank_in_any_order_of_axes(place, rank, kind):
+    shape = (3, 2, 4, 2, 1, 3, 2, 3)[:rank]
+    x = random_elements(np.random.default_rng(rank), shape, "int16", 0.5)
+    memory = put(x, place)
+    for view in (np.s_[...], (np.s_[::-1],) * rank, (np.s_[::2],) * rank):
+        for axes in (range(rank), reversed(range(rank)), [*range(1, rank), 0][:rank]):
+            axes = tuple(axes)  # noqa: PLW2901
+            result = ck.nonzero_coordinates(memory[view].transpose(axes), dtype=kind)
+            turned = x[view].transpose(axes)
+            assert_found(result, expected_coordinates(turned, kind), turned.shape)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "complex64", "complex128"])
+def test_every_address(place, dtype):
+    """Also such as are no multiple of the element's size, which only a host has."""
+    dtype = np.dtype(dtype)
+    step = 1 if place == HOST else min(dtype.itemsize, 8)
+    for size in (1, 7, 16, 77, TILE // dtype.itemsize + 2):
+        x = random_elements(np.random.default_rng(size), (size,), dtype, 0.5)
+        expected = expected_coordinates(x, np.uint32)
+        for offset in range(0, 16, step):
+            memory = Buffer(b"\xff" * offset + x.tobytes() + b"\xff" * 32, place)
+            result = ck.nonzero_coordinates(memory.view(x.shape, dtype, offset=offset))
+            assert_found(result, expected, x.shape)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("value", "count"), [(0.0, 0), (-0.0, 0), (1.5, 1), (np.nan, 1)])
+def test_a_scalar_has_the_coordinate_0(place, value, count, kind):
+    result = ck.nonzero_coordinates(put(np.array(value), place), dtype=kind)
+    assert_found(result, np.zeros((count, 1), kind), ())
+
+
+BROADCAST = [((40, 50), (0, 8)), ((40, 50), (8, 0)), ((9000,), (0,)), ((2, 3, 4, 5), (8, 0, 0, 16))]
+
+
+@pytest.mark.parametrize(("shape", "strides"), BROADCAST, ids=str)
+def test_repeated_elements_count_each_time(place, shape, strides):
+    for value in (0, 1):
+        x = put(np.arange(value, 800 + value), place)
+        if place == CUDA:
+            from cupy.lib.stride_tricks import as_strided as view  # noqa: PLC0415  optional
+        else:
+            view = as_strided
+        x = view(x, shape, strides)
+        result = ck.nonzero_coordinates(x)
+        assert_found(result, expected_coordinates(x, np.uint32), shape)
+
+
+SPECIAL = {
+    "float16": (np.uint16, [0x8000], [1, 0x8001, 0x7C00, 0x7E00, 0xFE00, 0x7C01]),
+    "float32": (np.uint32, [1 << 31], [1, (1 << 31) + 1, 0x7F800000, 0x7FC00000, 0xFF800001]),
+    "float64": (np.uint64, [1 << 63], [1, (1 << 63) + 1, 0x7FF << 52, (0x7FF << 52) + 1, 1 << 31]),
+    "bfloat16": (np.uint16, [0x8000], [1, 0x8001, 0x7F80, 0x7FC0, 0x80]),
+    "complex64": (
+        np.uint64,
+        [1 << 63, 1 << 31, 1 << 63 | 1 << 31],
+        [1, 1 << 32, 1 << 31 | 1 << 32, 1 << 63 | 1, 1 << 30, 1 << 62, 0x7FC00000 << 32],
+    ),
+    "int8": (np.uint8, [], [0x80, 1, 0xFF]),
+    "int64": (np.uint64, [], [1 << 63, 1 << 31, 1 << 32, 1]),
+    "bool": (np.uint8, [], [1, 2, 0x80, 0xFF]),
+}
+
+
+@pytest.mark.parametrize("dtype", SPECIAL)
+def test_signs_of_zero_are_ignored_and_no_other_bit_is(place, dtype):
+    if dtype == "bfloat16" and bfloat16() is None:
+        pytest.skip("ml_dtypes is not installed")
+    bits, zeros, others = SPECIAL[dtype]
+    x = np.array([0, *zeros, *others, 0], bits).view(bfloat16() if dtype == "bfloat16" else dtype)
+    found = np.arange(1 + len(zeros), 1 + len(zeros) + len(others), dtype=np.uint32)[:, None]
+    assert_found(ck.nonzero_coordinates(put(x, place)), found, x.shape)
+    for alone in range(len(x)):  # also the last element of a longer run
+        y = np.zeros(77, x.dtype)
+        y[-1:] = x[alone : alone + 1]
+        coordinates = np.full((int(alone in found), 1), 76, np.uint32)
+        assert_found(ck.nonzero_coordinates(put(y, place)), coordinates, y.shape)
+
+
+def test_halves_of_complex128_are_looked_at_both(place):
+    x = np.array([0, complex(-0.0, -0.0), complex(0, 5e-324), complex(5e-324, -0.0), 0], complex)
+    assert_found(ck.nonzero_coordinates(put(x, place)), np.array([[2], [3]], np.uint32), (5,))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, np.uint32, np.int64, np.dtype("int64")], ids=str)
+def test_takes_lists_and_any_name_of_a_dtype(kind):
+    result = ck.nonzero_coordinates([[0, 3], [1, 0]], dtype=kind)
+    assert_found(result, np.array([[0, 1], [1, 0]], kind), (2, 2))
+    count, coordinates = result
+    assert count is result.count
+    assert coordinates is result.coordinates
+    assert_found(ck.nonzero_coordinates([], dtype=kind), np.zeros((0, 1), kind), (0,))
+    assert ck.nonzero_coordinates(True).coordinates.dtype == "uint32"  # noqa: FBT003
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 4), (0,) * 8], ids=str)
+def test_nothing_to_search(place, shape, kind):
+    x = put(np.zeros(shape, np.float32), place)
+    none = np.zeros((0, len(shape)), kind)
+    outputs = Outputs.packed(shape, kind, place)
+    with ck.simulator.traffic() as report:
+        assert_found(ck.nonzero_coordinates(x, dtype=kind), none, shape)
+        ck.nonzero_coordinates(x, dtype=kind, out=outputs.pair)
+        ck.nonzero_coordinates(x, dtype=kind, out=outputs.pair)
+    assert not report.kernels
+    outputs.assert_hold(none)
+
+
+# 5 GB of address space of which a few pages are touched.
+@PLAIN
+@pytest.mark.parametrize("kind", KINDS)
+def test_reads_far_apart(kind):
+    memory = np.zeros(5 * 2**30, np.uint8)
+    for step in (2**30, -(2**30)):
+        x = as_strided(memory[:: 1 if step > 0 else -1], (5, 16), (step, 1 if step > 0 else -1))
+        x[...] = np.arange(80).reshape(5, 16) % 3 == 0
+        for view in (x, x.T):
+            assert_found(
+                ck.nonzero_coordinates(view, dtype=kind),
+                expected_coordinates(view, kind),
+                view.shape,
+            )
+
+
+@PLAIN
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("apart", ["rows", "axes"])
+def test_writes_far_apart(kind, apart):
+    memory = np.zeros(5 * 2**30, np.uint8)
+    itemsize = np.dtype(kind).itemsize
+    shape = (5, 3) if apart == "rows" else (16, 5)
+    strides = (2**30, itemsize) if apart == "rows" else (itemsize, 2**30)
+    x = np.ones(shape[:1] + (1,) * (shape[1] - 1), np.uint8)
+    x[1] = 0
+    for flip in (1, -1):
+        out = as_strided(memory.view(kind), shape, strides)[::flip, ::flip]
+        out[...] = 77
+        count = np.zeros(1, np.uint32)
+        ck.nonzero_coordinates(x, dtype=kind, out=(count, out))
+        found = expected_coordinates(x, kind)
+        assert count[0] == len(found)
+        assert same_bytes(out[: len(found)], found)
+        assert (out[len(found) :] == 77).all()

@@ -1,0 +1,196 @@
+"""argwhere and nonzero against NumPy, and calls of nonzero_coordinates that follow each other."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cudakern as ck
+from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.nonzero import (
+    DENSITIES,
+    Outputs,
+    assert_found,
+    expected_coordinates,
+    is_nonzero,
+    nonzero_shapes,
+    random_elements,
+)
+from tests.helpers.places import CUDA, put, same_bytes
+from tests.helpers.strategies import DTYPES, memory_layouts
+
+pytestmark = PLAIN_AND_CHECKED
+
+PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
+EXAMPLES = 150
+CHECKED_EXAMPLES = 10
+EXTREMES = [-(2**63), 2**63 - 1]
+
+
+def assert_nonzero(x, size=None, fill_value=-1):
+    """What nonzero returns for x is right, entry by entry."""
+    rows = np.argwhere(is_nonzero(x))
+    if size is None:
+        result = ck.nonzero(x)
+    else:
+        result = ck.nonzero(x, size=size, fill_value=fill_value)
+        filled = np.full((int(size), x.ndim), fill_value, np.int64)
+        filled[: len(rows)] = rows[: int(size)]
+        rows = filled
+    assert type(result) is tuple
+    assert len(result) == x.ndim
+    for found, column in zip(result, rows.T, strict=True):
+        assert same_bytes(found, column)
+
+
+def compare(place, function, draw):
+    """Draw a call and hold its result against the expected one."""
+    dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
+    shape = draw(nonzero_shapes(dtype.itemsize), "shape")
+    rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
+    values = random_elements(rng, shape, dtype, draw(st.sampled_from(DENSITIES), "density"))
+    layout = draw(memory_layouts(shape, dtype.itemsize, aligned=place == CUDA), "layout")
+    x = layout.holding(values, place)
+    if function == "argwhere":
+        assert same_bytes(ck.argwhere(x), np.argwhere(is_nonzero(x)))
+    elif x.ndim == 0:
+        with pytest.raises(ck.DescriptorError):
+            ck.nonzero(x)
+    elif function == "nonzero":
+        assert_nonzero(x)
+    else:
+        count = np.count_nonzero(is_nonzero(x))
+        near = [0, 1, count // 2, max(count - 1, 0), count, count + 1, x.size, x.size + 1]
+        size = draw(st.one_of(st.sampled_from(near), st.integers(0, 2 * x.size)), "size")
+        fills = st.one_of(st.sampled_from([0, -1, 7, *EXTREMES]), st.integers(*EXTREMES))
+        assert_nonzero(x, size, draw(fills, "fill_value"))
+
+
+@PLAIN
+@pytest.mark.parametrize("function", ["argwhere", "nonzero", "nonzero of a size"])
+@settings(max_examples=EXAMPLES)
+@given(data=st.data())
+def test_equals_numpy(place, function, data):
+    compare(place, function, data.draw)
+
+
+@pytest.mark.cudakern_checked(seeds=range(5))
+@pytest.mark.parametrize("function", ["argwhere", "nonzero", "nonzero of a size"])
+@settings(max_examples=CHECKED_EXAMPLES)
+@given(data=st.data())
+def test_equals_numpy_when_checked(place, function, data):
+    compare(place, function, data.draw)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"], ids=str)
+def test_every_dtype(place, dtype):
+    x = random_elements(np.random.default_rng(1), (40, 60), dtype, 0.5)
+    assert same_bytes(ck.argwhere(put(x, place)), np.argwhere(x))
+    for found, column in zip(ck.nonzero(put(x, place)), np.nonzero(x), strict=True):
+        assert same_bytes(found, column)
+    assert_nonzero(put(x, place), 1000, 5)
+
+
+@pytest.mark.parametrize("rank", range(1, 9))
+def test_every_rank(place, rank):
+    x = random_elements(np.random.default_rng(rank), (3, 2, 1, 4, 2, 2, 3, 2)[:rank], "uint8", 0.5)
+    for view in (put(x, place), put(x, place).T):
+        assert same_bytes(ck.argwhere(view), np.argwhere(is_nonzero(view)))
+        assert_nonzero(view)
+        for size in (0, 1, x.size, x.size + 3):
+            assert_nonzero(view, size)
+
+
+@pytest.mark.parametrize("fill_value", [0, -1, 7, *EXTREMES])
+@pytest.mark.parametrize("shape", [(90,), (7, 30), (3, 41_000)], ids=str)
+def test_every_size_and_fill_value(place, shape, fill_value):
+    x = random_elements(np.random.default_rng(2), shape, "int16", 0.3)
+    count = np.count_nonzero(x)
+    for size in {0, 1, 2, count - 1, count, count + 1, x.size, x.size + 1, 2 * x.size + 7}:
+        assert_nonzero(put(x, place), size, fill_value)
+    for density in (0, 1):
+        x = random_elements(np.random.default_rng(3), shape, "int16", density)
+        for size in (0, 5, x.size, x.size + 5):
+            assert_nonzero(put(x, place), size, fill_value)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.5])
+def test_a_scalar_has_a_row_without_coordinates(place, value):
+    result = ck.argwhere(put(np.array(value), place))
+    assert same_bytes(result, np.zeros((int(value != 0), 0), np.int64))
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2, 0)], ids=str)
+def test_nothing_to_search(place, shape):
+    x = put(np.zeros(shape, np.float16), place)
+    assert same_bytes(ck.argwhere(x), np.zeros((0, len(shape)), np.int64))
+    assert_nonzero(x)
+    for size in (0, 1, 5):
+        assert_nonzero(x, size, 9)
+
+
+def test_takes_lists_and_any_integer():
+    assert ck.argwhere([[0, 5], [6, 0]]).tolist() == [[0, 1], [1, 0]]
+    assert ck.argwhere(3).shape == (1, 0)
+    assert [found.tolist() for found in ck.nonzero([[0, 5], [6, 0]])] == [[0, 1], [1, 0]]
+    (found,) = ck.nonzero([0, 1, 1], size=np.int8(3), fill_value=np.uint16(9))
+    assert found.tolist() == [1, 2, 9]
+    (found,) = ck.nonzero([], size=2)
+    assert found.tolist() == [-1, -1]
+
+
+def test_nonzero_indexes_an_array(place):
+    x = random_elements(np.random.default_rng(5), (30, 4, 5), "int32", 0.2)
+    memory = put(x, place)
+    assert same_bytes(memory[ck.nonzero(memory)], x[x != 0])
+
+
+def test_the_same_arrays_again_and_again(place):
+    """A call finds nothing of an earlier one's, whatever that one's size and result were."""
+    rng = np.random.default_rng(4)
+    shapes = [(3, 30_000), (7,), (50_001,)]
+    outputs = [Outputs.packed(shape, "uint32", place) for shape in shapes]
+    written = [np.zeros((0, len(shape)), np.int64) for shape in shapes]
+    for density in (0.5, 0, 1, 0.001, "clustered", 1):
+        for k, shape in enumerate(shapes):
+            x = random_elements(rng, shape, "int16", density)
+            ck.nonzero_coordinates(put(x, place), out=outputs[k].pair)
+            found = expected_coordinates(x)
+            written[k] = np.concatenate([found, written[k][len(found) :]])
+            outputs[k].assert_hold(written[k], len(found))
+
+
+@PLAIN
+def test_many_threads_at_once():
+    rng = np.random.default_rng(5)
+    arrays = [random_elements(rng, (2, 70_000), "int32", 0.1) for _ in range(8)]
+    expected = [expected_coordinates(x, np.uint32) for x in arrays]
+
+    def call(k):
+        for _ in range(5):
+            assert_found(ck.nonzero_coordinates(arrays[k]), expected[k], (2, 70_000))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(call, range(8)))
+
+
+@pytest.mark.gpu
+def test_nothing_waits_for_the_gpu():
+    """A launch can be captured, and the graph runs again on other elements."""
+    import cupy as cp  # noqa: PLC0415  optional
+
+    x = put(random_elements(np.random.default_rng(6), (90_000,), "float32", 0.5), CUDA)
+    with cp.cuda.Stream(non_blocking=True) as stream:
+        result = ck.nonzero_coordinates(x)
+        stream.begin_capture()
+        ck.nonzero_coordinates(x, out=result)
+        graph = stream.end_capture()
+        for _ in range(3):
+            x[...] = cp.roll(x, 1)
+            graph.launch(stream)
+            stream.synchronize()
+            assert_found(result, expected_coordinates(x, np.uint32), x.shape)

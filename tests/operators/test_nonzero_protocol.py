@@ -1,0 +1,259 @@
+"""The protocol between blocks that nonzero relies on, in all orders of steps where that is feasible.
+
+The faulty kernels show that the model can tell: each is one mistake away from the right one, and
+the explorer must find what that breaks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.helpers.protocol import (
+    AGGREGATE,
+    Block,
+    Kernel,
+    Launch,
+    Model,
+    ProtocolError,
+    Word,
+    explore,
+)
+
+COUNTS = [(1, 2, 4, 8), (16, 0, 32, 5)]  # two, so that a stale word gives a wrong prefix
+AHEAD_AND_WINDOW = pytest.mark.parametrize(
+    ("ahead", "window"), [(1, 1), (1, 2), (2, 1), (2, 2)], ids="ahead{0[0]}-window{0[1]}".format
+)
+
+
+def all_launches(tiles, blocks):
+    """Return launches of all sizes up to these, on grids that fit the device or do not."""
+    return [
+        Launch(counts[:size], grid, resident)
+        for grid in range(1, blocks + 1)
+        for resident in range(1, grid + 1)
+        for size in range(tiles + 1)
+        for counts in (COUNTS if size else COUNTS[:1])
+    ]
+
+
+def zeroed(capacity):
+    return (0, 0), 0, (Word(),) * capacity
+
+
+def explore_sequences(kernel, launches, capacity, model=Model):
+    """Explore every sequence of the launches, however long; return how many states there are.
+
+    A launch is explored once from each workspace that launches can leave behind.
+    """
+    todo, states = [zeroed(capacity)], 0
+    seen = dict.fromkeys(todo)
+    while todo:
+        workspace = todo.pop()
+        for launch in launches:
+            left, count = explore(model(kernel, launch, workspace))
+            states += count
+            todo += [to for to in left if to not in seen]
+            seen.update(dict.fromkeys(left))
+    return states
+
+
+def walk(kernel, launches, capacity, rng, model=Model):
+    """Take one order of steps: how soon a block takes a step is drawn for each step of each tile."""
+    workspace = zeroed(capacity)
+    for launch in launches:
+        steps, delays = model(kernel, launch, workspace), {}
+        state, after = steps.first, [steps.first]
+        while after:
+            state = after[rng.integers(len(after))]
+            blocks = list(dict.fromkeys(state.blocks))
+            for block in blocks:
+                delays.setdefault((block.at, block.held), rng.random())
+            blocks.sort(key=lambda block: delays[block.at, block.held])  # noqa: B023
+            if rng.random() < 0.2:
+                rng.shuffle(blocks)
+            after = next((to for block in blocks if (to := steps.steps(state, block))), [])
+        workspace = steps.result(state)
+
+
+@AHEAD_AND_WINDOW
+def test_all_orders(ahead, window):
+    states = explore_sequences(Kernel(ahead=ahead, window=window), all_launches(4, 3), 4)
+    assert states > 30_000
+
+
+@AHEAD_AND_WINDOW
+def test_all_orders_and_all_delays_of_stores(ahead, window):
+    kernel = Kernel(ahead=ahead, window=window, delayed=True)
+    assert explore_sequences(kernel, all_launches(3, 3), 3) > 50_000
+
+
+def test_all_orders_with_four_epochs():
+    kernel = Kernel(epoch_bits=2)
+    assert explore_sequences(kernel, all_launches(2, 3), 3) > 10_000
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_random_orders_of_larger_launches(seed):
+    rng = np.random.default_rng(seed)
+    integers = lambda *limits: int(rng.integers(*limits, endpoint=True))  # noqa: E731
+    kernel = Kernel(integers(1, 2), integers(1, 2), integers(1, 3), delayed=seed % 2 == 1)
+    launches = []
+    for _ in range(4 * 2):
+        counts = tuple(rng.integers(0, 100, integers(1, 12)).tolist())
+        blocks = integers(1, 6)
+        launches.append(Launch(counts, blocks, integers(1, blocks)))
+    walk(kernel, launches, 12, rng)
+
+
+def test_launch_beyond_the_capacity():
+    with pytest.raises(ProtocolError, match="outside of the capacity"):
+        explore(Model(Kernel(), Launch((1, 2, 3), 1, 1), zeroed(2)))
+
+
+class LastDrawerClears(Model):
+    def draw(self, state, block):
+        return [(to, own._replace(note=own.resets)) for to, own in super().draw(state, block)]
+
+    start = fill = draw
+
+    def must_clear(self, block, last):
+        return super().must_clear(block, last=bool(block.note))
+
+
+class NoClearing(Model):
+    def must_clear(self, block, last):
+        return False
+
+
+class ClearsItsTiles(Model):
+    """Clears the launch's tiles, not the capacity."""
+
+    def end_of(self, state):
+        return self.tiles
+
+
+class NoEpoch(Model):
+    """Takes words of other epochs for its own."""
+
+    def read(self, state, block, slot):
+        return super().read(state, block._replace(epoch=state.descriptors[slot].epoch), slot)
+
+
+class EpochReadAgain(Model):
+    """Takes the epoch from the ticket word whenever it is needed, not from the ticket drawn."""
+
+    def read(self, state, block, slot):
+        return super().read(state, block._replace(epoch=state.ticket[0]), slot)
+
+    def store(self, state, block, status, value):
+        return super().store(state, block._replace(epoch=state.ticket[0]), status, value)
+
+
+class EarlyReset(Model):
+    """The first block that draws no tile stores the next ticket, others having yet to draw."""
+
+    def __init__(self, kernel, launch, workspace):
+        super().__init__(kernel, launch, workspace)
+        self.last_number = self.tiles
+
+
+class FixedTiles(Model):
+    """A block takes the tiles n, n + blocks, ... where n is its own number; blocks start at will."""
+
+    def __init__(self, kernel, launch, workspace):
+        super().__init__(kernel, launch, workspace)
+        numbers = range(launch.blocks)
+        self.first = self.first._replace(blocks=tuple(Block(note=number) for number in numbers))
+        self.last_number = None
+
+    def take(self, state, block):
+        following = block._replace(epoch=state.ticket[0], note=block.note + self.launch.blocks)
+        return state, following, block.note
+
+    def finish(self, state, block):
+        last = state.finished == self.launch.blocks - 1
+        ticket = ((block.epoch + 1) % self.epochs, 0) if last else state.ticket
+        return super().finish(state._replace(ticket=ticket), block)
+
+
+class TwoWords(Model):
+    """Stores status and epoch, then the value in a step of its own."""
+
+    def store(self, state, block, status, value):
+        slot, word = block.held[0], Word(status, block.epoch, value)
+        half = word._replace(value=state.descriptors[slot].value)
+        return self.put(state, slot, half), block._replace(pending=((slot, word),))
+
+    def moves(self, state, block):
+        return list(self.arrive(state, block)) if block.pending else super().moves(state, block)
+
+
+class LateAggregate(Model):
+    """Publishes the aggregate after the look-back, just before the prefix."""
+
+    def publish(self, state, block):
+        if block.held[0] == 0:
+            return super().publish(state, block)
+        return [(state, block._replace(at="draw") if block.drawing else self.wait(block))]
+
+    def prefix(self, state, block):
+        count = self.launch.counts[block.held[0]]
+        return super().prefix(*self.store(state, block, AGGREGATE, count))
+
+
+class StoresWaitToo(Model):
+    """What was published, with the prefix of the tile before, may arrive after the look-back only."""
+
+    def arrive(self, state, block):
+        return () if block.at == "look" else super().arrive(state, block)
+
+
+class NoFence(Model):
+    """A block counts itself as finished although its stores may arrive later."""
+
+    def finish(self, state, block):
+        after = super().finish(state, block._replace(pending=()))
+        return [(to, own._replace(pending=block.pending)) for to, own in after]
+
+    def clear(self, state, block):
+        return [] if block.pending else super().clear(state, block)  # its own are in order
+
+
+class WindowBeforeTile0(Model):
+    def widen(self, block, slot):
+        return block._replace(slot=slot, lanes=((),) * self.kernel.window)
+
+
+ONE, DELAYED = Kernel(), Kernel(delayed=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "kernel", "finding"),
+    [
+        (LastDrawerClears, ONE, "x"),
+        (NoClearing, ONE, "x"),
+        (ClearsItsTiles, ONE, "x"),
+        (NoEpoch, ONE, "x"),
+        (EpochReadAgain, ONE, "x"),
+        (EarlyReset, ONE, "x"),
+        (FixedTiles, ONE, "deadlock"),
+        (TwoWords, ONE, "x"),
+        (StoresWaitToo, DELAYED, "deadlock"),
+        (NoFence, DELAYED, "x"),
+        (WindowBeforeTile0, Kernel(window=2), "x"),
+    ],
+)
+def test_faulty_kernels(model, kernel, finding):
+    with pytest.raises(ProtocolError) as error:
+        explore_sequences(kernel, all_launches(3, 3), 3, model)
+    assert error.value.what == finding
+
+
+def test_fixed_tiles_need_all_blocks_resident():
+    launches = [launch for launch in all_launches(3, 3) if launch.resident == launch.blocks]
+    assert explore_sequences(ONE, launches, 3, FixedTiles) > 1000
+
+
+def test_late_aggregates_only_cost_time():
+    assert explore_sequences(ONE, all_launches(3, 3), 3, LateAggregate) > 1000
