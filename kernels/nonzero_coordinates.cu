@@ -23,6 +23,7 @@ namespace ck {
 
 constexpr uint32 kWarps = kThreads / 32;
 constexpr uint32 kTileBytes = 64 * 1024;  // of x at most
+constexpr int kTileBlocks = 3;            // of a multiprocessor: 80 registers each
 
 /// Fields with pointers first, then by size: there is no padding.
 template <typename O>
@@ -49,10 +50,11 @@ struct NonzeroShared {
   uint32 masks[2][kTileBytes / kWidth / 32];
   CoordinateStage stages[kWarps];
   uint64 prefix[2];
-  uint64 ticket[2];
   uint64 total;
-  uint32 counts[2][kWarps];
+  uint32 ticket[2];
+  uint32 epoch;
   uint32 flag;
+  uint32 counts[2][kWarps];
 };
 
 /// A contiguous x: a warp reads 512 bytes a turn, 8 turns at once. Elements are counted from the
@@ -71,67 +73,56 @@ struct StreamInput {
 
   /// Puts a tile's bits into the warp's masks; returns how many of the lane's are set.
   __device__ __forceinline__ uint32 load(uint32 tile, uint32* masks) const {
-    const uint64 tile_vector = static_cast<uint64>(tile) * (a.turns * kThreads);
-    const uint64 elements = a.elements + a.lead;
-    const uint64 begin = a.lead == 0 ? 0 : 1, end = elements / kOfVector;  // whole vectors
-    const bool whole = tile_vector >= begin && tile_vector + a.turns * kThreads <= end;
-    const uint32 lane = threadIdx.x % 32, start = threadIdx.x / 32 * a.turns * 32 + lane;
+    const uint32 lane = threadIdx.x % 32, vectors = a.turns * 32;  // of the warp
+    const uint64 start = static_cast<uint64>(tile) * (a.turns * kThreads) + threadIdx.x / 32 * vectors;
+    const uint64 elements = a.elements + a.lead, end = elements / kOfVector;  // of whole vectors
+    const uint64 left = end > start ? end - start : 0;
+    const uint32 from = start == 0 && a.lead != 0 ? 1 : 0;
+    const uint32 to = left < vectors ? static_cast<uint32>(left) : vectors;
     const char* const x = static_cast<const char*>(a.x) - a.lead * kWidth;
-    const uint4* const source = reinterpret_cast<const uint4*>(x) + tile_vector + start;
+    const uint4* const source = reinterpret_cast<const uint4*>(x) + start;
     uint32 count = 0;
-    for (uint32 turn = 0; turn < a.turns; turn += kLoads) {
+    for (uint32 first = lane; first < vectors; first += kLoads * 32) {
       uint4 value[kLoads];
-      uint32 bits[kLoads];
-      if (whole && turn + kLoads <= a.turns) {
 #pragma unroll
-        for (int r = 0; r < kLoads; ++r) {
-          value[r] = load_once(source + (turn + r) * 32);
-        }
-#pragma unroll
-        for (int r = 0; r < kLoads; ++r) {
-          bits[r] = bits_of<kWidth>(value[r], a.kept);
-        }
-      } else {
-#pragma unroll
-        for (int r = 0; r < kLoads; ++r) {
-          const uint64 vector = tile_vector + start + (turn + r) * 32;
-          value[r] = make_uint4(0, 0, 0, 0);
-          if (turn + r < a.turns && vector >= begin && vector < end) {
-            value[r] = load_once(source + (turn + r) * 32);
-          }
-        }
-#pragma unroll
-        for (int r = 0; r < kLoads; ++r) {
-          const uint64 vector = tile_vector + start + (turn + r) * 32;
-          bits[r] = bits_of<kWidth>(value[r], a.kept);
-          const bool outside = vector < begin || vector >= end;
-          if (turn + r < a.turns && outside && vector * kOfVector < elements) {
-            bits[r] = bits_of_part(vector);
-          }
-        }
+      for (uint32 r = 0; r < kLoads; ++r) {
+        const uint32 vector = first + r * 32;
+        value[r] = load_once_if(vector >= from && vector < to, source + vector);
       }
 #pragma unroll
-      for (int r = 0; r < kLoads; ++r) {
-        if (turn + r < a.turns) {
-          count += static_cast<uint32>(__popc(bits[r]));
-          store_bits<kWidth>(masks, (turn + r) * 32 + lane, bits[r]);
+      for (uint32 r = 0; r < kLoads; ++r) {
+        const uint32 bits = bits_of<kWidth>(value[r], a.kept);
+        count += static_cast<uint32>(__popc(bits));
+        if (first - lane + r * 32 < vectors) {
+          store_bits<kWidth>(masks, first + r * 32, bits);
         }
       }
+    }
+    // The first and the last vector may lie in x in part.
+    const bool ends = end >= start && end - start < vectors && elements % kOfVector != 0;
+    __syncwarp();
+    if (lane == 0 && from != 0) {
+      count += add_part(masks, 0, 0);
+    }
+    if (lane == 0 && ends && (from == 0 || end != 0)) {
+      count += add_part(masks, to, end);
     }
     return count;
   }
 
-  /// The bits of a vector that lies in x in part.
-  __device__ __forceinline__ uint32 bits_of_part(uint64 vector) const {
-    using T = Bytes<kWidth>;
-    uint32 bits = 0;
+  /// Adds the bits of a vector that lies in x in part; returns how many are set.
+  __device__ __forceinline__ uint32 add_part(uint32* masks, uint32 at, uint64 vector) const {
+    uint32 count = 0;
+#pragma unroll 1
     for (uint32 k = 0; k < kOfVector; ++k) {
       const uint64 element = vector * kOfVector + k - a.lead;  // those before the first one wrap
-      if (element < a.elements && is_nonzero(ck::load(static_cast<const T*>(a.x) + element), a.kept)) {
-        bits |= 1u << k;
+      if (element < a.elements &&
+          is_nonzero(ck::load(static_cast<const Bytes<kWidth>*>(a.x) + element), a.kept)) {
+        masks[(at * kOfVector + k) / 32] |= 1u << ((at * kOfVector + k) % 32);
+        ++count;
       }
     }
-    return bits;
+    return count;
   }
 };
 
@@ -194,6 +185,14 @@ struct StridedInput {
   }
 };
 
+__device__ __forceinline__ void store_total(void* count, uint32 bytes, uint64 total) {
+  if (bytes == 4) {
+    *static_cast<uint32*>(count) = static_cast<uint32>(total);
+  } else {
+    *static_cast<uint64*>(count) = total;
+  }
+}
+
 /// What a block has of a tile, and a warp before its part of it.
 struct Counts {
   uint32 total;
@@ -228,78 +227,67 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
   const bool alone = gridDim.x == 1, first = threadIdx.x == 0;
   const uint32 warp = threadIdx.x / 32, words = a.turns * Input::kTurnWords;
   LookBack tiles = {a.workspace, a.tiles, a.slots, 0};
-  CoordinateWriter<C, O> writer(a.coordinates, a.table, a.sizes, s.stages[warp]);
-
   if (first) {
-    s.ticket[0] = alone ? 0 : tiles.draw();
+    const uint64 drawn = alone ? 0 : tiles.draw();
+    s.ticket[1] = static_cast<uint32>(drawn);
+    s.epoch = static_cast<uint32>(drawn >> 32);
   }
   __syncthreads();
-  tiles.epoch = static_cast<uint32>(s.ticket[0] >> 32);
-  uint32 tile = static_cast<uint32>(s.ticket[0]), next = a.tiles;
+  tiles.epoch = s.epoch;
+  // While a tile is written, the next one is loaded. Two of everything, lest a warp that is ahead
+  // writes what another still reads.
+  uint32 tile = a.tiles, next = s.ticket[1];
   Counts counts = {0, 0};
-  if (tile < a.tiles) {
-    const uint64 drawn = first && !alone ? tiles.draw() : a.tiles;
-    store_count(s.counts[0], input.load(tile, s.masks[0] + warp * words));
-    if (first) {
-      s.ticket[1] = drawn;
-    }
-    __syncthreads();
-    next = static_cast<uint32>(s.ticket[1]);
-    counts = sum_counts(s.counts[0]);
-    if (first && !alone) {
-      tiles.publish(tile, tile == 0 ? tiles.kPrefix : tiles.kAggregate, counts.total);
-    }
-  }
-  // Two of everything: a warp that is ahead writes into the other one.
-  for (uint32 turn = 0; tile < a.tiles; turn ^= 1) {
+  for (uint32 turn = 0; tile < a.tiles || next < a.tiles; turn ^= 1) {
     const uint32 other = turn ^ 1;
-    uint64 drawn = a.tiles;
     if (next < a.tiles) {
-      drawn = first ? tiles.draw() : 0;
+      const uint32 drawn = first && !alone ? static_cast<uint32>(tiles.draw()) : a.tiles;
       store_count(s.counts[other], input.load(next, s.masks[other] + warp * words));
-    }
-    if (warp == 0) {
-      const O before = tile == 0 ? O{0} : tiles.template sum_before<O>(tile);
       if (first) {
-        const uint64 all = static_cast<uint64>(before) + counts.total;
-        if (tile != 0) {
-          tiles.publish(tile, tiles.kPrefix, all);
-        }
-        if (tile == a.tiles - 1 && a.count_bytes == 4) {
-          *static_cast<uint32*>(a.count) = static_cast<uint32>(all);
-        } else if (tile == a.tiles - 1) {
-          *static_cast<uint64*>(a.count) = all;
-        }
-        s.prefix[turn] = before;
         s.ticket[turn] = drawn;
       }
     }
+    if (tile < a.tiles && warp == 0) {
+      const O before = tile == 0 ? O{0} : tiles.template sum_before<O>(tile);
+      if (first) {
+        const uint64 all = static_cast<uint64>(before) + counts.total;
+        s.prefix[turn] = before;
+        if (tile != 0) {
+          tiles.publish(tile, tiles.kPrefix, all);
+        }
+        if (tile == a.tiles - 1) {
+          store_total(a.count, a.count_bytes, all);
+        }
+      }
+    }
     __syncthreads();
-    const O row = static_cast<O>(s.prefix[turn]) + counts.before;
-    const uint32 upcoming = static_cast<uint32>(s.ticket[turn]);
-    const uint32 total = counts.total;
+    const uint32 before = counts.before, total = counts.total, upcoming = s.ticket[turn];
     if (next < a.tiles) {
       counts = sum_counts(s.counts[other]);
-      if (first) {
-        tiles.publish(next, tiles.kAggregate, counts.total);
+      if (first && !alone) {
+        tiles.publish(next, next == 0 ? tiles.kPrefix : tiles.kAggregate, counts.total);
       }
     }
-    const O element = input.first_of(tile) + static_cast<O>(warp * words * 32);
-    writer.write(s.masks[turn] + warp * words, words, element, row);
-    if (alone && a.fills != 0) {
-      fill_rows<C>(a.coordinates, a.table, total);
+    if (tile < a.tiles) {
+      const O element = input.first_of(tile) + static_cast<O>(warp * words * 32);
+      CoordinateWriter<C, O> writer(a.coordinates, a.table, a.sizes, s.stages[warp]);
+      writer.write(s.masks[turn] + warp * words, words, element,
+                   static_cast<O>(s.prefix[turn]) + before);
+      if (alone && first) {
+        s.total = total;
+      }
     }
     tile = next;
-    next = upcoming;
+    next = next < a.tiles ? upcoming : next;
+  }
+  if (a.fills != 0) {
+    if (first && !alone) {
+      s.total = tiles.total();
+    }
+    __syncthreads();
+    fill_rows<C>(a.coordinates, a.table, s.total);
   }
   if (!alone) {
-    if (a.fills != 0) {
-      if (first) {
-        s.total = tiles.total();
-      }
-      __syncthreads();
-      fill_rows<C>(a.coordinates, a.table, s.total);
-    }
     tiles.finish(&s.flag);
   }
 }
@@ -310,13 +298,13 @@ using Offset = CK_OFFSET_T;
 }  // namespace ck
 
 #if defined(CK_VARIANT_STREAM)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::NonzeroArguments<ck::Offset> a) {
+CK_KERNEL_OF(ck::kTileBlocks) CK_ENTRY(const __grid_constant__ ck::NonzeroArguments<ck::Offset> a) {
   CK_DYNAMIC_SHARED(shared);
   const ck::StreamInput<CK_WIDTH, ck::Offset> input{a};
   ck::write_coordinates<ck::Coordinate, CK_WIDTH>(input, a, shared);
 }
 #elif defined(CK_VARIANT_STRIDED)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StridedArguments<ck::Offset, CK_RANK> a) {
+CK_KERNEL_OF(ck::kTileBlocks) CK_ENTRY(const __grid_constant__ ck::StridedArguments<ck::Offset, CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
   const ck::StridedInput<CK_WIDTH, ck::Offset, CK_RANK> input{a.common, a.dimensions};
   ck::write_coordinates<ck::Coordinate, CK_WIDTH>(input, a.common, shared);

@@ -193,7 +193,7 @@ def shared_bytes(width: int) -> int:
     """Return the shared memory of a block: ``NonzeroShared`` of the kernel."""
     masks = 2 * TILE_BYTES // width // 8
     stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + 2 * _STAGED_PLACES)
-    words = 8 * 5 + 4 * (2 * _WARPS + 1)
+    words = 8 * 3 + 4 * (4 + 2 * _WARPS)
     return -(-(masks + stages + words) // VECTOR_BYTES) * VECTOR_BYTES
 
 

@@ -55,7 +55,7 @@ class CoordinateWriter {
     first_ = first;
     row_ = row;
     uint32 pending = 0;
-    for (uint32 base = 0; base < words; base += kChunkWords) {
+    for (uint32 base = 0;; base += kChunkWords) {
       const uint32 mask = base + lane_ < words ? masks[base + lane_] : 0;
       const uint32 count = static_cast<uint32>(__popc(mask));
       uint32 inclusive = count;
@@ -65,12 +65,12 @@ class CoordinateWriter {
         inclusive += lane_ >= step ? below : 0;
       }
       const uint32 total = __shfl_sync(kAllLanes, inclusive, 31);
-      if (total == 0) {
-        continue;
-      }
-      if (pending + total > kStagedPlaces) {
+      if (base >= words || pending + total > kStagedPlaces) {
         flush(pending);
         pending = 0;
+      }
+      if (base >= words) {
+        return;
       }
       if (total < kDensePlaces) {
         place_bits_of_word(mask, (base + lane_) * 32, pending + inclusive - count);
@@ -79,7 +79,6 @@ class CoordinateWriter {
       }
       pending += total;
     }
-    flush(pending);
   }
 
  private:
@@ -119,15 +118,14 @@ class CoordinateWriter {
       if (table_.form == kScattered) {
         scatter(target, done, rows);
       } else {
+        const bool packed = table_.form == kRows;
+        const uint32 streams = packed ? 1 : table_.columns;
+        const uint32 bytes = rows * (packed ? table_.columns : 1) * sizeof(C);
         fill_buffer(target, done, rows);
         __syncwarp();
-        if (table_.form == kRows) {
-          copy_out(target, buffer(), rows * table_.columns * sizeof(C));
-        } else {
-          for (uint32 axis = 0; axis < table_.columns; ++axis) {
-            copy_out(target + axis * table_.axis_step, buffer() + axis * table_.buffer_step,
-                     rows * sizeof(C));
-          }
+#pragma unroll 1
+        for (uint32 k = 0; k < streams; ++k) {
+          copy_out(target + k * table_.axis_step, buffer() + k * table_.buffer_step, bytes);
         }
         __syncwarp();
       }
@@ -146,6 +144,7 @@ class CoordinateWriter {
   __device__ __forceinline__ void decompose(uint32 place, Put put) const {
     O rest = first_ + stage_.places[place];
     uint32 axis = table_.columns - 1;
+#pragma unroll 1
     for (uint32 d = 0; axis > 0; ++d, --axis) {
       const Division<O> part = divide(rest, sizes_[d]);
       put(axis, static_cast<C>(part.remainder));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the entry points of the copy operators have in common.
+// What entry points have in common.
 #pragma once
 
-#define CK_KERNEL \
-  extern "C" __global__ void __launch_bounds__(ck::kThreads, ck::kBlocksPerMultiprocessor)
+#define CK_KERNEL CK_KERNEL_OF(ck::kBlocksPerMultiprocessor)
+#define CK_KERNEL_OF(blocks) extern "C" __global__ void __launch_bounds__(ck::kThreads, blocks)
 
 namespace ck {
 

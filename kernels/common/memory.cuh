@@ -18,17 +18,23 @@ __device__ __forceinline__ T load(const T* address) {
   return __ldg(address);
 }
 
-/// A read of a vector that nobody reads again: it takes no place in L1.
-__device__ __forceinline__ uint4 load_once(const uint4* address) {
+/// A vector that nobody reads again, so it takes no place in L1; zeros unless there is one.
+__device__ __forceinline__ uint4 load_once_if(bool exists, const uint4* address) {
+  uint4 value = make_uint4(0, 0, 0, 0);
 #ifdef CK_SIMULATOR
-  return __ldg(address);
+  if (exists) {
+    value = __ldg(address);
+  }
 #else
-  uint4 value;
-  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-      : "l"(address));
-  return value;
+  asm("{\n"
+      "  .reg .pred exists;\n"
+      "  setp.ne.u32 exists, %5, 0;\n"
+      "  @exists ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+      "}"
+      : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w)
+      : "l"(address), "r"(static_cast<uint32>(exists)));
 #endif
+  return value;
 }
 
 /// A read and a write of a word that blocks exchange. They say nothing about other words.

@@ -11,7 +11,7 @@ from onnx.backend.test.case.node import collect_testcases
 
 import cudakern as ck
 from tests.helpers.checked import PLAIN_AND_CHECKED
-from tests.helpers.places import put, same_bytes
+from tests.helpers.places import get, put, same_bytes
 
 pytestmark = PLAIN_AND_CHECKED
 
@@ -34,7 +34,7 @@ def attributes(case):
     return {a.name: a.i for a in case.model.graph.node[0].attribute}
 
 
-GATHER, GATHER_ND, ONE_HOT = map(cases, ("Gather", "GatherND", "OneHot"))
+GATHER, GATHER_ND, NONZERO, ONE_HOT = map(cases, ("Gather", "GatherND", "NonZero", "OneHot"))
 
 
 @pytest.mark.parametrize("case", GATHER)
@@ -51,6 +51,13 @@ def test_gather_nd_node(place, case):
         x, indices = (put(np.asarray(array), place) for array in inputs)
         result = ck.gather_nd(x, indices, attributes(case).get("batch_dims", 0))
         assert same_bytes(result, outputs[0])
+
+
+@pytest.mark.parametrize("case", NONZERO)
+def test_nonzero_node(place, case):
+    for (x,), outputs in case.data_sets:
+        result = ck.nonzero(put(np.asarray(x), place))
+        assert same_bytes(np.stack([get(found) for found in result]), outputs[0])
 
 
 @pytest.mark.parametrize("case", ONE_HOT)
@@ -77,13 +84,14 @@ def test_one_hot_node(place, case):
             """test_gathernd_example_float32 test_gathernd_example_int32
             test_gathernd_example_int32_batch_dim1""",
         ),
+        (NONZERO, "test_nonzero_example"),
         (
             ONE_HOT,
             """test_onehot_negative_indices test_onehot_with_axis test_onehot_with_negative_axis
             test_onehot_without_axis test_onehot_with_bfloat16_values""",
         ),
     ],
-    ids=["Gather", "GatherND", "OneHot"],
+    ids=["Gather", "GatherND", "NonZero", "OneHot"],
 )
 def test_every_node_test_is_there(found, known):
     assert {case.values[0].name for case in found} >= set(known.split())

@@ -17,7 +17,7 @@ counts. At most `resident` run at a time. A launch starts when the one before ha
 
 A word stands alone: it has all that its reader needs, so the order in which others see the accesses
 of a block to different words does not matter, and needs no fence. One exception: a store that came
-after the clearing would outlive the epoch, so a block is finished only when its stores have arrived.
+after the clearing would outlive the epoch, so a block is finished when its stores have arrived.
 With `delayed`, those to different descriptors arrive in any order before that; without, at once.
 """
 

@@ -1,0 +1,259 @@
+"""nonzero-coordinates through descriptors: the documented example, any legal one, strides."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cudakern as ck
+from cudakern import DataType, FeatureLevel
+from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.descriptors import change
+from tests.helpers.nonzero import (
+    COORDINATE_STRIDES,
+    DENSITIES,
+    Outputs,
+    expected_coordinates,
+    laid_out,
+    random_elements,
+)
+from tests.helpers.nonzero_descriptors import nonzero
+from tests.helpers.places import Buffer, get, same_bytes
+from tests.helpers.strategies import memory_layouts
+from tests.helpers.type_table import MORE, SMALL
+
+pytestmark = PLAIN_AND_CHECKED
+
+PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
+EXTENDED = FeatureLevel.EXTENDED
+LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
+EXAMPLES_PER_LEVEL = 200
+CHECKED_EXAMPLES_PER_LEVEL = 15
+COUNT, COORDINATES = "output_count_tensor", "output_coordinates_tensor"
+X = np.array([[[[1, 0, 0, 2], [-0.0, 3.5, 0, -5.2]]]], np.float32)
+ROWS = np.array([[0, 0, 0], [0, 0, 3], [0, 1, 1], [0, 1, 3]])
+
+
+@pytest.mark.parametrize("width", [2, 3, 4])
+def test_documented_example(width):
+    """Printed with three coordinates; the effective rank is 2, and there are 4 dimensions."""
+    desc = nonzero(X.shape, (1,) * 4, (1, 1, 8, width))
+    assert desc.validate(FeatureLevel.LEVEL_3_0) is None
+    count, coordinates = ck.compile_operator(desc)(X)
+    assert same_bytes(count, np.full((1,) * 4, 4, np.uint32))
+    assert coordinates.shape == (1, 1, 8, width)
+    padded = np.pad(ROWS, ((0, 0), (1, 0)))[:, 4 - width :]
+    assert same_bytes(coordinates[0, 0, :4], padded.astype(np.uint32))
+
+
+def effective_rank(sizes):
+    """How many dimensions there are without leading ones of size 1."""
+    while sizes[:1] == (1,):
+        sizes = sizes[1:]
+    return len(sizes)
+
+
+@st.composite
+def element_strides(draw, sizes, *, output=False):
+    """Draw legal strides in elements: permuted, padded, doubled, or zero in an input."""
+    layout = draw(memory_layouts(sizes, 1, output=output, aligned=True))
+    return tuple(map(abs, layout.strides))
+
+
+@st.composite
+def descriptors(draw, level):
+    """Draw a legal descriptor: every number of coordinates, tensors of different ranks."""
+    extended = level is EXTENDED
+    rank = draw(st.integers(0 if extended else 1, 8))
+    leading = draw(st.integers(0, rank))
+    longest = {0: 1, 1: 3000, 2: 70, 3: 15}.get(rank - leading, 4 if rank - leading < 6 else 3)
+    low = st.sampled_from([0] + [1] * 19) if extended else st.just(1)
+    rest = [draw(st.integers(min(1, draw(low)), longest)) for _ in range(rank - leading)]
+    sizes = (*(1,) * leading, *rest)
+    width = draw(st.integers(max(1, effective_rank(sizes)), max(1, rank)))
+    shape = (*(1,) * draw(st.integers(0, 6)), prod(sizes), width)
+    desc = nonzero(
+        sizes,
+        (1,) * draw(st.integers(1, 8)),
+        shape,
+        draw(st.sampled_from(sorted(MORE if extended else SMALL))),
+        coordinate_kind=draw(st.sampled_from(["UINT32", "INT64"] if extended else ["UINT32"])),
+    )
+    if draw(st.booleans()):
+        desc = change(desc, "input_tensor", strides=draw(element_strides(sizes)))
+    if draw(st.booleans()):
+        names = [name for name in COORDINATE_STRIDES if min(COORDINATE_STRIDES[name](1, 1)) > 0]
+        strides = COORDINATE_STRIDES[draw(st.sampled_from(names))](*shape[-2:])
+        strides = (*draw(element_strides(shape[:-2], output=True)), *strides)
+        desc = change(desc, COORDINATES, strides=strides)
+    elif draw(st.booleans()):
+        desc = change(desc, COORDINATES, strides=draw(element_strides(shape, output=True)))
+    return desc
+
+
+def layout_of(tensor):
+    return laid_out(tensor.sizes, tensor.element_strides, tensor.data_type.itemsize)
+
+
+def input_of(tensor, place, rng, density):
+    """Return an input as an array and as a flat buffer."""
+    dtype, layout = tensor.data_type.numpy, layout_of(tensor)
+    elements = random_elements(rng, (layout.nbytes // dtype.itemsize,), dtype, density)
+    buffer = Buffer(elements.tobytes(), place)
+    return buffer.view(layout.shape, dtype, layout.strides), buffer.view(elements.shape, dtype)
+
+
+def outputs_of(desc, place):
+    """Return poisoned outputs for a descriptor."""
+    count, coordinates = desc.output_count_tensor, desc.output_coordinates_tensor
+    dtype = coordinates.data_type.numpy
+    return Outputs(layout_of(count), layout_of(coordinates), dtype, place)
+
+
+def rows_of(desc, x):
+    """Return the rows that the descriptor asks for."""
+    rows = expected_coordinates(x)
+    return rows[:, rows.shape[1] - desc.output_coordinates_tensor.sizes[-1] :]
+
+
+def compare(place, level, draw):
+    """Draw an operator, compile and call it, and hold all that it writes against the expected."""
+    desc = draw(descriptors(level), "descriptor")
+    rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
+    density = draw(st.sampled_from(DENSITIES), "density")
+    x, flat = input_of(desc.input_tensor, place, rng, density)
+    rows = rows_of(desc, x)
+    operator = ck.compile_operator(desc, level)
+    given = flat if draw(st.booleans(), "flat input") else x
+    if draw(st.booleans(), "give out"):
+        outputs = outputs_of(desc, place)
+        which = draw(st.sampled_from(["arrays", "flat", "flat coordinates"]), "outputs")
+        pair = outputs.flat if which == "flat" else outputs.pair
+        pair = (pair[0], outputs.flat[1]) if which == "flat coordinates" else pair
+        found = operator(given, out=pair)
+        assert all(map(lambda a, b: a is b, found, pair))
+        outputs.assert_hold(rows)
+        return
+    count, coordinates = operator(given)
+    assert same_bytes(count, np.full(desc.output_count_tensor.sizes, len(rows), np.uint32))
+    tensor = desc.output_coordinates_tensor
+    assert (coordinates.shape, coordinates.dtype) == (tensor.sizes, tensor.data_type.numpy)
+    found = get(coordinates).reshape(tensor.sizes[-2:])[: len(rows)]
+    assert np.array_equal(found, rows)
+    if tensor.strides is not None and coordinates.size:
+        steps = zip(tensor.sizes, coordinates.strides, layout_of(tensor).strides, strict=True)
+        assert all(n == 1 or a == b for n, a, b in steps)
+
+
+@PLAIN
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@settings(max_examples=EXAMPLES_PER_LEVEL)
+@given(data=st.data())
+def test_any_legal_descriptor(place, level, data):
+    compare(place, level, data.draw)
+
+
+@pytest.mark.cudakern_checked(seeds=range(5))
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@settings(max_examples=CHECKED_EXAMPLES_PER_LEVEL)
+@given(data=st.data())
+def test_any_legal_descriptor_when_checked(place, level, data):
+    compare(place, level, data.draw)
+
+
+SIZES = (1, 2, 3, 40)
+INPUT_STRIDES = {
+    "packed": None,
+    "padded": (991, 400, 90, 2),
+    "transposed": (7, 1, 2, 6),
+    "broadcast rows": (0, 120, 0, 1),
+    "broadcast planes": (0, 0, 40, 1),
+    "one element": (0, 0, 0, 0),
+    "sheared": (0, 2, 1, 1),
+}
+OUTPUT_STRIDES = {
+    "packed": None,
+    "padded": (5, 0, 7, 2),
+    "axes": (0, 0, 1, 240),
+    "doubled": (0, 0, 2 * 3, 2),
+    "low halves of axes": (0, 999, 2, 2 * 240),
+}
+
+
+@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
+@pytest.mark.parametrize("kind", ["INT8", "FLOAT32"])
+@pytest.mark.parametrize("output_strides", OUTPUT_STRIDES)
+@pytest.mark.parametrize("input_strides", INPUT_STRIDES)
+def test_strides_of_the_descriptor(place, input_strides, output_strides, kind, flat):
+    desc = nonzero(SIZES, (1,) * 4, (1, 1, 240, 3), kind)
+    desc = change(desc, "input_tensor", strides=INPUT_STRIDES[input_strides])
+    desc = change(desc, COORDINATES, strides=OUTPUT_STRIDES[output_strides])
+    desc = change(desc, COUNT, strides=(1, 0, 77, 5))
+    x, buffer = input_of(desc.input_tensor, place, np.random.default_rng(7), 0.5)
+    outputs = outputs_of(desc, place)
+    pair = list(outputs.flat if flat else outputs.pair)
+    operator = ck.compile_operator(desc)
+    for _ in range(2):
+        assert operator(buffer if flat else x, out=pair) is pair
+        outputs.assert_hold(rows_of(desc, x))
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (2, 3, 400)], ids=str)
+def test_low_halves_of_64_bit_coordinates(place, shape):
+    """How users of DirectML get ONNX's int64 result of {rank, count}: high halves cleared first."""
+    x = random_elements(np.random.default_rng(8), shape, "float16", 0.3)
+    desc = nonzero(shape, (1,), (x.size, x.ndim), "FLOAT16")
+    desc = change(desc, COORDINATES, strides=(2, 2 * x.size))
+    result = Buffer(bytes(8 * x.size * x.ndim), place)
+    count = Buffer(bytes(4), place).view((1,), np.uint32)
+    operator = ck.compile_operator(desc)
+    given = Buffer(x.tobytes(), place).view(x.shape, x.dtype)
+    operator(given, out=(count, result.view((2 * x.size * x.ndim,), np.uint32)))
+    found = get(result.view((x.ndim, x.size), np.int64))
+    expected = np.array(np.nonzero(x))
+    assert get(count).tolist() == [expected.shape[1]]
+    assert np.array_equal(found[:, : expected.shape[1]], expected)
+    assert not found[:, expected.shape[1] :].any()
+
+
+@pytest.mark.parametrize("kind", sorted(MORE))
+@pytest.mark.parametrize("coordinate_kind", ["UINT32", "INT64"])
+def test_data_types_at_the_extended_level(place, kind, coordinate_kind):
+    if kind == "BFLOAT16":
+        pytest.importorskip("ml_dtypes")
+    desc = nonzero((9, 1, 11), (1,), (99, 3), kind, coordinate_kind=coordinate_kind)
+    x, _ = input_of(desc.input_tensor, place, np.random.default_rng(9), 0.5)
+    outputs = outputs_of(desc, place)
+    ck.compile_operator(desc, EXTENDED)(x, out=outputs.pair)
+    outputs.assert_hold(rows_of(desc, x))
+
+
+@pytest.mark.parametrize("sizes", [(0,), (3, 0), (1, 0, 1), (1, 1, 0, 4, 0)], ids=str)
+@pytest.mark.parametrize("coordinate_kind", ["UINT32", "INT64"])
+def test_nothing_to_search_at_the_extended_level(place, sizes, coordinate_kind):
+    width = len(sizes)
+    desc = nonzero(sizes, (1, 1), (1, 0, width), "INT64", coordinate_kind=coordinate_kind)
+    operator = ck.compile_operator(desc, EXTENDED)
+    x = Buffer(b"", place).view(sizes, np.int64)
+    count, coordinates = operator(x)
+    assert same_bytes(count, np.zeros((1, 1), np.uint32))
+    assert same_bytes(coordinates, np.zeros((1, 0, width), DataType[coordinate_kind].numpy))
+    outputs = outputs_of(desc, place)
+    for _ in range(2):
+        operator(x, out=outputs.flat)
+    outputs.assert_hold(np.zeros((0, width)))
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 2.5])
+@pytest.mark.parametrize(("sizes", "level"), [((), EXTENDED), ((1, 1, 1), LEVELS[0])], ids=str)
+def test_one_element_has_the_coordinate_0(place, sizes, level, value):
+    for width in range(1, max(1, len(sizes)) + 1):
+        desc = nonzero(sizes, (1,), (1, width))
+        outputs = outputs_of(desc, place)
+        x = Buffer(np.float32(value).tobytes(), place).view(sizes, np.float32)
+        ck.compile_operator(desc, level)(x, out=outputs.pair)
+        outputs.assert_hold(np.zeros((int(value != 0), width)))
