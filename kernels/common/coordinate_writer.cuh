@@ -84,6 +84,7 @@ class CoordinateWriter {
  private:
   /// Few bits: each lane has a word and goes from bit to bit.
   __device__ __forceinline__ void place_bits_of_word(uint32 mask, uint32 element, uint32 at) {
+#pragma unroll 1
     for (; mask != 0; mask &= mask - 1) {
       stage_.places[at++] = static_cast<uint16>(element + static_cast<uint32>(__ffs(mask)) - 1);
     }
@@ -160,6 +161,7 @@ class CoordinateWriter {
     const uint32 axis_step = packed ? sizeof(C) : table_.buffer_step;
     const uint32 phase = static_cast<uint32>(reinterpret_cast<uint64>(target));
     const uint32 change = packed ? 0 : static_cast<uint32>(table_.axis_step);
+#pragma unroll 1
     for (uint32 k = lane_; k < rows; k += 32) {
       decompose(done + k, [&](uint32 axis, C coordinate) {
         const uint32 offset = axis * axis_step + (phase + axis * change) % 16;
@@ -175,6 +177,7 @@ class CoordinateWriter {
     target -= phase;
     const uint32 whole = (phase + 15) / 16 * 16;  // where vectors begin ...
     const uint32 rest = end / 16 * 16;            // ... and end
+#pragma unroll 4
     for (uint32 k = whole + lane_ * 16; k < rest; k += 32 * 16) {
       store_streaming(reinterpret_cast<uint4*>(target + k),
                       *reinterpret_cast<const uint4*>(source + k));
@@ -191,6 +194,7 @@ class CoordinateWriter {
 
   /// Writes coordinates one by one.
   __device__ __forceinline__ void scatter(char* target, uint32 done, uint32 rows) const {
+#pragma unroll 1
     for (uint32 k = lane_; k < rows; k += 32) {
       decompose(done + k, [&](uint32 axis, C coordinate) {
         *reinterpret_cast<C*>(target + k * table_.row_step + axis * table_.axis_step) = coordinate;
@@ -211,9 +215,11 @@ class CoordinateWriter {
 template <typename C>
 __device__ __forceinline__ void fill_rows(void* out, const CoordinateTable& table, uint64 first) {
   const int64 step = static_cast<int64>(gridDim.x) * blockDim.x;
+#pragma unroll 1
   for (uint32 axis = 0; axis < table.columns; ++axis) {
     char* const target = static_cast<char*>(out) + axis * table.axis_step;
     int64 row = static_cast<int64>(first) + blockIdx.x * blockDim.x + threadIdx.x;
+#pragma unroll 1
     for (; row < table.capacity; row += step) {
       store_streaming(reinterpret_cast<C*>(target + row * table.row_step),
                       static_cast<C>(table.fill_value));

@@ -125,6 +125,7 @@ struct LookBack {
     }
     __syncthreads();
     if (*flag != 0) {
+#pragma unroll 1
       for (uint32 k = threadIdx.x; k < slots; k += blockDim.x) {
         words[kHeaderWords + k] = 0;
       }

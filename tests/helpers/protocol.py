@@ -148,17 +148,15 @@ class Model:
         return self.widen(block._replace(at="look"), block.held[0] - 1)
 
     def widen(self, block, slot):
-        width = max(1, min(self.kernel.window, slot + 1))
-        return block._replace(slot=slot, lanes=((),) * width)
+        return block._replace(slot=slot, lanes=((),) * max(1, min(self.kernel.window, slot + 1)))
 
     def look(self, state, block):
-        """Read a word of the window, in any order; after the last one, add them up."""
+        """Read a word of the window, in any order; those beyond a prefix need not be there."""
         for lane in [lane for lane, word in enumerate(block.lanes) if not word]:
             word = self.read(state, block, block.slot - lane)
             if word.status != EMPTY:
                 lanes = (*block.lanes[:lane], word, *block.lanes[lane + 1 :])
-                seen = block._replace(lanes=lanes)
-                yield state, self.add_up(seen) if all(lanes) else seen
+                yield state, self.add_up(block._replace(lanes=lanes))
 
     def read(self, state, block, slot):
         if not 0 <= slot < len(state.descriptors):
@@ -169,9 +167,11 @@ class Model:
 
     def add_up(self, block):
         total = block.total
-        for status, _, value in block.lanes:
-            total += value
-            if status == PREFIX:
+        for word in block.lanes:
+            if not word:
+                return block
+            total += word[2]
+            if word[0] == PREFIX:
                 return block._replace(at="prefix", slot=0, lanes=(), total=total)
         return self.widen(block._replace(total=total), block.slot - len(block.lanes))
 
