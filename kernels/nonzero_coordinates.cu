@@ -48,7 +48,7 @@ struct NonzeroArguments {
 template <int kWidth>
 struct NonzeroShared {
   uint32 masks[2][kTileBytes / kWidth / 32];
-  CoordinateStage stages[kWarps];
+  CoordinateStage<kWarps> stage;
   uint64 prefix[2];
   uint64 total;
   uint32 ticket[2];
@@ -269,10 +269,10 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
       }
     }
     if (tile < a.tiles) {
-      const O element = input.first_of(tile) + static_cast<O>(warp * words * 32);
-      CoordinateWriter<C, O> writer(a.coordinates, a.table, a.sizes, s.stages[warp]);
-      writer.write(s.masks[turn] + warp * words, words, element,
-                   static_cast<O>(s.prefix[turn]) + before);
+      CoordinateWriter<C, O, kWarps> writer(a.coordinates, a.table, a.sizes, s.stage,
+                                            input.first_of(tile));
+      writer.write(s.masks[turn] + warp * words, words, warp * words * 32,
+                   static_cast<O>(s.prefix[turn]), before, total);
       if (alone && first) {
         s.total = total;
       }

@@ -56,8 +56,9 @@ class CompiledOperator:
         self._aligned = tuple(
             i for i, t in enumerate(self._tensors) if t.guaranteed_base_offset_alignment
         )
-        # Without flagged tensors and with one output, the static facts of a call decide everything.
-        self._plain = not self._needs and not self._aligned and len(self._outputs) == 1
+        self._several = len(self._outputs) > 1
+        # Without flagged tensors, the static facts of a call decide everything.
+        self._plain = not self._needs and not self._aligned
         self._bound: BoundTable[BoundLaunch] = BoundTable()
 
     @property
@@ -132,14 +133,14 @@ class CompiledOperator:
         -----
         Synchronization: none. The launch goes to CuPy's current stream of the arrays' device.
         """
-        if out is not None and self._plain:
-            known = (*inputs, out)
+        if out is not None and self._plain and len(inputs) == len(self._inputs):
+            outputs = out if self._several else (out,)
             try:
-                addresses, facts = describe(known)
-            except AttributeError:  # not arrays yet
+                addresses, facts = describe((*inputs, *outputs))
+            except (AttributeError, TypeError):  # not arrays yet
                 return self._call(inputs, out)
             bound = self._bound.find(facts)
-            if bound is not None and not is_read_only(out):
+            if bound is not None and not any(map(is_read_only, outputs)):
                 bound(addresses)
                 return out
         return self._call(inputs, out)
@@ -160,11 +161,10 @@ class CompiledOperator:
         given = out
         if out is None:
             out = given = self._allocate(arrays)
-        several = len(self._outputs) > 1
-        if several and (not isinstance(out, tuple | list) or len(out) != len(self._outputs)):
+        if self._several and (not isinstance(out, tuple | list) or len(out) != len(self._outputs)):
             requirement = f"must be {len(self._outputs)} tensors; got {out!r:.60}"
             raise BindingError(self._desc.operator, "out", requirement, "T20")
-        arrays += out if several else (out,)
+        arrays += out if self._several else (out,)
         convert = [as_array] * len(self._inputs) + [as_output] * len(self._outputs)
         arrays = [
             function(self._desc.operator, name, array)

@@ -30,31 +30,40 @@ struct CoordinateTable {
   uint32 buffer_step;  ///< bytes from one axis to the next there, of kAxes
 };
 
-/// A warp's part of the block's shared memory.
+/// The block's shared memory for it: for each warp a buffer, and places, of elements in the tile.
+template <uint32 kWarps>
 struct CoordinateStage {
-  uint4 buffer[kBufferBytes / 16];
-  uint16 places[kStagedPlaces];
+  uint4 buffers[kWarps][kBufferBytes / 16];
+  uint16 places[kWarps][kStagedPlaces];
 };
 
-/// Writes the coordinates of a warp's elements. `C` is the type of a coordinate, `O` that of the
-/// number of an element; `sizes` are those of x, innermost first.
-template <typename C, typename O>
+/// Writes the coordinates of a tile's elements. `C` is the type of a coordinate, `O` that of the
+/// number of an element; `sizes` are those of x, innermost first; `first` is the tile's first element.
+template <typename C, typename O, uint32 kWarps>
 class CoordinateWriter {
  public:
   __device__ __forceinline__ CoordinateWriter(void* out, const CoordinateTable& table,
-                                              const Divisor<O>* sizes, CoordinateStage& stage)
+                                              const Divisor<O>* sizes,
+                                              CoordinateStage<kWarps>& stage, O first)
       : out_(static_cast<char*>(out)),
         table_(table),
         sizes_(sizes),
-        stage_(stage),
-        lane_(threadIdx.x % 32) {}
+        places_(stage.places[0]),
+        buffer_(reinterpret_cast<char*>(stage.buffers[threadIdx.x / 32])),
+        lane_(threadIdx.x % 32),
+        first_(first) {}
 
-  /// Writes rows for the bits set in the first `words` of `masks`, from row `row` on; bit 0 of them
-  /// is element `first`.
-  __device__ __forceinline__ void write(const uint32* masks, uint32 words, O first, O row) {
-    first_ = first;
-    row_ = row;
-    uint32 pending = 0;
+  /// Writes rows for the bits set in the warp's `masks`, the first one being that of `element` in
+  /// the tile. The tile has `total` rows from `row` on, `before` of them before the warp's. Called
+  /// by the whole block.
+  ///
+  /// If all places of the tile fit into shared memory, the warps share them out anew, so that few
+  /// runs of rows begin and end; else each writes its own, as often as its part is full.
+  __device__ __forceinline__ void write(const uint32* masks, uint32 words, uint32 element, O row,
+                                        uint32 before, uint32 total) {
+    const uint32 warp = threadIdx.x / 32;
+    const bool together = total <= kWarps * kStagedPlaces;
+    Run run = {places_ + (together ? before : warp * kStagedPlaces), 0, row + before};
     for (uint32 base = 0;; base += kChunkWords) {
       const uint32 mask = base + lane_ < words ? masks[base + lane_] : 0;
       const uint32 count = static_cast<uint32>(__popc(mask));
@@ -64,86 +73,104 @@ class CoordinateWriter {
         const uint32 below = __shfl_up_sync(kAllLanes, inclusive, step);
         inclusive += lane_ >= step ? below : 0;
       }
-      const uint32 total = __shfl_sync(kAllLanes, inclusive, 31);
-      if (base >= words || pending + total > kStagedPlaces) {
-        flush(pending);
-        pending = 0;
+      const uint32 found = __shfl_sync(kAllLanes, inclusive, 31);
+      const bool done = base >= words;
+      if (done || (!together && run.count + found > kStagedPlaces)) {
+        if (together) {
+          __syncthreads();
+          run = share_of(row, total, warp);
+        } else {
+          __syncwarp();
+        }
+        write_rows(run);
+        __syncwarp();
+        run.row += run.count;
+        run.count = 0;
       }
-      if (base >= words) {
+      if (done) {
         return;
       }
-      if (total < kDensePlaces) {
-        place_bits_of_word(mask, (base + lane_) * 32, pending + inclusive - count);
+      uint16* const places = run.places + run.count;
+      if (found < kDensePlaces) {
+        place_bits_of_word(mask, element + (base + lane_) * 32, places + inclusive - count);
       } else {
-        place_words(masks + base, words - base, base * 32, pending);
+        place_words(masks + base, words - base, element + base * 32, places);
       }
-      pending += total;
+      run.count += found;
     }
   }
 
  private:
+  /// Consecutive rows, and the places of their elements.
+  struct Run {
+    uint16* places;
+    uint32 count;
+    O row;
+  };
+
+  /// A warp's share of the tile's rows, from sector to sector.
+  __device__ __forceinline__ Run share_of(O row, uint32 total, uint32 warp) const {
+    const uint32 phase = static_cast<uint32>(row) % kAlignedRows;
+    const uint32 rows = ((total + phase + kWarps - 1) / kWarps + kAlignedRows - 1) / kAlignedRows * kAlignedRows;
+    const uint32 begin = warp == 0 ? 0 : warp * rows - phase;
+    const uint32 end = (warp + 1) * rows - phase < total ? (warp + 1) * rows - phase : total;
+    return {places_ + begin, begin < end ? end - begin : 0, static_cast<O>(row + begin)};
+  }
+
   /// Few bits: each lane has a word and goes from bit to bit.
-  __device__ __forceinline__ void place_bits_of_word(uint32 mask, uint32 element, uint32 at) {
+  __device__ __forceinline__ void place_bits_of_word(uint32 mask, uint32 element,
+                                                     uint16* places) const {
 #pragma unroll 1
     for (; mask != 0; mask &= mask - 1) {
-      stage_.places[at++] = static_cast<uint16>(element + static_cast<uint32>(__ffs(mask)) - 1);
+      *places++ = static_cast<uint16>(element + static_cast<uint32>(__ffs(mask)) - 1);
     }
   }
 
   /// Many bits: each lane has a bit of word after word.
   __device__ __forceinline__ void place_words(const uint32* masks, uint32 words, uint32 element,
-                                              uint32 at) {
+                                              uint16* places) const {
     const uint32 below = (1u << lane_) - 1;
 #pragma unroll 4
     for (uint32 k = 0; k < kChunkWords; ++k) {
       const uint32 mask = k < words ? masks[k] : 0;
       if ((mask >> lane_ & 1) != 0) {
-        stage_.places[at + static_cast<uint32>(__popc(mask & below))] =
-            static_cast<uint16>(element + k * 32 + lane_);
+        places[__popc(mask & below)] = static_cast<uint16>(element + k * 32 + lane_);
       }
-      at += static_cast<uint32>(__popc(mask));
+      places += __popc(mask);
     }
   }
 
-  /// Writes the rows of the first `count` places, as far as there is room.
-  __device__ __forceinline__ void flush(uint32 count) {
-    __syncwarp();
-    const int64 room = table_.capacity - static_cast<int64>(row_);
-    uint32 done = 0;
-    const uint32 end = room >= count ? count : room > 0 ? static_cast<uint32>(room) : 0;
-    while (done < end) {
-      const uint64 row = static_cast<uint64>(row_) + done;
-      uint32 rows = table_.buffer_rows - static_cast<uint32>(row) % kAlignedRows;
+  /// Writes the rows of a run, as far as there is room.
+  __device__ __forceinline__ void write_rows(const Run& run) const {
+    const int64 room = table_.capacity - static_cast<int64>(run.row);
+    const uint32 end = room >= run.count ? run.count : room > 0 ? static_cast<uint32>(room) : 0;
+    uint32 rows;
+    for (uint32 done = 0; done < end; done += rows) {
+      const uint64 row = static_cast<uint64>(run.row) + done;
+      rows = table_.buffer_rows - static_cast<uint32>(row) % kAlignedRows;
       rows = rows < end - done ? rows : end - done;
       char* const target = out_ + static_cast<int64>(row) * table_.row_step;
       if (table_.form == kScattered) {
-        scatter(target, done, rows);
+        scatter(target, run.places + done, rows);
       } else {
         const bool packed = table_.form == kRows;
         const uint32 streams = packed ? 1 : table_.columns;
         const uint32 bytes = rows * (packed ? table_.columns : 1) * sizeof(C);
-        fill_buffer(target, done, rows);
+        fill_buffer(target, run.places + done, rows);
         __syncwarp();
 #pragma unroll 1
         for (uint32 k = 0; k < streams; ++k) {
-          copy_out(target + k * table_.axis_step, buffer() + k * table_.buffer_step, bytes);
+          copy_out(target + k * table_.axis_step, buffer_ + k * table_.buffer_step, bytes);
         }
         __syncwarp();
       }
-      done += rows;
     }
-    __syncwarp();
-    row_ += count;
-  }
-
-  __device__ __forceinline__ char* buffer() const {
-    return reinterpret_cast<char*>(stage_.buffer);
   }
 
   /// Calls put(axis, coordinate) for the element at a place.
   template <typename Put>
   __device__ __forceinline__ void decompose(uint32 place, Put put) const {
-    O rest = first_ + stage_.places[place];
+    O rest = first_ + place;
     uint32 axis = table_.columns - 1;
 #pragma unroll 1
     for (uint32 d = 0; axis > 0; ++d, --axis) {
@@ -155,7 +182,8 @@ class CoordinateWriter {
   }
 
   /// Puts rows into the buffer, where they have the same phase as at their target.
-  __device__ __forceinline__ void fill_buffer(const char* target, uint32 done, uint32 rows) const {
+  __device__ __forceinline__ void fill_buffer(const char* target, const uint16* places,
+                                              uint32 rows) const {
     const bool packed = table_.form == kRows;
     const uint32 row_step = packed ? table_.columns * sizeof(C) : sizeof(C);
     const uint32 axis_step = packed ? sizeof(C) : table_.buffer_step;
@@ -163,9 +191,9 @@ class CoordinateWriter {
     const uint32 change = packed ? 0 : static_cast<uint32>(table_.axis_step);
 #pragma unroll 1
     for (uint32 k = lane_; k < rows; k += 32) {
-      decompose(done + k, [&](uint32 axis, C coordinate) {
+      decompose(places[k], [&](uint32 axis, C coordinate) {
         const uint32 offset = axis * axis_step + (phase + axis * change) % 16;
-        *reinterpret_cast<C*>(buffer() + offset + k * row_step) = coordinate;
+        *reinterpret_cast<C*>(buffer_ + offset + k * row_step) = coordinate;
       });
     }
   }
@@ -193,10 +221,11 @@ class CoordinateWriter {
   }
 
   /// Writes coordinates one by one.
-  __device__ __forceinline__ void scatter(char* target, uint32 done, uint32 rows) const {
+  __device__ __forceinline__ void scatter(char* target, const uint16* places,
+                                          uint32 rows) const {
 #pragma unroll 1
     for (uint32 k = lane_; k < rows; k += 32) {
-      decompose(done + k, [&](uint32 axis, C coordinate) {
+      decompose(places[k], [&](uint32 axis, C coordinate) {
         *reinterpret_cast<C*>(target + k * table_.row_step + axis * table_.axis_step) = coordinate;
       });
     }
@@ -205,10 +234,10 @@ class CoordinateWriter {
   char* out_;
   const CoordinateTable& table_;
   const Divisor<O>* sizes_;
-  CoordinateStage& stage_;
+  uint16* places_;
+  char* buffer_;
   uint32 lane_;
   O first_;
-  O row_;
 };
 
 /// Fills the rows from `first` on that are left, each block its share.

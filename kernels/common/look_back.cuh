@@ -60,23 +60,29 @@ struct LookBack {
     return static_cast<O>(word & ((uint64{1} << kValueBits) - 1));
   }
 
-  /// Returns what all tiles before this one have; by one whole warp, which reads 256 words at once.
+  /// Returns what all tiles before this one have; by one whole warp. It reads 32 words, which are
+  /// enough where others are done, and then 256 at once.
   template <typename O>
   __device__ __forceinline__ O sum_before(uint32 tile) const {
-    constexpr int kReads = 8;
+    constexpr uint32 kReads = 8;
     const uint32 lane = threadIdx.x % 32;
     O sum = 0;
-    for (uint32 back = lane;; back += 32 * kReads) {
+    for (uint32 back = lane, reads = 1;; back += 32 * reads, reads = kReads) {
       uint64 word[kReads];
 #pragma unroll
-      for (int r = 0; r < kReads; ++r) {
+      for (uint32 r = 0; r < kReads; ++r) {
         const uint32 before = back + r * 32;
         // In front of the first tile there is nothing.
-        word[r] = before < tile ? read(tile - 1 - before)
-                                : kPrefix << 62 | static_cast<uint64>(epoch) << kValueBits;
+        word[r] = kPrefix << 62 | static_cast<uint64>(epoch) << kValueBits;
+        if (r < reads && before < tile) {
+          word[r] = read(tile - 1 - before);
+        }
       }
 #pragma unroll
-      for (int r = 0; r < kReads; ++r) {
+      for (uint32 r = 0; r < kReads; ++r) {
+        if (r == reads) {
+          break;
+        }
         uint32 prefixes, needed;
         while (true) {
           const bool set = is_set(word[r]);
