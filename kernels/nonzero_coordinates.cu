@@ -22,7 +22,8 @@
 namespace ck {
 
 constexpr uint32 kWarps = kThreads / 32;
-constexpr uint32 kTileBytes = 64 * 1024;  // of x at most
+constexpr uint32 kTileBytes = 64 * 1024;  // of x at most, but in columns
+constexpr uint32 kMostPlaces = 65536;     // of a tile: they have 16 bits
 constexpr int kTileBlocks = 3;            // of a multiprocessor: 80 registers each
 
 /// Fields with pointers first, then by size: there is no padding.
@@ -44,10 +45,10 @@ struct NonzeroArguments {
   Divisor<O> sizes[7];  ///< innermost first
 };
 
-/// The block's shared memory.
-template <int kWidth>
+/// The block's shared memory, with masks for two tiles.
+template <uint32 kMaskWords>
 struct NonzeroShared {
-  uint32 masks[2][kTileBytes / kWidth / 32];
+  uint32 masks[2][kMaskWords];
   CoordinateStage<kWarps> stage;
   uint64 prefix[2];
   uint64 total;
@@ -57,21 +58,35 @@ struct NonzeroShared {
   uint32 counts[2][kWarps];
 };
 
+/// Which element of x is at a place of a tile: they follow each other.
+template <typename O>
+struct Consecutive {
+  O first;
+
+  __device__ __forceinline__ O operator()(uint32 place) const { return first + place; }
+};
+
+// An input has
+//   kMaskWords           masks of a tile at most,
+//   kTurnWords           masks of a warp's turn,
+//   load(tile, masks)    puts a tile's bits into the block's masks, of which each warp has `turns`
+//                        times kTurnWords, in order; returns how many of the lane's are set,
+//   elements_of(tile)    which element belongs to a bit.
+
 /// A contiguous x: a warp reads 512 bytes a turn, 8 turns at once. Elements are counted from the
 /// 16-byte boundary at or before x.
 template <int kWidth, typename O>
 struct StreamInput {
   static constexpr uint32 kOfVector = 16 / kWidth;
-  static constexpr uint32 kTurnWords = kOfVector;  // masks of a warp's turn
+  static constexpr uint32 kMaskWords = kTileBytes / kWidth / 32;
+  static constexpr uint32 kTurnWords = kOfVector;
   static constexpr int kLoads = 8;
   const NonzeroArguments<O>& a;
 
-  /// The element of bit 0 of a tile's first mask.
-  __device__ __forceinline__ O first_of(uint32 tile) const {
-    return static_cast<O>(tile) * (a.turns * kThreads * kOfVector) - a.lead;
+  __device__ __forceinline__ Consecutive<O> elements_of(uint32 tile) const {
+    return {static_cast<O>(static_cast<O>(tile) * (a.turns * kThreads * kOfVector) - a.lead)};
   }
 
-  /// Puts a tile's bits into the warp's masks; returns how many of the lane's are set.
   __device__ __forceinline__ uint32 load(uint32 tile, uint32* masks) const {
     const uint32 lane = threadIdx.x % 32, vectors = a.turns * 32;  // of the warp
     const uint64 start = static_cast<uint64>(tile) * (a.turns * kThreads) + threadIdx.x / 32 * vectors;
@@ -82,6 +97,7 @@ struct StreamInput {
     const char* const x = static_cast<const char*>(a.x) - a.lead * kWidth;
     const uint4* const source = reinterpret_cast<const uint4*>(x) + start;
     uint32 count = 0;
+    masks += threadIdx.x / 32 * a.turns * kTurnWords;
     for (uint32 first = lane; first < vectors; first += kLoads * 32) {
       uint4 value[kLoads];
 #pragma unroll
@@ -137,19 +153,21 @@ struct StridedArguments {
 template <int kWidth, typename O, int kRank>
 struct StridedInput {
   static constexpr int kLoads = kWidth == 16 || kRank * sizeof(O) > 16 ? 4 : 8;
+  static constexpr uint32 kMaskWords = kTileBytes / kWidth / 32;
   static constexpr uint32 kTurnWords = 8;
   using Piece = Bytes<kWidth == 16 ? 8 : kWidth>;
   static constexpr int kPieces = kWidth / sizeof(Piece);
   const NonzeroArguments<O>& a;
   const Dimension<O, 1> (&dimensions)[kRank];
 
-  __device__ __forceinline__ O first_of(uint32 tile) const {
-    return static_cast<O>(tile) * (a.turns * kTurnWords * kThreads);
+  __device__ __forceinline__ Consecutive<O> elements_of(uint32 tile) const {
+    return {static_cast<O>(static_cast<O>(tile) * (a.turns * kTurnWords * kThreads))};
   }
 
   __device__ __forceinline__ uint32 load(uint32 tile, uint32* masks) const {
     const uint32 lane = threadIdx.x % 32, words = a.turns * kTurnWords;
-    const O start = first_of(tile) + static_cast<O>(threadIdx.x / 32 * words * 32 + lane);
+    const uint32 begin = threadIdx.x / 32 * words;
+    const O start = elements_of(tile)(begin * 32 + lane);
     const O elements = static_cast<O>(a.elements);
     uint32 count = 0;
     for (uint32 word = 0; word < words; word += kLoads) {
@@ -177,7 +195,7 @@ struct StridedInput {
         mask = lane == static_cast<uint32>(r) ? bits : mask;
       }
       if (lane < kLoads) {
-        masks[word + lane] = mask;
+        masks[begin + word + lane] = mask;
         count += static_cast<uint32>(__popc(mask));
       }
     }
@@ -192,6 +210,94 @@ __device__ __forceinline__ void store_total(void* count, uint32 bytes, uint64 to
     *static_cast<uint64*>(count) = total;
   }
 }
+
+template <typename O>
+struct ColumnsArguments {
+  NonzeroArguments<O> common;
+  Dimension<O, 1> outer[4];
+  Dimension<O, 1> inner[4];
+  Divisor<O> groups;  ///< of rows
+  O rows;             ///< along the contiguous dimension
+  uint32 group;       ///< rows of a tile, in whole vectors
+  uint32 columns;     ///< elements of a row, in the dimensions inside
+  Divisor<uint32> strips;  ///< of 32 columns
+  Divisor<uint32> padded;  ///< columns in whole strips
+};
+
+/// The dimension that is contiguous in memory is not the last one: a tile is some of its rows, all
+/// of each. A lane reads the elements that a column has in several rows as one vector; a vote makes
+/// a mask of 32 columns of a row. In the masks, rows are padded to whole ones.
+template <int kWidth, typename O>
+struct ColumnsInput {
+  static constexpr uint32 kOfVector = 16 / kWidth;
+  static constexpr uint32 kMaskWords = kMostPlaces / 32;
+  static constexpr uint32 kTurnWords = 1;
+  static constexpr uint32 kLoads = 4;
+  const ColumnsArguments<O>& a;
+
+  struct Elements {
+    O first;
+    Divisor<uint32> padded;
+    uint32 columns;
+
+    __device__ __forceinline__ O operator()(uint32 place) const {
+      return first + (place - quotient(place, padded) * (padded.value - columns));
+    }
+  };
+
+  __device__ __forceinline__ Elements elements_of(uint32 tile) const {
+    const Division<O> part = divide(static_cast<O>(tile), a.groups);
+    return {static_cast<O>((part.quotient * a.rows + part.remainder * a.group) * a.columns),
+            a.padded, a.columns};
+  }
+
+  __device__ __forceinline__ uint32 load(uint32 tile, uint32* masks) const {
+    const uint32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, words = a.common.turns;
+    const Division<O> part = divide(static_cast<O>(tile), a.groups);
+    const O row = part.remainder * a.group;
+    const O left = a.rows - row;
+    const O start = offsets_of(part.quotient, a.outer).value[0] + row * kWidth;
+    const uint32 rows = left < a.group ? static_cast<uint32>(left) : a.group;
+    const uint32 vectors = a.group / kOfVector * a.strips.value;
+    __syncthreads();  // others may still read these masks
+    for (uint32 first = warp; first < vectors; first += kWarps * kLoads) {
+      uint4 value[kLoads];
+#pragma unroll
+      for (uint32 r = 0; r < kLoads; ++r) {
+        const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
+        const uint32 inside = at_row.quotient * kOfVector, column = at_row.remainder * 32 + lane;
+        value[r] = make_uint4(0, 0, 0, 0);
+        if (inside < rows && column < a.columns) {
+          const O offset = offsets_of(static_cast<O>(column), a.inner).value[0];
+          value[r] = ck::load(at<uint4>(a.common.x, static_cast<O>(start + inside * kWidth + offset)));
+        }
+      }
+#pragma unroll
+      for (uint32 r = 0; r < kLoads; ++r) {
+        const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
+        const uint32 bits = bits_of<kWidth>(value[r], a.common.kept);
+        uint32 mask = 0;
+#pragma unroll
+        for (uint32 k = 0; k < kOfVector; ++k) {
+          const uint32 votes = __ballot_sync(kAllLanes, (bits >> k & 1) != 0);
+          mask = lane == k ? votes : mask;
+        }
+        if (first + r * kWarps < vectors && lane < kOfVector) {
+          masks[(at_row.quotient * kOfVector + lane) * a.strips.value + at_row.remainder] = mask;
+        }
+      }
+    }
+    for (uint32 k = a.group * a.strips.value + threadIdx.x; k < words * kWarps; k += kThreads) {
+      masks[k] = 0;
+    }
+    __syncthreads();
+    uint32 count = 0;
+    for (uint32 k = lane; k < words; k += 32) {
+      count += static_cast<uint32>(__popc(masks[warp * words + k]));
+    }
+    return count;
+  }
+};
 
 /// What a block has of a tile, and a warp before its part of it.
 struct Counts {
@@ -219,10 +325,10 @@ __device__ __forceinline__ Counts sum_counts(const uint32* counts) {
   return sum;
 }
 
-template <typename C, int kWidth, typename Input, typename O>
+template <typename C, typename Input, typename O>
 __device__ __forceinline__ void write_coordinates(const Input& input, const NonzeroArguments<O>& a,
                                                   char* memory) {
-  using Shared = NonzeroShared<kWidth>;
+  using Shared = NonzeroShared<Input::kMaskWords>;
   Shared& s = *reinterpret_cast<Shared*>(memory);
   const bool alone = gridDim.x == 1, first = threadIdx.x == 0;
   const uint32 warp = threadIdx.x / 32, words = a.turns * Input::kTurnWords;
@@ -242,7 +348,7 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
     const uint32 other = turn ^ 1;
     if (next < a.tiles) {
       const uint32 drawn = first && !alone ? static_cast<uint32>(tiles.draw()) : a.tiles;
-      store_count(s.counts[other], input.load(next, s.masks[other] + warp * words));
+      store_count(s.counts[other], input.load(next, s.masks[other]));
       if (first) {
         s.ticket[turn] = drawn;
       }
@@ -269,10 +375,9 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
       }
     }
     if (tile < a.tiles) {
-      CoordinateWriter<C, O, kWarps> writer(a.coordinates, a.table, a.sizes, s.stage,
-                                            input.first_of(tile));
+      CoordinateWriter<C, O, kWarps> writer(a.coordinates, a.table, a.sizes, s.stage);
       writer.write(s.masks[turn] + warp * words, words, warp * words * 32,
-                   static_cast<O>(s.prefix[turn]), before, total);
+                   static_cast<O>(s.prefix[turn]), before, total, input.elements_of(tile));
       if (alone && first) {
         s.total = total;
       }
@@ -301,12 +406,18 @@ using Offset = CK_OFFSET_T;
 CK_KERNEL_OF(ck::kTileBlocks) CK_ENTRY(const __grid_constant__ ck::NonzeroArguments<ck::Offset> a) {
   CK_DYNAMIC_SHARED(shared);
   const ck::StreamInput<CK_WIDTH, ck::Offset> input{a};
-  ck::write_coordinates<ck::Coordinate, CK_WIDTH>(input, a, shared);
+  ck::write_coordinates<ck::Coordinate>(input, a, shared);
+}
+#elif defined(CK_VARIANT_COLUMNS)
+CK_KERNEL_OF(ck::kTileBlocks) CK_ENTRY(const __grid_constant__ ck::ColumnsArguments<ck::Offset> a) {
+  CK_DYNAMIC_SHARED(shared);
+  const ck::ColumnsInput<CK_WIDTH, ck::Offset> input{a};
+  ck::write_coordinates<ck::Coordinate>(input, a.common, shared);
 }
 #elif defined(CK_VARIANT_STRIDED)
 CK_KERNEL_OF(ck::kTileBlocks) CK_ENTRY(const __grid_constant__ ck::StridedArguments<ck::Offset, CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
   const ck::StridedInput<CK_WIDTH, ck::Offset, CK_RANK> input{a.common, a.dimensions};
-  ck::write_coordinates<ck::Coordinate, CK_WIDTH>(input, a.common, shared);
+  ck::write_coordinates<ck::Coordinate>(input, a.common, shared);
 }
 #endif

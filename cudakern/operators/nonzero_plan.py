@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from cudakern.engines.base import KernelSpec, Launch
@@ -14,6 +15,7 @@ from cudakern.layout import (
     ArgumentPacker,
     Dimension,
     Layout,
+    alignment,
     merge,
     reach,
 )
@@ -38,6 +40,12 @@ TILE_BYTES = 64 * 1024
 BLOCKS = 444
 MIN_TILE_BYTES = 16 * 1024
 ONE_BLOCK_BYTES = 64 * 1024
+#: Elements of a tile at most: their places in it have 16 bits.
+MAX_PLACES = 65536
+#: Dimensions outside and inside of the contiguous one that the columns variant takes, and columns
+#: it must have inside: with fewer, most lanes would idle. An estimate, no measurement yet.
+COLUMN_RANK = 4
+MIN_COLUMNS = 16
 #: Tiles a workspace has room for at least; beyond, a power of two.
 MIN_SLOTS = 4096
 #: 64-bit words of a workspace in front of those of its tiles.
@@ -100,7 +108,7 @@ def plan_nonzero(problem: NonzeroProblem) -> Plan:
     )
     if x.size == 0 or (contiguous and x.phase % x.itemsize == 0):
         return _plan_stream(problem)
-    return _plan_strided(problem, dimensions)
+    return _plan_columns(problem, dimensions) or _plan_strided(problem, dimensions)
 
 
 def _plan_stream(problem: NonzeroProblem) -> Plan:
@@ -114,11 +122,53 @@ def _plan_stream(problem: NonzeroProblem) -> Plan:
     return _plan("stream", problem, spec, tiles, arguments)
 
 
+def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Plan | None:
+    """Return a plan for an x that is contiguous along a dimension but the last, if that fits."""
+    x, item = problem.x, problem.x.itemsize
+    found = [k for k, d in enumerate(dimensions[:-1]) if d.strides[0] == item]
+    if not found or item == VECTOR_BYTES:
+        return None
+    along = found[0]
+    outer, rows, inner = dimensions[:along], dimensions[along].size, dimensions[along + 1 :]
+    others = (d.strides[0] for d in (*outer, *inner))
+    columns = prod(d.size for d in inner)
+    padded = -(-columns // _WARP) * _WARP
+    of_vector = VECTOR_BYTES // item
+    fits = max(len(outer), len(inner)) <= COLUMN_RANK and padded * of_vector <= MAX_PLACES
+    aligned = alignment(x.phase, rows * item, *others) == VECTOR_BYTES
+    if not fits or not aligned or columns < MIN_COLUMNS:
+        return None
+    # Two vectors of a column are a sector.
+    planes = prod(d.size for d in outer)
+    vectors = min(TILE_BYTES // (columns * VECTOR_BYTES), planes * rows // of_vector // BLOCKS)
+    vectors = min(max(vectors, 2), MAX_PLACES // (padded * of_vector), rows // of_vector)
+    group = vectors * of_vector
+    groups = -(-rows // group)
+    wide = (
+        x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
+    )
+    tiles = planes * groups
+    turns = -(-group * padded // (_WARP * _WARPS))
+    one = (Dimension(1, (0,)),)
+    arguments = (
+        _common(problem, turns, tiles, 0, wide=wide)
+        .dimensions(outer or one, COLUMN_RANK)
+        .dimensions(inner, COLUMN_RANK)
+        .divisor(groups)
+        .offset(rows)
+        .uint32(group, columns)
+        .divisor(padded // _WARP, wide=False)
+        .divisor(padded, wide=False)
+    )
+    spec = specialise("columns", item, problem.coordinates.itemsize, wide=wide)
+    return _plan("columns", problem, spec, tiles, arguments)
+
+
 def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Plan:
     x = problem.x
     turns, tiles = _tiling(x.size, x.itemsize, _STRIDED_TURN_WORDS)
     wide = (
-        x.size + TILE_BYTES >= MAX_ITEMS_32
+        x.size + MAX_PLACES >= MAX_ITEMS_32
         or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
     )
     rank = next(r for r in RANKS if r >= len(dimensions))
@@ -184,16 +234,16 @@ def slots_for(tiles: int) -> int:
 def _plan(
     variant: str, problem: NonzeroProblem, spec: KernelSpec, tiles: int, arguments: ArgumentPacker
 ) -> Plan:
-    shared = shared_bytes(problem.x.itemsize)
+    shared = shared_bytes(variant, problem.x.itemsize)
     grid = (min(tiles, BLOCKS), 1, 1)
     launch = Launch(spec, grid, (THREADS, 1, 1), shared, 4, arguments.done())
     slots = slots_for(tiles)
     return Plan(variant, launch, 8 * (HEADER_WORDS + slots) if slots else 0)
 
 
-def shared_bytes(width: int) -> int:
+def shared_bytes(variant: str, width: int) -> int:
     """Return the shared memory of a block: ``NonzeroShared`` of the kernel."""
-    masks = 2 * TILE_BYTES // width // 8
+    masks = 2 * (MAX_PLACES if variant == "columns" else TILE_BYTES // width) // 8
     stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + 2 * _STAGED_PLACES)
     words = 8 * 3 + 4 * (4 + 2 * _WARPS)
     return -(-(masks + stages + words) // VECTOR_BYTES) * VECTOR_BYTES
@@ -225,5 +275,7 @@ def specialisations() -> Iterator[KernelSpec]:
             for wide in (False, True):
                 if coordinate_bytes == 8 or not wide:  # noqa: PLR2004  64-bit coordinates
                     yield specialise("stream", width, coordinate_bytes, wide=wide)
+                if width < VECTOR_BYTES:
+                    yield specialise("columns", width, coordinate_bytes, wide=wide)
                 for rank in RANKS:
                     yield specialise("strided", width, coordinate_bytes, wide=wide, rank=rank)

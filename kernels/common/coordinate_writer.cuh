@@ -38,29 +38,30 @@ struct CoordinateStage {
 };
 
 /// Writes the coordinates of a tile's elements. `C` is the type of a coordinate, `O` that of the
-/// number of an element; `sizes` are those of x, innermost first; `first` is the tile's first element.
+/// number of an element; `sizes` are those of x, innermost first.
 template <typename C, typename O, uint32 kWarps>
 class CoordinateWriter {
  public:
   __device__ __forceinline__ CoordinateWriter(void* out, const CoordinateTable& table,
                                               const Divisor<O>* sizes,
-                                              CoordinateStage<kWarps>& stage, O first)
+                                              CoordinateStage<kWarps>& stage)
       : out_(static_cast<char*>(out)),
         table_(table),
         sizes_(sizes),
         places_(stage.places[0]),
         buffer_(reinterpret_cast<char*>(stage.buffers[threadIdx.x / 32])),
-        lane_(threadIdx.x % 32),
-        first_(first) {}
+        lane_(threadIdx.x % 32) {}
 
-  /// Writes rows for the bits set in the warp's `masks`, the first one being that of `element` in
-  /// the tile. The tile has `total` rows from `row` on, `before` of them before the warp's. Called
-  /// by the whole block.
+  /// Writes rows for the bits set in the warp's `masks`, the first one being that of `place` in the
+  /// tile. The tile has `total` rows from `row` on, `before` of them before the warp's;
+  /// element_of(place) is the number of an element. Called by the whole block.
   ///
   /// If all places of the tile fit into shared memory, the warps share them out anew, so that few
   /// runs of rows begin and end; else each writes its own, as often as its part is full.
-  __device__ __forceinline__ void write(const uint32* masks, uint32 words, uint32 element, O row,
-                                        uint32 before, uint32 total) {
+  template <typename Elements>
+  __device__ __forceinline__ void write(const uint32* masks, uint32 words, uint32 place, O row,
+                                        uint32 before, uint32 total,
+                                        const Elements& element_of) const {
     const uint32 warp = threadIdx.x / 32;
     const bool together = total <= kWarps * kStagedPlaces;
     Run run = {places_ + (together ? before : warp * kStagedPlaces), 0, row + before};
@@ -82,7 +83,7 @@ class CoordinateWriter {
         } else {
           __syncwarp();
         }
-        write_rows(run);
+        write_rows(run, element_of);
         __syncwarp();
         run.row += run.count;
         run.count = 0;
@@ -92,9 +93,9 @@ class CoordinateWriter {
       }
       uint16* const places = run.places + run.count;
       if (found < kDensePlaces) {
-        place_bits_of_word(mask, element + (base + lane_) * 32, places + inclusive - count);
+        place_bits_of_word(mask, place + (base + lane_) * 32, places + inclusive - count);
       } else {
-        place_words(masks + base, words - base, element + base * 32, places);
+        place_words(masks + base, words - base, place + base * 32, places);
       }
       run.count += found;
     }
@@ -141,7 +142,8 @@ class CoordinateWriter {
   }
 
   /// Writes the rows of a run, as far as there is room.
-  __device__ __forceinline__ void write_rows(const Run& run) const {
+  template <typename Elements>
+  __device__ __forceinline__ void write_rows(const Run& run, const Elements& element_of) const {
     const int64 room = table_.capacity - static_cast<int64>(run.row);
     const uint32 end = room >= run.count ? run.count : room > 0 ? static_cast<uint32>(room) : 0;
     uint32 rows;
@@ -151,12 +153,12 @@ class CoordinateWriter {
       rows = rows < end - done ? rows : end - done;
       char* const target = out_ + static_cast<int64>(row) * table_.row_step;
       if (table_.form == kScattered) {
-        scatter(target, run.places + done, rows);
+        scatter(target, run.places + done, rows, element_of);
       } else {
         const bool packed = table_.form == kRows;
         const uint32 streams = packed ? 1 : table_.columns;
         const uint32 bytes = rows * (packed ? table_.columns : 1) * sizeof(C);
-        fill_buffer(target, run.places + done, rows);
+        fill_buffer(target, run.places + done, rows, element_of);
         __syncwarp();
 #pragma unroll 1
         for (uint32 k = 0; k < streams; ++k) {
@@ -167,10 +169,10 @@ class CoordinateWriter {
     }
   }
 
-  /// Calls put(axis, coordinate) for the element at a place.
+  /// Calls put(axis, coordinate) for an element.
   template <typename Put>
-  __device__ __forceinline__ void decompose(uint32 place, Put put) const {
-    O rest = first_ + place;
+  __device__ __forceinline__ void decompose(O element, Put put) const {
+    O rest = element;
     uint32 axis = table_.columns - 1;
 #pragma unroll 1
     for (uint32 d = 0; axis > 0; ++d, --axis) {
@@ -182,8 +184,9 @@ class CoordinateWriter {
   }
 
   /// Puts rows into the buffer, where they have the same phase as at their target.
-  __device__ __forceinline__ void fill_buffer(const char* target, const uint16* places,
-                                              uint32 rows) const {
+  template <typename Elements>
+  __device__ __forceinline__ void fill_buffer(const char* target, const uint16* places, uint32 rows,
+                                              const Elements& element_of) const {
     const bool packed = table_.form == kRows;
     const uint32 row_step = packed ? table_.columns * sizeof(C) : sizeof(C);
     const uint32 axis_step = packed ? sizeof(C) : table_.buffer_step;
@@ -191,7 +194,7 @@ class CoordinateWriter {
     const uint32 change = packed ? 0 : static_cast<uint32>(table_.axis_step);
 #pragma unroll 1
     for (uint32 k = lane_; k < rows; k += 32) {
-      decompose(places[k], [&](uint32 axis, C coordinate) {
+      decompose(element_of(places[k]), [&](uint32 axis, C coordinate) {
         const uint32 offset = axis * axis_step + (phase + axis * change) % 16;
         *reinterpret_cast<C*>(buffer_ + offset + k * row_step) = coordinate;
       });
@@ -221,11 +224,12 @@ class CoordinateWriter {
   }
 
   /// Writes coordinates one by one.
-  __device__ __forceinline__ void scatter(char* target, const uint16* places,
-                                          uint32 rows) const {
+  template <typename Elements>
+  __device__ __forceinline__ void scatter(char* target, const uint16* places, uint32 rows,
+                                          const Elements& element_of) const {
 #pragma unroll 1
     for (uint32 k = lane_; k < rows; k += 32) {
-      decompose(places[k], [&](uint32 axis, C coordinate) {
+      decompose(element_of(places[k]), [&](uint32 axis, C coordinate) {
         *reinterpret_cast<C*>(target + k * table_.row_step + axis * table_.axis_step) = coordinate;
       });
     }
@@ -237,7 +241,6 @@ class CoordinateWriter {
   uint16* places_;
   char* buffer_;
   uint32 lane_;
-  O first_;
 };
 
 /// Fills the rows from `first` on that are left, each block its share.
