@@ -21,12 +21,8 @@ from cudakern.feature_level import FeatureLevel
 from cudakern.operators.compiled import CompiledOperator, compile_operator
 from cudakern.operators.gather import GatherOperatorDesc, gather
 from cudakern.operators.gather_nd import GatherND1OperatorDesc, GatherNDOperatorDesc, gather_nd
-from cudakern.operators.nonzero_coordinates import (
-    NonzeroCoordinates,
-    argwhere,
-    nonzero,
-    nonzero_coordinates,
-)
+from cudakern.operators.nonzero import argwhere, nonzero
+from cudakern.operators.nonzero_coordinates import NonzeroCoordinates, nonzero_coordinates
 from cudakern.operators.nonzero_descriptor import NonzeroCoordinatesOperatorDesc
 from cudakern.operators.one_hot import OneHotOperatorDesc, one_hot
 from cudakern.tensor import TensorDesc, TensorFlags, minimum_tensor_size_in_bytes

@@ -5,7 +5,6 @@ Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``; rules Z1 
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,16 +26,13 @@ from cudakern.arrays import (
 from cudakern.dtypes import DataType
 from cudakern.errors import BindingError, DescriptorError, DTypeError
 from cudakern.operators.base import BoundLaunch, BoundTable
-from cudakern.operators.indexing import check_alignment, element_bytes
+from cudakern.operators.indexing import check_alignment
 from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
 from cudakern.tensor import MAX_ELEMENTS
 
 NAME = "nonzero_coordinates"
 _NAMES = ("x", "out.count", "out.coordinates")
 _UINT32, _UINT64, _INT64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64)
-#: Bytes of coordinates that are allocated before their number is known; from there on, elements are
-#: counted first.
-UNCOUNTED_BYTES = 64 * 2**20
 
 
 class NonzeroCoordinates(NamedTuple):
@@ -108,111 +104,26 @@ def nonzero_coordinates(
     array([[0, 1],
            [1, 0]], dtype=uint32)
     """
-    x = _as_input(NAME, x, 0)
+    x = as_input(NAME, x, 0)
     kind = _as_coordinate_type(dtype)
     if x.size > MAX_ELEMENTS and kind != _INT64:
         requirement = f"must be int64 for more than 2^32 - 1 elements; got {kind}"
         raise DescriptorError(NAME, "dtype", requirement, "Z7")
     if out is None:
         shape = (x.size, max(1, x.ndim))
-        pair = NonzeroCoordinates(_new_count(x), empty(shape, kind, place_of(x)))
+        pair = NonzeroCoordinates(new_count(x), empty(shape, kind, place_of(x)))
     elif isinstance(out, tuple | list) and len(out) == len(NonzeroCoordinates._fields):
         pair = NonzeroCoordinates(*out)
     else:
         requirement = f"must be a pair (count, coordinates); got {type(out).__name__}"
         raise BindingError(NAME, "out", requirement)
     targets = [as_output(NAME, name, array) for name, array in zip(_NAMES[1:], pair, strict=True)]
-    _run(NAME, x, targets[0], targets[1], kind)
+    find_coordinates(NAME, x, targets[0], targets[1], kind)
     return pair
 
 
-def argwhere(x: Any) -> Array:  # noqa: ANN401  arrays of many libraries
-    """Return the coordinates of the elements that are not zero, as ``numpy.argwhere`` does.
-
-    Parameters
-    ----------
-    x : array, shape (...)
-        Of 0 to 8 dimensions, any supported dtype and any strides.
-
-    Returns
-    -------
-    array of int64, shape (count, x.ndim)
-        In row-major order.
-
-    Raises
-    ------
-    DescriptorError
-        There are too many dimensions.
-    DTypeError
-        The dtype is not supported.
-
-    Notes
-    -----
-    Synchronization: one, on the current stream, to learn the count. Where the coordinates of all
-    elements would take more than 64 MiB, a first launch counts, and memory is allocated for as many
-    as there are; x is then read twice.
-    Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
-
-    Examples
-    --------
-    >>> import cudakern as ck
-    >>> ck.argwhere([[0, 3], [5, 0]])
-    array([[0, 1],
-           [1, 0]])
-    """
-    x = _as_input("argwhere", x, 0)
-    return _trimmed("argwhere", x)[:, : x.ndim]
-
-
-def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Array, ...]:  # noqa: ANN401
-    """Return the coordinates of the elements that are not zero, as ``numpy.nonzero`` does.
-
-    Parameters
-    ----------
-    x : array, shape (...)
-        Of 1 to 8 dimensions, any supported dtype and any strides.
-    size : int, optional
-        How many coordinates to return, without a look at how many there are.
-    fill_value : int, optional
-        Stands for what is missing if there are fewer.
-
-    Returns
-    -------
-    tuple of arrays of int64, shape (count,) or (size,)
-        One for each dimension, in row-major order.
-
-    Raises
-    ------
-    DescriptorError
-        There are too many dimensions or none, or ``size`` is negative.
-    DTypeError
-        The dtype is not supported, ``size`` is no integer, or ``fill_value`` is no int64.
-
-    Notes
-    -----
-    Synchronization: none with ``size``; else one, as for `argwhere`. JAX's ``size`` is the same,
-    its ``fill_value`` 0 unless given, which cannot be told from a coordinate.
-    Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
-
-    Examples
-    --------
-    >>> import cudakern as ck
-    >>> ck.nonzero([[0, 3], [5, 0]])
-    (array([0, 1]), array([1, 0]))
-    >>> ck.nonzero([[0, 3], [5, 0]], size=3)
-    (array([ 0,  1, -1]), array([ 1,  0, -1]))
-    """
-    x = _as_input("nonzero", x, 1)
-    if size is None:
-        return tuple(_trimmed("nonzero", x, by_axis=True).T)
-    rows = _as_size(size)
-    fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
-    axes = empty((x.ndim, rows), _INT64, place_of(x))
-    _run("nonzero", x, _new_count(x), axes.T, _INT64, fill)
-    return tuple(axes)
-
-
-def _as_input(operator: str, given: object, least: int) -> Array:
+def as_input(operator: str, given: object, least: int) -> Array:
+    """Return x as an array of a supported dtype and ``least`` to 8 dimensions, aligned to items."""
     x = as_array(operator, "x", given)
     require_data(operator, "x", x)
     require_rank(operator, "x", x, least)
@@ -223,28 +134,18 @@ def _as_input(operator: str, given: object, least: int) -> Array:
 
 def _as_coordinate_type(given: Any) -> np.dtype[Any]:  # noqa: ANN401
     try:
-        kind = np.dtype(given)
+        found = str(np.dtype(given)) if given is not None else "None"
     except TypeError:
-        kind = None
-    if given is None or kind not in {_UINT32, _INT64}:
-        shown = kind if kind is not None and given is not None else repr(given)
-        message = f"{NAME}: dtype must be uint32 or int64; got {shown}"
-        raise DTypeError(message)
-    return kind
+        found = repr(given)
+    for kind in (_UINT32, _INT64):
+        if found == str(kind):
+            return kind
+    message = f"{NAME}: dtype must be uint32 or int64; got {found}"
+    raise DTypeError(message)
 
 
-def _as_size(size: object) -> int:
-    try:
-        found = index(size)  # type: ignore[arg-type]  # what else was given, the error says
-    except TypeError:
-        message = f"nonzero: size must be an int or None; got {size!r}"
-        raise DTypeError(message) from None
-    if found < 0:
-        raise DescriptorError("nonzero", "size", f"must be at least 0; got {found}")
-    return found
-
-
-def _new_count(x: Array) -> Array:
+def new_count(x: Array) -> Array:
+    """Return an uninitialised count for x."""
     return empty((1,), _count_type(x), place_of(x))
 
 
@@ -252,30 +153,7 @@ def _count_type(x: Array) -> np.dtype[Any]:
     return _UINT64 if x.size > MAX_ELEMENTS else _UINT32
 
 
-def _trimmed(operator: str, x: Array, *, by_axis: bool = False) -> Array:
-    """Return as many rows of int64 as there are; ``by_axis``, in memory column after column."""
-    place, columns = place_of(x), max(1, x.ndim)
-
-    def table(rows: int) -> Array:
-        if by_axis:
-            return empty((columns, rows), _INT64, place).T
-        return empty((rows, columns), _INT64, place)
-
-    count = _new_count(x)
-    if x.size * columns * _INT64.itemsize > UNCOUNTED_BYTES:
-        _run(operator, x, count, table(0), _INT64)
-        rows = table(int(count[0]))
-        if rows.size:
-            _run(operator, x, count, rows, _INT64)
-        return rows
-    rows = table(x.size)
-    _run(operator, x, count, rows, _INT64)
-    found = rows[: int(count[0])]
-    # What is not needed is not kept.
-    return found if 2 * found.size > rows.size else found.copy(order="K")
-
-
-def _run(
+def find_coordinates(
     operator: str, x: Array, count: Array, rows: Array, kind: np.dtype[Any], fill: int | None = None
 ) -> None:
     """Write the count and as many rows as there is room for; ``fill`` goes where none belongs."""

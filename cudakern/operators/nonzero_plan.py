@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudakern.dtypes import DataType
 from cudakern.engines.base import KernelSpec, Launch
 from cudakern.layout import (
     MAX_DIMENSIONS,
@@ -24,8 +25,6 @@ from cudakern.operators.indexing import THREADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from cudakern.dtypes import DataType
 
 WIDTHS = (1, 2, 4, 8, 16)
 #: Ranks that the strided variant is compiled for.
@@ -103,9 +102,7 @@ def plan_nonzero(problem: NonzeroProblem) -> Plan:
     dimensions = merge(
         Dimension(size, (stride,)) for size, stride in zip(x.shape, x.strides, strict=True)
     )
-    contiguous = not dimensions or (
-        len(dimensions) == 1 and dimensions[0].strides == (x.itemsize,)
-    )
+    contiguous = not dimensions or (len(dimensions) == 1 and dimensions[0].strides == (x.itemsize,))
     if x.size == 0 or (contiguous and x.phase % x.itemsize == 0):
         return _plan_stream(problem)
     return _plan_columns(problem, dimensions) or _plan_strided(problem, dimensions)
@@ -144,9 +141,7 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> P
     vectors = min(max(vectors, 2), MAX_PLACES // (padded * of_vector), rows // of_vector)
     group = vectors * of_vector
     groups = -(-rows // group)
-    wide = (
-        x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
-    )
+    wide = x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
     tiles = planes * groups
     turns = -(-group * padded // (_WARP * _WARPS))
     one = (Dimension(1, (0,)),)
@@ -167,10 +162,7 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> P
 def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Plan:
     x = problem.x
     turns, tiles = _tiling(x.size, x.itemsize, _STRIDED_TURN_WORDS)
-    wide = (
-        x.size + MAX_PLACES >= MAX_ITEMS_32
-        or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
-    )
+    wide = x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
     rank = next(r for r in RANKS if r >= len(dimensions))
     spec = specialise("strided", x.itemsize, problem.coordinates.itemsize, wide=wide, rank=rank)
     arguments = _common(problem, turns, tiles, 0, wide=wide)

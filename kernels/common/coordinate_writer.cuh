@@ -10,7 +10,7 @@
 
 namespace ck {
 
-constexpr uint32 kChunkWords = 32;               // masks that a warp turns into places at once
+constexpr uint32 kChunkWords = 32;                  // masks that a warp turns into places at once
 constexpr uint32 kStagedPlaces = 32 * kChunkWords;  // that it keeps until it writes them
 constexpr uint32 kDensePlaces = 4 * kChunkWords;    // from which on lanes take bits, not words
 constexpr uint32 kBufferBytes = 1536 + 16;
@@ -112,7 +112,8 @@ class CoordinateWriter {
   /// A warp's share of the tile's rows, from sector to sector.
   __device__ __forceinline__ Run share_of(O row, uint32 total, uint32 warp) const {
     const uint32 phase = static_cast<uint32>(row) % kAlignedRows;
-    const uint32 rows = ((total + phase + kWarps - 1) / kWarps + kAlignedRows - 1) / kAlignedRows * kAlignedRows;
+    const uint32 rows =
+        ((total + phase + kWarps - 1) / kWarps + kAlignedRows - 1) / kAlignedRows * kAlignedRows;
     const uint32 begin = warp == 0 ? 0 : warp * rows - phase;
     const uint32 end = (warp + 1) * rows - phase < total ? (warp + 1) * rows - phase : total;
     return {places_ + begin, begin < end ? end - begin : 0, static_cast<O>(row + begin)};

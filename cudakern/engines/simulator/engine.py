@@ -57,6 +57,13 @@ def _runtime(toolchain: Toolchain, checked: bool = False) -> ctypes.CDLL:  # noq
     return library
 
 
+class _Workspaces(threading.local):
+    """Those of a thread: its launches follow each other."""
+
+    def __init__(self) -> None:
+        self.by_size: dict[int, np.ndarray[Any, Any]] = {}
+
+
 class SimulatorEngine:
     """Compiles a kernel's unchanged text with the host's compiler and runs it there."""
 
@@ -65,7 +72,7 @@ class SimulatorEngine:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kernels: dict[tuple[KernelSpec, str, Toolchain, bool], HostKernel] = {}
-        self._workspaces = threading.local()
+        self._workspaces = _Workspaces()
 
     def compile_text(
         self, source: str, text: str, entry: str, macros: tuple[tuple[str, str], ...] = ()
@@ -123,7 +130,7 @@ class SimulatorEngine:
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on this thread."""
         del device
-        kept: dict[int, np.ndarray[Any, Any]] = self._workspaces.__dict__
+        kept = self._workspaces.by_size
         memory = kept.get(nbytes)
         if memory is None:
             memory = kept[nbytes] = np.zeros(nbytes // 8, np.uint64)
