@@ -38,6 +38,11 @@ class NullEngine:
         del launch, device, tensors
         return lambda *_addresses: None
 
+    def workspace(self, device: int, nbytes: int) -> int:
+        """Return the address of no memory."""
+        del device, nbytes
+        return 0
+
 
 def cupy_stand_in(array: np.ndarray[Any, Any]) -> Any:  # noqa: ANN401  CuPy has no types
     """Return a CuPy array with a NumPy array's layout over memory that is never touched."""
@@ -62,12 +67,17 @@ def measure(kind: str, convert: Callable[[Any], Any]) -> list[tuple[str, float]]
     operator = ck.compile_operator(desc)
     host = [np.zeros(s, k.numpy) for k, s in zip(kinds, sizes, strict=True)]
     x, indices, out = map(convert, host)
+    found = convert(np.zeros(1, np.uint32)), convert(np.zeros((1024, 2), np.uint32))
+    pair = [ck.TensorDesc(ck.DataType.UINT32, array.shape) for array in found]
+    finder = ck.compile_operator(ck.NonzeroCoordinatesOperatorDesc(tensors[0], *pair))
     flat, tuples = convert(host[1][0]), convert(host[1].T)
     calls: dict[str, Callable[[], object]] = {
         "compiled gather": lambda: operator(x, indices, out=out),
         "gather(x, indices, out=out)": lambda: ck.gather(x, flat, out=out),
         "gather_nd(x, indices, out=out)": lambda: ck.gather_nd(x, tuples, out=out),
         "one_hot(indices, 16, out=out)": lambda: ck.one_hot(flat, 16, out=out),
+        "nonzero_coordinates(x, out=out)": lambda: ck.nonzero_coordinates(x, out=found),
+        "compiled nonzero_coordinates": lambda: finder(x, out=found),
     }
     return [(f"{name}, {kind} arrays", microseconds(call)) for name, call in calls.items()]
 

@@ -22,9 +22,9 @@ ROOT = Path(__file__).parent.parent
 PUBLIC = """
 BindingError CompiledOperator CudakernError DTypeError DataType DescriptorError
 EngineUnavailableError FeatureLevel GatherND1OperatorDesc GatherNDOperatorDesc GatherOperatorDesc
-IndexRangeError KernelCompileError NonzeroCoordinatesOperatorDesc OneHotOperatorDesc SimulatorError
-TensorDesc TensorFlags __version__ compile_operator gather gather_nd minimum_tensor_size_in_bytes
-one_hot simulator
+IndexRangeError KernelCompileError NonzeroCoordinates NonzeroCoordinatesOperatorDesc
+OneHotOperatorDesc SimulatorError TensorDesc TensorFlags __version__ argwhere compile_operator
+gather gather_nd minimum_tensor_size_in_bytes nonzero nonzero_coordinates one_hot simulator
 """
 
 
@@ -65,6 +65,10 @@ def test_public_names_are_the_documented_ones():
         (ck.gather, "x, indices, axis, *, mode, fill_value, out"),
         (ck.gather_nd, "x, indices, batch_dims, *, mode, fill_value, out"),
         (ck.one_hot, "indices, depth, *, axis, values, dtype, out"),
+        (ck.nonzero_coordinates, "x, *, dtype, out"),
+        (ck.argwhere, "x"),
+        (ck.nonzero, "x, *, size, fill_value"),
+        (ck.NonzeroCoordinates, "count, coordinates"),
         (ck.compile_operator, "desc, feature_level"),
         (ck.minimum_tensor_size_in_bytes, "desc"),
         (ck.GatherOperatorDesc,
@@ -100,7 +104,14 @@ def test_public_names_are_documented(name):
 
 
 @pytest.mark.parametrize(
-    ("operator", "examples"), [("gather", 1), ("gather_nd", 2), ("one_hot", 1)]
+    ("operator", "examples"),
+    [
+        ("gather", 1),
+        ("gather_nd", 2),
+        ("nonzero", 4),
+        ("nonzero_coordinates", 2),
+        ("one_hot", 1),
+    ],
 )
 def test_docstring_examples_hold(operator, examples):
     result = doctest.testmod(importlib.import_module(f"cudakern.operators.{operator}"))
@@ -154,7 +165,7 @@ def test_readme_block_prints_what_it_says(code, expected):
 
 def test_readme_lists_every_rule_and_variable():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(readme_blocks()) == 3
+    assert len(readme_blocks()) == 4
     for number in range(1, 21):
         assert re.search(rf"\bT{number}\b", text)
     sources = " ".join(p.read_text(encoding="utf-8") for p in (ROOT / "cudakern").rglob("*.py"))
