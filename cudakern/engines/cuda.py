@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec, Launch, Tensor
 
+_LEGACY_STREAMS = (0, 1)  # the default one, and cudaStreamLegacy, which is the same
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
 _MAX_WORKSPACES = 256
 _INSTALL = "run: pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
@@ -200,21 +201,24 @@ class CudaEngine:
         graph gets one of its own, kept as long as the process: the graph may run on any stream,
         beside eager calls.
         """
-        with self._cupy.cuda.Device(device):
-            stream = self._cupy.cuda.get_current_stream()
-            # The legacy default stream cannot be captured, and asking might end another's capture.
-            if stream.ptr != 0 and self._cupy.cuda.runtime.streamIsCapturing(stream.ptr):
-                memory = self._zeros(nbytes)
-                self._captured.append(memory)
-                return int(memory.data.ptr)
-            # The per-thread default stream has one handle and is another one in each thread.
-            thread = threading.get_ident() if stream.ptr == _PER_THREAD_STREAM else 0
-            key = (device, stream.ptr, thread, nbytes)
-            memory = self._workspaces.get(key)
-            if memory is None:
-                if len(self._workspaces) >= _MAX_WORKSPACES:
-                    self._workspaces.clear()  # the pool gives them to later work of their streams
-                memory = self._workspaces.setdefault(key, self._zeros(nbytes))
+        cuda = self._cupy.cuda
+        if cuda.runtime.getDevice() != device:
+            with cuda.Device(device):
+                return self.workspace(device, nbytes)
+        stream = cuda.get_current_stream().ptr
+        # The legacy default stream cannot be captured, and asking might end another's capture.
+        if stream not in _LEGACY_STREAMS and cuda.runtime.streamIsCapturing(stream):
+            memory = self._zeros(nbytes)
+            self._captured.append(memory)
+            return int(memory.data.ptr)
+        # The per-thread default stream has one handle and is another one in each thread.
+        thread = threading.get_ident() if stream == _PER_THREAD_STREAM else 0
+        key = (device, stream, thread, nbytes)
+        memory = self._workspaces.get(key)
+        if memory is None:
+            if len(self._workspaces) >= _MAX_WORKSPACES:
+                self._workspaces.clear()  # the pool gives them to later work of their streams
+            memory = self._workspaces.setdefault(key, self._zeros(nbytes))
         return int(memory.data.ptr)
 
     def _zeros(self, nbytes: int) -> Any:  # noqa: ANN401

@@ -158,15 +158,25 @@ class SimulatorEngine:
 
         run = None if sessions.active else plain()
 
+        def observe(addresses: tuple[int, ...]) -> bool:
+            operands = operands_of(tensors, addresses)
+            shape = (launch.grid, launch.block, launch.shared_bytes)
+            kernel = compiled(checked=True)
+            return sessions.observe(kernel, shape, pack(*addresses) + tail, operands)
+
         def call(*addresses: int) -> None:
             nonlocal run
-            if sessions.active:
-                operands = operands_of(tensors, addresses)
-                shape = (launch.grid, launch.block, launch.shared_bytes)
-                sessions.observe(compiled(checked=True), shape, pack(*addresses) + tail, operands)
-                return
-            if run is None:
-                run = plain()
-            run(pack(*addresses) + tail)
+            complete = False
+            try:
+                if sessions.active:
+                    complete = observe(addresses)
+                    return
+                if run is None:
+                    run = plain()
+                run(pack(*addresses) + tail)
+                complete = True
+            finally:
+                if not complete:  # what the launch left in its workspace is good for nothing
+                    self._workspaces.by_size.clear()
 
         return call

@@ -155,8 +155,8 @@ def observe(
     operands: Sequence[Operand],
     offsets: Sequence[int] = (0,),
     places: Sequence[int] | None = None,
-) -> None:
-    """Run a checked kernel for the sessions that are active.
+) -> bool:
+    """Run a checked kernel for the sessions that are active; return whether it came to its end.
 
     Parameters
     ----------
@@ -220,3 +220,4 @@ def observe(
         checking.add(observed)
     for session in counting:
         session.add(observed)
+    return failure is None

@@ -1,0 +1,134 @@
+"""What nonzero_coordinates moves, held against its roofline: x once, the coordinates once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.places import Buffer
+from tests.helpers.roofline import SECTOR, backwards, contiguous, padded
+
+pytest.importorskip("elftools", reason="pyelftools is not installed")
+pytestmark = pytest.mark.usefixtures("gcc")
+
+C16, F8, F4, F2, U1 = np.complex128, np.float64, np.float32, np.float16, np.uint8
+U4, I8 = np.uint32, np.int64
+MEGA = 2**20
+
+
+def swapped(shape, dtype):
+    """Return an array whose last two dimensions have changed places in memory."""
+    return np.zeros((*shape[:-2], shape[-1], shape[-2]), dtype).swapaxes(-1, -2)
+
+
+def misaligned(shape, dtype):
+    """Return an array one element behind a line of memory."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    buffer = Buffer(bytes(size + 16), "host")
+    return buffer.view(shape, dtype, offset=np.dtype(dtype).itemsize)
+
+
+def doubled(shape, dtype):
+    """Return DirectML's transposed coordinates: two words for each, column after column."""
+    rows, columns = shape
+    return np.zeros((columns, rows, 2), dtype)[..., 0].T
+
+
+def by_axis(shape, dtype):
+    return np.zeros(shape[::-1], dtype).T
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call that moves at most ``figure`` times the roofline's bytes."""
+
+    name: str
+    shape: tuple[int, ...]
+    density: float
+    figure: float
+    dtype: type = U1
+    kind: type = U4
+    variant: str = "stream"
+    x: object = contiguous
+    out: object = contiguous
+
+    def __str__(self) -> str:
+        return self.name
+
+    def run(self):
+        """Return what the launch moved, and the roofline: sectors of x, and of coordinates."""
+        x = self.x(self.shape, self.dtype)
+        x[...] = np.random.default_rng(3).random(self.shape) < self.density
+        coordinates = self.out((x.size, x.ndim), self.kind)
+        count = np.zeros(1, np.uint32)
+        with ck.simulator.traffic() as report:
+            ck.nonzero_coordinates(x, dtype=self.kind, out=(count, coordinates))
+        (found,) = report.kernels
+        assert found.kernel.startswith(f"ck_nonzero_coordinates_{self.variant}_")
+        written = int(count[0]) * x.ndim * coordinates.itemsize
+        return found, (x.nbytes / SECTOR, written / SECTOR)
+
+
+def packed(density, shape, dtype=U1, kind=U4, **more):
+    """Return a case of a contiguous x: 1.03 up to a density of 1 %, 1.10 from 50 % on."""
+    figure = 1.03 if density <= 0.01 else 1.10
+    sizes = "x".join(map(str, shape))
+    options = "".join(f", {getattr(m, '__name__', m)}" for m in more.values())
+    name = f"{density:.1%} of {sizes} {np.dtype(dtype).name}, {np.dtype(kind).name}{options}"
+    return Case(name, shape, density, figure, dtype, kind, **more)
+
+
+LINE, SPACE = (MEGA,), (16, 256, 256)
+SPARSE, DENSE = (0, 0.001, 0.01), (0.5, 0.99, 1)
+CASES = [
+    *(packed(d, shape) for d in SPARSE + DENSE for shape in (LINE, SPACE)),
+    *(packed(d, (16, 128, 128), F4) for d in SPARSE + DENSE),
+    *(packed(d, (MEGA // 4,), F4) for d in (0.01, 0.5)),
+    *(packed(d, (16, 256, 128), F2, I8) for d in (0.01, 0.5)),
+    *(packed(d, (MEGA // 8,), F8) for d in (0.01, 0.5)),
+    *(packed(d, (MEGA // 16,), C16, I8) for d in (0.01, 0.5)),
+    *(packed(d, SPACE, kind=k, out=by_axis) for d, k in ((0.01, U4), (0.5, I8))),
+    packed(0.01, LINE, x=misaligned),
+    packed(0.5, (2, 3, 4, 2, 2, 8, 512), kind=I8),
+    packed(0.5, (40_000,)),  # one block
+    packed(0.5, (4, 100, 100), F4, I8, out=by_axis),
+]
+# Other layouts. A lane reads 16 bytes of a column where 32 move; a cache would keep the rest.
+STRIDED = [
+    Case("transposed bytes", (256, 2048), 0.01, 2.1, variant="columns", x=swapped),
+    Case("transposed halves", (256, 2048), 0.5, 1.5, F2, variant="columns", x=swapped),
+    Case("transposed floats", (4, 128, 1024), 0.01, 2.1, F4, variant="columns", x=swapped),
+    Case("transposed doubles", (128, 1024), 0.01, 2.1, F8, I8, "columns", swapped),
+    Case("rows of a wider array", (256, 1000), 0.01, 1.2, F4, variant="strided", x=padded),
+    Case("backwards", (MEGA // 4,), 0.01, 1.10, F4, variant="strided", x=backwards),
+    Case("doubled coordinates", (256, 1024), 0.5, 1.9, out=doubled),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_bytes_moved(case):
+    found, (read, written) = case.run()
+    assert found.sectors <= case.figure * (read + written)
+    # x is read once, elements at its ends one by one.
+    assert found.loads.sectors <= read + 32
+    # Coordinates are written once, 4 bytes more are the count's, ...
+    assert found.stores.bytes_requested == written * SECTOR + 4
+    # ... in vectors: a run, of which a warp has one for each tile or 128 rows and more, has at most
+    # three coordinates more at each end.
+    runs = 8 * (read * SECTOR / 2**14 + 1) + written * SECTOR / 128
+    assert found.stores.accesses <= written * SECTOR / 16 + 6 * runs
+
+
+@pytest.mark.parametrize("case", STRIDED, ids=str)
+def test_bytes_moved_in_other_layouts(case):
+    found, roofline = case.run()
+    assert found.sectors <= case.figure * sum(roofline)
+
+
+def test_masks_are_built_without_conflicts():
+    found, _ = packed(0, LINE).run()
+    lines = [line for line in found.lines if line.kind.startswith("shared")]
+    assert sum(line.wavefronts for line in lines) <= 1.1 * sum(line.requests for line in lines)
