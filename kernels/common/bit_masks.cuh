@@ -58,16 +58,21 @@ __device__ __forceinline__ uint32 bits_of(uint4 v, KeptBits kept) {
   }
 }
 
-/// Puts the bits of one vector of each lane where they belong. `vector` is the number of the lane's
-/// vector in the warp's `masks`; neighbours have neighbouring ones, and lane 0 a multiple of 32.
+/// Puts the bits of one vector of each lane where they belong, if there is room. `vector` is the
+/// number of the lane's vector in the warp's `masks`; neighbours have neighbouring ones, and lane 0
+/// a multiple of 32.
 template <int kWidth>
-__device__ __forceinline__ void store_bits(uint32* masks, uint32 vector, uint32 bits) {
+__device__ __forceinline__ void store_bits(uint32* masks, uint32 vector, uint32 bits, bool fits) {
   constexpr uint32 kBits = 16 / kWidth;
   constexpr uint32 kVectors = 32 / kBits;  // of a word
   if constexpr (kWidth == 1) {
-    reinterpret_cast<uint16*>(masks)[vector] = static_cast<uint16>(bits);
+    if (fits) {
+      reinterpret_cast<uint16*>(masks)[vector] = static_cast<uint16>(bits);
+    }
   } else if constexpr (kWidth == 2) {
-    reinterpret_cast<uint8*>(masks)[vector] = static_cast<uint8>(bits);
+    if (fits) {
+      reinterpret_cast<uint8*>(masks)[vector] = static_cast<uint8>(bits);
+    }
   } else {
     uint32 word = bits << (vector % kVectors * kBits);
     if constexpr (kWidth == 16) {
@@ -78,7 +83,7 @@ __device__ __forceinline__ void store_bits(uint32* masks, uint32 vector, uint32 
         word |= __shfl_xor_sync(kAllLanes, word, step);
       }
     }
-    if (vector % kVectors == 0) {
+    if (fits && vector % kVectors == 0) {
       masks[vector / kVectors] = word;
     }
   }

@@ -78,20 +78,18 @@ struct StreamInput {
     const uint4* const source = reinterpret_cast<const uint4*>(x) + start;
     uint32 count = 0;
     masks += threadIdx.x / 32 * a.turns * kTurnWords;
-    for (uint32 first = lane; first < vectors; first += kLoads * 32) {
+    for (uint32 first = 0; first < vectors; first += kLoads * 32) {
       uint4 value[kLoads];
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
-        const uint32 vector = first + r * 32;
+        const uint32 vector = first + r * 32 + lane;
         value[r] = load_once_if(vector >= from && vector < to, source + vector);
       }
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
         const uint32 bits = bits_of<kWidth>(value[r], a.kept);
         count += static_cast<uint32>(__popc(bits));
-        if (first - lane + r * 32 < vectors) {
-          store_bits<kWidth>(masks, first + r * 32, bits);
-        }
+        store_bits<kWidth>(masks, first + r * 32 + lane, bits, first + r * 32 < vectors);
       }
     }
     // The first and the last vector may lie in x in part.
