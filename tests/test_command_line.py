@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -94,6 +95,11 @@ def test_warmup_has_every_variant_of_every_operator():
     signed = {name for name in variants(everything) if not name.endswith(("_u32", "_u64"))}
     assert variants(common) == signed
     assert 20 < len(common) < 200
+    # All widths and types of coordinates, 32-bit offsets; strided with two of its ranks.
+    found = [spec.entry for spec in common if spec.source == "nonzero_coordinates.cu"]
+    by_variant = Counter(name.split("_w")[0].split("_")[-1] for name in found)
+    assert by_variant == {"stream": 10, "columns": 8, "r2": 10, "r4": 10}
+    assert all(name.endswith("_o32") for name in found)
 
 
 def test_help_names_the_commands(capsys):

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec
 
-#: What the common specialisations have in common: signed indices, the default mode, 32-bit offsets.
-_COMMON_INDEX_TYPES = {"ck::int32", "ck::int64"}
+#: What the common specialisations have in common: signed indices where an operator has indices, the
+#: default mode, 32-bit offsets.
+_RARE_INDEX_TYPES = {"ck::uint32", "ck::uint64"}
 _COMMON_RANKS = {"2", "4"}
 
 
@@ -28,7 +29,7 @@ def is_common(spec: KernelSpec) -> bool:
     """Return whether a specialisation is one that most calls need."""
     macros = dict(spec.defines)
     return (
-        macros["CK_INDEX_T"] in _COMMON_INDEX_TYPES
+        macros.get("CK_INDEX_T") not in _RARE_INDEX_TYPES
         and macros.get("CK_MODE", "kClamp") == "kClamp"
         and (macros["CK_OFFSET_T"] == "ck::uint32" or "CK_VARIANT_CHECK" in macros)
         and ("CK_VARIANT_STRIDED" not in macros or macros["CK_RANK"] in _COMMON_RANKS)

@@ -6,6 +6,7 @@ This is the only module that touches CuPy's compiler and launcher.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import sys
 import threading
@@ -104,6 +105,8 @@ class CudaEngine:
         self._functions: dict[tuple[KernelSpec, str, int, bool], Any] = {}
         self._workspaces: dict[tuple[int, int, int, int], Any] = {}
         self._captured: list[Any] = []
+        self._threads = threading.local()
+        self._numbers = itertools.count()
 
     def kernel(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401  CuPy has no types
         """Return the compiled function of a specialisation on a device.
@@ -212,7 +215,7 @@ class CudaEngine:
             self._captured.append(memory)
             return int(memory.data.ptr)
         # The per-thread default stream has one handle and is another one in each thread.
-        thread = threading.get_ident() if stream == _PER_THREAD_STREAM else 0
+        thread = self._thread_number() if stream == _PER_THREAD_STREAM else 0
         key = (device, stream, thread, nbytes)
         memory = self._workspaces.get(key)
         if memory is None:
@@ -220,6 +223,13 @@ class CudaEngine:
                 self._workspaces.clear()  # the pool gives them to later work of their streams
             memory = self._workspaces.setdefault(key, self._zeros(nbytes))
         return int(memory.data.ptr)
+
+    def _thread_number(self) -> int:
+        """Return a number of the thread; an identity may be that of one whose launch still runs."""
+        number: int | None = getattr(self._threads, "number", None)
+        if number is None:
+            number = self._threads.number = next(self._numbers)
+        return number
 
     def _zeros(self, nbytes: int) -> Any:  # noqa: ANN401
         return self._cupy.zeros(nbytes // 8, np.uint64)

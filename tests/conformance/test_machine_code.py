@@ -2,7 +2,8 @@
 
 A batch is one variant of an operator: some dozens of kernels that are compiled together. Three
 architectures get all of them; those between, whose code differs little, the ones with int64
-indices, which need most registers. CUDAKERN_TEST_ALL_CODE=1 gives all of them to all seven.
+indices or coordinates, which need most registers. CUDAKERN_TEST_ALL_CODE=1 gives all of them to all
+seven.
 """
 
 from __future__ import annotations
@@ -24,11 +25,16 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"
 SAMPLED = (
     () if os.environ.get("CUDAKERN_TEST_ALL_CODE") == "1" else ("sm_80", "sm_86", "sm_89", "sm_100")
 )
-MAX_REGISTERS = 64  # 256 threads a block, 4 blocks a multiprocessor
+NONZERO = "nonzero_coordinates"
+#: Of a thread, with 256 threads a block: for 4 blocks a multiprocessor, or 3.
+MAX_REGISTERS, NONZERO_REGISTERS = 64, 80
 RESERVED_SHARED = 1024  # bytes that sm_90 and later take for themselves
 #: Variants that write a packed output.
 STREAMS = {"rows", "planes", "spliced", "packed", "scalars", "stream"}
 SLOTS = 4  # 16-byte reads of a thread that rows and planes promise to have in flight
+#: The same for variants of nonzero_coordinates, and modifiers of these reads: no place in L1.
+NONZERO_LOADS: dict[str, tuple[int, tuple[str, ...]]] = {"stream": (8, ("NA",)), "columns": (4, ())}
+LOOK_BACK_READS = 8  # words of other blocks that a thread reads at once
 
 
 def operator_of(spec: KernelSpec) -> str:
@@ -54,12 +60,21 @@ def batches() -> dict[str, list[KernelSpec]]:
 BATCHES = batches()
 
 
-def resource_faults(usage: nvrtc.Usage) -> list[str]:
+def is_sampled(spec: KernelSpec) -> bool:
+    macros = dict(spec.defines)
+    return "ck::int64" in {macros.get("CK_INDEX_T"), macros.get("CK_COORDINATE_T")}
+
+
+def max_registers(spec: KernelSpec) -> int:
+    return NONZERO_REGISTERS if operator_of(spec) == NONZERO else MAX_REGISTERS
+
+
+def resource_faults(usage: nvrtc.Usage, registers: int) -> list[str]:
     wrong = []
     if usage.stack or usage.local:
         wrong.append(f"{usage.stack} bytes of stack and {usage.local} of local memory, not none")
-    if usage.registers > MAX_REGISTERS:
-        wrong.append(f"{usage.registers} registers, more than {MAX_REGISTERS}")
+    if usage.registers > registers:
+        wrong.append(f"{usage.registers} registers, more than {registers}")
     if usage.shared > RESERVED_SHARED:
         wrong.append(f"{usage.shared} bytes of static shared memory, not none")
     return wrong
@@ -69,7 +84,7 @@ def stores_vectors(spec: KernelSpec) -> bool:
     """Return whether this is a variant that writes 16 bytes at a time."""
     variant = variant_of(spec)
     strided = variant in {"strided_r2", "strided_r4"} and dict(spec.defines)["CK_WIDTH"] == "16"
-    return strided or variant in STREAMS
+    return strided or variant in STREAMS or operator_of(spec) == NONZERO
 
 
 def keeps_loads_in_flight(spec: KernelSpec) -> bool:
@@ -79,9 +94,11 @@ def keeps_loads_in_flight(spec: KernelSpec) -> bool:
 
 def reads_index_vectors(spec: KernelSpec) -> bool:
     """Return whether this is the variant scalars with 16 bytes of indices to an output vector."""
+    if variant_of(spec) != "scalars":
+        return False
     macros = dict(spec.defines)
     index_bytes = 8 if "64" in macros["CK_INDEX_T"] else 4
-    return variant_of(spec) == "scalars" and 16 // int(macros["CK_WIDTH"]) * index_bytes >= 16
+    return 16 // int(macros["CK_WIDTH"]) * index_bytes >= 16
 
 
 def is_disassembled(spec: KernelSpec) -> bool:
@@ -113,6 +130,26 @@ def code_faults(spec: KernelSpec, code: list[str]) -> list[str]:
             for line in stores
             if not nvrtc.matches(line, "STG", "E", "EF", "128")
         ]
+    return wrong + (nonzero_faults(spec, code) if operator_of(spec) == NONZERO else [])
+
+
+def nonzero_faults(spec: KernelSpec, code: list[str]) -> list[str]:
+    wrong = []
+    promised, modifiers = NONZERO_LOADS.get(variant_of(spec), (0, ()))
+    groups = nvrtc.loads_in_flight(code, 128, *modifiers)
+    if max(groups, default=0) < promised:
+        kind = " ".join(("16-byte", *modifiers))
+        wrong.append(f"{kind} loads in flight: {groups}, not {promised}")
+    groups = nvrtc.loads_in_flight(code, 64, "STRONG", "GPU")
+    if max(groups, default=0) < LOOK_BACK_READS:
+        wrong.append(f"reads of the look-back in flight: {groups}, not {LOOK_BACK_READS}")
+    # A block waits for others with relaxed reads. Fences, or what an acquiring read puts behind
+    # itself, belong only where the workspace is emptied, after the last of them.
+    reads = [k for k, line in enumerate(code) if nvrtc.matches(line, "LDG", "STRONG")]
+    before = code[: max(reads, default=0)]
+    names = ("MEMBAR", "CCTL")
+    fences = [line for line in before if any(nvrtc.matches(line, name) for name in names)]
+    wrong += [f"a fence: {nvrtc.opcode(line)}" for line in fences]
     return wrong
 
 
@@ -126,15 +163,15 @@ def without_labels(code: list[str]) -> list[str]:
 def test_machine_code(arch, batch):
     specs = BATCHES[batch]
     if arch in SAMPLED:
-        specs = [s for s in specs if dict(s.defines)["CK_INDEX_T"] == "ck::int64"]
+        specs = [spec for spec in specs if is_sampled(spec)]
     cubin = nvrtc.compile_kernels(specs, arch)
     usage = nvrtc.resource_usage([cubin])
     assert set(usage) == {spec.entry for spec in specs}
     read = [spec for spec in specs if is_disassembled(spec)]
     code = nvrtc.sass(cubin) if read else {}
-    wrong = [f"{spec.entry}: {w}" for spec in specs for w in resource_faults(usage[spec.entry])]
-    wrong += [f"{spec.entry}: {w}" for spec in read for w in code_faults(spec, code[spec.entry])]
-    assert not wrong, "\n".join((arch, *wrong))
+    wrong = [(s, w) for s in specs for w in resource_faults(usage[s.entry], max_registers(s))]
+    wrong += [(spec, w) for spec in read for w in code_faults(spec, code[spec.entry])]
+    assert not wrong, "\n".join((arch, *(f"{spec.entry}: {fault}" for spec, fault in wrong)))
 
 
 @pytest.mark.parametrize("batch", BATCHES)
@@ -191,7 +228,28 @@ def test_a_division_is_seen(kernels):
         spec = KernelSpec("divides.cu", "ck_divides", (("CK_T", number),))
         for arch in ARCHITECTURES:
             code = nvrtc.sass(nvrtc.compile_kernel(spec, arch))["ck_divides"]
-            assert any(map(nvrtc.divides, code)), (number, arch)
+            calls = [line for line in code if "__cuda_" in line]
+            assert len(calls) == (number == "unsigned long long"), (number, arch)
+            assert all(map(nvrtc.divides, calls)), (calls, arch)
+            assert sum(map(nvrtc.divides, code)) > len(calls), (number, arch)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "is_division"),
+    [
+        ("CALL.REL.NOINC `($__internal_0_$__cuda_sm20_div_u64)", True),
+        ("CALL.REL.NOINC `($__internal_7_$__cuda_sm20_rem_s64)", True),
+        ("CALL.REL.NOINC `($__internal_4_$__cuda_sm70_warpsync)", False),
+        ("CALL.REL.NOINC `($__internal_2_$__cuda_sm70_shflsync_up_p)", False),
+        ("@P0 CALL.REL.NOINC `(.L_x_1)", False),
+        ("UI2F.U32.RP UR4, UR5", True),
+        ("@!P1 MUFU.RCP R4, R5", True),
+        ("MUFU.RSQ R4, R5", False),
+        ("IMAD.HI.U32 R9, R8, R7, RZ", False),
+    ],
+)
+def test_a_division_is_told_from_other_instructions(instruction, is_division):
+    assert nvrtc.divides(instruction) == is_division
 
 
 def test_a_spill_is_seen(kernels):
@@ -204,7 +262,9 @@ def test_a_spill_is_seen(kernels):
     """
     (kernels / "spills.cu").write_text(text, encoding="utf-8")
     cubin = nvrtc.compile_kernel(KernelSpec("spills.cu", "ck_spills", ()), "sm_90")
-    assert "stack" in resource_faults(nvrtc.resource_usage([cubin])["ck_spills"])[0]
+    usage = nvrtc.resource_usage([cubin])["ck_spills"]
+    assert "stack" in resource_faults(usage, MAX_REGISTERS)[0]
+    assert "registers" in resource_faults(usage, usage.registers - 1)[1]
 
 
 def test_a_missing_tool_is_named():

@@ -27,11 +27,22 @@ class Memory:
         self.mem = types.SimpleNamespace(ptr=self.ptr)
 
 
-class Array:
-    """What cudakern reads of a cupy.ndarray."""
+class Record:
+    """What was asked of a device: for a stand-in, or for nobody."""
 
-    def __init__(self, values, device_id=0):
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        self.launches, self.allocations, self.memsets, self.synchronisations = [], [], [], []
+
+
+class Array:
+    """What cudakern reads of a cupy.ndarray, and does with one; what that costs is recorded."""
+
+    def __init__(self, values, device_id=0, record=None):
         self.values = np.asarray(values)
+        self.record = record or Record()
         self.data = Memory(self.values, device_id)
         self.dtype, self.shape, self.strides = (
             self.values.dtype,
@@ -41,16 +52,35 @@ class Array:
         self.ndim, self.size, self.nbytes = self.values.ndim, self.values.size, self.values.nbytes
 
     def get(self):
+        self.record.synchronisations.append(self.nbytes)
         return self.values.copy()
 
+    def __int__(self):
+        return int(self.get())
+
     def fill(self, value):
+        self.record.memsets.append(self.nbytes)
         self.values.fill(value)
 
     def astype(self, dtype):
-        return Array(self.values.astype(dtype), self.data.device_id)
+        return self._new(self.values.astype(dtype))
+
+    def copy(self, order="C"):
+        return self._new(self.values.copy(order))
+
+    @property
+    def T(self):  # noqa: N802  NumPy's name
+        return self._view(self.values.T)
 
     def __getitem__(self, key):
-        return self.values[key]
+        return self._view(self.values[key])
+
+    def _view(self, values):
+        return Array(values, self.data.device_id, self.record)
+
+    def _new(self, values):
+        self.record.allocations.append(values.nbytes)
+        return self._view(values)
 
 
 class CompileException(Exception):  # noqa: N818  CuPy's name
@@ -62,9 +92,14 @@ class CUDARuntimeError(RuntimeError):
 
 
 def make(devices=2):  # noqa: C901  one namespace, many small parts
-    """Return a module-like object; ``launches`` and ``compilations`` record what was done."""
+    """Return a module-like object; its ``state`` records what was done.
+
+    Its current stream, ``state.stream``, and the handles of streams that capture are what a test
+    sets them to.
+    """
     simulator = SimulatorEngine()
-    state = types.SimpleNamespace(current=0, launches=[], compilations=[])
+    state = Record()
+    state.current, state.compilations, state.capturing = 0, [], set()
 
     class Device:
         def __init__(self, ordinal):
@@ -108,23 +143,44 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
             kernel.launcher(grid, block, shared_mem)(parameters)
 
     def empty(shape, dtype):
-        return Array(np.full(shape, 0x5A, np.uint8).astype(dtype), state.current)
+        values = np.full(shape, 0x5A, np.uint8).astype(dtype)
+        state.allocations.append(values.nbytes)
+        return Array(values, state.current, state)
 
-    stream = types.SimpleNamespace(synchronize=lambda: state.launches.append("synchronize"))
+    def zeros(shape, dtype):
+        array = empty(shape, dtype)
+        array.fill(0)
+        return array
+
+    def is_capturing(pointer):
+        assert pointer not in {0, 1}, "asking about the legacy stream may end a capture"
+        return pointer in state.capturing
+
+    class Stream:
+        def __init__(self, pointer):
+            self.ptr = pointer
+
+        def synchronize(self):
+            state.launches.append("synchronize")
+
+    state.stream = Stream(0)
     return types.SimpleNamespace(
         ndarray=Array,
         RawModule=RawModule,
         empty=empty,
+        zeros=zeros,
         state=state,
         cuda=types.SimpleNamespace(
             Device=Device,
+            Stream=Stream,
             compiler=types.SimpleNamespace(CompileException=CompileException),
             function=types.SimpleNamespace(CPointer=Pointer),
-            get_current_stream=lambda: stream,
+            get_current_stream=lambda: state.stream,
             runtime=types.SimpleNamespace(
                 CUDARuntimeError=CUDARuntimeError,
                 getDevice=lambda: state.current,
                 getDeviceCount=lambda: devices,
+                streamIsCapturing=is_capturing,
             ),
         ),
     )

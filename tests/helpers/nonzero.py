@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import cudakern as ck
 from cudakern.dtypes import bfloat16
 from cudakern.layout import packed_strides
-from tests.helpers.places import POISON, get, same_bytes
-from tests.helpers.strategies import MemoryLayout, memory_layouts, random_bytes
+from tests.helpers.places import CUDA, POISON, get, same_bytes
+from tests.helpers.strategies import DTYPES, MemoryLayout, memory_layouts, random_bytes
 
 TILE = 65536  # bytes, or elements: no tile of any variant is larger
 VECTOR = 16
@@ -168,3 +168,58 @@ def assert_found(result, coordinates, shape):
     assert same_bytes(result.count, np.array([len(coordinates)], np.uint32))
     assert result.coordinates.shape == (prod(shape), max(1, len(shape)))
     assert same_bytes(get(result.coordinates)[: len(coordinates)], coordinates)
+
+
+@st.composite
+def turned_layouts(draw, itemsize):
+    """Draw the layout of an array whose memory is contiguous along an axis before the last."""
+    rows = VECTOR // itemsize * draw(st.integers(1, 20)) - draw(st.sampled_from([0, 0, 0, 1]))
+    before = draw(st.lists(st.integers(1, 3), max_size=1))
+    after = [
+        draw(st.sampled_from([3, 16, 31, 32, 40])),
+        *draw(st.lists(st.integers(1, 4), max_size=1)),
+    ]
+    shape = (*before, rows, *after)
+    strides = [itemsize] * len(shape)
+    run = rows * itemsize
+    for axis in draw(st.permutations([d for d in range(len(shape)) if d != len(before)])):
+        run += VECTOR * draw(st.sampled_from([0, 0, 1]))
+        strides[axis] = run
+        run *= shape[axis]
+    offset = draw(st.sampled_from([0, 0, 0, VECTOR, itemsize]))
+    return MemoryLayout(shape, tuple(strides), offset, offset + run)
+
+
+def any_x(place, draw):
+    """Draw an array of any dtype, shape, density and memory layout."""
+    dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
+    aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
+    if draw(st.integers(0, 4), "turned") == 0:
+        layout = draw(turned_layouts(dtype.itemsize), "layout")
+    else:
+        shape = draw(nonzero_shapes(dtype.itemsize), "shape")
+        layout = draw(memory_layouts(shape, dtype.itemsize, aligned=aligned), "layout")
+    rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
+    density = draw(st.sampled_from(DENSITIES), "density")
+    return layout.holding(random_elements(rng, layout.shape, dtype, density), place)
+
+
+def assert_any_call(place, kind, draw):
+    """Draw a call of nonzero_coordinates and hold its result against the expected one."""
+    x = any_x(place, draw)
+    expected = expected_coordinates(x, kind)  # one that is repeated keeps the last value written
+    if not draw(st.booleans(), "give out"):
+        assert_found(ck.nonzero_coordinates(x, dtype=kind), expected, x.shape)
+        return
+    shape = (x.size, max(1, x.ndim))
+    outputs = Outputs(
+        draw(memory_layouts((1,), 4, output=True, aligned=True), "count layout"),
+        draw(coordinate_layouts(shape, np.dtype(kind).itemsize), "coordinates layout"),
+        kind,
+        place,
+    )
+    pair = draw(st.sampled_from([tuple, list, ck.NonzeroCoordinates._make]), "pair")
+    result = ck.nonzero_coordinates(x, dtype=kind, out=pair(outputs.pair))
+    assert type(result) is ck.NonzeroCoordinates
+    assert all(map(lambda a, b: a is b, result, outputs.pair))
+    outputs.assert_hold(expected)

@@ -26,7 +26,9 @@ _SECTION = re.compile(r"^\.text\.(\S+):$")
 _INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(.*?)\s*(?:\(\*.*\*\)\s*)?;")
 _PREDICATE = re.compile(r"^@!?U?PT?\d*\s+")
 _REGISTER = re.compile(r"(?<![A-Z])R(\d+)")
-_QUAD = 4  # registers of a 16-byte load, the first one a multiple of four
+# What a call goes to, such as __cuda_sm20_div_u64. Votes, shuffles and __syncwarp are calls as
+# well, on sm_75 where a warp may have diverged.
+_DIVISION = re.compile(r"__cuda_\w+_(div|rem)_")
 
 
 class CompilationError(Exception):
@@ -188,22 +190,25 @@ def matches(instruction: str, name: str, *modifiers: str) -> bool:
     return first == name and set(modifiers) <= set(rest)
 
 
-def loads_in_flight(code: Iterable[str]) -> list[int]:
-    """Return how many 16-byte loads are issued, each time until one of them is waited for.
+def loads_in_flight(code: Iterable[str], bits: int = 128, *modifiers: str) -> list[int]:
+    """Return how many loads are issued, each time until one of them is waited for.
 
-    A load is waited for by the first instruction that names one of its four registers, be it as a
-    source or to overwrite it. The code is read in the order of its addresses: a branch ends none.
+    Loads of 64 or 128 bits with these modifiers count. One is waited for by the first instruction
+    that names one of its registers, be it as a source or to overwrite it; they are as many as fit,
+    the first one a multiple of that. The code is read in the order of its addresses: a branch ends
+    none.
     """
+    each = bits // 32
     groups: list[int] = []
     pending: set[int] = set()  # by their first registers
     count = 0
     for instruction in code:
         registers = [int(number) for number in _REGISTER.findall(instruction)]
-        if any(number // _QUAD * _QUAD in pending for number in registers):
+        if any(number // each * each in pending for number in registers):
             groups.append(count)
             pending.clear()
             count = 0
-        if matches(instruction, "LDG", "128"):
+        if matches(instruction, "LDG", str(bits), *modifiers):
             pending.add(registers[0])
             count += 1
     return groups + [count] * (count > 0)
@@ -212,8 +217,8 @@ def loads_in_flight(code: Iterable[str]) -> list[int]:
 def divides(instruction: str) -> bool:
     """Return whether an instruction belongs to an integer division, written out or called.
 
-    A call alone does not: from sm_80 to sm_89, some branches within a kernel are calls.
+    A call of something else does not: from sm_80 to sm_89, some branches within a kernel are calls.
     """
     name = opcode(instruction)
-    converts = name.split(".")[0] in {"I2F", "I2FP", "F2I"} or name.startswith("MUFU.RCP")
-    return converts or "__cuda_" in instruction
+    converts = name.split(".")[0] in {"I2F", "I2FP", "UI2F", "F2I"} or name.startswith("MUFU.RCP")
+    return converts or _DIVISION.search(instruction) is not None

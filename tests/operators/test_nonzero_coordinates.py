@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,21 +12,24 @@ from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
 from cudakern.dtypes import bfloat16
+from cudakern.operators import nonzero_plan
+from cudakern.operators.base import BoundTable
+from cudakern.operators.indexing import THREADS
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.nonzero import (
     COORDINATE_STRIDES,
     DENSITIES,
+    LARGEST,
     TILE,
     Outputs,
+    assert_any_call,
     assert_found,
-    coordinate_layouts,
     expected_coordinates,
     laid_out,
-    nonzero_shapes,
     random_elements,
 )
 from tests.helpers.places import CUDA, HOST, Buffer, put, same_bytes
-from tests.helpers.strategies import DTYPES, memory_layouts
+from tests.helpers.strategies import DTYPES
 
 pytestmark = PLAIN_AND_CHECKED
 
@@ -41,39 +46,12 @@ def run_poisoned(x, outputs, place):
     outputs.assert_hold(expected_coordinates(x))
 
 
-def compare(place, kind, draw):
-    """Draw a call and hold its result against the expected one."""
-    dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
-    shape = draw(nonzero_shapes(dtype.itemsize), "shape")
-    rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
-    values = random_elements(rng, shape, dtype, draw(st.sampled_from(DENSITIES), "density"))
-    aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
-    layout = draw(memory_layouts(shape, dtype.itemsize, aligned=aligned), "layout")
-    x = layout.holding(values, place)
-    expected = expected_coordinates(x, kind)  # one that is repeated keeps the last value written
-    if not draw(st.booleans(), "give out"):
-        assert_found(ck.nonzero_coordinates(x, dtype=kind), expected, shape)
-        return
-    out_shape = (values.size, max(1, len(shape)))
-    outputs = Outputs(
-        draw(memory_layouts((1,), 4, output=True, aligned=True), "count layout"),
-        draw(coordinate_layouts(out_shape, np.dtype(kind).itemsize), "coordinates layout"),
-        kind,
-        place,
-    )
-    pair = draw(st.sampled_from([tuple, list, lambda pair: ck.NonzeroCoordinates(*pair)]), "pair")
-    result = ck.nonzero_coordinates(x, dtype=kind, out=pair(outputs.pair))
-    assert type(result) is ck.NonzeroCoordinates
-    assert all(map(lambda a, b: a is b, result, outputs.pair))
-    outputs.assert_hold(expected)
-
-
 @PLAIN
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=EXAMPLES_PER_KIND)
 @given(data=st.data())
 def test_equals_numpy(place, kind, data):
-    compare(place, kind, data.draw)
+    assert_any_call(place, kind, data.draw)
 
 
 @pytest.mark.cudakern_checked(seeds=range(5))
@@ -81,7 +59,51 @@ def test_equals_numpy(place, kind, data):
 @settings(max_examples=CHECKED_EXAMPLES_PER_KIND)
 @given(data=st.data())
 def test_equals_numpy_when_checked(place, kind, data):
-    compare(place, kind, data.draw)
+    assert_any_call(place, kind, data.draw)
+
+
+def plan_anew(monkeypatch, **limits):
+    """Plan with other limits; no plans of other tests."""
+    for name, value in limits.items():
+        monkeypatch.setattr(nonzero_plan, name, value)
+    module = sys.modules["cudakern.operators.nonzero_coordinates"]
+    monkeypatch.setattr(module, "_bound", BoundTable())
+
+
+def few_blocks(monkeypatch, kind, data):
+    """Run with two or three blocks that have many small tiles."""
+    turns = data.draw(st.integers(1, 2), "turns")
+
+    def tiling(items, _item_bytes, turn_words):
+        return turns, -(-items // (turns * THREADS * turn_words))
+
+    plan_anew(monkeypatch, _tiling=tiling, BLOCKS=data.draw(st.integers(2, 3), "blocks"))
+    assert_any_call(HOST, kind, data.draw)
+
+
+@PLAIN
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=EXAMPLES_PER_KIND // 8)
+@given(data=st.data())
+def test_few_blocks(monkeypatch, kind, data):
+    few_blocks(monkeypatch, kind, data)
+
+
+@pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=3)
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=CHECKED_EXAMPLES_PER_KIND)
+@given(data=st.data())
+def test_few_blocks_when_checked(monkeypatch, kind, data):
+    few_blocks(monkeypatch, kind, data)
+
+
+@PLAIN
+@settings(max_examples=EXAMPLES_PER_KIND // 8)
+@given(data=st.data())
+def test_64_bit_offsets(monkeypatch, place, data):
+    """As if 32 bits were too few for anything; a contiguous x then has coordinates of int64."""
+    plan_anew(monkeypatch, MAX_ITEMS_32=1, MAX_SPAN_32=1)
+    assert_any_call(place, "int64", data.draw)
 
 
 @pytest.mark.parametrize("density", DENSITIES)
@@ -102,7 +124,8 @@ def test_every_dtype_and_density(place, dtype, density):
 def test_sizes_around_the_limits(place, dtype, density):
     itemsize = np.dtype(dtype).itemsize
     rng = np.random.default_rng(8)
-    for limit in {1, 32, 16 // itemsize, 4096, TILE // itemsize, 3 * TILE // itemsize, TILE}:
+    limits = {1, 32, 16 // itemsize, 4096, TILE // itemsize, 3 * TILE // itemsize, TILE}
+    for limit in limits - {n for n in limits if n * itemsize > LARGEST}:
         for size in range(max(1, limit - 1), limit + 2):
             x = random_elements(rng, (size,), dtype, density)
             for kind in KINDS:
@@ -127,8 +150,7 @@ def test_every_rank_in_any_order_of_axes(place, rank, kind):
     x = random_elements(np.random.default_rng(rank), shape, "int16", 0.5)
     memory = put(x, place)
     for view in (np.s_[...], (np.s_[::-1],) * rank, (np.s_[::2],) * rank):
-        for axes in (range(rank), reversed(range(rank)), [*range(1, rank), 0][:rank]):
-            axes = tuple(axes)  # noqa: PLW2901
+        for axes in map(tuple, (range(rank), reversed(range(rank)), [*range(1, rank), 0])):
             result = ck.nonzero_coordinates(memory[view].transpose(axes), dtype=kind)
             turned = x[view].transpose(axes)
             assert_found(result, expected_coordinates(turned, kind), turned.shape)
@@ -142,7 +164,7 @@ def test_every_address(place, dtype):
     for size in (1, 7, 16, 77, TILE // dtype.itemsize + 2):
         x = random_elements(np.random.default_rng(size), (size,), dtype, 0.5)
         expected = expected_coordinates(x, np.uint32)
-        for offset in range(0, 16, step):
+        for offset in range(0, 16, step) if size < 100 else (step, 16 - step):
             memory = Buffer(b"\xff" * offset + x.tobytes() + b"\xff" * 32, place)
             result = ck.nonzero_coordinates(memory.view(x.shape, dtype, offset=offset))
             assert_found(result, expected, x.shape)

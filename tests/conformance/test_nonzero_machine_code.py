@@ -1,0 +1,77 @@
+"""What the checks of the machine code find in kernels of nonzero_coordinates made worse."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from cudakern.engines import sources
+from cudakern.operators.nonzero_plan import specialise
+from tests.conformance.test_machine_code import (
+    BATCHES,
+    NONZERO,
+    code_faults,
+    is_sampled,
+    max_registers,
+    resource_faults,
+)
+from tests.helpers import nvrtc
+
+STREAM = specialise("stream", 1, 4, wide=False)
+COLUMNS = specialise("columns", 4, 8, wide=False)
+STRIDED = specialise("strided", 2, 8, wide=True, rank=8)
+
+
+@pytest.fixture
+def worse(tmp_path, monkeypatch):
+    """Return a function that replaces a text in the kernel sources, which is there once."""
+    folder = tmp_path / "kernels"
+    shutil.copytree(sources.kernel_folder(), folder)
+    monkeypatch.setattr(sources, "kernel_folder", lambda: folder)
+
+    def replace(old, new):
+        texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.cu*")}
+        (found,) = [path for path, text in texts.items() if old in text]
+        assert texts[found].count(old) == 1
+        found.write_text(texts[found].replace(old, new), encoding="utf-8")
+
+    return replace
+
+
+@pytest.mark.parametrize(
+    ("spec", "old", "new", "fault"),
+    [
+        (STREAM, ".L1::no_allocate", "", "16-byte NA loads in flight: []"),
+        (STREAM, "int kLoads = 8", "int kLoads = 4", "16-byte NA loads in flight: [4"),
+        (COLUMNS, "uint32 kLoads = 4", "uint32 kLoads = 2", "16-byte loads in flight: [2"),
+        (STRIDED, "kReads = 8", "kReads = 4", "reads of the look-back in flight: [4"),
+        (STRIDED, "ld.relaxed", "ld.acquire", "a fence: CCTL"),
+        (STREAM, "st.relaxed", "st.release", "a fence: MEMBAR"),
+        (STRIDED, "__stcs(address, value)", "*address = value", "no 16-byte store"),
+    ],
+)
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+def test_worse_code_is_seen(worse, arch, spec, old, new, fault):
+    worse(old, new)
+    code = nvrtc.sass(nvrtc.compile_kernel(spec, arch))[spec.entry]
+    faults = code_faults(spec, code)
+    assert faults, "this change must not pass"
+    assert all(wrong.startswith(fault) for wrong in faults), faults
+
+
+@pytest.mark.parametrize(("batch", "most"), [("gather-rows", 64), (f"{NONZERO}-stream", 80)])
+def test_a_register_too_many_is_seen(batch, most):
+    limit = max_registers(BATCHES[batch][0])
+    assert resource_faults(nvrtc.Usage(most, 0, 0, 0), limit) == []
+    too_many = resource_faults(nvrtc.Usage(most + 1, 0, 0, 0), limit)
+    assert too_many == [f"{most + 1} registers, more than {most}"]
+
+
+def test_a_sample_is_the_kernels_with_int64_coordinates():
+    batches = [specs for batch, specs in BATCHES.items() if batch.startswith(NONZERO)]
+    assert len(batches) == 5
+    for specs in batches:
+        sample = [spec for spec in specs if is_sampled(spec)]
+        assert {dict(spec.defines)["CK_COORDINATE_T"] for spec in sample} == {"ck::int64"}
+        assert 2 * len(sample) >= len(specs) > len(sample)

@@ -1,0 +1,258 @@
+"""Workspaces of the CUDA engine, and what calls ask of a device: on a stand-in for CuPy.
+
+What only a driver can show is shown by the operators' tests on a GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import engines
+from cudakern.engines import cuda
+from cudakern.operators import nonzero_plan
+from cudakern.operators.base import BoundTable
+from tests.helpers import fake_cupy
+from tests.helpers.nonzero import expected_coordinates, random_elements
+from tests.helpers.places import same_bytes
+
+PER_THREAD = 2
+WORKSPACE = 8 * (2 + 4096)
+SHAPE = (3, 5, 2000)  # of int32: more than one block's
+COUNTED = 4  # bytes
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    """Put the stand-in in CuPy's place, with two devices, and start with empty tables."""
+    fake = fake_cupy.make(devices=2)
+    monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: True)
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setattr(
+        sys.modules["cudakern.operators.nonzero_coordinates"], "_bound", BoundTable()
+    )
+    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
+    yield fake
+    engines._cuda.cache_clear()  # noqa: SLF001
+
+
+class Streams:
+    """Workspaces by stream, each marked so that it is known again."""
+
+    def __init__(self, cupy):
+        self.cupy, self.engine, self.made = cupy, cuda.CudaEngine(), 0
+
+    def words(self, stream, nbytes=WORKSPACE, device=0):
+        """Return the words of the workspace for a launch on a stream."""
+        self.cupy.state.stream = self.cupy.cuda.Stream(stream)
+        address = self.engine.workspace(device, nbytes)
+        assert self.cupy.state.current == 0, "the current device is given back"
+        kept = [*self.engine._workspaces.values(), *self.engine._captured]  # noqa: SLF001
+        (memory,) = {id(m): m for m in kept if m.data.ptr == address}.values()
+        assert memory.data.device_id == device
+        assert memory.nbytes == nbytes
+        return memory.values
+
+    def mark(self, *given, **options):
+        """Return the mark of a workspace, which a new one gets; it starts as zeros."""
+        words = self.words(*given, **options)
+        if words[0] == 0:
+            assert not words.any()
+            self.made += 1
+            words[:] = self.made
+        return int(words[0])
+
+
+@pytest.fixture
+def streams(cupy):
+    return Streams(cupy)
+
+
+@pytest.mark.parametrize("stream", [0, 1, PER_THREAD, 77])
+def test_launches_of_a_stream_share_a_workspace(streams, cupy, stream):
+    assert [streams.mark(stream) for _ in range(3)] == [1, 1, 1]
+    assert cupy.state.allocations == cupy.state.memsets == [WORKSPACE]
+    assert not cupy.state.synchronisations
+
+
+def test_streams_devices_and_sizes_have_workspaces_of_their_own(streams):
+    given = [
+        (stream, nbytes, device)
+        for stream in (0, PER_THREAD, 77, 78)
+        for nbytes in (WORKSPACE, 2 * WORKSPACE)
+        for device in (0, 1)
+    ]
+    marks = [streams.mark(*key) for key in given]
+    assert marks == [*range(1, 17)]
+    assert [streams.mark(*key) for key in given] == marks
+
+
+def test_threads_have_streams_of_their_own(streams):
+    mine, found = streams.mark(PER_THREAD), []
+    for _ in range(3):  # one after the other: they may have the same identity, not the same stream
+        thread = threading.Thread(
+            target=lambda: found.append([streams.mark(PER_THREAD), streams.mark(PER_THREAD)])
+        )
+        thread.start()
+        thread.join()
+    assert found == [[2, 2], [3, 3], [4, 4]]
+    assert streams.mark(PER_THREAD) == mine
+
+
+def test_threads_share_any_other_stream(streams):
+    marks = [streams.mark(0), streams.mark(77)]
+    thread = threading.Thread(target=lambda: marks.extend([streams.mark(0), streams.mark(77)]))
+    thread.start()
+    thread.join()
+    assert marks == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize("stream", [PER_THREAD, 77])
+def test_captured_launches_have_workspaces_of_their_own(streams, cupy, stream):
+    eager = streams.mark(stream)
+    cupy.state.capturing.add(stream)
+    captured = [streams.mark(stream) for _ in range(3)]
+    assert len({eager, *captured}) == 4
+    assert streams.mark(79) == 5  # another stream meanwhile
+    cupy.state.capturing.clear()
+    assert [streams.mark(stream) for _ in range(3)] == [eager] * 3
+    assert [int(memory.values[0]) for memory in streams.engine._captured] == captured  # noqa: SLF001
+
+
+def test_a_stream_that_was_captured_first_starts_anew(streams, cupy):
+    cupy.state.capturing.add(77)
+    assert streams.mark(77) == 1
+    cupy.state.capturing.clear()
+    assert [streams.mark(77), streams.mark(77)] == [2, 2]
+
+
+def test_workspaces_are_not_kept_without_end(streams, monkeypatch):
+    monkeypatch.setattr(cuda, "_MAX_WORKSPACES", 4)
+    for stream in range(100, 150):
+        streams.mark(stream)
+        assert 1 <= len(streams.engine._workspaces) <= 4  # noqa: SLF001
+    assert streams.made == 50
+    assert streams.mark(149) == 50
+    assert streams.mark(100) == 51  # zeros again, as whoever gets one expects
+
+
+def make(device=1, shape=SHAPE):
+    """Return an array on a device, and where it is not zero."""
+    x = random_elements(np.random.default_rng(1), shape, "int32", 0.4)
+    return fake_cupy.Array(x, device), expected_coordinates(x)
+
+
+def costs(cupy, call):
+    """Return a call's result, its launches, bytes it allocated, and how often it waited."""
+    cupy.state.clear()
+    result = call()
+    assert {launch[0] for launch in cupy.state.launches} <= {1}, "on the device of the arrays"
+    state = cupy.state
+    return result, len(state.launches), list(state.allocations), len(state.synchronisations)
+
+
+def outputs(cupy, x):
+    with cupy.cuda.Device(1):
+        return cupy.empty((1,), np.uint32), cupy.empty((x.size, x.ndim), np.uint32)
+
+
+def assert_found(pair, rows):
+    assert pair[0].get().tolist() == [len(rows)]
+    assert same_bytes(pair[1].get()[: len(rows)], rows.astype(np.uint32))
+
+
+def test_a_call_is_one_launch_and_allocates_nothing(cupy):
+    x, rows = make()
+    for number in range(3):
+        out = outputs(cupy, x)
+        pair, *cost = costs(cupy, lambda out=out: ck.nonzero_coordinates(x, out=out))
+        assert cost == [1, [] if number else [WORKSPACE], 0]
+        assert len(cupy.state.memsets) == (0 if number else 1)
+        assert_found(pair, rows)
+
+
+def test_a_call_allocates_its_outputs(cupy):
+    x, rows = make()
+    for number in range(3):
+        pair, *cost = costs(cupy, lambda: ck.nonzero_coordinates(x))
+        made = [COUNTED, x.size * x.ndim * 4]
+        assert cost == [1, made if number else [*made, WORKSPACE], 0]
+        assert_found(pair, rows)
+
+
+def test_one_block_needs_no_workspace(cupy):
+    x, rows = make(shape=(20, 30))
+    out = outputs(cupy, x)
+    pair, *cost = costs(cupy, lambda: ck.nonzero_coordinates(x, out=out))
+    assert cost == [1, [], 0]
+    assert not cupy.state.memsets
+    assert_found(pair, rows)
+
+
+@pytest.mark.parametrize("size", [0, 40, 40_000])
+def test_nonzero_of_a_size_never_waits(cupy, size):
+    x, rows = make()
+    filled = np.full((size, x.ndim), -1)
+    filled[: len(rows)] = rows[:size]
+    for number in range(2):
+        found, *cost = costs(cupy, lambda: ck.nonzero(x, size=size))
+        made = [x.ndim * size * 8, COUNTED]
+        assert cost == [1, made if number else [*made, WORKSPACE], 0]
+        assert all(same_bytes(a, b) for a, b in zip(found, filled.T, strict=True))
+
+
+@pytest.mark.parametrize("function", [ck.argwhere, ck.nonzero])
+def test_argwhere_and_nonzero_wait_once(cupy, function):
+    x, rows = make()
+    for number in range(2):
+        found, *cost = costs(cupy, lambda: function(x))
+        made = [COUNTED, x.size * x.ndim * 8] + [WORKSPACE] * (number == 0)
+        assert cost == [1, [*made, rows.nbytes], 1]  # as much as is needed, not as could be
+        columns = found if function is ck.nonzero else [found[:, k] for k in range(x.ndim)]
+        assert all(same_bytes(a, b) for a, b in zip(columns, rows.T, strict=True))
+
+
+def test_argwhere_keeps_what_it_allocated_if_most_of_it_is_needed(cupy):
+    x = fake_cupy.Array(np.ones(SHAPE, np.int32), 1)
+    ck.argwhere(x)
+    found, *cost = costs(cupy, lambda: ck.argwhere(x))
+    assert cost == [1, [COUNTED, x.size * x.ndim * 8], 1]
+    assert same_bytes(found, np.argwhere(x.values))
+
+
+def test_argwhere_counts_first_where_memory_matters(cupy, monkeypatch):
+    monkeypatch.setattr(sys.modules["cudakern.operators.nonzero"], "UNCOUNTED_BYTES", 1000)
+    x, rows = make()
+    ck.argwhere(x)
+    found, *cost = costs(cupy, lambda: ck.argwhere(x))
+    assert cost == [2, [COUNTED, 0, rows.nbytes], 1]
+    assert same_bytes(found, rows)
+
+
+def test_nothing_to_search_launches_nothing(cupy):
+    x = fake_cupy.Array(np.zeros((0, 4), np.int32), 1)
+    pair, *cost = costs(cupy, lambda: ck.nonzero_coordinates(x))
+    assert cost == [0, [COUNTED, 0], 0]
+    assert pair[0].get().tolist() == [0]
+
+
+def test_captured_calls_share_nothing(cupy):
+    x, rows = make()
+    out = outputs(cupy, x)
+    cupy.state.stream = cupy.cuda.Stream(77)
+    assert ck.nonzero_coordinates(x, out=out) is not None
+    cupy.state.capturing.add(77)
+    for _ in range(2):
+        pair, *cost = costs(cupy, lambda: ck.nonzero_coordinates(x, out=out))
+        assert cost == [1, [WORKSPACE], 0]
+        assert_found(pair, rows)
+    cupy.state.capturing.clear()
+    assert costs(cupy, lambda: ck.nonzero_coordinates(x, out=out))[1:] == (1, [], 0)
+
+
+def test_arrays_here_have_several_tiles():
+    assert np.prod(SHAPE) * 4 > nonzero_plan.ONE_BLOCK_BYTES

@@ -1,0 +1,300 @@
+"""Which kernel a problem gets, and what it is told: pinned, no engine involved."""
+
+from __future__ import annotations
+
+import struct
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from cudakern.dtypes import DataType
+from cudakern.layout import Layout, packed_strides
+from cudakern.operators import nonzero_plan
+from cudakern.operators.indexing import THREADS
+from cudakern.operators.nonzero_plan import BLOCKS, NonzeroProblem, plan_nonzero, specialisations
+from tests.helpers.strategies import memory_layouts
+
+KIB = 1024
+TILE = 64 * KIB
+KINDS = {1: "UINT8", 2: "FLOAT16", 4: "FLOAT32", 8: "INT64", 16: "COMPLEX128"}
+FORMS = ["rows", "axes", "scattered"]
+FIELDS = [
+    *("elements", "capacity", "row_step", "axis_step", "fill", "columns", "form", "rows", "step"),
+    *("kept_low", "kept_high", "count_bytes", "fills", "tiles", "slots", "turns", "lead"),
+]
+
+
+def problem(shape, width=4, *, strides=None, phase=0, item=4, rows=None, out=None, **options):
+    """Return a problem; strides of x and of coordinates (``out``) in bytes, packed by default."""
+    x = Layout(shape, strides or packed_strides(shape, width), width, phase)
+    table = (x.size if rows is None else rows, max(1, len(shape)))
+    coordinates = Layout(table, out or packed_strides(table, item), item)
+    kind = DataType[options.pop("kind", KINDS[width])]
+    return NonzeroProblem(x, coordinates, kind, **options)
+
+
+def arguments_of(plan):
+    """Return the fields that the argument structs begin with, and those of the variant."""
+    launch = plan.launch
+    wide = launch.kernel.entry.endswith("o64")
+    offset, divisor = ("Q", "QQII") if wide else ("I", "IIII")
+    dimension = divisor + offset
+    rank = int(dict(launch.kernel.defines).get("CK_RANK", 0))
+    columns = f"{dimension * 8}{divisor}{offset}10I"
+    own = {"stream": "", "strided": dimension * rank, "columns": columns}[plan.variant]
+    code = f"=5q12I{divisor * 7}{own}"
+    assert len(launch.arguments) == -(-struct.calcsize(code) // 8) * 8
+    found = struct.unpack_from(code, launch.arguments)
+    fields = SimpleNamespace(**dict(zip(FIELDS, found[:17], strict=True)))
+    fields.sizes, fields.own = found[17:45:4], found[45:]
+    return fields
+
+
+def named(table):
+    """Return the rows of a table as parameters, the first column being their names."""
+    return [pytest.param(*rest, id=name) for name, *rest in table]
+
+
+PINNED = [
+    ("scalar", problem(()), "stream_w4_u32_o32"),
+    ("three dimensions", problem((30, 40, 50), 8), "stream_w8_u32_o32"),
+    ("eight dimensions", problem((2,) * 8, 1), "stream_w1_u32_o32"),
+    ("64-bit coordinates", problem((30, 40), 2, item=8), "stream_w2_i64_o32"),
+    ("not on a vector", problem((90,), phase=12), "stream_w4_u32_o32"),
+    ("axes of size 1 elsewhere", problem((5, 1, 6), 2, strides=(12, 2, 2)), "stream_w2_u32_o32"),
+    ("nothing", problem((3, 0), strides=(7, 9)), "stream_w4_u32_o32"),
+    ("between elements", problem((90,), phase=2), "strided_r2_w4_u32_o32"),
+    ("complex on 8 bytes", problem((90,), 16, phase=8), "strided_r2_w16_u32_o32"),
+    ("reversed", problem((90,), strides=(-4,)), "strided_r2_w4_u32_o32"),
+    ("every second one", problem((90,), 1, strides=(2,)), "strided_r2_w1_u32_o32"),
+    ("transposed", problem((5, 6), strides=(4, 20)), "strided_r2_w4_u32_o32"),
+    ("padded planes", problem((5, 6, 7), strides=(300, 28, 4)), "strided_r2_w4_u32_o32"),
+    ("padded twice", problem((5, 6, 7), strides=(600, 32, 4)), "strided_r4_w4_u32_o32"),
+    ("five dimensions", problem((2,) * 5, 1, strides=(160, 54, 18, 6, 2)), "strided_r8_w1_u32_o32"),
+    ("columns", problem((16, 16), strides=(4, 64)), "columns_w4_u32_o32"),
+    ("columns of bytes", problem((32, 40), 1, strides=(1, 32), item=8), "columns_w1_i64_o32"),
+    ("planes of columns", problem((3, 8, 16), 2, strides=(256, 2, 16)), "columns_w2_u32_o32"),
+    ("channels last", problem((9, 32, 8, 8), strides=(8192, 4, 1024, 128)), "columns_w4_u32_o32"),
+    (
+        "few columns",
+        problem((16, nonzero_plan.MIN_COLUMNS - 1), strides=(4, 64)),
+        "strided_r2_w4_u32_o32",
+    ),
+    ("many columns", problem((4, 16384), strides=(4, 16)), "columns_w4_u32_o32"),
+    ("more columns", problem((4, 16385), strides=(4, 16)), "strided_r2_w4_u32_o32"),
+    ("columns at 4", problem((16, 16), strides=(4, 64), phase=4), "strided_r2_w4_u32_o32"),
+    ("columns not in vectors", problem((15, 16), strides=(4, 64)), "strided_r2_w4_u32_o32"),
+    ("columns of pairs", problem((16, 16), 16, strides=(16, 256)), "strided_r2_w16_u32_o32"),
+    ("columns, spans 2^31", problem((2**17, 2**12), strides=(4, 2**19)), "columns_w4_u32_o64"),
+    ("2^32 - 1 elements", problem((2**32 - 1,), 1), "stream_w1_u32_o32"),
+    ("2^32 elements", problem((2**16, 2**16), 1, item=8), "stream_w1_i64_o64"),
+    ("spans 2^31", problem((2, 2), strides=(2**31 - 4 - 16, 4)), "strided_r2_w4_u32_o64"),
+    ("just below", problem((2, 2), strides=(2**31 - 4 - 20, 4)), "strided_r2_w4_u32_o32"),
+    ("all one element", problem((2**32 - 1,), 1, strides=(0,)), "strided_r2_w1_u32_o64"),
+    ("some fewer", problem((2**32 - TILE - 1,), 1, strides=(0,)), "strided_r2_w1_u32_o32"),
+    ("some more", problem((2**32,), 1, strides=(0,), item=8), "strided_r2_w1_i64_o64"),
+]
+
+
+@pytest.mark.parametrize(("given", "kernel"), named(PINNED))
+def test_kernel_is_pinned(given, kernel):
+    plan = plan_nonzero(given)
+    assert plan.launch.kernel.entry == f"ck_nonzero_coordinates_{kernel}"
+    assert plan.launch.kernel in set(specialisations())
+    assert (plan.launch.block, plan.launch.pointers) == ((THREADS, 1, 1), 4)
+    assert kernel.startswith(f"{plan.variant}_")
+    assert plan_nonzero(given) == plan
+
+
+@settings(max_examples=500)
+@given(data=st.data())
+def test_every_planned_kernel_is_listed(data):
+    listed = set(specialisations())
+    width, item = data.draw(st.sampled_from([*KINDS])), data.draw(st.sampled_from([4, 8]))
+    size = st.sampled_from([1, 2, 3, 5, 2**10, 2**16, 2**31])
+    shape = tuple(data.draw(st.lists(size, max_size=8)))
+    made = data.draw(memory_layouts(shape, width))
+    options = {"phase": made.offset % 16, "item": item, "rows": data.draw(st.sampled_from([0, 7]))}
+    given = problem(shape, width, strides=made.strides, **options)
+    assume(given.x.size < (2**32 if item == 4 else 2**36))
+    plan = plan_nonzero(given)
+    assert plan.launch.kernel in listed
+    found = arguments_of(plan)
+    assert (found.elements, found.capacity) == (given.x.size, options["rows"])
+    assert found.sizes == (*shape[:0:-1], *[1] * (8 - max(1, len(shape))))
+
+
+def test_specialisations_have_names_of_their_own():
+    entries = [spec.entry for spec in specialisations()]
+    assert len(entries) == len(set(entries)) == 5 * 3 + 4 * 4 + 5 * 2 * 2 * 3
+
+
+TILINGS = [  # x, then tiles, turns and bytes of the workspace
+    ("scalar", problem((), 1), 1, 1, 0),
+    ("an element more", problem((KIB + 1,)), 1, 2, 0),
+    ("4 KiB, not on a vector", problem((KIB,), phase=8), 1, 2, 0),
+    ("64 KiB", problem((16 * KIB,)), 1, 16, 0),
+    ("largest tiles", problem((16 * KIB * BLOCKS,)), BLOCKS, 16, 32784),
+    ("an element more", problem((16 * KIB * BLOCKS + 1,)), BLOCKS + 1, 16, 32784),
+    ("4096 tiles", problem((2**26,)), 4096, 16, 32784),
+    ("4097 tiles", problem((2**26 + 1,)), 4097, 16, 65552),
+    ("4096 tiles, not on a vector", problem((2**26,), phase=4), 4097, 16, 65552),
+    ("2^32 - 1 bytes", problem((2**32 - 1,), 1), 65536, 16, 512 * KIB + 16),
+    ("2^32 elements", problem((2**32,), 2, item=8), 2**17, 16, 2**20 + 16),
+    ("one strided tile", problem((16 * KIB,), strides=(8,)), 1, 8, 0),
+    ("of bytes", problem((TILE,), 1, strides=(2,)), 1, 32, 0),
+    ("strided 2^32 - 1", problem((2**32 - 1,), 1, strides=(0,)), 65536, 32, 512 * KIB + 16),
+]
+
+
+@pytest.mark.parametrize(("given", "tiles", "turns", "workspace"), named(TILINGS))
+def test_tiles_are_pinned(given, tiles, turns, workspace):
+    plan = plan_nonzero(given)
+    found = arguments_of(plan)
+    assert (found.tiles, found.turns, plan.workspace) == (tiles, turns, workspace)
+    assert found.slots == (workspace // 8 - 2 if workspace else 0)
+    assert plan.launch.grid == (min(tiles, BLOCKS), 1, 1)
+
+
+@settings(max_examples=2000)
+@given(st.data())
+def test_tiles_cover_x_and_are_as_small_as_there_are_blocks_for(data):
+    width, strided = data.draw(st.sampled_from([*KINDS])), data.draw(st.booleans())
+    size = data.draw(st.one_of(*(st.integers(2, 2**bits) for bits in (12, 17, 24, 29, 32))))
+    phase = width * data.draw(st.integers(0, 15)) % 16
+    given = problem((size,), width, strides=(0,) if strided else None, phase=phase, item=8)
+    plan = plan_nonzero(given)
+    found = arguments_of(plan)
+    assert found.lead == (0 if strided else phase // width)
+    vectors = -(-(size * width + phase) // 16)
+    items, item_bytes, per_turn = (size, width, 2048) if strided else (vectors, 16, 256)
+    tile = found.turns * per_turn
+    assert (found.tiles - 1) * tile < items <= found.tiles * tile
+    assert tile * item_bytes <= TILE
+    if found.tiles == 1:
+        assert items * item_bytes <= TILE
+        assert (found.turns - 1) * per_turn < items  # no larger than x
+    else:
+        assert items * item_bytes > TILE
+        assert tile * item_bytes >= nonzero_plan.MIN_TILE_BYTES
+        assert found.tiles <= BLOCKS or tile * item_bytes == TILE
+        smaller = (found.turns - 1) * per_turn
+        assert smaller * item_bytes < nonzero_plan.MIN_TILE_BYTES or -(-items // smaller) > BLOCKS
+    assert plan.launch.grid == (min(found.tiles, BLOCKS), 1, 1)
+    assert plan.workspace == (8 * (2 + found.slots) if found.tiles > 1 else 0)
+    assert found.slots == nonzero_plan.slots_for(found.tiles)
+
+
+def test_slots():
+    slots = {1: 0, 2: 4096, 4096: 4096, 4097: 8192, 8193: 16384, 65536: 65536}
+    assert {tiles: nonzero_plan.slots_for(tiles) for tiles in slots} == slots
+    sizes = {8 * (2 + nonzero_plan.slots_for(n)) for n in range(2, 2**17)}
+    assert len(sizes) == 6  # few, so that calls share workspaces
+
+
+ONES = 2**32 - 1
+KEPT = {
+    "FLOAT16": (0x7FFF7FFF, 0x7FFF7FFF),
+    "BFLOAT16": (0x7FFF7FFF, 0x7FFF7FFF),
+    "FLOAT32": (0x7FFFFFFF, 0x7FFFFFFF),
+    "COMPLEX64": (0x7FFFFFFF, 0x7FFFFFFF),
+    "FLOAT64": (ONES, 0x7FFFFFFF),
+    "COMPLEX128": (ONES, 0x7FFFFFFF),
+}
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in DataType if kind.bits >= 8])
+def test_signs_of_floats_do_not_count(kind):
+    found = arguments_of(plan_nonzero(problem((9,), DataType[kind].itemsize, kind=kind)))
+    assert (found.kept_low, found.kept_high) == KEPT.get(kind, (ONES, ONES))
+
+
+TABLES = [  # x, then the form of its coordinates, rows that a warp writes at once, bytes of an axis
+    ("one column", problem((90,)), "rows", 384, 0),
+    ("any stride of one column", problem((90,), out=(4, 999)), "rows", 384, 0),
+    ("one row", problem((90, 9), rows=1, out=(999, 4)), "rows", 192, 0),
+    ("two columns", problem((9, 10)), "rows", 192, 0),
+    ("three columns", problem((3, 3, 9)), "rows", 128, 0),
+    ("eight columns", problem((2,) * 8, item=8), "rows", 24, 0),
+    ("axes", problem((9, 10), out=(4, 360)), "axes", 184, 768),
+    ("eight axes", problem((2,) * 8, item=8, out=(8, 2048)), "axes", 16, 192),
+    ("doubled rows", problem((9, 10), out=(16, 4)), "scattered", 1024, 0),
+    ("doubled axes", problem((9, 10), out=(8, 720)), "scattered", 1024, 0),
+    ("reversed column", problem((90,), out=(-4, 4)), "scattered", 1024, 0),
+]
+
+
+@pytest.mark.parametrize(("given", "form", "rows", "step"), named(TABLES))
+def test_form_of_coordinates_is_pinned(given, form, rows, step):
+    found = arguments_of(plan_nonzero(given))
+    assert (FORMS[found.form], found.rows, found.step) == (form, rows, step)
+    assert (found.row_step, found.axis_step) == given.coordinates.strides
+    assert found.columns == given.coordinates.shape[1]
+
+
+@pytest.mark.parametrize("item", [4, 8])
+@pytest.mark.parametrize("columns", range(1, 9))
+def test_rows_fit_the_buffer_of_a_warp(columns, item):
+    shape = (5,) * columns
+    for out in (None, (item, item * 5**columns), (2 * columns * item, item)):
+        found = arguments_of(plan_nonzero(problem(shape, item=item, out=out)))
+        assert found.rows % nonzero_plan.ALIGNED_ROWS == 0
+        assert found.rows >= 16
+        if FORMS[found.form] == "scattered":
+            assert found.rows <= 1024
+        elif FORMS[found.form] == "rows":  # and what is in front of the first one: 16 bytes more
+            assert found.rows * columns * item <= 1536
+        else:
+            assert found.step % 16 == 0
+            assert found.rows * item + 16 <= found.step
+            assert found.step * columns <= 1536
+
+
+def test_count_and_fill_are_passed_on():
+    found = arguments_of(plan_nonzero(problem((9,))))
+    assert (found.count_bytes, found.fills) == (4, 0)
+    for fill in (0, -1, 2**63 - 1, -(2**63)):
+        found = arguments_of(plan_nonzero(problem((9,), item=8, count_bytes=8, fill=fill)))
+        assert (found.count_bytes, found.fills, found.fill) == (8, 1, fill)
+
+
+def test_dimensions_of_x_are_merged_and_passed_on():
+    found = arguments_of(plan_nonzero(problem((5, 6, 1, 7), strides=(300, 28, 9, 4))))
+    assert found.sizes == (7, 1, 6, 1, 1, 1, 1)
+    assert (found.own[0::5], found.own[4::5]) == ((5, 42), (300, 4))
+    found = arguments_of(plan_nonzero(problem((90,), strides=(-4,))))
+    assert (found.own[0::5], found.own[4::5]) == ((1, 90), (0, 2**32 - 4))
+
+
+@settings(max_examples=500)
+@given(st.data())
+def test_tiles_of_columns_cover_x_and_fit(data):
+    width, size = data.draw(st.sampled_from([1, 2, 4, 8])), st.integers(1, 400)
+    planes, columns = data.draw(size), data.draw(st.one_of(size, st.integers(1, 5000)))
+    rows = data.draw(size) * 16 // width
+    strides = (rows * columns * width, width, rows * width)
+    plan = plan_nonzero(problem((planes, rows, columns), width, strides=strides))
+    assume(plan.variant == "columns")
+    found = arguments_of(plan)
+    (groups, *_, along, group, of_row, strips), padded = found.own[40:48], found.own[51]
+    assert (along, of_row, strips, padded) == (rows, columns, -(-columns // 32), 32 * strips)
+    assert group % (16 // width) == 0
+    assert (groups - 1) * group < rows <= groups * group
+    assert (found.turns - 1) * 256 < group * padded <= found.turns * 256 <= 65536
+    assert found.tiles == planes * groups
+    assert plan.launch.grid == (min(found.tiles, BLOCKS), 1, 1)
+    assert found.slots == nonzero_plan.slots_for(found.tiles)
+
+
+@pytest.mark.parametrize("width", KINDS)
+def test_three_blocks_share_the_memory_of_a_multiprocessor(width):
+    plans = [problem((2**20,), width), problem((90,), width, strides=(0,))]
+    plans += [problem((64, 64), width, strides=(width, 64 * width))] * (width < 16)
+    plans = list(map(plan_nonzero, plans))
+    assert [plan.variant for plan in plans] == ["stream", "strided", "columns"][: len(plans)]
+    for plan in plans:
+        nbytes = nonzero_plan.shared_bytes(plan.variant, width)
+        assert plan.launch.shared_bytes == nbytes <= 48 * KIB
+        assert nbytes % 16 == 0

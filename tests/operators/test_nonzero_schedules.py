@@ -1,0 +1,253 @@
+"""Blocks of nonzero_coordinates in many orders, few or many at once, and what they leave behind."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import engines
+from cudakern.engines import sources
+from cudakern.engines.simulator import sessions
+from cudakern.operators import nonzero_plan
+from cudakern.operators.base import BoundTable
+from cudakern.operators.indexing import THREADS
+from cudakern.simulator import checked
+from tests.helpers.places import HOST, put, same_bytes
+
+pytestmark = pytest.mark.timeout(300)
+
+TILES = 40
+SLOTS = 4096
+SEEDS = range(20)
+LAST_EPOCH = 2**18 - 1
+PREFIX = 2
+#: Elements of a tile of each variant, as ``small`` has them.
+ELEMENTS = {"stream": 1024, "strided": 2048, "columns": 256}
+
+
+def workspace():
+    """Return the words that launches of this thread exchange."""
+    address = engines.engine_for(engines.HOST).workspace(engines.HOST, 8 * (2 + SLOTS))
+    return np.frombuffer((ctypes.c_uint64 * (2 + SLOTS)).from_address(address), np.uint64)
+
+
+def descriptors(epoch, status, value):
+    """Return words of tiles."""
+    return np.uint64(status << 62) | np.uint64(epoch << 44) | np.asarray(value, np.uint64)
+
+
+class Plans:
+    """Tiles as small as they can be, few blocks, and no more of these at once than asked for."""
+
+    def __init__(self, monkeypatch):
+        self.set = monkeypatch.setattr
+        self.set(nonzero_plan, "_tiling", lambda n, _bytes, words: (1, -(-n // (THREADS * words))))
+        self.set(sessions, "_MOST_RESIDENT", 1)
+        self.of(7)
+
+    def of(self, blocks):
+        self.set(nonzero_plan, "BLOCKS", blocks)
+        self.set(sys.modules["cudakern.operators.nonzero_coordinates"], "_bound", BoundTable())
+
+
+@pytest.fixture
+def small(monkeypatch):
+    workspace()[:] = 0
+    yield Plans(monkeypatch)
+    workspace()[:] = 0  # also what an unfinished launch has left
+
+
+def make(rng, variant="stream", tiles=TILES):
+    """Return an array for a variant whose tiles have anything from no to all elements set."""
+    shares = rng.choice([0, 0.02, 0.5, 1], tiles)
+    values = rng.random((tiles, ELEMENTS[variant])) < shares[:, None]
+    if variant == "columns":
+        memory = values.reshape(tiles, 4, 64).transpose(0, 2, 1).astype(np.int32)
+        return put(memory, HOST).transpose(0, 2, 1)
+    if variant == "strided":
+        return put(np.repeat(values.reshape(-1)[:-100], 2).astype(np.int16), HOST)[::2]
+    return put(values.reshape(-1, 8)[:-3].astype(np.int32), HOST)
+
+
+def run(x, size=None):
+    """Return whether a call finds what NumPy finds."""
+    rows = np.argwhere(x)
+    if size is None:
+        return same_bytes(ck.argwhere(x), rows)
+    filled = np.full((size, x.ndim), -7, np.int64)
+    filled[: len(rows)] = rows[:size]
+    found = ck.nonzero(x, size=size, fill_value=-7)
+    return all(same_bytes(a, b) for a, b in zip(found, filled.T, strict=True))
+
+
+def assert_right(x, variant="stream", size=None):
+    """A call finds what NumPy finds, and its blocks leave the words that the next one needs."""
+    before = workspace().copy()
+    epoch = int(before[0]) >> 32
+    assert run(x, size)
+    counts = np.add.reduceat(x.reshape(-1) != 0, range(0, x.size, ELEMENTS[variant]))
+    after = before
+    after[0] = epoch + 1 << 32
+    after[2 : 2 + counts.size] = descriptors(epoch, PREFIX, np.cumsum(counts))
+    if epoch == LAST_EPOCH:
+        after[:] = 0
+    assert np.array_equal(workspace(), after)
+
+
+@pytest.mark.parametrize("variant", ELEMENTS)
+@pytest.mark.parametrize("resident", [1, 2, 7, 64])
+def test_every_order_gives_the_same(small, resident, variant):
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        small.of([7, 7, 2, TILES][seed % 4])
+        x = make(rng, variant)
+        with checked(seed, resident) as report:
+            assert_right(x, variant)
+        assert not report.findings, seed
+
+
+@pytest.mark.parametrize("resident", [1, 2, 7, 64])
+def test_every_order_fills_what_is_missing(small, resident):
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        small.of([7, 7, 2, TILES][seed % 4])
+        x = make(rng)
+        count = np.count_nonzero(x)
+        with checked(seed, resident) as report:
+            assert_right(x, size=[count + 4000, count + 1, count, count - 9, 0][seed % 5])
+        assert not report.findings, seed
+
+
+@pytest.mark.parametrize("resident", [2, 64])
+def test_looking_back_over_hundreds_of_tiles(small, resident):
+    """More than a warp reads at once, first and later."""
+    small.of(64)
+    for seed in SEEDS[:2]:
+        with checked(seed, resident) as report:
+            assert_right(make(np.random.default_rng(seed), tiles=300))
+        assert not report.findings, seed
+
+
+def leave_behind(rng, epoch):
+    """Have the workspace as launches before this epoch may have left it."""
+    words = workspace()
+    words[:2] = epoch << 32, 0
+    for slot in range(2, words.size):
+        if rng.random() < 0.9:
+            former = int(rng.choice([0, rng.integers(epoch), epoch - 1]))
+            status, value = int(rng.integers(1, 3)), int(rng.integers(2**44))
+            words[slot] = descriptors(former, status, value)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("seed", [None, *range(10)])
+def test_epochs_begin_anew(seed):
+    def three_launches():
+        for tiles, size in ((TILES, None), (TILES // 2, None), (TILES, 9000), (TILES + 3, None)):
+            assert_right(make(rng, tiles=tiles), size=size)
+            if tiles == TILES // 2:
+                assert not workspace().any()
+
+    rng = np.random.default_rng(seed)
+    leave_behind(rng, LAST_EPOCH - 1)
+    if seed is None:
+        three_launches()
+    else:
+        with checked(seed, 1 + seed):
+            three_launches()
+    assert workspace()[0] == 2 << 32
+
+
+@pytest.mark.usefixtures("small")
+def test_calls_share_a_workspace():
+    address = workspace().ctypes.data
+    for k, tiles in enumerate([TILES, 3, TILES + 7, 2]):
+        assert_right(make(np.random.default_rng(k), tiles=tiles), size=[None, 5000][k % 2])
+        assert workspace()[0] == k + 1 << 32
+        assert workspace().ctypes.data == address
+        assert run(np.ones(100))  # one block needs none
+        assert workspace()[0] == k + 1 << 32
+
+
+@pytest.mark.usefixtures("small")
+def test_threads_have_workspaces_of_their_own():
+    calls, at_once, wrong, addresses = (
+        150,
+        threading.Barrier(3, timeout=60),
+        [],
+        {workspace().ctypes.data},
+    )
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        arrays = [make(rng, variant, 5 + seed) for variant in ELEMENTS]
+        at_once.wait()
+        wrong.extend(k for k in range(calls) if not run(arrays[k % 3], [None, 9000][k % 2]))
+        if workspace()[0] != calls << 32:
+            wrong.append("an epoch is missing")
+        addresses.add(workspace().ctypes.data)
+        at_once.wait()  # so no memory is used again
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert len(addresses) == 4
+    assert not workspace().any()
+
+
+FEW, WRAP = (1, [TILES] * 3), (LAST_EPOCH, [5, TILES])
+
+
+def fault_of(epoch, sizes, size=None, seeds=SEEDS):
+    """Make calls from an epoch on, in several orders; return what goes wrong first, if anything."""
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        words = workspace()
+        words[:2] = epoch << 32, 0
+        words[2:] = descriptors(0, PREFIX, 1)
+        try:
+            with checked(seed, 5):
+                right = all(run(make(rng, tiles=tiles), size) for tiles in sizes)
+        except ck.SimulatorError as error:
+            return "deadlock" if error.kind == "deadlock" else "wrong"
+        if not right:
+            return "wrong"
+    return None
+
+
+KERNEL, HEADER = "nonzero_coordinates.cu", "common/look_back.cuh"
+NO_PREFIX = (KERNEL, "tiles.publish(tile, tiles.kPrefix, all);", ";")
+ANY_EPOCH = (HEADER, "(static_cast<uint32>(word >> kValueBits) & kLastEpoch) == epoch", "true")
+NO_RESET = (HEADER, "store_relaxed(words, next << 32);", "(void)next;")
+NO_CLEARING = (HEADER, "if (*flag != 0) {", "if (false) {")
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("mutation", "calls", "size", "fault"),
+    [
+        pytest.param(NO_PREFIX, FEW, 9000, "deadlock", id="no prefix"),
+        pytest.param(ANY_EPOCH, FEW, None, "wrong", id="any epoch"),
+        pytest.param(NO_RESET, FEW, None, "wrong", id="no reset"),
+        pytest.param(NO_CLEARING, WRAP, None, "wrong", id="no clearing"),
+    ],
+)
+def test_faults_of_the_protocol_are_seen(tmp_path, monkeypatch, mutation, calls, size, fault):
+    assert fault_of(*calls, size, SEEDS[:2]) is None
+    name, text, other = mutation
+    copy = tmp_path / "kernels"
+    shutil.copytree(sources.kernel_folder(), copy)
+    monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
+    source = (copy / name).read_text(encoding="utf-8")
+    assert source.count(text) == 1
+    (copy / name).write_text(source.replace(text, other), encoding="utf-8")
+    assert fault_of(*calls, size) == fault
