@@ -6,7 +6,6 @@ This is the only module that touches CuPy's compiler and launcher.
 from __future__ import annotations
 
 import ctypes
-import itertools
 import os
 import sys
 import threading
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 _LEGACY_STREAMS = (0, 1)  # the default one, and cudaStreamLegacy, which is the same
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
-_MAX_WORKSPACES = 256
 _INSTALL = "run: pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
 
 
@@ -93,6 +91,13 @@ def takes_addresses(cupy: ModuleType) -> bool:
     return bool(ctypes.c_void_p.from_address(field).value == address)
 
 
+class _Workspaces(threading.local):
+    """Those of a thread's own stream."""
+
+    def __init__(self) -> None:
+        self.workspaces: dict[tuple[int, int, int], Any] = {}
+
+
 class CudaEngine:
     """Compiles each specialisation once per device and launches it."""
 
@@ -103,10 +108,9 @@ class CudaEngine:
         self._lock = threading.Lock()
         self._takes_addresses = takes_addresses(self._cupy)
         self._functions: dict[tuple[KernelSpec, str, int, bool], Any] = {}
-        self._workspaces: dict[tuple[int, int, int, int], Any] = {}
+        self._workspaces: dict[tuple[int, int, int], Any] = {}
+        self._of_thread = _Workspaces()
         self._captured: list[Any] = []
-        self._threads = threading.local()
-        self._numbers = itertools.count()
 
     def kernel(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401  CuPy has no types
         """Return the compiled function of a specialisation on a device.
@@ -215,21 +219,12 @@ class CudaEngine:
             self._captured.append(memory)
             return int(memory.data.ptr)
         # The per-thread default stream has one handle and is another one in each thread.
-        thread = self._thread_number() if stream == _PER_THREAD_STREAM else 0
-        key = (device, stream, thread, nbytes)
-        memory = self._workspaces.get(key)
+        kept = self._workspaces if stream != _PER_THREAD_STREAM else self._of_thread.workspaces
+        key = (device, stream, nbytes)
+        memory = kept.get(key)
         if memory is None:
-            if len(self._workspaces) >= _MAX_WORKSPACES:
-                self._workspaces.clear()  # the pool gives them to later work of their streams
-            memory = self._workspaces.setdefault(key, self._zeros(nbytes))
+            memory = kept.setdefault(key, self._zeros(nbytes))
         return int(memory.data.ptr)
-
-    def _thread_number(self) -> int:
-        """Return a number of the thread; an identity may be that of one whose launch still runs."""
-        number: int | None = getattr(self._threads, "number", None)
-        if number is None:
-            number = self._threads.number = next(self._numbers)
-        return number
 
     def _zeros(self, nbytes: int) -> Any:  # noqa: ANN401
         return self._cupy.zeros(nbytes // 8, np.uint64)

@@ -32,6 +32,7 @@ from cudakern.tensor import MAX_ELEMENTS
 
 NAME = "nonzero_coordinates"
 _NAMES = ("x", "out.count", "out.coordinates")
+MAX_COUNTED = 2**40
 _UINT32, _UINT64, _INT64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64)
 
 
@@ -127,6 +128,8 @@ def as_input(operator: str, given: object, least: int) -> Array:
     x = as_array(operator, "x", given)
     require_data(operator, "x", x)
     require_rank(operator, "x", x, least)
+    if x.size > MAX_COUNTED:  # one whose strides are zero
+        raise DescriptorError(operator, "x", f"must have at most 2^40 elements; got {x.size}")
     if type(x) is np.ndarray and not x.flags.aligned:
         return x.copy()
     return x

@@ -135,11 +135,16 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> P
     aligned = alignment(x.phase, rows * item, *others) == VECTOR_BYTES
     if not fits or not aligned or columns < MIN_COLUMNS:
         return None
-    # Two vectors of a column are a sector.
-    planes = prod(d.size for d in outer)
-    vectors = min(TILE_BYTES // (columns * VECTOR_BYTES), planes * rows // of_vector // BLOCKS)
-    vectors = min(max(vectors, 2), MAX_PLACES // (padded * of_vector), rows // of_vector)
-    group = vectors * of_vector
+    planes, of_column = prod(d.size for d in outer), rows // of_vector
+    most = MAX_PLACES // (padded * of_vector)
+    if planes > 1 or x.size * item > ONE_BLOCK_BYTES or of_column > most:
+        if rows * columns * item < MIN_TILE_BYTES:
+            return None  # a tile lies in one plane
+        # Two vectors of a column are a sector.
+        least = max(2, -(-MIN_TILE_BYTES // (columns * VECTOR_BYTES)))
+        even = max(least, -(-planes * of_column // BLOCKS))
+        most = min(most, max(least, TILE_BYTES // (columns * VECTOR_BYTES)), even)
+    group = min(of_column, most) * of_vector
     groups = -(-rows // group)
     wide = x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
     tiles = planes * groups

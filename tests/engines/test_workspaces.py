@@ -1,4 +1,4 @@
-"""Workspaces of the CUDA engine, and what calls ask of a device: on a stand-in for CuPy.
+"""Workspaces of the engines, and what calls ask of a device: on a stand-in for CuPy.
 
 What only a driver can show is shown by the operators' tests on a GPU.
 """
@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import cuda
+from cudakern.engines import cuda, sources
+from cudakern.engines.base import KernelSpec, Launch, Tensor
+from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.layout import Layout
 from cudakern.operators import nonzero_plan
 from cudakern.operators.base import BoundTable
 from tests.helpers import fake_cupy
@@ -51,7 +55,9 @@ class Streams:
         self.cupy.state.stream = self.cupy.cuda.Stream(stream)
         address = self.engine.workspace(device, nbytes)
         assert self.cupy.state.current == 0, "the current device is given back"
-        kept = [*self.engine._workspaces.values(), *self.engine._captured]  # noqa: SLF001
+        engine = self.engine
+        tables = engine._workspaces, engine._of_thread.workspaces  # noqa: SLF001
+        kept = [*engine._captured, *(m for table in tables for m in table.values())]  # noqa: SLF001
         (memory,) = {id(m): m for m in kept if m.data.ptr == address}.values()
         assert memory.data.device_id == device
         assert memory.nbytes == nbytes
@@ -128,16 +134,6 @@ def test_a_stream_that_was_captured_first_starts_anew(streams, cupy):
     assert streams.mark(77) == 1
     cupy.state.capturing.clear()
     assert [streams.mark(77), streams.mark(77)] == [2, 2]
-
-
-def test_workspaces_are_not_kept_without_end(streams, monkeypatch):
-    monkeypatch.setattr(cuda, "_MAX_WORKSPACES", 4)
-    for stream in range(100, 150):
-        streams.mark(stream)
-        assert 1 <= len(streams.engine._workspaces) <= 4  # noqa: SLF001
-    assert streams.made == 50
-    assert streams.mark(149) == 50
-    assert streams.mark(100) == 51  # zeros again, as whoever gets one expects
 
 
 def make(device=1, shape=SHAPE):
@@ -256,3 +252,24 @@ def test_captured_calls_share_nothing(cupy):
 
 def test_arrays_here_have_several_tiles():
     assert np.prod(SHAPE) * 4 > nonzero_plan.ONE_BLOCK_BYTES
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_launch_that_failed_leaves_no_workspace(tmp_path, monkeypatch, observed):
+    text = 'extern "C" __global__ void CK_ENTRY(unsigned long long* w) { w[0] = 7; __trap(); }\n'
+    (tmp_path / "fails.cu").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(sources, "kernel_folder", lambda: tmp_path)
+    engine = SimulatorEngine()
+    launch = Launch(KernelSpec("fails.cu", "ck_fails", ()), (1, 1, 1), (1, 1, 1), 0, 1, b"")
+    words = Tensor("workspace", Layout((8,), (8,), 8), read=True, written=True)
+    run = engine.prepare(launch, -1, (words,))
+    address = engine.workspace(-1, 64)
+    kept = engine._workspaces.by_size[64]  # noqa: SLF001  so that its memory is not taken again
+    assert engine.workspace(-1, 64) == address
+    with (
+        pytest.raises(ck.SimulatorError, match="trap"),
+        ck.simulator.checked() if observed else nullcontext(),
+    ):
+        run(address)
+    assert kept[0] == 7
+    assert engine.workspace(-1, 64) != address

@@ -75,8 +75,13 @@ PINNED = [
     ("five dimensions", problem((2,) * 5, 1, strides=(160, 54, 18, 6, 2)), "strided_r8_w1_u32_o32"),
     ("columns", problem((16, 16), strides=(4, 64)), "columns_w4_u32_o32"),
     ("columns of bytes", problem((32, 40), 1, strides=(1, 32), item=8), "columns_w1_i64_o32"),
-    ("planes of columns", problem((3, 8, 16), 2, strides=(256, 2, 16)), "columns_w2_u32_o32"),
-    ("channels last", problem((9, 32, 8, 8), strides=(8192, 4, 1024, 128)), "columns_w4_u32_o32"),
+    ("planes of columns", problem((3, 64, 256), 2, strides=(2**15, 2, 128)), "columns_w2_u32_o32"),
+    ("small planes", problem((3, 8, 16), 2, strides=(256, 2, 16)), "strided_r4_w2_u32_o32"),
+    (
+        "channels last",
+        problem((9, 64, 8, 8), strides=(2**14, 4, 2**11, 2**8)),
+        "columns_w4_u32_o32",
+    ),
     (
         "few columns",
         problem((16, nonzero_plan.MIN_COLUMNS - 1), strides=(4, 64)),

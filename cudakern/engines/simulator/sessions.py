@@ -220,4 +220,4 @@ def observe(
         checking.add(observed)
     for session in counting:
         session.add(observed)
-    return failure is None
+    return not failed
