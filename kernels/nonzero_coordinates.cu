@@ -6,7 +6,8 @@
 // which its tile begins (common/look_back.cuh), turns bits into coordinates and writes them as
 // 16-byte vectors (common/coordinate_writer.cuh). A grid of one block has one tile and needs no
 // workspace. Variants, chosen by cudakern/operators/nonzero_plan.py: stream reads a contiguous x in
-// 16-byte vectors, strided any layout element by element, in logical order. Macros: CK_VARIANT_*,
+// 16-byte vectors, columns one that is contiguous along another dimension than the last, strided
+// any layout element by element; all in logical order. Macros: CK_VARIANT_*,
 // CK_ENTRY, CK_WIDTH, CK_COORDINATE_T, CK_OFFSET_T, CK_RANK. Numeric contract: an element is zero
 // if all its bits are, those of signs of floats aside; so NaN and subnormals count and -0.0 does
 // not, whatever the compiler flushes.
@@ -77,7 +78,7 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
   LookBack tiles = {a.workspace, a.tiles, a.slots, 0};
   if (first) {
     const uint64 drawn = alone ? 0 : tiles.draw();
-    s.ticket[1] = static_cast<uint32>(drawn);
+    s.ticket[1] = alone ? 0 : tiles.settle(drawn);
     s.epoch = static_cast<uint32>(drawn >> 32);
   }
   __syncthreads();
@@ -89,10 +90,10 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
   for (uint32 turn = 0; tile < a.tiles || next < a.tiles; turn ^= 1) {
     const uint32 other = turn ^ 1;
     if (next < a.tiles) {
-      const uint32 drawn = first && !alone ? static_cast<uint32>(tiles.draw()) : a.tiles;
+      const uint64 drawn = first && !alone ? tiles.draw() : 0;
       store_count(s.counts[other], input.load(next, s.masks[other]));
       if (first) {
-        s.ticket[turn] = drawn;
+        s.ticket[turn] = alone ? a.tiles : tiles.settle(drawn);
       }
     }
     if (tile < a.tiles && warp == 0) {

@@ -8,10 +8,10 @@
 //
 // All of it is in a workspace of 64-bit words that starts as zeros: the word of the tickets (epoch,
 // next ticket), a count of finished blocks, and a word for each tile (status, epoch, value), which
-// is read and written as a whole, so no fence is needed. Each launch is an epoch. A word of another
-// epoch counts as empty, so nothing has to be cleared, but once in 2^18 launches. The number of
-// draws is known: each block draws until a ticket is no tile any more. Who draws last starts the
-// next epoch.
+// is read and written as a whole, so nothing has to be fenced. Each launch is an epoch. A word of
+// another epoch counts as empty, so nothing has to be cleared either, but in one of 2^18 launches.
+// The number of draws is known: each block draws until a ticket is no tile any more. Who draws last
+// starts the next epoch.
 #pragma once
 
 #include "common/memory.cuh"
@@ -33,14 +33,17 @@ struct LookBack {
   uint32 slots;  ///< words for tiles that the workspace has
   uint32 epoch;
 
-  /// Draws a ticket, by one thread; the high half is the epoch.
-  __device__ __forceinline__ uint64 draw() const {
-    const uint64 ticket = atomicAdd(words, uint64{1});
+  /// Draws a ticket, by one thread; the high half is the epoch. It is to be settled.
+  __device__ __forceinline__ uint64 draw() const { return atomicAdd(words, uint64{1}); }
+
+  /// Starts the next epoch if a ticket is the last one; later than the draw, so that nothing waits
+  /// for it. Returns its number.
+  __device__ __forceinline__ uint32 settle(uint64 ticket) const {
     if (static_cast<uint32>(ticket) == tiles + gridDim.x - 1) {
       const uint64 next = ticket >> 32 == kLastEpoch ? 0 : (ticket >> 32) + 1;
       store_relaxed(words, next << 32);
     }
-    return ticket;
+    return static_cast<uint32>(ticket);
   }
 
   /// Tells the others what a tile has, or what it and all before it have; by one thread.
@@ -118,7 +121,7 @@ struct LookBack {
 
   /// Called by all threads of each block at its end, `flag` being shared memory: in the last epoch
   /// the last block to come here empties the words, lest they count when the epochs begin anew. No
-  /// other block reads or writes one any more.
+  /// other block reads one any more; the fence has what they wrote be there before.
   __device__ __forceinline__ void finish(uint32* flag) const {
     if (epoch != kLastEpoch) {
       return;
