@@ -48,6 +48,7 @@ class Plans:
     def __init__(self, monkeypatch):
         self.set = monkeypatch.setattr
         self.set(nonzero_plan, "_tiling", lambda n, _bytes, words: (1, -(-n // (THREADS * words))))
+        self.set(nonzero_plan, "MIN_TILE_BYTES", 0)
         self.set(sessions, "_MOST_RESIDENT", 1)
         self.of(7)
 
