@@ -18,21 +18,31 @@ __device__ __forceinline__ T load(const T* address) {
   return __ldg(address);
 }
 
-/// A vector that nobody reads again, so it takes no place in L1; zeros unless there is one.
-__device__ __forceinline__ uint4 load_once_if(bool exists, const uint4* address) {
+/// A vector, or zeros unless there is one: without a branch, so that many are in flight. Of what
+/// is read once, none takes a place in L1.
+template <bool kOnce>
+__device__ __forceinline__ uint4 load_if(bool exists, const uint4* address) {
   uint4 value = make_uint4(0, 0, 0, 0);
 #ifdef CK_SIMULATOR
   if (exists) {
     value = __ldg(address);
   }
 #else
-  asm("{\n"
-      "  .reg .pred exists;\n"
-      "  setp.ne.u32 exists, %5, 0;\n"
-      "  @exists ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n"
-      "}"
-      : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w)
-      : "l"(address), "r"(static_cast<uint32>(exists)));
+#define CK_LOAD_IF(hint) \
+  asm("{\n" \
+      "  .reg .pred exists;\n" \
+      "  setp.ne.u32 exists, %5, 0;\n" \
+      "  @exists ld.global.nc" hint \
+      ".v4.u32 {%0, %1, %2, %3}, [%4];\n" \
+      "}" \
+      : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w) \
+      : "l"(address), "r"(static_cast<uint32>(exists)))
+  if constexpr (kOnce) {
+    CK_LOAD_IF(".L1::no_allocate");
+  } else {
+    CK_LOAD_IF("");
+  }
+#undef CK_LOAD_IF
 #endif
   return value;
 }

@@ -83,7 +83,7 @@ struct StreamInput {
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
         const uint32 vector = first + r * 32 + lane;
-        value[r] = load_once_if(vector >= from && vector < to, source + vector);
+        value[r] = load_if<true>(vector >= from && vector < to, source + vector);
       }
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
@@ -231,26 +231,34 @@ struct ColumnsInput {
     const uint32 vectors = a.group / kOfVector * a.strips.value;
     __syncthreads();  // others may still read these masks
     for (uint32 first = warp; first < vectors; first += kWarps * kLoads) {
+      bool exists[kLoads];
+      const uint4* source[kLoads];
       uint4 value[kLoads];
+      uint32 bits[kLoads];
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
         const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
         const uint32 inside = at_row.quotient * kOfVector, column = at_row.remainder * 32 + lane;
-        value[r] = make_uint4(0, 0, 0, 0);
-        if (inside < rows && column < a.columns) {
-          const O offset = offsets_of(static_cast<O>(column), a.inner).value[0];
-          value[r] =
-              ck::load(at<uint4>(a.common.x, static_cast<O>(start + inside * kWidth + offset)));
-        }
+        const O offset = offsets_of(static_cast<O>(column), a.inner).value[0];
+        exists[r] = inside < rows && column < a.columns;
+        source[r] = at<uint4>(a.common.x, static_cast<O>(start + inside * kWidth + offset));
+      }
+#pragma unroll
+      for (uint32 r = 0; r < kLoads; ++r) {
+        // The other half of the sector is read next.
+        value[r] = load_if<false>(exists[r], source[r]);
+      }
+#pragma unroll
+      for (uint32 r = 0; r < kLoads; ++r) {
+        bits[r] = bits_of<kWidth>(value[r], a.common.kept);
       }
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
         const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
-        const uint32 bits = bits_of<kWidth>(value[r], a.common.kept);
         uint32 mask = 0;
 #pragma unroll
         for (uint32 k = 0; k < kOfVector; ++k) {
-          const uint32 votes = __ballot_sync(kAllLanes, (bits >> k & 1) != 0);
+          const uint32 votes = __ballot_sync(kAllLanes, (bits[r] >> k & 1) != 0);
           mask = lane == k ? votes : mask;
         }
         if (first + r * kWarps < vectors && lane < kOfVector) {
