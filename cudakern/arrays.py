@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
 Array = Any
+#: Bytes of an array at most.
+MAX_BYTES = 2**63 - 1
 #: Dtype, shape, strides, address modulo 16 and place of each array: all that a plan depends on.
 Facts = tuple[Any, ...]
 

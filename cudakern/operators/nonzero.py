@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.arrays import Array, empty, place_of
+from cudakern.arrays import MAX_BYTES, Array, empty, place_of
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.operators.indexing import element_bytes
 from cudakern.operators.nonzero_coordinates import as_input, find_coordinates, new_count
@@ -101,6 +101,9 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     if size is None:
         return tuple(_trimmed("nonzero", x, by_axis=True).T)
     rows = _as_size(size)
+    if rows * x.ndim * _INT64.itemsize > MAX_BYTES:
+        requirement = f"must give a result of less than 2^63 bytes; got {rows}"
+        raise DescriptorError("nonzero", "size", requirement)
     fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
     axes = empty((x.ndim, rows), _INT64, place_of(x))
     find_coordinates("nonzero", x, new_count(x), axes.T, _INT64, fill)

@@ -11,6 +11,7 @@ import numpy as np
 
 from cudakern.arrays import (
     Array,
+    address_of,
     as_array,
     as_output,
     check_output,
@@ -26,7 +27,7 @@ from cudakern.arrays import (
 from cudakern.dtypes import DataType
 from cudakern.errors import BindingError, DescriptorError, DTypeError
 from cudakern.operators.base import BoundLaunch, BoundTable
-from cudakern.operators.indexing import check_alignment
+from cudakern.operators.indexing import check_alignment, is_aligned
 from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
 from cudakern.tensor import MAX_ELEMENTS
 
@@ -130,7 +131,7 @@ def as_input(operator: str, given: object, least: int) -> Array:
     require_rank(operator, "x", x, least)
     if x.size > MAX_COUNTED:  # one whose strides are zero
         raise DescriptorError(operator, "x", f"must have at most 2^40 elements; got {x.size}")
-    if type(x) is np.ndarray and not x.flags.aligned:
+    if type(x) is np.ndarray and not is_aligned(layout_of(x, address_of(x))):
         return x.copy()
     return x
 

@@ -194,7 +194,8 @@ def _common(
     out = problem.coordinates
     capacity, columns = out.shape
     form, rows, step = _form_of(out)
-    sizes = problem.x.shape[::-1][: columns - 1]
+    # Of an empty x there is nothing to decompose.
+    sizes = problem.x.shape[::-1][: columns - 1] if problem.x.size else ()
     arguments = (
         ArgumentPacker(wide=wide)
         .int64(problem.x.size, capacity, *out.strides, problem.fill or 0)
@@ -203,7 +204,7 @@ def _common(
         .uint32(tiles, slots_for(tiles), turns, lead)
     )
     for size in (*sizes, *[1] * (MAX_DIMENSIONS - 1 - len(sizes))):
-        arguments.divisor(max(size, 1))
+        arguments.divisor(size)
     return arguments
 
 

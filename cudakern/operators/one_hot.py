@@ -11,6 +11,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cudakern.arrays import (
+    MAX_BYTES,
     Array,
     as_array,
     as_output,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 NAME = "one_hot"
-_MAX_BYTES = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _as_depth(depth: object) -> int:
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype[Any], place: int) -> Array:
     needed = prod(n for n in shape if n) * dtype.itemsize
-    if needed > _MAX_BYTES:
+    if needed > MAX_BYTES:
         requirement = f"must give a result of less than 2^63 bytes; got shape {shape}"
         raise DescriptorError(NAME, "depth", requirement)
     return empty(shape, dtype, place)

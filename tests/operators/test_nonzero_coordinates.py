@@ -241,7 +241,7 @@ def test_takes_lists_and_any_name_of_a_dtype(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 4), (0,) * 8], ids=str)
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 4), (0,) * 8, (0, 2**40)], ids=str)
 def test_nothing_to_search(place, shape, kind):
     x = put(np.zeros(shape, np.float32), place)
     none = np.zeros((0, len(shape)), kind)

@@ -142,7 +142,7 @@ def test_a_scalar_has_a_row_without_coordinates(place, value):
     assert same_bytes(result, np.zeros((int(value != 0), 0), np.int64))
 
 
-@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2, 0)], ids=str)
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2, 0), (0, 2**40)], ids=str)
 def test_nothing_to_search(place, shape):
     x = put(np.zeros(shape, np.float16), place)
     assert same_bytes(ck.argwhere(x), np.zeros((0, len(shape)), np.int64))
@@ -159,6 +159,15 @@ def test_takes_lists_and_any_integer():
     assert found.tolist() == [1, 2, 9]
     (found,) = ck.nonzero([], size=2)
     assert found.tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("before", ["u1", "f4"])
+def test_fields_of_a_structure(before, dtype):
+    x = np.zeros((5, 60), [("before", before), ("x", dtype)])["x"]
+    x[...] = random_elements(np.random.default_rng(6), x.shape, dtype, 0.5)
+    assert same_bytes(ck.argwhere(x), np.argwhere(is_nonzero(x)))
+    assert_nonzero(x, 200)
 
 
 def test_nonzero_indexes_an_array(place):
