@@ -28,21 +28,23 @@ __device__ __forceinline__ uint4 load_if(bool exists, const uint4* address) {
     value = __ldg(address);
   }
 #else
-#define CK_LOAD_IF(hint) \
-  asm("{\n" \
-      "  .reg .pred exists;\n" \
-      "  setp.ne.u32 exists, %5, 0;\n" \
-      "  @exists ld.global.nc" hint \
-      ".v4.u32 {%0, %1, %2, %3}, [%4];\n" \
-      "}" \
-      : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w) \
-      : "l"(address), "r"(static_cast<uint32>(exists)))
   if constexpr (kOnce) {
-    CK_LOAD_IF(".L1::no_allocate");
+    asm("{\n"
+        "  .reg .pred exists;\n"
+        "  setp.ne.u32 exists, %5, 0;\n"
+        "  @exists ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+        "}"
+        : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w)
+        : "l"(address), "r"(static_cast<uint32>(exists)));
   } else {
-    CK_LOAD_IF("");
+    asm("{\n"
+        "  .reg .pred exists;\n"
+        "  setp.ne.u32 exists, %5, 0;\n"
+        "  @exists ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+        "}"
+        : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w)
+        : "l"(address), "r"(static_cast<uint32>(exists)));
   }
-#undef CK_LOAD_IF
 #endif
   return value;
 }
