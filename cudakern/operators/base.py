@@ -155,6 +155,26 @@ def normalize_axis(operator: str, axis: int, rank: int, rule: str | None = None)
     return position % rank
 
 
+def as_extent(operator: str, field: str, given: object, rule: str | None = None) -> int:
+    """Return a size that was given as an integer of any kind; ``rule`` is the operator's about it.
+
+    Raises
+    ------
+    DTypeError
+        It is no integer.
+    DescriptorError
+        It is negative.
+    """
+    try:
+        found = index(given)  # type: ignore[arg-type]  # what else was given, the error says
+    except TypeError:
+        message = f"{operator}: {field} must be an int; got {given!r}"
+        raise DTypeError(message) from None
+    if found < 0:
+        raise DescriptorError(operator, field, f"must be at least 0; got {found}", rule)
+    return found
+
+
 @dataclass(frozen=True)
 class OperatorDesc(ABC):
     """A DirectML operator descriptor: tensors and options, immutable and hashable."""

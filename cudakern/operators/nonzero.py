@@ -5,13 +5,13 @@ Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from cudakern.arrays import MAX_BYTES, Array, empty, place_of
-from cudakern.errors import DescriptorError, DTypeError
+from cudakern.errors import DescriptorError
+from cudakern.operators.base import as_extent
 from cudakern.operators.indexing import element_bytes
 from cudakern.operators.nonzero_coordinates import as_input, find_coordinates, new_count
 
@@ -100,7 +100,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     x = as_input("nonzero", x, 1)
     if size is None:
         return tuple(_trimmed("nonzero", x, by_axis=True).T)
-    rows = _as_size(size)
+    rows = as_extent("nonzero", "size", size)
     if rows * x.ndim * _INT64.itemsize > MAX_BYTES:
         requirement = f"must give a result of less than 2^63 bytes; got {rows}"
         raise DescriptorError("nonzero", "size", requirement)
@@ -108,17 +108,6 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     axes = empty((x.ndim, rows), _INT64, place_of(x))
     find_coordinates("nonzero", x, new_count(x), axes.T, _INT64, fill)
     return tuple(axes)
-
-
-def _as_size(size: object) -> int:
-    try:
-        found = index(size)  # type: ignore[arg-type]  # what else was given, the error says
-    except TypeError:
-        message = f"nonzero: size must be an int or None; got {size!r}"
-        raise DTypeError(message) from None
-    if found < 0:
-        raise DescriptorError("nonzero", "size", f"must be at least 0; got {found}")
-    return found
 
 
 def _trimmed(operator: str, x: Array, *, by_axis: bool = False) -> Array:

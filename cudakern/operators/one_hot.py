@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cudakern.arrays import (
@@ -23,10 +22,17 @@ from cudakern.arrays import (
     layout_of,
     require_rank,
 )
-from cudakern.errors import DescriptorError, DTypeError
+from cudakern.errors import DescriptorError
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
-from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, Plan, normalize_axis
+from cudakern.operators.base import (
+    BoundLaunch,
+    BoundTable,
+    OperatorDesc,
+    Plan,
+    as_extent,
+    normalize_axis,
+)
 from cudakern.operators.indexing import (
     DATA_TYPES,
     INDEX_DATA_TYPES,
@@ -183,7 +189,7 @@ def one_hot(
     """
     indices = as_indices(NAME, indices, as_array(NAME, "indices", indices))
     require_rank(NAME, "indices", indices, 0)
-    depth = _as_depth(depth)
+    depth = as_extent(NAME, "depth", depth, "O5")
     axis = normalize_axis(NAME, axis, indices.ndim + 1, "O3")
     given = off_on(NAME, values, dtype)
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
@@ -205,17 +211,6 @@ def one_hot(
 
 
 _NAMES = ("indices", "values")
-
-
-def _as_depth(depth: object) -> int:
-    try:
-        found = index(depth)  # type: ignore[arg-type]  # what else was given, the error says
-    except TypeError:
-        message = f"{NAME}: depth must be an int; got {depth!r}"
-        raise DTypeError(message) from None
-    if found < 0:
-        raise DescriptorError(NAME, "depth", f"must be at least 0; got {found}", "O5")
-    return found
 
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype[Any], place: int) -> Array:

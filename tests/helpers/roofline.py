@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.helpers.places import Buffer
+
 SECTOR = 32  # bytes
 
 
@@ -23,6 +25,14 @@ def padded(shape, dtype):
 
 def backwards(shape, dtype):
     return np.zeros(shape, dtype)[..., ::-1]
+
+
+def misaligned(shape, dtype, elements=1):
+    """Return an array one element behind a line of memory."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return Buffer(bytes(size + 16), "host").view(
+        shape, dtype, offset=elements * np.dtype(dtype).itemsize
+    )
 
 
 def sectors(array):

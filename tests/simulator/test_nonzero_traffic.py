@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.places import Buffer
-from tests.helpers.roofline import SECTOR, backwards, contiguous, padded
+from tests.helpers.roofline import SECTOR, backwards, contiguous, misaligned, padded
 
 pytest.importorskip("elftools", reason="pyelftools is not installed")
 pytestmark = pytest.mark.usefixtures("gcc")
@@ -22,13 +21,6 @@ MEGA = 2**20
 def swapped(shape, dtype):
     """Return an array whose last two dimensions have changed places in memory."""
     return np.zeros((*shape[:-2], shape[-1], shape[-2]), dtype).swapaxes(-1, -2)
-
-
-def misaligned(shape, dtype):
-    """Return an array one element behind a line of memory."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    buffer = Buffer(bytes(size + 16), "host")
-    return buffer.view(shape, dtype, offset=np.dtype(dtype).itemsize)
 
 
 def doubled(shape, dtype):

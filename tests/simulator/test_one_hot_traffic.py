@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.places import Buffer
-from tests.helpers.roofline import SECTOR, backwards, padded, transposed
+from tests.helpers.roofline import SECTOR, backwards, misaligned, padded, transposed
 
 pytest.importorskip("elftools", reason="pyelftools is not installed")
 pytestmark = pytest.mark.usefixtures("gcc")
@@ -22,14 +21,6 @@ I4, I8 = np.int32, np.int64
 def aligned(shape, dtype):
     """Return an array on a line of memory."""
     return misaligned(shape, dtype, 0)
-
-
-def misaligned(shape, dtype, elements=1):
-    """Return an array one element behind a line of memory."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    return Buffer(bytes(size + 16), "host").view(
-        shape, dtype, offset=elements * np.dtype(dtype).itemsize
-    )
 
 
 def sectors_of(array):
