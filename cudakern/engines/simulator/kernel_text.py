@@ -14,6 +14,8 @@ _HERE = Path(__file__).resolve().parent
 _ALWAYS = ("cuda_host.hpp", "runtime.hpp", "vector_types.hpp", "atomics.hpp", "intrinsics.hpp")
 #: Put in front of every kernel.
 INCLUDED = ("-I.", "-include", "cuda_host.hpp")
+#: A qualifier, not what keeps a compiler from moving inline assembly.
+_VOLATILE = re.compile(r"(?<!\basm )(?<!\b__asm__ )\bvolatile\b")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _DYNAMIC = re.compile(
     r"\bextern\b(?P<before>[^;{}=]*?)\b__shared__\b(?P<between>[^;{}=]*?)\b(?P<name>[A-Za-z_]\w*)"
@@ -63,7 +65,7 @@ class KernelText:
     def polls(self) -> bool:
         """Whether a volatile read may be a loop that waits for another thread."""
         texts = (self.text, *self._included().values())
-        return any(re.search(r"\bvolatile\b", without_comments(text)) for text in texts)
+        return any(_VOLATILE.search(without_comments(text)) for text in texts)
 
     def _included(self) -> dict[Path, str]:
         """Return the files of the caller that the text includes, however deep."""

@@ -83,6 +83,15 @@ CK_SIM_WIDTH(16)
 CK_SIM_EXPORT void __tsan_init() {}
 CK_SIM_EXPORT void __tsan_read_range(void*, size_t) {}
 CK_SIM_EXPORT void __tsan_write_range(void*, size_t) {}
+CK_SIM_EXPORT void* __tsan_memset(void* to, int value, size_t bytes) {
+  return memset(to, value, bytes);
+}
+CK_SIM_EXPORT void* __tsan_memcpy(void* to, const void* from, size_t bytes) {
+  return memcpy(to, from, bytes);
+}
+CK_SIM_EXPORT void* __tsan_memmove(void* to, const void* from, size_t bytes) {
+  return memmove(to, from, bytes);
+}
 CK_SIM_EXPORT void __tsan_vptr_read(void**) {}
 CK_SIM_EXPORT void __tsan_vptr_update(void**, void*) {}
 #endif
