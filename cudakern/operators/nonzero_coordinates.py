@@ -11,7 +11,6 @@ import numpy as np
 
 from cudakern.arrays import (
     Array,
-    address_of,
     as_array,
     as_output,
     check_output,
@@ -33,8 +32,10 @@ from cudakern.tensor import MAX_ELEMENTS
 
 NAME = "nonzero_coordinates"
 _NAMES = ("x", "out.count", "out.coordinates")
-MAX_COUNTED = 2**40
 _UINT32, _UINT64, _INT64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64)
+_KINDS: dict[str, np.dtype[Any]] = {"uint32": _UINT32, "int64": _INT64}
+#: Elements at most: more than any memory holds, and few enough for the words that blocks exchange.
+MAX_COUNTED = 2**40
 
 
 class NonzeroCoordinates(NamedTuple):
@@ -119,31 +120,30 @@ def nonzero_coordinates(
     else:
         requirement = f"must be a pair (count, coordinates); got {type(out).__name__}"
         raise BindingError(NAME, "out", requirement)
-    targets = [as_output(NAME, name, array) for name, array in zip(_NAMES[1:], pair, strict=True)]
-    find_coordinates(NAME, x, targets[0], targets[1], kind)
+    count, coordinates = map(as_output, (NAME, NAME), _NAMES[1:], pair)
+    find_coordinates(NAME, x, count, coordinates, kind)
     return pair
 
 
 def as_input(operator: str, given: object, least: int) -> Array:
-    """Return x as an array of a supported dtype and ``least`` to 8 dimensions, aligned to items."""
+    """Return x as an array of a supported dtype and ``least`` to 8 dimensions."""
     x = as_array(operator, "x", given)
     require_data(operator, "x", x)
     require_rank(operator, "x", x, least)
     if x.size > MAX_COUNTED:  # one whose strides are zero
         raise DescriptorError(operator, "x", f"must have at most 2^40 elements; got {x.size}")
-    if type(x) is np.ndarray and not is_aligned(layout_of(x, address_of(x))):
-        return x.copy()
     return x
 
 
 def _as_coordinate_type(given: Any) -> np.dtype[Any]:  # noqa: ANN401
+    if isinstance(given, str) and given in _KINDS:  # the common way
+        return _KINDS[given]
     try:
         found = str(np.dtype(given)) if given is not None else "None"
     except TypeError:
         found = repr(given)
-    for kind in (_UINT32, _INT64):
-        if found == str(kind):
-            return kind
+    if found in _KINDS:
+        return _KINDS[found]
     message = f"{NAME}: dtype must be uint32 or int64; got {found}"
     raise DTypeError(message)
 
@@ -166,6 +166,9 @@ def find_coordinates(
     key = (operator, kind, fill, facts)
     bound = _bound.find(key)
     if bound is None or is_read_only(count) or is_read_only(rows):
+        if type(x) is np.ndarray and not is_aligned(layout_of(x, addresses[0])):
+            find_coordinates(operator, x.copy(), count, rows, kind, fill)
+            return
         bound = _bound.add(key, _bind(operator, arrays, addresses, kind, fill))
     if x.size:
         bound(addresses)
