@@ -1,9 +1,8 @@
 """The machine code of every kernel, for every architecture, compiled without a GPU.
 
-A batch is one variant of an operator: some dozens of kernels that are compiled together. Three
-architectures get all of them; those between, whose code differs little, the ones with int64
-indices or coordinates, which need most registers. CUDAKERN_TEST_ALL_CODE=1 gives all of them to all
-seven.
+A batch is one variant of an operator: some dozens of kernels that are compiled together. Two
+architectures get all of them; the others, whose code differs little, the ones with int64 indices or
+coordinates, which need most registers. CUDAKERN_TEST_ALL_CODE=1 gives all of them to all seven.
 """
 
 from __future__ import annotations
@@ -23,7 +22,9 @@ from tests.helpers import nvrtc
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 #: Architectures that get a sample, unless all are asked for.
 SAMPLED = (
-    () if os.environ.get("CUDAKERN_TEST_ALL_CODE") == "1" else ("sm_80", "sm_86", "sm_89", "sm_100")
+    ()
+    if os.environ.get("CUDAKERN_TEST_ALL_CODE") == "1"
+    else ("sm_75", "sm_80", "sm_86", "sm_89", "sm_100")
 )
 NONZERO = "nonzero_coordinates"
 #: Of a thread, with 256 threads a block: for 4 blocks a multiprocessor, or 3.

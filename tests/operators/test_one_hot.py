@@ -28,7 +28,7 @@ pytestmark = PLAIN_AND_CHECKED
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 EXAMPLES_PER_INDEX_TYPE = 800
-CHECKED_EXAMPLES_PER_INDEX_TYPE = 150
+CHECKED_EXAMPLES_PER_INDEX_TYPE = 60
 
 
 def compare(place, index_dtype, draw):
