@@ -129,7 +129,7 @@ def random_indices(rng, shape, dtype, extent):
         min(2**32, info.max),
         min(2**32 + 1, info.max),
         extent,
-        extent - 1,
+        max(extent - 1, 0),
     ]
     extremes += [-1, -extent, -extent - 1] if info.min < 0 else []
     result = np.asarray(values.astype(object))
