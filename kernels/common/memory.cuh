@@ -12,10 +12,40 @@
 
 namespace ck {
 
+/// `kPieces` values of `T` that fill one `V`, written as a whole.
+template <typename V, typename T>
+union Packed {
+  static constexpr int kPieces = sizeof(V) / sizeof(T);
+  static_assert(sizeof(V) % sizeof(T) == 0, "pieces fill the vector");
+  V vector;
+  T piece[kPieces];
+};
+
 /// A read through the read-only path; nothing writes the array while the kernel runs.
 template <typename T>
 __device__ __forceinline__ T load(const T* address) {
   return __ldg(address);
+}
+
+/// The same for a type that is no built-in one.
+template <typename T>
+__device__ __forceinline__ T load_struct(const T* address) {
+  Packed<Bytes<sizeof(T)>, T> value;
+  value.vector = load(reinterpret_cast<const Bytes<sizeof(T)>*>(address));
+  return value.piece[0];
+}
+
+/// A vector that is read once: it takes no place in L1.
+__device__ __forceinline__ uint4 load_once(const uint4* address) {
+#ifdef CK_SIMULATOR
+  return __ldg(address);
+#else
+  uint4 value;
+  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(address));
+  return value;
+#endif
 }
 
 /// A vector, or zeros unless there is one: without a branch, so that many are in flight. Of what
@@ -67,20 +97,53 @@ __device__ __forceinline__ void store_relaxed(uint64* address, uint64 value) {
 #endif
 }
 
+/// Adds 1, or goes back to 0 from `limit`; returns what was there. What the threads that came
+/// before it wrote can be read afterwards.
+__device__ __forceinline__ uint32 increment_acquire_release(uint32* address, uint32 limit) {
+#ifdef CK_SIMULATOR
+  __threadfence();
+  const uint32 before = atomicInc(address, limit);
+  __threadfence();
+  return before;
+#else
+  uint32 before;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(address), "r"(limit)
+               : "memory");
+  return before;
+#endif
+}
+
 /// A write whose result is not read again soon: evict-first.
 template <typename T>
 __device__ __forceinline__ void store_streaming(T* address, T value) {
   __stcs(address, value);
 }
 
-/// `kPieces` values of `T` that fill one `V`, written as a whole.
-template <typename V, typename T>
-union Packed {
-  static constexpr int kPieces = sizeof(V) / sizeof(T);
-  static_assert(sizeof(V) % sizeof(T) == 0, "pieces fill the vector");
-  V vector;
-  T piece[kPieces];
-};
+/// Writes `kCount` values next to each other: as vectors, if they lie like that.
+template <typename T, int kCount>
+__device__ __forceinline__ void store_packed(T* address, const T (&value)[kCount]) {
+  constexpr int kBytes = kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16;
+  using Vector = Bytes<kBytes>;
+  constexpr int kPieces = Packed<Vector, T>::kPieces;
+  if (reinterpret_cast<uint64>(address) % kBytes == 0) {
+#pragma unroll
+    for (int k = 0; k < kCount; k += kPieces) {
+      Packed<Vector, T> packed;
+#pragma unroll
+      for (int i = 0; i < kPieces; ++i) {
+        packed.piece[i] = value[k + i];
+      }
+      *reinterpret_cast<Vector*>(address + k) = packed.vector;
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      address[k] = value[k];
+    }
+  }
+}
 
 /// The fill pattern: one element repeated to 16 bytes, given as two words.
 struct FillPattern {

@@ -1,0 +1,223 @@
+"""The twelve functions of reduce, and the data types they give.
+
+Source: DirectML reference, ``DML_REDUCE_FUNCTION`` and ``DML_REDUCE_OPERATOR_DESC``.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from math import inf, nan
+from operator import index
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cudakern import dtypes
+from cudakern.dtypes import DataType
+from cudakern.errors import DescriptorError, DTypeError
+from cudakern.feature_level import FeatureLevel
+
+if TYPE_CHECKING:
+    from cudakern.operators.base import TypeTable
+
+NAME = "reduce"
+
+
+class ReduceFunction(IntEnum):
+    """What a reduction computes, with DirectML's values."""
+
+    ARGMAX = 0
+    ARGMIN = 1
+    AVERAGE = 2
+    L1 = 3
+    L2 = 4
+    LOG_SUM = 5
+    LOG_SUM_EXP = 6
+    MAX = 7
+    MIN = 8
+    MULTIPLY = 9
+    SUM = 10
+    SUM_SQUARE = 11
+
+    @property
+    def label(self) -> str:
+        """The name that `cudakern.reduce` takes, such as ``"log_sum_exp"``."""
+        return self.name.lower()
+
+
+#: Functions whose result is a position.
+ARG_FUNCTIONS = frozenset({ReduceFunction.ARGMAX, ReduceFunction.ARGMIN})
+#: Functions that need an order, which complex numbers have not.
+ORDERED = ARG_FUNCTIONS | {ReduceFunction.MAX, ReduceFunction.MIN, ReduceFunction.LOG_SUM_EXP}
+#: Functions whose result is no integer, whatever the input is.
+FLOAT_FUNCTIONS = frozenset(
+    {
+        ReduceFunction.AVERAGE,
+        ReduceFunction.L2,
+        ReduceFunction.LOG_SUM,
+        ReduceFunction.LOG_SUM_EXP,
+    }
+)
+#: Functions that may take NaN as absent.
+NAN_FUNCTIONS = ARG_FUNCTIONS | {ReduceFunction.MAX, ReduceFunction.MIN}
+
+_BY_LABEL = {function.label: function for function in ReduceFunction}
+_INT32 = frozenset({DataType.INT32, DataType.UINT32})
+_INT64 = frozenset({DataType.INT64, DataType.UINT64})
+_INTEGERS = dtypes.INTEGERS_8_TO_32 | _INT64
+_FLOATS = dtypes.FLOATS_16_32 | {DataType.BFLOAT16, DataType.FLOAT64}
+_COMPLEX = frozenset({DataType.COMPLEX64, DataType.COMPLEX128})
+_SMALL = dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32
+_WIDE = dtypes.FLOATS_16_32 | _INT32 | _INT64
+#: Data types by what they hold: nothing that one can express is lost in those behind it.
+_CATEGORIES = {
+    "bool": frozenset({DataType.BOOL}),
+    "integer": _INTEGERS,
+    "float": _FLOATS,
+    "complex": _COMPLEX,
+}
+_EARLY = (FeatureLevel.LEVEL_1_0, dtypes.FLOATS_16_32)
+#: What the input may be at DirectML's levels, newest first, where that is not floats always.
+_INPUT_DATA_TYPES: dict[ReduceFunction, TypeTable] = {
+    **dict.fromkeys(
+        ARG_FUNCTIONS,
+        ((FeatureLevel.LEVEL_4_1, _SMALL | _INT64), (FeatureLevel.LEVEL_2_1, _SMALL), _EARLY),
+    ),
+    **dict.fromkeys(
+        (ReduceFunction.MAX, ReduceFunction.MIN),
+        (
+            (FeatureLevel.LEVEL_5_0, _SMALL | _INT64),
+            (FeatureLevel.LEVEL_3_0, _SMALL),
+            (FeatureLevel.LEVEL_2_1, dtypes.FLOATS_16_32 | _INT32),
+            _EARLY,
+        ),
+    ),
+    **dict.fromkeys(
+        (ReduceFunction.MULTIPLY, ReduceFunction.SUM),
+        (
+            (FeatureLevel.LEVEL_5_0, _WIDE),
+            (FeatureLevel.LEVEL_2_1, dtypes.FLOATS_16_32 | _INT32),
+            _EARLY,
+        ),
+    ),
+    **dict.fromkeys(
+        (ReduceFunction.L1, ReduceFunction.SUM_SQUARE),
+        ((FeatureLevel.LEVEL_5_0, _WIDE), _EARLY),
+    ),
+}
+#: What the output of ARGMAX and ARGMIN may be.
+INDEX_DATA_TYPES: TypeTable = (
+    (FeatureLevel.EXTENDED, _INTEGERS),
+    (FeatureLevel.LEVEL_3_0, _INT32 | _INT64),
+    (FeatureLevel.LEVEL_1_0, frozenset({DataType.UINT32})),
+)
+#: Functions of bool that count.
+_COUNTING = frozenset({ReduceFunction.SUM, ReduceFunction.L1, ReduceFunction.SUM_SQUARE})
+#: Functions of complex numbers that give real ones, if asked for.
+_MAGNITUDES = frozenset({ReduceFunction.L1, ReduceFunction.L2})
+_OF_NOTHING = {
+    ReduceFunction.AVERAGE: nan,
+    ReduceFunction.L1: 0,
+    ReduceFunction.L2: 0,
+    ReduceFunction.LOG_SUM: -inf,
+    ReduceFunction.LOG_SUM_EXP: -inf,
+    ReduceFunction.MULTIPLY: 1,
+    ReduceFunction.SUM: 0,
+    ReduceFunction.SUM_SQUARE: 0,
+}
+
+
+def as_function(given: object) -> ReduceFunction:
+    """Return a function that was given by name, as a member of the enumeration or by its value.
+
+    Raises
+    ------
+    DescriptorError
+        There is no such function (rule R1).
+    """
+    if isinstance(given, str):
+        found = _BY_LABEL.get(given)
+        if found is not None:
+            return found
+    else:
+        try:
+            return ReduceFunction(index(given))  # type: ignore[arg-type]  # the error names it
+        except (TypeError, ValueError):
+            pass
+    requirement = f"must be one of {', '.join(_BY_LABEL)}; got {given!r}"
+    raise DescriptorError(NAME, "function", requirement, "R1")
+
+
+def input_data_types(function: ReduceFunction) -> TypeTable:
+    """Return what the input of a function may be at each feature level."""
+    real = frozenset().union(*_CATEGORIES.values()) - _COMPLEX
+    legal = real if function in ORDERED else real | _COMPLEX
+    return (FeatureLevel.EXTENDED, legal), *_INPUT_DATA_TYPES.get(function, (_EARLY,))
+
+
+def result_types(function: ReduceFunction, kind: DataType) -> tuple[str, frozenset[DataType]]:
+    """Return what the result of a function of a data type may be: in words, and as a set."""
+    if function in ARG_FUNCTIONS:
+        return "integer", _INTEGERS
+    names = list(_CATEGORIES)
+    least = next(i for i, kinds in enumerate(_CATEGORIES.values()) if kind in kinds)
+    if function in FLOAT_FUNCTIONS:
+        least = max(least, names.index("float"))
+    if function in _MAGNITUDES:
+        least = min(least, names.index("float"))
+    allowed = names[least:]
+    words = " or ".join(filter(None, (", ".join(allowed[:-1]), allowed[-1])))
+    return words, frozenset().union(*(_CATEGORIES[name] for name in allowed))
+
+
+def result_type(
+    function: ReduceFunction, kind: DataType, requested: DataType | None = None
+) -> DataType:
+    """Return the data type of a function's result.
+
+    Parameters
+    ----------
+    function : ReduceFunction
+        What is computed.
+    kind : DataType
+        Of the input.
+    requested : DataType, optional
+        What the caller wants it to be; None for the function's own choice.
+
+    Raises
+    ------
+    DTypeError
+        The function has no meaning for the input, or the requested type holds less than it.
+    """
+    if kind in _COMPLEX and function in ORDERED:
+        required = f"x.dtype must be real for {function.label}: complex numbers have no order"
+        message = f"{NAME}: {required}; got {kind.name.lower()}"
+        raise DTypeError(message)
+    if requested is not None:
+        words, allowed = result_types(function, kind)
+        if requested not in allowed:
+            required = f"dtype must be {words} for {function.label} of {kind.name.lower()}"
+            message = f"{NAME}: {required}; got {requested.name.lower()}"
+            raise DTypeError(message)
+        return requested
+    if function in ARG_FUNCTIONS:
+        return DataType.INT64
+    if function in FLOAT_FUNCTIONS and kind not in _FLOATS | _COMPLEX:
+        return DataType.FLOAT64
+    if function in _COUNTING and kind is DataType.BOOL:
+        return DataType.INT64
+    return kind
+
+
+def holds_indices(function: ReduceFunction, result: DataType, count: int) -> bool:
+    """Return whether the result can be the index of any of ``count`` elements, if it is one."""
+    if function not in ARG_FUNCTIONS or result not in _INTEGERS:
+        return True
+    return count - 1 <= np.iinfo(result.numpy).max
+
+
+def of_nothing(function: ReduceFunction, result: DataType) -> complex | None:
+    """Return what a function is of no elements at all; None if it is nothing."""
+    if function is ReduceFunction.AVERAGE and result in _COMPLEX:
+        return complex(nan, nan)
+    return _OF_NOTHING.get(function)

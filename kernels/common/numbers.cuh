@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// The data types that reduce computes with: 16-bit floats, bool, complex, and conversions.
+//
+// 16-bit floats are only stored; arithmetic on them is done in float. Roundings are to nearest,
+// ties to even, once: a double becomes a 16-bit float without a rounding to float in between.
+#pragma once
+
+#include "common/types.cuh"
+
+namespace ck {
+
+using int8 = signed char;
+using int16 = short;
+
+/// One byte; anything but 0 is true.
+struct Bool {
+  uint8 byte;
+};
+struct Float16 {
+  uint16 bits;
+};
+struct BFloat16 {
+  uint16 bits;
+};
+template <typename T>
+struct alignas(2 * sizeof(T)) Complex {
+  T re;
+  T im;
+};
+
+template <typename T>
+constexpr bool kIsFloat = false;
+template <>
+constexpr bool kIsFloat<float> = true;
+template <>
+constexpr bool kIsFloat<double> = true;
+template <typename T>
+constexpr bool kIsComplex = false;
+template <typename T>
+constexpr bool kIsComplex<Complex<T>> = true;
+
+__device__ __forceinline__ float to_float(Float16 x) {
+#ifdef CK_SIMULATOR
+  const uint32 magnitude = x.bits & 0x7fff;
+  const float scaled = __uint_as_float(magnitude << 13) * 0x1p112f;
+  const uint32 beyond = magnitude >= 0x7c00 ? 0x7f800000 : 0;  // infinite or NaN
+  return __uint_as_float(__float_as_uint(scaled) | beyond | (x.bits & 0x8000u) << 16);
+#else
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
+  return value;
+#endif
+}
+__device__ __forceinline__ float to_float(BFloat16 x) {
+  return __uint_as_float(static_cast<uint32>(x.bits) << 16);
+}
+
+/// The float nearest to zero of those around x, its last bit set if it is not x: rounding it to 16
+/// bits gives what rounding x does.
+__device__ __forceinline__ float to_odd_float(double x) {
+  const float nearest = static_cast<float>(x);
+  const double back = static_cast<double>(nearest);
+  uint32 bits = __float_as_uint(nearest);
+  if (back == x || x != x) {
+    return nearest;
+  }
+  if ((back > x) == (x > 0)) {  // away from zero
+    bits -= 1;
+  }
+  return __uint_as_float(bits | 1);
+}
+
+__device__ __forceinline__ Float16 to_float16(float x) {
+#ifdef CK_SIMULATOR
+  const uint32 bits = __float_as_uint(x), magnitude = bits & 0x7fffffff;
+  uint32 result;
+  if (magnitude >= 0x47800000) {
+    result = magnitude > 0x7f800000 ? 0x7fff : 0x7c00;
+  } else if (magnitude < 0x38800000) {  // subnormal: the addition rounds
+    result = __float_as_uint(__uint_as_float(magnitude) + 0.5f) - 0x3f000000;
+  } else {
+    result = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  }
+  return {static_cast<uint16>(result | (bits >> 16 & 0x8000))};
+#else
+  Float16 value;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(value.bits) : "f"(x));
+  return value;
+#endif
+}
+__device__ __forceinline__ BFloat16 to_bfloat16(float x) {
+  const uint32 bits = __float_as_uint(x);
+  const uint32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return {static_cast<uint16>(x != x ? 0x7fff : rounded)};
+}
+
+/// `From` as `To`, as a cast does it; a real number gets the imaginary part 0, and all but zero is
+/// true.
+template <typename To, typename From>
+struct Conversion {
+  __device__ __forceinline__ static To of(From x) {
+    if constexpr (kIsComplex<To>) {
+      using Part = decltype(To::re);
+      if constexpr (kIsComplex<From>) {
+        return {static_cast<Part>(x.re), static_cast<Part>(x.im)};
+      } else {
+        return {static_cast<Part>(x), Part{0}};
+      }
+    } else {
+      return static_cast<To>(x);
+    }
+  }
+};
+template <typename To>
+struct Conversion<To, Bool> {
+  __device__ __forceinline__ static To of(Bool x) {
+    return Conversion<To, uint32>::of(x.byte != 0 ? 1 : 0);
+  }
+};
+template <typename To>
+struct Conversion<To, Float16> {
+  __device__ __forceinline__ static To of(Float16 x) {
+    return Conversion<To, float>::of(to_float(x));
+  }
+};
+template <typename To>
+struct Conversion<To, BFloat16> {
+  __device__ __forceinline__ static To of(BFloat16 x) {
+    return Conversion<To, float>::of(to_float(x));
+  }
+};
+template <typename From>
+struct Conversion<Bool, From> {
+  __device__ __forceinline__ static Bool of(From x) {
+    return {static_cast<uint8>(x != From{0} ? 1 : 0)};
+  }
+};
+template <typename From>
+struct Conversion<Float16, From> {
+  __device__ __forceinline__ static Float16 of(From x) {
+    if constexpr (sizeof(From) == 4 && kIsFloat<From>) {
+      return to_float16(x);
+    } else {
+      return to_float16(to_odd_float(static_cast<double>(x)));
+    }
+  }
+};
+template <typename From>
+struct Conversion<BFloat16, From> {
+  __device__ __forceinline__ static BFloat16 of(From x) {
+    if constexpr (sizeof(From) == 4 && kIsFloat<From>) {
+      return to_bfloat16(x);
+    } else {
+      return to_bfloat16(to_odd_float(static_cast<double>(x)));
+    }
+  }
+};
+
+template <typename To, typename From>
+__device__ __forceinline__ To convert(From x) {
+  return Conversion<To, From>::of(x);
+}
+
+}  // namespace ck

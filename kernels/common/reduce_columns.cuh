@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// Columns of a contiguous x whose rows do not start on vectors: a block reads tiles of rows into
+// shared memory, whole rows one after another or a range of columns of each, and its threads keep
+// the states of their columns from tile to tile. Blocks may share columns.
+#pragma once
+
+#include "common/division.cuh"
+#include "common/reduce_fold.cuh"
+#include "common/reduce_stage.cuh"
+#include "common/types.cuh"
+
+namespace ck {
+
+/// Both arrays are contiguous.
+template <typename O>
+struct ColumnArguments {
+  const void* x;
+  void* out;
+  uint64* workspace;
+  uint64 reduced;         ///< elements of x for one of out
+  Divisor<O> splits;      ///< blocks that share columns
+  Divisor<O> ranges;      ///< of columns
+  O bytes;                ///< of x
+  O rows;                 ///< of a slab
+  O share;                ///< of them for a block
+  O columns;              ///< of a slab
+  Divisor<uint32> width;  ///< columns of a range; the last may have fewer
+  uint32 depth;           ///< rows of a tile
+  uint32 whole;           ///< 1 if a range is whole rows: a tile is contiguous
+  uint32 groups;          ///< of threads that share the columns
+};
+
+/// Folds the groups of threads that share columns; if there are several, each has one column.
+template <typename F, int kColumns, typename O>
+__device__ __forceinline__ void fold_columns(typename F::State (&state)[kColumns],
+                                             typename F::State* shared, uint32 q, uint32 g,
+                                             const ColumnArguments<O>& a) {
+  typename F::State first[1] = {state[0]};
+  fold_groups<F>(first, shared, q, g, a.width.value, a.groups);
+  state[0] = first[0];
+}
+
+template <typename F, typename In, typename Out, int kColumns, typename O>
+__device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char* shared) {
+  using State = typename F::State;
+  State* const folded = reinterpret_cast<State*>(shared);
+  const Extent<O> x(a.x, a.bytes);
+  const Division<O> block = divide(static_cast<O>(blockIdx.x), a.splits);
+  const Division<O> range = divide(block.quotient, a.ranges);
+  const O slab = range.quotient, first_column = range.remainder * a.width.value;
+  const O left = a.columns - first_column;
+  const uint32 width = left < a.width.value ? static_cast<uint32>(left) : a.width.value;
+  const Division<uint32> place = divide(threadIdx.x, a.width);
+  const uint32 g = place.quotient, q = place.remainder;
+  State state[kColumns];
+#pragma unroll
+  for (int j = 0; j < kColumns; ++j) {
+    state[j] = F::identity();
+  }
+  const O row_bytes = a.columns * sizeof(In);
+  const O from = block.remainder * a.share, rest = a.rows - from;
+  const O to = from + (rest < a.share ? rest : a.share);
+#pragma unroll 1
+  for (O row = from; row < to; row += a.depth) {
+    const uint32 depth = to - row < a.depth ? static_cast<uint32>(to - row) : a.depth;
+    const O begin = x.begin + (slab * a.rows + row) * row_bytes + first_column * sizeof(In);
+    const auto begin_of = [=](int k) { return static_cast<O>(begin + k * row_bytes); };
+    if (a.whole != 0) {
+      const uint32 phase = phase_of(begin);
+      const uint32 vectors = (phase + depth * static_cast<uint32>(row_bytes) + 15) / 16;
+      stage<In>(
+          x, shared, [=](int k) { return static_cast<O>(sector_of(begin) + k * kThreads); },
+          [=](int k) { return vectors > k * kThreads ? vectors - k * kThreads : 0; });
+    } else {
+      stage<In>(
+          x, shared, [=](int k) { return sector_of(begin_of(k)); },
+          [=](int k) {
+            const uint32 bytes = phase_of(begin_of(k)) + width * static_cast<uint32>(sizeof(In));
+            return static_cast<uint32>(k) < depth ? (bytes + 15) / 16 : 0;
+          });
+    }
+    __syncthreads();
+    if (g < a.groups) {
+#pragma unroll 1
+      for (uint32 k = g; k < depth; k += a.groups) {
+        const uint32 whole_at = phase_of(begin) + k * static_cast<uint32>(row_bytes);
+        const uint32 range_at = k * (kThreads * 16) + phase_of(begin_of(k));
+        const In* const piece =
+            reinterpret_cast<const In*>(shared + (a.whole != 0 ? whole_at : range_at));
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) {
+          if (q + j * kThreads < width) {
+            F::take(state[j], piece[q + j * kThreads], static_cast<O>(row + k));
+          }
+        }
+      }
+    }
+    __syncthreads();
+  }
+  fold_columns<F>(state, folded, q, g, a);
+  const uint32 splits = static_cast<uint32>(a.splits.value);
+  if (splits > 1) {
+    State* const partials = partials_of<State>(a.workspace, block.quotient, splits, a.width.value);
+    const uint32 split = static_cast<uint32>(block.remainder);
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) {
+      if (g == 0 && q + j * kThreads < width) {
+        partials[split * a.width.value + q + j * kThreads] = state[j];
+      }
+    }
+    if (!arrives_last(a.workspace, static_cast<uint32>(block.quotient), splits)) {
+      return;
+    }
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) {
+      state[j] = F::identity();
+      if (g < a.groups && q + j * kThreads < width) {
+#pragma unroll 1
+        for (uint32 k = g; k < splits; k += a.groups) {
+          state[j] = F::combine(state[j], partials[k * a.width.value + q + j * kThreads]);
+        }
+      }
+    }
+    fold_columns<F>(state, folded, q, g, a);
+  }
+  Out* const out = static_cast<Out*>(a.out) + slab * a.columns + first_column;
+#pragma unroll
+  for (int j = 0; j < kColumns; ++j) {
+    if (g == 0 && q + j * kThreads < width) {
+      out[q + j * kThreads] = convert<Out>(F::finish(state[j], a.reduced));
+    }
+  }
+}
+
+}  // namespace ck

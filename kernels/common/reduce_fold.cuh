@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Folding the states of lanes, of groups of threads and of blocks, always in the same order.
+//
+// Blocks that share a result put their states into the workspace and count arrivals. The block that
+// arrives last folds them. The counter wraps to zero by itself, so nothing is cleared between
+// launches and a captured one can be replayed.
+#pragma once
+
+#include "common/launch.cuh"
+#include "common/memory.cuh"
+#include "common/types.cuh"
+
+namespace ck {
+
+constexpr uint32 kEveryLane = 0xFFFFFFFF;
+/// Counters at the start of the workspace; states follow.
+constexpr uint32 kCounters = 1024;
+
+template <typename S>
+__device__ __forceinline__ S shuffle_down(const S& state, uint32 distance) {
+  Packed<S, uint32> words;
+  words.vector = state;
+#pragma unroll
+  for (int k = 0; k < Packed<S, uint32>::kPieces; ++k) {
+    words.piece[k] = __shfl_down_sync(kEveryLane, words.piece[k], distance);
+  }
+  return words.vector;
+}
+
+/// The state of `lanes` lanes, a power of two, in the first of them; by whole warps.
+template <typename F>
+__device__ __forceinline__ typename F::State fold_lanes(typename F::State state, uint32 lanes) {
+#pragma unroll 1
+  for (uint32 distance = lanes / 2; distance > 0; distance /= 2) {
+    state = F::combine(state, shuffle_down(state, distance));
+  }
+  return state;
+}
+
+/// The state of a block, in its first thread; `shared` has one for each warp.
+template <typename F>
+__device__ __forceinline__ typename F::State fold_block(typename F::State state,
+                                                        typename F::State* shared) {
+  constexpr uint32 kWarps = kThreads / 32;
+  state = fold_lanes<F>(state, 32);
+  if (threadIdx.x % 32 == 0) {
+    shared[threadIdx.x / 32] = state;
+  }
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    state = threadIdx.x < kWarps ? shared[threadIdx.x] : F::identity();
+    state = fold_lanes<F>(state, kWarps);
+  }
+  return state;
+}
+
+/// Folds `groups` groups of `width` threads each into the first group; thread q of group g. Each
+/// has `kItems` states; `shared` has room for those of all threads. By the whole block.
+template <typename F, int kItems>
+__device__ __forceinline__ void fold_groups(typename F::State (&state)[kItems],
+                                            typename F::State* shared, uint32 q, uint32 g,
+                                            uint32 width, uint32 groups) {
+#pragma unroll 1
+  for (uint32 span = groups; span > 1;) {
+    const uint32 half = (span + 1) / 2;
+    if (g >= half && g < span) {
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        shared[k * kThreads + (g - half) * width + q] = state[k];
+      }
+    }
+    __syncthreads();
+    if (g + half < span) {
+#pragma unroll
+      for (int k = 0; k < kItems; ++k) {
+        state[k] = F::combine(state[k], shared[k * kThreads + g * width + q]);
+      }
+    }
+    __syncthreads();
+    span = half;
+  }
+}
+
+/// Where the states of a result's `splits` blocks are; `states` of each.
+template <typename S>
+__device__ __forceinline__ S* partials_of(uint64* workspace, uint64 result, uint32 splits,
+                                          uint32 states) {
+  return reinterpret_cast<S*>(workspace + kCounters / 2) + result * splits * states;
+}
+
+/// Counts this block in; whether all `blocks` that share a counter are, so that what they wrote
+/// can be read. By the whole block.
+__device__ __forceinline__ bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
+  __syncthreads();
+  bool last = false;
+  if (threadIdx.x == 0) {
+    last = increment_acquire_release(reinterpret_cast<uint32*>(workspace) + counter, blocks - 1) ==
+           blocks - 1;
+  }
+  return __syncthreads_or(last) != 0;
+}
+
+}  // namespace ck

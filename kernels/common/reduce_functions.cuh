@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// The twelve functions of reduce, a struct each, over a state that elements are taken into.
+//
+// A function of elements `In`, in arithmetic of `T`, has
+//   State                    what is known of some elements; of words, copied freely,
+//   identity()               of none,
+//   take(state, x, place)    adds an element, whose place among the reduced ones is above those
+//                            that the state has,
+//   combine(a, b)            of both; in either order,
+//   finish(state, count)     the result, for `count` elements;
+//   kIsPlace, kIsLong        whether that is a place, and whether taking is long code.
+//
+// Products that a sum takes in are written as fma: then no compiler has a choice, and the bits are
+// the same everywhere.
+#pragma once
+
+#include "common/numbers.cuh"
+#include "common/types.cuh"
+
+namespace ck {
+
+__device__ __forceinline__ float exponential(float x) { return expf(x); }
+__device__ __forceinline__ double exponential(double x) { return exp(x); }
+__device__ __forceinline__ float logarithm(float x) { return logf(x); }
+__device__ __forceinline__ double logarithm(double x) { return log(x); }
+__device__ __forceinline__ float root(float x) { return sqrtf(x); }
+__device__ __forceinline__ double root(double x) { return sqrt(x); }
+__device__ __forceinline__ float absolute(float x) { return fabsf(x); }
+__device__ __forceinline__ double absolute(double x) { return fabs(x); }
+__device__ __forceinline__ float length_of(float x, float y) { return hypotf(x, y); }
+__device__ __forceinline__ double length_of(double x, double y) { return hypot(x, y); }
+__device__ __forceinline__ float angle_of(float y, float x) { return atan2f(y, x); }
+__device__ __forceinline__ double angle_of(double y, double x) { return atan2(y, x); }
+
+/// a * b + c, rounded once for floats.
+__device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ __forceinline__ double multiply_add(double a, double b, double c) {
+  return fma(a, b, c);
+}
+template <typename T>
+__device__ __forceinline__ T multiply_add(T a, T b, T c) {
+  return a * b + c;
+}
+template <typename T>
+__device__ __forceinline__ Complex<T> multiply_add(Complex<T> a, Complex<T> b, Complex<T> c) {
+  return {multiply_add(a.re, b.re, multiply_add(-a.im, b.im, c.re)),
+          multiply_add(a.re, b.im, multiply_add(a.im, b.re, c.im))};
+}
+
+template <typename T>
+__device__ __forceinline__ T add(T a, T b) {
+  return a + b;
+}
+template <typename T>
+__device__ __forceinline__ Complex<T> add(Complex<T> a, Complex<T> b) {
+  return {a.re + b.re, a.im + b.im};
+}
+
+template <typename T>
+__device__ __forceinline__ T infinity() {
+  if constexpr (sizeof(T) == 4) {
+    return __uint_as_float(0x7f800000);
+  } else {
+    return __longlong_as_double(0x7ff0000000000000);
+  }
+}
+template <typename T>
+__device__ __forceinline__ T not_a_number() {
+  if constexpr (sizeof(T) == 4) {
+    return __uint_as_float(0x7fffffff);
+  } else {
+    return __longlong_as_double(0x7fffffffffffffff);
+  }
+}
+
+/// Functions whose results are numbers, not places, and which are a few instructions an element.
+struct OfNumbers {
+  static constexpr bool kIsPlace = false;
+  static constexpr bool kIsLong = false;
+};
+
+/// Sums of something of each element.
+template <typename T>
+struct Additive : OfNumbers {
+  using State = T;
+  __device__ __forceinline__ static State identity() { return convert<T>(0); }
+  __device__ __forceinline__ static State combine(State a, State b) { return add(a, b); }
+  __device__ __forceinline__ static T finish(State state, uint64) { return state; }
+};
+
+template <typename In, typename T>
+struct Sum : Additive<T> {
+  template <typename P>
+  __device__ __forceinline__ static void take(T& state, In x, P) {
+    state = add(state, convert<T>(x));
+  }
+};
+
+template <typename In, typename T>
+struct Average : Sum<In, T> {
+  __device__ __forceinline__ static T finish(T state, uint64 count) {
+    if constexpr (kIsComplex<T>) {
+      const auto n = static_cast<decltype(T::re)>(count);
+      return {state.re / n, state.im / n};
+    } else {
+      return state / static_cast<T>(count);
+    }
+  }
+};
+
+template <typename In, typename T>
+struct LogSum : Sum<In, T> {
+  __device__ __forceinline__ static T finish(T state, uint64) {
+    if constexpr (kIsComplex<T>) {
+      return {logarithm(length_of(state.re, state.im)), angle_of(state.im, state.re)};
+    } else {
+      return logarithm(state);
+    }
+  }
+};
+
+/// |x| of an integer, modulo its range: the least signed one has no opposite and stays.
+template <typename T, typename In>
+__device__ __forceinline__ In magnitude_of(In x) {
+  if constexpr (static_cast<In>(-1) < In{0}) {
+    return x < In{0} ? static_cast<In>(T{0} - static_cast<T>(x)) : x;
+  } else {
+    return x;
+  }
+}
+template <typename T>
+__device__ __forceinline__ Bool magnitude_of(Bool x) {
+  return x;
+}
+
+template <typename In, typename T>
+struct L1 : Additive<T> {
+  template <typename P>
+  __device__ __forceinline__ static void take(T& state, In x, P) {
+    if constexpr (kIsComplex<In>) {
+      state += length_of(static_cast<T>(x.re), static_cast<T>(x.im));
+    } else if constexpr (kIsFloat<T>) {
+      state += absolute(convert<T>(x));
+    } else {
+      state += convert<T>(magnitude_of<T>(x));
+    }
+  }
+};
+
+template <typename In, typename T>
+struct SumSquare : Additive<T> {
+  template <typename P>
+  __device__ __forceinline__ static void take(T& state, In x, P) {
+    state = multiply_add(convert<T>(x), convert<T>(x), state);
+  }
+};
+
+/// The square root of the sum of squared magnitudes; they are not scaled.
+template <typename In, typename T>
+struct L2 : Additive<T> {
+  template <typename P>
+  __device__ __forceinline__ static void take(T& state, In x, P) {
+    if constexpr (kIsComplex<In>) {
+      const T re = static_cast<T>(x.re), im = static_cast<T>(x.im);
+      state = multiply_add(re, re, multiply_add(im, im, state));
+    } else {
+      state = multiply_add(convert<T>(x), convert<T>(x), state);
+    }
+  }
+  __device__ __forceinline__ static T finish(T state, uint64) { return root(state); }
+};
+
+template <typename In, typename T>
+struct Multiply : OfNumbers {
+  using State = T;
+  __device__ __forceinline__ static State identity() { return convert<T>(1); }
+  template <typename P>
+  __device__ __forceinline__ static void take(State& state, In x, P) {
+    state = combine(state, convert<T>(x));
+  }
+  __device__ __forceinline__ static State combine(State a, State b) {
+    if constexpr (kIsComplex<T>) {
+      return {multiply_add(a.re, b.re, -(a.im * b.im)), multiply_add(a.re, b.im, a.im * b.re)};
+    } else {
+      return a * b;
+    }
+  }
+  __device__ __forceinline__ static T finish(State state, uint64) { return state; }
+};
+
+/// log(sum(exp(x))) in one pass: the sum is of exp(x - m) for the maximum m so far.
+template <typename In, typename T>
+struct LogSumExp : OfNumbers {
+  static constexpr bool kIsLong = sizeof(T) > 4;
+  struct State {
+    T maximum;
+    T sum;
+  };
+  __device__ __forceinline__ static State identity() { return {-infinity<T>(), T{0}}; }
+  template <typename P>
+  __device__ __forceinline__ static void take(State& state, In element, P) {
+    const T x = convert<T>(element);
+    const T scale = scale_between(x, state.maximum);
+    const bool higher = x > state.maximum;
+    state.sum = higher ? multiply_add(state.sum, scale, T{1}) : state.sum + scale;
+    state.maximum = higher ? x : state.maximum;
+  }
+  __device__ __forceinline__ static State combine(State a, State b) {
+    const T scale = scale_between(a.maximum, b.maximum);
+    const bool second = b.maximum > a.maximum;
+    return {second ? b.maximum : a.maximum,
+            second ? multiply_add(a.sum, scale, b.sum) : multiply_add(b.sum, scale, a.sum)};
+  }
+  __device__ __forceinline__ static T finish(State state, uint64) {
+    return state.maximum + logarithm(state.sum);
+  }
+
+ private:
+  /// exp(lower - higher): 1 for equal ones, which may be infinite; NaN if x is.
+  __device__ __forceinline__ static T scale_between(T x, T maximum) {
+    return exponential(x == maximum ? T{0} : -absolute(x - maximum));
+  }
+};
+
+}  // namespace ck

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Any layout: a block is a grid of `width` results by `groups` threads that share each. A thread
+// reads vectors of results that are next to each other in x, or single elements.
+#pragma once
+
+#include "common/launch.cuh"
+#include "common/memory.cuh"
+#include "common/reduce_fold.cuh"
+#include "common/strided.cuh"
+#include "common/types.cuh"
+
+namespace ck {
+
+template <typename O, int kRank>
+struct GridArguments {
+  const void* x;
+  void* out;
+  uint64* workspace;
+  uint64 reduced;                 ///< elements of x for one of out
+  Dimension<O, 2> kept[kRank];    ///< of units: vectors of results; with strides of x and out
+  Dimension<O, 2> along[kRank];   ///< what is reduced; with strides of x and of places
+  Divisor<O> splits;              ///< blocks that share a result
+  O units;
+  O length;     ///< elements of x for one of out
+  O share;      ///< of them for a block
+  O step;       ///< bytes from one result of a unit to the next
+  uint32 width_shift;  ///< log2 of the units of a block
+  uint32 along_first;  ///< 1 if neighbouring threads share a result, 0 if each has its own
+};
+
+/// A vector, or as many bytes as there are in an element; complex128 may lie on 8 bytes.
+template <typename In, int kWidth>
+__device__ __forceinline__ Packed<Bytes<kWidth>, In> load_unit(bool exists, const char* address) {
+  Packed<Bytes<kWidth>, In> unit;
+  if constexpr (kWidth == 16 && sizeof(In) == 16) {
+    Packed<In, uint64> halves;
+    halves.piece[0] = exists ? load(reinterpret_cast<const uint64*>(address)) : 0;
+    halves.piece[1] = exists ? load(reinterpret_cast<const uint64*>(address) + 1) : 0;
+    unit.piece[0] = halves.vector;
+  } else if constexpr (kWidth == 16) {
+    unit.vector = load_if<true>(exists, reinterpret_cast<const uint4*>(address));
+  } else {
+    unit.vector = exists ? load(reinterpret_cast<const Bytes<kWidth>*>(address)) : 0;
+  }
+  return unit;
+}
+
+/// Vectors are taken in the order of their places, single elements in any.
+template <typename F, bool kInOrder, typename In, typename P>
+__device__ __forceinline__ void take(typename F::State& state, In x, P place) {
+  if constexpr (kInOrder || !F::kIsPlace) {
+    F::take(state, x, place);
+  } else {
+    F::take_anywhere(state, x, place);
+  }
+}
+
+template <typename F, typename In, typename Out, int kWidth, typename O, int kRank>
+__device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, char* shared) {
+  using State = typename F::State;
+  constexpr int kItems = kWidth / sizeof(In);
+  constexpr int kLoads = kItems > 1 ? 8 : 4;
+  constexpr bool kFoldsTurns = !F::kIsPlace && !F::kIsLong;
+  State* const folded = reinterpret_cast<State*>(shared);
+  const uint32 width = 1u << a.width_shift, groups = kThreads >> a.width_shift;
+  const uint32 thread = threadIdx.x;
+  const uint32 q = a.along_first != 0 ? thread / groups : thread % width;
+  const uint32 g = a.along_first != 0 ? thread % groups : thread / width;
+  const Division<O> block = divide(static_cast<O>(blockIdx.x), a.splits);
+  const O tile = block.quotient, split = block.remainder;
+  const O unit = tile * width + q;
+  State state[kItems];
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    state[i] = F::identity();
+  }
+  Offsets<O, 2> offset = {};
+  if (unit < a.units) {
+    offset = offsets_of(unit, a.kept);
+    const char* const x = at<char>(a.x, offset.value[0]);
+    const O from = split * a.share, left = a.length - from;
+    const O to = from + (left < a.share ? left : a.share);
+#pragma unroll 1
+    for (O first = from + g; first < to; first += kLoads * groups) {
+      Packed<Bytes<kWidth>, In> value[kLoads];
+      O place[kLoads];
+#pragma unroll
+      for (int k = 0; k < kLoads; ++k) {
+        const O element = first + k * groups;
+        const Offsets<O, 2> along = offsets_of(element, a.along);
+        value[k] = load_unit<In, kWidth>(element < to, at<char>(x, along.value[0]));
+        place[k] = along.value[1];
+      }
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        // A turn's elements are folded first: that bounds the error of long sums.
+        State turn = kFoldsTurns ? F::identity() : state[i];
+#pragma unroll
+        for (int k = 0; k < kLoads; ++k) {
+          if (first + k * groups < to) {
+            take<F, (kItems > 1)>(turn, value[k].piece[i], place[k]);
+          }
+        }
+        state[i] = kFoldsTurns ? F::combine(state[i], turn) : turn;
+      }
+    }
+  }
+  fold_groups<F>(state, folded, q, g, width, groups);
+  const uint32 splits = static_cast<uint32>(a.splits.value);
+  if (splits > 1) {
+    const uint32 states = width * kItems;
+    State* const partials = partials_of<State>(a.workspace, tile, splits, states) + q;
+    if (g == 0) {
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        partials[split * states + i * width] = state[i];
+      }
+    }
+    if (!arrives_last(a.workspace, static_cast<uint32>(tile), splits)) {
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      state[i] = F::identity();
+    }
+#pragma unroll 1
+    for (uint32 k = g; k < splits; k += groups) {
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        state[i] = F::combine(state[i], partials[k * states + i * width]);
+      }
+    }
+    fold_groups<F>(state, folded, q, g, width, groups);
+  }
+  if (g == 0 && unit < a.units) {
+    Out result[kItems];
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      result[i] = convert<Out>(F::finish(state[i], a.reduced));
+    }
+    if (kItems == 1 || a.step == sizeof(Out)) {
+      store_packed(at<Out>(a.out, offset.value[1]), result);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        *at<Out>(a.out, static_cast<O>(offset.value[1] + i * a.step)) = result[i];
+      }
+    }
+  }
+}
+
+}  // namespace ck

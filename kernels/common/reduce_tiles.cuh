@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Many short reductions next to each other: a block reads a tile of whole slabs, of `rows` by
+// `columns` elements each, into shared memory. One to 32 lanes then fold each column.
+#pragma once
+
+#include "common/division.cuh"
+#include "common/reduce_fold.cuh"
+#include "common/reduce_stage.cuh"
+#include "common/types.cuh"
+
+namespace ck {
+
+constexpr uint32 kGatheredBytes = 4096;  // of results, behind the tile
+
+/// Both arrays are contiguous.
+template <typename O>
+struct TileArguments {
+  const void* x;
+  void* out;
+  uint64* workspace;
+  uint64 reduced;  ///< elements of x for one of out
+  O bytes;         ///< of x
+  O slabs;
+  O tile_bytes;
+  uint32 tile_slabs;
+  uint32 rows;  ///< units of a column: elements, or vectors if a slab has one column
+  uint32 slab_bytes;
+  uint32 lane_shift;        ///< log2 of the lanes that share a column
+  Divisor<uint32> columns;  ///< of a slab
+};
+
+template <typename F, typename In, typename Out, int kWidth, typename O>
+__device__ __forceinline__ void reduce_tiles(const TileArguments<O>& a, char* shared) {
+  using State = typename F::State;
+  using Unit = Packed<Bytes<kWidth>, In>;
+  constexpr uint32 kItems = kWidth / sizeof(In);
+  const Extent<O> x(a.x, a.bytes);
+  const O tile = blockIdx.x, first_slab = tile * a.tile_slabs, left = a.slabs - first_slab;
+  const uint32 slabs = left < a.tile_slabs ? static_cast<uint32>(left) : a.tile_slabs;
+  const O begin = x.begin + tile * a.tile_bytes;
+  const uint32 phase = phase_of(begin);
+  const uint32 vectors = (phase + slabs * a.slab_bytes + 15) / 16;
+  stage<In>(
+      x, shared, [=](int k) { return static_cast<O>(sector_of(begin) + k * kThreads); },
+      [=](int k) { return vectors > k * kThreads ? vectors - k * kThreads : 0; });
+  __syncthreads();
+  const uint32 lanes = 1u << a.lane_shift, results = slabs * a.columns.value;
+  Out* const result_of_tile = static_cast<Out*>(a.out) + first_slab * a.columns.value;
+  // Few lanes of a warp have results where lanes share columns: gathered, they fill sectors.
+  const bool gathers = lanes > 1 && results * sizeof(Out) <= kGatheredBytes;
+  Out* const out = gathers ? reinterpret_cast<Out*>(shared + kStageBytes) : result_of_tile;
+#pragma unroll 1
+  for (uint32 first = 0; first < results << a.lane_shift; first += kThreads) {
+    const uint32 result = (first + threadIdx.x) >> a.lane_shift;
+    const uint32 lane = threadIdx.x & (lanes - 1);
+    State state = F::identity();
+    if (result < results) {
+      const Division<uint32> place = divide(result, a.columns);
+      const char* const column =
+          shared + phase + place.quotient * a.slab_bytes + place.remainder * kWidth;
+#pragma unroll 4
+      for (uint32 row = lane; row < a.rows; row += lanes) {
+        Unit unit;
+        unit.vector = *reinterpret_cast<const Bytes<kWidth>*>(column + row * a.columns.value * kWidth);
+#pragma unroll
+        for (uint32 i = 0; i < kItems; ++i) {
+          F::take(state, unit.piece[i], static_cast<O>(row * kItems + i));
+        }
+      }
+    }
+    state = fold_lanes<F>(state, lanes);
+    if (result < results && lane == 0) {
+      out[result] = convert<Out>(F::finish(state, a.reduced));
+    }
+  }
+  if (gathers) {
+    __syncthreads();
+#pragma unroll 1
+    for (uint32 result = threadIdx.x; result < results; result += kThreads) {
+      result_of_tile[result] = out[result];
+    }
+  }
+}
+
+}  // namespace ck

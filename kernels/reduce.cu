@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// reduce: one of twelve functions of the elements of x along some of its axes, in one launch.
+//
+// Every element is read once. A thread takes elements into states in registers, lanes fold theirs
+// by shuffles, warps through shared memory. Blocks that share a result put their states into the
+// workspace, and the one that arrives last folds them (common/reduce_fold.cuh). Who folds what, and
+// in which order, follows from the shape alone: the same input gives the same bits, however many
+// blocks run at once, and on every device. There are no floating-point atomics.
+//
+// Variants
+//   stream   a block for each row, or for a share of one: rows are contiguous or made of contiguous
+//            pieces
+//   warps    the same, a warp for each row
+//   tiles    short rows, or slabs of few rows, next to each other: through shared memory
+//   vectors  the results lie next to each other in x, on 16 bytes: a thread has a vector of them
+//   columns  they do, but not on 16 bytes: through shared memory
+//   strided  any layout, element by element
+//
+// Macros: CK_VARIANT_*, CK_FUNCTION, CK_INPUT_T, CK_NUMBER_T, CK_OUTPUT_T, CK_OFFSET_T, CK_RANK,
+// CK_WIDTH.
+
+#include "common/launch.cuh"
+#include "common/memory.cuh"
+#include "common/numbers.cuh"
+#include "common/reduce_columns.cuh"
+#include "common/reduce_extremes.cuh"
+#include "common/reduce_functions.cuh"
+#include "common/reduce_grid.cuh"
+#include "common/reduce_stream.cuh"
+#include "common/reduce_tiles.cuh"
+
+namespace ck {
+
+using Input = CK_INPUT_T;
+using Number = CK_NUMBER_T;
+using Output = CK_OUTPUT_T;
+using Offset = CK_OFFSET_T;
+
+// Blocks of a multiprocessor, which share its registers: fewer where a thread has many states
+// besides the loads in flight, or long code needs them.
+constexpr int kStreamBlocks = CK_FUNCTION::kIsLong ? 2 : kBlocksPerMultiprocessor;
+constexpr int kGridBlocks = CK_FUNCTION::kIsLong ? 2 : 3;
+constexpr int kColumnBlocks = 2;
+
+}  // namespace ck
+
+#if defined(CK_VARIANT_STREAM) || defined(CK_VARIANT_WARPS)
+CK_KERNEL_OF(ck::kStreamBlocks) CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, CK_RANK> a) {
+  CK_DYNAMIC_SHARED(shared);
+#if defined(CK_VARIANT_STREAM)
+  constexpr int kTeam = ck::kThreads;
+#else
+  constexpr int kTeam = 32;
+#endif
+  ck::reduce_stream<CK_FUNCTION, ck::Input, ck::Output, kTeam>(a, shared);
+}
+#elif defined(CK_VARIANT_TILES)
+CK_KERNEL CK_ENTRY(const __grid_constant__ ck::TileArguments<ck::Offset> a) {
+  CK_DYNAMIC_SHARED(shared);
+  ck::reduce_tiles<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH>(a, shared);
+}
+#elif defined(CK_VARIANT_COLUMNS)
+CK_KERNEL_OF(ck::kColumnBlocks) CK_ENTRY(const __grid_constant__ ck::ColumnArguments<ck::Offset> a) {
+  CK_DYNAMIC_SHARED(shared);
+  ck::reduce_columns<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH / sizeof(ck::Input)>(a, shared);
+}
+#elif defined(CK_VARIANT_VECTORS) || defined(CK_VARIANT_STRIDED)
+CK_KERNEL_OF(ck::kGridBlocks) CK_ENTRY(const __grid_constant__ ck::GridArguments<ck::Offset, CK_RANK> a) {
+  CK_DYNAMIC_SHARED(shared);
+  ck::reduce_grid<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH>(a, shared);
+}
+#endif
