@@ -8,7 +8,8 @@
 //                            that the state has,
 //   combine(a, b)            of both; in either order,
 //   finish(state, count)     the result, for `count` elements;
-//   kIsPlace, kIsLong        whether that is a place, and whether taking is long code.
+//   kIsPlace, kIsLong        whether that is a place, and whether taking is long code;
+//   kTakesMany               whether take_many(state, numbers) is shorter than taking each.
 //
 // Products that a sum takes in are written as fma: then no compiler has a choice, and the bits are
 // the same everywhere.
@@ -19,7 +20,17 @@
 
 namespace ck {
 
-__device__ __forceinline__ float exponential(float x) { return expf(x); }
+/// exp(x) to a few units in the last place of the result or of 1, whichever is greater, for x <= 0.
+__device__ __forceinline__ float exponential(float x) {
+  constexpr float kLog2E = 1.44269504088896340736f;
+#ifdef CK_SIMULATOR
+  return exp2f(x * kLog2E);
+#else
+  float value;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x * kLog2E));
+  return value;
+#endif
+}
 __device__ __forceinline__ double exponential(double x) { return exp(x); }
 __device__ __forceinline__ float logarithm(float x) { return logf(x); }
 __device__ __forceinline__ double logarithm(double x) { return log(x); }
@@ -77,6 +88,7 @@ __device__ __forceinline__ T not_a_number() {
 struct OfNumbers {
   static constexpr bool kIsPlace = false;
   static constexpr bool kIsLong = false;
+  static constexpr bool kTakesMany = false;
 };
 
 /// Sums of something of each element.
@@ -188,10 +200,13 @@ struct Multiply : OfNumbers {
   __device__ __forceinline__ static T finish(State state, uint64) { return state; }
 };
 
-/// log(sum(exp(x))) in one pass: the sum is of exp(x - m) for the maximum m so far.
+/// log(sum(exp(x))) in one pass: the sum is of exp(x - m) for the maximum m so far, or of exp(x) if
+/// that is infinite.
 template <typename In, typename T>
 struct LogSumExp : OfNumbers {
   static constexpr bool kIsLong = sizeof(T) > 4;
+  static constexpr bool kTakesMany = !kIsLong;
+  using Number = T;
   struct State {
     T maximum;
     T sum;
@@ -200,26 +215,64 @@ struct LogSumExp : OfNumbers {
   template <typename P>
   __device__ __forceinline__ static void take(State& state, In element, P) {
     const T x = convert<T>(element);
-    const T scale = scale_between(x, state.maximum);
+    const T scale = exponential(x == state.maximum ? T{0} : -absolute(x - state.maximum));
     const bool higher = x > state.maximum;
     state.sum = higher ? multiply_add(state.sum, scale, T{1}) : state.sum + scale;
     state.maximum = higher ? x : state.maximum;
   }
+  /// A number that changes nothing.
+  __device__ __forceinline__ static T absent() { return -infinity<T>(); }
+  /// Adds numbers: the sum is scaled once.
+  template <int kCount>
+  __device__ __forceinline__ static void take_many(State& state, const T (&x)[kCount]) {
+    T maximum = state.maximum;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      maximum = larger(maximum, x[k]);
+    }
+    const T shift = absolute(maximum) < infinity<T>() ? maximum : T{0};
+    T sum = state.sum * scale_between(state.maximum, maximum);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      sum += exponential(x[k] - shift);
+    }
+    state = {maximum, sum};
+  }
   __device__ __forceinline__ static State combine(State a, State b) {
-    const T scale = scale_between(a.maximum, b.maximum);
-    const bool second = b.maximum > a.maximum;
-    return {second ? b.maximum : a.maximum,
-            second ? multiply_add(a.sum, scale, b.sum) : multiply_add(b.sum, scale, a.sum)};
+    const T maximum = larger(a.maximum, b.maximum);
+    return {maximum, multiply_add(a.sum, scale_between(a.maximum, maximum),
+                                  b.sum * scale_between(b.maximum, maximum))};
   }
   __device__ __forceinline__ static T finish(State state, uint64) {
     return state.maximum + logarithm(state.sum);
   }
 
  private:
-  /// exp(lower - higher): 1 for equal ones, which may be infinite; NaN if x is.
-  __device__ __forceinline__ static T scale_between(T x, T maximum) {
-    return exponential(x == maximum ? T{0} : -absolute(x - maximum));
+  __device__ __forceinline__ static float larger(float a, float b) { return fmaxf(a, b); }
+  __device__ __forceinline__ static double larger(double a, double b) { return fmax(a, b); }
+  /// What a sum for a maximum is multiplied with when the maximum becomes another.
+  __device__ __forceinline__ static T scale_between(T before, T after) {
+    return before == after ? T{1} : exponential(before - after);
   }
 };
+
+/// Takes elements next to each other, the first of which has a place, into states that share them.
+template <typename F, typename In, typename P, int kStates, int kCount>
+__device__ __forceinline__ void take_all(typename F::State (&state)[kStates],
+                                         const In (&x)[kCount], P place) {
+  if constexpr (F::kTakesMany) {
+    typename F::Number numbers[kCount];
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      numbers[k] = convert<typename F::Number>(x[k]);
+    }
+    F::take_many(state[0], numbers);
+  } else {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      F::take(state[k % kStates], x[k], static_cast<P>(place + k));
+    }
+  }
+}
 
 }  // namespace ck

@@ -93,15 +93,26 @@ __device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, ch
       }
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
-        // A turn's elements are folded first: that bounds the error of long sums.
-        State turn = kFoldsTurns ? F::identity() : state[i];
+        if constexpr (F::kTakesMany) {
+          typename F::Number numbers[kLoads];
 #pragma unroll
-        for (int k = 0; k < kLoads; ++k) {
-          if (first + k * groups < to) {
-            take<F, (kItems > 1)>(turn, value[k].piece[i], place[k]);
+          for (int k = 0; k < kLoads; ++k) {
+            const bool exists = first + k * groups < to;
+            numbers[k] =
+                exists ? convert<typename F::Number>(value[k].piece[i]) : F::absent();
           }
+          F::take_many(state[i], numbers);
+        } else {
+          // A turn's elements are folded first: that bounds the error of long sums.
+          State turn = kFoldsTurns ? F::identity() : state[i];
+#pragma unroll
+          for (int k = 0; k < kLoads; ++k) {
+            if (first + k * groups < to) {
+              take<F, (kItems > 1)>(turn, value[k].piece[i], place[k]);
+            }
+          }
+          state[i] = kFoldsTurns ? F::combine(state[i], turn) : turn;
         }
-        state[i] = kFoldsTurns ? F::combine(state[i], turn) : turn;
       }
     }
   }

@@ -6,6 +6,7 @@
 #include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/reduce_fold.cuh"
+#include "common/reduce_functions.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
 
@@ -46,10 +47,7 @@ __device__ __forceinline__ void take_vector(typename F::State (&state)[kChains],
   } else {
     Packed<uint4, In> items;
     items.vector = vector;
-#pragma unroll
-    for (uint32 i = 0; i < kItems; ++i) {
-      F::take(state[i % kChains], items.piece[i], static_cast<O>(place + i));
-    }
+    take_all<F>(state, items.piece, place);
   }
 }
 
@@ -113,7 +111,7 @@ template <typename F, typename In, typename Out, int kTeam, typename O, int kRan
 __device__ __forceinline__ void reduce_stream(const StreamArguments<O, kRank>& a, char* shared) {
   using State = typename F::State;
   constexpr uint32 kItems = 16 / sizeof(In);
-  constexpr uint32 kMost = sizeof(State) <= 4 ? 4 : sizeof(State) <= 8 ? 2 : 1;
+  constexpr uint32 kMost = F::kTakesMany ? 1 : sizeof(State) <= 4 ? 4 : sizeof(State) <= 8 ? 2 : 1;
   constexpr int kChains = kItems < kMost ? kItems : kMost;
   constexpr uint32 kTeams = kThreads / kTeam;
   const Division<O> team =

@@ -5,6 +5,7 @@
 
 #include "common/division.cuh"
 #include "common/reduce_fold.cuh"
+#include "common/reduce_functions.cuh"
 #include "common/reduce_stage.cuh"
 #include "common/types.cuh"
 
@@ -53,7 +54,7 @@ __device__ __forceinline__ void reduce_tiles(const TileArguments<O>& a, char* sh
   for (uint32 first = 0; first < results << a.lane_shift; first += kThreads) {
     const uint32 result = (first + threadIdx.x) >> a.lane_shift;
     const uint32 lane = threadIdx.x & (lanes - 1);
-    State state = F::identity();
+    State state[] = {F::identity()};
     if (result < results) {
       const Division<uint32> place = divide(result, a.columns);
       const char* const column =
@@ -62,15 +63,12 @@ __device__ __forceinline__ void reduce_tiles(const TileArguments<O>& a, char* sh
       for (uint32 row = lane; row < a.rows; row += lanes) {
         Unit unit;
         unit.vector = *reinterpret_cast<const Bytes<kWidth>*>(column + row * a.columns.value * kWidth);
-#pragma unroll
-        for (uint32 i = 0; i < kItems; ++i) {
-          F::take(state, unit.piece[i], static_cast<O>(row * kItems + i));
-        }
+        take_all<F>(state, unit.piece, static_cast<O>(row * kItems));
       }
     }
-    state = fold_lanes<F>(state, lanes);
+    state[0] = fold_lanes<F>(state[0], lanes);
     if (result < results && lane == 0) {
-      out[result] = convert<Out>(F::finish(state, a.reduced));
+      out[result] = convert<Out>(F::finish(state[0], a.reduced));
     }
   }
   if (gathers) {
