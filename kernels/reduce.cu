@@ -38,7 +38,8 @@ using Offset = CK_OFFSET_T;
 
 // Blocks of a multiprocessor, which share its registers: fewer where a thread has many states
 // besides the loads in flight, or long code needs them.
-constexpr int kStreamBlocks = CK_FUNCTION::kIsLong ? 2 : kBlocksPerMultiprocessor;
+constexpr int kStreamBlocks =
+    CK_FUNCTION::kIsLong ? 2 : CK_FUNCTION::kIsPlace ? 3 : kBlocksPerMultiprocessor;
 constexpr int kGridBlocks = CK_FUNCTION::kIsLong ? 2 : 3;
 constexpr int kColumnBlocks = 2;
 
@@ -55,7 +56,7 @@ CK_KERNEL_OF(ck::kStreamBlocks) CK_ENTRY(const __grid_constant__ ck::StreamArgum
   ck::reduce_stream<CK_FUNCTION, ck::Input, ck::Output, kTeam>(a, shared);
 }
 #elif defined(CK_VARIANT_TILES)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::TileArguments<ck::Offset> a) {
+CK_KERNEL_OF(ck::kStreamBlocks) CK_ENTRY(const __grid_constant__ ck::TileArguments<ck::Offset> a) {
   CK_DYNAMIC_SHARED(shared);
   ck::reduce_tiles<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH>(a, shared);
 }

@@ -101,6 +101,11 @@ class Reduction:
         return "double" if exact else "float"
 
     @property
+    def is_long(self) -> bool:
+        """Whether taking an element is long code: ``kIsLong`` of the function in device code."""
+        return self.function is ReduceFunction.LOG_SUM_EXP and self.number == "double"
+
+    @property
     def is_complex(self) -> bool:
         """Whether complex numbers are computed with."""
         return self.kind in _COMPLEX and self.function not in _NORMS
@@ -176,5 +181,6 @@ def specialisations() -> Iterator[KernelSpec]:
         yield reduction.specialise("columns", wide=False, width=vector)
         yield reduction.specialise("strided", wide=False, rank=3, width=item)
         if item < VECTOR_BYTES:
-            yield reduction.specialise("tiles", wide=False, width=VECTOR_BYTES)
+            if not reduction.is_long:
+                yield reduction.specialise("tiles", wide=False, width=VECTOR_BYTES)
             yield reduction.specialise("vectors", wide=False, rank=1, width=vector)

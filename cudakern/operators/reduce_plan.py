@@ -88,6 +88,7 @@ def _plan_tiles(problem: ReduceProblem) -> Plan | None:
     if not fits:
         return None
     by_vectors = columns == 1 and alignment(phase, slab_bytes) == VECTOR_BYTES
+    by_vectors = by_vectors and not problem.reduction.is_long
     width = VECTOR_BYTES if by_vectors else item
     units = slab_bytes // width if columns == 1 else rows
     room = min(STAGE_ROOM, max(MIN_STAGE_BYTES, slabs * slab_bytes // BLOCKS))

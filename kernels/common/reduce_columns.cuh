@@ -64,27 +64,17 @@ __device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char
   for (O row = from; row < to; row += a.depth) {
     const uint32 depth = to - row < a.depth ? static_cast<uint32>(to - row) : a.depth;
     const O begin = x.begin + (slab * a.rows + row) * row_bytes + first_column * sizeof(In);
-    const auto begin_of = [=](int k) { return static_cast<O>(begin + k * row_bytes); };
     if (a.whole != 0) {
-      const uint32 phase = phase_of(begin);
-      const uint32 vectors = (phase + depth * static_cast<uint32>(row_bytes) + 15) / 16;
-      stage<In>(
-          x, shared, [=](int k) { return static_cast<O>(sector_of(begin) + k * kThreads); },
-          [=](int k) { return vectors > k * kThreads ? vectors - k * kThreads : 0; });
+      stage_run<In>(x, begin, depth * static_cast<uint32>(row_bytes), shared);
     } else {
-      stage<In>(
-          x, shared, [=](int k) { return sector_of(begin_of(k)); },
-          [=](int k) {
-            const uint32 bytes = phase_of(begin_of(k)) + width * static_cast<uint32>(sizeof(In));
-            return static_cast<uint32>(k) < depth ? (bytes + 15) / 16 : 0;
-          });
+      stage_rows<In>(x, begin, row_bytes, depth, width * static_cast<uint32>(sizeof(In)), shared);
     }
     __syncthreads();
     if (g < a.groups) {
 #pragma unroll 1
       for (uint32 k = g; k < depth; k += a.groups) {
         const uint32 whole_at = phase_of(begin) + k * static_cast<uint32>(row_bytes);
-        const uint32 range_at = k * (kThreads * 16) + phase_of(begin_of(k));
+        const uint32 range_at = k * (kThreads * 16) + phase_of(static_cast<O>(begin + k * row_bytes));
         const In* const piece =
             reinterpret_cast<const In*>(shared + (a.whole != 0 ? whole_at : range_at));
 #pragma unroll

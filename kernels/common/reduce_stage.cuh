@@ -27,53 +27,92 @@ struct Extent {
   }
 };
 
-/// The first vector of the sector of a byte, and how far behind it the byte is.
-template <typename O>
-__device__ __forceinline__ O sector_of(O byte) {
-  return byte / kSectorBytes * (kSectorBytes / 16);
-}
+/// How far a byte lies behind the start of its sector.
 template <typename O>
 __device__ __forceinline__ uint32 phase_of(O byte) {
   return static_cast<uint32>(byte % kSectorBytes);
 }
 
-/// Copies kStageLoads ranges of vectors, of which thread t reads the t-th; `first_of(k)` and
-/// `count_of(k)` say which those of range k are. Elements outside of the array are not read. By the
-/// whole block.
-template <typename In, typename O, typename First, typename Count>
-__device__ __forceinline__ void stage(const Extent<O>& x, char* shared, const First& first_of,
-                                      const Count& count_of) {
-  const uint32 thread = threadIdx.x;
-  const O inside = (x.begin + 15) / 16, whole = x.end / 16;  // vectors that lie in x as a whole
+/// Vectors that a stage holds of a range: from the first of a sector on, as many as there are, of
+/// which those in [from, to) lie in x as a whole.
+template <typename O>
+struct StageRange {
+  O first;
+  uint32 count;
+  uint32 from;
+  uint32 to;
+
+  __device__ __forceinline__ StageRange(const Extent<O>& x, O begin, uint32 bytes) {
+    first = begin / kSectorBytes * (kSectorBytes / 16);
+    count = bytes == 0 ? 0 : (phase_of(begin) + bytes + 15) / 16;
+    const O inside = (x.begin + 15) / 16, whole = x.end / 16;
+    from = inside > first ? static_cast<uint32>(inside - first) : 0;
+    const O left = whole > first ? whole - first : 0;
+    to = left < count ? static_cast<uint32>(left) : count;
+  }
+};
+
+/// Copies the elements of a range's vectors that lie in x in part.
+template <typename In, typename O>
+__device__ __forceinline__ void stage_parts(const Extent<O>& x, const StageRange<O>& range,
+                                            char* shared, uint32 vector) {
+  if (vector >= range.count || (vector >= range.from && vector < range.to)) {
+    return;
+  }
+#pragma unroll 1
+  for (uint32 byte = 0; byte < 16; byte += sizeof(In)) {
+    const O place = (range.first + vector) * 16 + byte;
+    if (place >= x.begin && place < x.end) {
+      *reinterpret_cast<In*>(shared + vector * 16 + byte) =
+          load_struct(reinterpret_cast<const In*>(x.base + place));
+    }
+  }
+}
+
+/// Copies `bytes` bytes from `begin` on, of which the first comes to its place in a sector; at most
+/// kStageBytes with what is in front of it. By the whole block.
+template <typename In, typename O>
+__device__ __forceinline__ void stage_run(const Extent<O>& x, O begin, uint32 bytes, char* shared) {
+  const StageRange<O> range(x, begin, bytes);
+  const uint4* const source = reinterpret_cast<const uint4*>(x.base) + range.first;
   uint4* const stage = reinterpret_cast<uint4*>(shared);
   uint4 value[kStageLoads];
 #pragma unroll
-  for (int k = 0; k < kStageLoads; ++k) {
-    const O vector = first_of(k) + thread;
-    const bool exists = thread < count_of(k) && vector >= inside && vector < whole;
-    value[k] = load_if<true>(exists, reinterpret_cast<const uint4*>(x.base) + vector);
+  for (uint32 k = 0; k < kStageLoads; ++k) {
+    const uint32 vector = k * kThreads + threadIdx.x;
+    value[k] = load_if<true>(vector >= range.from && vector < range.to, source + vector);
   }
 #pragma unroll
-  for (int k = 0; k < kStageLoads; ++k) {
-    const O vector = first_of(k) + thread;
-    if (thread < count_of(k) && vector >= inside && vector < whole) {
-      stage[k * kThreads + thread] = value[k];
-    }
+  for (uint32 k = 0; k < kStageLoads; ++k) {
+    stage[k * kThreads + threadIdx.x] = value[k];
   }
-  // The first and the last vector may lie in x in part. Few ranges have one.
 #pragma unroll 1
-  for (int k = 0; k < kStageLoads; ++k) {
-    const O vector = first_of(k) + thread;
-    if (thread < count_of(k) && (vector < inside || vector >= whole)) {
+  for (uint32 k = 0; k < kStageLoads; ++k) {
+    stage_parts<In>(x, range, shared, k * kThreads + threadIdx.x);
+  }
+}
+
+/// Copies `rows` pieces of `bytes` bytes, `step` bytes apart, kThreads vectors apart: at most
+/// kStageLoads of as many vectors. By the whole block.
+template <typename In, typename O>
+__device__ __forceinline__ void stage_rows(const Extent<O>& x, O begin, O step, uint32 rows,
+                                           uint32 bytes, char* shared) {
+  uint4* const stage = reinterpret_cast<uint4*>(shared);
+  uint4 value[kStageLoads];
+#pragma unroll
+  for (uint32 k = 0; k < kStageLoads; ++k) {
+    const StageRange<O> range(x, begin + k * step, k < rows ? bytes : 0);
+    value[k] = load_if<true>(threadIdx.x >= range.from && threadIdx.x < range.to,
+                             reinterpret_cast<const uint4*>(x.base) + range.first + threadIdx.x);
+  }
+#pragma unroll
+  for (uint32 k = 0; k < kStageLoads; ++k) {
+    stage[k * kThreads + threadIdx.x] = value[k];
+  }
 #pragma unroll 1
-      for (uint32 byte = 0; byte < 16; byte += sizeof(In)) {
-        const O place = vector * 16 + byte;
-        if (place >= x.begin && place < x.end) {
-          *reinterpret_cast<In*>(shared + (k * kThreads + thread) * 16 + byte) =
-              load_struct(reinterpret_cast<const In*>(x.base + place));
-        }
-      }
-    }
+  for (uint32 k = 0; k < rows; ++k) {
+    const StageRange<O> range(x, begin + k * step, bytes);
+    stage_parts<In>(x, range, shared + k * kThreads * 16, threadIdx.x);
   }
 }
 

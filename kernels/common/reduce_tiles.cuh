@@ -40,10 +40,7 @@ __device__ __forceinline__ void reduce_tiles(const TileArguments<O>& a, char* sh
   const uint32 slabs = left < a.tile_slabs ? static_cast<uint32>(left) : a.tile_slabs;
   const O begin = x.begin + tile * a.tile_bytes;
   const uint32 phase = phase_of(begin);
-  const uint32 vectors = (phase + slabs * a.slab_bytes + 15) / 16;
-  stage<In>(
-      x, shared, [=](int k) { return static_cast<O>(sector_of(begin) + k * kThreads); },
-      [=](int k) { return vectors > k * kThreads ? vectors - k * kThreads : 0; });
+  stage_run<In>(x, begin, slabs * a.slab_bytes, shared);
   __syncthreads();
   const uint32 lanes = 1u << a.lane_shift, results = slabs * a.columns.value;
   Out* const result_of_tile = static_cast<Out*>(a.out) + first_slab * a.columns.value;
