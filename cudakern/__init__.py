@@ -25,11 +25,22 @@ from cudakern.operators.nonzero import argwhere, nonzero
 from cudakern.operators.nonzero_coordinates import NonzeroCoordinates, nonzero_coordinates
 from cudakern.operators.nonzero_descriptor import NonzeroCoordinatesOperatorDesc
 from cudakern.operators.one_hot import OneHotOperatorDesc, one_hot
+from cudakern.operators.reduce import reduce
+from cudakern.operators.reduce_descriptor import (
+    ArgmaxOperatorDesc,
+    ArgminOperatorDesc,
+    AxisDirection,
+    ReduceOperatorDesc,
+)
+from cudakern.operators.reduce_types import ReduceFunction
 from cudakern.tensor import TensorDesc, TensorFlags, minimum_tensor_size_in_bytes
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ArgmaxOperatorDesc",
+    "ArgminOperatorDesc",
+    "AxisDirection",
     "BindingError",
     "CompiledOperator",
     "CudakernError",
@@ -46,6 +57,8 @@ __all__ = [
     "NonzeroCoordinates",
     "NonzeroCoordinatesOperatorDesc",
     "OneHotOperatorDesc",
+    "ReduceFunction",
+    "ReduceOperatorDesc",
     "SimulatorError",
     "TensorDesc",
     "TensorFlags",
@@ -58,5 +71,6 @@ __all__ = [
     "nonzero",
     "nonzero_coordinates",
     "one_hot",
+    "reduce",
     "simulator",
 ]

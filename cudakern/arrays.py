@@ -29,6 +29,7 @@ MAX_BYTES = 2**63 - 1
 Facts = tuple[Any, ...]
 
 _DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
+_OVERLAP_WORK = 100_000  # steps of NumPy's search for a shared byte
 
 
 def _cupy() -> Any:  # noqa: ANN401
@@ -227,6 +228,15 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> Array:
         return _cupy().empty(tuple(shape), dtype)
 
 
+def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """Return a view of an array's memory, from its first element on, with byte strides."""
+    if type(array) is np.ndarray:
+        return np.lib.stride_tricks.as_strided(array, shape, strides)
+    from cupy.lib.stride_tricks import as_strided as view  # noqa: PLC0415  CuPy is optional
+
+    return view(array, shape, strides)
+
+
 def check_output(
     operator: str,
     name: str,
@@ -276,9 +286,6 @@ class _Footprint:
             "typestr": f"|V{layout.itemsize}",
             "version": 3,
         }
-
-
-_OVERLAP_WORK = 100_000
 
 
 def share_memory(a: Layout, a_address: int, b: Layout, b_address: int) -> bool:

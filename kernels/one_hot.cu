@@ -20,7 +20,6 @@
 namespace ck {
 
 constexpr uint32 kLineBytes = 128;
-constexpr uint32 kSectorBytes = 32;
 constexpr uint32 kStagedBytes = 32;  // of the two values, in front of the bits
 
 template <typename O, typename U>

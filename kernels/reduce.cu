@@ -38,15 +38,17 @@ using Offset = CK_OFFSET_T;
 
 // Blocks of a multiprocessor, which share its registers: fewer where a thread has many states
 // besides the loads in flight, or long code needs them.
-constexpr int kStreamBlocks =
-    CK_FUNCTION::kIsLong ? 2 : CK_FUNCTION::kIsPlace ? 3 : kBlocksPerMultiprocessor;
+constexpr int kStreamBlocks = CK_FUNCTION::kIsLong    ? 2
+                              : CK_FUNCTION::kIsPlace ? 3
+                                                      : kBlocksPerMultiprocessor;
 constexpr int kGridBlocks = CK_FUNCTION::kIsLong ? 2 : 3;
 constexpr int kColumnBlocks = 2;
 
 }  // namespace ck
 
 #if defined(CK_VARIANT_STREAM) || defined(CK_VARIANT_WARPS)
-CK_KERNEL_OF(ck::kStreamBlocks) CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, CK_RANK> a) {
+CK_KERNEL_OF(ck::kStreamBlocks)
+CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
 #if defined(CK_VARIANT_STREAM)
   constexpr int kTeam = ck::kThreads;
@@ -61,12 +63,14 @@ CK_KERNEL_OF(ck::kStreamBlocks) CK_ENTRY(const __grid_constant__ ck::TileArgumen
   ck::reduce_tiles<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH>(a, shared);
 }
 #elif defined(CK_VARIANT_COLUMNS)
-CK_KERNEL_OF(ck::kColumnBlocks) CK_ENTRY(const __grid_constant__ ck::ColumnArguments<ck::Offset> a) {
+CK_KERNEL_OF(ck::kColumnBlocks)
+CK_ENTRY(const __grid_constant__ ck::ColumnArguments<ck::Offset> a) {
   CK_DYNAMIC_SHARED(shared);
   ck::reduce_columns<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH / sizeof(ck::Input)>(a, shared);
 }
 #elif defined(CK_VARIANT_VECTORS) || defined(CK_VARIANT_STRIDED)
-CK_KERNEL_OF(ck::kGridBlocks) CK_ENTRY(const __grid_constant__ ck::GridArguments<ck::Offset, CK_RANK> a) {
+CK_KERNEL_OF(ck::kGridBlocks)
+CK_ENTRY(const __grid_constant__ ck::GridArguments<ck::Offset, CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
   ck::reduce_grid<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH>(a, shared);
 }

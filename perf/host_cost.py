@@ -71,6 +71,10 @@ def measure(kind: str, convert: Callable[[Any], Any]) -> list[tuple[str, float]]
     pair = [ck.TensorDesc(ck.DataType.UINT32, array.shape) for array in found]
     finder = ck.compile_operator(ck.NonzeroCoordinatesOperatorDesc(tensors[0], *pair))
     flat, tuples = convert(host[1][0]), convert(host[1].T)
+    columns = convert(np.zeros(16, np.float32))
+    row = ck.TensorDesc(ck.DataType.FLOAT32, (1, 16))
+    adder = ck.compile_operator(ck.ReduceOperatorDesc(ck.ReduceFunction.SUM, tensors[0], row, (0,)))
+    total = convert(np.zeros((1, 16), np.float32))
     calls: dict[str, Callable[[], object]] = {
         "compiled gather": lambda: operator(x, indices, out=out),
         "gather(x, indices, out=out)": lambda: ck.gather(x, flat, out=out),
@@ -78,6 +82,9 @@ def measure(kind: str, convert: Callable[[Any], Any]) -> list[tuple[str, float]]
         "one_hot(indices, 16, out=out)": lambda: ck.one_hot(flat, 16, out=out),
         "nonzero_coordinates(x, out=out)": lambda: ck.nonzero_coordinates(x, out=found),
         "compiled nonzero_coordinates": lambda: finder(x, out=found),
+        'reduce(x, "sum", 0, out=out)': lambda: ck.reduce(x, "sum", 0, out=columns),
+        'reduce(x, "sum", 0)': lambda: ck.reduce(x, "sum", 0),
+        "compiled reduce": lambda: adder(x, out=total),
     }
     return [(f"{name}, {kind} arrays", microseconds(call)) for name, call in calls.items()]
 

@@ -20,11 +20,12 @@ import cudakern as ck
 ROOT = Path(__file__).parent.parent
 
 PUBLIC = """
-BindingError CompiledOperator CudakernError DTypeError DataType DescriptorError
-EngineUnavailableError FeatureLevel GatherND1OperatorDesc GatherNDOperatorDesc GatherOperatorDesc
-IndexRangeError KernelCompileError NonzeroCoordinates NonzeroCoordinatesOperatorDesc
-OneHotOperatorDesc SimulatorError TensorDesc TensorFlags __version__ argwhere compile_operator
-gather gather_nd minimum_tensor_size_in_bytes nonzero nonzero_coordinates one_hot simulator
+ArgmaxOperatorDesc ArgminOperatorDesc AxisDirection BindingError CompiledOperator CudakernError
+DTypeError DataType DescriptorError EngineUnavailableError FeatureLevel GatherND1OperatorDesc
+GatherNDOperatorDesc GatherOperatorDesc IndexRangeError KernelCompileError NonzeroCoordinates
+NonzeroCoordinatesOperatorDesc OneHotOperatorDesc ReduceFunction ReduceOperatorDesc SimulatorError
+TensorDesc TensorFlags __version__ argwhere compile_operator gather gather_nd
+minimum_tensor_size_in_bytes nonzero nonzero_coordinates one_hot reduce simulator
 """
 
 
@@ -69,6 +70,7 @@ def test_public_names_are_the_documented_ones():
         (ck.argwhere, "x"),
         (ck.nonzero, "x, *, size, fill_value"),
         (ck.NonzeroCoordinates, "count, coordinates"),
+        (ck.reduce, "x, function, axis, *, keepdims, dtype, nan, last_index, out"),
         (ck.compile_operator, "desc, feature_level"),
         (ck.minimum_tensor_size_in_bytes, "desc"),
         (ck.GatherOperatorDesc,
@@ -82,6 +84,9 @@ def test_public_names_are_the_documented_ones():
         (ck.NonzeroCoordinatesOperatorDesc,
          "input_tensor, output_count_tensor, output_coordinates_tensor"),
         (ck.OneHotOperatorDesc, "indices_tensor, values_tensor, output_tensor, axis"),
+        (ck.ReduceOperatorDesc, "function, input_tensor, output_tensor, axes"),
+        (ck.ArgmaxOperatorDesc, "input_tensor, output_tensor, axes, axis_direction"),
+        (ck.ArgminOperatorDesc, "input_tensor, output_tensor, axes, axis_direction"),
         (ck.TensorDesc,
          ("data_type, sizes, strides, total_tensor_size_in_bytes, "
           "guaranteed_base_offset_alignment, flags")),
@@ -111,6 +116,7 @@ def test_public_names_are_documented(name):
         ("nonzero", 4),
         ("nonzero_coordinates", 2),
         ("one_hot", 1),
+        ("reduce", 2),
     ],
 )
 def test_docstring_examples_hold(operator, examples):
@@ -165,7 +171,7 @@ def test_readme_block_prints_what_it_says(code, expected):
 
 def test_readme_lists_every_rule_and_variable():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(readme_blocks()) == 4
+    assert len(readme_blocks()) == 5
     for number in range(1, 21):
         assert re.search(rf"\bT{number}\b", text)
     sources = " ".join(p.read_text(encoding="utf-8") for p in (ROOT / "cudakern").rglob("*.py"))
@@ -176,6 +182,6 @@ def test_readme_lists_every_rule_and_variable():
 def test_every_rule_in_the_code_is_in_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     sources = " ".join(p.read_text(encoding="utf-8") for p in (ROOT / "cudakern").rglob("*.py"))
-    rules = set(re.findall(r'"([TGNOZ]\d+)"', sources))
+    rules = set(re.findall(r'"([TGNORZ]\d+)"', sources))
     assert len(rules) > 30
     assert all(re.search(rf"\b{rule}\b", text) for rule in rules)

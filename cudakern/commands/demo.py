@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +35,9 @@ def _describe(desc: OperatorDesc) -> str:
     """Return a descriptor's options, such as ``axis = 0, index_dimensions = 1``."""
     values = ((field.name, getattr(desc, field.name)) for field in fields(desc))
     return ", ".join(
-        f"{name} = {value}" for name, value in values if not isinstance(value, TensorDesc)
+        f"{name} = {value.name if isinstance(value, IntEnum) else value}"
+        for name, value in values
+        if not isinstance(value, TensorDesc)
     )
 
 

@@ -13,6 +13,13 @@ from cudakern.operators.gather import GatherOperatorDesc
 from cudakern.operators.gather_nd import GatherND1OperatorDesc, GatherNDOperatorDesc
 from cudakern.operators.nonzero_descriptor import NonzeroCoordinatesOperatorDesc
 from cudakern.operators.one_hot import OneHotOperatorDesc
+from cudakern.operators.reduce_descriptor import (
+    ArgmaxOperatorDesc,
+    ArgminOperatorDesc,
+    AxisDirection,
+    ReduceOperatorDesc,
+)
+from cudakern.operators.reduce_types import ReduceFunction
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
@@ -227,6 +234,38 @@ def _nonzero_examples() -> Iterator[Example]:
     )
 
 
+def _reduced(sizes: Sizes, axes: Sizes) -> Sizes:
+    return tuple(1 if axis in axes else n for axis, n in enumerate(sizes))
+
+
+def _reduce_examples() -> Iterator[Example]:
+    """Yield those of ``DML_REDUCE_OPERATOR_DESC``."""
+    x, sizes = [1, 2, 3, 3, 0, 4, 2, 4, 2], (3, 3)
+    results = [((0,), [6, 6, 9]), ((1,), [6, 7, 8]), ((0, 1), [21])]
+    remarks = ["", "", "the comment beside the printed result has a 5 where the input has a 4"]
+    for number, ((axes, expected), remark) in enumerate(zip(results, remarks, strict=True), 1):
+        tensors = _tensor(sizes), _tensor(_reduced(sizes, axes))
+        desc = ReduceOperatorDesc(ReduceFunction.SUM, *tensors, axes)
+        yield _example(f"reduce, example {number}", desc, (x,), expected, remark)
+
+
+def _arg_examples(
+    desc_type: type[ArgmaxOperatorDesc | ArgminOperatorDesc],
+    results: Iterable[tuple[Sizes, list[float]]],
+    ties: list[float],
+) -> Iterator[Example]:
+    """Yield those of ``DML_ARGMAX_OPERATOR_DESC`` or ``DML_ARGMIN_OPERATOR_DESC``."""
+    name = desc_type.operator
+    x, sizes = [1, 2, 3, 3, 0, 4, 2, 5, 2], (3, 3)
+    for number, (axes, expected) in enumerate(results, 1):
+        tensors = _tensor(sizes), _tensor(_reduced(sizes, axes), DataType.UINT32)
+        desc = desc_type(*tensors, axes, AxisDirection.INCREASING)
+        yield _example(f"{name}, example {number}", desc, (x,), expected)
+    for direction, position in ((AxisDirection.INCREASING, 0), (AxisDirection.DECREASING, 4)):
+        desc = desc_type(_tensor((5,)), _tensor((1,), DataType.UINT32), (0,), direction)
+        yield _example(f"{name}, equal elements", desc, (ties,), [position])
+
+
 def examples() -> tuple[Example, ...]:
     """Return all documented examples.
 
@@ -237,4 +276,15 @@ def examples() -> tuple[Example, ...]:
         *_gather_nd_examples(),
         *_nonzero_examples(),
         *_one_hot_examples(),
+        *_reduce_examples(),
+        *_arg_examples(
+            ArgmaxOperatorDesc,
+            [((0,), [1, 2, 1]), ((1,), [2, 2, 1]), ((0, 1), [7])],
+            [3, 2, 1, 2, 3],
+        ),
+        *_arg_examples(
+            ArgminOperatorDesc,
+            [((0,), [0, 1, 2]), ((1,), [0, 1, 0]), ((0, 1), [4])],
+            [1, 2, 3, 2, 1],
+        ),
     )

@@ -206,6 +206,10 @@ class OperatorDesc(ABC):
     def plan(self, layouts: Sequence[Layout]) -> Plan:
         """Return the plan for tensors bound with these layouts, in binding order."""
 
+    def constant(self) -> complex | None:
+        """Return what the output is full of if the inputs have no element, and None otherwise."""
+        return None
+
     def require(self, rule: str, field: str, condition: bool, requirement: str) -> None:  # noqa: FBT001
         """Raise DescriptorError with a rule's id unless a condition holds."""
         if not condition:

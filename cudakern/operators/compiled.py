@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cudakern.arrays import (
     Array,
     address_of,
     as_array,
     as_output,
+    as_strided,
     common_place,
+    current,
     describe,
     empty,
     is_read_only,
     owner_address,
     place_of,
 )
-from cudakern.engines import HOST
 from cudakern.errors import BindingError
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
@@ -57,8 +56,9 @@ class CompiledOperator:
             i for i, t in enumerate(self._tensors) if t.guaranteed_base_offset_alignment
         )
         self._several = len(self._outputs) > 1
-        # Without flagged tensors, the static facts of a call decide everything.
-        self._plain = not self._needs and not self._aligned
+        self._constant = desc.constant()
+        # Without these, the static facts of a call decide everything.
+        self._plain = not self._needs and not self._aligned and self._constant is None
         self._bound: BoundTable[BoundLaunch] = BoundTable()
 
     @property
@@ -177,6 +177,11 @@ class CompiledOperator:
         if self._aligned:
             self._check_offsets(arrays, addresses)
         bound(addresses)
+        if self._constant is not None:
+            strides = self._byte_strides(-1)
+            with current(bound.place):
+                target = as_strided(arrays[-1], self._tensors[-1].sizes, strides)
+                target.fill(self._constant)
         return given
 
     def _insert_owned(self, arrays: list[Array]) -> None:
@@ -198,12 +203,7 @@ class CompiledOperator:
         if tensor.strides is None:
             return empty(tensor.sizes, dtype, place)
         buffer = empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
-        strides = self._byte_strides(i)
-        if place == HOST:
-            return np.lib.stride_tricks.as_strided(buffer, tensor.sizes, strides)
-        from cupy.lib.stride_tricks import as_strided  # noqa: PLC0415  CuPy is optional
-
-        return as_strided(buffer, tensor.sizes, strides)
+        return as_strided(buffer, tensor.sizes, self._byte_strides(i))
 
     def _bind(self, arrays: list[Array], addresses: list[int]) -> BoundLaunch:
         operator = self._desc.operator

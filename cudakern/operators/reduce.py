@@ -1,0 +1,209 @@
+"""Reduce: a function of x over some of its axes, such as their sum.
+
+Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``; rules R1 to R10.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from cudakern.arrays import (
+    Array,
+    as_array,
+    as_output,
+    check_output,
+    current,
+    describe,
+    empty,
+    is_read_only,
+    layout_of,
+    place_of,
+)
+from cudakern.dtypes import DataType
+from cudakern.layout import Layout
+from cudakern.operators.base import BoundLaunch, BoundTable, Plan
+from cudakern.operators.indexing import check_alignment, is_aligned
+from cudakern.operators.reduce_arguments import as_axes, as_dtype, find_reduction
+from cudakern.operators.reduce_plan import plan_reduce
+from cudakern.operators.reduce_problem import ReduceProblem
+from cudakern.operators.reduce_types import NAME, as_function
+
+if TYPE_CHECKING:
+    from cudakern.operators.reduce_arguments import Reduction
+    from cudakern.operators.reduce_types import ReduceFunction
+
+_NAMES = ("x", "out")
+#: Kept at most; beyond, the table starts anew.
+_MAX_REDUCTIONS = 1024
+
+_reductions: dict[Any, Reduction] = {}
+_find = _reductions.get
+_bound: BoundTable[BoundLaunch] = BoundTable()
+
+
+def reduce(
+    x: Any,  # noqa: ANN401  arrays of many libraries
+    function: str | ReduceFunction,
+    axis: int | tuple[int, ...] | None = None,
+    *,
+    keepdims: bool = False,
+    dtype: Any = None,  # noqa: ANN401  whatever NumPy takes for one
+    nan: Literal["propagate", "ignore"] = "propagate",
+    last_index: bool = False,
+    out: Array | None = None,
+) -> Array:
+    """Reduce ``x`` by a function along some of its axes.
+
+    Parameters
+    ----------
+    x : array, shape (...)
+        The data, of 0 to 8 dimensions, any supported dtype and any strides. Complex numbers have no
+        order, so no max, min, argmax, argmin and log_sum_exp.
+    function : str or ReduceFunction
+        Of n elements x:
+
+        - ``"sum"``, ``"multiply"``, ``"average"``: their sum, product, sum / n
+        - ``"l1"``, ``"l2"``, ``"sum_square"``: sum of ``|x|``, root of the sum of ``|x|^2``, sum of
+          ``x * x``
+        - ``"log_sum"``, ``"log_sum_exp"``: natural logarithm of the sum, of the sum of ``exp(x)``,
+          the latter shifted by the maximum
+        - ``"max"``, ``"min"``: the largest, the smallest
+        - ``"argmax"``, ``"argmin"``: where that is, as a row-major index within the reduced axes,
+          these ascending
+
+        Floats narrower than float64 are added and multiplied in float32, unless the result is wider
+        than that. Integers wrap around in the result's type, also ``|x|`` of the least one, and are
+        float64 where the result is no integer. A bool is whether its value is not 0.
+    axis : int or tuple of int, optional
+        The axes that are reduced; negative values count from the last. None means all of them, ()
+        none: the function of each element on its own.
+    keepdims : bool, optional
+        Whether the result has the reduced axes, with size 1.
+    dtype : dtype, optional
+        Of the result; it may not hold less than x does, in the order bool, integers, floats,
+        complex. l1 and l2 of complex numbers may be floats. argmax and argmin take any integer type
+        that their indices fit in. None means x's own, but for argmax and argmin int64; for average,
+        l2, log_sum and log_sum_exp of integers and bool float64; for sum, l1 and sum_square of bool
+        int64.
+    nan : {"propagate", "ignore"}, optional
+        For max, min, argmax and argmin: whether a NaN wins over all numbers, or counts as absent.
+        If all are NaN, "ignore" gives NaN, and index 0.
+    last_index : bool, optional
+        For argmax and argmin: whether the last of equal elements, or of NaNs, is found instead of
+        the first.
+    out : array, optional
+        Where to put the result: of its shape and dtype, any strides, not overlapping x.
+
+    Returns
+    -------
+    array, shape of x without the reduced axes, or with size 1 there
+        ``out`` if given. Of NumPy for arrays on the host, of CuPy for arrays on a GPU.
+
+    Raises
+    ------
+    DescriptorError
+        There is no such function, or no such axis, or it is named twice; there are too many
+        dimensions; ``nan`` or ``last_index`` is not for this function; or x has no elements where
+        max, min, argmax or argmin need one.
+    DTypeError
+        A dtype is not supported, or not for this function and x; or an axis is no integer.
+    BindingError
+        ``out`` does not fit, x overlaps it, or it is in another place.
+
+    Notes
+    -----
+    Synchronization: none. Determinism: the same bits in every run, on every engine and device,
+    whatever the number of multiprocessors; exp, log, sqrt and division excepted across engines.
+    On a GPU, launches of a stream share workspaces of 68 KiB and more, which few results of many
+    elements need; a call captured into a graph gets its own, which is kept as long as the process.
+    Of no elements, sum, l1, l2 and sum_square are 0, multiply is 1, log_sum and log_sum_exp are
+    -inf, average is NaN. +0 and -0 are equal. NumPy sums narrow integers in 64 bits; here they wrap
+    in x's own type unless ``dtype`` is wider.
+    Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> ck.reduce([[1, 2], [3, 4]], "sum", axis=0)
+    array([4, 6])
+    >>> ck.reduce([[1, 7, 2], [7, 0, 7]], "argmax", axis=1, last_index=True)
+    array([1, 2])
+    """
+    x = as_array(NAME, "x", x)
+    if type(function) is not str:
+        function = as_function(function)
+    if axis is not None and type(axis) is not int:
+        axis = as_axes(axis)
+    if dtype is not None:
+        dtype = as_dtype(dtype)
+    # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
+    key = (function, axis, bool(keepdims), dtype, nan, bool(last_index), x.dtype, x.shape)
+    try:
+        reduction = _find(key)
+    except TypeError:  # nan is not hashable
+        reduction = None
+    if reduction is None:
+        reduction = find_reduction(x, *key[:6])
+        if len(_reductions) >= _MAX_REDUCTIONS:
+            _reductions.clear()
+        _reductions[key] = reduction
+    if out is None:
+        target = out = empty(reduction.shape, reduction.dtype, place_of(x))
+    else:
+        target = as_output(NAME, "out", out)
+    _run(x, target, reduction)
+    return out
+
+
+def _run(x: Array, out: Array, reduction: Reduction) -> None:
+    """Write the result."""
+    arrays = (x, out)
+    addresses, facts = describe(arrays)
+    key = (reduction, facts)
+    bound = _bound.find(key)
+    if bound is None or is_read_only(out):
+        if type(x) is np.ndarray and not is_aligned(layout_of(x, addresses[0])):
+            _run(x.copy(), out, reduction)
+            return
+        bound = _bound.add(key, _bind(arrays, addresses, reduction))
+    if x.size:
+        bound(addresses)
+    elif out.size:
+        with current(bound.place):
+            out.fill(reduction.constant)
+
+
+def _bind(arrays: tuple[Array, Array], addresses: list[int], reduction: Reduction) -> BoundLaunch:
+    """Check everything that the static facts decide, plan, and prepare the launch."""
+    x, out = arrays
+    place = place_of(x)
+    reason = f"for x.shape={x.shape}, axis={reduction.axes}"
+    check_output(NAME, "out", out, reduction.shape, reduction.dtype, place, reason)
+    layouts = list(map(layout_of, arrays, addresses))
+    for name, layout in zip(_NAMES, layouts, strict=True):
+        check_alignment(NAME, name, layout)
+    if not x.size:
+        return BoundLaunch(NAME, Plan("empty", None), place, _NAMES, layouts)
+    problem = ReduceProblem(
+        reduction.function,
+        layouts[0],
+        _with_axes(layouts[1], reduction.axes, x.ndim),
+        reduction.axes,
+        DataType.from_numpy(x.dtype),
+        DataType.from_numpy(out.dtype),
+        reduction.ignore_nan,
+        reduction.last_index,
+    )
+    return BoundLaunch(NAME, plan_reduce(problem), place, _NAMES, layouts)
+
+
+def _with_axes(out: Layout, axes: tuple[int, ...], rank: int) -> Layout:
+    """Return the layout of a result with the reduced axes, each of one element."""
+    if len(out.shape) == rank:
+        return out
+    kept = iter(zip(out.shape, out.strides, strict=True))
+    pairs = [(1, 0) if d in axes else next(kept) for d in range(rank)]
+    shape, strides = zip(*pairs, strict=True)
+    return Layout(shape, strides, out.itemsize, out.phase)

@@ -1,0 +1,253 @@
+"""The DirectML descriptors of reduce, argmax and argmin.
+
+Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``, ``DML_ARGMAX_OPERATOR_DESC`` and
+``DML_ARGMIN_OPERATOR_DESC``; rules R1 to R10.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import IntEnum
+from math import prod
+from operator import index
+from typing import TYPE_CHECKING, ClassVar
+
+from cudakern.errors import DescriptorError, DTypeError
+from cudakern.feature_level import FeatureLevel
+from cudakern.operators.base import OperatorDesc, Plan
+from cudakern.operators.indexing import check_alignment
+from cudakern.operators.reduce_plan import plan_reduce
+from cudakern.operators.reduce_problem import ReduceProblem
+from cudakern.operators.reduce_types import (
+    ARG_FUNCTIONS,
+    INDEX_DATA_TYPES,
+    NAN_FUNCTIONS,
+    ReduceFunction,
+    as_function,
+    holds_indices,
+    input_data_types,
+    of_nothing,
+    result_types,
+)
+from cudakern.tensor import TensorDesc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern.layout import Layout
+
+
+class AxisDirection(IntEnum):
+    """Which of equal elements argmax and argmin find, with the values of ``DML_AXIS_DIRECTION``."""
+
+    INCREASING = 0
+    DECREASING = 1
+
+
+class _ReducingDesc(OperatorDesc):
+    """What the descriptors have in common."""
+
+    input_tensor: TensorDesc
+    output_tensor: TensorDesc
+    axes: tuple[int, ...]
+
+    input_fields: ClassVar[tuple[str, ...]] = ("input_tensor",)
+
+    def __post_init__(self) -> None:
+        try:
+            axes = tuple(map(index, self.axes))
+        except TypeError:
+            name = type(self).__name__
+            message = f"{name}: axes must be a sequence of integers; got {self.axes!r}"
+            raise DTypeError(message) from None
+        object.__setattr__(self, "axes", axes)
+
+    @abstractmethod
+    def _function(self) -> ReduceFunction:
+        """Return the function; raise DescriptorError if there is no such one (R1)."""
+
+    def _last_index(self) -> bool:
+        return False
+
+    def check_rules(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError for the first broken rule of R1 to R9."""
+        function = self._function()
+        x, out, axes = self.input_tensor, self.output_tensor, self.axes
+        rank = len(x.sizes)
+        self.require_same_rank("R2", level)
+        requirement = f"must lie in [0, {rank - 1}]; got {axes}"
+        self.require("R3", "axes", all(0 <= axis < rank for axis in axes), requirement)
+        requirement = f"must name no axis twice; got {axes}"
+        self.require("R5", "axes", len(set(axes)) == len(axes), requirement)
+        expected = tuple(1 if d in axes else n for d, n in enumerate(x.sizes))
+        requirement = f"must be {expected} for axes={axes}; got {out.sizes}"
+        self.require("R8", "output_tensor.sizes", out.sizes == expected, requirement)
+        self._check_output_type(function, level)
+        undefined = 0 in x.sizes and 0 not in out.sizes and self.constant() is None
+        requirement = f"must be at least 1 for {function.label}; got {x.sizes}"
+        self.require("T4", "input_tensor.sizes", not undefined, requirement)
+
+    def _check_output_type(self, function: ReduceFunction, level: FeatureLevel) -> None:
+        x, out = self.input_tensor, self.output_tensor
+        field, kind, result = "output_tensor.data_type", x.data_type, out.data_type
+        if level is FeatureLevel.EXTENDED:
+            words, allowed = result_types(function, kind)
+            requirement = f"must be {words} for {function.label} of {kind.name}; got {result.name}"
+            self.require("R9", field, result in allowed, requirement)
+        elif function not in ARG_FUNCTIONS:
+            requirement = f"must be input_tensor's, {kind.name}; got {result.name}"
+            self.require("R9", field, result == kind, requirement)
+        count = prod(x.sizes[axis] for axis in self.axes)
+        requirement = f"must hold indices up to {count - 1}; got {result.name}"
+        self.require("R9", field, holds_indices(function, result, count), requirement)
+
+    def check_types(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError if the type tables do not list the data types at a level."""
+        function = self._function()
+        self.require_type("R10", "input_tensor", level, input_data_types(function))
+        if function in ARG_FUNCTIONS:
+            self.require_type("R10", "output_tensor", level, INDEX_DATA_TYPES)
+
+    def constant(self) -> complex | None:
+        """Return what the output is full of if the input has no element, and None otherwise."""
+        if 0 not in self.input_tensor.sizes:
+            return None
+        return of_nothing(self._function(), self.output_tensor.data_type)
+
+    def plan(self, layouts: Sequence[Layout]) -> Plan:
+        """Return the plan; raise BindingError for a tensor whose elements are not aligned."""
+        for (field, _), layout in zip((*self.inputs(), *self.outputs()), layouts, strict=True):
+            check_alignment(self.operator, field, layout)
+        x, out = layouts
+        if x.size == 0:
+            return Plan("empty", None)
+        function = self._function()
+        problem = ReduceProblem(
+            function,
+            x,
+            out,
+            tuple(sorted(self.axes)),
+            self.input_tensor.data_type,
+            self.output_tensor.data_type,
+            ignore_nan=function in NAN_FUNCTIONS,
+            last_index=self._last_index(),
+        )
+        return plan_reduce(problem)
+
+
+@dataclass(frozen=True)
+class ReduceOperatorDesc(_ReducingDesc):
+    """DirectML's reduce: a function of the input over some of its axes.
+
+    Parameters
+    ----------
+    function : ReduceFunction
+        What is computed; a name that `cudakern.reduce` takes will do.
+    input_tensor, output_tensor : TensorDesc
+        Of the same number of dimensions; the output has size 1 along the axes.
+    axes : sequence of int
+        The dimensions that are reduced, in any order; none means the function of each element.
+
+    Raises
+    ------
+    DTypeError
+        An axis is not an integer.
+
+    Notes
+    -----
+    MAX, MIN, ARGMAX and ARGMIN take NaN as absent; of equal elements, ARGMAX and ARGMIN find the
+    first. Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``, rules R1 to R10 of the README.
+    R6, no more axes than dimensions, follows from R3 and R5.
+    """
+
+    function: ReduceFunction
+    input_tensor: TensorDesc
+    output_tensor: TensorDesc
+    axes: tuple[int, ...]
+
+    operator: ClassVar[str] = "reduce"
+    introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_1_0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        with suppress(DescriptorError):  # rule R1 reports it
+            object.__setattr__(self, "function", as_function(self.function))
+
+    def _function(self) -> ReduceFunction:
+        return as_function(self.function)
+
+
+class _ArgDesc(_ReducingDesc):
+    """What argmax and argmin have in common."""
+
+    axis_direction: AxisDirection
+
+    introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_3_0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        with suppress(ValueError):  # check_rules reports it
+            object.__setattr__(self, "axis_direction", AxisDirection(self.axis_direction))
+
+    def check_rules(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError for the first broken rule of R2 to R9, then the direction's."""
+        super().check_rules(level)
+        if self.axis_direction not in list(AxisDirection):
+            requirement = f"must be INCREASING or DECREASING; got {self.axis_direction!r}"
+            raise DescriptorError(self.operator, "axis_direction", requirement)
+
+    def _last_index(self) -> bool:
+        return self.axis_direction is AxisDirection.DECREASING
+
+
+@dataclass(frozen=True)
+class ArgmaxOperatorDesc(_ArgDesc):
+    """DirectML's argmax: where the largest element is, over some axes of the input.
+
+    Parameters
+    ----------
+    input_tensor, output_tensor : TensorDesc
+        Of the same number of dimensions; the output has size 1 along the axes.
+    axes : sequence of int
+        The dimensions that are reduced, in any order; an index counts through them in row-major
+        order, ascending.
+    axis_direction : AxisDirection
+        INCREASING for the first of equal elements, DECREASING for the last.
+
+    Raises
+    ------
+    DTypeError
+        An axis is not an integer.
+
+    Notes
+    -----
+    NaN counts as absent. Source: DirectML reference, ``DML_ARGMAX_OPERATOR_DESC``, rules R2 to R10
+    of the README.
+    """
+
+    input_tensor: TensorDesc
+    output_tensor: TensorDesc
+    axes: tuple[int, ...]
+    axis_direction: AxisDirection
+
+    operator: ClassVar[str] = "argmax"
+
+    def _function(self) -> ReduceFunction:
+        return ReduceFunction.ARGMAX
+
+
+@dataclass(frozen=True)
+class ArgminOperatorDesc(_ArgDesc):
+    """DirectML's argmin: where the smallest element is, otherwise as `ArgmaxOperatorDesc`."""
+
+    input_tensor: TensorDesc
+    output_tensor: TensorDesc
+    axes: tuple[int, ...]
+    axis_direction: AxisDirection
+
+    operator: ClassVar[str] = "argmin"
+
+    def _function(self) -> ReduceFunction:
+        return ReduceFunction.ARGMIN

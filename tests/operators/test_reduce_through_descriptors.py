@@ -1,0 +1,296 @@
+"""reduce, argmax and argmin through descriptors: documented examples, any legal one, strides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cudakern as ck
+from cudakern import DataType, FeatureLevel
+from cudakern.operators import base
+from tests.helpers import reduce as oracle
+from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.descriptors import change
+from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.reduce_descriptors import ARG_DESCS, DECREASING, INCREASING, arg, reduce
+from tests.helpers.strategies import memory_layouts
+from tests.helpers.type_table import FLOATS, MORE, SMALL
+
+pytestmark = PLAIN_AND_CHECKED
+
+PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
+EXTENDED = FeatureLevel.EXTENDED
+LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
+EXAMPLES_PER_LEVEL = 100
+CHECKED_EXAMPLES_PER_LEVEL = 6
+WIDE = {"INT64", "UINT64"}
+ADDED = FLOATS | WIDE | {"INT32", "UINT32"}
+COMPLEX = {"COMPLEX64", "COMPLEX128"}
+#: What a function takes at level 6_4; the others take floats.
+TYPES = {"l1": ADDED, "sum_square": ADDED, "sum": ADDED, "multiply": ADDED} | dict.fromkeys(
+    oracle.EXTREMES, SMALL | WIDE
+)
+
+# The pages' own: axes, and the result.
+SUMS = [((0,), [[6, 6, 9]]), ((1,), [[6], [7], [8]]), ((0, 1), [[21]])]
+ARGS = {
+    "argmax": [((0,), [[1, 2, 1]]), ((1,), [[2], [2], [1]]), ((0, 1), [[7]])],
+    "argmin": [((0,), [[0, 1, 2]]), ((1,), [[0], [1], [0]]), ((0, 1), [[4]])],
+}
+TIES = {"argmax": [3, 2, 1, 2, 3], "argmin": [1, 2, 3, 2, 1]}
+
+
+@pytest.mark.parametrize(("axes", "result"), SUMS)
+def test_documented_sums(place, axes, result):
+    x = put(np.array([[1, 2, 3], [3, 0, 4], [2, 4, 2]], np.float32), place)
+    found = ck.compile_operator(reduce("sum", (3, 3), axes))(x)
+    assert same_bytes(found, np.array(result, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("operator", "axes", "result"), [(name, *row) for name, rows in ARGS.items() for row in rows]
+)
+def test_documented_positions(place, operator, axes, result):
+    """And the same of reduce, to which argmax and argmin with INCREASING are equivalent."""
+    x = put(np.array([[1, 2, 3], [3, 0, 4], [2, 5, 2]], np.float32), place)
+    for desc in (arg(operator, (3, 3), axes), reduce(operator, (3, 3), axes)):
+        assert same_bytes(ck.compile_operator(desc)(x), np.array(result, np.uint32))
+
+
+@pytest.mark.parametrize("operator", ARG_DESCS)
+@pytest.mark.parametrize(("direction", "position"), [(INCREASING, 0), (DECREASING, 4)])
+def test_documented_ties(place, operator, direction, position):
+    x = put(np.array(TIES[operator], np.float32), place)
+    found = ck.compile_operator(arg(operator, (5,), (0,), direction))(x)
+    assert get(found).tolist() == [position]
+
+
+def test_axes_in_any_order_count_through_the_input_in_ascending_order(place):
+    """The worked example of a DirectML author: index i1 * 5 + i3 for axes 1 and 3 of {2,3,4,5}."""
+    x = np.zeros((2, 3, 4, 5), np.float32)
+    x[0, 2, :, 3] = x[1, 1, :, 4] = 1
+    for axes in ((1, 3), (3, 1)):
+        found = ck.compile_operator(arg("argmax", x.shape, axes))(put(x, place))
+        assert get(found).reshape(2, 4).tolist() == [[2 * 5 + 3] * 4, [1 * 5 + 4] * 4]
+
+
+@st.composite
+def element_strides(draw, sizes, *, output=False):
+    """Draw legal strides in elements: permuted, padded, doubled, or zero in an input."""
+    layout = draw(memory_layouts(sizes, 1, output=output, aligned=True))
+    return tuple(map(abs, layout.strides))
+
+
+@st.composite
+def descriptors(draw, level):
+    """Draw a legal descriptor: any function, types, axes in any order, strides."""
+    extended = level is EXTENDED
+    function = draw(st.sampled_from(oracle.FUNCTIONS))
+    rank = draw(st.integers(0 if extended else 1, 8))
+    longest = {0: 1, 1: 3000, 2: 70, 3: 15}.get(rank, 5 if rank < 6 else 3)
+    low = 0 if extended and function not in oracle.EXTREMES else 1
+    sizes = tuple(draw(st.integers(max(low, draw(st.sampled_from([0, *[1] * 19]))), longest))
+                  for _ in range(rank))  # fmt: skip
+    axes = draw(st.permutations(range(rank)))[: draw(st.integers(0, rank))]
+    kinds = MORE if extended else TYPES.get(function, FLOATS)
+    kinds = kinds if oracle.is_legal(function, "c8") else kinds - COMPLEX
+    kind = draw(st.sampled_from(sorted(kinds)))
+    if function in ARG_DESCS:
+        result = draw(st.sampled_from(["UINT32", "INT32", "INT64", "UINT64"]))
+        direction = draw(st.sampled_from([None, INCREASING, DECREASING]))
+        if direction is not None:
+            desc = arg(function, sizes, axes, direction, kind, result)
+        else:
+            desc = reduce(function, sizes, axes, kind, result)
+    else:
+        own = oracle.result_dtype(function, DataType[kind].numpy)
+        desc = reduce(function, sizes, axes, kind, DataType.from_numpy(own).name)
+    for field, output in (("input_tensor", False), ("output_tensor", True)):
+        if draw(st.booleans()):
+            strides = draw(element_strides(getattr(desc, field).sizes, output=output))
+            desc = change(desc, field, strides=strides)
+    return desc
+
+
+def random_input(rng, dtype, count):
+    """Return elements of which many are equal, and some floats NaN, infinite or zero."""
+    low = 0 if dtype.kind in {"b", "u"} else -9
+    values = rng.integers(low, 10, count).astype(np.float64)
+    if oracle.category(dtype) >= 2:
+        values[rng.random(count) < 0.3] *= rng.random()
+        special = rng.random(count) < rng.choice([0, 0, 0.01, 0.9])
+        values[special] = rng.choice([np.nan, np.nan, np.inf, -np.inf, -0.0], special.sum())
+    elements = values.astype(dtype)
+    if dtype.kind == "c":
+        elements += 1j * rng.integers(-9, 10, count)
+    return elements
+
+
+class Bound:
+    """The tensors of a descriptor in memory, the output poisoned, as arrays and flat buffers."""
+
+    def __init__(self, desc, place, seed):
+        self._desc = desc
+        rng = np.random.default_rng(seed)
+        tensors = desc.input_tensor, desc.output_tensor
+        self.buffers, self.arrays, self.flat = [], [], []
+        for tensor, values in zip(tensors, (random_input, None), strict=True):
+            dtype = tensor.data_type.numpy
+            count = -(-tensor.total_bytes // dtype.itemsize)
+            data = np.full(count * dtype.itemsize, POISON, np.uint8)
+            if values is not None:
+                data = values(rng, dtype, count)
+            buffer = Buffer(data.tobytes(), place)
+            strides = tuple(s * dtype.itemsize for s in tensor.element_strides)
+            self.buffers.append(buffer)
+            self.arrays.append(buffer.view(tensor.sizes, dtype, strides))
+            self.flat.append(buffer.view((count,), dtype))
+
+    def expected(self):
+        """Return what the output may hold."""
+        desc = self._desc
+        function = desc.function.label if hasattr(desc, "function") else desc.operator
+        last = getattr(desc, "axis_direction", None) is DECREASING
+        dtype = desc.output_tensor.data_type.numpy
+        return oracle.reduce(
+            get(self.arrays[0]), function, desc.axes, keepdims=True, dtype=dtype, nan="ignore",
+            last_index=last,
+        )  # fmt: skip
+
+    def assert_written(self):
+        """The output is right, and nothing else has been written."""
+        out, dtype = self.arrays[1], self.arrays[1].dtype
+        self.expected().assert_is(out)
+        after = self.buffers[1].bytes()
+        mask = np.zeros(after.size, bool)
+        view = np.ndarray(
+            out.shape, f"V{dtype.itemsize}", mask.view(np.uint8), 0, self.arrays[1].strides
+        )
+        view[...] = np.frombuffer(b"\1" * dtype.itemsize, view.dtype)[0]
+        assert (after[~mask] == POISON).all()
+
+
+def compare(place, level, draw):
+    """Draw an operator, compile and call it, and hold all that it writes against the expected."""
+    desc = draw(descriptors(level), "descriptor")
+    bound = Bound(desc, place, draw(st.integers(0, 2**32), "seed"))
+    operator = ck.compile_operator(desc, level)
+    x = bound.flat[0] if draw(st.booleans(), "flat input") else bound.arrays[0]
+    which = draw(st.sampled_from(["none", "array", "flat"]), "output")
+    if which == "none":
+        found = operator(x)
+        assert found.shape == desc.output_tensor.sizes
+        bound.expected().assert_is(found)
+        return
+    out = bound.flat[1] if which == "flat" else bound.arrays[1]
+    assert operator(x, out=out) is out
+    bound.assert_written()
+
+
+@PLAIN
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@settings(max_examples=EXAMPLES_PER_LEVEL)
+@given(data=st.data())
+def test_any_legal_descriptor(place, level, data):
+    compare(place, level, data.draw)
+
+
+@pytest.mark.cudakern_checked(seeds=range(5))
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@settings(max_examples=CHECKED_EXAMPLES_PER_LEVEL)
+@given(data=st.data())
+def test_any_legal_descriptor_when_checked(place, level, data):
+    compare(place, level, data.draw)
+
+
+SIZES, AXES, REDUCED = (2, 3, 5, 8), (1, 3), (2, 1, 5, 1)
+INPUT_STRIDES = {
+    "packed": None,
+    "padded": (991, 300, 50, 3),
+    "transposed": (1, 2, 6, 30),
+    "broadcast along an axis": (40, 0, 8, 1),
+    "broadcast along a kept one": (0, 40, 8, 1),
+    "one element": (0, 0, 0, 0),
+    "sheared": (8, 1, 3, 1),
+}
+OUTPUT_STRIDES = {"packed": None, "padded": (50, 0, 7, 99), "transposed": (1, 7, 2, 0)}
+
+
+@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
+@pytest.mark.parametrize("operator", ["sum", "max", "argmin"])
+@pytest.mark.parametrize("output_strides", OUTPUT_STRIDES)
+@pytest.mark.parametrize("input_strides", INPUT_STRIDES)
+def test_strides_of_the_descriptor(place, input_strides, output_strides, operator, flat):
+    desc = arg(operator, SIZES, AXES, DECREASING) if operator in ARG_DESCS else reduce(
+        operator, SIZES, AXES
+    )  # fmt: skip
+    assert desc.output_tensor.sizes == REDUCED
+    desc = change(desc, "input_tensor", strides=INPUT_STRIDES[input_strides])
+    desc = change(desc, "output_tensor", strides=OUTPUT_STRIDES[output_strides])
+    bound = Bound(desc, place, 5)
+    x, out = bound.flat if flat else bound.arrays
+    compiled = ck.compile_operator(desc)
+    for _ in range(2):
+        assert compiled(x, out=out) is out
+        bound.assert_written()
+
+
+@pytest.mark.parametrize("kind", ["FLOAT16", "FLOAT32"])
+@pytest.mark.parametrize("function", sorted(oracle.EXTREMES))
+def test_nan_counts_as_absent(place, function, kind):
+    x = np.array([[np.nan, 2, 1], [3, np.nan, 3], [np.nan] * 3], DataType[kind].numpy)
+    found = get(ck.compile_operator(reduce(function, (3, 3), (1,), kind))(put(x, place)))[:, 0]
+    expected = {"max": [2, 3, np.nan], "min": [1, 3, np.nan], "argmax": [1, 0, 0],
+                "argmin": [2, 0, 0]}[function]  # fmt: skip
+    np.testing.assert_array_equal(found, np.array(expected, found.dtype))
+    if function in ARG_DESCS:
+        last = ck.compile_operator(arg(function, (3, 3), (1,), DECREASING, kind))(put(x, place))
+        assert get(last)[:, 0].tolist() == [expected[0], 2, 0]
+
+
+OF_NOTHING = {"sum": 0, "l1": 0, "l2": 0, "sum_square": 0, "multiply": 1, "log_sum": -np.inf,
+              "log_sum_exp": -np.inf, "average": np.nan}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["INT8", "FLOAT16", "COMPLEX64", "BOOL", "BFLOAT16"])
+@pytest.mark.parametrize("function", OF_NOTHING)
+def test_functions_of_nothing_at_the_extended_level(place, monkeypatch, function, kind):
+    monkeypatch.setattr(base, "engine_for", None)  # nothing is launched
+    if not oracle.is_legal(function, DataType[kind].numpy):
+        return
+    own = oracle.result_dtype(function, DataType[kind].numpy)
+    desc = reduce(function, (2, 0, 3), (1,), kind, DataType.from_numpy(own).name)
+    value = complex(np.nan, np.nan) if function == "average" and own.kind == "c" else None
+    value = OF_NOTHING[function] if value is None else value
+    operator = ck.compile_operator(change(desc, "output_tensor", strides=(7, 0, 2)), EXTENDED)
+    x = Buffer(b"", place).view((2, 0, 3), DataType[kind].numpy)
+    expected = np.full((2, 1, 3), value, np.complex128)
+    result = get(operator(x))
+    assert result.dtype == own
+    np.testing.assert_array_equal(result.astype(np.complex128), expected, strict=True)
+    flat = put(np.full(13, 77).astype(own), place)
+    for _ in range(2):
+        assert operator(x, out=flat) is flat
+    found = get(flat).astype(np.complex128)
+    np.testing.assert_array_equal(found[[0, 2, 4, 7, 9, 11]], expected.ravel())
+    assert (np.delete(found, [0, 2, 4, 7, 9, 11]) == np.array(77).astype(own)).all()
+
+
+@pytest.mark.parametrize("function", oracle.FUNCTIONS)
+def test_nothing_from_nothing_at_the_extended_level(place, function):
+    desc = reduce(function, (2, 0, 3), (0, 2))
+    result = ck.compile_operator(desc, EXTENDED)(Buffer(b"", place).view((2, 0, 3), np.float32))
+    assert (result.shape, result.dtype) == ((1, 0, 1), desc.output_tensor.data_type.numpy)
+
+
+@pytest.mark.parametrize("function", oracle.FUNCTIONS)
+@pytest.mark.parametrize("sizes", [(), (1,), (1, 1, 1)], ids=str)
+def test_no_axes_mean_each_element(place, function, sizes):
+    for axes in {(), tuple(range(len(sizes)))}:
+        operator = ck.compile_operator(reduce(function, sizes, axes), EXTENDED)
+        found = operator(Buffer(np.float32(2.5).tobytes(), place).view(sizes, np.float32))
+        value = {"argmax": 0, "argmin": 0, "log_sum": np.log(2.5), "sum_square": 6.25}
+        assert get(found).ravel().tolist() == pytest.approx([value.get(function, 2.5)])
+        assert found.shape == sizes
