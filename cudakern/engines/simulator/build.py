@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.engines.simulator.instrument import pad_shared, patch_ir
+from cudakern.engines.simulator.kernel_text import FIRST_HEADER
 from cudakern.errors import KernelCompileError
 
 if TYPE_CHECKING:
@@ -69,6 +73,11 @@ _CHECKED_CLANG = (
     "-fno-vectorize",
 )
 
+#: A process precompiles the header when it compiles this many kernels without: by then its lack
+#: has cost as much time.
+PRECOMPILED_AT = 5
+_compiled: Counter[Path] = Counter()  # by the precompiled header they lacked
+
 
 class Mode(Enum):
     """What a kernel is compiled for."""
@@ -95,6 +104,8 @@ class Job:
         Its kind.
     flags, links : tuple of str
         Further arguments of the compiler and the linker.
+    headers : str
+        A digest of the headers, where the first one may be precompiled; else empty.
     """
 
     source: str
@@ -106,6 +117,7 @@ class Job:
     flags: tuple[str, ...]
     links: tuple[str, ...]
     target: str
+    headers: str
 
     def run(self, mode: Mode) -> None:
         """Build the library.
@@ -115,34 +127,62 @@ class Job:
         KernelCompileError
             With the compiler's log.
         """
-        start = (*self.command, *FLAGS, *(() if self.is_zig else UNLESS_ZIG), *self.flags)
         if mode is Mode.PLAIN and not self.is_zig:
-            shared = ("-shared", self.file_name, *self.links, "-pthread", "-o", self.target)
-            self._execute((*start, *shared))
+            self._compile(("-pthread",), "-shared", *self.links, "-o", self.target)
             return
         if mode is Mode.CHECKED:
-            self._assemble(start)
+            self._assemble()
         else:
             calls = _CALLS_CLANG if self.is_clang else _CALLS_GCC
             more = ("-DCK_SIM_POLLING", *calls) if mode is Mode.POLLING else ()
-            self._execute((*start, *more, "-c", self.file_name, "-o", "kernel.o"))
+            self._compile(more, "-c", "-o", "kernel.o")
         self._link()
 
-    def _assemble(self, start: tuple[str, ...]) -> None:
+    def _assemble(self) -> None:
         assembly = self.folder / "kernel.s"
         if self.is_clang:
             code = self.folder / "kernel.ll"
-            emit = ("-S", "-emit-llvm", self.file_name, "-o", code.name)
-            self._execute((*start, *_CHECKED, *_CHECKED_CLANG, *emit))
+            self._compile((*_CHECKED, *_CHECKED_CLANG), "-S", "-emit-llvm", "-o", code.name)
             _change(code, patch_ir)
             # Branches that end alike stay apart, here too: they have different source lines.
             again = ("-g", "-Xclang", "-disable-llvm-passes", "-mllvm", "-enable-tail-merge=false")
             self._execute((*self.command, *FLAGS, *again, "-S", code.name, "-o", assembly.name))
         else:
-            one_step = (*start, *_CHECKED, *_CHECKED_GCC, "-S", self.file_name)
-            self._execute((*one_step, "-o", assembly.name))
+            self._compile((*_CHECKED, *_CHECKED_GCC), "-S", "-o", assembly.name)
         _change(assembly, pad_shared)
         self._execute((*self.command, "-w", "-c", assembly.name, "-o", "kernel.o"))
+
+    def _compile(self, flags: tuple[str, ...], *output: str) -> None:
+        start = (*self.command, *FLAGS, *(() if self.is_zig else UNLESS_ZIG), *flags)
+        command = (*start, *self.flags, self.file_name, *output)
+        header = self._precompiled(start) if self.headers else None
+        if header is None:
+            self._execute(command)
+            return
+        taken = self.folder / f"{FIRST_HEADER}.gch"
+        with suppress(OSError):  # without links, without it
+            taken.symlink_to(header)
+        if execute(command, self.folder).returncode != 0:
+            # The kernel's fault, and the compiler shall say so as it always does; or the header's.
+            taken.unlink(missing_ok=True)
+            self._execute(command)
+            header.unlink(missing_ok=True)
+
+    def _precompiled(self, start: tuple[str, ...]) -> Path | None:
+        """Return the first header as compiled with these arguments, or None if there is none."""
+        digest = hashlib.sha256(repr((start, self.headers)).encode()).hexdigest()
+        path = self.folder.parent / f"header-{digest[:32]}.gch"
+        if path.exists():
+            return path
+        _compiled[path] += 1
+        if _compiled[path] != PRECOMPILED_AT:  # once only, should the compiler have no such thing
+            return None
+        made = self.folder / path.name
+        # With "./", the files have the names that debug information gives them without it.
+        command = (*start, "-I.", "-x", "c++-header", f"./{FIRST_HEADER}", "-o", made.name)
+        if execute(command, self.folder).returncode != 0 or not made.exists():
+            return None
+        return made.replace(path)
 
     def _link(self) -> None:
         # Told to link C++, ziglang compiles a C++ library first, for a minute; kernels need none.

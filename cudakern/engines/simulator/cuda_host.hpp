@@ -4,6 +4,11 @@
 
 #define CK_SIMULATOR 1
 
+// The special functions of <cmath> (beta, legendre, ...), which kernels do not have, take libstdc++
+// longer to parse than all the rest.
+#include <cstddef>
+#undef _GLIBCXX_USE_STD_SPEC_FUNCS
+
 #include <math.h>
 #include <stdio.h>
 

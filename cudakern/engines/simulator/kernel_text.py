@@ -11,9 +11,10 @@ from cudakern.engines.simulator.explain import OPAQUE, line_of
 from cudakern.engines.simulator.includes import HEADERS, INCLUDE_FILES
 
 _HERE = Path(__file__).resolve().parent
-_ALWAYS = ("cuda_host.hpp", "runtime.hpp", "vector_types.hpp", "atomics.hpp", "intrinsics.hpp")
 #: Put in front of every kernel.
-INCLUDED = ("-I.", "-include", "cuda_host.hpp")
+FIRST_HEADER = "cuda_host.hpp"
+INCLUDED = ("-I.", "-include", FIRST_HEADER)
+_ALWAYS = (FIRST_HEADER, "runtime.hpp", "vector_types.hpp", "atomics.hpp", "intrinsics.hpp")
 #: A qualifier, not what keeps a compiler from moving inline assembly.
 _VOLATILE = re.compile(r"(?<!\basm )(?<!\b__asm__ )\bvolatile\b")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)

@@ -105,6 +105,8 @@ class Toolchain:
             There is no folder to build in.
         """
         digest = self._digest(parts, (*flags, *links, mode.value))
+        # Clang's precompiled headers hold the times and places of the files that they were made of.
+        same = flags == INCLUDED and not self.is_clang
         folder = cache_folder()
         target = folder / f"{_UNNAMED.sub('_', stem)[:80]}-{digest[:32]}.so"
         if target.exists():
@@ -123,6 +125,7 @@ class Toolchain:
                     flags,
                     links,
                     target.name,
+                    headers=self._digest(parts[1:], ()) if same else "",
                 ).run(mode)
                 (Path(build) / target.name).replace(target)
         except OSError as error:
