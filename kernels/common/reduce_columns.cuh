@@ -74,7 +74,8 @@ __device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char
 #pragma unroll 1
       for (uint32 k = g; k < depth; k += a.groups) {
         const uint32 whole_at = phase_of(begin) + k * static_cast<uint32>(row_bytes);
-        const uint32 range_at = k * (kThreads * 16) + phase_of(static_cast<O>(begin + k * row_bytes));
+        const uint32 range_at =
+            k * (kThreads * 16) + phase_of(static_cast<O>(begin + k * row_bytes));
         const In* const piece =
             reinterpret_cast<const In*>(shared + (a.whole != 0 ? whole_at : range_at));
 #pragma unroll

@@ -258,8 +258,8 @@ struct LogSumExp : OfNumbers {
 
 /// Takes elements next to each other, the first of which has a place, into states that share them.
 template <typename F, typename In, typename P, int kStates, int kCount>
-__device__ __forceinline__ void take_all(typename F::State (&state)[kStates],
-                                         const In (&x)[kCount], P place) {
+__device__ __forceinline__ void take_all(typename F::State (&state)[kStates], const In (&x)[kCount],
+                                         P place) {
   if constexpr (F::kTakesMany) {
     typename F::Number numbers[kCount];
 #pragma unroll

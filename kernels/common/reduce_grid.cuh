@@ -16,14 +16,14 @@ struct GridArguments {
   const void* x;
   void* out;
   uint64* workspace;
-  uint64 reduced;                 ///< elements of x for one of out
-  Dimension<O, 2> kept[kRank];    ///< of units: vectors of results; with strides of x and out
-  Dimension<O, 2> along[kRank];   ///< what is reduced; with strides of x and of places
-  Divisor<O> splits;              ///< blocks that share a result
+  uint64 reduced;                ///< elements of x for one of out
+  Dimension<O, 2> kept[kRank];   ///< of units: vectors of results; with strides of x and out
+  Dimension<O, 2> along[kRank];  ///< what is reduced; with strides of x and of places
+  Divisor<O> splits;             ///< blocks that share a result
   O units;
-  O length;     ///< elements of x for one of out
-  O share;      ///< of them for a block
-  O step;       ///< bytes from one result of a unit to the next
+  O length;            ///< elements of x for one of out
+  O share;             ///< of them for a block
+  O step;              ///< bytes from one result of a unit to the next
   uint32 width_shift;  ///< log2 of the units of a block
   uint32 along_first;  ///< 1 if neighbouring threads share a result, 0 if each has its own
 };
@@ -98,8 +98,7 @@ __device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, ch
 #pragma unroll
           for (int k = 0; k < kLoads; ++k) {
             const bool exists = first + k * groups < to;
-            numbers[k] =
-                exists ? convert<typename F::Number>(value[k].piece[i]) : F::absent();
+            numbers[k] = exists ? convert<typename F::Number>(value[k].piece[i]) : F::absent();
           }
           F::take_many(state[i], numbers);
         } else {

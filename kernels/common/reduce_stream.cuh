@@ -17,11 +17,11 @@ struct StreamArguments {
   const void* x;
   void* out;
   uint64* workspace;
-  uint64 reduced;                ///< elements of x for one of out
-  Dimension<O, 2> kept[kRank];   ///< with strides of x and out
-  Dimension<O, 1> pieces[kRank]; ///< of a row
-  Divisor<O> splits;             ///< teams that share a row
-  Divisor<O> parts;              ///< of a piece
+  uint64 reduced;                 ///< elements of x for one of out
+  Dimension<O, 2> kept[kRank];    ///< with strides of x and out
+  Dimension<O, 1> pieces[kRank];  ///< of a row
+  Divisor<O> splits;              ///< teams that share a row
+  Divisor<O> parts;               ///< of a piece
   O rows;
   O length;  ///< elements of a piece
   O part;    ///< elements of a part; the last may have fewer
@@ -31,8 +31,8 @@ struct StreamArguments {
 
 /// Takes in the elements of a vector, the first of which has a place.
 template <typename F, typename In, typename O, int kChains>
-__device__ __forceinline__ void take_vector(typename F::State (&state)[kChains], const uint4& vector,
-                                            O place) {
+__device__ __forceinline__ void take_vector(typename F::State (&state)[kChains],
+                                            const uint4& vector, O place) {
   constexpr uint32 kItems = 16 / sizeof(In);
   if constexpr (F::kIsLong && sizeof(In) < 8) {
     constexpr uint32 kBits = sizeof(In) * 8;

@@ -59,7 +59,8 @@ __device__ __forceinline__ void reduce_tiles(const TileArguments<O>& a, char* sh
 #pragma unroll 4
       for (uint32 row = lane; row < a.rows; row += lanes) {
         Unit unit;
-        unit.vector = *reinterpret_cast<const Bytes<kWidth>*>(column + row * a.columns.value * kWidth);
+        unit.vector =
+            *reinterpret_cast<const Bytes<kWidth>*>(column + row * a.columns.value * kWidth);
         take_all<F>(state, unit.piece, static_cast<O>(row * kItems));
       }
     }
