@@ -117,18 +117,18 @@ class BoundLaunch:
             raise BindingError(self._operator, self._names[o], requirement, "T19")
 
 
-B = TypeVar("B", bound=BoundLaunch)
+B = TypeVar("B")
 
 
 class BoundTable(Generic[B]):
-    """Bound launches by the static facts they were made for. Safe to use from many threads."""
+    """Bound launches by the static facts they were made for; safe to use from many threads."""
 
     def __init__(self) -> None:
         self._table: dict[Any, B] = {}
         self.find: Callable[[Any], B | None] = self._table.get
 
     def add(self, key: object, bound: B) -> B:
-        """Keep a bound launch; of two made at once for the same facts, the first one."""
+        """Keep what was made for some facts; of two made at once for the same, the first one."""
         if len(self._table) >= MAX_BOUND:
             self._table.clear()
         return self._table.setdefault(key, bound)

@@ -25,21 +25,17 @@ from cudakern.dtypes import DataType
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import check_alignment, is_aligned
-from cudakern.operators.reduce_arguments import as_axes, as_dtype, find_reduction
+from cudakern.operators.reduce_arguments import as_axes, as_dtype, find_call
 from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_problem import ReduceProblem
 from cudakern.operators.reduce_types import NAME, as_function
 
 if TYPE_CHECKING:
-    from cudakern.operators.reduce_arguments import Reduction
+    from cudakern.operators.reduce_arguments import ReduceCall
     from cudakern.operators.reduce_types import ReduceFunction
 
 _NAMES = ("x", "out")
-#: Kept at most; beyond, the table starts anew.
-_MAX_REDUCTIONS = 1024
-
-_reductions: dict[Any, Reduction] = {}
-_find = _reductions.get
+_calls: BoundTable[ReduceCall] = BoundTable()
 _bound: BoundTable[BoundLaunch] = BoundTable()
 
 
@@ -141,60 +137,57 @@ def reduce(
     # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
     key = (function, axis, bool(keepdims), dtype, nan, bool(last_index), x.dtype, x.shape)
     try:
-        reduction = _find(key)
+        call = _calls.find(key)
     except TypeError:  # nan is not hashable
-        reduction = None
-    if reduction is None:
-        reduction = find_reduction(x, *key[:6])
-        if len(_reductions) >= _MAX_REDUCTIONS:
-            _reductions.clear()
-        _reductions[key] = reduction
+        call = None
+    if call is None:
+        call = _calls.add(key, find_call(x, *key[:6]))
     if out is None:
-        target = out = empty(reduction.shape, reduction.dtype, place_of(x))
+        target = out = empty(call.shape, call.dtype, place_of(x))
     else:
         target = as_output(NAME, "out", out)
-    _run(x, target, reduction)
+    _run(x, target, call)
     return out
 
 
-def _run(x: Array, out: Array, reduction: Reduction) -> None:
+def _run(x: Array, out: Array, call: ReduceCall) -> None:
     """Write the result."""
     arrays = (x, out)
     addresses, facts = describe(arrays)
-    key = (reduction, facts)
+    key = (call, facts)
     bound = _bound.find(key)
     if bound is None or is_read_only(out):
         if type(x) is np.ndarray and not is_aligned(layout_of(x, addresses[0])):
-            _run(x.copy(), out, reduction)
+            _run(x.copy(), out, call)
             return
-        bound = _bound.add(key, _bind(arrays, addresses, reduction))
+        bound = _bound.add(key, _bind(arrays, addresses, call))
     if x.size:
         bound(addresses)
     elif out.size:
         with current(bound.place):
-            out.fill(reduction.constant)
+            out.fill(call.constant)
 
 
-def _bind(arrays: tuple[Array, Array], addresses: list[int], reduction: Reduction) -> BoundLaunch:
+def _bind(arrays: tuple[Array, Array], addresses: list[int], call: ReduceCall) -> BoundLaunch:
     """Check everything that the static facts decide, plan, and prepare the launch."""
     x, out = arrays
     place = place_of(x)
-    reason = f"for x.shape={x.shape}, axis={reduction.axes}"
-    check_output(NAME, "out", out, reduction.shape, reduction.dtype, place, reason)
+    reason = f"for x.shape={x.shape}, axis={call.axes}"
+    check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
     layouts = list(map(layout_of, arrays, addresses))
     for name, layout in zip(_NAMES, layouts, strict=True):
         check_alignment(NAME, name, layout)
     if not x.size:
         return BoundLaunch(NAME, Plan("empty", None), place, _NAMES, layouts)
     problem = ReduceProblem(
-        reduction.function,
+        call.function,
         layouts[0],
-        _with_axes(layouts[1], reduction.axes, x.ndim),
-        reduction.axes,
+        _with_axes(layouts[1], call.axes, x.ndim),
+        call.axes,
         DataType.from_numpy(x.dtype),
         DataType.from_numpy(out.dtype),
-        reduction.ignore_nan,
-        reduction.last_index,
+        call.ignore_nan,
+        call.last_index,
     )
     return BoundLaunch(NAME, plan_reduce(problem), place, _NAMES, layouts)
 

@@ -31,7 +31,7 @@ _IGNORED = {"propagate": False, "ignore": True}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reduction:
+class ReduceCall:
     """What the arguments of a call mean for x of a dtype and shape.
 
     Attributes
@@ -80,7 +80,7 @@ def as_dtype(dtype: object) -> np.dtype[Any]:
     return found
 
 
-def find_reduction(
+def find_call(
     x: Array,
     given: str | ReduceFunction,
     axis: int | tuple[int, ...] | None,
@@ -88,7 +88,7 @@ def find_reduction(
     dtype: np.dtype[Any] | None,
     nan: object,
     last_index: bool,  # noqa: FBT001
-) -> Reduction:
+) -> ReduceCall:
     """Check the arguments of a call and return what they mean."""
     require_data(NAME, "x", x)
     require_rank(NAME, "x", x, 0)
@@ -121,7 +121,7 @@ def find_reduction(
     if constant is None and x.size == 0 and 0 not in shape:
         requirement = f"must have elements for {function.label}, which has no identity"
         raise DescriptorError(NAME, "x", f"{requirement}; got shape {x.shape}")
-    return Reduction(function, axes, shape, result.numpy, ignored, last_index, constant)
+    return ReduceCall(function, axes, shape, result.numpy, ignored, last_index, constant)
 
 
 def _normalized(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
