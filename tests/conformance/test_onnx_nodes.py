@@ -35,6 +35,24 @@ def attributes(case):
 
 
 GATHER, GATHER_ND, NONZERO, ONE_HOT = map(cases, ("Gather", "GatherND", "NonZero", "OneHot"))
+#: Operators that one function of reduce is for, and how many node tests each has.
+REDUCTIONS = {
+    "ArgMax": ("argmax", 16),
+    "ArgMin": ("argmin", 16),
+    "ReduceL1": ("l1", 9),
+    "ReduceL2": ("l2", 9),
+    "ReduceLogSum": ("log_sum", 5),
+    "ReduceLogSumExp": ("log_sum_exp", 9),
+    "ReduceMax": ("max", 11),
+    "ReduceMean": ("average", 8),
+    "ReduceMin": ("min", 10),
+    "ReduceProd": ("multiply", 9),
+    "ReduceSum": ("sum", 12),
+    "ReduceSumSquare": ("sum_square", 9),
+}
+#: What max and min of nothing are in ONNX, for bool and for floats; NumPy has neither.
+IDENTITIES = {"max": {"b": False, "f": -np.inf}, "min": {"b": True, "f": np.inf}}
+REDUCE = [case for operator in REDUCTIONS for case in cases(operator)]
 
 
 @pytest.mark.parametrize("case", GATHER)
@@ -70,6 +88,44 @@ def test_one_hot_node(place, case):
         given = put(np.asarray(values), place)
         result = ck.one_hot(put(indices, place), int(depth), axis=axis, values=given)
         assert same_bytes(result, outputs[0])
+
+
+def reduce_as_onnx(case, x, axes=()):
+    """Reduce as an ONNX node does: axes as an input or an attribute, identities for max and min."""
+    given = attributes(case)
+    function, _ = REDUCTIONS[case.model.graph.node[0].op_type]
+    options = {"keepdims": bool(given.get("keepdims", 1))}
+    if function.startswith("arg"):
+        axis = given.get("axis", 0)
+        options["last_index"] = bool(given.get("select_last_index", 0))
+    else:
+        no_axes = () if given.get("noop_with_empty_axes", 0) else None
+        axis = tuple(map(int, axes)) or no_axes
+    try:
+        return ck.reduce(x, function, axis, **options)
+    except ck.DescriptorError as error:
+        if error.field != "x" or x.size or function not in IDENTITIES:
+            raise
+    shape = np.empty(x.shape, bool).any(axis, keepdims=options["keepdims"]).shape
+    return np.full(shape, IDENTITIES[function][x.dtype.kind], x.dtype)
+
+
+@pytest.mark.cudakern_checked(seeds=(None,))
+@pytest.mark.parametrize("case", REDUCE)
+def test_reduce_node(place, case):
+    for (x, *axes), (expected,) in case.data_sets:
+        result = get(reduce_as_onnx(case, put(np.asarray(x), place), *axes))
+        exact = expected.dtype.kind in "bi"
+        epsilon = 0 if exact else np.finfo(expected.dtype).eps
+        assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+        # Both are sums of at most 60 elements, none of which cancel.
+        np.testing.assert_allclose(result, expected, rtol=32 * epsilon, atol=0)
+
+
+@pytest.mark.parametrize("operator", REDUCTIONS)
+def test_every_node_test_of_reduce_is_there(operator):
+    _, known = REDUCTIONS[operator]
+    assert len(cases(operator)) >= known
 
 
 @pytest.mark.parametrize(

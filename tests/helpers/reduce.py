@@ -1,0 +1,221 @@
+"""What reduce must compute: types, positions and integers exactly, the rest between two bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from cudakern.dtypes import bfloat16
+from tests.helpers.places import get
+from tests.helpers.reduce_bounds import (
+    Arithmetic,
+    Enclosure,
+    enclose_complex_log,
+    enclose_complex_product,
+    enclose_log,
+    enclose_log_sum_exp,
+    enclose_product,
+    enclose_sum,
+)
+
+FUNCTIONS = [
+    "argmax", "argmin", "average", "l1", "l2", "log_sum", "log_sum_exp", "max", "min", "multiply",
+    "sum", "sum_square",
+]  # fmt: skip
+POSITIONS = {"argmax", "argmin"}
+#: Functions that have no value for no elements.
+EXTREMES = POSITIONS | {"max", "min"}
+#: Functions that give no integers.
+FLOATING = {"average", "l2", "log_sum", "log_sum_exp"}
+_WIDE = {np.dtype("float64"), np.dtype("complex128")}
+_INTEGERS, _FLOATS, _COMPLEX = 1, 2, 3
+
+
+def category(dtype):
+    """Return 0 for bool, 1 for integers, 2 for floats, 3 for complex numbers."""
+    return _FLOATS if dtype == bfloat16() else {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}[dtype.kind]
+
+
+def result_dtype(function, dtype):
+    """Return the dtype of a result if none is asked for."""
+    dtype = np.dtype(dtype)
+    if function in POSITIONS:
+        return np.dtype(np.int64)
+    if function in FLOATING and category(dtype) <= _INTEGERS:
+        return np.dtype(np.float64)
+    if function in {"sum", "l1", "sum_square"} and dtype.kind == "b":
+        return np.dtype(np.int64)
+    return dtype
+
+
+def is_legal(function, dtype):
+    """Return whether a function takes a dtype: complex numbers have no order."""
+    return function not in EXTREMES | {"log_sum_exp"} or category(np.dtype(dtype)) < _COMPLEX
+
+
+@dataclass
+class Expected:
+    """The results that are right: of a dtype, between bounds, for each real part of a number."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    parts: list[Enclosure] | np.ndarray
+
+    def wrong(self, result):
+        """Return where a result is not right; of another dtype or shape, everywhere."""
+        found = np.array(get(result))
+        if (found.dtype, found.shape) != (self.dtype, self.shape):
+            return np.ones(self.shape, bool)
+        found = found.reshape(-1)
+        if isinstance(self.parts, np.ndarray):
+            return (found != self.parts).reshape(self.shape)
+        parts = [found.real, found.imag] if found.dtype.kind == "c" else [found]
+        right = [part.has(values) for part, values in zip(self.parts, parts, strict=True)]
+        return ~np.all(right, axis=0).reshape(self.shape)
+
+    def assert_is(self, result):
+        """Raise AssertionError unless a result is right."""
+        found = np.array(get(result))
+        wrong = self.wrong(found)
+        if not wrong.any():
+            return
+        message = f"{found.dtype} {found.shape} for {self.dtype} {self.shape}"
+        if found.shape == self.shape:
+            where = np.flatnonzero(wrong)
+            parts = self.parts if isinstance(self.parts, list) else [Enclosure.around(self.parts)]
+            bounds = ", ".join(f"[{p.low[where[0]]!r}, {p.high[where[0]]!r}]" for p in parts)
+            message += (
+                f": {where.size} of {wrong.size} are wrong, the first at "
+                f"{np.unravel_index(where[0], self.shape)} is {found.reshape(-1)[where[0]]!r}, "
+                f"not in {bounds}"
+            )
+        raise AssertionError(message)
+
+
+def reduce(
+    x, function, axis=None, *, keepdims=False, dtype=None, nan="propagate", last_index=False
+):
+    """Return what `cudakern.reduce` may return for an array on the host."""
+    x = np.asarray(x)
+    dtype = result_dtype(function, x.dtype) if dtype is None else np.dtype(dtype)
+    given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = sorted(d % x.ndim for d in given)
+    kept = [d for d in range(x.ndim) if d not in axes]
+    shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keepdims or d not in axes)
+    rows = np.ascontiguousarray(x.transpose(*kept, *axes))
+    rows = rows.reshape(prod(x.shape[d] for d in kept), prod(x.shape[d] for d in axes))
+    with np.errstate(all="ignore"):
+        return Expected(dtype, shape, _reduce_rows(rows, function, dtype, nan, last_index))
+
+
+def _reduce_rows(rows, function, dtype, nan, last_index):
+    kind = rows.dtype
+    if category(kind) == _FLOATS:
+        rows = rows.astype(np.longdouble)
+    if rows.shape[0] == 0:
+        return np.empty(0, dtype)
+    if function in EXTREMES:
+        return _extremes(rows, function, dtype, nan, last_index=last_index)
+    if category(dtype) <= _INTEGERS:
+        return _integers(rows, function).astype(dtype)
+    wide = category(kind) <= _INTEGERS or not _WIDE.isdisjoint({kind, dtype})
+    arithmetic = Arithmetic(np.float64 if wide else np.float32)
+    if category(kind) == _COMPLEX:
+        return _converted(_complex(rows.astype(np.clongdouble), function, arithmetic), dtype)
+    if category(kind) <= _INTEGERS:
+        rows = rows.astype(np.float64).astype(np.longdouble)
+    return _converted([_real(rows, function, arithmetic)], dtype)
+
+
+def _converted(parts, dtype):
+    """Return enclosures of the real parts of a dtype's elements."""
+    if dtype.kind == "c" and len(parts) == 1:
+        parts.append(Enclosure.around(np.zeros(parts[0].low.shape)))
+    component = np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
+    return [part.rounded(component) for part in parts]
+
+
+def _extremes(rows, function, dtype, nan, *, last_index):
+    """Return positions or values, the latter converted as a C cast does."""
+    highest = function in {"argmax", "max"}
+    is_nan = rows != rows  # noqa: PLR0124  there are none among integers
+    if is_nan.any():
+        rows = np.where(is_nan, -np.inf if highest else np.inf, rows)
+    best = (rows.max if highest else rows.min)(-1)
+    propagated = is_nan.any(-1) & (nan == "propagate")
+    if function in POSITIONS:
+        matches = (rows == best[:, None]) & ~is_nan
+        matches = np.where(propagated[:, None], is_nan, matches)
+        last = rows.shape[-1] - 1 - matches[:, ::-1].argmax(-1)
+        position = last if last_index else matches.argmax(-1)
+        return np.where(matches.any(-1), position, 0).astype(dtype)
+    if category(dtype) <= _INTEGERS:
+        return best.astype(dtype)
+    value = np.where(propagated | is_nan.all(-1), np.nan, best.astype(np.longdouble))
+    return _converted([Enclosure.around(value)], dtype)
+
+
+def _integers(rows, function):
+    """Return sums and products modulo 2^64, whose low bits are those modulo less."""
+    if function == "l1" and rows.dtype.kind == "i":
+        rows = abs(rows)
+    rows = rows.astype(np.int64).astype(np.uint64) if rows.dtype.kind == "i" else rows
+    rows = rows.astype(np.uint64)
+    if function == "multiply":
+        return np.multiply.reduce(rows, -1, dtype=np.uint64)
+    return np.add.reduce(rows * rows if function == "sum_square" else rows, -1, dtype=np.uint64)
+
+
+def _real(rows, function, arithmetic):
+    """Enclose a function of rows of real numbers."""
+    n = rows.shape[-1]
+    if function == "multiply":
+        return enclose_product(rows, arithmetic)
+    if function == "log_sum_exp":
+        return enclose_log_sum_exp(rows, arithmetic)
+    if function in {"l2", "sum_square"}:
+        total = enclose_sum(rows * rows, arithmetic, arithmetic.u)
+    else:
+        total = enclose_sum(abs(rows) if function == "l1" else rows, arithmetic)
+    if function == "average":
+        return _average(total, n, arithmetic)
+    if function == "l2":
+        return total.map(lambda end: np.sqrt(np.maximum(end, 0)), arithmetic.u)
+    return enclose_log(total, arithmetic) if function == "log_sum" else total
+
+
+def _average(total, n, arithmetic):
+    """Enclose a quotient; n itself may be rounded."""
+    if n == 0:
+        return Enclosure.around(np.full(total.low.shape, np.nan))
+    exact = n == 1
+    return total.map(
+        lambda end: end / np.longdouble(n),
+        0 if exact else 2 * arithmetic.u,
+        0 if exact else arithmetic.tiny,
+    )
+
+
+def _complex(rows, function, arithmetic):
+    """Enclose real and imaginary parts of a function of rows of complex numbers."""
+    n, u = rows.shape[-1], arithmetic.u
+    real, imaginary = rows.real, rows.imag
+    if function == "multiply":
+        return enclose_complex_product(rows, arithmetic)
+    if function == "l1":
+        sizes = np.hypot(real, imaginary)
+        return [enclose_sum(sizes, arithmetic, arithmetic.ulps("hypot"))]
+    squares = real * real + imaginary * imaginary
+    if function == "l2":
+        total = enclose_sum(squares, arithmetic, 2 * u)
+        return [total.map(lambda end: np.sqrt(np.maximum(end, 0)), u)]
+    if function == "sum_square":
+        parts = (rows * rows).real, (rows * rows).imag
+        unsure = ~np.isfinite(rows).all(-1)
+        return [enclose_sum(part, arithmetic, 2 * u, squares).release(unsure) for part in parts]
+    parts = [enclose_sum(part, arithmetic) for part in (real, imaginary)]
+    if function == "average":
+        return [_average(part, n, arithmetic) for part in parts]
+    return enclose_complex_log(*parts, arithmetic) if function == "log_sum" else parts

@@ -1,0 +1,217 @@
+"""reduce against exact arithmetic: every function, dtype, set of axes and memory layout."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cudakern as ck
+from tests.helpers.places import CUDA, POISON, get, put
+from tests.helpers.reduce import EXTREMES, FUNCTIONS, is_legal, reduce, result_dtype
+from tests.helpers.reduce_cases import large_shapes, random_values, small_shapes
+from tests.helpers.strategies import DTYPES, MemoryLayout, memory_layouts
+
+EXAMPLES_PER_FUNCTION = 160
+EXAMPLES_PER_COMBINATION = 180
+#: Functions, dtypes and options that every kind of kernel is compiled for: elements of each size,
+#: and states of each kind.
+COMBINATIONS = [
+    ("argmax", "float32", {}),
+    ("argmin", "int64", {"dtype": "int32", "last_index": True}),
+    ("log_sum_exp", "float16", {}),
+    ("sum", "int8", {}),
+    ("sum", "float32", {}),
+    ("multiply", "complex128", {}),
+]
+
+
+def label(combination):
+    function, dtype, options = combination
+    return "-".join(map(str, [function, dtype, *options.values()]))
+
+
+def reduced_shape(shape, axis, *, keepdims):
+    return np.empty(shape, bool).any(axis, keepdims=keepdims).shape
+
+
+def call(x, function, axis, options, *, keepdims=False, out=None):
+    """Hold what reduce gives, which may be an error, against what it must be."""
+    given = {**options, "keepdims": keepdims, "out": out}
+    shape = reduced_shape(x.shape, axis, keepdims=keepdims)
+    if x.size == 0 and 0 not in shape and function in EXTREMES:
+        with pytest.raises(ck.DescriptorError, match=f"{function}, which has no identity"):
+            ck.reduce(x, function, axis, **given)
+        return
+    result = ck.reduce(x, function, axis, **given)
+    reduce(get(x), function, axis, **options, keepdims=keepdims).assert_is(result)
+    assert out is None or result is out
+
+
+def compare(place, combination, shape, axis, draw):
+    """Draw the rest of a call and hold its result against the expected one."""
+    function, dtype, options = combination
+    rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
+    values = random_values(rng, shape, dtype, function)
+    aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
+    layout = draw(memory_layouts(shape, values.itemsize, aligned=aligned), "x layout")
+    x = layout.holding(values, place)
+    keepdims = draw(st.booleans(), "keepdims")
+    if not draw(st.booleans(), "give out"):
+        call(x, function, axis, options, keepdims=keepdims)
+        return
+    kind = np.dtype(options.get("dtype", result_dtype(function, dtype)))
+    result_shape = reduced_shape(shape, axis, keepdims=keepdims)
+    out_layout = draw(
+        memory_layouts(result_shape, kind.itemsize, output=True, aligned=True), "out layout"
+    )
+    buffer, out = out_layout.poisoned(kind, place)
+    call(x, function, axis, options, keepdims=keepdims, out=out)
+    outside = ~out_layout.touched(kind.itemsize)
+    assert (buffer.bytes()[outside] == POISON).all(), "bytes beside out were written"
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS, ids=label)
+@settings(max_examples=EXAMPLES_PER_COMBINATION)
+@given(data=st.data())
+def test_reduce_is_right_for_any_layout(place, combination, data):
+    shape, axis = data.draw(small_shapes(), "shape, axis")
+    compare(place, combination, shape, axis, data.draw)
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS, ids=label)
+@settings(max_examples=EXAMPLES_PER_COMBINATION)
+@given(data=st.data())
+def test_reduce_is_right_for_larger_shapes(place, combination, data):
+    shape, axis = data.draw(large_shapes(), "shape, axis")
+    compare(place, combination, shape, axis, data.draw)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@settings(max_examples=EXAMPLES_PER_FUNCTION)
+@given(data=st.data())
+def test_reduce_is_right_for_any_values(place, function, data):
+    """These shapes have one kind of kernel for each dtype."""
+    dtype = data.draw(st.sampled_from([d for d in DTYPES if is_legal(function, d)]), "dtype")
+    columns = st.sampled_from([3, 5, 7])
+    shape = data.draw(st.tuples(st.integers(1, 6), st.integers(2, 100), columns), "shape")
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32), "seed"))
+    x = put(random_values(rng, shape, dtype, function), place)
+    call(x, function, 1, {}, keepdims=data.draw(st.booleans(), "keepdims"))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_reduce_every_function_of_every_dtype(place, function, dtype):
+    x = put(random_values(np.random.default_rng(3), (5, 6, 3), dtype, function), place)
+    if is_legal(function, dtype):
+        call(x, function, 1, {})
+    else:
+        with pytest.raises(ck.DTypeError, match=f"x.dtype must be real for {function}"):
+            ck.reduce(x, function, 1)
+
+
+BIG = {
+    "long row": ((300_000,), None),
+    "few huge rows": ((4, 200_000), 1),
+    "long odd rows": ((7, 50_001), 1),
+    "many tiny rows": ((100_000, 3), 1),
+    "rows": ((500, 1000), -1),
+    "33 columns": ((9_000, 33), 0),
+    "odd columns": ((600, 1001), 0),
+    "64 columns": ((9_000, 64), 0),
+    "few long columns": ((100_000, 3), 0),
+    "many short columns": ((3, 100_000), 0),
+    "middle": ((40, 150, 50), 1),
+    "two in the middle": ((9, 50, 30, 31), (2, 1)),
+    "planes of channels": ((8, 16, 40, 50), (3, 0, 2)),
+    "outer two": ((30, 100, 90), (0, 1)),
+}
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS[:5], ids=label)
+@pytest.mark.parametrize("case", BIG)
+def test_reduce_big(place, case, combination):
+    function, dtype, options = combination
+    shape, axis = BIG[case]
+    x = put(random_values(np.random.default_rng(11), shape, dtype, function), place)
+    call(x, function, axis, options)
+
+
+VIEWS = {
+    "transposed": lambda x: x.T,
+    "permuted": lambda x: x.transpose(1, 2, 0),
+    "reversed": lambda x: x[::-1, :, ::-1],
+    "every other": lambda x: x[:, ::2, 1::3],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("axis", [0, (0, 2), (2, 1), None], ids=str)
+def test_reduce_big_views(place, axis, view):
+    x = random_values(np.random.default_rng(12), (60, 60, 70), "float32", "sum")
+    for function in ("sum", "argmax"):
+        call(VIEWS[view](put(x, place)), function, axis, {})
+
+
+@pytest.mark.parametrize("axis", [0, (0, 2), (2, 1), None], ids=str)
+def test_reduce_big_repeated(place, axis):
+    values = random_values(np.random.default_rng(12), (60, 60, 70), "float32", "sum")
+    x = MemoryLayout(values.shape, (0, 280, 4), 0, 60 * 280).holding(values, place)
+    for function in ("sum", "argmax"):
+        call(x, function, axis, {})
+
+
+def test_reduce_sums_2_to_the_24_numbers_closely(place):
+    x = np.random.default_rng(13).random(2**24, np.float32)
+    exact = x.sum(dtype=np.float64)
+    assert abs(float(ck.reduce(put(x, place), "sum")) - exact) <= 2.0**-20 * exact
+
+
+def test_reduce_accumulates_float16_in_float32(place):
+    ones = put(np.ones(68_000, np.float16), place)
+    assert float(ck.reduce(ones, "average")) == 1
+    assert float(ck.reduce(ones[:5000], "sum")) == 5000
+    assert float(ck.reduce(ones, "sum")) == np.inf
+    assert float(ck.reduce(ones, "sum", dtype="float32")) == 68_000
+
+
+@pytest.mark.parametrize(
+    ("x", "exact"),
+    [
+        ([100, 100], 100 + log(2)),
+        ([-100, -100], log(2) - 100),
+        ([-np.inf, -np.inf], -np.inf),
+        ([-np.inf, 3], 3),
+        ([1, np.inf], np.inf),
+        ([np.inf, -np.inf], np.inf),
+        ([np.nan, 1], np.nan),
+        ([np.inf, np.nan], np.nan),
+        ([-np.inf, np.nan], np.nan),
+        ([3e38, -3e38], np.float32(3e38)),
+    ],
+)
+def test_reduce_shifts_log_sum_exp(place, x, exact):
+    result = get(ck.reduce(put(np.array(x, np.float32), place), "log_sum_exp"))
+    np.testing.assert_allclose(result, np.float32(exact), rtol=2.0**-22)
+
+
+def test_reduce_takes_lists_and_scalars():
+    assert ck.reduce([1, 2, 3], "sum") == 6
+    assert ck.reduce(2.5, "l1") == 2.5
+    assert ck.reduce([[1.0, 2], [5, 4]], ck.ReduceFunction.ARGMAX, 1).tolist() == [1, 0]
+
+
+def test_wrong_results_are_seen():
+    for function in FUNCTIONS:
+        x = random_values(np.random.default_rng(14), (3, 60, 3), "float32", function)
+        expected = reduce(x, function, 1)
+        exact = get(ck.reduce(x, function, 1))
+        off = exact + 1 if function in {"argmax", "argmin"} else exact * np.float32(1 + 2.0**-12)
+        assert not expected.wrong(exact).any()
+        assert expected.wrong(off).all()
+        assert expected.wrong(exact.astype(np.float64).astype("uint8")).all()
+        assert expected.wrong(exact[:, None]).all()

@@ -1,0 +1,143 @@
+"""reduce's variants in many orders of threads and blocks: nothing is found, the bits are equal."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import engines
+from cudakern.engines import sources
+from cudakern.operators import reduce_shares
+from cudakern.operators.base import BoundTable
+from cudakern.simulator import checked
+from tests.helpers.places import HOST, put, same_bytes
+from tests.helpers.reduce import reduce
+from tests.helpers.reduce_cases import random_values
+
+pytestmark = pytest.mark.timeout(300)
+
+#: Seeds of orders, and how many blocks run at once.
+ORDERS = [(0, 1), (1, 2), (2, 7), (3, 64), (4, 3)]
+#: Variant, shape, axis, view of the array of this shape, whether blocks share results.
+CASES = {
+    "stream": ("stream", (20_003,), None, np.s_[1:], True),
+    "stream of rows": ("stream", (3, 9001), 1, np.s_[...], True),
+    "stream of pieces": ("stream", (4, 3, 700), (0, 2), np.s_[:, :, :-3], True),
+    "warps": ("warps", (70, 1025), 1, np.s_[:, :-1], False),
+    "tiles": ("tiles", (900, 3), 1, np.s_[1:], False),
+    "tiles of vectors": ("tiles", (50, 64), 1, np.s_[...], False),
+    "tiles of columns": ("tiles", (60, 40, 5), 1, np.s_[...], False),
+    "columns": ("columns", (900, 33), 0, np.s_[1:], True),
+    "wide columns": ("columns", (30, 3001), 0, np.s_[...], True),
+    "vectors": ("vectors", (900, 40), 0, np.s_[:, :32], True),
+    "strided": ("strided", (50, 5, 90), (0, 2), np.s_[:, :, ::-2], True),
+    "strided columns": ("strided", (900, 40), 0, np.s_[:, 3::3], True),
+}
+FLOATING = ["average", "l1", "l2", "log_sum", "multiply", "sum_square"]
+RUNS = [(name, function) for name in CASES for function in ("sum", "argmax", "log_sum_exp")]
+RUNS += [("stream", function) for function in FLOATING]
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    """List the plans, of which none are from other tests; blocks share small results."""
+    for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
+        monkeypatch.setattr(reduce_shares, name, 2048)
+    monkeypatch.setattr(reduce_shares, "SHARE_OF_STATES", 1)
+    module, made = sys.modules["cudakern.operators.reduce"], []
+    plan = module.plan_reduce
+    monkeypatch.setattr(
+        module, "plan_reduce", lambda problem: made.append(plan(problem)) or made[-1]
+    )
+    monkeypatch.setattr(module, "_bound", BoundTable())
+    return made
+
+
+def counters(plan):
+    """Return what launches of this thread leave where they count blocks."""
+    if not plan.workspace:
+        return np.zeros(0, np.uint32)
+    address = engines.engine_for(engines.HOST).workspace(engines.HOST, plan.workspace)
+    memory = (ctypes.c_uint32 * (reduce_shares.COUNTER_BYTES // 4)).from_address(address)
+    return np.frombuffer(memory, np.uint32)
+
+
+def make(name, function):
+    """Return x for a case: few different values for positions, for which ties matter."""
+    _, shape, _, view, _ = CASES[name]
+    rng = np.random.default_rng(8)
+    if function == "argmax":
+        return put(rng.integers(0, 3, shape).astype(np.float32), HOST)[view]
+    values = random_values(rng, shape, "float32", function)
+    return put(np.where(np.isfinite(values), values, 1).astype(np.float32), HOST)[view]
+
+
+def run(name, function):
+    options = {"last_index": True} if function == "argmax" else {}
+    return ck.reduce(make(name, function), function, CASES[name][2], **options), options
+
+
+@pytest.mark.parametrize(("name", "function"), RUNS)
+def test_every_order_gives_the_same_bits(plans, name, function):
+    variant, _, axis, _, shared = CASES[name]
+    plain, options = run(name, function)
+    reduce(make(name, function), function, axis, **options).assert_is(plain)
+    (plan,) = plans
+    assert (plan.variant, bool(plan.workspace)) == (variant, shared)
+    for seed, resident in ORDERS:
+        with checked(seed, resident) as report:
+            found, _ = run(name, function)
+        assert not report.findings
+        assert same_bytes(found, plain), (seed, resident)
+        assert not counters(plan).any()
+
+
+FOLD = "common/reduce_fold.cuh"
+#: Text, what is there instead, and a case that depends on it.
+FAULTS = {
+    "no barrier before counting": (
+        "  __syncthreads();\n  bool last",
+        "  bool last",
+        "columns",
+    ),
+    "no barrier in a block": (
+        "  __syncthreads();\n  if (threadIdx.x < 32) {\n",
+        "  if (threadIdx.x < 32) {\n",
+        "stream",
+    ),
+    "the first to arrive folds": (" ==\n           blocks - 1;", " == 0;", "stream"),
+}
+
+
+def fault_of(name, exact):
+    """Return whether an order has findings or other bits."""
+    for seed, resident in ORDERS:
+        try:
+            with checked(seed, resident):
+                found, _ = run(name, "sum")
+        except ck.SimulatorError:
+            return True
+        if not same_bytes(found, exact):
+            return True
+    return False
+
+
+@pytest.mark.usefixtures("plans")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_seen(tmp_path, monkeypatch, fault):
+    text, other, name = FAULTS[fault]
+    exact, _ = run(name, "sum")
+    assert not fault_of(name, exact)
+    copy = tmp_path / "kernels"
+    shutil.copytree(sources.kernel_folder(), copy)
+    monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
+    monkeypatch.setattr(sys.modules["cudakern.operators.reduce"], "_bound", BoundTable())
+    source = (copy / FOLD).read_text(encoding="utf-8")
+    assert source.count(text) == 1
+    (copy / FOLD).write_text(source.replace(text, other), encoding="utf-8")
+    assert fault_of(name, exact)
