@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -20,13 +21,18 @@ if TYPE_CHECKING:
     from cudakern.engines.base import KernelSpec
 
 #: What the common specialisations have in common: signed indices where an operator has indices, the
-#: default mode, 32-bit offsets.
+#: default mode, 32-bit offsets. Of reduce: these functions, data types and variants.
 _RARE_INDEX_TYPES = {"ck::uint32", "ck::uint64"}
 _COMMON_RANKS = {"2", "4"}
+_COMMON_REDUCTIONS = re.compile(
+    "ck_reduce_(stream|warps|tiles|vectors)_(sum|max|argmax|average)_(f32|f16|i32|i64)_.*"
+)
 
 
 def is_common(spec: KernelSpec) -> bool:
     """Return whether a specialisation is one that most calls need."""
+    if spec.source == "reduce.cu":
+        return _COMMON_REDUCTIONS.fullmatch(spec.entry) is not None
     macros = dict(spec.defines)
     return (
         macros.get("CK_INDEX_T") not in _RARE_INDEX_TYPES

@@ -112,7 +112,7 @@ def reduce(
     -----
     Synchronization: none. Determinism: the same bits in every run, on every engine and device,
     whatever the number of multiprocessors; exp, log, sqrt and division excepted across engines.
-    On a GPU, launches of a stream share workspaces of 68 KiB and more, which few results of many
+    On a GPU, launches of a stream share workspaces of 72 KiB and more, which few results of many
     elements need; a call captured into a graph gets its own, which is kept as long as the process.
     Of no elements, sum, l1, l2 and sum_square are 0, multiply is 1, log_sum and log_sum_exp are
     -inf, average is NaN. +0 and -0 are equal. NumPy sums narrow integers in 64 bits; here they wrap

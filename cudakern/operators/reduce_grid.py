@@ -92,8 +92,7 @@ def _plan_grid(
         .uint32(width.bit_length() - 1, along_first)
     )
     spec = reduction.specialise(variant, wide=wide, rank=rank, width=width_bytes)
-    exchanged = tiles * splits * width * state if splits > 1 else 0
-    return plan_of(variant, spec, tiles * splits, THREADS * state, arguments, states=exchanged)
+    return plan_of(variant, spec, tiles, THREADS * state, arguments, splits, width * state)
 
 
 def takes_vectors(problem: ReduceProblem) -> bool:

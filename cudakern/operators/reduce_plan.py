@@ -153,8 +153,7 @@ def _plan_stream(problem: ReduceProblem) -> Plan | None:
     spec = problem.reduction.specialise(variant, wide=wide, rank=rank)
     if by_warps:
         return plan_of(variant, spec, -(-rows // _WARPS), 0, arguments)
-    exchanged = rows * splits * state if splits > 1 else 0
-    return plan_of(variant, spec, rows * splits, _WARPS * state, arguments, states=exchanged)
+    return plan_of(variant, spec, rows, _WARPS * state, arguments, splits, state)
 
 
 def _plan_columns(problem: ReduceProblem) -> Plan | None:
@@ -186,9 +185,7 @@ def _plan_columns(problem: ReduceProblem) -> Plan | None:
         .uint32(depth, whole, groups)
     )
     spec = problem.reduction.specialise("columns", wide=wide, width=vector)
-    blocks = slabs * ranges * splits
-    exchanged = blocks * states if splits > 1 else 0
-    return plan_of("columns", spec, blocks, STAGE_BYTES, arguments, states=exchanged)
+    return plan_of("columns", spec, slabs * ranges, STAGE_BYTES, arguments, splits, states)
 
 
 def _in_sectors(nbytes: int) -> int:

@@ -23,7 +23,7 @@ BLOCKS = 528
 MIN_SHARE_BYTES = 16 * 1024
 SHARE_BYTES = 64 * 1024
 #: Blocks that share results at most, in all; and those up to which shares stay small.
-MAX_SHARES = 4096
+MAX_SHARES = 2048
 MIN_SHARES = 256
 #: Bytes of a share for a byte of states that its block exchanges: they are to stay 2 % of it.
 SHARE_OF_STATES = 112
@@ -31,8 +31,11 @@ SHARE_OF_STATES = 112
 ONE_BLOCK_BYTES = 64 * 1024
 #: Bytes of the counters in front of a workspace, as in ``kernels/common/reduce_fold.cuh``, and the
 #: least that follows: so that no other operator's workspace has the same size.
-COUNTER_BYTES = 4096
+COUNTER_BYTES = 8192
 MIN_STATES_BYTES = 64 * 1024
+
+#: Blocks whose states are folded by one of them, as there; those are folded by the last one.
+GROUP_BLOCKS = 32
 
 #: No dimension: of what is kept or reduced, and of pieces.
 POINT = (Dimension(1, (0, 0)),)
@@ -74,10 +77,12 @@ def plan_of(
     blocks: int,
     shared: int,
     arguments: ArgumentPacker,
-    *,
-    states: int = 0,
+    splits: int = 1,
+    states_bytes: int = 0,
 ) -> Plan:
-    """Return a plan whose blocks exchange ``states`` bytes of states."""
-    launch = Launch(spec, (blocks, 1, 1), (THREADS, 1, 1), shared, 3, arguments.done())
-    size = COUNTER_BYTES + max(MIN_STATES_BYTES, power_above(states)) if states else 0
-    return Plan(variant, launch, size)
+    """Return a plan; where results are shared, ``splits`` blocks exchange states for each block."""
+    launch = Launch(spec, (blocks * splits, 1, 1), (THREADS, 1, 1), shared, 3, arguments.done())
+    if splits == 1:
+        return Plan(variant, launch, 0)
+    exchanged = blocks * (splits + -(-splits // GROUP_BLOCKS)) * states_bytes
+    return Plan(variant, launch, COUNTER_BYTES + max(MIN_STATES_BYTES, power_above(exchanged)))

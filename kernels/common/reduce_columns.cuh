@@ -89,30 +89,32 @@ __device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char
     __syncthreads();
   }
   fold_columns<F>(state, folded, q, g, a);
-  const uint32 splits = static_cast<uint32>(a.splits.value);
-  if (splits > 1) {
-    State* const partials = partials_of<State>(a.workspace, block.quotient, splits, a.width.value);
-    const uint32 split = static_cast<uint32>(block.remainder);
+  const uint32 splits = static_cast<uint32>(a.splits.value), states = a.width.value;
+  const auto put = [&](State* all) {
 #pragma unroll
     for (int j = 0; j < kColumns; ++j) {
       if (g == 0 && q + j * kThreads < width) {
-        partials[split * a.width.value + q + j * kThreads] = state[j];
+        all[q + j * kThreads] = state[j];
       }
     }
-    if (!arrives_last(a.workspace, static_cast<uint32>(block.quotient), splits)) {
-      return;
-    }
+  };
+  const auto get = [&](const State* all, uint32 count) {
 #pragma unroll
     for (int j = 0; j < kColumns; ++j) {
       state[j] = F::identity();
       if (g < a.groups && q + j * kThreads < width) {
-#pragma unroll 1
-        for (uint32 k = g; k < splits; k += a.groups) {
-          state[j] = F::combine(state[j], partials[k * a.width.value + q + j * kThreads]);
+#pragma unroll 4
+        for (uint32 k = g; k < count; k += a.groups) {
+          state[j] = F::combine(state[j], all[k * states + q + j * kThreads]);
         }
       }
     }
     fold_columns<F>(state, folded, q, g, a);
+  };
+  if (splits > 1 &&
+      !fold_blocks<State>(a.workspace, static_cast<uint32>(block.quotient),
+                          static_cast<uint32>(block.remainder), splits, states, put, get)) {
+    return;
   }
   Out* const out = static_cast<Out*>(a.out) + slab * a.columns + first_column;
 #pragma unroll

@@ -14,7 +14,9 @@ namespace ck {
 
 constexpr uint32 kEveryLane = 0xFFFFFFFF;
 /// Counters at the start of the workspace; states follow.
-constexpr uint32 kCounters = 1024;
+constexpr uint32 kCounters = 2048;
+/// Blocks whose states are folded by one of them.
+constexpr uint32 kGroupBlocks = 32;
 
 template <typename S>
 __device__ __forceinline__ S shuffle_down(const S& state, uint32 distance) {
@@ -81,13 +83,6 @@ __device__ __forceinline__ void fold_groups(typename F::State (&state)[kItems],
   }
 }
 
-/// Where the states of a result's `splits` blocks are; `states` of each.
-template <typename S>
-__device__ __forceinline__ S* partials_of(uint64* workspace, uint64 result, uint32 splits,
-                                          uint32 states) {
-  return reinterpret_cast<S*>(workspace + kCounters / 2) + result * splits * states;
-}
-
 /// Counts this block in; whether all `blocks` that share a counter are, so that what they wrote
 /// can be read. By the whole block.
 __device__ __forceinline__ bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
@@ -98,6 +93,36 @@ __device__ __forceinline__ bool arrives_last(uint64* workspace, uint32 counter, 
            blocks - 1;
   }
   return __syncthreads_or(last) != 0;
+}
+
+/// Folds the states of the `splits` blocks that share a result, of `states` states each; by one of
+/// them, for which it is true. `put(s)` writes this block's states to s, `get(s, n)` makes its own
+/// what n blocks wrote from s on. Many blocks are folded in groups first, at the same time.
+template <typename S, typename Put, typename Get>
+__device__ __forceinline__ bool fold_blocks(uint64* workspace, uint32 result, uint32 split,
+                                            uint32 splits, uint32 states, const Put& put,
+                                            const Get& get) {
+  const uint32 groups = (splits + kGroupBlocks - 1) / kGroupBlocks;
+  const uint32 group = split / kGroupBlocks, first = group * kGroupBlocks;
+  const uint32 members = splits - first < kGroupBlocks ? splits - first : kGroupBlocks;
+  const uint32 counter = result * (groups + 1);
+  S* const partials = reinterpret_cast<S*>(workspace + kCounters / 2) +
+                      static_cast<uint64>(result) * (splits + groups) * states;
+  put(partials + split * states);
+  if (!arrives_last(workspace, counter + group, members)) {
+    return false;
+  }
+  get(partials + first * states, members);
+  if (groups == 1) {
+    return true;
+  }
+  S* const of_groups = partials + splits * states;
+  put(of_groups + group * states);
+  if (!arrives_last(workspace, counter + groups, groups)) {
+    return false;
+  }
+  get(of_groups, groups);
+  return true;
 }
 
 }  // namespace ck

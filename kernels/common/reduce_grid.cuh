@@ -116,31 +116,32 @@ __device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, ch
     }
   }
   fold_groups<F>(state, folded, q, g, width, groups);
-  const uint32 splits = static_cast<uint32>(a.splits.value);
-  if (splits > 1) {
-    const uint32 states = width * kItems;
-    State* const partials = partials_of<State>(a.workspace, tile, splits, states) + q;
+  const uint32 splits = static_cast<uint32>(a.splits.value), states = width * kItems;
+  const auto put = [&](State* all) {
     if (g == 0) {
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
-        partials[split * states + i * width] = state[i];
+        all[i * width + q] = state[i];
       }
     }
-    if (!arrives_last(a.workspace, static_cast<uint32>(tile), splits)) {
-      return;
-    }
+  };
+  const auto get = [&](const State* all, uint32 count) {
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
       state[i] = F::identity();
     }
 #pragma unroll 1
-    for (uint32 k = g; k < splits; k += groups) {
+    for (uint32 k = g; k < count; k += groups) {
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
-        state[i] = F::combine(state[i], partials[k * states + i * width]);
+        state[i] = F::combine(state[i], all[k * states + i * width + q]);
       }
     }
     fold_groups<F>(state, folded, q, g, width, groups);
+  };
+  if (splits > 1 && !fold_blocks<State>(a.workspace, static_cast<uint32>(tile),
+                                        static_cast<uint32>(split), splits, states, put, get)) {
+    return;
   }
   if (g == 0 && unit < a.units) {
     Out result[kItems];

@@ -145,20 +145,22 @@ __device__ __forceinline__ void reduce_stream(const StreamArguments<O, kRank>& a
     State* const folded = reinterpret_cast<State*>(shared);
     state[0] = fold_block<F>(state[0], folded);
     const uint32 splits = static_cast<uint32>(a.splits.value);
-    if (splits > 1) {
-      State* const partials = partials_of<State>(a.workspace, row, splits, 1);
+    const auto put = [&](State* states) {
       if (threadIdx.x == 0) {
-        partials[split] = state[0];
+        *states = state[0];
       }
-      if (!arrives_last(a.workspace, static_cast<uint32>(row), splits)) {
-        return;
-      }
+    };
+    const auto get = [&](const State* states, uint32 count) {
       state[0] = F::identity();
 #pragma unroll 1
-      for (uint32 k = threadIdx.x; k < splits; k += kThreads) {
-        state[0] = F::combine(state[0], partials[k]);
+      for (uint32 k = threadIdx.x; k < count; k += kThreads) {
+        state[0] = F::combine(state[0], states[k]);
       }
       state[0] = fold_block<F>(state[0], folded);
+    };
+    if (splits > 1 && !fold_blocks<State>(a.workspace, static_cast<uint32>(row),
+                                          static_cast<uint32>(split), splits, 1, put, get)) {
+      return;
     }
   } else {
     state[0] = fold_lanes<F>(state[0], 32);
