@@ -43,6 +43,7 @@ __device__ __forceinline__ void fold_columns(typename F::State (&state)[kColumns
 template <typename F, typename In, typename Out, int kColumns, typename O>
 __device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char* shared) {
   using State = typename F::State;
+  constexpr int kUnrolled = F::kIsLong ? 1 : 4;
   State* const folded = reinterpret_cast<State*>(shared);
   const Extent<O> x(a.x, a.bytes);
   const Division<O> block = divide(static_cast<O>(blockIdx.x), a.splits);
@@ -103,7 +104,7 @@ __device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char
     for (int j = 0; j < kColumns; ++j) {
       state[j] = F::identity();
       if (g < a.groups && q + j * kThreads < width) {
-#pragma unroll 4
+#pragma unroll kUnrolled
         for (uint32 k = g; k < count; k += a.groups) {
           state[j] = F::combine(state[j], all[k * states + q + j * kThreads]);
         }
