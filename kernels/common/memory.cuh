@@ -121,6 +121,19 @@ __device__ __forceinline__ void store_streaming(T* address, T value) {
   __stcs(address, value);
 }
 
+/// Writes a value; one of 16 bytes may lie on 8.
+template <typename T>
+__device__ __forceinline__ void store(T* address, const T& value) {
+  if constexpr (sizeof(T) == 16) {
+    Packed<T, uint64> halves;
+    halves.vector = value;
+    reinterpret_cast<uint64*>(address)[0] = halves.piece[0];
+    reinterpret_cast<uint64*>(address)[1] = halves.piece[1];
+  } else {
+    *address = value;
+  }
+}
+
 /// Writes `kCount` values next to each other: as vectors, if they lie like that.
 template <typename T, int kCount>
 __device__ __forceinline__ void store_packed(T* address, const T (&value)[kCount]) {
@@ -140,7 +153,7 @@ __device__ __forceinline__ void store_packed(T* address, const T (&value)[kCount
   } else {
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
-      address[k] = value[k];
+      store(address + k, value[k]);
     }
   }
 }

@@ -22,8 +22,9 @@ struct Float16 {
 struct BFloat16 {
   uint16 bits;
 };
+/// On 8 bytes: complex128 need not lie on 16.
 template <typename T>
-struct alignas(2 * sizeof(T)) Complex {
+struct alignas(8) Complex {
   T re;
   T im;
 };

@@ -121,7 +121,7 @@ __device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char
 #pragma unroll
   for (int j = 0; j < kColumns; ++j) {
     if (g == 0 && q + j * kThreads < width) {
-      out[q + j * kThreads] = convert<Out>(F::finish(state[j], a.reduced));
+      store(out + q + j * kThreads, convert<Out>(F::finish(state[j], a.reduced)));
     }
   }
 }

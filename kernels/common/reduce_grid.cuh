@@ -154,7 +154,7 @@ __device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, ch
     } else {
 #pragma unroll
       for (int i = 0; i < kItems; ++i) {
-        *at<Out>(a.out, static_cast<O>(offset.value[1] + i * a.step)) = result[i];
+        store(at<Out>(a.out, static_cast<O>(offset.value[1] + i * a.step)), result[i]);
       }
     }
   }

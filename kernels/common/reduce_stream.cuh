@@ -166,7 +166,7 @@ __device__ __forceinline__ void reduce_stream(const StreamArguments<O, kRank>& a
     state[0] = fold_lanes<F>(state[0], 32);
   }
   if (threadIdx.x % kTeam == 0) {
-    *at<Out>(a.out, offset.value[1]) = convert<Out>(F::finish(state[0], a.reduced));
+    store(at<Out>(a.out, offset.value[1]), convert<Out>(F::finish(state[0], a.reduced)));
   }
 }
 

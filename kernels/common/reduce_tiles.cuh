@@ -66,14 +66,14 @@ __device__ __forceinline__ void reduce_tiles(const TileArguments<O>& a, char* sh
     }
     state[0] = fold_lanes<F>(state[0], lanes);
     if (result < results && lane == 0) {
-      out[result] = convert<Out>(F::finish(state[0], a.reduced));
+      store(out + result, convert<Out>(F::finish(state[0], a.reduced)));
     }
   }
   if (gathers) {
     __syncthreads();
 #pragma unroll 1
     for (uint32 result = threadIdx.x; result < results; result += kThreads) {
-      result_of_tile[result] = out[result];
+      store(result_of_tile + result, out[result]);
     }
   }
 }

@@ -127,6 +127,30 @@ def fault_of(name, exact):
     return False
 
 
+@pytest.mark.parametrize("aligned", [True, False])
+@pytest.mark.parametrize("name", CASES)
+def test_complex128_may_lie_on_8_bytes(name, aligned):
+    _, shape, axis, view, _ = CASES[name]
+    rng = np.random.default_rng(5)
+    values = rng.integers(-9, 9, shape) + 1j * rng.integers(-9, 9, shape)
+    x = values[view] if aligned else on_8_bytes(shape)[view]
+    x[...] = values[view]
+    out = on_8_bytes(x.sum(axis).shape)
+    with checked(seed=6):
+        ck.reduce(x, "sum", axis, out=out)
+    assert np.array_equal(out, x.sum(axis))
+
+
+def on_8_bytes(shape):
+    """Return an array of complex128 that lies 8 bytes behind a multiple of 16."""
+    size = int(np.prod(shape))
+    memory = np.empty(2 * size + 4)
+    first = 1 if memory.ctypes.data % 16 == 0 else 2
+    array = memory[first : first + 2 * size].view(np.complex128).reshape(shape)
+    assert array.ctypes.data % 16 == 8
+    return array
+
+
 @pytest.mark.usefixtures("plans")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_seen(tmp_path, monkeypatch, fault):
