@@ -1,0 +1,217 @@
+"""The machine code of reduce for every architecture, compiled without a GPU.
+
+Its kernels are many: of each function of each data type, two are read, for two architectures; which
+ones rotates. So do rarer ones. CUDAKERN_TEST_ALL_CODE=1 reads all of them for all architectures.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cudakern.dtypes import DataType
+from cudakern.operators.reduce_kernels import Reduction, specialisations
+from cudakern.operators.reduce_types import ReduceFunction, result_type
+from tests.conformance import test_nonzero_machine_code
+from tests.conformance.test_machine_code import ARCHITECTURES, resource_faults, variant_of
+from tests.helpers import nvrtc
+
+if TYPE_CHECKING:
+    from cudakern.engines.base import KernelSpec
+
+worse = test_nonzero_machine_code.worse
+
+BATCH = 40  # kernels compiled together
+LOADS = 8  # vectors that a thread has in flight
+#: Registers of a thread, by variant; with states of two words, and with long code for an element.
+REGISTERS = {
+    "stream": (64, 80, 128),
+    "warps": (64, 80, 128),
+    "tiles": (64, 80, 128),
+    "columns": (128, 128, 128),
+    "strided": (80, 80, 128),
+    "vectors": (80, 80, 128),
+}
+#: Variants whose blocks share results, and count themselves in.
+SHARED = {"stream", "columns", "strided", "vectors"}
+#: Opcodes of local and of generic memory, of jump tables.
+UNWANTED = {"LDL", "STL", "LD", "ST", "BRX", "BRXU", "JMX", "JMXU"}
+ATOMICS = {"ATOM", "ATOMG", "ATOMS", "RED", "REDG", "REDS"}
+#: Functions that divide nothing, not even where they end, unless they are of complex numbers.
+PLAIN = ("Sum", "SumSquare", "Extreme", "ExtremePlace", "L1", "Multiply")
+#: Instructions of the division by the groups of a block, a power of two.
+GRID_DIVISION = 3
+LONG_DIVISION = re.compile(r"__cuda_\w+_(div|rem)_[us]64")
+
+
+def base_of(spec: KernelSpec) -> str:
+    return variant_of(spec).split("_")[0]
+
+
+def group_of(spec: KernelSpec) -> tuple[str, ...]:
+    """Return the function of a kernel, and the data type of x."""
+    macros = dict(spec.defines)
+    return macros["CK_FUNCTION"], macros["CK_INPUT_T"]
+
+
+def divides_nothing(spec: KernelSpec) -> bool:
+    """Return whether a function divides and converts nothing, from integers or to them."""
+    macros = dict(spec.defines)
+    function = macros["CK_FUNCTION"].split("<")[0].removeprefix("ck::")
+    floats = "int" in macros["CK_INPUT_T"] and "int" not in macros["CK_NUMBER_T"]
+    return function in PLAIN and "Complex" not in macros["CK_INPUT_T"] and not floats
+
+
+def one(variant, function, kind, *, result=None, wide=False, rank=0, width=0, **options):
+    """Return the kernel of a variant, by the names of function and data types."""
+    function, kind = ReduceFunction[function], DataType[kind]
+    found = result_type(function, kind, result and DataType[result])
+    reduction = Reduction(function, kind, found, **options)
+    return reduction.specialise(variant, wide=wide, rank=rank, width=width)
+
+
+def rare() -> list[KernelSpec]:
+    """Return kernels that are not listed: of one of what makes a kernel rare, or of several."""
+    return [
+        one("stream", "SUM", "FLOAT32", wide=True, rank=1),
+        one("stream", "ARGMAX", "FLOAT16", wide=True, rank=8, ignore_nan=True),
+        one("warps", "ARGMIN", "FLOAT64", wide=True, rank=1),
+        one("warps", "AVERAGE", "BFLOAT16", wide=True, rank=3),
+        one("tiles", "MAX", "INT8", wide=True, width=1),
+        one("tiles", "ARGMAX", "FLOAT32", wide=True, width=16, last_index=True),
+        one("columns", "SUM", "FLOAT16", wide=True, width=16),
+        one("columns", "ARGMIN", "FLOAT32", wide=True, width=16, ignore_nan=True),
+        one("vectors", "L2", "FLOAT32", wide=True, rank=1, width=16),
+        one("vectors", "ARGMAX", "FLOAT32", wide=True, rank=3, width=16),
+        one("strided", "SUM", "INT64", wide=True, rank=1, width=8),
+        one("strided", "ARGMIN", "FLOAT32", wide=True, rank=8, width=4, last_index=True),
+        one("strided", "SUM", "COMPLEX128", rank=8, width=16),
+        one("strided", "LOG_SUM_EXP", "FLOAT64", rank=8, width=8),
+        one("stream", "MAX", "FLOAT32", rank=3, ignore_nan=True),
+        one("stream", "LOG_SUM_EXP", "FLOAT32", rank=8),
+        one("warps", "ARGMAX", "INT64", rank=3, last_index=True),
+        one("vectors", "MIN", "BFLOAT16", rank=3, width=16, ignore_nan=True),
+        one("vectors", "SUM", "FLOAT64", rank=8, width=16),
+        one("stream", "SUM", "FLOAT32", result="FLOAT64", rank=1),
+        one("tiles", "SUM", "INT8", result="INT64", width=1),
+        one("columns", "SUM", "FLOAT16", result="FLOAT32", width=16),
+        one("vectors", "SUM", "INT8", result="FLOAT32", rank=1, width=4),
+        one("warps", "L1", "COMPLEX64", result="FLOAT32", rank=1),
+    ]
+
+
+def groups() -> list[list[KernelSpec]]:
+    """Return the kernels of each function of each data type; and each rare one by itself."""
+    found: dict[tuple[str, ...], list[KernelSpec]] = {}
+    for spec in specialisations():
+        found.setdefault(group_of(spec), []).append(spec)
+    return [*found.values(), *([spec] for spec in rare())]
+
+
+def batches() -> list[tuple[str, list[KernelSpec]]]:
+    """Return what is compiled together, for which architecture."""
+    wanted: dict[str, list[KernelSpec]] = {arch: [] for arch in ARCHITECTURES}
+    everything = os.environ.get("CUDAKERN_TEST_ALL_CODE") == "1"
+    for number, specs in enumerate(groups()):
+        for turn, arch in enumerate(ARCHITECTURES):
+            if everything:
+                wanted[arch] += specs
+            elif turn < 2:  # 49 groups meet all pairs of an architecture and a variant
+                picked = ARCHITECTURES[(number + number // 7 + 3 * turn) % len(ARCHITECTURES)]
+                wanted[picked].append(specs[(number + 3 * turn) % len(specs)])
+    return [
+        (arch, specs[first : first + BATCH])
+        for arch, specs in wanted.items()
+        for first in range(0, len(specs), BATCH)
+    ]
+
+
+BATCHES = batches()
+
+
+def max_registers(spec: KernelSpec) -> int:
+    function = dict(spec.defines)["CK_FUNCTION"]
+    number = dict(spec.defines)["CK_NUMBER_T"]
+    is_long = "LogSumExp" in function and number == "double"
+    return REGISTERS[base_of(spec)][2 if is_long else "Place" in function]
+
+
+def code_faults(spec: KernelSpec, code: list[str]) -> list[str]:
+    variant, macros = base_of(spec), dict(spec.defines)
+    names = [nvrtc.opcode(line).split(".")[0] for line in code]
+    unwanted = [line for line, name in zip(code, names, strict=True) if name in UNWANTED]
+    wrong = [f"of no use here: {line}" for line in unwanted]
+    if variant != "strided" and (variant != "vectors" or macros["CK_WIDTH"] == "16"):
+        loads = nvrtc.loads_in_flight(code, 128, "NA")
+        if max(loads, default=0) < LOADS:
+            wrong.append(f"16-byte loads in flight: {loads}, not {LOADS}")
+    # Blocks count themselves in, those of a group and then the groups. There is no other atomic
+    # operation: above all, none of floats. Each has a fence.
+    arrivals = 2 if variant in SHARED else 0
+    atomics = [line for line, name in zip(code, names, strict=True) if name in ATOMICS]
+    if [nvrtc.matches(line, "ATOMG", "INC", "STRONG", "GPU") for line in atomics] != [
+        True
+    ] * arrivals:
+        wrong.append(f"atomic operations: {atomics}, not {arrivals} that count")
+    fences = [line for line, name in zip(code, names, strict=True) if name == "MEMBAR"]
+    if [nvrtc.matches(line, "MEMBAR", "GPU") for line in fences] != [True] * arrivals:
+        wrong.append(f"fences: {fences}, not {arrivals} for other blocks")
+    if divides_nothing(spec):
+        divisions = [line for line in code if nvrtc.divides(line)]
+        if len(divisions) > GRID_DIVISION * (variant in {"strided", "vectors"}):
+            wrong.append(f"divisions: {divisions}")
+    wrong += [f"a 64-bit division: {line}" for line in code if LONG_DIVISION.search(line)]
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("arch", "specs"),
+    [pytest.param(*batch, id=f"{batch[0]}-{n}") for n, batch in enumerate(BATCHES)],
+)
+def test_machine_code(arch, specs):
+    cubin = nvrtc.compile_kernels(specs, arch)
+    usage, code = nvrtc.resource_usage([cubin]), nvrtc.sass(cubin)
+    assert set(usage) == {spec.entry for spec in specs}
+    wrong = [(s, w) for s in specs for w in resource_faults(usage[s.entry], max_registers(s))]
+    wrong += [(spec, w) for spec in specs for w in code_faults(spec, code[spec.entry])]
+    assert not wrong, "\n".join((arch, *(f"{spec.entry}: {fault}" for spec, fault in wrong)))
+
+
+def test_every_function_of_every_data_type_is_read_for_two_architectures():
+    read = Counter(group_of(spec) for _, specs in BATCHES for spec in specs)
+    assert set(read) == {group_of(spec) for spec in specialisations()} | set(map(group_of, rare()))
+    assert min(read.values()) >= 2
+    assert {(arch, variant_of(spec)) for arch, specs in BATCHES for spec in specs} >= {
+        (arch, variant_of(spec)) for arch in ARCHITECTURES for spec in specialisations()
+    }
+
+
+STRIDED = one("strided", "SUM", "FLOAT32", wide=True, rank=3, width=4)
+WORSE = {  # what is changed, and the faults it makes
+    "half the loads": (
+        one("stream", "SUM", "FLOAT32", rank=1), "constexpr int kLoads = 8;\n  constexpr uint32 kI",
+        "constexpr int kLoads = 4;\n  constexpr uint32 kI", "16-byte loads"),
+    "half of a stage": (
+        one("columns", "SUM", "FLOAT16", width=16), "kStageLoads = 8", "kStageLoads = 4",
+        "16-byte loads"),
+    "an atomic sum": (
+        one("warps", "SUM", "FLOAT32", rank=1), "state[0] = fold_lanes<F>(state[0], 32);",
+        "atomicAdd(static_cast<float*>(a.out) + row, state[0]);", "atomic operations"),
+    "no fence": (STRIDED, "atom.acq_rel.gpu.global.inc", "atom.relaxed.gpu.global.inc", "fences"),
+    "a division": (STRIDED, "tile * width + q", "tile * width + q % a.units", "(a 64-bit )?div"),
+    "a table": (STRIDED, "state[kItems];", "state[kItems]; volatile int t[9]; t[q % 9] = t[q % 8];",
+                "of no use here: (LDL|STL)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "old", "new", "fault"), WORSE.values(), ids=[*WORSE])
+def test_worse_code_is_seen(worse, spec, old, new, fault):
+    worse(old, new)
+    code = nvrtc.sass(nvrtc.compile_kernel(spec, "sm_90"))[spec.entry]
+    faults = code_faults(spec, code)
+    assert faults, "this change must not pass"
+    assert all(re.match(fault, wrong) for wrong in faults), faults

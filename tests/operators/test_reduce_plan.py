@@ -1,0 +1,195 @@
+"""Which kernel a reduction gets, and what it is told: pinned, no engine involved."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from cudakern.operators.indexing import THREADS
+from cudakern.operators.reduce_kernels import specialisations
+from cudakern.operators.reduce_plan import plan_reduce
+from cudakern.operators.reduce_shares import COUNTER_BYTES
+from tests.helpers.reduce_plans import arguments_of, problem
+
+KIB = 1024
+#: What is pinned of the arguments, besides the blocks that share a result.
+OWN = {
+    "stream": ("part", "share"),
+    "warps": ("part", "share"),
+    "tiles": ("tile_slabs", "lanes"),
+    "columns": ("ranges", "width", "depth", "groups"),
+    "vectors": ("width", "along_first"),
+    "strided": ("width", "along_first"),
+}
+I1, C16 = "INT8", "COMPLEX128"
+
+
+def rows(length, *more, **options):
+    return problem((2000, length), (1,), *more, **options)
+
+
+def columns(shape, *more, **options):
+    return problem(shape, (0,), *more, **options)
+
+
+IMAGES = (32, 64, 56, 56)
+SWAPPED = {"strides": (4, 4000)}
+PINNED = [  # x, kernel without function and types, blocks, blocks that share a result, OWN
+    ("everything", problem((10**6,)), "stream_r1", 243, 243, (4128, 1)),
+    ("everything, of bytes", problem((2**24,), kind=I1), "stream_r1", 256, 256, (65536, 1)),
+    ("everything, at most shares", problem((2**28,)), "stream_r1", 2048, 2048, (2**17, 1)),
+    ("everything in one block", problem((16384,)), "stream_r1", 1, 1, (16384, 1)),
+    ("everything in some blocks", problem((16385,)), "stream_r1", 4, 4, (4128, 1)),
+    ("everything, 4 B off", problem((10**6,), phase=4), "stream_r1", 243, 243, (4128, 1)),
+    ("everything, swapped", problem((1000, 2000), **SWAPPED), "stream_r1", 256, 256, (7840, 1)),
+    ("complex", problem((10**6,), kind=C16), "stream_r1", 256, 256, (3912, 1)),
+    ("rows of 3", rows(3), "tiles_w4", 6, 1, (336, 1)),
+    ("rows of 4", rows(4), "tiles_w16", 8, 1, (256, 1)),
+    ("rows of 4, 4 B off", rows(4, phase=4), "tiles_w4", 8, 1, (256, 4)),
+    ("rows of 33, of bytes", rows(33, I1), "tiles_w1", 21, 1, (96, 8)),
+    ("rows of 33", rows(33), "tiles_w4", 84, 1, (24, 8)),
+    ("rows of 257", rows(257), "tiles_w4", 250, 1, (8, 32)),
+    ("rows of 512", rows(512), "warps_r1", 250, 1, (512, 1)),
+    ("rows of 1024", rows(1024), "warps_r1", 250, 1, (1024, 1)),
+    ("rows of 1024, 4 B off", rows(1024, phase=4), "tiles_w4", 286, 1, (7, 32)),
+    ("rows of 1025, 4 B off", rows(1025, phase=4), "warps_r1", 250, 1, (1025, 1)),
+    ("rows of 3001", rows(3001), "warps_r1", 250, 1, (3001, 1)),
+    ("rows of 4097", rows(4097), "stream_r1", 2000, 1, (4097, 1)),
+    ("rows of 20,000", rows(20_000), "stream_r1", 2000, 1, (20_000, 1)),
+    ("rows of 200,000", rows(200_000), "stream_r1", 2000, 1, (200_000, 1)),
+    ("rows of a long function", rows(4, "FLOAT64", "LOG_SUM_EXP"), "tiles_w8", 16, 1, (128, 4)),
+    ("64 rows", problem((64, 3001), (1,)), "warps_r1", 8, 1, (3001, 1)),
+    ("63 rows", problem((63, 3001), (1,)), "stream_r1", 63, 1, (3001, 1)),
+    ("few and huge rows", problem((4, 200_000), (1,)), "stream_r1", 192, 48, (4192, 1)),
+    ("rows of a vocabulary", problem((8, 129_280), (1,)), "stream_r1", 248, 31, (4192, 1)),
+    ("padded rows", rows(1000, strides=(8000, 4)), "warps_r1", 250, 1, (1000, 1)),
+    ("rows of complex", problem((5000, 3), (1,), C16), "tiles_w16", 60, 1, (84, 2)),
+    ("16384 columns", columns((4096, 16384)), "vectors_r1_w16", 2048, 16, (32, 0)),
+    ("1024 columns", columns((1024, 1024)), "vectors_r1_w16", 256, 8, (8, 0)),
+    ("8 columns", columns((2**20, 8)), "vectors_r1_w16", 512, 512, (2, 0)),
+    ("2 columns", columns((2**20, 2)), "columns_w16", 256, 256, (1, 2, 4092, 128)),
+    ("33 columns", columns((2**18, 33)), "columns_w16", 528, 528, (1, 33, 248, 7)),
+    ("1001 columns", columns((8000, 1001)), "columns_w16", 71, 71, (1, 1001, 8, 1)),
+    ("3001 columns", columns((3000, 3001)), "columns_w16", 78, 26, (3, 1001, 8, 1)),
+    ("columns, 4 B off", columns((2**13, 1024), phase=4), "columns_w16", 146, 73, (2, 512, 8, 1)),
+    ("columns of complex", columns((5000, 32), C16), "columns_w16", 44, 44, (1, 32, 63, 8)),
+    ("columns of bool", columns((2**20, 32), "BOOL"), "vectors_r1_w8", 512, 512, (4, 0)),
+    ("swapped rows", problem((1000, 2000), (1,), **SWAPPED), "vectors_r1_w16", 256, 16, (16, 0)),
+    ("swapped columns", columns((1000, 2000), **SWAPPED), "warps_r1", 250, 1, (1000, 1)),
+    ("middle axis", problem((64, 512, 512), (1,)), "vectors_r3_w16", 1024, 4, (32, 0)),
+    ("middle, small slabs", problem((64, 100, 33), (1,)), "tiles_w4", 32, 1, (2, 2)),
+    ("middle, slabs", problem((64, 200, 33), (1,)), "columns_w16", 64, 1, (1, 33, 248, 7)),
+    ("middle, tiny slabs", problem((50_000, 2, 3), (1,)), "tiles_w4", 298, 1, (168, 1)),
+    ("channels of images", problem(IMAGES, (0, 2, 3)), "stream_r1", 384, 6, (3136, 6)),
+    ("short pieces", problem((100, 5000, 100), (0, 2)), "warps_r1", 625, 1, (100, 100)),
+    ("few of short pieces", problem((100, 64, 100), (0, 2)), "strided_r3_w4", 128, 2, (1, 1)),
+    ("alternating", problem((6, 7, 8, 9, 10), (0, 2, 4)), "strided_r3_w4", 63, 1, (1, 1)),
+    ("alternating, kept inside", problem((6, 7, 8, 9), (0, 2)), "strided_r3_w4", 2, 1, (32, 0)),
+    ("rank 8", problem((3, 4, 5, 6, 7, 8, 9, 10), (1, 3, 5, 7)), "strided_r8_w4", 945, 1, (1, 1)),
+    ("rank 8, tiny", problem((2,) * 8, (0, 2, 4, 6)), "strided_r8_w4", 1, 1, (16, 0)),
+    ("every second", rows(1000, strides=(8000, 8)), "strided_r1_w4", 2000, 1, (1, 1)),
+    ("reversed", problem((10**6,), strides=(-4,)), "strided_r1_w4", 244, 244, (1, 1)),
+    ("one row, many times", columns((1000, 1000), strides=(0, 4)), "vectors_r1_w16",
+     250, 1, (1, 1)),
+    ("one element, many times", problem((1000,) * 2, strides=(0, 0)), "strided_r1_w4",
+     244, 244, (1, 1)),
+    ("complex, 8 B off", problem((10**6,), kind=C16, phase=8), "strided_r1_w16", 256, 256, (1, 1)),
+    ("rows of complex, 8 B off", problem((5000, 3), (1,), C16, phase=8), "strided_r1_w16",
+     79, 1, (64, 1)),
+    ("per element", problem((1000, 1000), ()), "vectors_r1_w16", 977, 1, (256, 0)),
+    ("per element, odd", problem((1001,), ()), "tiles_w4", 1, 1, (1, 1)),
+    ("scalar", problem(()), "columns_w16", 1, 1, (1, 1, 8184, 256)),
+    ("2^31 floats", problem((2**31,)), "stream_r1_o64", 2048, 2048, (2**20, 1)),
+    ("just below 2^31 bytes", problem((2**31 - 16,), kind=I1), "stream_r1", 2048, 2048, (2**20, 1)),
+    ("2^31 bytes, nearly", problem((2**31 - 15,), kind=I1), "stream_r1_o64",
+     2048, 2048, (2**20, 1)),
+    ("warps of 16 GiB", problem((2**20, 2**12), (1,)), "warps_r1_o64", 2**17, 1, (4096, 1)),
+    ("tiles of 6 GiB", problem((2**29, 3), (1,)), "tiles_w4_o64", 196_801, 1, (2728, 1)),
+    ("columns of 4 GiB", columns((2**20, 1025)), "columns_w16_o64", 2048, 1024, (2, 513, 8, 1)),
+    ("vectors of 16 GiB", columns((2**20, 2**12)), "vectors_r1_w16_o64", 2048, 64, (32, 0)),
+    ("2^32 - 4096 elements", problem((2**32 - 4096,), kind=I1, strides=(0,)), "strided_r1_w1_o64",
+     2048, 2048, (1, 1)),
+    ("one fewer", problem((2**32 - 4097,), kind=I1, strides=(0,)), "strided_r1_w1",
+     2048, 2048, (1, 1)),
+    ("out far apart", problem((2, 100), (1,), out=(2**31 - 16, 4)), "stream_r1_o64",
+     2, 1, (100, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "kernel", "blocks", "splits", "own"),
+    [pytest.param(*rest, id=name) for name, *rest in PINNED],
+)
+def test_plan_is_pinned(given, kernel, blocks, splits, own):
+    plan = plan_reduce(given)
+    reduction = given.reduction
+    wide = kernel.endswith("_o64")
+    variant, *shape = kernel.removesuffix("_o64").split("_")
+    found = {part[0]: int(part[1:]) for part in shape}
+    spec = reduction.specialise(variant, wide=wide, rank=found.get("r", 0), width=found.get("w", 0))
+    assert (plan.variant, plan.launch.kernel) == (variant, spec)
+    assert (plan.launch.grid, plan.launch.block) == ((blocks, 1, 1), (THREADS, 1, 1))
+    arguments = arguments_of(plan)
+    assert arguments.splits == splits
+    assert tuple(getattr(arguments, name) for name in OWN[variant]) == own
+    assert arguments.reduced == given.x.size // given.out.size
+    assert plan_reduce(replace(given)) == plan
+
+
+WORKSPACES = [  # x, bytes of states that its blocks exchange
+    ("one block", problem((16384,)), 0),
+    ("a block for each row", rows(20_000), 0),
+    ("243 blocks", problem((10**6,)), 64 * KIB),
+    ("1024 blocks of 16 columns, and 32 groups", columns((2**20, 16)), 128 * KIB),
+    ("256 blocks of 32 columns", columns((1024, 1024)), 64 * KIB),
+    ("128 blocks of 32 columns, positions", columns((1024, 1024), function="ARGMAX"), 64 * KIB),
+    ("2048 blocks of 128 columns, 64-bit positions", columns((2**20, 4096), function="ARGMAX"),
+     8192 * KIB),
+    ("2048 blocks of 128 columns, and 128 groups", columns((4096, 16384)), 2048 * KIB),
+    ("71 blocks of 1001 columns", columns((8000, 1001)), 512 * KIB),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "states"), [pytest.param(*rest, id=name) for name, *rest in WORKSPACES]
+)
+def test_workspace_is_pinned(given, states):
+    assert plan_reduce(given).workspace == (COUNTER_BYTES + states if states else 0)
+
+
+NAMES = [
+    ({}, "sum_f32_f32"),
+    ({"dtype": "FLOAT64"}, "sum_f32_f64"),
+    ({"kind": I1, "dtype": "INT64"}, "sum_i8_i64"),
+    ({"function": "MAX", "ignore_nan": True}, "max_f32_f32_ignore"),
+    ({"function": "ARGMAX", "last_index": True}, "argmax_f32_i64_last"),
+    ({"function": "ARGMIN", "ignore_nan": True, "last_index": True}, "argmin_f32_i64_ignore_last"),
+]
+
+
+@pytest.mark.parametrize(("options", "name"), NAMES, ids=[name for _, name in NAMES])
+def test_names_tell_types_and_choices(options, name):
+    entry = plan_reduce(problem((10**6,), **options)).launch.kernel.entry
+    assert entry == f"ck_reduce_stream_{name}_r1_o32"
+
+
+def test_places_follow_an_x_that_is_walked_in_another_order():
+    swapped = problem((1000, 2000), function="ARGMAX", **SWAPPED)
+    plan = plan_reduce(swapped)
+    assert plan.launch.kernel.entry == "ck_reduce_strided_argmax_f32_i64_r3_w4_o32"
+    assert arguments_of(plan).along == ((2000, 4000, 1), (1000, 4, 2000))
+    # Where places ascend in memory, or nobody asks for them, x is one row.
+    assert plan_reduce(problem((1000, 2000), function="ARGMAX")).variant == "stream"
+    assert plan_reduce(replace(swapped, function=problem((1,)).function)).variant == "stream"
+
+
+def test_listed_kernels_have_names_of_their_own_and_are_those_that_are_planned():
+    listed = {spec.entry: spec for spec in specialisations()}
+    assert len(listed) == len(list(specialisations())) == 170 * 5 + 163 * 2 - 10
+    planned = [plan_reduce(pinned).launch.kernel for _, pinned, *_ in PINNED]
+    found = [listed[spec.entry] == spec for spec in planned if spec.entry in listed]
+    assert all(found)
+    rare = [spec.entry for spec in planned if spec.entry not in listed]
+    assert all(re.search("_o64|_r8|strided_.*_r1|vectors_.*_r3", entry) for entry in rare)
