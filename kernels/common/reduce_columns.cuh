@@ -72,6 +72,11 @@ __device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char
     }
     __syncthreads();
     if (g < a.groups) {
+      State turn[kColumns];
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        turn[j] = F::kFoldsTurns ? F::identity() : state[j];
+      }
 #pragma unroll 1
       for (uint32 k = g; k < depth; k += a.groups) {
         const uint32 whole_at = phase_of(begin) + k * static_cast<uint32>(row_bytes);
@@ -82,9 +87,13 @@ __device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char
 #pragma unroll
         for (int j = 0; j < kColumns; ++j) {
           if (q + j * kThreads < width) {
-            F::take(state[j], piece[q + j * kThreads], static_cast<O>(row + k));
+            F::take(turn[j], piece[q + j * kThreads], static_cast<O>(row + k));
           }
         }
+      }
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) {
+        state[j] = F::kFoldsTurns ? F::combine(state[j], turn[j]) : turn[j];
       }
     }
     __syncthreads();

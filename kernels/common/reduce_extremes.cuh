@@ -73,6 +73,7 @@ struct ExtremePlace {
   };
   static constexpr bool kIsPlace = true;
   static constexpr bool kIsLong = false;
+  static constexpr bool kFoldsTurns = false;
   static constexpr bool kTakesMany = false;
   static constexpr P kNone = static_cast<P>(-1);
 

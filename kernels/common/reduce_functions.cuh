@@ -9,6 +9,8 @@
 //   combine(a, b)            of both; in either order,
 //   finish(state, count)     the result, for `count` elements;
 //   kIsPlace, kIsLong        whether that is a place, and whether taking is long code;
+//   kFoldsTurns              whether what a turn of a loop takes is folded first, which bounds the
+//                            error of long sums;
 //   kTakesMany               whether take_many(state, numbers) is shorter than taking each.
 //
 // Products that a sum takes in are written as fma: then no compiler has a choice, and the bits are
@@ -88,12 +90,14 @@ __device__ __forceinline__ T not_a_number() {
 struct OfNumbers {
   static constexpr bool kIsPlace = false;
   static constexpr bool kIsLong = false;
+  static constexpr bool kFoldsTurns = false;
   static constexpr bool kTakesMany = false;
 };
 
 /// Sums of something of each element.
 template <typename T>
 struct Additive : OfNumbers {
+  static constexpr bool kFoldsTurns = kIsFloat<T> || kIsComplex<T>;
   using State = T;
   __device__ __forceinline__ static State identity() { return convert<T>(0); }
   __device__ __forceinline__ static State combine(State a, State b) { return add(a, b); }

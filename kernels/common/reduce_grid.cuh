@@ -11,6 +11,9 @@
 
 namespace ck {
 
+constexpr uint32 kThreadShift = 8;
+static_assert(1 << kThreadShift == kThreads, "log2 of the threads");
+
 template <typename O, int kRank>
 struct GridArguments {
   const void* x;
@@ -60,12 +63,13 @@ __device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, ch
   using State = typename F::State;
   constexpr int kItems = kWidth / sizeof(In);
   constexpr int kLoads = kItems > 1 ? 8 : 4;
-  constexpr bool kFoldsTurns = !F::kIsPlace && !F::kIsLong;
   State* const folded = reinterpret_cast<State*>(shared);
   const uint32 width = 1u << a.width_shift, groups = kThreads >> a.width_shift;
   const uint32 thread = threadIdx.x;
-  const uint32 q = a.along_first != 0 ? thread / groups : thread % width;
-  const uint32 g = a.along_first != 0 ? thread % groups : thread / width;
+  const bool along_first = a.along_first != 0;
+  const uint32 low_shift = along_first ? kThreadShift - a.width_shift : a.width_shift;
+  const uint32 low = thread & ((1u << low_shift) - 1), high = thread >> low_shift;
+  const uint32 q = along_first ? high : low, g = along_first ? low : high;
   const Division<O> block = divide(static_cast<O>(blockIdx.x), a.splits);
   const O tile = block.quotient, split = block.remainder;
   const O unit = tile * width + q;
@@ -102,15 +106,14 @@ __device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, ch
           }
           F::take_many(state[i], numbers);
         } else {
-          // A turn's elements are folded first: that bounds the error of long sums.
-          State turn = kFoldsTurns ? F::identity() : state[i];
+          State turn = F::kFoldsTurns ? F::identity() : state[i];
 #pragma unroll
           for (int k = 0; k < kLoads; ++k) {
             if (first + k * groups < to) {
               take<F, (kItems > 1)>(turn, value[k].piece[i], place[k]);
             }
           }
-          state[i] = kFoldsTurns ? F::combine(state[i], turn) : turn;
+          state[i] = F::kFoldsTurns ? F::combine(state[i], turn) : turn;
         }
       }
     }
