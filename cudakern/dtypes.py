@@ -156,3 +156,23 @@ def supported(dtype: np.dtype[Any]) -> bool:
 def supported_names() -> str:
     """Return the names of all dtypes, for messages."""
     return ", ".join(str(dtype) for dtype in _table())
+
+
+def as_supported(operator: str, dtype: object) -> np.dtype[Any]:
+    """Return what was given for a dtype as one that the functions support.
+
+    Raises
+    ------
+    DTypeError
+        They do not, or it is no dtype.
+    """
+    found: np.dtype[Any] | None
+    try:
+        found = np.dtype(dtype)  # type: ignore[call-overload]  # whatever the caller gave
+    except TypeError:
+        found = None
+    if found is None or not supported(found):
+        shown = repr(dtype) if found is None else str(found)
+        message = f"{operator}: dtype must be one of {supported_names()}; got {shown}"
+        raise DTypeError(message)
+    return found

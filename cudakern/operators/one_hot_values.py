@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cudakern.arrays import Array, address_of, as_array, layout_of, require_data
-from cudakern.dtypes import supported, supported_names
+from cudakern.dtypes import as_supported, supported, supported_names
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.layout import VECTOR_BYTES
 from cudakern.operators.indexing import element_bytes, is_aligned
@@ -48,7 +48,7 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
     DTypeError
         A dtype is not supported, or a value is no scalar or does not fit the dtype.
     """
-    wanted = None if dtype is None else _as_dtype(operator, dtype)
+    wanted = None if dtype is None else as_supported(operator, dtype)
     if isinstance(values, list | tuple):
         if len(values) != _COUNT:
             _refuse(operator, f"{len(values)} of them")
@@ -71,20 +71,6 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
 def _refuse(operator: str, found: str) -> None:
     requirement = f"must be two scalars or an array of two elements; got {found}"
     raise DescriptorError(operator, "values", requirement)
-
-
-def _as_dtype(operator: str, dtype: object) -> np.dtype[Any]:
-    """Return a supported dtype."""
-    found: np.dtype[Any] | None
-    try:
-        found = np.dtype(dtype)  # type: ignore[call-overload]  # whatever the caller gave
-    except TypeError:
-        found = None
-    if found is None or not supported(found):
-        shown = repr(dtype) if found is None else str(found)
-        message = f"{operator}: dtype must be one of {supported_names()}; got {shown}"
-        raise DTypeError(message)
-    return found
 
 
 def _scalars(operator: str, off: object, on: object, wanted: np.dtype[Any] | None) -> OffOn:

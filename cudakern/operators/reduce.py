@@ -21,11 +21,11 @@ from cudakern.arrays import (
     layout_of,
     place_of,
 )
-from cudakern.dtypes import DataType
+from cudakern.dtypes import DataType, as_supported
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import check_alignment, is_aligned
-from cudakern.operators.reduce_arguments import as_axes, as_dtype, find_call
+from cudakern.operators.reduce_arguments import as_axes, find_call
 from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_problem import ReduceProblem
 from cudakern.operators.reduce_types import NAME, as_function
@@ -133,7 +133,7 @@ def reduce(
     if axis is not None and type(axis) is not int:
         axis = as_axes(axis)
     if dtype is not None:
-        dtype = as_dtype(dtype)
+        dtype = as_supported(NAME, dtype)
     # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
     key = (function, axis, bool(keepdims), dtype, nan, bool(last_index), x.dtype, x.shape)
     try:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cudakern.arrays import MAX_BYTES, Array, require_data, require_rank
-from cudakern.dtypes import DataType, supported, supported_names
+from cudakern.dtypes import DataType
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.operators.base import normalize_axis
 from cudakern.operators.reduce_types import (
@@ -64,20 +64,6 @@ def as_axes(axis: object) -> int | tuple[int, ...]:
     except TypeError:
         message = f"{NAME}: axis must be an int, a tuple of ints or None; got {axis!r}"
         raise DTypeError(message) from None
-
-
-def as_dtype(dtype: object) -> np.dtype[Any]:
-    """Return a supported dtype."""
-    found: np.dtype[Any] | None
-    try:
-        found = np.dtype(dtype)  # type: ignore[call-overload]  # whatever the caller gave
-    except TypeError:
-        found = None
-    if found is None or not supported(found):
-        shown = repr(dtype) if found is None else str(found)
-        message = f"{NAME}: dtype must be one of {supported_names()}; got {shown}"
-        raise DTypeError(message)
-    return found
 
 
 def find_call(

@@ -179,9 +179,13 @@ class ReduceOperatorDesc(_ReducingDesc):
         return as_function(self.function)
 
 
+@dataclass(frozen=True)
 class _ArgDesc(_ReducingDesc):
     """What argmax and argmin have in common."""
 
+    input_tensor: TensorDesc
+    output_tensor: TensorDesc
+    axes: tuple[int, ...]
     axis_direction: AxisDirection
 
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_3_0
@@ -227,11 +231,6 @@ class ArgmaxOperatorDesc(_ArgDesc):
     of the README.
     """
 
-    input_tensor: TensorDesc
-    output_tensor: TensorDesc
-    axes: tuple[int, ...]
-    axis_direction: AxisDirection
-
     operator: ClassVar[str] = "argmax"
 
     def _function(self) -> ReduceFunction:
@@ -241,11 +240,6 @@ class ArgmaxOperatorDesc(_ArgDesc):
 @dataclass(frozen=True)
 class ArgminOperatorDesc(_ArgDesc):
     """DirectML's argmin: where the smallest element is, otherwise as `ArgmaxOperatorDesc`."""
-
-    input_tensor: TensorDesc
-    output_tensor: TensorDesc
-    axes: tuple[int, ...]
-    axis_direction: AxisDirection
 
     operator: ClassVar[str] = "argmin"
 

@@ -8,6 +8,7 @@
 namespace ck {
 
 constexpr int kThreads = 256;
+constexpr unsigned kAllLanes = 0xFFFFFFFF;
 constexpr unsigned kSectorBytes = 32;        // what memory moves at least
 constexpr int kBlocksPerMultiprocessor = 4;  // 64 registers each: leaves room for loads in flight
 

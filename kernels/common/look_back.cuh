@@ -14,12 +14,11 @@
 // starts the next epoch.
 #pragma once
 
+#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/types.cuh"
 
 namespace ck {
-
-constexpr uint32 kAllLanes = 0xFFFFFFFF;
 
 /// The workspace of a launch, as one block sees it.
 struct LookBack {

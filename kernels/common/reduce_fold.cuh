@@ -12,7 +12,6 @@
 
 namespace ck {
 
-constexpr uint32 kEveryLane = 0xFFFFFFFF;
 /// Counters at the start of the workspace; states follow.
 constexpr uint32 kCounters = 2048;
 /// Blocks whose states are folded by one of them.
@@ -24,7 +23,7 @@ __device__ __forceinline__ S shuffle_down(const S& state, uint32 distance) {
   words.vector = state;
 #pragma unroll
   for (int k = 0; k < Packed<S, uint32>::kPieces; ++k) {
-    words.piece[k] = __shfl_down_sync(kEveryLane, words.piece[k], distance);
+    words.piece[k] = __shfl_down_sync(kAllLanes, words.piece[k], distance);
   }
   return words.vector;
 }
