@@ -36,12 +36,10 @@ using Number = CK_NUMBER_T;
 using Output = CK_OUTPUT_T;
 using Offset = CK_OFFSET_T;
 
-// Blocks of a multiprocessor, which share its registers: fewer where a thread has many states
-// besides the loads in flight, or long code needs them.
-constexpr int kStreamBlocks = CK_FUNCTION::kIsLong    ? 2
-                              : CK_FUNCTION::kIsPlace ? 3
-                                                      : kBlocksPerMultiprocessor;
-constexpr int kGridBlocks = CK_FUNCTION::kIsLong ? 2 : 3;
+// Blocks of a multiprocessor, which share its registers: fewer where a thread has many states or
+// 64-bit offsets besides the loads in flight, or long code.
+constexpr bool kIsWide = CK_FUNCTION::kIsLong || sizeof(Offset) > 4;
+constexpr int kStreamBlocks = kIsWide ? 2 : CK_FUNCTION::kIsPlace ? 3 : kBlocksPerMultiprocessor;
 constexpr int kColumnBlocks = 2;
 
 }  // namespace ck
@@ -69,7 +67,8 @@ CK_ENTRY(const __grid_constant__ ck::ColumnArguments<ck::Offset> a) {
   ck::reduce_columns<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH / sizeof(ck::Input)>(a, shared);
 }
 #elif defined(CK_VARIANT_VECTORS) || defined(CK_VARIANT_STRIDED)
-CK_KERNEL_OF(ck::kGridBlocks)
+constexpr int kGridBlocks = ck::kIsWide || CK_WIDTH >= 8 * sizeof(ck::Input) ? 2 : 3;
+CK_KERNEL_OF(kGridBlocks)
 CK_ENTRY(const __grid_constant__ ck::GridArguments<ck::Offset, CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
   ck::reduce_grid<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH>(a, shared);

@@ -41,7 +41,7 @@ def plan_vectors(problem: ReduceProblem) -> Plan | None:
     """Return a plan for results whose elements lie next to each other, on whole vectors."""
     if not takes_vectors(problem):
         return None
-    width = problem.reduction.vector_bytes(wide=problem.is_wide)
+    width = problem.reduction.results_bytes(wide=problem.is_wide)
     items = width // problem.x.itemsize
     *outer, inner = problem.kept
     vector = Dimension(inner.size // items, tuple(s * items for s in inner.strides))

@@ -64,6 +64,8 @@ _DOUBLE = frozenset({DataType.FLOAT64, DataType.COMPLEX128})
 RANKS = (1, 3, 8)
 #: Bytes that a thread's states may take.
 _MOST_STATE_BYTES = 64
+#: Results of a vector at most: with more, too few loads would be in flight beside their states.
+_MOST_RESULTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,10 @@ class Reduction:
         """Return the bytes of x that a thread may have a state for each element of."""
         most = _MOST_STATE_BYTES // self.state_bytes(wide=wide) * self.kind.itemsize
         return max(min(most, VECTOR_BYTES), self.kind.itemsize)
+
+    def results_bytes(self, *, wide: bool) -> int:
+        """Return the bytes of x, of up to 8 results, that a thread of vectors reads at once."""
+        return min(self.vector_bytes(wide=wide), _MOST_RESULTS * self.kind.itemsize)
 
     def specialise(self, variant: str, *, wide: bool, rank: int = 0, width: int = 0) -> KernelSpec:
         """Return a variant's kernel; ``width`` is in bytes."""
@@ -183,4 +189,5 @@ def specialisations() -> Iterator[KernelSpec]:
         if item < VECTOR_BYTES:
             if not reduction.is_long:
                 yield reduction.specialise("tiles", wide=False, width=VECTOR_BYTES)
-            yield reduction.specialise("vectors", wide=False, rank=1, width=vector)
+            results = reduction.results_bytes(wide=False)
+            yield reduction.specialise("vectors", wide=False, rank=1, width=results)

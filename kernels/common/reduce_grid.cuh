@@ -32,7 +32,7 @@ struct GridArguments {
 };
 
 /// A vector, or as many bytes as there are in an element; complex128 may lie on 8 bytes.
-template <typename In, int kWidth>
+template <typename In, int kWidth, bool kAlways>
 __device__ __forceinline__ Packed<Bytes<kWidth>, In> load_unit(bool exists, const char* address) {
   Packed<Bytes<kWidth>, In> unit;
   if constexpr (kWidth == 16 && sizeof(In) == 16) {
@@ -40,6 +40,8 @@ __device__ __forceinline__ Packed<Bytes<kWidth>, In> load_unit(bool exists, cons
     halves.piece[0] = exists ? load(reinterpret_cast<const uint64*>(address)) : 0;
     halves.piece[1] = exists ? load(reinterpret_cast<const uint64*>(address) + 1) : 0;
     unit.piece[0] = halves.vector;
+  } else if constexpr (kWidth == 16 && kAlways) {
+    unit.vector = load_once(reinterpret_cast<const uint4*>(address));
   } else if constexpr (kWidth == 16) {
     unit.vector = load_if<true>(exists, reinterpret_cast<const uint4*>(address));
   } else {
@@ -55,6 +57,45 @@ __device__ __forceinline__ void take(typename F::State& state, In x, P place) {
     F::take(state, x, place);
   } else {
     F::take_anywhere(state, x, place);
+  }
+}
+
+/// Takes kLoads units of x in, `step` elements apart; all of them, or those before `end`.
+template <typename F, typename In, int kWidth, int kLoads, bool kAll, typename O, int kRank,
+          int kItems>
+__device__ __forceinline__ void take_turn(typename F::State (&state)[kItems],
+                                          const Dimension<O, 2> (&along)[kRank], const char* x,
+                                          O first, O end, uint32 step) {
+  using State = typename F::State;
+  Packed<Bytes<kWidth>, In> value[kLoads];
+  O place[kLoads];
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    const O element = first + k * step;
+    const Offsets<O, 2> offset = offsets_of(element, along);
+    value[k] = load_unit<In, kWidth, kAll>(element < end, at<char>(x, offset.value[0]));
+    place[k] = offset.value[1];
+  }
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    if constexpr (F::kTakesMany) {
+      typename F::Number numbers[kLoads];
+#pragma unroll
+      for (int k = 0; k < kLoads; ++k) {
+        const bool exists = kAll || first + k * step < end;
+        numbers[k] = exists ? convert<typename F::Number>(value[k].piece[i]) : F::absent();
+      }
+      F::take_many(state[i], numbers);
+    } else {
+      State turn = F::kFoldsTurns ? F::identity() : state[i];
+#pragma unroll
+      for (int k = 0; k < kLoads; ++k) {
+        if (kAll || first + k * step < end) {
+          take<F, (kItems > 1)>(turn, value[k].piece[i], place[k]);
+        }
+      }
+      state[i] = F::kFoldsTurns ? F::combine(state[i], turn) : turn;
+    }
   }
 }
 
@@ -84,38 +125,17 @@ __device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, ch
     const char* const x = at<char>(a.x, offset.value[0]);
     const O from = split * a.share, left = a.length - from;
     const O to = from + (left < a.share ? left : a.share);
+    const auto is_whole = [=](O first) { return first < to && to - first > (kLoads - 1) * groups; };
+    O first = from + g;
+    if constexpr (!F::kIsLong && kItems > 1) {
 #pragma unroll 1
-    for (O first = from + g; first < to; first += kLoads * groups) {
-      Packed<Bytes<kWidth>, In> value[kLoads];
-      O place[kLoads];
-#pragma unroll
-      for (int k = 0; k < kLoads; ++k) {
-        const O element = first + k * groups;
-        const Offsets<O, 2> along = offsets_of(element, a.along);
-        value[k] = load_unit<In, kWidth>(element < to, at<char>(x, along.value[0]));
-        place[k] = along.value[1];
+      for (; is_whole(first); first += kLoads * groups) {
+        take_turn<F, In, kWidth, kLoads, true>(state, a.along, x, first, to, groups);
       }
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        if constexpr (F::kTakesMany) {
-          typename F::Number numbers[kLoads];
-#pragma unroll
-          for (int k = 0; k < kLoads; ++k) {
-            const bool exists = first + k * groups < to;
-            numbers[k] = exists ? convert<typename F::Number>(value[k].piece[i]) : F::absent();
-          }
-          F::take_many(state[i], numbers);
-        } else {
-          State turn = F::kFoldsTurns ? F::identity() : state[i];
-#pragma unroll
-          for (int k = 0; k < kLoads; ++k) {
-            if (first + k * groups < to) {
-              take<F, (kItems > 1)>(turn, value[k].piece[i], place[k]);
-            }
-          }
-          state[i] = F::kFoldsTurns ? F::combine(state[i], turn) : turn;
-        }
-      }
+    }
+#pragma unroll 1
+    for (; first < to; first += kLoads * groups) {
+      take_turn<F, In, kWidth, kLoads, false>(state, a.along, x, first, to, groups);
     }
   }
   fold_groups<F>(state, folded, q, g, width, groups);

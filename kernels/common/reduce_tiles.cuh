@@ -46,7 +46,7 @@ __device__ __forceinline__ void reduce_tiles(const TileArguments<O>& a, char* sh
   Out* const result_of_tile = static_cast<Out*>(a.out) + first_slab * a.columns.value;
   // Few lanes of a warp have results where lanes share columns: gathered, they fill sectors.
   const bool gathers = lanes > 1 && results * sizeof(Out) <= kGatheredBytes;
-  Out* const out = gathers ? reinterpret_cast<Out*>(shared + kStageBytes) : result_of_tile;
+  Out* const gathered = reinterpret_cast<Out*>(shared + kStageBytes);
 #pragma unroll 1
   for (uint32 first = 0; first < results << a.lane_shift; first += kThreads) {
     const uint32 result = (first + threadIdx.x) >> a.lane_shift;
@@ -66,14 +66,19 @@ __device__ __forceinline__ void reduce_tiles(const TileArguments<O>& a, char* sh
     }
     state[0] = fold_lanes<F>(state[0], lanes);
     if (result < results && lane == 0) {
-      store(out + result, convert<Out>(F::finish(state[0], a.reduced)));
+      const Out found = convert<Out>(F::finish(state[0], a.reduced));
+      if (gathers) {
+        gathered[result] = found;
+      } else {
+        store(result_of_tile + result, found);
+      }
     }
   }
   if (gathers) {
     __syncthreads();
 #pragma unroll 1
     for (uint32 result = threadIdx.x; result < results; result += kThreads) {
-      store(result_of_tile + result, out[result]);
+      store(result_of_tile + result, gathered[result]);
     }
   }
 }

@@ -42,8 +42,18 @@ def worse(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("spec", "old", "new", "fault"),
     [
-        (STREAM, ".L1::no_allocate", "", "16-byte NA loads in flight: []"),
-        (STREAM, "int kLoads = 8", "int kLoads = 4", "16-byte NA loads in flight: [4"),
+        (
+            STREAM,
+            "@exists ld.global.nc.L1::no_allocate",
+            "@exists ld.global.nc",
+            "16-byte NA loads in flight: []",
+        ),
+        (
+            STREAM,
+            "static constexpr int kLoads = 8",
+            "static constexpr int kLoads = 4",
+            "16-byte NA loads in flight: [4",
+        ),
         (COLUMNS, "uint32 kLoads = 4", "uint32 kLoads = 2", "16-byte loads in flight: [2"),
         (STRIDED, "kReads = 8", "kReads = 4", "reads of the look-back in flight: [4"),
         (STRIDED, "ld.relaxed", "ld.acquire", "a fence: CCTL"),
