@@ -39,7 +39,8 @@ using Offset = CK_OFFSET_T;
 // Blocks of a multiprocessor, which share its registers: fewer where a thread has many states or
 // 64-bit offsets besides the loads in flight, or long code.
 constexpr bool kIsWide = CK_FUNCTION::kIsLong || sizeof(Offset) > 4;
-constexpr int kStreamBlocks = kIsWide ? 2 : CK_FUNCTION::kIsPlace ? 3 : kBlocksPerMultiprocessor;
+constexpr bool kIsPair = CK_FUNCTION::kIsPlace || kIsComplex<Input>;
+constexpr int kStreamBlocks = kIsWide ? 2 : kIsPair ? 3 : kBlocksPerMultiprocessor;
 constexpr int kColumnBlocks = 2;
 
 }  // namespace ck

@@ -103,7 +103,8 @@ template <typename F, typename In, typename Out, int kWidth, typename O, int kRa
 __device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, char* shared) {
   using State = typename F::State;
   constexpr int kItems = kWidth / sizeof(In);
-  constexpr int kLoads = kItems > 1 ? 8 : 4;
+  constexpr bool kHasManyOffsets = kRank > 1 && sizeof(O) > 4 && kItems >= 8;
+  constexpr int kLoads = kItems > 1 && !kHasManyOffsets ? 8 : 4;
   State* const folded = reinterpret_cast<State*>(shared);
   const uint32 width = 1u << a.width_shift, groups = kThreads >> a.width_shift;
   const uint32 thread = threadIdx.x;

@@ -30,8 +30,9 @@ BATCH = 40  # kernels compiled together
 LOADS = 8
 #: The same where the compiler takes in the first ones before it reads the last: with as many states
 #: besides; where integers become doubles, of which few are converted at a time anyhow; where floats
-#: do, and of complex numbers.
+#: do, and of numbers of two words.
 LOADS_BESIDE_8_STATES, LOADS_TO_CONVERT, LOADS_OF_PAIRS = 6, 3, 7
+LOADS_BESIDE_OFFSETS = 4  # 64-bit ones of several dimensions, and 8 states
 #: Registers of a thread, by variant; and what they may be where launch bounds leave more: to places
 #: and complex numbers, to long code and 64-bit offsets.
 REGISTERS = {"stream": 64, "warps": 64, "tiles": 64, "columns": 112, "strided": 64, "vectors": 128}
@@ -85,6 +86,9 @@ def rare() -> list[KernelSpec]:
         one("columns", "ARGMIN", "FLOAT32", wide=True, width=16, ignore_nan=True),
         one("vectors", "L2", "FLOAT32", wide=True, rank=1, width=16),
         one("vectors", "ARGMAX", "FLOAT32", wide=True, rank=3, width=16),
+        one("vectors", "L2", "BOOL", wide=True, rank=3, width=8),
+        one("vectors", "MAX", "FLOAT16", wide=True, rank=3, width=16),
+        one("warps", "L1", "COMPLEX64", rank=1),
         one("strided", "SUM", "INT64", wide=True, rank=1, width=8),
         one("strided", "ARGMIN", "FLOAT32", wide=True, rank=8, width=4, last_index=True),
         one("strided", "SUM", "COMPLEX128", rank=8, width=16),
@@ -147,10 +151,13 @@ def loads_of(spec: KernelSpec) -> int:
     if converts and variant in {"stream", "warps", "vectors"}:
         return LOADS_TO_CONVERT
     widens = macros["CK_INPUT_T"] == "float" and macros["CK_NUMBER_T"] == "double"
-    if widens or "Complex" in macros["CK_INPUT_T"]:
+    if widens or "Complex" in macros["CK_INPUT_T"] or macros["CK_NUMBER_T"] == "ck::uint64":
         return LOADS_OF_PAIRS
     of_two_bytes = macros["CK_INPUT_T"].endswith(("int16", "Float16"))
-    return LOADS_BESIDE_8_STATES if variant == "vectors" and of_two_bytes else LOADS
+    if variant != "vectors" or not of_two_bytes:
+        return LOADS
+    many = macros["CK_OFFSET_T"] == "ck::uint64" and macros["CK_RANK"] != "1"
+    return LOADS_BESIDE_OFFSETS if many else LOADS_BESIDE_8_STATES
 
 
 def code_faults(spec: KernelSpec, code: list[str]) -> list[str]:
