@@ -70,6 +70,11 @@ __device__ __forceinline__ float to_odd_float(double x) {
   }
   return __uint_as_float(bits | 1);
 }
+__device__ __forceinline__ float to_odd_float(float x) { return x; }
+template <typename From>
+__device__ __forceinline__ float to_odd_float(From x) {
+  return to_odd_float(static_cast<double>(x));
+}
 
 __device__ __forceinline__ Float16 to_float16(float x) {
 #ifdef CK_SIMULATOR
@@ -138,23 +143,11 @@ struct Conversion<Bool, From> {
 };
 template <typename From>
 struct Conversion<Float16, From> {
-  __device__ __forceinline__ static Float16 of(From x) {
-    if constexpr (sizeof(From) == 4 && kIsFloat<From>) {
-      return to_float16(x);
-    } else {
-      return to_float16(to_odd_float(static_cast<double>(x)));
-    }
-  }
+  __device__ __forceinline__ static Float16 of(From x) { return to_float16(to_odd_float(x)); }
 };
 template <typename From>
 struct Conversion<BFloat16, From> {
-  __device__ __forceinline__ static BFloat16 of(From x) {
-    if constexpr (sizeof(From) == 4 && kIsFloat<From>) {
-      return to_bfloat16(x);
-    } else {
-      return to_bfloat16(to_odd_float(static_cast<double>(x)));
-    }
-  }
+  __device__ __forceinline__ static BFloat16 of(From x) { return to_bfloat16(to_odd_float(x)); }
 };
 
 template <typename To, typename From>
