@@ -30,8 +30,8 @@ BATCH = 40  # kernels compiled together
 LOADS = 8
 #: The same where the compiler takes in the first ones before it reads the last: with as many states
 #: besides; where integers become doubles, of which few are converted at a time anyhow; where floats
-#: do, and of numbers of two words.
-LOADS_BESIDE_8_STATES, LOADS_TO_CONVERT, LOADS_OF_PAIRS = 6, 3, 7
+#: do, and for |x| of int64, both on sm_120.
+LOADS_BESIDE_8_STATES, LOADS_TO_CONVERT, LOADS_TO_WIDEN = 6, 3, 7
 LOADS_BESIDE_OFFSETS = 4  # 64-bit ones of several dimensions, and 8 states
 #: Registers of a thread, by variant; and what they may be where launch bounds leave more: to places
 #: and complex numbers, to long code and 64-bit offsets.
@@ -151,8 +151,9 @@ def loads_of(spec: KernelSpec) -> int:
     if converts and variant in {"stream", "warps", "vectors"}:
         return LOADS_TO_CONVERT
     widens = macros["CK_INPUT_T"] == "float" and macros["CK_NUMBER_T"] == "double"
-    if widens or "Complex" in macros["CK_INPUT_T"] or macros["CK_NUMBER_T"] == "ck::uint64":
-        return LOADS_OF_PAIRS
+    magnitudes = "ck::L1<" in macros["CK_FUNCTION"] and macros["CK_INPUT_T"] == "ck::int64"
+    if (widens or magnitudes) and variant in {"stream", "warps"}:
+        return LOADS_TO_WIDEN
     of_two_bytes = macros["CK_INPUT_T"].endswith(("int16", "Float16"))
     if variant != "vectors" or not of_two_bytes:
         return LOADS
