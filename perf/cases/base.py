@@ -1,0 +1,178 @@
+"""What a benchmark case is: problems with the bytes they must move, and what they are held to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+#: An array of NumPy or CuPy, and the module it is from: neither has types to check against.
+Array = Any
+Module = Any
+#: The ceiling that a problem is held against: of reading, of writing, of both in equal parts.
+Ceiling = Literal["read", "write", "copy"]
+
+#: Bytes per second of a copy within the memory of an H200, for figures without a measurement.
+REFERENCE_BANDWIDTH = 4.3e12
+#: What memory fetches at least for an L2 that has none of it, in bytes.
+LINE_BYTES = 64
+#: What a request moves at least between L2 and a multiprocessor, in bytes.
+SECTOR_BYTES = 32
+#: L2 of the GPU that the cases are made for: a smaller table stays there.
+L2_BYTES = 60 * 2**20
+#: Up to this share of its traffic in the one direction, a problem is bound by the other.
+MINOR_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes that have to move, whatever the kernel."""
+
+    read: float
+    written: float
+
+    @property
+    def total(self) -> float:
+        """Both, in bytes."""
+        return self.read + self.written
+
+    @property
+    def ceiling(self) -> Ceiling:
+        """The ceiling that this traffic is held against."""
+        if self.written <= MINOR_SHARE * self.total:
+            return "read"
+        return "write" if self.read <= MINOR_SHARE * self.total else "copy"
+
+    def microseconds(self, bandwidth: float = REFERENCE_BANDWIDTH) -> float:
+        """Return the least time at so many bytes per second, in microseconds."""
+        return self.total / bandwidth * 1e6
+
+
+class Problem(ABC):
+    """One call of an operator: its data, what it must move, what is right."""
+
+    operator: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What is done, in a few words: ``"[2^22, 33] f32 sum, axis 1"``."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of elements of the data, or of the result if those are more."""
+
+    @abstractmethod
+    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
+        """Return the bytes that have to move.
+
+        Parameters
+        ----------
+        granule : int, optional
+            What memory moves at least, in bytes.
+        cached : bool, optional
+            Whether what is read again from a small table counts once, as if a cache kept it.
+        """
+
+    @abstractmethod
+    def shrunk(self, elements: int) -> Self:
+        """Return the same problem with large dimensions halved, of about so many elements."""
+
+    @abstractmethod
+    def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
+        """Return new inputs, made where the arrays of ``xp`` live."""
+
+    @abstractmethod
+    def blank(self, xp: Module) -> tuple[Array, ...]:
+        """Return arrays laid out like the inputs, from ``xp.empty``, for who needs no data."""
+
+    @abstractmethod
+    def outputs(self, xp: Module) -> tuple[Array, ...]:
+        """Return new outputs for `call`; what is in them is undefined."""
+
+    @abstractmethod
+    def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
+        """Return our call of the public function, into the outputs."""
+
+    @abstractmethod
+    def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Raise AssertionError unless the outputs are what ``xp`` itself computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A problem of the matrix and what it is held to.
+
+    Attributes
+    ----------
+    problem : Problem
+        At full size.
+    goal : float or None
+        Fraction of the ceiling that counts as reached.
+    goal_us : float or None
+        Time on the GPU that counts as reached, in microseconds, where latency decides.
+    moved : float
+        The kernel may move so many times the least bytes, counted by the simulator in sectors, at
+        reduced size and without a cache.
+    quick : bool
+        Whether ``--quick`` has it.
+    """
+
+    problem: Problem
+    goal: float | None = None
+    goal_us: float | None = None
+    moved: float = 1.05
+    quick: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A row of the matrix.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``"R-1"``.
+    shows : str
+        What it is there for.
+    peers : tuple of str
+        The strongest ones to be expected, by name.
+    lines : tuple of Line
+        Its problems.
+    """
+
+    name: str
+    shows: str
+    peers: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+def shrink(sizes: Sequence[int], elements: int) -> tuple[int, ...]:
+    """Return sizes with the largest one halved until their product is at most so many elements."""
+    found = list(sizes)
+    while _product(found) > elements and max(found) > 1:
+        largest = found.index(max(found))
+        found[largest] = (found[largest] + 1) // 2
+    return tuple(found)
+
+
+def _product(sizes: Sequence[int]) -> int:
+    total = 1
+    for size in sizes:
+        total *= size
+    return total
+
+
+def power(size: int) -> str:
+    """Return a size as people write it: powers of two from 2^12 on as such."""
+    is_power = size >= 2**12 and size & (size - 1) == 0
+    return f"2^{size.bit_length() - 1}" if is_power else str(size)
+
+
+def shape_title(sizes: Sequence[int]) -> str:
+    """Return ``"[2^22, 33]"``."""
+    return f"[{', '.join(map(power, sizes))}]"

@@ -1,0 +1,65 @@
+"""Engines that stand in for a real one, or beside it, where launches are looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cudakern.engines.base import Engine, KernelSpec, Launch, Tensor
+
+
+class NullEngine:
+    """Compiles nothing and launches nothing; keeps what it was asked to prepare."""
+
+    name = "null"
+
+    def __init__(self) -> None:
+        self.prepared: list[Launch] = []
+
+    def compile(self, spec: KernelSpec, device: int) -> None:
+        """Do nothing."""
+
+    def prepare(
+        self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
+    ) -> Callable[..., None]:
+        """Return a callable that takes the addresses and does nothing."""
+        del device, tensors
+        self.prepared.append(launch)
+        return lambda *_addresses: None
+
+    def workspace(self, device: int, nbytes: int) -> int:
+        """Return the address of no memory."""
+        del device, nbytes
+        return 0
+
+
+class RecordingEngine:
+    """Another engine, whose launches are noted: `launches` has those of the calls since cleared."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.name = engine.name
+        self.launches: list[Launch] = []
+
+    def compile(self, spec: KernelSpec, device: int) -> None:
+        """Compile a specialisation."""
+        self._engine.compile(spec, device)
+
+    def prepare(
+        self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
+    ) -> Callable[..., None]:
+        """Prepare a launch that is noted each time it runs."""
+        run = self._engine.prepare(launch, device, tensors)
+        note = self.launches.append
+
+        def call(*addresses: int) -> None:
+            note(launch)
+            run(*addresses)
+
+        return call
+
+    def workspace(self, device: int, nbytes: int) -> int:
+        """Return the address of the engine's memory."""
+        return self._engine.workspace(device, nbytes)

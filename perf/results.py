@@ -1,0 +1,190 @@
+"""Result files: what was measured, on what, and how. Every reader and writer goes through here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = 1
+#: Our own name among the contenders.
+OURS = "cudakern"
+
+
+@dataclass(slots=True)
+class Timing:
+    """What one contender took for one line.
+
+    Attributes
+    ----------
+    median_us, p10_us, p90_us : float
+        Time of a call on the GPU in microseconds: median, 10th and 90th percentile.
+    samples : int
+        How many were taken.
+    method : str
+        ``"graph"``: replay of a captured graph; ``"events"``: around single calls; ``"wall"``: on
+        the host, for calls that wait for the GPU themselves.
+    cold : bool
+        Whether the data had left L2 before each call.
+    warm_us : float or None
+        The median with the data in L2, where that is not the median above.
+    host_us : float or None
+        What the call took on the host before it returned: median, in microseconds.
+    scratch_bytes : int
+        Memory that the contender took besides its operands.
+    note : str
+        In what its work differs, or why there is no time: then the times are NaN, null in JSON.
+    """
+
+    median_us: float
+    p10_us: float
+    p90_us: float
+    samples: int
+    method: str
+    cold: bool
+    warm_us: float | None = None
+    host_us: float | None = None
+    scratch_bytes: int = 0
+    note: str = ""
+
+
+@dataclass(slots=True)
+class LineResult:
+    """One problem, timed for all contenders in turn.
+
+    Attributes
+    ----------
+    case, line, operator : str
+        Name of the case, title of the problem, operator.
+    bytes : float
+        What has to move.
+    ceiling : str
+        ``"read"``, ``"write"`` or ``"copy"``: which of the ceilings applies.
+    goal, goal_us : float or None
+        Fraction of the ceiling, or microseconds, that count as reached.
+    checked : bool
+        Whether our result was compared with the oracle's.
+    size : int or None
+        Number of elements, for lines that show how time grows with size.
+    kernel : str
+        Our kernel's entry point.
+    timings : dict of str to Timing
+        By contender; ours is ``"cudakern"``.
+    state : dict of str to float
+        Of the GPU around the line: ``sm_mhz``, ``celsius``, ``watts``.
+    """
+
+    case: str
+    line: str
+    operator: str
+    bytes: float
+    ceiling: str
+    goal: float | None = None
+    goal_us: float | None = None
+    checked: bool = False
+    size: int | None = None
+    kernel: str = ""
+    timings: dict[str, Timing] = field(default_factory=dict)
+    state: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Result:
+    """A run.
+
+    Attributes
+    ----------
+    engine : str
+        ``"cuda"``; a run in the simulator is no measurement and has no times.
+    date, commit : str
+        ISO 8601 in UTC; hash, with ``"+"`` behind it if files were changed.
+    gpu : dict
+        ``name``, ``compute_capability``, ``multiprocessors``, ``l2_bytes``, ``memory_bytes``,
+        ``driver``.
+    versions : dict of str to str
+        Of the packages that took part.
+    ceilings : dict of str to float
+        Bytes per second: ``read``, ``write``, ``copy``, ``memcpy``.
+    drift : float
+        How much the copy ceiling changed from the begin to the end of the run, as a fraction.
+    lines : list of LineResult
+        In the order of the matrix.
+    """
+
+    engine: str
+    date: str
+    commit: str
+    gpu: dict[str, Any]
+    versions: dict[str, str]
+    ceilings: dict[str, float]
+    drift: float
+    lines: list[LineResult] = field(default_factory=list)
+
+    def fraction(self, line: LineResult, contender: str = OURS) -> float:
+        """Return the fraction of its ceiling that a contender reached; NaN if it has no time."""
+        timing = line.timings.get(contender)
+        if timing is None:
+            return float("nan")
+        return line.bytes / (timing.median_us * 1e-6) / self.ceilings[line.ceiling]
+
+    def save(self, path: Path) -> None:
+        """Write the file; its folder is made."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"schema": SCHEMA, **_without_nan(asdict(self))}, indent=1)
+        path.write_text(text + "\n", encoding="utf-8")
+
+
+def best_peer(line: LineResult) -> tuple[str, Timing] | None:
+    """Return the fastest contender but us that did the same work, if any."""
+    others = [
+        (timing.median_us, name)
+        for name, timing in line.timings.items()
+        if name != OURS and timing.median_us == timing.median_us  # noqa: PLR0124  not NaN
+    ]
+    if not others:
+        return None
+    name = min(others)[1]
+    return name, line.timings[name]
+
+
+def load(path: Path) -> Result:
+    """Read a result file.
+
+    Raises
+    ------
+    ValueError
+        It is none, or of another schema.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        schema = data.pop("schema")
+        if schema != SCHEMA:
+            message = f"{path}: must have schema {SCHEMA}; got {schema}"
+            raise ValueError(message)
+        lines = [_line(entry) for entry in data.pop("lines")]
+        return Result(lines=lines, **data)
+    except (KeyError, TypeError, AttributeError) as error:
+        message = f"{path}: must be a result file of perf.run; got {error!r}"
+        raise ValueError(message) from error
+
+
+def _line(entry: dict[str, Any]) -> LineResult:
+    timings = {name: Timing(**_with_nan(t)) for name, t in entry.pop("timings").items()}
+    return LineResult(timings=timings, **entry)
+
+
+def _without_nan(value: Any) -> Any:  # noqa: ANN401  JSON
+    if isinstance(value, dict):
+        return {key: _without_nan(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(entry) for entry in value]
+    return None if value != value else value  # noqa: PLR0124  NaN
+
+
+def _with_nan(timing: dict[str, Any]) -> dict[str, Any]:
+    nan = float("nan")
+    times = {k: nan for k in ("median_us", "p10_us", "p90_us") if timing[k] is None}
+    return timing | times
