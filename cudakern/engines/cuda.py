@@ -215,7 +215,9 @@ class CudaEngine:
         stream = cuda.get_current_stream().ptr
         # The legacy default stream cannot be captured, and asking might end another's capture.
         if stream not in _LEGACY_STREAMS and cuda.runtime.streamIsCapturing(stream):
-            memory = self._zeros(nbytes)
+            with cuda.Stream(non_blocking=True) as beside:  # the graph need not fill it each time
+                memory = self._zeros(nbytes)
+            beside.synchronize()
             self._captured.append(memory)
             return int(memory.data.ptr)
         # The per-thread default stream has one handle and is another one in each thread.

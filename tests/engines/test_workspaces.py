@@ -245,6 +245,7 @@ def test_captured_calls_share_nothing(cupy):
     for _ in range(2):
         pair, *cost = costs(cupy, lambda: ck.nonzero_coordinates(x, out=out))
         assert cost == [1, [WORKSPACE], 0]
+        assert cupy.state.waits == [(fake_cupy.NEW_STREAM, 0)]  # until the workspace is zero
         assert_found(pair, rows)
     cupy.state.capturing.clear()
     assert costs(cupy, lambda: ck.nonzero_coordinates(x, out=out))[1:] == (1, [], 0)

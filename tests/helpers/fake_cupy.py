@@ -14,6 +14,8 @@ import numpy as np
 
 from cudakern.engines.simulator.engine import SimulatorEngine
 
+NEW_STREAM = 9999
+
 
 class Pointer:
     def __init__(self, address):
@@ -35,6 +37,7 @@ class Record:
 
     def clear(self):
         self.launches, self.allocations, self.memsets, self.synchronisations = [], [], [], []
+        self.waits = []  # for a stream, and how many launches there had been
 
 
 class Array:
@@ -148,6 +151,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         return Array(values, state.current, state)
 
     def zeros(shape, dtype):
+        assert state.stream.ptr not in state.capturing, "filled by each replay of the graph"
         array = empty(shape, dtype)
         array.fill(0)
         return array
@@ -157,11 +161,18 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         return pointer in state.capturing
 
     class Stream:
-        def __init__(self, pointer):
-            self.ptr = pointer
+        def __init__(self, pointer=NEW_STREAM, *, non_blocking=False):
+            self.ptr, self.non_blocking = pointer, non_blocking
+
+        def __enter__(self):
+            self.previous, state.stream = state.stream, self
+            return self
+
+        def __exit__(self, *_):
+            state.stream = self.previous
 
         def synchronize(self):
-            state.launches.append("synchronize")
+            state.waits.append((self.ptr, len(state.launches)))
 
     state.stream = Stream(0)
     return types.SimpleNamespace(
