@@ -22,6 +22,7 @@ from cudakern.errors import BindingError
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable
+from cudakern.ranges import of_operator
 from cudakern.tensor import TensorFlags
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class CompiledOperator:
                 owned[i] = array.copy()
         return CompiledOperator(self._desc, self._level, owned)
 
+    @of_operator
     def __call__(self, *inputs: Array, out: Any = None) -> Any:  # noqa: ANN401
         """Run the operator.
 
@@ -208,9 +210,8 @@ class CompiledOperator:
     def _bind(self, arrays: list[Array], addresses: list[int]) -> BoundLaunch:
         operator = self._desc.operator
         place = common_place(operator, self._names, arrays)
-        layouts = []
-        for i, (array, address) in enumerate(zip(arrays, addresses, strict=True)):
-            layouts.append(self._fit(i, array, address))
+        given = enumerate(zip(arrays, addresses, strict=True))
+        layouts = [self._fit(i, array, address) for i, (array, address) in given]
         plan = self._desc.plan(layouts)
         return BoundLaunch(operator, plan, place, self._names, layouts, len(self._outputs))
 

@@ -19,6 +19,7 @@ from cudakern.operators.indexing import (
     fill_pattern,
 )
 from cudakern.operators.lookup import LookupFunction, Selection, as_operands
+from cudakern.ranges import named
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def _plan(layouts: Sequence[Layout], selection: Selection, index_type: str) -> P
 _look_up = LookupFunction(NAME, "axis", _plan, tuples=False)
 
 
+@named(NAME)
 def gather(
     x: Any,  # noqa: ANN401  arrays of many libraries
     indices: Any,  # noqa: ANN401

@@ -22,6 +22,7 @@ from cudakern.operators.indexing import (
     fill_pattern,
 )
 from cudakern.operators.lookup import LookupFunction, Selection, as_operands
+from cudakern.ranges import named
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def _plan(layouts: Sequence[Layout], selection: Selection, index_type: str) -> P
 _look_up = LookupFunction(NAME, "batch_dims", _plan, tuples=True)
 
 
+@named(NAME)
 def gather_nd(
     x: Any,  # noqa: ANN401  arrays of many libraries
     indices: Any,  # noqa: ANN401

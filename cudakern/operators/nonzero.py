@@ -14,6 +14,7 @@ from cudakern.errors import DescriptorError
 from cudakern.operators.base import as_extent
 from cudakern.operators.indexing import element_bytes
 from cudakern.operators.nonzero_coordinates import as_input, find_coordinates, new_count
+from cudakern.ranges import named
 
 _INT64 = np.dtype(np.int64)
 #: Bytes of coordinates that are allocated before their number is known; from there on, elements are
@@ -21,6 +22,7 @@ _INT64 = np.dtype(np.int64)
 UNCOUNTED_BYTES = 64 * 2**20
 
 
+@named("argwhere")
 def argwhere(x: Any) -> Array:  # noqa: ANN401  arrays of many libraries
     """Return the coordinates of the elements that are not zero, as ``numpy.argwhere`` does.
 
@@ -59,6 +61,7 @@ def argwhere(x: Any) -> Array:  # noqa: ANN401  arrays of many libraries
     return _trimmed("argwhere", x)[:, : x.ndim]
 
 
+@named("nonzero")
 def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Array, ...]:  # noqa: ANN401
     """Return the coordinates of the elements that are not zero, as ``numpy.nonzero`` does.
 

@@ -28,6 +28,7 @@ from cudakern.errors import BindingError, DescriptorError, DTypeError
 from cudakern.operators.base import BoundLaunch, BoundTable
 from cudakern.operators.indexing import check_alignment, is_aligned
 from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
+from cudakern.ranges import named
 from cudakern.tensor import MAX_ELEMENTS
 
 NAME = "nonzero_coordinates"
@@ -56,6 +57,7 @@ class NonzeroCoordinates(NamedTuple):
 _bound: BoundTable[BoundLaunch] = BoundTable()
 
 
+@named(NAME)
 def nonzero_coordinates(
     x: Any,  # noqa: ANN401  arrays of many libraries
     *,

@@ -41,6 +41,7 @@ from cudakern.operators.indexing import (
 )
 from cudakern.operators.one_hot_plan import OneHotProblem, plan_one_hot
 from cudakern.operators.one_hot_values import OffOn, off_on
+from cudakern.ranges import named
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def _on_offset(values: Layout) -> int:
 _bound: BoundTable[BoundLaunch] = BoundTable()
 
 
+@named(NAME)
 def one_hot(
     indices: Any,  # noqa: ANN401  arrays of many libraries
     depth: int,

@@ -29,6 +29,7 @@ from cudakern.operators.reduce_arguments import as_axes, find_call
 from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_problem import ReduceProblem
 from cudakern.operators.reduce_types import NAME, as_function
+from cudakern.ranges import named
 
 if TYPE_CHECKING:
     from cudakern.operators.reduce_arguments import ReduceCall
@@ -39,6 +40,7 @@ _calls: BoundTable[ReduceCall] = BoundTable()
 _bound: BoundTable[BoundLaunch] = BoundTable()
 
 
+@named(NAME)
 def reduce(
     x: Any,  # noqa: ANN401  arrays of many libraries
     function: str | ReduceFunction,

@@ -1,0 +1,103 @@
+"""NVTX ranges of the public calls, which profilers show: domain ``cudakern``, ``cudakern:gather``.
+
+Whether a tool listens is decided once, at import. Where none does, the decorators return what they
+are given and the package nvtx is not even imported.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cudakern.operators.base import OperatorDesc
+
+    class Described(Protocol):
+        """What has a descriptor."""
+
+        @property
+        def desc(self) -> OperatorDesc:
+            """The descriptor, which names its operator."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound="Described")
+
+DOMAIN = "cudakern"
+#: Where NVTX finds the library of the tool that started this process.
+_INJECTION = "NVTX_INJECTION64_PATH"
+
+
+def _listening() -> Any:  # noqa: ANN401  nvtx has no types
+    """Return the domain that a tool listens to, or None."""
+    if not os.environ.get(_INJECTION):
+        return None
+    try:
+        import nvtx  # noqa: PLC0415  optional
+    except ImportError:
+        return None
+    domain = nvtx.get_domain(DOMAIN)
+    # The domain that stands in where no tool listens registers nothing.
+    return None if domain.get_registered_string(DOMAIN) is None else domain
+
+
+_domain = _listening()
+
+
+@cache
+def _attributes(operator: str) -> Any:  # noqa: ANN401
+    return _domain.get_event_attributes(message=f"{DOMAIN}:{operator}")
+
+
+def named(operator: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that makes each call of a function a range ``cudakern:<operator>``."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        if _domain is None:
+            return function
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            _domain.push_range(_attributes(operator))
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _domain.pop_range()
+
+        return call
+
+    return decorate
+
+
+def of_operator(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Decorate a method of what has a descriptor: ranges are named after its operator."""
+    if _domain is None:
+        return method
+
+    @wraps(method)
+    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        _domain.push_range(_attributes(self.desc.operator))
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            _domain.pop_range()
+
+    return call
+
+
+@contextmanager
+def marked(name: str, payload: int) -> Iterator[None]:
+    """Make what runs inside a range of this name, with a number that the tool shows beside it."""
+    if _domain is None:
+        yield
+        return
+    _domain.push_range(_domain.get_event_attributes(message=name, payload=payload))
+    try:
+        yield
+    finally:
+        _domain.pop_range()

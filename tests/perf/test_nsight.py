@@ -1,0 +1,246 @@
+"""NVIDIA's tools over lines of the matrix, with small programs in the tools' places."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import pytest
+
+from cudakern.engines.sources import kernel_folder
+from perf.cases import CASES
+from perf.nsight import compute, sanitizer, systems, tools
+from tests.helpers.nsight import install
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """Put stand-ins of the programs on PATH and of the packages on sys.path; return what ran."""
+    folder, site = tmp_path / "bin", tmp_path / "site"
+    log = install(folder, site)
+    for name in ("nvtx", "ncu_report"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setenv("FAKE", "")
+    monkeypatch.setenv("CUDAKERN_LINEINFO", "0")
+
+    def ran():
+        return [json.loads(line) for line in log.read_text().splitlines()]
+
+    yield ran
+    sys.modules.pop("ncu_report", None)
+
+
+def after(arguments, name):
+    return arguments[arguments.index(name) + 1]
+
+
+def target_of(arguments):
+    """Return what follows the program that is profiled, which must be ours."""
+    first = arguments.index(sys.executable)
+    assert arguments[first + 1 : first + 3] == ["-m", "perf.nsight.target"]
+    return arguments[first + 3 :]
+
+
+def rows(text):
+    """Return the lines of printed tables as lists of cells."""
+    lines = [line.replace("┃", "│") for line in text.splitlines()]
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
+
+
+def test_systems_profiles_and_sums_up(fake, tmp_path, capsys):
+    output = tmp_path / "reports"
+    assert systems.main(["G-1", "Z-1", "--repeats", "7", "--output", str(output)]) == 0
+    (profile, lines, folder), (stats, _, _) = fake()
+    assert profile[:5] == [
+        "profile",
+        "--trace=cuda,nvtx,osrt",
+        "--capture-range=cudaProfilerApi",
+        "--capture-range-end=stop",
+        "--output",
+    ]
+    assert target_of(profile) == ["G-1", "Z-1", "--repeats", "7"]
+    assert lines == "1"
+    assert folder == str(tools.ROOT)
+    assert after(stats, "--format") == "csv"
+    (report,) = output.glob("*.nsys-rep")
+    assert {p.name.removeprefix(report.stem) for p in output.glob("*.csv")} == {
+        "_cuda_gpu_kern_sum.csv",
+        "_nvtx_kern_sum.csv",
+    }
+    text = capsys.readouterr().out
+    assert ["60.0", "1200", "12", "100.0", "101.0", "ck_gather_rows"] in rows(text)
+    by_range = ["cudakern:G-1 [2^12] f32, random", "1", "12", "1200", "100.0", "101.0"]
+    assert [*by_range, "ck_gather_rows"] in rows(text)
+    assert "nvtx_gpu_proj_sum: nsys has nothing to sum up" in text
+    assert f"report: {report}" in text
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [("empty", "nsys ended with 0 and left no"), ("no kernels", "summed up no kernels:\nSKIPPED")],
+)
+def test_systems_without_a_result_fails(fake, tmp_path, capsys, monkeypatch, state, reason):
+    monkeypatch.setenv("FAKE", state)
+    assert systems.main(["G-1", "--output", str(tmp_path)]) == 1
+    assert reason in capsys.readouterr().err
+    assert fake()
+
+
+def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
+    assert compute.main(["G-1", "--output", str(tmp_path / "reports")]) == 0
+    ((arguments, lines, _),) = fake()
+    assert after(arguments, "--set") == "full"
+    assert after(arguments, "--import-source") == "yes"
+    assert after(arguments, "--source-folders") == str(kernel_folder())
+    assert after(arguments, "--kernel-name") == "regex:^ck_"
+    assert after(arguments, "--profile-from-start") == "off"
+    assert "--nvtx" in arguments
+    assert "dram__bytes_read.sum" in after(arguments, "--metrics").split(",")
+    assert target_of(arguments) == ["G-1", "--repeats", "1"]
+    assert lines == "1"
+    text = capsys.readouterr().out
+    heading, first, second = (row for row in rows(text) if len(row) == 14)
+    assert dict(zip(heading, first, strict=True)) == {
+        "line": "G-1 [2^12] f32",
+        "kernel": "ck_gather_rows",
+        "grid": "264x2x1",
+        "block": "512x1x1",
+        "us": "123.5",
+        "read MB": "2.5",
+        "written MB": "1.8",
+        "DRAM %": "87.2",
+        "L2 hit %": "31.5",
+        "sectors/load": "4.12",
+        "sectors/store": "16.00",
+        "registers": "40",
+        "occupancy %": "62.5",
+        "top stall": "long_scoreboard 12.3",
+    }
+    assert second == ["-", "ck_bare", *["-"] * 12]
+    assert "these are no benchmark times" in text
+
+
+def test_compute_says_who_may_read_counters(fake, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FAKE", "refused")
+    assert compute.main(["G-1", "--output", str(tmp_path)]) == 1
+    text = capsys.readouterr().err
+    assert fake()
+    for hint in ("SYS_ADMIN", "R565", "NVreg_RestrictProfilingToAdminUsers=0"):
+        assert hint in text
+    assert text.count("\n") == 1
+
+
+def test_compute_without_a_report_fails(fake, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FAKE", "empty")
+    assert compute.main(["G-1", "--output", str(tmp_path)]) == 1
+    assert "left no complete report" in capsys.readouterr().err
+    assert fake()
+
+
+def test_a_report_without_kernels_fails(fake, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(compute, "kernels", lambda _path: iter(()))
+    assert compute.main(["G-1", "--output", str(tmp_path)]) == 1
+    assert "has no kernel" in capsys.readouterr().err
+    assert fake()
+
+
+def test_sanitizer_runs_all_tools_over_all_cases(fake, tmp_path, capsys):
+    assert sanitizer.main(["--output", str(tmp_path / "reports")]) == 0
+    calls = [arguments for arguments, _, _ in fake()]
+    tools_run = [after(arguments, "--tool") for arguments in calls]
+    assert tools_run == ["memcheck", "racecheck", "initcheck", "synccheck"]
+    options = ["--repeats", "1", "--elements", "65536", "--no-pool"]
+    for arguments in calls:
+        assert target_of(arguments) == [*(case.name for case in CASES), *options]
+    table = [row for row in rows(capsys.readouterr().out) if row[0] in tools_run]
+    assert [row[1] for row in table] == ["clean"] * 4
+    texts = [p.read_text() for p in (tmp_path / "reports").iterdir()]
+    assert len(texts) == 4
+    assert all("========= COMPUTE-SANITIZER" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("state", "summary"),
+    [
+        ("found racecheck", "2 errors"),
+        ("warned racecheck", "1 hazard displayed (0 errors, 1 warning)"),
+        ("silent racecheck", "no summary"),
+        ("failed racecheck", "ended with 1; 0 hazards displayed (0 errors, 0 warnings)"),
+    ],
+)
+def test_sanitizer_fails_unless_every_tool_says_clean(
+    fake, tmp_path, capsys, monkeypatch, state, summary
+):
+    monkeypatch.setenv("FAKE", state)
+    names = ["racecheck", "G-1", "memcheck"]
+    assert sanitizer.main([*names, "--output", str(tmp_path / "reports")]) == 1
+    assert [target_of(arguments)[0] for arguments, _, _ in fake()] == ["G-1", "G-1"]
+    found = {row[0]: row[1:3] for row in rows(capsys.readouterr().out)}
+    assert found["racecheck"] == ["NOT CLEAN", summary]
+    assert found["memcheck"] == ["clean", "0 errors"]
+
+
+COMMANDS = [(systems, "nsys"), (compute, "ncu"), (sanitizer, "compute-sanitizer")]
+
+
+@pytest.mark.parametrize(("module", "program"), COMMANDS)
+def test_a_dry_run_prints_the_command_alone(fake, tmp_path, capsys, module, program):
+    assert module.main(["G-1", "--dry-run", "--output", str(tmp_path / "reports")]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("CUDAKERN_LINEINFO=1 ")
+    assert program in text.split()[1]
+    assert "perf.nsight.target G-1" in text
+    assert fake() == []
+    assert not (tmp_path / "reports").exists()
+
+
+@pytest.mark.parametrize(("module", "program"), COMMANDS)
+def test_an_absent_tool_is_one_sentence(tmp_path, capsys, monkeypatch, module, program):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "glob", lambda _pattern: [])
+    assert module.main(["G-1", "--output", str(tmp_path)]) == 1
+    text = capsys.readouterr().err
+    assert f"{program} is not installed: NVIDIA's apt package" in text
+    assert text.count("\n") == 1
+    assert module.main(["G-1", "--dry-run"]) == 0
+    assert f"CUDAKERN_LINEINFO=1 {program} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("module", "program"), COMMANDS)
+def test_an_unknown_case_is_one_sentence(fake, capsys, module, program):
+    assert module.main(["G-1", "G-77"]) == 1
+    text = capsys.readouterr().err
+    assert "G-77" in text
+    assert text.count("\n") == 1
+    assert fake() == [], program
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "package"),
+    [(systems, "nvtx", "nvtx"), (compute, "nvtx", "nvtx"), (compute, "ncu_report", "ncu-report")],
+)
+def test_an_absent_package_is_one_sentence(
+    fake, tmp_path, capsys, monkeypatch, module, name, package
+):
+    present = tools.find_spec
+    monkeypatch.setattr(tools, "find_spec", lambda asked: None if asked == name else present(asked))
+    assert module.main(["G-1", "--output", str(tmp_path)]) == 1
+    text = capsys.readouterr().err
+    assert f"pip install {package}" in text
+    assert text.count("\n") == 1
+    assert fake() == []
+
+
+def test_the_newest_of_installed_versions_counts(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for version in ("2025.9.1", "2025.10.2", "2025.2.3"):
+        path = tmp_path / "nsight" / version / "nsys"
+        path.parent.mkdir(parents=True)
+        path.touch(mode=0o755)
+    (tmp_path / "nsight" / "2026.1.1").mkdir()
+    (tmp_path / "nsight" / "2026.1.1" / "nsys").touch(mode=0o644)
+    tool = tools.Tool("nsys", "", (str(tmp_path / "none*" / "nsys"), f"{tmp_path}/nsight/*/nsys"))
+    assert tool.find(dry_run=False) == str(tmp_path / "nsight" / "2025.10.2" / "nsys")
