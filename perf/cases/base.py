@@ -173,6 +173,17 @@ def power(size: int) -> str:
     return f"2^{size.bit_length() - 1}" if is_power else str(size)
 
 
+def short_type(dtype: str) -> str:
+    """Return ``"f32"`` for ``"float32"``; integers keep their names."""
+    return dtype.replace("float", "f")
+
+
+def generator(xp: Module, seed: int) -> Any:  # noqa: ANN401  of NumPy or CuPy
+    """Return a generator of random numbers, of Philox, whose arrays live where those of xp do."""
+    philox = getattr(xp.random, "Philox", None) or xp.random.Philox4x3210
+    return xp.random.Generator(philox(seed))
+
+
 def shape_title(sizes: Sequence[int]) -> str:
     """Return ``"[2^22, 33]"``."""
     return f"[{', '.join(map(power, sizes))}]"

@@ -1,0 +1,43 @@
+"""The benchmark matrix: 37 cases of five operators, and how their time grows with size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perf.cases import gather, gather_nd, nonzero_coordinates, one_hot, reduce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from perf.cases.base import Case
+
+_MODULES = (reduce, nonzero_coordinates, gather, gather_nd, one_hot)
+
+
+def _order(case: Case) -> tuple[int, int]:
+    """Return the place of ``"G-8"`` in the matrix."""
+    letter, number = case.name.split("-")
+    return "RZGO".index(letter), int(number)
+
+
+#: By name: R-1 to R-10, Z-1 to Z-9, G-1 to G-10, O-1 to O-8.
+CASES: tuple[Case, ...] = tuple(sorted((c for m in _MODULES for c in m.CASES), key=_order))
+#: One for each operator; its lines are one problem at growing sizes.
+SWEEPS: tuple[Case, ...] = tuple(module.SWEEP for module in _MODULES)
+
+
+def find(names: Iterable[str]) -> tuple[Case, ...]:
+    """Return the cases and sweeps of these names, all of them if there is no name.
+
+    Raises
+    ------
+    ValueError
+        There is no such case.
+    """
+    known = {case.name: case for case in CASES + SWEEPS}
+    names = tuple(names) or tuple(known)
+    for name in names:
+        if name not in known:
+            message = f"case must be one of {', '.join(known)}; got {name!r}"
+            raise ValueError(message)
+    return tuple(known[name] for name in names)

@@ -1,0 +1,299 @@
+"""Gather: rows picked at random, sorted, all the same; long and short, aligned and not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+import numpy as np
+
+import cudakern as ck
+from cudakern.operators.gather_plan import (
+    LAST_AXIS_MAX_STAGED_BYTES,
+    LAST_AXIS_MIN_COUNT,
+    LAST_AXIS_MIN_OUTER,
+)
+from perf.cases.base import (
+    L2_BYTES,
+    LINE_BYTES,
+    Case,
+    Line,
+    Problem,
+    Traffic,
+    generator,
+    power,
+    shape_title,
+    short_type,
+    shrink,
+)
+from perf.cases.rows import (
+    bytes_of_distinct,
+    chunks,
+    granules_of_row,
+    into_range,
+    random_values,
+    require_equal,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from perf.cases.base import Array, Module
+
+#: How indices are spread. Out of range: half are negative, and one in nine lies beyond the ends.
+Pattern = Literal["random", "sorted", "equal", "out_of_range"]
+
+
+@dataclass(frozen=True, slots=True)
+class GatherProblem(Problem):
+    """A gather from a random table.
+
+    Attributes
+    ----------
+    shape, indices_shape : tuple of int
+        Of table and indices.
+    axis : int
+        The one that is gathered, not negative.
+    dtype, index_dtype : str
+        Of table and indices.
+    pattern : str
+        How the indices are spread.
+    """
+
+    shape: tuple[int, ...]
+    axis: int
+    indices_shape: tuple[int, ...]
+    dtype: str
+    index_dtype: str
+    pattern: Pattern
+
+    operator: ClassVar[str] = "gather"
+
+    @property
+    def extent(self) -> int:
+        """Size of the axis."""
+        return self.shape[self.axis]
+
+    @property
+    def planes(self) -> int:
+        """Positions before the axis: each of them has a table of its own."""
+        return prod(self.shape[: self.axis])
+
+    @property
+    def inner(self) -> int:
+        """Elements of a row."""
+        return prod(self.shape[self.axis + 1 :])
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row."""
+        return self.inner * np.dtype(self.dtype).itemsize
+
+    @property
+    def count(self) -> int:
+        """Number of indices."""
+        return prod(self.indices_shape)
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        return (*self.shape[: self.axis], *self.indices_shape, *self.shape[self.axis + 1 :])
+
+    @property
+    def title(self) -> str:
+        """Table, indices, axis."""
+        pattern = self.pattern.replace("_", " ")
+        indices = f"{' x '.join(map(power, self.indices_shape))} {pattern} {self.index_dtype}"
+        axis = f", axis {self.axis}" if len(self.shape) > 1 else ""
+        return f"{shape_title(self.shape)} {short_type(self.dtype)}, {indices}{axis}"
+
+    @property
+    def size(self) -> int:
+        """Number of elements of the table or of the result."""
+        return max(prod(self.shape), prod(self.result_shape))
+
+    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
+        """Return the bytes of the granules that rows lie in, of the indices, of the result."""
+        table = self.extent * self.row_bytes
+        if self.pattern == "equal":
+            read = min(granules_of_row(self.row_bytes, granule) * granule, table)
+        elif self.pattern == "sorted" or (cached and table <= L2_BYTES):
+            read = bytes_of_distinct(self.count, table, self.row_bytes, granule)
+        else:
+            # Who is beyond the ends gets the first or the last row.
+            beyond = _beyond(self.extent) if cached and self.pattern == "out_of_range" else 0
+            picks = self.count * self.extent / (self.extent + beyond)
+            read = picks * granules_of_row(self.row_bytes, granule) * granule
+        indices = self.count * np.dtype(self.index_dtype).itemsize
+        result = prod(self.result_shape) * np.dtype(self.dtype).itemsize
+        return Traffic(self.planes * read + indices, result)
+
+    def shrunk(self, elements: int) -> Self:
+        """Return rows of the same length, fewer of them; at least what the last axis asks for."""
+        before, extent, count = self.shape[: self.axis], self.extent, self.count
+        least_extent = least_count = 1
+        if self.planes >= LAST_AXIS_MIN_OUTER:
+            before = shrink(before, max(elements // (extent * self.inner), LAST_AXIS_MIN_OUTER))
+            least_count = min(count, LAST_AXIS_MIN_COUNT)
+            least_extent = min(extent, LAST_AXIS_MAX_STAGED_BYTES // self.row_bytes + 1)
+        rows = elements // (prod(before) * self.inner)
+        extent = min(extent, max(rows, least_extent))
+        indices = shrink(self.indices_shape, max(rows, least_count))
+        shape = (*before, extent, *self.shape[self.axis + 1 :])
+        return replace(self, shape=shape, indices_shape=indices)
+
+    def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
+        """Return the table and the indices."""
+        rng = generator(xp, seed)
+        return random_values(xp, rng, self.shape, self.dtype), self._indices(xp, rng)
+
+    def _indices(self, xp: Module, rng: Array) -> Array:
+        shape, dtype, extent = self.indices_shape, self.index_dtype, self.extent
+        if self.pattern == "equal":
+            return xp.full(shape, extent // 2, dtype)
+        if self.pattern == "out_of_range":
+            end = extent + _beyond(extent)
+            indices = rng.integers(0, 2 * end, shape, dtype=dtype)
+            indices -= end
+            return indices
+        indices = rng.integers(0, extent, shape, dtype=dtype)
+        if self.pattern == "sorted":
+            indices.reshape(-1).sort()
+        return indices
+
+    def blank(self, xp: Module) -> tuple[Array, ...]:
+        """Return room for the table and the indices."""
+        return xp.empty(self.shape, self.dtype), xp.empty(self.indices_shape, self.index_dtype)
+
+    def outputs(self, xp: Module) -> tuple[Array, ...]:
+        """Return room for the result."""
+        return (xp.empty(self.result_shape, self.dtype),)
+
+    def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
+        """Return the call of `cudakern.gather`."""
+        (x, indices), (out,) = inputs, outputs
+        return partial(ck.gather, x, indices, self.axis, out=out)
+
+    def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Compare with ``xp.take``."""
+        table = inputs[0].reshape(self.planes, self.extent, self.inner)
+        indices = inputs[1].reshape(-1)
+        out = outputs[0].reshape(self.planes, self.count, self.inner)
+        for planes, picks in chunks(self.planes, self.count, self.inner):
+            positions = into_range(xp, indices[picks], self.extent)
+            expected = xp.take(table[planes], positions, axis=1)
+            require_equal(xp, out[planes, picks], expected)
+
+
+def _beyond(extent: int) -> int:
+    """Return how far indices out of range reach beyond either end."""
+    return max(extent // 8, 1)
+
+
+def _rows(
+    rows: int,
+    row: int,
+    dtype: str = "float32",
+    index_dtype: str = "int64",
+    pattern: Pattern = "random",
+) -> GatherProblem:
+    """Return as many rows out of as many; rows of one element are scalars."""
+    shape = (rows, row) if row > 1 else (rows,)
+    return GatherProblem(shape, 0, (rows,), dtype, index_dtype, pattern)
+
+
+def _scalars(
+    table: int, count: int, dtype: str = "float32", pattern: Pattern = "random"
+) -> GatherProblem:
+    return GatherProblem((table,), 0, (count,), dtype, "int32", pattern)
+
+
+CASES: tuple[Case, ...] = (
+    Case("G-1", "sector rate", ("cupy", "torch"), (Line(_scalars(2**28, 2**28), goal=0.90),)),
+    Case(
+        "G-2",
+        "coalescing; a table in L2",
+        ("torch",),
+        (
+            # Four elements of a thread are four loads, which meet the same sectors: L1 has them.
+            Line(_scalars(2**28, 2**28, pattern="sorted"), goal=0.85, moved=2.03),
+            Line(_scalars(2**22, 2**28), quick=True),
+        ),
+    ),
+    Case(
+        "G-3",
+        "short rows",
+        ("torch",),
+        (
+            Line(_rows(2**24, 16), goal=0.85, quick=True),
+            Line(_rows(2**24, 16, index_dtype="int32"), goal=0.85),
+        ),
+    ),
+    Case("G-4", "embedding rows", ("torch",), (Line(_rows(2**20, 256), goal=0.92, quick=True),)),
+    Case(
+        "G-5",
+        "long rows",
+        ("torch",),
+        (
+            Line(_rows(2**18, 2048, "float16"), goal=0.92, quick=True),
+            Line(_rows(2**16, 7168, "float16"), goal=0.92),
+        ),
+    ),
+    Case(
+        "G-6",
+        "rows and scalars off 16 bytes",
+        ("cupy",),
+        (
+            # A row is loaded in pieces of 4 bytes, or of 1, which meet the same sectors.
+            Line(_rows(2**23, 3, index_dtype="int32"), goal=0.75, moved=2.09, quick=True),
+            Line(_rows(2**21, 100, "uint8", "int32"), goal=0.75),
+            Line(
+                GatherProblem((2**25, 3), 0, (2**23,), "uint8", "int32", "random"),
+                goal=0.75,
+                moved=3.01,
+            ),
+            # 16 or 8 indices of a thread are several loads, and two of them meet each sector.
+            Line(_scalars(2**27, 2**23, "uint8"), goal=0.75, moved=1.11),
+            Line(_scalars(2**26, 2**23, "float16"), goal=0.75, moved=1.11),
+        ),
+    ),
+    Case(
+        "G-7",
+        "last axis",
+        ("torch",),
+        (
+            # Blocks take one row each as long as there are few, and read the indices for it.
+            Line(
+                GatherProblem((4096, 2**16), 1, (2**16,), "float32", "int32", "random"),
+                goal=0.70,
+                moved=1.10,
+                quick=True,
+            ),
+        ),
+    ),
+    Case(
+        "G-9",
+        "latency",
+        ("cupy",),
+        (Line(_rows(2**12, 16), goal_us=3.0, quick=True), Line(_scalars(2**12, 256), goal_us=3.0)),
+    ),
+    Case(
+        "G-10",
+        "a hot row; what clamping costs",
+        ("torch",),
+        (
+            # Every warp reads the row, which counts once: L1 has it.
+            Line(_rows(2**24, 16, pattern="equal"), moved=1.12, quick=True),
+            Line(_rows(2**24, 16, pattern="out_of_range"), goal=0.85),
+        ),
+    ),
+)
+
+SWEEP = Case(
+    "sweep-gather",
+    "time against size: rows of 64 B",
+    ("cupy", "torch"),
+    tuple(Line(_rows(2**k // 16, 16, index_dtype="int32")) for k in range(10, 29, 2)),
+)

@@ -1,0 +1,186 @@
+"""Gather by index tuples: slices of 128 bytes, in batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+import cudakern as ck
+from perf.cases.base import (
+    L2_BYTES,
+    LINE_BYTES,
+    Case,
+    Line,
+    Problem,
+    Traffic,
+    generator,
+    power,
+    shape_title,
+    short_type,
+    shrink,
+)
+from perf.cases.rows import (
+    bytes_of_distinct,
+    chunks,
+    granules_of_row,
+    into_range,
+    random_values,
+    require_equal,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from perf.cases.base import Array, Module
+
+#: Batches that a smaller problem keeps.
+FEW_BATCHES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class GatherNDProblem(Problem):
+    """A gather of slices by random index tuples.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the table.
+    indices_shape : tuple of int
+        Of the indices; the last size is that of a tuple.
+    batch_dims : int
+        Leading dimensions that both have.
+    dtype, index_dtype : str
+        Of table and indices.
+    """
+
+    shape: tuple[int, ...]
+    indices_shape: tuple[int, ...]
+    batch_dims: int
+    dtype: str
+    index_dtype: str
+
+    operator: ClassVar[str] = "gather_nd"
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Sizes of the axes that a tuple selects from."""
+        return self.shape[self.batch_dims : self.batch_dims + self.indices_shape[-1]]
+
+    @property
+    def slice_shape(self) -> tuple[int, ...]:
+        """Shape of what a tuple selects."""
+        return self.shape[self.batch_dims + self.indices_shape[-1] :]
+
+    @property
+    def batches(self) -> int:
+        """Number of batches: each of them has a table of its own."""
+        return prod(self.shape[: self.batch_dims])
+
+    @property
+    def count(self) -> int:
+        """Number of tuples of a batch."""
+        return prod(self.indices_shape[self.batch_dims : -1])
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        return (*self.indices_shape[:-1], *self.slice_shape)
+
+    @property
+    def title(self) -> str:
+        """Table, tuples, batch dimensions."""
+        *counts, components = self.indices_shape
+        tuples = f"{' x '.join(map(power, counts))} tuples of {components} {self.index_dtype}"
+        batch = f", batch {self.batch_dims}" if self.batch_dims else ""
+        return f"{shape_title(self.shape)} {short_type(self.dtype)}, {tuples}{batch}"
+
+    @property
+    def size(self) -> int:
+        """Number of elements of the table or of the result."""
+        return max(prod(self.shape), prod(self.result_shape))
+
+    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
+        """Return the bytes of the granules that slices lie in, of the indices, of the result."""
+        itemsize = np.dtype(self.dtype).itemsize
+        row = prod(self.slice_shape) * itemsize
+        table = prod(self.extents) * row
+        if cached and table <= L2_BYTES:
+            read = bytes_of_distinct(self.count, table, row, granule)
+        else:
+            read = self.count * granules_of_row(row, granule) * granule
+        indices = prod(self.indices_shape) * np.dtype(self.index_dtype).itemsize
+        return Traffic(self.batches * read + indices, prod(self.result_shape) * itemsize)
+
+    def shrunk(self, elements: int) -> Self:
+        """Return slices of the same length, fewer of them, in fewer batches."""
+        batch = shrink(self.shape[: self.batch_dims], FEW_BATCHES)
+        rows = max(elements // (prod(batch) * prod(self.slice_shape)), 1)
+        counts = shrink(self.indices_shape[self.batch_dims : -1], rows)
+        shape = (*batch, *shrink(self.extents, rows), *self.slice_shape)
+        indices = (*batch, *counts, self.indices_shape[-1])
+        return replace(self, shape=shape, indices_shape=indices)
+
+    def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
+        """Return the table and the indices."""
+        rng = generator(xp, seed)
+        table = random_values(xp, rng, self.shape, self.dtype)
+        indices = xp.empty(self.indices_shape, self.index_dtype)
+        for component, extent in enumerate(self.extents):
+            positions = rng.integers(0, extent, self.indices_shape[:-1], dtype=self.index_dtype)
+            indices[..., component] = positions
+        return table, indices
+
+    def blank(self, xp: Module) -> tuple[Array, ...]:
+        """Return room for the table and the indices."""
+        return xp.empty(self.shape, self.dtype), xp.empty(self.indices_shape, self.index_dtype)
+
+    def outputs(self, xp: Module) -> tuple[Array, ...]:
+        """Return room for the result."""
+        return (xp.empty(self.result_shape, self.dtype),)
+
+    def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
+        """Return the call of `cudakern.gather_nd`."""
+        (x, indices), (out,) = inputs, outputs
+        return partial(ck.gather_nd, x, indices, self.batch_dims, out=out)
+
+    def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Compare with indexing by arrays."""
+        inner = prod(self.slice_shape)
+        table = inputs[0].reshape(self.batches, *self.extents, inner)
+        indices = inputs[1].reshape(self.batches, self.count, -1)
+        out = outputs[0].reshape(self.batches, self.count, inner)
+        for batches, picks in chunks(self.batches, self.count, inner):
+            part = indices[batches, picks]
+            first = xp.arange(part.shape[0])[:, None]
+            positions = [into_range(xp, part[..., k], n) for k, n in enumerate(self.extents)]
+            require_equal(xp, out[batches, picks], table[batches][(first, *positions)])
+
+
+CASES: tuple[Case, ...] = (
+    Case(
+        "G-8",
+        "fused offsets of index tuples",
+        ("onnxruntime", "cupy"),
+        (
+            Line(
+                GatherNDProblem((64, 128, 128, 64), (64, 8192, 2), 1, "float16", "int64"),
+                goal=0.85,
+                quick=True,
+            ),
+        ),
+    ),
+)
+
+SWEEP = Case(
+    "sweep-gather_nd",
+    "time against size: batches of 128 slices of 128 B",
+    ("onnxruntime", "cupy"),
+    tuple(
+        Line(GatherNDProblem((4**k, 16, 16, 64), (4**k, 128, 2), 1, "float16", "int64"))
+        for k in range(8)
+    ),
+)

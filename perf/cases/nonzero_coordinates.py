@@ -1,0 +1,264 @@
+"""Searches for nonzero elements of the benchmark matrix: Z-1 to Z-9."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
+
+import numpy as np
+
+import cudakern as ck
+from perf.cases.base import (
+    LINE_BYTES,
+    Array,
+    Case,
+    Line,
+    Module,
+    Problem,
+    Traffic,
+    generator,
+    shape_title,
+    short_type,
+    shrink,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Pattern = Literal["random", "clustered", "last"]
+
+#: Elements that are made or checked at once.
+CHUNK = 2**24
+#: Pieces that clustered data consists of, each of ones or of zeros.
+PIECES = 4096
+#: Elements at the end that are ones with the pattern ``"last"``.
+LAST = 2**16
+#: Integers that are not zero are drawn from 1 to INTEGERS - 1.
+INTEGERS = 100
+COUNT_BYTES = 4
+_SHORT_RESULTS = {"uint32": "u32", "int64": "i64"}
+#: Rows that a transposed array keeps at least, before it becomes narrower.
+MIN_ROWS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class NonzeroProblem(Problem):
+    """Where elements of x are not zero.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of x.
+    dtype, result : str
+        Of x; of the coordinates.
+    density : float
+        Share of the elements that are not zero; means nothing with ``"last"``.
+    pattern : str
+        How those lie: ``"random"``; ``"clustered"``: in pieces without a zero; ``"last"``: they are
+        the last 64 Ki elements.
+    transposed : bool
+        Whether x is the transposed view of a contiguous array.
+    """
+
+    operator: ClassVar[str] = "nonzero_coordinates"
+
+    shape: tuple[int, ...]
+    dtype: str
+    density: float
+    pattern: Pattern
+    result: Literal["uint32", "int64"]
+    transposed: bool = False
+
+    @property
+    def title(self) -> str:
+        """``"[2^28] bool, 1 %, u32"``."""
+        share = f"{100 * self.density:g} %"
+        where = {"random": share, "clustered": f"{share} clustered", "last": "ones in last 64 Ki"}
+        title = f"{shape_title(self.shape)} {short_type(self.dtype)}, {where[self.pattern]}"
+        return f"{title}, {_SHORT_RESULTS[self.result]}" + ", transposed" * self.transposed
+
+    @property
+    def size(self) -> int:
+        """Number of elements of x."""
+        return prod(self.shape)
+
+    @property
+    def found(self) -> float:
+        """How many elements are not zero; of random ones, on average."""
+        if self.pattern == "last":
+            return min(LAST, self.size)
+        return self.density * self.size
+
+    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
+        """Return x once, the coordinates that are found and the count."""
+        del granule, cached
+        row = len(self.shape) * np.dtype(self.result).itemsize
+        return Traffic(self.size * np.dtype(self.dtype).itemsize, self.found * row + COUNT_BYTES)
+
+    def shrunk(self, elements: int) -> Self:
+        """Return the same problem with the largest dimension halved, of transposed ones the first.
+
+        There, how long the other is decides about the kernel.
+        """
+        rows, *others = self.shape
+        if self.transposed:
+            rows = max(MIN_ROWS, min(rows, elements // prod(others)))
+        return replace(self, shape=shrink((rows, *others), elements))
+
+    def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
+        """Return (x,)."""
+        (x,) = self.blank(xp)
+        flat = (x.T if self.transposed else x).reshape(-1)
+        rng = generator(xp, seed)
+        pieces = xp.argsort(rng.random(PIECES, dtype="float32")) < round(self.density * PIECES)
+        for begin in range(0, flat.size, CHUNK):
+            part = flat[begin : begin + CHUNK]
+            places = xp.arange(begin, begin + part.size)
+            if self.pattern == "last":
+                mask = places >= flat.size - LAST
+            elif self.pattern == "clustered":
+                mask = pieces[places // -(-flat.size // PIECES)]
+            else:
+                # A generator of numbers from 0 to 1 may or may not give either of these.
+                mask = rng.random(part.size, dtype="float32") < self.density
+                mask |= self.density == 1
+                mask &= self.density != 0
+            if self.dtype == "bool":
+                part[...] = mask
+            elif self.dtype.startswith("float"):
+                part[...] = mask * (rng.random(part.size, dtype="float32") + 0.5)
+            else:
+                part[...] = mask * rng.integers(1, INTEGERS, part.size, dtype=self.dtype)
+        return (x,)
+
+    def blank(self, xp: Module) -> tuple[Array, ...]:
+        """Return (x,), uninitialised."""
+        shape = self.shape[::-1] if self.transposed else self.shape
+        x = xp.empty(shape, dtype=self.dtype)
+        return (x.T if self.transposed else x,)
+
+    def outputs(self, xp: Module) -> tuple[Array, ...]:
+        """Return (count, coordinates), uninitialised."""
+        rows = self.size, len(self.shape)
+        return xp.empty((1,), dtype="uint32"), xp.empty(rows, dtype=self.result)
+
+    def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
+        """Return our call of `cudakern.nonzero_coordinates`."""
+        (x,), out, dtype = inputs, tuple(outputs), self.result
+        return lambda: ck.nonzero_coordinates(x, dtype=dtype, out=out)
+
+    def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Compare with ``xp.nonzero``, some planes of x after the other."""
+        (x,), (count, coordinates) = inputs, outputs
+        assert coordinates.shape == (x.size, x.ndim), (self.title, coordinates.shape)
+        assert coordinates.dtype == self.result, (self.title, coordinates.dtype)
+        found, expected = int(count[0]), int(xp.count_nonzero(x))
+        assert found == expected, f"{self.title}: must find {expected} elements; found {found}"
+        at, planes = 0, max(1, CHUNK * x.shape[0] // x.size)
+        for begin in range(0, x.shape[0], planes):
+            axes = xp.nonzero(x[begin : begin + planes])
+            rows = coordinates[at : at + axes[0].size]
+            for axis, positions in enumerate(axes):
+                first = begin if axis == 0 else 0
+                wrong = int(xp.count_nonzero(rows[:, axis] != positions + first))
+                assert not wrong, f"{self.title}: {wrong} coordinates along axis {axis} are wrong"
+            at += axes[0].size
+
+
+def _both(
+    shape: tuple[int, ...],
+    dtype: str,
+    density: float,
+    *,
+    goal: float | None,
+    goal_us: float | None = None,
+    pattern: Pattern = "random",
+    quick: bool = False,
+) -> tuple[Line, Line]:
+    """Return lines with results of uint32 and of int64; ``quick`` has the former."""
+    narrow = NonzeroProblem(shape, dtype, density, pattern, "uint32")
+    wide = replace(narrow, result="int64")
+    return Line(narrow, goal, goal_us, quick=quick), Line(wide, goal, goal_us)
+
+
+def _bools(size: int, density: float, pattern: Pattern = "random") -> NonzeroProblem:
+    """Return a search of a vector, with a result of uint32."""
+    return NonzeroProblem((size,), "bool", density, pattern, "uint32")
+
+
+_LARGE = (2**28,)
+_TRANSPOSED = NonzeroProblem((2**14, 2**14), "bool", 0.5, "random", "uint32", transposed=True)
+
+CASES = (
+    Case(
+        "Z-1",
+        "rate of reading",
+        ("cub",),
+        _both(_LARGE, "bool", 0, goal=0.85),
+    ),
+    Case(
+        "Z-2",
+        "few elements",
+        ("cub",),
+        _both(_LARGE, "bool", 0.01, goal=0.8, quick=True),
+    ),
+    Case(
+        "Z-3",
+        "branches at their worst",
+        ("cub",),
+        _both(_LARGE, "bool", 0.5, goal=0.8),
+    ),
+    Case(
+        "Z-4",
+        "rate of writing; a last tile that waits for all others",
+        ("cub",),
+        (
+            *_both(_LARGE, "bool", 0.99, goal=0.85),
+            *_both(_LARGE, "bool", 1, goal=0.85, quick=True),
+            Line(_bools(2**28, 0, "last"), goal=0.85),
+        ),
+    ),
+    Case(
+        "Z-5",
+        "arithmetic of coordinates",
+        ("torch",),
+        _both((512, 512, 1024), "float32", 0.5, goal=0.85),
+    ),
+    Case(
+        "Z-6",
+        "tiles with much and with little to write",
+        ("cub",),
+        _both((2**14, 2**14), "float16", 0.1, pattern="clustered", goal=0.8, quick=True),
+    ),
+    Case(
+        "Z-7",
+        "data of the size of L2",
+        ("cub",),
+        _both((2**24,), "int8", 0.1, goal=None, goal_us=15, quick=True),
+    ),
+    Case(
+        "Z-8",
+        "latency, with and without the count on the host",
+        ("torch", "cub"),
+        (
+            Line(_bools(2**10, 0.1), goal_us=5, quick=True),
+            Line(_bools(2**14, 0.1), goal_us=5),
+            Line(_bools(2**18, 0.1), goal_us=5),
+        ),
+    ),
+    Case(
+        "Z-9",
+        "order of coordinates against that of memory",
+        ("cupy",),
+        # Elements are read in logical order, each one with a sector of its own; a cache would keep
+        # them for the next rows.
+        (Line(_TRANSPOSED, goal=0.5, moved=7.21, quick=True),),
+    ),
+)
+SWEEP = Case(
+    "sweep-nonzero_coordinates",
+    "time of a search for 1 % by size",
+    ("cub", "torch", "cupy"),
+    tuple(Line(_bools(2**k, 0.01)) for k in range(10, 29, 2)),
+)

@@ -1,0 +1,160 @@
+"""One-hot: rows shorter than a vector and longer than a tile, of all widths; inner planes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+import cudakern as ck
+from perf.cases.base import (
+    LINE_BYTES,
+    Case,
+    Line,
+    Problem,
+    Traffic,
+    generator,
+    power,
+    shape_title,
+    short_type,
+    shrink,
+)
+from perf.cases.rows import CHUNK, require_equal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from perf.cases.base import Array, Module
+
+
+@dataclass(frozen=True, slots=True)
+class OneHotProblem(Problem):
+    """A one-hot of random indices, all in range.
+
+    Attributes
+    ----------
+    indices_shape : tuple of int
+        Of the indices.
+    depth, axis : int
+        Size and place of the new axis, counted from the first.
+    dtype, index_dtype : str
+        Of result and indices.
+    """
+
+    indices_shape: tuple[int, ...]
+    depth: int
+    axis: int
+    dtype: str
+    index_dtype: str
+
+    operator: ClassVar[str] = "one_hot"
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        before, behind = self._parts
+        return (*before, self.depth, *behind)
+
+    @property
+    def _parts(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return self.indices_shape[: self.axis], self.indices_shape[self.axis :]
+
+    @property
+    def title(self) -> str:
+        """Indices, depth, dtype of the result, axis."""
+        title = f"{shape_title(self.indices_shape)} {self.index_dtype} x {power(self.depth)}"
+        title = f"{title} {short_type(self.dtype)}"
+        return title if self.axis == len(self.indices_shape) else f"{title}, axis {self.axis}"
+
+    @property
+    def size(self) -> int:
+        """Number of elements of the result."""
+        return prod(self.result_shape)
+
+    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
+        """Return the bytes of the indices and of the result."""
+        del granule, cached  # all of both, once
+        indices = prod(self.indices_shape) * np.dtype(self.index_dtype).itemsize
+        return Traffic(indices, self.size * np.dtype(self.dtype).itemsize)
+
+    def shrunk(self, elements: int) -> Self:
+        """Return rows of the same depth, fewer of them; shorter planes once two are left."""
+        before, behind = self._parts
+        before = shrink(before, max(elements // (self.depth * prod(behind)), 2))
+        behind = shrink(behind, max(elements // (self.depth * prod(before)), 1))
+        return replace(self, indices_shape=(*before, *behind))
+
+    def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
+        """Return the indices."""
+        rng = generator(xp, seed)
+        return (rng.integers(0, self.depth, self.indices_shape, dtype=self.index_dtype),)
+
+    def blank(self, xp: Module) -> tuple[Array, ...]:
+        """Return room for the indices."""
+        return (xp.empty(self.indices_shape, self.index_dtype),)
+
+    def outputs(self, xp: Module) -> tuple[Array, ...]:
+        """Return room for the result."""
+        return (xp.empty(self.result_shape, self.dtype),)
+
+    def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
+        """Return the call of `cudakern.one_hot`."""
+        (indices,), (out,) = inputs, outputs
+        return partial(ck.one_hot, indices, self.depth, axis=self.axis, dtype=self.dtype, out=out)
+
+    def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Compare with ``index == position``."""
+        rows, columns = map(prod, self._parts)
+        indices = inputs[0].reshape(rows, 1, columns)
+        out = outputs[0].reshape(rows, self.depth, columns)
+        positions = xp.arange(self.depth)[:, None]
+        step = max(CHUNK // (self.depth * columns), 1)
+        for row in range(0, rows, step):
+            part = slice(row, row + step)
+            expected = (indices[part] == positions).astype(self.dtype)
+            require_equal(xp, out[part], expected)
+
+
+def _rows(count: int, depth: int, dtype: str = "float32") -> OneHotProblem:
+    return OneHotProblem((count,), depth, 1, dtype, "int64")
+
+
+CASES: tuple[Case, ...] = (
+    Case("O-1", "plain", ("onnxruntime", "torch"), (Line(_rows(2**20, 1000), goal=0.93),)),
+    Case(
+        "O-2", "short rows", ("cupy",), (Line(_rows(2**22, 32, "float16"), goal=0.88, quick=True),)
+    ),
+    Case(
+        "O-3",
+        "rows shorter than a vector",
+        ("cupy",),
+        (Line(_rows(2**24, 10, "int8"), goal=0.80, quick=True),),
+    ),
+    Case(
+        "O-4",
+        "odd, long rows",
+        ("onnxruntime", "torch"),
+        (Line(_rows(2**17, 50257, "float16"), goal=0.93),),
+    ),
+    Case("O-5", "torch's own type", ("torch",), (Line(_rows(2**20, 1000, "int64"), goal=0.93),)),
+    Case(
+        "O-6",
+        "inner planes",
+        ("onnxruntime",),
+        (Line(OneHotProblem((256, 4096), 64, 1, "float32", "int64"), goal=0.90, quick=True),),
+    ),
+    Case(
+        "O-7", "odd depth", ("cupy",), (Line(_rows(2**18, 777, "float64"), goal=0.92, quick=True),)
+    ),
+    Case("O-8", "latency", ("torch",), (Line(_rows(128, 10), goal_us=3.0, quick=True),)),
+)
+
+SWEEP = Case(
+    "sweep-one_hot",
+    "time against size: rows of 1000",
+    ("onnxruntime", "torch"),
+    tuple(Line(_rows(4**k, 1000)) for k in range(10)),
+)

@@ -1,0 +1,300 @@
+"""Reductions of the benchmark matrix: R-1 to R-10."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+import cudakern as ck
+from perf.cases.base import (
+    LINE_BYTES,
+    Array,
+    Case,
+    Line,
+    Module,
+    Problem,
+    Traffic,
+    generator,
+    shape_title,
+    short_type,
+    shrink,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+#: Elements that are made at once.
+CHUNK = 2**24
+#: Integers are drawn from -INTEGERS to INTEGERS - 1.
+INTEGERS = 100
+#: A float16 sum is 2 to this power at most, or rarely half as much again.
+HALF_BITS = 15
+
+#: Additions that one thread makes one after the other, and levels of the trees above, at most.
+SEQUENTIAL = 2048
+TREES = 64
+#: Roundings of a step of log_sum_exp, of units half in the last place: two for the addition and
+#: the product with an exponential, four for that exponential, 2 ulp in CUDA's documentation.
+SCALED_STEP = 6
+#: Half a unit in the last place, in relation to the number.
+_ROUNDING = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceProblem(Problem):
+    """A function of x over some of its axes.
+
+    Attributes
+    ----------
+    function : str
+        ``"sum"``, ``"max"``, ``"argmax"`` or ``"log_sum_exp"``.
+    shape : tuple of int
+        Of x.
+    axes : tuple of int
+        Those that are reduced, ascending.
+    dtype, result : str
+        Of x; of the result, where it is not the function's own choice.
+    transposed : bool
+        Whether x is the transposed view of a contiguous array.
+    """
+
+    operator: ClassVar[str] = "reduce"
+
+    function: str
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    dtype: str
+    result: str | None = None
+    transposed: bool = False
+
+    @property
+    def title(self) -> str:
+        """``"[2^22, 33] f32 sum, axis 1"``."""
+        parts = [f"{shape_title(self.shape)} {short_type(self.dtype)} {self.function}"]
+        if len(self.axes) < len(self.shape):
+            parts.append(f"axes {self.axes}" if self.axes[1:] else f"axis {self.axes[0]}")
+        if self.transposed:
+            parts.append("transposed")
+        return ", ".join(parts)
+
+    @property
+    def size(self) -> int:
+        """Number of elements of x."""
+        return prod(self.shape)
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        return tuple(s for k, s in enumerate(self.shape) if k not in self.axes)
+
+    @property
+    def out_dtype(self) -> str:
+        """Of the result."""
+        return self.result or ("int64" if self.function == "argmax" else self.dtype)
+
+    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
+        """Return x once and the results once."""
+        del granule, cached
+        written = prod(self.kept) * np.dtype(self.out_dtype).itemsize
+        return Traffic(self.size * np.dtype(self.dtype).itemsize, written)
+
+    def shrunk(self, elements: int) -> Self:
+        """Return the same problem with the largest dimension halved, again and again."""
+        return replace(self, shape=shrink(self.shape, elements))
+
+    def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
+        """Return (x,): floats from 0.5 to 1.5 times a power of two, small integers."""
+        (x,) = self.blank(xp)
+        flat = (x.T if self.transposed else x).reshape(-1)
+        rng = generator(xp, seed)
+        for begin in range(0, flat.size, CHUNK):
+            part = flat[begin : begin + CHUNK]
+            if self.dtype in _ROUNDING:
+                wide = "float64" if self.dtype == "float64" else "float32"
+                numbers = rng.random(part.size, dtype=wide)
+                numbers += 0.5
+                numbers *= self._scale
+                part[...] = numbers
+            else:
+                part[...] = rng.integers(-INTEGERS, INTEGERS, part.size, dtype=self.dtype)
+        return (x,)
+
+    def blank(self, xp: Module) -> tuple[Array, ...]:
+        """Return (x,), uninitialised."""
+        shape = self.shape[::-1] if self.transposed else self.shape
+        x = xp.empty(shape, dtype=self.dtype)
+        return (x.T if self.transposed else x,)
+
+    def outputs(self, xp: Module) -> tuple[Array, ...]:
+        """Return (out,), uninitialised."""
+        return (xp.empty(self.kept, dtype=self.out_dtype),)
+
+    def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
+        """Return our call of `cudakern.reduce`."""
+        (x,), (out,) = inputs, outputs
+        function, axes, dtype = self.function, self.axes, self.result
+        return lambda: ck.reduce(x, function, axes, dtype=dtype, out=out)
+
+    def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Compare with xp's own function: exactly, or in float64 within what rounding does."""
+        (x,), (out,) = inputs, outputs
+        assert out.shape == self.kept, (self.title, out.shape)
+        assert out.dtype == self.out_dtype, (self.title, out.dtype)
+        expected, bound = self._expected(xp, x)
+        if bound is None:
+            right = out == expected
+        else:
+            right = xp.abs(out.astype("float64") - expected) <= bound
+        wrong = out.size - int(xp.count_nonzero(right))
+        assert not wrong, f"{self.title}: {wrong} of {out.size} results are wrong"
+
+    @property
+    def _length(self) -> int:
+        """Elements of x for a result."""
+        return prod(self.shape[k] for k in self.axes)
+
+    @property
+    def _scale(self) -> float:
+        """Power of two that floats are multiplied with, so that a sum is no infinity."""
+        if self.dtype != "float16" or self.function != "sum":
+            return 1.0
+        return 2.0 ** min(0, HALF_BITS - (self._length - 1).bit_length())
+
+    def _expected(self, xp: Module, x: Array) -> tuple[Array, Array | None]:
+        """Return the results and how far they may be off; None stands for not at all.
+
+        Of a sum, each element goes through at most k additions, each of which rounds by u of the
+        partial sum: k u sum|x| in all, where u is that of the type that is added in. All elements
+        are positive, so sum|x| is the sum. The same again stands for the oracle where that is no
+        wider. The result's type rounds once more.
+
+        Of log_sum_exp, the sum of the exponentials is a sum like that, whose steps have SCALED_STEP
+        roundings, and the exponentials' arguments, of at most 1, round too, by 2 u. A logarithm
+        turns relative errors into absolute ones; itself, and adding the maximum, are 3 u.
+        """
+        axes, function = self.axes, self.function
+        if function == "argmax":
+            return xp.argmax(x, axis=axes[0]), None
+        if function == "max":
+            return xp.max(x, axis=axes), None
+        if self.dtype not in _ROUNDING:
+            return xp.sum(x, axis=axes, dtype=xp.int64).astype(self.out_dtype), None
+        u = _ROUNDING["float64" if self.dtype == "float64" else "float32"]
+        steps = min(self._length, SEQUENTIAL + TREES)
+        if function == "sum":
+            total = xp.sum(x, axis=axes, dtype=xp.float64)
+            depth = steps + (self._length if self.dtype == "float64" else 0)
+            return total, (depth * u + _ROUNDING[self.out_dtype]) * total
+        largest = xp.max(x, axis=axes, keepdims=True)
+        powers = xp.subtract(x, largest, dtype=xp.float64)  # as large as x, twice if it is float32
+        total = xp.sum(xp.exp(powers, out=powers), axis=axes)
+        found = largest.reshape(self.kept) + xp.log(total)
+        return found, (SCALED_STEP * steps + 4) * u + (3 * u + _ROUNDING[self.out_dtype]) * found
+
+
+def _f32(function: str, shape: tuple[int, ...], axis: int) -> ReduceProblem:
+    """Return a function of float32 rows or columns."""
+    return ReduceProblem(function, shape, (axis,), "float32")
+
+
+def _full(function: str, dtype: str, size: int = 2**28) -> ReduceProblem:
+    """Return a function of all elements."""
+    return ReduceProblem(function, (size,), (0,), dtype)
+
+
+_TRANSPOSED = ReduceProblem("sum", (2**14, 2**14), (1,), "float64", transposed=True)
+
+CASES = (
+    Case(
+        "R-1",
+        "parity where every library is good; int32, which peers may convert",
+        ("cub", "torch"),
+        (
+            Line(_full("sum", "float32"), goal=0.95, quick=True),
+            Line(_full("sum", "int32"), goal=0.95),
+        ),
+    ),
+    Case(
+        "R-2",
+        "narrow types",
+        ("cub", "torch"),
+        (
+            Line(_full("max", "int8"), goal=0.92, quick=True),
+            Line(_full("sum", "float16"), goal=0.92),
+        ),
+    ),
+    Case(
+        "R-3",
+        "inner reduction",
+        ("torch",),
+        (
+            Line(_f32("sum", (2**16, 1024), 1), goal=0.92),
+            Line(_f32("argmax", (2**16, 1024), 1), goal=0.92),
+            Line(_f32("log_sum_exp", (2**16, 1024), 1), goal=0.92, quick=True),
+        ),
+    ),
+    Case(
+        "R-4",
+        "tiny and odd rows",
+        ("torch", "cub"),
+        (
+            Line(_f32("sum", (2**22, 33), 1), goal=0.85, quick=True),
+            Line(_f32("sum", (2**24, 4), 1), goal=0.85),
+        ),
+    ),
+    Case(
+        "R-5",
+        "few huge rows",
+        ("cub", "torch"),
+        (
+            Line(_f32("argmax", (8, 129280), 1), goal_us=6, quick=True),
+            Line(_f32("sum", (4, 2**24), 1), goal=0.92),
+        ),
+    ),
+    Case("R-6", "outer reduction", ("torch",), (Line(_f32("sum", (2**14, 2**14), 0), goal=0.92),)),
+    Case(
+        "R-7",
+        "few columns",
+        ("torch",),
+        (
+            Line(_f32("sum", (2**24, 8), 0), goal=0.88, quick=True),
+            Line(_f32("max", (2**22, 33), 0), goal=0.88),
+        ),
+    ),
+    Case(
+        "R-8",
+        "middle and nested axes, of the size of L2",
+        ("torch",),
+        (
+            Line(_f32("sum", (64, 512, 512), 1), goal=0.8, quick=True),
+            Line(ReduceProblem("sum", (32, 64, 128, 128), (0, 2, 3), "float16"), goal=0.8),
+        ),
+    ),
+    Case(
+        "R-9",
+        "wide type, strides",
+        ("cub", "torch"),
+        (Line(_full("sum", "float64"), goal=0.95), Line(_TRANSPOSED, goal=0.88)),
+    ),
+    Case(
+        "R-10",
+        "latency, on the GPU and on the host",
+        ("cub",),
+        (
+            # Its result is a part of a sector.
+            Line(_full("sum", "float32", 16), goal_us=3.5, moved=1.42, quick=True),
+            Line(_full("sum", "float32", 2**12), goal_us=3.5),
+            Line(_full("sum", "float32", 2**16), goal_us=3.5),
+            Line(_f32("sum", (1024, 64), 1), goal_us=3.5),
+        ),
+    ),
+)
+SWEEP = Case(
+    "sweep-reduce",
+    "time of a full sum by size",
+    ("cub", "torch", "cupy"),
+    tuple(Line(_full("sum", "float32", 2**k)) for k in range(10, 29, 2)),
+)

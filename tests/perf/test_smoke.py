@@ -1,0 +1,128 @@
+"""The benchmark cases in the simulator: what is right, what is wrong, and that no time is told."""
+
+from __future__ import annotations
+
+import re
+from unittest import mock
+
+import pytest
+
+import cudakern as ck
+from cudakern.errors import EngineUnavailableError
+from perf import smoke
+from perf.cases import find
+from perf.cases.one_hot import OneHotProblem
+from perf.results import load
+
+pytest.importorskip("elftools", reason="pyelftools is not installed")
+
+ONE_HOT = "ck_one_hot_stream_w4_i64_o32"
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def corrupted(problem, inputs, outputs):
+    """Stand in for OneHotProblem.call: the right result, but for one element."""
+
+    def call():
+        ck.one_hot(inputs[0], problem.depth, axis=problem.axis, out=outputs[0])
+        outputs[0][3, 0] += 1
+
+    return call
+
+
+def refused(problem, inputs, outputs):
+    return lambda: ck.one_hot(*inputs, problem.depth, out=outputs[0][:-1])
+
+
+def without_compiler(problem, inputs, outputs):
+    del problem, inputs, outputs
+    message = "no C++ compiler"
+    raise EngineUnavailableError(message)
+
+
+def untouched(problem, inputs, outputs):
+    del problem, inputs, outputs
+    return lambda: None
+
+
+def stand_in(call):
+    return mock.patch.object(OneHotProblem, "call", call)
+
+
+def rows(printed):
+    """Return the cells of the table's rows."""
+    lines = [line for line in printed.splitlines() if line.startswith("│")]
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
+
+
+def test_right_results(capsys):
+    assert smoke.main_simulator(find(["O-8", "G-9"]), None) == 0
+    printed = capsys.readouterr().out
+    title = "[128] int64 x 10 f32"
+    assert rows(printed)[0] == ["O-8", title, ONE_HOT, "1280", "right"]
+    assert [row[0] for row in rows(printed)] == ["O-8", "G-9", "G-9"]
+    assert all(row[4] == "right" for row in rows(printed))
+    assert "3 of 3 results are right." in printed
+
+
+def test_no_time_is_told(capsys):
+    smoke.main_simulator(find(["O-8"]), None)
+    printed = capsys.readouterr().out
+    assert "This is no measurement" in printed
+    assert not re.search(r"\d\s*(us|ms|s|GB/s|TB/s|%)\b", printed)
+
+
+def test_a_large_problem_runs_small():
+    with mock.patch.object(smoke, "ELEMENTS", 4000), smoke.Progress(disable=True) as progress:
+        (outcome,) = smoke.run(find(["O-2"]), progress)
+    assert outcome.problem == OneHotProblem((64,), 32, 1, "float16", "int64")
+    assert (outcome.error, outcome.kernel) == ("", "ck_one_hot_stream_w2_i64_o32")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (corrupted, "WRONG: 1 of 1280 elements are wrong"),
+        (untouched, "WRONG: 1280 of 1280 elements are wrong"),
+        (refused, "WRONG: one_hot: out"),
+    ],
+)
+def test_wrong_results_are_told(call, message, capsys, tmp_path):
+    path = tmp_path / "result.json"
+    with stand_in(call):
+        assert smoke.main_simulator(find(["O-8", "G-9"]), path) == 1
+    printed = capsys.readouterr().out
+    first, *others = rows(printed)
+    assert first[0] == "O-8"
+    assert first[4].startswith(message)
+    assert all(row[4] == "right" for row in others)
+    assert "2 of 3 results are right." in printed
+    assert [line.checked for line in load(path).lines] == [False, True, True]
+
+
+def test_without_a_simulator(capsys, tmp_path):
+    path = tmp_path / "result.json"
+    with stand_in(without_compiler):
+        assert smoke.main_simulator(find(["O-8"]), path) == 1
+    assert capsys.readouterr().out.strip() == "no C++ compiler"
+    assert not path.exists()
+
+
+def test_the_file_has_lines_and_no_times(tmp_path):
+    path = tmp_path / "folder" / "result.json"
+    assert smoke.main_simulator(find(["O-8", "O-3"]), path) == 0
+    result = load(path)
+    assert (result.engine, result.ceilings, result.gpu) == ("simulator", {}, {})
+    assert [(line.case, line.operator, line.checked) for line in result.lines] == [
+        ("O-8", "one_hot", True),
+        ("O-3", "one_hot", True),
+    ]
+    assert all(line.timings == {} for line in result.lines)
+    first, second = result.lines
+    assert (first.line, first.size, first.kernel) == ("[128] int64 x 10 f32", 1280, ONE_HOT)
+    assert first.bytes == 128 * 8 + 1280 * 4
+    assert second.size <= smoke.ELEMENTS  # as it ran, not as the matrix has it
