@@ -253,7 +253,7 @@ CASES = (
         ("cupy",),
         # Elements are read in logical order, each one with a sector of its own; a cache would keep
         # them for the next rows.
-        (Line(_TRANSPOSED, goal=0.5, moved=7.21, quick=True),),
+        (Line(_TRANSPOSED, goal=0.5, moved=7.22, quick=True),),
     ),
 )
 SWEEP = Case(
