@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from perf.cases.base import Array, Problem
 
@@ -49,5 +50,6 @@ class Peer(Protocol):
         """Return the call for a problem's inputs, or None where it has no such operator.
 
         The result is allocated here wherever the library can write into a given array. What it
-        compiles or tunes at its first call is done by that call. It works on the current stream.
+        compiles or tunes at its first call is done by that call. It works on the stream that is
+        current now, and is called where that is still so.
         """

@@ -1,0 +1,38 @@
+"""Other libraries with the same operators, as far as they are installed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perf.peers import cub, cuda_compute, cupy, onnxruntime, torch
+from perf.peers.dispatch import MissingPeerError
+
+if TYPE_CHECKING:
+    from perf.peers.base import Peer
+
+_MODULES = {
+    "cupy": cupy,
+    "torch": torch,
+    "cub": cub,
+    "cuda.compute": cuda_compute,
+    "onnxruntime": onnxruntime,
+}
+
+
+def present() -> tuple[list[Peer], dict[str, str]]:
+    """Return the peers that can be used here, and why others cannot, by name.
+
+    A reason is one line that says what to install. Nothing that a library does when it is imported
+    or started is raised.
+    """
+    peers: list[Peer] = []
+    missing: dict[str, str] = {}
+    for name, module in _MODULES.items():
+        try:
+            peers.extend(module.find())
+        except MissingPeerError as error:
+            missing[name] = str(error)
+        except Exception as error:  # noqa: BLE001  a library may fail in any way when it starts
+            text = " ".join(str(error).split())
+            missing[name] = f"cannot be started: {type(error).__name__}: {text}"
+    return peers, missing

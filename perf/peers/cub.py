@@ -1,0 +1,202 @@
+"""CUB in device code: perf/peers/cub.cu, compiled by nvcc, called through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cudakern.engines.cuda import import_cupy
+from cudakern.engines.simulator.cache import cache_folder
+from cudakern.errors import EngineUnavailableError
+from perf.peers.base import Prepared
+from perf.peers.dispatch import Dispatch, MissingPeerError, address, require_device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from perf.cases.base import Array, Module
+    from perf.cases.gather import GatherProblem
+    from perf.cases.nonzero_coordinates import NonzeroProblem
+    from perf.cases.reduce import ReduceProblem
+    from perf.peers.base import Peer
+
+SOURCE = Path(__file__).with_name("cub.cu")
+INSTALL = (
+    "install a CUDA toolkit, or run: pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm "
+    "nvidia-cuda-runtime nvidia-cuda-cccl"
+)
+#: CUB's 32-bit sizes end here.
+LARGEST = 2**31 - 1
+
+#: Types and ranks that cub.cu has functions for.
+SUMS = frozenset({"float16", "float32", "float64", "int32"})
+MAXIMA = frozenset({"float32", "int8"})
+ROWS = frozenset({"sum", "max", "argmax"})
+NONZERO = frozenset({("bool", 1), ("int8", 1), ("float16", 2), ("float32", 3)})
+GATHERED_BYTES = frozenset({1, 2, 4})
+
+
+class CubPeer(Dispatch):
+    """CUB's device-wide algorithms.
+
+    Parameters
+    ----------
+    xp : module
+        cupy, or numpy.
+    library : object
+        Its attributes are the functions of cub.cu.
+    stream : callable
+        Returns the handle of the current stream.
+    """
+
+    name = "cub"
+
+    def __init__(self, xp: Module, library: Any, stream: Callable[[], int]) -> None:  # noqa: ANN401
+        self._xp = xp
+        self._library = library
+        self._stream = stream
+
+    @property
+    def version(self) -> str:
+        """Of CUB."""
+        number = int(self._library.version())
+        return f"{number // 100000}.{number // 100 % 1000}.{number % 100}"
+
+    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+        """Prepare DeviceReduce for all elements, DeviceSegmentedReduce for rows."""
+        if not x.flags.c_contiguous or x.size > LARGEST:
+            return None
+        (out,) = problem.outputs(self._xp)
+        theirs = "int64" if problem.function == "argmax" else problem.dtype
+        first = len(problem.shape) - len(problem.axes)
+        if problem.out_dtype != theirs or problem.axes != tuple(range(first, len(problem.shape))):
+            return None
+        kinds = {"sum": SUMS, "max": MAXIMA}
+        if first == 0 and problem.dtype in kinds.get(problem.function, ()):
+            name, sizes = f"{problem.function}_{problem.dtype}", [x.size]
+        elif first and problem.function in ROWS and problem.dtype == "float32":
+            name = f"rows_{problem.function}_float32"
+            sizes = [prod(problem.shape[:first]), prod(problem.shape[first:])]
+        else:
+            return None
+        numbers = [ctypes.c_int(size) for size in sizes]
+        return self._with_scratch(name, (x, out), numbers, out)
+
+    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+        """Prepare DeviceSelect::Flagged of a counting iterator."""
+        rank = len(problem.shape)
+        if (problem.dtype, rank) not in NONZERO or not x.flags.c_contiguous or x.size > LARGEST:
+            return None
+        count, coordinates = problem.outputs(self._xp)
+        name = f"nonzero_{problem.dtype}_{rank}_{problem.result}"
+        sizes = [(ctypes.c_int * rank)(*problem.shape)]
+        return self._with_scratch(name, (x, coordinates, count), sizes, (count, coordinates))
+
+    def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared | None:
+        """Prepare DeviceTransform, for single elements of a vector."""
+        size, nbytes = indices.size, x.dtype.itemsize
+        is_vector = len(problem.shape) == 1 and nbytes in GATHERED_BYTES
+        if not is_vector or problem.index_dtype != "int32" or size > LARGEST:
+            return None
+        (out,) = problem.outputs(self._xp)
+        function = getattr(self._library, f"gather_{8 * nbytes}")
+        arrays = [ctypes.c_void_p(address(array)) for array in (x, indices, out)]
+        work = partial(function, *arrays, ctypes.c_int(size), ctypes.c_void_p(self._stream()))
+        return Prepared(_checked(work, (x, indices), out))
+
+    def _with_scratch(
+        self, name: str, arrays: tuple[Array, ...], numbers: list[Any], result: Array
+    ) -> Prepared:
+        """Return the call of a function that is asked for its scratch memory first."""
+        function = getattr(self._library, name)
+        nbytes = ctypes.c_size_t(0)
+        given = [ctypes.c_void_p(address(array)) for array in arrays]
+        behind = (ctypes.pointer(nbytes), *given, *numbers, ctypes.c_void_p(self._stream()))
+        _require(function(ctypes.c_void_p(None), *behind))
+        scratch = self._xp.empty(max(1, nbytes.value), dtype="uint8")
+        work = partial(function, ctypes.c_void_p(address(scratch)), *behind)
+        call = _checked(work, (*arrays, scratch), result)
+        return Prepared(call, scratch_bytes=nbytes.value)
+
+
+def _require(code: int) -> None:
+    if code:
+        message = f"CUB failed with CUDA error {code}"
+        raise RuntimeError(message)
+
+
+def _checked(
+    work: Callable[[], int], keep: tuple[Array, ...], result: Array
+) -> Callable[[], Array]:
+    """Return a call that keeps its arrays alive."""
+
+    def call(_keep: tuple[Array, ...] = keep) -> Array:
+        _require(work())
+        return result
+
+    return call
+
+
+def nvcc() -> Path | None:
+    """Return nvcc of the search path, of a toolkit, or of the packages from PyPI."""
+    found = shutil.which("nvcc")
+    if found:
+        return Path(found)
+    homes = [Path(os.environ[key]) for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]
+    homes.append(Path("/usr/local/cuda"))
+    packages = importlib.util.find_spec("nvidia")
+    for folder in (packages.submodule_search_locations or ()) if packages else ():
+        homes += sorted(Path(folder).glob("cu*"), reverse=True)
+    return next((home / "bin/nvcc" for home in homes if (home / "bin/nvcc").is_file()), None)
+
+
+def build(compiler: Path, arch: str) -> Path:
+    """Return the library of cub.cu, compiled unless the cache folder has it.
+
+    Raises
+    ------
+    MissingPeerError
+        nvcc fails.
+    """
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
+    digest = hashlib.blake2b(SOURCE.read_bytes() + version + arch.encode(), digest_size=16)
+    library = cache_folder() / f"cub-{digest.hexdigest()}.so"
+    if library.exists():
+        return library
+    options = ["-std=c++17", "-O3", f"-arch={arch}", "-shared", "-Xcompiler", "-fPIC"]
+    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+        target = Path(folder) / library.name
+        command = [str(compiler), *options, "-o", str(target), str(SOURCE)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            lines = (done.stderr or done.stdout).splitlines() or ["no message"]
+            reason = next((line for line in lines if "error" in line), lines[-1])
+            message = f"nvcc cannot compile cub.cu: {reason.strip()}; {INSTALL}"
+            raise MissingPeerError(message)
+        target.replace(library)
+    return library
+
+
+def find() -> list[Peer]:
+    """Return the peer, or raise MissingPeerError."""
+    compiler = nvcc()
+    if compiler is None:
+        message = f"nvcc is not found; {INSTALL}"
+        raise MissingPeerError(message)
+    try:
+        cupy = import_cupy()
+    except EngineUnavailableError as error:
+        raise MissingPeerError(str(error)) from error
+    require_device()
+    arch = f"sm_{cupy.cuda.Device().compute_capability}"
+    library = ctypes.CDLL(str(build(compiler, arch)))
+    return [CubPeer(cupy, library, lambda: int(cupy.cuda.get_current_stream().ptr))]

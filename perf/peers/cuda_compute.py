@@ -1,0 +1,156 @@
+"""cuda.compute of the package cuda-cccl: CUB behind Python, compiled at run time."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import warnings
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.engines.cuda import import_cupy
+from cudakern.errors import EngineUnavailableError
+from perf.peers.base import Prepared
+from perf.peers.dispatch import Dispatch, MissingPeerError, remarks, require_device
+
+if TYPE_CHECKING:
+    from perf.cases.base import Array, Module
+    from perf.cases.nonzero_coordinates import NonzeroProblem
+    from perf.cases.reduce import ReduceProblem
+    from perf.peers.base import Peer
+
+_HOST = "host time is that of the package's own Python"
+_OFFSETS = "reads where rows begin and end"
+
+
+class ComputePeer(Dispatch):
+    """cuda.compute.
+
+    Parameters
+    ----------
+    compute : module
+        cuda.compute.
+    xp : module
+        cupy, or numpy.
+    stream : object
+        With ``__cuda_stream__``, the current stream whenever it is asked; None for no stream.
+    predicates : bool
+        Whether functions in Python can be compiled, which needs numba-cuda-mlir.
+    """
+
+    name = "cuda.compute"
+
+    def __init__(self, compute: Module, xp: Module, stream: Any, *, predicates: bool) -> None:  # noqa: ANN401
+        self._compute, self._xp, self._stream = compute, xp, stream
+        self._predicates = predicates
+
+    @property
+    def version(self) -> str:
+        """Of the package."""
+        return importlib.metadata.version("cuda-cccl")
+
+    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+        """Prepare reduce_into for all elements, segmented_reduce for rows."""
+        kinds = self._compute.OpKind
+        operations = {"sum": kinds.PLUS, "max": kinds.MAXIMUM}
+        first = len(problem.shape) - len(problem.axes)
+        is_rows = problem.axes == tuple(range(first, len(problem.shape)))
+        if problem.function not in operations or not is_rows or not x.flags.c_contiguous:
+            return None
+        operation = operations[problem.function]
+        (out,) = problem.outputs(self._xp)
+        start = _start(problem)
+        if first == 0:
+            make = self._compute.make_reduce_into
+            arguments = {"d_in": x.reshape(-1), "d_out": out.reshape(1)}
+            sizes, note = {"num_items": x.size}, _HOST
+        else:
+            make = self._compute.make_segmented_reduce
+            rows, columns = prod(problem.shape[:first]), prod(problem.shape[first:])
+            offsets = self._xp.arange(rows + 1, dtype="int64") * columns
+            arguments = {
+                "d_in": x.reshape(-1),
+                "d_out": out.reshape(-1),
+                "start_offsets_in": offsets[:-1],
+                "end_offsets_in": offsets[1:],
+            }
+            sizes, note = {"num_segments": rows}, remarks(_HOST, _OFFSETS)
+        made = make(op=operation, h_init=start, **arguments)
+        return self._prepared(
+            made, {**arguments, **sizes, "op": operation, "h_init": start}, out, note
+        )
+
+    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+        """Prepare select of a counting iterator, for vectors."""
+        if not self._predicates or len(problem.shape) != 1:
+            return None
+        _, coordinates = problem.outputs(self._xp)
+        counts = self._xp.empty(2, dtype="uint32")  # it partitions, and counts a second part too
+
+        def is_nonzero(position):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202  compiled for the GPU
+            return x[position] != 0
+
+        arguments = {
+            "d_in": self._compute.CountingIterator(np.dtype(problem.result).type(0)),
+            "d_out": coordinates.reshape(-1),
+            "d_num_selected_out": counts,
+            "cond": is_nonzero,
+        }
+        made = self._compute.make_select(**arguments)
+        given = {**arguments, "num_items": x.size}
+        return self._prepared(made, given, (counts[:1], coordinates), _HOST)
+
+    def _prepared(self, made: Any, arguments: dict[str, Any], result: Any, note: str) -> Prepared:  # noqa: ANN401
+        """Return the call of an algorithm that is asked for its scratch memory first."""
+        stream = self._stream
+        nbytes = int(made(temp_storage=None, stream=stream, **arguments))
+        scratch = self._xp.empty(max(1, nbytes), dtype="uint8")
+
+        def call() -> Any:  # noqa: ANN401
+            made(temp_storage=scratch, stream=stream, **arguments)
+            return result
+
+        return Prepared(call, note, scratch_bytes=nbytes)
+
+
+def _start(problem: ReduceProblem) -> Any:  # noqa: ANN401  an array of one element
+    """Return what a reduction starts from, of the type that it is made in."""
+    if problem.function == "sum":
+        return np.zeros(1, "float32" if problem.dtype == "float16" else problem.out_dtype)
+    is_float = problem.dtype.startswith("float")
+    return np.array([-np.inf if is_float else np.iinfo(problem.dtype).min], problem.dtype)
+
+
+class _CurrentStream:
+    """CuPy's current stream, in the protocol of streams."""
+
+    def __init__(self, cupy: Module) -> None:
+        self._current = cupy.cuda.get_current_stream
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, int(self._current().ptr)
+
+
+def find() -> list[Peer]:
+    """Return the peer, or raise MissingPeerError."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns where it cannot load the driver
+            from cuda import compute  # noqa: PLC0415  optional
+    except ImportError as error:
+        message = "cuda-cccl is not installed; run: pip install 'cuda-cccl[cu13]'"
+        raise MissingPeerError(message) from error
+    try:
+        cupy = import_cupy()
+    except EngineUnavailableError as error:
+        raise MissingPeerError(str(error)) from error
+    require_device()
+    if not hasattr(compute, "make_reduce_into"):
+        message = (
+            "cuda-cccl has nothing for this driver; run: pip install 'cuda-cccl[cu13]' or [cu12]"
+        )
+        raise MissingPeerError(message)
+    predicates = importlib.util.find_spec("numba_cuda_mlir") is not None
+    return [ComputePeer(compute, cupy, _CurrentStream(cupy), predicates=predicates)]

@@ -1,0 +1,233 @@
+"""ONNX Runtime: models of one node each, bound to the arrays of CuPy, or of NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.engines.cuda import import_cupy
+from cudakern.errors import EngineUnavailableError
+from perf.peers.base import Prepared
+from perf.peers.dispatch import (
+    Dispatch,
+    MissingPeerError,
+    address,
+    other_type,
+    remarks,
+    require_device,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from perf.cases.base import Array, Module
+    from perf.cases.gather import GatherProblem
+    from perf.cases.gather_nd import GatherNDProblem
+    from perf.cases.nonzero_coordinates import NonzeroProblem
+    from perf.cases.one_hot import OneHotProblem
+    from perf.cases.reduce import ReduceProblem
+    from perf.peers.base import Peer
+
+#: Of the models; every operator here has had its present form since.
+OPSET = 18
+#: Version of the format that goes with it, so that older runtimes read it.
+IR_VERSION = 8
+
+_WAITS = "waits for the GPU at the end"
+_REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "log_sum_exp": "ReduceLogSumExp"}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A model of one node.
+
+    Attributes
+    ----------
+    operator : str
+        As ONNX calls it.
+    constants : dict
+        Inputs behind the given ones, by name.
+    attributes : dict
+        Of the node.
+    result : str
+        Type of the output.
+    """
+
+    operator: str
+    constants: dict[str, np.ndarray[Any, Any]]
+    attributes: dict[str, Any]
+    result: str
+
+    def model(self, inputs: Sequence[Array]) -> Any:  # noqa: ANN401  an onnx.ModelProto
+        """Return the model for inputs like these."""
+        from onnx import helper, numpy_helper  # noqa: PLC0415  optional
+
+        names = [f"input{k}" for k in range(len(inputs))]
+        kind = helper.np_dtype_to_tensor_dtype
+        given = [
+            helper.make_tensor_value_info(name, kind(np.dtype(array.dtype)), array.shape)
+            for name, array in zip(names, inputs, strict=True)
+        ]
+        output = helper.make_tensor_value_info("output", kind(np.dtype(self.result)), None)
+        node = helper.make_node(
+            self.operator, [*names, *self.constants], ["output"], **self.attributes
+        )
+        constants = [numpy_helper.from_array(value, key) for key, value in self.constants.items()]
+        graph = helper.make_graph([node], self.operator, given, [output], constants)
+        opsets = [helper.make_opsetid("", OPSET)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+
+
+class RuntimePeer(Dispatch):
+    """ONNX Runtime.
+
+    Parameters
+    ----------
+    xp : module
+        cupy, or numpy.
+    session : callable
+        Returns a session for a model, or None where the provider has no such node.
+    device : str
+        Where the arrays are: ``"cuda"`` or ``"cpu"``.
+    version : str
+        Of ONNX Runtime.
+    """
+
+    name = "onnxruntime"
+
+    def __init__(
+        self, xp: Module, session: Callable[[bytes], Any], device: str, version: str
+    ) -> None:
+        self._xp, self._session, self._device = xp, session, device
+        self._version = version
+
+    @property
+    def version(self) -> str:
+        """Of ONNX Runtime."""
+        return self._version
+
+    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+        """Prepare ReduceSum, ReduceMax, ReduceLogSumExp or ArgMax."""
+        axes = problem.axes
+        if problem.function == "argmax" and len(axes) == 1:
+            node = Node("ArgMax", {}, {"axis": axes[0], "keepdims": 0}, "int64")
+        elif problem.function in _REDUCTIONS and problem.out_dtype == problem.dtype:
+            constants = {"axes": np.array(axes, "int64")}
+            operator = _REDUCTIONS[problem.function]
+            node = Node(operator, constants, {"keepdims": 0}, problem.dtype)
+        else:
+            return None
+        out = self._xp.empty(problem.kept, dtype=node.result)
+        note = other_type(problem.out_dtype, node.result)
+        return self._prepared(node, (x,), out, note)
+
+    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+        """Prepare NonZero."""
+        different = other_type(problem.result, "int64")
+        note = remarks(different, "a row for each axis", "allocates its result")
+        return self._prepared(Node("NonZero", {}, {}, "int64"), (x,), None, note)
+
+    def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared | None:
+        """Prepare Gather."""
+        node = Node("Gather", {}, {"axis": problem.axis}, problem.dtype)
+        (out,) = problem.outputs(self._xp)
+        return self._prepared(node, (x, indices), out)
+
+    def gather_nd(self, problem: GatherNDProblem, x: Array, indices: Array) -> Prepared | None:
+        """Prepare GatherND, whose indices are int64."""
+        node = Node("GatherND", {}, {"batch_dims": problem.batch_dims}, problem.dtype)
+        (out,) = problem.outputs(self._xp)
+        if problem.index_dtype == "int64":
+            return self._prepared(node, (x, indices), out)
+        wide = indices.astype("int64")
+        note = "indices are widened to int64 beforehand"
+        return self._prepared(node, (x, wide), out, note, wide.nbytes)
+
+    def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared | None:
+        """Prepare OneHot."""
+        constants = {
+            "depth": np.array(problem.depth, "int64"),
+            "values": np.array([0, 1], problem.dtype),
+        }
+        node = Node("OneHot", constants, {"axis": problem.axis}, problem.dtype)
+        (out,) = problem.outputs(self._xp)
+        return self._prepared(node, (indices,), out)
+
+    def _prepared(
+        self,
+        node: Node,
+        inputs: tuple[Array, ...],
+        out: Array | None,
+        note: str = "",
+        scratch_bytes: int = 0,
+    ) -> Prepared | None:
+        """Return the call of a session whose inputs and output are bound."""
+        if not all(array.flags.c_contiguous for array in inputs):
+            return None
+        session = self._session(node.model(inputs).SerializeToString())
+        if session is None:
+            return None
+        binding, device = session.io_binding(), self._device
+        for k, array in enumerate(inputs):
+            binding.bind_input(
+                f"input{k}", device, 0, array.dtype.type, array.shape, address(array)
+            )
+        if out is None:
+            binding.bind_output("output", device, 0)
+        else:
+            binding.bind_output("output", device, 0, out.dtype.type, out.shape, address(out))
+
+        def call(_keep: tuple[Array, ...] = inputs) -> Any:  # noqa: ANN401  an array or OrtValue
+            session.run_with_iobinding(binding)
+            return binding.get_outputs()[0] if out is None else out
+
+        return Prepared(call, remarks(note, _WAITS), captures=False, scratch_bytes=scratch_bytes)
+
+
+def sessions(runtime: Module, provider: str, options: Callable[[], dict[str, str]]) -> Any:  # noqa: ANN401
+    """Return the function that makes sessions of a provider, which has to run all nodes itself."""
+
+    def session(model: bytes) -> Any:  # noqa: ANN401
+        settings = runtime.SessionOptions()
+        settings.log_severity_level = 4  # fatal: what it lacks is no news
+        if provider != "CPUExecutionProvider":
+            settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        try:
+            made = runtime.InferenceSession(model, settings, providers=[(provider, options())])
+        except Exception:  # noqa: BLE001  its errors have no other class in common
+            return None
+        return made if made.get_providers()[0] == provider else None
+
+    return session
+
+
+def find() -> list[Peer]:
+    """Return the peer, or raise MissingPeerError."""
+    try:
+        import onnx  # noqa: F401, PLC0415  optional
+        import onnxruntime as runtime  # noqa: PLC0415  likewise
+    except ImportError as error:
+        message = f"{error.name} is not installed; run: pip install onnx onnxruntime-gpu"
+        raise MissingPeerError(message) from error
+    try:
+        cupy = import_cupy()
+    except EngineUnavailableError as error:
+        raise MissingPeerError(str(error)) from error
+    require_device()
+    if "CUDAExecutionProvider" not in runtime.get_available_providers():
+        message = "this onnxruntime has no CUDA; run: pip install onnxruntime-gpu"
+        raise MissingPeerError(message)
+
+    def options() -> dict[str, str]:
+        return {"user_compute_stream": str(cupy.cuda.get_current_stream().ptr)}
+
+    make = sessions(runtime, "CUDAExecutionProvider", options)
+    probe = Node("ReduceSum", {"axes": np.zeros(1, "int64")}, {"keepdims": 0}, "float32")
+    if make(probe.model([np.zeros(1, "float32")]).SerializeToString()) is None:
+        raise MissingPeerError(
+            "onnxruntime cannot start its CUDA provider; "
+            "run: pip install 'onnxruntime-gpu[cuda,cudnn]'"
+        )
+    return [RuntimePeer(cupy, make, "cuda", runtime.__version__)]

@@ -1,0 +1,257 @@
+"""PyTorch, on the arrays of CuPy, or of NumPy where there is no GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from cudakern.engines.cuda import import_cupy
+from cudakern.errors import EngineUnavailableError
+from perf.peers.base import Prepared
+from perf.peers.cupy import fancy_key
+from perf.peers.dispatch import Dispatch, MissingPeerError, other_type, remarks, require_device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from perf.cases.base import Array, Module, Problem
+    from perf.cases.gather import GatherProblem
+    from perf.cases.gather_nd import GatherNDProblem
+    from perf.cases.nonzero_coordinates import NonzeroProblem
+    from perf.cases.one_hot import OneHotProblem
+    from perf.cases.reduce import ReduceProblem
+    from perf.peers.base import Peer
+
+_ALLOCATES = "allocates its result"
+_WIDENED = "indices are widened to int64 beforehand"
+
+
+class TorchPeer(Dispatch):
+    """Eager PyTorch.
+
+    Parameters
+    ----------
+    torch : module
+        PyTorch.
+    cupy : module or None
+        CuPy, whose current stream is worked on; None for arrays of NumPy.
+    """
+
+    name = "torch"
+
+    def __init__(self, torch: Module, cupy: Module | None) -> None:
+        self._torch = torch
+        self._cupy = cupy
+
+    @property
+    def version(self) -> str:
+        """Of PyTorch."""
+        return str(self._torch.__version__)
+
+    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
+        """Return the call on the stream that is current now."""
+        if self._cupy is None:
+            return super().prepare(problem, [self._tensor(array) for array in inputs])
+        cuda = self._torch.cuda
+        stream = cuda.ExternalStream(self._cupy.cuda.get_current_stream().ptr)
+        with cuda.stream(stream):
+            prepared = super().prepare(problem, [self._tensor(array) for array in inputs])
+        if prepared is None:
+            return None
+
+        def call(work: Callable[[], Any] = prepared.call) -> Any:  # noqa: ANN401  a tensor
+            cuda.set_stream(stream)
+            return work()
+
+        note = remarks(prepared.note, "host time has the stream set")
+        return replace(prepared, call=call, note=note)
+
+    def _tensor(self, array: Array) -> Any:  # noqa: ANN401
+        """Return a tensor in an array's memory."""
+        if array.dtype == "bool":  # which not every version passes on
+            return self._torch.from_dlpack(array.view("uint8")).view(self._torch.bool)
+        return self._torch.from_dlpack(array)
+
+    def _empty(self, shape: Sequence[int], dtype: str, like: Any) -> Any:  # noqa: ANN401
+        kind = getattr(self._torch, dtype)
+        return self._torch.empty(tuple(shape), dtype=kind, device=like.device)
+
+    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+        """Prepare torch.sum, amax, argmax or logsumexp."""
+        torch, axes = self._torch, problem.axes
+        out = self._empty(problem.kept, problem.out_dtype, x)
+        if problem.function == "sum":
+            return Prepared(lambda: torch.sum(x, axes, dtype=out.dtype, out=out))
+        if problem.function == "max" and out.dtype == x.dtype:
+            return Prepared(lambda: torch.amax(x, axes, out=out))
+        if problem.function == "argmax" and len(axes) == 1:
+            found = self._empty(problem.kept, "int64", x)
+            note = other_type(problem.out_dtype, "int64")
+            return Prepared(lambda: torch.argmax(x, axes[0], out=found), note)
+        if problem.function == "log_sum_exp" and out.dtype == x.dtype:
+            return Prepared(lambda: torch.logsumexp(x, axes, out=out), "allocates what it needs")
+        return None
+
+    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared:
+        """Prepare torch.nonzero."""
+        torch = self._torch
+        note = remarks(other_type(problem.result, "int64"), "waits for the count", _ALLOCATES)
+        return Prepared(lambda: torch.nonzero(x), note, captures=False)
+
+    def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared:
+        """Prepare torch.index_select."""
+        torch, axis = self._torch, problem.axis
+        out = self._empty(problem.result_shape, problem.dtype, x)
+        before, behind = problem.shape[:axis], problem.shape[axis + 1 :]
+        flat, picks = out.view(*before, -1, *behind), indices.reshape(-1)
+
+        def call() -> Any:  # noqa: ANN401
+            torch.index_select(x, axis, picks, out=flat)
+            return out
+
+        return Prepared(call)
+
+    def gather_nd(self, problem: GatherNDProblem, x: Array, indices: Array) -> Prepared:
+        """Prepare indexing with a tensor for each axis."""
+        key = fancy_key(_Like(self._torch, x), problem, indices)
+        scratch = sum(grid.nbytes for grid in key[: problem.batch_dims])
+        return Prepared(lambda: x[key], _ALLOCATES, scratch_bytes=scratch)
+
+    def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared | None:
+        """Prepare torch.nn.functional.one_hot, which has int64 along the last axis alone."""
+        one_hot, depth = self._torch.nn.functional.one_hot, problem.depth
+        if problem.axis != indices.ndim:
+            return None
+        wide, widened = self._wide(indices)
+        note = remarks(other_type(problem.dtype, "int64"), _ALLOCATES, widened)
+        return Prepared(lambda: one_hot(wide, depth), note)
+
+    def _wide(self, indices: Any) -> tuple[Any, str]:  # noqa: ANN401
+        """Return indices of int64, and a remark if they were of another type."""
+        if indices.dtype == self._torch.int64:
+            return indices, ""
+        return indices.long(), _WIDENED
+
+
+class TorchStatic(TorchPeer):
+    """torch.nonzero_static."""
+
+    name = "torch, nonzero_static"
+
+    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
+        """Return the call for problems that look for what is not zero."""
+        is_nonzero = problem.operator == "nonzero_coordinates"
+        return super().prepare(problem, inputs) if is_nonzero else None
+
+    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared:
+        """Prepare the call with the true count, which leaves nothing to be filled."""
+        torch = self._torch
+        count = int(torch.count_nonzero(x))
+        out = self._empty((count, x.ndim), "int64", x)
+        different = other_type(problem.result, "int64")
+        note = remarks(different, "is told the true count beforehand, returns none")
+        return Prepared(lambda: torch.nonzero_static(x, size=count, out=out), note)
+
+
+class TorchGather(TorchPeer):
+    """torch.gather of whole rows."""
+
+    name = "torch, gather"
+
+    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
+        """Return the call for gathers."""
+        return super().prepare(problem, inputs) if problem.operator == "gather" else None
+
+    def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared:
+        """Prepare torch.gather with indices that are the same along all other axes."""
+        torch, axis = self._torch, problem.axis
+        out = self._empty(problem.result_shape, problem.dtype, x)
+        before, behind = problem.shape[:axis], problem.shape[axis + 1 :]
+        wide, widened = self._wide(indices)
+        picks = wide.reshape(*(1 for _ in before), -1, *(1 for _ in behind))
+        spread = picks.expand(*before, -1, *behind)
+        flat = out.view(*before, -1, *behind)
+
+        def call() -> Any:  # noqa: ANN401
+            torch.gather(x, axis, spread, out=flat)
+            return out
+
+        return Prepared(call, widened, scratch_bytes=wide.nbytes if widened else 0)
+
+
+class TorchScatter(TorchPeer):
+    """Zeros, and ones scattered over them."""
+
+    name = "torch, memset + scatter"
+
+    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
+        """Return the call for one-hot."""
+        return super().prepare(problem, inputs) if problem.operator == "one_hot" else None
+
+    def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared:
+        """Prepare zero_ and scatter_."""
+        axis = problem.axis
+        out = self._empty(problem.result_shape, problem.dtype, indices)
+        wide, widened = self._wide(indices)
+        places = wide.unsqueeze(axis)
+        scratch = wide.nbytes if widened else 0
+        return Prepared(
+            lambda: out.zero_().scatter_(axis, places, 1), widened, scratch_bytes=scratch
+        )
+
+
+class TorchCompiled(TorchPeer):
+    """Reductions through torch.compile."""
+
+    name = "torch.compile"
+
+    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
+        """Return the call for reductions."""
+        return super().prepare(problem, inputs) if problem.operator == "reduce" else None
+
+    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+        """Prepare the compiled function; its first call compiles."""
+        torch, axes = self._torch, problem.axes
+        kind = getattr(torch, problem.out_dtype)
+        functions: dict[str, Callable[[Any], Any]] = {
+            "sum": lambda given: torch.sum(given, axes, dtype=kind),
+            "log_sum_exp": lambda given: torch.logsumexp(given, axes),
+            "max": lambda given: torch.amax(given, axes),
+            "argmax": lambda given: torch.argmax(given, axes[0]),
+        }
+        theirs = {"sum": problem.out_dtype, "argmax": "int64"}.get(problem.function, problem.dtype)
+        if problem.function not in functions or (problem.function == "argmax" and len(axes) > 1):
+            return None
+        compiled = torch.compile(functions[problem.function], dynamic=False)
+        return Prepared(
+            lambda: compiled(x), remarks(other_type(problem.out_dtype, theirs), _ALLOCATES)
+        )
+
+
+class _Like:
+    """What `fancy_key` needs of a module, for tensors that lie with another."""
+
+    def __init__(self, torch: Module, like: Any) -> None:  # noqa: ANN401
+        self._torch, self._device = torch, like.device
+
+    def arange(self, stop: int, *, dtype: Any) -> Any:  # noqa: ANN401
+        """Return torch.arange on that device."""
+        return self._torch.arange(stop, dtype=dtype, device=self._device)
+
+
+def find() -> list[Peer]:
+    """Return PyTorch's peers, or raise MissingPeerError."""
+    try:
+        import torch  # noqa: PLC0415  optional, and seconds
+    except ImportError as error:
+        message = "PyTorch is not installed; run: pip install torch"
+        raise MissingPeerError(message) from error
+    try:
+        cupy = import_cupy()
+    except EngineUnavailableError as error:
+        raise MissingPeerError(str(error)) from error
+    require_device()
+    if not torch.cuda.is_available():
+        raise MissingPeerError("this PyTorch has no CUDA; install one from download.pytorch.org")
+    kinds = (TorchPeer, TorchStatic, TorchGather, TorchScatter, TorchCompiled)
+    return [kind(torch, cupy) for kind in kinds]

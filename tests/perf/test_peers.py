@@ -1,0 +1,270 @@
+"""Peers give what NumPy gives, and say where the type of a result is another one."""
+
+import importlib.util
+import itertools
+import re
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from perf import peers
+from perf.cases import CASES
+from perf.cases.reduce import ReduceProblem
+from perf.peers import cub, cuda_compute, cupy, onnxruntime, torch
+from perf.peers.dispatch import MissingPeerError
+from tests.helpers import peer_libraries as fakes
+
+ELEMENTS = 2**12
+PROBLEMS = {
+    f"{case.name}, {line.problem.title}": line.problem.shrunk(ELEMENTS)
+    for case in CASES
+    for line in case.lines
+}
+# Beyond the matrix: what somebody could take for rows, and functions that CUB has all the same.
+PROBLEMS["R, rows that are columns"] = ReduceProblem(
+    "sum", (32, 48), (1,), "float32", transposed=True
+)
+PROBLEMS["R, maximum"] = ReduceProblem("max", (100,), (0,), "float32")
+PROBLEMS["R, maxima of rows"] = ReduceProblem("max", (32, 48), (1,), "float32")
+
+
+def reduced(problem, x):
+    axes = problem.axes
+    if problem.function == "argmax":
+        return np.moveaxis(x, axes[0], -1).tolist(), lambda row: row.index(max(row))
+    wide = x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
+    if problem.function == "log_sum_exp":
+        return np.log(np.exp(wide).sum(axis=axes)), None
+    return (wide.sum(axis=axes) if problem.function == "sum" else wide.max(axis=axes)), None
+
+
+def expected_of(problem, inputs):
+    """The result by plain means, of any type."""
+    match problem.operator:
+        case "reduce":
+            found, pick = reduced(problem, inputs[0])
+            return np.array([pick(row) for row in found]) if pick else found
+        case "nonzero_coordinates":
+            rows = [at for at in np.ndindex(problem.shape) if inputs[0][at]]
+            return np.array(rows, np.int64).reshape(-1, len(problem.shape))
+        case "gather":
+            x, indices = inputs
+            return x[(slice(None),) * problem.axis + (indices,)]
+        case "gather_nd":
+            x, indices = inputs
+            out = np.empty(problem.result_shape, x.dtype)
+            for at in np.ndindex(indices.shape[:-1]):
+                out[at] = x[(*at[: problem.batch_dims], *indices[at])]
+            return out
+    out = np.zeros(problem.result_shape, problem.dtype)
+    np.put_along_axis(out, np.expand_dims(inputs[0], problem.axis), 1, problem.axis)
+    return out
+
+
+def compare(problem, prepared, inputs, rows_of):
+    """Call twice, into outputs that were written before, and compare."""
+    prepared.call()
+    found, expected = prepared.call(), expected_of(problem, inputs)
+    if problem.operator == "nonzero_coordinates":
+        found, ours = rows_of(found), problem.result
+    else:
+        ours = problem.outputs(np)[0].dtype.name
+    found = found if isinstance(found, np.ndarray) else found.numpy()
+    if found.dtype != ours:
+        assert f"{found.dtype.name} in place of {ours}" in prepared.note
+    assert found.shape == expected.shape
+    if found.dtype.kind == "f" and problem.operator == "reduce":
+        tolerance = {2: 2e-3, 4: 1e-5, 8: 1e-12}[found.dtype.itemsize]
+        np.testing.assert_allclose(found, expected, rtol=tolerance)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+def rows(found):
+    """Coordinates of a count and an array with room for more, or of these alone."""
+    if isinstance(found, tuple):
+        count, coordinates = found
+        return coordinates[: int(count[0])]
+    return found
+
+
+CORE = fakes.Accelerators()
+PEERS = {
+    "cupy": (cupy.CupyPeer(np), rows),
+    "cupy, CUB off": (cupy.CupyWithoutCub(np, CORE), rows),
+    "cupy, rows of eye": (cupy.CupyIdentity(np), rows),
+    "cub": (cub.CubPeer(np, fakes.CubLibrary(), lambda: fakes.STREAM), rows),
+    "cuda.compute": (
+        cuda_compute.ComputePeer(fakes.compute(), np, fakes.STREAM, predicates=True),
+        rows,
+    ),
+    "onnx.reference": (
+        onnxruntime.RuntimePeer(np, fakes.ReferenceSession, "cpu", "1.0"),
+        np.transpose,
+    ),
+}
+if importlib.util.find_spec("onnxruntime"):
+    import onnxruntime as runtime
+
+    session = onnxruntime.sessions(runtime, "CPUExecutionProvider", dict)
+    runs = onnxruntime.RuntimePeer(np, session, "cpu", runtime.__version__)
+    PEERS["onnxruntime"] = (runs, lambda found: found.numpy().T)
+if importlib.util.find_spec("torch"):
+    import torch as library
+
+    KINDS = (torch.TorchPeer, torch.TorchStatic, torch.TorchGather, torch.TorchScatter)
+    PEERS |= {kind.name: (kind(library, None), rows) for kind in KINDS}
+
+#: What each of them has to offer at least, out of the matrix.
+OFFERED = {
+    "cupy": "RZGO",
+    "cupy, CUB off": "R",
+    "cupy, rows of eye": "O",
+    "cub": "RZG",
+    "cuda.compute": "RZ",
+    "onnx.reference": "RZGO",
+    "onnxruntime": "RZGO",
+    "torch": "RZGO",
+    "torch, nonzero_static": "Z",
+    "torch, gather": "G",
+    "torch, memset + scatter": "O",
+}
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_computes_what_numpy_does(name):
+    peer, rows_of = PEERS[name]
+    offered = set()
+    for title, problem in PROBLEMS.items():
+        inputs = problem.inputs(np, seed=3)
+        prepared = peer.prepare(problem, inputs)
+        if prepared is None:
+            continue
+        offered.add(title[0])
+        try:
+            compare(problem, prepared, inputs, rows_of)
+        except Exception as error:
+            error.add_note(title)
+            raise
+    assert offered == set(OFFERED[name])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_a_maximum_can_be_negative(dtype):
+    problem, inputs = ReduceProblem("max", (9,), (0,), dtype), (np.arange(-10, -1, dtype=dtype),)
+    for peer, rows_of in PEERS.values():
+        prepared = peer.prepare(problem, inputs)
+        if prepared:
+            compare(problem, prepared, inputs, rows_of)
+
+
+def test_indices_out_of_range_are_nobodys():
+    beyond = [p for p in PROBLEMS.values() if getattr(p, "pattern", "") == "out_of_range"]
+    assert beyond
+    for (peer, _), problem in itertools.product(PEERS.values(), beyond):
+        assert peer.prepare(problem, problem.inputs(np, seed=3)) is None
+
+
+def test_cub_is_off_during_the_call_alone():
+    problem = PROBLEMS["R-1, [2^28] f32 sum"]
+    seen = []
+
+    class Xp:
+        empty = staticmethod(np.empty)
+
+        @staticmethod
+        def sum(*_arguments, **_keywords):
+            seen.append((CORE.routines, CORE.reductions))
+
+    peer = cupy.CupyWithoutCub(Xp, CORE)
+    peer.prepare(problem, problem.inputs(np, seed=3)).call()
+    assert seen == [([], [])]
+    assert (CORE.routines, CORE.reductions) == (["cub"], ["cub"])
+
+
+def test_cub_source_has_the_functions_that_the_peer_asks_for():
+    text = cub.SOURCE.read_text()
+    names = set(re.findall(r'extern "C" int (\w+)\(', text)) - {
+        "sum_",
+        "max_",
+        "nonzero_",
+        "gather_",
+    }
+    for macro, text_of in re.findall(r"^(SUM|MAX|SELECT|GATHER)\(([^)]*)\)$", text, re.MULTILINE):
+        arguments = [part.strip() for part in text_of.split(",")]
+        if macro == "SELECT":
+            names.add(f"nonzero_{arguments[0]}_{arguments[4]}_{arguments[2]}")
+        else:
+            names.add(f"{macro.lower()}_{arguments[0]}")
+    asked = {"version"}
+    asked |= {f"sum_{kind}" for kind in cub.SUMS} | {f"max_{kind}" for kind in cub.MAXIMA}
+    asked |= {f"rows_{function}_float32" for function in cub.ROWS}
+    asked |= {f"nonzero_{k}_{n}_{r}" for k, n in cub.NONZERO for r in ("uint32", "int64")}
+    asked |= {f"gather_{8 * nbytes}" for nbytes in cub.GATHERED_BYTES}
+    assert names == asked
+
+
+def test_cub_reports_an_error_code_and_scratch():
+    problem = PROBLEMS["R-1, [2^28] f32 sum"]
+    inputs = problem.inputs(np, seed=3)
+    peer = cub.CubPeer(np, fakes.CubLibrary(), lambda: fakes.STREAM)
+    assert peer.version == "3.5.0"
+    assert peer.prepare(problem, inputs).scratch_bytes == fakes.SCRATCH
+    failing = types.SimpleNamespace(sum_float32=lambda *_arguments: 2)
+    with pytest.raises(RuntimeError, match="CUDA error 2"):
+        cub.CubPeer(np, failing, lambda: fakes.STREAM).prepare(problem, inputs)
+
+
+def test_nvcc_is_found_in_a_toolkit_and_what_it_refuses_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path / "cache"))
+    compiler = tmp_path / "bin" / "nvcc"
+    compiler.parent.mkdir()
+    compiler.write_text("#!/bin/sh\necho 'cub.cu(1): error: no such thing' >&2\nexit 2\n")
+    compiler.chmod(0o700)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    assert cub.nvcc() == compiler
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with pytest.raises(MissingPeerError, match="no such thing") as caught:
+        cub.build(compiler, "sm_90")
+    assert "\n" not in str(caught.value)
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_a_library_is_compiled_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path / "cache"))
+    compiler = tmp_path / "nvcc"
+    log = tmp_path / "log"
+    compiler.write_text(
+        f'#!/bin/sh\necho "$*" >> {log}\n[ "$1" = --version ] && exit\n'
+        'while [ "$1" != -o ]; do shift; done\necho built > "$2"\n'
+    )
+    compiler.chmod(0o700)
+    library = cub.build(compiler, "sm_90")
+    assert cub.build(compiler, "sm_90") == library
+    assert library.read_text() == "built\n"
+    assert cub.build(compiler, "sm_80") != library
+    commands = [line for line in log.read_text().splitlines() if line != "--version"]
+    assert [re.search(r"-arch=(\w+)", line)[1] for line in commands] == ["sm_90", "sm_80"]
+
+
+def test_missing_libraries_have_a_reason_in_one_line(monkeypatch):
+    for name in ("cupy", "torch", "onnx", "onnxruntime", "cuda"):
+        monkeypatch.setitem(sys.modules, name, None)
+    found, missing = peers.present()
+    assert found == []
+    assert set(missing) == {"cupy", "torch", "cub", "cuda.compute", "onnxruntime"}
+    for reason in missing.values():
+        assert "pip install" in reason
+        assert "\n" not in reason
+
+
+def test_a_library_that_fails_when_it_starts_is_missing(monkeypatch):
+    def find():
+        raise OSError("cannot open\nshared object")
+
+    monkeypatch.setattr(cupy, "find", find)
+    reason = peers.present()[1]["cupy"]
+    assert reason == "cannot be started: OSError: cannot open shared object"
