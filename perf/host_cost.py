@@ -2,11 +2,15 @@
 
 The engine is replaced by one that launches nothing, so the figure is the floor for small problems.
 NumPy arrays serve everywhere; where CuPy is installed, CuPy arrays too, which need no GPU for this.
+Beside each stands a call of NumPy that does the same to the same arguments, with its work. Budgets
+are for a reference machine; on a slower one they grow by what a fixed piece of Python takes longer.
 """
 
 from __future__ import annotations
 
+import sys
 import timeit
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -17,31 +21,55 @@ from rich.table import Table
 import cudakern as ck
 from cudakern.engines.cuda import import_cupy
 from cudakern.errors import EngineUnavailableError
+from perf.engines import NullEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cudakern.engines.base import Launch
+#: Microseconds that a compiled operator may take, and a function beyond a bare call of NumPy.
+COMPILED_BUDGET, FUNCTION_BUDGET = 3.0, 8.0
+CALLS = 10_000
+REPEATS = 11
+#: What `yardstick` takes on the reference machine, in microseconds.
+REFERENCE_YARDSTICK = 0.55
+_YARDSTICK, _BARE = "yardstick", "NumPy instead of "
 
-GOAL_MICROSECONDS = 3.0
-CALLS = 20_000
-REPEATS = 7
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a call costs.
 
-class NullEngine:
-    """Compiles nothing and launches nothing."""
+    Attributes
+    ----------
+    name : str
+        The call.
+    microseconds : float
+        What it takes.
+    numpy : float or None
+        What a bare call of NumPy takes with the same arguments, in microseconds.
+    budget : float or None
+        Microseconds on the reference machine: of a compiled operator in all, of a function beyond
+        the call of NumPy. None: there is no NumPy call to compare with.
+    """
 
-    name = "null"
+    name: str
+    microseconds: float
+    numpy: float | None
+    budget: float | None
 
-    def prepare(self, launch: Launch, device: int, tensors: object = ()) -> Callable[..., None]:
-        """Return a callable that takes the addresses and does nothing."""
-        del launch, device, tensors
-        return lambda *_addresses: None
+    def limit(self, scale: float) -> float | None:
+        """Return what the call may take on a machine so many times as slow as the reference."""
+        if self.budget is None:
+            return None
+        compiled = self.name.startswith("compiled")
+        return self.budget * scale + (0.0 if compiled else self.numpy or 0.0)
 
-    def workspace(self, device: int, nbytes: int) -> int:
-        """Return the address of no memory."""
-        del device, nbytes
-        return 0
+    def fault(self, scale: float) -> str | None:
+        """Return what is broken of the budget, in a line; None if nothing is."""
+        limit = self.limit(scale)
+        if limit is None or self.microseconds <= limit:
+            return None
+        return f"{self.name}: {self.microseconds:.2f} us, more than {limit:.2f}"
 
 
 def cupy_stand_in(array: np.ndarray[Any, Any]) -> Any:  # noqa: ANN401  CuPy has no types
@@ -52,14 +80,35 @@ def cupy_stand_in(array: np.ndarray[Any, Any]) -> Any:  # noqa: ANN401  CuPy has
     return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
 
 
-def microseconds(call: Callable[[], object]) -> float:
-    """Return the best mean time of a call, in microseconds."""
-    call()
-    return min(timeit.repeat(call, number=CALLS, repeat=REPEATS)) / CALLS * 1e6
+def least_microseconds(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the least mean time of each call, in microseconds, over rounds that have all calls."""
+    for call in calls.values():
+        call()
+    least = dict.fromkeys(calls, float("inf"))
+    for _ in range(REPEATS):
+        for name, call in calls.items():
+            least[name] = min(least[name], timeit.timeit(call, number=CALLS) / CALLS * 1e6)
+    return least
 
 
-def measure(kind: str, convert: Callable[[Any], Any]) -> list[tuple[str, float]]:
-    """Return what calls cost with one kind of array."""
+def yardstick() -> tuple[object, ...]:
+    """Do a fixed piece of work such as calls are made of: attributes, calls, a dict, a tuple."""
+    known = {"shape": 1, "strides": 2, "dtype": 3}
+    return tuple(
+        [
+            (known.get(name), isinstance(name, str), name.upper, len(name))
+            for name in ("shape", "strides", "dtype", "shape")
+        ]
+    )
+
+
+def scale_of(microseconds: float) -> float:
+    """Return how many times as slow this machine is, whose yardstick takes so long; 1 at least."""
+    return max(1.0, microseconds / REFERENCE_YARDSTICK)
+
+
+def calls_of(convert: Callable[[Any], Any]) -> dict[str, tuple[Callable[[], object], ...]]:
+    """Return calls with one kind of array by name, each with one of NumPy that does the same."""
     sizes = ((64, 16), (1, 32), (32, 16))
     kinds = (ck.DataType.FLOAT32, ck.DataType.INT32, ck.DataType.FLOAT32)
     tensors = [ck.TensorDesc(k, s) for k, s in zip(kinds, sizes, strict=True)]
@@ -75,41 +124,89 @@ def measure(kind: str, convert: Callable[[Any], Any]) -> list[tuple[str, float]]
     row = ck.TensorDesc(ck.DataType.FLOAT32, (1, 16))
     adder = ck.compile_operator(ck.ReduceOperatorDesc(ck.ReduceFunction.SUM, tensors[0], row, (0,)))
     total = convert(np.zeros((1, 16), np.float32))
-    calls: dict[str, Callable[[], object]] = {
-        "compiled gather": lambda: operator(x, indices, out=out),
-        "gather(x, indices, out=out)": lambda: ck.gather(x, flat, out=out),
-        "gather_nd(x, indices, out=out)": lambda: ck.gather_nd(x, tuples, out=out),
-        "one_hot(indices, 16, out=out)": lambda: ck.one_hot(flat, 16, out=out),
-        "nonzero_coordinates(x, out=out)": lambda: ck.nonzero_coordinates(x, out=found),
-        "compiled nonzero_coordinates": lambda: finder(x, out=found),
-        'reduce(x, "sum", 0, out=out)': lambda: ck.reduce(x, "sum", 0, out=columns),
-        'reduce(x, "sum", 0)': lambda: ck.reduce(x, "sum", 0),
-        "compiled reduce": lambda: adder(x, out=total),
+    depths, classes = np.arange(16, dtype=np.int32), flat[:, None]
+
+    def take() -> object:
+        return x.take(flat, 0, out=out, mode="clip")
+
+    def find() -> object:
+        return np.nonzero(x)
+
+    return {
+        "compiled gather": (lambda: operator(x, indices, out=out), take),
+        "gather(x, indices, out=out)": (lambda: ck.gather(x, flat, out=out), take),
+        "gather_nd(x, indices, out=out)": (
+            lambda: ck.gather_nd(x, tuples, out=out),
+            lambda: x[(flat,)],
+        ),
+        "one_hot(indices, 16, out=out)": (
+            lambda: ck.one_hot(flat, 16, out=out),
+            lambda: np.equal(classes, depths, out=out, casting="unsafe"),
+        ),
+        "nonzero_coordinates(x, out=out)": (lambda: ck.nonzero_coordinates(x, out=found), find),
+        "compiled nonzero_coordinates": (lambda: finder(x, out=found), find),
+        'reduce(x, "sum", 0, out=out)': (
+            lambda: ck.reduce(x, "sum", 0, out=columns),
+            lambda: x.sum(0, out=columns),
+        ),
+        'reduce(x, "sum", 0)': (lambda: ck.reduce(x, "sum", 0), lambda: x.sum(0)),
+        "compiled reduce": (
+            lambda: adder(x, out=total),
+            lambda: x.sum(0, keepdims=True, out=total),
+        ),
     }
-    return [(f"{name}, {kind} arrays", microseconds(call)) for name, call in calls.items()]
 
 
-def main() -> None:
-    """Measure and print."""
+def measure() -> tuple[list[Row], float]:
+    """Return what calls cost, and how many times as slow as the reference this machine is.
+
+    With CuPy arrays calls are measured where CuPy is installed, without NumPy beside them.
+    """
+    timed: dict[str, Callable[[], object]] = {_YARDSTICK: yardstick}
+    budgets: dict[str, float | None] = {}
     with mock.patch("cudakern.operators.base.engine_for", return_value=NullEngine()):
-        rows = measure("NumPy", lambda array: array)
-        try:
-            rows += measure("CuPy", cupy_stand_in)
-        except EngineUnavailableError:
-            rows.append(("CuPy arrays: CuPy is not installed", float("nan")))
-    x, indices = np.zeros((64, 16), np.float32), np.zeros(32, np.int32)
-    rows.append(
-        ("for comparison: numpy.take, with its work", microseconds(lambda: x.take(indices, 0)))
-    )
-    table = Table(title="Python cost of a warm call, null engine")
+        for kind, convert in (("NumPy", lambda array: array), ("CuPy", cupy_stand_in)):
+            try:
+                calls = calls_of(convert)
+            except EngineUnavailableError:
+                continue
+            bare = kind == "NumPy"
+            for name, (call, compared) in calls.items():
+                compiled = name.startswith("compiled")
+                title = f"{name}, {kind} arrays"
+                timed[title] = call
+                if bare:
+                    timed[_BARE + title] = compared
+                budgets[title] = COMPILED_BUDGET if compiled else FUNCTION_BUDGET if bare else None
+        found = least_microseconds(timed)
+    rows = [Row(name, found[name], found.get(_BARE + name), b) for name, b in budgets.items()]
+    return rows, scale_of(found[_YARDSTICK])
+
+
+def table_of(rows: list[Row], scale: float) -> Table:
+    """Return the table of a measurement."""
+    title = "Python cost of a warm call, null engine"
+    table = Table(title=title, caption=f"budgets grown {scale:.2f} times for this machine")
     table.add_column("call")
-    table.add_column("us", justify="right")
-    for name, value in rows:
-        table.add_row(name, f"{value:.2f}")
+    for heading in ("us", "NumPy, us", "budget, us"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        figures = (row.microseconds, row.numpy, row.limit(scale))
+        cells = ("-" if figure is None else f"{figure:.2f}" for figure in figures)
+        table.add_row(row.name, *cells, style="red" if row.fault(scale) else "")
+    return table
+
+
+def main() -> int:
+    """Measure and print; return 1 if a budget is broken."""
+    rows, scale = measure()
     console = Console()
-    console.print(table)
-    console.print(f"goal for a compiled operator: {GOAL_MICROSECONDS} us")
+    console.print(table_of(rows, scale))
+    wrong = [fault for row in rows if (fault := row.fault(scale))]
+    for fault in wrong:
+        console.print(f"broken: {fault}", style="red", markup=False, highlight=False)
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

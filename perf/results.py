@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ class Timing:
         How many were taken.
     method : str
         ``"graph"``: replay of a captured graph; ``"events"``: around single calls; ``"wall"``: on
-        the host, for calls that wait for the GPU themselves.
+        the host, for calls that wait for the GPU themselves; empty if there is no time.
     cold : bool
         Whether the data had left L2 before each call.
     warm_us : float or None
@@ -36,7 +37,8 @@ class Timing:
     scratch_bytes : int
         Memory that the contender took besides its operands.
     note : str
-        In what its work differs, or why there is no time: then the times are NaN, null in JSON.
+        In what its work differs and how it was timed otherwise than usual; or why there is no time:
+        then the times are NaN, null in JSON. Of a wrong result it begins with ``"WRONG"``.
     """
 
     median_us: float
@@ -74,7 +76,7 @@ class LineResult:
     timings : dict of str to Timing
         By contender; ours is ``"cudakern"``.
     state : dict of str to float
-        Of the GPU around the line: ``sm_mhz``, ``celsius``, ``watts``.
+        Of the GPU after the line: ``sm_mhz``, ``celsius``, ``watts``; the same with ``_before``.
     """
 
     case: str
@@ -109,7 +111,8 @@ class Result:
     ceilings : dict of str to float
         Bytes per second: ``read``, ``write``, ``copy``, ``memcpy``.
     drift : float
-        How much the copy ceiling changed from the begin to the end of the run, as a fraction.
+        How much the copy ceiling changed from the begin to the end of the run, as a fraction; NaN,
+        null in JSON, of a run that ended early.
     lines : list of LineResult
         In the order of the matrix.
     """
@@ -138,11 +141,11 @@ class Result:
 
 
 def best_peer(line: LineResult) -> tuple[str, Timing] | None:
-    """Return the fastest contender but us that did the same work, if any."""
+    """Return the fastest contender but us, if any; its note may say in what its work differs."""
     others = [
         (timing.median_us, name)
         for name, timing in line.timings.items()
-        if name != OURS and timing.median_us == timing.median_us  # noqa: PLR0124  not NaN
+        if name != OURS and not math.isnan(timing.median_us)
     ]
     if not others:
         return None
@@ -165,8 +168,10 @@ def load(path: Path) -> Result:
             message = f"{path}: must have schema {SCHEMA}; got {schema}"
             raise ValueError(message)
         lines = [_line(entry) for entry in data.pop("lines")]
+        if data["drift"] is None:
+            data["drift"] = math.nan
         return Result(lines=lines, **data)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
         message = f"{path}: must be a result file of perf.run; got {error!r}"
         raise ValueError(message) from error
 

@@ -1,13 +1,7 @@
-"""The machine code of every kernel, for every architecture, compiled without a GPU.
-
-A batch is one variant of an operator: some dozens of kernels that are compiled together. Two
-architectures get all of them; the others, whose code differs little, the ones with int64 indices or
-coordinates, which need most registers. CUDAKERN_TEST_ALL_CODE=1 gives all of them to all seven.
-"""
+"""The checks of the machine code, on a sample; ``python -m perf.static`` makes them for all."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 
@@ -17,174 +11,42 @@ from cudakern.engines import sources
 from cudakern.engines.base import KernelSpec
 from cudakern.operators.catalogue import specialisations
 from cudakern.operators.gather_kernels import specialise
-from tests.helpers import nvrtc
+from perf.machine_code import nvrtc
+from perf.machine_code.budgets import resource_faults
+from perf.machine_code.budgets_indexing import MAX_REGISTERS
+from perf.machine_code.figures import survey
+from perf.machine_code.kernels import ARCHITECTURES, by_variant
+from perf.machine_code.reading import divides, loads_in_flight
 
-ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
-#: Architectures that get a sample, unless all are asked for.
-SAMPLED = (
-    ()
-    if os.environ.get("CUDAKERN_TEST_ALL_CODE") == "1"
-    else ("sm_75", "sm_80", "sm_86", "sm_89", "sm_100")
-)
-NONZERO = "nonzero_coordinates"
-#: Of a thread, with 256 threads a block: for 4 blocks a multiprocessor, or 3.
-MAX_REGISTERS, NONZERO_REGISTERS = 64, 80
-RESERVED_SHARED = 1024  # bytes that sm_90 and later take for themselves
-#: Variants that write a packed output.
-STREAMS = {"rows", "planes", "spliced", "packed", "scalars", "stream"}
-SLOTS = 4  # 16-byte reads of a thread that rows and planes promise to have in flight
-#: The same for variants of nonzero_coordinates, and modifiers of these reads: no place in L1.
-NONZERO_LOADS: dict[str, tuple[int, tuple[str, ...]]] = {"stream": (8, ("NA",)), "columns": (4, ())}
-LOOK_BACK_READS = 8  # words of other blocks that a thread reads at once
-#: All kernels but those of reduce, which are too many: test_reduce_machine_code.py reads them.
-SPECS = [spec for spec in specialisations() if spec.source != "reduce.cu"]
+VARIANTS = by_variant(specialisations())
+SOURCES = sorted({spec.source for spec in specialisations()})
 
 
-def operator_of(spec: KernelSpec) -> str:
-    return spec.source.removesuffix(".cu")
-
-
-def variant_of(spec: KernelSpec) -> str:
-    macros = dict(spec.defines)
-    name = next(key for key in macros if key.startswith("CK_VARIANT_"))
-    name = name.removeprefix("CK_VARIANT_").lower()
-    if name == "strided":
-        return f"strided_r{macros['CK_RANK']}"
-    return "last_axis_staged" if macros.get("CK_STAGED") == "1" else name
-
-
-def batches() -> dict[str, list[KernelSpec]]:
-    found: dict[str, list[KernelSpec]] = {}
-    for spec in SPECS:
-        found.setdefault(f"{operator_of(spec)}-{variant_of(spec)}", []).append(spec)
-    return found
-
-
-BATCHES = batches()
-
-
-def is_sampled(spec: KernelSpec) -> bool:
-    macros = dict(spec.defines)
-    return "ck::int64" in {macros.get("CK_INDEX_T"), macros.get("CK_COORDINATE_T")}
-
-
-def max_registers(spec: KernelSpec) -> int:
-    return NONZERO_REGISTERS if operator_of(spec) == NONZERO else MAX_REGISTERS
-
-
-def resource_faults(usage: nvrtc.Usage, registers: int) -> list[str]:
-    wrong = []
-    if usage.stack or usage.local:
-        wrong.append(f"{usage.stack} bytes of stack and {usage.local} of local memory, not none")
-    if usage.registers > registers:
-        wrong.append(f"{usage.registers} registers, more than {registers}")
-    if usage.shared > RESERVED_SHARED:
-        wrong.append(f"{usage.shared} bytes of static shared memory, not none")
-    return wrong
-
-
-def stores_vectors(spec: KernelSpec) -> bool:
-    """Return whether this is a variant that writes 16 bytes at a time."""
-    variant = variant_of(spec)
-    strided = variant in {"strided_r2", "strided_r4"} and dict(spec.defines)["CK_WIDTH"] == "16"
-    return strided or variant in STREAMS or operator_of(spec) == NONZERO
-
-
-def keeps_loads_in_flight(spec: KernelSpec) -> bool:
-    """Return whether this is a variant that copies 16-byte slots, several at a time."""
-    return variant_of(spec) in {"rows", "planes"} and operator_of(spec).startswith("gather")
-
-
-def reads_index_vectors(spec: KernelSpec) -> bool:
-    """Return whether this is the variant scalars with 16 bytes of indices to an output vector."""
-    if variant_of(spec) != "scalars":
-        return False
-    macros = dict(spec.defines)
-    index_bytes = 8 if "64" in macros["CK_INDEX_T"] else 4
-    return 16 // int(macros["CK_WIDTH"]) * index_bytes >= 16
-
-
-def is_disassembled(spec: KernelSpec) -> bool:
-    has_32_bit_offsets = dict(spec.defines)["CK_OFFSET_T"] == "ck::uint32"
-    return has_32_bit_offsets or stores_vectors(spec)
-
-
-def code_faults(spec: KernelSpec, code: list[str]) -> list[str]:
-    wrong = []
-    stores = [line for line in code if nvrtc.matches(line, "STG")]
-    if dict(spec.defines)["CK_OFFSET_T"] == "ck::uint32":
-        wrong += [f"a division: {line}" for line in code if nvrtc.divides(line)]
-    if stores_vectors(spec) and not any(
-        nvrtc.matches(line, "STG", "E", "EF", "128") for line in stores
-    ):
-        wrong.append("no 16-byte store with the evict-first hint")
-    if (keeps_loads_in_flight(spec) or reads_index_vectors(spec)) and not any(
-        nvrtc.matches(line, "LDG", "E", "128") for line in code
-    ):
-        wrong.append("no 16-byte load")
-    if keeps_loads_in_flight(spec):
-        # Whole tiles read all slots at once. In the last, partial tile the compiler may move a read
-        # behind the test whether its slot exists: those are groups of their own.
-        groups = nvrtc.loads_in_flight(code)
-        if max(groups, default=0) < SLOTS:
-            wrong.append(f"16-byte loads in flight: {groups}, not {SLOTS} in whole tiles")
-        wrong += [
-            f"another store than STG.E.EF.128: {line}"
-            for line in stores
-            if not nvrtc.matches(line, "STG", "E", "EF", "128")
-        ]
-    return wrong + (nonzero_faults(spec, code) if operator_of(spec) == NONZERO else [])
-
-
-def nonzero_faults(spec: KernelSpec, code: list[str]) -> list[str]:
-    wrong = []
-    promised, modifiers = NONZERO_LOADS.get(variant_of(spec), (0, ()))
-    groups = nvrtc.loads_in_flight(code, 128, *modifiers)
-    if max(groups, default=0) < promised:
-        kind = " ".join(("16-byte", *modifiers))
-        wrong.append(f"{kind} loads in flight: {groups}, not {promised}")
-    groups = nvrtc.loads_in_flight(code, 64, "STRONG", "GPU")
-    if max(groups, default=0) < LOOK_BACK_READS:
-        wrong.append(f"reads of the look-back in flight: {groups}, not {LOOK_BACK_READS}")
-    # A block waits for others with relaxed reads. Fences, or what an acquiring read puts behind
-    # itself, belong only where the workspace is emptied, after the last of them.
-    reads = [k for k, line in enumerate(code) if nvrtc.matches(line, "LDG", "STRONG")]
-    before = code[: max(reads, default=0)]
-    names = ("MEMBAR", "CCTL")
-    fences = [line for line in before if any(nvrtc.matches(line, name) for name in names)]
-    wrong += [f"a fence: {nvrtc.opcode(line)}" for line in fences]
-    return wrong
-
-
-def without_labels(code: list[str]) -> list[str]:
+def without_labels(code):
     """Return the instructions without the names of jump targets, which count through a cubin."""
     return [re.sub(r"\.L_x_\d+", "", line) for line in code]
 
 
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("arch", ARCHITECTURES)
-def test_machine_code(arch, batch):
-    specs = BATCHES[batch]
-    if arch in SAMPLED:
-        specs = [spec for spec in specs if is_sampled(spec)]
-    cubin = nvrtc.compile_kernels(specs, arch)
-    usage = nvrtc.resource_usage([cubin])
-    assert set(usage) == {spec.entry for spec in specs}
-    read = [spec for spec in specs if is_disassembled(spec)]
-    code = nvrtc.sass(cubin) if read else {}
-    wrong = [(s, w) for s in specs for w in resource_faults(usage[s.entry], max_registers(s))]
-    wrong += [(spec, w) for spec in read for w in code_faults(spec, code[spec.entry])]
-    assert not wrong, "\n".join((arch, *(f"{spec.entry}: {fault}" for spec, fault in wrong)))
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_one_kernel_of_each_variant_keeps_its_budgets(source, arch):
+    specs = [kernels[-1] for kernels in VARIANTS.values() if kernels[-1].source == source]
+    figures = survey(arch, specs)
+    assert [one.entry for one in figures] == [spec.entry for spec in specs]
+    wrong = [f"{one.entry}: {fault}" for one in figures for fault in one.faults]
+    assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("batch", BATCHES)
-def test_kernels_compiled_together_are_the_kernels_that_run(batch):
-    specs = [BATCHES[batch][0], *BATCHES[batch][1:][-1:]]
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_kernels_compiled_together_are_the_kernels_that_run(variant):
+    specs = [VARIANTS[variant][0], *VARIANTS[variant][1:][-1:]]
     together = nvrtc.compile_kernels(specs, "sm_90")
     code, usage = nvrtc.sass(together), nvrtc.resource_usage([together])
     for spec in specs:
         alone = nvrtc.compile_kernel(spec, "sm_90")
-        assert without_labels(nvrtc.sass(alone)[spec.entry]) == without_labels(code[spec.entry])
+        listing = nvrtc.sass(alone)[spec.entry]
+        assert without_labels(listing.code) == without_labels(code[spec.entry].code)
+        assert [*listing.labels.values()] == [*code[spec.entry].labels.values()]
         assert nvrtc.resource_usage([alone])[spec.entry] == usage[spec.entry]
 
 
@@ -230,11 +92,11 @@ def test_a_division_is_seen(kernels):
     for number in ("unsigned", "unsigned long long"):
         spec = KernelSpec("divides.cu", "ck_divides", (("CK_T", number),))
         for arch in ARCHITECTURES:
-            code = nvrtc.sass(nvrtc.compile_kernel(spec, arch))["ck_divides"]
+            code = nvrtc.sass(nvrtc.compile_kernel(spec, arch))["ck_divides"].code
             calls = [line for line in code if "__cuda_" in line]
             assert len(calls) == (number == "unsigned long long"), (number, arch)
-            assert all(map(nvrtc.divides, calls)), (calls, arch)
-            assert sum(map(nvrtc.divides, code)) > len(calls), (number, arch)
+            assert all(map(divides, calls)), (calls, arch)
+            assert sum(map(divides, code)) > len(calls), (number, arch)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +114,7 @@ def test_a_division_is_seen(kernels):
     ],
 )
 def test_a_division_is_told_from_other_instructions(instruction, is_division):
-    assert nvrtc.divides(instruction) == is_division
+    assert divides(instruction) == is_division
 
 
 def test_a_spill_is_seen(kernels):
@@ -291,10 +153,10 @@ READ = "LDG.E.128.CONSTANT"
     ],
 )
 def test_loads_in_flight_are_counted(code, groups):
-    assert nvrtc.loads_in_flight(code) == groups
+    assert loads_in_flight(code) == groups
 
 
-def test_a_batch_is_one_variant():
+def test_variants_hold_all_kernels():
     spec = specialise("rows", 16, "int32", "clamp", wide=False)
-    assert spec in BATCHES["gather-rows"]
-    assert sum(len(specs) for specs in BATCHES.values()) == len(SPECS)
+    assert spec in VARIANTS["gather-rows"]
+    assert sum(len(specs) for specs in VARIANTS.values()) == len([*specialisations()])

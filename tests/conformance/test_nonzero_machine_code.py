@@ -7,16 +7,11 @@ import shutil
 import pytest
 
 from cudakern.engines import sources
+from cudakern.operators.gather_kernels import specialise as specialise_gather
 from cudakern.operators.nonzero_plan import specialise
-from tests.conformance.test_machine_code import (
-    BATCHES,
-    NONZERO,
-    code_faults,
-    is_sampled,
-    max_registers,
-    resource_faults,
-)
-from tests.helpers import nvrtc
+from perf.machine_code import nvrtc
+from perf.machine_code.budgets import resource_faults
+from perf.machine_code.budgets_indexing import code_faults, max_registers
 
 STREAM = specialise("stream", 1, 4, wide=False)
 COLUMNS = specialise("columns", 4, 8, wide=False)
@@ -64,24 +59,18 @@ def worse(tmp_path, monkeypatch):
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 def test_worse_code_is_seen(worse, arch, spec, old, new, fault):
     worse(old, new)
-    code = nvrtc.sass(nvrtc.compile_kernel(spec, arch))[spec.entry]
+    code = nvrtc.sass(nvrtc.compile_kernel(spec, arch))[spec.entry].code
     faults = code_faults(spec, code)
     assert faults, "this change must not pass"
     assert all(wrong.startswith(fault) for wrong in faults), faults
 
 
-@pytest.mark.parametrize(("batch", "most"), [("gather-rows", 64), (f"{NONZERO}-stream", 80)])
-def test_a_register_too_many_is_seen(batch, most):
-    limit = max_registers(BATCHES[batch][0])
+ROWS = specialise_gather("rows", 16, "int32", "clamp", wide=False)
+
+
+@pytest.mark.parametrize(("spec", "most"), [(ROWS, 64), (STREAM, 80)])
+def test_a_register_too_many_is_seen(spec, most):
+    limit = max_registers(spec)
     assert resource_faults(nvrtc.Usage(most, 0, 0, 0), limit) == []
     too_many = resource_faults(nvrtc.Usage(most + 1, 0, 0, 0), limit)
     assert too_many == [f"{most + 1} registers, more than {most}"]
-
-
-def test_a_sample_is_the_kernels_with_int64_coordinates():
-    batches = [specs for batch, specs in BATCHES.items() if batch.startswith(NONZERO)]
-    assert len(batches) == 5
-    for specs in batches:
-        sample = [spec for spec in specs if is_sampled(spec)]
-        assert {dict(spec.defines)["CK_COORDINATE_T"] for spec in sample} == {"ck::int64"}
-        assert 2 * len(sample) >= len(specs) > len(sample)
