@@ -1,0 +1,108 @@
+"""What the GPU's memory can do at best, in bytes per second: what results are fractions of."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from perf.cases.base import Array
+    from perf.gpu import Gpu, Lane
+
+#: Size of what is read and of what is written.
+NBYTES = 2**30
+#: Threads of a block, as in ceilings.cu.
+THREADS = 256
+BLOCKS_PER_MULTIPROCESSOR = 8
+VECTOR_BYTES = 16
+CALLS, SAMPLES = 5, 10
+#: A run whose copy ceiling changes by more is to be doubted.
+MOST_DRIFT = 0.02
+
+
+class Kernels:
+    """The kernels of ceilings.cu.
+
+    Parameters
+    ----------
+    raw_module : type
+        RawModule of CuPy, or of the simulator.
+    blocks : int
+        Of each launch.
+    """
+
+    def __init__(self, raw_module: Callable[..., Any], blocks: int) -> None:
+        code = Path(__file__).with_name("ceilings.cu").read_text(encoding="utf-8")
+        module = raw_module(code=code, options=("-std=c++17",), backend="nvrtc")
+        self.blocks = blocks
+        self._copy = module.get_function("ceiling_copy")
+        self._read = module.get_function("ceiling_read")
+        self._write = module.get_function("ceiling_write")
+
+    def copy(self, source: Array, target: Array) -> None:
+        """Copy an array whose size is a multiple of 16 bytes."""
+        self._launch(self._copy, source, target, nbytes=source.nbytes)
+
+    def read(self, source: Array, sums: Array) -> None:
+        """Sum the 32-bit words of an array; as many sums as there are blocks, of 64 bits each."""
+        self._launch(self._read, source, sums, nbytes=source.nbytes)
+
+    def write(self, target: Array, value: int) -> None:
+        """Write a 32-bit word all over an array."""
+        self._launch(self._write, target, np.uint32(value), nbytes=target.nbytes)
+
+    def _launch(self, kernel: Any, *arguments: object, nbytes: int) -> None:  # noqa: ANN401
+        kernel((self.blocks,), (THREADS,), (*arguments, np.uint64(nbytes // VECTOR_BYTES)))
+
+
+def measure(gpu: Gpu) -> dict[str, float]:
+    """Return the bytes per second of reading, writing, copying, and of the driver's own copy."""
+    cupy = gpu.cupy
+    words = min(NBYTES, gpu.free_bytes() // 4) // VECTOR_BYTES * VECTOR_BYTES // 4
+    kernels = Kernels(cupy.RawModule, BLOCKS_PER_MULTIPROCESSOR * gpu.multiprocessors)
+    source = cupy.arange(words, dtype=np.uint32)
+    source *= np.uint32(2654435761)  # an odd number: all words differ, half of the bits are set
+    target = cupy.empty(words, np.uint32)
+    sums = cupy.empty(kernels.blocks, np.uint64)
+    gpu.synchronize()
+    lane = gpu.lane("ceilings")
+    size = source.nbytes
+    moved = {
+        "read": (size, partial(kernels.read, source, sums)),
+        "write": (size, partial(kernels.write, target, 0x9E3779B9)),
+        "own copy": (2 * size, partial(kernels.copy, source, target)),
+        "memcpy": (2 * size, partial(_memcpy, gpu, lane, source, target)),
+    }
+    found = {name: nbytes / _seconds(gpu, lane, call) for name, (nbytes, call) in moved.items()}
+    found["copy"] = max(found.pop("own copy"), found["memcpy"])
+    return found
+
+
+def _memcpy(gpu: Gpu, lane: Lane, source: Array, target: Array) -> None:
+    runtime = gpu.cupy.cuda.runtime
+    kind = runtime.memcpyDeviceToDevice
+    runtime.memcpyAsync(target.data.ptr, source.data.ptr, source.nbytes, kind, lane.stream.ptr)
+
+
+def _seconds(gpu: Gpu, lane: Lane, call: Callable[[], None]) -> float:
+    with lane.current():
+        call()
+    lane.stream.synchronize()
+    graph = gpu.capture(lane, [call] * CALLS)
+
+    def replay() -> None:
+        graph.launch(lane.stream)
+
+    times = [gpu.elapsed_us(lane, replay, replay) for _ in range(SAMPLES)]
+    return float(np.median(times)) / CALLS / 1e6
+
+
+def combine(before: dict[str, float], after: dict[str, float]) -> tuple[dict[str, float], float]:
+    """Return the higher ceilings of two measurements, and how much the copy one changed."""
+    highest = {name: max(before[name], after[name]) for name in before}
+    return highest, abs(after["copy"] / before["copy"] - 1)

@@ -1,0 +1,138 @@
+"""What a run took place on: GPU, driver, packages, commit; and what state the GPU is in."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cudakern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("numpy", "cupy-cuda12x", "cupy-cuda13x", "ml-dtypes")
+
+
+def now() -> str:
+    """Return the date and time in UTC, as ISO 8601 has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def commit(root: Path = ROOT) -> str:
+    """Return the commit, with ``"+"`` if files were changed; ``"unknown"`` outside a repository."""
+    try:
+        found = _git(root, "rev-parse", "--short=12", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return found + ("+" if changed else "")
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+    return ran.stdout.strip()
+
+
+def cuda_version(number: int) -> str:
+    """Return ``"13.2"`` for 13020."""
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def describe_gpu(cupy: ModuleType, nvml: Nvml) -> dict[str, Any]:
+    """Return what a result says of the GPU."""
+    runtime = cupy.cuda.runtime
+    found = runtime.getDeviceProperties(runtime.getDevice())
+    name = found["name"]
+    return {
+        "name": name.decode() if isinstance(name, bytes) else name,
+        "compute_capability": f"{found['major']}.{found['minor']}",
+        "multiprocessors": int(found["multiProcessorCount"]),
+        "l2_bytes": int(found["l2CacheSize"]),
+        "memory_bytes": int(found["totalGlobalMem"]),
+        "driver": nvml.driver() or f"of CUDA {cuda_version(runtime.driverGetVersion())}",
+    }
+
+
+def versions(cupy: ModuleType) -> dict[str, str]:
+    """Return the versions of what every run needs."""
+    runtime = cupy.cuda.runtime
+    found = {
+        "cudakern": cudakern.__version__,
+        "cuda runtime": cuda_version(runtime.runtimeGetVersion()),
+        "cuda driver": cuda_version(runtime.driverGetVersion()),
+        "nvrtc": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
+    }
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def slug(name: str) -> str:
+    """Return a name as a folder has it: ``"nvidia-h200"``."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def default_path(gpu: str, date: str, version: str, folder: Path = ROOT) -> Path:
+    """Return where the file of a run belongs."""
+    when = re.sub(r"[+].*", "Z", date).replace(":", "")
+    return folder / "perf" / "results" / slug(gpu) / f"{when}-{version}.json"
+
+
+class Nvml:
+    """Clock, temperature and power of a GPU, where nvidia-ml-py is installed.
+
+    Parameters
+    ----------
+    pci_bus_id : str
+        Of the GPU: unlike ordinals, it does not depend on what is visible.
+    """
+
+    def __init__(self, pci_bus_id: str) -> None:
+        self._nvml: Any = None
+        try:
+            import pynvml  # noqa: PLC0415  optional
+        except ImportError:
+            return
+        try:
+            pynvml.nvmlInit()
+            self._gpu = pynvml.nvmlDeviceGetHandleByPciBusId(pci_bus_id)
+        except pynvml.NVMLError:
+            return
+        self._nvml = pynvml
+
+    def driver(self) -> str:
+        """Return the driver's version; empty if that cannot be told."""
+        if self._nvml is None:
+            return ""
+        try:
+            return str(self._nvml.nvmlSystemGetDriverVersion())
+        except self._nvml.NVMLError:
+            return ""
+
+    def read(self, suffix: str = "") -> dict[str, float]:
+        """Return what can be told of the state, with a suffix behind each name."""
+        nvml = self._nvml
+        if nvml is None:
+            return {}
+        readings: dict[str, Callable[[], float]] = {
+            "sm_mhz": lambda: nvml.nvmlDeviceGetClockInfo(self._gpu, nvml.NVML_CLOCK_SM),
+            "celsius": lambda: nvml.nvmlDeviceGetTemperature(self._gpu, nvml.NVML_TEMPERATURE_GPU),
+            "watts": lambda: nvml.nvmlDeviceGetPowerUsage(self._gpu) / 1000,
+        }
+        found = {}
+        for name, reading in readings.items():
+            try:
+                found[name + suffix] = float(reading())
+            except nvml.NVMLError:
+                continue
+        return found

@@ -1,0 +1,173 @@
+"""The GPU as the timing sees it: streams, graphs, events, memory. The only one that asks CuPy."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from types import ModuleType
+
+    from perf.cases.base import Array
+
+#: So many times the size of L2 leave nothing in it of what was there.
+FLUSH_FACTOR = 3
+#: What outputs are full of before a call that is checked.
+POISON = 0x5A
+#: Where a driver does not tell the size of L2.
+USUAL_L2 = 60 * 2**20
+
+
+class Lane:
+    """A contender's place on the GPU: a stream, and memory that outlives the graphs captured there.
+
+    What a call allocates while it is captured goes back to the pool at once, but the graph still
+    uses it; so no other contender gets it, and the pool is as old as the lane.
+    """
+
+    def __init__(self, cupy: ModuleType, stream: Any) -> None:  # noqa: ANN401  CuPy has no types
+        self._cupy = cupy
+        self._pool = cupy.cuda.MemoryPool()
+        self.stream = stream
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make the stream and the memory current."""
+        with self._cupy.cuda.using_allocator(self._pool.malloc), self.stream:
+            yield
+
+
+class Gpu:
+    """The current device.
+
+    Parameters
+    ----------
+    cupy : module
+        CuPy.
+    clock : callable, optional
+        The time on the host in nanoseconds.
+    """
+
+    def __init__(self, cupy: ModuleType, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        self.cupy = cupy
+        self.clock = clock
+        self.out_of_memory: type[Exception] = cupy.cuda.memory.OutOfMemoryError
+        runtime = cupy.cuda.runtime
+        properties = runtime.getDeviceProperties(runtime.getDevice())
+        self.l2_bytes = int(properties["l2CacheSize"]) or USUAL_L2
+        self.multiprocessors = int(properties["multiProcessorCount"])
+        self._flushed = cupy.empty(FLUSH_FACTOR * self.l2_bytes, np.uint8)
+        self._streams: dict[str, Any] = {}
+        self._retired: list[Any] = []
+        self._begin, self._end = cupy.cuda.Event(), cupy.cuda.Event()
+        cupy.cuda.Device().synchronize()
+
+    def lane(self, name: str) -> Lane:
+        """Return the place of a contender, with memory that nobody has used.
+
+        Its stream stays the same, since engines keep memory for each. It is one that waits for the
+        default stream: a call that does not keep to the current one then fails to be captured.
+        """
+        if name not in self._streams:
+            self._streams[name] = self.cupy.cuda.Stream()
+        return Lane(self.cupy, self._streams[name])
+
+    def replace(self, name: str) -> Lane:
+        """Return a new place for a contender whose stream a failed capture has left invalid."""
+        self._retired.append(self._streams.pop(name))  # others may hold its handle
+        return self.lane(name)
+
+    def free_bytes(self) -> int:
+        """Return how much memory is free."""
+        free, _ = self.cupy.cuda.Device().mem_info
+        return int(free)
+
+    def synchronize(self) -> None:
+        """Wait for everything that was enqueued."""
+        self.cupy.cuda.Device().synchronize()
+
+    def release(self) -> None:
+        """Give back memory that nobody uses any more; only when there are no graphs."""
+        gc.collect()
+        self.synchronize()
+        self.cupy.get_default_memory_pool().free_all_blocks()
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def flush(self, lane: Lane) -> None:
+        """Write more than L2 holds."""
+        memory = self._flushed
+        memset = self.cupy.cuda.runtime.memsetAsync
+        memset(memory.data.ptr, 0, memory.nbytes, lane.stream.ptr)
+
+    def poison(self, arrays: Sequence[Array], lane: Lane) -> None:
+        """Fill arrays with bytes that no result has."""
+        for array in arrays:
+            whole = array if array.base is None else array.base
+            memset = self.cupy.cuda.runtime.memsetAsync
+            memset(whole.data.ptr, POISON, whole.nbytes, lane.stream.ptr)
+
+    def capture(self, lane: Lane, calls: Sequence[Callable[[], object]]) -> Any:  # noqa: ANN401
+        """Return a graph of calls, which must have run on this lane before.
+
+        Raises
+        ------
+        Exception
+            Whatever a call or CUDA raises; the lane is then to be replaced.
+        """
+        with lane.current():
+            lane.stream.begin_capture()
+            try:
+                for call in calls:
+                    call()
+            except BaseException:
+                with suppress(Exception):  # of the two errors, the call's says more
+                    lane.stream.end_capture()
+                raise
+            graph = lane.stream.end_capture()
+        graph.upload(lane.stream)
+        lane.stream.synchronize()
+        return graph
+
+    def elapsed_us(self, lane: Lane, *work: Callable[[], object]) -> float:
+        """Return what the last piece of work takes on the GPU; the others keep it busy meanwhile.
+
+        So the host is ahead of the GPU, and what it takes to enqueue the work is not part of it.
+        """
+        with lane.current():
+            for piece in work[:-1]:
+                piece()
+            self._begin.record(lane.stream)
+            work[-1]()
+            self._end.record(lane.stream)
+        self._end.synchronize()
+        milliseconds = self.cupy.cuda.get_elapsed_time(self._begin, self._end)
+        return float(milliseconds) * 1000
+
+    def wall_us(self, lane: Lane, call: Callable[[], object]) -> float:
+        """Return what a call takes on the host until the GPU is done with it, on any stream."""
+        with lane.current():
+            self.synchronize()
+            begin = self.clock()
+            call()
+            self.synchronize()
+            end = self.clock()
+        return (end - begin) / 1000
+
+    def waits(self, lane: Lane, call: Callable[[], object], turns: int) -> bool:
+        """Return whether a call waits for what is on the stream before it."""
+        with lane.current():
+            for _ in range(turns):
+                self.flush(lane)
+            self._end.record(lane.stream)
+            call()
+            waited = bool(self._end.done)
+        lane.stream.synchronize()
+        return waited

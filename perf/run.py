@@ -1,0 +1,256 @@
+"""Time our operators and their peers on a CUDA GPU. ``python -m perf.run [CASE ...]``.
+
+Prints a table and writes ``perf/results/<gpu>/<date>-<commit>.json``. ``--quick`` takes a few
+lines and fewer samples. ``--engine simulator`` measures nothing; it checks every case without a
+GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import math
+import sys
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest import mock
+
+from rich.console import Console
+from rich.progress import Progress
+
+from cudakern.engines import engine_for
+from cudakern.engines.cuda import device_count, import_cupy
+from perf import ceilings, environment, table
+from perf.cases import SWEEPS, find
+from perf.contender import describe, no_time
+from perf.engines import RecordingEngine
+from perf.gpu import Gpu
+from perf.peers import present
+from perf.results import OURS, LineResult, Result
+from perf.smoke import main_simulator
+from perf.timing import Deadline, Measured, measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from perf.cases.base import Case, Line
+    from perf.peers.base import Peer
+
+NO_GPU = (
+    "perf.run: a CUDA GPU is needed, with its driver and CuPy; "
+    "--engine simulator checks every case without measuring anything"
+)
+SAMPLES, QUICK_SAMPLES = 30, 10
+MINUTES, QUICK_MINUTES = 12, 4
+
+
+def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Case]]:
+    """Return the options and the cases that are asked for."""
+    parser = argparse.ArgumentParser(prog="python -m perf.run", description=__doc__)
+    parser.add_argument("case", nargs="*", help="names of cases, such as R-1; otherwise all")
+    parser.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
+    parser.add_argument("--quick", action="store_true", help="few lines, few samples, no sweeps")
+    parser.add_argument("--no-sweeps", action="store_true", help="no lines of growing sizes")
+    parser.add_argument("--peers", help="names separated by commas; otherwise all there are")
+    parser.add_argument("--output", type=Path, help="the result file")
+    options = parser.parse_args(arguments)
+    try:
+        cases = list(find(options.case))
+    except ValueError as error:
+        parser.error(str(error))
+    sweeps = {case.name for case in SWEEPS}
+    if options.quick or options.no_sweeps:
+        cases = [case for case in cases if case.name not in sweeps]
+    if options.quick:
+        lines = {case.name: tuple(line for line in case.lines if line.quick) for case in cases}
+        cases = [replace(case, lines=lines[case.name]) for case in cases if lines[case.name]]
+    if not cases:
+        parser.error("no line is left; leave out --quick or --no-sweeps")
+    return options, cases
+
+
+def choose(
+    peers: Sequence[Peer], missing: dict[str, str], names: str | None
+) -> tuple[list[Peer], dict[str, str]]:
+    """Return the peers that are asked for, and why others of them are not there.
+
+    A name stands for all variants of a library: ``torch`` for ``torch.compile``, too.
+    """
+    if names is None:
+        return list(peers), missing
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    chosen = [peer for peer in peers if any(_is_of(peer.name, name) for name in wanted)]
+    known = ", ".join((*(peer.name for peer in peers), *missing))
+    absent = {
+        name: missing.get(name, f"no peer of that name is known, but {known}")
+        for name in wanted
+        if not any(_is_of(peer.name, name) for peer in chosen)
+    }
+    return chosen, absent
+
+
+def _is_of(peer: str, name: str) -> bool:
+    return peer == name or peer.startswith((f"{name},", f"{name}."))
+
+
+def nvtx_range(name: str) -> AbstractContextManager[object]:
+    """Return a range that profilers show, where nvtx is installed."""
+    try:
+        import nvtx  # noqa: PLC0415  optional
+    except ImportError:
+        return nullcontext()
+    found: AbstractContextManager[object] = nvtx.annotate(message=name, domain="cudakern")
+    return found
+
+
+class Session:
+    """A run on a GPU, line by line.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        Where it takes place.
+    peers : sequence of Peer
+        The other contenders.
+    nvml : Nvml
+        Tells the state of the GPU.
+    engine : RecordingEngine
+        Runs our kernels.
+    """
+
+    def __init__(
+        self, gpu: Gpu, peers: Sequence[Peer], nvml: environment.Nvml, engine: RecordingEngine
+    ) -> None:
+        self._gpu, self._peers, self._nvml, self._engine = gpu, peers, nvml, engine
+        self.lines: list[LineResult] = []
+        self.failed = False
+        self.complete = False
+
+    def run(
+        self,
+        cases: Sequence[Case],
+        samples: int,
+        deadline: Deadline,
+        advance: Callable[[str], None],
+    ) -> None:
+        """Measure all lines while the GPU works; ``advance`` is told which one is next."""
+        for case in cases:
+            sweep = case in SWEEPS
+            for line in case.lines:
+                advance(f"{case.name} {line.problem.title}")
+                if not self._measure(case.name, line, samples, deadline, sweep=sweep):
+                    return
+        self.complete = True
+
+    def _measure(
+        self, case: str, line: Line, samples: int, deadline: Deadline, *, sweep: bool
+    ) -> bool:
+        """Measure a line; return whether the GPU still works."""
+        problem = line.problem
+        traffic = problem.traffic()
+        state = self._nvml.read("_before")
+        self._engine.launches.clear()
+        works = True
+        try:
+            scope = nvtx_range(f"{case} {problem.title}")
+            found = measure(self._gpu, problem, self._peers, samples, deadline, scope)
+        except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
+            found = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
+            works = self._recovered()
+        self.failed |= found.failed
+        kernels = dict.fromkeys(launch.kernel.entry for launch in self._engine.launches)
+        self.lines.append(
+            LineResult(
+                case=case,
+                line=problem.title,
+                operator=problem.operator,
+                bytes=traffic.total,
+                ceiling=traffic.ceiling,
+                goal=line.goal,
+                goal_us=line.goal_us,
+                checked=found.checked,
+                size=problem.size if sweep else None,
+                kernel=" + ".join(kernels),
+                timings=found.timings,
+                state=state | self._nvml.read(),
+            )
+        )
+        return works
+
+    def _recovered(self) -> bool:
+        try:
+            self._gpu.release()
+        except Exception:  # noqa: BLE001  nothing runs on it in this process any more
+            return False
+        return True
+
+
+def run_cuda(options: argparse.Namespace, cases: Sequence[Case], console: Console) -> int:
+    """Measure, print, write; return the exit status."""
+    cupy = import_cupy()
+    gpu = Gpu(cupy)
+    peers, missing = choose(*present(), options.peers)
+    nvml = environment.Nvml(cupy.cuda.Device().pci_bus_id)
+    engine = RecordingEngine(engine_for(cupy.cuda.runtime.getDevice()))
+    session = Session(gpu, peers, nvml, engine)
+    described = environment.describe_gpu(cupy, nvml)
+    versions = environment.versions(cupy) | {peer.name: peer.version for peer in peers}
+    date, count = environment.now(), sum(len(case.lines) for case in cases)
+    before = ceilings.measure(gpu)
+    minutes = QUICK_MINUTES if options.quick else MINUTES
+    deadline = Deadline(time.perf_counter_ns, 60 * minutes, count)
+    gc.disable()  # it would run in the midst of what is timed or captured
+    try:
+        with (
+            mock.patch("cudakern.operators.base.engine_for", return_value=engine),
+            Progress(console=console, auto_refresh=False) as progress,
+        ):
+            task = progress.add_task("", total=count)
+
+            def advance(line: str) -> None:
+                done = len(session.lines)
+                progress.update(task, completed=done, description=line, refresh=True)
+
+            samples = QUICK_SAMPLES if options.quick else SAMPLES
+            session.run(cases, samples, deadline, advance)
+    except KeyboardInterrupt:
+        session.failed = True
+    finally:
+        gc.enable()
+    rates, drift = before, math.nan
+    if session.complete:
+        rates, drift = ceilings.combine(before, ceilings.measure(gpu))
+    result = Result(
+        engine="cuda",
+        date=date,
+        commit=environment.commit(),
+        gpu=described,
+        versions=versions,
+        ceilings=rates,
+        drift=drift,
+        lines=session.lines,
+    )
+    path = options.output or environment.default_path(described["name"], date, result.commit)
+    result.save(path)
+    table.show(console, result, path, missing)
+    if not session.complete:
+        console.print(f"the run ended after {len(session.lines)} of {count} lines")
+    return int(session.failed)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    options, cases = parse(arguments)
+    if options.engine == "simulator":
+        return main_simulator(cases, options.output)
+    if device_count() == 0:
+        print(NO_GPU, file=sys.stderr)  # noqa: T201  a command's message
+        return 1
+    return run_cuda(options, cases, Console())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

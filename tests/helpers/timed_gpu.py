@@ -1,0 +1,242 @@
+"""A stand-in for CuPy whose GPU keeps time: streams, graphs, events, memory, and an L2.
+
+Work is a function that returns how long it takes and has its effect when it runs: at once on a
+stream, at each launch if a graph captured it. Host and GPU share one clock, in nanoseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import types
+from collections import OrderedDict
+from contextlib import contextmanager
+
+import numpy as np
+
+#: What the host takes to enqueue something, and to launch a graph.
+ENQUEUE_NS, LAUNCH_NS = 1_000, 10_000
+#: Bytes per nanosecond of what memory does by itself.
+MEMORY_RATE = 10
+
+
+class OutOfMemoryError(MemoryError):
+    pass
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class Array(np.ndarray):
+    @property
+    def data(self):
+        return types.SimpleNamespace(ptr=self.__array_interface__["data"][0])
+
+    @property
+    def base(self):
+        return None
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0
+
+    def __call__(self):
+        return self.now
+
+
+class Device:
+    """A GPU that does one thing after another."""
+
+    def __init__(self, clock, l2_bytes, capacity):
+        self.clock, self.l2_bytes, self.capacity = clock, l2_bytes, capacity
+        self.end, self.cache = 0, OrderedDict()
+
+    def do(self, work):
+        begin = max(self.end, self.clock.now)
+        self.end = begin + work()
+
+    def wait(self):
+        self.clock.now = max(self.clock.now, self.end)
+
+    def touch(self, key, nbytes):
+        """Return whether something lies in L2, where it then does if it fits."""
+        hit = key in self.cache
+        self.cache[key] = nbytes
+        self.cache.move_to_end(key)
+        while sum(self.cache.values()) > self.l2_bytes:
+            self.cache.popitem(last=False)
+        return hit
+
+
+class Graph:
+    def __init__(self, device, works):
+        self.device, self.works = device, works
+
+    def upload(self, stream):
+        assert stream.works is None
+
+    def launch(self, stream):
+        assert stream.works is None
+        self.device.clock.now += LAUNCH_NS
+        for work in self.works:
+            self.device.do(work)
+
+
+class Event:
+    def __init__(self, device):
+        self.device, self.time = device, None
+
+    def record(self, stream):
+        assert stream.works is None
+        self.time = max(self.device.end, self.device.clock.now)
+
+    def synchronize(self):
+        self.device.clock.now = max(self.device.clock.now, self.time)
+
+    @property
+    def done(self):
+        return self.time <= self.device.clock.now
+
+
+class Stream:
+    def __init__(self, cuda, pointer):
+        self.cuda, self.ptr, self.works, self.invalid = cuda, pointer, None, False
+
+    def __enter__(self):
+        self.cuda.stack.append(self)
+
+    def __exit__(self, *_):
+        self.cuda.stack.pop()
+
+    def begin_capture(self):
+        assert self.ptr, "the default stream cannot be captured"
+        self.works, self.invalid = [], False
+
+    def end_capture(self):
+        works, self.works = self.works, None
+        if self.invalid:
+            raise CUDARuntimeError("cudaErrorStreamCaptureInvalidated: capture is invalid")
+        return Graph(self.cuda.gpu, works)
+
+    def enqueue(self, work):
+        self.cuda.gpu.clock.now += ENQUEUE_NS
+        if self.works is None:
+            self.cuda.gpu.do(work)
+        else:
+            self.works.append(work)
+
+    def synchronize(self):
+        if self.works is not None:
+            self.invalid = True
+            raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported: waits while capturing")
+        self.cuda.gpu.wait()
+
+
+def make(l2_bytes=2**20, capacity=2**26):  # noqa: C901  one namespace, many small parts
+    """Return a module-like object; ``gpu`` and ``clock`` are its device and its time."""
+    clock = Clock()
+    gpu = Device(clock, l2_bytes, capacity)
+    cuda = types.SimpleNamespace(gpu=gpu, streams={}, taken=0)
+
+    def new_stream():
+        stream = Stream(cuda, len(cuda.streams))
+        cuda.streams[stream.ptr] = stream
+        return stream
+
+    cuda.stack = [new_stream()]
+    live = []
+
+    def empty(shape, dtype):
+        array = np.empty(shape, dtype).view(Array)
+        gpu.capacity -= array.nbytes
+        if gpu.capacity < 0:
+            gpu.capacity += array.nbytes
+            raise OutOfMemoryError("Out of memory allocating")
+        live.append(array.nbytes)
+        return array
+
+    def free_all_blocks():
+        assert all(stream.works is None for stream in cuda.streams.values())
+        gpu.capacity += sum(live)  # between lines nothing is in use
+        live.clear()
+
+    def memset(pointer, value, nbytes, stream):
+        def work():
+            if value:  # nobody reads what is written over L2
+                ctypes.memset(pointer, value, nbytes)
+            if nbytes > l2_bytes:
+                gpu.cache.clear()
+            return nbytes // MEMORY_RATE
+
+        cuda.streams[stream].enqueue(work)
+
+    def memcpy(target, source, nbytes, kind, stream):
+        assert kind == 3
+
+        def work():
+            ctypes.memmove(target, source, nbytes)
+            return 2 * nbytes // MEMORY_RATE
+
+        cuda.streams[stream].enqueue(work)
+
+    class RawModule:
+        def __init__(self, *, code, options, backend):
+            assert "ceiling_copy" in code
+            assert (backend, options) == ("nvrtc", ("-std=c++17",))
+
+        def get_function(self, name):
+            def launch(_grid, _block, arguments):
+                arrays = 2 if name == "ceiling_copy" else 1
+                nbytes = 16 * int(arguments[-1]) * arrays
+                cuda.stack[-1].enqueue(lambda: nbytes // MEMORY_RATE)
+
+            return launch
+
+    @contextmanager
+    def using_allocator(_allocator):
+        yield
+
+    properties = {
+        "name": b"Stand-in 1",
+        "major": 9,
+        "minor": 0,
+        "multiProcessorCount": 4,
+        "l2CacheSize": l2_bytes,
+        "totalGlobalMem": capacity,
+    }
+    cuda.__dict__.update(
+        Stream=new_stream,
+        Event=lambda: Event(gpu),
+        MemoryPool=lambda: types.SimpleNamespace(malloc=None),
+        using_allocator=using_allocator,
+        get_elapsed_time=lambda begin, end: (end.time - begin.time) / 1e6,
+        get_current_stream=lambda: cuda.stack[-1],
+        memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+        nvrtc=types.SimpleNamespace(getVersion=lambda: (13, 2)),
+        Device=lambda: types.SimpleNamespace(
+            synchronize=gpu.wait, mem_info=(gpu.capacity, capacity), pci_bus_id="0000:00:00.0"
+        ),
+        runtime=types.SimpleNamespace(
+            CUDARuntimeError=CUDARuntimeError,
+            getDevice=lambda: 0,
+            getDeviceProperties=lambda _device: properties,
+            driverGetVersion=lambda: 13020,
+            runtimeGetVersion=lambda: 13010,
+            memcpyDeviceToDevice=3,
+            memcpyAsync=memcpy,
+            memsetAsync=memset,
+        ),
+    )
+    return types.SimpleNamespace(
+        cuda=cuda,
+        gpu=gpu,
+        clock=clock,
+        empty=empty,
+        arange=lambda n, dtype: np.arange(n, dtype=dtype).view(Array),
+        RawModule=RawModule,
+        get_default_memory_pool=lambda: types.SimpleNamespace(free_all_blocks=free_all_blocks),
+    )
+
+
+__all__ = ["Array", "make"]

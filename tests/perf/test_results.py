@@ -1,0 +1,63 @@
+import json
+import math
+
+import pytest
+
+from perf.results import OURS, LineResult, Result, Timing, best_peer, load
+
+
+def timing(median, **more):
+    return Timing(median, median - 1, median + 1, 30, "graph", cold=True, **more)
+
+
+def line(**timings):
+    return LineResult("R-1", "sum", "reduce", 8e6, "read", goal=0.9, timings=timings)
+
+
+def result(*lines):
+    ceilings = {"read": 4e12, "write": 2e12, "copy": 3e12, "memcpy": 3e12}
+    gpu = {"name": "H200", "multiprocessors": 132}
+    return Result("cuda", "2026-01-02T03:04:05+00:00", "abc+", gpu, {}, ceilings, 0.01, [*lines])
+
+
+def test_what_is_written_is_read(tmp_path):
+    nothing = Timing(*[math.nan] * 3, 0, "", cold=False, note="WRONG")
+    entry = line(**{OURS: timing(5.0, warm_us=3.0, host_us=2.0), "cub": nothing})
+    entry.state = {"sm_mhz": 1980.0}
+    saved = result(entry)
+    path = tmp_path / "new" / "r.json"
+    saved.save(path)
+    found = load(path)
+    assert found.lines[0].timings[OURS] == entry.timings[OURS]
+    back = found.lines[0].timings["cub"]
+    assert math.isnan(back.median_us)
+    assert math.isnan(back.p90_us)
+    assert back.note == "WRONG"
+    found.lines[0].timings["cub"] = nothing
+    assert found == saved
+    assert json.loads(path.read_text())["lines"][0]["timings"]["cub"]["median_us"] is None
+    assert "NaN" not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "3", '{"schema": 1}', '{"schema": 0, "lines": []}', '{"lines": []}']
+)
+def test_what_is_no_result_file_is_refused_by_name(tmp_path, text):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"other\.json: must"):
+        load(path)
+
+
+def test_the_fraction_is_of_the_ceiling_of_the_line():
+    entry = line(**{OURS: timing(4.0), "torch": timing(8.0)})
+    assert result().fraction(entry) == pytest.approx(0.5)  # 8 MB in 4 us are 2 TB/s of 4
+    assert result().fraction(entry, "torch") == pytest.approx(0.25)
+    assert math.isnan(result().fraction(entry, "cub"))
+
+
+def test_the_best_peer_is_the_fastest_that_has_a_time():
+    nothing = Timing(*[math.nan] * 3, 0, "", cold=False)
+    entry = line(**{OURS: timing(1.0), "a": nothing, "torch": timing(8.0), "cub": timing(5.0)})
+    assert best_peer(entry) == ("cub", entry.timings["cub"])
+    assert best_peer(line(**{OURS: timing(1.0), "a": nothing})) is None

@@ -1,0 +1,240 @@
+import math
+from itertools import pairwise
+
+import pytest
+
+from perf import timing
+from perf.contender import Ring, plan_ring
+from perf.gpu import Gpu
+from perf.results import OURS
+from perf.timing import Deadline, measure
+from tests.helpers import timed_gpu
+from tests.helpers.timed_problems import Increment, TimedPeer
+
+SAMPLES = 11
+
+
+@pytest.fixture
+def cupy():
+    return timed_gpu.make()
+
+
+@pytest.fixture
+def take(cupy):
+    gpu = Gpu(cupy, cupy.clock)
+
+    def take(problem, *peers, samples=SAMPLES, seconds=1000.0):
+        deadline = Deadline(cupy.clock, seconds, 1)
+        return measure(gpu, problem, peers, samples, deadline)
+
+    return take
+
+
+@pytest.mark.parametrize(
+    ("touched", "nbytes", "free", "ring"),
+    [
+        (60, 60, 10**6, Ring(6, flushed=False)),  # 6 x 60 > 3 x 100 = 5 x 60
+        (301, 301, 10**6, Ring(1, flushed=False)),
+        (300, 300, 10**6, Ring(2, flushed=False)),
+        (16, 16, 10**6, Ring(19, flushed=False)),
+        (15, 15, 10**6, Ring(1, flushed=True)),  # 21 sets
+        (60, 1000, 18_000, Ring(6, flushed=False)),
+        (60, 1000, 17_999, Ring(1, flushed=True)),  # not in a third of the memory
+        (500, 10**9, 0, Ring(1, flushed=False)),
+    ],
+)
+def test_sets_exceed_three_times_l2(touched, nbytes, free, ring):
+    assert plan_ring(touched, nbytes, 100, free) == ring
+
+
+@pytest.mark.parametrize("cold_us", [80, 130, 5000])  # 20 calls, 16, 1 are long enough
+def test_sets_in_turn_are_cold(cupy, take, cold_us):
+    problem = Increment(cupy, nbytes=2**18, cold_us=cold_us, warm_us=20)  # 7 sets of half of L2
+    ours = take(problem).timings[OURS]
+    assert (ours.median_us, ours.p10_us, ours.p90_us) == pytest.approx((cold_us,) * 3)
+    assert (ours.method, ours.cold, ours.warm_us, ours.samples) == ("graph", True, None, SAMPLES)
+
+
+def test_small_problems_are_cold_after_writes_over_l2_and_warm_without(cupy, take):
+    ours = take(Increment(cupy, cold_us=8, warm_us=3)).timings[OURS]
+    assert ours.median_us == pytest.approx(8)
+    assert ours.warm_us == pytest.approx(3)
+    assert (ours.method, ours.cold, ours.note) == ("graph", True, "")
+
+
+def test_time_that_is_lost_in_the_writes_is_not_made_up(cupy, take):
+    ours = take(Increment(cupy, cold_us=0, warm_us=3)).timings[OURS]
+    assert (ours.median_us, ours.cold, ours.warm_us) == (pytest.approx(3), False, None)
+    assert "lost" in ours.note
+
+
+def test_median_and_percentiles(cupy, take):
+    before = (1000.0,) * 4  # a warm-up, an estimate, whether it waits, a sample that is none
+    peer = TimedPeer(cupy, times_us=(*before, *range(11, 0, -1)), captures=False)
+    found = take(Increment(cupy, nbytes=2**22), peer).timings["other"]
+    assert (found.median_us, found.p10_us, found.p90_us) == pytest.approx((6, 2, 10))
+    assert (found.method, found.samples, found.cold) == ("events", SAMPLES, True)
+
+
+def test_the_host_is_not_part_of_time_on_the_gpu(cupy, take):
+    problem = Increment(cupy, host_us=7, cold_us=8)
+    ours = take(problem).timings[OURS]
+    assert ours.median_us == pytest.approx(8)
+    assert ours.host_us == pytest.approx(7 + timed_gpu.ENQUEUE_NS / 1000)
+
+
+def test_time_on_the_host_is_left_out_where_memory_decides(cupy, take):
+    assert take(Increment(cupy, nbytes=2**23)).timings[OURS].host_us is None
+
+
+def test_contenders_take_turns(cupy, take):
+    log = []
+    peers = [TimedPeer(cupy, name, captures=False, log=log) for name in "AB"]
+    problem = Increment(cupy, nbytes=2**23, begun=log)
+    take(problem, *peers)
+    samples = [name for name in log if name != "ours"]
+    assert samples[-2 * SAMPLES :] == ["A", "B"] * SAMPLES
+    starts = [k for k in range(1, len(log)) if log[k] == "ours" != log[k - 1]]
+    between = [log[a:b] for a, b in pairwise(starts)]
+    assert all(set(turn[:-2]) == {"ours"} and turn[-2:] == ["A", "B"] for turn in between)
+    assert len(between) == SAMPLES - 1
+
+
+def test_a_failed_capture_is_timed_by_events_on_a_new_stream(cupy, take):
+    def refuse():
+        if cupy.cuda.get_current_stream().works is not None:
+            cupy.cuda.get_current_stream().invalid = True
+            raise RuntimeError("operation not permitted when stream is capturing\nsecond line")
+
+    peer = TimedPeer(cupy, at_call=refuse)
+    after = TimedPeer(cupy, "after")
+    found = take(Increment(cupy), peer, after).timings
+    assert (found["other"].method, found["after"].method) == ("events", "graph")
+    assert found["other"].median_us == pytest.approx(5)
+    expected = "not captured: RuntimeError: operation not permitted when stream is capturing"
+    assert found["other"].note == expected
+    first, second = peer.streams
+    assert first.ptr != second.ptr
+    assert first.works is None
+
+
+def test_a_capture_that_is_found_invalid_at_its_end(cupy, take):
+    def spoil():
+        cupy.cuda.get_current_stream().invalid = True
+
+    peer = TimedPeer(cupy, at_call=spoil)
+    found = take(Increment(cupy), peer).timings["other"]
+    assert (found.method, len(peer.streams)) == ("events", 2)
+    assert "Invalidated" in found.note
+
+
+def test_work_beside_the_captured_stream_is_noticed(cupy, take):
+    found = take(Increment(cupy), TimedPeer(cupy, default_stream=True)).timings["other"]
+    assert found.method == "wall"
+    assert found.median_us == pytest.approx(5 + timed_gpu.ENQUEUE_NS / 1000)
+    assert found.note == "works on a stream of its own"
+
+
+def test_calls_that_wait_are_timed_on_the_host(cupy, take):
+    peer = TimedPeer(cupy, waits=True, captures=False, times_us=(50,), note="reads the count")
+    found = take(Increment(cupy), peer).timings["other"]
+    assert (found.method, found.note) == ("wall", "reads the count")
+    assert found.median_us == pytest.approx(50 + timed_gpu.ENQUEUE_NS / 1000)
+
+
+def test_a_wrong_result_has_no_time(cupy, take):
+    problem = Increment(cupy, calls_that_work=3)  # what is right is left of an earlier call
+    peer = TimedPeer(cupy)
+    found = take(problem, peer)
+    assert (found.failed, found.checked) == (True, True)
+    assert set(found.timings) == {OURS}
+    assert math.isnan(found.timings[OURS].median_us)
+    assert found.timings[OURS].note.startswith("WRONG: ")
+    assert not peer.log
+
+
+def test_the_time_limit_cuts_samples(cupy, take):
+    found = take(Increment(cupy), TimedPeer(cupy), samples=30, seconds=0).timings
+    for timing_ in found.values():
+        assert (timing_.samples, timing_.note) == (5, "time limit: 5 of 30 samples")
+
+
+def test_lines_share_the_time():
+    now = [0]
+    deadline = Deadline(lambda: now[0], 12, 4)
+    deadline.next_line()
+    now[0] = int(2.9e9)
+    assert not deadline.expired()
+    now[0] = int(6e9)  # twice its share
+    assert deadline.expired()
+    deadline.next_line()
+    assert not deadline.expired()
+    now[0] = int(8e9)  # a third of the 6 s that are left
+    assert deadline.expired()
+
+
+def test_slow_peers_get_few_samples(cupy, take):
+    peers = TimedPeer(cupy, "19x", (8 * 19,)), TimedPeer(cupy, "21x", (8 * 21,))
+    found = take(Increment(cupy, cold_us=8), *peers).timings
+    assert [found[name].samples for name in (OURS, "19x", "21x")] == [SAMPLES, SAMPLES, 5]
+    assert "20 times" in found["21x"].note
+    assert found["21x"].median_us == pytest.approx(8 * 21)
+
+
+def fail():
+    raise ValueError("not today")
+
+
+def out_of_memory():
+    raise timed_gpu.OutOfMemoryError("no")
+
+
+@pytest.mark.parametrize(
+    ("peer", "note"),
+    [
+        ({"at_prepare": fail}, "ValueError: not today"),
+        ({"at_call": fail}, "ValueError: not today"),
+        ({"at_prepare": out_of_memory}, "not enough memory"),
+    ],
+)
+def test_peers_that_raise_are_noted(cupy, take, peer, note):
+    found = take(Increment(cupy), TimedPeer(cupy, **peer), TimedPeer(cupy, "after"))
+    assert math.isnan(found.timings["other"].median_us)
+    assert found.timings["other"].note == note
+    assert found.timings["after"].samples == found.timings[OURS].samples == SAMPLES
+    assert (found.checked, found.failed) == (True, False)
+
+
+def test_a_peer_that_raises_after_a_while_is_out(cupy, take):
+    peer = TimedPeer(cupy, captures=False)
+    peer.at_call = lambda: fail() if len(peer.log) == 8 else None
+    found = take(Increment(cupy), peer).timings
+    assert (found["other"].samples, found["other"].note) == (0, "ValueError: not today")
+    assert found[OURS].samples == SAMPLES
+
+
+def test_peers_without_the_operator_are_left_out(cupy, take):
+    peer = TimedPeer(cupy, at_prepare=lambda: None)
+    assert set(take(Increment(cupy), peer).timings) == {OURS}
+
+
+def test_too_little_memory_for_all_sets_leaves_one(cupy, monkeypatch):
+    gpu = Gpu(cupy, cupy.clock)
+    monkeypatch.setattr(timing, "plan_ring", lambda *_: Ring(7, flushed=False))
+    cupy.gpu.capacity = 6 * 2**18
+    problem = Increment(cupy, nbytes=2**17)
+    found = measure(gpu, problem, (), SAMPLES, Deadline(cupy.clock, 1000, 1)).timings[OURS]
+    assert (found.median_us, found.warm_us) == (pytest.approx(8), pytest.approx(3))
+
+
+def test_too_little_memory_for_one_set_is_noted(cupy, take):
+    found = take(Increment(cupy, nbytes=2**26))
+    assert found.timings[OURS].note == "not enough memory"
+    assert (found.failed, found.checked) == (False, False)
+
+
+def test_our_own_errors_are_raised(cupy, take):
+    problem = Increment(cupy)
+    problem.call = lambda *_: fail
+    with pytest.raises(ValueError, match="not today"):
+        take(problem)
