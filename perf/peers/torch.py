@@ -204,6 +204,8 @@ class TorchCompiled(TorchPeer):
     """Reductions through torch.compile."""
 
     name = "torch.compile"
+    _problem: Problem | None = None
+    _function: Any = None
 
     def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
         """Return the call for reductions."""
@@ -222,7 +224,11 @@ class TorchCompiled(TorchPeer):
         theirs = {"sum": problem.out_dtype, "argmax": "int64"}.get(problem.function, problem.dtype)
         if problem.function not in functions or (problem.function == "argmax" and len(axes) > 1):
             return None
-        compiled = torch.compile(functions[problem.function], dynamic=False)
+        if problem != self._problem:  # once for all of its data
+            torch.compiler.reset()  # the limit of compilations counts all problems together
+            self._function = torch.compile(functions[problem.function], dynamic=False)
+            self._problem = problem
+        compiled = self._function
         return Prepared(
             lambda: compiled(x), remarks(other_type(problem.out_dtype, theirs), _ALLOCATES)
         )
