@@ -1,0 +1,99 @@
+"""What the machine code of all operators but reduce is held to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perf.machine_code.kernels import NONZERO, operator_of, variant_of
+from perf.machine_code.reading import divides, loads_in_flight, matches, opcode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern.engines.base import KernelSpec
+
+#: Registers of a thread, with 256 threads a block: for 4 blocks a multiprocessor, or 3.
+MAX_REGISTERS, NONZERO_REGISTERS = 64, 80
+#: Variants that write a packed output.
+STREAMS = {"rows", "planes", "spliced", "packed", "scalars", "stream"}
+SLOTS = 4  # 16-byte reads of a thread that rows and planes promise to have in flight
+#: The same for variants of nonzero_coordinates, and modifiers of these reads: no place in L1.
+NONZERO_LOADS: dict[str, tuple[int, tuple[str, ...]]] = {"stream": (8, ("NA",)), "columns": (4, ())}
+LOOK_BACK_READS = 8  # words of other blocks that a thread reads at once
+
+
+def max_registers(spec: KernelSpec) -> int:
+    """Return how many registers a thread may have."""
+    return NONZERO_REGISTERS if operator_of(spec) == NONZERO else MAX_REGISTERS
+
+
+def loads_of(spec: KernelSpec) -> int:
+    """Return how many 16-byte loads a thread must have in flight; 0 where it need not."""
+    if operator_of(spec) == NONZERO:
+        return NONZERO_LOADS.get(variant_of(spec), (0, ()))[0]
+    return SLOTS if keeps_loads_in_flight(spec) else 0
+
+
+def stores_vectors(spec: KernelSpec) -> bool:
+    """Return whether this is a variant that writes 16 bytes at a time."""
+    variant = variant_of(spec)
+    strided = variant in {"strided_r2", "strided_r4"} and dict(spec.defines)["CK_WIDTH"] == "16"
+    return strided or variant in STREAMS or operator_of(spec) == NONZERO
+
+
+def keeps_loads_in_flight(spec: KernelSpec) -> bool:
+    """Return whether this is a variant that copies 16-byte slots, several at a time."""
+    return variant_of(spec) in {"rows", "planes"} and operator_of(spec).startswith("gather")
+
+
+def reads_index_vectors(spec: KernelSpec) -> bool:
+    """Return whether this is the variant scalars with 16 bytes of indices to an output vector."""
+    if variant_of(spec) != "scalars":
+        return False
+    macros = dict(spec.defines)
+    index_bytes = 8 if "64" in macros["CK_INDEX_T"] else 4
+    return 16 // int(macros["CK_WIDTH"]) * index_bytes >= 16  # noqa: PLR2004  bytes of a vector
+
+
+def code_faults(spec: KernelSpec, code: Sequence[str]) -> list[str]:
+    """Return what is wrong with the instructions of a kernel, a line each."""
+    wrong = []
+    stores = [line for line in code if matches(line, "STG")]
+    if dict(spec.defines).get("CK_OFFSET_T") == "ck::uint32":
+        wrong += [f"a division: {line}" for line in code if divides(line)]
+    if stores_vectors(spec) and not any(matches(line, "STG", "E", "EF", "128") for line in stores):
+        wrong.append("no 16-byte store with the evict-first hint")
+    if (keeps_loads_in_flight(spec) or reads_index_vectors(spec)) and not any(
+        matches(line, "LDG", "E", "128") for line in code
+    ):
+        wrong.append("no 16-byte load")
+    if keeps_loads_in_flight(spec):
+        # Whole tiles read all slots at once. In the last, partial tile the compiler may move a read
+        # behind the test whether its slot exists: those are groups of their own.
+        groups = loads_in_flight(code)
+        if max(groups, default=0) < SLOTS:
+            wrong.append(f"16-byte loads in flight: {groups}, not {SLOTS} in whole tiles")
+        wrong += [
+            f"another store than STG.E.EF.128: {line}"
+            for line in stores
+            if not matches(line, "STG", "E", "EF", "128")
+        ]
+    return wrong + (_nonzero_faults(spec, code) if operator_of(spec) == NONZERO else [])
+
+
+def _nonzero_faults(spec: KernelSpec, code: Sequence[str]) -> list[str]:
+    wrong = []
+    promised, modifiers = NONZERO_LOADS.get(variant_of(spec), (0, ()))
+    groups = loads_in_flight(code, 128, *modifiers)
+    if max(groups, default=0) < promised:
+        kind = " ".join(("16-byte", *modifiers))
+        wrong.append(f"{kind} loads in flight: {groups}, not {promised}")
+    groups = loads_in_flight(code, 64, "STRONG", "GPU")
+    if max(groups, default=0) < LOOK_BACK_READS:
+        wrong.append(f"reads of the look-back in flight: {groups}, not {LOOK_BACK_READS}")
+    # A block waits for others with relaxed reads. Fences, or what an acquiring read puts behind
+    # itself, belong only where the workspace is emptied, after the last of them.
+    reads = [k for k, line in enumerate(code) if matches(line, "LDG", "STRONG")]
+    before = code[: max(reads, default=0)]
+    fences = [line for line in before if any(matches(line, name) for name in ("MEMBAR", "CCTL"))]
+    return wrong + [f"a fence: {opcode(line)}" for line in fences]

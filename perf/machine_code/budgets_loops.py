@@ -1,0 +1,96 @@
+"""How many instructions a main loop may have for each 16 bytes that it moves.
+
+An H200 that copies within its memory has time for 124 of a lane. Half of that is the budget, since
+the rest of a kernel and waiting take time as well. Loops that need more are listed with the reason;
+above 124, arithmetic decides how fast they are, wherever memory could give whole sectors at once.
+The figures were read from code for several architectures, with some percent of room.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from cudakern.engines.base import KernelSpec
+
+MOST, HARD_MOST = 62, 124
+
+
+class Allowance(NamedTuple):
+    """What kernels may have more, by a pattern of their entry points, and why.
+
+    `by_arithmetic` says that it may be more than `HARD_MOST`.
+    """
+
+    entries: str
+    most: int
+    reason: str
+    by_arithmetic: bool = False
+
+
+_PLACES = "each element finds its place in x from an index of its own"
+_WIDE_PLACES = f"{_PLACES}, in 64 bits"
+_TRANSPOSES = "elements of a column lie side by side, their bits belong to rows"
+_WIDE_TRANSPOSES = f"{_TRANSPOSES}, whose places have 64 bits"
+_TO_DOUBLE = "16 integers to a vector are converted to float64"
+_MANY_PLACES = "16 elements to a vector, compared one by one with their places"
+#: The first that fits counts.
+ALLOWANCES = (
+    Allowance(r"gather_packed_w1_.*_o32", 165, _PLACES, by_arithmetic=True),
+    Allowance(r"gather_packed_w2_.*_o32", 130, _PLACES, by_arithmetic=True),
+    Allowance(r"gather_packed_w4_.*_o32", 92, _PLACES),
+    Allowance(r"gather_packed_w1_.*_o64", 255, _WIDE_PLACES, by_arithmetic=True),
+    Allowance(r"gather_packed_w2_.*_o64", 225, _WIDE_PLACES, by_arithmetic=True),
+    Allowance(r"gather_packed_w4_.*_o64", 170, _WIDE_PLACES, by_arithmetic=True),
+    Allowance(r"gather_packed_w8_.*_o64", 115, _WIDE_PLACES),
+    Allowance(r"gather_nd_packed_w1_.*_o32", 290, _PLACES, by_arithmetic=True),
+    Allowance(r"gather_nd_packed_w2_.*_o32", 205, _PLACES, by_arithmetic=True),
+    Allowance(r"gather_nd_packed_w4_.*_o32", 155, _PLACES, by_arithmetic=True),
+    Allowance(r"gather_nd_packed_w8_.*_o32", 120, _PLACES),
+    Allowance(r"gather_nd_packed_w1_.*_o64", 405, _WIDE_PLACES, by_arithmetic=True),
+    Allowance(r"gather_nd_packed_w2_.*_o64", 320, _WIDE_PLACES, by_arithmetic=True),
+    Allowance(r"gather_nd_packed_w4_.*_o64", 260, _WIDE_PLACES, by_arithmetic=True),
+    Allowance(r"gather_nd_packed_w8_.*_o64", 205, _WIDE_PLACES, by_arithmetic=True),
+    Allowance(r"gather_scalars_.*_o64", 85, _WIDE_PLACES),
+    Allowance(r"_strided_r(4|16)_w16_.*_o64", 115, "offsets of several dimensions, in 64 bits"),
+    Allowance(r"gather(_nd)?_spliced_w1_", 85, "rows are shifted into place by bytes"),
+    Allowance(r"one_hot_planes_", 95, "each vector of 16 bytes finds its plane and column anew"),
+    Allowance(r"coordinates_columns_w1_.*_o32", 195, _TRANSPOSES, by_arithmetic=True),
+    Allowance(r"coordinates_columns_w2_.*_o32", 120, _TRANSPOSES),
+    Allowance(r"coordinates_columns_w[48]_.*_o32", 80, _TRANSPOSES),
+    Allowance(r"coordinates_columns_w1_.*_o64", 260, _WIDE_TRANSPOSES, by_arithmetic=True),
+    Allowance(r"coordinates_columns_w2_.*_o64", 185, _WIDE_TRANSPOSES, by_arithmetic=True),
+    Allowance(r"coordinates_columns_w[48]_.*_o64", 140, _WIDE_TRANSPOSES, by_arithmetic=True),
+    Allowance(
+        r"vectors_log_sum_exp_.*_f64_",
+        335,
+        "an exponential in float64 for each element",
+        by_arithmetic=True,
+    ),
+    Allowance(
+        r"log_sum_exp_.*_f64_",
+        135,
+        "an exponential in float64 for each element",
+        by_arithmetic=True,
+    ),
+    Allowance(r"log_sum_exp_b?f16_", 90, "8 elements to a vector, an exponential each"),
+    Allowance(r"(stream|warps|vectors)_arg(max|min)_[biu]8_", 100, _MANY_PLACES),
+    Allowance(r"(stream|warps|vectors)_arg(max|min)_b?f16_", 85, "8 elements, with their places"),
+    Allowance(r"_(average|l2|log_sum)_[biu]8_f64_", 90, _TO_DOUBLE),
+    Allowance(r"vectors_.*_r[38]_", 115, "offsets of several dimensions beside the loads"),
+    Allowance(
+        r"_l1_i8_",
+        130,
+        "16 elements to a vector, each taken apart and made positive",
+        by_arithmetic=True,
+    ),
+    Allowance(r"_l1_i16_", 75, "8 elements to a vector, each taken apart, made positive"),
+    Allowance(r"_l1_c64_", 85, "a square root for each element"),
+)
+
+
+def max_per_vector(spec: KernelSpec) -> int:
+    """Return how many instructions the main loop of a kernel may have for 16 bytes."""
+    fitting = (a.most for a in ALLOWANCES if re.search(a.entries, spec.entry))
+    return next(fitting, MOST)

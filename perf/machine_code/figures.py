@@ -1,0 +1,126 @@
+"""The figures of a kernel's machine code for one architecture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cudakern.operators.indexing import THREADS
+from perf.machine_code.budgets import RESERVED_SHARED, faults
+from perf.machine_code.kernels import dynamic_shared, operator_of, variant_of
+from perf.machine_code.nvrtc import compile_kernels, resource_usage, sass
+from perf.machine_code.occupancy import WARP, resident_blocks
+from perf.machine_code.reading import (
+    divides,
+    is_atomic,
+    loads_in_flight,
+    main_loop,
+    matches,
+    widest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern.engines.base import KernelSpec
+    from perf.machine_code.nvrtc import Listing, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the machine code of a kernel says.
+
+    Attributes
+    ----------
+    entry, operator, variant, arch : str
+        Which kernel, for which architecture.
+    registers : int
+        Of a thread.
+    stack, local, static_shared, dynamic_shared : int
+        Bytes of a thread's stack and local memory; of a block's shared memory, what it is launched
+        with at most being the dynamic part.
+    blocks_by_registers, blocks, warps : int
+        What a multiprocessor holds: by registers and threads alone, and with shared memory.
+    loads_in_flight : int
+        16-byte loads that a thread issues before it waits for one.
+    bytes_in_flight : int
+        Of a multiprocessor: blocks by threads by loads by 16.
+    load_bits, store_bits : int
+        Of the widest load and store of global memory.
+    loop_instructions : int
+        Of the loop that moves most vectors; 0 if no loop moves any.
+    per_16_bytes : float or None
+        Instructions of that loop for each 16 bytes that its loads and stores move.
+    instructions, divisions, fences, atomics : int
+        Of the kernel; divisions are instructions such as divisions of integers are made of, which
+        conversions from and to integers are as well.
+    faults : list of str
+        What is broken of what the kernel is held to.
+    """
+
+    entry: str
+    operator: str
+    variant: str
+    arch: str
+    registers: int
+    stack: int
+    local: int
+    static_shared: int
+    dynamic_shared: int
+    blocks_by_registers: int
+    blocks: int
+    warps: int
+    loads_in_flight: int
+    bytes_in_flight: int
+    load_bits: int
+    store_bits: int
+    loop_instructions: int
+    per_16_bytes: float | None
+    instructions: int
+    divisions: int
+    fences: int
+    atomics: int
+    faults: list[str]
+
+
+def read(spec: KernelSpec, arch: str, usage: Usage, listing: Listing) -> Figures:
+    """Return the figures of a kernel that was compiled for an architecture."""
+    code, dynamic = listing.code, dynamic_shared(spec)
+    static = usage.shared - (RESERVED_SHARED if usage.shared >= RESERVED_SHARED else 0)
+    blocks = resident_blocks(arch, usage.registers, static + dynamic, THREADS)
+    loads = max(loads_in_flight(code), default=0)
+    loop = main_loop(listing)
+    figures = Figures(
+        entry=spec.entry,
+        operator=operator_of(spec),
+        variant=variant_of(spec),
+        arch=arch,
+        registers=usage.registers,
+        stack=usage.stack,
+        local=usage.local,
+        static_shared=static,
+        dynamic_shared=dynamic,
+        blocks_by_registers=resident_blocks(arch, usage.registers, 0, THREADS),
+        blocks=blocks,
+        warps=blocks * THREADS // WARP,
+        loads_in_flight=loads,
+        bytes_in_flight=blocks * THREADS * loads * 16,
+        load_bits=widest(code, "LDG"),
+        store_bits=widest(code, "STG"),
+        loop_instructions=loop.instructions if loop else 0,
+        per_16_bytes=loop.per_vector if loop else None,
+        instructions=len(code),
+        divisions=sum(map(divides, code)),
+        fences=sum(matches(line, "MEMBAR") for line in code),
+        atomics=sum(map(is_atomic, code)),
+        faults=[],
+    )
+    figures.faults.extend(faults(spec, figures, usage, listing))
+    return figures
+
+
+def survey(arch: str, specs: Sequence[KernelSpec]) -> list[Figures]:
+    """Compile kernels of one source together and return their figures."""
+    cubin = compile_kernels(specs, arch)
+    usage, code = resource_usage([cubin]), sass(cubin)
+    return [read(spec, arch, usage[spec.entry], code[spec.entry]) for spec in specs]

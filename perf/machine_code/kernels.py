@@ -1,0 +1,198 @@
+"""The kernels whose machine code is read: what they are, and which are read for which GPU."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cudakern.operators import gather_nd_plan, gather_plan, nonzero_plan, one_hot_plan, reduce_plan
+from cudakern.operators.catalogue import specialisations
+from cudakern.operators.indexing import THREADS
+from cudakern.operators.rows import ITEMS_PER_THREAD
+from cudakern.operators.splice import TILE_BYTES, Splice
+from perf.machine_code.occupancy import LIMITS, WARP
+from perf.machine_code.rare import rare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from cudakern.engines.base import KernelSpec
+
+ARCHITECTURES = tuple(LIMITS)
+NONZERO, REDUCE = "nonzero_coordinates", "reduce"
+#: Kernels that are compiled together.
+BATCH = 40
+_VECTOR = 16
+_NUMBER_BYTES = {"ck::int32": 4, "ck::uint32": 4, "float": 4}
+
+Work = tuple[str, list["KernelSpec"]]
+
+
+def operator_of(spec: KernelSpec) -> str:
+    """Return the operator of a kernel, by the name of its source."""
+    return spec.source.removesuffix(".cu")
+
+
+def variant_of(spec: KernelSpec) -> str:
+    """Return the variant of a kernel, with its rank if it is of any layout."""
+    macros = dict(spec.defines)
+    name = next(key for key in macros if key.startswith("CK_VARIANT_"))
+    name = name.removeprefix("CK_VARIANT_").lower()
+    if name == "strided":
+        return f"strided_r{macros['CK_RANK']}"
+    return "last_axis_staged" if macros.get("CK_STAGED") == "1" else name
+
+
+def base_of(spec: KernelSpec) -> str:
+    """Return the variant of a kernel without its rank."""
+    return variant_of(spec).split("_r")[0]
+
+
+def group_of(spec: KernelSpec) -> tuple[str, ...]:
+    """Return what kernels of an operator have in common that differ in code: what rotates."""
+    macros = dict(spec.defines)
+    if operator_of(spec) == REDUCE:
+        return operator_of(spec), macros["CK_FUNCTION"], macros["CK_INPUT_T"]
+    return operator_of(spec), variant_of(spec)
+
+
+def by_variant(specs: Iterable[KernelSpec]) -> dict[str, list[KernelSpec]]:
+    """Return kernels by operator and variant: ``"gather-rows"``."""
+    found: dict[str, list[KernelSpec]] = {}
+    for spec in specs:
+        found.setdefault(f"{operator_of(spec)}-{variant_of(spec)}", []).append(spec)
+    return found
+
+
+def everything() -> list[tuple[str, KernelSpec]]:
+    """Return every specialisation and the rare kernels, for every architecture."""
+    specs = {spec.entry: spec for spec in (*specialisations(), *rare())}
+    return [(arch, spec) for arch in ARCHITECTURES for spec in specs.values()]
+
+
+def rotation() -> list[tuple[str, KernelSpec]]:
+    """Return every specialisation and the rare kernels, each for one architecture.
+
+    Architectures go round the kernels of each variant and, of reduce, of each function of each data
+    type.
+    """
+    groups: dict[tuple[str, ...], list[KernelSpec]] = {}
+    for spec in specialisations():
+        groups.setdefault(group_of(spec), []).append(spec)
+    known = {spec.entry for spec in specialisations()}
+    rounds = [*groups.values(), *([spec] for spec in rare() if spec.entry not in known)]
+    count = len(ARCHITECTURES)
+    return [
+        (ARCHITECTURES[(number + number // count + place) % count], spec)
+        for number, specs in enumerate(rounds)
+        for place, spec in enumerate(specs)
+    ]
+
+
+def batches(chosen: Iterable[tuple[str, KernelSpec]]) -> list[Work]:
+    """Return what is compiled together, of one source for one architecture, longest first."""
+    together: dict[tuple[str, str], list[KernelSpec]] = {}
+    for arch, spec in chosen:
+        together.setdefault((arch, spec.source), []).append(spec)
+    works = [
+        (arch, specs[first : first + BATCH])
+        for (arch, _), specs in together.items()
+        for first in range(0, len(specs), BATCH)
+    ]
+    return sorted(works, key=lambda work: -_cost(work[1]))
+
+
+def _cost(specs: Sequence[KernelSpec]) -> int:
+    """Return what a batch costs: long kernels several times as much as short ones."""
+    return sum(3 if operator_of(spec) in {NONZERO, REDUCE} else 1 for spec in specs)
+
+
+def promised_blocks(spec: KernelSpec) -> int:
+    """Return how many blocks of a multiprocessor the launch bounds of a kernel promise."""
+    operator, macros = operator_of(spec), dict(spec.defines)
+    if operator != REDUCE:
+        return 3 if operator == NONZERO else 4
+    wide = is_long(spec) or macros["CK_OFFSET_T"] == "ck::uint64"
+    if base_of(spec) in {"vectors", "strided"}:
+        many = int(macros["CK_WIDTH"]) >= 8 * _item_bytes(macros["CK_INPUT_T"])
+        return 2 if wide or many else 3
+    if wide or base_of(spec) == "columns":
+        return 2
+    return 3 if is_pair(spec) else 4
+
+
+def is_long(spec: KernelSpec) -> bool:
+    """Return whether a reduction takes an element in long code."""
+    macros = dict(spec.defines)
+    return "LogSumExp" in macros["CK_FUNCTION"] and macros["CK_NUMBER_T"] == "double"
+
+
+def is_pair(spec: KernelSpec) -> bool:
+    """Return whether a reduction keeps places, or is of complex numbers."""
+    macros = dict(spec.defines)
+    return "Place" in macros["CK_FUNCTION"] or "Complex" in macros["CK_INPUT_T"]
+
+
+def dynamic_shared(spec: KernelSpec) -> int:
+    """Return the dynamic shared memory that a block is launched with at most, in bytes."""
+    operator, variant, macros = operator_of(spec), base_of(spec), dict(spec.defines)
+    if operator == NONZERO:
+        return nonzero_plan.shared_bytes(variant, int(macros["CK_WIDTH"]))
+    if operator == REDUCE:
+        return _of_reduce(variant, macros)
+    if variant in {"check", "strided"}:
+        return 0
+    return one_hot_plan.SHARED_BYTES if operator == "one_hot" else _of_gather(operator, spec)
+
+
+def _of_gather(operator: str, spec: KernelSpec) -> int:
+    variant, macros = base_of(spec), dict(spec.defines)
+    if variant == "last_axis":
+        return 4 * gather_plan.LAST_AXIS_TABLE
+    if variant == "last_axis_staged":
+        staged = gather_plan.LAST_AXIS_MAX_STAGED_BYTES + _VECTOR
+        return 4 * gather_plan.LAST_AXIS_TABLE_STAGED + staged
+    wide, width = macros["CK_OFFSET_T"] == "ck::uint64", int(macros["CK_WIDTH"])
+    shared = _splice_bytes(width, wide=wide) if variant == "spliced" else 0
+    if operator == "gather_nd":
+        tiles = {"rows": THREADS * ITEMS_PER_THREAD, "packed": THREADS * _VECTOR // width}
+        rows = tiles.get(variant, TILE_BYTES // _VECTOR) + 2
+        shared += _rounded(rows * (8 if wide else 4)) + gather_nd_plan.STAGED_BYTES
+    return shared
+
+
+def _of_reduce(variant: str, macros: dict[str, str]) -> int:
+    if variant in {"tiles", "columns"}:
+        gathered = reduce_plan.GATHERED_BYTES if variant == "tiles" else 0
+        return reduce_plan.STAGE_BYTES + gathered
+    if variant == "warps":
+        return 0
+    number = _NUMBER_BYTES.get(macros["CK_NUMBER_T"].removeprefix("ck::Complex<").rstrip(">"), 8)
+    function = macros["CK_FUNCTION"]
+    if "Place" in function and macros["CK_OFFSET_T"] == "ck::uint64":
+        number = 8
+    pair = "Complex" in macros["CK_NUMBER_T"] or "Place" in function or "LogSumExp" in function
+    state = number * (2 if pair else 1)
+    if variant == "stream":
+        return THREADS // WARP * state
+    return THREADS * state * (int(macros["CK_WIDTH"]) // _item_bytes(macros["CK_INPUT_T"]))
+
+
+@cache
+def _splice_bytes(width: int, *, wide: bool) -> int:
+    rows = range(_VECTOR, TILE_BYTES + 1)
+    return max(Splice.of(row, width, 0).shared_bytes(wide=wide) for row in rows)
+
+
+def _rounded(size: int) -> int:
+    return -(-size // _VECTOR) * _VECTOR
+
+
+def _item_bytes(device_type: str) -> int:
+    """Return the size of an element, by its name in device code."""
+    if device_type.startswith("ck::Complex"):
+        return 16 if "double" in device_type else 8
+    name = device_type.removeprefix("ck::")
+    sizes = {"Bool": 1, "Float16": 2, "BFloat16": 2, "float": 4, "double": 8}
+    digits = "".join(filter(str.isdigit, name))
+    return sizes[name] if name in sizes else int(digits) // 8

@@ -1,0 +1,61 @@
+"""How many blocks of a kernel a multiprocessor holds, by NVIDIA's published limits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+WARP = 32
+#: Registers of a multiprocessor, the same for all; four parts of it have a quarter each.
+REGISTERS = 64 * 1024
+_PARTS = 4
+#: Registers are given to a warp in so many.
+_REGISTER_UNIT = 256
+
+
+class Limits(NamedTuple):
+    """Of a multiprocessor: threads, blocks, bytes of shared memory; and of what each block takes.
+
+    `reserved` is shared memory that a block takes for the system, `unit` what the rest is
+    rounded to, both in bytes.
+    """
+
+    threads: int
+    blocks: int
+    shared: int
+    reserved: int
+    unit: int
+
+
+#: CUDA C++ Programming Guide, technical specifications per compute capability.
+LIMITS = {
+    "sm_75": Limits(1024, 16, 64 * 1024, 0, 256),
+    "sm_80": Limits(2048, 32, 164 * 1024, 1024, 128),
+    "sm_86": Limits(1536, 16, 100 * 1024, 1024, 128),
+    "sm_89": Limits(1536, 24, 100 * 1024, 1024, 128),
+    "sm_90": Limits(2048, 32, 228 * 1024, 1024, 128),
+    "sm_100": Limits(2048, 32, 228 * 1024, 1024, 128),
+    "sm_120": Limits(1536, 24, 100 * 1024, 1024, 128),
+}
+
+
+def resident_blocks(arch: str, registers: int, shared: int, threads: int) -> int:
+    """Return how many blocks a multiprocessor holds at once.
+
+    Parameters
+    ----------
+    arch : str
+        Such as ``"sm_90"``.
+    registers : int
+        Of a thread.
+    shared : int
+        Of a block, in bytes, static and dynamic, without what the system reserves.
+    threads : int
+        Of a block.
+    """
+    limits = LIMITS[arch]
+    warps = -(-threads // WARP)
+    per_warp = -(-registers * WARP // _REGISTER_UNIT) * _REGISTER_UNIT
+    fitting_warps = REGISTERS // _PARTS // per_warp * _PARTS
+    found = min(limits.blocks, limits.threads // (warps * WARP), fitting_warps // warps)
+    taken = -(-(shared + limits.reserved) // limits.unit) * limits.unit
+    return min(found, limits.shared // taken) if taken else found

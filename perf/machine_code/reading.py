@@ -1,0 +1,133 @@
+"""Reading machine code: what its instructions are, its loads in flight, its loops."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from perf.machine_code.nvrtc import Listing
+
+VECTOR_BITS = 128
+_VECTOR_BYTES = VECTOR_BITS // 8
+_PREDICATE = re.compile(r"^@!?U?PT?\d*\s+")
+_REGISTER = re.compile(r"(?<![A-Z])R(\d+)")
+# What a call goes to, such as __cuda_sm20_div_u64. Votes, shuffles and __syncwarp are calls as
+# well, on sm_75 where a warp may have diverged.
+_DIVISION = re.compile(r"__cuda_\w+_(div|rem)_")
+_BRANCH = re.compile(r"\bBRA\b.*?(\.L_x_\d+)")
+_BITS = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128, "256": 256}
+_GLOBAL = ("LDG", "STG")
+_ATOMICS = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG", "REDS")
+
+
+class Loop(NamedTuple):
+    """A loop: its first and last instruction, what its global loads and stores move in a turn."""
+
+    first: int
+    last: int
+    vectors: int
+    moved: float
+
+    @property
+    def instructions(self) -> int:
+        """Its length."""
+        return self.last - self.first + 1
+
+    @property
+    def per_vector(self) -> float:
+        """Instructions for each 16 bytes moved."""
+        return self.instructions * _VECTOR_BYTES / self.moved
+
+
+def opcode(instruction: str) -> str:
+    """Return the opcode of an instruction with its modifiers, such as ``LDG.E.128.CONSTANT``."""
+    return _PREDICATE.sub("", instruction).split(maxsplit=1)[0]
+
+
+def matches(instruction: str, name: str, *modifiers: str) -> bool:
+    """Return whether an instruction is of this name and has these modifiers, in any order."""
+    first, *rest = opcode(instruction).split(".")
+    return first == name and set(modifiers) <= set(rest)
+
+
+def loads_in_flight(code: Iterable[str], bits: int = VECTOR_BITS, *modifiers: str) -> list[int]:
+    """Return how many loads are issued, each time until one of them is waited for.
+
+    Loads of 64 or 128 bits with these modifiers count. One is waited for by the first instruction
+    that names one of its registers, be it as a source or to overwrite it; they are as many as fit,
+    the first one a multiple of that. The code is read in the order of its addresses: a branch ends
+    none.
+    """
+    each = bits // 32
+    groups: list[int] = []
+    pending: set[int] = set()  # by their first registers
+    count = 0
+    for instruction in code:
+        registers = [int(number) for number in _REGISTER.findall(instruction)]
+        if any(number // each * each in pending for number in registers):
+            groups.append(count)
+            pending.clear()
+            count = 0
+        if matches(instruction, "LDG", str(bits), *modifiers):
+            pending.add(registers[0])
+            count += 1
+    return groups + [count] * (count > 0)
+
+
+def divides(instruction: str) -> bool:
+    """Return whether an instruction belongs to an integer division, written out or called.
+
+    A call of something else does not: from sm_80 to sm_89, some branches within a kernel are calls.
+    """
+    name = opcode(instruction)
+    converts = name.split(".")[0] in {"I2F", "I2FP", "UI2F", "F2I"} or name.startswith("MUFU.RCP")
+    return converts or _DIVISION.search(instruction) is not None
+
+
+def bits_of(instruction: str, *names: str) -> int:
+    """Return the width of a load or store with one of these names, in bits; 0 for anything else."""
+    first, *modifiers = opcode(instruction).split(".")
+    if first not in names:
+        return 0
+    return next((_BITS[modifier] for modifier in modifiers if modifier in _BITS), 32)
+
+
+def widest(code: Iterable[str], name: str) -> int:
+    """Return the width of the widest load or store of a name, in bits; 0 if there is none."""
+    return max((bits_of(line, name) for line in code), default=0)
+
+
+def is_atomic(instruction: str) -> bool:
+    """Return whether an instruction is an atomic operation, in memory or shared memory."""
+    return opcode(instruction).split(".")[0] in _ATOMICS
+
+
+def vector_loops(listing: Listing) -> list[Loop]:
+    """Return the innermost loops that load or store vectors of at least 16 bytes.
+
+    A loop is what lies between a label and a branch back to it.
+    """
+    found = []
+    for last, line in enumerate(listing.code):
+        branch = _BRANCH.search(line)
+        first = listing.labels.get(branch[1], last + 1) if branch else last + 1
+        if first <= last:
+            bits = [bits_of(line, *_GLOBAL) for line in listing.code[first : last + 1]]
+            vectors = sum(width >= VECTOR_BITS for width in bits)
+            found.append(Loop(first, last, vectors, sum(bits) / 8))
+    moving = [loop for loop in found if loop.vectors]
+    return [loop for loop in moving if not any(_holds(loop, other) for other in moving)]
+
+
+def main_loop(listing: Listing) -> Loop | None:
+    """Return the loop that moves most vectors in a turn; of several, the longest one."""
+    loops = vector_loops(listing)
+    return max(loops, key=lambda loop: (loop.vectors, loop.instructions), default=None)
+
+
+def _holds(outer: Loop, inner: Loop) -> bool:
+    within = outer.first <= inner.first and inner.last <= outer.last
+    return within and outer.instructions > inner.instructions

@@ -1,0 +1,244 @@
+"""What can be said about speed without a GPU, held to budgets. ``python -m perf.static``.
+
+Machine code of every kernel, each compiled for one of seven architectures, or for all of them with
+``--all``. Traffic in the simulator of every line of the matrix. Cost of a call on the host. Exits
+with 1 if a budget is broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from cudakern.errors import CudakernError
+from cudakern.operators.catalogue import specialisations
+from cudakern.simulator import traffic
+from perf import host_cost
+from perf.cases import CASES
+from perf.cases.base import SECTOR_BYTES
+from perf.machine_code import kernels, nvrtc
+from perf.machine_code.figures import Figures, survey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from cudakern.engines.base import KernelSpec
+    from perf.cases.base import Line
+
+SCHEMA = 1
+#: Elements that the lines of the matrix are reduced to for the simulator.
+ELEMENTS = 2**18
+_HEADINGS = (
+    *("n", "GPUs", "regs", "spill", "blocks", "warps", "LDG", "STG", "loads", "KiB"),
+    *("per 16 B", "div", "fences", "atomics"),
+)
+_CAPTION = (
+    "the worst over kernels and architectures: registers, bytes spilled, blocks and warps of a "
+    "multiprocessor, bits of the widest load and store, 16-byte loads of a thread and KiB of a "
+    "multiprocessor in flight, instructions of the main loop for 16 bytes, instructions such as "
+    "integer divisions are made of, fences, atomic operations"
+)
+#: Columns where the output is no terminal.
+_WIDTH = 132
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a line of the matrix moved in the simulator, in bytes, and what it has to and may."""
+
+    case: str
+    line: str
+    bytes: int
+    least: float
+    allowed: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times the least bytes were moved."""
+        return self.bytes / self.least
+
+    def fault(self) -> str | None:
+        """Return what is broken of the budget, in a line; None if nothing is."""
+        if self.ratio <= self.allowed:
+            return None
+        return f"{self.case}, {self.line}: moves {self.ratio:.3f} of its bytes, not {self.allowed}"
+
+
+def compile_all(
+    chosen: Iterable[tuple[str, KernelSpec]], jobs: int, progress: Progress
+) -> tuple[list[Figures], list[str]]:
+    """Return the figures of kernels for architectures, and what could not be compiled."""
+    works = kernels.batches(chosen)
+    task = progress.add_task("machine code", total=sum(len(specs) for _, specs in works))
+    found: list[Figures] = []
+    failed: list[str] = []
+
+    def take(work: kernels.Work, survey_it: Callable[[], list[Figures]]) -> None:
+        arch, specs = work
+        try:
+            found.extend(survey_it())
+        except nvrtc.CompilationError as error:
+            failed.append(f"{arch}, {specs[0].entry} to {specs[-1].entry}: {error}")
+        progress.advance(task, len(specs))
+
+    if jobs == 1:
+        for work in works:
+            take(work, partial(survey, *work))
+    else:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+            running = {pool.submit(survey, *work): work for work in works}
+            for done in as_completed(running):
+                take(running[done], done.result)
+    return sorted(found, key=lambda f: (f.operator, f.variant, f.entry, f.arch)), failed
+
+
+def move_all(lines: Sequence[tuple[str, Line]], progress: Progress) -> list[Moved]:
+    """Return what lines of the matrix, by the names of their cases, move at reduced size."""
+    task = progress.add_task("traffic", total=len(lines))
+    found = []
+    for case, line in lines:
+        problem = line.problem.shrunk(ELEMENTS)
+        call = problem.call(problem.inputs(np, 0), problem.outputs(np))
+        with traffic() as report:
+            call()
+        moved = sum(kernel.sectors for kernel in report.kernels) * SECTOR_BYTES
+        least = problem.traffic(SECTOR_BYTES, cached=False).total
+        found.append(Moved(case, problem.title, moved, least, line.moved))
+        progress.advance(task)
+    return found
+
+
+def code_table(figures: Sequence[Figures], possible: int) -> Table:
+    """Return the worst figures of each variant over its kernels and architectures."""
+    title = f"machine code: {len(figures)} of {possible} kernels x architectures compiled"
+    table = Table(title=title, caption=_CAPTION, box=SIMPLE_HEAD, collapse_padding=True)
+    table.add_column("variant", no_wrap=True)
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    groups: dict[str, list[Figures]] = {}
+    for one in figures:
+        groups.setdefault(f"{one.operator} {one.variant}", []).append(one)
+    for name, group in groups.items():
+        loops = [one.per_16_bytes for one in group if one.per_16_bytes is not None]
+        cells = (
+            len(group),
+            len({one.arch for one in group}),
+            max(one.registers for one in group),
+            max(one.stack + one.local for one in group),
+            min(one.blocks for one in group),
+            min(one.warps for one in group),
+            min(one.load_bits for one in group),
+            min(one.store_bits for one in group),
+            min(one.loads_in_flight for one in group),
+            min(one.bytes_in_flight for one in group) // 1024,
+            f"{max(loops):.1f}" if loops else "-",
+            max(one.divisions for one in group),
+            max(one.fences for one in group),
+            max(one.atomics for one in group),
+        )
+        wrong = any(one.faults for one in group)
+        table.add_row(name, *map(str, cells), style="red" if wrong else "")
+    return table
+
+
+def traffic_table(moved: Sequence[Moved]) -> Table:
+    """Return the traffic of each line."""
+    title = f"traffic in the simulator, about {ELEMENTS} elements, without a cache"
+    table = Table(title=title)
+    for heading in ("case", "line"):
+        table.add_column(heading)
+    for heading in ("MB at least", "moved", "may"):
+        table.add_column(heading, justify="right")
+    for one in moved:
+        cells = (f"{one.least / 1e6:.2f}", f"{one.ratio:.3f}", f"{one.allowed:g}")
+        table.add_row(one.case, one.line, *cells, style="red" if one.fault() else "")
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, write; return 1 if a budget is broken or something is missing."""
+    options = _parser().parse_args(arguments)
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    try:
+        broken = _run(options, console)
+    except (FileNotFoundError, CudakernError) as error:
+        console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        return 1
+    for fault in broken:
+        line = f"broken: {fault}"
+        console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
+    return int(bool(broken))
+
+
+def _run(options: argparse.Namespace, console: Console) -> list[str]:
+    """Return the budgets that are broken, a line each."""
+    nvrtc.require()
+    known = {spec.source.removesuffix(".cu") for spec in specialisations()}
+    wanted = set(options.operators) or known
+    chosen = kernels.everything() if options.all else kernels.rotation()
+    chosen = [pair for pair in chosen if kernels.operator_of(pair[1]) in wanted]
+    lines = [(c.name, li) for c in CASES for li in c.lines if li.problem.operator in wanted]
+    with _progress(console) as progress:
+        figures, broken = compile_all(chosen, options.jobs, progress)
+        moved = [] if options.skip_traffic else move_all(lines, progress)
+    broken += [f"{one.entry}, {one.arch}: {fault}" for one in figures for fault in one.faults]
+    broken += [fault for one in moved if (fault := one.fault())]
+    console.print(code_table(figures, len(kernels.everything())))
+    if moved:
+        console.print(traffic_table(moved))
+    costs, scale = ([], 1.0) if options.skip_host_cost else host_cost.measure()
+    broken += [fault for row in costs if (fault := row.fault(scale))]
+    if costs:
+        console.print(host_cost.table_of(costs, scale))
+    if options.json:
+        data = {
+            "schema": SCHEMA,
+            "machine_code": [asdict(one) for one in figures],
+            "traffic": [asdict(one) | {"ratio": one.ratio} for one in moved],
+            "host_cost": [asdict(row) | {"limit": row.limit(scale)} for row in costs],
+            "scale": scale,
+            "broken": broken,
+        }
+        _write(options.json, data)
+    return broken
+
+
+def _progress(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, TimeElapsedColumn(), console=console)
+
+
+def _write(path: Path, data: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m perf.static", description=__doc__)
+    parser.add_argument("--all", action="store_true", help="every kernel for every architecture")
+    parser.add_argument(
+        "--operators", nargs="+", default=[], metavar="NAME", help="only these; default: all"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="all figures go there")
+    parser.add_argument("--skip-traffic", action="store_true", help="without the simulator")
+    parser.add_argument("--skip-host-cost", action="store_true", help="without the cost of calls")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,287 @@
+"""What is said without a GPU: figures of machine code, budgets, what is done when one breaks."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections import Counter
+
+import pytest
+from rich.progress import Progress
+
+from cudakern.operators.catalogue import specialisations
+from perf import host_cost, static
+from perf.cases import CASES
+from perf.host_cost import Row
+from perf.machine_code import budgets_indexing, budgets_loops, kernels, nvrtc
+from perf.machine_code.occupancy import resident_blocks
+from perf.machine_code.rare import one, rare
+from perf.machine_code.reading import main_loop, vector_loops, widest
+
+pytest.importorskip("elftools", reason="pyelftools is not installed")
+
+LISTING = """
+.text.ck_made_up:
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+.L_x_1:
+        /*0010*/                   IADD3 R2, R2, 0x1, RZ ;
+.L_x_2:
+        /*0020*/                   LDG.E.NA.128.CONSTANT R4, desc[UR4][R2.64] ;
+        /*0030*/                   LDG.E.U16 R8, desc[UR4][R2.64] ;
+        /*0040*/                   IADD3 R2, R2, 0x10, RZ ;
+        /*0050*/                   STG.E.EF.128 desc[UR4][R10.64], R4 ;
+        /*0060*/               @P0 BRA `(.L_x_2) ;
+        /*0070*/                   IADD3 R2, R2, 0x10, RZ ;
+        /*0080*/              @!P0 BRA `(.L_x_3) ;
+        /*0090*/               @P1 BRA `(.L_x_1) ;
+.L_x_3:
+        /*00a0*/                   LDS R4, [R6] ;
+        /*00b0*/               @P2 BRA `(.L_x_3) ;
+        /*00c0*/                   EXIT ;
+.L_x_4:
+        /*00d0*/                   BRA `(.L_x_4) ;
+"""
+
+
+def test_the_main_loop_is_the_inner_one_that_moves_vectors():
+    listing = nvrtc.parse(LISTING)["ck_made_up"]
+    assert len(listing.code) == 14
+    (loop,) = vector_loops(listing)
+    assert loop == main_loop(listing)
+    assert listing.code[loop.first].startswith("LDG.E.NA.128")
+    assert loop.instructions == 5
+    assert (loop.vectors, loop.moved) == (2, 34)
+    assert loop.per_vector == pytest.approx(5 * 16 / 34)
+    assert (widest(listing.code, "LDG"), widest(listing.code, "STG")) == (128, 128)
+    assert widest(listing.code, "LDL") == 0
+
+
+def test_code_without_vectors_has_no_main_loop():
+    text = LISTING.replace(".128", ".64")
+    assert main_loop(nvrtc.parse(text)["ck_made_up"]) is None
+
+
+@pytest.mark.parametrize(
+    ("arch", "registers", "shared", "threads", "blocks"),
+    [
+        ("sm_75", 64, 0, 256, 4),  # 8 warps by 64 x 32 registers: 16 K; 1024 threads as well
+        ("sm_75", 32, 0, 256, 4),  # by threads
+        ("sm_90", 64, 0, 256, 4),
+        ("sm_90", 65, 0, 256, 3),  # 2304 registers for a warp: 7 in each quarter, 28 in all
+        ("sm_90", 32, 0, 256, 8),
+        ("sm_80", 80, 0, 256, 3),
+        ("sm_100", 128, 0, 256, 2),
+        ("sm_86", 40, 0, 256, 6),  # 1536 threads
+        ("sm_120", 255, 0, 256, 1),
+        ("sm_90", 96, 0, 32, 20),  # 3072 registers for a warp: 5 in each quarter
+        ("sm_75", 16, 0, 32, 16),  # by blocks
+        ("sm_86", 16, 0, 32, 16),
+        ("sm_89", 16, 0, 32, 24),
+        ("sm_90", 16, 0, 32, 32),
+        ("sm_75", 32, 32 * 1024, 256, 2),  # by shared memory: 64 KiB
+        ("sm_80", 32, 40 * 1024, 256, 4),  # of 164 KiB, 41 each
+        ("sm_86", 32, 33 * 1024, 256, 2),  # of 100 KiB, 34 each
+        ("sm_90", 32, 113 * 1024, 256, 2),  # of 228 KiB, 114 each
+        ("sm_90", 32, 113 * 1024 + 1, 256, 1),
+    ],
+)
+def test_occupancy_is_that_of_the_published_limits(arch, registers, shared, threads, blocks):
+    assert resident_blocks(arch, registers, shared, threads) == blocks
+
+
+def test_the_rotation_covers_all_groups_and_architectures():
+    chosen = kernels.rotation()
+    assert len({spec.entry for _, spec in chosen}) == len(chosen)
+    groups = Counter(kernels.group_of(spec) for spec in specialisations())
+    read, architectures = Counter(), {}
+    for arch, spec in chosen:
+        read[kernels.group_of(spec)] += 1
+        architectures.setdefault(kernels.group_of(spec), set()).add(arch)
+    assert len([group for group in groups if group[0] == "reduce"]) == 170
+    for group, count in groups.items():
+        assert read[group] == count, group
+        assert len(architectures[group]) >= min(2, count), group
+    assert {spec.entry for spec in rare()} <= {spec.entry for _, spec in chosen}
+    met = {(kernels.operator_of(s), kernels.base_of(s), arch) for arch, s in chosen}
+    listed = {(kernels.operator_of(s), kernels.base_of(s)) for s in specialisations()}
+    wanted = {(*pair, arch) for pair in listed for arch in kernels.ARCHITECTURES}
+    assert {variant for _, variant, _ in wanted - met} <= {"check"}  # of 4 kernels
+
+
+def test_all_is_every_kernel_for_every_architecture():
+    pairs = kernels.everything()
+    assert len(pairs) == len({(arch, spec.entry) for arch, spec in pairs})
+    listed = {spec.entry for spec in specialisations()}
+    for arch in kernels.ARCHITECTURES:
+        assert listed <= {spec.entry for of, spec in pairs if of == arch}
+    batches = kernels.batches(pairs)
+    assert sum(len(specs) for _, specs in batches) == len(pairs)
+    assert all(len({spec.source for spec in specs}) == 1 for _, specs in batches)
+
+
+SPEC = one("stream", "SUM", "FLOAT32", rank=1)
+WIDE_SPEC = one("vectors", "SUM", "FLOAT64", wide=True, rank=1, width=16)
+
+
+@pytest.mark.parametrize(("spec", "blocks", "shared"), [(SPEC, 4, 32), (WIDE_SPEC, 2, 4096)])
+def test_what_a_kernel_is_launched_with(spec, blocks, shared):
+    assert kernels.promised_blocks(spec) == blocks
+    assert kernels.dynamic_shared(spec) == shared
+
+
+def test_an_allowance_fits_a_kernel_and_says_why():
+    entries = [spec.entry for spec in (*specialisations(), *rare())]
+    for allowance in budgets_loops.ALLOWANCES:
+        assert allowance.most > budgets_loops.MOST
+        assert (allowance.most > budgets_loops.HARD_MOST) == allowance.by_arithmetic, allowance
+        assert allowance.reason
+        assert any(re.search(allowance.entries, entry) for entry in entries), allowance
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Let three kernels be all there are to compile."""
+    found = [pair for pair in kernels.rotation() if "one_hot_stream_w4_" in pair[1].entry][:3]
+    monkeypatch.setattr(kernels, "rotation", lambda: found)
+    return found
+
+
+ARGUMENTS = ["--jobs", "1", "--skip-traffic", "--skip-host-cost"]
+
+
+def test_figures_are_written(few, tmp_path, capsys):
+    path = tmp_path / "new" / "static.json"
+    assert static.main([*ARGUMENTS, "--json", str(path)]) == 0
+    data = json.loads(path.read_text(encoding="utf-8"))
+    assert data["schema"] == static.SCHEMA
+    assert data["broken"] == []
+    rows = data["machine_code"]
+    assert {(row["arch"], row["entry"]) for row in rows} == {(a, s.entry) for a, s in few}
+    for row in rows:
+        assert row["variant"] == "stream"
+        assert 0 < row["registers"] <= 64
+        assert row["store_bits"] == 128
+        assert row["per_16_bytes"] == pytest.approx(row["loop_instructions"] / 4)
+        assert row["blocks"] >= 4
+        assert row["warps"] == 8 * row["blocks"]
+    text = capsys.readouterr().out
+    assert f"{len(few)} of {len(kernels.everything())}" in text
+    assert "broken" not in text
+
+
+def test_processes_find_the_same(few):
+    with Progress(disable=True) as progress:
+        alone = static.compile_all(few, 1, progress)
+        assert alone == static.compile_all(few, 2, progress)
+    assert len(alone[0]) == len(few)
+
+
+def test_a_broken_budget_is_named(few, monkeypatch, capsys):
+    monkeypatch.setattr(budgets_indexing, "MAX_REGISTERS", 8)
+    assert static.main(ARGUMENTS) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if "broken" in line]
+    assert len(lines) == len(few)
+    for arch, spec in few:
+        assert any(
+            re.fullmatch(rf"broken: {spec.entry}, {arch}: \d+ registers, more than 8", line)
+            for line in lines
+        ), lines
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("perf.machine_code.budgets.MIN_BYTES_IN_FLIGHT", 2**20, "bytes in flight, not 1048576"),
+        ("perf.machine_code.budgets_loops.MOST", 3, "instructions for 16 bytes, more than 3"),
+        ("perf.machine_code.budgets.promised_blocks", lambda _spec: 9, "blocks, not 9"),
+    ],
+)
+def test_slow_code_is_seen(monkeypatch, name, value, fault):
+    monkeypatch.setattr(kernels, "rotation", lambda: [("sm_90", SPEC)])
+    with Progress(disable=True) as progress:
+        ((figures,), _) = static.compile_all(kernels.rotation(), 1, progress)
+        assert figures.faults == []
+        monkeypatch.setattr(name, value)
+        ((figures,), _) = static.compile_all(kernels.rotation(), 1, progress)
+    assert [wrong[-len(fault) :] for wrong in figures.faults] == [fault]
+
+
+def test_code_that_does_not_compile_is_named(monkeypatch, capsys):
+    spec = dataclasses.replace(
+        SPEC, defines=(*SPEC.defines, ("CK_VARIANT_NONE", "1")), source="x.cu"
+    )
+    monkeypatch.setattr(
+        static, "survey", lambda *_work: (_ for _ in ()).throw(nvrtc.CompilationError("no such"))
+    )
+    monkeypatch.setattr(kernels, "rotation", lambda: [("sm_90", spec)])
+    assert static.main([*ARGUMENTS, "--operators", "x"]) == 1
+    assert f"broken: sm_90, {spec.entry} to {spec.entry}: no such" in capsys.readouterr().out
+
+
+def test_what_is_missing_is_one_line(monkeypatch, capsys):
+    def missing(name):
+        message = f"{name} must be installed"
+        raise FileNotFoundError(message)
+
+    monkeypatch.setattr(nvrtc, "tool", missing)
+    assert static.main(ARGUMENTS) == 1
+    assert capsys.readouterr().out == "cuobjdump must be installed\n"
+
+
+def test_traffic_is_held_to_what_a_line_may_move():
+    case = next(case for case in CASES if case.name == "O-8")
+    line = case.lines[0]
+    with Progress(disable=True) as progress:
+        (moved,) = static.move_all([("O-8", line)], progress)
+        tight = dataclasses.replace(line, moved=0.5)
+        (broken,) = static.move_all([("O-8", tight)], progress)
+    assert moved.least == line.problem.traffic(32, cached=False).total
+    assert moved.fault() is None
+    assert (
+        broken.fault()
+        == f"O-8, {line.problem.title}: moves {moved.ratio:.3f} of its bytes, not 0.5"
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "scale", "fault"),
+    [
+        (Row("compiled a", 2.9, 1.0, 3.0), 1.0, None),
+        (Row("compiled a", 3.1, 9.0, 3.0), 1.0, "compiled a: 3.10 us, more than 3.00"),
+        (Row("compiled a", 5.9, 1.0, 3.0), 2.0, None),
+        (Row("a(x)", 11.0, 4.0, 8.0), 1.0, None),
+        (Row("a(x)", 12.5, 4.0, 8.0), 1.0, "a(x): 12.50 us, more than 12.00"),
+        (Row("a(x)", 19.0, 4.0, 8.0), 2.0, None),
+        (Row("a(x)", 99.0, None, None), 1.0, None),
+    ],
+)
+def test_host_cost_is_held_to_a_budget(row, scale, fault):
+    assert row.fault(scale) == fault
+
+
+def test_budgets_grow_with_a_slower_machine_but_never_shrink():
+    reference = host_cost.REFERENCE_YARDSTICK
+    assert host_cost.scale_of(3 * reference) == pytest.approx(3)
+    assert host_cost.scale_of(reference / 2) == 1
+
+
+def test_host_cost_has_every_call(monkeypatch):
+    monkeypatch.setattr(host_cost, "CALLS", 10)
+    monkeypatch.setattr(host_cost, "REPEATS", 2)
+    rows, scale = host_cost.measure()
+    assert scale >= 1
+    of_numpy = [row for row in rows if row.name.endswith("NumPy arrays")]
+    assert len(of_numpy) == 9
+    for row in of_numpy:
+        assert row.budget == (3 if row.name.startswith("compiled") else 8)
+        assert 0 < row.numpy < 1000
+        assert 0 < row.microseconds < 1000
+
+
+@pytest.mark.usefixtures("few")
+def test_a_broken_host_budget_ends_with_1(monkeypatch, capsys):
+    slow = Row("compiled a", 7.0, 1.0, 3.0)
+    monkeypatch.setattr(host_cost, "measure", lambda: ([slow], 2.0))
+    assert static.main(["--jobs", "1", "--skip-traffic"]) == 1
+    assert "broken: compiled a: 7.00 us, more than 6.00" in capsys.readouterr().out
