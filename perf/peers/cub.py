@@ -14,11 +14,9 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudakern.engines.cuda import import_cupy
 from cudakern.engines.simulator.cache import cache_folder
-from cudakern.errors import EngineUnavailableError
 from perf.peers.base import Prepared
-from perf.peers.dispatch import Dispatch, MissingPeerError, address, require_device
+from perf.peers.dispatch import Dispatch, MissingPeerError, address, require_cupy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,11 +190,7 @@ def find() -> list[Peer]:
     if compiler is None:
         message = f"nvcc is not found; {INSTALL}"
         raise MissingPeerError(message)
-    try:
-        cupy = import_cupy()
-    except EngineUnavailableError as error:
-        raise MissingPeerError(str(error)) from error
-    require_device()
+    cupy = require_cupy()
     arch = f"sm_{cupy.cuda.Device().compute_capability}"
     library = ctypes.CDLL(str(build(compiler, arch)))
     return [CubPeer(cupy, library, lambda: int(cupy.cuda.get_current_stream().ptr))]

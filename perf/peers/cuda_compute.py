@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.engines.cuda import import_cupy
-from cudakern.errors import EngineUnavailableError
 from perf.peers.base import Prepared
-from perf.peers.dispatch import Dispatch, MissingPeerError, remarks, require_device
+from perf.peers.dispatch import Dispatch, MissingPeerError, remarks, require_cupy
 
 if TYPE_CHECKING:
     from perf.cases.base import Array, Module
@@ -142,11 +140,7 @@ def find() -> list[Peer]:
     except ImportError as error:
         message = "cuda-cccl is not installed; run: pip install 'cuda-cccl[cu13]'"
         raise MissingPeerError(message) from error
-    try:
-        cupy = import_cupy()
-    except EngineUnavailableError as error:
-        raise MissingPeerError(str(error)) from error
-    require_device()
+    cupy = require_cupy()
     if not hasattr(compute, "make_reduce_into"):
         message = (
             "cuda-cccl has nothing for this driver; run: pip install 'cuda-cccl[cu13]' or [cu12]"

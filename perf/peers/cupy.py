@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cudakern.engines.cuda import import_cupy
-from cudakern.errors import EngineUnavailableError
 from perf.peers.base import Prepared
-from perf.peers.dispatch import Dispatch, MissingPeerError, other_type, remarks, require_device
+from perf.peers.dispatch import Dispatch, other_type, remarks, require_cupy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,10 +187,6 @@ def fancy_key(xp: Module, problem: GatherNDProblem, indices: Array) -> tuple[Arr
 
 def find() -> list[Peer]:
     """Return CuPy's peers, or raise MissingPeerError."""
-    try:
-        cupy = import_cupy()
-    except EngineUnavailableError as error:
-        raise MissingPeerError(str(error)) from error
-    require_device()
+    cupy = require_cupy()
     core = cupy._core  # noqa: SLF001  its accelerators are set there alone
     return [CupyPeer(cupy), CupyWithoutCub(cupy, core), CupyIdentity(cupy)]

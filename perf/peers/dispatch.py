@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern.engines.cuda import device_count
+from cudakern.engines.cuda import device_count, import_cupy
+from cudakern.errors import EngineUnavailableError
 from perf.cases.gather import GatherProblem
 from perf.cases.gather_nd import GatherNDProblem
 from perf.cases.nonzero_coordinates import NonzeroProblem
@@ -14,7 +15,7 @@ from perf.cases.reduce import ReduceProblem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perf.cases.base import Array, Problem
+    from perf.cases.base import Array, Module, Problem
     from perf.peers.base import Prepared
 
 
@@ -68,10 +69,21 @@ class Dispatch:
         return None
 
 
-def require_device() -> None:
-    """Raise MissingPeerError where no CUDA device can be used."""
+def require_cupy() -> Module:
+    """Return CuPy, whose arrays peers are given.
+
+    Raises
+    ------
+    MissingPeerError
+        It is not installed, or there is no device for it.
+    """
+    try:
+        cupy = import_cupy()
+    except EngineUnavailableError as error:
+        raise MissingPeerError(str(error)) from error
     if device_count() == 0:
         raise MissingPeerError("no CUDA device can be used")
+    return cupy
 
 
 def address(array: Array) -> int:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.engines.cuda import import_cupy
-from cudakern.errors import EngineUnavailableError
 from perf.peers.base import Prepared
 from perf.peers.dispatch import (
     Dispatch,
@@ -16,7 +14,7 @@ from perf.peers.dispatch import (
     address,
     other_type,
     remarks,
-    require_device,
+    require_cupy,
 )
 
 if TYPE_CHECKING:
@@ -211,11 +209,7 @@ def find() -> list[Peer]:
     except ImportError as error:
         message = f"{error.name} is not installed; run: pip install onnx onnxruntime-gpu"
         raise MissingPeerError(message) from error
-    try:
-        cupy = import_cupy()
-    except EngineUnavailableError as error:
-        raise MissingPeerError(str(error)) from error
-    require_device()
+    cupy = require_cupy()
     if "CUDAExecutionProvider" not in runtime.get_available_providers():
         message = "this onnxruntime has no CUDA; run: pip install onnxruntime-gpu"
         raise MissingPeerError(message)

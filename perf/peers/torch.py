@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cudakern.engines.cuda import import_cupy
-from cudakern.errors import EngineUnavailableError
 from perf.peers.base import Prepared
 from perf.peers.cupy import fancy_key
-from perf.peers.dispatch import Dispatch, MissingPeerError, other_type, remarks, require_device
+from perf.peers.dispatch import Dispatch, MissingPeerError, other_type, remarks, require_cupy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -252,11 +250,7 @@ def find() -> list[Peer]:
     except ImportError as error:
         message = "PyTorch is not installed; run: pip install torch"
         raise MissingPeerError(message) from error
-    try:
-        cupy = import_cupy()
-    except EngineUnavailableError as error:
-        raise MissingPeerError(str(error)) from error
-    require_device()
+    cupy = require_cupy()
     if not torch.cuda.is_available():
         raise MissingPeerError("this PyTorch has no CUDA; install one from download.pytorch.org")
     kinds = (TorchPeer, TorchStatic, TorchGather, TorchScatter, TorchCompiled)
