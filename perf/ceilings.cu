@@ -16,15 +16,19 @@ __device__ __forceinline__ uint64 sum_of(const uint4& vector) {
   return static_cast<uint64>(vector.x) + vector.y + vector.z + vector.w;
 }
 
+__device__ __forceinline__ void load_tile(uint4 (&vector)[kInFlight], const uint4* in) {
+#pragma unroll
+  for (int i = 0; i < kInFlight; ++i) {
+    vector[i] = __ldg(in + i * kThreads);
+  }
+}
+
 PERF_KERNEL ceiling_copy(const uint4* in, uint4* out, uint64 count) {
   for (uint64 tile = blockIdx.x; tile * kTile < count; tile += gridDim.x) {
     const uint64 first = tile * kTile + threadIdx.x;
     if ((tile + 1) * kTile <= count) {
       uint4 vector[kInFlight];
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        vector[i] = __ldg(in + first + i * kThreads);
-      }
+      load_tile(vector, in + first);
 #pragma unroll
       for (int i = 0; i < kInFlight; ++i) {
         __stcs(out + first + i * kThreads, vector[i]);
@@ -44,10 +48,7 @@ PERF_KERNEL ceiling_read(const uint4* in, uint64* sums, uint64 count) {
     const uint64 first = tile * kTile + threadIdx.x;
     if ((tile + 1) * kTile <= count) {
       uint4 vector[kInFlight];
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        vector[i] = __ldg(in + first + i * kThreads);
-      }
+      load_tile(vector, in + first);
 #pragma unroll
       for (int i = 0; i < kInFlight; ++i) {
         sum += sum_of(vector[i]);
