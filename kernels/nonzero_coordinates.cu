@@ -6,11 +6,11 @@
 // which its tile begins (common/look_back.cuh), turns bits into coordinates and writes them as
 // 16-byte vectors (common/coordinate_writer.cuh). A grid of one block has one tile and needs no
 // workspace. Variants, chosen by cudakern/operators/nonzero_plan.py: stream reads a contiguous x in
-// 16-byte vectors, columns one that is contiguous along another dimension than the last, strided
-// any layout element by element; all in logical order. Macros: CK_VARIANT_*,
-// CK_ENTRY, CK_WIDTH, CK_COORDINATE_T, CK_OFFSET_T, CK_RANK. Numeric contract: an element is zero
-// if all its bits are, those of signs of floats aside; so NaN and subnormals count and -0.0 does
-// not, whatever the compiler flushes.
+// 16-byte vectors, columns one that is contiguous along another dimension than the last, parts the
+// same with very many columns, strided any layout element by element; all in logical order. Macros:
+// CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_COORDINATE_T, CK_OFFSET_T, CK_RANK. Numeric contract: an
+// element is zero if all its bits are, those of signs of floats aside; so NaN and subnormals count
+// and -0.0 does not, whatever the compiler flushes.
 #include "common/coordinate_writer.cuh"
 #include "common/launch.cuh"
 #include "common/look_back.cuh"
@@ -151,10 +151,14 @@ CK_KERNEL_OF(ck::kTileBlocks) CK_ENTRY(const __grid_constant__ ck::NonzeroArgume
   const ck::StreamInput<CK_WIDTH, ck::Offset> input{a};
   ck::write_coordinates<ck::Coordinate>(input, a, shared);
 }
-#elif defined(CK_VARIANT_COLUMNS)
+#elif defined(CK_VARIANT_COLUMNS) || defined(CK_VARIANT_PARTS)
 CK_KERNEL_OF(ck::kTileBlocks) CK_ENTRY(const __grid_constant__ ck::ColumnsArguments<ck::Offset> a) {
   CK_DYNAMIC_SHARED(shared);
-  const ck::ColumnsInput<CK_WIDTH, ck::Offset> input{a};
+#if defined(CK_VARIANT_PARTS)
+  const ck::ColumnsInput<CK_WIDTH, ck::Offset, true> input{a};
+#else
+  const ck::ColumnsInput<CK_WIDTH, ck::Offset, false> input{a};
+#endif
   ck::write_coordinates<ck::Coordinate>(input, a.common, shared);
 }
 #elif defined(CK_VARIANT_STRIDED)

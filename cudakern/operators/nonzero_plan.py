@@ -130,21 +130,12 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> P
     others = (d.strides[0] for d in (*outer, *inner))
     columns = prod(d.size for d in inner)
     padded = -(-columns // _WARP) * _WARP
-    of_vector = VECTOR_BYTES // item
-    fits = max(len(outer), len(inner)) <= COLUMN_RANK and padded * of_vector <= MAX_PLACES
+    fits = max(len(outer), len(inner)) <= COLUMN_RANK and columns >= MIN_COLUMNS
     aligned = alignment(x.phase, rows * item, *others) == VECTOR_BYTES
-    if not fits or not aligned or columns < MIN_COLUMNS:
+    planes = prod(d.size for d in outer)
+    group = _rows_of_tile(x, planes, rows, columns, padded) if fits and aligned else 0
+    if group == 0:
         return None
-    planes, of_column = prod(d.size for d in outer), rows // of_vector
-    most = MAX_PLACES // (padded * of_vector)
-    if planes > 1 or x.size * item > ONE_BLOCK_BYTES or of_column > most:
-        if rows * columns * item < MIN_TILE_BYTES:
-            return None  # a tile lies in one plane
-        # Two vectors of a column are a sector.
-        least = max(2, -(-MIN_TILE_BYTES // (columns * VECTOR_BYTES)))
-        even = max(least, -(-planes * of_column // BLOCKS))
-        most = min(most, max(least, TILE_BYTES // (columns * VECTOR_BYTES)), even)
-    group = min(of_column, most) * of_vector
     groups = -(-rows // group)
     wide = x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
     tiles = planes * groups
@@ -160,8 +151,26 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> P
         .divisor(padded // _WARP, wide=False)
         .divisor(padded, wide=False)
     )
-    spec = specialise("columns", item, problem.coordinates.itemsize, wide=wide)
-    return _plan("columns", problem, spec, tiles, arguments)
+    variant = "columns" if group % (VECTOR_BYTES // item) == 0 else "parts"
+    spec = specialise(variant, item, problem.coordinates.itemsize, wide=wide)
+    return _plan(variant, problem, spec, tiles, arguments)
+
+
+def _rows_of_tile(x: Layout, planes: int, rows: int, columns: int, padded: int) -> int:
+    """Return the rows of a tile of columns or parts; 0 if tiles would be too large or small."""
+    of_vector = VECTOR_BYTES // x.itemsize
+    most = MAX_PLACES // padded
+    if most < of_vector:  # parts: several tiles read the same vectors, each uses other rows of them
+        return 1 << (most.bit_length() - 1) if most > 1 else 0
+    most, of_column = most // of_vector, rows // of_vector
+    if planes > 1 or x.size * x.itemsize > ONE_BLOCK_BYTES or of_column > most:
+        if rows * columns * x.itemsize < MIN_TILE_BYTES:
+            return 0  # a tile lies in one plane
+        # Two vectors of a column are a sector.
+        least = max(2, -(-MIN_TILE_BYTES // (columns * VECTOR_BYTES)))
+        even = max(least, -(-planes * of_column // BLOCKS))
+        most = min(most, max(least, TILE_BYTES // (columns * VECTOR_BYTES)), even)
+    return min(of_column, most) * of_vector
 
 
 def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Plan:
@@ -241,7 +250,7 @@ def _plan(
 
 def shared_bytes(variant: str, width: int) -> int:
     """Return the shared memory of a block: ``NonzeroShared`` of the kernel."""
-    masks = 2 * (MAX_PLACES if variant == "columns" else TILE_BYTES // width) // 8
+    masks = 2 * (MAX_PLACES if variant in {"columns", "parts"} else TILE_BYTES // width) // 8
     stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + 2 * _STAGED_PLACES)
     words = 8 * 3 + 4 * (4 + 2 * _WARPS)
     return -(-(masks + stages + words) // VECTOR_BYTES) * VECTOR_BYTES
@@ -275,5 +284,7 @@ def specialisations() -> Iterator[KernelSpec]:
                     yield specialise("stream", width, coordinate_bytes, wide=wide)
                 if width < VECTOR_BYTES:
                     yield specialise("columns", width, coordinate_bytes, wide=wide)
+                if width < VECTOR_BYTES // 2:  # of several elements, parts are less than all
+                    yield specialise("parts", width, coordinate_bytes, wide=wide)
                 for rank in RANKS:
                     yield specialise("strided", width, coordinate_bytes, wide=wide, rank=rank)

@@ -188,7 +188,7 @@ struct ColumnsArguments {
   Dimension<O, 1> inner[4];
   Divisor<O> groups;       ///< of rows
   O rows;                  ///< along the contiguous dimension
-  uint32 group;            ///< rows of a tile, in whole vectors
+  uint32 group;            ///< rows of a tile, in whole vectors; of parts, a power of two
   uint32 columns;          ///< elements of a row, in the dimensions inside
   Divisor<uint32> strips;  ///< of 32 columns
   Divisor<uint32> padded;  ///< columns in whole strips
@@ -196,8 +196,10 @@ struct ColumnsArguments {
 
 /// The dimension that is contiguous in memory is not the last one: a tile is some of its rows, all
 /// of each. A lane reads the elements that a column has in several rows as one vector; a vote makes
-/// a mask of 32 columns of a row. In the masks, rows are padded to whole ones.
-template <int kWidth, typename O>
+/// a mask of 32 columns of a row. In the masks, rows are padded to whole ones. If columns are too
+/// many for all rows of a vector, a tile is parts of vectors: it uses some of these rows, and other
+/// tiles read the vector again.
+template <int kWidth, typename O, bool kParts>
 struct ColumnsInput {
   static constexpr uint32 kOfVector = 16 / kWidth;
   static constexpr uint32 kMaskWords = kMostPlaces / 32;
@@ -226,9 +228,11 @@ struct ColumnsInput {
     const Division<O> part = divide(static_cast<O>(tile), a.groups);
     const O row = part.remainder * a.group;
     const O left = a.rows - row;
-    const O start = offsets_of(part.quotient, a.outer).value[0] + row * kWidth;
+    const uint32 skipped = kParts ? static_cast<uint32>(row) % kOfVector : 0;
+    const uint32 used = kParts ? a.group : kOfVector;
+    const O start = offsets_of(part.quotient, a.outer).value[0] + (row - skipped) * kWidth;
     const uint32 rows = left < a.group ? static_cast<uint32>(left) : a.group;
-    const uint32 vectors = a.group / kOfVector * a.strips.value;
+    const uint32 vectors = (kParts ? 1 : a.group / kOfVector) * a.strips.value;
     __syncthreads();  // others may still read these masks
     for (uint32 first = warp; first < vectors; first += kWarps * kLoads) {
       bool exists[kLoads];
@@ -256,12 +260,12 @@ struct ColumnsInput {
       for (uint32 r = 0; r < kLoads; ++r) {
         const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
         uint32 mask = 0;
-#pragma unroll
-        for (uint32 k = 0; k < kOfVector; ++k) {
-          const uint32 votes = __ballot_sync(kAllLanes, (bits[r] >> k & 1) != 0);
+#pragma unroll(kParts ? 1 : kOfVector)
+        for (uint32 k = 0; k < used; ++k) {
+          const uint32 votes = __ballot_sync(kAllLanes, (bits[r] >> (k + skipped) & 1) != 0);
           mask = lane == k ? votes : mask;
         }
-        if (first + r * kWarps < vectors && lane < kOfVector) {
+        if (first + r * kWarps < vectors && lane < used) {
           masks[(at_row.quotient * kOfVector + lane) * a.strips.value + at_row.remainder] = mask;
         }
       }

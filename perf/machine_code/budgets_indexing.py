@@ -18,7 +18,11 @@ MAX_REGISTERS, NONZERO_REGISTERS = 64, 80
 STREAMS = {"rows", "planes", "spliced", "packed", "scalars", "stream"}
 SLOTS = 4  # 16-byte reads of a thread that rows and planes promise to have in flight
 #: The same for variants of nonzero_coordinates, and modifiers of these reads: no place in L1.
-NONZERO_LOADS: dict[str, tuple[int, tuple[str, ...]]] = {"stream": (8, ("NA",)), "columns": (4, ())}
+NONZERO_LOADS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "stream": (8, ("NA",)),
+    "columns": (4, ()),
+    "parts": (4, ()),
+}
 LOOK_BACK_READS = 8  # words of other blocks that a thread reads at once
 
 

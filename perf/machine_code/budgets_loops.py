@@ -62,6 +62,8 @@ ALLOWANCES = (
     Allowance(r"coordinates_columns_w1_.*_o64", 260, _WIDE_TRANSPOSES, by_arithmetic=True),
     Allowance(r"coordinates_columns_w2_.*_o64", 185, _WIDE_TRANSPOSES, by_arithmetic=True),
     Allowance(r"coordinates_columns_w[48]_.*_o64", 140, _WIDE_TRANSPOSES, by_arithmetic=True),
+    Allowance(r"coordinates_parts_.*_o32", 120, _TRANSPOSES),
+    Allowance(r"coordinates_parts_.*_o64", 175, _WIDE_TRANSPOSES, by_arithmetic=True),
     Allowance(
         r"vectors_log_sum_exp_.*_f64_",
         335,

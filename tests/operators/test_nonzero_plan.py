@@ -43,7 +43,7 @@ def arguments_of(plan):
     dimension = divisor + offset
     rank = int(dict(launch.kernel.defines).get("CK_RANK", 0))
     columns = f"{dimension * 8}{divisor}{offset}10I"
-    own = {"stream": "", "strided": dimension * rank, "columns": columns}[plan.variant]
+    own = {"stream": "", "strided": dimension * rank}.get(plan.variant, columns)
     code = f"=5q12I{divisor * 7}{own}"
     assert len(launch.arguments) == -(-struct.calcsize(code) // 8) * 8
     found = struct.unpack_from(code, launch.arguments)
@@ -80,7 +80,9 @@ PINNED = [
     ("NHWC", problem((9, 64, 8, 8), strides=(2**14, 4, 2**11, 2**8)), "columns_w4_u32_o32"),
     ("few columns", problem((16, 15), strides=(4, 64)), "strided_r2_w4_u32_o32"),
     ("many columns", problem((4, 16384), strides=(4, 16)), "columns_w4_u32_o32"),
-    ("more columns", problem((4, 16385), strides=(4, 16)), "strided_r2_w4_u32_o32"),
+    ("more columns", problem((4, 16385), strides=(4, 16)), "parts_w4_u32_o32"),
+    ("most columns", problem((16, 32768), 1, strides=(1, 16)), "parts_w1_u32_o32"),
+    ("too many columns", problem((16, 32769), 1, strides=(1, 16)), "strided_r2_w1_u32_o32"),
     ("columns at 4", problem((16, 16), strides=(4, 64), phase=4), "strided_r2_w4_u32_o32"),
     ("columns not in vectors", problem((15, 16), strides=(4, 64)), "strided_r2_w4_u32_o32"),
     ("columns of pairs", problem((16, 16), 16, strides=(16, 256)), "strided_r2_w16_u32_o32"),
@@ -125,7 +127,7 @@ def test_every_planned_kernel_is_listed(data):
 
 def test_specialisations_have_names_of_their_own():
     entries = [spec.entry for spec in specialisations()]
-    assert len(entries) == len(set(entries)) == 5 * 3 + 4 * 4 + 5 * 2 * 2 * 3
+    assert len(entries) == len(set(entries)) == 5 * 3 + (4 + 3) * 4 + 5 * 2 * 2 * 3
 
 
 TILINGS = [  # x, then tiles, turns and bytes of the workspace
@@ -269,15 +271,16 @@ def test_dimensions_of_x_are_merged_and_passed_on():
 @given(st.data())
 def test_tiles_of_columns_cover_x_and_fit(data):
     width, size = data.draw(st.sampled_from([1, 2, 4, 8])), st.integers(1, 400)
-    planes, columns = data.draw(size), data.draw(st.one_of(size, st.integers(1, 5000)))
+    planes, columns = data.draw(size), data.draw(st.one_of(size, st.integers(1, 33000)))
     rows = data.draw(size) * 16 // width
     strides = (rows * columns * width, width, rows * width)
     plan = plan_nonzero(problem((planes, rows, columns), width, strides=strides))
-    assume(plan.variant == "columns")
+    assume(plan.variant in {"columns", "parts"})
     found = arguments_of(plan)
     (groups, *_, along, group, of_row, strips), padded = found.own[40:48], found.own[51]
     assert (along, of_row, strips, padded) == (rows, columns, -(-columns // 32), 32 * strips)
-    assert group % (16 // width) == 0
+    part = group in {2, 4, 8} and 65536 * width // 16 < padded <= 65536 // group < 2 * padded
+    assert part if plan.variant == "parts" else group % (16 // width) == 0
     assert (groups - 1) * group < rows <= groups * group
     assert (found.turns - 1) * 256 < group * padded <= found.turns * 256 <= 65536
     assert found.tiles == planes * groups

@@ -92,6 +92,8 @@ CASES = [
 STRIDED = [
     Case("transposed bytes", (256, 2048), 0.01, 2.1, variant="columns", x=swapped),
     Case("transposed halves", (256, 2048), 0.5, 1.5, F2, variant="columns", x=swapped),
+    Case("transposed bytes, wide", (64, 16384), 0.5, 2.5, variant="parts", x=swapped),
+    Case("transposed halves, wide", (32, 10000), 0.5, 2.05, F2, variant="parts", x=swapped),
     Case("transposed floats", (4, 128, 1024), 0.01, 2.1, F4, variant="columns", x=swapped),
     Case("transposed doubles", (128, 1024), 0.01, 2.1, F8, I8, "columns", swapped),
     Case("rows of a wider array", (256, 1000), 0.01, 1.2, F4, variant="strided", x=padded),
