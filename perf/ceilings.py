@@ -21,8 +21,6 @@ THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
 VECTOR_BYTES = 16
 CALLS, SAMPLES = 5, 10
-#: A run whose copy ceiling changes by more is to be doubted.
-MOST_DRIFT = 0.02
 
 
 class Kernels:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from perf.ceilings import MOST_DRIFT
 from perf.results import OURS, best_peer
+from perf.summary import MAX_DRIFT, ratio, share_of_goal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,24 +17,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from perf.results import LineResult, Result, Timing
+    from perf.results import LineResult, Result
 
 COLUMNS = ("case", "line", "us (p10-p90)", "of ceiling", "goal", "best peer", "us", "ratio")
-
-
-def goal_reached(result: Result, line: LineResult) -> bool | None:
-    """Return whether a line reached its goal; None if it has none, or no time."""
-    ours = line.timings[OURS]
-    if math.isnan(ours.median_us):
-        return None
-    if line.goal is not None:
-        return result.fraction(line) >= line.goal
-    return None if line.goal_us is None else ours.median_us <= line.goal_us
-
-
-def significant(ours: Timing, peer: Timing) -> bool:
-    """Return whether the 10th to 90th percentiles of two contenders do not meet."""
-    return ours.p90_us < peer.p10_us or peer.p90_us < ours.p10_us
 
 
 def row(result: Result, line: LineResult) -> tuple[str, ...]:
@@ -58,17 +43,17 @@ def row(result: Result, line: LineResult) -> tuple[str, ...]:
         name, timing = best
         peer[:2] = [name, f"{timing.median_us:.1f}"]
         if not math.isnan(ours.median_us):
-            mark = "" if significant(ours, timing) else " ~"
-            peer[2] = f"{timing.median_us / ours.median_us:.2f}{mark}"
+            found = ratio(timing, ours)
+            peer[2] = f"{found.value:.2f}{'' if found.is_significant else ' ~'}"
     return (line.case, line.line, *cells, *peer, "; ".join(notes))
 
 
 def _goal(result: Result, line: LineResult) -> str:
-    reached = goal_reached(result, line)
-    if reached is None:
+    share = share_of_goal(result, line)
+    if math.isnan(share):
         return "-"
     goal = f"{line.goal:.0%}" if line.goal is not None else f"{line.goal_us:g} us"
-    return f"{goal} {'reached' if reached else 'missed'}"
+    return f"{goal} {'reached' if share >= 1 else 'missed'}"
 
 
 def show(console: Console, result: Result, path: Path, missing: Mapping[str, str]) -> None:
@@ -82,8 +67,8 @@ def show(console: Console, result: Result, path: Path, missing: Mapping[str, str
     console.print("ratio: time of the best peer over ours; ~: not significant")
     rates = ", ".join(f"{name} {rate / 1e12:.3f}" for name, rate in result.ceilings.items())
     console.print(f"ceilings in TB/s: {rates}; the copy one changed by {result.drift:.1%}")
-    if result.drift > MOST_DRIFT:
-        console.print(f"warning: the copy ceiling changed by more than {MOST_DRIFT:.0%}; run again")
+    if result.drift > MAX_DRIFT:
+        console.print(f"warning: the copy ceiling changed by more than {MAX_DRIFT:.0%}; run again")
     for name, reason in missing.items():
         console.print(escape(f"without {name}: {reason}"))
     console.print(escape(str(path)), soft_wrap=True)

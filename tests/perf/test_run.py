@@ -13,7 +13,6 @@ from perf import environment, run
 from perf.cases.base import Case, Line
 from perf.engines import NullEngine
 from perf.results import OURS, load
-from perf.table import significant
 from tests.helpers import timed_gpu
 from tests.helpers.timed_problems import Increment, TimedPeer
 
@@ -226,16 +225,6 @@ def test_unknown_cases_are_refused_with_those_that_are_known(capsys):
     assert "R-99" in error
     assert "R-1" in error.replace("R-10", "")
     assert "sweep-reduce" in error
-
-
-def test_significant_means_apart():
-    def timing(p10, p90):
-        return types.SimpleNamespace(p10_us=p10, p90_us=p90)
-
-    assert significant(timing(1, 2), timing(3, 4))
-    assert significant(timing(3, 4), timing(1, 2))
-    assert not significant(timing(1, 3), timing(3, 4))
-    assert not significant(timing(1, 9), timing(3, 4))
 
 
 def test_the_commit_has_a_mark_if_files_were_changed(tmp_path):
