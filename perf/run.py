@@ -12,7 +12,6 @@ import gc
 import math
 import sys
 import time
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from unittest import mock
 from rich.console import Console
 from rich.progress import Progress
 
+from cudakern import ranges
 from cudakern.engines import engine_for
 from cudakern.engines.cuda import device_count, import_cupy
 from perf import ceilings, environment, table
@@ -96,16 +96,6 @@ def _is_of(peer: str, name: str) -> bool:
     return peer == name or peer.startswith((f"{name},", f"{name}."))
 
 
-def nvtx_range(name: str) -> AbstractContextManager[object]:
-    """Return a range that profilers show, where nvtx is installed."""
-    try:
-        import nvtx  # noqa: PLC0415  optional
-    except ImportError:
-        return nullcontext()
-    found: AbstractContextManager[object] = nvtx.annotate(message=name, domain="cudakern")
-    return found
-
-
 class Session:
     """A run on a GPU, line by line.
 
@@ -155,7 +145,7 @@ class Session:
         self._engine.launches.clear()
         works = True
         try:
-            scope = nvtx_range(f"{case} {problem.title}")
+            scope = ranges.marked(f"{case} {problem.title}", round(traffic.total))
             found = measure(self._gpu, problem, self._peers, samples, deadline, scope)
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
             found = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
