@@ -197,6 +197,9 @@ class _Line:
 
     def _prepared(self, peer: Peer) -> Contender | None:
         """Return a peer that is ready, or None; if it should be, it is noted why it is not."""
+        if self._deadline.expired():  # to get ready can take seconds
+            self._failed[peer.name] = no_time("time limit: not tried")
+            return None
 
         def prepare() -> list[Prepared]:
             found = [peer.prepare(self._problem, inputs) for inputs, _ in self._sets]

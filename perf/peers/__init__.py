@@ -10,10 +10,11 @@ from perf.peers.dispatch import MissingPeerError
 if TYPE_CHECKING:
     from perf.peers.base import Peer
 
+#: Those who take longest to get ready come last.
 _MODULES = {
+    "cub": cub,
     "cupy": cupy,
     "torch": torch,
-    "cub": cub,
     "cuda.compute": cuda_compute,
     "onnxruntime": onnxruntime,
 }

@@ -153,10 +153,17 @@ def test_a_wrong_result_has_no_time(cupy, take):
     assert not peer.log
 
 
-def test_the_time_limit_cuts_samples(cupy, take):
-    found = take(Increment(cupy), TimedPeer(cupy), samples=30, seconds=0).timings
-    for timing_ in found.values():
-        assert (timing_.samples, timing_.note) == (5, "time limit: 5 of 30 samples")
+def test_the_time_limit_cuts_samples_and_peers(cupy, take):
+    def at_call():  # the first one takes long
+        cupy.clock.now += int(2e9)
+        peers[0].at_call = None
+
+    peers = TimedPeer(cupy, at_call=at_call), TimedPeer(cupy, "late")
+    found = take(Increment(cupy), *peers, samples=30, seconds=1).timings
+    for name in (OURS, "other"):
+        assert (found[name].samples, found[name].note) == (5, "time limit: 5 of 30 samples")
+    assert (found["late"].samples, found["late"].note) == (0, "time limit: not tried")
+    assert not peers[1].log
 
 
 def test_lines_share_the_time():
