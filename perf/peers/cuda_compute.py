@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perf.peers.base import Prepared
-from perf.peers.dispatch import Dispatch, MissingPeerError, remarks, require_cupy
+from perf.peers.dispatch import Dispatch, MissingPeerError, require_cupy
 
 if TYPE_CHECKING:
     from perf.cases.base import Array, Module
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from perf.cases.reduce import ReduceProblem
     from perf.peers.base import Peer
 
-_HOST = "host time is that of the package's own Python"
 _OFFSETS = "reads where rows begin and end"
 
 
@@ -63,7 +62,7 @@ class ComputePeer(Dispatch):
         if first == 0:
             make = self._compute.make_reduce_into
             arguments = {"d_in": x.reshape(-1), "d_out": out.reshape(1)}
-            sizes, note = {"num_items": x.size}, _HOST
+            sizes, note = {"num_items": x.size}, ""
         else:
             make = self._compute.make_segmented_reduce
             rows, columns = prod(problem.shape[:first]), prod(problem.shape[first:])
@@ -74,7 +73,7 @@ class ComputePeer(Dispatch):
                 "start_offsets_in": offsets[:-1],
                 "end_offsets_in": offsets[1:],
             }
-            sizes, note = {"num_segments": rows}, remarks(_HOST, _OFFSETS)
+            sizes, note = {"num_segments": rows}, _OFFSETS
         made = make(op=operation, h_init=start, **arguments)
         return self._prepared(
             made, {**arguments, **sizes, "op": operation, "h_init": start}, out, note
@@ -98,7 +97,7 @@ class ComputePeer(Dispatch):
         }
         made = self._compute.make_select(**arguments)
         given = {**arguments, "num_items": x.size}
-        return self._prepared(made, given, (counts[:1], coordinates), _HOST)
+        return self._prepared(made, given, (counts[:1], coordinates), "")
 
     def _prepared(self, made: Any, arguments: dict[str, Any], result: Any, note: str) -> Prepared:  # noqa: ANN401
         """Return the call of an algorithm that is asked for its scratch memory first."""

@@ -125,8 +125,7 @@ class CupyWithoutCub(Dispatch):
         prepared = self._cupy.reduce(problem, x)
         if prepared is None:
             return None
-        note = remarks(prepared.note, "host time has CUB switched off and on")
-        return replace(prepared, call=self._without_cub(prepared.call), note=note)
+        return replace(prepared, call=self._without_cub(prepared.call))
 
     def _without_cub(self, call: Callable[[], Array]) -> Callable[[], Array]:
         core = self._core

@@ -61,8 +61,7 @@ class TorchPeer(Dispatch):
             cuda.set_stream(stream)
             return work()
 
-        note = remarks(prepared.note, "host time has the stream set")
-        return replace(prepared, call=call, note=note)
+        return replace(prepared, call=call)
 
     def _tensor(self, array: Array) -> Any:  # noqa: ANN401
         """Return a tensor in an array's memory."""
