@@ -100,7 +100,7 @@ def test_warmup_has_every_variant_of_every_operator():
     # All widths and types of coordinates, 32-bit offsets; strided with two of its ranks.
     found = [spec.entry for spec in common if spec.source == "nonzero_coordinates.cu"]
     by_variant = Counter(name.split("_w")[0].split("_")[-1] for name in found)
-    assert by_variant == {"stream": 10, "columns": 8, "r2": 10, "r4": 10}
+    assert by_variant == {"stream": 10, "columns": 8, "parts": 6, "r2": 10, "r4": 10}
     assert all(name.endswith("_o32") for name in found)
     # Four functions of four data types, in two widths where short rows are next to each other.
     found = [spec.entry for spec in common if spec.source == "reduce.cu"]
