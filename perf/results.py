@@ -145,7 +145,7 @@ def best_peer(line: LineResult) -> tuple[str, Timing] | None:
     others = [
         (timing.median_us, name)
         for name, timing in line.timings.items()
-        if name != OURS and not math.isnan(timing.median_us)
+        if not name.startswith(OURS) and not math.isnan(timing.median_us)
     ]
     if not others:
         return None

@@ -56,6 +56,7 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Cas
     parser.add_argument("--no-sweeps", action="store_true", help="no lines of growing sizes")
     parser.add_argument("--peers", help="names separated by commas; otherwise all there are")
     parser.add_argument("--output", type=Path, help="the result file")
+    parser.add_argument("--list", action="store_true", help="print the cases and end")
     options = parser.parse_args(arguments)
     try:
         cases = list(find(options.case))
@@ -234,6 +235,9 @@ def run_cuda(options: argparse.Namespace, cases: Sequence[Case], console: Consol
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     options, cases = parse(arguments)
+    if options.list:
+        Console().print(table.matrix(cases))
+        return 0
     if options.engine == "simulator":
         return main_simulator(cases, options.output)
     if device_count() == 0:

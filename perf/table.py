@@ -1,4 +1,4 @@
-"""The table that a run ends with."""
+"""Tables: the cases, and what a run found."""
 
 from __future__ import annotations
 
@@ -8,18 +8,35 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
+from perf.cases.base import REFERENCE_BANDWIDTH
 from perf.results import OURS, best_peer
 from perf.summary import MAX_DRIFT, ratio, share_of_goal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
+    from perf.cases.base import Case, Line
     from perf.results import LineResult, Result
 
 COLUMNS = ("case", "line", "us (p10-p90)", "of ceiling", "goal", "best peer", "us", "ratio")
+
+
+def matrix(cases: Sequence[Case]) -> Table:
+    """Return the lines of cases: the least they move, the least time, what they are held to."""
+    table = Table(title=f"least times at {REFERENCE_BANDWIDTH / 1e12:g} TB/s")
+    for column in ("case", "line", "MB", "us", "goal", "strongest peers", "shows"):
+        table.add_column(column, justify="right" if column in {"MB", "us", "goal"} else "left")
+    for case in cases:
+        for line in case.lines:
+            traffic = line.problem.traffic()
+            figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds():.1f}"
+            named = ", ".join(case.peers)
+            cells = (case.name, line.problem.title, *figures, _goal(line), named, case.shows)
+            table.add_row(*map(escape, cells))
+    return table
 
 
 def row(result: Result, line: LineResult) -> tuple[str, ...]:
@@ -32,7 +49,7 @@ def row(result: Result, line: LineResult) -> tuple[str, ...]:
         cells = [
             times if ours.cold else f"{times} warm",
             f"{result.fraction(line):.1%}",
-            _goal(result, line),
+            _verdict(result, line),
         ]
     elif ours.note.startswith("WRONG"):
         cells[0] = "WRONG"
@@ -48,12 +65,15 @@ def row(result: Result, line: LineResult) -> tuple[str, ...]:
     return (line.case, line.line, *cells, *peer, "; ".join(notes))
 
 
-def _goal(result: Result, line: LineResult) -> str:
+def _goal(line: Line | LineResult) -> str:
+    if line.goal is not None:
+        return f"{line.goal:.0%}"
+    return "-" if line.goal_us is None else f"{line.goal_us:g} us"
+
+
+def _verdict(result: Result, line: LineResult) -> str:
     share = share_of_goal(result, line)
-    if math.isnan(share):
-        return "-"
-    goal = f"{line.goal:.0%}" if line.goal is not None else f"{line.goal_us:g} us"
-    return f"{goal} {'reached' if share >= 1 else 'missed'}"
+    return "-" if math.isnan(share) else f"{_goal(line)} {'reached' if share >= 1 else 'missed'}"
 
 
 def show(console: Console, result: Result, path: Path, missing: Mapping[str, str]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perf.peers.base import Prepared
 from perf.peers.dispatch import Dispatch, other_type, remarks, require_cupy
+from perf.peers.own import OwnArgwhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,7 +186,7 @@ def fancy_key(xp: Module, problem: GatherNDProblem, indices: Array) -> tuple[Arr
 
 
 def find() -> list[Peer]:
-    """Return CuPy's peers, or raise MissingPeerError."""
+    """Return the peers that need CuPy alone, or raise MissingPeerError."""
     cupy = require_cupy()
     core = cupy._core  # noqa: SLF001  its accelerators are set there alone
-    return [CupyPeer(cupy), CupyWithoutCub(cupy, core), CupyIdentity(cupy)]
+    return [CupyPeer(cupy), CupyWithoutCub(cupy, core), CupyIdentity(cupy), OwnArgwhere()]

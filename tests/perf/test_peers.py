@@ -12,7 +12,7 @@ import pytest
 from perf import peers
 from perf.cases import CASES
 from perf.cases.reduce import ReduceProblem
-from perf.peers import cub, cuda_compute, cupy, onnxruntime, torch
+from perf.peers import cub, cuda_compute, cupy, onnxruntime, own, torch
 from perf.peers.dispatch import MissingPeerError
 from tests.helpers import peer_libraries as fakes
 
@@ -92,6 +92,7 @@ def rows(found):
 
 CORE = fakes.Accelerators()
 PEERS = {
+    "cudakern, argwhere": (own.OwnArgwhere(), rows),
     "cupy": (cupy.CupyPeer(np), rows),
     "cupy, CUB off": (cupy.CupyWithoutCub(np, CORE), rows),
     "cupy, rows of eye": (cupy.CupyIdentity(np), rows),
@@ -119,6 +120,7 @@ if importlib.util.find_spec("torch"):
 
 #: What each of them has to offer at least, out of the matrix.
 OFFERED = {
+    "cudakern, argwhere": "Z",
     "cupy": "RZGO",
     "cupy, CUB off": "R",
     "cupy, rows of eye": "O",

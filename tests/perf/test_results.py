@@ -61,3 +61,4 @@ def test_the_best_peer_is_the_fastest_that_has_a_time():
     entry = line(**{OURS: timing(1.0), "a": nothing, "torch": timing(8.0), "cub": timing(5.0)})
     assert best_peer(entry) == ("cub", entry.timings["cub"])
     assert best_peer(line(**{OURS: timing(1.0), "a": nothing})) is None
+    assert best_peer(line(**{f"{OURS}, argwhere": timing(1.0)})) is None

@@ -218,6 +218,14 @@ def test_the_simulator_gets_the_cases(monkeypatch, tmp_path):
     assert output == path
 
 
+def test_the_matrix_can_be_listed(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run.main(["--list", "R-1", "Z-8"]) == 0
+    text = capsys.readouterr().out
+    for cells in (("1073.7", "249.7", "95%", "cub, torch"), ("0.0", "5 us", "torch, cub")):
+        assert any(all(cell in row for cell in cells) for row in text.splitlines())
+
+
 def test_unknown_cases_are_refused_with_those_that_are_known(capsys):
     with pytest.raises(SystemExit, match="2"):
         run.main(["R-99"])
