@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 COMPILED_BUDGET, FUNCTION_BUDGET = 3.0, 8.0
 CALLS = 10_000
 REPEATS = 11
+#: How often all is measured, as long as a budget is broken.
+ATTEMPTS = 3
 #: What `yardstick` takes on the reference machine, in microseconds.
 REFERENCE_YARDSTICK = 0.65
 _YARDSTICK, _BARE = "yardstick", "NumPy instead of "
@@ -178,9 +180,17 @@ def measure() -> tuple[list[Row], float]:
                 if bare:
                     timed[_BARE + title] = compared
                 budgets[title] = COMPILED_BUDGET if compiled else FUNCTION_BUDGET if bare else None
-        found = least_microseconds(timed)
-    rows = [Row(name, found[name], found.get(_BARE + name), b) for name, b in budgets.items()]
-    return rows, scale_of(found[_YARDSTICK])
+        found = dict.fromkeys(timed, float("inf"))
+        for _ in range(ATTEMPTS):  # others may keep the machine busy for a while
+            again = least_microseconds(timed)
+            found = {name: min(found[name], again[name]) for name in timed}
+            rows = [
+                Row(name, found[name], found.get(_BARE + name), b) for name, b in budgets.items()
+            ]
+            scale = scale_of(found[_YARDSTICK])
+            if not any(row.fault(scale) for row in rows):
+                break
+    return rows, scale
 
 
 def table_of(rows: list[Row], scale: float) -> Table:

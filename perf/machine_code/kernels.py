@@ -56,14 +56,6 @@ def group_of(spec: KernelSpec) -> tuple[str, ...]:
     return operator_of(spec), variant_of(spec)
 
 
-def by_variant(specs: Iterable[KernelSpec]) -> dict[str, list[KernelSpec]]:
-    """Return kernels by operator and variant: ``"gather-rows"``."""
-    found: dict[str, list[KernelSpec]] = {}
-    for spec in specs:
-        found.setdefault(f"{operator_of(spec)}-{variant_of(spec)}", []).append(spec)
-    return found
-
-
 def everything() -> list[tuple[str, KernelSpec]]:
     """Return every specialisation and the rare kernels, for every architecture."""
     specs = {spec.entry: spec for spec in (*specialisations(), *rare())}

@@ -15,10 +15,12 @@ from perf.machine_code import nvrtc
 from perf.machine_code.budgets import resource_faults
 from perf.machine_code.budgets_indexing import MAX_REGISTERS
 from perf.machine_code.figures import survey
-from perf.machine_code.kernels import ARCHITECTURES, by_variant
+from perf.machine_code.kernels import ARCHITECTURES, operator_of, variant_of
 from perf.machine_code.reading import divides, loads_in_flight
 
-VARIANTS = by_variant(specialisations())
+VARIANTS: dict[str, list[KernelSpec]] = {}
+for spec in specialisations():
+    VARIANTS.setdefault(f"{operator_of(spec)}-{variant_of(spec)}", []).append(spec)
 SOURCES = sorted({spec.source for spec in specialisations()})
 
 
