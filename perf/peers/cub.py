@@ -14,9 +14,10 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cudakern.arrays import address_of
 from cudakern.engines.simulator.cache import cache_folder
 from perf.peers.base import Prepared
-from perf.peers.dispatch import Dispatch, MissingPeerError, address, require_cupy
+from perf.peers.dispatch import Dispatch, MissingPeerError, require_cupy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +108,7 @@ class CubPeer(Dispatch):
             return None
         (out,) = problem.outputs(self._xp)
         function = getattr(self._library, f"gather_{8 * nbytes}")
-        arrays = [ctypes.c_void_p(address(array)) for array in (x, indices, out)]
+        arrays = [ctypes.c_void_p(address_of(array)) for array in (x, indices, out)]
         work = partial(function, *arrays, ctypes.c_int(size), ctypes.c_void_p(self._stream()))
         return Prepared(_checked(work, (x, indices), out))
 
@@ -117,11 +118,11 @@ class CubPeer(Dispatch):
         """Return the call of a function that is asked for its scratch memory first."""
         function = getattr(self._library, name)
         nbytes = ctypes.c_size_t(0)
-        given = [ctypes.c_void_p(address(array)) for array in arrays]
+        given = [ctypes.c_void_p(address_of(array)) for array in arrays]
         behind = (ctypes.pointer(nbytes), *given, *numbers, ctypes.c_void_p(self._stream()))
         _require(function(ctypes.c_void_p(None), *behind))
         scratch = self._xp.empty(max(1, nbytes.value), dtype="uint8")
-        work = partial(function, ctypes.c_void_p(address(scratch)), *behind)
+        work = partial(function, ctypes.c_void_p(address_of(scratch)), *behind)
         call = _checked(work, (*arrays, scratch), result)
         return Prepared(call, scratch_bytes=nbytes.value)
 

@@ -86,13 +86,6 @@ def require_cupy() -> Module:
     return cupy
 
 
-def address(array: Array) -> int:
-    """Return where an array of CuPy or NumPy begins."""
-    on_device = hasattr(array, "__cuda_array_interface__")
-    interface = array.__cuda_array_interface__ if on_device else array.__array_interface__
-    return int(interface["data"][0])
-
-
 def remarks(*parts: str) -> str:
     """Return the parts that are not empty as one note."""
     return "; ".join(part for part in parts if part)

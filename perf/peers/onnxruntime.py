@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern.arrays import address_of
 from perf.peers.base import Prepared
 from perf.peers.dispatch import (
     Dispatch,
     MissingPeerError,
-    address,
     other_type,
     remarks,
     require_cupy,
@@ -170,12 +170,12 @@ class RuntimePeer(Dispatch):
         binding, device = session.io_binding(), self._device
         for k, array in enumerate(inputs):
             binding.bind_input(
-                f"input{k}", device, 0, array.dtype.type, array.shape, address(array)
+                f"input{k}", device, 0, array.dtype.type, array.shape, address_of(array)
             )
         if out is None:
             binding.bind_output("output", device, 0)
         else:
-            binding.bind_output("output", device, 0, out.dtype.type, out.shape, address(out))
+            binding.bind_output("output", device, 0, out.dtype.type, out.shape, address_of(out))
 
         def call(_keep: tuple[Array, ...] = inputs) -> Any:  # noqa: ANN401  an array or OrtValue
             session.run_with_iobinding(binding)
