@@ -12,13 +12,13 @@ import importlib.util
 import io
 import math
 import os
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perf import summary
+from perf.environment import slug
 from perf.results import OURS, Result, best_peer, load
 from perf.summary import digits
 
@@ -127,14 +127,13 @@ def _row(result: Result, line: LineResult) -> dict[str, Any]:
     share = summary.share_of_goal(result, line)
     noted = line.timings.get(OURS)
     wrong = noted is not None and noted.note.startswith("WRONG")
-    goal = "" if line.goal is None else f"{line.goal:.0%}"
     return {
         "case": line.case,
         "line": line.line,
         "flaw": "wrong" if wrong else "" if line.checked else "not checked",
         "ours": summary.interval(ours) if ours else "no time",
         "fraction": _percent(summary.fraction(result, line)),
-        "goal": goal if line.goal_us is None else f"{line.goal_us:g} us",
+        "goal": summary.goal(line),
         "reached": "" if math.isnan(share) else "yes" if share >= 1 else "no",
         "cache": _cache(ours),
         "method": ours.method if ours else "",
@@ -179,7 +178,7 @@ def _pictures(result: Result, before: Result | None, folder: Path) -> list[Pictu
     from perf import charts  # noqa: PLC0415  Matplotlib is optional
 
     folder.mkdir(parents=True, exist_ok=True)
-    gpu = re.sub(r"[^a-z0-9]+", "-", str(result.gpu.get("name")).lower())
+    gpu = slug(str(result.gpu.get("name")))
     pictures = []
     for name, figure in charts.figures(result, before).items():
         buffer = io.BytesIO()

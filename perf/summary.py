@@ -10,6 +10,7 @@ from perf.results import OURS, LineResult, Timing, best_peer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from perf.cases.base import Line
     from perf.results import Result
 
 NAN = float("nan")
@@ -106,6 +107,13 @@ def fraction(result: Result, line: LineResult, contender: str = OURS) -> float:
     if timing(line, contender) is None or not result.ceilings.get(line.ceiling):
         return NAN
     return result.fraction(line, contender)
+
+
+def goal(line: Line | LineResult) -> str:
+    """Return the goal of a line as text; empty if it has none."""
+    if line.goal_us is not None:
+        return f"{line.goal_us:g} us"
+    return "" if line.goal is None else f"{line.goal:.0%}"
 
 
 def share_of_goal(result: Result, line: LineResult) -> float:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from perf.cases.base import REFERENCE_BANDWIDTH
 from perf.results import OURS, best_peer
-from perf.summary import MAX_DRIFT, ratio, share_of_goal
+from perf.summary import MAX_DRIFT, fraction, goal, ratio, share_of_goal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from perf.cases.base import Case, Line
+    from perf.cases.base import Case
     from perf.results import LineResult, Result
 
 COLUMNS = ("case", "line", "us (p10-p90)", "of ceiling", "goal", "best peer", "us", "ratio")
@@ -34,7 +34,7 @@ def matrix(cases: Sequence[Case]) -> Table:
             traffic = line.problem.traffic()
             figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds():.1f}"
             named = ", ".join(case.peers)
-            cells = (case.name, line.problem.title, *figures, _goal(line), named, case.shows)
+            cells = (case.name, line.problem.title, *figures, goal(line) or "-", named, case.shows)
             table.add_row(*map(escape, cells))
     return table
 
@@ -48,7 +48,7 @@ def row(result: Result, line: LineResult) -> tuple[str, ...]:
         times = f"{ours.median_us:.1f} ({ours.p10_us:.1f}-{ours.p90_us:.1f})"
         cells = [
             times if ours.cold else f"{times} warm",
-            f"{result.fraction(line):.1%}",
+            f"{fraction(result, line):.1%}",
             _verdict(result, line),
         ]
     elif ours.note.startswith("WRONG"):
@@ -65,15 +65,9 @@ def row(result: Result, line: LineResult) -> tuple[str, ...]:
     return (line.case, line.line, *cells, *peer, "; ".join(notes))
 
 
-def _goal(line: Line | LineResult) -> str:
-    if line.goal is not None:
-        return f"{line.goal:.0%}"
-    return "-" if line.goal_us is None else f"{line.goal_us:g} us"
-
-
 def _verdict(result: Result, line: LineResult) -> str:
     share = share_of_goal(result, line)
-    return "-" if math.isnan(share) else f"{_goal(line)} {'reached' if share >= 1 else 'missed'}"
+    return "-" if math.isnan(share) else f"{goal(line)} {'reached' if share >= 1 else 'missed'}"
 
 
 def show(console: Console, result: Result, path: Path, missing: Mapping[str, str]) -> None:
