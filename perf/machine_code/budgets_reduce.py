@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from perf.machine_code.kernels import base_of, is_long, is_pair
+from perf.machine_code.kernels import base_of, is_pair, reduction_of
 from perf.machine_code.reading import divides, is_atomic, loads_in_flight, matches, opcode
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _LONG_DIVISION = re.compile(r"__cuda_\w+_(div|rem)_[us]64")
 
 def max_registers(spec: KernelSpec) -> int:
     """Return how many registers a thread may have."""
-    if is_long(spec) or dict(spec.defines)["CK_OFFSET_T"] == "ck::uint64":
+    if reduction_of(spec).is_long or dict(spec.defines)["CK_OFFSET_T"] == "ck::uint64":
         return MOST_REGISTERS
     return max(REGISTERS[base_of(spec)], SOME_REGISTERS if is_pair(spec) else 0)
 

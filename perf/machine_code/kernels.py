@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
 from cudakern.operators import gather_nd_plan, gather_plan, nonzero_plan, one_hot_plan, reduce_plan
 from cudakern.operators.catalogue import specialisations
 from cudakern.operators.indexing import THREADS
+from cudakern.operators.reduce_kernels import INPUT_TYPES, Reduction
+from cudakern.operators.reduce_types import ARG_FUNCTIONS, ReduceFunction
 from cudakern.operators.rows import ITEMS_PER_THREAD
 from cudakern.operators.splice import TILE_BYTES, Splice
 from perf.machine_code.occupancy import LIMITS, WARP
@@ -23,7 +26,11 @@ NONZERO, REDUCE = "nonzero_coordinates", "reduce"
 #: Kernels that are compiled together.
 BATCH = 40
 _VECTOR = 16
-_NUMBER_BYTES = {"ck::int32": 4, "ck::uint32": 4, "float": 4}
+_TYPES = {short: kind for kind, (short, _) in INPUT_TYPES.items()}
+_REDUCTION = re.compile(
+    f"ck_reduce_[a-z]+_({'|'.join(f.label for f in ReduceFunction)})"
+    f"_({'|'.join(_TYPES)})_({'|'.join(_TYPES)})_.*"
+)
 
 Work = tuple[str, list["KernelSpec"]]
 
@@ -63,10 +70,10 @@ def everything() -> list[tuple[str, KernelSpec]]:
 
 
 def rotation() -> list[tuple[str, KernelSpec]]:
-    """Return every specialisation and the rare kernels, each for one architecture.
+    """Return every specialisation and the rare kernels, each for one or two architectures.
 
-    Architectures go round the kernels of each variant and, of reduce, of each function of each data
-    type.
+    Architectures go round the kernels of each variant, which are read for two, and of each function
+    of each data type of reduce, which are too many for that.
     """
     groups: dict[tuple[str, ...], list[KernelSpec]] = {}
     for spec in specialisations():
@@ -75,9 +82,10 @@ def rotation() -> list[tuple[str, KernelSpec]]:
     rounds = [*groups.values(), *([spec] for spec in rare() if spec.entry not in known)]
     count = len(ARCHITECTURES)
     return [
-        (ARCHITECTURES[(number + number // count + place) % count], spec)
+        (ARCHITECTURES[(number + number // count + place + turn) % count], spec)
         for number, specs in enumerate(rounds)
         for place, spec in enumerate(specs)
+        for turn in ((0,) if operator_of(spec) == REDUCE else (0, 3))
     ]
 
 
@@ -104,25 +112,28 @@ def promised_blocks(spec: KernelSpec) -> int:
     operator, macros = operator_of(spec), dict(spec.defines)
     if operator != REDUCE:
         return 3 if operator == NONZERO else 4
-    wide = is_long(spec) or macros["CK_OFFSET_T"] == "ck::uint64"
+    reduction = reduction_of(spec)
+    wide = reduction.is_long or macros["CK_OFFSET_T"] == "ck::uint64"
     if base_of(spec) in {"vectors", "strided"}:
-        many = int(macros["CK_WIDTH"]) >= 8 * _item_bytes(macros["CK_INPUT_T"])
+        many = int(macros["CK_WIDTH"]) >= 8 * reduction.kind.itemsize
         return 2 if wide or many else 3
     if wide or base_of(spec) == "columns":
         return 2
     return 3 if is_pair(spec) else 4
 
 
-def is_long(spec: KernelSpec) -> bool:
-    """Return whether a reduction takes an element in long code."""
-    macros = dict(spec.defines)
-    return "LogSumExp" in macros["CK_FUNCTION"] and macros["CK_NUMBER_T"] == "double"
+def reduction_of(spec: KernelSpec) -> Reduction:
+    """Return what a kernel of reduce computes, by its name, which says nothing of NaN and ties."""
+    found = _REDUCTION.fullmatch(spec.entry)
+    assert found, spec.entry
+    function = next(f for f in ReduceFunction if f.label == found[1])
+    return Reduction(function, _TYPES[found[2]], _TYPES[found[3]])
 
 
 def is_pair(spec: KernelSpec) -> bool:
     """Return whether a reduction keeps places, or is of complex numbers."""
-    macros = dict(spec.defines)
-    return "Place" in macros["CK_FUNCTION"] or "Complex" in macros["CK_INPUT_T"]
+    reduction = reduction_of(spec)
+    return reduction.function in ARG_FUNCTIONS or reduction.kind.name.startswith("COMPLEX")
 
 
 def dynamic_shared(spec: KernelSpec) -> int:
@@ -131,7 +142,7 @@ def dynamic_shared(spec: KernelSpec) -> int:
     if operator == NONZERO:
         return nonzero_plan.shared_bytes(variant, int(macros["CK_WIDTH"]))
     if operator == REDUCE:
-        return _of_reduce(variant, macros)
+        return _of_reduce(spec)
     if variant in {"check", "strided"}:
         return 0
     return one_hot_plan.SHARED_BYTES if operator == "one_hot" else _of_gather(operator, spec)
@@ -153,21 +164,17 @@ def _of_gather(operator: str, spec: KernelSpec) -> int:
     return shared
 
 
-def _of_reduce(variant: str, macros: dict[str, str]) -> int:
+def _of_reduce(spec: KernelSpec) -> int:
+    variant, macros, reduction = base_of(spec), dict(spec.defines), reduction_of(spec)
     if variant in {"tiles", "columns"}:
         gathered = reduce_plan.GATHERED_BYTES if variant == "tiles" else 0
         return reduce_plan.STAGE_BYTES + gathered
     if variant == "warps":
         return 0
-    number = _NUMBER_BYTES.get(macros["CK_NUMBER_T"].removeprefix("ck::Complex<").rstrip(">"), 8)
-    function = macros["CK_FUNCTION"]
-    if "Place" in function and macros["CK_OFFSET_T"] == "ck::uint64":
-        number = 8
-    pair = "Complex" in macros["CK_NUMBER_T"] or "Place" in function or "LogSumExp" in function
-    state = number * (2 if pair else 1)
+    state = reduction.state_bytes(wide=macros["CK_OFFSET_T"] == "ck::uint64")
     if variant == "stream":
         return THREADS // WARP * state
-    return THREADS * state * (int(macros["CK_WIDTH"]) // _item_bytes(macros["CK_INPUT_T"]))
+    return THREADS * state * (int(macros["CK_WIDTH"]) // reduction.kind.itemsize)
 
 
 @cache
@@ -178,13 +185,3 @@ def _splice_bytes(width: int, *, wide: bool) -> int:
 
 def _rounded(size: int) -> int:
     return -(-size // _VECTOR) * _VECTOR
-
-
-def _item_bytes(device_type: str) -> int:
-    """Return the size of an element, by its name in device code."""
-    if device_type.startswith("ck::Complex"):
-        return 16 if "double" in device_type else 8
-    name = device_type.removeprefix("ck::")
-    sizes = {"Bool": 1, "Float16": 2, "BFloat16": 2, "float": 4, "double": 8}
-    digits = "".join(filter(str.isdigit, name))
-    return sizes[name] if name in sizes else int(digits) // 8
