@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import cudakern as ck
 from cudakern.engines.simulator import build
 from cudakern.engines.simulator.build import Mode
 from cudakern.engines.simulator.engine import SimulatorEngine
@@ -23,6 +22,7 @@ from cudakern.engines.simulator.toolchain import find_toolchain
 from cudakern.errors import KernelCompileError
 from tests.helpers.simulated import run
 
+ROOT = Path(__file__).parents[2]
 #: How many kernels a process compiles before it makes one, here.
 AT = 3
 # Half precision is a header beside the precompiled one, which includes some of the same.
@@ -233,9 +233,8 @@ def test_errors_are_the_same(cache, monkeypatch, mode):
 
 
 def test_processes_make_it_at_once(cache):
-    root = Path(ck.__file__).parents[1]
     command = [sys.executable, "-c", PROGRAM]
-    processes = [subprocess.Popen(command, cwd=root, env=dict(os.environ)) for _ in range(2)]
+    processes = [subprocess.Popen(command, cwd=ROOT, env=dict(os.environ)) for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
     assert len(headers(cache)) == 1
     assert not list(cache.glob("build-*"))

@@ -14,7 +14,6 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-import cudakern as ck
 from cudakern.arrays import address_of
 from cudakern.engines.base import KernelSpec, Launch
 from cudakern.engines.simulator import engine as engine_module
@@ -25,7 +24,7 @@ from cudakern.engines.simulator.toolchain import find_toolchain
 from cudakern.errors import BindingError
 from tests.helpers.simulated import ENGINE, REVERSE, assert_works, pack, run
 
-ROOT = Path(ck.__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FILL = r"""
 struct Arguments { int* x; long long value; };
 extern "C" __global__ void k(Arguments a) { a.x[threadIdx.x] = a.value; }
