@@ -9,10 +9,12 @@ from hypothesis import HealthCheck, settings
 
 import cudakern.pytest_plugin
 from cudakern.engines.cuda import device_count
+from tests.helpers.gpu_use import GpuUse, uses_gpu
 from tests.helpers.places import CUDA, HOST
 
 NO_GPU = "no CUDA device is visible: the tests ran on the simulator alone"
 HAS_GPU = device_count() > 0
+REQUIRES_GPU = os.environ.get("CUDAKERN_REQUIRE_GPU", "0") == "1"
 PLACES = [HOST, CUDA] if HAS_GPU else [HOST]
 
 # A first example compiles its kernel, so no deadline; the seed of a failure is printed.
@@ -26,7 +28,8 @@ settings.load_profile("cudakern")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the package's own plugin also where the package is not installed."""
+    """Count what uses a GPU; have the package's own plugin also where it is not installed."""
+    config.pluginmanager.register(GpuUse(required=REQUIRES_GPU), "gpu_use")
     if not config.pluginmanager.has_plugin("cudakern"):
         config.pluginmanager.register(cudakern.pytest_plugin, "cudakern")
 
@@ -34,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Refuse to run without a GPU where one is required."""
     del session
-    if os.environ.get("CUDAKERN_REQUIRE_GPU", "0") == "1" and not HAS_GPU:
+    if REQUIRES_GPU and not HAS_GPU:
         message = (
             "CUDAKERN_REQUIRE_GPU=1, but no CUDA device is visible "
             "(in a container: docker run --gpus all)"
@@ -60,8 +63,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    if not HAS_GPU:
-        return item.get_closest_marker("gpu") is not None
     given = getattr(item, "callspec", None)
-    seed = None if given is None else given.params.get("cudakern_checked_seed")
-    return seed is not None and given.params.get("place") == CUDA
+    is_checked = given is not None and given.params.get("cudakern_checked_seed") is not None
+    return uses_gpu(item) and (is_checked or not HAS_GPU)
