@@ -47,8 +47,8 @@ NCU = Tool(
 _REFUSED = "ERR_NVGPUCTRPERM"
 _PERMISSION = (
     "the driver lets only administrators read the GPU's counters (ERR_NVGPUCTRPERM): start the "
-    "container with --cap-add=SYS_ADMIN (--cap-add=PERFMON from driver R565 on), or load the "
-    "host's driver with NVreg_RestrictProfilingToAdminUsers=0"
+    "container with --user 0 --cap-add=SYS_ADMIN (--cap-add=PERFMON from driver R565 on), or load "
+    "the host's driver with NVreg_RestrictProfilingToAdminUsers=0"
 )
 _NO_BENCHMARK = "Kernels were replayed with flushed caches: these are no benchmark times."
 

@@ -128,7 +128,7 @@ def test_compute_says_who_may_read_counters(fake, tmp_path, capsys, monkeypatch)
     assert compute.main(["G-1", "--output", str(tmp_path)]) == 1
     text = capsys.readouterr().err
     assert fake()
-    for hint in ("SYS_ADMIN", "R565", "NVreg_RestrictProfilingToAdminUsers=0"):
+    for hint in ("--user 0", "SYS_ADMIN", "R565", "NVreg_RestrictProfilingToAdminUsers=0"):
         assert hint in text
     assert text.count("\n") == 1
 

@@ -1,0 +1,144 @@
+# syntax=docker/dockerfile:1
+#
+# Tests of cudakern on a GPU; without one they fail and say so.
+#
+#   docker build -t cudakern .
+#   docker run --rm --gpus all cudakern
+#
+# The base is Python's own slim image. CuPy, NVRTC and the CUDA headers come from PyPI, the driver from
+# the host when a container starts, so nothing would be used of nvidia/cuda's images; those are larger,
+# have one Python each, and their tags are deleted half a year after the end of a release. Any Debian
+# or Ubuntu image serves as BASE_IMAGE that has Python of PYTHON_VERSION, or packages of it.
+ARG PYTHON_VERSION=3.13
+ARG BASE_IMAGE=python:${PYTHON_VERSION}-slim-trixie
+ARG NSIGHT_REPOSITORY=https://developer.download.nvidia.com/compute/cuda/repos/debian13/x86_64
+
+# An environment of Python, and a user. Folders are open to all, for any --user.
+# hadolint ignore=DL3006
+FROM ${BASE_IMAGE} AS base
+ARG PYTHON_VERSION
+ENV PATH=/opt/cudakern/bin:$PATH \
+    PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+# hadolint ignore=DL3008
+RUN --mount=type=cache,id=base-apt-archives,target=/var/cache/apt,sharing=locked \
+    --mount=type=cache,id=base-apt-lists,target=/var/lib/apt,sharing=locked \
+    rm -f /etc/apt/apt.conf.d/docker-clean && \
+    if ! command -v "python${PYTHON_VERSION}"; then \
+        apt-get update && \
+        apt-get install -y --no-install-recommends \
+            "python${PYTHON_VERSION}" "python${PYTHON_VERSION}-venv"; \
+    fi && \
+    "python${PYTHON_VERSION}" -m venv /opt/cudakern && \
+    useradd --uid 10001 --gid 0 --create-home cudakern && \
+    install -d -m 1777 /cache /home/cudakern /results
+
+# The wheel, from nothing but what belongs to it.
+FROM base AS build
+WORKDIR /src
+RUN --mount=type=cache,target=/root/.cache/pip \
+    pip install "build>=1.2" "hatchling>=1.27"
+COPY pyproject.toml README.md LICENSE ./
+COPY cudakern cudakern
+COPY kernels kernels
+RUN python -m build --wheel --no-isolation --outdir dist
+
+# NVIDIA's key for its packages, if it is the one of this fingerprint.
+FROM base AS nsight-key
+ARG NSIGHT_REPOSITORY
+ARG NSIGHT_FINGERPRINT=02182E60104FCDC26EAE1B8597A5D4CB8793F200
+# hadolint ignore=DL3008
+RUN --mount=type=cache,id=key-apt-archives,target=/var/cache/apt,sharing=locked \
+    --mount=type=cache,id=key-apt-lists,target=/var/lib/apt,sharing=locked \
+    apt-get update && \
+    apt-get install -y --no-install-recommends gpg
+# hadolint ignore=DL3020
+ADD ${NSIGHT_REPOSITORY}/8793F200.pub /tmp/nvidia.pub
+RUN gpg --batch --no-autostart --import /tmp/nvidia.pub && \
+    gpg --batch --no-autostart --output /nvidia.gpg --export "${NSIGHT_FINGERPRINT}" && \
+    test -s /nvidia.gpg
+
+# The wheel with CuPy, and the tests. The CUDA engine needs no compiler; g++ is for the simulator, git
+# for a test.
+FROM base AS test
+ARG CUDA_MAJOR=12
+# hadolint ignore=DL3008
+RUN --mount=type=cache,id=test-apt-archives,target=/var/cache/apt,sharing=locked \
+    --mount=type=cache,id=test-apt-lists,target=/var/lib/apt,sharing=locked \
+    apt-get update && \
+    apt-get install -y --no-install-recommends g++ git
+WORKDIR /opt/cudakern/src
+COPY --from=build /src/dist dist
+RUN --mount=type=cache,target=/root/.cache/pip \
+    pip install "$(echo dist/*.whl)[cuda${CUDA_MAJOR},test]"
+COPY pyproject.toml README.md ./
+COPY tests tests
+COPY perf perf
+RUN install -d -m 1777 perf/results perf/nsight/reports
+ENV CUDA_MAJOR=${CUDA_MAJOR} \
+    CUDAKERN_CACHE_DIR=/cache/cudakern \
+    CUDAKERN_REQUIRE_GPU=1 \
+    CUPY_CACHE_DIR=/cache/cupy \
+    HOME=/home/cudakern \
+    HYPOTHESIS_STORAGE_DIRECTORY=/cache/hypothesis \
+    MPLCONFIGDIR=/cache/matplotlib \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility \
+    NVIDIA_VISIBLE_DEVICES=all \
+    PYTEST_ADDOPTS="-o cache_dir=/cache/pytest"
+USER 10001
+# No image is made in which the package does not work.
+RUN CUDAKERN_CACHE_DIR="$(mktemp -d)" python -m cudakern demo --engine simulator
+VOLUME ["/cache"]
+STOPSIGNAL SIGINT
+ENTRYPOINT ["python", "/opt/cudakern/src/tests/container/entrypoint.py"]
+CMD ["gpu"]
+ARG REVISION=unknown
+ARG SOURCE=unknown
+LABEL org.opencontainers.image.title="cudakern" \
+      org.opencontainers.image.description="Tests of cudakern on a GPU" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.source="${SOURCE}" \
+      cudakern.cuda.major="${CUDA_MAJOR}"
+
+# Nsight Systems, Nsight Compute and compute-sanitizer; NVIDIA has them for Debian 13 on x86-64.
+FROM test AS profile
+ARG NSIGHT_REPOSITORY
+ARG NSIGHT_VERSION=13-3
+USER 0
+COPY --from=nsight-key /nvidia.gpg /usr/share/keyrings/nvidia.gpg
+# hadolint ignore=DL3008
+RUN --mount=type=cache,id=profile-apt-archives,target=/var/cache/apt,sharing=locked \
+    --mount=type=cache,id=profile-apt-lists,target=/var/lib/apt,sharing=locked \
+    --mount=type=cache,target=/root/.cache/pip \
+    echo "deb [signed-by=/usr/share/keyrings/nvidia.gpg] ${NSIGHT_REPOSITORY}/ /" \
+        > /etc/apt/sources.list.d/nvidia.list && \
+    apt-get update && \
+    apt-get install -y --no-install-recommends "cuda-nsight-compute-${NSIGHT_VERSION}" \
+        "cuda-nsight-systems-${NSIGHT_VERSION}" "cuda-sanitizer-${NSIGHT_VERSION}" && \
+    ln -s /usr/local/cuda-*/bin/ncu /usr/local/cuda-*/bin/nsys \
+        /usr/local/cuda-*/bin/compute-sanitizer /usr/local/bin && \
+    pip install "$(echo dist/*.whl)[profile]"
+USER 10001
+RUN nsys --version && ncu --version && compute-sanitizer --version
+
+# For work on a checkout that is mounted at /workspace, which then is the package that is used.
+FROM test AS dev
+USER 0
+# hadolint ignore=DL3008
+RUN --mount=type=cache,id=dev-apt-archives,target=/var/cache/apt,sharing=locked \
+    --mount=type=cache,id=dev-apt-lists,target=/var/lib/apt,sharing=locked \
+    --mount=type=cache,target=/root/.cache/pip \
+    apt-get update && \
+    apt-get install -y --no-install-recommends clang gdb && \
+    pip install "$(echo dist/*.whl)[dask,lint,profile]"
+WORKDIR /workspace
+ENV CUDAKERN_REQUIRE_GPU=0
+USER 10001
+HEALTHCHECK --interval=5m --timeout=1m CMD ["python", "-m", "cudakern", "info", "--check"]
+ENTRYPOINT []
+CMD ["bash"]
+
+# What is built if no stage is named.
+FROM test

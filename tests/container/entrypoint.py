@@ -1,0 +1,120 @@
+"""Start of the test image.
+
+gpu [OPTION ...]      show what is there, then run all tests; without a GPU this fails (default)
+cpu [OPTION ...]      run the tests on the simulator alone
+COMMAND [WORD ...]    run a command instead, such as: python -m cudakern demo
+
+Options are those of pytest. A report in JUnit's format goes to /results.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = Path("/results")
+#: Memory that a worker of pytest may come to need.
+WORKER_BYTES = 3 << 30
+
+START = """\
+Start it with one of these, IMAGE being this image:
+
+  docker run --rm --gpus all IMAGE
+  docker run --rm --device nvidia.com/gpu=all IMAGE     (CDI)
+  docker compose -f tests/container/compose.yaml run --rm gpu
+
+The tests on the simulator need no GPU:
+
+  docker run --rm IMAGE cpu
+"""
+
+
+def no_gpu(devices: Path, cuda_major: str) -> str:
+    """Return the reason why no GPU can be used, as far as it can be told from inside.
+
+    Parameters
+    ----------
+    devices : Path
+        The folder of device files.
+    cuda_major : str
+        The major version of CUDA that this image is made for.
+    """
+    if not any(devices.glob("nvidia*")) and not (devices / "dxg").exists():
+        return "The container was started without a GPU."
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return (
+            "There is a GPU, but the driver's library libcuda.so.1 is not: "
+            "NVIDIA_DRIVER_CAPABILITIES must have 'compute' "
+            f"and is {os.environ.get('NVIDIA_DRIVER_CAPABILITIES', '')!r}."
+        )
+    version = ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    if version.value // 1000 < int(cuda_major):
+        return (
+            f"The host's driver is for CUDA {version.value // 1000}.{version.value % 1000 // 10}, "
+            f"this image for CUDA {cuda_major}: update the driver, or build with CUDA_MAJOR."
+        )
+    if status := driver.cuInit(0):
+        return (
+            f"The driver does not start (cuInit returns {status}). If it did before, the container "
+            "has lost its GPU, to a daemon-reload on the host for example: start a new one."
+        )
+    return "There is a GPU with a driver, but a kernel does not run on it: see 'check' above."
+
+
+def workers() -> int:
+    """Return how many processes the tests are to be shared among."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(1, min(len(os.sched_getaffinity(0)), memory // WORKER_BYTES, 8))
+
+
+def pytest(name: str, options: list[str]) -> list[str]:
+    """Return the command that runs all tests and writes a report of that name."""
+    if not os.access(RESULTS, os.W_OK):
+        sys.exit(
+            f"{RESULTS} must be writable by user {os.getuid()}: make the folder that is mounted "
+            'there first, and add --user "$(id -u):$(id -g)" to docker run'
+        )
+    os.chdir(ROOT)
+    command = [sys.executable, "-m", "pytest", "-n", str(workers()), "--dist", "worksteal"]
+    return [*command, f"--junit-xml={RESULTS / name}.xml", *options]
+
+
+def gpu(options: list[str]) -> list[str]:
+    """Return the command for all tests if a kernel runs on a GPU; else say how to get one."""
+    information = [sys.executable, "-m", "cudakern", "info", "--check"]
+    if subprocess.run(information, check=False).returncode:
+        reason = no_gpu(Path("/dev"), os.environ["CUDA_MAJOR"])
+        sys.exit(f"\nNo GPU can be used, so none was tested. {reason}\n{START}")
+    os.environ["CUDAKERN_REQUIRE_GPU"] = "1"
+    return pytest("gpu", options)
+
+
+def cpu(options: list[str]) -> list[str]:
+    """Return the command for the tests on the simulator, as if there were no GPU."""
+    os.environ |= {"CUDAKERN_REQUIRE_GPU": "0", "CUDA_VISIBLE_DEVICES": ""}
+    return pytest("cpu", options)
+
+
+def main(words: list[str]) -> None:
+    """Become what the words after the image's name say."""
+    word, *options = words
+    if word in {"-h", "--help"}:
+        sys.stdout.write(str(__doc__))
+        return
+    command = {"gpu": gpu, "cpu": cpu}[word](options) if word in {"gpu", "cpu"} else words
+    try:
+        os.execvp(command[0], command)  # noqa: S606
+    except OSError as error:
+        sys.stderr.write(f"{word}: {error.strerror}; the image's own words are gpu and cpu\n")
+        sys.exit(127)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["gpu"])

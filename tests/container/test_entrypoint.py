@@ -1,0 +1,150 @@
+"""What the test image does with the words after its name, and what it says without a GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.container import entrypoint
+
+ROOT = Path(__file__).parents[2]
+STARTS = ["docker run --rm --gpus all", "--device nvidia.com/gpu=all", "docker compose -f"]
+
+
+class Driver:
+    """Stands in for libcuda.so.1."""
+
+    def __init__(self, version, status=0):
+        self.version = version
+        self.cuInit = lambda _flags: status
+
+    def cuDriverGetVersion(self, found):  # noqa: N802  the driver's name
+        found._obj.value = self.version  # noqa: SLF001
+        return 0
+
+
+@pytest.fixture
+def devices(tmp_path):
+    (tmp_path / "nvidia0").touch()
+    return tmp_path
+
+
+@pytest.fixture
+def become(monkeypatch, tmp_path):
+    """Return a function that gives the command that the entry point becomes, and its folder."""
+    become = []
+    monkeypatch.setattr(entrypoint.os, "execvp", lambda _, words: become.append(words))
+    monkeypatch.setattr(entrypoint, "RESULTS", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for name in ("CUDAKERN_REQUIRE_GPU", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.setenv(name, "as before")
+
+    def run(*words):
+        entrypoint.main(list(words))
+        return become.pop(), Path.cwd()
+
+    return run
+
+
+def test_without_devices_the_container_was_started_without_a_gpu(tmp_path):
+    assert entrypoint.no_gpu(tmp_path, "12") == "The container was started without a GPU."
+
+
+def test_without_the_drivers_library_a_capability_is_missing(devices, monkeypatch):
+    def absent(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(entrypoint.ctypes, "CDLL", absent)
+    monkeypatch.setenv("NVIDIA_DRIVER_CAPABILITIES", "utility")
+    text = entrypoint.no_gpu(devices, "12")
+    assert "NVIDIA_DRIVER_CAPABILITIES must have 'compute' and is 'utility'" in text
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda_major", "expected"),
+    [
+        (Driver(11080), "12", "The host's driver is for CUDA 11.8, this image for CUDA 12: update"),
+        (Driver(12090), "13", "The host's driver is for CUDA 12.9, this image for CUDA 13: update"),
+        (
+            Driver(13000, 999),
+            "12",
+            "(cuInit returns 999). If it did before, the container has lost",
+        ),
+        (Driver(12000), "12", "There is a GPU with a driver, but a kernel does not run on it"),
+        (Driver(13010), "12", "There is a GPU with a driver, but a kernel does not run on it"),
+    ],
+)
+def test_a_driver_that_does_not_do_is_told_from_others(
+    devices, monkeypatch, driver, cuda_major, expected
+):
+    monkeypatch.setattr(entrypoint.ctypes, "CDLL", lambda _name: driver)
+    assert expected in entrypoint.no_gpu(devices, cuda_major)
+
+
+def test_the_default_fails_without_a_gpu_and_says_how_to_start_it():
+    result = subprocess.run(
+        [sys.executable, entrypoint.__file__],
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "CUDA_MAJOR": "12", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert result.returncode == 1
+    assert "simulator.compiler" in result.stdout
+    assert "No GPU can be used, so none was tested." in result.stderr
+    assert all(start in result.stderr for start in STARTS)
+    assert "docker run --rm IMAGE cpu" in result.stderr
+
+
+def test_with_a_gpu_all_tests_run_and_one_must_use_it(become, monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        entrypoint.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=0)
+    )
+    command, folder = become("gpu", "-k", "gather")
+    assert command[1:3] == ["-m", "pytest"]
+    assert command[-3:] == [f"--junit-xml={tmp_path}/gpu.xml", "-k", "gather"]
+    assert os.environ["CUDAKERN_REQUIRE_GPU"] == "1"
+    assert folder == ROOT
+
+
+def test_cpu_hides_gpus_and_demands_none(become, tmp_path):
+    command, folder = become("cpu")
+    assert command[1:4] == ["-m", "pytest", "-n"]
+    assert int(command[4]) >= 1
+    assert command[-1] == f"--junit-xml={tmp_path}/cpu.xml"
+    assert os.environ["CUDAKERN_REQUIRE_GPU"] == "0"
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+    assert folder == ROOT
+
+
+def test_other_words_are_a_command_in_the_folder_asked_for(become, tmp_path):
+    assert become("python", "-m", "cudakern", "demo") == (
+        ["python", "-m", "cudakern", "demo"],
+        tmp_path,
+    )
+    assert os.environ["CUDAKERN_REQUIRE_GPU"] == "as before"
+
+
+def test_results_that_cannot_be_written_are_refused_before_the_tests(become, monkeypatch):
+    monkeypatch.setattr(entrypoint.os, "access", lambda *_: False)
+    with pytest.raises(SystemExit, match=r'must be writable by user \d+: .* --user "\$\(id -u\)'):
+        become("cpu")
+
+
+def test_an_unknown_command_is_one_line(capsys):
+    with pytest.raises(SystemExit, match="127"):
+        entrypoint.main(["no-such-command"])
+    assert capsys.readouterr().err == (
+        "no-such-command: No such file or directory; the image's own words are gpu and cpu\n"
+    )
+
+
+def test_help_names_the_words(capsys):
+    entrypoint.main(["--help"])
+    assert {"gpu", "cpu", "COMMAND"} < set(capsys.readouterr().out.split())
