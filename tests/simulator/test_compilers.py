@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import cudakern as ck
@@ -14,13 +15,21 @@ extern "C" __global__ void k(const int* x, int* y) {
   y[threadIdx.x] = s[63 - threadIdx.x];
 }
 """
+FLOAT4 = """
+extern "C" __global__ void k(const float4* x, float4* y) { y[threadIdx.x] = x[threadIdx.x]; }
+"""
 
 
-@pytest.mark.parametrize("name", ["g++", "clang++", "ziglang"])
-def test_each_finds_a_missing_barrier(name, monkeypatch):
-    if name not in COMPILERS:
-        pytest.skip(f"{name} is not installed")
-    monkeypatch.setenv("CUDAKERN_CXX", COMPILERS[name])
+@pytest.fixture(params=["g++", "clang++", "ziglang"])
+def compiler(request, monkeypatch):
+    """Compile with one of them."""
+    if request.param not in COMPILERS:
+        pytest.skip(f"{request.param} is not installed")
+    monkeypatch.setenv("CUDAKERN_CXX", COMPILERS[request.param])
+
+
+@pytest.mark.usefixtures("compiler")
+def test_each_finds_a_missing_barrier():
     x, y = ck.simulator.empty(64, "i4"), ck.simulator.empty(64, "i4")
     x[:] = range(64)
     with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked(seed=3):
@@ -28,3 +37,27 @@ def test_each_finds_a_missing_barrier(name, monkeypatch):
     places = {(finding.kind, finding.source) for finding in caught.value.findings}
     assert {kind for kind, _ in places} <= {"race", "uninitialized"}
     assert {source for kind, source in places if kind == "race"} <= {("k.cu", 4), ("k.cu", 5)}
+
+
+def on_8_bytes(dtype):
+    """Return an array of 64 elements that lies 8 bytes behind a multiple of 16."""
+    memory = np.zeros(131)
+    first = 1 if memory.ctypes.data % 16 == 0 else 2
+    return memory[first : first + 128].view(dtype)
+
+
+@pytest.mark.usefixtures("compiler")
+def test_each_finds_vectors_of_16_bytes_on_8():
+    x, y = on_8_bytes("f4,f4,f4,f4"), on_8_bytes("f4,f4,f4,f4")
+    with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked():
+        ck.simulator.RawKernel(FLOAT4, "k")((1,), (64,), (x.view("f4"), y.view("f4")))
+    assert {finding.kind for finding in caught.value.findings} == {"misaligned"}
+
+
+@pytest.mark.usefixtures("compiler")
+def test_for_each_complex_numbers_may_lie_on_8_bytes():
+    x, out = on_8_bytes("c16").reshape(4, 16)[:, ::2], on_8_bytes("c16")[:8]
+    x[...] = np.arange(32).reshape(4, 8) * (1 - 2j)
+    with ck.simulator.checked():
+        ck.reduce(x, "sum", 0, out=out)
+    np.testing.assert_array_equal(out, x.sum(0))

@@ -238,14 +238,16 @@ def _replace(function: _Function, parts: list[_Piece], total: int) -> None:
     lines = function.lines
     lead = parts[0]
     call = re.sub(r"(@__tsan_[a-z]+)\d+", rf"\g<1>{total}", lines[lead.number], count=1)
-    defined = function.defined.get(lead.pointer, -1)
     earliest = min(part.number for part in parts)
+    defined = function.defined.get(lead.pointer, -1)
+    # A definition further down in the text may belong to a block that runs before this one.
+    is_later = defined > earliest and all(line.startswith("  ") for line in lines[earliest:defined])
     for part in parts:
         lines[part.number] = "  ; merged"
-    if defined < earliest:
-        lines[earliest] = call
-    else:
+    if is_later:
         lines[defined] += "\n" + call
+    else:
+        lines[earliest] = call
 
 
 def _announce_copies(function: _Function, constants: set[str]) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from cudakern.engines.simulator.build import FLAGS, UNLESS_ZIG, Job, Mode, shared_name
+from cudakern.engines.simulator.build import Job, Mode, shared_name
 from cudakern.engines.simulator.cache import cache_folder
 from cudakern.engines.simulator.explain import explain
 from cudakern.engines.simulator.kernel_text import INCLUDED, KernelText, write
@@ -55,6 +55,8 @@ _CHECKED_RUNTIME = (
     "traffic.hpp",
     "watchdog.hpp",
 )
+#: How libraries are made.
+_STEPS = _read(("build.py", "instrument.py"))
 _UNNAMED = re.compile(r"\W+")
 
 
@@ -192,7 +194,7 @@ class Toolchain:
     def _digest(self, parts: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
         # The machine too: a home folder can be shared by machines of different kinds.
         machine = (sys.platform, platform.machine())
-        key = (self.command, self.version, machine, FLAGS, UNLESS_ZIG, parts, arguments)
+        key = (self.command, self.version, machine, _STEPS, parts, arguments)
         return hashlib.sha256(repr(key).encode()).hexdigest()
 
 
