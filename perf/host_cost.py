@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import cudakern as ck
-from cudakern.engines.cuda import import_cupy
+from cudakern.engines.cuda import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
 from perf.engines import NullEngine
 
@@ -35,6 +35,8 @@ ATTEMPTS = 3
 #: What `yardstick` takes on the reference machine, in microseconds.
 REFERENCE_YARDSTICK = 0.65
 _YARDSTICK, _BARE = "yardstick", "NumPy instead of "
+#: The call that makes an array, which of CuPy's takes a device.
+_ALLOCATING = 'reduce(x, "sum", 0)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,7 @@ def calls_of(convert: Callable[[Any], Any]) -> dict[str, tuple[Callable[[], obje
             lambda: ck.reduce(x, "sum", 0, out=columns),
             lambda: x.sum(0, out=columns),
         ),
-        'reduce(x, "sum", 0)': (lambda: ck.reduce(x, "sum", 0), lambda: x.sum(0)),
+        _ALLOCATING: (lambda: ck.reduce(x, "sum", 0), lambda: x.sum(0)),
         "compiled reduce": (
             lambda: adder(x, out=total),
             lambda: x.sum(0, keepdims=True, out=total),
@@ -173,6 +175,8 @@ def measure() -> tuple[list[Row], float]:
             except EngineUnavailableError:
                 continue
             bare = kind == "NumPy"
+            if not bare and not device_count():
+                del calls[_ALLOCATING]
             for name, (call, compared) in calls.items():
                 compiled = name.startswith("compiled")
                 title = f"{name}, {kind} arrays"
