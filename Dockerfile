@@ -85,7 +85,7 @@ ENV CUDA_MAJOR=${CUDA_MAJOR} \
     MPLCONFIGDIR=/cache/matplotlib \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility \
     NVIDIA_VISIBLE_DEVICES=all \
-    PYTEST_ADDOPTS="-o cache_dir=/cache/pytest"
+    PYTEST_ADDOPTS="-p no:cacheprovider"
 USER 10001
 # No image is made in which the package does not work.
 RUN CUDAKERN_CACHE_DIR="$(mktemp -d)" python -m cudakern demo --engine simulator
@@ -134,7 +134,7 @@ RUN --mount=type=cache,id=dev-apt-archives,target=/var/cache/apt,sharing=locked 
     apt-get install -y --no-install-recommends clang gdb && \
     pip install "$(echo dist/*.whl)[dask,lint,profile]"
 WORKDIR /workspace
-ENV CUDAKERN_REQUIRE_GPU=0
+ENV CUDAKERN_REQUIRE_GPU=0 PYTEST_ADDOPTS=""
 USER 10001
 HEALTHCHECK --interval=5m --timeout=1m CMD ["python", "-m", "cudakern", "info", "--check"]
 ENTRYPOINT []

@@ -30,14 +30,14 @@ build() { # STAGE [OPTION ...]: build it
 
 size() { store images --format '{{.Size}}' "localhost/$1"; }
 
-run() { # USER [WORD ...]: what docker run does with the image's entry point, command and a user
+run() { # USER [WORD ...]: what docker run does, with a user and a volume that all runs share
   local user=$1 entry words container status=0
   shift
   mapfile -t entry < <(configured Entrypoint)
   mapfile -t words < <(configured Cmd)
   [ $# -eq 0 ] || words=("$@")
   container=$(store from localhost/cudakern:test)
-  store run --user "$user" "$container" -- "${entry[@]}" "${words[@]}" > "$work/out" 2>&1 || status=$?
+  store run --user "$user" --volume "$work/cache:/cache" "$container" -- "${entry[@]}" "${words[@]}" > "$work/out" 2>&1 || status=$?
   cp "$(store mount "$container")"/results/*.xml "$work" 2> "$work/none" || true
   store rm "$container" > "$work/none"
   return "$status"
@@ -58,6 +58,7 @@ expect() { # STATUS TEXT ...: what the last run is to have ended with and printe
 step "base image, Debian $release"
 debootstrap --variant=minbase --include=ca-certificates "$release" "$work/base" > "$work/base.log"
 cp -L /etc/ssl/certs/ca-certificates.crt "$work/base/etc/ssl/certs/"
+install -d -m 1777 "$work/cache"
 base=$(store from scratch)
 store copy -q "$base" "$work/base" / > "$work/none"
 store commit -q --format docker "$base" localhost/base > "$work/none"

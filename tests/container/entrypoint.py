@@ -17,6 +17,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path("/results")
+#: The volume, and the variables that name folders in it.
+CACHE = Path("/cache")
+CACHES = ("CUDAKERN_CACHE_DIR", "CUPY_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY", "MPLCONFIGDIR")
+IMAGE_USER = 10001
 #: Memory that a worker of pytest may come to need.
 WORKER_BYTES = 3 << 30
 
@@ -74,6 +78,21 @@ def workers() -> int:
     return max(1, min(len(os.sched_getaffinity(0)), memory // WORKER_BYTES, 8))
 
 
+def make_caches(user: int) -> None:
+    """Make the folders in the volume; other users than the image's get folders of their own."""
+    for name in CACHES:
+        folder = Path(os.environ.get(name, "/"))
+        if not folder.is_relative_to(CACHE):
+            continue
+        if user != IMAGE_USER:
+            folder = CACHE / str(user) / folder.relative_to(CACHE)
+            os.environ[name] = str(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            sys.exit(f"{CACHE} must be writable by user {user}: {folder}: {error.strerror}")
+
+
 def pytest(name: str, options: list[str]) -> list[str]:
     """Return the command that runs all tests and writes a report of that name."""
     if not os.access(RESULTS, os.W_OK):
@@ -108,6 +127,7 @@ def main(words: list[str]) -> None:
     if word in {"-h", "--help"}:
         sys.stdout.write(str(__doc__))
         return
+    make_caches(os.getuid())
     command = {"gpu": gpu, "cpu": cpu}[word](options) if word in {"gpu", "cpu"} else words
     try:
         os.execvp(command[0], command)  # noqa: S606

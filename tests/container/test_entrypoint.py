@@ -40,6 +40,7 @@ def become(monkeypatch, tmp_path):
     become = []
     monkeypatch.setattr(entrypoint.os, "execvp", lambda _, words: become.append(words))
     monkeypatch.setattr(entrypoint, "RESULTS", tmp_path)
+    monkeypatch.setattr(entrypoint, "CACHES", ())
     monkeypatch.chdir(tmp_path)
     for name in ("CUDAKERN_REQUIRE_GPU", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.setenv(name, "as before")
@@ -121,6 +122,29 @@ def test_cpu_hides_gpus_and_demands_none(become, tmp_path):
     assert os.environ["CUDAKERN_REQUIRE_GPU"] == "0"
     assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
     assert folder == ROOT
+
+
+@pytest.mark.parametrize(
+    ("user", "folder"), [(10001, "cupy"), (0, "0/cupy"), (54321, "54321/cupy")]
+)
+def test_each_user_has_its_own_caches_in_the_volume(monkeypatch, tmp_path, user, folder):
+    monkeypatch.setattr(entrypoint, "CACHE", tmp_path)
+    monkeypatch.setenv("CUPY_CACHE_DIR", f"{tmp_path}/cupy")
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", "/elsewhere")
+    for _ in range(2):
+        monkeypatch.setenv("CUPY_CACHE_DIR", f"{tmp_path}/cupy")
+        entrypoint.make_caches(user)
+        assert os.environ["CUPY_CACHE_DIR"] == f"{tmp_path}/{folder}"
+    assert (tmp_path / folder).is_dir()
+    assert os.environ["CUDAKERN_CACHE_DIR"] == "/elsewhere"
+
+
+def test_a_volume_that_cannot_be_written_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.setattr(entrypoint, "CACHE", tmp_path)
+    monkeypatch.setenv("CUPY_CACHE_DIR", f"{tmp_path}/cupy")
+    (tmp_path / "77").touch()
+    with pytest.raises(SystemExit, match=r"must be writable by user 77: .*: Not a directory"):
+        entrypoint.make_caches(77)
 
 
 def test_other_words_are_a_command_in_the_folder_asked_for(become, tmp_path):
