@@ -155,10 +155,19 @@ def test_other_words_are_a_command_in_the_folder_asked_for(become, tmp_path):
     assert os.environ["CUDAKERN_REQUIRE_GPU"] == "as before"
 
 
-def test_results_that_cannot_be_written_are_refused_before_the_tests(become, monkeypatch):
-    monkeypatch.setattr(entrypoint.os, "access", lambda *_: False)
-    with pytest.raises(SystemExit, match=r'must be writable by user \d+: .* --user "\$\(id -u\)'):
+@pytest.mark.parametrize("there", [False, True], ids=["no report", "another user's report"])
+def test_results_that_cannot_be_written_are_refused_before_the_tests(
+    become, monkeypatch, tmp_path, there
+):
+    report = tmp_path / "cpu.xml"
+    if there:
+        report.touch()
+    refused = report if there else tmp_path
+    monkeypatch.setattr(entrypoint.os, "access", lambda path, _mode: path != refused)
+    with pytest.raises(SystemExit) as stop:
         become("cpu")
+    assert str(stop.value).startswith(f"{refused} must be writable by user {os.getuid()}: ")
+    assert '--user "$(id -u):$(id -g)"' in str(stop.value)
 
 
 def test_an_unknown_command_is_one_line(capsys):
