@@ -88,7 +88,8 @@ ENV CUDA_MAJOR=${CUDA_MAJOR} \
     PYTEST_ADDOPTS="-p no:cacheprovider"
 USER 10001
 # No image is made in which the package does not work.
-RUN CUDAKERN_CACHE_DIR="$(mktemp -d)" python -m cudakern demo --engine simulator
+RUN CUDAKERN_CACHE_DIR=/tmp/kernels python -m cudakern demo --engine simulator && \
+    rm -r /tmp/kernels
 VOLUME ["/cache"]
 STOPSIGNAL SIGINT
 ENTRYPOINT ["python", "/opt/cudakern/src/tests/container/entrypoint.py"]
