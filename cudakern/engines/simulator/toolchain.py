@@ -55,8 +55,8 @@ _CHECKED_RUNTIME = (
     "traffic.hpp",
     "watchdog.hpp",
 )
-#: How libraries are made.
-_STEPS = _read(("build.py", "instrument.py"))
+#: What says how libraries are made.
+_STEPS = ("build.py", "instrument.py")
 _UNNAMED = re.compile(r"\W+")
 
 
@@ -194,7 +194,7 @@ class Toolchain:
     def _digest(self, parts: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
         # The machine too: a home folder can be shared by machines of different kinds.
         machine = (sys.platform, platform.machine())
-        key = (self.command, self.version, machine, _STEPS, parts, arguments)
+        key = (self.command, self.version, machine, _read(_STEPS), parts, arguments)
         return hashlib.sha256(repr(key).encode()).hexdigest()
 
 
