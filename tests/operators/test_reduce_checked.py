@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import sys
+from math import prod
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from cudakern.engines import sources
 from cudakern.operators import reduce_shares
 from cudakern.operators.base import BoundTable
 from cudakern.simulator import checked
-from tests.helpers.places import HOST, put, same_bytes
+from tests.helpers.places import HOST, Buffer, put, same_bytes
 from tests.helpers.reduce import reduce
 from tests.helpers.reduce_cases import random_values
 
@@ -143,12 +144,7 @@ def test_complex128_may_lie_on_8_bytes(name, aligned):
 
 def on_8_bytes(shape):
     """Return an array of complex128 that lies 8 bytes behind a multiple of 16."""
-    size = int(np.prod(shape))
-    memory = np.empty(2 * size + 4)
-    first = 1 if memory.ctypes.data % 16 == 0 else 2
-    array = memory[first : first + 2 * size].view(np.complex128).reshape(shape)
-    assert array.ctypes.data % 16 == 8
-    return array
+    return Buffer(bytes(8 + 16 * prod(shape)), HOST).view(shape, np.complex128, offset=8)
 
 
 @pytest.mark.usefixtures("plans")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from tests.helpers.places import HOST, Buffer
 from tests.simulator.conftest import COMPILERS
 
 CODE = r"""
@@ -20,16 +21,11 @@ extern "C" __global__ void k(const float4* x, float4* y) { y[threadIdx.x] = x[th
 """
 
 
-@pytest.fixture(params=["g++", "clang++", "ziglang"])
-def compiler(request, monkeypatch):
-    """Compile with one of them."""
-    if request.param not in COMPILERS:
-        pytest.skip(f"{request.param} is not installed")
-    monkeypatch.setenv("CUDAKERN_CXX", COMPILERS[request.param])
-
-
-@pytest.mark.usefixtures("compiler")
-def test_each_finds_a_missing_barrier():
+@pytest.mark.parametrize("name", ["g++", "clang++", "ziglang"])
+def test_each_finds_a_missing_barrier(name, monkeypatch):
+    if name not in COMPILERS:
+        pytest.skip(f"{name} is not installed")
+    monkeypatch.setenv("CUDAKERN_CXX", COMPILERS[name])
     x, y = ck.simulator.empty(64, "i4"), ck.simulator.empty(64, "i4")
     x[:] = range(64)
     with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked(seed=3):
@@ -40,21 +36,19 @@ def test_each_finds_a_missing_barrier():
 
 
 def on_8_bytes(dtype):
-    """Return an array of 64 elements that lies 8 bytes behind a multiple of 16."""
-    memory = np.zeros(131)
-    first = 1 if memory.ctypes.data % 16 == 0 else 2
-    return memory[first : first + 128].view(dtype)
+    """Return an array of 64 elements of 16 bytes that lies 8 bytes behind a multiple of 16."""
+    return Buffer(bytes(8 + 64 * 16), HOST).view((64,), dtype, offset=8)
 
 
-@pytest.mark.usefixtures("compiler")
+@pytest.mark.usefixtures("each_compiler")
 def test_each_finds_vectors_of_16_bytes_on_8():
-    x, y = on_8_bytes("f4,f4,f4,f4"), on_8_bytes("f4,f4,f4,f4")
+    x, y = on_8_bytes("c16"), on_8_bytes("c16")
     with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked():
         ck.simulator.RawKernel(FLOAT4, "k")((1,), (64,), (x.view("f4"), y.view("f4")))
     assert {finding.kind for finding in caught.value.findings} == {"misaligned"}
 
 
-@pytest.mark.usefixtures("compiler")
+@pytest.mark.usefixtures("each_compiler")
 def test_for_each_complex_numbers_may_lie_on_8_bytes():
     x, out = on_8_bytes("c16").reshape(4, 16)[:, ::2], on_8_bytes("c16")[:8]
     x[...] = np.arange(32).reshape(4, 8) * (1 - 2j)
