@@ -183,23 +183,23 @@ def test_readme_block_prints_what_it_says(code, expected):
     assert run(code) == expected
 
 
+def sources():
+    """Return the text of the package's Python files."""
+    paths = Path(ck.__file__).parent.rglob("*.py")
+    return " ".join(path.read_text(encoding="utf-8") for path in paths)
+
+
 def test_readme_lists_every_rule_and_variable():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(readme_blocks()) == 5
     for number in range(1, 21):
         assert re.search(rf"\bT{number}\b", text)
-    sources = " ".join(
-        p.read_text(encoding="utf-8") for p in Path(ck.__file__).parent.rglob("*.py")
-    )
-    for variable in set(re.findall(r"\bCUDAKERN_[A-Z_]+\b", sources)):
+    for variable in set(re.findall(r"\bCUDAKERN_[A-Z_]+\b", sources())):
         assert f"`{variable}`" in text
 
 
 def test_every_rule_in_the_code_is_in_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    sources = " ".join(
-        p.read_text(encoding="utf-8") for p in Path(ck.__file__).parent.rglob("*.py")
-    )
-    rules = set(re.findall(r'"([TGNORZ]\d+)"', sources))
+    rules = set(re.findall(r'"([TGNORZ]\d+)"', sources()))
     assert len(rules) > 30
     assert all(re.search(rf"\b{rule}\b", text) for rule in rules)
