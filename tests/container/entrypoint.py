@@ -130,7 +130,8 @@ def main(words: list[str]) -> None:
         sys.stdout.write(str(__doc__))
         return
     make_caches(os.getuid())
-    command = {"gpu": gpu, "cpu": cpu}[word](options) if word in {"gpu", "cpu"} else words
+    suites = {"gpu": gpu, "cpu": cpu}
+    command = suites[word](options) if word in suites else words
     try:
         os.execvp(command[0], command)  # noqa: S606
     except OSError as error:
