@@ -24,13 +24,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from cudakern.errors import CudakernError
+from cudakern.errors import CudakernError, KernelCompileError
 from cudakern.operators.catalogue import specialisations
 from cudakern.simulator import traffic
 from perf import host_cost
 from perf.cases import CASES
 from perf.cases.base import SECTOR_BYTES
-from perf.machine_code import kernels, nvrtc
+from perf.machine_code import cubins, kernels
 from perf.machine_code.figures import Figures, survey
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def compile_all(
         arch, specs = work
         try:
             found.extend(survey_it())
-        except nvrtc.CompilationError as error:
+        except KernelCompileError as error:
             failed.append(f"{arch}, {specs[0].entry} to {specs[-1].entry}: {error}")
         progress.advance(task, len(specs))
 
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace, console: Console) -> list[str]:
     """Return the budgets that are broken, a line each."""
-    nvrtc.require()
+    cubins.require()
     known = {spec.source.removesuffix(".cu") for spec in specialisations()}
     wanted = set(options.operators) or known
     chosen = kernels.everything() if options.all else kernels.rotation()

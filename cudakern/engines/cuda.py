@@ -1,6 +1,6 @@
-"""The CUDA engine: kernels compiled by CuPy's NVRTC, launched on CuPy's current stream.
+"""The CUDA engine: machine code of `cudakern.engines.nvrtc` on CuPy's current stream.
 
-This is the only module that touches CuPy's compiler and launcher.
+This is the only module that touches CuPy's loader and launcher.
 """
 
 from __future__ import annotations
@@ -9,22 +9,28 @@ import ctypes
 import os
 import sys
 import threading
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern.engines import nvrtc
+from cudakern.engines.nvrtc import INSTALL
 from cudakern.engines.sources import line_info, load_source
-from cudakern.errors import CudakernError, EngineUnavailableError, KernelCompileError
+from cudakern.errors import CudakernError, EngineUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
     from types import ModuleType
 
     from cudakern.engines.base import KernelSpec, Launch, Tensor
 
 _LEGACY_STREAMS = (0, 1)  # the default one, and cudaStreamLegacy, which is the same
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
-_INSTALL = "run: pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+#: The driver's words for a file that is no machine code, or not whole.
+_DAMAGED = ("CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_INVALID_PTX", "CUDA_ERROR_INVALID_SOURCE")
 
 
 def import_cupy() -> ModuleType:
@@ -38,7 +44,7 @@ def import_cupy() -> ModuleType:
     try:
         import cupy  # noqa: PLC0415  optional, and 0.3 s
     except ImportError as error:
-        message = f"cudakern: CuPy is needed for arrays on a GPU and is not installed; {_INSTALL}"
+        message = f"cudakern: CuPy is needed for arrays on a GPU and is not installed; {INSTALL}"
         raise EngineUnavailableError(message) from error
     except PermissionError as error:
         message = (
@@ -71,7 +77,7 @@ def translate(error: Exception) -> CudakernError | None:
             f"in a container start it with --gpus all ({error})"
         )
     if "Failed to find CUDA headers" in text:
-        return EngineUnavailableError(f"cudakern: the CUDA headers must be installed; {_INSTALL}")
+        return EngineUnavailableError(f"cudakern: the CUDA headers must be installed; {INSTALL}")
     return None
 
 
@@ -91,6 +97,27 @@ def takes_addresses(cupy: ModuleType) -> bool:
     return bool(ctypes.c_void_p.from_address(field).value == address)
 
 
+def exchange_capture_mode(mode: int) -> int:
+    """Set this thread's capture mode, a value of ``CUstreamCaptureMode``; return what it was."""
+    from cuda.bindings import driver  # noqa: PLC0415  optional, and 30 ms
+
+    status, before = driver.cuThreadExchangeStreamCaptureMode(driver.CUstreamCaptureMode(mode))
+    if status != driver.CUresult.CUDA_SUCCESS:
+        message = f"cuThreadExchangeStreamCaptureMode: {status.name}"
+        raise RuntimeError(message)
+    return int(before)
+
+
+@contextmanager
+def relaxed() -> Iterator[None]:
+    """Let this thread allocate and load during a capture of any mode, none of it being captured."""
+    before = exchange_capture_mode(_RELAXED)
+    try:
+        yield
+    finally:
+        exchange_capture_mode(before)
+
+
 class _Workspaces(threading.local):
     """Those of a thread's own stream."""
 
@@ -99,7 +126,7 @@ class _Workspaces(threading.local):
 
 
 class CudaEngine:
-    """Compiles each specialisation once per device and launches it."""
+    """Loads each specialisation once per device and launches it."""
 
     name = "cuda"
 
@@ -107,53 +134,74 @@ class CudaEngine:
         self._cupy = import_cupy()
         self._lock = threading.Lock()
         self._takes_addresses = takes_addresses(self._cupy)
-        self._functions: dict[tuple[KernelSpec, str, int, bool], Any] = {}
+        self._kernels: dict[tuple[KernelSpec, str, int, bool], Any] = {}
+        self._turns: dict[tuple[KernelSpec, str, int, bool], threading.Lock] = {}
         self._workspaces: dict[tuple[int, int, int], Any] = {}
         self._of_thread = _Workspaces()
         self._captured: list[Any] = []
 
     def kernel(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401  CuPy has no types
-        """Return the compiled function of a specialisation on a device.
+        """Return the ``cupy.RawKernel`` of a specialisation, loaded on a device.
+
+        Kernels are compiled at once on several threads, each kernel on one of them.
 
         Raises
         ------
         KernelCompileError
             With NVRTC's log.
         EngineUnavailableError
-            No driver, or no CUDA headers.
+            No driver or no NVRTC, or one that does not go with the other.
         """
-        source = load_source(spec.source)
-        key = (spec, source.digest, device, line_info())
-        found = self._functions.get(key)
+        key = (spec, load_source(spec.source).digest, device, line_info())
+        found = self._kernels.get(key)
         if found is not None:
             return found
-        options = (
-            "-std=c++17",
-            *(f"-D{name}={value}" for name, value in spec.macros),
-            f"-DCK_SOURCE_DIGEST=0x{source.digest[:16]}",
-            *(("-lineinfo",) if line_info() else ()),
-        )
-        cupy = self._cupy
         with self._lock:
-            if key in self._functions:
-                return self._functions[key]
-            try:
-                with cupy.cuda.Device(device):
-                    module = cupy.RawModule(code=source.text, options=options, backend="nvrtc")
-                    function = module.get_function(spec.entry).kernel
-            except cupy.cuda.compiler.CompileException as error:
-                raise KernelCompileError(spec.source, options, str(error)) from error
-            except (RuntimeError, OSError) as error:
-                translated = translate(error)
-                if translated is None:
-                    raise
-                raise translated from error
-            self._functions[key] = function
-        return function
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:
+            if key not in self._kernels:
+                try:
+                    with self._cupy.cuda.Device(device):
+                        self._kernels[key] = self._load(spec, device)
+                except (RuntimeError, OSError) as error:
+                    translated = translate(error)
+                    if translated is None:
+                        raise
+                    raise translated from error
+        return self._kernels[key]
 
     def compile(self, spec: KernelSpec, device: int) -> None:
-        """Compile a specialisation; CuPy keeps it on disk."""
-        self.kernel(spec, device)
+        """Compile a specialisation for a device into the cache folder."""
+        self._compiled(spec, device)
+
+    def _compiled(self, spec: KernelSpec, device: int) -> Path:
+        cuda = self._cupy.cuda
+        nvrtc.require_driver(cuda.runtime.driverGetVersion())
+        return nvrtc.compiled_for(spec, int(cuda.Device(device).compute_capability))
+
+    def _load(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401
+        """Load a specialisation on the current device; compile it again if its file is damaged."""
+        path = self._compiled(spec, device)
+        try:
+            return self._opened(path, spec.entry)
+        except RuntimeError as error:
+            if not any(word in str(error) for word in _DAMAGED):
+                raise
+        path.unlink(missing_ok=True)
+        return self._opened(self._compiled(spec, device), spec.entry)
+
+    def _opened(self, path: Path, entry: str) -> Any:  # noqa: ANN401
+        stream = self._cupy.cuda.get_current_stream().ptr
+        with relaxed() if self._captured_now(stream) else nullcontext():
+            kernel = self._cupy.RawModule(path=str(path)).get_function(entry)
+            kernel.kernel  # noqa: B018  now, not when it is launched, it is loaded
+        return kernel
+
+    def _captured_now(self, stream: int) -> bool:
+        """Return whether a stream is being captured into a graph."""
+        # The legacy default stream cannot be captured, and asking might end another's capture.
+        ask = self._cupy.cuda.runtime.streamIsCapturing
+        return stream not in _LEGACY_STREAMS and bool(ask(stream))
 
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
@@ -164,7 +212,7 @@ class CudaEngine:
         ``CUDAKERN_DEBUG=1`` was set when it was prepared.
         """
         del tensors  # compute-sanitizer knows allocations by itself
-        function = self.kernel(launch.kernel, device)
+        kernel = self.kernel(launch.kernel, device)
         runtime = self._cupy.cuda.runtime
         switch = self._cupy.cuda.Device
         grid, block, shared_bytes = launch.grid, launch.block, launch.shared_bytes
@@ -191,10 +239,10 @@ class CudaEngine:
                 buffer = new_buffer()
             buffer[0][:count] = addresses
             if runtime.getDevice() == device:
-                function(grid, block, buffer[1], shared_bytes)
+                kernel(grid, block, buffer[1], shared_mem=shared_bytes)
             else:
                 with switch(device):
-                    function(grid, block, buffer[1], shared_bytes)
+                    kernel(grid, block, buffer[1], shared_mem=shared_bytes)
             buffers.append(buffer)
             if debug:
                 self._report(launch, device)
@@ -205,19 +253,19 @@ class CudaEngine:
         """Return the address of memory for a launch that is to follow on CuPy's current stream.
 
         One for each stream, since its launches follow each other. A launch that is captured into a
-        graph gets one of its own, kept as long as the process: the graph may run on any stream,
-        beside eager calls.
+        graph, in any mode, gets one of its own, kept as long as the process: the graph may run on
+        any stream, beside eager calls, but not twice at the same time.
         """
         cuda = self._cupy.cuda
         if cuda.runtime.getDevice() != device:
             with cuda.Device(device):
                 return self.workspace(device, nbytes)
         stream = cuda.get_current_stream().ptr
-        # The legacy default stream cannot be captured, and asking might end another's capture.
-        if stream not in _LEGACY_STREAMS and cuda.runtime.streamIsCapturing(stream):
-            with cuda.Stream(non_blocking=True) as beside:  # the graph need not fill it each time
-                memory = self._zeros(nbytes)
-            beside.synchronize()
+        if self._captured_now(stream):
+            with relaxed():
+                with cuda.Stream(non_blocking=True) as beside:  # no graph need fill it each time
+                    memory = self._zeros(nbytes)
+                beside.synchronize()
             self._captured.append(memory)
             return int(memory.data.ptr)
         # The per-thread default stream has one handle and is another one in each thread.

@@ -10,8 +10,8 @@ from perf.machine_code.kernels import REDUCE, operator_of, promised_blocks
 
 if TYPE_CHECKING:
     from cudakern.engines.base import KernelSpec
+    from perf.machine_code.cubins import Listing, Usage
     from perf.machine_code.figures import Figures
-    from perf.machine_code.nvrtc import Listing, Usage
 
 RESERVED_SHARED = 1024  # bytes that sm_90 and later take for themselves
 #: Bytes in flight that a multiprocessor of an H200 needs, where a thread promises loads.

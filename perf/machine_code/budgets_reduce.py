@@ -30,6 +30,11 @@ SHARED = {"stream", "columns", "strided", "vectors"}
 UNWANTED = {"LDL", "STL", "LD", "ST", "BRX", "BRXU", "JMX", "JMXU"}
 #: Functions that divide nothing, not even where they end, unless they are of complex numbers.
 PLAIN = ("Sum", "SumSquare", "Extreme", "ExtremePlace", "L1", "Multiply")
+#: Functions that end with a division or a square root of CUDA's own, as do magnitudes of complex
+#: numbers; what these flush, they have scaled before. So many additions of theirs do.
+ROOTED = ("Average", "L2")
+ROOTED_COMPLEX = ("L1", "LogSum")
+FLUSHING_ADDITIONS = 4
 _LONG_DIVISION = re.compile(r"__cuda_\w+_(div|rem)_[us]64")
 
 
@@ -43,9 +48,25 @@ def max_registers(spec: KernelSpec) -> int:
 def divides_nothing(spec: KernelSpec) -> bool:
     """Return whether a function divides and converts nothing, from integers or to them."""
     macros = dict(spec.defines)
-    function = macros["CK_FUNCTION"].split("<")[0].removeprefix("ck::")
     floats = "int" in macros["CK_INPUT_T"] and "int" not in macros["CK_NUMBER_T"]
-    return function in PLAIN and "Complex" not in macros["CK_INPUT_T"] and not floats
+    return _function(spec) in PLAIN and "Complex" not in macros["CK_INPUT_T"] and not floats
+
+
+def _function(spec: KernelSpec) -> str:
+    """Return the name of the function's struct."""
+    return dict(spec.defines)["CK_FUNCTION"].split("<")[0].removeprefix("ck::")
+
+
+def flushes(spec: KernelSpec, code: Sequence[str]) -> list[str]:
+    """Return the instructions that take subnormal numbers for zero and may meet some."""
+    # Divisions of integers have a conversion that does.
+    wrong = [o for o in map(opcode, code) if ".FTZ" in o and not o.startswith("F2I.")]
+    rooted = ROOTED + ROOTED_COMPLEX * ("Complex" in dict(spec.defines)["CK_INPUT_T"])
+    if _function(spec) not in rooted:
+        return wrong
+    additions = [name for name in wrong if name.startswith("FADD.")]
+    others = [name for name in wrong if name.split(".")[0] not in {"FADD", "FMUL", "FSETP"}]
+    return others + additions[FLUSHING_ADDITIONS:]
 
 
 def loads_of(spec: KernelSpec) -> int:
@@ -85,5 +106,6 @@ def code_faults(spec: KernelSpec, code: Sequence[str]) -> list[str]:
     fences = [line for line, name in zip(code, names, strict=True) if name == "MEMBAR"]
     if [matches(line, "MEMBAR", "GPU") for line in fences] != [True] * arrivals:
         wrong.append(f"fences: {fences}, not {arrivals} for other blocks")
+    wrong += [f"takes subnormal numbers for zero: {name}" for name in flushes(spec, code)]
     divided = divides if divides_nothing(spec) else _LONG_DIVISION.search
     return wrong + [f"a division: {line}" for line in code if divided(line)]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from cudakern.operators.indexing import THREADS
 from perf.machine_code.budgets import RESERVED_SHARED, faults
+from perf.machine_code.cubins import compile_kernels, resource_usage, sass
 from perf.machine_code.kernels import dynamic_shared, operator_of, variant_of
-from perf.machine_code.nvrtc import compile_kernels, resource_usage, sass
 from perf.machine_code.occupancy import WARP, resident_blocks
 from perf.machine_code.reading import (
     divides,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudakern.engines.base import KernelSpec
-    from perf.machine_code.nvrtc import Listing, Usage
+    from perf.machine_code.cubins import Listing, Usage
 
 
 @dataclass(frozen=True, slots=True)

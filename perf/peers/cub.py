@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudakern.arrays import address_of
-from cudakern.engines.simulator.cache import cache_folder
+from cudakern.engines.cache import cache_folder
 from perf.peers.base import Prepared
 from perf.peers.dispatch import Dispatch, MissingPeerError, require_cupy
 

@@ -9,9 +9,10 @@ import pytest
 
 from cudakern.engines import sources
 from cudakern.engines.base import KernelSpec
+from cudakern.errors import KernelCompileError
 from cudakern.operators.catalogue import specialisations
 from cudakern.operators.gather_kernels import specialise
-from perf.machine_code import nvrtc
+from perf.machine_code import cubins
 from perf.machine_code.budgets import resource_faults
 from perf.machine_code.budgets_indexing import MAX_REGISTERS
 from perf.machine_code.figures import survey
@@ -42,14 +43,14 @@ def test_one_kernel_of_each_variant_keeps_its_budgets(source, arch):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_kernels_compiled_together_are_the_kernels_that_run(variant):
     specs = [VARIANTS[variant][0], *VARIANTS[variant][1:][-1:]]
-    together = nvrtc.compile_kernels(specs, "sm_90")
-    code, usage = nvrtc.sass(together), nvrtc.resource_usage([together])
+    together = cubins.compile_kernels(specs, "sm_90")
+    code, usage = cubins.sass(together), cubins.resource_usage([together])
     for spec in specs:
-        alone = nvrtc.compile_kernel(spec, "sm_90")
-        listing = nvrtc.sass(alone)[spec.entry]
+        alone = cubins.compile_kernel(spec, "sm_90")
+        listing = cubins.sass(alone)[spec.entry]
         assert without_labels(listing.code) == without_labels(code[spec.entry].code)
         assert [*listing.labels.values()] == [*code[spec.entry].labels.values()]
-        assert nvrtc.resource_usage([alone])[spec.entry] == usage[spec.entry]
+        assert cubins.resource_usage([alone])[spec.entry] == usage[spec.entry]
 
 
 def test_every_kernel_has_an_entry_point_of_its_own():
@@ -84,8 +85,8 @@ def test_an_edited_header_changes_the_digest(tmp_path, monkeypatch):
 def test_a_warning_is_an_error(kernels):
     text = 'extern "C" __global__ void CK_ENTRY(int* out) { int unused; *out = 0; }\n'
     (kernels / "warns.cu").write_text(text, encoding="utf-8")
-    with pytest.raises(nvrtc.CompilationError, match="never referenced"):
-        nvrtc.compile_kernel(KernelSpec("warns.cu", "ck_warns", ()), "sm_80")
+    with pytest.raises(KernelCompileError, match="never referenced"):
+        cubins.compile_kernel(KernelSpec("warns.cu", "ck_warns", ()), "sm_80")
 
 
 def test_a_division_is_seen(kernels):
@@ -94,7 +95,7 @@ def test_a_division_is_seen(kernels):
     for number in ("unsigned", "unsigned long long"):
         spec = KernelSpec("divides.cu", "ck_divides", (("CK_T", number),))
         for arch in ARCHITECTURES:
-            code = nvrtc.sass(nvrtc.compile_kernel(spec, arch))["ck_divides"].code
+            code = cubins.sass(cubins.compile_kernel(spec, arch))["ck_divides"].code
             calls = [line for line in code if "__cuda_" in line]
             assert len(calls) == (number == "unsigned long long"), (number, arch)
             assert all(map(divides, calls)), (calls, arch)
@@ -128,15 +129,15 @@ def test_a_spill_is_seen(kernels):
         }
     """
     (kernels / "spills.cu").write_text(text, encoding="utf-8")
-    cubin = nvrtc.compile_kernel(KernelSpec("spills.cu", "ck_spills", ()), "sm_90")
-    usage = nvrtc.resource_usage([cubin])["ck_spills"]
+    cubin = cubins.compile_kernel(KernelSpec("spills.cu", "ck_spills", ()), "sm_90")
+    usage = cubins.resource_usage([cubin])["ck_spills"]
     assert "stack" in resource_faults(usage, MAX_REGISTERS)[0]
     assert "registers" in resource_faults(usage, usage.registers - 1)[1]
 
 
 def test_a_missing_tool_is_named():
     with pytest.raises(FileNotFoundError, match=r"nvabsent must be installed .*pip install"):
-        nvrtc.tool("nvabsent")
+        cubins.tool("nvabsent")
 
 
 READ = "LDG.E.128.CONSTANT"

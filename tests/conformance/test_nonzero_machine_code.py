@@ -9,7 +9,7 @@ import pytest
 from cudakern.engines import sources
 from cudakern.operators.gather_kernels import specialise as specialise_gather
 from cudakern.operators.nonzero_plan import specialise
-from perf.machine_code import nvrtc
+from perf.machine_code import cubins
 from perf.machine_code.budgets import resource_faults
 from perf.machine_code.budgets_indexing import code_faults, max_registers
 
@@ -59,7 +59,7 @@ def worse(tmp_path, monkeypatch):
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
 def test_worse_code_is_seen(worse, arch, spec, old, new, fault):
     worse(old, new)
-    code = nvrtc.sass(nvrtc.compile_kernel(spec, arch))[spec.entry].code
+    code = cubins.sass(cubins.compile_kernel(spec, arch))[spec.entry].code
     faults = code_faults(spec, code)
     assert faults, "this change must not pass"
     assert all(wrong.startswith(fault) for wrong in faults), faults
@@ -71,6 +71,6 @@ ROWS = specialise_gather("rows", 16, "int32", "clamp", wide=False)
 @pytest.mark.parametrize(("spec", "most"), [(ROWS, 64), (STREAM, 80)])
 def test_a_register_too_many_is_seen(spec, most):
     limit = max_registers(spec)
-    assert resource_faults(nvrtc.Usage(most, 0, 0, 0), limit) == []
-    too_many = resource_faults(nvrtc.Usage(most + 1, 0, 0, 0), limit)
+    assert resource_faults(cubins.Usage(most, 0, 0, 0), limit) == []
+    too_many = resource_faults(cubins.Usage(most + 1, 0, 0, 0), limit)
     assert too_many == [f"{most + 1} registers, more than {most}"]

@@ -6,15 +6,17 @@ What only a driver can show is shown by the operators' tests on a GPU.
 from __future__ import annotations
 
 import sys
+import threading
 import types
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import cuda
+from cudakern.engines import cuda, nvrtc
 from cudakern.engines.base import KernelSpec
 from cudakern.engines.sources import KernelSource
 from cudakern.operators.base import BoundTable
@@ -22,11 +24,9 @@ from tests.helpers import fake_cupy, oracle
 
 
 @pytest.fixture(params=[True, False], ids=["by address", "by value"])
-def cupy(monkeypatch, request):
+def cupy(monkeypatch, request, tmp_path):
     """Put the stand-in in CuPy's place, with two devices, and start with empty tables."""
-    fake = fake_cupy.make(devices=2)
-    monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: request.param)
-    monkeypatch.setitem(sys.modules, "cupy", fake)
+    fake = fake_cupy.install(monkeypatch, tmp_path, by_address=request.param)
     monkeypatch.setattr("cudakern.operators.gather._look_up.bound", BoundTable())
     engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
     yield fake
@@ -55,24 +55,83 @@ def test_gather_runs_on_the_device_of_its_arrays(cupy, mode, axis):
     assert cupy.state.current == 0, "the current device is given back"
 
 
-def test_a_specialisation_is_compiled_once_per_device(cupy):
+def test_a_specialisation_is_compiled_once_and_loaded_once_per_device(cupy):
     for _ in range(3):
         for device in (0, 1):
             ck.gather(*on(device, X, INDICES))
             ck.gather(*on(device, X[:, :8], INDICES[:2]))
-    assert [device for device, _, _ in cupy.state.compilations] == [0, 1]
-    (options,) = {options for _, _, options in cupy.state.compilations}
-    assert "-std=c++17" in options
-    assert any(option.startswith("-DCK_SOURCE_DIGEST=0x") for option in options)
-    assert "-lineinfo" not in options
+    assert [device for device, _ in cupy.state.loaded] == [0, 1]
+    (program,) = cupy.state.programs
+    assert program.options == ("--gpu-architecture=sm_90", "-std=c++17")
+
+
+def test_the_next_process_compiles_nothing(cupy):
+    ck.gather(*on(0, X, INDICES))
+    (key,) = engines.engine_for(0)._kernels  # noqa: SLF001
+    cuda.CudaEngine().kernel(key[0], 0)
+    assert len(cupy.state.loaded) == 2
+    assert len(cupy.state.programs) == 1
+
+
+def test_a_damaged_file_is_compiled_again(cupy, monkeypatch, tmp_path):
+    class RawModule(cupy.RawModule):
+        def get_function(self, name):
+            if Path(self.path).read_bytes() == b"damaged":
+                message = "CUDA_ERROR_INVALID_IMAGE: device kernel image is invalid"
+                raise RuntimeError(message)
+            return super().get_function(name)
+
+    monkeypatch.setattr(cupy, "RawModule", RawModule)
+    ck.gather(*on(0, X, INDICES))
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(b"damaged")
+    assert np.array_equal(ck.gather(*on(1, X, INDICES)).get(), oracle.gather(X, INDICES, 0))
+    assert len(cupy.state.programs) == 2
 
 
 def test_line_info_is_another_kernel(cupy, monkeypatch):
     ck.gather(*on(0, X, INDICES))
     monkeypatch.setenv("CUDAKERN_LINEINFO", "1")
     ck.gather(*on(0, X[:3], INDICES))
-    assert "-lineinfo" in cupy.state.compilations[1][2]
-    assert len(cupy.state.compilations) == 2
+    first, second = cupy.state.programs
+    assert second.options == (*first.options, "-lineinfo")
+
+
+def test_kernels_compile_at_the_same_time_and_each_once(cupy, monkeypatch):
+    both, compile_program = threading.Barrier(2, timeout=30), nvrtc.compile_program
+
+    def wait(program):
+        both.wait()  # a lock around all compilations would wait here for ever
+        return compile_program(program)
+
+    monkeypatch.setattr(nvrtc, "compile_program", wait)
+    specs = [KernelSpec("gather.cu", f"ck_{k % 2}", ()) for k in range(8)]
+    engine = cuda.CudaEngine()
+    with ThreadPoolExecutor(8) as pool:
+        kernels = list(pool.map(lambda spec: engine.kernel(spec, 0), specs))
+    assert len(cupy.state.programs) == len({*map(id, kernels)}) == 2
+
+
+def test_a_driver_of_an_older_major_version_is_named(cupy, monkeypatch):
+    monkeypatch.setattr(cupy.cuda.runtime, "driverGetVersion", lambda: 12080)
+    monkeypatch.setattr(nvrtc, "library_path", lambda: "libnvrtc.so.13")
+    with pytest.raises(ck.EngineUnavailableError) as error:
+        ck.gather(*on(0, X, INDICES))
+    assert (
+        "cudakern: NVRTC must not be for a later major version of CUDA than the driver, which is "
+        "for 12.8; got NVRTC 13.0.1 (libnvrtc.so.13)"
+    ) in str(error.value)
+    monkeypatch.setattr(cupy.cuda.runtime, "driverGetVersion", lambda: 14000)
+    ck.gather(*on(0, X, INDICES))
+
+
+def test_a_kernel_is_loaded_during_a_capture(cupy):
+    cupy.state.stream = cupy.state.stream_of(77)
+    cupy.state.capturing.add(77)
+    x, i, out = on(0, X, INDICES, np.zeros((5, 12), np.float32))
+    ck.gather(x, i, out=out)
+    assert cupy.state.capture_mode == 0, "the mode is given back"
+    assert np.array_equal(out.get(), oracle.gather(X, INDICES, 0))
 
 
 def test_many_threads_share_a_prepared_launch(cupy):
@@ -156,10 +215,11 @@ def test_a_call_without_debug_never_synchronises(cupy):
 def test_compiler_errors_are_translated(monkeypatch):
     broken = KernelSource("gather.cu", "#error no\n", "0" * 64)
     monkeypatch.setattr(cuda, "load_source", lambda _name: broken)
+    monkeypatch.setattr(nvrtc, "load_source", lambda _name: broken)
     with pytest.raises(ck.KernelCompileError) as error:
         cuda.CudaEngine().kernel(KernelSpec("gather.cu", "ck_x", (("CK_RANK", "2"),)), 0)
     assert error.value.source == "gather.cu"
-    assert "-DCK_RANK=2" in error.value.options
+    assert "-std=c++17" in error.value.options
     assert "#error directive" in error.value.log
     assert "\n" not in str(error.value)
 

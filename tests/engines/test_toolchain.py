@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern.engines.cache import cache_folder
 from cudakern.engines.simulator import kernel_text
 from cudakern.engines.simulator import toolchain as toolchain_module
 from cudakern.engines.simulator.build import Mode
-from cudakern.engines.simulator.cache import cache_folder
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain

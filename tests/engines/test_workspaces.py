@@ -31,11 +31,9 @@ COUNTED = 4  # bytes
 
 
 @pytest.fixture
-def cupy(monkeypatch):
+def cupy(monkeypatch, tmp_path):
     """Put the stand-in in CuPy's place, with two devices, and start with empty tables."""
-    fake = fake_cupy.make(devices=2)
-    monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: True)
-    monkeypatch.setitem(sys.modules, "cupy", fake)
+    fake = fake_cupy.install(monkeypatch, tmp_path)
     monkeypatch.setattr(
         sys.modules["cudakern.operators.nonzero_coordinates"], "_bound", BoundTable()
     )
@@ -52,7 +50,7 @@ class Streams:
 
     def words(self, stream, nbytes=WORKSPACE, device=0):
         """Return the words of the workspace for a launch on a stream."""
-        self.cupy.state.stream = self.cupy.cuda.Stream(stream)
+        self.cupy.state.stream = self.cupy.state.stream_of(stream)
         address = self.engine.workspace(device, nbytes)
         assert self.cupy.state.current == 0, "the current device is given back"
         engine = self.engine
@@ -119,11 +117,12 @@ def test_threads_share_any_other_stream(streams):
 
 @pytest.mark.parametrize("stream", [PER_THREAD, 77])
 def test_captured_launches_have_workspaces_of_their_own(streams, cupy, stream):
-    eager = streams.mark(stream)
+    eager, other = streams.mark(stream), streams.mark(79)
     cupy.state.capturing.add(stream)
     captured = [streams.mark(stream) for _ in range(3)]
-    assert len({eager, *captured}) == 4
-    assert streams.mark(79) == 5  # another stream meanwhile
+    assert len({eager, other, *captured}) == 5
+    assert streams.mark(79) == other
+    assert cupy.state.capture_mode == 0, "the mode is given back"
     cupy.state.capturing.clear()
     assert [streams.mark(stream) for _ in range(3)] == [eager] * 3
     assert [int(memory.values[0]) for memory in streams.engine._captured] == captured  # noqa: SLF001
@@ -239,7 +238,7 @@ def test_nothing_to_search_launches_nothing(cupy):
 def test_captured_calls_share_nothing(cupy):
     x, rows = make()
     out = outputs(cupy, x)
-    cupy.state.stream = cupy.cuda.Stream(77)
+    cupy.state.stream = cupy.state.stream_of(77)
     assert ck.nonzero_coordinates(x, out=out) is not None
     cupy.state.capturing.add(77)
     for _ in range(2):

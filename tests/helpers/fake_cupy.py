@@ -1,20 +1,28 @@
 """A stand-in for CuPy on machines without a GPU: its arrays, compiler and launcher, as far as used.
 
-A launch reads the argument struct where the launcher was told it lies and runs the very text that
-was compiled, in the simulator. So everything of the CUDA engine but the driver itself is exercised.
+In NVRTC's place stands what returns its input, so that is what a module loads. A launch reads the
+argument struct where the launcher was told it lies and runs the very text that was compiled, in the
+simulator. So everything of the CUDA engine but NVRTC and the driver is exercised.
 """
 
 from __future__ import annotations
 
 import ctypes
-import re
+import json
+import sys
 import types
+from pathlib import Path
 
 import numpy as np
 
+from cudakern.engines import cuda, nvrtc
 from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.errors import KernelCompileError
 
 NEW_STREAM = 9999
+RELAXED = 2
+#: What every GPU here can, and the CUDA version of its driver.
+CAPABILITY, DRIVER = "90", 13000
 
 
 class Pointer:
@@ -86,10 +94,6 @@ class Array:
         return self._view(values)
 
 
-class CompileException(Exception):  # noqa: N818  CuPy's name
-    pass
-
-
 class CUDARuntimeError(RuntimeError):
     pass
 
@@ -102,11 +106,12 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
     """
     simulator = SimulatorEngine()
     state = Record()
-    state.current, state.compilations, state.capturing = 0, [], set()
+    state.current, state.loaded, state.capturing, state.capture_mode = 0, [], set(), 0
 
     class Device:
-        def __init__(self, ordinal):
-            self.ordinal = ordinal
+        def __init__(self, device=None):
+            self.ordinal = device
+            self.compute_capability = CAPABILITY
 
         def __enter__(self):
             self.previous, state.current = state.current, self.ordinal
@@ -114,30 +119,29 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         def __exit__(self, *_):
             state.current = self.previous
 
+    def unsafe():
+        """Fail as CUDA does where a thread may not allocate while it captures."""
+        assert not state.capturing or state.capture_mode == RELAXED, "unsafe during a capture"
+
     class RawModule:
-        def __init__(self, *, code, options, backend):
-            assert backend == "nvrtc"
-            if "#error" in code:
-                raise CompileException("kernels/gather.cu(1): error: #error directive")
-            self.code, self.options = code, options
+        def __init__(self, *, path):
+            self.path = path
 
         def get_function(self, name):
-            state.compilations.append((state.current, name, self.options))
-            return types.SimpleNamespace(kernel=Function(self, name, state.current))
+            unsafe()
+            program = json.loads(Path(self.path).read_bytes())
+            state.loaded.append((state.current, name))
+            return RawKernel(program["text"], name, state.current)
 
-    class Function:
-        def __init__(self, module, name, device):
-            self.module, self.name, self.device = module, name, device
+    class RawKernel:
+        def __init__(self, text, name, device):
+            self.text, self.name, self.device, self.kernel = text, name, device, None
 
-        def __call__(self, grid, block, args, shared_mem=0):
+        def __call__(self, grid, block, args, *, shared_mem=0):
             assert state.current == self.device, "launched while another device is current"
             (pointer,) = args
-            macros = dict(re.match(r"-D(\w+)=(.*)", o).groups() for o in self.module.options
-                          if o.startswith("-D"))  # fmt: skip
             state.launches.append((state.current, self.name, grid, block, shared_mem))
-            kernel = simulator.compile_text(
-                "gather.cu", self.module.code, self.name, tuple(macros.items())
-            )
+            kernel = simulator.compile_text("gather.cu", self.text, self.name)
             if isinstance(pointer, np.ndarray):
                 assert pointer.size == 1, "only arrays of one element are passed by value"
                 parameters = pointer.tobytes()
@@ -146,6 +150,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
             kernel.launcher(grid, block, shared_mem)(parameters)
 
     def empty(shape, dtype):
+        unsafe()
         values = np.full(shape, 0x5A, np.uint8).astype(dtype)
         state.allocations.append(values.nbytes)
         return Array(values, state.current, state)
@@ -161,8 +166,9 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         return pointer in state.capturing
 
     class Stream:
-        def __init__(self, pointer=NEW_STREAM, *, non_blocking=False):
-            self.ptr, self.non_blocking = pointer, non_blocking
+        def __init__(self, null=False, non_blocking=False):  # noqa: ARG002, FBT002  CuPy's
+            unsafe()
+            self.ptr = 0 if null else NEW_STREAM
 
         def __enter__(self):
             self.previous, state.stream = state.stream, self
@@ -174,9 +180,16 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         def synchronize(self):
             state.waits.append((self.ptr, len(state.launches)))
 
-    state.stream = Stream(0)
+    def stream_of(pointer):
+        """Return the stream of a handle."""
+        stream = object.__new__(Stream)
+        stream.ptr = pointer
+        return stream
+
+    state.stream, state.stream_of = stream_of(0), stream_of
     return types.SimpleNamespace(
         ndarray=Array,
+        RawKernel=RawKernel,
         RawModule=RawModule,
         empty=empty,
         zeros=zeros,
@@ -184,11 +197,11 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         cuda=types.SimpleNamespace(
             Device=Device,
             Stream=Stream,
-            compiler=types.SimpleNamespace(CompileException=CompileException),
             function=types.SimpleNamespace(CPointer=Pointer),
             get_current_stream=lambda: state.stream,
             runtime=types.SimpleNamespace(
                 CUDARuntimeError=CUDARuntimeError,
+                driverGetVersion=lambda: DRIVER,
                 getDevice=lambda: state.current,
                 getDeviceCount=lambda: devices,
                 streamIsCapturing=is_capturing,
@@ -197,4 +210,31 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
     )
 
 
-__all__ = ["Array", "make"]
+def install(monkeypatch, folder, *, by_address=True):
+    """Put a stand-in with two devices in CuPy's place, and return it; NVRTC writes to a folder."""
+    fake = make(devices=2)
+    fake.state.programs = []
+
+    def compile_program(program):
+        fake.state.programs.append(program)
+        if "#error" in program.text:
+            log = "kernels/gather.cu(1): error: #error directive"
+            raise KernelCompileError(program.name, program.options, log)
+        return json.dumps({"text": program.text, "options": program.options}).encode(), ""
+
+    def exchange(mode):
+        before, fake.state.capture_mode = fake.state.capture_mode, mode
+        return before
+
+    known = types.SimpleNamespace(nvrtcGetSupportedArchs=lambda: (0, [80, 90]))
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setattr(nvrtc, "_nvrtc", lambda: known)
+    monkeypatch.setattr(nvrtc, "compile_program", compile_program)
+    monkeypatch.setattr(nvrtc, "cache_folder", lambda: folder)
+    monkeypatch.setattr(nvrtc, "version", lambda: "13.0.1")
+    monkeypatch.setattr(cuda, "exchange_capture_mode", exchange)
+    monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: by_address)
+    return fake
+
+
+__all__ = ["Array", "install", "make"]

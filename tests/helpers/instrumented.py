@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from cudakern.engines.simulator.cache import cache_folder
+from cudakern.engines.cache import cache_folder
 from cudakern.engines.simulator.instrument import pad_shared, patch_ir
 
 FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fno-exceptions", "-fno-rtti", "-w")

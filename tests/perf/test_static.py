@@ -10,11 +10,12 @@ from collections import Counter
 import pytest
 from rich.progress import Progress
 
+from cudakern.errors import KernelCompileError
 from cudakern.operators.catalogue import specialisations
 from perf import host_cost, static
 from perf.cases import CASES
 from perf.host_cost import Row
-from perf.machine_code import budgets_indexing, budgets_loops, kernels, nvrtc
+from perf.machine_code import budgets_indexing, budgets_loops, cubins, kernels
 from perf.machine_code.occupancy import resident_blocks
 from perf.machine_code.rare import one, rare
 from perf.machine_code.reading import main_loop, vector_loops, widest
@@ -45,7 +46,7 @@ LISTING = """
 
 
 def test_the_main_loop_is_the_inner_one_that_moves_vectors():
-    listing = nvrtc.parse(LISTING)["ck_made_up"]
+    listing = cubins.parse(LISTING)["ck_made_up"]
     assert len(listing.code) == 14
     (loop,) = vector_loops(listing)
     assert loop == main_loop(listing)
@@ -59,7 +60,7 @@ def test_the_main_loop_is_the_inner_one_that_moves_vectors():
 
 def test_code_without_vectors_has_no_main_loop():
     text = LISTING.replace(".128", ".64")
-    assert main_loop(nvrtc.parse(text)["ck_made_up"]) is None
+    assert main_loop(cubins.parse(text)["ck_made_up"]) is None
 
 
 @pytest.mark.parametrize(
@@ -212,11 +213,16 @@ def test_code_that_does_not_compile_is_named(monkeypatch, capsys):
         SPEC, defines=(*SPEC.defines, ("CK_VARIANT_NONE", "1")), source="x.cu"
     )
     monkeypatch.setattr(
-        static, "survey", lambda *_work: (_ for _ in ()).throw(nvrtc.CompilationError("no such"))
+        static,
+        "survey",
+        lambda *_work: (_ for _ in ()).throw(KernelCompileError("gather.cu", (), "no such")),
     )
     monkeypatch.setattr(kernels, "rotation", lambda: [("sm_90", spec)])
     assert static.main([*ARGUMENTS, "--operators", "x"]) == 1
-    assert f"broken: sm_90, {spec.entry} to {spec.entry}: no such" in capsys.readouterr().out
+    assert (
+        f"broken: sm_90, {spec.entry} to {spec.entry}: gather.cu: the kernel must compile; no such"
+        in capsys.readouterr().out
+    )
 
 
 def test_what_is_missing_is_one_line(monkeypatch, capsys):
@@ -224,7 +230,7 @@ def test_what_is_missing_is_one_line(monkeypatch, capsys):
         message = f"{name} must be installed"
         raise FileNotFoundError(message)
 
-    monkeypatch.setattr(nvrtc, "tool", missing)
+    monkeypatch.setattr(cubins, "tool", missing)
     assert static.main(ARGUMENTS) == 1
     assert capsys.readouterr().out == "cuobjdump must be installed\n"
 

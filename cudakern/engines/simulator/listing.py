@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudakern.engines.cache import cache_folder
 from cudakern.engines.simulator.build import FLAGS, execute
-from cudakern.engines.simulator.cache import cache_folder
 from cudakern.engines.simulator.explain import explain
 from cudakern.engines.simulator.kernel_text import INCLUDED, without_comments, write
 from cudakern.engines.simulator.toolchain import find_toolchain

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from cudakern.engines.cache import cache_folder
 from cudakern.engines.simulator.build import Job, Mode, shared_name
-from cudakern.engines.simulator.cache import cache_folder
 from cudakern.engines.simulator.explain import explain
 from cudakern.engines.simulator.kernel_text import INCLUDED, KernelText, write
 from cudakern.engines.simulator.kernel_text import read as _read

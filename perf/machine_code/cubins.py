@@ -1,20 +1,20 @@
-"""Machine code without a GPU: kernels compiled by NVRTC and read back with NVIDIA's tools."""
+"""Machine code without a GPU: what the CUDA engine loads, read with NVIDIA's tools."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cudakern.engines.sources import load_source
+from cudakern.engines import nvrtc
+from cudakern.errors import KernelCompileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from types import ModuleType
 
     from cudakern.engines.base import KernelSpec
 
@@ -25,10 +25,6 @@ _SECTION = re.compile(r"^\.text\.(\S+):$")
 # The tool may put a remark behind the operands, such as (*"SpillRefill"*).
 _INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(.*?)\s*(?:\(\*.*\*\)\s*)?;")
 _LABEL = re.compile(r"^(\.L_x_\d+):")
-
-
-class CompilationError(Exception):
-    """NVRTC refused a kernel, or had something to say about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +45,15 @@ class Listing:
     labels: dict[str, int]
 
 
-def _nvrtc() -> ModuleType:
-    try:
-        from cuda.bindings import nvrtc  # noqa: PLC0415  it may be missing
-    except ImportError as error:
-        message = f"cuda.bindings must be installed to compile kernels; {_INSTALL}"
-        raise FileNotFoundError(message) from error
-    module: ModuleType = nvrtc
-    return module
-
-
 def require() -> None:
     """Check that what kernels are compiled and read with is installed.
 
     Raises
     ------
-    FileNotFoundError
+    FileNotFoundError, EngineUnavailableError
         Something is missing; says what to install.
     """
-    try:
-        _nvrtc().nvrtcVersion()
-    except RuntimeError as error:
-        message = f"NVRTC must be installed (package nvidia-cuda-nvrtc); {_INSTALL}"
-        raise FileNotFoundError(message) from error
+    nvrtc.library_path()
     for name in ("cuobjdump", "nvdisasm"):
         tool(name)
 
@@ -96,67 +78,41 @@ def _run(name: str, *arguments: str) -> str:
     return done.stdout
 
 
-def _compile_text(name: str, text: str, arch: str, options: Iterable[str]) -> bytes:
-    nvrtc = _nvrtc()
-
-    def checked(answer: tuple[Any, ...]) -> Any:  # noqa: ANN401  of any function
-        if answer[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            message = f"NVRTC: {answer[0]}"
-            raise CompilationError(message)
-        return answer[1] if len(answer) > 1 else None
-
-    flags = [f"--gpu-architecture={arch}", "-std=c++17", *options]
-    program = checked(nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []))
-    try:
-        encoded = [flag.encode() for flag in flags]
-        status = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)[0]
-        # NVRTC writes into it. One byte more: bytes of length one are shared by all of Python.
-        log = b" " * (checked(nvrtc.nvrtcGetProgramLogSize(program)) + 1)
-        checked(nvrtc.nvrtcGetProgramLog(program, log))
-        said = log.decode().strip("\0 \n")
-        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS or said:
-            message = f"{name} for {arch} with {' '.join(flags)}: {status}\n{said}"
-            raise CompilationError(message)
-        cubin: bytes = b" " * checked(nvrtc.nvrtcGetCUBINSize(program))
-        checked(nvrtc.nvrtcGetCUBIN(program, cubin))
-        return cubin
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
-
-
 def compile_kernel(spec: KernelSpec, arch: str) -> bytes:
-    """Return the cubin of a kernel, compiled with the options of the CUDA engine.
+    """Return the cubin of a kernel: what the CUDA engine loads.
 
     Raises
     ------
-    CompilationError
+    KernelCompileError
         NVRTC failed or warned.
     """
-    source = load_source(spec.source)
-    options = [f"-D{name}={value}" for name, value in spec.macros]
-    options.append(f"-DCK_SOURCE_DIGEST=0x{source.digest[:16]}")
-    return _compile_text(spec.source, source.text, arch, options)
+    return _without_warning(nvrtc.program_of(spec, arch))
 
 
 def compile_kernels(specs: Sequence[KernelSpec], arch: str) -> bytes:
     """Return one cubin with many kernels of one source; compiled together they take 25 % less time.
 
-    Each kernel has the whole source in a namespace of its own, so the macros may differ.
+    Each kernel has the text that the CUDA engine compiles, in a namespace of its own.
 
     Raises
     ------
-    CompilationError
+    KernelCompileError
         NVRTC failed or warned.
     """
-    (name,) = {spec.source for spec in specs}
-    source = load_source(name)
     parts: list[str] = []
     for spec in specs:
-        parts += [f"#define {macro} {value}" for macro, value in spec.macros]
-        parts += [f"namespace only_{spec.entry} {{", source.text, "}"]
+        parts += [f"namespace only_{spec.entry} {{", nvrtc.text_of(spec), "}"]
         parts += [f"#undef {macro}" for macro, _ in spec.macros]
-    options = [f"-DCK_SOURCE_DIGEST=0x{source.digest[:16]}"]
-    return _compile_text(name, "\n".join(parts) + "\n", arch, options)
+    program = nvrtc.program_of(specs[0], arch)
+    return _without_warning(replace(program, text="\n".join(parts) + "\n"))
+
+
+def _without_warning(program: nvrtc.Program) -> bytes:
+    cubin, warnings = nvrtc.compile_program(program)
+    if warnings:
+        summary = f"without a warning: {warnings}"
+        raise KernelCompileError(program.name, program.options, warnings, summary)
+    return cubin
 
 
 def resource_usage(cubins: Iterable[bytes]) -> dict[str, Usage]:

@@ -1,0 +1,242 @@
+"""Kernels for GPUs: text, macros and options to machine code or PTX, through NVRTC.
+
+Nothing else of the package compiles for a GPU, and nothing adds to the options. So what is tested
+and measured is what is launched. CuPy's own way from text appends ``-ftz=true``, which would take
+subnormal numbers for zero.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cudakern.engines.cache import cache_folder
+from cudakern.engines.sources import line_info, load_source
+from cudakern.errors import EngineUnavailableError, KernelCompileError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from cudakern.engines.base import KernelSpec
+
+#: What brings CuPy and NVRTC.
+INSTALL = "run: pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
+#: The distributions on PyPI that have NVRTC, by the major version of cuda-bindings.
+_DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All that NVRTC is given.
+
+    Attributes
+    ----------
+    name : str
+        What errors call the text.
+    text : str
+        CUDA C++ without includes.
+    target : str
+        Architecture of the machine code, such as ``"sm_90"``, or of the PTX, ``"compute_90"``.
+    lines : bool
+        Whether the result keeps source lines, for profilers.
+    """
+
+    name: str
+    text: str
+    target: str
+    lines: bool
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The compiler's options, all of them."""
+        lines = ("-lineinfo",) if self.lines else ()
+        return (f"--gpu-architecture={self.target}", "-std=c++17", *lines)
+
+    @property
+    def is_ptx(self) -> bool:
+        """Whether the result is PTX."""
+        return self.target.startswith("compute_")
+
+
+def text_of(spec: KernelSpec) -> str:
+    """Return a specialisation's text: its macros, then its source with includes in place."""
+    macros = "".join(f"#define {name} {value}\n" for name, value in spec.macros)
+    return macros + load_source(spec.source).text
+
+
+def program_of(spec: KernelSpec, target: str) -> Program:
+    """Return what NVRTC is given for a specialisation and a target."""
+    return Program(spec.source, text_of(spec), target, line_info())
+
+
+def compile_program(program: Program) -> tuple[bytes, str]:
+    """Return machine code or PTX, and NVRTC's log: warnings, or nothing. Safe on many threads.
+
+    Raises
+    ------
+    KernelCompileError
+        With NVRTC's log.
+    EngineUnavailableError
+        cuda.bindings or NVRTC is not installed.
+    """
+    nvrtc = _nvrtc()
+    options = [option.encode() for option in program.options]
+    text, name = program.text.encode(), program.name.encode()
+    handle = _answer(nvrtc.nvrtcCreateProgram(text, name, 0, [], []))
+    try:
+        status = nvrtc.nvrtcCompileProgram(handle, len(options), options)[0]
+        # NVRTC writes into it. One byte more: bytes of length one are shared by all of Python.
+        log = b" " * (_answer(nvrtc.nvrtcGetProgramLogSize(handle)) + 1)
+        _answer(nvrtc.nvrtcGetProgramLog(handle, log))
+        said = log.decode(errors="replace").strip("\0 \n")
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            log_or_status = said or f"error: {status.name}"
+            raise KernelCompileError(program.name, program.options, log_or_status)
+        kind = "PTX" if program.is_ptx else "CUBIN"
+        result = b" " * _answer(getattr(nvrtc, f"nvrtcGet{kind}Size")(handle))
+        _answer(getattr(nvrtc, f"nvrtcGet{kind}")(handle, result))
+    finally:
+        nvrtc.nvrtcDestroyProgram(handle)
+    return (result.rstrip(b"\0") if program.is_ptx else result), said
+
+
+def compiled(spec: KernelSpec, target: str) -> Path:
+    """Return the file of a specialisation's machine code or PTX, compiling it unless it is there.
+
+    The file's name has a digest of NVRTC's version, the options and the text. It is written beside
+    its place and renamed, so processes can share the folder.
+
+    Raises
+    ------
+    KernelCompileError
+        With NVRTC's log.
+    EngineUnavailableError
+        NVRTC is not installed, or the folder cannot be written.
+    """
+    program = program_of(spec, target)
+    path = _path(spec, program)
+    if path.exists():
+        return path
+    result, _ = compile_program(program)
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(result)
+        Path(file.name).replace(path)
+    except OSError as error:
+        message = f"cudakern: compiled kernels must be written to {path.parent}; {error}"
+        raise EngineUnavailableError(message) from error
+    return path
+
+
+def compiled_for(spec: KernelSpec, capability: int) -> Path:
+    """Return the file of a specialisation for a GPU of a compute capability, such as 90.
+
+    For a GPU that NVRTC does not know yet it is PTX, which the driver compiles.
+
+    Raises
+    ------
+    KernelCompileError, EngineUnavailableError
+        As `compiled`; also if the GPU is older than all that NVRTC knows.
+    """
+    native = f"sm_{capability}"
+    path = _path(spec, program_of(spec, native))
+    if path.exists():
+        return path
+    known = _answer(_nvrtc().nvrtcGetSupportedArchs())
+    if capability in known:
+        return compiled(spec, native)
+    older = [one for one in known if one < capability]
+    if not older:
+        message = (
+            f"cudakern: NVRTC {version()} compiles for compute capability {min(known) / 10} and "
+            f"later; got a GPU of {capability / 10}; {INSTALL}"
+        )
+        raise EngineUnavailableError(message)
+    return compiled(spec, f"compute_{max(older)}")
+
+
+def _path(spec: KernelSpec, program: Program) -> Path:
+    key = "\0".join((version(), *program.options, program.text))
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    suffix = "ptx" if program.is_ptx else "cubin"
+    return cache_folder() / f"{spec.entry[:80]}-{program.target}-{digest[:32]}.{suffix}"
+
+
+@cache
+def version() -> str:
+    """Return NVRTC's version, such as ``"13.5.37"``; loaded only if no package tells it.
+
+    Raises
+    ------
+    EngineUnavailableError
+        cuda.bindings or NVRTC is not installed.
+    """
+    try:
+        major = metadata.version("cuda-bindings").split(".")[0]
+        return metadata.version(_DISTRIBUTIONS[major])
+    except (metadata.PackageNotFoundError, KeyError):
+        nvrtc = _nvrtc()
+        status, *numbers = nvrtc.nvrtcVersion()
+        _answer((status,))
+        return ".".join(map(str, numbers))
+
+
+def library_path() -> str:
+    """Return where the library of NVRTC lies.
+
+    Raises
+    ------
+    EngineUnavailableError
+        cuda.bindings or NVRTC is not installed.
+    """
+    _nvrtc()
+    from cuda import pathfinder  # noqa: PLC0415  optional
+
+    return str(pathfinder.load_nvidia_dynamic_lib("nvrtc").abs_path)
+
+
+def require_driver(driver: int) -> None:
+    """Raise EngineUnavailableError if a driver may refuse the machine code that NVRTC makes.
+
+    Parameters
+    ----------
+    driver : int
+        The CUDA version that the driver is for, such as 12080 for 12.8.
+    """
+    if driver // 1000 < int(version().split(".")[0]):
+        message = (
+            "cudakern: NVRTC must not be for a later major version of CUDA than the driver, "
+            f"which is for {driver // 1000}.{driver % 1000 // 10}; got NVRTC {version()} "
+            f"({library_path()}); update the driver, or in a new environment {INSTALL}"
+        )
+        raise EngineUnavailableError(message)
+
+
+@cache
+def _nvrtc() -> ModuleType:
+    try:
+        from cuda.bindings import nvrtc  # noqa: PLC0415  optional
+
+        nvrtc.nvrtcVersion()
+    except ImportError as error:
+        message = f"cudakern: cuda.bindings must be installed to compile for a GPU; {INSTALL}"
+        raise EngineUnavailableError(message) from error
+    except RuntimeError as error:
+        message = f"cudakern: NVRTC must be installed to compile for a GPU; {INSTALL}"
+        raise EngineUnavailableError(message) from error
+    module: ModuleType = nvrtc
+    return module
+
+
+def _answer(returned: tuple[Any, ...]) -> Any:  # noqa: ANN401  of any function
+    """Return what a function of NVRTC gives besides its status, which must be success."""
+    status, *values = returned
+    if status != type(status)(0):
+        message = f"NVRTC: {status.name}"
+        raise RuntimeError(message)
+    return values[0] if values else None
