@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).with_name("cub.cu")
 INSTALL = (
     "install a CUDA toolkit, or run: pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm "
-    "nvidia-cuda-runtime nvidia-cuda-cccl"
+    "nvidia-cuda-runtime"
 )
 #: CUB's 32-bit sizes end here.
 LARGEST = 2**31 - 1
@@ -158,7 +158,14 @@ def nvcc() -> Path | None:
     return next((home / "bin/nvcc" for home in homes if (home / "bin/nvcc").is_file()), None)
 
 
-def build(compiler: Path, arch: str) -> Path:
+def headers(cupy: Module) -> list[Path]:
+    """Return the folders of CUB that CuPy brings: nvcc 13.0's own has no ``cuda/iterator``."""
+    bundled = Path(cupy.__file__).parent / "_core/include/cupy/_cccl"
+    folders = [bundled / name for name in ("libcudacxx", "cub", "thrust")]
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def build(compiler: Path, arch: str, cupy: Module) -> Path:
     """Return the library of cub.cu, compiled unless the cache folder has it.
 
     Raises
@@ -167,11 +174,13 @@ def build(compiler: Path, arch: str) -> Path:
         nvcc fails.
     """
     version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
-    digest = hashlib.blake2b(SOURCE.read_bytes() + version + arch.encode(), digest_size=16)
+    options = ["-std=c++17", "-O3", f"-arch={arch}", "-shared", "-Xcompiler", "-fPIC"]
+    options += [f"-I{folder}" for folder in headers(cupy)]
+    made_of = SOURCE.read_bytes() + version + repr((cupy.__version__, options)).encode()
+    digest = hashlib.blake2b(made_of, digest_size=16)
     library = cache_folder() / f"cub-{digest.hexdigest()}.so"
     if library.exists():
         return library
-    options = ["-std=c++17", "-O3", f"-arch={arch}", "-shared", "-Xcompiler", "-fPIC"]
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         target = Path(folder) / library.name
         command = [str(compiler), *options, "-o", str(target), str(SOURCE)]
@@ -193,5 +202,5 @@ def find() -> list[Peer]:
         raise MissingPeerError(message)
     cupy = require_cupy()
     arch = f"sm_{cupy.cuda.Device().compute_capability}"
-    library = ctypes.CDLL(str(build(compiler, arch)))
+    library = ctypes.CDLL(str(build(compiler, arch, cupy)))
     return [CubPeer(cupy, library, lambda: int(cupy.cuda.get_current_stream().ptr))]

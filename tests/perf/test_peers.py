@@ -90,6 +90,8 @@ def rows(found):
     return found
 
 
+#: Folders of CUB within CuPy.
+HEADERS = ("libcudacxx", "cub", "thrust")
 CORE = fakes.Accelerators()
 PEERS = {
     "cudakern, argwhere": (own.OwnArgwhere(), rows),
@@ -219,6 +221,13 @@ def test_cub_reports_an_error_code_and_scratch():
         cub.CubPeer(np, failing, lambda: fakes.STREAM).prepare(problem, inputs)
 
 
+def package(folder, version):
+    """A CuPy with headers of CUB."""
+    for name in HEADERS:
+        (folder / "_core/include/cupy/_cccl" / name).mkdir(parents=True, exist_ok=True)
+    return types.SimpleNamespace(__file__=str(folder / "__init__.py"), __version__=version)
+
+
 def test_nvcc_is_found_in_a_toolkit_and_what_it_refuses_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path / "cache"))
     compiler = tmp_path / "bin" / "nvcc"
@@ -230,7 +239,7 @@ def test_nvcc_is_found_in_a_toolkit_and_what_it_refuses_is_one_line(tmp_path, mo
     assert cub.nvcc() == compiler
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with pytest.raises(MissingPeerError, match="no such thing") as caught:
-        cub.build(compiler, "sm_90")
+        cub.build(compiler, "sm_90", package(tmp_path / "cupy", "14.2.0"))
     assert "\n" not in str(caught.value)
     assert not list((tmp_path / "cache").iterdir())
 
@@ -244,12 +253,40 @@ def test_a_library_is_compiled_once(tmp_path, monkeypatch):
         'while [ "$1" != -o ]; do shift; done\necho built > "$2"\n'
     )
     compiler.chmod(0o700)
-    library = cub.build(compiler, "sm_90")
-    assert cub.build(compiler, "sm_90") == library
+    cupy = package(tmp_path / "cupy", "14.2.0")
+    library = cub.build(compiler, "sm_90", cupy)
+    assert cub.build(compiler, "sm_90", cupy) == library
     assert library.read_text() == "built\n"
-    assert cub.build(compiler, "sm_80") != library
+    others = {
+        cub.build(compiler, "sm_80", cupy),
+        cub.build(compiler, "sm_90", package(tmp_path / "cupy", "14.3.0")),
+        cub.build(compiler, "sm_90", package(tmp_path / "elsewhere", "14.2.0")),
+    }
+    assert len(others - {library}) == 3
     commands = [line for line in log.read_text().splitlines() if line != "--version"]
-    assert [re.search(r"-arch=(\w+)", line)[1] for line in commands] == ["sm_90", "sm_80"]
+    found = [re.search(r"-arch=(\w+)", line)[1] for line in commands]
+    assert found == ["sm_90", "sm_80", "sm_90", "sm_90"]
+
+
+def test_cub_is_compiled_with_the_headers_that_cupy_brings(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path / "cache"))
+    compiler = tmp_path / "nvcc"
+    compiler.write_text('#!/bin/sh\n[ "$1" = --version ] && exit\necho "$*" >&2\nexit 1\n')
+    compiler.chmod(0o700)
+    cupy = package(tmp_path / "cupy", "14.2.0")
+    folders = [f"-I{tmp_path}/cupy/_core/include/cupy/_cccl/{name}" for name in HEADERS]
+    with pytest.raises(MissingPeerError) as caught:
+        cub.build(compiler, "sm_90", cupy)
+    assert [part for part in str(caught.value).split() if part.startswith("-I")] == folders
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("cupy"), reason="CuPy is not installed")
+def test_cupy_brings_all_headers_that_cub_source_includes():
+    folders = cub.headers(importlib.import_module("cupy"))
+    included = re.findall(r"#include <((?:cub|cuda)/.+)>", cub.SOURCE.read_text())
+    assert "cuda/iterator" in included
+    for header in included:
+        assert any((folder / header).is_file() for folder in folders), header
 
 
 def test_missing_libraries_have_a_reason_in_one_line(monkeypatch):
