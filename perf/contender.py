@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -132,6 +132,7 @@ class Contender:
         self._notes: list[str] = []
         self._turn = 0
         self._prepared: list[Prepared] = []
+        self._graph: Any = None
         self._warm_up(replace=False)
         self._notes += [self._prepared[0].note] if self._prepared[0].note else []
         self.method = ""
@@ -179,6 +180,7 @@ class Contender:
                 self._apart = self._gpu.capture(self.lane, apart)
         except Exception as error:  # noqa: BLE001  a peer may raise anything
             self._notes.append(f"not captured: {describe(error)}")
+            self._graph = None  # its lane goes
             self._warm_up(replace=True)
             return self._single_method()
         return "graph"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
+import weakref
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -28,18 +29,19 @@ class Lane:
     """A contender's place on the GPU: a stream, and memory that outlives the graphs captured there.
 
     What a call allocates while it is captured goes back to the pool at once, but the graph still
-    uses it; so no other contender gets it, and the pool is as old as the lane.
+    uses it; so no other contender gets it. Whoever holds a graph holds its lane, so `Gpu` may free
+    the pool once the lane is gone.
     """
 
     def __init__(self, cupy: ModuleType, stream: Any) -> None:  # noqa: ANN401  CuPy has no types
         self._cupy = cupy
-        self._pool = cupy.cuda.MemoryPool()
+        self.pool = cupy.cuda.MemoryPool()
         self.stream = stream
 
     @contextmanager
     def current(self) -> Iterator[None]:
         """Make the stream and the memory current."""
-        with self._cupy.cuda.using_allocator(self._pool.malloc), self.stream:
+        with self._cupy.cuda.using_allocator(self.pool.malloc), self.stream:
             yield
 
 
@@ -65,6 +67,7 @@ class Gpu:
         self._flushed = cupy.empty(FLUSH_FACTOR * self.l2_bytes, np.uint8)
         self._streams: dict[str, Any] = {}
         self._retired: list[Any] = []
+        self._pools: list[tuple[weakref.ref[Lane], Any]] = []
         self._begin, self._end = cupy.cuda.Event(), cupy.cuda.Event()
         cupy.cuda.Device().synchronize()
 
@@ -74,9 +77,12 @@ class Gpu:
         Its stream stays the same, since engines keep memory for each. It is one that waits for the
         default stream: a call that does not keep to the current one then fails to be captured.
         """
+        self._free_pools()
         if name not in self._streams:
             self._streams[name] = self.cupy.cuda.Stream()
-        return Lane(self.cupy, self._streams[name])
+        lane = Lane(self.cupy, self._streams[name])
+        self._pools.append((weakref.ref(lane), lane.pool))
+        return lane
 
     def replace(self, name: str) -> Lane:
         """Return a new place for a contender whose stream a failed capture has left invalid."""
@@ -93,13 +99,24 @@ class Gpu:
         self.cupy.cuda.Device().synchronize()
 
     def release(self) -> None:
-        """Give back memory that nobody uses any more; only when there are no graphs."""
+        """Give back memory that nobody uses any more; that of graphs, if their lanes are gone."""
         gc.collect()
         self.synchronize()
+        self._free_pools()
         self.cupy.get_default_memory_pool().free_all_blocks()
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+    def _free_pools(self) -> None:
+        """Free what lanes had that are gone: a pool of CuPy 14.1 or later does not do it itself.
+
+        One with memory in use, such as an engine's, is looked at again next time.
+        """
+        for lane, pool in self._pools:
+            if lane() is None:
+                pool.free_all_blocks()
+        self._pools = [pair for pair in self._pools if pair[0]() or pair[1].total_bytes()]
 
     def flush(self, lane: Lane) -> None:
         """Write more than L2 holds."""

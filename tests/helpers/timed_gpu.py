@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import types
+import weakref
 from collections import OrderedDict
 from contextlib import contextmanager
 
@@ -35,6 +36,44 @@ class Array(np.ndarray):
     @property
     def base(self):
         return None
+
+
+class Memory:
+    """An allocation; when it is gone, its pool has a free block more."""
+
+    def __init__(self, pool, nbytes):
+        self.pool, self.nbytes = pool, nbytes
+
+    def __del__(self):
+        self.pool.used -= self.nbytes
+        self.pool.free += self.nbytes
+
+
+class MemoryPool:
+    """As CuPy's from 14.1 on: the device gets free blocks back when told so, at no other time."""
+
+    def __init__(self, cuda):
+        self.cuda, self.used, self.free = cuda, 0, 0
+        self.graphs = weakref.WeakSet()
+
+    def malloc(self, nbytes):
+        if nbytes <= self.free:
+            self.free -= nbytes
+        elif nbytes <= self.cuda.gpu.capacity:
+            self.cuda.gpu.capacity -= nbytes
+        else:
+            raise OutOfMemoryError("Out of memory allocating")
+        self.used += nbytes
+        return Memory(self, nbytes)
+
+    def total_bytes(self):
+        return self.used + self.free
+
+    def free_all_blocks(self):
+        assert not self.graphs, "memory that a graph may use is freed"
+        assert all(stream.works is None for stream in self.cuda.streams.values())
+        self.cuda.gpu.capacity += self.free
+        self.free = 0
 
 
 class Clock:
@@ -112,12 +151,15 @@ class Stream:
     def begin_capture(self):
         assert self.ptr, "the default stream cannot be captured"
         self.works, self.invalid = [], False
+        self.pool = self.cuda.pools[-1]
 
     def end_capture(self):
         works, self.works = self.works, None
         if self.invalid:
             raise CUDARuntimeError("cudaErrorStreamCaptureInvalidated: capture is invalid")
-        return Graph(self.cuda.gpu, works)
+        graph = Graph(self.cuda.gpu, works)
+        self.pool.graphs.add(graph)
+        return graph
 
     def enqueue(self, work):
         self.cuda.gpu.clock.now += ENQUEUE_NS
@@ -144,22 +186,12 @@ def make(l2_bytes=2**20, capacity=2**26):  # noqa: C901  one namespace, many sma
         cuda.streams[stream.ptr] = stream
         return stream
 
-    cuda.stack = [new_stream()]
-    live = []
+    cuda.stack, cuda.pools = [new_stream()], [MemoryPool(cuda)]
 
     def empty(shape, dtype):
         array = np.empty(shape, dtype).view(Array)
-        gpu.capacity -= array.nbytes
-        if gpu.capacity < 0:
-            gpu.capacity += array.nbytes
-            raise OutOfMemoryError("Out of memory allocating")
-        live.append(array.nbytes)
+        array.memory = cuda.pools[-1].malloc(array.nbytes)
         return array
-
-    def free_all_blocks():
-        assert all(stream.works is None for stream in cuda.streams.values())
-        gpu.capacity += sum(live)  # between lines nothing is in use
-        live.clear()
 
     def memset(pointer, value, nbytes, stream):
         def work():
@@ -194,8 +226,12 @@ def make(l2_bytes=2**20, capacity=2**26):  # noqa: C901  one namespace, many sma
             return launch
 
     @contextmanager
-    def using_allocator(_allocator):
-        yield
+    def using_allocator(allocator):
+        cuda.pools.append(allocator.__self__)
+        try:
+            yield
+        finally:
+            cuda.pools.pop()
 
     properties = {
         "name": b"Stand-in 1",
@@ -208,7 +244,7 @@ def make(l2_bytes=2**20, capacity=2**26):  # noqa: C901  one namespace, many sma
     cuda.__dict__.update(
         Stream=new_stream,
         Event=lambda: Event(gpu),
-        MemoryPool=lambda: types.SimpleNamespace(malloc=None),
+        MemoryPool=lambda: MemoryPool(cuda),
         using_allocator=using_allocator,
         get_elapsed_time=lambda begin, end: (end.time - begin.time) / 1e6,
         get_current_stream=lambda: cuda.stack[-1],
@@ -235,7 +271,7 @@ def make(l2_bytes=2**20, capacity=2**26):  # noqa: C901  one namespace, many sma
         empty=empty,
         arange=lambda n, dtype: np.arange(n, dtype=dtype).view(Array),
         RawModule=RawModule,
-        get_default_memory_pool=lambda: types.SimpleNamespace(free_all_blocks=free_all_blocks),
+        get_default_memory_pool=lambda: cuda.pools[0],
     )
 
 

@@ -1,10 +1,11 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from perf import timing
-from perf.contender import Ring, plan_ring
+from perf.contender import CALLS, Ring, plan_ring
 from perf.gpu import Gpu
 from perf.results import OURS
 from perf.timing import Deadline, measure
@@ -223,6 +224,80 @@ def test_a_peer_that_raises_after_a_while_is_out(cupy, take):
 def test_peers_without_the_operator_are_left_out(cupy, take):
     peer = TimedPeer(cupy, at_prepare=lambda: None)
     assert set(take(Increment(cupy), peer).timings) == {OURS}
+
+
+def test_a_line_leaves_no_memory_behind(cupy, take):
+    def allocate():
+        cupy.empty(2**20, np.uint8)
+
+    def allocate_and_refuse():
+        allocate()
+        if cupy.cuda.get_current_stream().works is not None:
+            raise RuntimeError("not while capturing")
+
+    before = cupy.gpu.capacity
+    peers = TimedPeer(cupy, at_call=allocate), TimedPeer(cupy, "new", at_call=allocate_and_refuse)
+    found = take(Increment(cupy), *peers).timings
+    assert [found[peer.name].method for peer in peers] == ["graph", "events"]
+    assert cupy.gpu.capacity == before
+
+
+def test_memory_of_a_peer_that_is_out_serves_the_next(cupy, take):
+    nbytes = cupy.gpu.capacity // 3 * 2
+
+    def allocate():
+        cupy.empty(nbytes, np.uint8)
+
+    def allocate_and_fail():
+        allocate()
+        fail()
+
+    peers = TimedPeer(cupy, at_prepare=allocate_and_fail), TimedPeer(cupy, "next", at_call=allocate)
+    found = take(Increment(cupy), *peers).timings
+    assert found["other"].note == "ValueError: not today"
+    assert found["next"].samples == SAMPLES
+
+
+def test_a_graph_goes_with_a_lane_that_is_replaced(cupy, take):
+    class Peer(TimedPeer):
+        def prepare(self, *data):
+            captured = []
+
+            def refuse():
+                captured.append(cupy.cuda.get_current_stream().works is not None)
+                if sum(captured) > CALLS:  # in the second graph
+                    raise RuntimeError("not while capturing")
+
+            self.at_call = refuse
+            return super().prepare(*data)
+
+    found = take(Increment(cupy), Peer(cupy), Peer(cupy, "next")).timings
+    assert [found[name].method for name in ("other", "next")] == ["events", "events"]
+
+
+def test_memory_of_a_graph_is_kept_until_its_lane_is_gone(cupy):
+    gpu = Gpu(cupy, cupy.clock)
+    before = cupy.gpu.capacity
+    lane = gpu.lane("a")
+    graph = gpu.capture(lane, [lambda: cupy.empty(2**20, np.uint8)])
+    gpu.release()
+    gpu.lane("b")
+    assert cupy.gpu.capacity == before - 2**20
+    del lane, graph
+    gpu.release()
+    assert cupy.gpu.capacity == before
+
+
+def test_memory_that_outlives_its_lane_is_given_back_in_the_end(cupy):
+    gpu = Gpu(cupy, cupy.clock)
+    before = cupy.gpu.capacity
+    with gpu.lane("a").current():
+        kept = [cupy.empty(2**20, np.uint8)]  # an engine keeps it for the stream
+    gpu.release()
+    assert cupy.gpu.capacity == before - 2**20
+    kept.clear()
+    gpu.release()
+    assert cupy.gpu.capacity == before
 
 
 def test_too_little_memory_for_all_sets_leaves_one(cupy, monkeypatch):
