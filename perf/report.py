@@ -231,6 +231,8 @@ def show(sections: Sequence[Section], folder: Path) -> None:
                 texts = f"{line.case} {line.line}", row["ours"], row["fraction"], row["goal"]
                 table.add_row(*map(Text, (*texts, f"{share:.0%}")))
             console.print(table)
+        if entry.result.incomplete:
+            console.print(Text(f"{gpu}: the run is incomplete: {entry.result.incomplete}"))
     saved = sum(len(entry.pictures) for entry in sections)
     console.print(Text(f"{folder / 'index.html'}, pictures beside it: {saved}"), soft_wrap=True)
 

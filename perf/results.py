@@ -115,6 +115,8 @@ class Result:
         null in JSON, of a run that ended early.
     lines : list of LineResult
         In the order of the matrix.
+    incomplete : str
+        What the run lacks; empty if it went to its end.
     """
 
     engine: str
@@ -125,6 +127,7 @@ class Result:
     ceilings: dict[str, float]
     drift: float
     lines: list[LineResult] = field(default_factory=list)
+    incomplete: str = ""
 
     def fraction(self, line: LineResult, contender: str = OURS) -> float:
         """Return the fraction of its ceiling that a contender reached; NaN if it has no time."""
@@ -134,10 +137,13 @@ class Result:
         return line.bytes / (timing.median_us * 1e-6) / self.ceilings[line.ceiling]
 
     def save(self, path: Path) -> None:
-        """Write the file; its folder is made."""
+        """Write the file, which is whole at any time; its folder is made."""
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"schema": SCHEMA, **_without_nan(asdict(self))}, indent=1)
-        path.write_text(text + "\n", encoding="utf-8")
+        is_kept = path.is_symlink() or (path.exists() and not path.is_file())  # such as /dev/null
+        target = path if is_kept else path.with_name(f".{path.name}.part")
+        target.write_text(text + "\n", encoding="utf-8")
+        target.replace(path)
 
 
 def best_peer(line: LineResult) -> tuple[str, Timing] | None:

@@ -1,8 +1,8 @@
 """Time our operators and their peers on a CUDA GPU. ``python -m perf.run [CASE ...]``.
 
-Prints a table and writes ``perf/results/<gpu>/<date>-<commit>.json``. ``--quick`` takes a few
-lines and fewer samples. ``--engine simulator`` measures nothing; it checks every case without a
-GPU.
+Prints a table and writes ``perf/results/<gpu>/<date>-<commit>.json``, anew after each line; a run
+that SIGTERM or Ctrl-C ends says there what it lacks. ``--quick`` takes a few lines and fewer
+samples. ``--engine simulator`` measures nothing; it checks every case without a GPU.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import gc
 import math
+import signal
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,13 +36,13 @@ from perf.smoke import main_simulator
 from perf.timing import Deadline, Measured, measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from perf.cases.base import Case, Line
     from perf.peers.base import Peer
 
 NO_GPU = (
-    "perf.run: a CUDA GPU is needed, with its driver and CuPy; "
+    "a CUDA GPU is needed, with its driver and CuPy; "
     "--engine simulator checks every case without measuring anything"
 )
 SAMPLES, QUICK_SAMPLES = 30, 10
@@ -53,6 +55,8 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Cas
     parser.add_argument("case", nargs="*", help="names of cases, such as R-1; otherwise all")
     parser.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
     parser.add_argument("--quick", action="store_true", help="few lines, few samples, no sweeps")
+    help_minutes = f"for all lines; otherwise {MINUTES}, with --quick {QUICK_MINUTES}"
+    parser.add_argument("--minutes", type=_positive, metavar="N", help=help_minutes)
     parser.add_argument("--no-sweeps", action="store_true", help="no lines of growing sizes")
     parser.add_argument("--peers", help="names separated by commas; otherwise all there are")
     parser.add_argument("--output", type=Path, help="the result file")
@@ -71,6 +75,17 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Cas
     if not cases:
         parser.error("no line is left; leave out --quick or --no-sweeps")
     return options, cases
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        message = f"must be a positive number; got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return value
 
 
 def choose(
@@ -98,7 +113,7 @@ def _is_of(peer: str, name: str) -> bool:
 
 
 class Session:
-    """A run on a GPU, line by line.
+    """A run on a GPU, line by line, saved after each.
 
     Parameters
     ----------
@@ -110,15 +125,29 @@ class Session:
         Tells the state of the GPU.
     engine : RecordingEngine
         Runs our kernels.
+    result : Result
+        Has the ceilings of the begin; gets the lines.
+    path : Path
+        The result file.
     """
 
     def __init__(
-        self, gpu: Gpu, peers: Sequence[Peer], nvml: environment.Nvml, engine: RecordingEngine
+        self,
+        gpu: Gpu,
+        peers: Sequence[Peer],
+        nvml: environment.Nvml,
+        engine: RecordingEngine,
+        result: Result,
+        path: Path,
     ) -> None:
-        self._gpu, self._peers, self._nvml, self._engine = gpu, peers, nvml, engine
-        self.lines: list[LineResult] = []
+        self._gpu, self._peers, self._nvml, self.engine = gpu, peers, nvml, engine
+        self.result, self.path = result, path
         self.failed = False
-        self.complete = False
+
+    def save(self, incomplete: str) -> None:
+        """Write what there is, and what the run lacks."""
+        self.result.incomplete = incomplete
+        self.result.save(self.path)
 
     def run(
         self,
@@ -128,13 +157,28 @@ class Session:
         advance: Callable[[str], None],
     ) -> None:
         """Measure all lines while the GPU works; ``advance`` is told which one is next."""
-        for case in cases:
+        lines = [(case, line) for case in cases for line in case.lines]
+        for done, (case, line) in enumerate(lines, 1):
+            advance(f"{case.name} {line.problem.title}")
             sweep = case in SWEEPS
-            for line in case.lines:
-                advance(f"{case.name} {line.problem.title}")
-                if not self._measure(case.name, line, samples, deadline, sweep=sweep):
-                    return
-        self.complete = True
+            works = self._measure(case.name, line, samples, deadline, sweep=sweep)
+            reason = "" if works else ": the GPU no longer works"
+            self.save(f"ended after {done} of {len(lines)} lines{reason}")
+            if not works:
+                return
+        self.save("the closing ceilings are missing")
+        self._close()
+
+    def _close(self) -> None:
+        """Measure the ceilings again; those of the begin stay if that fails."""
+        try:
+            after = ceilings.measure(self._gpu)
+        except Exception as error:  # noqa: BLE001  whatever it is, the lines are worth keeping
+            self.failed = True
+            self.save(f"the closing ceilings failed: {describe(error)}")
+            return
+        self.result.ceilings, self.result.drift = ceilings.combine(self.result.ceilings, after)
+        self.save("")
 
     def _measure(
         self, case: str, line: Line, samples: int, deadline: Deadline, *, sweep: bool
@@ -143,17 +187,17 @@ class Session:
         problem = line.problem
         traffic = problem.traffic()
         state = self._nvml.read("_before")
-        self._engine.launches.clear()
-        works = True
+        self.engine.launches.clear()
         try:
             scope = ranges.marked(f"{case} {problem.title}", round(traffic.total))
             found = measure(self._gpu, problem, self._peers, samples, deadline, scope)
+            works = True
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
             found = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
             works = self._recovered()
         self.failed |= found.failed
-        kernels = dict.fromkeys(launch.kernel.entry for launch in self._engine.launches)
-        self.lines.append(
+        kernels = dict.fromkeys(launch.kernel.entry for launch in self.engine.launches)
+        self.result.lines.append(
             LineResult(
                 case=case,
                 line=problem.title,
@@ -179,57 +223,87 @@ class Session:
         return True
 
 
-def run_cuda(options: argparse.Namespace, cases: Sequence[Case], console: Console) -> int:
-    """Measure, print, write; return the exit status."""
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Have SIGTERM, which ``timeout`` sends, end the run like Ctrl-C."""
+
+    def interrupt(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # ``timeout`` sends it twice
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def begin(options: argparse.Namespace, count: int) -> tuple[Session, dict[str, str]]:
+    """Return a session of so many lines, its ceilings measured, and why peers are not there."""
     cupy = import_cupy()
     gpu = Gpu(cupy)
     peers, missing = choose(*present(), options.peers)
     nvml = environment.Nvml(cupy.cuda.Device().pci_bus_id)
+    result = Result(
+        engine="cuda",
+        date=environment.now(),
+        commit=environment.commit(),
+        gpu=environment.describe_gpu(cupy, nvml),
+        versions=environment.versions(cupy) | {peer.name: peer.version for peer in peers},
+        ceilings=ceilings.measure(gpu),
+        drift=math.nan,
+        incomplete=f"ended after 0 of {count} lines",
+    )
+    named = environment.default_path(result.gpu["name"], result.date, result.commit)
     engine = RecordingEngine(engine_for(cupy.cuda.runtime.getDevice()))
-    session = Session(gpu, peers, nvml, engine)
-    described = environment.describe_gpu(cupy, nvml)
-    versions = environment.versions(cupy) | {peer.name: peer.version for peer in peers}
-    date, count = environment.now(), sum(len(case.lines) for case in cases)
-    before = ceilings.measure(gpu)
-    minutes = QUICK_MINUTES if options.quick else MINUTES
+    return Session(gpu, peers, nvml, engine, result, options.output or named), missing
+
+
+def proceed(
+    session: Session, options: argparse.Namespace, cases: Sequence[Case], console: Console
+) -> None:
+    """Measure until the end, or until an interruption."""
+    count = sum(len(case.lines) for case in cases)
+    minutes = options.minutes or (QUICK_MINUTES if options.quick else MINUTES)
+    samples = QUICK_SAMPLES if options.quick else SAMPLES
     deadline = Deadline(time.perf_counter_ns, 60 * minutes, count)
     gc.disable()  # it would run in the midst of what is timed or captured
     try:
         with (
-            mock.patch("cudakern.operators.base.engine_for", return_value=engine),
+            mock.patch("cudakern.operators.base.engine_for", return_value=session.engine),
             Progress(console=console, auto_refresh=False) as progress,
         ):
             task = progress.add_task("", total=count)
 
             def advance(line: str) -> None:
-                done = len(session.lines)
+                done = len(session.result.lines)
                 progress.update(task, completed=done, description=line, refresh=True)
 
-            samples = QUICK_SAMPLES if options.quick else SAMPLES
             session.run(cases, samples, deadline, advance)
     except KeyboardInterrupt:
         session.failed = True
+        session.save(f"interrupted: {session.result.incomplete}")
     finally:
         gc.enable()
-    rates, drift = before, math.nan
-    if session.complete:
-        rates, drift = ceilings.combine(before, ceilings.measure(gpu))
-    result = Result(
-        engine="cuda",
-        date=date,
-        commit=environment.commit(),
-        gpu=described,
-        versions=versions,
-        ceilings=rates,
-        drift=drift,
-        lines=session.lines,
-    )
-    path = options.output or environment.default_path(described["name"], date, result.commit)
-    result.save(path)
-    table.show(console, result, path, missing)
-    if not session.complete:
-        console.print(f"the run ended after {len(session.lines)} of {count} lines")
+
+
+def run_cuda(options: argparse.Namespace, cases: Sequence[Case], console: Console) -> int:
+    """Measure, save, print; return the exit status."""
+    with terminable():
+        try:
+            session, missing = begin(options, sum(len(case.lines) for case in cases))
+        except KeyboardInterrupt:
+            return _fail("interrupted before the first line")
+        except (RuntimeError, MemoryError) as error:  # CUDA's errors, and CuPy's of memory
+            return _fail(f"the GPU cannot be measured: {describe(error)}")
+        proceed(session, options, cases, console)
+        table.show(console, session.result, session.path, missing)
     return int(session.failed)
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write(f"perf.run: {message}\n")
+    return 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -241,8 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.engine == "simulator":
         return main_simulator(cases, options.output)
     if device_count() == 0:
-        print(NO_GPU, file=sys.stderr)  # noqa: T201  a command's message
-        return 1
+        return _fail(NO_GPU)
     return run_cuda(options, cases, Console())
 
 

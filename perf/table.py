@@ -80,7 +80,10 @@ def show(console: Console, result: Result, path: Path, missing: Mapping[str, str
     console.print(table)
     console.print("ratio: time of the best peer over ours; ~: not significant")
     rates = ", ".join(f"{name} {rate / 1e12:.3f}" for name, rate in result.ceilings.items())
-    console.print(f"ceilings in TB/s: {rates}; the copy one changed by {result.drift:.1%}")
+    change = "" if math.isnan(result.drift) else f"; the copy one changed by {result.drift:.1%}"
+    console.print(f"ceilings in TB/s: {rates}{change}")
+    if result.incomplete:
+        console.print(escape(f"the run is incomplete: {result.incomplete}"))
     if result.drift > MAX_DRIFT:
         console.print(f"warning: the copy ceiling changed by more than {MAX_DRIFT:.0%}; run again")
     for name, reason in missing.items():

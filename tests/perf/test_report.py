@@ -155,6 +155,14 @@ def test_what_is_no_measurement_is_not_drawn(small, write, tmp_path, capsys, eng
     assert "no measurement" in capsys.readouterr().out
 
 
+def test_an_incomplete_run_is_marked(small, write, capsys, monkeypatch):
+    monkeypatch.setattr(charts, "figures", lambda *_results: {})
+    assert "run is incomplete" not in write(small)[1] + capsys.readouterr().out
+    small.incomplete = "ended after 3 of <9> lines"
+    assert "This run is incomplete: ended after 3 of &lt;9&gt; lines." in write(small)[1]
+    assert "the run is incomplete: ended after 3 of <9> lines" in capsys.readouterr().out
+
+
 def test_newest_is_compared_with_the_one_before_on_the_same_gpu(small):
     older, oldest = synthetic.result(2, "2026-11-19"), synthetic.result(3, "2026-11-18")
     other = synthetic.result(4, "2026-11-21")

@@ -1,5 +1,7 @@
 import json
 import math
+import os
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,7 @@ def test_what_is_written_is_read(tmp_path):
     entry = line(**{OURS: timing(5.0, warm_us=3.0, host_us=2.0), "cub": nothing})
     entry.state = {"sm_mhz": 1980.0}
     saved = result(entry)
+    saved.incomplete = "ended after 1 of 2 lines"
     path = tmp_path / "new" / "r.json"
     saved.save(path)
     found = load(path)
@@ -37,6 +40,50 @@ def test_what_is_written_is_read(tmp_path):
     assert found == saved
     assert json.loads(path.read_text())["lines"][0]["timings"]["cub"]["median_us"] is None
     assert "NaN" not in path.read_text()
+
+
+def test_a_file_of_an_earlier_version_is_complete(tmp_path):
+    path = tmp_path / "r.json"
+    result().save(path)
+    data = json.loads(path.read_text())
+    del data["incomplete"]
+    path.write_text(json.dumps(data))
+    assert load(path).incomplete == ""
+
+
+@pytest.mark.parametrize("step", ["write_text", "replace"])
+def test_a_write_that_is_cut_off_leaves_the_file_as_it_was(tmp_path, monkeypatch, step):
+    path = tmp_path / "r.json"
+    before = result()
+    before.save(path)
+
+    def cut_off(target, text, **_):
+        with target.open("w") as file:
+            file.write(str(text)[:40])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, step, cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            result(line()).save(path)
+    assert load(path) == before
+    result(line()).save(path)
+    assert load(path) == result(line())
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_no_plain_file_is_written_to_and_not_replaced(tmp_path):
+    link, target, pipe = (tmp_path / name for name in ("link", "target.json", "pipe"))
+    link.symlink_to(target)
+    result().save(link)
+    assert link.is_symlink()
+    assert load(target) == result()
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    result().save(pipe)
+    assert os.read(reader, 2**16) == target.read_bytes()
+    os.close(reader)
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize(

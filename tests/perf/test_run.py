@@ -1,5 +1,8 @@
 import io
+import math
+import os
 import re
+import signal
 import subprocess
 import types
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ from perf import environment, run
 from perf.cases.base import Case, Line
 from perf.engines import NullEngine
 from perf.results import OURS, load
+from perf.timing import Deadline
 from tests.helpers import timed_gpu
 from tests.helpers.timed_problems import Increment, TimedPeer
 
@@ -160,18 +164,155 @@ def test_a_gpu_that_stopped_working_ends_the_run_with_what_there_is(fake, tmp_pa
     assert run.main(["--output", str(path)]) == 1
     assert [line.case for line in load(path).lines] == ["I-1", "I-2"]
     assert load(path).drift != load(path).drift
-    assert "the run ended after 2 of 4 lines" in fake.text.getvalue()
+    assert load(path).incomplete == "ended after 2 of 4 lines: the GPU no longer works"
+    assert f"the run is incomplete: {load(path).incomplete}" in fake.text.getvalue()
 
 
-def test_what_was_measured_before_an_interruption_is_written(fake, tmp_path):
+def test_a_file_is_there_after_each_line(fake, tmp_path):
     path = tmp_path / "r.json"
+    check, found = fake.sweep.lines[0].problem.check, []
 
-    def interrupt(*_):
-        raise KeyboardInterrupt
+    def look(*arguments):
+        found.append(load(path))
+        check(*arguments)
 
-    fake.slow.lines[0].problem.check = interrupt
+    fake.sweep.lines[0].problem.check = look
+    assert run.main(["--output", str(path)]) == 0
+    assert [line.case for line in found[0].lines] == ["I-1", "I-2"]
+    assert found[0].incomplete == "ended after 2 of 4 lines"
+    assert math.isnan(found[0].drift)
+    assert found[0].ceilings == pytest.approx(load(path).ceilings)
+    assert load(path).incomplete == ""
+    assert "incomplete" not in fake.text.getvalue()
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def terminate(*_):
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.fixture
+def handler():
+    """What SIGTERM does outside of a run: nothing, so that a test fails in place of the process."""
+
+    def ignore(*_):
+        pass
+
+    previous = signal.signal(signal.SIGTERM, ignore)
+    yield ignore
+    signal.signal(signal.SIGTERM, previous)
+
+
+@pytest.mark.parametrize("end", [interrupt, terminate])
+def test_an_interruption_keeps_what_was_measured(fake, tmp_path, monkeypatch, handler, end):
+    path = tmp_path / "r.json"
+    show = run.table.show
+
+    def show_late(*arguments):
+        if end is terminate:
+            terminate()  # once more
+        show(*arguments)
+
+    monkeypatch.setattr(run.table, "show", show_late)
+    fake.slow.lines[0].problem.check = end
     assert run.main(["--output", str(path)]) == 1
-    assert [line.case for line in load(path).lines] == ["I-1"]
+    found = load(path)
+    assert [line.case for line in found.lines] == ["I-1"]
+    assert found.incomplete == "interrupted: ended after 1 of 4 lines"
+    text = fake.text.getvalue()
+    assert f"the run is incomplete: {found.incomplete}" in text
+    assert "nan" not in text
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+RATES = dict.fromkeys(("read", "write", "copy", "memcpy"), 100.0)
+ENDS = {
+    "sticky": (timed_gpu.CUDARuntimeError("cudaErrorIllegalAddress"), "cudaErrorIllegalAddress"),
+    "memory": (timed_gpu.OutOfMemoryError("Out of memory allocating"), "OutOfMemoryError"),
+    "any": (KeyError("copy"), "KeyError: 'copy'"),
+    "interrupted": (KeyboardInterrupt(), "interrupted: the closing ceilings are missing"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_the_closing_ceilings_cannot_lose_the_lines(fake, tmp_path, monkeypatch, end):
+    path = tmp_path / "r.json"
+    error, message = ENDS[end]
+    found = []
+
+    def measure(_gpu):
+        if not path.exists():
+            return RATES
+        found.append(load(path))
+        raise error
+
+    monkeypatch.setattr(run.ceilings, "measure", measure)
+    assert run.main(["--output", str(path)]) == 1
+    assert found[0].incomplete == "the closing ceilings are missing"
+    result = load(path)
+    assert result.lines[0].timings[OURS].samples == 30
+    assert len(result.lines) == len(found[0].lines) == 4
+    assert result.ceilings == RATES
+    assert math.isnan(result.drift)
+    assert message in result.incomplete
+    assert f"the run is incomplete: {result.incomplete}" in fake.text.getvalue()
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize("end", ["sticky", "memory", "interrupted"])
+def test_what_fails_before_the_first_line_is_one_sentence(tmp_path, monkeypatch, capsys, end):
+    error, message = ENDS[end]
+
+    def measure(_gpu):
+        raise error
+
+    monkeypatch.setattr(run.ceilings, "measure", measure)
+    assert run.main(["--output", str(tmp_path / "r.json")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("perf.run: ")
+    assert said.count("\n") == 1
+    assert message.split(":")[0] in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_too_little_memory_to_begin_with_is_one_sentence(fake, tmp_path, capsys):
+    fake.cupy.gpu.capacity = 2**20
+    assert run.main(["--output", str(tmp_path / "r.json")]) == 1
+    assert capsys.readouterr().err.startswith("perf.run: the GPU cannot be measured: OutOfMemory")
+
+
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize(
+    ("options", "seconds"),
+    [
+        ((), 720),
+        (("--quick",), 240),
+        (("--minutes", "0.5"), 30),
+        (("--quick", "--minutes", "7"), 420),
+    ],
+)
+def test_the_time_for_all_lines(tmp_path, monkeypatch, options, seconds):
+    given = []
+
+    class Noted(Deadline):
+        def __init__(self, clock, seconds, lines):
+            given.append(seconds)
+            super().__init__(clock, seconds, lines)
+
+    monkeypatch.setattr(run, "Deadline", Noted)
+    assert run.main([*options, "--output", str(tmp_path / "r.json")]) == 0
+    assert given == [seconds]
+
+
+@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf", "soon"])
+def test_minutes_are_a_positive_number(capsys, minutes):
+    with pytest.raises(SystemExit, match="2"):
+        run.main(["--minutes", minutes])
+    expected = f"argument --minutes: must be a positive number; got '{minutes}'"
+    assert expected in capsys.readouterr().err
 
 
 def test_a_ceiling_that_changes_is_warned_of(fake, tmp_path, monkeypatch):
