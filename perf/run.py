@@ -194,7 +194,8 @@ class Session:
             works = True
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
             found = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
-            works = self._recovered()
+            works = False
+        works = works or self._recovered()  # without the error, whose frames hold memory
         self.failed |= found.failed
         kernels = dict.fromkeys(launch.kernel.entry for launch in self.engine.launches)
         self.result.lines.append(

@@ -15,6 +15,7 @@ from cudakern.operators import base as operators
 from perf import environment, run
 from perf.cases.base import Case, Line
 from perf.engines import NullEngine
+from perf.gpu import FLUSH_FACTOR
 from perf.results import OURS, load
 from perf.timing import Deadline
 from tests.helpers import timed_gpu
@@ -166,6 +167,23 @@ def test_a_gpu_that_stopped_working_ends_the_run_with_what_there_is(fake, tmp_pa
     assert load(path).drift != load(path).drift
     assert load(path).incomplete == "ended after 2 of 4 lines: the GPU no longer works"
     assert f"the run is incomplete: {load(path).incomplete}" in fake.text.getvalue()
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_each_line_begins_with_all_memory(fake, tmp_path, broken):
+    """Also after one of our own errors, which holds the frames of the line while it is handled."""
+    if broken:
+        fake.problem.check = None
+    begin, free = fake.slow.lines[0].problem.inputs, []
+
+    def inputs(xp, seed):
+        free.append(fake.cupy.gpu.capacity)
+        return begin(xp, seed)
+
+    fake.slow.lines[0].problem.inputs = inputs
+    before = fake.cupy.gpu.capacity
+    assert run.main(["--output", str(tmp_path / "r.json")]) == int(broken)
+    assert free[0] == before - FLUSH_FACTOR * fake.cupy.gpu.l2_bytes
 
 
 def test_a_file_is_there_after_each_line(fake, tmp_path):
