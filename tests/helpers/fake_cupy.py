@@ -22,12 +22,12 @@ from cudakern.errors import KernelCompileError
 NEW_STREAM = 9999
 RELAXED = 2
 #: What every GPU here can, and the CUDA version of its driver.
-CAPABILITY, DRIVER = "90", 13000
+CAPABILITY, DRIVER = "90", 14000
 
 
 class Pointer:
-    def __init__(self, address):
-        self.address = address
+    def __init__(self, p=0):
+        self.address = p
 
 
 class Memory:
@@ -161,9 +161,9 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         array.fill(0)
         return array
 
-    def is_capturing(pointer):
-        assert pointer not in {0, 1}, "asking about the legacy stream may end a capture"
-        return pointer in state.capturing
+    def is_capturing(stream):
+        assert stream not in {0, 1}, "asking about the legacy stream may end a capture"
+        return stream in state.capturing
 
     class Stream:
         def __init__(self, null=False, non_blocking=False):  # noqa: ARG002, FBT002  CuPy's
@@ -210,8 +210,11 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
     )
 
 
-def install(monkeypatch, folder, *, by_address=True):
-    """Put a stand-in with two devices in CuPy's place, and return it; NVRTC writes to a folder."""
+def install(monkeypatch, folder=None, *, by_address=True):
+    """Put a stand-in with two devices in CuPy's place; return it.
+
+    With a folder, one stands in NVRTC's place, too, and what it is given is noted.
+    """
     fake = make(devices=2)
     fake.state.programs = []
 
@@ -226,14 +229,15 @@ def install(monkeypatch, folder, *, by_address=True):
         before, fake.state.capture_mode = fake.state.capture_mode, mode
         return before
 
-    known = types.SimpleNamespace(nvrtcGetSupportedArchs=lambda: (0, [80, 90]))
     monkeypatch.setitem(sys.modules, "cupy", fake)
-    monkeypatch.setattr(nvrtc, "_nvrtc", lambda: known)
-    monkeypatch.setattr(nvrtc, "compile_program", compile_program)
-    monkeypatch.setattr(nvrtc, "cache_folder", lambda: folder)
-    monkeypatch.setattr(nvrtc, "version", lambda: "13.0.1")
     monkeypatch.setattr(cuda, "exchange_capture_mode", exchange)
     monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: by_address)
+    if folder is not None:
+        known = types.SimpleNamespace(nvrtcGetSupportedArchs=lambda: (0, [80, 90]))
+        monkeypatch.setattr(nvrtc, "_nvrtc", lambda: known)
+        monkeypatch.setattr(nvrtc, "compile_program", compile_program)
+        monkeypatch.setattr(nvrtc, "cache_folder", lambda: folder)
+        monkeypatch.setattr(nvrtc, "version", lambda: "13.0.1")
     return fake
 
 

@@ -1,0 +1,239 @@
+"""The one compiler of kernels for GPUs: its input, its output, its cache, what it says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from cuda.bindings import driver
+from cuda.bindings import nvrtc as bindings
+
+import cudakern as ck
+from cudakern.engines import cuda, nvrtc
+from cudakern.operators.catalogue import specialisations
+from perf.machine_code import cubins
+from tests.helpers import fake_cupy
+
+SPECS = {spec.source: spec for spec in specialisations()}
+(SPEC, *_) = SPECS.values()
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    """Return the folder that kernels are compiled into."""
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def handed(monkeypatch):
+    """Note the text, the name and the options of all that NVRTC is handed."""
+    noted, create, compile_program = [], bindings.nvrtcCreateProgram, bindings.nvrtcCompileProgram
+
+    def creating(text, name, headers, *rest):
+        assert headers == 0
+        noted.append([text.decode(), name.decode()])
+        return create(text, name, headers, *rest)
+
+    def compiling(program, count, options):
+        noted[-1].append(tuple(option.decode() for option in options))
+        return compile_program(program, count, options)
+
+    monkeypatch.setattr(bindings, "nvrtcCreateProgram", creating)
+    monkeypatch.setattr(bindings, "nvrtcCompileProgram", compiling)
+    return noted
+
+
+@pytest.mark.parametrize("source", SPECS)
+def test_what_is_launched_is_what_is_measured(monkeypatch, folder, handed, source):
+    """The engine and perf.static hand the same to NVRTC, and the engine loads what that gives."""
+    spec = SPECS[source]
+    fake = fake_cupy.install(monkeypatch)
+    loaded = []
+
+    class RawModule:
+        def __init__(self, *, path):
+            loaded.append(Path(path).read_bytes())
+
+        def get_function(self, name):
+            return fake.RawKernel("", name, 0)
+
+    monkeypatch.setattr(fake, "RawModule", RawModule)
+    cuda.CudaEngine().kernel(spec, 0)
+    assert [path.read_bytes() for path in folder.iterdir()] == loaded
+    assert loaded == [cubins.compile_kernel(spec, "sm_90")]
+    engine, static = handed
+    assert engine == static
+    assert engine[1:] == [source, ("--gpu-architecture=sm_90", "-std=c++17")]
+    cubins.compile_kernels([spec], "sm_90")
+    text, *rest = handed[-1]
+    assert engine[0] in text
+    assert rest == engine[1:]
+
+
+def test_macros_stand_in_front_of_the_source():
+    lines = nvrtc.text_of(SPEC).splitlines()
+    macros = [f"#define {name} {value}" for name, value in SPEC.macros]
+    assert lines[: len(macros) + 1] == [*macros, f'#line 1 "kernels/{SPEC.source}"']
+    assert f"#define CK_ENTRY {SPEC.entry}" in macros
+
+
+def test_machine_code_and_ptx(folder):
+    cubin, ptx = nvrtc.compiled(SPEC, "sm_90"), nvrtc.compiled(SPEC, "compute_90")
+    assert cubin.read_bytes()[:4] == b"\x7fELF"
+    assert f".entry {SPEC.entry}(" in ptx.read_text()
+    assert b"\0" not in ptx.read_bytes()
+    assert {*folder.iterdir()} == {cubin, ptx}
+    assert (cubin.suffix, ptx.suffix) == (".cubin", ".ptx")
+
+
+def test_a_file_is_named_by_all_that_it_depends_on(monkeypatch, folder, handed):
+    def path():
+        return nvrtc.compiled(SPEC, "sm_80")
+
+    first = path()
+    assert first == path()
+    assert len(handed) == 1
+    with monkeypatch.context() as patch:
+        patch.setenv("CUDAKERN_LINEINFO", "1")
+        lines = path()
+    with monkeypatch.context() as patch:
+        longer = nvrtc.text_of(SPEC) + "\n"
+        patch.setattr(nvrtc, "text_of", lambda _spec: longer)
+        text = path()
+    with monkeypatch.context() as patch:
+        patch.setattr(nvrtc, "version", lambda: "13.99")
+        version = path()
+    others = [nvrtc.compiled(SPEC, "sm_75"), nvrtc.compiled(SPEC, "compute_80")]
+    assert len({first, lines, text, version, *others}) == 6 == len(handed)
+    assert len([*folder.iterdir()]) == 6
+
+
+def test_another_process_compiles_nothing(folder):
+    path = nvrtc.compiled(SPEC, "sm_90")
+    script = (
+        "import sys\n"
+        "from cudakern.engines import nvrtc\n"
+        "from cudakern.operators.catalogue import specialisations\n"
+        "spec = next(s for s in specialisations() if s.entry == sys.argv[1])\n"
+        "print(nvrtc.compiled_for(spec, 90), 'cuda.bindings.nvrtc' in sys.modules)\n"
+    )
+    environment = os.environ | {"CUDAKERN_CACHE_DIR": str(folder)}
+    command = [sys.executable, "-c", script, SPEC.entry]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{path} False\n"
+
+
+def test_threads_that_compile_the_same_leave_one_file(folder):
+    with ThreadPoolExecutor(4) as pool:
+        paths = {*pool.map(lambda _: nvrtc.compiled(SPEC, "sm_90"), range(4))}
+    assert paths == {*folder.iterdir()}
+    assert len(paths) == 1
+
+
+def test_a_gpu_newer_than_nvrtc_gets_ptx_and_an_older_one_an_error(folder):
+    known = bindings.nvrtcGetSupportedArchs()[1]
+    assert nvrtc.compiled_for(SPEC, 90).suffix == ".cubin"
+    newer = nvrtc.compiled_for(SPEC, max(known) + 1)
+    assert f"-compute_{max(known)}-" in newer.name
+    assert newer.parent == folder
+    with pytest.raises(ck.EngineUnavailableError) as error:
+        nvrtc.compiled_for(SPEC, 30)
+    required = (
+        f"cudakern: NVRTC {nvrtc.version()} compiles for compute capability {min(known) / 10}"
+    )
+    assert str(error.value).startswith(f"{required} and later; got a GPU of 3.0; run: pip install")
+
+
+def test_errors_have_the_log_and_the_options():
+    program = nvrtc.Program("x.cu", '#line 7 "kernels/x.cu"\nnonsense\n', "sm_90", lines=True)
+    with pytest.raises(ck.KernelCompileError) as error:
+        nvrtc.compile_program(program)
+    assert "kernels/x.cu(7): error: " in error.value.log
+    assert str(error.value).startswith("x.cu: the kernel must compile; kernels/x.cu(7): error: ")
+    assert error.value.options == ("--gpu-architecture=sm_90", "-std=c++17", "-lineinfo")
+    with pytest.raises(ck.KernelCompileError, match=r"x.cu: the kernel must compile; .*error"):
+        nvrtc.compile_program(replace(program, text="", target="sm_1"))
+
+
+def test_a_warning_is_told():
+    text = 'extern "C" __global__ void ck_warns(int* out) { int unused; *out = 0; }\n'
+    cubin, said = nvrtc.compile_program(nvrtc.Program("warns.cu", text, "sm_90", lines=False))
+    assert cubin
+    assert "never referenced" in said
+
+
+def test_the_version_is_that_of_the_library(monkeypatch):
+    major, minor = bindings.nvrtcVersion()[1:]
+    assert nvrtc.version().split(".")[:2] == [str(major), str(minor)]
+
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    nvrtc.version.cache_clear()
+    with monkeypatch.context() as patch:  # a toolkit's, which no package tells of
+        patch.setattr(metadata, "version", absent)
+        assert nvrtc.version() == f"{major}.{minor}"
+    nvrtc.version.cache_clear()
+
+
+def test_the_library_is_of_the_version_that_it_says():
+    assert f"libnvrtc.so.{nvrtc.version().split('.')[0]}" in nvrtc.library_path()
+
+
+def test_a_driver_of_the_same_or_a_later_major_version_serves():
+    major = int(nvrtc.version().split(".")[0])
+    nvrtc.require_driver(1000 * major)
+    nvrtc.require_driver(1000 * (major + 1))
+    with pytest.raises(ck.EngineUnavailableError, match=r"libnvrtc.so.*; update the driver, or in"):
+        nvrtc.require_driver(1000 * major - 10)
+
+
+@pytest.mark.parametrize("module", ["cuda.bindings", "cuda.bindings.nvrtc"])
+def test_what_is_missing_is_named(monkeypatch, folder, module):
+    nvrtc._nvrtc.cache_clear()  # noqa: SLF001
+    monkeypatch.setitem(sys.modules, module, None)
+    if module == "cuda.bindings":
+        monkeypatch.delattr("cuda.bindings", raising=False)
+    else:
+        monkeypatch.delattr("cuda.bindings.nvrtc")
+    with pytest.raises(ck.EngineUnavailableError, match=r"cuda.bindings must be .*pip install"):
+        nvrtc.compiled(SPEC, "sm_90")
+    assert not [*folder.iterdir()]
+
+
+def test_a_missing_library_is_named(monkeypatch, folder):
+    def missing():
+        message = "Failure finding libnvrtc.so"
+        raise RuntimeError(message)
+
+    nvrtc._nvrtc.cache_clear()  # noqa: SLF001
+    monkeypatch.setattr(bindings, "nvrtcVersion", missing)
+    with pytest.raises(ck.EngineUnavailableError, match=r"NVRTC must be installed .*pip install"):
+        nvrtc.compiled(SPEC, "sm_90")
+    assert not [*folder.iterdir()]
+
+
+def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
+    monkeypatch.setattr(nvrtc, "cache_folder", lambda: tmp_path / "absent")
+    with pytest.raises(ck.EngineUnavailableError, match="compiled kernels must be written to"):
+        nvrtc.compiled(SPEC, "sm_90")
+
+
+def test_no_option_flushes_subnormal_numbers():
+    for target in ("sm_90", "compute_90"):
+        for lines in (False, True):
+            options = nvrtc.Program("x.cu", "", target, lines).options
+            assert [option for option in options if "ftz" in option or "fast" in option] == []
+
+
+def test_the_driver_has_what_captures_need():
+    assert driver.CUstreamCaptureMode(2).name == "CU_STREAM_CAPTURE_MODE_RELAXED"
+    assert callable(driver.cuThreadExchangeStreamCaptureMode)
+    assert driver.CUresult.CUDA_SUCCESS == 0
