@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,14 @@ def parser() -> argparse.ArgumentParser:
         )
     made["warmup"].add_argument(
         "--all", action="store_true", help="every specialisation, not the common ones only"
+    )
+    made["warmup"].add_argument(
+        "--arch",
+        metavar="SM",
+        help="compile for a GPU that need not be there, such as sm_90, into the cache folder",
+    )
+    made["warmup"].add_argument(
+        "--jobs", type=int, default=os.cpu_count(), help="threads that compile; default: all cores"
     )
     return top
 

@@ -11,6 +11,7 @@ import pytest
 from cudakern.__main__ import main
 from cudakern.commands import demo, warmup
 from cudakern.commands.examples import examples
+from cudakern.engines import nvrtc
 from cudakern.operators.catalogue import specialisations
 from tests.conftest import HAS_GPU
 
@@ -66,6 +67,8 @@ def test_info_shows_what_is_there(capsys):
     text = capsys.readouterr().out
     for name in ("cuda.available", "simulator.compiler", "kernels", "CUDAKERN_CACHE_DIR"):
         assert name in text
+    assert nvrtc.version() in text
+    assert "libnvrtc.so" in text
 
 
 def test_info_json_is_one_object(capsys):
@@ -84,6 +87,22 @@ def test_warmup_compiles_kernels(capsys, monkeypatch):
     assert main(["warmup", "--engine", "simulator"]) == 0
     assert f"{len(few)} kernels are compiled" in capsys.readouterr().out
     assert len(few) > 2
+
+
+def test_warmup_for_a_gpu_that_is_not_there(capsys, monkeypatch, tmp_path):
+    few = list(warmup.kernels(everything=False))[::60]
+    monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else few)
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
+    assert main(["warmup", "--arch", "sm_80", "--jobs", "2"]) == 0
+    assert f"{len(few)} kernels are compiled and cached for sm_80" in capsys.readouterr().out
+    assert {path.name.split("-sm_80-")[0] for path in tmp_path.iterdir()} == {
+        spec.entry for spec in few
+    }
+    assert main(["warmup", "--arch", "sm_1"]) == 1
+    text = capsys.readouterr().err
+    assert "the kernel must compile; " in text
+    assert "gpu-architecture" in text
+    assert text.count("\n") == 1
 
 
 def test_warmup_has_every_variant_of_every_operator():

@@ -11,10 +11,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
 
 import cudakern as ck
 from cudakern.engines.simulator.toolchain import find_toolchain
@@ -48,6 +50,20 @@ def run(code, *options, **environment):
 def compiler():
     """Return the variable that names the simulator's compiler, which may be a Python package."""
     return {"CUDAKERN_CXX": shlex.join(find_toolchain().command)}
+
+
+def test_only_the_cuda_extras_choose_a_major_version_of_cuda():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    allowed = {}
+    for extra, lines in project["optional-dependencies"].items():
+        for wanted in map(Requirement, lines):
+            assert not wanted.name.startswith("nvidia-cuda-nvrtc"), "cuda-toolkit knows its name"
+            if wanted.name in {"cuda-bindings", "cuda-toolkit"}:
+                versions = [
+                    major for major in (11, 12, 13, 14) if f"{major}.9.9" in wanted.specifier
+                ]
+                allowed.setdefault(extra, []).append(versions)
+    assert allowed == {"cuda12": [[12]] * 2, "cuda13": [[13]] * 2, "perf": [[12, 13]] * 2}
 
 
 def test_import_needs_numpy_alone():

@@ -14,8 +14,10 @@ from rich.console import Console
 from rich.table import Table
 
 from cudakern import __version__
+from cudakern.engines import nvrtc
+from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda import import_cupy, translate
-from cudakern.engines.simulator.toolchain import cache_folder, find_toolchain
+from cudakern.engines.simulator.toolchain import find_toolchain
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import CudakernError
 from cudakern.operators.gather import gather
@@ -23,7 +25,10 @@ from cudakern.operators.gather import gather
 if TYPE_CHECKING:
     import argparse
 
-_PACKAGES = ("numpy", "cupy-cuda12x", "cupy-cuda13x", "ml-dtypes", "ziglang", "rich", "dask")
+_PACKAGES = (
+    *("numpy", "cupy-cuda12x", "cupy-cuda13x", "cuda-bindings"),
+    *("ml-dtypes", "ziglang", "rich", "dask"),
+)
 _VARIABLES = (
     "CUDAKERN_CXX",
     "CUDAKERN_CACHE_DIR",
@@ -69,12 +74,27 @@ def _cuda() -> dict[str, Any]:
             "available": bool(devices),
             "driver": runtime.driverGetVersion(),
             "runtime": runtime.runtimeGetVersion(),
-            "nvrtc": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
             "cupy_cache": os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache"),
             "devices": devices,
         }
     except (RuntimeError, OSError, ImportError) as error:
         return {"available": False, "reason": str(translate(error) or error)}
+
+
+def _nvrtc() -> dict[str, Any]:
+    """Return the version and the path of NVRTC, or the reason why there is none."""
+    try:
+        path = nvrtc.library_path()
+        return {"available": True, "version": nvrtc.version(), "path": path}
+    except CudakernError as error:
+        return {"available": False, "reason": str(error)}
+
+
+def _cache() -> str:
+    try:
+        return str(cache_folder())
+    except CudakernError as error:
+        return str(error)
 
 
 def _simulator() -> dict[str, Any]:
@@ -84,7 +104,6 @@ def _simulator() -> dict[str, Any]:
             "available": True,
             "compiler": " ".join(toolchain.command),
             "version": toolchain.version,
-            "cache": str(cache_folder()),
         }
     except CudakernError as error:
         return {"available": False, "reason": str(error)}
@@ -98,7 +117,9 @@ def collect() -> dict[str, Any]:
         "platform": platform.platform(),
         "kernels": str(kernel_folder()),
         "packages": {name: _version(name) for name in _PACKAGES},
+        "cache": _cache(),
         "cuda": _cuda(),
+        "nvrtc": _nvrtc(),
         "simulator": _simulator(),
         "environment": {name: os.environ.get(name) for name in _VARIABLES},
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
@@ -11,12 +10,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cudakern.commands.engines import choose
-from cudakern.engines import HOST, engine_for
+from cudakern.engines import HOST, engine_for, nvrtc
 from cudakern.operators.catalogue import specialisations
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from cudakern.engines.base import KernelSpec
 
@@ -48,12 +47,10 @@ def kernels(*, everything: bool) -> Iterator[KernelSpec]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compile, with a progress bar, on as many processors as there are."""
+    """Compile, with a progress bar, on as many threads as asked for."""
     console = Console()
-    engine = choose(options.engine)
-    place = 0 if engine == "cuda" else HOST
-    target = engine_for(place)
     wanted = list(kernels(everything=options.all))
+    compile_one, target = _compiler(options)
     columns = (
         TextColumn("compiling"),
         BarColumn(),
@@ -63,15 +60,25 @@ def run(options: argparse.Namespace) -> int:
     )
     with (
         Progress(*columns, console=console) as progress,
-        ThreadPoolExecutor(os.cpu_count()) as pool,
+        ThreadPoolExecutor(max(1, options.jobs)) as pool,
     ):
         task = progress.add_task("", total=len(wanted))
 
-        def compile_one(spec: KernelSpec) -> None:
-            target.compile(spec, place)
+        def work(spec: KernelSpec) -> None:
+            compile_one(spec)
             progress.update(task, advance=1, description=spec.entry)
 
-        for done in [pool.submit(compile_one, spec) for spec in wanted]:
+        for done in [pool.submit(work, spec) for spec in wanted]:
             done.result()
-    console.print(f"{len(wanted)} kernels are compiled and cached for the {engine} engine")
+    console.print(f"{len(wanted)} kernels are compiled and cached for {target}")
     return 0
+
+
+def _compiler(options: argparse.Namespace) -> tuple[Callable[[KernelSpec], object], str]:
+    """Return what compiles a specialisation, and what for."""
+    if options.arch:
+        return lambda spec: nvrtc.compiled(spec, options.arch), options.arch
+    name = choose(options.engine)
+    place = 0 if name == "cuda" else HOST
+    engine = engine_for(place)
+    return lambda spec: engine.compile(spec, place), f"the {name} engine"

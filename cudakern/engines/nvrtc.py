@@ -8,6 +8,7 @@ subnormal numbers for zero.
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 #: What brings CuPy and NVRTC.
 INSTALL = "run: pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
 #: The distributions on PyPI that have NVRTC, by the major version of cuda-bindings.
+_VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
 _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
 
 
@@ -177,13 +179,21 @@ def version() -> str:
         cuda.bindings or NVRTC is not installed.
     """
     try:
-        major = metadata.version("cuda-bindings").split(".")[0]
-        return metadata.version(_DISTRIBUTIONS[major])
+        return _installed(_DISTRIBUTIONS[_installed("cuda-bindings").split(".")[0]])
     except (metadata.PackageNotFoundError, KeyError):
         nvrtc = _nvrtc()
         status, *numbers = nvrtc.nvrtcVersion()
         _answer((status,))
         return ".".join(map(str, numbers))
+
+
+def _installed(distribution: str) -> str:
+    """Return a distribution's version, as `metadata.version` does in ten times the time."""
+    text = metadata.distribution(distribution).read_text("METADATA") or ""
+    found = _VERSION.search(text)
+    if found is None:
+        raise metadata.PackageNotFoundError(distribution)
+    return found[1]
 
 
 def library_path() -> str:

@@ -1,7 +1,7 @@
 """Kernel text: where it lies, its includes resolved, its digest.
 
-CuPy's disk cache does not see files that a source includes, so an edited header would be served
-stale. Includes are therefore resolved here, and the digest of the whole text is part of every key.
+Includes are resolved here, so that one text is all that a compiler sees: an edited header makes
+another text, and every cache is keyed by the text's digest.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ def _append(name: str, folder: Path, prefix: str, lines: list[str], seen: set[st
     seen.add(name)
     lines.append(f'#line 1 "{prefix}{name}"')
     for number, line in enumerate((folder / name).read_text(encoding="utf-8").splitlines(), 1):
-        include = _INCLUDE.match(line)
-        if include:
+        if "#" not in line:
+            lines.append(line)
+        elif include := _INCLUDE.match(line):
             _append(include[1], folder, prefix, lines, seen)
             lines.append(f'#line {number + 1} "{prefix}{name}"')
         else:

@@ -172,13 +172,15 @@ def test_a_warning_is_told():
 def test_the_version_is_that_of_the_library(monkeypatch):
     major, minor = bindings.nvrtcVersion()[1:]
     assert nvrtc.version().split(".")[:2] == [str(major), str(minor)]
+    package = "nvidia-cuda-nvrtc" if major > 12 else "nvidia-cuda-nvrtc-cu12"
+    assert nvrtc.version() == metadata.version(package)
 
     def absent(name):
         raise metadata.PackageNotFoundError(name)
 
     nvrtc.version.cache_clear()
     with monkeypatch.context() as patch:  # a toolkit's, which no package tells of
-        patch.setattr(metadata, "version", absent)
+        patch.setattr(metadata, "distribution", absent)
         assert nvrtc.version() == f"{major}.{minor}"
     nvrtc.version.cache_clear()
 

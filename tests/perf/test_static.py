@@ -285,10 +285,22 @@ def test_host_cost_has_every_call(monkeypatch):
         assert 0 < row.microseconds < 1000
 
 
+def test_the_first_call_of_a_process_is_measured(monkeypatch):
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    monkeypatch.setattr(host_cost, "PROCESSES", 2)
+    rows = host_cost.first_calls()
+    assert [row.name.split()[1] for row in rows] == [
+        *("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce")
+    ]
+    assert {row.budget for row in rows} == {5000}
+    assert all(100 < row.microseconds < 1e6 for row in rows)
+
+
 @pytest.mark.usefixtures("few")
 def test_a_broken_host_budget_ends_with_1(monkeypatch, capsys):
     slow = Row("compiled a", 7.0, 1.0, 3.0)
     monkeypatch.setattr(host_cost, "measure", lambda: ([slow], 2.0))
+    monkeypatch.setattr(host_cost, "first_calls", list)
     assert static.main(["--jobs", "1", "--skip-traffic"]) == 1
     assert "broken: compiled a: 7.00 us, more than 6.00" in capsys.readouterr().out
 

@@ -23,7 +23,7 @@ from cudakern.engines.simulator.kernel_text import INCLUDED, KernelText, write
 from cudakern.engines.simulator.kernel_text import read as _read
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
-__all__ = ["Mode", "Toolchain", "cache_folder", "find_toolchain"]
+__all__ = ["Mode", "Toolchain", "find_toolchain"]
 
 #: What the runtimes are made of; the first is compiled.
 _RUNTIME = (
