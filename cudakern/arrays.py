@@ -15,7 +15,7 @@ import numpy as np
 from cudakern.dtypes import supported, supported_names
 from cudakern.engines import HOST
 from cudakern.errors import BindingError, DescriptorError, DTypeError
-from cudakern.layout import MAX_DIMENSIONS, Layout, overlaps_itself
+from cudakern.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -230,11 +230,61 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> Array:
 
 def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
     """Return a view of an array's memory, from its first element on, with byte strides."""
-    if type(array) is np.ndarray:
-        return np.lib.stride_tricks.as_strided(array, shape, strides)
-    from cupy.lib.stride_tricks import as_strided as view  # noqa: PLC0415  CuPy is optional
+    library = np if type(array) is np.ndarray else _cupy()
+    return library.lib.stride_tricks.as_strided(array, shape, strides)
 
-    return view(array, shape, strides)
+
+# Kernels of CuPy move whole elements on their natural alignment, which an array need not have: a
+# misaligned access ends the process's use of the device. And a fill with -0.0 writes +0.0. So what
+# is no kernel of ours moves unsigned integers, as narrow as the arrays demand.
+
+
+def _words(array: Array, width: int) -> Array:
+    """Return an array as unsigned integers of a width, those of an element along a last axis."""
+    itemsize = array.dtype.itemsize
+    words = as_strided(array, (1,), (itemsize,)).view(f"u{width}")
+    return as_strided(words, (*array.shape, itemsize // width), (*array.strides, width))
+
+
+def _alignment(array: Array) -> int:
+    return layout_of(array, address_of(array)).alignment
+
+
+def fill_elements(target: Array, element: bytes) -> None:
+    """Write the bytes of one element to all elements of an array, on any alignment."""
+    if target.size == 0:
+        return
+    width = min(_alignment(target), len(element), WORD_BYTES)
+    words, pattern = _words(target, width), np.frombuffer(element, f"u{width}")
+    with current(place_of(target)):
+        if (pattern == pattern[0]).all():
+            words.fill(pattern[0])
+        else:
+            for k, word in enumerate(pattern):
+                words[..., k].fill(word)
+
+
+def copy_elements(target: Array, source: Array) -> None:
+    """Copy the bytes of all elements to an array of the same shape and dtype, on any alignment."""
+    if target.size == 0:
+        return
+    width = min(_alignment(target), _alignment(source), target.dtype.itemsize, WORD_BYTES)
+    with current(place_of(target)):
+        _words(target, width)[...] = _words(source, width)
+
+
+def copied(array: Array) -> Array:
+    """Return a C-contiguous copy of an array, where it is."""
+    result = empty(array.shape, array.dtype, place_of(array))
+    copy_elements(result, array)
+    return result
+
+
+def converted(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Return an array's values in another dtype. CuPy makes subnormal float32 zero."""
+    source = array if _alignment(array) >= array.dtype.itemsize else copied(array)
+    with current(place_of(array)):
+        return source.astype(dtype)
 
 
 def check_output(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MAX_DIMENSIONS = 8
 #: Bytes of the widest load or store.
 VECTOR_BYTES = 16
+#: Bytes of the widest integer.
+WORD_BYTES = 8
 #: Bytes that memory moves at least.
 SECTOR_BYTES = 32
 #: Byte offsets of 32-bit kernels lie in [-2^31, 2^31), their work items and extents below these.
@@ -65,6 +67,19 @@ class Layout:
             else:
                 high += reach
         return low, high
+
+    @property
+    def alignment(self) -> int:
+        """Widest power of two, at most 16, that divides the address of every element, in bytes."""
+        if 0 in self.shape:
+            return VECTOR_BYTES
+        steps = (s for n, s in zip(self.shape, self.strides, strict=True) if n > 1)
+        return alignment(self.phase, *steps)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether kernels can read and write whole elements; 16 bytes are moved as two halves."""
+        return self.alignment >= min(self.itemsize, WORD_BYTES)
 
     def last(self, count: int) -> Layout:
         """Return the layout of the last dimensions, at the first coordinate of the others."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cudakern.arrays import (
     Array,
     address_of,
@@ -11,9 +13,11 @@ from cudakern.arrays import (
     as_output,
     as_strided,
     common_place,
-    current,
+    copied,
+    copy_elements,
     describe,
     empty,
+    fill_elements,
     is_read_only,
     owner_address,
     place_of,
@@ -103,9 +107,9 @@ class CompiledOperator:
                 self._check_offset(i, array, address_of(array))
             if self._is_shaped(i, array):
                 owned[i] = self._empty(i, place_of(array))
-                owned[i][...] = array
+                copy_elements(owned[i], array)
             else:  # a flat buffer
-                owned[i] = array.copy()
+                owned[i] = copied(array)
         return CompiledOperator(self._desc, self._level, owned)
 
     @of_operator
@@ -181,9 +185,8 @@ class CompiledOperator:
         bound(addresses)
         if self._constant is not None:
             strides = self._byte_strides(-1)
-            with current(bound.place):
-                target = as_strided(arrays[-1], self._tensors[-1].sizes, strides)
-                target.fill(self._constant)
+            target = as_strided(arrays[-1], self._tensors[-1].sizes, strides)
+            fill_elements(target, np.array(self._constant, self._dtypes[-1]).tobytes())
         return given
 
     def _insert_owned(self, arrays: list[Array]) -> None:

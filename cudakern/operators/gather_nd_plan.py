@@ -81,12 +81,15 @@ def plan_gather_nd(problem: GatherNDProblem) -> Plan:
     """Choose the variant for a problem whose shapes and types are already known to be legal.
 
     A packed output of contiguous rows is a stream: rows if everything lies on 16 bytes, spliced
-    for other rows of that length, packed for shorter ones. strided serves the rest.
+    for other rows of that length, packed for shorter ones. strided serves the rest, and tuples of
+    no component, which copy all of x.
     """
     if problem.out.size == 0:
         return Plan("empty", None)
     source = problem.rows()
-    return _plan_stream(source) if source.is_stream() else plan_strided(OPERATOR, source, MAX_TUPLE)
+    if source.axes and source.is_stream():
+        return _plan_stream(source)
+    return plan_strided(OPERATOR, source, MAX_TUPLE)
 
 
 def _plan_stream(source: RowProblem) -> Plan:

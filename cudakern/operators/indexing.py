@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern import dtypes
-from cudakern.arrays import Array, address_of, current, empty, layout_of
+from cudakern.arrays import Array, address_of, converted, current, empty, layout_of
 from cudakern.dtypes import DataType
 from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch, Tensor
@@ -16,10 +16,10 @@ from cudakern.feature_level import FeatureLevel
 from cudakern.layout import (
     MAX_DIMENSIONS,
     VECTOR_BYTES,
+    WORD_BYTES,
     ArgumentPacker,
     Dimension,
     Layout,
-    alignment,
     merge,
 )
 
@@ -82,8 +82,6 @@ def check_mode(operator: str, mode: str) -> None:
 def as_indices(operator: str, given: object, indices: Array) -> Array:
     """Return indices as int32, int64, uint32 or uint64; narrower integers are widened.
 
-    Kernels read whole indices, so a host array that is not aligned to its items is copied.
-
     Raises
     ------
     DTypeError
@@ -91,11 +89,9 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
     """
     name = indices.dtype.name if indices.dtype.isnative else "a foreign byte order"
     if name in INDEX_TYPES:
-        if type(indices) is np.ndarray and not indices.flags.aligned:
-            return indices.copy()
         return indices
     if name in _WIDENED:
-        return indices.astype(_WIDENED[name])
+        return converted(indices, np.dtype(_WIDENED[name]))
     if isinstance(given, list | tuple) and indices.size == 0:
         return indices.astype(np.int64)  # an empty list has no dtype of its own
     requirement = "must be int32, int64, uint32 or uint64"
@@ -103,16 +99,10 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
     raise DTypeError(message)
 
 
-def is_aligned(layout: Layout) -> bool:
-    """Return whether every element lies on a multiple of its size, or of 8 bytes."""
-    steps = (s for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1)
-    return layout.size == 0 or alignment(layout.phase, *steps) >= min(layout.itemsize, 8)
-
-
 def check_alignment(operator: str, name: str, layout: Layout) -> None:
     """Raise BindingError unless a layout is aligned."""
-    if not is_aligned(layout):
-        requirement = f"must lie on multiples of {min(layout.itemsize, 8)} bytes"
+    if not layout.is_aligned:
+        requirement = f"must lie on multiples of {min(layout.itemsize, WORD_BYTES)} bytes"
         found = f"an address {layout.phase} bytes beyond a multiple of 16, strides {layout.strides}"
         raise BindingError(operator, name, f"{requirement}; got {found}")
 
@@ -132,7 +122,9 @@ def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any])
                 raise ValueError("a fraction would be lost")  # noqa: TRY301
             if dtype.kind == "b" and element not in (0, 1):
                 raise ValueError("a bool is 0 or 1")  # noqa: TRY301
-            return np.array(element.item(), dtype=dtype).tobytes()
+            if element.dtype != dtype:  # NumPy converts values, and NaN to one of its own
+                element = np.array(element.item(), dtype=dtype)
+            return element.tobytes()
     except (TypeError, ValueError, OverflowError) as error:
         message = f"{operator}: {name} must fit {dtype}; got {value!r} ({error})"
         raise DTypeError(message) from error

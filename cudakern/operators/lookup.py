@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from cudakern.arrays import (
     Array,
     as_array,
     as_output,
     check_output,
     common_place,
-    current,
+    copied,
     describe,
     empty,
+    fill_elements,
     is_read_only,
     layout_of,
     require_data,
@@ -27,7 +26,6 @@ from cudakern.errors import IndexRangeError
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import (
     as_indices,
-    check_alignment,
     check_mode,
     raise_if_outside,
 )
@@ -128,6 +126,8 @@ class LookupFunction:
         key = (selection, facts)
         bound = self.bound.find(key)
         if bound is None or is_read_only(target):
+            if not layout_of(indices, addresses[1]).is_aligned:
+                return self((x, copied(indices)), selection, shape, out)
             bound = self.bound.add(key, self._bind(selection, arrays, addresses, shape))
         if not bound.special or self._launches(selection, arrays, bound, addresses):
             bound(addresses)
@@ -146,14 +146,14 @@ class LookupFunction:
         reason = f"for {self._option}={selection.first}"
         check_output(operator, "out", out, shape, x.dtype, place, reason)
         layouts = tuple(map(layout_of, arrays, addresses))
-        check_alignment(operator, "indices", layouts[1])
         extents = x.shape[selection.first : selection.stop]
-        launches = bool(extents) and 0 not in extents
+        launches = 0 not in extents
         plan = (
             self._plan(layouts, selection, indices.dtype.name) if launches else Plan("empty", None)
         )
         bound = _BoundLookup(operator, plan, place, ("x", "indices", "out"), layouts)
-        bound.special = out.size > 0 and (not launches or selection.mode == "raise")
+        checks = selection.mode == "raise" and bool(extents)
+        bound.special = out.size > 0 and (checks or not launches)
         return bound
 
     def _launches(
@@ -167,10 +167,6 @@ class LookupFunction:
         x, indices, target = arrays
         first, stop, mode, fill = selection
         bound.check(addresses)
-        if first == stop:  # tuples of no component select all of their batch
-            with current(bound.place):
-                target[...] = x[(slice(None),) * first + (None,) * (indices.ndim - 1 - first)]
-            return False
         absent = next((axis for axis in range(first, stop) if x.shape[axis] == 0), None)
         if absent is None:
             axes = range(first, stop)
@@ -180,6 +176,5 @@ class LookupFunction:
             requirement = f"x.shape[{absent}] must be at least 1 for {indices.size} indices"
             message = f"{self._operator}: {requirement}; got 0"
             raise IndexRangeError(message)
-        with current(bound.place):
-            target.fill(np.frombuffer(fill, x.dtype)[0])
+        fill_elements(target, fill[: x.dtype.itemsize])
         return False

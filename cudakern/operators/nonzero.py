@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.arrays import MAX_BYTES, Array, empty, place_of
+from cudakern.arrays import MAX_BYTES, Array, copy_elements, empty, place_of
 from cudakern.errors import DescriptorError
 from cudakern.operators.base import as_extent
 from cudakern.operators.indexing import element_bytes
@@ -131,6 +131,9 @@ def _trimmed(operator: str, x: Array, *, by_axis: bool = False) -> Array:
         return rows
     rows = table(x.size)
     find_coordinates(operator, x, count, rows, _INT64)
-    found = rows[: int(count[0])]
-    # What is not needed is not kept.
-    return found if 2 * found.size > rows.size else found.copy(order="K")
+    found = int(count[0])
+    if 2 * found > x.size:
+        return rows[:found]
+    kept = table(found)  # what is not needed is not kept
+    copy_elements(kept, rows[:found])
+    return kept

@@ -14,6 +14,7 @@ from cudakern.arrays import (
     as_array,
     as_output,
     check_output,
+    copied,
     current,
     describe,
     empty,
@@ -26,7 +27,7 @@ from cudakern.arrays import (
 from cudakern.dtypes import DataType
 from cudakern.errors import BindingError, DescriptorError, DTypeError
 from cudakern.operators.base import BoundLaunch, BoundTable
-from cudakern.operators.indexing import check_alignment, is_aligned
+from cudakern.operators.indexing import check_alignment
 from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
 from cudakern.ranges import named
 from cudakern.tensor import MAX_ELEMENTS
@@ -168,8 +169,8 @@ def find_coordinates(
     key = (operator, kind, fill, facts)
     bound = _bound.find(key)
     if bound is None or is_read_only(count) or is_read_only(rows):
-        if type(x) is np.ndarray and not is_aligned(layout_of(x, addresses[0])):
-            find_coordinates(operator, x.copy(), count, rows, kind, fill)
+        if not layout_of(x, addresses[0]).is_aligned:
+            find_coordinates(operator, copied(x), count, rows, kind, fill)
             return
         bound = _bound.add(key, _bind(operator, arrays, addresses, kind, fill))
     if x.size:
@@ -197,7 +198,7 @@ def _bind(
         shape, reason = (x.size, max(1, x.ndim)), f"for x.shape={x.shape}"
         check_output(operator, _NAMES[2], rows, shape, kind, place, reason)
     layouts = list(map(layout_of, arrays, addresses))
-    for name, layout in zip(_NAMES, layouts, strict=True):
+    for name, layout in zip(_NAMES[1:], layouts[1:], strict=True):
         check_alignment(operator, name, layout)
     problem = NonzeroProblem(
         layouts[0],

@@ -16,6 +16,7 @@ from cudakern.arrays import (
     as_output,
     check_output,
     common_place,
+    copied,
     describe,
     empty,
     is_read_only,
@@ -177,6 +178,7 @@ def one_hot(
     -----
     Synchronization: none. An array of values is read on its device; scalars travel with the launch.
     Determinism: the result is made of copied bytes, the same in every run and on every engine.
+    Where an array of values on a GPU has another dtype, CuPy converts it: subnormal float32 to 0.
     PyTorch's ``one_hot`` gives int64 and raises for an index out of range.
     Source: DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``.
 
@@ -199,16 +201,7 @@ def one_hot(
     if out is None:
         place = common_place(NAME, _NAMES[: len(inputs)], inputs)
         out = _allocate(shape, given.dtype, place)
-    target = as_output(NAME, "out", out)
-    arrays = (*inputs, target)
-    addresses, facts = describe(arrays)
-    key = (axis, depth, given.dtype, given.pattern, facts)
-    bound = _bound.find(key)
-    if bound is None or is_read_only(target):
-        bound = _bound.add(key, _bind(arrays, addresses, shape, axis, given))
-    if given.array is None:
-        addresses.insert(1, 0)
-    bound(addresses)
+    _run(inputs, as_output(NAME, "out", out), shape, axis, given)
     return out
 
 
@@ -221,6 +214,25 @@ def _allocate(shape: tuple[int, ...], dtype: np.dtype[Any], place: int) -> Array
         requirement = f"must give a result of less than 2^63 bytes; got shape {shape}"
         raise DescriptorError(NAME, "depth", requirement)
     return empty(shape, dtype, place)
+
+
+def _run(
+    inputs: tuple[Array, ...], out: Array, shape: tuple[int, ...], axis: int, given: OffOn
+) -> None:
+    """Write the result."""
+    arrays = (*inputs, out)
+    addresses, facts = describe(arrays)
+    key = (axis, shape[axis], given.dtype, given.pattern, facts)
+    bound = _bound.find(key)
+    if bound is None or is_read_only(out):
+        layouts = map(layout_of, inputs, addresses)
+        if not all(layout.is_aligned for layout in layouts):
+            _run(tuple(map(copied, inputs)), out, shape, axis, given)
+            return
+        bound = _bound.add(key, _bind(arrays, addresses, shape, axis, given))
+    if given.array is None:
+        addresses.insert(1, 0)
+    bound(addresses)
 
 
 def _bind(
@@ -236,11 +248,8 @@ def _bind(
     reason = f"for axis={axis}, depth={shape[axis]}"
     check_output(NAME, "out", out, shape, given.dtype, place, reason)
     layouts = list(map(layout_of, arrays, addresses))
-    check_alignment(NAME, "indices", layouts[0])
     if given.array is None:
         layouts.insert(1, Layout((0,), (given.dtype.itemsize,), given.dtype.itemsize))
-    else:
-        check_alignment(NAME, "values", layouts[1])
     problem = OneHotProblem(
         layouts[0],
         layouts[1],

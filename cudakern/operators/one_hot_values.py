@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.arrays import Array, address_of, as_array, layout_of, require_data
+from cudakern.arrays import Array, as_array, converted, require_data
 from cudakern.dtypes import as_supported, supported, supported_names
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.layout import VECTOR_BYTES
-from cudakern.operators.indexing import element_bytes, is_aligned
+from cudakern.operators.indexing import element_bytes
 
 _BYTES = 2 * VECTOR_BYTES
 _REAL = frozenset({bool, int, float})
@@ -61,10 +61,8 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
     if array.size != _COUNT:
         _refuse(operator, f"shape {array.shape}")
     require_data(operator, "values", array)
-    if wanted is not None:
-        array = array.astype(wanted, copy=False)
-    if type(array) is np.ndarray and not is_aligned(layout_of(array, address_of(array))):
-        array = array.copy()
+    if wanted is not None and array.dtype != wanted:
+        array = converted(array, wanted)
     return OffOn(array.dtype, array=array)
 
 

@@ -14,9 +14,10 @@ from cudakern.arrays import (
     as_array,
     as_output,
     check_output,
-    current,
+    copied,
     describe,
     empty,
+    fill_elements,
     is_read_only,
     layout_of,
     place_of,
@@ -24,7 +25,7 @@ from cudakern.arrays import (
 from cudakern.dtypes import DataType, as_supported
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
-from cudakern.operators.indexing import check_alignment, is_aligned
+from cudakern.operators.indexing import check_alignment
 from cudakern.operators.reduce_arguments import as_axes, find_call
 from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_problem import ReduceProblem
@@ -159,15 +160,14 @@ def _run(x: Array, out: Array, call: ReduceCall) -> None:
     key = (call, facts)
     bound = _bound.find(key)
     if bound is None or is_read_only(out):
-        if type(x) is np.ndarray and not is_aligned(layout_of(x, addresses[0])):
-            _run(x.copy(), out, call)
+        if not layout_of(x, addresses[0]).is_aligned:
+            _run(copied(x), out, call)
             return
         bound = _bound.add(key, _bind(arrays, addresses, call))
     if x.size:
         bound(addresses)
     elif out.size:
-        with current(bound.place):
-            out.fill(call.constant)
+        fill_elements(out, np.array(call.constant, call.dtype).tobytes())
 
 
 def _bind(arrays: tuple[Array, Array], addresses: list[int], call: ReduceCall) -> BoundLaunch:
@@ -177,8 +177,7 @@ def _bind(arrays: tuple[Array, Array], addresses: list[int], call: ReduceCall) -
     reason = f"for x.shape={x.shape}, axis={call.axes}"
     check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
     layouts = list(map(layout_of, arrays, addresses))
-    for name, layout in zip(_NAMES, layouts, strict=True):
-        check_alignment(NAME, name, layout)
+    check_alignment(NAME, "out", layouts[1])
     if not x.size:
         return BoundLaunch(NAME, Plan("empty", None), place, _NAMES, layouts)
     problem = ReduceProblem(

@@ -110,7 +110,7 @@ class RowProblem:
         return (
             items + per_block * indexing.MAX_BLOCKS >= MAX_ITEMS_32
             or max(reaches) + VECTOR_BYTES >= MAX_SPAN_32
-            or max(extent for extent, _ in self.axes) >= MAX_SPAN_32
+            or max((extent for extent, _ in self.axes), default=0) >= MAX_SPAN_32
         )
 
 

@@ -71,12 +71,16 @@ class Array:
 
     def fill(self, value):
         self.record.memsets.append(self.nbytes)
-        self.values.fill(value)
+        zeroes = self.values.flags.c_contiguous and value == 0
+        self._use(any_alignment=zeroes)
+        self.values.fill(0 if zeroes else value)  # a memset: -0.0 becomes +0.0
 
     def astype(self, dtype):
+        self._use()
         return self._new(self.values.astype(dtype))
 
     def copy(self, order="C"):
+        self._use()
         return self._new(self.values.copy(order))
 
     @property
@@ -85,6 +89,25 @@ class Array:
 
     def __getitem__(self, key):
         return self._view(self.values[key])
+
+    def __setitem__(self, key, source):
+        self[key]._use()  # noqa: SLF001
+        source._use()  # noqa: SLF001
+        assert self.dtype == source.dtype, "a conversion in a kernel of CuPy"
+        self.values[key] = source.values
+
+    def view(self, dtype):
+        return self._view(self.values.view(dtype))
+
+    def _use(self, *, any_alignment=False):
+        """Raise where a kernel of CuPy would fail: it moves elements on their own alignment."""
+        device = self.data.device_id
+        assert getattr(self.record, "current", device) == device, "another device is current"
+        if any_alignment or not self.size:
+            return
+        steps = [s for n, s in zip(self.shape, self.strides, strict=True) if n > 1]
+        if any(k % self.dtype.itemsize for k in (self.data.ptr, *steps)):
+            raise CUDARuntimeError("cudaErrorMisalignedAddress: misaligned address")
 
     def _view(self, values):
         return Array(values, self.data.device_id, self.record)
@@ -187,6 +210,10 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         return stream
 
     state.stream, state.stream_of = stream_of(0), stream_of
+    def as_strided(array, shape, strides):
+        values = np.lib.stride_tricks.as_strided(array.values, shape, strides)
+        return Array(values, array.data.device_id, array.record)
+
     return types.SimpleNamespace(
         ndarray=Array,
         RawKernel=RawKernel,
@@ -194,6 +221,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         empty=empty,
         zeros=zeros,
         state=state,
+        lib=types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=as_strided)),
         cuda=types.SimpleNamespace(
             Device=Device,
             Stream=Stream,

@@ -78,6 +78,7 @@ PINNED = [
      "spliced_w8_i32_clamp_o32"),
     ("16 B elements, 8 B off", problem((9,), (7, 1), itemsize=16, phases=(8, 0, 0)),
      "spliced_w8_i32_clamp_o32"),
+    ("tuples of no component", problem((9, 8), (7, 0)), "strided_r2_w16_i32_clamp_o32"),
     ("out transposed", problem((9, 8), (7, 1), out=(4, 28)), "strided_r2_w4_i32_clamp_o32"),
     ("out padded", problem((9, 8), (7, 1), out=(64, 4)), "strided_r2_w16_i32_clamp_o32"),
     ("out of scalars, padded", problem(TWOS, (7, 8), out=(12,)), "strided_r2_w4_i32_clamp_o32"),

@@ -274,16 +274,6 @@ def test_mixed_places_are_named(monkeypatch, launches, places, where, rows):
     assert not launches
 
 
-@pytest.mark.parametrize("offset", [1, 2])
-def test_x_between_addresses_is_copied_on_the_host_and_refused_on_a_gpu(monkeypatch, offset):
-    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make())
-    x = np.ndarray((2, 3), np.float32, bytearray(32), offset)
-    x[...] = X
-    assert ck.reduce(x, "sum", 1).tolist() == [3, 8]
-    with pytest.raises(ck.BindingError, match="x must lie on multiples of 4 bytes; got"):
-        ck.reduce(fake_cupy.Array(x), "sum", 1)
-
-
 def test_bfloat16_is_named():
     dtype = pytest.importorskip("ml_dtypes").bfloat16
     assert_named(

@@ -1,0 +1,322 @@
+"""What operators leave to NumPy and CuPy, on any alignment and for any bits; on a stand-in too.
+
+The stand-in's fills, copies and conversions fail where kernels of CuPy would.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from math import inf, nan, prod
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import arrays, engines
+from cudakern.dtypes import DataType, bfloat16
+from cudakern.feature_level import FeatureLevel
+from cudakern.layout import packed_strides
+from cudakern.operators.base import BoundTable
+from cudakern.tensor import TensorDesc, TensorFlags
+from perf.host_cost import cupy_stand_in
+from tests.helpers import fake_cupy, oracle
+from tests.helpers import gather_nd as nd_oracle
+from tests.helpers.nonzero import expected_coordinates
+from tests.helpers.places import CUDA, HOST, POISON, Buffer, get, same_bytes
+from tests.helpers.strategies import DTYPES, MemoryLayout, random_bytes
+
+TABLES = ("gather", "gather_nd", "one_hot", "reduce", "nonzero_coordinates")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where arrays of a test are; on the stand-in's second device, while the first is current."""
+
+    place: str
+    fake: object = None
+
+    def wrap(self, array):
+        """Return an array of this memory."""
+        return array if self.fake is None else fake_cupy.Array(array, 1, self.fake.state)
+
+    def poisoned(self, layout, dtype):
+        """Return a buffer of poison and a view of it."""
+        buffer, view = layout.poisoned(dtype, self.place)
+        return buffer, self.wrap(view)
+
+    def put(self, values, where="packed"):
+        """Return an array that holds values."""
+        return self.wrap(layout(where, values.shape, values.dtype).holding(values, self.place))
+
+
+@pytest.fixture(params=[HOST, "stand-in", pytest.param(CUDA, marks=pytest.mark.gpu)])
+def memory(request, monkeypatch):
+    """Return each kind of memory, the stand-in's with empty tables."""
+    if request.param != "stand-in":
+        yield Memory(request.param)
+        return
+    fake = fake_cupy.make()
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    for name in TABLES:
+        module = sys.modules[f"cudakern.operators.{name}"]
+        owner, field = (module._look_up, "bound") if "gather" in name else (module, "_bound")  # noqa: SLF001
+        monkeypatch.setattr(owner, field, BoundTable())
+    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
+    yield Memory(HOST, fake)
+    assert fake.state.current == 0, "the current device is given back"
+    engines._cuda.cache_clear()  # noqa: SLF001
+
+
+#: By the bytes of an element: those before the first one, and those between two.
+WHERE = {
+    "packed": lambda _: (0, 0),
+    "gaps": lambda itemsize: (itemsize, itemsize),
+    "half": lambda itemsize: (itemsize // 2, 0),
+    "odd": lambda _: (1, 0),
+    "odd gaps": lambda itemsize: (itemsize, 1),
+}
+
+
+def layout(where, shape, dtype):
+    """Return a layout of an array; where there are gaps, its first dimension runs backwards."""
+    itemsize = np.dtype(dtype).itemsize
+    offset, gap = WHERE[where](itemsize)
+    strides = list(packed_strides(shape, itemsize + gap))
+    nbytes = offset + prod(shape) * (itemsize + gap) + 32
+    if gap and shape:
+        offset += strides[0] * (shape[0] - 1)
+        strides[0] *= -1
+    return MemoryLayout(tuple(shape), tuple(strides), offset, nbytes)
+
+
+def written(there, values):
+    """Return the bytes of a poisoned buffer whose view has these values."""
+    data = np.full(there.nbytes, POISON, np.uint8)
+    raw = f"V{values.itemsize}"  # bytes, lest NumPy tidies them up
+    view = np.ndarray(there.shape, raw, data, there.offset, there.strides)
+    view[...] = np.frombuffer(values.tobytes(), raw).reshape(values.shape)
+    return data
+
+
+def repeated(shape, value):
+    """Return an array of one element's bytes."""
+    return np.frombuffer(value.tobytes() * prod(shape), value.dtype).reshape(shape)
+
+
+def special_values():
+    """Yield values whose bits a fill by value may lose, or that have unlike words."""
+    for dtype in map(np.dtype, DTYPES):
+        real = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+        if dtype.kind in "biu":
+            parts = [[1], [0], [np.iinfo(dtype).max - 1 if dtype.kind != "b" else 1]]
+        else:
+            bits = f"u{real.itemsize}"
+            infinity = np.array(inf, real).view(bits)
+            signalling = (infinity + infinity.dtype.type(1)).view(real)
+            least = np.array(1, bits).view(real)
+            parts = [[-0.0], [least], [signalling], [0.0], [1.5, -0.0], [-0.0, least]]
+        count = dtype.itemsize // real.itemsize
+        for part in parts[: None if count == 2 else 4]:  # two parts are for complex numbers
+            elements = np.array([part[0], part[-1]][:count], real)
+            yield pytest.param(elements.view(dtype)[0], id=f"{dtype}-{elements.tobytes().hex()}")
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("value", list(special_values()))
+def test_an_empty_axis_is_filled_with_the_bits_asked_for(memory, value, where):
+    there = layout(where, (2, 4, 3), value.dtype)
+    x = memory.put(np.empty((2, 0, 3), value.dtype))
+    for function, shape in ((ck.gather, (4,)), (ck.gather_nd, (2, 4, 1))):
+        indices = memory.put(np.zeros(shape, np.int32))
+        buffer, out = memory.poisoned(there, value.dtype)
+        assert function(x, indices, 1, mode="fill", fill_value=value, out=out) is out
+        assert np.array_equal(buffer.bytes(), written(there, repeated(there.shape, value)))
+
+
+@pytest.mark.parametrize("mode", ["fill", "raise"])
+@pytest.mark.parametrize(("source", "target"), list(zip(WHERE, reversed(WHERE), strict=True)))
+@pytest.mark.parametrize("dtype", ["bool", "float32", "complex128"])
+@pytest.mark.parametrize(
+    ("shape", "index_shape", "batch"),
+    [
+        ((3, 5), (2, 0), 0),
+        ((2, 3, 2), (2, 3, 2, 0), 2),
+        ((2, 3, 2), (2, 0), 1),
+        ((2, 1, 3, 1, 2, 1, 2, 3), (3, 0), 0),
+        ((4,), (0,), 0),
+    ],
+)
+def test_tuples_of_no_component_copy_the_bytes_of_their_batch(
+    memory, shape, index_shape, batch, dtype, source, target, mode
+):
+    values = random_bytes(np.random.default_rng(len(shape)), shape, dtype)
+    indices = np.empty(index_shape, np.int64)
+    expected = nd_oracle.gather_nd(values, indices, batch)
+    there = layout(target, expected.shape, dtype)
+    buffer, out = memory.poisoned(there, dtype)
+    x = memory.put(values, source)
+    assert ck.gather_nd(x, memory.put(indices), batch, mode=mode, out=out) is out
+    assert np.array_equal(buffer.bytes(), written(there, expected))
+
+
+OF_NOTHING = {"sum": 0, "l1": 0, "l2": 0, "sum_square": 0, "multiply": 1, "log_sum": -inf,
+              "log_sum_exp": -inf, "average": nan}  # fmt: skip
+#: complex128 may lie on 8 bytes.
+REDUCED = [("half", "complex128")] + [
+    (where, dtype)
+    for where in ("packed", "gaps")
+    for dtype in ("float16", "float32", "complex64", "complex128", bfloat16() or "float64")
+]
+
+
+def of_nothing(function, dtype):
+    """Return what a function is of nothing, as an element; None if it is nothing."""
+    if function == "log_sum_exp" and dtype.kind == "c":
+        return None
+    both = function == "average" and dtype.kind == "c"
+    return np.array(complex(nan, nan) if both else OF_NOTHING[function], dtype)
+
+
+@pytest.mark.parametrize(("where", "dtype"), REDUCED)
+@pytest.mark.parametrize("function", OF_NOTHING)
+def test_a_reduction_of_nothing_is_its_constant(memory, function, where, dtype):
+    value = of_nothing(function, np.dtype(dtype))
+    if value is None:
+        return
+    there = layout(where, (2, 3), dtype)
+    buffer, out = memory.poisoned(there, dtype)
+    x = memory.put(np.empty((2, 0, 3), dtype))
+    assert ck.reduce(x, function, 1, out=out) is out
+    assert np.array_equal(buffer.bytes(), written(there, repeated((2, 3), value)))
+
+
+@pytest.mark.parametrize("function", OF_NOTHING)
+@pytest.mark.parametrize(("offset", "dtype"), [(8, "complex128"), (16, "complex128"), (4, "<f4")])
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_compiled_reduction_of_nothing_is_its_constant(memory, function, offset, dtype, flat):
+    value = of_nothing(function, np.dtype(dtype))
+    if value is None:
+        return
+    kind, item = DataType.from_numpy(value.dtype), value.itemsize
+    there = MemoryLayout((2, 1, 3), (7 * item, 0, 2 * item), offset, offset + 13 * item)
+    desc = ck.ReduceOperatorDesc(
+        function, TensorDesc(kind, (2, 0, 3)), TensorDesc(kind, there.shape, (7, 0, 2)), (1,)
+    )
+    operator = ck.compile_operator(desc, FeatureLevel.EXTENDED)
+    buffer, out = memory.poisoned(there, dtype)
+    if flat:
+        out = memory.wrap(buffer.view((12,), dtype, None, offset))
+    assert operator(memory.put(np.empty((2, 0, 3), dtype)), out=out) is out
+    assert np.array_equal(buffer.bytes(), written(there, repeated(there.shape, value)))
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("strides", [None, (9, 2)])
+@pytest.mark.parametrize(("offset", "dtype"), [(8, "complex128"), (1, "complex128"), (2, "<f4")])
+def test_owned_inputs_are_copied_from_any_alignment(memory, offset, dtype, strides, flat):
+    kind, item = DataType.from_numpy(np.dtype(dtype)), np.dtype(dtype).itemsize
+    values = random_bytes(np.random.default_rng(3), (3, 4), dtype)
+    indices = np.array([[2, 0]], np.int32)
+    byte_strides = tuple(item * s for s in strides or (4, 1))
+    there = MemoryLayout((3, 4), byte_strides, offset, offset + 28 * item)
+    owner = Buffer(written(there, values), memory.place)
+    shape, steps = ((27,), None) if flat else (there.shape, there.strides)
+    x = memory.wrap(owner.view(shape, dtype, steps, offset))
+    desc = ck.GatherOperatorDesc(
+        TensorDesc(kind, (3, 4), strides, flags=TensorFlags.OWNED_BY_DML),
+        TensorDesc(DataType.INT32, (1, 2)),
+        TensorDesc(kind, (2, 4)),
+        axis=0,
+        index_dimensions=1,
+    )
+    operator = ck.compile_operator(desc, FeatureLevel.EXTENDED).initialize(x)
+    owner.memory[...] = owner.memory[::-1].copy()
+    assert same_bytes(operator(memory.put(indices)), values[[2, 0]])
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("dtype", ["int16", "uint16", "int32", "int64", "uint64"])
+def test_indices_may_have_any_alignment(memory, dtype, where):
+    x = np.arange(10, dtype=np.int32)
+    i = np.array([[3, 9, 0], [7, 7, 11]], dtype)
+    data, indices = memory.put(x), memory.put(i, where)
+    assert same_bytes(ck.gather(data, indices, mode="fill"), oracle.gather(x, i, 0, "fill"))
+    assert same_bytes(
+        ck.gather_nd(data, indices[..., None], mode="fill"), oracle.gather(x, i, 0, "fill")
+    )
+    with pytest.raises(ck.IndexRangeError, match=r"indices\[1, 2\] must lie in .*; got 11"):
+        ck.gather(data, indices, mode="raise")
+    expected = (i[..., None] == np.arange(12)).astype(np.float32)
+    assert same_bytes(ck.one_hot(indices, 12), expected)
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("wanted", ["complex128", "complex64", "float16"])
+@pytest.mark.parametrize("dtype", ["complex128", "float32", "int16"])
+def test_values_of_one_hot_may_have_any_alignment(memory, dtype, wanted, where):
+    if (dtype, wanted) == ("complex128", "float16"):
+        return  # NumPy warns
+    values = np.array([-3, 70], dtype)
+    i = np.array([2, 0, 5], np.int32)
+    result = ck.one_hot(memory.put(i), 3, values=memory.put(values, where), dtype=wanted)
+    expected = np.where(i[:, None] == np.arange(3), values[1], values[0]).astype(wanted)
+    assert same_bytes(result, expected)
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("dtype", ["int16", "float32", "complex128"])
+def test_what_is_reduced_or_searched_may_have_any_alignment(memory, dtype, where):
+    x = np.array([[0, 3, 0, -2], [5, 0, 0, 1]], dtype)
+    given = memory.put(x, where)
+    assert same_bytes(ck.reduce(given, "sum", 1), np.array([1, 6], dtype))
+    coordinates = expected_coordinates(x)
+    count, rows = ck.nonzero_coordinates(given)
+    assert get(count).tolist() == [len(coordinates)]
+    assert np.array_equal(get(rows)[: len(coordinates)], coordinates)
+    assert same_bytes(ck.argwhere(given), np.argwhere(x))
+    for found, expected in zip(ck.nonzero(given, size=6, fill_value=-7), x.nonzero(), strict=True):
+        assert get(found).tolist() == [*expected, -7, -7]
+
+
+@pytest.mark.parametrize("fill", [-7, 0])
+def test_coordinates_of_nothing_are_the_fill_value(memory, fill):
+    x = memory.put(np.empty((0, 3), np.float32))
+    assert [get(a).tolist() for a in ck.nonzero(x, size=2, fill_value=fill)] == [[fill] * 2] * 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "where", "fills"),
+    [
+        ("float32", -0.0, "packed", [24]),
+        ("float32", -0.0, "odd", [6] * 4),
+        ("float32", 0, "odd", [24]),
+        ("complex128", complex(-0.0, -0.0), "half", [96]),
+        ("complex128", 1, "packed", [48] * 2),
+    ],
+)
+def test_a_fill_is_one_launch_unless_words_differ(dtype, value, where, fills, monkeypatch):
+    fake = fake_cupy.make()
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    there, element = layout(where, (2, 3), dtype), np.array(value, dtype)
+    buffer, out = Memory(HOST, fake).poisoned(there, dtype)
+    arrays.fill_elements(out, element.tobytes())
+    assert np.array_equal(buffer.bytes(), written(there, repeated((2, 3), element)))
+    assert fake.state.memsets == fills
+    assert (fake.state.allocations, fake.state.synchronisations) == ([], [])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 1, 3, 1, 2, 1, 2, 3)])
+@pytest.mark.parametrize("where", WHERE)
+def test_words_of_cupy_arrays_are_numpys(dtype, shape, where):
+    pytest.importorskip("cupy")
+    _, array = layout(where, shape, dtype).poisoned(dtype, HOST)
+    for width in (1, 2, 4, 8):
+        if width > array.itemsize:
+            continue
+        host, device = (arrays._words(a, width) for a in (array, cupy_stand_in(array)))  # noqa: SLF001
+        for a, b in ((host, device), (host[..., -1], device[..., -1])):
+            assert arrays.describe([a])[1][0][:4] == arrays.describe([b])[1][0][:4]
+            assert arrays.address_of(a) == arrays.address_of(b)
+        assert host.tobytes() == array.tobytes()
