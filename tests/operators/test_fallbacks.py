@@ -26,6 +26,8 @@ from tests.helpers.nonzero import expected_coordinates
 from tests.helpers.places import CUDA, HOST, POISON, Buffer, get, same_bytes
 from tests.helpers.strategies import DTYPES, MemoryLayout, random_bytes
 
+#: Kernels whose accesses are checked find what is misaligned on the host too.
+CHECKED = pytest.mark.cudakern_checked(seeds=(None, 0))
 TABLES = ("gather", "gather_nd", "one_hot", "reduce", "nonzero_coordinates")
 
 
@@ -235,6 +237,7 @@ def test_owned_inputs_are_copied_from_any_alignment(memory, offset, dtype, strid
     assert same_bytes(operator(memory.put(indices)), values[[2, 0]])
 
 
+@CHECKED
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("dtype", ["int16", "uint16", "int32", "int64", "uint64"])
 def test_indices_may_have_any_alignment(memory, dtype, where):
@@ -251,6 +254,7 @@ def test_indices_may_have_any_alignment(memory, dtype, where):
     assert same_bytes(ck.one_hot(indices, 12), expected)
 
 
+@CHECKED
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("wanted", ["complex128", "complex64", "float16"])
 @pytest.mark.parametrize("dtype", ["complex128", "float32", "int16"])
@@ -264,6 +268,7 @@ def test_values_of_one_hot_may_have_any_alignment(memory, dtype, wanted, where):
     assert same_bytes(result, expected)
 
 
+@CHECKED
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("dtype", ["int16", "float32", "complex128"])
 def test_what_is_reduced_or_searched_may_have_any_alignment(memory, dtype, where):
