@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 #: What brings CuPy and NVRTC.
 INSTALL = "run: pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
 #: The distributions on PyPI that have NVRTC, by the major version of cuda-bindings.
-_VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
 _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
+_VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ PLAIN = ("Sum", "SumSquare", "Extreme", "ExtremePlace", "L1", "Multiply")
 #: numbers; what these flush, they have scaled before. So many additions of theirs do.
 ROOTED = ("Average", "L2")
 ROOTED_COMPLEX = ("L1", "LogSum")
-FLUSHING_ADDITIONS = 4
+FLUSHING_ADDITIONS = 8
 _LONG_DIVISION = re.compile(r"__cuda_\w+_(div|rem)_[us]64")
 
 

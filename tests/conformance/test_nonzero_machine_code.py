@@ -52,7 +52,7 @@ def worse(tmp_path, monkeypatch):
         (COLUMNS, "uint32 kLoads = 4", "uint32 kLoads = 2", "16-byte loads in flight: [2"),
         (STRIDED, "kReads = 8", "kReads = 4", "reads of the look-back in flight: [4"),
         (STRIDED, "ld.relaxed", "ld.acquire", "a fence: CCTL"),
-        (STREAM, "st.relaxed", "st.release", "a fence: MEMBAR"),
+        (STREAM, "st.relaxed", "st.release", "a fence: MEMBAR|16-byte NA loads"),
         (STRIDED, "__stcs(address, value)", "*address = value", "no 16-byte store"),
     ],
 )

@@ -210,6 +210,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         return stream
 
     state.stream, state.stream_of = stream_of(0), stream_of
+
     def as_strided(array, shape, strides):
         values = np.lib.stride_tricks.as_strided(array.values, shape, strides)
         return Array(values, array.data.device_id, array.record)

@@ -6,24 +6,22 @@ The stand-in's fills, copies and conversions fail where kernels of CuPy would.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from math import inf, nan, prod
+from math import inf, nan
 
 import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import arrays, engines
+from cudakern import engines
 from cudakern.dtypes import DataType, bfloat16
 from cudakern.feature_level import FeatureLevel
-from cudakern.layout import packed_strides
 from cudakern.operators.base import BoundTable
 from cudakern.tensor import TensorDesc, TensorFlags
-from perf.host_cost import cupy_stand_in
 from tests.helpers import fake_cupy, oracle
 from tests.helpers import gather_nd as nd_oracle
+from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
 from tests.helpers.nonzero import expected_coordinates
-from tests.helpers.places import CUDA, HOST, POISON, Buffer, get, same_bytes
+from tests.helpers.places import CUDA, HOST, Buffer, get, same_bytes
 from tests.helpers.strategies import DTYPES, MemoryLayout, random_bytes
 
 #: Kernels whose accesses are checked find what is misaligned on the host too.
@@ -31,35 +29,13 @@ CHECKED = pytest.mark.cudakern_checked(seeds=(None, 0))
 TABLES = ("gather", "gather_nd", "one_hot", "reduce", "nonzero_coordinates")
 
 
-@dataclass(frozen=True)
-class Memory:
-    """Where arrays of a test are; on the stand-in's second device, while the first is current."""
-
-    place: str
-    fake: object = None
-
-    def wrap(self, array):
-        """Return an array of this memory."""
-        return array if self.fake is None else fake_cupy.Array(array, 1, self.fake.state)
-
-    def poisoned(self, layout, dtype):
-        """Return a buffer of poison and a view of it."""
-        buffer, view = layout.poisoned(dtype, self.place)
-        return buffer, self.wrap(view)
-
-    def put(self, values, where="packed"):
-        """Return an array that holds values."""
-        return self.wrap(layout(where, values.shape, values.dtype).holding(values, self.place))
-
-
 @pytest.fixture(params=[HOST, "stand-in", pytest.param(CUDA, marks=pytest.mark.gpu)])
-def memory(request, monkeypatch):
+def memory(request, monkeypatch, tmp_path):
     """Return each kind of memory, the stand-in's with empty tables."""
     if request.param != "stand-in":
         yield Memory(request.param)
         return
-    fake = fake_cupy.make()
-    monkeypatch.setitem(sys.modules, "cupy", fake)
+    fake = fake_cupy.install(monkeypatch, tmp_path)
     for name in TABLES:
         module = sys.modules[f"cudakern.operators.{name}"]
         owner, field = (module._look_up, "bound") if "gather" in name else (module, "_bound")  # noqa: SLF001
@@ -68,42 +44,6 @@ def memory(request, monkeypatch):
     yield Memory(HOST, fake)
     assert fake.state.current == 0, "the current device is given back"
     engines._cuda.cache_clear()  # noqa: SLF001
-
-
-#: By the bytes of an element: those before the first one, and those between two.
-WHERE = {
-    "packed": lambda _: (0, 0),
-    "gaps": lambda itemsize: (itemsize, itemsize),
-    "half": lambda itemsize: (itemsize // 2, 0),
-    "odd": lambda _: (1, 0),
-    "odd gaps": lambda itemsize: (itemsize, 1),
-}
-
-
-def layout(where, shape, dtype):
-    """Return a layout of an array; where there are gaps, its first dimension runs backwards."""
-    itemsize = np.dtype(dtype).itemsize
-    offset, gap = WHERE[where](itemsize)
-    strides = list(packed_strides(shape, itemsize + gap))
-    nbytes = offset + prod(shape) * (itemsize + gap) + 32
-    if gap and shape:
-        offset += strides[0] * (shape[0] - 1)
-        strides[0] *= -1
-    return MemoryLayout(tuple(shape), tuple(strides), offset, nbytes)
-
-
-def written(there, values):
-    """Return the bytes of a poisoned buffer whose view has these values."""
-    data = np.full(there.nbytes, POISON, np.uint8)
-    raw = f"V{values.itemsize}"  # bytes, lest NumPy tidies them up
-    view = np.ndarray(there.shape, raw, data, there.offset, there.strides)
-    view[...] = np.frombuffer(values.tobytes(), raw).reshape(values.shape)
-    return data
-
-
-def repeated(shape, value):
-    """Return an array of one element's bytes."""
-    return np.frombuffer(value.tobytes() * prod(shape), value.dtype).reshape(shape)
 
 
 def special_values():
@@ -288,40 +228,3 @@ def test_what_is_reduced_or_searched_may_have_any_alignment(memory, dtype, where
 def test_coordinates_of_nothing_are_the_fill_value(memory, fill):
     x = memory.put(np.empty((0, 3), np.float32))
     assert [get(a).tolist() for a in ck.nonzero(x, size=2, fill_value=fill)] == [[fill] * 2] * 2
-
-
-@pytest.mark.parametrize(
-    ("dtype", "value", "where", "fills"),
-    [
-        ("float32", -0.0, "packed", [24]),
-        ("float32", -0.0, "odd", [6] * 4),
-        ("float32", 0, "odd", [24]),
-        ("complex128", complex(-0.0, -0.0), "half", [96]),
-        ("complex128", 1, "packed", [48] * 2),
-    ],
-)
-def test_a_fill_is_one_launch_unless_words_differ(dtype, value, where, fills, monkeypatch):
-    fake = fake_cupy.make()
-    monkeypatch.setitem(sys.modules, "cupy", fake)
-    there, element = layout(where, (2, 3), dtype), np.array(value, dtype)
-    buffer, out = Memory(HOST, fake).poisoned(there, dtype)
-    arrays.fill_elements(out, element.tobytes())
-    assert np.array_equal(buffer.bytes(), written(there, repeated((2, 3), element)))
-    assert fake.state.memsets == fills
-    assert (fake.state.allocations, fake.state.synchronisations) == ([], [])
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (3,), (2, 1, 3, 1, 2, 1, 2, 3)])
-@pytest.mark.parametrize("where", WHERE)
-def test_words_of_cupy_arrays_are_numpys(dtype, shape, where):
-    pytest.importorskip("cupy")
-    _, array = layout(where, shape, dtype).poisoned(dtype, HOST)
-    for width in (1, 2, 4, 8):
-        if width > array.itemsize:
-            continue
-        host, device = (arrays._words(a, width) for a in (array, cupy_stand_in(array)))  # noqa: SLF001
-        for a, b in ((host, device), (host[..., -1], device[..., -1])):
-            assert arrays.describe([a])[1][0][:4] == arrays.describe([b])[1][0][:4]
-            assert arrays.address_of(a) == arrays.address_of(b)
-        assert host.tobytes() == array.tobytes()

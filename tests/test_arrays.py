@@ -1,0 +1,49 @@
+"""Fills and words of arrays, which operators use for what is no kernel of theirs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cudakern import arrays
+from perf.host_cost import cupy_stand_in
+from tests.helpers import fake_cupy
+from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
+from tests.helpers.places import HOST
+from tests.helpers.strategies import DTYPES
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "where", "fills"),
+    [
+        ("float32", -0.0, "packed", [24]),
+        ("float32", -0.0, "odd", [6] * 4),
+        ("float32", 0, "odd", [24]),
+        ("complex128", complex(-0.0, -0.0), "half", [96]),
+        ("complex128", 1, "packed", [48] * 2),
+    ],
+)
+def test_a_fill_is_one_launch_unless_words_differ(dtype, value, where, fills, monkeypatch):
+    fake = fake_cupy.install(monkeypatch)
+    there, element = layout(where, (2, 3), dtype), np.array(value, dtype)
+    buffer, out = Memory(HOST, fake).poisoned(there, dtype)
+    arrays.fill_elements(out, element.tobytes())
+    assert np.array_equal(buffer.bytes(), written(there, repeated((2, 3), element)))
+    assert fake.state.memsets == fills
+    assert (fake.state.allocations, fake.state.synchronisations) == ([], [])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 1, 3, 1, 2, 1, 2, 3)])
+@pytest.mark.parametrize("where", WHERE)
+def test_words_of_cupy_arrays_are_numpys(dtype, shape, where):
+    pytest.importorskip("cupy")
+    _, array = layout(where, shape, dtype).poisoned(dtype, HOST)
+    for width in (1, 2, 4, 8):
+        if width > array.itemsize:
+            continue
+        host, device = (arrays._words(a, width) for a in (array, cupy_stand_in(array)))  # noqa: SLF001
+        for a, b in ((host, device), (host[..., -1], device[..., -1])):
+            assert arrays.describe([a])[1][0][:4] == arrays.describe([b])[1][0][:4]
+            assert arrays.address_of(a) == arrays.address_of(b)
+        assert host.tobytes() == array.tobytes()
