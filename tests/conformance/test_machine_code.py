@@ -124,7 +124,7 @@ def test_a_spill_is_seen(kernels):
     text = """
         extern "C" __global__ void CK_ENTRY(int* out, int at) {
           volatile int table[64];
-          for (int k = 0; k < 64; ++k) { table[k] = out[k]; }
+          for (int k = 0; k < 64; ++k) { table[out[k]] = k; }
           out[64] = table[at];
         }
     """
