@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import cudakern
+from cudakern.engines import nvrtc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ def versions(cupy: ModuleType) -> dict[str, str]:
         "cudakern": cudakern.__version__,
         "cuda runtime": cuda_version(runtime.runtimeGetVersion()),
         "cuda driver": cuda_version(runtime.driverGetVersion()),
-        "nvrtc": ".".join(map(str, cupy.cuda.nvrtc.getVersion())),
+        "nvrtc": nvrtc.version(),
     }
     for package in PACKAGES:
         try:

@@ -249,7 +249,6 @@ def make(l2_bytes=2**20, capacity=2**26):  # noqa: C901  one namespace, many sma
         get_elapsed_time=lambda begin, end: (end.time - begin.time) / 1e6,
         get_current_stream=lambda: cuda.stack[-1],
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-        nvrtc=types.SimpleNamespace(getVersion=lambda: (13, 2)),
         Device=lambda: types.SimpleNamespace(
             synchronize=gpu.wait, mem_info=(gpu.capacity, capacity), pci_bus_id="0000:00:00.0"
         ),
