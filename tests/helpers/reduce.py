@@ -190,12 +190,11 @@ def _average(total, n, arithmetic):
     """Enclose a quotient; n itself may be rounded."""
     if n == 0:
         return Enclosure.around(np.full(total.low.shape, np.nan))
-    exact = n == 1
-    return total.map(
-        lambda end: end / np.longdouble(n),
-        0 if exact else 2 * arithmetic.u,
-        0 if exact else arithmetic.tiny,
+    rounds = n & (n - 1) != 0  # before the result is subnormal, or of fewer bits
+    quotient = total.map(
+        lambda end: end / np.longdouble(n), 2 * arithmetic.u * rounds, arithmetic.tiny * rounds
     )
+    return quotient.rounded(arithmetic.dtype)
 
 
 def _complex(rows, function, arithmetic):

@@ -7,7 +7,9 @@ and underflow need no case of their own, unless the order of the elements decide
 Every bound comes from these facts:
 
 - Rounding to nearest has a relative error of u, 2^-24 in float32 and 2^-53 in float64, and where
-  numbers are subnormal an absolute one, here the smallest normal number: a GPU may flush.
+  numbers are subnormal an absolute one, of the ULPS of a function: here 3 of the least number.
+- A sum is exact in any order if its terms are multiples of a step, and the absolute ones add up to
+  at most 1/u steps: all subnormal numbers are.
 - A term of a sum goes through ``depth`` additions. The error of a sum is gamma = depth u /
   (1 - depth u) of the sum of all absolute values, that of a product gamma for all its factors.
 - CUDA documents the errors of its functions in units in the last place: ULPS. One is at most 2 u.
@@ -52,7 +54,8 @@ class Arithmetic:
         self.dtype = np.dtype(dtype)
         info = np.finfo(self.dtype)
         self.u = float(info.eps) / 2
-        self.tiny = np.longdouble(info.tiny)
+        self.least = np.longdouble(info.smallest_subnormal)
+        self.tiny = 3 * self.least
         self.largest = np.longdouble(info.max)
         self.exponents = info.minexp, info.maxexp
 
@@ -127,6 +130,8 @@ def enclose_sum(terms, kind, relative=0, sizes=None):
     share = kind.gamma(depth(n)) + relative
     tiny = n * kind.tiny if n > 1 or relative else 0
     error = size * (share + REFERENCE * (n > 1)) + tiny
+    if relative <= kind.u:  # a product that is such a multiple is not rounded either
+        error = np.where(_adds_exactly(finite, size, kind), 0, error)
     result = Enclosure.around(finite.sum(-1), error).rounded(kind.dtype)
     one_sign = (sizes == finite).all(-1) | (sizes == -finite).all(-1)
     result.release((size * (1 + share) > kind.largest) & ~one_sign)
@@ -135,6 +140,12 @@ def enclose_sum(terms, kind, relative=0, sizes=None):
     result.high = np.where(minus & ~result.free, -np.inf, np.where(plus, np.inf, result.high))
     result.nan = np.isnan(terms).any(-1) | plus & minus
     return result
+
+
+def _adds_exactly(terms, size, kind):
+    """Return where no order of the additions rounds, for sums of the absolute terms."""
+    step = np.maximum(np.ldexp(np.longdouble(kind.u), np.frexp(size)[1]), kind.least)[..., None]
+    return (np.rint(terms / step) * step == terms).all(-1)
 
 
 def _spread(factors):

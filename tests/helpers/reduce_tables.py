@@ -113,6 +113,69 @@ ZEROS_AND_INFINITIES = [
     ([1.5, -4], "average", {}, -1.25),
 ]
 
+
+def subnormals(least):
+    """Return exact reductions of or to subnormal numbers, for the least normal one of a type."""
+    least = float(least)
+    a, b, c, root = least / 4, least / 2, 3 * least / 2, least**0.5 / 2
+    return [
+        ([a, b], "argmax", {}, 1),
+        ([-a, 0, -b], "argmax", {}, 1),
+        ([a, a, -a], "argmax", LAST, 1),
+        ([NAN, 0, a], "argmax", IGNORE, 2),
+        ([NAN, 0, a], "argmax", {}, 0),
+        ([b, a], "argmin", {}, 1),
+        ([0, -a, -b], "argmin", {}, 2),
+        ([a, a, b], "argmin", LAST, 1),
+        ([NAN, b, a, b], "argmin", IGNORE, 2),
+        ([a, b], "max", {}, b),
+        ([b, a], "max", {}, b),
+        ([-b, -a], "max", {}, -a),
+        ([-a, -b], "max", {}, -a),
+        ([NAN, a, b], "max", IGNORE, b),
+        ([b, a, NAN], "max", IGNORE, b),
+        ([a, b], "min", {}, a),
+        ([b, a], "min", {}, a),
+        ([-b, -a], "min", {}, -b),
+        ([-a, -b], "min", {}, -b),
+        ([NAN, a, b], "min", IGNORE, a),
+        ([b, a, NAN], "min", IGNORE, a),
+        ([a, b], "sum", {}, a + b),
+        ([c, -least], "sum", {}, b),
+        ([least, -b], "sum", {}, b),
+        ([a, b, -least], "l1", {}, a + b + least),
+        ([-a, -b], "l1", {}, a + b),
+        ([least, 0], "average", {}, b),
+        ([c, -least], "average", {}, a),
+        ([a, a, a, -b], "average", {}, a / 4),
+        ([b, 4], "multiply", {}, 2 * least),
+        ([least, -0.5], "multiply", {}, -b),
+        ([least, 0.5, 0.5, 4], "multiply", {}, least),
+        ([root, root], "multiply", {}, a),
+        ([root], "sum_square", {}, a),
+        ([root, -root, root], "sum_square", {}, a + b),
+        ([-root], "l2", {}, root),
+        ([root, root, -root, root], "l2", {}, 2 * root),
+        ([a], "log_sum_exp", {}, a),
+        ([-INF, -b, -INF], "log_sum_exp", {}, -b),
+    ]
+
+
+def complex_subnormals(least):
+    """Return the same for the parts of complex numbers."""
+    least = float(least)
+    a, b, root = least / 4, least / 2, least**0.5 / 2
+    return [
+        ([complex(a, b), complex(a, -a)], "sum", {}, complex(b, a)),
+        ([complex(3 * b, b), complex(-least, least)], "sum", {}, complex(b, 3 * b)),
+        ([complex(least, a), complex(0, a)], "average", {}, complex(b, a)),
+        ([complex(a, b), 2j], "multiply", {}, complex(-least, b)),
+        ([complex(root, 0), complex(0, root)], "multiply", {}, complex(0, a)),
+        ([complex(0, root), complex(0, root)], "sum_square", {}, -b),
+        ([complex(0, root), complex(0, root), root, root], "l2", {}, 2 * root),
+    ]
+
+
 #: With the dtype of x.
 LIMITS = [
     ([1e30, 1e30], "float32", "l2", {}, INF),
@@ -143,6 +206,13 @@ LIMITS = [
     # Half a unit in the last place of the narrow type and a bit: one rounding, not two.
     ([1 + 2.0**-11 + 2.0**-40], "float64", "sum", {"dtype": "float16"}, 1 + 2.0**-10),
     ([1 + 2.0**-11 - 2.0**-40], "float64", "sum", {"dtype": "float16"}, 1),
+    # Half-way between subnormal numbers of the narrow type.
+    ([2.0**-25], "float32", "sum", {"dtype": "float16"}, 0),
+    ([3 * 2.0**-25], "float32", "max", {"dtype": "float16"}, 2.0**-23),
+    ([2.0**-134], "float32", "max", {"dtype": bfloat16()}, 0),
+    ([3 * 2.0**-134], "float32", "sum", {"dtype": bfloat16()}, 2.0**-132),
+    ([3 * 2.0**-150], "float64", "sum", {"dtype": "float32"}, 2.0**-148),
+    ([5 * 2.0**-150], "float64", "sum", {"dtype": "float32"}, 2.0**-148),
     ([2**31 - 1, 1], "int32", "sum", {}, -(2**31)),
     ([2**31 - 1, 1], "int32", "sum", {"dtype": "int64"}, 2**31),
     ([2**31 - 1, 1], "int32", "sum", {"dtype": "float32"}, 2.0**31),

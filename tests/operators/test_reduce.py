@@ -10,9 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudakern as ck
+from cudakern.dtypes import bfloat16
 from tests.helpers.places import CUDA, POISON, get, put
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, is_legal, reduce, result_dtype
-from tests.helpers.reduce_cases import large_shapes, random_values, small_shapes
+from tests.helpers.reduce_cases import (
+    HALFWAY,
+    HALFWAY_OF_FLOAT32,
+    halfway_row,
+    large_shapes,
+    random_values,
+    small_shapes,
+    subnormal_values,
+)
+from tests.helpers.small_floats import BF16, HALF
 from tests.helpers.strategies import DTYPES, MemoryLayout, memory_layouts
 
 EXAMPLES_PER_FUNCTION = 160
@@ -103,6 +113,28 @@ def test_reduce_is_right_for_any_values(place, function, data):
     call(x, function, 1, {}, keepdims=data.draw(st.booleans(), "keepdims"))
 
 
+TIES = [(function, kind.dtype, kind) for kind in (HALF, BF16) for function in HALFWAY]
+TIES += [(f, "float32", kind) for kind in (HALF, BF16) for f in HALFWAY_OF_FLOAT32]
+
+
+@pytest.mark.parametrize(("function", "dtype", "kind"), TIES, ids=lambda v: getattr(v, "name", v))
+@given(data=st.data())
+def test_reduce_rounds_ties_to_even(place, function, dtype, kind, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32), "seed"))
+    size = data.draw(st.sampled_from([8, 16, 64]), "size")
+    # Squares have twice the exponent. A float16 has few exponents that are those of normal numbers.
+    scale = 2.0 ** data.draw(st.integers(-6, 1) if kind is HALF else st.integers(-30, 30), "scale")
+    rows, ties = zip(
+        *[halfway_row(rng, function, kind, size, scale) for _ in range(6)], strict=True
+    )
+    even = kind.rounded(ties)
+    assert (even != ties).all()
+    x = np.array(rows, dtype)
+    assert (x == rows).all()
+    found = get(ck.reduce(put(x, place), function, 1, dtype=kind.dtype))
+    np.testing.assert_array_equal(found.astype(np.float64), even)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_reduce_every_function_of_every_dtype(place, function, dtype):
@@ -165,6 +197,42 @@ def test_reduce_big_repeated(place, axis):
         call(x, function, axis, {})
 
 
+#: Variant, shape, axis, and view of the array of this shape.
+VARIANTS = {
+    "stream": ((3, 5001), 1, np.s_[...]),
+    "warps": ((64, 2048), 1, np.s_[...]),
+    "tiles": ((300, 3), 1, np.s_[...]),
+    "columns": ((500, 33), 0, np.s_[...]),
+    "vectors": ((500, 32), 0, np.s_[...]),
+    "strided": ((50, 5, 90), (0, 2), np.s_[:, :, ::-2]),
+}
+SUBNORMALS = [(function, "float32") for function in FUNCTIONS]
+SUBNORMALS += [("sum", bfloat16() or "float16"), ("max", "float16"), ("argmin", "float64")]
+SUBNORMALS += [("average", "complex64"), ("l2", "complex64"), ("log_sum", "complex64")]
+#: What changes no result, or its sign, beside one subnormal number.
+NEUTRAL = {"multiply": -1, "log_sum_exp": -1000}
+
+
+@pytest.mark.parametrize(("function", "dtype"), SUBNORMALS, ids=str)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_reduce_subnormal_numbers(place, plans, variant, function, dtype):
+    shape, axis, view = VARIANTS[variant]
+    rng = np.random.default_rng(15)
+    of = "sum" if function in NEUTRAL else function
+    values = subnormal_values(rng, shape, np.dtype(dtype), of).astype(dtype)
+    if function in NEUTRAL:
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        one = tuple(1 if d in axes else np.s_[:] for d in range(len(shape)))
+        numbers = values[one].copy()
+        values[...] = NEUTRAL[function]
+        values[one] = numbers
+    x = put(values, place)[view]
+    call(x, function, axis, {})
+    if function == "log_sum_exp":
+        np.testing.assert_array_equal(get(ck.reduce(x, function, axis)), numbers)
+    assert plans[0].variant == variant
+
+
 def test_reduce_sums_2_to_the_24_numbers_closely(place):
     x = np.random.default_rng(13).random(2**24, np.float32)
     exact = x.sum(dtype=np.float64)
@@ -207,7 +275,7 @@ def test_reduce_takes_lists_and_scalars():
 
 def test_wrong_results_are_seen():
     for function in FUNCTIONS:
-        x = random_values(np.random.default_rng(14), (3, 60, 3), "float32", function)
+        x = random_values(np.random.default_rng(15), (3, 60, 3), "float32", function)
         expected = reduce(x, function, 1)
         exact = get(ck.reduce(x, function, 1))
         off = exact + 1 if function in {"argmax", "argmin"} else exact * np.float32(1 + 2.0**-12)

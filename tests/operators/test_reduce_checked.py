@@ -45,18 +45,12 @@ RUNS += [("stream", function) for function in FLOATING]
 
 
 @pytest.fixture
-def plans(monkeypatch):
-    """List the plans, of which none are from other tests; blocks share small results."""
+def plans(plans, monkeypatch):
+    """List the plans; blocks share small results."""
     for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
         monkeypatch.setattr(reduce_shares, name, 2048)
     monkeypatch.setattr(reduce_shares, "SHARE_OF_STATES", 1)
-    module, made = sys.modules["cudakern.operators.reduce"], []
-    plan = module.plan_reduce
-    monkeypatch.setattr(
-        module, "plan_reduce", lambda problem: made.append(plan(problem)) or made[-1]
-    )
-    monkeypatch.setattr(module, "_bound", BoundTable())
-    return made
+    return plans
 
 
 def counters(plan):

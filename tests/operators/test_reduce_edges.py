@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -17,6 +18,8 @@ from tests.helpers.reduce_tables import (
     NANS,
     TIES,
     ZEROS_AND_INFINITIES,
+    complex_subnormals,
+    subnormals,
 )
 from tests.helpers.strategies import DTYPES
 
@@ -65,6 +68,17 @@ def test_ties_far_apart(place, axis, shape):
     ],
 )
 def test_nan_and_infinities(place, x, function, options, expected, dtype):
+    check(place, x, dtype, function, options, expected)
+
+
+SUBNORMALS = [(dtype, *case) for dtype in FLOATS for case in
+              subnormals(ml_dtypes.finfo(dtype).smallest_normal)]  # fmt: skip
+SUBNORMALS += [(dtype, *case) for dtype in ("complex64", "complex128") for case in
+               complex_subnormals(np.finfo(dtype).smallest_normal)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "x", "function", "options", "expected"), SUBNORMALS, ids=str)
+def test_subnormal_numbers(place, dtype, x, function, options, expected):
     check(place, x, dtype, function, options, expected)
 
 
