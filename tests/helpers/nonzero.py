@@ -59,7 +59,7 @@ def random_elements(rng, shape, dtype, density):
     dtype = np.dtype(dtype)
     count, size = prod(shape), dtype.itemsize
     mask = where(rng, count, size, density)
-    data = random_bytes(rng, (count, size), np.uint8).copy()
+    data = random_bytes(rng, (count,), dtype).view(np.uint8).reshape(count, size)
     kind = rng.integers(0, 8, count)
     data[kind < 2] = 0  # of these one bit is set, of others all
     one = np.flatnonzero(kind < 2)

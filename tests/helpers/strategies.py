@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ DTYPES = [
     "bool", "int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32",
     "int64", "uint64", "float64", "complex64", "complex128", bfloat16() or "float16",
 ]  # fmt: skip
+FLOATS = [dtype for dtype in DTYPES if np.dtype(dtype).kind in "fcV"]
 INDEX_DTYPES = ["int32", "int64", "uint32", "uint64"]
 
 
@@ -112,11 +114,32 @@ def gather_shapes(draw):
     return tuple(shape), axis, tuple(indices)
 
 
-def random_bytes(rng, shape, dtype):
-    """Return an array whose bytes are random: NaN payloads, subnormals and odd bools included."""
+def random_bytes(rng, shape, dtype, subnormal=0.1):
+    """Return an array whose bytes are random: NaN payloads and odd bools included.
+
+    Of floats, and of parts of complex numbers, such a share is subnormal, some of it zeros of
+    either sign.
+    """
     dtype = np.dtype(dtype)
     count = int(np.prod(shape, dtype=np.int64))
-    return np.frombuffer(rng.bytes(count * dtype.itemsize), dtype).reshape(shape)
+    array = np.frombuffer(rng.bytes(count * dtype.itemsize), dtype).copy()
+    if dtype in FLOATS:
+        size = dtype.itemsize // (2 if dtype.kind == "c" else 1)
+        parts = array.view(f"u{size}")
+        sign = 1 << (8 * size - 1)
+        small = rng.random(parts.size) < subnormal
+        parts[small] &= sign | (1 << ml_dtypes.finfo(dtype).nmant) - 1
+        parts[small & (rng.random(parts.size) < 0.2)] &= sign
+    return array.reshape(shape)
+
+
+def fill_values(dtype):
+    """Return Python numbers that elements of a dtype can be: -0.0 and a subnormal one included."""
+    dtype = np.dtype(dtype)
+    if dtype not in FLOATS:
+        return [0, 1]
+    least = 3 * float(ml_dtypes.finfo(dtype).smallest_subnormal)
+    return [1.5, -0.0, *((complex(-0.0, least),) if dtype.kind == "c" else (least, -least))]
 
 
 def random_indices(rng, shape, dtype, extent):

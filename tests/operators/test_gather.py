@@ -14,6 +14,7 @@ from tests.helpers.places import CUDA, POISON, Buffer, get, put, same_bytes
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
+    fill_values,
     gather_shapes,
     memory_layouts,
     random_bytes,
@@ -52,7 +53,7 @@ def compare(place, index_dtype, draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
     x_values = random_bytes(rng, shape, dtype)
     index_values = random_indices(rng, index_shape, index_dtype, shape[axis])
-    fill = random_bytes(rng, (), np.uint8).item() % 2 if dtype.kind in "biu" else 1.5
+    fill = draw(st.sampled_from(fill_values(dtype)), "fill")
 
     aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
     x_layout = draw(memory_layouts(shape, dtype.itemsize, aligned=aligned), "x layout")

@@ -12,7 +12,13 @@ from tests.helpers import gather_nd as oracle
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.gather_nd import gather_nd_shapes, random_tuples
 from tests.helpers.places import CUDA, POISON, Buffer, get, put, same_bytes
-from tests.helpers.strategies import DTYPES, INDEX_DTYPES, memory_layouts, random_bytes
+from tests.helpers.strategies import (
+    DTYPES,
+    INDEX_DTYPES,
+    fill_values,
+    memory_layouts,
+    random_bytes,
+)
 
 pytestmark = PLAIN_AND_CHECKED
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
@@ -47,7 +53,7 @@ def assert_equals_numpy(place, index_dtype, draw):
     wild = draw(st.sampled_from([0.02, 0.1, 0.6]), "share of wild indices")
     x_values = random_bytes(rng, shapes.x, dtype)
     index_values = random_tuples(rng, shapes.indices, index_dtype, shapes.extents, wild)
-    fill = rng.integers(2).item() if dtype.kind in "biu" else 1.5
+    fill = draw(st.sampled_from(fill_values(dtype)), "fill")
 
     aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
     x_layout = draw(memory_layouts(shapes.x, dtype.itemsize, aligned=aligned), "x layout")

@@ -19,6 +19,7 @@ from tests.helpers.places import CUDA, POISON, Buffer, get, put, same_bytes
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
+    fill_values,
     memory_layouts,
     random_bytes,
     random_indices,
@@ -54,7 +55,7 @@ def compare(place, index_dtype, draw):
             options["values"] = layout.holding(values, place)
             values = get(options["values"])  # one that is repeated keeps the last value written
         else:
-            values = np.array([1, 0] if dtype.kind in {"b", "u"} else [-1, 2]).astype(dtype)
+            values = np.array(fill_values(dtype)[-2:]).astype(dtype)
             options["values"] = tuple(values)
     result = expected(get(indices), depth, axis, values)
     given_axis = axis - result.ndim if draw(st.booleans(), "negative axis") else axis
