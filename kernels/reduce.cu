@@ -4,8 +4,9 @@
 // Every element is read once. A thread takes elements into states in registers, lanes fold theirs
 // by shuffles, warps through shared memory. Blocks that share a result put their states into the
 // workspace, and the one that arrives last folds them (common/reduce_fold.cuh). Who folds what, and
-// in which order, follows from the shape alone: the same input gives the same bits, however many
-// blocks run at once, and on every device. There are no floating-point atomics.
+// in which order, follows from shapes, strides, types and alignment alone: the same input gives the
+// same bits, however many blocks run at once. There are no floating-point atomics. README.md says
+// which functions have the same bits on every device.
 //
 // Variants
 //   stream   a block for each row, or for a share of one: rows are contiguous or made of contiguous

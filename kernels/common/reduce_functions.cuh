@@ -13,8 +13,10 @@
 //                            error of long sums;
 //   kTakesMany               whether take_many(state, numbers) is shorter than taking each.
 //
-// Products that a sum takes in are written as fma: then no compiler has a choice, and the bits are
-// the same everywhere.
+// Products that a sum takes in are written as fma: then no compiler has a choice. What is made of
+// additions, products, fma, divisions and square roots has the same bits everywhere, since each is
+// rounded as in IEEE 754; what calls exponential, logarithm, length_of or angle_of has not.
+// Subnormal numbers are kept.
 #pragma once
 
 #include "common/numbers.cuh"
@@ -23,6 +25,7 @@
 namespace ck {
 
 /// exp(x) to a few units in the last place of the result or of 1, whichever is greater, for x <= 0.
+/// Of results less than 2^-126 it makes zero, which no sum shows: each has a term of 1.
 __device__ __forceinline__ float exponential(float x) {
   constexpr float kLog2E = 1.44269504088896340736f;
 #ifdef CK_SIMULATOR
@@ -235,9 +238,10 @@ struct LogSumExp : OfNumbers {
       maximum = larger(maximum, x[k]);
     }
     const T shift = absolute(maximum) < infinity<T>() ? maximum : T{0};
-    T sum = state.sum * scale_between(state.maximum, maximum);
+    T sum =
+        multiply_add(state.sum, scale_between(state.maximum, maximum), exponential(x[0] - shift));
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) {
+    for (int k = 1; k < kCount; ++k) {
       sum += exponential(x[k] - shift);
     }
     state = {maximum, sum};

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from cudakern.dtypes import DataType
 from cudakern.engines import nvrtc
 from cudakern.operators.reduce_types import ReduceFunction
 from perf.machine_code import cubins
@@ -43,19 +44,88 @@ def test_worse_code_is_seen(worse, spec, old, new, fault):
     assert all(re.match(fault, wrong) for wrong in faults), faults
 
 
+FLOATING = re.compile(r"(?:@!?U?P\d+ )?((?:FFMA|FMUL|FADD|MUFU)\S*)")
+FLOATING_PTX = re.compile(r"\s((?!ld|st|mov|set|cvt|sel|shfl)[a-z][a-z0-9.]*)\.f(?:32|64)\s")
+#: Functions that complex numbers do not have.
+ORDERED = ("MAX", "MIN", "ARGMAX", "ARGMIN", "LOG_SUM_EXP")
+#: Kernels that multiply and add.
+FUSED = [
+    one("stream", "LOG_SUM_EXP", "FLOAT32", rank=1),
+    one("stream", "LOG_SUM_EXP", "FLOAT16", rank=1),
+    one("vectors", "LOG_SUM_EXP", "FLOAT32", rank=1, width=16),
+    one("stream", "L2", "COMPLEX64", rank=1),
+    one("stream", "MULTIPLY", "COMPLEX64", rank=1),
+]
+#: Kernels whose results have the same bits everywhere.
+REAL = ("ARGMAX", "ARGMIN", "AVERAGE", "L1", "L2", "MAX", "MIN", "MULTIPLY", "SUM", "SUM_SQUARE")
+COMPLEX = ("AVERAGE", "L2", "MULTIPLY", "SUM", "SUM_SQUARE")
+SAME = [
+    one("tiles", function, kind, width=DataType[kind].itemsize)
+    for kinds, functions in (
+        (("FLOAT32", "FLOAT64"), REAL),
+        (("COMPLEX64", "COMPLEX128"), COMPLEX),
+    )
+    for kind in kinds
+    for function in functions
+]
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Return a function that compiles kernels for a target with more options of NVRTC."""
+    ours = nvrtc.Program.options.fget
+
+    def of(target, specs, *more):
+        with monkeypatch.context() as patch:
+            patch.setattr(nvrtc.Program, "options", property(lambda self: ours(self) + more))
+            return cubins.compile_kernels(specs, target)
+
+    return of
+
+
+def code_of(cubin, specs):
+    """Return the machine code of each kernel."""
+    listings = cubins.sass(cubin)
+    return [listings[spec.entry].code for spec in specs]
+
+
 @pytest.mark.parametrize("function", [function.name for function in ReduceFunction])
-def test_a_flush_of_subnormals_is_seen(monkeypatch, function):
-    ordered = {"MAX", "MIN", "ARGMAX", "ARGMIN", "LOG_SUM_EXP"}
-    options = nvrtc.Program.options.fget
-    for kind in ("FLOAT32",) if function in ordered else ("FLOAT32", "COMPLEX64"):
-        spec = one("stream", function, kind, rank=1)
-        found = []
-        for flag in ((), ("-ftz=true",)):
-            with monkeypatch.context() as patch:
-                patch.setattr(
-                    nvrtc.Program, "options", property(lambda self, flag=flag: options(self) + flag)
-                )
-                cubin = cubins.compile_kernel(spec, "sm_90")
-            found.append(flushes(spec, cubins.sass(cubin)[spec.entry].code))
-        assert not found[0]
-        assert len(found[1]) > 10
+def test_a_flush_of_subnormals_is_seen(compiled, function):
+    kinds = ("FLOAT32",) if function in ORDERED else ("FLOAT32", "COMPLEX64")
+    specs = [one("stream", function, kind, rank=1) for kind in kinds]
+    found = [
+        [flushes(*pair) for pair in zip(specs, code_of(cubin, specs), strict=True)]
+        for cubin in (compiled("sm_90", specs), compiled("sm_90", specs, "-ftz=true"))
+    ]
+    assert not any(found[0])
+    assert all(len(lines) > 10 for lines in found[1])
+
+
+def arithmetic(cubin, specs):
+    """Return the floating-point operations of kernels, in order."""
+    matches = [[FLOATING.match(line) for line in code] for code in code_of(cubin, specs)]
+    return [[match[1] for match in found if match] for found in matches]
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_no_compiler_has_a_choice_between_one_rounding_and_two(compiled, arch):
+    free = arithmetic(compiled(arch, FUSED), FUSED)
+    assert all(free)
+    assert free == arithmetic(compiled(arch, FUSED, "-fmad=false"), FUSED)
+
+
+def test_a_choice_is_seen(worse, compiled):
+    scaled, term = "scale_between(state.maximum, maximum)", "exponential(x[0] - shift)"
+    worse(f"multiply_add(state.sum, {scaled}, {term})", f"state.sum * {scaled} + {term}")
+    free, bound = (
+        arithmetic(compiled("sm_90", FUSED[:1], *options), FUSED[:1])
+        for options in ((), ("-fmad=false",))
+    )
+    assert free != bound
+
+
+def test_operations_with_the_same_bits_everywhere_are_rounded_as_in_ieee_754(compiled):
+    operations = {"add", "fma.rn", "mul", "div.rn", "sqrt.rn", "abs", "neg"}
+    assert set(FLOATING_PTX.findall(compiled("compute_90", SAME).decode())) == operations
+    approximate = compiled("compute_90", FUSED[:1]).decode()
+    assert "ex2.approx.ftz" in FLOATING_PTX.findall(approximate)
