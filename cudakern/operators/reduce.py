@@ -113,8 +113,9 @@ def reduce(
 
     Notes
     -----
-    Synchronization: none. Determinism: the same bits in every run, on every engine and device,
-    whatever the number of multiprocessors; exp, log, sqrt and division excepted across engines.
+    Synchronization: none. Determinism: the same bits in every run, whatever the number of
+    multiprocessors. log_sum, log_sum_exp and l1 of complex numbers may have other last bits on
+    another GPU architecture, with another version of NVRTC or in the simulator; others have not.
     On a GPU, launches of a stream share workspaces of 72 KiB and more, which few results of many
     elements need; a call captured into a graph gets its own, which is kept as long as the process.
     Of no elements, sum, l1, l2 and sum_square are 0, multiply is 1, log_sum and log_sum_exp are
