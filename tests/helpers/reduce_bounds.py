@@ -180,9 +180,10 @@ def enclose_complex_product(factors, kind):
     up, down = _spread(factors)
     # The square of a part must not be subnormal, nor its error count.
     least, most = (end // 2 for end in kind.exponents)
-    unsure = ~np.isfinite(factors).all(-1) | (up >= most) | (down <= least)
+    exact = ((factors != 1) & (factors != -1)).sum(-1) <= 1
+    unsure = ~np.isfinite(factors).all(-1) | ~exact & ((up >= most) | (down <= least))
     value = factors.prod(-1)
-    error = abs(value) * (kind.gamma(COMPLEX_PRODUCT * max(n - 1, 0)) + n * REFERENCE)
+    error = abs(value) * (kind.gamma(COMPLEX_PRODUCT * max(n - 1, 0)) + n * REFERENCE) * ~exact
     return [
         Enclosure.around(part, error).rounded(kind.dtype).release(unsure)
         for part in (value.real, value.imag)
@@ -232,4 +233,6 @@ def enclose_log_sum_exp(x, kind):
     log = np.where(decided, 0, np.log(total))
     value = top + log
     error += kind.ulps("log") * log + kind.u * abs(value)
-    return Enclosure.around(value, error * (n > 1)).rounded(kind.dtype)
+    # Where the exponentials of all but one element are zero, nothing rounds.
+    alone = (below < 1 - np.log(kind.least)).sum(-1) <= 1
+    return Enclosure.around(value, np.where(alone, 0, error)).rounded(kind.dtype)

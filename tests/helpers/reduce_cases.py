@@ -13,6 +13,8 @@ from tests.helpers.reduce import POSITIONS, category
 _SPECIALS = [np.nan, np.inf, -np.inf, 0.0, -0.0]
 #: Of logarithms to base 2 of the absolute factors of a product, so that hardly one overflows.
 _FACTORS = 100
+#: What changes no result, or its sign, beside one subnormal number.
+NEUTRAL = {"multiply": -1, "log_sum_exp": -1000}
 
 
 def random_values(rng, shape, dtype, function):
@@ -30,6 +32,8 @@ def random_values(rng, shape, dtype, function):
         bounds = max(int(low), info.min), min(int(high), info.max)
         values = rng.integers(*bounds, shape, dtype, endpoint=True)
         return np.where(values == 0, 1, values) if function == "multiply" else values
+    if rng.random() < 0.2:
+        return subnormal_values(rng, shape, dtype, function)
     if category(dtype) == 3:
         values = np.zeros(shape, dtype)
         values.real = random_values(rng, shape, values.real.dtype, function)
@@ -39,10 +43,7 @@ def random_values(rng, shape, dtype, function):
                 return values * turn
         values.imag = random_values(rng, shape, values.real.dtype, function)
         return values
-    if rng.random() < 0.2:
-        values = subnormal_values(rng, shape, dtype, function)
-    else:
-        values = _floats(rng, shape, function, size)
+    values = _floats(rng, shape, function, size)
     if rng.random() < 0.2 and size:
         where = rng.integers(size, size=1 + int(size * rng.choice([0, 0.01, 0.5])))
         values.reshape(-1)[where] = rng.choice(rng.choice(_SPECIALS, 2), where.size)
@@ -51,15 +52,17 @@ def random_values(rng, shape, dtype, function):
 
 
 def subnormal_values(rng, shape, dtype, function):
-    """Return subnormal numbers, or those whose squares are; as factors few among others."""
-    least = float(ml_dtypes.finfo(dtype).smallest_normal)
+    """Return subnormal numbers, or those whose squares are; few among others for products."""
+    numbers = ml_dtypes.finfo(dtype)
     steps = rng.integers(0 if function == "log_sum" else -15, 16, shape)
-    if function in {"l2", "sum_square"}:
-        return steps * least**0.5 / 16
-    if function == "multiply":
-        factors = rng.random(shape) < 1 / max(prod(shape), 1)
-        return np.where(factors, steps * least / 16, rng.choice([-1.0, 1.0], shape))
-    return steps * least / 16
+    if category(dtype) == 3:
+        steps = steps + 1j * rng.integers(-15, 16, shape)
+    power = 0.5 if function in {"l2", "sum_square"} else 1
+    values = steps * (float(numbers.smallest_normal) ** power / 16)
+    if function in NEUTRAL:
+        few = rng.random(shape) < 1 / max(shape, default=1)
+        values = np.where(few, values, NEUTRAL[function])
+    return values.astype(dtype)
 
 
 def _floats(rng, shape, function, size):
