@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from perf import charts, curves, summary
 from perf.results import OURS, load
 from tests.perf import synthetic

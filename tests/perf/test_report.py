@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from perf import charts, report, summary
 from perf.results import OURS, LineResult
 from tests.perf import synthetic
