@@ -15,7 +15,7 @@ from tests.helpers.places import CUDA, HOST
 NO_GPU = "no CUDA device is visible: the tests ran on the simulator alone"
 HAS_GPU = device_count() > 0
 REQUIRES_GPU = os.environ.get("CUDAKERN_REQUIRE_GPU", "0") == "1"
-PLACES = [HOST, CUDA] if HAS_GPU else [HOST]
+PLACES = [HOST, pytest.param(CUDA, marks=pytest.mark.gpu)] if HAS_GPU else [HOST]
 
 # A first example compiles its kernel, so no deadline; the seed of a failure is printed.
 settings.register_profile(

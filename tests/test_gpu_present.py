@@ -1,7 +1,8 @@
-"""The one test that is skipped without a GPU, and what a run without any GPU test comes to."""
+"""The one test skipped without a GPU; runs without tests on a GPU, or with one that breaks it."""
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -11,12 +12,24 @@ from tests.helpers.places import CUDA, Buffer
 
 pytest_plugins = ["pytester"]
 
+LOST = "cudaErrorIllegalAddress: an illegal memory access was encountered"
 CONFTEST = """
+import pytest
 from tests.helpers.gpu_use import GpuUse
+
+errors = []
+
+@pytest.fixture(scope="session")
+def lose():
+    return errors.append
+
+def wait():
+    if errors:
+        raise RuntimeError(errors[0])
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a GPU")
-    config.pluginmanager.register(GpuUse(required={required}))
+    config.pluginmanager.register(GpuUse(required={required}, wait=wait))
 """
 ON_HOST = """
 import pytest
@@ -25,12 +38,34 @@ import pytest
 def test_on_host(place): pass
 """
 ON_GPU = """
-@pytest.mark.parametrize("place", ["cuda"])
+@pytest.mark.parametrize("place", [pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_on_gpu(place): {body}
 """
+BROKEN = """
+import pytest
+from hypothesis import given, settings, strategies as st
+
+pytestmark = pytest.mark.gpu
+
+def test_before(): pass
+
+{body}
+
+@pytest.mark.parametrize("number", range(6))
+def test_after(number): pass
+"""
+BREAKS = {
+    "kernel": f"def test_breaks(lose): lose({LOST!r})",
+    "call": f"def test_breaks(lose): lose({LOST!r}); raise RuntimeError({LOST!r})",
+    "example": f"""
+@settings(database=None)
+@given(n=st.integers(0, 1000))
+def test_breaks(lose, n): n < 100 or lose("{LOST} by " + str(n)) or print("broken by", n)
+""",
+}
 
 
-@pytest.mark.skipif(not HAS_GPU, reason=NO_GPU)
+@(pytest.mark.gpu if HAS_GPU else pytest.mark.skip(reason=NO_GPU))
 def test_a_gpu_is_used(request):
     import cupy as cp  # noqa: PLC0415  absent where this test is skipped
 
@@ -86,6 +121,36 @@ def test_a_run_without_one_fails_where_a_gpu_is_required(outcome, text, options)
     status, printed, _ = outcome(text, *options)
     assert status == pytest.ExitCode.TESTS_FAILED
     assert "no test passed on a GPU: this run has failed" in printed
+
+
+@pytest.mark.parametrize("breaks", BREAKS)
+def test_a_broken_context_ends_its_process_alone(outcome, breaks):
+    status, text, places = outcome(BROKEN.format(body=BREAKS[breaks]), "-n", "2")
+    assert status == pytest.ExitCode.TESTS_FAILED
+    assert "2 failed, 7 passed" in text
+    assert re.search(r"crashed while running '\S+::test_breaks'", text)
+    assert f"ContextLostError: {LOST}" in text
+    assert text.count("broken by") == (breaks == "example"), "no other example follows"
+    assert sorted(places) == [*(f"test_after[{k}]" for k in range(6)), "test_before", "test_breaks"]
+
+
+@pytest.mark.parametrize("breaks", BREAKS)
+def test_without_other_processes_it_ends_the_run(outcome, breaks):
+    status, text, places = outcome(BROKEN.format(body=BREAKS[breaks]))
+    assert status == 1
+    assert "test_breaks has lost the CUDA context: " + LOST in text
+    assert "1 failed, 1 passed" in text
+    assert list(places) == ["test_before", "test_breaks"]
+
+
+def test_a_hanging_test_is_ended_though_no_signal_is_handled(outcome):
+    hangs = "import signal, time; signal.pthread_sigmask(0, [signal.SIGALRM]); time.sleep(60)"
+    text = ON_GPU.format(body=hangs) + "@pytest.mark.gpu\ndef test_after(): pass\n"
+    status, printed, places = outcome("import pytest\n" + text, "-n", "1", "--timeout", "1")
+    assert status == pytest.ExitCode.TESTS_FAILED
+    assert "1 failed, 1 passed" in printed
+    assert "crashed while running" in printed
+    assert list(places) == ["test_on_gpu[cuda]", "test_after"]
 
 
 def test_other_failures_keep_their_status(outcome):

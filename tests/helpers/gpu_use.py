@@ -1,37 +1,90 @@
-"""How many tests used a GPU; where one is required, a run in which none did fails."""
+"""Tests on a GPU: how many there were, and none that runs after one that has lost the context.
+
+Where a GPU is required, a run in which no test used one fails.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from contextlib import contextmanager
+from unittest import mock
 
 import pytest
 
+from cudakern.engines.cuda import import_cupy
 from tests.helpers.places import CUDA
 
 #: What the report of a test that uses a GPU says, in JUnit's format too.
 PROPERTY = ("place", CUDA)
 
 
+class ContextLostError(BaseException):
+    """No kernel runs in this process any more.
+
+    Hypothesis does not look for a simpler example after it, as it does after an `Exception`.
+    """
+
+
 def uses_gpu(item: pytest.Item) -> bool:
     """Return whether a test is one that has a GPU."""
-    given = getattr(item, "callspec", None)
-    return item.get_closest_marker("gpu") is not None or (
-        given is not None and given.params.get("place") == CUDA
-    )
+    return item.get_closest_marker("gpu") is not None
+
+
+def wait_for_gpu() -> None:
+    """Wait for all launches; raise what CuPy says of them if one failed."""
+    import_cupy().cuda.runtime.deviceSynchronize()
 
 
 class GpuUse:
     """The plugin. Processes of pytest-xdist mark tests, the one that started them counts."""
 
-    def __init__(self, *, required: bool) -> None:
-        self.required = required
+    def __init__(self, *, required: bool, wait=wait_for_gpu) -> None:
+        self.required, self.wait = required, wait
         self.outcomes = Counter()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        for item in items:
-            if uses_gpu(item):
-                item.user_properties.append(PROPERTY)
+        for item in filter(uses_gpu, items):
+            item.user_properties.append(PROPERTY)
+            # A signal would be handled when the GPU is done, which may be never.
+            item.add_marker(pytest.mark.timeout(method="thread"))
+
+    @contextmanager
+    def waiting(self):
+        """Wait for the GPU after a block, which fails if one of its launches has."""
+        try:
+            yield
+        finally:
+            try:
+                self.wait()
+            except RuntimeError as error:
+                raise ContextLostError(str(error)) from error
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item):
+        """Wait for the GPU after a test, and after each of its examples if hypothesis runs it."""
+        if not uses_gpu(item):
+            return (yield)
+        given = getattr(item.obj, "hypothesis", None)
+        if given is None:
+            with self.waiting():
+                return (yield)
+        with mock.patch.object(given, "inner_test", self.waiting()(given.inner_test)):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item):
+        """End the process after a test that has lost the context: all others would fail."""
+        result = yield
+        if uses_gpu(item):
+            try:
+                self.wait()
+            except RuntimeError as error:
+                if hasattr(item.config, "workerinput"):
+                    os._exit(1)  # the test is reported; pytest-xdist starts another process
+                pytest.exit(f"{item.nodeid} has lost the CUDA context: {error}", returncode=1)
+        return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if PROPERTY in map(tuple, report.user_properties) and (
