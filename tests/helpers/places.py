@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cudakern.layout import packed_strides
+from cudakern.layout import Layout, packed_strides
 
 HOST = "host"
 CUDA = "cuda"
@@ -40,7 +40,7 @@ class Buffer:
 
     def bytes(self) -> np.ndarray:
         """Return a copy of all bytes on the host."""
-        return self.memory.copy() if self.place == HOST else self.memory.get()
+        return get(self.memory).copy()
 
 
 def put(array, place):
@@ -49,8 +49,23 @@ def put(array, place):
 
 
 def get(array) -> np.ndarray:
-    """Return an array's elements on the host."""
-    return array if isinstance(array, np.ndarray) else array.get()
+    """Return an array's elements on the host, in the same layout.
+
+    The bytes are copied: CuPy would launch a kernel of its own for an array with gaps, which ends
+    in an error where the elements are misaligned.
+    """
+    if isinstance(array, np.ndarray):
+        return array
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    low, high = Layout(array.shape, array.strides, array.dtype.itemsize).span
+    memory = np.empty(high - low, np.uint8)
+    if memory.size:
+        stream = cuda.get_current_stream()
+        source, kind = array.data.ptr + low, cuda.runtime.memcpyDeviceToHost
+        cuda.runtime.memcpyAsync(memory.ctypes.data, source, memory.size, kind, stream.ptr)
+        stream.synchronize()
+    return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
 
 
 def same_bytes(a, b) -> bool:
