@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cudakern as ck
 from cudakern.dtypes import bfloat16
 from cudakern.layout import packed_strides
-from tests.helpers.places import CUDA, POISON, get, same_bytes
+from tests.helpers.places import POISON, get, same_bytes
 from tests.helpers.strategies import DTYPES, MemoryLayout, memory_layouts, random_bytes
 
 TILE = 65536  # bytes, or elements: no tile of any variant is larger
@@ -193,12 +193,11 @@ def turned_layouts(draw, itemsize):
 def any_x(place, draw):
     """Draw an array of any dtype, shape, density and memory layout."""
     dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
-    aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
     if draw(st.integers(0, 4), "turned") == 0:
         layout = draw(turned_layouts(dtype.itemsize), "layout")
     else:
         shape = draw(nonzero_shapes(dtype.itemsize), "shape")
-        layout = draw(memory_layouts(shape, dtype.itemsize, aligned=aligned), "layout")
+        layout = draw(memory_layouts(shape, dtype.itemsize), "layout")
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
     density = draw(st.sampled_from(DENSITIES), "density")
     return layout.holding(random_elements(rng, layout.shape, dtype, density), place)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cudakern as ck
 from tests.helpers import oracle
 from tests.helpers.checked import PLAIN_AND_CHECKED
-from tests.helpers.places import CUDA, POISON, Buffer, get, put, same_bytes
+from tests.helpers.places import POISON, Buffer, get, put, same_bytes
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
@@ -55,11 +55,8 @@ def compare(place, index_dtype, draw):
     index_values = random_indices(rng, index_shape, index_dtype, shape[axis])
     fill = draw(st.sampled_from(fill_values(dtype)), "fill")
 
-    aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
-    x_layout = draw(memory_layouts(shape, dtype.itemsize, aligned=aligned), "x layout")
-    index_layout = draw(
-        memory_layouts(index_shape, index_values.itemsize, aligned=aligned), "indices layout"
-    )
+    x_layout = draw(memory_layouts(shape, dtype.itemsize), "x layout")
+    index_layout = draw(memory_layouts(index_shape, index_values.itemsize), "indices layout")
     x = x_layout.holding(x_values, place)
     indices = index_layout.holding(index_values, place)
     # Broadcast dimensions keep the last value written: read back what the arrays hold.
@@ -67,7 +64,7 @@ def compare(place, index_dtype, draw):
     negative_axis = axis - len(shape) if draw(st.booleans(), "negative axis") else axis
     if draw(st.booleans(), "give out"):
         out_layout = draw(
-            memory_layouts(expected.shape, dtype.itemsize, output=True, aligned=aligned),
+            memory_layouts(expected.shape, dtype.itemsize, output=True),
             "out layout",
         )
         buffer, out = out_layout.poisoned(dtype, place)

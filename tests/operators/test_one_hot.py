@@ -15,7 +15,7 @@ from cudakern.operators import one_hot_plan
 from cudakern.operators.base import BoundTable
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.one_hot import expected, one_hot_shapes
-from tests.helpers.places import CUDA, POISON, Buffer, get, put, same_bytes
+from tests.helpers.places import POISON, Buffer, get, put, same_bytes
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
@@ -38,10 +38,7 @@ def compare(place, index_dtype, draw):
     dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
     index_values = random_indices(rng, index_shape, index_dtype, depth)
-    aligned = place == CUDA  # CuPy itself cannot copy arrays that are not aligned to their items
-    index_layout = draw(
-        memory_layouts(index_shape, index_values.itemsize, aligned=aligned), "indices layout"
-    )
+    index_layout = draw(memory_layouts(index_shape, index_values.itemsize), "indices layout")
     indices = index_layout.holding(index_values, place)
     options = {}
     form = draw(st.sampled_from(["numbers", "scalars", "array"]), "values")
@@ -51,7 +48,7 @@ def compare(place, index_dtype, draw):
     else:
         values = random_bytes(rng, draw(st.sampled_from([(2,), (1, 2, 1)]), "shape"), dtype)
         if form == "array":
-            layout = draw(memory_layouts(values.shape, dtype.itemsize, aligned=aligned), "layout")
+            layout = draw(memory_layouts(values.shape, dtype.itemsize), "layout")
             options["values"] = layout.holding(values, place)
             values = get(options["values"])  # one that is repeated keeps the last value written
         else:
@@ -61,7 +58,7 @@ def compare(place, index_dtype, draw):
     given_axis = axis - result.ndim if draw(st.booleans(), "negative axis") else axis
     if draw(st.booleans(), "give out"):
         out_layout = draw(
-            memory_layouts(result.shape, dtype.itemsize, output=True, aligned=aligned),
+            memory_layouts(result.shape, dtype.itemsize, output=True),
             "out layout",
         )
         buffer, out = out_layout.poisoned(dtype, place)
