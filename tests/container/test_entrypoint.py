@@ -103,13 +103,14 @@ def test_the_default_fails_without_a_gpu_and_says_how_to_start_it():
     assert "docker run --rm IMAGE cpu" in result.stderr
 
 
-def test_with_a_gpu_all_tests_run_and_one_must_use_it(become, monkeypatch, tmp_path):
+def test_with_a_gpu_the_tests_on_it_run_and_one_must_pass(become, monkeypatch, tmp_path):
     monkeypatch.setattr(
         entrypoint.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=0)
     )
     command, folder = become("gpu", "-k", "gather")
     assert command[1:3] == ["-m", "pytest"]
-    assert command[-3:] == [f"--junit-xml={tmp_path}/gpu.xml", "-k", "gather"]
+    report = command.index(f"--junit-xml={tmp_path}/gpu.xml")
+    assert command[report + 1 :] == [*entrypoint.GPU_TESTS, "-k", "gather"]
     assert os.environ["CUDAKERN_REQUIRE_GPU"] == "1"
     assert folder == ROOT
 
@@ -118,7 +119,7 @@ def test_cpu_hides_gpus_and_demands_none(become, tmp_path):
     command, folder = become("cpu")
     assert command[1:4] == ["-m", "pytest", "-n"]
     assert int(command[4]) >= 1
-    assert command[-1] == f"--junit-xml={tmp_path}/cpu.xml"
+    assert command[-2:] == [f"--junit-xml={tmp_path}/cpu.xml", "--dist=worksteal"]
     assert os.environ["CUDAKERN_REQUIRE_GPU"] == "0"
     assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
     assert folder == ROOT

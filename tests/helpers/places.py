@@ -68,6 +68,14 @@ def get(array) -> np.ndarray:
     return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
 
 
+def overwrite(array, values) -> None:
+    """Write the elements of a NumPy array to a C-contiguous array of the same shape and dtype."""
+    if isinstance(array, np.ndarray):
+        array[...] = values
+    else:
+        array.set(values)
+
+
 def same_bytes(a, b) -> bool:
     """Return whether two arrays have the same shape, dtype and bytes (NaN payloads included)."""
     a, b = get(a), get(b)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.places import CUDA, HOST, POISON, Buffer, get, put, same_bytes
+from tests.helpers.places import CUDA, HOST, POISON, Buffer, get, overwrite, put, same_bytes
 
 #: Arrays are of so many bytes in a row and one row more than that: on a GPU 4 GiB and 64 KiB.
 SIDES = {HOST: 2**8, CUDA: 2**16}
@@ -41,11 +41,7 @@ class Memory(Buffer):
     def write(self, values, offset):
         """Write the bytes of an array of NumPy's at an offset in bytes."""
         raw = np.frombuffer(values.tobytes(), np.uint8)
-        view = self.view(raw.shape, np.uint8, offset=offset)
-        if self.place == HOST:
-            view[...] = raw
-        else:
-            view.set(raw)
+        overwrite(self.view(raw.shape, np.uint8, offset=offset), raw)
 
 
 def matrix(place, value=0):

@@ -1,0 +1,261 @@
+"""What a GPU must do before all else, in a few seconds. ``python -m tests.gpu.checks NAME ...``.
+
+launch      one launch of each operator
+subnormal   reductions of subnormal numbers, which are no zeros
+capture     each operator in a CUDA graph: in all three modes, and in torch.cuda.graph
+misaligned  what is no launch of our own, with elements of 16 bytes that lie on 8
+
+Each check is a line; one that fails does not end the others, unless it loses the CUDA context.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import traceback
+from functools import partial
+from math import prod
+
+import numpy as np
+
+import cudakern as ck
+from cudakern.dtypes import bfloat16
+from tests.helpers.gpu_use import wait_for_gpu
+from tests.helpers.places import CUDA, HOST, POISON, Buffer, overwrite, put, same_bytes
+
+#: Modes of capture, as CuPy names them.
+MODES = ("Relaxed", "ThreadLocal", "Global")
+INDICES = np.array([[3, 0], [-1, 2]], np.int32)
+TUPLES = np.array([[0, 5], [2, -1], [1, 77]], np.int64)
+
+
+def poison(shape, dtype):
+    """Return an array of poison on the host."""
+    nbytes = prod(shape) * np.dtype(dtype).itemsize
+    return np.full(nbytes, POISON, np.uint8).view(dtype).reshape(shape)
+
+
+def elements():
+    """Return what operators are called with: more than a block's share, so with a workspace."""
+    return np.random.default_rng(5).integers(0, 5, (3, 40_000), np.int32)
+
+
+def found(x):
+    """Return what nonzero_coordinates must leave in poisoned outputs."""
+    rows = poison((x.size, 2), np.uint32)
+    rows[: np.count_nonzero(x)] = np.argwhere(x)
+    return np.array([np.count_nonzero(x)], np.uint32), rows
+
+
+def operators(place):
+    """Return calls of each operator that take x and outputs, and what the outputs must be."""
+    indices, tuples = put(INDICES, place), put(TUPLES, place)
+    return {
+        "gather": (
+            lambda x, out: ck.gather(x, indices, 1, out=out[0]),
+            lambda x: (x[:, INDICES],),
+        ),
+        "gather_nd": (
+            lambda x, out: ck.gather_nd(x, tuples, out=out[0]),
+            lambda x: (x[tuple(TUPLES.T)],),
+        ),
+        "nonzero_coordinates": (lambda x, out: ck.nonzero_coordinates(x, out=out), found),
+        "one_hot": (
+            lambda x, out: ck.one_hot(x, 5, values=(0, 1), dtype="int8", out=out[0]),
+            lambda x: ((x[..., None] == np.arange(5)).astype(np.int8),),
+        ),
+        "reduce": (
+            lambda x, out: ck.reduce(x, "sum", out=out[0]),
+            lambda x: (np.array(x.sum(dtype=np.int32)),),
+        ),
+        "reduce, argmax": (
+            lambda x, out: ck.reduce(x, "argmax", last_index=True, out=out[0]),
+            lambda x: (np.array(np.flatnonzero(x == x.max())[-1]),),
+        ),
+    }
+
+
+def launch(place):
+    """Yield a check of one launch for each operator."""
+
+    def check(call, expect):
+        x = elements()
+        out = outputs(expect(x), place)
+        call(put(x, place), out)
+        assert_are(out, expect(x))
+
+    for name, pair in operators(place).items():
+        yield name, partial(check, *pair)
+
+
+def outputs(expected, place):
+    """Return poisoned arrays in place of those that are expected."""
+    return tuple(put(poison(array.shape, array.dtype), place) for array in expected)
+
+
+def assert_are(out, expected):
+    """All bytes of the outputs are what is expected."""
+    for k, (array, wanted) in enumerate(zip(out, expected, strict=True)):
+        assert same_bytes(array, wanted), f"output {k} is {array}, not {wanted}"
+
+
+def subnormal(place):
+    """Yield reductions of subnormal numbers: their bits count up like integers."""
+    bits = np.zeros((5, 3000), np.uint32)
+    rng = np.random.default_rng(3)
+    bits.reshape(-1)[rng.choice(bits.size, 20, replace=False)] = rng.integers(1, 6, 20)
+
+    def check(function, dtype, axis, raised):
+        word = np.dtype(f"u{min(np.dtype(dtype).itemsize, 4)}")
+        given = bits + raised
+        expected = np.asarray(getattr(given, function)(axis))
+        if not function.startswith("arg"):
+            expected = expected.astype(word).view(dtype)
+        out = outputs((expected,), place)
+        ck.reduce(put(given.astype(word).view(dtype), place), function, axis, out=out[0])
+        assert_are(out, (expected,))
+
+    for dtype in filter(None, ("float32", bfloat16(), "float16")):
+        for function, raised in {"argmax": 0, "max": 0, "sum": 0, "argmin": 1, "min": 1}.items():
+            for axis in (None, 0, 1):
+                label = f"{function} of {np.dtype(dtype)}, axis {axis}"
+                yield label, partial(check, function, dtype, axis, np.uint32(raised))
+    yield "sum of complex64", partial(check, "sum", "complex64", 0, np.uint32(0))
+
+
+def capture(place):
+    """Yield a check for each operator and mode; on the host, its calls are repeated."""
+    ways = {"repeated": lambda call: call}
+    if place == CUDA:
+        ways = {mode: partial(_captured, mode) for mode in MODES}
+        if importlib.util.find_spec("torch"):
+            ways["torch.cuda.graph"] = _captured_by_torch
+
+    def check(call, expect, way):
+        values = elements()
+        x, out = put(values, place), outputs(expect(values), place)
+        call(x, out)  # so that the kernel is there
+        again = way(partial(call, x, out))
+        for turn in range(1, 4):
+            values = np.roll(values, turn)
+            overwrite(x, values)
+            for array in out:
+                overwrite(array, poison(array.shape, array.dtype))
+            again()
+            assert_are(out, expect(values))
+
+    for way in ways:
+        for name, pair in operators(place).items():
+            yield f"{name}, {way}", partial(check, *pair, ways[way])
+
+
+def _captured(mode, call):
+    """Capture a call on a stream that had no launch before; return what runs the graph."""
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    stream = cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture(getattr(cuda.runtime, f"streamCaptureMode{mode}"))
+        try:
+            call()
+        finally:
+            graph = stream.end_capture()
+    return partial(_run_alone, partial(graph.launch, stream))
+
+
+def _captured_by_torch(call):
+    """Capture a call as a step of PyTorch's."""
+    import torch  # noqa: PLC0415  optional
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph), cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+        call()
+    return partial(_run_alone, graph.replay)
+
+
+def _run_alone(launch):
+    """Launch something on any stream; nothing runs at the same time."""
+    wait_for_gpu()
+    launch()
+    wait_for_gpu()
+
+
+def misaligned(place):
+    """Yield calls in which nothing is launched and all elements are filled or copied."""
+    x = np.arange(6).reshape(2, 3) * (1 - 2j)
+    memory = Buffer(bytes(8) + x.tobytes(), place)
+    off = memory.view(x.shape, x.dtype, offset=8)
+    empty, floats = (put(np.empty((0, 3), kind), place) for kind in (x.dtype, np.float32))
+    indices, nothing = put(np.zeros(4, np.int32), place), put(np.empty((2, 0), np.int32), place)
+    fill = partial(ck.gather, indices=indices, mode="fill")
+    calls = {
+        "gather, fill": (partial(fill, empty, fill_value=1 - 2j), np.full((4, 3), 1 - 2j)),
+        "gather, fill with zero": (partial(fill, empty, fill_value=0), np.zeros((4, 3), x.dtype)),
+        "gather, fill with -0.0": (
+            partial(fill, floats, fill_value=-0.0),
+            np.full((4, 3), -0.0, np.float32),
+        ),
+        "gather_nd": (partial(ck.gather_nd, off, nothing), np.stack([x, x])),
+        "reduce, sum": (partial(ck.reduce, empty, "sum", 0), np.zeros(3, x.dtype)),
+        "reduce, multiply": (partial(ck.reduce, empty, "multiply", 0), np.ones(3, x.dtype)),
+    }
+
+    def check(call, expected, offset):
+        room = bytearray([POISON]) * (expected.nbytes + 32)
+        memory = Buffer(room, place)
+        call(out=memory.view(expected.shape, expected.dtype, offset=offset))
+        room[offset : offset + expected.nbytes] = expected.tobytes()
+        assert memory.bytes().tobytes() == bytes(room), memory.bytes().tolist()
+
+    for name, pair in calls.items():
+        for offset in (0, 8):
+            yield f"{name}, {offset} bytes beyond", partial(check, *pair, offset)
+
+
+CHECKS = {check.__name__: check for check in (launch, subnormal, capture, misaligned)}
+
+
+def run(name, place):
+    """Make the checks of a name, a line each; return how many failed.
+
+    Raises
+    ------
+    RuntimeError
+        The context is lost.
+    """
+    failures = 0
+    for label, check in CHECKS[name](place):
+        said = "ok"
+        try:
+            check()
+            if place == CUDA:
+                wait_for_gpu()
+        except Exception:  # noqa: BLE001  whatever it is, the others are made
+            said = f"FAILED\n{traceback.format_exc()}"
+            failures += 1
+        sys.stdout.write(f"{name}: {label}: {said}\n")
+        if place == CUDA:
+            wait_for_gpu()
+    return failures
+
+
+def main(words=None):
+    """Make the checks that are named; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.gpu.checks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", nargs="+", choices=CHECKS)
+    parser.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
+    options = parser.parse_args(words)
+    place = CUDA if options.engine == "cuda" else HOST
+    failures = sum([run(name, place) for name in options.name])
+    sys.stdout.write(f"{failures} failed\n")
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

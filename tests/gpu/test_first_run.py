@@ -1,0 +1,137 @@
+"""The first run on a GPU, with steps of its tests' own: what comes of each, and what is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.gpu import first_run
+from tests.gpu.first_run import Run, Step, planned
+
+SLEEPS = "import time; time.sleep(60)"
+SAVES = f"""
+try:
+    print('started', flush=True)
+    {SLEEPS}
+except KeyboardInterrupt:
+    print('saved')
+"""
+DEAF = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {SLEEPS}"
+DIES = "import os, signal; print('last words', flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+
+
+def python(name, code, limit=60.0):
+    return Step(name, [sys.executable, "-c", code], limit)
+
+
+def summary(folder):
+    """Return how each step ended, as the summary says."""
+    steps = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return {step["name"]: step["status"] for step in steps}
+
+
+@pytest.fixture
+def short_grace(monkeypatch):
+    monkeypatch.setattr(first_run, "GRACE", 1)
+
+
+@pytest.mark.usefixtures("short_grace")
+def test_no_step_ends_another(tmp_path, capsys):
+    steps = [
+        python("fine", "print('good')"),
+        python("fails", "print('bad'); raise SystemExit(3)"),
+        python("dies", DIES),
+        python("hangs", SAVES, 2),
+        python("deaf", DEAF, 1),
+        python("long", "print('begin' + 'x' * 9_000_000 + 'end')"),
+        python("last", "print('still here')"),
+    ]
+    assert not Run(tmp_path, steps, 120).run(dict(os.environ))
+    expected = {"fails": "ended with 3", "dies": "ended with -9"}
+    expected |= {"hangs": "took too long", "deaf": "took too long"}
+    assert summary(tmp_path) == {step.name: expected.get(step.name, "passed") for step in steps}
+    log = (tmp_path / "first_run.log").read_text(encoding="utf-8")
+    assert len(log) < 2 * first_run.KEPT + 10_000
+    assert {"good", "bad", "last words", "saved", "still here"} <= set(log.splitlines())
+    assert re.search(r"\nbeginx+\n\[\d+ bytes are left out here\]\nx+end\n", log)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first_run.log", "summary.json"]
+    shown = capsys.readouterr().out
+    assert "bad" in shown
+    assert "last words" in shown
+    assert "good" not in shown
+
+
+def test_what_a_step_started_ends_with_it(tmp_path):
+    late = f"import time; time.sleep(2); open({str(tmp_path / 'late')!r}, 'w')"
+    parent = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {late!r}])"
+    assert Run(tmp_path, [python("parent", parent)], 60).run(dict(os.environ))
+    time.sleep(3)
+    assert not (tmp_path / "late").exists()
+
+
+def test_no_step_starts_when_the_time_is_over(tmp_path):
+    steps = [python("late", "print('ran')")]
+    assert not Run(tmp_path, steps, first_run.GRACE - 1).run(dict(os.environ))
+    assert summary(tmp_path) == {"late": "no time was left"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_what_is_known(tmp_path, number):
+    code = f"""
+import sys
+from tests.gpu import first_run
+steps = [first_run.Step(name, [sys.executable, "-c", code], 60) for name, code in
+         [("fine", "pass"), ("cut", {SAVES!r}), ("never", "pass")]]
+first_run.planned = lambda folder: steps
+sys.exit(first_run.main(["--output", {str(tmp_path)!r}]))
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=first_run.ROOT, stderr=-3)
+    partial = tmp_path / "step.log"
+    deadline = time.monotonic() + 60
+    while not (partial.exists() and b"started" in partial.read_bytes()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(number)
+    assert process.wait(60) != 0
+    assert summary(tmp_path) == {"fine": "passed", "cut": "interrupted", "never": "not run"}
+    assert "saved" in (tmp_path / "first_run.log").read_text(encoding="utf-8").splitlines()
+
+
+def test_caches_are_empty_and_the_tests_need_a_gpu(tmp_path, monkeypatch):
+    code = """
+import os, sys
+names = ["CUDAKERN_CACHE_DIR", "CUPY_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY"]
+assert not any(os.path.exists(os.environ[name]) for name in names)
+assert os.environ["CUDAKERN_REQUIRE_GPU"] == "1" and not sys.dont_write_bytecode
+"""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(first_run, "planned", lambda _folder: [python("look", code)])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert first_run.main(["--output", str(tmp_path)]) == 0
+
+
+def test_the_plan_ends_within_its_time(tmp_path):
+    steps = planned(tmp_path)
+    names = ["info", "launch", "subnormal", "capture", "misaligned", "tests", "perf"]
+    assert [step.name for step in steps] == names
+    assert {"-m", "gpu", "--timeout=120"} <= set(steps[-2].command)
+    assert sum(step.limit for step in steps[:4]) + steps[-2].limit <= 9.5 * 60 - first_run.GRACE
+
+
+def test_benchmarks_get_the_time_that_is_left(tmp_path):
+    steps = [python("perf", "import sys; print(sys.argv)", 600)]
+    assert Run(tmp_path, steps, 200 + first_run.GRACE + first_run.BESIDES).run(dict(os.environ))
+    assert steps[0].command[-1] in {"--minutes=3.33", "--minutes=3.32"}
+
+
+def test_an_unknown_step_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        first_run.main(["--output", str(tmp_path), "lunch"])
+    assert "no step is called lunch" in capsys.readouterr().err
