@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.dtypes import supported, supported_names
-from cudakern.engines import HOST
+from cudakern.engines import HOST, engine_for
 from cudakern.errors import BindingError, DescriptorError, DTypeError
 from cudakern.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 
@@ -273,9 +273,16 @@ def copy_elements(target: Array, source: Array) -> None:
         _words(target, width)[...] = _words(source, width)
 
 
+def temporary(array: Array) -> Array:
+    """Return an array that a call has made for itself; a graph that captures the call keeps it."""
+    place = place_of(array)
+    engine_for(place).keep(place, array)
+    return array
+
+
 def copied(array: Array) -> Array:
     """Return a C-contiguous copy of an array, where it is."""
-    result = empty(array.shape, array.dtype, place_of(array))
+    result = temporary(empty(array.shape, array.dtype, place_of(array)))
     copy_elements(result, array)
     return result
 
@@ -284,7 +291,7 @@ def converted(array: Array, dtype: np.dtype[Any]) -> Array:
     """Return an array's values in another dtype. CuPy makes subnormal float32 zero."""
     source = array if _alignment(array) >= array.dtype.itemsize else copied(array)
     with current(place_of(array)):
-        return source.astype(dtype)
+        return temporary(source.astype(dtype))
 
 
 def check_output(

@@ -34,6 +34,9 @@ class NullEngine:
         del device, nbytes
         return 0
 
+    def keep(self, device: int, memory: object) -> None:
+        """Do nothing."""
+
 
 class RecordingEngine:
     """Another engine, whose launches are noted: `launches` has those of the calls since cleared."""
@@ -63,3 +66,7 @@ class RecordingEngine:
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of the engine's memory."""
         return self._engine.workspace(device, nbytes)
+
+    def keep(self, device: int, memory: object) -> None:
+        """Have the engine keep memory."""
+        self._engine.keep(device, memory)

@@ -113,3 +113,9 @@ class Engine(Protocol):
         It starts as zeros and then holds what the last launch with this workspace left there. No
         two launches that may run at once get the same.
         """
+
+    def keep(self, device: int, memory: object) -> None:
+        """Keep what a call has allocated for itself if the call is captured into a graph.
+
+        The graph uses it again whenever it runs.
+        """

@@ -276,6 +276,11 @@ class CudaEngine:
             memory = kept.setdefault(key, self._zeros(nbytes))
         return int(memory.data.ptr)
 
+    def keep(self, device: int, memory: object) -> None:
+        """Keep memory as long as the process if CuPy's current stream is being captured."""
+        if self._captured_now(self._cupy.cuda.get_current_stream(device).ptr):
+            self._captured.append(memory)
+
     def _zeros(self, nbytes: int) -> Any:  # noqa: ANN401
         return self._cupy.zeros(nbytes // 8, np.uint64)
 

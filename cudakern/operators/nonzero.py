@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.arrays import MAX_BYTES, Array, copy_elements, empty, place_of
+from cudakern.arrays import MAX_BYTES, Array, copy_elements, empty, place_of, temporary
 from cudakern.errors import DescriptorError
 from cudakern.operators.base import as_extent
 from cudakern.operators.indexing import element_bytes
@@ -109,7 +109,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
         raise DescriptorError("nonzero", "size", requirement)
     fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
     axes = empty((x.ndim, rows), _INT64, place_of(x))
-    find_coordinates("nonzero", x, new_count(x), axes.T, _INT64, fill)
+    find_coordinates("nonzero", x, temporary(new_count(x)), axes.T, _INT64, fill)
     return tuple(axes)
 
 

@@ -250,6 +250,28 @@ def test_captured_calls_share_nothing(cupy):
     assert costs(cupy, lambda: ck.nonzero_coordinates(x, out=out))[1:] == (1, [], 0)
 
 
+@pytest.mark.parametrize(
+    ("call", "dtype", "size"),
+    [
+        (ck.gather, "int32", 7),
+        (lambda _, i: ck.one_hot(i, 3), "int32", 7),
+        (lambda x, _: ck.nonzero(x, size=5), "uint32", 1),
+    ],
+    ids=["gather", "one_hot", "nonzero"],
+)
+def test_what_a_captured_call_makes_for_itself_is_kept(cupy, call, dtype, size):
+    (x, _), narrow = make(shape=(20, 30)), fake_cupy.Array(np.zeros(7, np.int8), 1)
+    with cupy.cuda.Device(1):
+        call(x, narrow)
+        engine = engines.engine_for(1)
+        assert engine._captured == []  # noqa: SLF001
+        cupy.state.stream, cupy.state.capture_mode = cupy.state.stream_of(77), fake_cupy.RELAXED
+        cupy.state.capturing.add(77)
+        call(x, narrow)
+    (kept,) = engine._captured  # noqa: SLF001
+    assert (kept.dtype, kept.size) == (dtype, size)
+
+
 def test_arrays_here_have_several_tiles():
     assert np.prod(SHAPE) * 4 > nonzero_plan.ONE_BLOCK_BYTES
 

@@ -213,6 +213,10 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         del kind, stream
         ctypes.memmove(dst, src, size)
 
+    def current_stream(device_id=-1):
+        del device_id  # a stream of the stand-in is that of all devices
+        return state.stream
+
     state.stream, state.stream_of = stream_of(0), stream_of
 
     def as_strided(x, shape=None, strides=None):
@@ -231,7 +235,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
             Device=Device,
             Stream=Stream,
             function=types.SimpleNamespace(CPointer=Pointer),
-            get_current_stream=lambda: state.stream,
+            get_current_stream=current_stream,
             runtime=types.SimpleNamespace(
                 CUDARuntimeError=CUDARuntimeError,
                 driverGetVersion=lambda: DRIVER,

@@ -136,6 +136,9 @@ class SimulatorEngine:
             memory = kept[nbytes] = np.zeros(nbytes // 8, np.uint64)
         return int(memory.__array_interface__["data"][0])
 
+    def keep(self, device: int, memory: object) -> None:
+        """Do nothing: there are no graphs."""
+
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
     ) -> Callable[..., None]:
