@@ -170,6 +170,8 @@ def main(words: list[str] | None = None) -> int:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, terminate)
+    # In the background of a shell it is ignored, and so it would be by the steps.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="first_run.") as cache:
         environment = os.environ | {
             "CUDAKERN_CACHE_DIR": f"{cache}/cudakern",

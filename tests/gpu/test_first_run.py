@@ -42,7 +42,15 @@ def short_grace(monkeypatch):
     monkeypatch.setattr(first_run, "GRACE", 1)
 
 
-@pytest.mark.usefixtures("short_grace")
+@pytest.fixture
+def interruptible():
+    """Have steps start as from a terminal, also where the tests run in the background."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.mark.usefixtures("short_grace", "interruptible")
 def test_no_step_ends_another(tmp_path, capsys):
     steps = [
         python("fine", "print('good')"),
@@ -99,7 +107,10 @@ sys.exit(first_run.main(["--output", {str(tmp_path)!r}]))
         assert time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(number)
-    assert process.wait(60) != 0
+    try:
+        assert process.wait(60) != 0
+    finally:
+        process.kill()
     assert summary(tmp_path) == {"fine": "passed", "cut": "interrupted", "never": "not run"}
     assert "saved" in (tmp_path / "first_run.log").read_text(encoding="utf-8").splitlines()
 
