@@ -1,6 +1,6 @@
 """What can be said about speed without a GPU, held to budgets. ``python -m perf.static``.
 
-Machine code of every kernel, compiled for one or two of seven architectures, or for all of them
+Machine code of every kernel, compiled for one of seven architectures, or for all of them
 with ``--all``. Traffic in the simulator of every line of the matrix. Cost of a call on the host.
 Exits with 1 if a budget is broken.
 """

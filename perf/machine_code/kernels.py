@@ -70,10 +70,10 @@ def everything() -> list[tuple[str, KernelSpec]]:
 
 
 def rotation() -> list[tuple[str, KernelSpec]]:
-    """Return every specialisation and the rare kernels, each for one or two architectures.
+    """Return every specialisation and the rare kernels, each for one architecture.
 
-    Architectures go round the kernels of each variant, which are read for two, and of each function
-    of each data type of reduce, which are too many for that.
+    Architectures go round the kernels of each variant, and of each function of each data type of
+    reduce.
     """
     groups: dict[tuple[str, ...], list[KernelSpec]] = {}
     for spec in specialisations():
@@ -82,10 +82,9 @@ def rotation() -> list[tuple[str, KernelSpec]]:
     rounds = [*groups.values(), *([spec] for spec in rare() if spec.entry not in known)]
     count = len(ARCHITECTURES)
     return [
-        (ARCHITECTURES[(number + number // count + place + turn) % count], spec)
+        (ARCHITECTURES[(number + number // count + place) % count], spec)
         for number, specs in enumerate(rounds)
         for place, spec in enumerate(specs)
-        for turn in ((0,) if operator_of(spec) == REDUCE else (0, 3))
     ]
 
 

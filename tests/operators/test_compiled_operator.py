@@ -28,9 +28,9 @@ from tests.helpers.bindings import (
     typed,
     view,
 )
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = PLAIN_AND_CHECKED_ONCE
 
 
 @pytest.mark.parametrize("spare", [0, 5])

@@ -22,9 +22,9 @@ from tests.helpers.bindings import (
     operands,
     strided_view,
 )
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = PLAIN_AND_CHECKED_ONCE
 
 
 @pytest.mark.parametrize("how", ["packed", "padded", "permuted", "buffer"])

@@ -20,12 +20,13 @@ from cudakern.tensor import TensorDesc, TensorFlags
 from tests.helpers import fake_cupy, oracle
 from tests.helpers import gather_nd as nd_oracle
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.nonzero import expected_coordinates
 from tests.helpers.places import CUDA, HOST, Buffer, get, same_bytes
 from tests.helpers.strategies import DTYPES, MemoryLayout, random_bytes
 
 #: Kernels whose accesses are checked find what is misaligned on the host too.
-CHECKED = pytest.mark.cudakern_checked(seeds=(None, 0))
+CHECKED = PLAIN_AND_CHECKED_ONCE
 TABLES = ("gather", "gather_nd", "one_hot", "reduce", "nonzero_coordinates")
 
 

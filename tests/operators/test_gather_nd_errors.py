@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.places import CUDA, HOST, POISON, get, put
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = PLAIN_AND_CHECKED_ONCE
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 I = np.array([[0, 1], [1, 2]], np.int32)  # noqa: E741  as in the operator's formula

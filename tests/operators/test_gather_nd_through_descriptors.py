@@ -10,12 +10,12 @@ import pytest
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.descriptors import change
 from tests.helpers.gather_nd_descriptors import expected_result, gather_nd, newer, verdict
 from tests.helpers.places import get, put
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = PLAIN_AND_CHECKED_ONCE
 
 EXTENDED = FeatureLevel.EXTENDED
 FIELDS = ("input_tensor", "indices_tensor", "output_tensor")

@@ -11,11 +11,11 @@ from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
 from tests.helpers import fake_cupy
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.places import HOST, POISON, get, put
 from tests.helpers.refused import assert_named
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = PLAIN_AND_CHECKED_ONCE
 
 X = np.array([[0, 1, 2], [3, 0, 5]], np.float32)
 NINE = np.zeros((1,) * 9, np.float32)

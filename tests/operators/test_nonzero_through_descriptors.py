@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.descriptors import change
 from tests.helpers.nonzero import (
     COORDINATE_STRIDES,
@@ -26,7 +26,7 @@ from tests.helpers.places import Buffer, get, same_bytes
 from tests.helpers.strategies import memory_layouts
 from tests.helpers.type_table import MORE, SMALL
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = PLAIN_AND_CHECKED_ONCE
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 EXTENDED = FeatureLevel.EXTENDED

@@ -7,11 +7,11 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.places import CUDA, HOST, POISON, put
 from tests.helpers.refused import assert_named
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = PLAIN_AND_CHECKED_ONCE
 
 I = np.array([[0, 1, 2], [3, -1, 9]], np.int32)  # noqa: E741  as in the operator's formula
 TWO = "one_hot: values must be two scalars or an array of two elements; got "

@@ -9,12 +9,12 @@ import pytest
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.descriptors import change
 from tests.helpers.one_hot import expected, one_hot
 from tests.helpers.places import same_bytes
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = PLAIN_AND_CHECKED_ONCE
 
 EXTENDED = FeatureLevel.EXTENDED
 

@@ -11,14 +11,14 @@ import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from cudakern.operators import base
 from tests.helpers import reduce as oracle
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.descriptors import change
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
 from tests.helpers.reduce_descriptors import ARG_DESCS, DECREASING, INCREASING, arg, reduce
 from tests.helpers.strategies import memory_layouts
 from tests.helpers.type_table import FLOATS, MORE, SMALL
 
-pytestmark = PLAIN_AND_CHECKED
+pytestmark = PLAIN_AND_CHECKED_ONCE
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 EXTENDED = FeatureLevel.EXTENDED
