@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from cudakern.errors import KernelCompileError
 from cudakern.operators.catalogue import specialisations
 from cudakern.operators.gather_kernels import specialise
 from perf.machine_code import cubins
-from perf.machine_code.budgets import resource_faults
+from perf.machine_code.budgets import RESERVED_SHARED, resource_faults
 from perf.machine_code.budgets_indexing import MAX_REGISTERS
 from perf.machine_code.figures import survey
 from perf.machine_code.kernels import ARCHITECTURES, operator_of, variant_of
@@ -28,6 +29,11 @@ SOURCES = sorted({spec.source for spec in specialisations()})
 def without_labels(code):
     """Return the instructions without the names of jump targets, which count through a cubin."""
     return [re.sub(r"\.L_x_\d+", "", line) for line in code]
+
+
+def without_reserved(usage):
+    """Return usage without the shared memory that sm_90 takes of each kernel if one uses some."""
+    return replace(usage, shared=usage.shared % RESERVED_SHARED)
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90"])
@@ -50,7 +56,8 @@ def test_kernels_compiled_together_are_the_kernels_that_run(source):
         listing = cubins.sass(alone)[spec.entry]
         assert without_labels(listing.code) == without_labels(code[spec.entry].code)
         assert [*listing.labels.values()] == [*code[spec.entry].labels.values()]
-        assert cubins.resource_usage([alone])[spec.entry] == usage[spec.entry]
+        (own,) = cubins.resource_usage([alone]).values()
+        assert without_reserved(own) == without_reserved(usage[spec.entry])
 
 
 def test_every_kernel_has_an_entry_point_of_its_own():
