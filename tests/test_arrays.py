@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -33,13 +35,11 @@ def test_a_fill_is_one_launch_unless_words_differ(dtype, value, where, fills, mo
     assert (fake.state.allocations, fake.state.synchronisations) == ([], [])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (3,), (2, 1, 3, 1, 2, 1, 2, 3)])
-@pytest.mark.parametrize("where", WHERE)
-def test_words_of_cupy_arrays_are_numpys(dtype, shape, where):
-    pytest.importorskip("cupy")
-    _, array = layout(where, shape, dtype).poisoned(dtype, HOST)
-    for width in (1, 2, 4, 8):
+def test_words_of_cupy_arrays_are_numpys():
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    shapes = (), (3,), (2, 1, 3, 1, 2, 1, 2, 3)
+    for dtype, shape, where, width in product(DTYPES, shapes, WHERE, (1, 2, 4, 8)):
+        _, array = layout(where, shape, dtype).poisoned(dtype, HOST)
         if width > array.itemsize:
             continue
         host, device = (arrays._words(a, width) for a in (array, cupy_stand_in(array)))  # noqa: SLF001
