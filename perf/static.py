@@ -201,7 +201,8 @@ def _run(options: argparse.Namespace, console: Console) -> list[str]:
     if moved:
         console.print(traffic_table(moved))
     costs, scale = ([], 1.0) if options.skip_host_cost else host_cost.measure()
-    costs += [] if options.skip_host_cost else host_cost.first_calls()
+    if not options.skip_host_cost:
+        costs += host_cost.first_calls()
     broken += [fault for row in costs if (fault := row.fault(scale))]
     if costs:
         console.print(host_cost.table_of(costs, scale))

@@ -1,19 +1,24 @@
-"""The folder of compiled host kernels: where it lies, and when it is trusted."""
+"""The folder of compiled kernels: where it lies, when it is trusted, how files get into it."""
 
 from __future__ import annotations
 
 import os
 import stat
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cudakern.errors import EngineUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_folder() -> Path:
-    """Return the folder of compiled host kernels (``CUDAKERN_CACHE_DIR``), creating it.
+    """Return the folder of compiled kernels (``CUDAKERN_CACHE_DIR``), creating it.
 
     The default is ``cudakern`` below ``XDG_CACHE_HOME`` or ``~/.cache``; where that cannot be
     written, a folder of this user below the system's temporary folder. What lies there is loaded
@@ -43,6 +48,26 @@ def cache_folder() -> Path:
         f"set CUDAKERN_CACHE_DIR to one; {'; '.join(problems)}"
     )
     raise EngineUnavailableError(message)
+
+
+@contextmanager
+def building(target: Path) -> Iterator[Path]:
+    """Give a folder to make a file of the target's name in, which is renamed in the end.
+
+    So two processes can share the cache, and nothing is left of what fails.
+
+    Raises
+    ------
+    EngineUnavailableError
+        The target's folder cannot be written.
+    """
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:
+            yield Path(folder)
+            (Path(folder) / target.name).replace(target)
+    except OSError as error:
+        message = f"cudakern: compiled kernels must be written to {target.parent}; {error}"
+        raise EngineUnavailableError(message) from error
 
 
 def _defaults() -> list[Path]:

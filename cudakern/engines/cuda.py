@@ -110,7 +110,7 @@ def exchange_capture_mode(mode: int) -> int:
 
 @contextmanager
 def relaxed() -> Iterator[None]:
-    """Let this thread allocate and load during a capture of any mode, none of it being captured."""
+    """Let this thread allocate and load, uncaptured, while a stream is captured in any mode."""
     before = exchange_capture_mode(_RELAXED)
     try:
         yield
@@ -194,7 +194,7 @@ class CudaEngine:
         stream = self._cupy.cuda.get_current_stream().ptr
         with relaxed() if self._captured_now(stream) else nullcontext():
             kernel = self._cupy.RawModule(path=str(path)).get_function(entry)
-            kernel.kernel  # noqa: B018  now, not when it is launched, it is loaded
+            kernel.kernel  # noqa: B018  loads it now, not at its first launch
         return kernel
 
     def _captured_now(self, stream: int) -> bool:

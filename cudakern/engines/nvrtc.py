@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudakern.engines.cache import cache_folder
+from cudakern.engines.cache import building, cache_folder
 from cudakern.engines.sources import line_info, load_source
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import ModuleType
 
     from cudakern.engines.base import KernelSpec
@@ -110,8 +109,7 @@ def compile_program(program: Program) -> tuple[bytes, str]:
 def compiled(spec: KernelSpec, target: str) -> Path:
     """Return the file of a specialisation's machine code or PTX, compiling it unless it is there.
 
-    The file's name has a digest of NVRTC's version, the options and the text. It is written beside
-    its place and renamed, so processes can share the folder.
+    The file's name has a digest of NVRTC's version, the options and the text.
 
     Raises
     ------
@@ -125,13 +123,8 @@ def compiled(spec: KernelSpec, target: str) -> Path:
     if path.exists():
         return path
     result, _ = compile_program(program)
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(result)
-        Path(file.name).replace(path)
-    except OSError as error:
-        message = f"cudakern: compiled kernels must be written to {path.parent}; {error}"
-        raise EngineUnavailableError(message) from error
+    with building(path) as folder:
+        (folder / path.name).write_bytes(result)
     return path
 
 
@@ -171,7 +164,7 @@ def _path(spec: KernelSpec, program: Program) -> Path:
 
 @cache
 def version() -> str:
-    """Return NVRTC's version, such as ``"13.5.37"``; loaded only if no package tells it.
+    """Return NVRTC's version, such as ``"13.5.37"``; it is loaded only if no package tells that.
 
     Raises
     ------

@@ -8,7 +8,6 @@ simulator. So everything of the CUDA engine but NVRTC and the driver is exercise
 from __future__ import annotations
 
 import ctypes
-import json
 import sys
 import types
 from pathlib import Path
@@ -152,9 +151,8 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
 
         def get_function(self, name):
             unsafe()
-            program = json.loads(Path(self.path).read_bytes())
             state.loaded.append((state.current, name))
-            return RawKernel(program["text"], name, state.current)
+            return RawKernel(Path(self.path).read_text(encoding="utf-8"), name, state.current)
 
     class RawKernel:
         def __init__(self, text, name, device):
@@ -262,7 +260,7 @@ def install(monkeypatch, folder=None, *, by_address=True):
         if "#error" in program.text:
             log = "kernels/gather.cu(1): error: #error directive"
             raise KernelCompileError(program.name, program.options, log)
-        return json.dumps({"text": program.text, "options": program.options}).encode(), ""
+        return program.text.encode(), ""
 
     def exchange(mode):
         before, fake.state.capture_mode = fake.state.capture_mode, mode

@@ -11,12 +11,11 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from cudakern.engines.cache import cache_folder
+from cudakern.engines.cache import building, cache_folder
 from cudakern.engines.simulator.build import Job, Mode, shared_name
 from cudakern.engines.simulator.explain import explain
 from cudakern.engines.simulator.kernel_text import INCLUDED, KernelText, write
@@ -113,26 +112,20 @@ class Toolchain:
         target = folder / f"{_UNNAMED.sub('_', stem)[:80]}-{digest[:32]}.so"
         if target.exists():
             return target
-        try:
-            # Built in a folder of its own and renamed: two processes can share the cache.
-            with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as build:
-                write(parts, Path(build))
-                Job(
-                    source,
-                    self.command,
-                    self.is_zig,
-                    self.is_clang,
-                    Path(build),
-                    parts[0][0],
-                    flags,
-                    links,
-                    target.name,
-                    headers=self._digest(parts[1:], ()) if same else "",
-                ).run(mode)
-                (Path(build) / target.name).replace(target)
-        except OSError as error:
-            message = f"cudakern: compiled kernels must be written to {folder}; {error}"
-            raise EngineUnavailableError(message) from error
+        with building(target) as build:
+            write(parts, build)
+            Job(
+                source,
+                self.command,
+                self.is_zig,
+                self.is_clang,
+                build,
+                parts[0][0],
+                flags,
+                links,
+                target.name,
+                headers=self._digest(parts[1:], ()) if same else "",
+            ).run(mode)
         return target
 
     @property
