@@ -8,6 +8,7 @@ from __future__ import annotations
 from cudakern import simulator
 from cudakern.dtypes import DataType
 from cudakern.errors import (
+    ArgumentError,
     BindingError,
     CudakernError,
     DescriptorError,
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArgmaxOperatorDesc",
     "ArgminOperatorDesc",
+    "ArgumentError",
     "AxisDirection",
     "BindingError",
     "CompiledOperator",

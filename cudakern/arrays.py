@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.dtypes import supported, supported_names
+from cudakern.dtypes import known, names_of
 from cudakern.engines import HOST, engine_for
-from cudakern.errors import BindingError, DescriptorError, DTypeError
+from cudakern.errors import ArgumentError, BindingError, DTypeError
 from cudakern.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from contextlib import AbstractContextManager
 
 #: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
@@ -96,18 +96,21 @@ def _on_device(value: object) -> bool:
     )
 
 
-def require_data(operator: str, name: str, array: Array) -> None:
-    """Raise DTypeError unless the copy operators support an array's dtype."""
-    if not supported(array.dtype):
-        message = f"{operator}: {name}.dtype must be one of {supported_names()}; got {array.dtype}"
+def require_data(
+    operator: str, name: str, array: Array, legal: Collection[np.dtype[Any]] | None = None
+) -> None:
+    """Raise DTypeError unless an array's dtype is legal: one that has a DataType, by default."""
+    legal = known() if legal is None else legal
+    if array.dtype not in legal:
+        message = f"{operator}: {name}.dtype must be one of {names_of(legal)}; got {array.dtype}"
         raise DTypeError(message)
 
 
 def require_rank(operator: str, name: str, array: Array, least: int) -> None:
-    """Raise DescriptorError unless an array has ``least`` to MAX_DIMENSIONS dimensions."""
+    """Raise ArgumentError unless an array has ``least`` to MAX_DIMENSIONS dimensions."""
     if not least <= array.ndim <= MAX_DIMENSIONS:
         requirement = f"must have {least} to {MAX_DIMENSIONS} dimensions; got {array.ndim}"
-        raise DescriptorError(operator, name, requirement, "T3")
+        raise ArgumentError(operator, name, requirement)
 
 
 def place_of(array: Array) -> int:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudakern.errors import DTypeError
+from cudakern.hints import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
 
 class DataType(IntEnum):
@@ -78,10 +82,10 @@ class DataType(IntEnum):
         DTypeError
             No operator supports the dtype (object, strings, dates, structures, other byte orders).
         """
-        found = _table().get(dtype)
+        found = known().get(dtype)
         if found is None:
             message = (
-                f"cudakern: dtype must be one of {', '.join(d.name for d in _table())}; got {dtype}"
+                f"cudakern: dtype must be one of {', '.join(d.name for d in known())}; got {dtype}"
             )
             raise DTypeError(message)
         return found
@@ -121,6 +125,17 @@ INTEGERS_8_TO_32 = frozenset(
 )
 SIXTY_FOUR_BITS = frozenset({DataType.FLOAT64, DataType.INT64, DataType.UINT64})
 EXTENSIONS = frozenset({DataType.BOOL, DataType.BFLOAT16, DataType.COMPLEX64, DataType.COMPLEX128})
+#: What other libraries call some of them.
+_OTHER_NAMES = {
+    **dict.fromkeys(("f16", "fp16", "half"), "'float16'"),
+    **dict.fromkeys(("bf16",), "'bfloat16'"),
+    **dict.fromkeys(("f32", "fp32", "float"), "'float32'"),
+    **dict.fromkeys(("f64", "fp64", "double"), "'float64'"),
+    **dict.fromkeys(("i32", "int"), "'int32'"),
+    **dict.fromkeys(("i64", "long"), "'int64'"),
+    "u32": "'uint32'",
+    "u64": "'uint64'",
+}
 INDEX_TYPES = frozenset({DataType.INT64, DataType.INT32, DataType.UINT64, DataType.UINT32})
 
 
@@ -136,7 +151,8 @@ def bfloat16() -> np.dtype[Any] | None:
 
 
 @lru_cache(maxsize=1)
-def _table() -> dict[np.dtype[Any], DataType]:
+def known() -> dict[np.dtype[Any], DataType]:
+    """Return the data types of all dtypes that have one."""
     table = {
         np.dtype(member.name.lower()): member
         for member in DataType
@@ -148,31 +164,43 @@ def _table() -> dict[np.dtype[Any], DataType]:
     return table
 
 
-def supported(dtype: np.dtype[Any]) -> bool:
-    """Return whether the copy operators move elements of this dtype."""
-    return dtype in _table()
+@lru_cache(maxsize=1)
+def copied() -> dict[np.dtype[Any], None]:
+    """Return the dtypes that functions copy: those, and the 8-bit floats of ml_dtypes."""
+    small: list[np.dtype[Any]] = []
+    if bfloat16() is not None:
+        import ml_dtypes  # noqa: PLC0415  optional
+
+        names = sorted(name for name in vars(ml_dtypes) if name.startswith("float8_"))
+        small = [np.dtype(getattr(ml_dtypes, name)) for name in names]
+    return dict.fromkeys((*known(), *small))
 
 
-def supported_names() -> str:
-    """Return the names of all dtypes, for messages."""
-    return ", ".join(str(dtype) for dtype in _table())
+def names_of(dtypes: Iterable[np.dtype[Any]]) -> str:
+    """Return the names of dtypes, for messages."""
+    return ", ".join(map(str, dtypes))
 
 
-def as_supported(operator: str, dtype: object) -> np.dtype[Any]:
-    """Return what was given for a dtype as one that the functions support.
+def as_dtype(operator: str, given: object, legal: Collection[np.dtype[Any]]) -> np.dtype[Any]:
+    """Return what was given for a dtype as one of those that are legal.
 
     Raises
     ------
     DTypeError
-        They do not, or it is no dtype.
+        It is none of them; the message has the nearest one.
     """
     found: np.dtype[Any] | None
     try:
-        found = np.dtype(dtype)  # type: ignore[call-overload]  # whatever the caller gave
+        found = np.dtype(given)  # type: ignore[call-overload]  # whatever the caller gave
     except TypeError:
         found = None
-    if found is None or not supported(found):
-        shown = repr(dtype) if found is None else str(found)
-        message = f"{operator}: dtype must be one of {supported_names()}; got {shown}"
-        raise DTypeError(message)
-    return found
+    if given is not None and found is not None and found in legal:
+        return found
+    word = str(given).rpartition(".")[2]  # of torch.float32
+    if bfloat16() is None and word.startswith(("bfloat16", "float8")):
+        hint = "; it needs the package ml_dtypes"
+    else:
+        hint = did_you_mean(word, map(str, legal) if found is None else (), _OTHER_NAMES)
+    shown = repr(given) if found is None or given is None else str(found)
+    message = f"{operator}: dtype must be one of {names_of(legal)}; got {shown:.60}{hint}"
+    raise DTypeError(message)

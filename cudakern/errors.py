@@ -30,17 +30,30 @@ class _FieldError(CudakernError):
 
 
 class DescriptorError(_FieldError, ValueError):
-    """A descriptor, or an argument that acts as one, breaks a documented rule.
+    """A descriptor breaks a documented rule.
 
     Attributes
     ----------
     operator : str
         Name of the operator, such as ``"gather"``.
     field : str
-        Name of the field or argument that breaks the rule.
+        Name of the field that breaks the rule.
     rule : str or None
-        Identifier of the rule, such as ``"G8"`` or ``"T5"``; None for an argument that no
-        DirectML rule covers.
+        Identifier of the rule, such as ``"G8"`` or ``"T5"``.
+    """
+
+
+class ArgumentError(DescriptorError):
+    """An argument of a function is not what it must be.
+
+    Attributes
+    ----------
+    operator : str
+        Name of the function, such as ``"gather"``.
+    field : str
+        Name of the argument.
+    rule : None
+        Rules are those of descriptors.
     """
 
 

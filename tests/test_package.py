@@ -24,8 +24,8 @@ from cudakern.engines.simulator.toolchain import find_toolchain
 ROOT = Path(__file__).parent.parent
 
 PUBLIC = """
-ArgmaxOperatorDesc ArgminOperatorDesc AxisDirection BindingError CompiledOperator CudakernError
-DTypeError DataType DescriptorError EngineUnavailableError FeatureLevel GatherND1OperatorDesc
+ArgmaxOperatorDesc ArgminOperatorDesc ArgumentError AxisDirection BindingError CompiledOperator
+CudakernError DTypeError DataType DescriptorError EngineUnavailableError FeatureLevel GatherND1OperatorDesc
 GatherNDOperatorDesc GatherOperatorDesc IndexRangeError KernelCompileError NonzeroCoordinates
 NonzeroCoordinatesOperatorDesc OneHotOperatorDesc ReduceFunction ReduceOperatorDesc SimulatorError
 TensorDesc TensorFlags __version__ argwhere compile_operator gather gather_nd
@@ -86,10 +86,10 @@ def test_public_names_are_the_documented_ones():
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (ck.gather, "x, indices, axis, *, mode, fill_value, out"),
-        (ck.gather_nd, "x, indices, batch_dims, *, mode, fill_value, out"),
-        (ck.one_hot, "indices, depth, *, axis, values, dtype, out"),
-        (ck.nonzero_coordinates, "x, *, dtype, out"),
+        (ck.gather, "x, indices, axis, *, mode, fill_value, negative, out"),
+        (ck.gather_nd, "x, indices, batch_dims, *, mode, fill_value, negative, out"),
+        (ck.one_hot, "indices, depth, *, axis, values, dtype, negative, out"),
+        (ck.nonzero_coordinates, "x, *, size, dtype, out"),
         (ck.argwhere, "x"),
         (ck.nonzero, "x, *, size, fill_value"),
         (ck.NonzeroCoordinates, "count, coordinates"),

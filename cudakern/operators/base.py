@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from cudakern.arrays import share_memory
 from cudakern.engines import engine_for
 from cudakern.engines.base import Launch, Tensor
-from cudakern.errors import BindingError, DescriptorError, DTypeError
+from cudakern.errors import ArgumentError, BindingError, DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
+from cudakern.hints import did_you_mean
 from cudakern.layout import Layout
 from cudakern.tensor import TensorDesc, check_tensor
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 MAX_BOUND = 1024
 #: Dimensions of every tensor below feature level 3_0.
 EARLY_RANK = 4
+#: Words for an axis, and what to write instead.
+AXIS_WORDS = {"first": "0", "rows": "0", "index": "0", "columns": "1", "last": "-1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,35 +137,36 @@ class BoundTable(Generic[B]):
         return self._table.setdefault(key, bound)
 
 
-def normalize_axis(operator: str, axis: int, rank: int, rule: str | None = None) -> int:
-    """Return an axis counted from the first one; ``rule`` is the operator's rule about it.
+def normalize_axis(operator: str, axis: int, rank: int) -> int:
+    """Return an axis counted from the first one.
 
     Raises
     ------
     DTypeError
         The axis is no integer.
-    DescriptorError
+    ArgumentError
         It is out of range.
     """
     try:
         position = index(axis)
     except TypeError:
-        message = f"{operator}: axis must be an int; got {axis!r}"
+        hint = did_you_mean(axis, (), AXIS_WORDS)
+        message = f"{operator}: axis must be an int; got {axis!r:.60}{hint}"
         raise DTypeError(message) from None
     if not -rank <= position < rank:
         requirement = f"must lie in [{-rank}, {rank - 1}]; got {axis}"
-        raise DescriptorError(operator, "axis", requirement, rule)
+        raise ArgumentError(operator, "axis", requirement)
     return position % rank
 
 
-def as_extent(operator: str, field: str, given: object, rule: str | None = None) -> int:
-    """Return a size that was given as an integer of any kind; ``rule`` is the operator's about it.
+def as_extent(operator: str, field: str, given: object) -> int:
+    """Return a size that was given as an integer of any kind.
 
     Raises
     ------
     DTypeError
         It is no integer.
-    DescriptorError
+    ArgumentError
         It is negative.
     """
     try:
@@ -171,7 +175,7 @@ def as_extent(operator: str, field: str, given: object, rule: str | None = None)
         message = f"{operator}: {field} must be an int; got {given!r}"
         raise DTypeError(message) from None
     if found < 0:
-        raise DescriptorError(operator, field, f"must be at least 0; got {found}", rule)
+        raise ArgumentError(operator, field, f"must be at least 0; got {found}")
     return found
 
 

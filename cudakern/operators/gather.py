@@ -15,7 +15,9 @@ from cudakern.operators.indexing import (
     DATA_TYPES,
     INDEX_DATA_TYPES,
     NO_FILL,
+    ZERO,
     check_alignment,
+    check_mode,
     fill_pattern,
 )
 from cudakern.operators.lookup import LookupFunction, Selection, as_operands
@@ -114,7 +116,7 @@ class GatherOperatorDesc(OperatorDesc):
 
 def _plan(layouts: Sequence[Layout], selection: Selection, index_type: str) -> Plan:
     x, indices, out = layouts
-    axis, _, mode, fill = selection
+    axis, _, mode, fill, _ = selection
     return plan_gather(GatherProblem(x, indices, out, axis, index_type, mode, fill))
 
 
@@ -128,7 +130,8 @@ def gather(
     axis: int = 0,
     *,
     mode: Literal["clamp", "wrap", "fill", "raise"] = "clamp",
-    fill_value: complex = 0,
+    fill_value: complex = ZERO,
+    negative: Literal["from_end", "invalid"] = "from_end",
     out: Array | None = None,
 ) -> Array:
     """Select slices of ``x`` along ``axis``.
@@ -142,14 +145,17 @@ def gather(
         The data, of 1 to 8 dimensions, any supported dtype and any strides.
     indices : array of int, shape (...)
         Positions along the axis, of 0 to 8 dimensions: int32, int64, uint32 or uint64; narrower
-        integers are widened. Signed ones count from the end once, in every mode but "wrap".
+        integers are widened. Negative ones count from the end once, in every mode but "wrap".
     axis : int, optional
         The axis of length E; negative values count from the last.
     mode : {"clamp", "wrap", "fill", "raise"}, optional
         What an index out of range means: the nearest valid one, the index modulo E, ``fill_value``,
         or an error.
     fill_value : scalar, optional
-        For ``mode="fill"``; must fit the dtype of ``x``.
+        For ``mode="fill"`` alone; must fit the dtype of ``x``.
+    negative : {"from_end", "invalid"}, optional
+        Whether a negative index counts from the end, or is out of range: for the modes "fill" and
+        "raise".
     out : array, optional
         Where to put the result: of its shape and dtype, any strides, overlapping no input.
 
@@ -160,8 +166,9 @@ def gather(
 
     Raises
     ------
-    DescriptorError
-        ``axis`` or ``mode`` is out of range, or there are too many dimensions.
+    ArgumentError
+        ``axis`` is out of range, ``mode``, ``negative`` and ``fill_value`` do not go together, or
+        there are too many dimensions.
     DTypeError
         A dtype is not supported, or ``fill_value`` does not fit.
     BindingError
@@ -183,8 +190,9 @@ def gather(
     >>> ck.gather([10, 20, 30], [2, 0, -1, 7])
     array([30, 10, 30, 30])
     """
-    x, indices = as_operands(NAME, x, indices, mode, 0)
-    axis = normalize_axis(NAME, axis, x.ndim, "G4")
+    check_mode(NAME, mode, negative, fill_value)
+    x, indices = as_operands(NAME, x, indices, 0)
+    axis = normalize_axis(NAME, axis, x.ndim)
     shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
     fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else NO_FILL
-    return _look_up((x, indices), Selection(axis, axis + 1, mode, fill), shape, out)
+    return _look_up((x, indices), Selection(axis, axis + 1, mode, fill, negative), shape, out)

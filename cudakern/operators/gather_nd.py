@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from cudakern.errors import DescriptorError, DTypeError
+from cudakern.errors import ArgumentError, DTypeError
 from cudakern.feature_level import FeatureLevel
+from cudakern.layout import MAX_DIMENSIONS
 from cudakern.operators.base import OperatorDesc, Plan
 from cudakern.operators.gather_nd_plan import GatherNDProblem, plan_gather_nd
 from cudakern.operators.indexing import (
     DATA_TYPES,
     INDEX_DATA_TYPES,
     NO_FILL,
+    ZERO,
     check_alignment,
+    check_mode,
     fill_pattern,
 )
 from cudakern.operators.lookup import LookupFunction, Selection, as_operands
@@ -159,7 +162,7 @@ class GatherND1OperatorDesc(GatherNDOperatorDesc):
 
 def _plan(layouts: Sequence[Layout], selection: Selection, index_type: str) -> Plan:
     x, indices, out = layouts
-    batch, _, mode, fill = selection
+    batch, _, mode, fill, _ = selection
     return plan_gather_nd(GatherNDProblem(x, indices, out, batch, index_type, mode, fill))
 
 
@@ -173,7 +176,8 @@ def gather_nd(
     batch_dims: int = 0,
     *,
     mode: Literal["clamp", "wrap", "fill", "raise"] = "clamp",
-    fill_value: complex = 0,
+    fill_value: complex = ZERO,
+    negative: Literal["from_end", "invalid"] = "from_end",
     out: Array | None = None,
 ) -> Array:
     """Select elements or slices of ``x`` by tuples of indices.
@@ -188,7 +192,7 @@ def gather_nd(
         The data, of 1 to 8 dimensions, any supported dtype and any strides.
     indices : array of int, shape (B..., ..., t)
         Tuples of t positions, in 1 to 8 dimensions: int32, int64, uint32 or uint64; narrower
-        integers are widened. Signed ones count from the end once, in every mode but "wrap". With
+        integers are widened. Negative ones count from the end once, in every mode but "wrap". With
         t = 0 every tuple selects all of its batch.
     batch_dims : int, optional
         How many leading dimensions ``x`` and ``indices`` have in common; fewer than either has.
@@ -196,7 +200,10 @@ def gather_nd(
         What an index out of range means: the nearest valid one, the index modulo the extent,
         ``fill_value`` for the whole slice, or an error. Each index is held against its own axis.
     fill_value : scalar, optional
-        For ``mode="fill"``; must fit the dtype of ``x``.
+        For ``mode="fill"`` alone; must fit the dtype of ``x``.
+    negative : {"from_end", "invalid"}, optional
+        Whether a negative index counts from the end, or is out of range: for the modes "fill" and
+        "raise".
     out : array, optional
         Where to put the result: of its shape and dtype, any strides, overlapping no input.
 
@@ -207,9 +214,9 @@ def gather_nd(
 
     Raises
     ------
-    DescriptorError
-        ``batch_dims``, ``mode`` or t is out of range, the batches differ, or there are too many
-        dimensions.
+    ArgumentError
+        ``batch_dims`` or t is out of range, the batches differ, ``mode``, ``negative`` and
+        ``fill_value`` do not go together, or there are too many dimensions.
     DTypeError
         A dtype is not supported, or ``fill_value`` does not fit.
     BindingError
@@ -234,12 +241,13 @@ def gather_nd(
     >>> ck.gather_nd([[10, 11], [20, 21]], [[1], [0]], batch_dims=1)
     array([11, 20])
     """
-    x, indices = as_operands(NAME, x, indices, mode, 1)
+    check_mode(NAME, mode, negative, fill_value)
+    x, indices = as_operands(NAME, x, indices, 1)
     batch = _check_shapes(x.shape, indices.shape, batch_dims)
     stop = batch + indices.shape[-1]
     shape = indices.shape[:-1] + x.shape[stop:]
     fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else NO_FILL
-    return _look_up((x, indices), Selection(batch, stop, mode, fill), shape, out)
+    return _look_up((x, indices), Selection(batch, stop, mode, fill, negative), shape, out)
 
 
 def _check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int) -> int:
@@ -251,12 +259,20 @@ def _check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int)
         raise DTypeError(message) from None
     most = min(len(x), len(indices)) - 1
     if not 0 <= batch <= most:
-        raise DescriptorError(NAME, "batch_dims", f"must lie in [0, {most}]; got {batch}", "N4")
+        requirement = f"must lie in [0, {most}]; got {batch}{_hint(x, indices, batch)}"
+        raise ArgumentError(NAME, "batch_dims", requirement)
     room = len(x) - batch
     if indices[-1] > room:
         requirement = f"must have at most {room} in the last dimension for batch_dims={batch}"
-        raise DescriptorError(NAME, "indices", f"{requirement}; got shape {indices}", "N5")
+        found = f"shape {indices}{_hint(x, indices, batch)}"
+        raise ArgumentError(NAME, "indices", f"{requirement}; got {found}")
     if x[:batch] != indices[:batch]:
         requirement = f"must start with the batch {x[:batch]} of x; got shape {indices}"
-        raise DescriptorError(NAME, "indices", requirement, "N7")
+        raise ArgumentError(NAME, "indices", requirement)
     return batch
+
+
+def _hint(x: tuple[int, ...], indices: tuple[int, ...], batch: int) -> str:
+    """Return the end of a message: what to write if indices alone stand where tuples should."""
+    batched = 0 <= batch <= len(indices) < MAX_DIMENSIONS and indices[:batch] == x[:batch]
+    return "; for single indices, use indices[..., None]" if batched and batch < len(x) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite, isinf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from cudakern.arrays import Array, address_of, converted, current, empty, layout
 from cudakern.dtypes import DataType
 from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch, Tensor
-from cudakern.errors import BindingError, DescriptorError, DTypeError, IndexRangeError
+from cudakern.errors import ArgumentError, BindingError, DTypeError, IndexRangeError
 from cudakern.feature_level import FeatureLevel
+from cudakern.hints import did_you_mean
 from cudakern.layout import (
     MAX_DIMENSIONS,
     VECTOR_BYTES,
@@ -60,6 +62,19 @@ INDEX_TYPES = {
     "uint32": ("u32", "ck::uint32"),
     "uint64": ("u64", "ck::uint64"),
 }
+#: What a negative index may be: counted from the end, or out of range.
+_NEGATIVE = ("from_end", "invalid")
+#: Words of other libraries for these.
+_OTHER_MODES = {
+    **dict.fromkeys(("clip", "nearest", "edge", "border", "promiseinbounds"), "'clamp'"),
+    **dict.fromkeys(("modulo", "periodic", "circular"), "'wrap'"),
+    **dict.fromkeys(("constant", "pad", "zeros"), "'fill'"),
+    **dict.fromkeys(("error", "strict"), "'raise'"),
+}
+_OTHER_NEGATIVE = {
+    **dict.fromkeys(("wrap", "numpy", "python"), "'from_end'"),
+    **dict.fromkeys(("outofrange", "fill", "raise", "error"), "'invalid'"),
+}
 _WIDENED = {"int8": np.int32, "int16": np.int32, "uint8": np.uint32, "uint16": np.uint32}
 #: Dimensions of indices in the check: as many as an operand has, and the components of a tuple.
 _CHECK_RANK = MAX_DIMENSIONS + 1
@@ -72,11 +87,54 @@ def compares_wide(indices: Layout, *, wide: bool) -> bool:
     return wide or indices.itemsize > 4  # noqa: PLR2004  bytes of a 32-bit index
 
 
-def check_mode(operator: str, mode: str) -> None:
-    """Raise DescriptorError unless ``mode`` is one of MODES."""
+class _NotGiven(int):
+    """The value of a parameter that was left out, which an equal number is not."""
+
+
+#: The fill value where none is given. It shows as 0.
+ZERO = _NotGiven(0)
+
+
+def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> None:
+    """Raise ArgumentError unless ``mode`` is one of MODES, and the others go with it."""
     if not isinstance(mode, str) or mode not in MODES:
-        requirement = f"must be 'clamp', 'wrap', 'fill' or 'raise'; got {mode!r}"
-        raise DescriptorError(operator, "mode", requirement)
+        hint = did_you_mean(mode, MODES, _OTHER_MODES)
+        requirement = f"must be 'clamp', 'wrap', 'fill' or 'raise'; got {mode!r:.60}{hint}"
+        raise ArgumentError(operator, "mode", requirement)
+    if negative != "from_end":
+        check_negative(operator, negative)
+        if mode not in {"fill", "raise"}:
+            requirement = f"must be 'from_end' for mode={mode!r}; got 'invalid'"
+            raise ArgumentError(operator, "negative", requirement)
+    if fill_value is not ZERO and mode != "fill":
+        requirement = f"must come with mode='fill'; got {fill_value!r:.60} with mode={mode!r}"
+        raise ArgumentError(operator, "fill_value", requirement)
+
+
+def check_negative(operator: str, negative: object) -> None:
+    """Raise ArgumentError unless it says what a negative index is."""
+    if not isinstance(negative, str) or negative not in _NEGATIVE:
+        hint = did_you_mean(negative, _NEGATIVE, _OTHER_NEGATIVE)
+        requirement = f"must be 'from_end' or 'invalid'; got {negative!r:.60}{hint}"
+        raise ArgumentError(operator, "negative", requirement)
+
+
+# Read as unsigned integers of their width, negative indices are at least 2^31, or 2^63: out of
+# range of any axis that is not longer.
+
+
+def index_type(indices: Array, negative: str) -> str:
+    """Return which of INDEX_TYPES kernels read indices as."""
+    name: str = indices.dtype.name
+    return f"u{name}" if negative == "invalid" and name.startswith("int") else name
+
+
+def widened(indices: Array, extents: Sequence[int], negative: str) -> Array:
+    """Return indices that can be read as `index_type` says, for axes of these extents."""
+    longest = max(extents, default=0)
+    if negative == "invalid" and indices.dtype == np.int32 and longest > 2**31:
+        return converted(indices, np.dtype(np.int64))
+    return indices
 
 
 def as_indices(operator: str, given: object, indices: Array) -> Array:
@@ -118,18 +176,54 @@ def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any])
     try:
         element = np.asarray(value)
         if element.ndim == 0:
-            if dtype.kind in "iub" and element.dtype.kind in "fc":
-                raise ValueError("a fraction would be lost")  # noqa: TRY301
-            if dtype.kind == "b" and element not in (0, 1):
-                raise ValueError("a bool is 0 or 1")  # noqa: TRY301
-            if element.dtype != dtype:  # NumPy converts values, and NaN to one of its own
-                element = np.array(element.item(), dtype=dtype)
-            return element.tobytes()
+            return _converted_element(element, dtype).tobytes()
     except (TypeError, ValueError, OverflowError) as error:
-        message = f"{operator}: {name} must fit {dtype}; got {value!r} ({error})"
+        message = f"{operator}: {name} must fit {dtype}; got {value!r:.60} ({error})"
         raise DTypeError(message) from error
     message = f"{operator}: {name} must be a scalar; got shape {element.shape}"
     raise DTypeError(message)
+
+
+def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return a number in another dtype, rounded to its floats; raise if it has no counterpart.
+
+    NumPy would make infinities of numbers that are too large, NaN of None and numbers of texts.
+    """
+    if element.dtype == dtype:
+        return element
+    value = element.item()
+    if not (isinstance(value, int) or element.dtype in dtypes.copied()):  # of any number of bits
+        raise TypeError("it is no number")
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise TypeError("it is complex")
+    if dtype.kind in "iub":
+        return np.array(_whole(value, dtype), dtype)
+    value = value if isinstance(value, complex) else float(value)
+    with np.errstate(all="ignore"):
+        result = np.array(value, dtype)
+        found = result.astype(np.complex128).item()
+    for before, after in ((value.real, found.real), (value.imag, found.imag)):
+        if before == 0 != after:
+            raise ValueError("there is no zero")
+        if isfinite(before) and not isfinite(after):
+            raise OverflowError("it is out of range")
+        if isinf(before) and not isinf(after):
+            raise ValueError("there is no infinity")
+    return result
+
+
+def _whole(value: float, dtype: np.dtype[Any]) -> int:
+    """Return a number as an integer that a dtype of integers or bool has."""
+    if not isfinite(value):
+        raise ValueError("it is no integer")
+    if value != int(value):
+        raise ValueError("a fraction would be lost")
+    if dtype.kind == "b":
+        if value not in (0, 1):
+            raise ValueError("a bool is 0 or 1")
+    elif not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        raise OverflowError("it is out of range")
+    return int(value)
 
 
 def fill_pattern(operator: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:
@@ -183,7 +277,14 @@ def check_launch(
 
 
 def raise_if_outside(
-    operator: str, indices: Array, x: Array, axes: Sequence[int], place: int, *, tuples: bool
+    operator: str,
+    indices: Array,
+    x: Array,
+    axes: Sequence[int],
+    place: int,
+    *,
+    tuples: bool,
+    negative: str,
 ) -> None:
     """Raise IndexRangeError if an index lies outside its axis.
 
@@ -194,13 +295,15 @@ def raise_if_outside(
     indices : array
         Not empty; of one of INDEX_TYPES.
     x : array
-        What the indices select from. Signed ones may count from the end of an axis.
+        What the indices select from.
     axes : sequence of int
         The axes of x that they select from.
     place : int
         Where the indices are.
     tuples : bool
         Whether the last dimension of the indices runs over the axes.
+    negative : str
+        What a negative index is.
 
     Notes
     -----
@@ -213,7 +316,8 @@ def raise_if_outside(
     address = address_of(indices)
     layout = layout_of(indices, address)
     extents = [x.shape[axis] for axis in axes]
-    launch = check_launch(operator, layout, indices.dtype.name, extents, tuples=tuples)
+    kind = index_type(indices, negative)
+    launch = check_launch(operator, layout, kind, extents, tuples=tuples)
     tensors = (
         Tensor("indices", layout, read=True, written=False),
         Tensor("first_bad", Layout((1,), (8,), 8), read=True, written=True),
@@ -226,7 +330,7 @@ def raise_if_outside(
     value = int(indices[where])
     axis = axes[where[-1] if tuples else 0]
     extent = x.shape[axis]
-    lowest = -extent if indices.dtype.kind == "i" else 0
+    lowest = -extent if kind.startswith("int") else 0
     shown = f"indices[{', '.join(map(str, where))}]" if where else "indices"
     requirement = f"must lie in [{lowest}, {extent - 1}] for x.shape[{axis}]={extent}"
     message = f"{operator}: {shown} {requirement}; got {value}"

@@ -22,12 +22,14 @@ from cudakern.arrays import (
     require_data,
     require_rank,
 )
+from cudakern.dtypes import copied as copied_dtypes
 from cudakern.errors import IndexRangeError
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import (
     as_indices,
-    check_mode,
+    index_type,
     raise_if_outside,
+    widened,
 )
 
 if TYPE_CHECKING:
@@ -39,14 +41,11 @@ if TYPE_CHECKING:
     Planner = Callable[[Sequence[Layout], "Selection", str], Plan]
 
 
-def as_operands(
-    operator: str, x: object, indices: object, mode: str, least: int
-) -> tuple[Array, Array]:
+def as_operands(operator: str, x: object, indices: object, least: int) -> tuple[Array, Array]:
     """Return x and indices as arrays of supported dtypes, the latter of ``least`` dimensions."""
-    check_mode(operator, mode)
     data = as_array(operator, "x", x)
     positions = as_indices(operator, indices, as_array(operator, "indices", indices))
-    require_data(operator, "x", data)
+    require_data(operator, "x", data, copied_dtypes())
     require_rank(operator, "x", data, 1)
     require_rank(operator, "indices", positions, least)
     return data, positions
@@ -63,12 +62,15 @@ class Selection(NamedTuple):
         One of MODES.
     fill : bytes
         The fill value repeated to 16 bytes.
+    negative : str
+        What a negative index is: counted from the end, or invalid.
     """
 
     first: int
     stop: int
     mode: str
     fill: bytes
+    negative: str
 
 
 class _BoundLookup(BoundLaunch):
@@ -117,8 +119,11 @@ class LookupFunction:
             As the mode demands.
         """
         x, indices = operands
+        if selection.negative != "from_end":
+            extents = x.shape[selection.first : selection.stop]
+            indices = widened(indices, extents, selection.negative)
         if out is None:
-            place = common_place(self._operator, ("x", "indices"), operands)
+            place = common_place(self._operator, ("x", "indices"), (x, indices))
             out = empty(shape, x.dtype, place)
         target = as_output(self._operator, "out", out)
         arrays = (x, indices, target)
@@ -149,7 +154,9 @@ class LookupFunction:
         extents = x.shape[selection.first : selection.stop]
         launches = 0 not in extents
         plan = (
-            self._plan(layouts, selection, indices.dtype.name) if launches else Plan("empty", None)
+            self._plan(layouts, selection, index_type(indices, selection.negative))
+            if launches
+            else Plan("empty", None)
         )
         bound = _BoundLookup(operator, plan, place, ("x", "indices", "out"), layouts)
         checks = selection.mode == "raise" and bool(extents)
@@ -165,12 +172,19 @@ class LookupFunction:
     ) -> bool:
         """Do what a call takes besides its launch; return whether that is still to be done."""
         x, indices, target = arrays
-        first, stop, mode, fill = selection
+        first, stop, mode, fill, negative = selection
         bound.check(addresses)
         absent = next((axis for axis in range(first, stop) if x.shape[axis] == 0), None)
         if absent is None:
-            axes = range(first, stop)
-            raise_if_outside(self._operator, indices, x, axes, bound.place, tuples=self._tuples)
+            raise_if_outside(
+                self._operator,
+                indices,
+                x,
+                range(first, stop),
+                bound.place,
+                tuples=self._tuples,
+                negative=negative,
+            )
             return True
         if mode != "fill":
             requirement = f"x.shape[{absent}] must be at least 1 for {indices.size} indices"

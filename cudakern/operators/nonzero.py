@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.arrays import MAX_BYTES, Array, copy_elements, empty, place_of, temporary
-from cudakern.errors import DescriptorError
-from cudakern.operators.base import as_extent
+from cudakern.arrays import Array, copy_elements, empty, place_of, temporary
 from cudakern.operators.indexing import element_bytes
-from cudakern.operators.nonzero_coordinates import as_input, find_coordinates, new_count
+from cudakern.operators.nonzero_coordinates import (
+    as_input,
+    as_rows,
+    find_coordinates,
+    new_count,
+)
 from cudakern.ranges import named
 
 _INT64 = np.dtype(np.int64)
@@ -38,7 +41,7 @@ def argwhere(x: Any) -> Array:  # noqa: ANN401  arrays of many libraries
 
     Raises
     ------
-    DescriptorError
+    ArgumentError
         There are too many dimensions.
     DTypeError
         The dtype is not supported.
@@ -81,7 +84,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
 
     Raises
     ------
-    DescriptorError
+    ArgumentError
         There are too many dimensions or none, or ``size`` is negative.
     DTypeError
         The dtype is not supported, ``size`` is no integer, or ``fill_value`` is no int64.
@@ -103,13 +106,10 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     x = as_input("nonzero", x, 1)
     if size is None:
         return tuple(_trimmed("nonzero", x, by_axis=True).T)
-    rows = as_extent("nonzero", "size", size)
-    if rows * x.ndim * _INT64.itemsize > MAX_BYTES:
-        requirement = f"must give a result of less than 2^63 bytes; got {rows}"
-        raise DescriptorError("nonzero", "size", requirement)
+    rows = as_rows("nonzero", size, x, _INT64)
     fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
     axes = empty((x.ndim, rows), _INT64, place_of(x))
-    find_coordinates("nonzero", x, temporary(new_count(x)), axes.T, _INT64, fill)
+    find_coordinates("nonzero", x, temporary(new_count(x)), axes.T, _INT64, fill=fill)
     return tuple(axes)
 
 

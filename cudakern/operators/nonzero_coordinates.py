@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cudakern.arrays import (
+    MAX_BYTES,
     Array,
     as_array,
     as_output,
@@ -24,9 +25,9 @@ from cudakern.arrays import (
     require_data,
     require_rank,
 )
-from cudakern.dtypes import DataType
-from cudakern.errors import BindingError, DescriptorError, DTypeError
-from cudakern.operators.base import BoundLaunch, BoundTable
+from cudakern.dtypes import DataType, as_dtype
+from cudakern.errors import ArgumentError, BindingError
+from cudakern.operators.base import BoundLaunch, BoundTable, as_extent
 from cudakern.operators.indexing import check_alignment
 from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
 from cudakern.ranges import named
@@ -35,7 +36,7 @@ from cudakern.tensor import MAX_ELEMENTS
 NAME = "nonzero_coordinates"
 _NAMES = ("x", "out.count", "out.coordinates")
 _UINT32, _UINT64, _INT64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64)
-_KINDS: dict[str, np.dtype[Any]] = {"uint32": _UINT32, "int64": _INT64}
+_KINDS = (_UINT32, _INT64)
 #: Elements at most: more than any memory holds, and few enough for the words that blocks exchange.
 MAX_COUNTED = 2**40
 
@@ -48,7 +49,8 @@ class NonzeroCoordinates(NamedTuple):
     count : array of uint32, shape (1,)
         Of uint64, if there may be more than 2^32 - 1.
     coordinates : array of uint32 or int64, shape (x.size, max(1, x.ndim))
-        A row for each of the first ``count``; those beyond are as they were.
+        A row for each of the first ``count``; those beyond are as they were. With a size K,
+        (K, max(1, x.ndim)).
     """
 
     count: Array
@@ -62,6 +64,7 @@ _bound: BoundTable[BoundLaunch] = BoundTable()
 def nonzero_coordinates(
     x: Any,  # noqa: ANN401  arrays of many libraries
     *,
+    size: int | None = None,
     dtype: Any = "uint32",  # noqa: ANN401  whatever NumPy takes for one
     out: Any = None,  # noqa: ANN401  any pair
 ) -> NonzeroCoordinates:
@@ -71,6 +74,8 @@ def nonzero_coordinates(
     ----------
     x : array, shape (...)
         Of 0 to 8 dimensions, any supported dtype and any strides.
+    size : int, optional
+        How many coordinates there is room for; None means as many as elements.
     dtype : dtype, optional
         Of the coordinates: uint32, or int64, which more than 2^32 - 1 elements need.
     out : (count, coordinates), optional
@@ -81,15 +86,16 @@ def nonzero_coordinates(
     -------
     NonzeroCoordinates
         ``count``, of shape (1,) and uint32, and ``coordinates``, of shape
-        (x.size, max(1, x.ndim)), whose rows beyond the count are not written. Those of ``out`` if
-        given. Of NumPy for arrays on the host, of CuPy for arrays on a GPU.
+        (x.size, max(1, x.ndim)), or (size, max(1, x.ndim)), whose rows beyond the count are not
+        written. The count is of all coordinates: if it exceeds ``size``, the last had no room.
+        Those of ``out`` if given. Of NumPy for arrays on the host, of CuPy for arrays on a GPU.
 
     Raises
     ------
-    DescriptorError
-        There are too many dimensions, or too many elements for uint32.
+    ArgumentError
+        There are too many dimensions, too many elements for uint32, or ``size`` is negative.
     DTypeError
-        A dtype is not supported.
+        A dtype is not supported, or ``size`` is no integer.
     BindingError
         ``out`` does not fit, or its arrays overlap x or each other.
 
@@ -109,23 +115,37 @@ def nonzero_coordinates(
     >>> found.coordinates[: int(found.count[0])]
     array([[0, 1],
            [1, 0]], dtype=uint32)
+    >>> ck.nonzero_coordinates([[0, 3], [5, 7]], size=2).count  # one more than there is room for
+    array([3], dtype=uint32)
     """
     x = as_input(NAME, x, 0)
-    kind = _as_coordinate_type(dtype)
+    kind = (
+        _UINT32 if type(dtype) is str and dtype == "uint32" else as_dtype(NAME, dtype, _KINDS)
+    )  # the common way first
+    rows, columns = x.size if size is None else as_rows(NAME, size, x, kind), max(1, x.ndim)
     if x.size > MAX_ELEMENTS and kind != _INT64:
         requirement = f"must be int64 for more than 2^32 - 1 elements; got {kind}"
-        raise DescriptorError(NAME, "dtype", requirement, "Z7")
+        raise ArgumentError(NAME, "dtype", requirement)
     if out is None:
-        shape = (x.size, max(1, x.ndim))
-        pair = NonzeroCoordinates(new_count(x), empty(shape, kind, place_of(x)))
+        table = empty((rows, columns), kind, place_of(x))
+        pair = NonzeroCoordinates(new_count(x), table)
     elif isinstance(out, tuple | list) and len(out) == len(NonzeroCoordinates._fields):
         pair = NonzeroCoordinates(*out)
     else:
         requirement = f"must be a pair (count, coordinates); got {type(out).__name__}"
         raise BindingError(NAME, "out", requirement)
     count, coordinates = map(as_output, (NAME, NAME), _NAMES[1:], pair)
-    find_coordinates(NAME, x, count, coordinates, kind)
+    find_coordinates(NAME, x, count, coordinates, kind, shape=(rows, columns))
     return pair
+
+
+def as_rows(operator: str, size: object, x: Array, kind: np.dtype[Any]) -> int:
+    """Return how many coordinates were asked for."""
+    rows = as_extent(operator, "size", size)
+    if rows * max(1, x.ndim) * kind.itemsize > MAX_BYTES:
+        requirement = f"must give a result of less than 2^63 bytes; got {rows}"
+        raise ArgumentError(operator, "size", requirement)
+    return rows
 
 
 def as_input(operator: str, given: object, least: int) -> Array:
@@ -134,21 +154,8 @@ def as_input(operator: str, given: object, least: int) -> Array:
     require_data(operator, "x", x)
     require_rank(operator, "x", x, least)
     if x.size > MAX_COUNTED:  # one whose strides are zero
-        raise DescriptorError(operator, "x", f"must have at most 2^40 elements; got {x.size}")
+        raise ArgumentError(operator, "x", f"must have at most 2^40 elements; got {x.size}")
     return x
-
-
-def _as_coordinate_type(given: Any) -> np.dtype[Any]:  # noqa: ANN401
-    if isinstance(given, str) and given in _KINDS:  # the common way
-        return _KINDS[given]
-    try:
-        found = str(np.dtype(given)) if given is not None else "None"
-    except TypeError:
-        found = repr(given)
-    if found in _KINDS:
-        return _KINDS[found]
-    message = f"{NAME}: dtype must be uint32 or int64; got {found}"
-    raise DTypeError(message)
 
 
 def new_count(x: Array) -> Array:
@@ -161,18 +168,28 @@ def _count_type(x: Array) -> np.dtype[Any]:
 
 
 def find_coordinates(
-    operator: str, x: Array, count: Array, rows: Array, kind: np.dtype[Any], fill: int | None = None
+    operator: str,
+    x: Array,
+    count: Array,
+    rows: Array,
+    kind: np.dtype[Any],
+    *,
+    fill: int | None = None,
+    shape: tuple[int, int] | None = None,
 ) -> None:
-    """Write the count and as many rows as there is room for; ``fill`` goes where none belongs."""
+    """Write the count and as many rows as there is room for; ``fill`` goes where none belongs.
+
+    With a ``shape``, rows are the caller's own and must have it.
+    """
     arrays = (x, count, rows)
     addresses, facts = describe(arrays)
-    key = (operator, kind, fill, facts)
+    key = (operator, kind, fill, shape, facts)
     bound = _bound.find(key)
     if bound is None or is_read_only(count) or is_read_only(rows):
         if not layout_of(x, addresses[0]).is_aligned:
-            find_coordinates(operator, copied(x), count, rows, kind, fill)
+            find_coordinates(operator, copied(x), count, rows, kind, fill=fill, shape=shape)
             return
-        bound = _bound.add(key, _bind(operator, arrays, addresses, kind, fill))
+        bound = _bound.add(key, _bind(operator, arrays, addresses, kind, fill, shape))
     if x.size:
         bound(addresses)
         return
@@ -189,13 +206,14 @@ def _bind(
     addresses: list[int],
     kind: np.dtype[Any],
     fill: int | None,
+    shape: tuple[int, int] | None,
 ) -> BoundLaunch:
     """Check everything that the static facts decide, plan, and prepare the launch."""
     x, count, rows = arrays
     place = place_of(x)
     check_output(operator, _NAMES[1], count, (1,), _count_type(x), place, "")
-    if operator == NAME:
-        shape, reason = (x.size, max(1, x.ndim)), f"for x.shape={x.shape}"
+    if shape is not None:
+        reason = f"for x.shape={x.shape}" + ("" if shape[0] == x.size else f", size={shape[0]}")
         check_output(operator, _NAMES[2], rows, shape, kind, place, reason)
     layouts = list(map(layout_of, arrays, addresses))
     for name, layout in zip(_NAMES[1:], layouts[1:], strict=True):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cudakern.arrays import (
     MAX_BYTES,
@@ -23,7 +23,7 @@ from cudakern.arrays import (
     layout_of,
     require_rank,
 )
-from cudakern.errors import DescriptorError
+from cudakern.errors import ArgumentError
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
 from cudakern.operators.base import (
@@ -39,6 +39,9 @@ from cudakern.operators.indexing import (
     INDEX_DATA_TYPES,
     as_indices,
     check_alignment,
+    check_negative,
+    index_type,
+    widened,
 )
 from cudakern.operators.one_hot_plan import OneHotProblem, plan_one_hot
 from cudakern.operators.one_hot_values import OffOn, off_on
@@ -134,6 +137,7 @@ def one_hot(
     axis: int = -1,
     values: Any = (0, 1),  # noqa: ANN401
     dtype: Any = None,  # noqa: ANN401  whatever NumPy takes for one
+    negative: Literal["from_end", "invalid"] = "from_end",
     out: Array | None = None,
 ) -> Array:
     """Turn each index into a vector of ``depth`` elements along ``axis``, on at its position.
@@ -145,7 +149,7 @@ def one_hot(
     ----------
     indices : array of int, shape (...)
         Positions along the new axis, of 0 to 8 dimensions: int32, int64, uint32 or uint64; narrower
-        integers are widened. Signed ones count from the end once. An index that is still out of
+        integers are widened. Negative ones count from the end once. An index that is still out of
         range is on nowhere.
     depth : int
         Length of the new axis; 0 gives an empty result.
@@ -154,9 +158,12 @@ def one_hot(
     values : (off, on) or array of two elements, optional
         Two scalars, or off and on in an array of any shape and strides, where the indices are.
     dtype : dtype, optional
-        Of the result: any supported one, which the scalars must fit and an array is converted to.
-        None means the values' own: that of the array, the common one of NumPy's scalars; for
-        Python's numbers float32, complex64 if one is complex, bool if both are bools.
+        Of the result: any supported one, which the values must fit; those of an array on a GPU are
+        converted without a look at them. None means the values' own: that of the array, the common
+        one of NumPy's scalars; for Python's numbers float32, complex64 if one is complex, bool if
+        both are bools.
+    negative : {"from_end", "invalid"}, optional
+        Whether a negative index counts from the end, or is out of range.
     out : array, optional
         Where to put the result: of its shape and dtype, any strides, overlapping no input.
 
@@ -167,8 +174,9 @@ def one_hot(
 
     Raises
     ------
-    DescriptorError
-        ``axis`` or ``depth`` is out of range, there are too many dimensions, or not two values.
+    ArgumentError
+        ``axis`` or ``depth`` is out of range, ``negative`` is no such word, there are too many
+        dimensions, or not two values.
     DTypeError
         A dtype is not supported, ``depth`` or ``axis`` is no integer, or a value does not fit.
     BindingError
@@ -193,15 +201,18 @@ def one_hot(
     """
     indices = as_indices(NAME, indices, as_array(NAME, "indices", indices))
     require_rank(NAME, "indices", indices, 0)
-    depth = as_extent(NAME, "depth", depth, "O5")
-    axis = normalize_axis(NAME, axis, indices.ndim + 1, "O3")
+    depth = as_extent(NAME, "depth", depth)
+    axis = normalize_axis(NAME, axis, indices.ndim + 1)
+    if negative != "from_end":
+        check_negative(NAME, negative)
+        indices = widened(indices, (depth,), negative)
     given = off_on(NAME, values, dtype)
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
     inputs = (indices,) if given.array is None else (indices, given.array)
     if out is None:
         place = common_place(NAME, _NAMES[: len(inputs)], inputs)
         out = _allocate(shape, given.dtype, place)
-    _run(inputs, as_output(NAME, "out", out), shape, axis, given)
+    _run(inputs, as_output(NAME, "out", out), shape, axis, given, index_type(indices, negative))
     return out
 
 
@@ -212,24 +223,29 @@ def _allocate(shape: tuple[int, ...], dtype: np.dtype[Any], place: int) -> Array
     needed = prod(n for n in shape if n) * dtype.itemsize
     if needed > MAX_BYTES:
         requirement = f"must give a result of less than 2^63 bytes; got shape {shape}"
-        raise DescriptorError(NAME, "depth", requirement)
+        raise ArgumentError(NAME, "depth", requirement)
     return empty(shape, dtype, place)
 
 
 def _run(
-    inputs: tuple[Array, ...], out: Array, shape: tuple[int, ...], axis: int, given: OffOn
+    inputs: tuple[Array, ...],
+    out: Array,
+    shape: tuple[int, ...],
+    axis: int,
+    given: OffOn,
+    kind: str,
 ) -> None:
     """Write the result."""
     arrays = (*inputs, out)
     addresses, facts = describe(arrays)
-    key = (axis, shape[axis], given.dtype, given.pattern, facts)
+    key = (axis, shape[axis], given.dtype, given.pattern, kind, facts)
     bound = _bound.find(key)
     if bound is None or is_read_only(out):
         layouts = map(layout_of, inputs, addresses)
         if not all(layout.is_aligned for layout in layouts):
-            _run(tuple(map(copied, inputs)), out, shape, axis, given)
+            _run(tuple(map(copied, inputs)), out, shape, axis, given, kind)
             return
-        bound = _bound.add(key, _bind(arrays, addresses, shape, axis, given))
+        bound = _bound.add(key, _bind(arrays, addresses, shape, axis, given, kind))
     if given.array is None:
         addresses.insert(1, 0)
     bound(addresses)
@@ -241,6 +257,7 @@ def _bind(
     shape: tuple[int, ...],
     axis: int,
     given: OffOn,
+    kind: str,
 ) -> BoundLaunch:
     """Check everything that the static facts decide, plan, and prepare the launch."""
     *inputs, out = arrays
@@ -255,7 +272,7 @@ def _bind(
         layouts[1],
         layouts[2],
         axis,
-        inputs[0].dtype.name,
+        kind,
         _on_offset(layouts[1]),
         given.pattern,
     )

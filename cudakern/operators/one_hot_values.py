@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.arrays import Array, as_array, converted, require_data
-from cudakern.dtypes import as_supported, supported, supported_names
-from cudakern.errors import DescriptorError, DTypeError
+from cudakern.arrays import Array, as_array, converted, place_of, require_data
+from cudakern.dtypes import as_dtype, copied, names_of
+from cudakern.engines import HOST
+from cudakern.errors import ArgumentError, DTypeError
 from cudakern.layout import VECTOR_BYTES
 from cudakern.operators.indexing import element_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _BYTES = 2 * VECTOR_BYTES
 _REAL = frozenset({bool, int, float})
@@ -43,12 +47,12 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
 
     Raises
     ------
-    DescriptorError
+    ArgumentError
         There are not two of them.
     DTypeError
         A dtype is not supported, or a value is no scalar or does not fit the dtype.
     """
-    wanted = None if dtype is None else as_supported(operator, dtype)
+    wanted = None if dtype is None else as_dtype(operator, dtype, copied())
     if isinstance(values, list | tuple):
         if len(values) != _COUNT:
             _refuse(operator, f"{len(values)} of them")
@@ -60,24 +64,30 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
     array = as_array(operator, "values", values)
     if array.size != _COUNT:
         _refuse(operator, f"shape {array.shape}")
-    require_data(operator, "values", array)
+    require_data(operator, "values", array, copied())
     if wanted is not None and array.dtype != wanted:
+        if place_of(array) == HOST:  # elsewhere, a look at them would synchronise
+            _pattern(operator, array.ravel(), wanted)
         array = converted(array, wanted)
     return OffOn(array.dtype, array=array)
 
 
 def _refuse(operator: str, found: str) -> None:
     requirement = f"must be two scalars or an array of two elements; got {found}"
-    raise DescriptorError(operator, "values", requirement)
+    raise ArgumentError(operator, "values", requirement)
 
 
 def _scalars(operator: str, off: object, on: object, wanted: np.dtype[Any] | None) -> OffOn:
     dtype = _common_dtype(operator, (off, on)) if wanted is None else wanted
-    pattern = b""
-    for name, value in (("values[0]", off), ("values[1]", on)):
-        element = element_bytes(operator, name, value, dtype)
-        pattern += element * (VECTOR_BYTES // dtype.itemsize)
-    return OffOn(dtype, pattern)
+    return OffOn(dtype, _pattern(operator, (off, on), dtype))
+
+
+def _pattern(operator: str, values: Iterable[object], dtype: np.dtype[Any]) -> bytes:
+    """Return off and on as bytes, each repeated; raise DTypeError where one does not fit."""
+    elements = (
+        element_bytes(operator, f"values[{k}]", value, dtype) for k, value in enumerate(values)
+    )
+    return b"".join(element * (VECTOR_BYTES // dtype.itemsize) for element in elements)
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -109,7 +119,7 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
     except (TypeError, ValueError) as error:
         message = f"{operator}: values must be scalars of one dtype; got {values!r} ({error})"
         raise DTypeError(message.splitlines()[0]) from error
-    if not supported(dtype):
-        message = f"{operator}: values.dtype must be one of {supported_names()}; got {dtype}"
+    if dtype not in copied():
+        message = f"{operator}: values.dtype must be one of {names_of(copied())}; got {dtype}"
         raise DTypeError(message)
     return dtype

@@ -22,14 +22,14 @@ from cudakern.arrays import (
     layout_of,
     place_of,
 )
-from cudakern.dtypes import DataType, as_supported
+from cudakern.dtypes import DataType, as_dtype, known
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import check_alignment
-from cudakern.operators.reduce_arguments import as_axes, find_call
+from cudakern.operators.reduce_arguments import as_axes, as_function, find_call
 from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_problem import ReduceProblem
-from cudakern.operators.reduce_types import NAME, as_function
+from cudakern.operators.reduce_types import NAME
 from cudakern.ranges import named
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def reduce(
 
     Raises
     ------
-    DescriptorError
+    ArgumentError
         There is no such function, or no such axis, or it is named twice; there are too many
         dimensions; ``nan`` or ``last_index`` is not for this function; or x has no elements where
         max, min, argmax or argmin need one.
@@ -137,7 +137,7 @@ def reduce(
     if axis is not None and type(axis) is not int:
         axis = as_axes(axis)
     if dtype is not None:
-        dtype = as_supported(NAME, dtype)
+        dtype = as_dtype(NAME, dtype, known())
     # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
     key = (function, axis, bool(keepdims), dtype, nan, bool(last_index), x.dtype, x.shape)
     try:

@@ -14,20 +14,36 @@ import numpy as np
 
 from cudakern.arrays import MAX_BYTES, Array, require_data, require_rank
 from cudakern.dtypes import DataType
-from cudakern.errors import DescriptorError, DTypeError
-from cudakern.operators.base import normalize_axis
+from cudakern.errors import ArgumentError, DTypeError
+from cudakern.hints import did_you_mean
+from cudakern.operators.base import AXIS_WORDS, normalize_axis
 from cudakern.operators.reduce_types import (
     ARG_FUNCTIONS,
+    BY_LABEL,
     NAME,
     NAN_FUNCTIONS,
     ReduceFunction,
-    as_function,
+    function_of,
     holds_indices,
     of_nothing,
     result_type,
 )
 
 _IGNORED = {"propagate": False, "ignore": True}
+#: What other libraries call these, and ONNX with "Reduce" in front; "nan" in front means "ignore".
+_OTHER_NAMES = {
+    **dict.fromkeys(("mean", "avg"), "'average'"),
+    **dict.fromkeys(("prod", "product", "mul"), "'multiply'"),
+    **dict.fromkeys(("amax", "maximum"), "'max'"),
+    **dict.fromkeys(("amin", "minimum"), "'min'"),
+    **dict.fromkeys(("norm", "euclidean"), "'l2'"),
+    **dict.fromkeys(("asum", "abssum"), "'l1'"),
+    **dict.fromkeys(("add", "total"), "'sum'"),
+    **dict.fromkeys(("sumsq", "sumofsquares"), "'sum_square'"),
+    **{f"nan{f.label}": f"'{f.label}' with nan='ignore'" for f in NAN_FUNCTIONS},
+}
+_OTHER_NAN_WORDS = dict.fromkeys(("omit", "skip", "skipna", "drop"), "'ignore'")
+_OTHER_AXIS_WORDS = {**AXIS_WORDS, "all": "None", "none": "None"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,12 +73,30 @@ class ReduceCall:
     constant: complex | None
 
 
+def as_function(given: object) -> ReduceFunction:
+    """Return a function that was given by name, as a member of the enumeration or by its value.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such function.
+    """
+    found = function_of(given)
+    if found is None:
+        word = given.lower().removeprefix("reduce") if isinstance(given, str) else given
+        hint = did_you_mean(word, BY_LABEL, _OTHER_NAMES)
+        requirement = f"must be one of {', '.join(BY_LABEL)}; got {given!r:.60}{hint}"
+        raise ArgumentError(NAME, "function", requirement)
+    return found
+
+
 def as_axes(axis: object) -> int | tuple[int, ...]:
     """Return axes as an int or a tuple of those."""
     try:
         return tuple(map(index, axis)) if isinstance(axis, tuple) else index(axis)  # type: ignore[arg-type]  # so TypeError
     except TypeError:
-        message = f"{NAME}: axis must be an int, a tuple of ints or None; got {axis!r}"
+        hint = did_you_mean(axis, (), _OTHER_AXIS_WORDS)
+        message = f"{NAME}: axis must be an int, a tuple of ints or None; got {axis!r:.60}{hint}"
         raise DTypeError(message) from None
 
 
@@ -81,14 +115,15 @@ def find_call(
     function = as_function(given)
     ignored = _IGNORED.get(nan) if isinstance(nan, str) else None
     if ignored is None:
-        requirement = f"must be 'propagate' or 'ignore'; got {nan!r}"
-        raise DescriptorError(NAME, "nan", requirement)
+        hint = did_you_mean(nan, _IGNORED, _OTHER_NAN_WORDS)
+        requirement = f"must be 'propagate' or 'ignore'; got {nan!r:.60}{hint}"
+        raise ArgumentError(NAME, "nan", requirement)
     if ignored and function not in NAN_FUNCTIONS:
         requirement = f"must be 'propagate' for {function.label}; got 'ignore'"
-        raise DescriptorError(NAME, "nan", requirement)
+        raise ArgumentError(NAME, "nan", requirement)
     if last_index and function not in ARG_FUNCTIONS:
         requirement = f"must be False for {function.label}; got True"
-        raise DescriptorError(NAME, "last_index", requirement)
+        raise ArgumentError(NAME, "last_index", requirement)
     axes = _normalized(axis, x.ndim)
     kind = DataType.from_numpy(x.dtype)
     result = result_type(function, kind, None if dtype is None else DataType.from_numpy(dtype))
@@ -102,11 +137,11 @@ def find_call(
         shape = tuple(n for d, n in enumerate(x.shape) if d not in axes)
     if prod(n for n in shape if n) * result.itemsize > MAX_BYTES:
         requirement = f"must give a result of less than 2^63 bytes; got shape {x.shape}"
-        raise DescriptorError(NAME, "x", requirement)
+        raise ArgumentError(NAME, "x", requirement)
     constant = of_nothing(function, result)
     if constant is None and x.size == 0 and 0 not in shape:
         requirement = f"must have elements for {function.label}, which has no identity"
-        raise DescriptorError(NAME, "x", f"{requirement}; got shape {x.shape}")
+        raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}")
     return ReduceCall(function, axes, shape, result.numpy, ignored, last_index, constant)
 
 
@@ -116,8 +151,8 @@ def _normalized(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...
         return tuple(range(rank))
     given = axis if isinstance(axis, tuple) else (axis,)
     if given and rank == 0:
-        raise DescriptorError(NAME, "axis", f"must be None or () for a scalar; got {axis}", "R3")
-    axes = tuple(sorted(normalize_axis(NAME, d, rank, "R3") for d in given))
+        raise ArgumentError(NAME, "axis", f"must be None or () for a scalar; got {axis}")
+    axes = tuple(sorted(normalize_axis(NAME, d, rank) for d in given))
     if len(set(axes)) < len(axes):
-        raise DescriptorError(NAME, "axis", f"must name no axis twice; got {axis}", "R5")
+        raise ArgumentError(NAME, "axis", f"must name no axis twice; got {axis}")
     return axes

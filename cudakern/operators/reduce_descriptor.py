@@ -22,10 +22,11 @@ from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_problem import ReduceProblem
 from cudakern.operators.reduce_types import (
     ARG_FUNCTIONS,
+    BY_LABEL,
     INDEX_DATA_TYPES,
     NAN_FUNCTIONS,
     ReduceFunction,
-    as_function,
+    function_of,
     holds_indices,
     input_data_types,
     of_nothing,
@@ -173,10 +174,14 @@ class ReduceOperatorDesc(_ReducingDesc):
     def __post_init__(self) -> None:
         super().__post_init__()
         with suppress(DescriptorError):  # rule R1 reports it
-            object.__setattr__(self, "function", as_function(self.function))
+            object.__setattr__(self, "function", self._function())
 
     def _function(self) -> ReduceFunction:
-        return as_function(self.function)
+        found = function_of(self.function)
+        if found is None:
+            requirement = f"must be one of {', '.join(BY_LABEL)}; got {self.function!r}"
+            raise DescriptorError(self.operator, "function", requirement, "R1")
+        return found
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from cudakern import dtypes
 from cudakern.dtypes import DataType
-from cudakern.errors import DescriptorError, DTypeError
+from cudakern.errors import DTypeError
 from cudakern.feature_level import FeatureLevel
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ FLOAT_FUNCTIONS = frozenset(
 #: Functions that may take NaN as absent.
 NAN_FUNCTIONS = ARG_FUNCTIONS | {ReduceFunction.MAX, ReduceFunction.MIN}
 
-_BY_LABEL = {function.label: function for function in ReduceFunction}
+BY_LABEL = {function.label: function for function in ReduceFunction}
 _INT32 = frozenset({DataType.INT32, DataType.UINT32})
 _INT64 = frozenset({DataType.INT64, DataType.UINT64})
 _INTEGERS = dtypes.INTEGERS_8_TO_32 | _INT64
@@ -127,25 +127,14 @@ _OF_NOTHING = {
 }
 
 
-def as_function(given: object) -> ReduceFunction:
-    """Return a function that was given by name, as a member of the enumeration or by its value.
-
-    Raises
-    ------
-    DescriptorError
-        There is no such function (rule R1).
-    """
+def function_of(given: object) -> ReduceFunction | None:
+    """Return a function by name, as a member of the enumeration or by its value; None for none."""
     if isinstance(given, str):
-        found = _BY_LABEL.get(given)
-        if found is not None:
-            return found
-    else:
-        try:
-            return ReduceFunction(index(given))  # type: ignore[arg-type]  # the error names it
-        except (TypeError, ValueError):
-            pass
-    requirement = f"must be one of {', '.join(_BY_LABEL)}; got {given!r}"
-    raise DescriptorError(NAME, "function", requirement, "R1")
+        return BY_LABEL.get(given)
+    try:
+        return ReduceFunction(index(given))  # type: ignore[arg-type]  # what else was given is none
+    except (TypeError, ValueError):
+        return None
 
 
 def input_data_types(function: ReduceFunction) -> TypeTable:

@@ -47,7 +47,7 @@ def on(device, *arrays):
 def test_gather_runs_on_the_device_of_its_arrays(cupy, mode, axis):
     indices = INDICES if mode != "raise" else INDICES % 10
     x, i = on(1, X, indices)
-    result = ck.gather(x, i, axis, mode=mode, fill_value=2)
+    result = ck.gather(x, i, axis, **oracle.options(mode, 2))
     assert isinstance(result, fake_cupy.Array)
     assert result.data.device_id == 1
     assert np.array_equal(result.get(), oracle.gather(X, indices, axis, mode, 2))

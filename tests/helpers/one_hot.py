@@ -10,12 +10,12 @@ from cudakern import DataType, TensorDesc
 from tests.helpers.oracle import resolve
 
 
-def expected(indices, depth, axis, values):
+def expected(indices, depth, axis, values, negative="from_end"):
     """Return what one_hot returns for an array of two values, slow and obvious."""
     off, on = np.array(values, order="C").reshape(2).view(f"V{values.itemsize}")
     rows = np.full((indices.size, depth), off)
     for row, index in zip(rows, indices.ravel(), strict=True):
-        position = resolve(int(index), depth, "fill")
+        position = resolve(int(index), depth, "fill" if negative == "from_end" else "invalid")
         if position is not None:
             row[position] = on
     result = np.moveaxis(rows.reshape(*indices.shape, depth), -1, axis)

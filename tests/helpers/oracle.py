@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
+#: What the indices out of range of a lookup that does not raise may mean.
+MODES = ["clamp", "wrap", "fill", "invalid"]
+
 
 def resolve(value: int, extent: int, mode: str) -> int | None:
     """Return the position an index stands for; None where the fill value goes."""
     if mode == "wrap":
         return value % extent
-    if value < 0:
+    if value < 0 and mode != "invalid":
         value += extent
-    if mode == "fill":
+    if mode in {"fill", "invalid"}:
         return value if 0 <= value < extent else None
     return min(max(value, 0), extent - 1)
+
+
+def options(mode: str, fill_value: object) -> dict[str, object]:
+    """Return the arguments for a mode; "invalid" is "fill" with negative indices out of range."""
+    if mode == "invalid":
+        return {"mode": "fill", "fill_value": fill_value, "negative": "invalid"}
+    return {"mode": mode, "fill_value": fill_value} if mode == "fill" else {"mode": mode}
 
 
 def gather(x, indices, axis, mode="clamp", fill_value=0):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import cudakern as ck
 from tests.helpers import oracle
 from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.oracle import MODES
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
 from tests.helpers.strategies import (
     DTYPES,
@@ -49,11 +50,12 @@ def compare(place, index_dtype, draw):
     """Draw a call and hold its result against the expected one."""
     shape, axis, index_shape = draw(gather_shapes(), "shapes")
     dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
-    mode = draw(st.sampled_from(["clamp", "wrap", "fill"]), "mode")
+    mode = draw(st.sampled_from(MODES), "mode")
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
     x_values = random_bytes(rng, shape, dtype)
     index_values = random_indices(rng, index_shape, index_dtype, shape[axis])
     fill = draw(st.sampled_from(fill_values(dtype)), "fill")
+    options = oracle.options(mode, fill)
 
     x_layout = draw(memory_layouts(shape, dtype.itemsize), "x layout")
     index_layout = draw(memory_layouts(index_shape, index_values.itemsize), "indices layout")
@@ -68,23 +70,23 @@ def compare(place, index_dtype, draw):
             "out layout",
         )
         buffer, out = out_layout.poisoned(dtype, place)
-        result = ck.gather(x, indices, negative_axis, mode=mode, fill_value=fill, out=out)
+        result = ck.gather(x, indices, negative_axis, **options, out=out)
         assert result is out
         outside = ~out_layout.touched(dtype.itemsize)
         assert (buffer.bytes()[outside] == POISON).all(), "bytes beside out were written"
     else:
-        result = ck.gather(x, indices, negative_axis, mode=mode, fill_value=fill)
+        result = ck.gather(x, indices, negative_axis, **options)
     assert same_bytes(result, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-@pytest.mark.parametrize("mode", ["clamp", "wrap", "fill"])
+@pytest.mark.parametrize("mode", MODES)
 def test_gather_every_dtype_and_index_type(place, dtype, index_dtype, mode):
     rng = np.random.default_rng(7)
     x = random_bytes(rng, (5, 7, 4), dtype)
     indices = random_indices(rng, (3, 2), index_dtype, 7)
-    result = ck.gather(put(x, place), put(indices, place), 1, mode=mode, fill_value=1)
+    result = ck.gather(put(x, place), put(indices, place), 1, **oracle.options(mode, 1))
     assert same_bytes(result, oracle.gather(x, indices, 1, mode, 1))
 
 
@@ -101,11 +103,11 @@ def test_gather_widens_narrow_indices(place, dtype, widened):
 
 
 @pytest.mark.parametrize("value", [0, 1, 2, -1, -2, 5, -6, 2**31 - 1, -(2**31)])
-@pytest.mark.parametrize("mode", ["clamp", "wrap", "fill"])
+@pytest.mark.parametrize("mode", MODES)
 def test_gather_scalar_index_drops_the_axis(place, value, mode):
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     index = np.array(value, np.int32)
-    result = ck.gather(put(x, place), put(index, place), 1, mode=mode, fill_value=-1)
+    result = ck.gather(put(x, place), put(index, place), 1, **oracle.options(mode, -1))
     assert result.shape == (3,)
     assert same_bytes(result, oracle.gather(x, index, 1, mode, -1))
 

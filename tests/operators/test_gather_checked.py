@@ -8,6 +8,7 @@ import pytest
 import cudakern as ck
 from cudakern.operators import gather_plan, indexing
 from cudakern.operators.base import BoundTable
+from tests.helpers.oracle import options
 from tests.helpers.places import POISON
 
 pytestmark = pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=3)
@@ -54,7 +55,7 @@ def run(monkeypatch, shape, count, axis, dtype, mode, view=np.s_[...]) -> list[s
     indices = rng.integers(-2 * x.shape[axis], 2 * x.shape[axis], count)
     out = np.full((*x.shape[:axis], *count, *x.shape[axis + 1 :]), POISON, np.uint8).astype(dtype)
     with ck.simulator.traffic() as report:
-        ck.gather(x, indices, axis, mode=mode, fill_value=7, out=out)
+        ck.gather(x, indices, axis, **options(mode, 7), out=out)
     extent = x.shape[axis]
     position = np.where(indices < 0, indices + extent, indices)
     if mode == "wrap":

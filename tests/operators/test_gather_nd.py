@@ -11,6 +11,7 @@ import cudakern as ck
 from tests.helpers import gather_nd as oracle
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.gather_nd import gather_nd_shapes, random_tuples
+from tests.helpers.oracle import MODES, options
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
 from tests.helpers.strategies import (
     DTYPES,
@@ -26,7 +27,6 @@ CHECKED = pytest.mark.cudakern_checked(seeds=range(5))
 
 EXAMPLES_PER_INDEX_TYPE = 600
 CHECKED_EXAMPLES_PER_INDEX_TYPE = 30
-MODES = ["clamp", "wrap", "fill"]
 
 
 @PLAIN
@@ -54,6 +54,7 @@ def assert_equals_numpy(place, index_dtype, draw):
     x_values = random_bytes(rng, shapes.x, dtype)
     index_values = random_tuples(rng, shapes.indices, index_dtype, shapes.extents, wild)
     fill = draw(st.sampled_from(fill_values(dtype)), "fill")
+    given = options(mode, fill)
 
     x_layout = draw(memory_layouts(shapes.x, dtype.itemsize), "x layout")
     index_layout = draw(memory_layouts(shapes.indices, index_values.itemsize), "indices layout")
@@ -67,12 +68,12 @@ def assert_equals_numpy(place, index_dtype, draw):
             "out layout",
         )
         buffer, out = out_layout.poisoned(dtype, place)
-        result = ck.gather_nd(x, indices, shapes.batch_dims, mode=mode, fill_value=fill, out=out)
+        result = ck.gather_nd(x, indices, shapes.batch_dims, **given, out=out)
         assert result is out
         outside = ~out_layout.touched(dtype.itemsize)
         assert (buffer.bytes()[outside] == POISON).all(), "bytes beside out were written"
     else:
-        result = ck.gather_nd(x, indices, shapes.batch_dims, mode=mode, fill_value=fill)
+        result = ck.gather_nd(x, indices, shapes.batch_dims, **given)
     assert same_bytes(result, expected)
 
 
@@ -83,7 +84,7 @@ def test_gather_nd_every_dtype_and_index_type(place, index_dtype, mode):
     indices = random_tuples(rng, (2, 9, 2), index_dtype, (5, 7), 0.3)
     for dtype in DTYPES:
         x = random_bytes(rng, (2, 5, 7, 3), dtype)
-        result = ck.gather_nd(put(x, place), put(indices, place), 1, mode=mode, fill_value=1)
+        result = ck.gather_nd(put(x, place), put(indices, place), 1, **options(mode, 1))
         assert same_bytes(result, oracle.gather_nd(x, indices, 1, mode, 1)), dtype
 
 
@@ -163,8 +164,8 @@ def test_gather_nd_of_one_component_is_gather(place, data):
     tuples = random_tuples(rng, (*shapes.indices[:-1], 1), np.int64, x_shape[:1])
     indices = put(tuples[..., 0], place)
     for mode in MODES:
-        expected = ck.gather(x, indices, mode=mode, fill_value=6)
-        result = ck.gather_nd(x, put(tuples, place), mode=mode, fill_value=6)
+        expected = ck.gather(x, indices, **options(mode, 6))
+        result = ck.gather_nd(x, put(tuples, place), **options(mode, 6))
         assert same_bytes(result, expected)
 
 

@@ -14,6 +14,7 @@ from cudakern.operators import gather_nd_plan, indexing, rows
 from cudakern.operators.base import BoundTable
 from tests.helpers import gather_nd as oracle
 from tests.helpers.gather_nd import random_tuples
+from tests.helpers.oracle import options
 from tests.helpers.places import HOST, POISON, Buffer, same_bytes
 
 pytestmark = pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=3)
@@ -123,7 +124,7 @@ def run(monkeypatch, case, mode) -> str:
     buffer = Buffer(bytes([POISON]) * (case.out_offset + expected.nbytes + 64), HOST)
     out = buffer.view(expected.shape, x.dtype, offset=case.out_offset)
     with ck.simulator.traffic() as report:
-        ck.gather_nd(x, indices, case.batch_dims, mode=mode, fill_value=107, out=out)
+        ck.gather_nd(x, indices, case.batch_dims, **options(mode, 107), out=out)
     assert same_bytes(out, expected)
     (kernel,) = report.kernels
     return kernel.kernel.removeprefix("ck_gather_nd_")

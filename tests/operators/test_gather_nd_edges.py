@@ -9,12 +9,11 @@ import cudakern as ck
 from tests.helpers import gather_nd as oracle
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.gather_nd import random_tuples
+from tests.helpers.oracle import MODES, options
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
 from tests.helpers.strategies import INDEX_DTYPES, random_bytes
 
 pytestmark = PLAIN_AND_CHECKED
-
-MODES = ["clamp", "wrap", "fill"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -37,7 +36,7 @@ def test_gather_nd_at_the_ends_of_ranks_and_tuple_sizes(place, x, indices, batch
     tuples = random_tuples(rng, indices, np.int64, x[batch_dims : batch_dims + indices[-1]])
     expected = oracle.gather_nd(values, tuples, batch_dims, mode, 5)
     arrays = put(values, place), put(tuples, place)
-    assert same_bytes(ck.gather_nd(*arrays, batch_dims, mode=mode, fill_value=5), expected)
+    assert same_bytes(ck.gather_nd(*arrays, batch_dims, **options(mode, 5)), expected)
 
 
 @pytest.mark.parametrize("bad", range(8))
@@ -51,7 +50,7 @@ def test_gather_nd_holds_each_component_against_its_own_axis(place, bad):
     for mode in MODES:
         expected = oracle.gather_nd(x, indices, 0, mode, -9)
         assert mode != "fill" or (expected == -9).tolist() == [False, True, False, True]
-        result = ck.gather_nd(put(x, place), put(indices, place), mode=mode, fill_value=-9)
+        result = ck.gather_nd(put(x, place), put(indices, place), **options(mode, -9))
         assert same_bytes(result, expected)
 
 
@@ -73,7 +72,7 @@ def test_gather_nd_of_nothing_is_empty(place, shape, index_shape, batch_dims, mo
     x = np.empty(shape, np.float32)
     indices = np.full(index_shape, 99, np.int64)
     expected = index_shape[:-1] + shape[batch_dims + index_shape[-1] :]
-    result = ck.gather_nd(put(x, place), put(indices, place), batch_dims, mode=mode)
+    result = ck.gather_nd(put(x, place), put(indices, place), batch_dims, **options(mode, 0))
     assert result.shape == expected
     assert result.size == 0
 

@@ -40,7 +40,7 @@ def compare(place, index_dtype, draw):
     index_values = random_indices(rng, index_shape, index_dtype, depth)
     index_layout = draw(memory_layouts(index_shape, index_values.itemsize), "indices layout")
     indices = index_layout.holding(index_values, place)
-    options = {}
+    options = {"negative": draw(st.sampled_from(["from_end", "invalid"]), "negative")}
     form = draw(st.sampled_from(["numbers", "scalars", "array"]), "values")
     if form == "numbers":
         values = np.array([0, 1]).astype(dtype)
@@ -54,7 +54,7 @@ def compare(place, index_dtype, draw):
         else:
             values = np.array(fill_values(dtype)[-2:]).astype(dtype)
             options["values"] = tuple(values)
-    result = expected(get(indices), depth, axis, values)
+    result = expected(get(indices), depth, axis, values, options["negative"])
     given_axis = axis - result.ndim if draw(st.booleans(), "negative axis") else axis
     if draw(st.booleans(), "give out"):
         out_layout = draw(
@@ -105,12 +105,14 @@ EXTREMES = {
 }
 
 
-@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("axis", "negative"), [(0, "from_end"), (1, "from_end"), (1, "invalid")])
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-def test_one_hot_compares_whole_indices(place, index_dtype, axis):
+def test_one_hot_compares_whole_indices(place, index_dtype, axis, negative):
     indices = np.array(EXTREMES[index_dtype], index_dtype)
-    hot = [[d == (i + 5 if i < 0 else i) for d in range(5)] for i in map(int, indices)]
-    result = get(ck.one_hot(put(indices, place), 5, axis=axis, values=(False, True)))
+    end = 5 if negative == "from_end" else 0
+    hot = [[d == (i + end if i < 0 else i) for d in range(5)] for i in map(int, indices)]
+    options = {"axis": axis, "values": (False, True), "negative": negative}
+    result = get(ck.one_hot(put(indices, place), 5, **options))
     assert result.tolist() == (hot if axis == 1 else np.array(hot).T.tolist())
 
 

@@ -45,34 +45,34 @@ OF_X = [
     ("ragged list", [[1, 2], [3]], ck.BindingError, "x must be an array; "),
     ("masked array", np.ma.masked_array(X, X > 1), ck.BindingError,
      "x must not be a masked array: the mask would be lost"),
-    ("rank 9", np.zeros((1,) * 9, np.float32), ck.DescriptorError,
-     "x must have 0 to 8 dimensions; got 9 [T3]"),
-    ("a result too large", np.broadcast_to(np.uint8(1), (2**31, 2**31, 1)), ck.DescriptorError,
+    ("rank 9", np.zeros((1,) * 9, np.float32), ck.ArgumentError,
+     "x must have 0 to 8 dimensions; got 9"),
+    ("a result too large", np.broadcast_to(np.uint8(1), (2**31, 2**31, 1)), ck.ArgumentError,
      "x must give a result of less than 2^63 bytes; got shape (2147483648, 2147483648, 1)"),
 ]  # fmt: skip
 CASES = [
-    ("a mean", call(function="mean"), ck.DescriptorError,
-     f"function must be one of {NAMES}; got 'mean' [R1]"),
-    ("upper case", call(function="SUM"), ck.DescriptorError, "; got 'SUM' [R1]"),
-    ("no function", call(function=None), ck.DescriptorError, "; got None [R1]"),
-    ("a callable", call(function=np.sum), ck.DescriptorError, "function must be one of "),
-    ("twelve", call(function=12), ck.DescriptorError, "; got 12 [R1]"),
-    ("minus one", call(function=-1), ck.DescriptorError, "; got -1 [R1]"),
-    ("a fraction", call(function=10.0), ck.DescriptorError, "; got 10.0 [R1]"),
-    ("several functions", call(function=["sum"]), ck.DescriptorError, "; got ['sum'] [R1]"),
-    ("axis is the rank", call(axis=2), ck.DescriptorError, "axis must lie in [-2, 1]; got 2 [R3]"),
-    ("axis is negative", call(axis=-3), ck.DescriptorError,
-     "axis must lie in [-2, 1]; got -3 [R3]"),
-    ("one of two axes", call(axis=(0, 9)), ck.DescriptorError,
-     "axis must lie in [-2, 1]; got 9 [R3]"),
-    ("axis of a scalar", call(SCALAR, axis=0), ck.DescriptorError,
-     "axis must be None or () for a scalar; got 0 [R3]"),
-    ("last axis of a scalar", call(SCALAR, axis=(-1,)), ck.DescriptorError,
-     "axis must be None or () for a scalar; got (-1,) [R3]"),
-    ("an axis twice", call(axis=(1, 1)), ck.DescriptorError,
-     "axis must name no axis twice; got (1, 1) [R5]"),
-    ("an axis from both ends", call(axis=(0, -2)), ck.DescriptorError,
-     "axis must name no axis twice; got (0, -2) [R5]"),
+    ("a mean", call(function="mean"), ck.ArgumentError,
+     f"function must be one of {NAMES}; got 'mean'"),
+    ("upper case", call(function="SUM"), ck.ArgumentError, "; got 'SUM'"),
+    ("no function", call(function=None), ck.ArgumentError, "; got None"),
+    ("a callable", call(function=np.sum), ck.ArgumentError, "function must be one of "),
+    ("twelve", call(function=12), ck.ArgumentError, "; got 12"),
+    ("minus one", call(function=-1), ck.ArgumentError, "; got -1"),
+    ("a fraction", call(function=10.0), ck.ArgumentError, "; got 10.0"),
+    ("several functions", call(function=["sum"]), ck.ArgumentError, "; got ['sum']"),
+    ("axis is the rank", call(axis=2), ck.ArgumentError, "axis must lie in [-2, 1]; got 2"),
+    ("axis is negative", call(axis=-3), ck.ArgumentError,
+     "axis must lie in [-2, 1]; got -3"),
+    ("one of two axes", call(axis=(0, 9)), ck.ArgumentError,
+     "axis must lie in [-2, 1]; got 9"),
+    ("axis of a scalar", call(SCALAR, axis=0), ck.ArgumentError,
+     "axis must be None or () for a scalar; got 0"),
+    ("last axis of a scalar", call(SCALAR, axis=(-1,)), ck.ArgumentError,
+     "axis must be None or () for a scalar; got (-1,)"),
+    ("an axis twice", call(axis=(1, 1)), ck.ArgumentError,
+     "axis must name no axis twice; got (1, 1)"),
+    ("an axis from both ends", call(axis=(0, -2)), ck.ArgumentError,
+     "axis must name no axis twice; got (0, -2)"),
     ("axis is a float", call(axis=1.0), ck.DTypeError,
      "axis must be an int, a tuple of ints or None; got 1.0"),
     ("axis is text", call(axis="0"), ck.DTypeError, "a tuple of ints or None; got '0'"),
@@ -80,22 +80,23 @@ CASES = [
     ("axes of floats", call(axis=(0, 1.0)), ck.DTypeError, "ints or None; got (0, 1.0)"),
     ("axes of tuples", call(axis=((0, 1),)), ck.DTypeError, "ints or None; got ((0, 1),)"),
     ("axes of None", call(axis=(None,)), ck.DTypeError, "ints or None; got (None,)"),
-    ("nan is unknown", call(function="max", nan="omit"), ck.DescriptorError,
+    ("nan is unknown", call(function="max", nan="omit"), ck.ArgumentError,
      "nan must be 'propagate' or 'ignore'; got 'omit'"),
-    ("nan is None", call(function="max", nan=None), ck.DescriptorError,
+    ("nan is None", call(function="max", nan=None), ck.ArgumentError,
      "nan must be 'propagate' or 'ignore'; got None"),
-    ("nan is a list", call(function="max", nan=["ignore"]), ck.DescriptorError,
+    ("nan is a list", call(function="max", nan=["ignore"]), ck.ArgumentError,
      "nan must be 'propagate' or 'ignore'; got ['ignore']"),
-    *((f"ignores NaN in {name}", call(function=name, nan="ignore"), ck.DescriptorError,
+    *((f"ignores NaN in {name}", call(function=name, nan="ignore"), ck.ArgumentError,
        f"nan must be 'propagate' for {name}; got 'ignore'")
       for name in NAMES.split(", ") if name not in {"max", "min", "argmax", "argmin"}),
-    *((f"last index of {name}", call(function=name, last_index=True), ck.DescriptorError,
+    *((f"last index of {name}", call(function=name, last_index=True), ck.ArgumentError,
        f"last_index must be False for {name}; got True")
       for name in NAMES.split(", ") if name not in {"argmax", "argmin"}),
     *((f"complex {name}", call(COMPLEX, name), ck.DTypeError,
        f"x.dtype must be real {NO_ORDER.format(name)}")
       for name in ("max", "min", "argmax", "argmin", "log_sum_exp")),
-    ("complex in need of an axis", call(COMPLEX, "max", 7), ck.DescriptorError, "[R3]"),
+    ("complex in need of an axis", call(COMPLEX, "max", 7), ck.ArgumentError,
+     "axis must lie in "),
     ("integer sum of floats", call(dtype="int64"), ck.DTypeError,
      "dtype must be float or complex for sum of float32; got int64"),
     ("bool sum of integers", call(INTS, dtype=bool), ck.DTypeError,
@@ -121,10 +122,10 @@ CASES = [
     ("structure", call(dtype=[("a", "f4")]), ck.DTypeError, "; got [('a', '<f4')]"),
     ("strings", call(dtype=str), ck.DTypeError, "; got <U0"),
     ("dtype is a number", call(dtype=4), ck.DTypeError, "; got 4"),
-    *((f"{name} of nothing", call(X[:0], name), ck.DescriptorError,
+    *((f"{name} of nothing", call(X[:0], name), ck.ArgumentError,
        f"x must have elements for {name}, which has no identity; got shape (0, 3)")
       for name in ("max", "min", "argmax", "argmin")),
-    ("rows of nothing", call(X[:, :0], "max", 1), ck.DescriptorError, "no identity; got shape (2"),
+    ("rows of nothing", call(X[:, :0], "max", 1), ck.ArgumentError, "no identity; got shape (2"),
     ("out is a list", call(out=[0.0]), ck.BindingError,
      "out must be a numpy.ndarray or cupy.ndarray; got list"),
     ("out has an axis too many", call(axis=1, out=np.zeros((2, 1), "f4")), ck.BindingError,
@@ -175,17 +176,16 @@ def test_bad_input_is_named(launches, call, error, text):
     assert not launches
 
 
-def test_rules_are_attributes():
-    for options, field, rule in [
-        ({"function": "mean"}, "function", "R1"),
-        ({"axis": 2}, "axis", "R3"),
-        ({"axis": (1, -1)}, "axis", "R5"),
-        ({"nan": "ignore"}, "nan", None),
+def test_operator_and_argument_are_attributes():
+    for options, field in [
+        ({"function": "mean"}, "function"),
+        ({"axis": 2}, "axis"),
+        ({"axis": (1, -1)}, "axis"),
+        ({"nan": "ignore"}, "nan"),
     ]:
-        with pytest.raises(ck.DescriptorError) as caught:
+        with pytest.raises(ck.ArgumentError) as caught:
             call(**options)()
-        error = caught.value
-        assert (error.operator, error.field, error.rule) == ("reduce", field, rule)
+        assert (caught.value.operator, caught.value.field) == ("reduce", field)
 
 
 def test_a_good_call_counts_as_a_launch(launches):
@@ -233,12 +233,12 @@ def test_a_warm_call_refuses_what_a_cold_one_would(place):
         ({"axis": 0.0}, ck.DTypeError, "got 0.0"),
         ({"axis": (0.0,)}, ck.DTypeError, "got (0.0,)"),
         ({"axis": 1}, ck.BindingError, "must have shape (2,)"),
-        ({"function": 10.0}, ck.DescriptorError, "got 10.0"),
+        ({"function": 10.0}, ck.ArgumentError, "got 10.0"),
         ({"dtype": "float64"}, ck.BindingError, "must have dtype float64; got float32"),
         ({"dtype": "int32"}, ck.DTypeError, "must be float or complex"),
         ({"keepdims": True}, ck.BindingError, "must have shape (1, 3)"),
-        ({"nan": "ignore"}, ck.DescriptorError, "must be 'propagate' for sum"),
-        ({"last_index": 1}, ck.DescriptorError, "must be False for sum"),
+        ({"nan": "ignore"}, ck.ArgumentError, "must be 'propagate' for sum"),
+        ({"last_index": 1}, ck.ArgumentError, "must be False for sum"),
         ({"function": "argmax"}, ck.BindingError, "must have dtype int64; got float32"),
     ]
     for options, error, text in refused:
