@@ -25,11 +25,11 @@ ROOT = Path(__file__).parent.parent
 
 PUBLIC = """
 ArgmaxOperatorDesc ArgminOperatorDesc ArgumentError AxisDirection BindingError CompiledOperator
-CudakernError DTypeError DataType DescriptorError EngineUnavailableError FeatureLevel GatherND1OperatorDesc
-GatherNDOperatorDesc GatherOperatorDesc IndexRangeError KernelCompileError NonzeroCoordinates
-NonzeroCoordinatesOperatorDesc OneHotOperatorDesc ReduceFunction ReduceOperatorDesc SimulatorError
-TensorDesc TensorFlags __version__ argwhere compile_operator gather gather_nd
-minimum_tensor_size_in_bytes nonzero nonzero_coordinates one_hot reduce simulator
+CudakernError DTypeError DataType DescriptorError EngineUnavailableError FeatureLevel
+GatherND1OperatorDesc GatherNDOperatorDesc GatherOperatorDesc IndexRangeError KernelCompileError
+NonzeroCoordinates NonzeroCoordinatesOperatorDesc OneHotOperatorDesc ReduceFunction
+ReduceOperatorDesc SimulatorError TensorDesc TensorFlags __version__ argwhere compile_operator
+gather gather_nd minimum_tensor_size_in_bytes nonzero nonzero_coordinates one_hot reduce simulator
 """
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import IntEnum
 from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -179,6 +180,21 @@ def as_extent(operator: str, field: str, given: object) -> int:
     return found
 
 
+def as_level(operator: str, given: object) -> FeatureLevel:
+    """Return a feature level that was given as a member or by its value.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such level.
+    """
+    try:
+        return FeatureLevel(given)  # type: ignore[arg-type]  # what else was given, the error says
+    except ValueError:
+        requirement = f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {given!r:.60}"
+        raise ArgumentError(operator, "feature_level", requirement) from None
+
+
 @dataclass(frozen=True)
 class OperatorDesc(ABC):
     """A DirectML operator descriptor: tensors and options, immutable and hashable."""
@@ -197,6 +213,15 @@ class OperatorDesc(ABC):
     def outputs(self) -> tuple[tuple[str, TensorDesc], ...]:
         """Return the output tensors with their field names, in binding order."""
         return tuple((name, getattr(self, name)) for name in self.output_fields)
+
+    def options(self) -> str:
+        """Return the fields that are no tensors, such as ``axis=0, index_dimensions=1``."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return ", ".join(
+            f"{name}={value.name if isinstance(value, IntEnum) else value}"
+            for name, value in values
+            if not isinstance(value, TensorDesc)
+        )
 
     @abstractmethod
     def check_rules(self, level: FeatureLevel) -> None:
@@ -250,7 +275,7 @@ class OperatorDesc(ABC):
             For the first broken rule: the tensors' own in binding order, then the operator's in
             ascending order, then the type tables. Its attribute ``rule`` names it.
         """
-        level = FeatureLevel(feature_level)
+        level = as_level(self.operator, feature_level)
         if level < self.introduced:
             requirement = f"must be at least {self.introduced.label}; got {level.label}"
             raise DescriptorError(self.operator, "feature_level", requirement)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +22,12 @@ from cudakern.arrays import (
     owner_address,
     place_of,
 )
-from cudakern.errors import BindingError
+from cudakern.errors import ArgumentError, BindingError
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
-from cudakern.operators.base import BoundLaunch, BoundTable
+from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, as_level
 from cudakern.ranges import of_operator
 from cudakern.tensor import TensorFlags
-
-if TYPE_CHECKING:
-    from cudakern.operators.base import OperatorDesc
 
 _MIN_ADDRESS_ALIGNMENT = 16
 
@@ -65,6 +62,21 @@ class CompiledOperator:
         # Without these, the static facts of a call decide everything.
         self._plain = not self._needs and not self._aligned and self._constant is None
         self._bound: BoundTable[BoundLaunch] = BoundTable()
+
+    def __repr__(self) -> str:
+        """Return operator, level, tensors, and the kernel variant for arrays on 16 bytes."""
+        named = list(zip(self._names, self._tensors, strict=True))
+        layouts = [
+            Layout(tensor.sizes, self._byte_strides(i), self._dtypes[i].itemsize)
+            for i, (_, tensor) in enumerate(named)
+        ]
+        parts = [
+            ", ".join(filter(None, (self._desc.operator, self._desc.options()))),
+            *(f"{name} {tensor.sizes} {tensor.data_type.name}" for name, tensor in named),
+            f"feature level {self._level.label}",
+            f"variant {self._desc.plan(layouts).variant}",
+        ]
+        return f"<CompiledOperator {'; '.join(parts)}>"
 
     @property
     def desc(self) -> OperatorDesc:
@@ -153,17 +165,7 @@ class CompiledOperator:
 
     def _call(self, inputs: tuple[Array, ...], out: Any) -> Any:  # noqa: ANN401
         """Run the operator with everything checked."""
-        arrays = list(inputs)
-        if self._needs:
-            self._insert_owned(arrays)
-        if len(arrays) != len(self._inputs):
-            expected = len(self._inputs) - len(self._needs)
-            requirement = (
-                f"must be {expected} tensors ({', '.join(self._names[: len(self._inputs)])})"
-            )
-            raise BindingError(
-                self._desc.operator, "inputs", f"{requirement}; got {len(inputs)}", "T20"
-            )
+        arrays = self._with_owned(inputs)
         given = out
         if out is None:
             out = given = self._allocate(arrays)
@@ -189,12 +191,23 @@ class CompiledOperator:
             fill_elements(target, np.array(self._constant, self._dtypes[-1]).tobytes())
         return given
 
-    def _insert_owned(self, arrays: list[Array]) -> None:
+    def _with_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
+        """Return all inputs in binding order."""
+        operator, count = self._desc.operator, len(self._inputs)
         for i in self._needs:
+            required = "is OWNED_BY_DML: it must be given to initialize()"
             if i not in self._owned:
-                requirement = "is OWNED_BY_DML: it must be given to initialize() before the call"
-                raise BindingError(self._desc.operator, self._names[i], requirement, "T16")
+                raise BindingError(operator, self._names[i], f"{required} before the call", "T16")
+            if len(inputs) == count:
+                raise BindingError(operator, self._names[i], f"{required}, not to the call", "T16")
+        if len(inputs) != count - len(self._needs):
+            names = [name for i, (name, _) in enumerate(self._inputs) if i not in self._needs]
+            requirement = f"must be {len(names)} tensors ({', '.join(names)}); got {len(inputs)}"
+            raise BindingError(operator, "inputs", requirement, "T20")
+        arrays = list(inputs)
+        for i in self._needs:
             arrays.insert(i, self._owned[i])
+        return arrays
 
     def _allocate(self, arrays: list[Array]) -> Any:  # noqa: ANN401
         first = as_array(self._desc.operator, self._names[0], arrays[0])
@@ -240,8 +253,7 @@ class CompiledOperator:
                 f"must have sizes {tensor.sizes} and strides {tensor.element_strides} in elements, "
                 "or be a contiguous buffer of one dimension"
             )
-            steps = tuple(stride / dtype.itemsize for stride in array.strides)
-            found = f"{array.shape} and {steps}"
+            found = f"{array.shape} and {_in_elements(array.strides, dtype.itemsize)}"
             raise BindingError(operator, name, f"{requirement}; got {found}")
         if array.nbytes < tensor.total_bytes:
             requirement = f"must hold at least {tensor.total_bytes} bytes as a flat buffer"
@@ -274,6 +286,12 @@ class CompiledOperator:
             )
 
 
+def _in_elements(strides: tuple[int, ...], itemsize: int) -> str:
+    if any(stride % itemsize for stride in strides):
+        return f"{strides} in bytes"
+    return str(tuple(stride // itemsize for stride in strides))
+
+
 def compile_operator(
     desc: OperatorDesc, feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4
 ) -> CompiledOperator:
@@ -293,11 +311,24 @@ def compile_operator(
 
     Raises
     ------
+    ArgumentError
+        There is no descriptor, or no such level.
     DescriptorError
         The descriptor breaks a rule.
     DTypeError
         A data type has no NumPy dtype on this machine (bfloat16 without ml_dtypes).
     """
-    level = FeatureLevel(feature_level)
+    given: object = desc
+    if not isinstance(given, OperatorDesc):
+        found = f"an object of {type(given).__name__}"
+        if isinstance(given, type):
+            found = f"the class {given.__name__}"
+        elif given is None or isinstance(given, str):
+            found = f"{given!r:.60}"
+        requirement = (
+            f"must be an operator descriptor, such as GatherOperatorDesc(...); got {found}"
+        )
+        raise ArgumentError("compile_operator", "desc", requirement)
+    level = as_level("compile_operator", feature_level)
     desc.validate(level)
     return CompiledOperator(desc, level)

@@ -109,7 +109,8 @@ def test_gather_nd_tuples_of_nothing_copy_whole_batches(
     result_shape = index_shape[:-1] + shape[batch_dims:]
     strides = np.empty(result_shape, "V2").strides
     out = buffer.view(result_shape, np.uint16, strides, 10)
-    assert ck.gather_nd(put(x, place), put(indices, place), batch_dims, mode=mode, out=out) is out
+    given = put(x, place), put(indices, place), batch_dims
+    assert ck.gather_nd(*given, **options(mode, 0), out=out) is out
     assert same_bytes(out, oracle.gather_nd(x, indices, batch_dims))
     written = slice(10, 10 + 2 * out.size)
     assert (np.delete(buffer.bytes(), written) == POISON).all()
