@@ -162,12 +162,13 @@ class Outputs:
             np.testing.assert_array_equal(self._buffers[k].bytes(), memory)
 
 
-def assert_found(result, coordinates, shape):
-    """The result is new, of these rows, for an x of a shape."""
+def assert_found(result, coordinates, shape, size=None):
+    """The result is new, of these rows as far as there is room, for an x of a shape."""
     assert type(result) is ck.NonzeroCoordinates
     assert same_bytes(result.count, np.array([len(coordinates)], np.uint32))
-    assert result.coordinates.shape == (prod(shape), max(1, len(shape)))
-    assert same_bytes(get(result.coordinates)[: len(coordinates)], coordinates)
+    rows = prod(shape) if size is None else size
+    assert result.coordinates.shape == (rows, max(1, len(shape)))
+    assert same_bytes(get(result.coordinates)[: len(coordinates)], coordinates[:rows])
 
 
 @st.composite
@@ -207,10 +208,12 @@ def assert_any_call(place, kind, draw):
     """Draw a call of nonzero_coordinates and hold its result against the expected one."""
     x = any_x(place, draw)
     expected = expected_coordinates(x, kind)  # one that is repeated keeps the last value written
+    around = st.sampled_from([0, 1, max(0, len(expected) - 1), len(expected), len(expected) + 1])
+    size = draw(st.one_of(st.none(), around, st.integers(0, x.size + 9)), "size")
     if not draw(st.booleans(), "give out"):
-        assert_found(ck.nonzero_coordinates(x, dtype=kind), expected, x.shape)
+        assert_found(ck.nonzero_coordinates(x, size=size, dtype=kind), expected, x.shape, size)
         return
-    shape = (x.size, max(1, x.ndim))
+    shape = (x.size if size is None else size, max(1, x.ndim))
     outputs = Outputs(
         draw(memory_layouts((1,), 4, output=True, aligned=True), "count layout"),
         draw(coordinate_layouts(shape, np.dtype(kind).itemsize), "coordinates layout"),
@@ -218,7 +221,7 @@ def assert_any_call(place, kind, draw):
         place,
     )
     pair = draw(st.sampled_from([tuple, list, ck.NonzeroCoordinates._make]), "pair")
-    result = ck.nonzero_coordinates(x, dtype=kind, out=pair(outputs.pair))
+    result = ck.nonzero_coordinates(x, size=size, dtype=kind, out=pair(outputs.pair))
     assert type(result) is ck.NonzeroCoordinates
     assert all(map(lambda a, b: a is b, result, outputs.pair))
-    outputs.assert_hold(expected)
+    outputs.assert_hold(expected[: shape[0]], len(expected))

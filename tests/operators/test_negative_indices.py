@@ -1,0 +1,84 @@
+"""Negative indices that are out of range: with an error, on long axes, and as padding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.operators.indexing import widened
+from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.places import Buffer, get, put, same_bytes
+
+pytestmark = PLAIN_AND_CHECKED
+
+INVALID = {"negative": "invalid"}
+FILL = {"mode": "fill", "fill_value": 99, **INVALID}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_raise_names_a_negative_index(place, dtype):
+    x = put(np.arange(5, dtype=np.float32), place)
+    indices = np.array([0, 4, -1, 5], dtype)
+    text = "gather: indices[2] must lie in [0, 4] for x.shape[0]=5; got -1"
+    with pytest.raises(ck.IndexRangeError) as caught:
+        ck.gather(x, put(indices, place), mode="raise", **INVALID)
+    assert str(caught.value) == text
+    text = "gather_nd: indices[2, 0] must lie in [0, 4] for x.shape[0]=5; got -1"
+    with pytest.raises(ck.IndexRangeError) as caught:
+        ck.gather_nd(x, put(indices[:, None], place), mode="raise", **INVALID)
+    assert str(caught.value) == text
+    good = put(indices[:2], place)
+    assert same_bytes(ck.gather(x, good, mode="raise", **INVALID), np.float32([0, 4]))
+
+
+@pytest.mark.cudakern_checked(seeds=(None,))  # a checked launch walks along all of the axis
+@pytest.mark.parametrize("extent", [2**31, 2**31 + 1, 2**32, 2**33])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32"])
+def test_axes_longer_than_indices_can_tell(place, dtype, extent):
+    # Elements that all lie in one place: a long axis without the memory.
+    x = Buffer(np.array([7], np.uint8), place).view((extent,), np.uint8, (0,))
+    values = [0, 2**31 - 1] + ([-1, -(2**31)] if dtype[0] == "i" else [2**32 - 1, 2**32 - 2**31])
+    indices = put(np.array(values, dtype), place)
+    expected = [7 if 0 <= value < extent else 99 for value in values]
+    assert get(ck.gather(x, indices, **FILL)).tolist() == expected
+    assert get(ck.gather_nd(x, indices[:, None], **FILL)).tolist() == expected
+    if 99 in expected:
+        text = rf"indices\[2\] must lie in \[0, {extent - 1}\] .*; got {values[2]}$"
+        with pytest.raises(ck.IndexRangeError, match=text):
+            ck.gather(x, indices, mode="raise", **INVALID)
+
+
+def test_depths_longer_than_indices_can_tell():
+    # A result of such a depth takes gigabytes; its indices are those of gather.
+    indices = np.array([-1], np.int32)
+    assert widened(indices, (2**31,), "invalid") is indices
+    assert widened(indices, (2**31 + 1,), "from_end") is indices
+    assert same_bytes(widened(indices, (3, 2**31 + 1), "invalid"), np.array([-1], np.int64))
+
+
+def test_padding_of_nonzero_is_out_of_range(place):
+    x = np.array([0, 5, 0, 7], np.int16)
+    (rows,) = ck.nonzero(put(x, place), size=4)
+    assert get(ck.gather(put(x, place), rows, **FILL)).tolist() == [5, 7, 99, 99]
+    tuples = rows[:, None]
+    assert get(ck.gather_nd(put(x, place), tuples, **FILL)).tolist() == [5, 7, 99, 99]
+
+
+def test_an_ignored_class_is_nowhere(place):
+    labels = put(np.array([-100, 2, -1]), place)
+    hot = np.zeros((3, 1000), np.float32)
+    hot[1, 2] = 1
+    assert same_bytes(ck.one_hot(labels, 1000, **INVALID), hot)
+    hot[0, 900] = hot[2, 999] = 1
+    assert same_bytes(ck.one_hot(labels, 1000), hot)
+
+
+def test_warm_calls_know_what_a_negative_index_is(place):
+    x, indices = put(np.arange(4, dtype=np.int32), place), put(np.array([-1, 9]), place)
+    for _ in range(2):
+        ends = ck.gather(x, indices, mode="fill", fill_value=99)
+        assert get(ends).tolist() == [3, 99]
+        assert get(ck.gather(x, indices, **FILL)).tolist() == [99, 99]
+        assert get(ck.one_hot(indices, 2)).tolist() == [[0, 1], [0, 0]]
+        assert get(ck.one_hot(indices, 2, **INVALID)).tolist() == [[0, 0], [0, 0]]
