@@ -75,7 +75,11 @@ _OTHER_NEGATIVE = {
     **dict.fromkeys(("wrap", "numpy", "python"), "'from_end'"),
     **dict.fromkeys(("outofrange", "fill", "raise", "error"), "'invalid'"),
 }
-_WIDENED = {"int8": np.int32, "int16": np.int32, "uint8": np.uint32, "uint16": np.uint32}
+_INDEX_DTYPES = frozenset(map(np.dtype, INDEX_TYPES))
+_WIDENED = {
+    np.dtype(narrow): np.dtype(wide)
+    for wide, narrow in (("i4", "i1"), ("i4", "i2"), ("u4", "u1"), ("u4", "u2"))
+}
 #: Dimensions of indices in the check: as many as an operand has, and the components of a tuple.
 _CHECK_RANK = MAX_DIMENSIONS + 1
 #: Components of an index tuple at most, by operator.
@@ -145,11 +149,10 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
     DTypeError
         The indices are no integers.
     """
-    name = indices.dtype.name if indices.dtype.isnative else "a foreign byte order"
-    if name in INDEX_TYPES:
+    if indices.dtype in _INDEX_DTYPES:
         return indices
-    if name in _WIDENED:
-        return converted(indices, np.dtype(_WIDENED[name]))
+    if indices.dtype in _WIDENED:
+        return converted(indices, _WIDENED[indices.dtype])
     if isinstance(given, list | tuple) and indices.size == 0:
         return indices.astype(np.int64)  # an empty list has no dtype of its own
     requirement = "must be int32, int64, uint32 or uint64"

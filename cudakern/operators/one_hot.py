@@ -212,7 +212,7 @@ def one_hot(
     if out is None:
         place = common_place(NAME, _NAMES[: len(inputs)], inputs)
         out = _allocate(shape, given.dtype, place)
-    _run(inputs, as_output(NAME, "out", out), shape, axis, given, index_type(indices, negative))
+    _run(inputs, as_output(NAME, "out", out), shape, axis, given, negative)
     return out
 
 
@@ -233,19 +233,19 @@ def _run(
     shape: tuple[int, ...],
     axis: int,
     given: OffOn,
-    kind: str,
+    negative: str,
 ) -> None:
     """Write the result."""
     arrays = (*inputs, out)
     addresses, facts = describe(arrays)
-    key = (axis, shape[axis], given.dtype, given.pattern, kind, facts)
+    key = (axis, shape[axis], given.dtype, given.pattern, negative, facts)
     bound = _bound.find(key)
     if bound is None or is_read_only(out):
         layouts = map(layout_of, inputs, addresses)
         if not all(layout.is_aligned for layout in layouts):
-            _run(tuple(map(copied, inputs)), out, shape, axis, given, kind)
+            _run(tuple(map(copied, inputs)), out, shape, axis, given, negative)
             return
-        bound = _bound.add(key, _bind(arrays, addresses, shape, axis, given, kind))
+        bound = _bound.add(key, _bind(arrays, addresses, shape, axis, given, negative))
     if given.array is None:
         addresses.insert(1, 0)
     bound(addresses)
@@ -257,7 +257,7 @@ def _bind(
     shape: tuple[int, ...],
     axis: int,
     given: OffOn,
-    kind: str,
+    negative: str,
 ) -> BoundLaunch:
     """Check everything that the static facts decide, plan, and prepare the launch."""
     *inputs, out = arrays
@@ -272,7 +272,7 @@ def _bind(
         layouts[1],
         layouts[2],
         axis,
-        kind,
+        index_type(inputs[0], negative),
         _on_offset(layouts[1]),
         given.pattern,
     )
