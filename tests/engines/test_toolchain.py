@@ -207,23 +207,26 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
         find_toolchain().kernels(code, ("k",), Mode.PLAIN)
         return libraries(cache)
 
+    def edit(name):
+        """Edit a file of the simulator, in a copy: a process reads each folder once."""
+        here = tmp_path / name
+        shutil.copytree(kernel_text._HERE, here)  # noqa: SLF001
+        with (here / name).open("a") as file:
+            file.write("// edited\n")
+        monkeypatch.setattr(kernel_text, "_HERE", here)
+
     first = build("1")
     assert build("1") == first
     assert len(build("2")) == len(first) + 1
     assert len(build("1", KERNEL + " ")) == len(first) + 2
-    here = tmp_path / "simulator"
-    shutil.copytree(Path(toolchain_module.__file__).parent, here)
-    monkeypatch.setattr(kernel_text, "_HERE", here)
-    assert build("1") == build("1")
-    assert len(libraries(cache)) == len(first) + 2
-    with (here / "atomics.hpp").open("a") as header:
-        header.write("// edited\n")
-    # A process does not expect that; the tests that follow must find what they had.
-    monkeypatch.setattr(kernel_text, "_headers", kernel_text._headers.__wrapped__)  # noqa: SLF001
+    edit("other.hpp")
+    assert len(build("1")) == len(first) + 2  # no library has it
+    edit("atomics.hpp")
     assert len(build("1")) == len(first) + 3  # the kernel alone
-    with (here / "watch.hpp").open("a") as header:
-        header.write("// edited\n")
+    edit("watch.hpp")
     assert len(build("1")) == len(first) + 5  # the runtime, and the kernel that is linked to it
+    edit("build.py")
+    assert len(build("1")) == len(first) + 7  # what says how all are built
 
 
 def test_a_damaged_library_is_built_again(cache):

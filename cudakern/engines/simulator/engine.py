@@ -57,6 +57,15 @@ def _runtime(toolchain: Toolchain, checked: bool = False) -> ctypes.CDLL:  # noq
     return library
 
 
+def _text_of(spec: KernelSpec) -> KernelText:
+    source = load_source(spec.source)
+    return KernelText(source.name, source.text, spec.macros)
+
+
+def _mode(code: KernelText, *, checked: bool = False) -> Mode:
+    return Mode.CHECKED if checked else Mode.POLLING if code.polls else Mode.PLAIN
+
+
 class _Workspaces(threading.local):
     """Those of a thread: its launches follow each other."""
 
@@ -101,7 +110,7 @@ class SimulatorEngine:
             No C++ compiler, or no folder for what it compiles.
         """
         toolchain = find_toolchain()
-        mode = Mode.CHECKED if checked else Mode.POLLING if code.polls else Mode.PLAIN
+        mode = _mode(code, checked=checked)
         with self._lock:
             runtime = _runtime(
                 toolchain, checked
@@ -117,15 +126,18 @@ class SimulatorEngine:
         key = (spec, source.digest, find_toolchain(), checked)
         found = self._kernels.get(key)
         if found is None:
-            code = KernelText(source.name, source.text, spec.macros)
-            made = self.compile_kernels(code, (spec.entry,), checked=checked)[0]
+            made = self.compile_kernels(_text_of(spec), (spec.entry,), checked=checked)[0]
             found = self._kernels.setdefault(key, made)
         return found
 
     def compile(self, spec: KernelSpec, device: int) -> None:
-        """Compile a specialisation into the cache folder and load it."""
+        """Compile a specialisation into the cache folder."""
         del device  # there is one host
-        self.kernel(spec)
+        toolchain = find_toolchain()
+        with self._lock:
+            toolchain.runtime()  # first: threads that compile kernels shall not all compile it
+        code = _text_of(spec)
+        toolchain.kernels(code, (spec.entry,), _mode(code))
 
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on this thread."""

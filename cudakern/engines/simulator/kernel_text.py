@@ -65,8 +65,7 @@ class KernelText:
     @property
     def polls(self) -> bool:
         """Whether a volatile read may be a loop that waits for another thread."""
-        texts = (self.text, *self._included().values())
-        return any(_VOLATILE.search(without_comments(text)) for text in texts)
+        return any(map(_polls, (self.text, *self._included().values())))
 
     def _included(self) -> dict[Path, str]:
         """Return the files of the caller that the text includes, however deep."""
@@ -76,7 +75,7 @@ class KernelText:
         pending: list[tuple[str, list[Path]]] = [(self.text, [])]
         while pending:
             text, beside = pending.pop()
-            for mark, name in _INCLUDE.findall(text):
+            for mark, name in _includes(text):
                 places = [*beside, *quoted, *folders] if mark == '"' else folders
                 path = next((p for place in places if (p := place / name).is_file()), None)
                 if path is not None and path not in found:
@@ -86,10 +85,9 @@ class KernelText:
 
     def parts(self, trailer: str = "") -> tuple[tuple[str, str], ...]:
         """Return the files to compile; the first one includes the others."""
-        text = keep_variables(place_dynamic_shared(self.text))
         # Escaped as the preprocessor reads it.
         name = self.source.replace("\\", "\\\\").replace('"', '\\"')
-        named = f'#line 1 "{name}"\n{text}'
+        named = f'#line 1 "{name}"\n{_placed(self.text)}'
         # Not as -D: the simulator's own headers must not see them.
         defines = "".join(f"#define {key} {value}\n" for key, value in self.macros)
         defines += "".join(f"{line}\n" for line in self.directives)
@@ -100,14 +98,32 @@ class KernelText:
         return (("kernel.cpp", defines + named + ending), *_headers(), *last)
 
 
-@lru_cache(maxsize=1)
+# One text has many specialisations.
+_includes = lru_cache(maxsize=16)(_INCLUDE.findall)
+
+
+@lru_cache(maxsize=16)
+def _polls(text: str) -> bool:
+    return _VOLATILE.search(without_comments(text)) is not None
+
+
+@lru_cache(maxsize=16)
+def _placed(text: str) -> str:
+    return keep_variables(place_dynamic_shared(text))
+
+
 def _headers() -> tuple[tuple[str, str], ...]:
     return (*read((*_ALWAYS, *HEADERS)), *INCLUDE_FILES.items())
 
 
 def read(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Return files of the simulator with their texts."""
-    return tuple((name, (_HERE / name).read_text(encoding="utf-8")) for name in names)
+    return _read(names, _HERE)
+
+
+@lru_cache(maxsize=16)
+def _read(names: tuple[str, ...], folder: Path) -> tuple[tuple[str, str], ...]:
+    return tuple((name, (folder / name).read_text(encoding="utf-8")) for name in names)
 
 
 def write(parts: tuple[tuple[str, str], ...], folder: Path) -> None:

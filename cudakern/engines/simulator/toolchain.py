@@ -187,8 +187,19 @@ class Toolchain:
     def _digest(self, parts: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
         # The machine too: a home folder can be shared by machines of different kinds.
         machine = (sys.platform, platform.machine())
-        key = (self.command, self.version, machine, _read(_STEPS), parts, arguments)
-        return hashlib.sha256(repr(key).encode()).hexdigest()
+        (name, text), *shared = parts
+        texts = (name, _sha256(text), _of_all(tuple(shared)), _of_all(_read(_STEPS)))
+        return _sha256(repr((self.command, self.version, machine, texts, arguments)))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _of_all(parts: tuple[tuple[str, str], ...]) -> str:
+    """Return a digest of files that many libraries are made of."""
+    return _sha256(repr(parts))
 
 
 def _candidates() -> list[tuple[str, tuple[str, ...]]]:
