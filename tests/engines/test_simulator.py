@@ -60,6 +60,9 @@ def test_parameters_keep_their_offsets():
     )
     kernel = ENGINE.compile_text("test.cu", text, "k")
     assert kernel.parameter_sizes == (1, 8, 2, 16, 8)
+    assert [kind.name for kind in kernel.parameter_kinds] == [
+        *("INTEGER", "POINTER", "INTEGER", "OTHER", "INTEGER"),
+    ]
     kernel.launcher((1, 1, 1), (1, 1, 1), 0, (0, 8, 16, 32, 48))(packed)
     assert out.tolist() == [-3, -300, 2.5, 7, 2.0**40]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -62,9 +63,13 @@ def test_numpy_scalars_go_by_their_type(kind):
     x = np.zeros(2, dtype)
     store((1,), (1,), (x, value))
     assert x.tolist() == [value, 0]
-    other = np.float64(1) if np.dtype(dtype).itemsize < 8 else np.float32(1)
-    with pytest.raises(ck.BindingError, match=r"args\[1\] must fit a parameter of \d bytes; got f"):
+    other = {np.float32: np.float64(1), np.float64: np.float32(1), np.int16: np.int32(1)}
+    other = other.get(dtype, np.uint16(1) if dtype is not np.uint16 else np.int8(1))
+    with pytest.raises(ck.BindingError) as caught:
         store((1,), (1,), (x, other))
+    size = np.dtype(dtype).itemsize
+    message = f"store<{kind}>: args[1] must fit a parameter of {size} bytes; got {other.dtype}"
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -156,9 +161,82 @@ def test_number_of_arguments(count):
         RawKernel(kernel("int* x, int n", ""), "k")((1,), (1,), (np.zeros(1, np.int32),) * count)
 
 
-def test_an_array_fits_no_other_parameter():
-    with pytest.raises(ck.BindingError, match=r"args\[0\] must fit a parameter of 4 bytes"):
-        ran(kernel("int n", ""), np.zeros(1, np.int32))
+POINTER = "an array or an address, since the parameter is a pointer"
+INTEGER = "an integer, since the parameter is one"
+FLOATING = "a floating-point number, since the parameter is one"
+KINDS = {
+    "const float* __restrict__ const": POINTER,
+    "int**": POINTER,
+    "void*": POINTER,
+    "long long": INTEGER,
+    "size_t": INTEGER,
+    "E": INTEGER,
+    "int": INTEGER,
+    "bool": INTEGER,
+    "double": FLOATING,
+    "const double": FLOATING,
+    "float": FLOATING,
+}
+ARRAY = np.zeros(1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "found"),
+    [
+        *((kind, 0.5, "the float 0.5") for kind in KINDS if KINDS[kind] != FLOATING),
+        *((kind, ARRAY, "an array") for kind in KINDS if KINDS[kind] != POINTER),
+        *((kind, None, "None") for kind in KINDS if KINDS[kind] != POINTER),
+        *((kind, 3, "the int 3") for kind in KINDS if KINDS[kind] == FLOATING),
+        ("int**", np.float64(-2), "the float64 -2.0"),
+        ("int**", np.complex64(1j), "the complex64 1j"),
+        ("int**", 1j, "the complex 1j"),
+        ("int**", True, "the bool True"),
+        ("int**", np.True_, "the bool True"),
+        ("size_t", np.float64(7), "the float64 7.0"),
+        ("double", np.int64(7), "the int64 7"),
+        ("double", np.uint64(7), "the uint64 7"),
+        ("double", np.complex64(1j), "the complex64 1j"),
+        ("double", True, "the bool True"),
+    ],
+)
+@pytest.mark.parametrize("checked", [False, True])
+def test_an_argument_is_of_its_parameters_kind(kind, value, found, checked):
+    """Most have the parameter's size; the kernel would take their bits for something else."""
+    x = np.full(1, 5, np.int32)
+    code = kernel(f"int* x, {kind} value", "*x = 6;", "enum class E : long long { kOne };")
+    with pytest.raises(ck.BindingError) as caught, checked_or_not(checked):
+        ran(code, x, value)
+    assert str(caught.value) == f"k: args[1] must be {KINDS[kind]}; got {found}"
+    assert x == 5, "it was launched"
+
+
+def checked_or_not(checked):
+    return ck.simulator.checked() if checked else nullcontext()
+
+
+@pytest.mark.parametrize(
+    "value", [0, None, np.uint64(0), np.int64(0), np.zeros(1, "V8")[0]], ids=repr
+)
+def test_what_a_pointer_takes_besides_arrays(value):
+    code = kernel("int* x, const double* y", "*x = y == nullptr;")
+    assert ran(code, np.zeros(1, np.int32), value).tolist() == [1]
+
+
+def test_an_address_for_a_pointer():
+    x, y = np.zeros(1), np.full(1, 2.5)
+    address = y.__array_interface__["data"][0]
+    for value in (address, np.uint64(address), np.int64(address)):
+        assert ran(kernel("double* x, const double* y", "*x += *y;"), x, value)
+    assert x == 7.5
+
+
+@pytest.mark.parametrize("value", [ARRAY, 1, 1.5, np.complex64(1)], ids=repr)
+def test_structures_take_whatever_has_their_size(value):
+    code = kernel("int* x, S s", "*x = sizeof(s);", "struct S { float* first; };")
+    assert ran(code, np.zeros(1, np.int32), value).tolist() == [8]
+    with pytest.raises(ck.BindingError) as caught:
+        ran(code.replace("first;", "first, *last;"), np.zeros(1, np.int32), ARRAY)
+    assert str(caught.value) == "k: args[1] must fit a parameter of 16 bytes; got an array"
 
 
 def test_views_give_the_address_of_their_first_element():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern.engines.simulator.host_kernel import ParameterKind
 from cudakern.engines.simulator.operands import Operand
 from cudakern.errors import BindingError, DTypeError
 from cudakern.layout import Layout
@@ -24,6 +25,14 @@ _POINTER_BYTES = 8
 _PATTERN = np.frombuffer(bytes.fromhex("a75bc3e91d6f8a35"), np.uint8)
 _MAX_ALIGNMENT = 16
 _INTEGER_BYTES = (1, 2, 4, 8)
+#: What a parameter must be given, by its kind, and the kinds of dtypes that are something else;
+#: A stands for arrays and None.
+_KINDS = {
+    ParameterKind.OTHER: ("", ""),
+    ParameterKind.POINTER: ("an array or an address, since the parameter is a pointer", "bfc"),
+    ParameterKind.INTEGER: ("an integer, since the parameter is one", "fcA"),
+    ParameterKind.FLOATING: ("a floating-point number, since the parameter is one", "biucA"),
+}
 
 #: Owners of memory made by `empty`, by their ids.
 _unwritten: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
@@ -118,13 +127,14 @@ def pack(kernel: HostKernel, arguments: Sequence[Any], *, operands: bool) -> Pac
     DTypeError
         One is no NumPy array and no scalar.
     """
-    sizes = kernel.parameter_sizes
+    sizes, kinds = kernel.parameter_sizes, kernel.parameter_kinds
     if len(arguments) != len(sizes):
         requirement = f"must be {len(sizes)} parameters; got {len(arguments)}"
         raise BindingError(kernel.name, "args", requirement)
     packed = bytearray()
     offsets, places, found = [], [], []
-    for i, (argument, size) in enumerate(zip(arguments, sizes, strict=True)):
+    for i, (argument, size, kind) in enumerate(zip(arguments, sizes, kinds, strict=True)):
+        _check_kind(kernel.name, i, argument, kind)
         # As far apart as any of their types may ask for; the runtime takes each by its place.
         packed += bytes(-len(packed) % _MAX_ALIGNMENT)
         offsets.append(len(packed))
@@ -142,6 +152,20 @@ def pack(kernel: HostKernel, arguments: Sequence[Any], *, operands: bool) -> Pac
         else:
             packed += _scalar(kernel.name, i, argument, size)
     return Packed(bytes(packed), tuple(offsets), tuple(found), tuple(places))
+
+
+def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) -> None:  # noqa: ANN401
+    """Raise BindingError for an argument whose bits the kernel would take for something else."""
+    requirement, unfit = _KINDS[kind]
+    if argument is None or isinstance(argument, np.ndarray):
+        given, found = "A", "None" if argument is None else "an array"
+    elif isinstance(argument, bool | int | float | complex | np.generic):
+        given = np.asarray(argument).dtype.kind
+        found = f"the {type(argument).__name__} {argument}"
+    else:
+        return
+    if given in unfit:
+        raise BindingError(kernel, f"args[{position}]", f"must be {requirement}; got {found}")
 
 
 def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401

@@ -254,11 +254,38 @@ CK_SIM_UNCHECKED inline void invoke(void (*kernel)(A...), void** addresses) {
   Kernel<A...>::call(kernel, addresses);
 }
 
-/// The bytes of each parameter, and how many there are: what the caller packed must agree.
+/// What a parameter is, as in host_kernel.py.
+enum ParameterKind : uint32_t { kOther, kPointer, kInteger, kFloating };
+
+template <typename T>
+constexpr ParameterKind kKind = __is_enum(T) ? kInteger : kOther;
+template <typename T>
+constexpr ParameterKind kKind<T*> = kPointer;
+#define CK_SIM_KIND(type, kind) \
+  template <> \
+  constexpr ParameterKind kKind<type> = kind;
+CK_SIM_KIND(bool, kInteger)
+CK_SIM_KIND(char, kInteger)
+CK_SIM_KIND(signed char, kInteger)
+CK_SIM_KIND(unsigned char, kInteger)
+CK_SIM_KIND(short, kInteger)
+CK_SIM_KIND(unsigned short, kInteger)
+CK_SIM_KIND(int, kInteger)
+CK_SIM_KIND(unsigned, kInteger)
+CK_SIM_KIND(long, kInteger)
+CK_SIM_KIND(unsigned long, kInteger)
+CK_SIM_KIND(long long, kInteger)
+CK_SIM_KIND(unsigned long long, kInteger)
+CK_SIM_KIND(float, kFloating)
+CK_SIM_KIND(double, kFloating)
+#undef CK_SIM_KIND
+
+/// The bytes of each parameter, then its kind, and how many there are: what the caller packed must
+/// agree.
 template <typename... A>
-inline uint32_t parameter_sizes(void (*)(A...), const uint32_t** sizes) {
-  static constexpr uint32_t kSizes[] = {sizeof(A)..., 0};
-  *sizes = kSizes;
+inline uint32_t parameters(void (*)(A...), const uint32_t** found) {
+  static constexpr uint32_t kFound[] = {sizeof(A)..., kKind<A>..., 0};
+  *found = kFound;
   return sizeof...(A);
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,15 @@ _MAX_BLOCK = (1024, 1024, 64)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED_BYTES = 227 * 1024
 _MAX_PARAMETER_BYTES = 4096
+
+
+class ParameterKind(IntEnum):
+    """What a kernel's parameter is, as in cuda_host.hpp."""
+
+    OTHER = 0
+    POINTER = 1
+    INTEGER = 2
+    FLOATING = 3
 
 
 class Report(ctypes.Structure):
@@ -47,6 +57,8 @@ class HostKernel:
         Name of its entry point.
     parameter_sizes : tuple of int
         Bytes of each of its parameters.
+    parameter_kinds : tuple of ParameterKind
+        What each of them is.
     entry : ctypes.c_void_p
         Where it starts.
     runtime : ctypes.CDLL
@@ -68,9 +80,10 @@ class HostKernel:
         self.path = path
         self.runtime = runtime
         self.entry = ctypes.cast(library[f"ck_sim_entry_{number}"], ctypes.c_void_p)
-        sizes = ctypes.POINTER(ctypes.c_uint32)()
-        count = library[f"ck_sim_parameter_sizes_{number}"](ctypes.byref(sizes))
-        self.parameter_sizes = tuple(sizes[:count])
+        found = ctypes.POINTER(ctypes.c_uint32)()
+        count = library[f"ck_sim_parameters_{number}"](ctypes.byref(found))
+        self.parameter_sizes = tuple(found[:count])
+        self.parameter_kinds = tuple(map(ParameterKind, found[count : 2 * count]))
 
     def launcher(
         self,

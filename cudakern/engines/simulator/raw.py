@@ -141,8 +141,9 @@ class RawKernel:
         grid, block : tuple of int
             Blocks of the grid and threads of a block, in one to three dimensions.
         args : iterable
-            NumPy arrays, which the kernel gets the address of, and scalars: NumPy's of the
-            parameter's size, Python's integers for integers of any size, bool, float for double.
+            For pointers NumPy arrays, whose addresses the kernel gets, addresses or None. Else
+            scalars: NumPy's of the parameter's size, Python's integers for integers of any size,
+            bool, float for double.
         shared_mem : int, optional
             Dynamic shared memory of a block, in bytes.
 

@@ -22,7 +22,7 @@ _OWN_HEADERS = frozenset(
     {"ck_sim_entries.hpp", *(path.name for path in Path(__file__).parent.glob("*.hpp"))}
 )
 #: The functions that toolchain.py appends to a kernel's text.
-_OWN_FUNCTIONS = frozenset({"ck_sim_entry", "ck_sim_parameter_sizes"})
+_OWN_FUNCTIONS = frozenset({"ck_sim_entry", "ck_sim_parameters"})
 _INTERNAL = re.compile(
     r"ck_sim|_ZZ?NK?6ck_sim|_ZT|_ZGV|__|_sub_|_GLOBAL__|_DYNAMIC$|_GLOBAL_OFFSET_TABLE_$|\."
 )

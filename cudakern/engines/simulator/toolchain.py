@@ -168,8 +168,8 @@ class Toolchain:
         trailer = "".join(
             f"\nCK_SIM_EXPORT CK_SIM_UNCHECKED void ck_sim_entry_{i}(void** addresses) "
             f"{{ ck_sim::invoke({entry}, addresses); }}\n"
-            f"CK_SIM_EXPORT uint32_t ck_sim_parameter_sizes_{i}(const uint32_t** sizes) "
-            f"{{ return ck_sim::parameter_sizes({entry}, sizes); }}\n"
+            f"CK_SIM_EXPORT uint32_t ck_sim_parameters_{i}(const uint32_t** found) "
+            f"{{ return ck_sim::parameters({entry}, found); }}\n"
             for i, entry in enumerate(entries)
         )
         runtime = self.runtime(checked=mode is Mode.CHECKED)
