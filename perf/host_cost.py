@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 import cudakern as ck
 from cudakern.engines.cuda import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
+from perf.console import new_console
 from perf.engines import NullEngine
 
 if TYPE_CHECKING:
@@ -242,11 +242,11 @@ def main() -> int:
     """Measure and print; return 1 if a budget is broken."""
     rows, scale = measure()
     rows += first_calls()
-    console = Console()
+    console = new_console()
     console.print(table_of(rows, scale))
     wrong = [fault for row in rows if (fault := row.fault(scale))]
     for fault in wrong:
-        console.print(f"broken: {fault}", style="red", markup=False, highlight=False)
+        console.print(f"broken: {fault}", style="red")
     return int(bool(wrong))
 
 

@@ -210,31 +210,31 @@ def page(sections: Sequence[Section], folder: Path) -> str:
 
 def show(sections: Sequence[Section], folder: Path) -> None:
     """Print the lines that are furthest below their goals, and where the page is."""
-    from rich.console import Console  # noqa: PLC0415  optional
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415  optional
 
-    console = Console()
+    from perf.console import new_console  # noqa: PLC0415  needs rich, too
+
+    console = new_console()
     for entry in sections:
         gpu = f"{entry.title}, {entry.result.date}"
         lines = summary.furthest_below(entry.result, FURTHEST) if entry.measured else []
         if not entry.measured:
-            console.print(Text(f"{gpu}: no measurement (engine {entry.result.engine})"))
+            console.print(f"{gpu}: no measurement (engine {entry.result.engine})")
         elif not lines:
-            console.print(Text(f"{gpu}: no line with a goal and a time is below its goal"))
+            console.print(f"{gpu}: no line with a goal and a time is below its goal")
         else:
-            table = Table(title=Text(f"Furthest below the goal: {gpu}"))
+            table = Table(title=f"Furthest below the goal: {gpu}")
             for heading in ("line", "us (p10-p90)", "fraction", "goal", "of the goal"):
                 table.add_column(heading, justify="left" if heading == "line" else "right")
             for line in lines:
                 row, share = _row(entry.result, line), summary.share_of_goal(entry.result, line)
                 texts = f"{line.case} {line.line}", row["ours"], row["fraction"], row["goal"]
-                table.add_row(*map(Text, (*texts, f"{share:.0%}")))
+                table.add_row(*texts, f"{share:.0%}")
             console.print(table)
         if entry.result.incomplete:
-            console.print(Text(f"{gpu}: the run is incomplete: {entry.result.incomplete}"))
+            console.print(f"{gpu}: the run is incomplete: {entry.result.incomplete}")
     saved = sum(len(entry.pictures) for entry in sections)
-    console.print(Text(f"{folder / 'index.html'}, pictures beside it: {saved}"), soft_wrap=True)
+    console.print(f"{folder / 'index.html'}, pictures beside it: {saved}")
 
 
 def _load(path: Path) -> Result:

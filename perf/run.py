@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
-from rich.console import Console
-from rich.progress import Progress
-
 from cudakern import ranges
 from cudakern.engines import engine_for
 from cudakern.engines.cuda import device_count, import_cupy
 from perf import ceilings, environment, table
 from perf.cases import SWEEPS, find
+from perf.console import new_console, new_progress
 from perf.contender import describe, no_time
 from perf.engines import RecordingEngine
 from perf.gpu import Gpu
@@ -37,6 +35,8 @@ from perf.timing import Deadline, Measured, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import Console
 
     from perf.cases.base import Case, Line
     from perf.peers.base import Peer
@@ -272,7 +272,7 @@ def proceed(
     try:
         with (
             mock.patch("cudakern.operators.base.engine_for", return_value=session.engine),
-            Progress(console=console, auto_refresh=False) as progress,
+            new_progress(console, auto_refresh=False) as progress,
         ):
             task = progress.add_task("", total=count)
 
@@ -311,13 +311,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     options, cases = parse(arguments)
     if options.list:
-        Console().print(table.matrix(cases))
+        new_console().print(table.matrix(cases))
         return 0
     if options.engine == "simulator":
         return main_simulator(cases, options.output)
     if device_count() == 0:
         return _fail(NO_GPU)
-    return run_cuda(options, cases, Console())
+    return run_cuda(options, cases, new_console())
 
 
 if __name__ == "__main__":

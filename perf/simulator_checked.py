@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 import cudakern as ck
 from cudakern.simulator import RawModule, checked, traffic
+from perf.console import new_console
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -157,7 +157,7 @@ def main() -> None:
         worst = max(worst, check / plain)
         times = (f"{1000 * t:.2f}" for t in (plain, check, count))
         table.add_row(case.title, *times, f"{check / plain:.1f}", f"{count / plain:.1f}")
-    console = Console()
+    console = new_console()
     console.print(table)
     console.print(f"bound of checked / plain: {BOUND}; worst here: {worst:.1f}")
     console.print(f"best of {repeats} calls; plain on {os.cpu_count()} cores, the others on one")

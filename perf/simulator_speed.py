@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 import cudakern as ck
+from perf.console import new_console
 
 GOAL_SECONDS = 1.0
 REPEATS = 5
@@ -48,7 +48,7 @@ def main() -> None:
             times["numpy"].append(time.perf_counter() - middle)
         ours, numpy_time = (sorted(t)[REPEATS // 2] for t in times.values())
         table.add_row(title, f"{ours:.4f}", f"{result.size / ours / 1e6:.1f}", f"{numpy_time:.4f}")
-    console = Console()
+    console = new_console()
     console.print(table)
     console.print(
         f"goal for the first case: below {GOAL_SECONDS} s on two cores; medians of {REPEATS}"

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from rich.text import Text
 
 import cudakern as ck
 from cudakern.errors import CudakernError, EngineUnavailableError
 from perf.cases.base import Problem
+from perf.console import new_console, new_progress
 from perf.environment import commit, now
 from perf.results import LineResult, Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from rich.progress import Progress
 
     from perf.cases.base import Array, Case
 
@@ -130,7 +130,7 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
         problem = outcome.problem
         verdict = f"WRONG: {outcome.error}" if outcome.error else "right"
         cells = (outcome.case, problem.title, outcome.kernel, f"{problem.size}", verdict)
-        table.add_row(*map(Text, cells))
+        table.add_row(*cells)
     return table
 
 
@@ -142,19 +142,12 @@ def main_simulator(cases: Sequence[Case], output: Path | None) -> int:
     int
         1 if a result is wrong or the simulator cannot run, else 0.
     """
-    console = Console()
-    columns = (
-        TextColumn("in the simulator"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
+    console = new_console()
     try:
-        with Progress(*columns, console=console, transient=True) as progress:
+        with new_progress(console, transient=True) as progress:
             outcomes = run(cases, progress)
     except EngineUnavailableError as error:
-        console.print(Text(f"{error}"))
+        console.print(f"{error}")
         return 1
     console.print(_table(outcomes))
     wrong = sum(bool(outcome.error) for outcome in outcomes)

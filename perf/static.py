@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from cudakern.errors import CudakernError, KernelCompileError
@@ -30,11 +28,15 @@ from cudakern.simulator import traffic
 from perf import host_cost
 from perf.cases import CASES
 from perf.cases.base import SECTOR_BYTES
+from perf.console import new_console, new_progress
 from perf.machine_code import cubins, kernels
 from perf.machine_code.figures import Figures, survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from rich.console import Console
+    from rich.progress import Progress
 
     from cudakern.engines.base import KernelSpec
     from perf.cases.base import Line
@@ -52,8 +54,6 @@ _CAPTION = (
     "multiprocessor in flight, instructions of the main loop for 16 bytes, instructions such as "
     "integer divisions are made of, fences, atomic operations"
 )
-#: Columns where the output is no terminal.
-_WIDTH = 132
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +172,14 @@ def traffic_table(moved: Sequence[Moved]) -> Table:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, write; return 1 if a budget is broken or something is missing."""
     options = _parser().parse_args(arguments)
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    console = new_console()
     try:
         broken = _run(options, console)
     except (FileNotFoundError, CudakernError) as error:
-        console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        console.print(str(error), style="red")
         return 1
     for fault in broken:
-        line = f"broken: {fault}"
-        console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"broken: {fault}", style="red")
     return int(bool(broken))
 
 
@@ -192,12 +191,13 @@ def _run(options: argparse.Namespace, console: Console) -> list[str]:
     chosen = kernels.everything() if options.all else kernels.rotation()
     chosen = [pair for pair in chosen if kernels.operator_of(pair[1]) in wanted]
     lines = [(c.name, li) for c in CASES for li in c.lines if li.problem.operator in wanted]
-    with _progress(console) as progress:
+    with new_progress(console) as progress:
         figures, broken = compile_all(chosen, options.jobs, progress)
         moved = [] if options.skip_traffic else move_all(lines, progress)
     broken += [f"{one.entry}, {one.arch}: {fault}" for one in figures for fault in one.faults]
     broken += [fault for one in moved if (fault := one.fault())]
-    console.print(code_table(figures, len(kernels.everything())))
+    table = code_table(figures, len(kernels.everything()))
+    console.print(table, soft_wrap=False)  # its caption is long
     if moved:
         console.print(traffic_table(moved))
     costs, scale = ([], 1.0) if options.skip_host_cost else host_cost.measure()
@@ -217,11 +217,6 @@ def _run(options: argparse.Namespace, console: Console) -> list[str]:
         }
         _write(options.json, data)
     return broken
-
-
-def _progress(console: Console) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    return Progress(*columns, TimeElapsedColumn(), console=console)
 
 
 def _write(path: Path, data: dict[str, Any]) -> None:

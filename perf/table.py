@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.table import Table
 
 from perf.cases.base import REFERENCE_BANDWIDTH
@@ -35,7 +34,7 @@ def matrix(cases: Sequence[Case]) -> Table:
             figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds():.1f}"
             named = ", ".join(case.peers)
             cells = (case.name, line.problem.title, *figures, goal(line) or "-", named, case.shows)
-            table.add_row(*map(escape, cells))
+            table.add_row(*cells)
     return table
 
 
@@ -76,16 +75,16 @@ def show(console: Console, result: Result, path: Path, missing: Mapping[str, str
     for column in (*COLUMNS, "notes"):
         table.add_column(column, justify="left" if column in {"case", "line", "notes"} else "right")
     for line in result.lines:
-        table.add_row(*map(escape, row(result, line)))
+        table.add_row(*row(result, line))
     console.print(table)
     console.print("ratio: time of the best peer over ours; ~: not significant")
     rates = ", ".join(f"{name} {rate / 1e12:.3f}" for name, rate in result.ceilings.items())
     change = "" if math.isnan(result.drift) else f"; the copy one changed by {result.drift:.1%}"
     console.print(f"ceilings in TB/s: {rates}{change}")
     if result.incomplete:
-        console.print(escape(f"the run is incomplete: {result.incomplete}"))
+        console.print(f"the run is incomplete: {result.incomplete}")
     if result.drift > MAX_DRIFT:
         console.print(f"warning: the copy ceiling changed by more than {MAX_DRIFT:.0%}; run again")
     for name, reason in missing.items():
-        console.print(escape(f"without {name}: {reason}"))
-    console.print(escape(str(path)), soft_wrap=True)
+        console.print(f"without {name}: {reason}")
+    console.print(str(path))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from cudakern.engines.sources import kernel_folder
+from perf.console import new_console
 from perf.nsight.counters import METRICS, kernels
 from perf.nsight.tools import (
     NsightError,
@@ -28,7 +29,6 @@ from perf.nsight.tools import (
     run,
     shown,
     target,
-    wide_console,
 )
 
 if TYPE_CHECKING:
@@ -105,10 +105,10 @@ def profile(options: argparse.Namespace) -> int:
         table.add_column(name, justify="left" if is_text else "right", overflow="fold")
     for kernel in found:
         table.add_row(*kernel.values())
-    console = wide_console()
+    console = new_console()
     console.print(table)
     console.print(_NO_BENCHMARK)
-    console.print(f"report: {path}", soft_wrap=True)
+    console.print(f"report: {path}")
     return 0
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.table import Table
 
 from perf.cases import CASES
+from perf.console import new_console
 from perf.nsight.tools import (
     Tool,
     add_arguments,
@@ -25,7 +26,6 @@ from perf.nsight.tools import (
     run,
     shown,
     target,
-    wide_console,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def check(options: argparse.Namespace) -> int:
         verdict = judge(status, printed)
         clean = clean and verdict.clean
         table.add_row(tool, "clean" if verdict.clean else "NOT CLEAN", verdict.text, str(path))
-    wide_console().print(table)
+    new_console().print(table)
     return 0 if clean else 1
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from perf.console import new_console
 from perf.nsight.tools import (
     NsightError,
     Tool,
@@ -26,7 +27,6 @@ from perf.nsight.tools import (
     run,
     shown,
     target,
-    wide_console,
 )
 
 if TYPE_CHECKING:
@@ -103,13 +103,13 @@ def profile(options: argparse.Namespace) -> int:
     if status or SUMMARIES[0] in absent:
         message = f"nsys stats ended with {status} and summed up no kernels:\n{printed.rstrip()}"
         raise NsightError(message)
-    console = wide_console()
+    console = new_console()
     for name, path in found.items():
         if name in absent:
             console.print(f"{name}: nsys has nothing to sum up")
         else:
             console.print(table_of(path, name))
-    console.print(f"report: {report}.nsys-rep", soft_wrap=True)
+    console.print(f"report: {report}.nsys-rep")
     return 0
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from perf.cases import find
 
 if TYPE_CHECKING:
@@ -106,11 +104,6 @@ def target(cases: Sequence[str], *options: str) -> list[str]:
 def report_path(folder: Path, command: str) -> Path:
     """Return a new report's path without suffix."""
     return folder.resolve() / f"{command}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-
-
-def wide_console() -> Console:
-    """Return a console that takes titles of lines as they are, and is wide unless a terminal is."""
-    return Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 200)
 
 
 def shown(command: Sequence[str]) -> str:

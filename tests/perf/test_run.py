@@ -8,12 +8,12 @@ import types
 from dataclasses import dataclass
 
 import pytest
-from rich.console import Console
 
 from cudakern.engines.base import KernelSpec, Launch
 from cudakern.operators import base as operators
 from perf import environment, run
 from perf.cases.base import Case, Line
+from perf.console import new_console
 from perf.engines import NullEngine
 from perf.gpu import FLUSH_FACTOR
 from perf.results import OURS, load
@@ -46,7 +46,8 @@ class Fake:
 
     def __init__(self, monkeypatch):
         self.cupy = timed_gpu.make()
-        self.peers, self.missing = [TimedPeer(self.cupy, "cub")], {"torch": "is not installed"}
+        self.peers = [TimedPeer(self.cupy, "cub")]
+        self.missing = {"torch": "pip install 'x[torch]'"}
         self.problem = Launched(self.cupy, title="[4096] u8 increment")
         self.case = self.case_of("I-1", Line(self.problem, goal=0.01, quick=True))
         self.slow = self.case_of(
@@ -65,7 +66,7 @@ class Fake:
             monkeypatch.setattr(run, name, value)
         monkeypatch.setattr(run.time, "perf_counter_ns", self.cupy.clock)
         self.text = io.StringIO()
-        monkeypatch.setattr(run, "Console", lambda: Console(file=self.text, width=300))
+        monkeypatch.setattr(run, "new_console", lambda: new_console(file=self.text, width=300))
 
     @staticmethod
     def case_of(name, *lines):
@@ -109,7 +110,7 @@ def test_a_run_is_written_and_shown(fake, tmp_path):
     assert re.search(r"8\.0 \(8\.0-8\.0\).*10\.2%.*1% reached.*cub.*5\.0.*0\.6", row)
     row = next(line for line in text.splitlines() if "I-2" in line)
     assert "1 us missed" in row
-    assert "without torch: is not installed" in text
+    assert "without torch: pip install 'x[torch]'" in text
     assert str(path) in text
     assert "warning" not in text
 

@@ -6,6 +6,7 @@ import re
 from unittest import mock
 
 import pytest
+from rich.progress import Progress
 
 import cudakern as ck
 from cudakern.errors import EngineUnavailableError
@@ -77,7 +78,7 @@ def test_no_time_is_told(capsys):
 
 
 def test_a_large_problem_runs_small():
-    with mock.patch.object(smoke, "ELEMENTS", 4000), smoke.Progress(disable=True) as progress:
+    with mock.patch.object(smoke, "ELEMENTS", 4000), Progress(disable=True) as progress:
         (outcome,) = smoke.run(find(["O-2"]), progress)
     assert outcome.problem == OneHotProblem((64,), 32, 1, "float16", "int64")
     assert (outcome.error, outcome.kernel) == ("", "ck_one_hot_stream_w2_i64_o32")
