@@ -61,19 +61,15 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status."""
     options = parser().parse_args(arguments)
-    try:
-        module = importlib.import_module(f"cudakern.commands.{options.command}")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] != "rich":
-            raise
-        sys.stderr.write(
-            "cudakern: the command line needs the package rich; run: pip install rich\n"
-        )
-        return 2
+    module = importlib.import_module(f"cudakern.commands.{options.command}")
     try:
         status: int = module.run(options)
+        sys.stdout.flush()
     except CudakernError as error:
         sys.stderr.write(f"{error}\n")
+        return 1
+    except BrokenPipeError:  # who reads has seen enough; nothing is left to be written at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return status
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cudakern import __version__
 from cudakern.__main__ import main
-from cudakern.commands import demo, warmup
+from cudakern.commands import console, demo, info, warmup
 from cudakern.commands.examples import examples
 from cudakern.engines import nvrtc
+from cudakern.engines.simulator import build, kernel_text
+from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.errors import EngineUnavailableError
 from cudakern.operators.catalogue import specialisations
 from tests.conftest import HAS_GPU
 
-
-@pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+ROOT = Path(__file__).parent.parent
 
 
 def test_demo_runs_every_documented_example(capsys):
@@ -89,6 +95,25 @@ def test_warmup_compiles_kernels(capsys, monkeypatch):
     assert len(few) > 2
 
 
+def test_warmup_of_what_is_cached_compiles_and_loads_nothing(capsys, monkeypatch):
+    few = list(warmup.kernels(everything=False))[::60]
+    monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else few)
+    monkeypatch.setattr(warmup, "engine_for", lambda _place: SimulatorEngine())
+    targets = (["--engine", "simulator"], ["--arch", "sm_90"])
+    for target in targets:
+        main(["warmup", *target])
+    for owner, name in (
+        (build, "execute"),
+        (ctypes, "CDLL"),
+        (kernel_text, "without_comments"),
+        (nvrtc, "_nvrtc"),
+    ):
+        monkeypatch.delattr(owner, name)
+    for target in targets:
+        assert main(["warmup", *target]) == 0
+    assert capsys.readouterr().out.count(f"{len(few)} kernels are compiled and cached") == 4
+
+
 def test_warmup_for_a_gpu_that_is_not_there(capsys, monkeypatch, tmp_path):
     few = list(warmup.kernels(everything=False))[::60]
     monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else few)
@@ -142,3 +167,66 @@ def test_cuda_asked_for_and_absent_is_one_line(capsys):
     text = capsys.readouterr().err
     assert text.startswith("cudakern: ")
     assert text.count("\n") == 1
+
+
+def run(command, *, few=False, **options):
+    """Run a command where rich is not installed, in a process of its own."""
+    code = """
+import sys
+sys.modules["rich"] = None
+from cudakern.__main__ import main
+from cudakern.commands import warmup
+few = [*warmup.kernels(everything=False)][::60]
+if FEW: warmup.kernels = lambda everything: few
+sys.exit(main(sys.argv[1:]))
+"""
+    words = [sys.executable, "-c", code.replace("FEW", str(few)), *command.split()]
+    options |= {"stderr": subprocess.PIPE, "text": True, "cwd": ROOT}
+    buffered = {**os.environ, "PYTHONUNBUFFERED": ""}
+    return subprocess.run(words, check=False, env=buffered, **options)
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("demo --engine simulator", "29 of 29 examples equal the documented results\n"),
+        ("info", f"  cudakern                                {__version__}\n"),
+        ("warmup --arch sm_90", "5 kernels are compiled and cached for sm_90\n"),
+    ],
+)
+def test_commands_without_rich(command, text):
+    result = run(command, few=True, stdout=subprocess.PIPE)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert text in result.stdout
+    assert result.stdout.isascii()
+
+
+@pytest.mark.parametrize("command", ["info", "demo --engine simulator"])
+def test_a_reader_that_has_ended(command):
+    read, write = os.pipe()
+    os.close(read)
+    result = run(command, stdout=write)
+    os.close(write)
+    assert (result.returncode, result.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("rich", [False, True])
+@pytest.mark.parametrize("command", ["demo", "info", "warmup"])
+def test_square_brackets_are_printed(command, rich, capsys, monkeypatch):
+    """Each command's error, and info's table, say what to install with the extra's name."""
+    text = f"cudakern: no; {nvrtc.INSTALL}"
+
+    def absent(*_arguments, **_options):
+        raise EngineUnavailableError(text)
+
+    monkeypatch.setattr(console, "HAS_RICH", rich)
+    monkeypatch.setenv("FORCE_COLOR", "1" if rich else "")
+    monkeypatch.setenv("COLUMNS", "300")
+    for owner, name in ((info, "import_cupy"), (demo, "choose"), (warmup, "choose")):
+        monkeypatch.setattr(owner, name, absent)
+    assert main([command]) == (0 if command == "info" else 1)
+    printed = capsys.readouterr()
+    if command == "info":
+        assert "'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)" in printed.out
+    else:
+        assert printed.err == f"{text}\n"

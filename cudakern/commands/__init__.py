@@ -1,1 +1,1 @@
-"""The commands of ``python -m cudakern``, one module each. They need the package rich."""
+"""The commands of ``python -m cudakern``, one module each."""

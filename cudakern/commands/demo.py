@@ -7,10 +7,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from cudakern.commands.console import show, show_table
 from cudakern.commands.engines import choose, to_engine, to_host
 from cudakern.commands.examples import Example, examples
 from cudakern.errors import DescriptorError
@@ -51,7 +49,7 @@ def _row(name: str, tensor: TensorDesc, array: np.ndarray[Any, Any]) -> tuple[st
     return name, _sizes(tensor), text
 
 
-def _show(console: Console, example: Example, engine: str) -> bool:
+def _run(example: Example, engine: str) -> bool:
     """Run one example and print it; return whether the result is the documented one."""
     inputs = [to_engine(array, engine) for array in example.inputs]
     outputs = compile_operator(example.desc)(*inputs)
@@ -62,37 +60,33 @@ def _show(console: Console, example: Example, engine: str) -> bool:
         for output, expected in zip(outputs, example.expected, strict=True)
     ]
     correct = all(map(np.array_equal, results, example.expected))
-    title = ": ".join(filter(None, (example.title, _describe(example.desc))))
-    console.print(Text(title, style="bold"))
-    table = Table()
-    for heading in ("tensor", "sizes, type", "values"):
-        table.add_column(heading, overflow="fold")
-    for (name, tensor), array in zip(example.desc.inputs(), example.inputs, strict=True):
-        table.add_row(*_row(name, tensor, array))
-    for (name, tensor), result in zip(example.desc.outputs(), results, strict=True):
-        table.add_row(*_row(name, tensor, result), end_section=True)
-    console.print(table)
+    show(": ".join(filter(None, (example.title, _describe(example.desc)))), "bold")
+    tensors = (*example.desc.inputs(), *example.desc.outputs())
+    rows = [
+        _row(name, tensor, array)
+        for (name, tensor), array in zip(tensors, (*example.inputs, *results), strict=True)
+    ]
+    show_table(rows, headings=("tensor", "sizes, type", "values"))
     if example.remark:
-        console.print(f"  remark: {example.remark}")
+        show(f"  remark: {example.remark}")
     if example.rejected is not None:
         try:
             example.rejected.validate()
         except DescriptorError as error:
-            console.print(Text(f"  as printed: {error}"))
+            show(f"  as printed: {error}")
         else:
             correct = False
     documented = ", ".join(map(str, example.expected))
     verdict = "equal to the documented result" if correct else f"WRONG, documented: {documented}"
-    console.print(Text(f"  verdict: {verdict}\n", style="green" if correct else "bold red"))
+    show(f"  verdict: {verdict}\n", "green" if correct else "bold red")
     return correct
 
 
 def run(options: argparse.Namespace) -> int:
     """Run all examples; return 0 if every result is the documented one."""
-    console = Console()
     engine = choose(options.engine)
     where = "a CUDA device" if engine == "cuda" else "the simulator (no GPU is used)"
-    console.print(f"The documented DirectML examples, on {where}:\n")
-    verdicts = [_show(console, example, engine) for example in examples()]
-    console.print(f"{sum(verdicts)} of {len(verdicts)} examples equal the documented results")
+    show(f"The documented DirectML examples, on {where}:\n")
+    verdicts = [_run(example, engine) for example in examples()]
+    show(f"{sum(verdicts)} of {len(verdicts)} examples equal the documented results")
     return 0 if all(verdicts) else 1

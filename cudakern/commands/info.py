@@ -10,10 +10,9 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from cudakern import __version__
+from cudakern.commands.console import show_table
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda import import_cupy, translate
@@ -24,6 +23,7 @@ from cudakern.operators.gather import gather
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
 _PACKAGES = (
     *("numpy", "cupy-cuda12x", "cupy-cuda13x", "cuda-bindings"),
@@ -125,15 +125,15 @@ def collect() -> dict[str, Any]:
     }
 
 
-def _rows(table: Table, prefix: str, value: object) -> None:
+def _rows(prefix: str, value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            _rows(table, f"{prefix}.{key}" if prefix else key, inner)
+            yield from _rows(f"{prefix}.{key}" if prefix else key, inner)
     elif isinstance(value, list):
         for position, inner in enumerate(value):
-            _rows(table, f"{prefix}[{position}]", inner)
+            yield from _rows(f"{prefix}[{position}]", inner)
     else:
-        table.add_row(prefix, "-" if value is None else str(value))
+        yield prefix, "-" if value is None else str(value)
 
 
 def _check() -> str:
@@ -157,9 +157,5 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps(found, indent=2) + "\n")
     else:
-        table = Table(show_header=False, title="cudakern")
-        table.add_column("name", no_wrap=True)
-        table.add_column("value", overflow="fold")
-        _rows(table, "", found)
-        Console().print(table)
+        show_table([*_rows("", found)])
     return 1 if problem else 0

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+from cudakern.commands.console import progress, show
 from cudakern.commands.engines import choose
 from cudakern.engines import HOST, engine_for, nvrtc
 from cudakern.operators.catalogue import specialisations
@@ -48,29 +46,17 @@ def kernels(*, everything: bool) -> Iterator[KernelSpec]:
 
 def run(options: argparse.Namespace) -> int:
     """Compile, with a progress bar, on as many threads as asked for."""
-    console = Console()
     wanted = list(kernels(everything=options.all))
     compile_one, target = _compiler(options)
-    columns = (
-        TextColumn("compiling"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
     with (
-        Progress(*columns, console=console) as progress,
+        progress("compiling", len(wanted)) as done,
         ThreadPoolExecutor(max(1, options.jobs)) as pool,
     ):
-        task = progress.add_task("", total=len(wanted))
-
-        def work(spec: KernelSpec) -> None:
-            compile_one(spec)
-            progress.update(task, advance=1, description=spec.entry)
-
-        for done in [pool.submit(work, spec) for spec in wanted]:
-            done.result()
-    console.print(f"{len(wanted)} kernels are compiled and cached for {target}")
+        jobs = {pool.submit(compile_one, spec): spec.entry for spec in wanted}
+        for job in as_completed(jobs):
+            job.result()
+            done(jobs[job])
+    show(f"{len(wanted)} kernels are compiled and cached for {target}")
     return 0
 
 

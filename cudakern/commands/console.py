@@ -1,0 +1,94 @@
+"""What commands print: plain text; on a terminal, with the package rich, colours and tables."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from itertools import count, zip_longest
+from typing import TYPE_CHECKING
+
+try:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Table
+    from rich.text import Text
+except ImportError:
+    HAS_RICH = False
+else:
+    HAS_RICH = True
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_GAP = "  "
+
+
+def _rich_console() -> Console | None:
+    """Return rich's console if standard output is a terminal and rich is installed."""
+    console = Console() if HAS_RICH else None
+    return console if console is not None and console.is_terminal else None
+
+
+def show(text: str, style: str = "") -> None:
+    """Print a text as it is; ``style`` is one of rich's, such as ``"bold"``."""
+    console = _rich_console()
+    if console is None:
+        sys.stdout.write(f"{text}\n")
+    else:
+        console.print(Text(text, style), soft_wrap=True)
+
+
+def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> None:
+    """Print rows of cells, which may have several lines; no word is broken.
+
+    There are borders where the terminal is wide enough for them, with the last column wrapped.
+    """
+    lines = [
+        line
+        for row in ([headings] if headings else []) + [*rows]
+        for line in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    console = _rich_console()
+    if console is not None:
+        last = max((len(word) for line in lines for word in line[-1].split()), default=0)
+        if sum(widths[:-1]) + last + len("|  ") * len(widths) + len("|") <= console.width:
+            table = Table(show_header=bool(headings))
+            for i in range(len(widths)):
+                heading = headings[i] if headings else ""
+                table.add_column(Text(heading), no_wrap=i < len(widths) - 1)
+            for row in rows:
+                table.add_row(*map(Text, row))
+            console.print(table)
+            return
+    for line in lines:
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        show(f"{_GAP}{_GAP.join(cells)}".rstrip())
+
+
+@contextmanager
+def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal how much of some work is done; takes the name of each part that is."""
+    console = _rich_console()
+    if console is not None:
+        columns = (
+            *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
+            *(TimeElapsedColumn(), TextColumn("{task.fields[name]}", markup=False)),
+        )
+        with Progress(*columns, console=console) as bar:
+            task = bar.add_task(title, total=total, name="")
+            yield lambda name: bar.update(task, advance=1, name=name)
+    elif sys.stdout.isatty():
+        done = count()
+
+        def say(_name: str) -> None:
+            sys.stdout.write(f"\r{title} {next(done)}/{total}")
+            sys.stdout.flush()
+
+        try:
+            say("")
+            yield say
+        finally:
+            sys.stdout.write("\n")
+    else:
+        yield lambda _name: None

@@ -1,0 +1,155 @@
+"""What commands print on: with rich and without, on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import redirect_stdout
+
+import pytest
+
+from cudakern.commands import console
+
+ROWS = [("[a]", "1"), ("b", "2 :x:\n[/bold] [bold]3"), ("cccc", "pip install 'cudakern[cuda12]'")]
+PLAIN = """\
+  [a]   1
+  b     2 :x:
+        [/bold] [bold]3
+  cccc  pip install 'cudakern[cuda12]'
+"""
+BORDERS = """\
+┌──────┬────────────────────────────────┐
+│ [a]  │ 1                              │
+│ b    │ 2 :x:                          │
+│      │ [/bold] [bold]3                │
+│ cccc │ pip install 'cudakern[cuda12]' │
+└──────┴────────────────────────────────┘
+"""
+WRAPPED = """\
+┌──────┬────────────────────┐
+│ [a]  │ 1                  │
+│ b    │ 2 :x:              │
+│      │ [/bold] [bold]3    │
+│ cccc │ pip install        │
+│      │ 'cudakern[cuda12]' │
+└──────┴────────────────────┘
+"""
+HEADINGS = """\
+  [x]   value
+"""
+
+
+class Terminal(io.StringIO):
+    """Standard output that is a terminal."""
+
+    def isatty(self):
+        return True
+
+    @property
+    def text(self):
+        """What was written, without colours and movements of the cursor."""
+        return re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", self.getvalue())
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    return Terminal()
+
+
+@pytest.fixture
+def rich():
+    """Need the package rich."""
+    return pytest.importorskip("rich", reason="rich is not installed")
+
+
+@pytest.fixture
+def no_rich(monkeypatch):
+    monkeypatch.setattr(console, "HAS_RICH", False)
+
+
+def test_a_table_in_a_file(capsys):
+    console.show_table(ROWS)
+    assert capsys.readouterr().out == PLAIN
+    console.show_table(ROWS, ("[x]", "value"))
+    assert capsys.readouterr().out == HEADINGS + PLAIN
+
+
+@pytest.mark.usefixtures("no_rich")
+def test_a_table_on_a_terminal_without_rich(terminal):
+    with redirect_stdout(terminal):
+        console.show_table(ROWS)
+    assert terminal.getvalue() == PLAIN
+
+
+@pytest.mark.usefixtures("rich")
+@pytest.mark.parametrize(
+    ("columns", "text"), [(80, BORDERS), (41, BORDERS), (29, WRAPPED), (28, PLAIN)]
+)
+def test_a_table_on_a_terminal(terminal, monkeypatch, columns, text):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with redirect_stdout(terminal):
+        console.show_table(ROWS)
+    # In the end the terminal breaks what is longer.
+    assert terminal.text == text
+
+
+@pytest.mark.usefixtures("rich")
+def test_headings_on_a_terminal(terminal):
+    with redirect_stdout(terminal):
+        console.show_table([("1", "")], ("[x]", "[y]"))
+    lines = terminal.text.splitlines()
+    assert lines[1:4:2] == ["┃ [x] ┃ [y] ┃", "│ 1   │     │"]
+
+
+LONG = "as printed: [G8] :x: " + "long " * 40 + "'cudakern[cuda12]' [bold]x[/]"
+
+
+@pytest.mark.parametrize("has_rich", [False, True])
+def test_a_text_is_printed_as_it_is(terminal, monkeypatch, has_rich):
+    monkeypatch.setattr(console, "HAS_RICH", has_rich and console.HAS_RICH)
+    monkeypatch.setenv("COLUMNS", "60")
+    with redirect_stdout(terminal):
+        console.show(LONG, "bold red")
+    assert terminal.text == f"{LONG}\n"
+    assert (terminal.text != terminal.getvalue()) is console.HAS_RICH
+
+
+def work():
+    with console.progress("compiling", 2) as done:
+        done("[a]")
+        done("[b]")
+
+
+@pytest.mark.usefixtures("no_rich")
+def test_progress_on_a_terminal_without_rich(terminal):
+    with redirect_stdout(terminal):
+        work()
+    assert terminal.getvalue() == "\rcompiling 0/2\rcompiling 1/2\rcompiling 2/2\n"
+
+
+@pytest.mark.usefixtures("no_rich")
+def test_progress_that_ends_early(terminal):
+    with (  # noqa: PT012
+        redirect_stdout(terminal),
+        pytest.raises(KeyboardInterrupt),
+        console.progress("compiling", 2) as done,
+    ):
+        done("[a]")
+        raise KeyboardInterrupt
+    assert terminal.getvalue() == "\rcompiling 0/2\rcompiling 1/2\n"
+
+
+@pytest.mark.usefixtures("rich")
+def test_progress_on_a_terminal(terminal):
+    with redirect_stdout(terminal):
+        work()
+    last = terminal.text.splitlines()[-1]
+    assert re.fullmatch(r"\r?compiling ━+ 2/2 0:00:0\d \[b\] *", last)
+
+
+def test_progress_elsewhere(capsys):
+    work()
+    assert capsys.readouterr().out == ""
