@@ -5,13 +5,17 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
 
 from cudakern import __version__
 from cudakern.__main__ import main
@@ -75,6 +79,46 @@ def test_info_shows_what_is_there(capsys):
         assert name in text
     assert nvrtc.version() in text
     assert "libnvrtc.so" in text
+
+
+def test_info_names_all_that_an_extra_brings(capsys, monkeypatch):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = [
+        f"{line}; extra == {extra!r}"
+        for extra, brought in project["optional-dependencies"].items()
+        for line in brought
+    ]
+    monkeypatch.setattr(metadata, "requires", {"cudakern": lines}.get)  # of this very file
+    assert main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["packages"]
+    named = {Requirement(line).name for line in lines}
+    assert found.keys() == named | {"numpy", "cupy", "jax", "numba", "torch"}
+    assert list(found) == sorted(found)
+    assert found["numpy"] == np.__version__
+    assert found["pytest"] == pytest.__version__
+    assert main(["info"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(rf"^  packages\.pytest +{pytest.__version__}$", text, re.MULTILINE)
+    assert all(f"  packages.{name} " in text for name in found)
+
+
+def test_info_where_cudakern_is_not_installed(capsys, monkeypatch):
+    version = metadata.version
+
+    def absent(name):
+        if name == "cudakern":
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(metadata, "requires", absent)
+    monkeypatch.setattr(metadata, "version", absent)
+    assert main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["cudakern"] == __version__
+    packages = found["packages"]
+    assert list(packages) == ["cudakern", "cupy", "jax", "numba", "numpy", "torch"]
+    assert packages["cudakern"] == "not installed, so what its extras bring is not known"
+    assert packages["numpy"] == np.__version__
 
 
 def test_info_json_is_one_object(capsys):

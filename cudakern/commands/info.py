@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-_PACKAGES = (
-    *("numpy", "cupy-cuda12x", "cupy-cuda13x", "cuda-bindings"),
-    *("ml-dtypes", "ziglang", "rich", "dask"),
-)
+#: Besides what pyproject.toml names: CuPy as its source installs it, and whose arrays are taken.
+_PACKAGES = ("cudakern", "numpy", "cupy", "jax", "numba", "torch")
 _VARIABLES = (
     "CUDAKERN_CXX",
     "CUDAKERN_CACHE_DIR",
@@ -48,6 +47,18 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def _packages() -> dict[str, str | None]:
+    """Return the versions of all that cudakern and its extras can use."""
+    try:
+        required = metadata.requires("cudakern") or []
+    except metadata.PackageNotFoundError:
+        required = []
+    named = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in required}
+    found = {name: _version(name) for name in sorted(named.union(_PACKAGES))}
+    found["cudakern"] = found["cudakern"] or "not installed, so what its extras bring is not known"
+    return found
 
 
 def _cuda() -> dict[str, Any]:
@@ -116,7 +127,7 @@ def collect() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "kernels": str(kernel_folder()),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": _packages(),
         "cache": _cache(),
         "cuda": _cuda(),
         "nvrtc": _nvrtc(),
