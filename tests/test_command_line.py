@@ -38,7 +38,7 @@ def test_demo_runs_every_documented_example(capsys):
     assert text.count("verdict: equal to the documented result") == 29
     assert "as printed: gather: input_tensor.sizes must be 1 in the first 1 dimensions" in text
     assert "as printed: gather_nd: indices_tensor.sizes must be 1 to 2 in the last" in text
-    assert "argmin, example 3: axes = (0, 1), axis_direction = INCREASING" in text
+    assert "argmin, example 3: axes=(0, 1), axis_direction=INCREASING" in text
     assert ("a CUDA device" if HAS_GPU else "the simulator") in text
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +11,11 @@ from cudakern.commands.engines import choose, to_engine, to_host
 from cudakern.commands.examples import Example, examples
 from cudakern.errors import DescriptorError
 from cudakern.operators.compiled import compile_operator
-from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
     import argparse
 
-    from cudakern.operators.base import OperatorDesc
-
+    from cudakern.tensor import TensorDesc
 
 #: Elements that are all printed; of larger arrays, the first and the last few.
 _SHOWN = 64
@@ -27,16 +23,6 @@ _SHOWN = 64
 
 def _sizes(tensor: TensorDesc) -> str:
     return f"{{{','.join(map(str, tensor.sizes))}}} {tensor.data_type.name}"
-
-
-def _describe(desc: OperatorDesc) -> str:
-    """Return a descriptor's options, such as ``axis = 0, index_dimensions = 1``."""
-    values = ((field.name, getattr(desc, field.name)) for field in fields(desc))
-    return ", ".join(
-        f"{name} = {value.name if isinstance(value, IntEnum) else value}"
-        for name, value in values
-        if not isinstance(value, TensorDesc)
-    )
 
 
 def _row(name: str, tensor: TensorDesc, array: np.ndarray[Any, Any]) -> tuple[str, str, str]:
@@ -60,7 +46,7 @@ def _run(example: Example, engine: str) -> bool:
         for output, expected in zip(outputs, example.expected, strict=True)
     ]
     correct = all(map(np.array_equal, results, example.expected))
-    show(": ".join(filter(None, (example.title, _describe(example.desc)))), "bold")
+    show(": ".join(filter(None, (example.title, example.desc.options()))), "bold")
     tensors = (*example.desc.inputs(), *example.desc.outputs())
     rows = [
         _row(name, tensor, array)
