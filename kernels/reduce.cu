@@ -18,7 +18,7 @@
 //   strided  any layout, element by element
 //
 // Macros: CK_VARIANT_*, CK_FUNCTION, CK_INPUT_T, CK_NUMBER_T, CK_OUTPUT_T, CK_OFFSET_T, CK_RANK,
-// CK_WIDTH.
+// CK_WIDTH; CK_INITIAL, CK_INITIAL_T for kernels with an initial value.
 
 #include "common/launch.cuh"
 #include "common/memory.cuh"
@@ -36,11 +36,16 @@ using Input = CK_INPUT_T;
 using Number = CK_NUMBER_T;
 using Output = CK_OUTPUT_T;
 using Offset = CK_OFFSET_T;
+#if defined(CK_INITIAL)
+using Function = WithInitial<CK_FUNCTION, CK_INITIAL, CK_INITIAL_T>;
+#else
+using Function = CK_FUNCTION;
+#endif
 
 // Blocks of a multiprocessor, which share its registers: fewer where a thread has many states or
 // 64-bit offsets besides the loads in flight, or long code.
-constexpr bool kIsWide = CK_FUNCTION::kIsLong || sizeof(Offset) > 4;
-constexpr bool kIsPair = CK_FUNCTION::kIsPlace || kIsComplex<Input>;
+constexpr bool kIsWide = Function::kIsLong || sizeof(Offset) > 4;
+constexpr bool kIsPair = Function::kIsPlace || kIsComplex<Input>;
 constexpr int kStreamBlocks = kIsWide ? 2 : kIsPair ? 3 : kBlocksPerMultiprocessor;
 constexpr int kColumnBlocks = 2;
 
@@ -48,31 +53,32 @@ constexpr int kColumnBlocks = 2;
 
 #if defined(CK_VARIANT_STREAM) || defined(CK_VARIANT_WARPS)
 CK_KERNEL_OF(ck::kStreamBlocks)
-CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, CK_RANK> a) {
+CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, CK_RANK, ck::Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
 #if defined(CK_VARIANT_STREAM)
   constexpr int kTeam = ck::kThreads;
 #else
   constexpr int kTeam = 32;
 #endif
-  ck::reduce_stream<CK_FUNCTION, ck::Input, ck::Output, kTeam>(a, shared);
+  ck::reduce_stream<ck::Function, ck::Input, ck::Output, kTeam>(a, shared);
 }
 #elif defined(CK_VARIANT_TILES)
-CK_KERNEL_OF(ck::kStreamBlocks) CK_ENTRY(const __grid_constant__ ck::TileArguments<ck::Offset> a) {
+CK_KERNEL_OF(ck::kStreamBlocks)
+CK_ENTRY(const __grid_constant__ ck::TileArguments<ck::Offset, ck::Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::reduce_tiles<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH>(a, shared);
+  ck::reduce_tiles<ck::Function, ck::Input, ck::Output, CK_WIDTH>(a, shared);
 }
 #elif defined(CK_VARIANT_COLUMNS)
 CK_KERNEL_OF(ck::kColumnBlocks)
-CK_ENTRY(const __grid_constant__ ck::ColumnArguments<ck::Offset> a) {
+CK_ENTRY(const __grid_constant__ ck::ColumnArguments<ck::Offset, ck::Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::reduce_columns<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH / sizeof(ck::Input)>(a, shared);
+  ck::reduce_columns<ck::Function, ck::Input, ck::Output, CK_WIDTH / sizeof(ck::Input)>(a, shared);
 }
 #elif defined(CK_VARIANT_VECTORS) || defined(CK_VARIANT_STRIDED)
 constexpr int kGridBlocks = ck::kIsWide || CK_WIDTH >= 8 * sizeof(ck::Input) ? 2 : 3;
 CK_KERNEL_OF(kGridBlocks)
-CK_ENTRY(const __grid_constant__ ck::GridArguments<ck::Offset, CK_RANK> a) {
+CK_ENTRY(const __grid_constant__ ck::GridArguments<ck::Offset, CK_RANK, ck::Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::reduce_grid<CK_FUNCTION, ck::Input, ck::Output, CK_WIDTH>(a, shared);
+  ck::reduce_grid<ck::Function, ck::Input, ck::Output, CK_WIDTH>(a, shared);
 }
 #endif

@@ -84,7 +84,7 @@ def _plan_grid(
     rank = rank_of(kept, along)
     arguments = (
         ArgumentPacker(wide=wide)
-        .int64(length)
+        .raw(problem.rest)
         .dimensions(kept or POINT, rank)
         .dimensions(along or POINT, rank)
         .divisor(splits)

@@ -11,8 +11,11 @@ from cudakern.engines.base import KernelSpec
 from cudakern.layout import VECTOR_BYTES
 from cudakern.operators.reduce_types import (
     ARG_FUNCTIONS,
+    EXTREMES,
+    NAN_FUNCTIONS,
     ORDERED,
     ReduceFunction,
+    initial_type,
     result_type,
 )
 
@@ -37,8 +40,6 @@ INPUT_TYPES = {
     DataType.COMPLEX64: ("c64", "ck::Complex<float>"),
     DataType.COMPLEX128: ("c128", "ck::Complex<double>"),
 }
-#: Bytes of an element, in device code's names of what is computed with.
-_NUMBER_BYTES = {"int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "float": 4, "double": 8}
 _TEMPLATES = {
     ReduceFunction.ARGMAX: "ExtremePlace",
     ReduceFunction.ARGMIN: "ExtremePlace",
@@ -53,7 +54,9 @@ _TEMPLATES = {
     ReduceFunction.SUM: "Sum",
     ReduceFunction.SUM_SQUARE: "SumSquare",
 }
-_COMPLEX = frozenset({DataType.COMPLEX64, DataType.COMPLEX128})
+#: Complex numbers by their parts.
+_COMPLEX_OF = {DataType.FLOAT32: DataType.COMPLEX64, DataType.FLOAT64: DataType.COMPLEX128}
+_COMPLEX = frozenset(_COMPLEX_OF.values())
 _MAXIMA = frozenset({ReduceFunction.MAX, ReduceFunction.ARGMAX})
 _NORMS = frozenset({ReduceFunction.L1, ReduceFunction.L2})
 _LONG = frozenset({DataType.INT64, DataType.UINT64, DataType.BOOL})
@@ -80,6 +83,8 @@ class Reduction:
         Of x and of out.
     ignore_nan, last_index : bool
         As in `ReduceProblem`.
+    has_initial : bool
+        Whether there is an initial value.
     """
 
     function: ReduceFunction
@@ -87,34 +92,43 @@ class Reduction:
     result: DataType
     ignore_nan: bool = False
     last_index: bool = False
+    has_initial: bool = False
 
     @property
-    def number(self) -> str:
-        """Name of the type that is computed with; for complex numbers, of their parts."""
+    def number(self) -> DataType:
+        """What is computed with; for complex numbers, their parts."""
         kind, result = self.kind, self.result
-        if self.function in ORDERED and self.function is not ReduceFunction.LOG_SUM_EXP:
+        if self.function in NAN_FUNCTIONS:
+            if kind in {DataType.INT64, DataType.UINT64, DataType.FLOAT64}:
+                return kind
             if kind in _INTEGRAL:
-                signed = kind.name.startswith("INT")
-                return f"{'' if signed else 'u'}int{64 if kind.bits == 64 else 32}"  # noqa: PLR2004
-            return "double" if kind is DataType.FLOAT64 else "float"
+                return DataType.INT32 if kind.name.startswith("INT") else DataType.UINT32
+            return DataType.FLOAT32
         if kind in _INTEGRAL and result in _INTEGRAL:
-            return "uint64" if result in _LONG else "uint32"
+            return DataType.UINT64 if result in _LONG else DataType.UINT32
         exact = kind in _INTEGRAL or kind in _DOUBLE or result in _DOUBLE
-        return "double" if exact else "float"
+        return DataType.FLOAT64 if exact else DataType.FLOAT32
 
     @property
     def is_long(self) -> bool:
         """Whether taking an element is long code: ``kIsLong`` of the function in device code."""
-        return self.function is ReduceFunction.LOG_SUM_EXP and self.number == "double"
+        return self.function is ReduceFunction.LOG_SUM_EXP and self.number is DataType.FLOAT64
 
     @property
     def is_complex(self) -> bool:
         """Whether complex numbers are computed with."""
         return self.kind in _COMPLEX and self.function not in _NORMS
 
+    @property
+    def initial(self) -> DataType:
+        """What an initial value is combined in: results of max and min, otherwise numbers."""
+        if self.function in EXTREMES:
+            return initial_type(self.function, self.result)
+        return _COMPLEX_OF[self.number] if self.result in _COMPLEX else self.number
+
     def state_bytes(self, *, wide: bool) -> int:
         """Return the size of a state: ``State`` of the function in device code."""
-        number = _NUMBER_BYTES[self.number]
+        number = self.number.itemsize
         if self.function in ARG_FUNCTIONS:
             return 2 * max(number, 8 if wide else 4)
         pair = self.is_complex or self.function is ReduceFunction.LOG_SUM_EXP
@@ -131,35 +145,46 @@ class Reduction:
 
     def specialise(self, variant: str, *, wide: bool, rank: int = 0, width: int = 0) -> KernelSpec:
         """Return a variant's kernel; ``width`` is in bytes."""
-        number = f"ck::{self.number}" if "int" in self.number else self.number
-        if self.is_complex:
-            number = f"ck::Complex<{number}>"
-        options = ["ck::Input", "ck::Number"]
-        if self.function in ARG_FUNCTIONS:
-            options.append("ck::Offset")
-        suffix = ""
-        if _TEMPLATES[self.function].startswith("Extreme"):
-            options += [_literal(self.function in _MAXIMA), _literal(self.ignore_nan)]
-            suffix += "_ignore" if self.ignore_nan else ""
-        if self.function in ARG_FUNCTIONS:
-            options.append(_literal(self.last_index))
-            suffix += "_last" if self.last_index else ""
         bits = 64 if wide else 32
         kind, result = INPUT_TYPES[self.kind], INPUT_TYPES[self.result]
         defines = [
             (f"CK_VARIANT_{variant.upper()}", "1"),
-            ("CK_FUNCTION", f"ck::{_TEMPLATES[self.function]}<{','.join(options)}>"),
+            ("CK_FUNCTION", self._struct("ck::Input", "ck::Number")),
             ("CK_INPUT_T", kind[1]),
-            ("CK_NUMBER_T", number),
+            ("CK_NUMBER_T", self._number_type),
             ("CK_OUTPUT_T", result[1]),
             ("CK_OFFSET_T", f"ck::uint{bits}"),
         ]
+        if self.has_initial:
+            last = Reduction(self.function, self.initial, self.initial, self.ignore_nan)
+            initial = INPUT_TYPES[self.initial][1]
+            defines.append(("CK_INITIAL_T", initial))
+            defines.append(("CK_INITIAL", last._struct(initial, last._number_type)))
         defines += [("CK_RANK", str(rank))] if rank else []
         defines += [("CK_WIDTH", str(width))] if width else []
+        suffix = "_ignore" if self.ignore_nan else ""
+        suffix += "_last" if self.last_index else ""
+        suffix += "_initial" if self.has_initial else ""
         types = f"{kind[0]}_{result[0]}{suffix}"
         shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
         entry = f"ck_reduce_{variant}_{self.function.label}_{types}{shape}_o{bits}"
         return KernelSpec("reduce.cu", entry, tuple(defines))
+
+    @property
+    def _number_type(self) -> str:
+        """What is computed with, in device code."""
+        return INPUT_TYPES[_COMPLEX_OF[self.number] if self.is_complex else self.number][1]
+
+    def _struct(self, x: str, number: str) -> str:
+        """Return the function in device code, for types of x and of what is computed with."""
+        arguments = [x, number]
+        if self.function in ARG_FUNCTIONS:
+            arguments.append("ck::Offset")
+        if self.function in NAN_FUNCTIONS:
+            arguments += map(_literal, (self.function in _MAXIMA, self.ignore_nan))
+        if self.function in ARG_FUNCTIONS:
+            arguments.append(_literal(self.last_index))
+        return f"ck::{_TEMPLATES[self.function]}<{','.join(arguments)}>"
 
 
 def _literal(value: bool) -> str:  # noqa: FBT001
@@ -177,17 +202,22 @@ def specialisations() -> Iterator[KernelSpec]:
     """Yield the kernels of all functions and data types, with 32-bit offsets where both exist.
 
     Others, which are few at a time, are of results of another type, of other choices about NaN and
-    ties, of more dimensions, and of 64-bit offsets.
+    ties, of initial values, of more dimensions, and of 64-bit offsets.
     """
     for reduction in reductions():
-        item, vector = reduction.kind.itemsize, reduction.vector_bytes(wide=False)
-        yield reduction.specialise("stream", wide=False, rank=1)
-        yield reduction.specialise("warps", wide=False, rank=1)
-        yield reduction.specialise("tiles", wide=False, width=item)
-        yield reduction.specialise("columns", wide=False, width=vector)
-        yield reduction.specialise("strided", wide=False, rank=3, width=item)
-        if item < VECTOR_BYTES:
-            if not reduction.is_long:
-                yield reduction.specialise("tiles", wide=False, width=VECTOR_BYTES)
-            results = reduction.results_bytes(wide=False)
-            yield reduction.specialise("vectors", wide=False, rank=1, width=results)
+        yield from kernels_of(reduction)
+
+
+def kernels_of(reduction: Reduction) -> Iterator[KernelSpec]:
+    """Yield a kernel of each variant, with 32-bit offsets."""
+    item, vector = reduction.kind.itemsize, reduction.vector_bytes(wide=False)
+    yield reduction.specialise("stream", wide=False, rank=1)
+    yield reduction.specialise("warps", wide=False, rank=1)
+    yield reduction.specialise("tiles", wide=False, width=item)
+    yield reduction.specialise("columns", wide=False, width=vector)
+    yield reduction.specialise("strided", wide=False, rank=3, width=item)
+    if item < VECTOR_BYTES:
+        if not reduction.is_long:
+            yield reduction.specialise("tiles", wide=False, width=VECTOR_BYTES)
+        results = reduction.results_bytes(wide=False)
+        yield reduction.specialise("vectors", wide=False, rank=1, width=results)

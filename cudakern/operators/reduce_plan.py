@@ -105,7 +105,7 @@ def _plan_tiles(problem: ReduceProblem) -> Plan | None:
     wide = problem.is_wide
     arguments = (
         ArgumentPacker(wide=wide)
-        .int64(problem.length)
+        .raw(problem.rest)
         .offset(slabs * slab_bytes, slabs, tile_slabs * slab_bytes)
         .uint32(tile_slabs, units, slab_bytes, lanes.bit_length() - 1)
         .divisor(columns, wide=False)
@@ -143,7 +143,7 @@ def _plan_stream(problem: ReduceProblem) -> Plan | None:
     rank = rank_of(problem.kept, along[:-1])
     arguments = (
         ArgumentPacker(wide=wide)
-        .int64(problem.length)
+        .raw(problem.rest)
         .dimensions(problem.kept or POINT, rank)
         .dimensions([Dimension(d.size, d.strides[:1]) for d in along[:-1]] or PIECE, rank)
         .divisor(splits)
@@ -177,7 +177,7 @@ def _plan_columns(problem: ReduceProblem) -> Plan | None:
     splits = -(-rows // share)
     arguments = (
         ArgumentPacker(wide=wide)
-        .int64(problem.length)
+        .raw(problem.rest)
         .divisor(splits)
         .divisor(ranges)
         .offset(problem.x.size * item, rows, share, columns)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from cudakern.dtypes import DataType
 from cudakern.layout import (
     MAX_ITEMS_32,
     MAX_SPAN_32,
     VECTOR_BYTES,
+    WORD_BYTES,
     Dimension,
     Layout,
     alignment,
@@ -20,7 +24,7 @@ from cudakern.layout import (
     reach,
 )
 from cudakern.operators.reduce_kernels import Reduction
-from cudakern.operators.reduce_types import ARG_FUNCTIONS, ReduceFunction
+from cudakern.operators.reduce_types import ARG_FUNCTIONS, ReduceFunction, initial_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +52,8 @@ class ReduceProblem:
         Whether NaN counts as absent for max, min, argmax and argmin, instead of winning.
     last_index : bool
         Whether argmax and argmin give the last of equal positions, instead of the first.
+    initial : bytes or None
+        The initial value, of `initial_type`; None if there is none.
     """
 
     function: ReduceFunction
@@ -58,11 +64,29 @@ class ReduceProblem:
     result: DataType
     ignore_nan: bool = False
     last_index: bool = False
+    initial: bytes | None = None
 
     @cached_property
     def reduction(self) -> Reduction:
         """What kernels are compiled for."""
-        return Reduction(self.function, self.kind, self.result, self.ignore_nan, self.last_index)
+        return Reduction(
+            self.function,
+            self.kind,
+            self.result,
+            self.ignore_nan,
+            self.last_index,
+            self.initial is not None,
+        )
+
+    @property
+    def rest(self) -> bytes:
+        """What ``finish`` of the function takes in device code: elements, or an initial value."""
+        if self.initial is None:
+            return struct.pack("=Q", self.length)
+        given = np.frombuffer(self.initial, initial_type(self.function, self.result).numpy)
+        with np.errstate(invalid="ignore"):  # of NaN
+            value = given.astype(self.reduction.initial.numpy).tobytes()
+        return value.ljust(WORD_BYTES, b"\0")
 
     @cached_property
     def kept(self) -> tuple[Dimension, ...]:

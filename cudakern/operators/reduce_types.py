@@ -47,8 +47,14 @@ class ReduceFunction(IntEnum):
 
 #: Functions whose result is a position.
 ARG_FUNCTIONS = frozenset({ReduceFunction.ARGMAX, ReduceFunction.ARGMIN})
+#: Functions whose result is an element.
+EXTREMES = frozenset({ReduceFunction.MAX, ReduceFunction.MIN})
+#: Functions that may take NaN as absent.
+NAN_FUNCTIONS = ARG_FUNCTIONS | EXTREMES
 #: Functions that need an order, which complex numbers have not.
-ORDERED = ARG_FUNCTIONS | {ReduceFunction.MAX, ReduceFunction.MIN, ReduceFunction.LOG_SUM_EXP}
+ORDERED = NAN_FUNCTIONS | {ReduceFunction.LOG_SUM_EXP}
+#: Functions that may have an initial value.
+INITIAL_FUNCTIONS = EXTREMES | {ReduceFunction.MULTIPLY, ReduceFunction.SUM}
 #: Functions whose result is no integer, whatever the input is.
 FLOAT_FUNCTIONS = frozenset(
     {
@@ -58,15 +64,14 @@ FLOAT_FUNCTIONS = frozenset(
         ReduceFunction.LOG_SUM_EXP,
     }
 )
-#: Functions that may take NaN as absent.
-NAN_FUNCTIONS = ARG_FUNCTIONS | {ReduceFunction.MAX, ReduceFunction.MIN}
 
 BY_LABEL = {function.label: function for function in ReduceFunction}
 _INT32 = frozenset({DataType.INT32, DataType.UINT32})
 _INT64 = frozenset({DataType.INT64, DataType.UINT64})
 _INTEGERS = dtypes.INTEGERS_8_TO_32 | _INT64
 _FLOATS = dtypes.FLOATS_16_32 | {DataType.BFLOAT16, DataType.FLOAT64}
-_COMPLEX = frozenset({DataType.COMPLEX64, DataType.COMPLEX128})
+_PARTS = {DataType.COMPLEX64: DataType.FLOAT32, DataType.COMPLEX128: DataType.FLOAT64}
+_COMPLEX = frozenset(_PARTS)
 _SMALL = dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32
 _WIDE = dtypes.FLOATS_16_32 | _INT32 | _INT64
 #: Data types by what they hold: nothing that one can express is lost in those behind it.
@@ -84,7 +89,7 @@ _INPUT_DATA_TYPES: dict[ReduceFunction, TypeTable] = {
         ((FeatureLevel.LEVEL_4_1, _SMALL | _INT64), (FeatureLevel.LEVEL_2_1, _SMALL), _EARLY),
     ),
     **dict.fromkeys(
-        (ReduceFunction.MAX, ReduceFunction.MIN),
+        EXTREMES,
         (
             (FeatureLevel.LEVEL_5_0, _SMALL | _INT64),
             (FeatureLevel.LEVEL_3_0, _SMALL),
@@ -196,6 +201,11 @@ def result_type(
     if function in _COUNTING and kind is DataType.BOOL:
         return DataType.INT64
     return kind
+
+
+def initial_type(function: ReduceFunction, result: DataType) -> DataType:
+    """Return what an initial value of a result must be; the results of max and min are real."""
+    return _PARTS.get(result, result) if function in EXTREMES else result
 
 
 def holds_indices(function: ReduceFunction, result: DataType, count: int) -> bool:

@@ -12,12 +12,12 @@
 namespace ck {
 
 /// Both arrays are contiguous.
-template <typename O>
+template <typename O, typename R>
 struct ColumnArguments {
   const void* x;
   void* out;
   uint64* workspace;
-  uint64 reduced;         ///< elements of x for one of out
+  R rest;                 ///< what finish takes beside a state
   Divisor<O> splits;      ///< blocks that share columns
   Divisor<O> ranges;      ///< of columns
   O bytes;                ///< of x
@@ -34,14 +34,15 @@ struct ColumnArguments {
 template <typename F, int kColumns, typename O>
 __device__ __forceinline__ void fold_columns(typename F::State (&state)[kColumns],
                                              typename F::State* shared, uint32 q, uint32 g,
-                                             const ColumnArguments<O>& a) {
+                                             const ColumnArguments<O, typename F::Rest>& a) {
   typename F::State first[1] = {state[0]};
   fold_groups<F>(first, shared, q, g, a.width.value, a.groups);
   state[0] = first[0];
 }
 
 template <typename F, typename In, typename Out, int kColumns, typename O>
-__device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char* shared) {
+__device__ __forceinline__ void reduce_columns(const ColumnArguments<O, typename F::Rest>& a,
+                                               char* shared) {
   using State = typename F::State;
   constexpr int kUnrolled = F::kIsLong ? 1 : 4;
   State* const folded = reinterpret_cast<State*>(shared);
@@ -130,7 +131,7 @@ __device__ __forceinline__ void reduce_columns(const ColumnArguments<O>& a, char
 #pragma unroll
   for (int j = 0; j < kColumns; ++j) {
     if (g == 0 && q + j * kThreads < width) {
-      store(out + q + j * kThreads, convert<Out>(F::finish(state[j], a.reduced)));
+      store(out + q + j * kThreads, convert<Out>(F::finish(state[j], a.rest)));
     }
   }
 }

@@ -71,6 +71,7 @@ struct ExtremePlace {
     T value;
     P place;
   };
+  using Rest = uint64;
   static constexpr bool kIsPlace = true;
   static constexpr bool kIsLong = false;
   static constexpr bool kFoldsTurns = false;

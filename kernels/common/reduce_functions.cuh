@@ -7,7 +7,7 @@
 //   take(state, x, place)    adds an element, whose place among the reduced ones is above those
 //                            that the state has,
 //   combine(a, b)            of both; in either order,
-//   finish(state, count)     the result, for `count` elements;
+//   finish(state, rest)      the result; `Rest` is of how many elements, or an initial value;
 //   kIsPlace, kIsLong        whether that is a place, and whether taking is long code;
 //   kFoldsTurns              whether what a turn of a loop takes is folded first, which bounds the
 //                            error of long sums;
@@ -91,6 +91,7 @@ __device__ __forceinline__ T not_a_number() {
 
 /// Functions whose results are numbers, not places, and which are a few instructions an element.
 struct OfNumbers {
+  using Rest = uint64;
   static constexpr bool kIsPlace = false;
   static constexpr bool kIsLong = false;
   static constexpr bool kFoldsTurns = false;
@@ -261,6 +262,25 @@ struct LogSumExp : OfNumbers {
   /// What a sum for a maximum is multiplied with when the maximum becomes another.
   __device__ __forceinline__ static T scale_between(T before, T after) {
     return before == after ? T{1} : exponential(before - after);
+  }
+};
+
+/// An initial value, of the type that it is combined in.
+template <typename T>
+struct alignas(8) Initial {
+  T value;
+};
+
+/// A function `F` with an initial value, which is combined once with the result: by `G`, the same
+/// function of values of type T.
+template <typename F, typename G, typename T>
+struct WithInitial : F {
+  using Rest = Initial<T>;
+  __device__ __forceinline__ static typename G::State finish(typename F::State state,
+                                                             const Rest& initial) {
+    typename G::State all = convert<typename G::State>(convert<T>(F::finish(state, 0)));
+    G::take(all, initial.value, 0);
+    return all;
   }
 };
 

@@ -14,12 +14,12 @@ namespace ck {
 constexpr uint32 kThreadShift = 8;
 static_assert(1 << kThreadShift == kThreads, "log2 of the threads");
 
-template <typename O, int kRank>
+template <typename O, int kRank, typename R>
 struct GridArguments {
   const void* x;
   void* out;
   uint64* workspace;
-  uint64 reduced;                ///< elements of x for one of out
+  R rest;                        ///< what finish takes beside a state
   Dimension<O, 2> kept[kRank];   ///< of units: vectors of results; with strides of x and out
   Dimension<O, 2> along[kRank];  ///< what is reduced; with strides of x and of places
   Divisor<O> splits;             ///< blocks that share a result
@@ -100,7 +100,8 @@ __device__ __forceinline__ void take_turn(typename F::State (&state)[kItems],
 }
 
 template <typename F, typename In, typename Out, int kWidth, typename O, int kRank>
-__device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, char* shared) {
+__device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank, typename F::Rest>& a,
+                                            char* shared) {
   using State = typename F::State;
   constexpr int kItems = kWidth / sizeof(In);
   constexpr bool kHasManyOffsets = kRank > 1 && sizeof(O) > 4 && kItems >= 8;
@@ -171,7 +172,7 @@ __device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank>& a, ch
     Out result[kItems];
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
-      result[i] = convert<Out>(F::finish(state[i], a.reduced));
+      result[i] = convert<Out>(F::finish(state[i], a.rest));
     }
     if (kItems == 1 || a.step == sizeof(Out)) {
       store_packed(at<Out>(a.out, offset.value[1]), result);

@@ -12,12 +12,12 @@
 
 namespace ck {
 
-template <typename O, int kRank>
+template <typename O, int kRank, typename R>
 struct StreamArguments {
   const void* x;
   void* out;
   uint64* workspace;
-  uint64 reduced;                 ///< elements of x for one of out
+  R rest;                         ///< what finish takes beside a state
   Dimension<O, 2> kept[kRank];    ///< with strides of x and out
   Dimension<O, 1> pieces[kRank];  ///< of a row
   Divisor<O> splits;              ///< teams that share a row
@@ -108,7 +108,8 @@ __device__ __forceinline__ void take_range(typename F::State (&state)[kChains], 
 }
 
 template <typename F, typename In, typename Out, int kTeam, typename O, int kRank>
-__device__ __forceinline__ void reduce_stream(const StreamArguments<O, kRank>& a, char* shared) {
+__device__ __forceinline__ void reduce_stream(const StreamArguments<O, kRank, typename F::Rest>& a,
+                                              char* shared) {
   using State = typename F::State;
   constexpr uint32 kItems = 16 / sizeof(In);
   constexpr uint32 kMost = F::kTakesMany ? 1 : sizeof(State) <= 4 ? 4 : sizeof(State) <= 8 ? 2 : 1;
@@ -166,7 +167,7 @@ __device__ __forceinline__ void reduce_stream(const StreamArguments<O, kRank>& a
     state[0] = fold_lanes<F>(state[0], 32);
   }
   if (threadIdx.x % kTeam == 0) {
-    store(at<Out>(a.out, offset.value[1]), convert<Out>(F::finish(state[0], a.reduced)));
+    store(at<Out>(a.out, offset.value[1]), convert<Out>(F::finish(state[0], a.rest)));
   }
 }
 

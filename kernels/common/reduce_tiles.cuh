@@ -14,13 +14,13 @@ namespace ck {
 constexpr uint32 kGatheredBytes = 4096;  // of results, behind the tile
 
 /// Both arrays are contiguous.
-template <typename O>
+template <typename O, typename R>
 struct TileArguments {
   const void* x;
   void* out;
   uint64* workspace;
-  uint64 reduced;  ///< elements of x for one of out
-  O bytes;         ///< of x
+  R rest;   ///< what finish takes beside a state
+  O bytes;  ///< of x
   O slabs;
   O tile_bytes;
   uint32 tile_slabs;
@@ -31,7 +31,8 @@ struct TileArguments {
 };
 
 template <typename F, typename In, typename Out, int kWidth, typename O>
-__device__ __forceinline__ void reduce_tiles(const TileArguments<O>& a, char* shared) {
+__device__ __forceinline__ void reduce_tiles(const TileArguments<O, typename F::Rest>& a,
+                                             char* shared) {
   using State = typename F::State;
   using Unit = Packed<Bytes<kWidth>, In>;
   constexpr uint32 kItems = kWidth / sizeof(In);
@@ -66,7 +67,7 @@ __device__ __forceinline__ void reduce_tiles(const TileArguments<O>& a, char* sh
     }
     state[0] = fold_lanes<F>(state[0], lanes);
     if (result < results && lane == 0) {
-      const Out found = convert<Out>(F::finish(state[0], a.reduced));
+      const Out found = convert<Out>(F::finish(state[0], a.rest));
       if (gathers) {
         gathered[result] = found;
       } else {

@@ -48,7 +48,7 @@ def max_registers(spec: KernelSpec) -> int:
 def divides_nothing(spec: KernelSpec) -> bool:
     """Return whether a function divides and converts nothing, from integers or to them."""
     macros = dict(spec.defines)
-    floats = "int" in macros["CK_INPUT_T"] and "int" not in macros["CK_NUMBER_T"]
+    floats = "int" in macros["CK_INPUT_T"] and "int" not in macros["CK_OUTPUT_T"]
     return _function(spec) in PLAIN and "Complex" not in macros["CK_INPUT_T"] and not floats
 
 

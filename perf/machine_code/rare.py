@@ -59,4 +59,10 @@ def rare() -> list[KernelSpec]:
         one("columns", "SUM", "FLOAT16", result="FLOAT32", width=16),
         one("vectors", "SUM", "INT8", result="FLOAT32", rank=1, width=4),
         one("warps", "L1", "COMPLEX64", result="FLOAT32", rank=1),
+        one("stream", "SUM", "FLOAT32", rank=1, has_initial=True),
+        one("warps", "MAX", "BFLOAT16", rank=1, ignore_nan=True, has_initial=True),
+        one("tiles", "MIN", "INT8", result="FLOAT64", width=1, has_initial=True),
+        one("columns", "MULTIPLY", "FLOAT32", result="COMPLEX64", width=16, has_initial=True),
+        one("vectors", "SUM", "FLOAT16", rank=1, width=16, has_initial=True),
+        one("strided", "MULTIPLY", "COMPLEX128", wide=True, rank=8, width=16, has_initial=True),
     ]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from cudakern.dtypes import DataType
 from cudakern.engines import nvrtc
-from cudakern.operators.reduce_types import ReduceFunction
+from cudakern.operators.reduce_kernels import kernels_of, reductions
+from cudakern.operators.reduce_types import INITIAL_FUNCTIONS, ReduceFunction
 from perf.machine_code import cubins
 from perf.machine_code.budgets_reduce import code_faults, flushes
+from perf.machine_code.figures import survey
+from perf.machine_code.kernels import base_of
 from perf.machine_code.rare import one
 from tests.conformance import test_nonzero_machine_code
 
@@ -42,6 +46,17 @@ def test_worse_code_is_seen(worse, spec, old, new, fault):
     faults = code_faults(spec, code)
     assert faults, "this change must not pass"
     assert all(re.match(fault, wrong) for wrong in faults), faults
+
+
+@pytest.mark.parametrize("function", sorted(INITIAL_FUNCTIONS), ids=lambda f: f.label)
+def test_kernels_with_an_initial_value_keep_the_budgets(function):
+    """One for each data type, of another variant in turn."""
+    given = [replace(r, has_initial=True) for r in reductions() if r.function is function]
+    turns = [[*kernels_of(reduction)] for reduction in given]
+    specs = [kernels[turn % len(kernels)] for turn, kernels in enumerate(turns)]
+    assert {*map(base_of, specs)} == {base_of(spec) for kernels in turns for spec in kernels}
+    wrong = [f"{one.entry}: {fault}" for one in survey("sm_90", specs) for fault in one.faults]
+    assert not wrong, "\n".join(wrong)
 
 
 FLOATING = re.compile(r"(?:@!?U?P\d+ )?((?:FFMA|FMUL|FADD|MUFU)\S*)")
