@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from cudakern.arrays import (
     Array,
     as_array,
@@ -25,7 +23,7 @@ from cudakern.arrays import (
 from cudakern.dtypes import DataType, as_dtype, known
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
-from cudakern.operators.indexing import check_alignment
+from cudakern.operators.indexing import check_alignment, element_bytes
 from cudakern.operators.reduce_arguments import as_axes, as_function, find_call
 from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_problem import ReduceProblem
@@ -51,6 +49,7 @@ def reduce(
     dtype: Any = None,  # noqa: ANN401  whatever NumPy takes for one
     nan: Literal["propagate", "ignore"] = "propagate",
     last_index: bool = False,
+    initial: Any = None,  # noqa: ANN401  scalars of many libraries
     out: Array | None = None,
 ) -> Array:
     """Reduce ``x`` by a function along some of its axes.
@@ -139,39 +138,46 @@ def reduce(
     if dtype is not None:
         dtype = as_dtype(NAME, dtype, known())
     # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
-    key = (function, axis, bool(keepdims), dtype, nan, bool(last_index), x.dtype, x.shape)
+    key = (
+        function, axis, bool(keepdims), dtype, nan, bool(last_index), initial is None,
+        x.dtype, x.shape,
+    )  # fmt: skip
     try:
         call = _calls.find(key)
     except TypeError:  # nan is not hashable
         call = None
     if call is None:
-        call = _calls.add(key, find_call(x, *key[:6]))
+        call = _calls.add(key, find_call(x, *key[:6], initial))
+    if initial is not None:
+        initial = element_bytes(NAME, "initial", initial, call.initial_dtype)
     if out is None:
         target = out = empty(call.shape, call.dtype, place_of(x))
     else:
         target = as_output(NAME, "out", out)
-    _run(x, target, call)
+    _run(x, target, call, initial)
     return out
 
 
-def _run(x: Array, out: Array, call: ReduceCall) -> None:
+def _run(x: Array, out: Array, call: ReduceCall, initial: bytes | None) -> None:
     """Write the result."""
     arrays = (x, out)
     addresses, facts = describe(arrays)
-    key = (call, facts)
+    key = (call, initial, facts)
     bound = _bound.find(key)
     if bound is None or is_read_only(out):
         if not layout_of(x, addresses[0]).is_aligned:
-            _run(copied(x), out, call)
+            _run(copied(x), out, call, initial)
             return
-        bound = _bound.add(key, _bind(arrays, addresses, call))
+        bound = _bound.add(key, _bind(arrays, addresses, call, initial))
     if x.size:
         bound(addresses)
     elif out.size:
-        fill_elements(out, np.array(call.constant, call.dtype).tobytes())
+        fill_elements(out, call.of_nothing(initial))
 
 
-def _bind(arrays: tuple[Array, Array], addresses: list[int], call: ReduceCall) -> BoundLaunch:
+def _bind(
+    arrays: tuple[Array, Array], addresses: list[int], call: ReduceCall, initial: bytes | None
+) -> BoundLaunch:
     """Check everything that the static facts decide, plan, and prepare the launch."""
     x, out = arrays
     place = place_of(x)
@@ -190,6 +196,7 @@ def _bind(arrays: tuple[Array, Array], addresses: list[int], call: ReduceCall) -
         DataType.from_numpy(out.dtype),
         call.ignore_nan,
         call.last_index,
+        initial,
     )
     return BoundLaunch(NAME, plan_reduce(problem), place, _NAMES, layouts)
 

@@ -20,11 +20,13 @@ from cudakern.operators.base import AXIS_WORDS, normalize_axis
 from cudakern.operators.reduce_types import (
     ARG_FUNCTIONS,
     BY_LABEL,
+    INITIAL_FUNCTIONS,
     NAME,
     NAN_FUNCTIONS,
     ReduceFunction,
     function_of,
     holds_indices,
+    initial_type,
     of_nothing,
     result_type,
 )
@@ -58,19 +60,28 @@ class ReduceCall:
         The axes that are reduced, ascending.
     shape, dtype
         Of the result.
+    initial_dtype
+        Of an initial value.
     ignore_nan, last_index : bool
         As in ReduceProblem.
     constant : complex or None
-        What all of the result is if x is empty.
+        What all of the result is if x is empty and there is no initial value.
     """
 
     function: ReduceFunction
     axes: tuple[int, ...]
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    initial_dtype: np.dtype[Any]
     ignore_nan: bool
     last_index: bool
     constant: complex | None
+
+    def of_nothing(self, initial: bytes | None) -> bytes:
+        """Return one element of the result if x is empty."""
+        if initial is None:
+            return np.array(self.constant, self.dtype).tobytes()
+        return np.frombuffer(initial, self.initial_dtype).astype(self.dtype).tobytes()
 
 
 def as_function(given: object) -> ReduceFunction:
@@ -108,6 +119,7 @@ def find_call(
     dtype: np.dtype[Any] | None,
     nan: object,
     last_index: bool,  # noqa: FBT001
+    initial: object,
 ) -> ReduceCall:
     """Check the arguments of a call and return what they mean."""
     require_data(NAME, "x", x)
@@ -124,6 +136,10 @@ def find_call(
     if last_index and function not in ARG_FUNCTIONS:
         requirement = f"must be False for {function.label}; got True"
         raise ArgumentError(NAME, "last_index", requirement)
+    if initial is not None and function not in INITIAL_FUNCTIONS:
+        shown = " ".join(repr(initial).split())
+        requirement = f"must be None for {function.label}; got {shown:.60}"
+        raise ArgumentError(NAME, "initial", requirement)
     axes = _normalized(axis, x.ndim)
     kind = DataType.from_numpy(x.dtype)
     result = result_type(function, kind, None if dtype is None else DataType.from_numpy(dtype))
@@ -139,10 +155,14 @@ def find_call(
         requirement = f"must give a result of less than 2^63 bytes; got shape {x.shape}"
         raise ArgumentError(NAME, "x", requirement)
     constant = of_nothing(function, result)
-    if constant is None and x.size == 0 and 0 not in shape:
+    has_value = constant is not None or initial is not None
+    if not has_value and x.size == 0 and 0 not in shape:
         requirement = f"must have elements for {function.label}, which has no identity"
         raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}")
-    return ReduceCall(function, axes, shape, result.numpy, ignored, last_index, constant)
+    initial_dtype = initial_type(function, result).numpy
+    return ReduceCall(
+        function, axes, shape, result.numpy, initial_dtype, ignored, last_index, constant
+    )
 
 
 def _normalized(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:

@@ -95,7 +95,15 @@ class Expected:
 
 
 def reduce(
-    x, function, axis=None, *, keepdims=False, dtype=None, nan="propagate", last_index=False
+    x,
+    function,
+    axis=None,
+    *,
+    keepdims=False,
+    dtype=None,
+    nan="propagate",
+    last_index=False,
+    initial=None,
 ):
     """Return what `cudakern.reduce` may return for an array on the host."""
     x = np.asarray(x)
@@ -106,26 +114,34 @@ def reduce(
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keepdims or d not in axes)
     rows = np.ascontiguousarray(x.transpose(*kept, *axes))
     rows = rows.reshape(prod(x.shape[d] for d in kept), prod(x.shape[d] for d in axes))
+    initial = None if initial is None else np.array(initial, dtype)
     with np.errstate(all="ignore"):
-        return Expected(dtype, shape, _reduce_rows(rows, function, dtype, nan, last_index))
+        return Expected(dtype, shape, _reduce_rows(rows, function, dtype, nan, last_index, initial))
 
 
-def _reduce_rows(rows, function, dtype, nan, last_index):
+def _reduce_rows(rows, function, dtype, nan, last_index, initial):
     kind = rows.dtype
     if category(kind) == _FLOATS:
         rows = rows.astype(np.longdouble)
     if rows.shape[0] == 0:
         return np.empty(0, dtype)
+    if function in EXTREMES and initial is not None:
+        return _extremes_from(rows, function, dtype, nan, initial)
     if function in EXTREMES:
         return _extremes(rows, function, dtype, nan, last_index=last_index)
     if category(dtype) <= _INTEGERS:
-        return _integers(rows, function).astype(dtype)
+        return _integers(rows, function, initial).astype(dtype)
     wide = category(kind) <= _INTEGERS or not _WIDE.isdisjoint({kind, dtype})
     arithmetic = Arithmetic(np.float64 if wide else np.float32)
     if category(kind) == _COMPLEX:
-        return _converted(_complex(rows.astype(np.clongdouble), function, arithmetic), dtype)
-    if category(kind) <= _INTEGERS:
+        rows = rows.astype(np.clongdouble)
+    elif category(kind) <= _INTEGERS:
         rows = rows.astype(np.float64).astype(np.longdouble)
+    if initial is not None:  # one more element
+        wide = initial.astype(np.clongdouble if dtype.kind == "c" else np.longdouble)
+        rows = np.concatenate([rows, np.full((len(rows), 1), wide)], 1)
+    if rows.dtype.kind == "c":
+        return _converted(_complex(rows, function, arithmetic), dtype)
     return _converted([_real(rows, function, arithmetic)], dtype)
 
 
@@ -157,15 +173,32 @@ def _extremes(rows, function, dtype, nan, *, last_index):
     return _converted([Enclosure.around(value)], dtype)
 
 
-def _integers(rows, function):
+def _extremes_from(rows, function, dtype, nan, initial):
+    """Return the larger or smaller of extremes, as a dtype has them, and of an initial value."""
+    whole = category(dtype) <= _INTEGERS
+    found = np.full(len(rows), initial.real if whole else initial.real.astype(np.longdouble))
+    if rows.shape[1]:
+        values = _extremes(rows, function, dtype, nan, last_index=False)
+        values = values if whole else np.where(values[0].nan, np.nan, values[0].low)
+        choose = {"max": (np.maximum, np.fmax), "min": (np.minimum, np.fmin)}[function]
+        found = choose[nan == "ignore"](values, found)
+    return found if whole else _converted([Enclosure.around(found)], dtype)
+
+
+def _integers(rows, function, initial):
     """Return sums and products modulo 2^64, whose low bits are those modulo less."""
     if function == "l1" and rows.dtype.kind == "i":
         rows = abs(rows)
-    rows = rows.astype(np.int64).astype(np.uint64) if rows.dtype.kind == "i" else rows
-    rows = rows.astype(np.uint64)
-    if function == "multiply":
-        return np.multiply.reduce(rows, -1, dtype=np.uint64)
-    return np.add.reduce(rows * rows if function == "sum_square" else rows, -1, dtype=np.uint64)
+    rows = _modulo(rows)
+    operation = np.multiply if function == "multiply" else np.add
+    total = operation.reduce(rows * rows if function == "sum_square" else rows, -1, dtype=np.uint64)
+    return total if initial is None else operation(total, _modulo(initial))
+
+
+def _modulo(values):
+    """Return integers modulo 2^64."""
+    signed = values.dtype.kind == "i"
+    return (values.astype(np.int64) if signed else values).astype(np.uint64)
 
 
 def _real(rows, function, arithmetic):

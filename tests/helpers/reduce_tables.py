@@ -264,3 +264,90 @@ LIMITS = [
     ([3 + 4j, 2j], "complex64", "sum", {"dtype": "complex128"}, 3 + 6j),
     ([2, 3], "float32", "sum", {"dtype": "complex64"}, 5),
 ]
+
+#: With the dtype of x, and that of the result if it is another one.
+INITIAL = [
+    # Integers wrap, in the type of the result.
+    ([100, 100], "int8", "sum", 100, {}, 44),
+    ([100, 100], "int8", "sum", -100, {}, 100),
+    ([100, 100], "int8", "sum", 2**40, {"dtype": "int64"}, 2**40 + 200),
+    ([5, 7], "int8", "multiply", -3, {}, -105),
+    ([5, 7], "int8", "multiply", -4, {}, 116),
+    ([2**63, 1], "uint64", "sum", 2**63, {}, 1),
+    ([2**62, 2], "int64", "multiply", -1, {}, -(2**63)),
+    ([2**16, 2**15], "uint32", "multiply", 2, {}, 0),
+    ([1, 1, 1], "bool", "sum", 40, {}, 43),
+    ([0, 0], "bool", "sum", True, {"dtype": "bool"}, True),
+    ([0, 0], "bool", "sum", False, {"dtype": "bool"}, False),
+    ([1, 1], "bool", "multiply", False, {}, False),
+    ([0, 0], "bool", "max", True, {}, True),
+    ([1, 1], "bool", "min", False, {}, False),
+    ([1, 0], "bool", "min", 0.5, {"dtype": "float32"}, 0),
+    # Values of the result's type are compared.
+    ([1, -5], "int8", "max", 0.5, {"dtype": "float64"}, 1),
+    ([1, -5], "int8", "max", 1.5, {"dtype": "float64"}, 1.5),
+    ([1, -5], "int8", "min", -4.5, {"dtype": "float64"}, -5),
+    ([1, -5], "int8", "min", -5.5, {"dtype": "float16"}, -5.5),
+    ([300, 3], "int32", "max", 50, {"dtype": "int8"}, 50),
+    ([300, 3], "int32", "max", 40, {"dtype": "int8"}, 44),
+    ([-1, -2], "int64", "max", 5, {"dtype": "uint64"}, 2**64 - 1),
+    ([2**63 + 1, 1], "uint64", "max", 2**63, {}, 2**63 + 1),
+    ([2**53 + 1, 1], "int64", "max", 2.0**53, {"dtype": "float64"}, 2.0**53),
+    ([-3, 7], "int16", "min", -(2**15), {}, -(2**15)),
+    # One rounding: what is added up has more digits than the result.
+    ([2048, 1], "float16", "sum", 1, {}, 2050),
+    ([256, 1], bfloat16() or "float64", "sum", 1, {}, 258),
+    ([256, 256], "float16", "multiply", 0.5, {}, 2**15),
+    ([60_000, 60_000], "float16", "sum", -60_000, {}, 60_000),
+    ([1, 2.0**-24], "float64", "sum", 2.0**-24, {"dtype": "float32"}, 1 + 2.0**-23),
+    ([1, 2.0**-52], "float32", "sum", -1, {"dtype": "float64"}, 2.0**-52),
+    ([2.0**24, 1], "int32", "sum", 1, {"dtype": "float32"}, 2.0**24 + 2),
+    # Complex numbers, of which nothing is lost if x is real.
+    ([1j, 2], "complex64", "sum", 3 + 1j, {}, 5 + 2j),
+    ([1j, 2], "complex128", "multiply", 3 + 1j, {}, -2 + 6j),
+    ([1j, 2], "complex64", "sum", 2.0**-30 * 1j, {"dtype": "complex128"}, 2 + (1 + 2.0**-30) * 1j),
+    ([2, 3], "float32", "sum", 1 - 2j, {"dtype": "complex64"}, 6 - 2j),
+    ([2, 3], "float32", "multiply", 1 - 2j, {"dtype": "complex128"}, 6 - 12j),
+    ([2, 3], "int8", "multiply", 1 - 2j, {"dtype": "complex64"}, 6 - 12j),
+    ([2, 3], "float16", "max", 5, {"dtype": "complex64"}, 5),
+    ([2, 3], "float32", "min", 5, {"dtype": "complex128"}, 2),
+    # NaN and infinities.
+    ([1, 2], "float32", "max", NAN, {}, NAN),
+    ([1, 2], "float32", "min", NAN, IGNORE, 1),
+    ([1, NAN], "float32", "max", 5, {}, NAN),
+    ([1, NAN], "float64", "max", 5, IGNORE, 5),
+    ([1, NAN], "float16", "max", 0, IGNORE, 1),
+    ([NAN, NAN], "float32", "max", 5, IGNORE, 5),
+    ([NAN, NAN], "float32", "min", 5, {}, NAN),
+    ([NAN, NAN], "float64", "min", NAN, IGNORE, NAN),
+    ([1, 2], "int32", "max", NAN, {"dtype": "float32"}, NAN),
+    ([1, 2], "int32", "max", NAN, {"dtype": "float32", **IGNORE}, 2),
+    ([1, 2], "float32", "max", INF, {}, INF),
+    ([1, 2], "float32", "max", -INF, {}, 2),
+    ([INF, -INF], "float64", "min", 0, {}, -INF),
+    ([1, 2], "float32", "sum", NAN, {}, NAN),
+    ([1, 2], "float16", "sum", INF, {}, INF),
+    ([1, INF], "float32", "sum", -INF, {}, NAN),
+    ([2, 3], "float32", "multiply", -INF, {}, -INF),
+    ([0, 3], "float32", "multiply", INF, {}, NAN),
+    ([1, 2], "float32", "multiply", NAN, {}, NAN),
+    ([3e38, 1], "float32", "sum", 3e38, {}, INF),
+]
+
+
+def initial_subnormals(least):
+    """Return the same for subnormal numbers, for the least normal one of a type."""
+    least = float(least)
+    a, b, c = least / 4, least / 2, 3 * least / 2
+    return [
+        ([a, -b], "sum", least, c - a - b),
+        ([c, -a], "sum", -least, a),
+        ([least, -b], "sum", -a, a),
+        ([a, -b], "max", 0.0, a),
+        ([-b, -b], "max", -a, -a),
+        ([b, b], "min", a, a),
+        ([b, least], "min", -0.0, 0),
+        ([a, 1], "multiply", -2, -b),
+        ([0.5, 0.5], "multiply", least, a),
+        ([2, 2], "multiply", a, least),
+    ]

@@ -40,7 +40,8 @@ CASES = {
     "strided columns": ("strided", (900, 40), 0, np.s_[:, 3::3], True),
 }
 FLOATING = ["average", "l1", "l2", "log_sum", "multiply", "sum_square"]
-RUNS = [(name, function) for name in CASES for function in ("sum", "argmax", "log_sum_exp")]
+OPTIONS = {"argmax": {"last_index": True}, "max": {"initial": 0.5, "nan": "ignore"}}
+RUNS = [(name, function) for name in CASES for function in ("sum", "max", "argmax", "log_sum_exp")]
 RUNS += [("stream", function) for function in FLOATING]
 
 
@@ -73,7 +74,7 @@ def make(name, function):
 
 
 def run(name, function):
-    options = {"last_index": True} if function == "argmax" else {}
+    options = OPTIONS.get(function, {})
     return ck.reduce(make(name, function), function, CASES[name][2], **options), options
 
 
