@@ -135,8 +135,12 @@ def reduce(
         function = as_function(function)
     if axis is not None and type(axis) is not int:
         axis = as_axes(axis)
-    if dtype is not None:
+    target = None if out is None else as_output(NAME, "out", out)
+    of_out = dtype is None
+    if not of_out:
         dtype = as_dtype(NAME, dtype, known())
+    elif target is not None:
+        dtype = target.dtype
     # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
     key = (
         function, axis, bool(keepdims), dtype, nan, bool(last_index), initial is None,
@@ -147,13 +151,11 @@ def reduce(
     except TypeError:  # nan is not hashable
         call = None
     if call is None:
-        call = _calls.add(key, find_call(x, *key[:6], initial))
+        call = _calls.add(key, find_call(x, *key[:6], initial, of_out=of_out))
     if initial is not None:
         initial = element_bytes(NAME, "initial", initial, call.initial_dtype)
-    if out is None:
+    if target is None:
         target = out = empty(call.shape, call.dtype, place_of(x))
-    else:
-        target = as_output(NAME, "out", out)
     _run(x, target, call, initial)
     return out
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from cudakern.arrays import MAX_BYTES, Array, require_data, require_rank
-from cudakern.dtypes import DataType
-from cudakern.errors import ArgumentError, DTypeError
+from cudakern.dtypes import DataType, known
+from cudakern.errors import ArgumentError, BindingError, DTypeError
 from cudakern.hints import did_you_mean
 from cudakern.operators.base import AXIS_WORDS, normalize_axis
 from cudakern.operators.reduce_types import (
@@ -29,6 +29,7 @@ from cudakern.operators.reduce_types import (
     initial_type,
     of_nothing,
     result_type,
+    result_types,
 )
 
 _IGNORED = {"propagate": False, "ignore": True}
@@ -120,8 +121,10 @@ def find_call(
     nan: object,
     last_index: bool,  # noqa: FBT001
     initial: object,
+    *,
+    of_out: bool,
 ) -> ReduceCall:
-    """Check the arguments of a call and return what they mean."""
+    """Check the arguments of a call and return what they mean; ``of_out``: dtype is that of out."""
     require_data(NAME, "x", x)
     require_rank(NAME, "x", x, 0)
     function = as_function(given)
@@ -141,12 +144,8 @@ def find_call(
         requirement = f"must be None for {function.label}; got {shown:.60}"
         raise ArgumentError(NAME, "initial", requirement)
     axes = _normalized(axis, x.ndim)
-    kind = DataType.from_numpy(x.dtype)
-    result = result_type(function, kind, None if dtype is None else DataType.from_numpy(dtype))
     count = prod(x.shape[d] for d in axes)
-    if not holds_indices(function, result, count):
-        message = f"{NAME}: dtype must hold indices up to {count - 1}; got {result.name.lower()}"
-        raise DTypeError(message)
+    result = _result_of(function, DataType.from_numpy(x.dtype), dtype, count, of_out=of_out)
     if keepdims:
         shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
     else:
@@ -163,6 +162,41 @@ def find_call(
     return ReduceCall(
         function, axes, shape, result.numpy, initial_dtype, ignored, last_index, constant
     )
+
+
+def _result_of(
+    function: ReduceFunction,
+    kind: DataType,
+    dtype: np.dtype[Any] | None,
+    count: int,
+    *,
+    of_out: bool,
+) -> DataType:
+    """Return the data type of results of ``count`` elements each: of a dtype, or the default.
+
+    Raises
+    ------
+    DTypeError
+        The function takes no such elements, or gives no such results.
+    BindingError
+        It gives no results of the dtype that out has.
+    """
+    result = result_type(function, kind)
+    if dtype is not None and of_out:
+        words, allowed = result_types(function, kind)
+        result = known().get(dtype, DataType.UNKNOWN)
+        if result not in allowed:
+            requirement = f"must have dtype {words} for {function.label} of {kind.name.lower()}"
+            raise BindingError(NAME, "out", f"{requirement}; got {dtype}")
+    elif dtype is not None:
+        result = result_type(function, kind, DataType.from_numpy(dtype))
+    if not holds_indices(function, result, count):
+        requirement = f"must hold indices up to {count - 1}; got {result.name.lower()}"
+        if of_out:
+            raise BindingError(NAME, "out", requirement)
+        message = f"{NAME}: dtype {requirement}"
+        raise DTypeError(message)
+    return result
 
 
 def _normalized(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
