@@ -93,7 +93,7 @@ def test_public_names_are_the_documented_ones():
         (ck.argwhere, "x"),
         (ck.nonzero, "x, *, size, fill_value"),
         (ck.NonzeroCoordinates, "count, coordinates"),
-        (ck.reduce, "x, function, axis, *, keepdims, dtype, nan, last_index, out"),
+        (ck.reduce, "x, function, axis, *, keepdims, dtype, nan, last_index, initial, out"),
         (ck.compile_operator, "desc, feature_level"),
         (ck.minimum_tensor_size_in_bytes, "desc"),
         (ck.GatherOperatorDesc,

@@ -82,17 +82,26 @@ def reduce(
     dtype : dtype, optional
         Of the result; it may not hold less than x does, in the order bool, integers, floats,
         complex. l1 and l2 of complex numbers may be floats. argmax and argmin take any integer type
-        that their indices fit in. None means x's own, but for argmax and argmin int64; for average,
-        l2, log_sum and log_sum_exp of integers and bool float64; for sum, l1 and sum_square of bool
-        int64.
+        that their indices fit in. None means that of ``out``; without one, x's own, but for argmax
+        and argmin int64; for average, l2, log_sum and log_sum_exp of integers and bool float64; for
+        sum, l1 and sum_square of bool int64.
+
+        So sums and products of integers wrap in x's own type: int8 [100, 100] sums to -56. NumPy
+        and PyTorch add narrow integers up in 64 bits; with ``dtype="int64"`` so does this function.
     nan : {"propagate", "ignore"}, optional
         For max, min, argmax and argmin: whether a NaN wins over all numbers, or counts as absent.
         If all are NaN, "ignore" gives NaN, and index 0.
     last_index : bool, optional
         For argmax and argmin: whether the last of equal elements, or of NaNs, is found instead of
         the first.
+    initial : scalar, optional
+        For sum, multiply, max and min: what each result starts from. It must fit the result's
+        dtype, and be real for max and min. It is added or multiplied before the result is rounded,
+        compared as a value of the result's dtype. NaN counts as ``nan`` says. None means that there
+        is none.
     out : array, optional
-        Where to put the result: of its shape and dtype, any strides, not overlapping x.
+        Where to put the result: of its shape, any strides, not overlapping x. Without ``dtype``, it
+        may have any dtype that ``dtype`` may be; otherwise it must have that one.
 
     Returns
     -------
@@ -103,10 +112,11 @@ def reduce(
     ------
     ArgumentError
         There is no such function, or no such axis, or it is named twice; there are too many
-        dimensions; ``nan`` or ``last_index`` is not for this function; or x has no elements where
-        max, min, argmax or argmin need one.
+        dimensions; ``nan``, ``last_index`` or ``initial`` is not for this function; or x has no
+        elements where max, min, argmax or argmin need one.
     DTypeError
-        A dtype is not supported, or not for this function and x; or an axis is no integer.
+        A dtype is not supported, or not for this function and x; an axis is no integer; or
+        ``initial`` is no scalar that fits the result's dtype.
     BindingError
         ``out`` does not fit, x overlaps it, or it is in another place.
 
@@ -118,8 +128,7 @@ def reduce(
     On a GPU, launches of a stream share workspaces of 72 KiB and more, which few results of many
     elements need; a call captured into a graph gets its own, which is kept as long as the process.
     Of no elements, sum, l1, l2 and sum_square are 0, multiply is 1, log_sum and log_sum_exp are
-    -inf, average is NaN. +0 and -0 are equal. NumPy sums narrow integers in 64 bits; here they wrap
-    in x's own type unless ``dtype`` is wider.
+    -inf, average is NaN; with ``initial``, the result is that. +0 and -0 are equal.
     Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``.
 
     Examples
@@ -129,6 +138,8 @@ def reduce(
     array([4, 6])
     >>> ck.reduce([[1, 7, 2], [7, 0, 7]], "argmax", axis=1, last_index=True)
     array([1, 2])
+    >>> ck.reduce([[1, 7, 2], [7, 0, 7]], "max", axis=0, initial=3)
+    array([7, 7, 7])
     """
     x = as_array(NAME, "x", x)
     if type(function) is not str:
