@@ -1,0 +1,68 @@
+"""An executor of ONNX graphs whose nodes are the operators that cudakern has, of any opset."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from onnx import helper, numpy_helper
+
+import cudakern as ck
+
+
+def one_hot(indices, depth, values, axis=-1):
+    """Turn indices, which may be floats that are whole numbers, into vectors."""
+    if indices.dtype.kind == "f":
+        indices = indices.astype(np.int64)
+    return ck.one_hot(indices, int(depth.item()), axis=axis, values=values)
+
+
+def arg(function, x, axis=0, keepdims=1, select_last_index=0):
+    """Return where the largest or least elements are."""
+    return ck.reduce(x, function, axis, keepdims=keepdims, last_index=select_last_index)
+
+
+def reduce(function, x, axes=(), keepdims=1, noop_with_empty_axes=0):
+    """Reduce to the type of x; axes are an attribute, or an input in later opsets."""
+    axis = tuple(map(int, axes)) or (() if noop_with_empty_axes else None)
+    of_nothing = dict(zip(("max", "min"), extremes(x.dtype), strict=True))
+    result = ck.reduce(x, function, axis, keepdims=keepdims, initial=of_nothing.get(function))
+    return result.astype(x.dtype, copy=False)
+
+
+def extremes(dtype):
+    """Return the least and the largest element of a dtype."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min, np.iinfo(dtype).max
+    return (False, True) if dtype.kind == "b" else (-np.inf, np.inf)
+
+
+OPERATORS = {
+    "ArgMax": partial(arg, "argmax"),
+    "ArgMin": partial(arg, "argmin"),
+    "Gather": ck.gather,
+    "GatherND": ck.gather_nd,
+    "NonZero": lambda x: ck.argwhere(x).T,
+    "OneHot": one_hot,
+    "ReduceL1": partial(reduce, "l1"),
+    "ReduceL2": partial(reduce, "l2"),
+    "ReduceLogSum": partial(reduce, "log_sum"),
+    "ReduceLogSumExp": partial(reduce, "log_sum_exp"),
+    "ReduceMax": partial(reduce, "max"),
+    "ReduceMean": partial(reduce, "average"),
+    "ReduceMin": partial(reduce, "min"),
+    "ReduceProd": partial(reduce, "multiply"),
+    "ReduceSum": partial(reduce, "sum"),
+    "ReduceSumSquare": partial(reduce, "sum_square"),
+}
+
+
+def run(model, inputs, asarray=np.asarray):
+    """Return the outputs of a model for inputs by name; ``asarray`` puts constants beside these."""
+    constants = {c.name: asarray(numpy_helper.to_array(c)) for c in model.graph.initializer}
+    values = {"": (), **constants, **inputs}  # an input without a name is absent
+    for node in model.graph.node:
+        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        arrays = (values[name] for name in node.input)
+        values[node.output[0]] = OPERATORS[node.op_type](*arrays, **attributes)
+    return [values[output.name] for output in model.graph.output]
