@@ -1,0 +1,35 @@
+"""Boxes that a detector has found of one class."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.places import put, same_bytes
+
+
+def boxes_of(boxes, classes, wanted):
+    """Return the boxes of a class."""
+    (rows,) = ck.nonzero(classes == wanted)
+    return ck.gather(boxes, rows)
+
+
+def first_boxes_of(boxes, classes, wanted, size):
+    """Return so many boxes of a class, without waiting for their number; zeros stand for none."""
+    (rows,) = ck.nonzero(classes == wanted, size=size)
+    return ck.gather(boxes, rows, mode="fill", negative="invalid")
+
+
+@PLAIN_AND_CHECKED_ONCE
+@pytest.mark.parametrize("wanted", [0, 3, 7])
+def test_boxes_of_class(place, wanted):
+    rng = np.random.default_rng(7)
+    boxes = rng.random((50, 4), np.float32)
+    classes = rng.integers(0, 5, 50, np.int32)
+    expected = boxes[classes == wanted]
+    given = put(boxes, place), put(classes, place), wanted
+    assert same_bytes(boxes_of(*given), expected)
+    padded = np.pad(expected, ((0, 12), (0, 0)))[:12]
+    assert same_bytes(first_boxes_of(*given, 12), padded)

@@ -1,0 +1,49 @@
+"""Mean and variance of each channel of images (N, C, H, W)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+import cudakern as ck
+from tests.helpers.places import get, put, same_bytes
+
+ALL_BUT_CHANNELS = (0, 2, 3)
+
+
+def channel_statistics(images):
+    """Return means and variances of 8-bit images; all sums are exact."""
+    count = images.size // images.shape[1]
+    total = ck.reduce(images, "sum", ALL_BUT_CHANNELS, dtype="int64")
+    squares = ck.reduce(images, "sum_square", ALL_BUT_CHANNELS, dtype="int64")
+    return total / count, (count * squares - total**2) / count**2
+
+
+def normalise(images):
+    """Give each channel the mean 0 and the variance 1."""
+    count = images.size // images.shape[1]
+    centred = images - ck.reduce(images, "average", ALL_BUT_CHANNELS, keepdims=True)
+    deviation = ck.reduce(centred, "l2", ALL_BUT_CHANNELS, keepdims=True) / count**0.5
+    return centred / deviation
+
+
+def test_channel_statistics(place):
+    images = np.random.default_rng(5).integers(0, 256, (2, 3, 40, 50), np.uint8)
+    images[:, 2] = 255
+    found = channel_statistics(put(images, place))
+    for channel, mean, variance in zip(images.swapaxes(0, 1), *map(get, found), strict=True):
+        values = [int(value) for value in channel.ravel()]
+        exact = Fraction(sum(values), len(values))
+        assert mean == float(exact)
+        squares = Fraction(sum(value * value for value in values), len(values))
+        assert variance == float(squares - exact * exact)
+
+
+def test_normalise(place):
+    # Whole numbers, 16 * 64 in a channel, with a whole mean: only the last two steps round.
+    images = np.random.default_rng(6).integers(-9, 10, (16, 3, 8, 8)).astype(np.float32)
+    images[0, :, 0, 0] += 5 * 1024 - images.sum(ALL_BUT_CHANNELS)
+    centred = images - 5
+    deviation = np.sqrt((centred * centred).sum(ALL_BUT_CHANNELS, keepdims=True)) / np.float32(32)
+    assert same_bytes(normalise(put(images, place)), centred / deviation)

@@ -1,0 +1,29 @@
+"""Smoothed targets of a classifier; a label to be ignored is off everywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.places import put, same_bytes
+
+IGNORED = -100
+
+
+def smooth(labels, classes, smoothing):
+    """Return targets, which spread some of each label's weight over all classes."""
+    off = smoothing / classes
+    return ck.one_hot(labels, classes, values=(off, off + 1 - smoothing), negative="invalid")
+
+
+@PLAIN_AND_CHECKED_ONCE
+@pytest.mark.parametrize("classes", [5, 130])
+def test_label_smoothing(place, classes):
+    labels = np.random.default_rng(8).integers(0, classes, (3, 20))
+    labels[:, ::4] = IGNORED
+    expected = np.full((3, 20, classes), 0.1 / classes, np.float32)
+    for place_of_label in np.argwhere(labels != IGNORED):
+        expected[(*place_of_label, labels[tuple(place_of_label)])] = 0.1 / classes + 1 - 0.1
+    assert same_bytes(smooth(put(labels, place), classes, 0.1), expected)

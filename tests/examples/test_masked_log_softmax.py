@@ -1,0 +1,34 @@
+"""Logarithms of probabilities among the elements that a mask lets through."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.places import get, put
+from tests.helpers.reduce_bounds import Arithmetic, enclose_log_sum_exp
+
+
+def masked_log_softmax(scores, mask, axis=-1):
+    """Return log-probabilities; those of masked elements are -inf."""
+    total = ck.reduce(np.where(mask, scores, -np.inf), "log_sum_exp", axis, keepdims=True)
+    return np.where(mask, scores - total, -np.inf)
+
+
+@pytest.mark.parametrize("axis", [-1, 1])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_masked_log_softmax(place, axis, dtype):
+    rng = np.random.default_rng(3)
+    scores = (rng.standard_normal((4, 6, 33)) * 30).astype(dtype)
+    mask = rng.random(scores.shape) < 0.4
+    mask[1, 2] = mask[1, :, 2] = False  # of nothing, all are -inf
+    found = masked_log_softmax(put(scores, place), put(mask, place), axis)
+    assert found.dtype == dtype
+    found, mask, scores = (np.moveaxis(array, axis, -1) for array in (get(found), mask, scores))
+    rows = np.where(mask, scores, -np.inf).astype(np.longdouble)
+    with np.errstate(invalid="ignore"):  # -inf - -inf
+        total = enclose_log_sum_exp(rows, Arithmetic(dtype))
+        low, high = ((rows - end[..., None]).astype(dtype) for end in (total.high, total.low))
+    assert (found[~mask] == -np.inf).all()
+    assert ((low <= found) & (found <= high))[mask].all()

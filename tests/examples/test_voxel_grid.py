@@ -1,0 +1,34 @@
+"""Occupied cells of a grid, in arrays of a fixed capacity; nothing waits for their number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.places import get, put, same_bytes
+
+
+def voxels(density, features, capacity):
+    """Return cells, -1 standing for none, their features, and whether there are too many."""
+    count, cells = ck.nonzero_coordinates(density > 0, size=capacity, dtype="int64")
+    used = np.arange(capacity, like=cells) < count
+    cells = np.where(used[:, None], cells, -1)
+    return cells, ck.gather_nd(features, cells, mode="fill", negative="invalid"), count > capacity
+
+
+@PLAIN_AND_CHECKED_ONCE
+@pytest.mark.parametrize("spare", [-1, 0, 1, 300])
+def test_voxel_grid(place, spare):
+    rng = np.random.default_rng(2)
+    density = rng.standard_normal((8, 9, 10), np.float32) - 1
+    features = rng.standard_normal((8, 9, 10, 3), np.float32)
+    occupied = np.argwhere(density > 0)
+    capacity = len(occupied) + spare
+    cells, vectors, overflows = voxels(put(density, place), put(features, place), capacity)
+    kept = occupied[:capacity]
+    padding = ((0, capacity - len(kept)), (0, 0))
+    assert same_bytes(cells, np.pad(kept, padding, constant_values=-1))
+    assert same_bytes(vectors, np.pad(features[tuple(kept.T)], padding))
+    assert get(overflows).tolist() == [spare < 0]
