@@ -31,14 +31,16 @@ def mixture(tokens, gates, experts, capacity):
 
 
 def one_by_one(tokens, gates, factors, capacity):
-    """Return what the mixture is of experts that multiply by these factors."""
+    """Return the same of experts that multiply by these factors, and what each of them gets."""
     result, load = np.zeros_like(tokens), np.zeros(len(factors), np.int64)
-    for t, token in enumerate(tokens):
-        best = max(range(len(factors)), key=lambda e: gates[t, e])
+    batches = np.zeros((len(factors), capacity, *tokens.shape[1:]), tokens.dtype)
+    for token, weights, row in zip(tokens, gates, result, strict=True):
+        best = np.argmax(weights)
         if load[best] < capacity:
-            result[t] = gates[t, best] * (token * factors[best])
+            batches[best, load[best]] = token
+            row[...] = weights[best] * (token * factors[best])
         load[best] += 1
-    return result, load
+    return result, load, *batches
 
 
 @PLAIN_AND_CHECKED_ONCE
@@ -46,10 +48,12 @@ def one_by_one(tokens, gates, factors, capacity):
 def test_moe_routing(place, capacity):
     rng = np.random.default_rng(0)
     factors = [1, -2, 3, 0.5, 7]
-    tokens = rng.standard_normal((67, 6), np.float32)
-    gates = rng.random((67, 5), np.float32) * [1, 2, 1, 1, 0]  # nobody likes the last expert
-    gates = gates.astype(np.float32)
-    experts = [lambda batch, factor=factor: batch * factor for factor in factors]
-    found = mixture(put(tokens, place), put(gates, place), experts, capacity)
+    tokens, gates = rng.random((67, 6), np.float32), rng.random((67, 5), np.float32)
+    gates[:, 1] += 0.3
+    gates[:, 4] = 0  # nobody likes the last expert
+    batches = []
+    experts = [lambda batch, by=factor: batches.append(batch) or batch * by for factor in factors]
+    found = (*mixture(put(tokens, place), put(gates, place), experts, capacity), *batches)
     expected = one_by_one(tokens, gates, factors, capacity)
     assert all(map(same_bytes, found, expected))
+    assert len(found) == len(expected)
