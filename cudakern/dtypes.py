@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.errors import DTypeError
+from cudakern.errors import DTypeError, shown
 from cudakern.hints import did_you_mean
 
 if TYPE_CHECKING:
@@ -201,6 +201,6 @@ def as_dtype(operator: str, given: object, legal: Collection[np.dtype[Any]]) -> 
         hint = "; it needs the package ml_dtypes"
     else:
         hint = did_you_mean(word, map(str, legal) if found is None else (), _OTHER_NAMES)
-    shown = repr(given) if found is None or given is None else str(found)
-    message = f"{operator}: dtype must be one of {names_of(legal)}; got {shown:.60}{hint}"
+    got = shown(given) if found is None or given is None else str(found)
+    message = f"{operator}: dtype must be one of {names_of(legal)}; got {got:.60}{hint}"
     raise DTypeError(message)

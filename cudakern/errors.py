@@ -8,6 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 
+def shown(found: object) -> str:
+    """Return what was found as messages show it: the start of it, in one line."""
+    return " ".join(repr(found).split())[:60]
+
+
 class CudakernError(Exception):
     """Root of every error that cudakern raises on purpose."""
 

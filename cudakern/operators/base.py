@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from cudakern.arrays import share_memory
 from cudakern.engines import engine_for
 from cudakern.engines.base import Launch, Tensor
-from cudakern.errors import ArgumentError, BindingError, DescriptorError, DTypeError
+from cudakern.errors import ArgumentError, BindingError, DescriptorError, DTypeError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.hints import did_you_mean
 from cudakern.layout import Layout
@@ -152,7 +152,7 @@ def normalize_axis(operator: str, axis: int, rank: int) -> int:
         position = index(axis)
     except TypeError:
         hint = did_you_mean(axis, (), AXIS_WORDS)
-        message = f"{operator}: axis must be an int; got {axis!r:.60}{hint}"
+        message = f"{operator}: axis must be an int; got {shown(axis)}{hint}"
         raise DTypeError(message) from None
     if not -rank <= position < rank:
         requirement = f"must lie in [{-rank}, {rank - 1}]; got {axis}"
@@ -173,7 +173,7 @@ def as_extent(operator: str, field: str, given: object) -> int:
     try:
         found = index(given)  # type: ignore[arg-type]  # what else was given, the error says
     except TypeError:
-        message = f"{operator}: {field} must be an int; got {given!r}"
+        message = f"{operator}: {field} must be an int; got {shown(given)}"
         raise DTypeError(message) from None
     if found < 0:
         raise ArgumentError(operator, field, f"must be at least 0; got {found}")
@@ -191,7 +191,7 @@ def as_level(operator: str, given: object) -> FeatureLevel:
     try:
         return FeatureLevel(given)  # type: ignore[arg-type]  # what else was given, the error says
     except ValueError:
-        requirement = f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {given!r:.60}"
+        requirement = f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {shown(given)}"
         raise ArgumentError(operator, "feature_level", requirement) from None
 
 

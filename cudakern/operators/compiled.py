@@ -22,7 +22,7 @@ from cudakern.arrays import (
     owner_address,
     place_of,
 )
-from cudakern.errors import ArgumentError, BindingError
+from cudakern.errors import ArgumentError, BindingError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, as_level
@@ -170,7 +170,7 @@ class CompiledOperator:
         if out is None:
             out = given = self._allocate(arrays)
         if self._several and (not isinstance(out, tuple | list) or len(out) != len(self._outputs)):
-            requirement = f"must be {len(self._outputs)} tensors; got {out!r:.60}"
+            requirement = f"must be {len(self._outputs)} tensors; got {shown(out)}"
             raise BindingError(self._desc.operator, "out", requirement, "T20")
         arrays += out if self._several else (out,)
         convert = [as_array] * len(self._inputs) + [as_output] * len(self._outputs)
@@ -324,7 +324,7 @@ def compile_operator(
         if isinstance(given, type):
             found = f"the class {given.__name__}"
         elif given is None or isinstance(given, str):
-            found = f"{given!r:.60}"
+            found = shown(given)
         requirement = (
             f"must be an operator descriptor, such as GatherOperatorDesc(...); got {found}"
         )

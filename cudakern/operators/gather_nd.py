@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from cudakern.errors import ArgumentError, DTypeError
+from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import MAX_DIMENSIONS
 from cudakern.operators.base import OperatorDesc, Plan
@@ -255,7 +255,7 @@ def _check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int)
     try:
         batch = index(batch_dims)
     except TypeError:
-        message = f"{NAME}: batch_dims must be an int; got {batch_dims!r}"
+        message = f"{NAME}: batch_dims must be an int; got {shown(batch_dims)}"
         raise DTypeError(message) from None
     most = min(len(x), len(indices)) - 1
     if not 0 <= batch <= most:

@@ -12,7 +12,7 @@ from cudakern.arrays import Array, address_of, converted, current, empty, layout
 from cudakern.dtypes import DataType
 from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch, Tensor
-from cudakern.errors import ArgumentError, BindingError, DTypeError, IndexRangeError
+from cudakern.errors import ArgumentError, BindingError, DTypeError, IndexRangeError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.hints import did_you_mean
 from cudakern.layout import (
@@ -103,15 +103,14 @@ def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> N
     """Raise ArgumentError unless ``mode`` is one of MODES, and the others go with it."""
     if not isinstance(mode, str) or mode not in MODES:
         hint = did_you_mean(mode, MODES, _OTHER_MODES)
-        requirement = f"must be 'clamp', 'wrap', 'fill' or 'raise'; got {mode!r:.60}{hint}"
+        requirement = f"must be 'clamp', 'wrap', 'fill' or 'raise'; got {shown(mode)}{hint}"
         raise ArgumentError(operator, "mode", requirement)
-    if negative != "from_end":
-        check_negative(operator, negative)
-        if mode not in {"fill", "raise"}:
-            requirement = f"must be 'from_end' for mode={mode!r}; got 'invalid'"
-            raise ArgumentError(operator, "negative", requirement)
+    check_negative(operator, negative)
+    if negative == "invalid" and mode not in {"fill", "raise"}:
+        requirement = f"must be 'from_end' for mode={mode!r}; got 'invalid'"
+        raise ArgumentError(operator, "negative", requirement)
     if fill_value is not ZERO and mode != "fill":
-        requirement = f"must come with mode='fill'; got {fill_value!r:.60} with mode={mode!r}"
+        requirement = f"must come with mode='fill'; got {shown(fill_value)} with mode={mode!r}"
         raise ArgumentError(operator, "fill_value", requirement)
 
 
@@ -119,7 +118,7 @@ def check_negative(operator: str, negative: object) -> None:
     """Raise ArgumentError unless it says what a negative index is."""
     if not isinstance(negative, str) or negative not in _NEGATIVE:
         hint = did_you_mean(negative, _NEGATIVE, _OTHER_NEGATIVE)
-        requirement = f"must be 'from_end' or 'invalid'; got {negative!r:.60}{hint}"
+        requirement = f"must be 'from_end' or 'invalid'; got {shown(negative)}{hint}"
         raise ArgumentError(operator, "negative", requirement)
 
 
@@ -135,8 +134,7 @@ def index_type(indices: Array, negative: str) -> str:
 
 def widened(indices: Array, extents: Sequence[int], negative: str) -> Array:
     """Return indices that can be read as `index_type` says, for axes of these extents."""
-    longest = max(extents, default=0)
-    if negative == "invalid" and indices.dtype == np.int32 and longest > 2**31:
+    if negative == "invalid" and indices.dtype == np.int32 and max(extents, default=0) > 2**31:
         return converted(indices, np.dtype(np.int64))
     return indices
 
@@ -181,7 +179,7 @@ def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any])
         if element.ndim == 0:
             return _converted_element(element, dtype).tobytes()
     except (TypeError, ValueError, OverflowError) as error:
-        message = f"{operator}: {name} must fit {dtype}; got {value!r:.60} ({error})"
+        message = f"{operator}: {name} must fit {dtype}; got {shown(value)} ({error})"
         raise DTypeError(message) from error
     message = f"{operator}: {name} must be a scalar; got shape {element.shape}"
     raise DTypeError(message)

@@ -119,7 +119,7 @@ class LookupFunction:
             As the mode demands.
         """
         x, indices = operands
-        if selection.negative != "from_end":
+        if selection.negative == "invalid":
             extents = x.shape[selection.first : selection.stop]
             indices = widened(indices, extents, selection.negative)
         if out is None:

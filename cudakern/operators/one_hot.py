@@ -203,9 +203,8 @@ def one_hot(
     require_rank(NAME, "indices", indices, 0)
     depth = as_extent(NAME, "depth", depth)
     axis = normalize_axis(NAME, axis, indices.ndim + 1)
-    if negative != "from_end":
-        check_negative(NAME, negative)
-        indices = widened(indices, (depth,), negative)
+    check_negative(NAME, negative)
+    indices = widened(indices, (depth,), negative)
     given = off_on(NAME, values, dtype)
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
     inputs = (indices,) if given.array is None else (indices, given.array)

@@ -11,7 +11,7 @@ import numpy as np
 from cudakern.arrays import Array, as_array, converted, place_of, require_data
 from cudakern.dtypes import as_dtype, copied, names_of
 from cudakern.engines import HOST
-from cudakern.errors import ArgumentError, DTypeError
+from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.layout import VECTOR_BYTES
 from cudakern.operators.indexing import element_bytes
 
@@ -117,7 +117,7 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
         own = [np.asarray(v).dtype for v, number in zip(values, numbers, strict=True) if not number]
         dtype: np.dtype[Any] = np.result_type(*own)
     except (TypeError, ValueError) as error:
-        message = f"{operator}: values must be scalars of one dtype; got {values!r} ({error})"
+        message = f"{operator}: values must be scalars of one dtype; got {shown(values)} ({error})"
         raise DTypeError(message.splitlines()[0]) from error
     if dtype not in copied():
         message = f"{operator}: values.dtype must be one of {names_of(copied())}; got {dtype}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from cudakern.arrays import MAX_BYTES, Array, require_data, require_rank
 from cudakern.dtypes import DataType, known
-from cudakern.errors import ArgumentError, BindingError, DTypeError
+from cudakern.errors import ArgumentError, BindingError, DTypeError, shown
 from cudakern.hints import did_you_mean
 from cudakern.operators.base import AXIS_WORDS, normalize_axis
 from cudakern.operators.reduce_types import (
@@ -97,7 +97,7 @@ def as_function(given: object) -> ReduceFunction:
     if found is None:
         word = given.lower().removeprefix("reduce") if isinstance(given, str) else given
         hint = did_you_mean(word, BY_LABEL, _OTHER_NAMES)
-        requirement = f"must be one of {', '.join(BY_LABEL)}; got {given!r:.60}{hint}"
+        requirement = f"must be one of {', '.join(BY_LABEL)}; got {shown(given)}{hint}"
         raise ArgumentError(NAME, "function", requirement)
     return found
 
@@ -108,7 +108,7 @@ def as_axes(axis: object) -> int | tuple[int, ...]:
         return tuple(map(index, axis)) if isinstance(axis, tuple) else index(axis)  # type: ignore[arg-type]  # so TypeError
     except TypeError:
         hint = did_you_mean(axis, (), _OTHER_AXIS_WORDS)
-        message = f"{NAME}: axis must be an int, a tuple of ints or None; got {axis!r:.60}{hint}"
+        message = f"{NAME}: axis must be an int, a tuple of ints or None; got {shown(axis)}{hint}"
         raise DTypeError(message) from None
 
 
@@ -131,7 +131,7 @@ def find_call(
     ignored = _IGNORED.get(nan) if isinstance(nan, str) else None
     if ignored is None:
         hint = did_you_mean(nan, _IGNORED, _OTHER_NAN_WORDS)
-        requirement = f"must be 'propagate' or 'ignore'; got {nan!r:.60}{hint}"
+        requirement = f"must be 'propagate' or 'ignore'; got {shown(nan)}{hint}"
         raise ArgumentError(NAME, "nan", requirement)
     if ignored and function not in NAN_FUNCTIONS:
         requirement = f"must be 'propagate' for {function.label}; got 'ignore'"
@@ -140,8 +140,7 @@ def find_call(
         requirement = f"must be False for {function.label}; got True"
         raise ArgumentError(NAME, "last_index", requirement)
     if initial is not None and function not in INITIAL_FUNCTIONS:
-        shown = " ".join(repr(initial).split())
-        requirement = f"must be None for {function.label}; got {shown:.60}"
+        requirement = f"must be None for {function.label}; got {shown(initial)}"
         raise ArgumentError(NAME, "initial", requirement)
     axes = _normalized(axis, x.ndim)
     count = prod(x.shape[d] for d in axes)
@@ -157,7 +156,8 @@ def find_call(
     has_value = constant is not None or initial is not None
     if not has_value and x.size == 0 and 0 not in shape:
         requirement = f"must have elements for {function.label}, which has no identity"
-        raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}")
+        hint = "; give initial" if function in INITIAL_FUNCTIONS else ""
+        raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}{hint}")
     initial_dtype = initial_type(function, result).numpy
     return ReduceCall(
         function, axes, shape, result.numpy, initial_dtype, ignored, last_index, constant

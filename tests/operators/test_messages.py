@@ -78,6 +78,14 @@ ARGUMENTS = {
         lambda: ck.gather_nd(X, I, 1),
     "gather_nd: batch_dims must lie in [0, 0]; got 1": lambda: ck.gather_nd(X, [0, 1, 2], 1),
     "gather_nd: batch_dims must lie in [0, 0]; got -1": lambda: ck.gather_nd(X, I, -1),
+    MODE + "array([[0., 1., 2.], [3., 4., 5.]], dtype=float32)":
+        lambda: ck.gather(X, I, mode=X),
+    f"gather: {NEGATIVE}array([ 0, -1], dtype=int32)": lambda: ck.gather(X, I, negative=I),
+    f"one_hot: {NEGATIVE}array([ 0, -1], dtype=int32)": lambda: ck.one_hot(I, 3, negative=I),
+    "reduce: x must have elements for max, which has no identity; got shape (0, 3); give initial":
+        lambda: ck.reduce(X[:0], "max"),
+    "reduce: x must have elements for argmax, which has no identity; got shape (0, 3)":
+        lambda: ck.reduce(X[:0], "argmax"),
     "nonzero_coordinates: size must be at least 0; got -1":
         lambda: ck.nonzero_coordinates(X, size=-1),
     "nonzero_coordinates: size must give a result of less than 2^63 bytes; got 1152921504606846976":
