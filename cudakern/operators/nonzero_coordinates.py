@@ -119,16 +119,14 @@ def nonzero_coordinates(
     array([3], dtype=uint32)
     """
     x = as_input(NAME, x, 0)
-    kind = (
-        _UINT32 if type(dtype) is str and dtype == "uint32" else as_dtype(NAME, dtype, _KINDS)
-    )  # the common way first
+    plain = isinstance(dtype, str) and dtype == "uint32"  # the common way
+    kind = _UINT32 if plain else as_dtype(NAME, dtype, _KINDS)
     rows, columns = x.size if size is None else as_rows(NAME, size, x, kind), max(1, x.ndim)
     if x.size > MAX_ELEMENTS and kind != _INT64:
         requirement = f"must be int64 for more than 2^32 - 1 elements; got {kind}"
         raise ArgumentError(NAME, "dtype", requirement)
     if out is None:
-        table = empty((rows, columns), kind, place_of(x))
-        pair = NonzeroCoordinates(new_count(x), table)
+        pair = NonzeroCoordinates(new_count(x), empty((rows, columns), kind, place_of(x)))
     elif isinstance(out, tuple | list) and len(out) == len(NonzeroCoordinates._fields):
         pair = NonzeroCoordinates(*out)
     else:
