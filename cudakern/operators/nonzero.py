@@ -109,7 +109,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     rows = as_rows("nonzero", size, x, _INT64)
     fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
     axes = empty((x.ndim, rows), _INT64, place_of(x))
-    find_coordinates("nonzero", x, temporary(new_count(x)), axes.T, _INT64, fill=fill)
+    find_coordinates("nonzero", x, temporary(new_count(x)), axes.T, _INT64, fill)
     return tuple(axes)
 
 

@@ -121,19 +121,21 @@ def nonzero_coordinates(
     x = as_input(NAME, x, 0)
     plain = isinstance(dtype, str) and dtype == "uint32"  # the common way
     kind = _UINT32 if plain else as_dtype(NAME, dtype, _KINDS)
-    rows, columns = x.size if size is None else as_rows(NAME, size, x, kind), max(1, x.ndim)
-    if x.size > MAX_ELEMENTS and kind != _INT64:
+    elements = x.size
+    rows = elements if size is None else as_rows(NAME, size, x, kind)
+    if elements > MAX_ELEMENTS and kind != _INT64:
         requirement = f"must be int64 for more than 2^32 - 1 elements; got {kind}"
         raise ArgumentError(NAME, "dtype", requirement)
     if out is None:
-        pair = NonzeroCoordinates(new_count(x), empty((rows, columns), kind, place_of(x)))
+        table = rows, max(1, x.ndim)
+        pair = NonzeroCoordinates(new_count(x), empty(table, kind, place_of(x)))
     elif isinstance(out, tuple | list) and len(out) == len(NonzeroCoordinates._fields):
         pair = NonzeroCoordinates(*out)
     else:
         requirement = f"must be a pair (count, coordinates); got {type(out).__name__}"
         raise BindingError(NAME, "out", requirement)
     count, coordinates = map(as_output, (NAME, NAME), _NAMES[1:], pair)
-    find_coordinates(NAME, x, count, coordinates, kind, shape=(rows, columns))
+    find_coordinates(NAME, x, count, coordinates, kind, None, rows)
     return pair
 
 
@@ -171,23 +173,22 @@ def find_coordinates(
     count: Array,
     rows: Array,
     kind: np.dtype[Any],
-    *,
     fill: int | None = None,
-    shape: tuple[int, int] | None = None,
+    wanted: int | None = None,
 ) -> None:
     """Write the count and as many rows as there is room for; ``fill`` goes where none belongs.
 
-    With a ``shape``, rows are the caller's own and must have it.
+    Rows may be the caller's own; then there must be as many as are ``wanted``.
     """
     arrays = (x, count, rows)
     addresses, facts = describe(arrays)
-    key = (operator, kind, fill, shape, facts)
+    key = (operator, kind, fill, wanted, facts)
     bound = _bound.find(key)
     if bound is None or is_read_only(count) or is_read_only(rows):
         if not layout_of(x, addresses[0]).is_aligned:
-            find_coordinates(operator, copied(x), count, rows, kind, fill=fill, shape=shape)
+            find_coordinates(operator, copied(x), count, rows, kind, fill, wanted)
             return
-        bound = _bound.add(key, _bind(operator, arrays, addresses, kind, fill, shape))
+        bound = _bound.add(key, _bind(operator, arrays, addresses, kind, fill, wanted))
     if x.size:
         bound(addresses)
         return
@@ -204,15 +205,15 @@ def _bind(
     addresses: list[int],
     kind: np.dtype[Any],
     fill: int | None,
-    shape: tuple[int, int] | None,
+    wanted: int | None,
 ) -> BoundLaunch:
     """Check everything that the static facts decide, plan, and prepare the launch."""
     x, count, rows = arrays
     place = place_of(x)
     check_output(operator, _NAMES[1], count, (1,), _count_type(x), place, "")
-    if shape is not None:
-        reason = f"for x.shape={x.shape}" + ("" if shape[0] == x.size else f", size={shape[0]}")
-        check_output(operator, _NAMES[2], rows, shape, kind, place, reason)
+    if wanted is not None:
+        reason = f"for x.shape={x.shape}" + ("" if wanted == x.size else f", size={wanted}")
+        check_output(operator, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, place, reason)
     layouts = list(map(layout_of, arrays, addresses))
     for name, layout in zip(_NAMES[1:], layouts[1:], strict=True):
         check_alignment(operator, name, layout)
