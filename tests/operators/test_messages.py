@@ -8,6 +8,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import DataType, TensorDesc
+from cudakern.dtypes import known
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 I = np.array([0, -1], np.int32)  # noqa: E741  as in the operators' formulas
@@ -86,6 +87,8 @@ ARGUMENTS = {
         lambda: ck.reduce(X[:0], "max"),
     "reduce: x must have elements for argmax, which has no identity; got shape (0, 3)":
         lambda: ck.reduce(X[:0], "argmax"),
+    "reduce: initial must be None for average; got 5":
+        lambda: ck.reduce(X, "average", initial=5),
     "nonzero_coordinates: size must be at least 0; got -1":
         lambda: ck.nonzero_coordinates(X, size=-1),
     "nonzero_coordinates: size must give a result of less than 2^63 bytes; got 1152921504606846976":
@@ -115,6 +118,10 @@ DTYPES = {
         lambda: ck.reduce(X, "sum", "all"),
     "reduce: axis must be an int, a tuple of ints or None; got (0, 'first')":
         lambda: ck.reduce(X, "sum", (0, "first")),
+    "reduce: initial must be a scalar; got shape (2,)":
+        lambda: ck.reduce(X, "sum", initial=[1, 2]),
+    "reduce: initial must fit float32; got 1j (it is complex)":
+        lambda: ck.reduce(X, "max", dtype="complex64", initial=1j),
     REDUCED + "'fp16'; did you mean 'float16'?": lambda: ck.reduce(X, "sum", dtype="fp16"),
     REDUCED + "'flaot32'; did you mean 'float32'?": lambda: ck.reduce(X, "sum", dtype="flaot32"),
     REDUCED + "'torch.float64'; did you mean 'float64'?":
@@ -202,7 +209,10 @@ def test_a_scalar_that_does_not_fit_is_an_error(launches, dtype, value, why):
         "gather: fill_value": lambda: ck.gather(x, I, mode="fill", fill_value=value),
         "gather_nd: fill_value": lambda: ck.gather_nd(x, tuples, mode="fill", fill_value=value),
         "one_hot: values[1]": lambda: ck.one_hot(I, 3, values=(1, value), dtype=dtype),
+        "reduce: initial": lambda: ck.reduce(x, "sum", dtype=dtype, initial=value),
     }
+    if dtype not in known() or value is None:  # no initial value is none
+        del calls["reduce: initial"]
     for name, call in calls.items():
         with pytest.raises(ck.DTypeError) as caught:
             call()
@@ -255,6 +265,15 @@ def owned(count=1):
 GATHER = owned(0)
 ROWS = I.reshape(1, 2)
 BINDINGS = {
+    "reduce: out must have dtype float or complex for sum of float32; got int64":
+        lambda: ck.reduce(X, "sum", 0, out=np.zeros(3, np.int64)),
+    "reduce: out must hold indices up to 128; got int8":
+        lambda: ck.reduce(np.zeros((2, 129)), "argmax", 1, out=np.zeros(2, np.int8)),
+    "nonzero_coordinates: out.coordinates must have shape (4, 2) for x.shape=(2, 3), size=4; "
+    "got (6, 2)":
+        lambda: ck.nonzero_coordinates(
+            X, size=4, out=(np.zeros(1, np.uint32), np.zeros((6, 2), np.uint32))
+        ),
     "gather: indices_tensor is OWNED_BY_DML: it must be given to initialize(), not to the call "
     "[T16]": lambda: ck.compile_operator(owned()).initialize(ROWS)(X, ROWS),
     "gather: indices_tensor is OWNED_BY_DML: it must be given to initialize() before the call "
@@ -275,7 +294,7 @@ BINDINGS = {
 
 
 @pytest.mark.parametrize(("text", "call"), BINDINGS.items())
-def test_message_of_a_compiled_operator(launches, text, call):
+def test_message_about_arrays(launches, text, call):
     with pytest.raises(ck.BindingError) as caught:
         call()
     assert str(caught.value) == text
