@@ -24,7 +24,7 @@ from cudakern.dtypes import DataType, as_dtype, known
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import check_alignment, element_bytes
-from cudakern.operators.reduce_arguments import as_axes, as_function, find_call
+from cudakern.operators.reduce_arguments import as_axes, as_function, check_flags, find_call
 from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_problem import ReduceProblem
 from cudakern.operators.reduce_types import NAME
@@ -152,15 +152,16 @@ def reduce(
         dtype = as_dtype(NAME, dtype, known())
     elif target is not None:
         dtype = target.dtype
-    # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
-    key = (
-        function, axis, bool(keepdims), dtype, nan, bool(last_index), initial is None,
-        x.dtype, x.shape,
-    )  # fmt: skip
     try:
+        # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
+        key = (
+            function, axis, bool(keepdims), dtype, nan, bool(last_index), initial is None,
+            x.dtype, x.shape,
+        )  # fmt: skip
         call = _calls.find(key)
-    except TypeError:  # nan is not hashable
-        call = None
+    except (TypeError, ValueError):
+        check_flags(keepdims=keepdims, last_index=last_index)
+        call = None  # nan is not hashable
     if call is None:
         call = _calls.add(key, find_call(x, *key[:6], initial, of_out=of_out))
     if initial is not None:

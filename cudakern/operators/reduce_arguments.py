@@ -112,6 +112,16 @@ def as_axes(axis: object) -> int | tuple[int, ...]:
         raise DTypeError(message) from None
 
 
+def check_flags(**flags: object) -> None:
+    """Raise ArgumentError for what is neither true nor false, as an array of several elements."""
+    for name, given in flags.items():
+        try:
+            bool(given)
+        except (TypeError, ValueError):
+            requirement = f"must be True or False; got {shown(given)}"
+            raise ArgumentError(NAME, name, requirement) from None
+
+
 def find_call(
     x: Array,
     given: str | ReduceFunction,

@@ -87,6 +87,10 @@ ARGUMENTS = {
         lambda: ck.reduce(X[:0], "max"),
     "reduce: x must have elements for argmax, which has no identity; got shape (0, 3)":
         lambda: ck.reduce(X[:0], "argmax"),
+    "reduce: keepdims must be True or False; got array([ 0, -1], dtype=int32)":
+        lambda: ck.reduce(X, "sum", keepdims=I),
+    "reduce: last_index must be True or False; got array([], dtype=float64)":
+        lambda: ck.reduce(X, "argmax", last_index=np.array([])),
     "reduce: initial must be None for average; got 5":
         lambda: ck.reduce(X, "average", initial=5),
     "nonzero_coordinates: size must be at least 0; got -1":
