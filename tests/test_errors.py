@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,8 @@ ERRORS = [
     (ck.DescriptorError("gather", "axis", "must be 0; got 1", "G4"), ValueError,
      "gather: axis must be 0; got 1 [G4]"),
     (ck.DescriptorError("gather", "mode", "must be 'clamp'"), ValueError,
+     "gather: mode must be 'clamp'"),
+    (ck.ArgumentError("gather", "mode", "must be 'clamp'"), ck.DescriptorError,
      "gather: mode must be 'clamp'"),
     (ck.BindingError("gather", "out", "must not overlap x", "T19"), ValueError,
      "gather: out must not overlap x [T19]"),
@@ -41,3 +46,17 @@ def test_error_survives_pickling(error, base, text):
     assert isinstance(again, base)
     assert str(again) == text
     assert vars(again) == vars(error)
+
+
+def test_the_readme_lists_each_error_with_its_base():
+    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    section = text.split("\n### Errors\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", section, re.MULTILINE)
+    named = {getattr(ck, name): base for name, base in rows}
+    assert {*named, ck.CudakernError} == {
+        value
+        for value in vars(ck).values()
+        if isinstance(value, type) and issubclass(value, ck.CudakernError)
+    }
+    for error, base in named.items():
+        assert issubclass(error, getattr(ck, base, None) or getattr(builtins, base))
