@@ -8,17 +8,17 @@ from __future__ import annotations
 import ctypes
 import sys
 from contextlib import nullcontext, suppress
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.dtypes import known, names_of
 from cudakern.engines import HOST, engine_for
 from cudakern.errors import ArgumentError, BindingError, DTypeError
 from cudakern.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
 #: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
@@ -96,20 +96,19 @@ def _on_device(value: object) -> bool:
     )
 
 
-def require_data(
-    operator: str, name: str, array: Array, legal: Collection[np.dtype[Any]] | None = None
-) -> None:
-    """Raise DTypeError unless an array's dtype is legal: one that has a DataType, by default."""
-    legal = known() if legal is None else legal
-    if array.dtype not in legal:
-        message = f"{operator}: {name}.dtype must be one of {names_of(legal)}; got {array.dtype}"
-        raise DTypeError(message)
-
-
 def require_rank(operator: str, name: str, array: Array, least: int) -> None:
     """Raise ArgumentError unless an array has ``least`` to MAX_DIMENSIONS dimensions."""
     if not least <= array.ndim <= MAX_DIMENSIONS:
         requirement = f"must have {least} to {MAX_DIMENSIONS} dimensions; got {array.ndim}"
+        raise ArgumentError(operator, name, requirement)
+
+
+def require_size(
+    operator: str, name: str, shape: Sequence[int], itemsize: int, found: object
+) -> None:
+    """Raise ArgumentError if a result of a shape would have more than MAX_BYTES."""
+    if prod(n for n in shape if n) * itemsize > MAX_BYTES:
+        requirement = f"must give a result of less than 2^63 bytes; got {found}"
         raise ArgumentError(operator, name, requirement)
 
 

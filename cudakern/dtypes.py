@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -125,18 +126,19 @@ INTEGERS_8_TO_32 = frozenset(
 )
 SIXTY_FOUR_BITS = frozenset({DataType.FLOAT64, DataType.INT64, DataType.UINT64})
 EXTENSIONS = frozenset({DataType.BOOL, DataType.BFLOAT16, DataType.COMPLEX64, DataType.COMPLEX128})
-#: What other libraries call some of them.
+INDEX_TYPES = frozenset({DataType.INT64, DataType.INT32, DataType.UINT64, DataType.UINT32})
+
+#: What other libraries call some dtypes.
 _OTHER_NAMES = {
     **dict.fromkeys(("f16", "fp16", "half"), "'float16'"),
-    **dict.fromkeys(("bf16",), "'bfloat16'"),
     **dict.fromkeys(("f32", "fp32", "float"), "'float32'"),
     **dict.fromkeys(("f64", "fp64", "double"), "'float64'"),
     **dict.fromkeys(("i32", "int"), "'int32'"),
     **dict.fromkeys(("i64", "long"), "'int64'"),
+    "bf16": "'bfloat16'",
     "u32": "'uint32'",
     "u64": "'uint64'",
 }
-INDEX_TYPES = frozenset({DataType.INT64, DataType.INT32, DataType.UINT64, DataType.UINT32})
 
 
 @lru_cache(maxsize=1)
@@ -165,7 +167,7 @@ def known() -> dict[np.dtype[Any], DataType]:
 
 
 @lru_cache(maxsize=1)
-def copied() -> dict[np.dtype[Any], None]:
+def copyable() -> dict[np.dtype[Any], None]:
     """Return the dtypes that functions copy: those, and the 8-bit floats of ml_dtypes."""
     small: list[np.dtype[Any]] = []
     if bfloat16() is not None:
@@ -176,8 +178,16 @@ def copied() -> dict[np.dtype[Any], None]:
     return dict.fromkeys((*known(), *small))
 
 
-def names_of(dtypes: Iterable[np.dtype[Any]]) -> str:
-    """Return the names of dtypes, for messages."""
+def require_dtype(
+    operator: str, name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]
+) -> None:
+    """Raise DTypeError unless an argument's dtype is legal."""
+    if dtype not in legal:
+        message = f"{operator}: {name}.dtype must be one of {_names_of(legal)}; got {dtype}"
+        raise DTypeError(message)
+
+
+def _names_of(dtypes: Iterable[np.dtype[Any]]) -> str:
     return ", ".join(map(str, dtypes))
 
 
@@ -189,18 +199,17 @@ def as_dtype(operator: str, given: object, legal: Collection[np.dtype[Any]]) -> 
     DTypeError
         It is none of them; the message has the nearest one.
     """
-    found: np.dtype[Any] | None
-    try:
-        found = np.dtype(given)  # type: ignore[call-overload]  # whatever the caller gave
-    except TypeError:
-        found = None
-    if given is not None and found is not None and found in legal:
+    found: np.dtype[Any] | None = None
+    if given is not None:  # of which NumPy makes float64
+        with suppress(TypeError):
+            found = np.dtype(given)  # type: ignore[call-overload]  # whatever the caller gave
+    if found is not None and found in legal:
         return found
     word = str(given).rpartition(".")[2]  # of torch.float32
     if bfloat16() is None and word.startswith(("bfloat16", "float8")):
         hint = "; it needs the package ml_dtypes"
     else:
         hint = did_you_mean(word, map(str, legal) if found is None else (), _OTHER_NAMES)
-    got = shown(given) if found is None or given is None else str(found)
-    message = f"{operator}: dtype must be one of {names_of(legal)}; got {got:.60}{hint}"
+    got = shown(given) if found is None else str(found)
+    message = f"{operator}: dtype must be one of {_names_of(legal)}; got {got:.60}{hint}"
     raise DTypeError(message)

@@ -44,7 +44,7 @@ class DescriptorError(_FieldError, ValueError):
     field : str
         Name of the field that breaks the rule.
     rule : str or None
-        Identifier of the rule, such as ``"G8"`` or ``"T5"``.
+        Identifier of the rule, such as ``"G8"`` or ``"T5"``; None where no rule has one.
     """
 
 

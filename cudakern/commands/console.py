@@ -61,9 +61,10 @@ def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> N
                 table.add_row(*map(Text, row))
             console.print(table)
             return
-    for line in lines:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        show(f"{_GAP}{_GAP.join(cells)}".rstrip())
+    padded = (
+        (cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
+    )
+    show("\n".join(f"{_GAP}{_GAP.join(cells)}".rstrip() for cells in padded))
 
 
 @contextmanager

@@ -193,7 +193,7 @@ def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> n
     if element.dtype == dtype:
         return element
     value = element.item()
-    if not (isinstance(value, int) or element.dtype in dtypes.copied()):  # of any number of bits
+    if not (isinstance(value, int) or element.dtype in dtypes.copyable()):  # of any number of bits
         raise TypeError("it is no number")
     if isinstance(value, complex) and dtype.kind != "c":
         raise TypeError("it is complex")
@@ -332,7 +332,7 @@ def raise_if_outside(
     axis = axes[where[-1] if tuples else 0]
     extent = x.shape[axis]
     lowest = -extent if kind.startswith("int") else 0
-    shown = f"indices[{', '.join(map(str, where))}]" if where else "indices"
+    named = f"indices[{', '.join(map(str, where))}]" if where else "indices"
     requirement = f"must lie in [{lowest}, {extent - 1}] for x.shape[{axis}]={extent}"
-    message = f"{operator}: {shown} {requirement}; got {value}"
+    message = f"{operator}: {named} {requirement}; got {value}"
     raise IndexRangeError(message)

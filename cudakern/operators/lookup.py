@@ -19,10 +19,9 @@ from cudakern.arrays import (
     fill_elements,
     is_read_only,
     layout_of,
-    require_data,
     require_rank,
 )
-from cudakern.dtypes import copied as copied_dtypes
+from cudakern.dtypes import copyable, require_dtype
 from cudakern.errors import IndexRangeError
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import (
@@ -45,7 +44,7 @@ def as_operands(operator: str, x: object, indices: object, least: int) -> tuple[
     """Return x and indices as arrays of supported dtypes, the latter of ``least`` dimensions."""
     data = as_array(operator, "x", x)
     positions = as_indices(operator, indices, as_array(operator, "indices", indices))
-    require_data(operator, "x", data, copied_dtypes())
+    require_dtype(operator, "x", data.dtype, copyable())
     require_rank(operator, "x", data, 1)
     require_rank(operator, "indices", positions, least)
     return data, positions

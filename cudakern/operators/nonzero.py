@@ -11,12 +11,7 @@ import numpy as np
 
 from cudakern.arrays import Array, copy_elements, empty, place_of, temporary
 from cudakern.operators.indexing import element_bytes
-from cudakern.operators.nonzero_coordinates import (
-    as_input,
-    as_rows,
-    find_coordinates,
-    new_count,
-)
+from cudakern.operators.nonzero_coordinates import as_input, as_rows, find_coordinates, new_count
 from cudakern.ranges import named
 
 _INT64 = np.dtype(np.int64)

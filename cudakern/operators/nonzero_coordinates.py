@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cudakern.arrays import (
-    MAX_BYTES,
     Array,
     as_array,
     as_output,
@@ -22,10 +21,10 @@ from cudakern.arrays import (
     is_read_only,
     layout_of,
     place_of,
-    require_data,
     require_rank,
+    require_size,
 )
-from cudakern.dtypes import DataType, as_dtype
+from cudakern.dtypes import DataType, as_dtype, known, require_dtype
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.base import BoundLaunch, BoundTable, as_extent
 from cudakern.operators.indexing import check_alignment
@@ -48,9 +47,8 @@ class NonzeroCoordinates(NamedTuple):
     ----------
     count : array of uint32, shape (1,)
         Of uint64, if there may be more than 2^32 - 1.
-    coordinates : array of uint32 or int64, shape (x.size, max(1, x.ndim))
-        A row for each of the first ``count``; those beyond are as they were. With a size K,
-        (K, max(1, x.ndim)).
+    coordinates : array of uint32 or int64, shape (x.size or size, max(1, x.ndim))
+        A row for each of the first ``count``; those beyond are as they were.
     """
 
     count: Array
@@ -142,16 +140,14 @@ def nonzero_coordinates(
 def as_rows(operator: str, size: object, x: Array, kind: np.dtype[Any]) -> int:
     """Return how many coordinates were asked for."""
     rows = as_extent(operator, "size", size)
-    if rows * max(1, x.ndim) * kind.itemsize > MAX_BYTES:
-        requirement = f"must give a result of less than 2^63 bytes; got {rows}"
-        raise ArgumentError(operator, "size", requirement)
+    require_size(operator, "size", (rows, max(1, x.ndim)), kind.itemsize, rows)
     return rows
 
 
 def as_input(operator: str, given: object, least: int) -> Array:
     """Return x as an array of a supported dtype and ``least`` to 8 dimensions."""
     x = as_array(operator, "x", given)
-    require_data(operator, "x", x)
+    require_dtype(operator, "x", x.dtype, known())
     require_rank(operator, "x", x, least)
     if x.size > MAX_COUNTED:  # one whose strides are zero
         raise ArgumentError(operator, "x", f"must have at most 2^40 elements; got {x.size}")

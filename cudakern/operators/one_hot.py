@@ -10,7 +10,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cudakern.arrays import (
-    MAX_BYTES,
     Array,
     as_array,
     as_output,
@@ -22,8 +21,8 @@ from cudakern.arrays import (
     is_read_only,
     layout_of,
     require_rank,
+    require_size,
 )
-from cudakern.errors import ArgumentError
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
 from cudakern.operators.base import (
@@ -219,10 +218,7 @@ _NAMES = ("indices", "values")
 
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype[Any], place: int) -> Array:
-    needed = prod(n for n in shape if n) * dtype.itemsize
-    if needed > MAX_BYTES:
-        requirement = f"must give a result of less than 2^63 bytes; got shape {shape}"
-        raise ArgumentError(NAME, "depth", requirement)
+    require_size(NAME, "depth", shape, dtype.itemsize, f"shape {shape}")
     return empty(shape, dtype, place)
 
 

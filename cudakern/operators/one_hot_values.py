@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.arrays import Array, as_array, converted, place_of, require_data
-from cudakern.dtypes import as_dtype, copied, names_of
+from cudakern.arrays import Array, as_array, converted, place_of
+from cudakern.dtypes import as_dtype, copyable, require_dtype
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.layout import VECTOR_BYTES
@@ -52,7 +52,7 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
     DTypeError
         A dtype is not supported, or a value is no scalar or does not fit the dtype.
     """
-    wanted = None if dtype is None else as_dtype(operator, dtype, copied())
+    wanted = None if dtype is None else as_dtype(operator, dtype, copyable())
     if isinstance(values, list | tuple):
         if len(values) != _COUNT:
             _refuse(operator, f"{len(values)} of them")
@@ -64,7 +64,7 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
     array = as_array(operator, "values", values)
     if array.size != _COUNT:
         _refuse(operator, f"shape {array.shape}")
-    require_data(operator, "values", array, copied())
+    require_dtype(operator, "values", array.dtype, copyable())
     if wanted is not None and array.dtype != wanted:
         if place_of(array) == HOST:  # elsewhere, a look at them would synchronise
             _pattern(operator, array.ravel(), wanted)
@@ -119,7 +119,5 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
     except (TypeError, ValueError) as error:
         message = f"{operator}: values must be scalars of one dtype; got {shown(values)} ({error})"
         raise DTypeError(message.splitlines()[0]) from error
-    if dtype not in copied():
-        message = f"{operator}: values.dtype must be one of {names_of(copied())}; got {dtype}"
-        raise DTypeError(message)
+    require_dtype(operator, "values", dtype, copyable())
     return dtype

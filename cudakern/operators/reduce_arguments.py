@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.arrays import MAX_BYTES, Array, require_data, require_rank
-from cudakern.dtypes import DataType, known
+from cudakern.arrays import Array, require_rank, require_size
+from cudakern.dtypes import DataType, known, require_dtype
 from cudakern.errors import ArgumentError, BindingError, DTypeError, shown
 from cudakern.hints import did_you_mean
 from cudakern.operators.base import AXIS_WORDS, normalize_axis
@@ -135,7 +135,7 @@ def find_call(
     of_out: bool,
 ) -> ReduceCall:
     """Check the arguments of a call and return what they mean; ``of_out``: dtype is that of out."""
-    require_data(NAME, "x", x)
+    require_dtype(NAME, "x", x.dtype, known())
     require_rank(NAME, "x", x, 0)
     function = as_function(given)
     ignored = _IGNORED.get(nan) if isinstance(nan, str) else None
@@ -159,9 +159,7 @@ def find_call(
         shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
     else:
         shape = tuple(n for d, n in enumerate(x.shape) if d not in axes)
-    if prod(n for n in shape if n) * result.itemsize > MAX_BYTES:
-        requirement = f"must give a result of less than 2^63 bytes; got shape {x.shape}"
-        raise ArgumentError(NAME, "x", requirement)
+    require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
     constant = of_nothing(function, result)
     has_value = constant is not None or initial is not None
     if not has_value and x.size == 0 and 0 not in shape:
@@ -191,15 +189,14 @@ def _result_of(
     BindingError
         It gives no results of the dtype that out has.
     """
-    result = result_type(function, kind)
+    requested = None if dtype is None or of_out else DataType.from_numpy(dtype)
+    result = result_type(function, kind, requested)
     if dtype is not None and of_out:
         words, allowed = result_types(function, kind)
         result = known().get(dtype, DataType.UNKNOWN)
         if result not in allowed:
             requirement = f"must have dtype {words} for {function.label} of {kind.name.lower()}"
             raise BindingError(NAME, "out", f"{requirement}; got {dtype}")
-    elif dtype is not None:
-        result = result_type(function, kind, DataType.from_numpy(dtype))
     if not holds_indices(function, result, count):
         requirement = f"must hold indices up to {count - 1}; got {result.name.lower()}"
         if of_out:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import DataType, TensorDesc
+from cudakern import DataType, TensorDesc, dtypes
 from cudakern.dtypes import known
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -167,6 +167,19 @@ def test_an_argument_error_is_a_descriptor_error_without_a_rule():
     assert (type(error), error.operator, error.field, error.rule) == (
         ck.ArgumentError, "gather", "axis", None,
     )  # fmt: skip
+
+
+def test_what_needs_the_package_ml_dtypes(monkeypatch):
+    monkeypatch.setattr(dtypes, "bfloat16", lambda: None)
+    for given, got in {
+        "bfloat16": "bfloat16",
+        "torch.bfloat16": "'torch.bfloat16'",
+        "float8_e5m2": "float8_e5m2",
+    }.items():
+        with pytest.raises(ck.DTypeError) as caught:
+            dtypes.as_dtype("reduce", given, [np.dtype("float32")])
+        required = "reduce: dtype must be one of float32"
+        assert str(caught.value) == f"{required}; got {got}; it needs the package ml_dtypes"
 
 
 FAR, NONE = "it is out of range", "it is no number"
