@@ -104,12 +104,15 @@ def require_rank(operator: str, name: str, array: Array, least: int) -> None:
 
 
 def require_size(
-    operator: str, name: str, shape: Sequence[int], itemsize: int, found: object
+    operator: str, name: str, shape: Sequence[int], itemsize: int, found: str = ""
 ) -> None:
-    """Raise ArgumentError if a result of a shape would have more than MAX_BYTES."""
+    """Raise ArgumentError if a result of a shape would have more than MAX_BYTES.
+
+    ``found`` is what the message shows, if that is not the shape.
+    """
     if prod(n for n in shape if n) * itemsize > MAX_BYTES:
-        requirement = f"must give a result of less than 2^63 bytes; got {found}"
-        raise ArgumentError(operator, name, requirement)
+        requirement = "must give a result of less than 2^63 bytes"
+        raise ArgumentError(operator, name, f"{requirement}; got {found or f'shape {shape}'}")
 
 
 def place_of(array: Array) -> int:

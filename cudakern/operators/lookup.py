@@ -20,6 +20,7 @@ from cudakern.arrays import (
     is_read_only,
     layout_of,
     require_rank,
+    require_size,
 )
 from cudakern.dtypes import copyable, require_dtype
 from cudakern.errors import IndexRangeError
@@ -123,6 +124,7 @@ class LookupFunction:
             indices = widened(indices, extents, selection.negative)
         if out is None:
             place = common_place(self._operator, ("x", "indices"), (x, indices))
+            require_size(self._operator, "indices", shape, x.dtype.itemsize)
             out = empty(shape, x.dtype, place)
         target = as_output(self._operator, "out", out)
         arrays = (x, indices, target)

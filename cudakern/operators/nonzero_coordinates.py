@@ -140,7 +140,7 @@ def nonzero_coordinates(
 def as_rows(operator: str, size: object, x: Array, kind: np.dtype[Any]) -> int:
     """Return how many coordinates were asked for."""
     rows = as_extent(operator, "size", size)
-    require_size(operator, "size", (rows, max(1, x.ndim)), kind.itemsize, rows)
+    require_size(operator, "size", (rows, max(1, x.ndim)), kind.itemsize, str(rows))
     return rows
 
 

@@ -218,7 +218,7 @@ _NAMES = ("indices", "values")
 
 
 def _allocate(shape: tuple[int, ...], dtype: np.dtype[Any], place: int) -> Array:
-    require_size(NAME, "depth", shape, dtype.itemsize, f"shape {shape}")
+    require_size(NAME, "depth", shape, dtype.itemsize)
     return empty(shape, dtype, place)
 
 

@@ -12,6 +12,8 @@ from cudakern.dtypes import known
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 I = np.array([0, -1], np.int32)  # noqa: E741  as in the operators' formulas
+LONG = np.broadcast_to(np.int8(1), (2, 2**40))
+ZEROS = np.broadcast_to(np.int64(0), 2**40)
 FUNCTIONS = (
     "reduce: function must be one of argmax, argmin, average, l1, l2, log_sum, log_sum_exp, max, "
     "min, multiply, sum, sum_square; got "
@@ -83,6 +85,10 @@ ARGUMENTS = {
         lambda: ck.gather(X, I, mode=X),
     f"gather: {NEGATIVE}array([ 0, -1], dtype=int32)": lambda: ck.gather(X, I, negative=I),
     f"one_hot: {NEGATIVE}array([ 0, -1], dtype=int32)": lambda: ck.one_hot(I, 3, negative=I),
+    "gather: indices must give a result of less than 2^63 bytes; "
+    "got shape (1099511627776, 1099511627776)": lambda: ck.gather(LONG, ZEROS),
+    "gather_nd: indices must give a result of less than 2^63 bytes; "
+    "got shape (1099511627776, 1099511627776)": lambda: ck.gather_nd(LONG, ZEROS[:, None]),
     "reduce: x must have elements for max, which has no identity; got shape (0, 3); give initial":
         lambda: ck.reduce(X[:0], "max"),
     "reduce: x must have elements for argmax, which has no identity; got shape (0, 3)":
