@@ -278,6 +278,12 @@ def copy_elements(target: Array, source: Array) -> None:
         _words(target, width)[...] = _words(source, width)
 
 
+def require_eager(operator: str, name: str, requirement: str, place: int) -> None:
+    """Raise ArgumentError if a call that waits for the GPU is being captured into a graph."""
+    if engine_for(place).is_captured(place):
+        raise ArgumentError(operator, name, f"{requirement} while a CUDA graph is captured")
+
+
 def temporary(array: Array) -> Array:
     """Return an array that a call has made for itself; a graph that captures the call keeps it."""
     place = place_of(array)

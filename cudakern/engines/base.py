@@ -114,6 +114,9 @@ class Engine(Protocol):
         two launches that may run at once get the same.
         """
 
+    def is_captured(self, device: int) -> bool:
+        """Return whether calls are captured into a graph now, to run later."""
+
     def keep(self, device: int, memory: object) -> None:
         """Keep what a call has allocated for itself if the call is captured into a graph.
 

@@ -9,26 +9,26 @@ import ctypes
 import os
 import sys
 import threading
-from contextlib import contextmanager, nullcontext
+import weakref
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudakern.engines import nvrtc
+from cudakern.engines.graphs import GraphMemory, is_captured, relaxed
 from cudakern.engines.nvrtc import INSTALL
 from cudakern.engines.sources import line_info, load_source
 from cudakern.errors import CudakernError, EngineUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from types import ModuleType
 
     from cudakern.engines.base import KernelSpec, Launch, Tensor
 
-_LEGACY_STREAMS = (0, 1)  # the default one, and cudaStreamLegacy, which is the same
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
-_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 #: The driver's words for a file that is no machine code, or not whole.
 _DAMAGED = ("CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_INVALID_PTX", "CUDA_ERROR_INVALID_SOURCE")
 
@@ -97,29 +97,8 @@ def takes_addresses(cupy: ModuleType) -> bool:
     return bool(ctypes.c_void_p.from_address(field).value == address)
 
 
-def exchange_capture_mode(mode: int) -> int:
-    """Set this thread's capture mode, a value of ``CUstreamCaptureMode``; return what it was."""
-    from cuda.bindings import driver  # noqa: PLC0415  optional, and 30 ms
-
-    status, before = driver.cuThreadExchangeStreamCaptureMode(driver.CUstreamCaptureMode(mode))
-    if status != driver.CUresult.CUDA_SUCCESS:
-        message = f"cuThreadExchangeStreamCaptureMode: {status.name}"
-        raise RuntimeError(message)
-    return int(before)
-
-
-@contextmanager
-def relaxed() -> Iterator[None]:
-    """Let this thread allocate and load, uncaptured, while a stream is captured in any mode."""
-    before = exchange_capture_mode(_RELAXED)
-    try:
-        yield
-    finally:
-        exchange_capture_mode(before)
-
-
-class _Workspaces(threading.local):
-    """Those of a thread's own stream."""
+class _OfThread(threading.local):
+    """The workspaces of a thread's own stream."""
 
     def __init__(self) -> None:
         self.workspaces: dict[tuple[int, int, int], Any] = {}
@@ -137,8 +116,8 @@ class CudaEngine:
         self._kernels: dict[tuple[KernelSpec, str, int, bool], Any] = {}
         self._turns: dict[tuple[KernelSpec, str, int, bool], threading.Lock] = {}
         self._workspaces: dict[tuple[int, int, int], Any] = {}
-        self._of_thread = _Workspaces()
-        self._captured: list[Any] = []
+        self._of_thread = _OfThread()
+        self._graphs = GraphMemory()
 
     def kernel(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401  CuPy has no types
         """Return the ``cupy.RawKernel`` of a specialisation, loaded on a device.
@@ -192,16 +171,14 @@ class CudaEngine:
 
     def _opened(self, path: Path, entry: str) -> Any:  # noqa: ANN401
         stream = self._cupy.cuda.get_current_stream().ptr
-        with relaxed() if self._captured_now(stream) else nullcontext():
+        with relaxed() if is_captured(self._cupy, stream) else nullcontext():
             kernel = self._cupy.RawModule(path=str(path)).get_function(entry)
             kernel.kernel  # noqa: B018  loads it now, not at its first launch
         return kernel
 
-    def _captured_now(self, stream: int) -> bool:
-        """Return whether a stream is being captured into a graph."""
-        # The legacy default stream cannot be captured, and asking might end another's capture.
-        ask = self._cupy.cuda.runtime.streamIsCapturing
-        return stream not in _LEGACY_STREAMS and bool(ask(stream))
+    def is_captured(self, device: int) -> bool:
+        """Return whether CuPy's current stream of a device is being captured into a graph."""
+        return is_captured(self._cupy, self._cupy.cuda.get_current_stream(device).ptr)
 
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
@@ -252,34 +229,43 @@ class CudaEngine:
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on CuPy's current stream.
 
-        One for each stream, since its launches follow each other. A launch that is captured into a
-        graph, in any mode, gets one of its own, kept as long as the process: the graph may run on
-        any stream, beside eager calls, but not twice at the same time.
+        One for each stream, since its launches follow each other; it goes with the stream. The
+        launches that a stream has in a graph share another, which goes with the graph: that may run
+        on any stream, beside eager calls, but not twice at the same time.
         """
         cuda = self._cupy.cuda
         if cuda.runtime.getDevice() != device:
             with cuda.Device(device):
                 return self.workspace(device, nbytes)
-        stream = cuda.get_current_stream().ptr
-        if self._captured_now(stream):
-            with relaxed():
-                with cuda.Stream(non_blocking=True) as beside:  # no graph need fill it each time
-                    memory = self._zeros(nbytes)
-                beside.synchronize()
-            self._captured.append(memory)
+        stream = cuda.get_current_stream()
+        if is_captured(self._cupy, stream.ptr):
+            memory = self._graphs.workspace(stream.ptr, nbytes, lambda: self._zeros_beside(nbytes))
             return int(memory.data.ptr)
-        # The per-thread default stream has one handle and is another one in each thread.
-        kept = self._workspaces if stream != _PER_THREAD_STREAM else self._of_thread.workspaces
-        key = (device, stream, nbytes)
+        # The per-thread default stream has one object and is another one in each thread.
+        of_thread = stream.ptr == _PER_THREAD_STREAM
+        kept = self._of_thread.workspaces if of_thread else self._workspaces
+        # A handle may be that of a later stream when this one's last launch still runs; while this
+        # object lives, its identity is that of no other.
+        key = (device, id(stream), nbytes)
         memory = kept.get(key)
         if memory is None:
             memory = kept.setdefault(key, self._zeros(nbytes))
+            if not of_thread:
+                weakref.finalize(stream, kept.pop, key, None).atexit = False
         return int(memory.data.ptr)
 
     def keep(self, device: int, memory: object) -> None:
-        """Keep memory as long as the process if CuPy's current stream is being captured."""
-        if self._captured_now(self._cupy.cuda.get_current_stream(device).ptr):
-            self._captured.append(memory)
+        """Keep memory as long as the graph that CuPy's current stream is being captured into."""
+        stream = self._cupy.cuda.get_current_stream(device).ptr
+        if is_captured(self._cupy, stream):
+            self._graphs.keep(stream, memory)
+
+    def _zeros_beside(self, nbytes: int) -> Any:  # noqa: ANN401
+        """Return zeros that are there at once: no graph need fill them each time."""
+        with self._cupy.cuda.Stream(non_blocking=True) as beside:
+            memory = self._zeros(nbytes)
+        beside.synchronize()
+        return memory
 
     def _zeros(self, nbytes: int) -> Any:  # noqa: ANN401
         return self._cupy.zeros(nbytes // 8, np.uint64)

@@ -19,6 +19,8 @@ from cudakern.arrays import (
     fill_elements,
     is_read_only,
     layout_of,
+    place_of,
+    require_eager,
     require_rank,
     require_size,
 )
@@ -113,12 +115,17 @@ class LookupFunction:
 
         Raises
         ------
+        ArgumentError
+            The call would wait for the GPU, and is being captured into a graph.
         BindingError
             An array does not fit.
         IndexRangeError
             As the mode demands.
         """
         x, indices = operands
+        if selection.mode == "raise":
+            requirement = "must not be 'raise', which waits for the GPU,"
+            require_eager(self._operator, "mode", requirement, place_of(x))
         if selection.negative == "invalid":
             extents = x.shape[selection.first : selection.stop]
             indices = widened(indices, extents, selection.negative)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.arrays import Array, copy_elements, empty, place_of, temporary
+from cudakern.arrays import Array, copy_elements, empty, place_of, require_eager, temporary
 from cudakern.operators.indexing import element_bytes
 from cudakern.operators.nonzero_coordinates import as_input, as_rows, find_coordinates, new_count
 from cudakern.ranges import named
@@ -56,6 +56,8 @@ def argwhere(x: Any) -> Array:  # noqa: ANN401  arrays of many libraries
            [1, 0]])
     """
     x = as_input("argwhere", x, 0)
+    requirement = "must be given to nonzero(x, size=...), which does not wait for the GPU,"
+    require_eager("argwhere", "x", requirement, place_of(x))
     return _trimmed("argwhere", x)[:, : x.ndim]
 
 
@@ -100,6 +102,8 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     """
     x = as_input("nonzero", x, 1)
     if size is None:
+        requirement = "must be given, as without it the call waits for the GPU,"
+        require_eager("nonzero", "size", requirement, place_of(x))
         return tuple(_trimmed("nonzero", x, by_axis=True).T)
     rows = as_rows("nonzero", size, x, _INT64)
     fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])

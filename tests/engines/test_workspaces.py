@@ -5,6 +5,7 @@ What only a driver can show is shown by the operators' tests on a GPU.
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from contextlib import nullcontext
@@ -47,15 +48,18 @@ class Streams:
 
     def __init__(self, cupy):
         self.cupy, self.engine, self.made = cupy, cuda.CudaEngine(), 0
+        self.streams = {}
 
     def words(self, stream, nbytes=WORKSPACE, device=0):
         """Return the words of the workspace for a launch on a stream."""
-        self.cupy.state.stream = self.cupy.state.stream_of(stream)
+        made = self.streams.setdefault(stream, self.cupy.state.stream_of(stream))
+        self.cupy.state.stream = made
         address = self.engine.workspace(device, nbytes)
         assert self.cupy.state.current == 0, "the current device is given back"
         engine = self.engine
-        tables = engine._workspaces, engine._of_thread.workspaces  # noqa: SLF001
-        kept = [*engine._captured, *(m for table in tables for m in table.values())]  # noqa: SLF001
+        tables = [engine._workspaces, engine._of_thread.workspaces]  # noqa: SLF001
+        tables += [graph.workspaces for graph in engine._graphs._captured.values()]  # noqa: SLF001
+        kept = [memory for table in tables for memory in table.values()]
         (memory,) = {id(m): m for m in kept if m.data.ptr == address}.values()
         assert memory.data.device_id == device
         assert memory.nbytes == nbytes
@@ -115,17 +119,41 @@ def test_threads_share_any_other_stream(streams):
     assert marks == [1, 2, 1, 2]
 
 
+def test_a_workspace_goes_with_its_stream(streams, cupy):
+    assert [streams.mark(77), streams.mark(78)] == [1, 2]
+    cupy.state.stream = None
+    del streams.streams[77]
+    assert [streams.mark(77), streams.mark(78)] == [3, 2], "a later stream of the same handle"
+    assert len(streams.engine._workspaces) == 2  # noqa: SLF001
+
+
+def test_a_thread_that_ends_leaves_no_workspace(streams, cupy):
+    thread = threading.Thread(target=lambda: streams.mark(PER_THREAD))
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert cupy.state.live == 0
+
+
 @pytest.mark.parametrize("stream", [PER_THREAD, 77])
-def test_captured_launches_have_workspaces_of_their_own(streams, cupy, stream):
+def test_launches_of_a_stream_in_a_graph_share_a_workspace(streams, cupy, stream):
     eager, other = streams.mark(stream), streams.mark(79)
     cupy.state.capturing.add(stream)
-    captured = [streams.mark(stream) for _ in range(3)]
-    assert len({eager, other, *captured}) == 5
+    (captured,) = {streams.mark(stream) for _ in range(3)}
+    assert captured not in {eager, other}
     assert streams.mark(79) == other
+    cupy.state.capturing.add(79)
+    assert streams.mark(79) not in {eager, other, captured}, "a branch of the same graph"
     assert cupy.state.capture_mode == 0, "the mode is given back"
     cupy.state.capturing.clear()
     assert [streams.mark(stream) for _ in range(3)] == [eager] * 3
-    assert [int(memory.values[0]) for memory in streams.engine._captured] == captured  # noqa: SLF001
+
+
+def test_graphs_have_workspaces_of_their_own(streams, cupy):
+    cupy.state.capturing.add(77)
+    first = streams.mark(77)
+    cupy.state.captures += 1
+    assert streams.mark(77) != first
 
 
 def test_a_stream_that_was_captured_first_starts_anew(streams, cupy):
@@ -235,16 +263,17 @@ def test_nothing_to_search_launches_nothing(cupy):
     assert pair[0].get().tolist() == [0]
 
 
-def test_captured_calls_share_nothing(cupy):
+def test_captured_calls_share_nothing_with_others(cupy):
     x, rows = make()
     out = outputs(cupy, x)
     cupy.state.stream = cupy.state.stream_of(77)
     assert ck.nonzero_coordinates(x, out=out) is not None
     cupy.state.capturing.add(77)
-    for _ in range(2):
+    for number in range(2):
         pair, *cost = costs(cupy, lambda: ck.nonzero_coordinates(x, out=out))
-        assert cost == [1, [WORKSPACE], 0]
-        assert cupy.state.waits == [(fake_cupy.NEW_STREAM, 0)]  # until the workspace is zero
+        assert cost == [1, [] if number else [WORKSPACE], 0]
+        # until the workspace is zero
+        assert cupy.state.waits == ([] if number else [(fake_cupy.NEW_STREAM, 0)])
         assert_found(pair, rows)
     cupy.state.capturing.clear()
     assert costs(cupy, lambda: ck.nonzero_coordinates(x, out=out))[1:] == (1, [], 0)
@@ -264,11 +293,12 @@ def test_what_a_captured_call_makes_for_itself_is_kept(cupy, call, dtype, size):
     with cupy.cuda.Device(1):
         call(x, narrow)
         engine = engines.engine_for(1)
-        assert engine._captured == []  # noqa: SLF001
+        assert len(engine._graphs) == 0  # noqa: SLF001
         cupy.state.stream, cupy.state.capture_mode = cupy.state.stream_of(77), fake_cupy.RELAXED
         cupy.state.capturing.add(77)
         call(x, narrow)
-    (kept,) = engine._captured  # noqa: SLF001
+    (graph,) = engine._graphs._captured.values()  # noqa: SLF001
+    (kept,) = graph.memory
     assert (kept.dtype, kept.size) == (dtype, size)
 
 

@@ -8,13 +8,15 @@ simulator. So everything of the CUDA engine but NVRTC and the driver is exercise
 from __future__ import annotations
 
 import ctypes
+import itertools
 import sys
 import types
+import weakref
 from pathlib import Path
 
 import numpy as np
 
-from cudakern.engines import cuda, nvrtc
+from cudakern.engines import cuda, graphs, nvrtc
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.errors import KernelCompileError
 
@@ -22,6 +24,8 @@ NEW_STREAM = 9999
 RELAXED = 2
 #: What every GPU here can, and the CUDA version of its driver.
 CAPABILITY, DRIVER = "90", 14000
+#: Handles of graphs are this and the number of their capture.
+GRAPH = 5000
 
 
 class Pointer:
@@ -29,22 +33,33 @@ class Pointer:
         self.address = p
 
 
-class Memory:
-    def __init__(self, array, device_id):
-        self.ptr = array.__array_interface__["data"][0]
-        self.device_id = device_id
-        self.mem = types.SimpleNamespace(ptr=self.ptr)
+class UnownedMemory:
+    def __init__(self, ptr, size, owner, device_id):
+        self.ptr, self.size, self.owner, self.device_id = ptr, size, owner, device_id
+
+
+class MemoryPointer:
+    def __init__(self, mem, offset):
+        self.mem, self.ptr, self.device_id = mem, mem.ptr + offset, mem.device_id
+
+
+def pointer_to(values, device_id):
+    """Return a pointer to the memory of an array of NumPy."""
+    address = values.__array_interface__["data"][0]
+    return MemoryPointer(UnownedMemory(address, values.nbytes, values, device_id), 0)
 
 
 class Record:
     """What was asked of a device: for a stand-in, or for nobody."""
 
     def __init__(self):
+        self.live = self.peak = 0  # bytes that are allocated, and were at most
         self.clear()
 
     def clear(self):
         self.launches, self.allocations, self.memsets, self.synchronisations = [], [], [], []
         self.waits = []  # for a stream, and how many launches there had been
+        self.order = []  # of launches and events on streams: what, its stream, the event's number
 
 
 class Array:
@@ -53,7 +68,7 @@ class Array:
     def __init__(self, values, device_id=0, record=None):
         self.values = np.asarray(values)
         self.record = record or Record()
-        self.data = Memory(self.values, device_id)
+        self.data = pointer_to(self.values, device_id)
         self.dtype, self.shape, self.strides = (
             self.values.dtype,
             self.values.shape,
@@ -109,11 +124,41 @@ class Array:
             raise CUDARuntimeError("cudaErrorMisalignedAddress: misaligned address")
 
     def _view(self, values):
-        return Array(values, self.data.device_id, self.record)
+        view = Array(values, self.data.device_id, self.record)
+        view.data.mem = self.data.mem
+        return view
 
     def _new(self, values):
-        self.record.allocations.append(values.nbytes)
-        return self._view(values)
+        return allocated(self.record, values, self.data.device_id)
+
+
+def allocated(record, values, device_id):
+    """Return an array of new memory, which counts as long as anything is a view of it."""
+
+    def free():
+        record.live -= values.nbytes
+
+    array = Array(values, device_id, record)
+    record.allocations.append(values.nbytes)
+    record.live += values.nbytes
+    record.peak = max(record.peak, record.live)
+    weakref.finalize(array.data.mem, free).atexit = False
+    return array
+
+
+class _Arrays(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, Array)
+
+
+class ndarray(Array, metaclass=_Arrays):  # noqa: N801  CuPy's name
+    """An array on memory that is there."""
+
+    def __init__(self, shape, dtype, memptr, strides):
+        room = (ctypes.c_char * memptr.mem.size).from_address(memptr.mem.ptr)
+        offset = memptr.ptr - memptr.mem.ptr
+        super().__init__(np.ndarray(shape, dtype, room, offset, strides), memptr.device_id)
+        self.data = memptr
 
 
 class CUDARuntimeError(RuntimeError):
@@ -129,6 +174,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
     simulator = SimulatorEngine()
     state = Record()
     state.current, state.loaded, state.capturing, state.capture_mode = 0, [], set(), 0
+    state.unfinished = False  # whether events are still to come
 
     class Device:
         def __init__(self, device=None):
@@ -162,6 +208,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
             assert state.current == self.device, "launched while another device is current"
             (pointer,) = args
             state.launches.append((state.current, self.name, grid, block, shared_mem))
+            state.order.append(("launch", state.stream.ptr))
             kernel = simulator.compile_text("gather.cu", self.text, self.name)
             if isinstance(pointer, np.ndarray):
                 assert pointer.size == 1, "only arrays of one element are passed by value"
@@ -173,8 +220,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
     def empty(shape, dtype):
         unsafe()
         values = np.full(shape, 0x5A, np.uint8).astype(dtype)
-        state.allocations.append(values.nbytes)
-        return Array(values, state.current, state)
+        return allocated(state, values, state.current)
 
     def zeros(shape, dtype):
         assert state.stream.ptr not in state.capturing, "filled by each replay of the graph"
@@ -201,6 +247,44 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         def synchronize(self):
             state.waits.append((self.ptr, len(state.launches)))
 
+        def wait_event(self, event):
+            stream_wait_event(self.ptr, event.ptr)
+
+    events = itertools.count(1)
+
+    class Event:
+        def __init__(self, *, disable_timing):
+            assert disable_timing
+            self.ptr = next(events)
+
+        @property
+        def done(self):
+            unsafe()
+            return not state.unfinished
+
+        def record(self, stream):
+            event_record(self.ptr, stream.ptr)
+
+    def event_record(event, stream):
+        state.order.append(("record", stream, event))
+
+    def stream_wait_event(stream, event):
+        assert stream not in state.capturing, "uncaptured work in a graph"
+        state.order.append(("wait", stream, event))
+
+    def from_dlpack(array):
+        """Return the array of a tensor, after what its library has on its stream."""
+        device = array.__dlpack_device__()[1]
+        values = array.__dlpack__(stream=state.stream.ptr or 1, max_version=(1, 0), copy=None)
+        return Array(values, device, state)
+
+    def asarray(a):
+        interface = a.__cuda_array_interface__
+        assert interface.get("stream") is None, "CuPy waits for it on the host"
+        shape, kind = interface["shape"], np.dtype(interface["typestr"])
+        memory = UnownedMemory(interface["data"][0], int(np.prod(shape)) * kind.itemsize, a, 0)
+        return ndarray(shape, kind, MemoryPointer(memory, 0), interface.get("strides"))
+
     def stream_of(pointer):
         """Return the stream of a handle."""
         stream = object.__new__(Stream)
@@ -219,29 +303,36 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
 
     def as_strided(x, shape=None, strides=None):
         values = np.lib.stride_tricks.as_strided(x.values, shape, strides)
-        return Array(values, x.data.device_id, x.record)
+        return x._view(values)  # noqa: SLF001
 
     return types.SimpleNamespace(
-        ndarray=Array,
+        ndarray=ndarray,
         RawKernel=RawKernel,
         RawModule=RawModule,
+        asarray=asarray,
         empty=empty,
+        from_dlpack=from_dlpack,
         zeros=zeros,
         state=state,
         lib=types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=as_strided)),
         cuda=types.SimpleNamespace(
             Device=Device,
+            Event=Event,
+            MemoryPointer=MemoryPointer,
             Stream=Stream,
+            UnownedMemory=UnownedMemory,
             function=types.SimpleNamespace(CPointer=Pointer),
             get_current_stream=current_stream,
             runtime=types.SimpleNamespace(
                 CUDARuntimeError=CUDARuntimeError,
                 driverGetVersion=lambda: DRIVER,
+                eventRecord=event_record,
                 getDevice=lambda: state.current,
                 getDeviceCount=lambda: devices,
                 memcpyAsync=copy_bytes,
                 memcpyDeviceToHost=2,
                 streamIsCapturing=is_capturing,
+                streamWaitEvent=stream_wait_event,
             ),
         ),
     )
@@ -267,7 +358,18 @@ def install(monkeypatch, folder=None, *, by_address=True):
         return before
 
     monkeypatch.setitem(sys.modules, "cupy", fake)
-    monkeypatch.setattr(cuda, "exchange_capture_mode", exchange)
+
+    def graph_of(stream):
+        assert stream in fake.state.capturing
+        return fake.state.captures, GRAPH + fake.state.captures
+
+    def call_after(graph, function, argument):
+        fake.state.destructors[graph] = function, argument
+
+    fake.state.captures, fake.state.destructors = 1, {}
+    monkeypatch.setattr(graphs, "exchange_capture_mode", exchange)
+    monkeypatch.setattr(graphs, "graph_of", graph_of)
+    monkeypatch.setattr(graphs, "call_after", call_after)
     monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: by_address)
     if folder is not None:
         known = types.SimpleNamespace(nvrtcGetSupportedArchs=lambda: (0, [80, 90]))

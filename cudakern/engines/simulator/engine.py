@@ -148,6 +148,10 @@ class SimulatorEngine:
             memory = kept[nbytes] = np.zeros(nbytes // 8, np.uint64)
         return int(memory.__array_interface__["data"][0])
 
+    def is_captured(self, device: int) -> bool:  # noqa: ARG002
+        """Return False: there are no graphs."""
+        return False
+
     def keep(self, device: int, memory: object) -> None:
         """Do nothing: there are no graphs."""
 

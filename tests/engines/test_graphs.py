@@ -1,0 +1,207 @@
+"""Calls that are captured into CUDA graphs: what they keep, for how long, and what cannot be."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import engines
+from cudakern.engines import graphs
+from cudakern.operators.base import BoundTable
+from tests.gpu import checks
+from tests.helpers import fake_cupy
+from tests.helpers.places import CUDA, put
+
+STREAM = 77
+X = np.arange(24, dtype=np.float32).reshape(4, 6)
+NARROW = np.array([3, 0, 1], np.int8)
+
+
+@pytest.fixture
+def cupy(monkeypatch, tmp_path):
+    """Put the stand-in in CuPy's place; its current stream is one that can be captured."""
+    fake = fake_cupy.install(monkeypatch, tmp_path)
+    monkeypatch.setattr("cudakern.operators.gather._look_up.bound", BoundTable())
+    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
+    fake.state.stream = fake.state.stream_of(STREAM)
+    yield fake
+    engines._cuda.cache_clear()  # noqa: SLF001
+
+
+def capture(cupy, call):
+    """Return what a call gives that is captured into a new graph, and the graph's destructor."""
+    state = cupy.state
+    state.captures += 1
+    state.capturing.add(STREAM)
+    state.capture_mode = fake_cupy.RELAXED  # as CuPy's begin_capture: outputs may be allocated
+    try:
+        result = call()
+    finally:
+        state.capturing.clear()
+        state.capture_mode = 0
+    return result, state.destructors.get(fake_cupy.GRAPH + state.captures)
+
+
+def destroy(destructor):
+    """Do what CUDA does when nothing is left of a graph."""
+    function, argument = destructor
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(argument)
+
+
+def captured_gathers(cupy, count):
+    """Return the destructors of graphs of a call that makes a copy of its indices."""
+    x, i = fake_cupy.Array(X), fake_cupy.Array(NARROW)
+    return [capture(cupy, lambda: ck.gather(x, i))[1] for _ in range(count)]
+
+
+def kept():
+    return len(engines.engine_for(0)._graphs)  # noqa: SLF001
+
+
+def test_memory_lives_as_long_as_its_graph(cupy):
+    first, second = captured_gathers(cupy, 2)
+    assert kept() == 2
+    live = cupy.state.live
+    destroy(first)
+    (third,) = captured_gathers(cupy, 1)
+    assert (kept(), cupy.state.live) == (2, live), "the first one's memory went, the third's came"
+    destroy(second)
+    destroy(third)
+    captured_gathers(cupy, 1)
+    assert kept() == 1
+
+
+def test_nothing_grows_with_graphs(cupy):
+    for destructor in captured_gathers(cupy, 1):
+        destroy(destructor)
+    live = cupy.state.live
+    for _ in range(50):
+        (destructor,) = captured_gathers(cupy, 1)
+        destroy(destructor)
+    assert (kept(), cupy.state.live) == (1, live)
+
+
+def test_a_call_that_keeps_nothing_asks_for_no_destructor(cupy):
+    x, i = fake_cupy.Array(X), fake_cupy.Array(NARROW.astype(np.int32))
+    ck.gather(x, i)  # loads the kernel
+    assert capture(cupy, lambda: ck.gather(x, i))[1] is None
+    assert kept() == 0
+
+
+WAITING = {
+    "gather": (
+        lambda x, i: ck.gather(x, i, mode="raise"),
+        "mode must not be 'raise', which waits for the GPU,",
+    ),
+    "gather_nd": (
+        lambda x, i: ck.gather_nd(x, i[:, None], mode="raise"),
+        "mode must not be 'raise', which waits for the GPU,",
+    ),
+    "nonzero": (
+        lambda x, _: ck.nonzero(x),
+        "size must be given, as without it the call waits for the GPU,",
+    ),
+    "argwhere": (
+        lambda x, _: ck.argwhere(x),
+        "x must be given to nonzero(x, size=...), which does not wait for the GPU,",
+    ),
+}
+
+
+def assert_refused(name, error):
+    """Check the message of a call that waits."""
+    assert str(error) == f"{name}: {WAITING[name][1]} while a CUDA graph is captured"
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_calls_that_wait_are_refused_under_capture(cupy, name):
+    call = WAITING[name][0]
+    x, i = fake_cupy.Array(X), fake_cupy.Array(NARROW.astype(np.int32))
+    with pytest.raises(ck.ArgumentError) as caught:
+        capture(cupy, lambda: call(x, i))
+    assert_refused(name, caught.value)
+    state = cupy.state
+    assert (state.launches, state.synchronisations, state.allocations) == ([], [], [])
+    call(x, i)  # works on the same stream afterwards
+
+
+def test_drivers_functions_are_called_as_they_are():
+    """The stand-in leaves them out: the bindings take these arguments, as far as can be told."""
+    driver = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings are not installed")
+    assert int(driver.CUhostFn(1234)) == 1234
+    ours = graphs._NO_DESTRUCTOR_SYNC, graphs._MOVE, graphs._RELAXED  # noqa: SLF001
+    assert ours == (
+        driver.CUuserObject_flags.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC,
+        driver.CUuserObjectRetain_flags.CU_GRAPH_USER_OBJECT_MOVE,
+        driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED,
+    )
+    heads = {
+        "cuThreadExchangeStreamCaptureMode": "(mode: CUstreamCaptureMode)",
+        "cuStreamGetCaptureInfo": "(hStream)",
+        "cuUserObjectCreate": "(ptr, destroy, unsigned int initialRefcount, unsigned int flags)",
+        "cuGraphRetainUserObject": "(graph, object, unsigned int count, unsigned int flags)",
+    }
+    for name, head in heads.items():
+        assert inspect.getdoc(getattr(driver, name)).splitlines()[0] == name + head
+    given = inspect.getdoc(driver.cuStreamGetCaptureInfo)
+    order = [given.index(f"\n{name} :") for name in ("captureStatus_out", "id_out", "graph_out")]
+    assert order == sorted(order)
+
+
+def captured_on_gpu(call, mode="Relaxed"):
+    """Return a graph of a call, and the stream that it was captured on."""
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    stream = cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture(getattr(cuda.runtime, f"streamCaptureMode{mode}"))
+        try:
+            call()
+        finally:
+            graph = stream.end_capture()
+    return graph, stream
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", WAITING)
+@pytest.mark.parametrize("mode", checks.MODES)
+def test_calls_that_wait_leave_a_capture_valid(name, mode):
+    call = WAITING[name][0]
+    x, i = put(X, CUDA), put(NARROW.astype(np.int32), CUDA)
+    out = put(np.empty((3, 6), np.float32), CUDA)
+    ck.gather(x, i, out=out)
+
+    def captured():
+        with pytest.raises(ck.ArgumentError) as caught:
+            call(x, i)
+        assert_refused(name, caught.value)
+        ck.gather(x, i, out=out)
+
+    graph, stream = captured_on_gpu(captured, mode)
+    out.fill(-1)
+    graph.launch(stream)
+    stream.synchronize()
+    assert np.array_equal(out.get(), X[NARROW])
+
+
+@pytest.mark.gpu
+def test_memory_of_graphs_is_given_back():
+    import cupy  # noqa: PLC0415  optional
+
+    x, narrow = put(X, CUDA), put(NARROW, CUDA)
+    out = put(np.empty((3, 6), np.float32), CUDA)
+    ck.gather(x, narrow, out=out)
+    engine = engines.engine_for(0)
+    for _ in range(20):
+        graph, stream = captured_on_gpu(lambda: ck.gather(x, narrow, out=out))
+        out.fill(-1)
+        graph.launch(stream)
+        stream.synchronize()
+        assert np.array_equal(out.get(), X[NARROW])
+        del graph, stream
+    cupy.cuda.Device().synchronize()
+    assert len(engine._graphs) < 20  # noqa: SLF001
