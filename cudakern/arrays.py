@@ -59,8 +59,9 @@ def as_array(operator: str, name: str, value: object) -> Array:
     if isinstance(value, np.ma.MaskedArray):
         raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
     if _on_device(value):
-        cupy = _cupy()
-        return cupy.from_dlpack(value) if hasattr(value, "__dlpack__") else cupy.asarray(value)
+        from cudakern.engines.loans import borrowed  # noqa: PLC0415  needs CuPy
+
+        return borrowed(operator, name, value)
     try:
         return np.asarray(value)
     except ValueError as error:

@@ -29,6 +29,7 @@ def _ask(function: str, *arguments: object) -> list[Any]:
     """
     from cuda.bindings import driver  # noqa: PLC0415  optional, and 30 ms
 
+    results: list[Any]
     status, *results = getattr(driver, function)(*arguments)
     if status != driver.CUresult.CUDA_SUCCESS:
         message = f"{function}: {status.name}"

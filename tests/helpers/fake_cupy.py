@@ -155,9 +155,15 @@ class ndarray(Array, metaclass=_Arrays):  # noqa: N801  CuPy's name
     """An array on memory that is there."""
 
     def __init__(self, shape, dtype, memptr, strides):
-        room = (ctypes.c_char * memptr.mem.size).from_address(memptr.mem.ptr)
-        offset = memptr.ptr - memptr.mem.ptr
-        super().__init__(np.ndarray(shape, dtype, room, offset, strides), memptr.device_id)
+        interface = {
+            "data": (memptr.ptr, False),
+            "shape": shape,
+            "strides": strides,
+            "typestr": np.dtype(dtype).str,
+            "version": 3,
+        }
+        values = np.asarray(types.SimpleNamespace(__array_interface__=interface))
+        super().__init__(values, memptr.device_id)
         self.data = memptr
 
 

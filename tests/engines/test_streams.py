@@ -1,0 +1,348 @@
+"""Streams: the current one of CuPy runs what is called, in order with those of other libraries.
+
+On stand-ins for CuPy and PyTorch; what only a GPU can show is marked for one.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+import weakref
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import engines
+from cudakern.engines import loans
+from cudakern.operators.base import BoundTable
+from tests.helpers import fake_cupy
+from tests.helpers.places import CUDA, put
+
+X = np.arange(24, dtype=np.float32).reshape(4, 6)
+INDICES = np.array([3, -1, 0], np.int32)
+CUDA_DEVICE = 2  # kDLCUDA
+#: Streams of CuPy, and of the other library.
+OURS, THEIRS = 77, 88
+LEGACY, CUDA_STREAM_LEGACY, PER_THREAD = 0, 1, 2
+
+
+class Tensor:
+    """A tensor of PyTorch on a GPU; its library orders streams if it is asked to."""
+
+    def __init__(self, values, device=0):
+        self.values, self.device = values, device
+        self.asked = []
+
+    def __dlpack_device__(self):
+        return CUDA_DEVICE, self.device
+
+    def __dlpack__(self, *, stream=None, max_version=None, copy=None):
+        self.asked.append((stream, max_version, copy))
+        return self.values
+
+
+class Opaque(Tensor):
+    """An array of a library whose stream nobody knows."""
+
+
+class Bound:
+    """An array of Numba: its CUDA array interface names a stream."""
+
+    def __init__(self, values, stream):
+        self.values, self.stream = values, stream
+
+    @property
+    def __cuda_array_interface__(self):
+        return {**self.values.__array_interface__, "version": 3, "stream": self.stream}
+
+
+@pytest.fixture
+def cupy(monkeypatch, tmp_path):
+    """Put stand-ins in the places of CuPy and PyTorch, with empty tables and kernels loaded."""
+    fake = fake_cupy.install(monkeypatch, tmp_path)
+    monkeypatch.setattr("cudakern.operators.gather._look_up.bound", BoundTable())
+    monkeypatch.setattr(loans, "_unreturned", type(loans._unreturned)())  # noqa: SLF001
+    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
+    ck.gather(fake_cupy.Array(X), fake_cupy.Array(INDICES))
+    on(fake, OURS)
+    theirs = types.SimpleNamespace(cuda_stream=THEIRS)
+    torch = types.SimpleNamespace(
+        Tensor=lambda: None, cuda=types.SimpleNamespace(current_stream=lambda _device: theirs)
+    )
+    torch.Tensor, torch.theirs = Tensor, theirs
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    fake.torch = torch
+    yield fake
+    engines._cuda.cache_clear()  # noqa: SLF001
+
+
+def on(cupy, stream):
+    cupy.state.stream = cupy.state.stream_of(stream)
+    cupy.state.order.clear()
+
+
+def steps(cupy):
+    """Return what was done on which stream, events numbered from 1."""
+    numbers = {}
+    return [
+        (what, stream, *(numbers.setdefault(k, len(numbers) + 1) for k in event))
+        for what, stream, *event in cupy.state.order
+    ]
+
+
+#: A call on OURS with arrays of a library that is on THEIRS.
+IN_ORDER = [
+    ("record", THEIRS, 1),
+    ("wait", OURS, 1),
+    ("launch", OURS),
+    ("record", OURS, 2),
+    ("wait", THEIRS, 2),
+]
+
+
+@pytest.mark.parametrize("make", [Tensor, lambda x: Bound(x, THEIRS)], ids=["torch", "numba"])
+def test_a_call_stands_in_the_stream_of_its_operand_too(cupy, make):
+    x = make(X.copy())
+    result = ck.gather(x, fake_cupy.Array(INDICES))
+    assert steps(cupy) == IN_ORDER
+    assert not cupy.state.synchronisations, "the host waits for nothing"
+    assert np.array_equal(result.get(), X[INDICES])
+
+
+@pytest.mark.parametrize("make", [Tensor, lambda x: Bound(x, THEIRS)], ids=["torch", "numba"])
+def test_an_output_is_there_for_its_library(cupy, make):
+    out = make(np.full((3, 6), -1, np.float32))
+    assert ck.gather(fake_cupy.Array(X), fake_cupy.Array(INDICES), out=out) is out
+    assert np.array_equal(out.values, X[INDICES]), "written in place"
+    assert steps(cupy) == IN_ORDER
+
+
+def test_compiled_operators_keep_the_order(cupy):
+    tensors = [
+        ck.TensorDesc(ck.DataType.FLOAT32, (4, 6)),
+        ck.TensorDesc(ck.DataType.INT32, (1, 3)),
+        ck.TensorDesc(ck.DataType.FLOAT32, (3, 6)),
+    ]
+    op = ck.compile_operator(ck.GatherOperatorDesc(*tensors, 0, 1), ck.FeatureLevel.EXTENDED)
+    out = Tensor(np.full((3, 6), -1, np.float32))
+    assert op(fake_cupy.Array(X), fake_cupy.Array(INDICES[None]), out=out) is out
+    assert np.array_equal(out.values, X[INDICES])
+    assert steps(cupy) == IN_ORDER
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [(OURS, OURS), (LEGACY, LEGACY), (LEGACY, CUDA_STREAM_LEGACY), (PER_THREAD, PER_THREAD)],
+)
+def test_one_stream_takes_no_event(cupy, ours, theirs):
+    on(cupy, ours)
+    cupy.torch.theirs.cuda_stream = theirs
+    x = Tensor(X)
+    ck.gather(x, fake_cupy.Array(INDICES))
+    assert steps(cupy) == [("launch", ours)]
+    assert [stream for stream, *_ in x.asked] == [-1], "PyTorch refuses per-thread streams"
+
+
+@pytest.mark.parametrize("ours", [LEGACY, PER_THREAD])
+def test_default_streams_wait_like_others(cupy, ours):
+    on(cupy, ours)
+    ck.gather(Tensor(X), fake_cupy.Array(INDICES))
+    wanted = [tuple(ours if part == OURS else part for part in step) for step in IN_ORDER]
+    assert steps(cupy) == wanted
+
+
+def test_a_library_of_an_unknown_stream_is_asked_and_its_arrays_kept(cupy):
+    def call():
+        """Gather from an array that nobody else holds; return whether it is there."""
+        x = Opaque(X.copy())
+        memory = weakref.ref(x.values)
+        ck.gather(x, fake_cupy.Array(INDICES))
+        asked.extend(x.asked)
+        return memory
+
+    sys.modules["torch"].Tensor = types.SimpleNamespace  # so that this is none
+    cupy.state.unfinished, asked = True, []
+    first = call()
+    assert asked == [(OURS, (1, 0), None)]
+    assert steps(cupy) == [("launch", OURS), ("record", OURS, 1)]
+    second = call()
+    held = first() is not None, second() is not None
+    assert held == (True, True), "the launches may still run"
+    cupy.state.unfinished = False
+    third = call()
+    gc.collect()
+    assert first() is second() is None
+    assert third() is not None
+
+
+def test_views_keep_a_loan(cupy):
+    x = Tensor(np.arange(24, dtype=np.float32).reshape(4, 6).T[::-1])
+    view = loans.borrowed("f", "x", x).T[1:]
+    assert np.array_equal(view.get(), x.values.T[1:])
+    assert steps(cupy) == IN_ORDER[:2]
+    del view
+    assert steps(cupy) == [step for step in IN_ORDER if step[0] != "launch"]
+
+
+def test_a_call_that_fails_ends_its_loans(cupy):
+    with pytest.raises(ck.ArgumentError, match="axis"):
+        ck.gather(Tensor(X), fake_cupy.Array(INDICES), 5)
+    gc.collect()
+    assert steps(cupy) == [step for step in IN_ORDER if step[0] != "launch"]
+
+
+def test_a_captured_call_takes_what_is_on_another_stream_as_it_is(cupy):
+    cupy.state.capturing.add(OURS)
+    cupy.state.capture_mode = fake_cupy.RELAXED
+    x, out = Tensor(X.copy()), Tensor(np.zeros((3, 6), np.float32))
+    ck.gather(x, fake_cupy.Array(INDICES), out=out)
+    assert steps(cupy) == [("launch", OURS)], "nothing uncaptured comes into the graph"
+
+
+def test_a_library_that_captures_on_another_stream_is_refused(cupy):
+    cupy.state.capturing.add(THEIRS)
+    with pytest.raises(ck.BindingError) as caught:
+        ck.gather(Tensor(X), fake_cupy.Array(INDICES))
+    assert str(caught.value) == (
+        "gather: x must be of a library whose current stream is CuPy's while a CUDA graph is "
+        "captured; enter cupy.cuda.Stream.from_external(...) of that stream"
+    )
+    assert steps(cupy) == []
+
+
+def test_a_library_of_an_unknown_stream_is_refused_under_capture(cupy):
+    sys.modules["torch"].Tensor = types.SimpleNamespace
+    cupy.state.capturing.add(OURS)
+    with pytest.raises(ck.BindingError) as caught:
+        ck.gather(Opaque(X), fake_cupy.Array(INDICES))
+    assert str(caught.value) == (
+        "gather: x must be of CuPy or PyTorch while a CUDA graph is captured; got Opaque"
+    )
+
+
+def spin(torch, stream):
+    """Keep a stream of PyTorch busy for some milliseconds."""
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)  # noqa: SLF001  as PyTorch's own tests do
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("default", ["null", "ptds", "non_blocking"])
+def test_a_tensor_of_a_busy_side_stream(torch, default):
+    """Operand and output are PyTorch's, on a stream that is still busy before and after."""
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    side = torch.cuda.Stream()
+    ours = cuda.Stream(non_blocking=True) if default == "non_blocking" else None
+    ours = ours or getattr(cuda.Stream, default)
+    indices = put(INDICES, CUDA)
+    large = torch.zeros((4, 6), device="cuda")
+    out = torch.full((3, 6), -1.0, device="cuda")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side), ours:
+        ck.gather(large, indices, out=out)  # the kernel is there
+        for turn in range(1, 4):
+            spin(torch, side)
+            large.fill_(turn)
+            ck.gather(large, indices, out=out)
+            large.fill_(-turn)  # must not be seen
+            found = out.clone()  # must see what was gathered
+            assert found.cpu().unique().tolist() == [turn]
+
+
+@pytest.mark.gpu
+def test_memory_of_a_tensor_that_dies_is_not_taken_too_early(torch):
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    side, ours = torch.cuda.Stream(), cuda.Stream(non_blocking=True)
+    positions = put(np.zeros(2**24, np.int32), CUDA)
+    with torch.cuda.stream(side), ours:
+        for turn in range(1, 6):
+            x = torch.full((1024,), float(turn), device="cuda")
+            found = ck.gather(x, positions)
+            del x
+            torch.full((1024,), -1.0, device="cuda")  # gets the memory of x
+            assert float(found.min().get()) == float(found.max().get()) == turn
+
+
+@pytest.mark.gpu
+def test_results_are_there_for_pytorch(torch):
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    ours, side = cuda.Stream(non_blocking=True), torch.cuda.Stream()
+    x = put(np.arange(2**24, dtype=np.float32), CUDA)
+    positions = put(np.arange(2**24, dtype=np.int32)[::-1].copy(), CUDA)
+    cuda.Device().synchronize()
+    with torch.cuda.stream(side), ours:
+        found = torch.from_dlpack(ck.gather(x, positions))
+        assert found[:3].cpu().tolist() == [2.0**24 - 1, 2.0**24 - 2, 2.0**24 - 3]
+
+
+@pytest.mark.gpu
+def test_captured_by_pytorch(torch):
+    """The tutorial's way: PyTorch captures, and CuPy's current stream is PyTorch's."""
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    x = torch.arange(24.0, device="cuda").reshape(4, 6)
+    indices = torch.tensor([3, -1, 0], device="cuda", dtype=torch.int32)
+    out = torch.empty((3, 6), device="cuda")
+    ck.gather(x, indices, out=out)
+    graph = torch.cuda.CUDAGraph()
+    with (
+        torch.cuda.graph(graph),
+        cuda.Stream.from_external(torch.cuda.current_stream()),
+    ):
+        ck.gather(x, indices, out=out)
+    for turn in range(1, 4):
+        x.fill_(turn)
+        out.fill_(-1)
+        graph.replay()
+        assert out.cpu().unique().tolist() == [turn]
+
+
+@pytest.mark.gpu
+def test_a_capture_of_pytorch_beside_is_refused(torch):
+    x = torch.arange(24.0, device="cuda").reshape(4, 6)
+    indices = torch.tensor([3, -1, 0], device="cuda", dtype=torch.int32)
+    out = torch.empty((3, 6), device="cuda")
+    ck.gather(x, indices, out=out)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        with pytest.raises(ck.BindingError, match="whose current stream is CuPy's"):
+            ck.gather(x, indices, out=out)
+        x.add_(1)
+    graph.replay()
+
+
+@pytest.mark.gpu
+def test_arrays_of_jax_are_kept_until_the_call_has_run():
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    positions = put(np.zeros(2**24, np.int32), CUDA)
+    with cuda.Stream(non_blocking=True):
+        for turn in range(1, 6):
+            x = jax.numpy.full((1024,), float(turn))
+            found = ck.gather(x, positions)
+            del x
+            jax.numpy.full((1024,), -1.0).block_until_ready()
+            assert float(found.min().get()) == float(found.max().get()) == turn
+
+
+@pytest.mark.gpu
+def test_arrays_of_numba_bound_to_a_stream():
+    numba = pytest.importorskip("numba.cuda", reason="Numba is not installed")
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    stream = numba.stream()
+    out = numba.device_array((3, 6), np.float32, stream=stream)
+    with cuda.Stream(non_blocking=True):
+        assert ck.gather(put(X, CUDA), put(INDICES, CUDA), out=out) is out
+    assert np.array_equal(out.copy_to_host(stream=stream), X[INDICES])
