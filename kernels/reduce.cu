@@ -5,8 +5,8 @@
 // by shuffles, warps through shared memory. Blocks that share a result put their states into the
 // workspace, and the one that arrives last folds them (common/reduce_fold.cuh). Who folds what, and
 // in which order, follows from shapes, strides, types and alignment alone: the same input gives the
-// same bits, however many blocks run at once. There are no floating-point atomics. README.md says
-// which functions have the same bits on every device.
+// same bits, however many blocks run at once. There are no floating-point atomics.
+// cudakern/operators/README.md says which functions have the same bits on every device.
 //
 // Variants
 //   stream   a block for each row, or for a share of one: rows are contiguous or made of contiguous

@@ -5,11 +5,11 @@ from __future__ import annotations
 import builtins
 import pickle
 import re
-from pathlib import Path
 
 import pytest
 
 import cudakern as ck
+from tests.helpers.readmes import section
 
 ERRORS = [
     (ck.CudakernError("broken"), Exception, "broken"),
@@ -49,9 +49,8 @@ def test_error_survives_pickling(error, base, text):
 
 
 def test_the_readme_lists_each_error_with_its_base():
-    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    section = text.split("\n### Errors\n")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", section, re.MULTILINE)
+    text = section("cudakern/operators/README.md", "## Errors")
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", text, re.MULTILINE)
     named = {getattr(ck, name): base for name, base in rows}
     assert {*named, ck.CudakernError} == {
         value

@@ -1,4 +1,4 @@
-"""The package as a whole: import, public names, wheel, README, files."""
+"""The package as a whole: import, public names, wheel, files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import doctest
 import importlib
 import inspect
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -184,38 +183,6 @@ print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
     }
     assert "cudakern/py.typed" in names
     assert "cudakern/kernels/common/division.cuh" in names
+    assert "cudakern/operators/README.md" in names
     assert "cudakern/engines/simulator/runtime.cpp" in names
     assert not [n for n in names if n.startswith(("tests/", "perf/"))]
-
-
-def readme_blocks():
-    """Return the Python blocks of the README with the output printed below them."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
-
-
-@pytest.mark.parametrize(("code", "expected"), readme_blocks())
-def test_readme_block_prints_what_it_says(code, expected):
-    assert run(code) == expected
-
-
-def sources():
-    """Return the text of the package's Python files."""
-    paths = Path(ck.__file__).parent.rglob("*.py")
-    return " ".join(path.read_text(encoding="utf-8") for path in paths)
-
-
-def test_readme_lists_every_rule_and_variable():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(readme_blocks()) == 5
-    for number in range(1, 21):
-        assert re.search(rf"\bT{number}\b", text)
-    for variable in set(re.findall(r"\bCUDAKERN_[A-Z_]+\b", sources())):
-        assert f"`{variable}`" in text
-
-
-def test_every_rule_in_the_code_is_in_the_readme():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rules = set(re.findall(r'"([TGNORZ]\d+)"', sources()))
-    assert len(rules) > 30
-    assert all(re.search(rf"\b{rule}\b", text) for rule in rules)

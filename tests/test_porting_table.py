@@ -1,4 +1,4 @@
-"""The README's table of other libraries' calls: each row is run, there and here, on the same data.
+"""The table of other libraries' calls: each row is run, there and here, on the same data.
 
 NumPy and ONNX run themselves; other libraries are what their documentation says, in plain NumPy.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,8 +17,8 @@ from onnx.reference import ReferenceEvaluator
 import cudakern as ck
 from tests.examples.onnx_executor import OPERATORS
 from tests.helpers.places import get, put
+from tests.helpers.readmes import section
 
-README = Path(__file__).parent.parent / "README.md"
 RNG = np.random.default_rng(20)
 ARRAYS = {
     "x": (RNG.integers(0, 4, (4, 6)) / 2).astype(np.float32),
@@ -32,8 +31,8 @@ ARRAYS = {
 
 def rows():
     """Return the three cells of each row of the table."""
-    text = README.read_text(encoding="utf-8").split("\n## Coming from other libraries\n")[1]
-    lines = re.findall(r"^\| (.*) \|$", text.split("\n## ")[0], re.MULTILINE)
+    text = section("cudakern/operators/README.md", "## Coming from other libraries")
+    lines = re.findall(r"^\| (.*) \|$", text, re.MULTILINE)
     return [line.split(" | ") for line in lines[2:]]
 
 

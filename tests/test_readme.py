@@ -1,39 +1,30 @@
-"""The README's section on the simulator: its code runs and prints what it says."""
+"""The READMEs: their code runs and prints what they say, they are complete, their links lead on."""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from posixpath import normpath
+from types import FunctionType
 
 import pytest
 
+import cudakern as ck
 from cudakern.engines.simulator.findings import Finding
 from cudakern.errors import SimulatorError
+from tests.helpers.readmes import FOLDERS, ROOT, blocks, located, read, readmes, section
 
-ROOT = Path(__file__).parent.parent
-TITLE = "## Check and measure any kernel without a GPU\n"
-FENCED = re.compile(r"^```(python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+OPERATORS = "cudakern/operators/README.md"
+SIMULATOR = "cudakern/engines/simulator/README.md"
+TUTORIAL = "## For CuPy users"
 MISSING = "    // __syncthreads() is missing here\n"
-
-
-def section():
-    """Return the README's section on checking and counting."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return text.split(TITLE, 1)[1].split("\n## ", 1)[0]
-
-
-def blocks():
-    """Return each Python block with the output that follows before the next one, if any."""
-    found = []
-    for language, content in FENCED.findall(section()):
-        if language == "python":
-            found.append((content, ""))
-        else:
-            found[-1] = (found[-1][0], content)
-    return found
+ON_NUMPY = "import numpy as xp  # or: import cupy as xp\n"
+ON_CUPY = "import cupy as xp\n"
+ON_A_GPU = "import cupy\n"
 
 
 def printed(code):
@@ -50,31 +41,139 @@ def printed(code):
     return result.stdout
 
 
-@pytest.mark.parametrize(("code", "expected"), blocks())
+def tutorial():
+    """Return the blocks of the tutorial that run on NumPy and CuPy alike, those on a GPU alone."""
+    found = blocks(section(OPERATORS, TUTORIAL))
+    return (
+        [block for block in found if ON_NUMPY in block[0]],
+        [block for block in found if ON_A_GPU in block[0]],
+    )
+
+
+def on_the_host():
+    """Return a parameter for each block of all READMEs that needs no GPU."""
+    return [
+        pytest.param(*block, id=f"{path}-{number}")
+        for path in readmes()
+        for number, block in enumerate(blocks(read(path)))
+        if ON_A_GPU not in block[0]
+    ]
+
+
+def on_a_gpu():
+    """Return a parameter for each block of the tutorial as it runs on a GPU."""
+    both, alone = tutorial()
+    found = [(code.replace(ON_NUMPY, ON_CUPY), output) for code, output in both]
+    return [pytest.param(*block, id=str(number)) for number, block in enumerate(found + alone)]
+
+
+@pytest.mark.parametrize(("code", "expected"), on_the_host())
 def test_block_prints_what_it_says(code, expected):
     assert printed(code) == expected
 
 
-def test_blocks_are_there():
-    assert [bool(output) for _, output in blocks()] == [True, True, False]
+@pytest.mark.gpu
+@pytest.mark.parametrize(("code", "expected"), on_a_gpu())
+def test_block_of_the_tutorial_prints_the_same_on_a_gpu(code, expected, capsys):
+    exec(compile(code, "README", "exec"), {})  # noqa: S102  our own text
+    assert capsys.readouterr().out == expected
+
+
+def names_of(code, library):
+    """Return the dotted names of a library that code uses, without its first part."""
+    found = {ast.unparse(node) for node in ast.walk(ast.parse(code)) if type(node) is ast.Attribute}
+    return {name.partition(".")[2] for name in found if re.fullmatch(rf"{library}\.[\w.]+", name)}
+
+
+def test_the_tutorial_takes_nothing_but_what_cupy_has():
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    both, alone = tutorial()
+    names = {name for code, _ in both for name in names_of(code, "xp")}
+    names |= {name for code, _ in alone for name in names_of(code, "cupy")}
+    assert {"where", "cuda.Stream"} <= names
+    for name in names:
+        value = cupy
+        for part in name.split("."):
+            value = getattr(value, part)
+
+
+def test_each_readme_has_its_blocks():
+    assert len(blocks(read("README.md"))) == 2
+    assert len(blocks(read(OPERATORS))) == 7
+    assert [bool(output) for _, output in blocks(read(SIMULATOR))] == [True, True, False]
+    both, alone = tutorial()
+    assert (len(both), len(alone)) == (5, 1)
+    assert all(output for _, output in both + alone)
+
+
+def test_every_function_is_in_the_tutorial():
+    text, reference = section(OPERATORS, TUTORIAL), section(OPERATORS, "## Reference")
+    functions = set(re.findall(r"^\| `(\w+)\(", reference, re.MULTILINE))
+    assert functions == {name for name in ck.__all__ if type(getattr(ck, name)) is FunctionType} - {
+        "compile_operator",
+        "minimum_tensor_size_in_bytes",
+    }
+    assert all(f"ck.{name}(" in text for name in functions)
+
+
+def headings(text):
+    """Return the anchors that GitHub gives a page's headings."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("path", readmes())
+def test_links_lead_somewhere(path):
+    text = read(path)
+    is_checkout = (ROOT / "CONTRIBUTING.md").exists()
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if link.startswith("https://"):
+            continue
+        target, _, anchor = link.partition("#")
+        target = normpath(Path(path).parent / target) if target else path
+        if not is_checkout and Path(target).parts[0] not in {*FOLDERS, "README.md"}:
+            continue  # this folder has no copy of it
+        assert located(target).exists(), link
+        if anchor:
+            assert anchor in headings(read(target)), link
 
 
 def test_the_barrier_is_all_that_is_missing():
-    code, _ = blocks()[0]
+    code, _ = blocks(read(SIMULATOR))[0]
     assert code.count(MISSING) == 1
     assert printed(code.replace(MISSING, "    __syncthreads();\n")) == ""
 
 
 def test_the_example_takes_ten_lines_of_python():
-    code, _ = blocks()[0]
+    code, _ = blocks(read(SIMULATOR))[0]
     kernel = re.search(r'"""(.*?)"""', code, re.DOTALL)[1]
     lines = [line for line in code.replace(kernel, "").splitlines() if line]
     assert len(lines) == 10
 
 
 def test_every_kind_and_field_of_a_finding_is_named():
-    text = section()
+    text = read(SIMULATOR)
     kinds = set(re.findall(r'``"(\w+)"``', Finding.__doc__))
     assert len(kinds) == 10
     assert all(f"`{name}`" in text for name in kinds | set(Finding.__dataclass_fields__))
     assert SimulatorError.__name__ in text
+
+
+def sources():
+    """Return the text of the package's Python files."""
+    paths = FOLDERS["cudakern"].rglob("*.py")
+    return " ".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def test_the_readme_lists_every_variable():
+    variables = set(re.findall(r"\bCUDAKERN_[A-Z_]+\b", sources()))
+    assert len(variables) >= 5
+    assert all(f"`{variable}`" in read("README.md") for variable in variables)
+
+
+def test_every_rule_is_in_the_readme_of_the_operators():
+    text = section(OPERATORS, "### Rules of descriptors")
+    rules = set(re.findall(r'"([TGNORZ]\d+)"', sources())) | {f"T{k}" for k in range(1, 21)}
+    assert len(rules) > 30
+    assert all(re.search(rf"\b{rule}\b", text) for rule in rules)

@@ -1,0 +1,62 @@
+"""The README files, and the blocks of code in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import cudakern
+from cudakern.engines.sources import kernel_folder
+
+ROOT = Path(__file__).parent.parent.parent
+#: Where the folders of the repository are: the tests may run beside an installed package.
+FOLDERS = {
+    "cudakern": Path(cudakern.__file__).parent,
+    "kernels": kernel_folder(),
+    "perf": ROOT / "perf",
+    "tests": ROOT / "tests",
+}
+_BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def located(path):
+    """Return where a file or folder of the repository is."""
+    first, *rest = Path(path).parts
+    return FOLDERS.get(first, ROOT / first).joinpath(*rest)
+
+
+def readmes():
+    """Return the paths of all READMEs in the repository."""
+    found = ["README.md"]
+    for name, folder in FOLDERS.items():
+        paths = (path.relative_to(folder).as_posix() for path in folder.rglob("README.md"))
+        found += [f"{name}/{path}" for path in paths if not path.startswith("kernels/")]
+    return sorted(found)
+
+
+def read(path):
+    """Return the text of a README, or of another file of the repository."""
+    return located(path).read_text(encoding="utf-8")
+
+
+def section(path, title):
+    """Return the part of a README from a heading to the next one of its rank or above."""
+    rank = len(title.split()[0])
+    lines = read(path).split(f"\n{title}\n", 1)[1].splitlines(keepends=True)
+    in_code = False
+    for number, line in enumerate(lines):
+        in_code ^= line.startswith("```")
+        if not in_code and re.match(rf"#{{1,{rank}}} ", line):
+            return "".join(lines[:number])
+    return "".join(lines)
+
+
+def blocks(text):
+    """Return each Python block with the output that follows before the next one, if any."""
+    found = []
+    for language, content in _BLOCK.findall(text):
+        if language == "python":
+            found.append((content, ""))
+        else:
+            found[-1] = (found[-1][0], content)
+    return found
