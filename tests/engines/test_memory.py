@@ -1,0 +1,164 @@
+"""What calls allocate on a GPU beside their results: as the operators' README has it.
+
+On a stand-in for CuPy that counts; what allocators of CuPy's own see is marked for a GPU.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import engines
+from cudakern.operators.base import BoundTable
+from tests.helpers import fake_cupy
+from tests.helpers.places import CUDA, put
+
+TABLES = (
+    ("gather", "_look_up.bound"),
+    ("gather_nd", "_look_up.bound"),
+    ("nonzero_coordinates", "_bound"),
+    ("one_hot", "_bound"),
+    ("reduce", "_bound"),
+)
+KIB = 1024
+X = np.arange(120, dtype=np.float32).reshape(12, 10) % 7
+FEW = np.eye(12, 10, dtype=np.int64)
+LONG = np.arange(60_000, dtype=np.float32) % 3
+I8, I32, I64 = (np.arange(12, dtype=kind) % 5 for kind in ("int8", "int32", "int64"))
+
+
+def beside(array, by=1):
+    """Return a copy of an array that starts beside a multiple of its elements' size."""
+    memory = np.zeros(array.nbytes + 16, np.uint8)
+    copy = np.ndarray(array.shape, array.dtype, memory, by)
+    copy[...] = array
+    return copy
+
+
+#: What is called, its arrays, and bytes at most beside the results; workspaces are kept.
+CASES = {
+    "gather": (ck.gather, (X, I32), 0, 0),
+    "gather, 64-bit indices": (ck.gather, (X, I64), 0, 0),
+    "gather, narrow indices": (ck.gather, (X, I8), 4 * 12, 0),
+    "gather, misaligned indices": (ck.gather, (X, beside(I64)), 8 * 12, 0),
+    "gather, misaligned x": (ck.gather, (beside(X), I32), 0, 0),
+    "gather, raise": (lambda x, i: ck.gather(x, i, mode="raise"), (X, I32), 8, 0),
+    "gather_nd": (ck.gather_nd, (X, I32[:, None]), 0, 0),
+    "gather_nd, narrow indices": (ck.gather_nd, (X, I8[:, None]), 4 * 12, 0),
+    "gather_nd, raise": (
+        lambda x, i: ck.gather_nd(x, i, mode="raise"),
+        (X, I8[:, None]),
+        4 * 12 + 8,
+        0,
+    ),
+    "one_hot": (lambda i: ck.one_hot(i, 9), (I64,), 0, 0),
+    "one_hot, narrow indices": (lambda i: ck.one_hot(i, 9), (I8,), 4 * 12, 0),
+    "one_hot, misaligned indices": (lambda i: ck.one_hot(i, 9), (beside(I32),), 4 * 12, 0),
+    "nonzero_coordinates, to 64 KiB": (ck.nonzero_coordinates, (X,), 0, 0),
+    "nonzero_coordinates": (ck.nonzero_coordinates, (LONG,), 0, 32 * KIB + 16),
+    "nonzero_coordinates, misaligned": (ck.nonzero_coordinates, (beside(X),), X.nbytes, 0),
+    "nonzero of a size": (lambda x: ck.nonzero(x, size=5), (X,), 4, 0),
+    "nonzero": (ck.nonzero, (FEW,), 4 + FEW.size * 2 * 8, 0),
+    "argwhere": (ck.argwhere, (FEW,), 4 + FEW.size * 2 * 8, 0),
+    "reduce": (lambda x: ck.reduce(x, "sum", axis=0), (X,), 0, 0),
+    "reduce, few results": (lambda x: ck.reduce(x, "sum"), (LONG,), 0, 72 * KIB),
+    "reduce, misaligned": (lambda x: ck.reduce(x, "sum", axis=0), (beside(X),), X.nbytes, 0),
+}
+
+
+@pytest.fixture
+def cupy(monkeypatch, tmp_path):
+    """Put the stand-in in CuPy's place, and start with empty tables."""
+    fake = fake_cupy.install(monkeypatch, tmp_path)
+    for name, table in TABLES:
+        monkeypatch.setattr(f"cudakern.operators.{name}.{table}", BoundTable())
+    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
+    yield fake
+    engines._cuda.cache_clear()  # noqa: SLF001
+
+
+def size(result):
+    """Return the bytes of a call's results."""
+    return sum(a.nbytes for a in result) if isinstance(result, tuple) else result.nbytes
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_peak_memory(cupy, name):
+    call, arrays, most, kept = CASES[name]
+    state = cupy.state
+    arrays = [fake_cupy.Array(array, 0, state) for array in arrays]
+    results = size(call(*arrays))
+    assert state.live == kept, "a workspace at most is left"
+    for _ in range(3):
+        state.peak = state.live
+        result = call(*arrays)
+        assert state.peak == kept + results + most
+        assert state.live == kept + results
+        del result
+        assert state.live == kept
+
+
+def test_sizes_of_workspaces_are_few(cupy):
+    """A stream's workspaces add up to at most twice the largest one of each operator."""
+    for count in (20_000, 50_000, 70_000, 100_000, 300_000, 500_000):
+        x = fake_cupy.Array(np.ones(count, np.float32))
+        ck.reduce(x, "sum")
+        ck.nonzero_coordinates(x)
+    assert cupy.state.live == 32 * KIB + 16 + 72 * KIB
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", CASES)
+def test_memory_comes_from_the_current_allocator(name):
+    import cupy  # noqa: PLC0415  optional
+
+    call, arrays, most, kept = CASES[name]
+    arrays = [put(array, CUDA) for array in arrays]
+    live, sizes = {}, []
+
+    def free(memory, _device):
+        live.pop(memory)
+        cupy.cuda.runtime.free(memory)
+
+    def allocate(nbytes, device):
+        memory = cupy.cuda.runtime.malloc(max(1, nbytes))
+        live[memory] = nbytes
+        sizes.append(sum(live.values()))
+        return memory
+
+    allocator = cupy.cuda.PythonFunctionAllocator(allocate, free)
+    results = size(call(*arrays))
+    with cupy.cuda.using_allocator(allocator.malloc), cupy.cuda.Stream(non_blocking=True):
+        cupy.cuda.Device().synchronize()
+        result = call(*arrays)
+        cupy.cuda.get_current_stream().synchronize()
+        assert max(sizes, default=0) <= results + most + kept
+        assert sum(live.values()) == results + kept
+        del result
+        assert sum(live.values()) == kept
+
+
+@pytest.mark.gpu
+def test_memory_comes_from_rmm():
+    rmm = pytest.importorskip("rmm", reason="RMM is not installed")
+    import cupy  # noqa: PLC0415  optional
+    from rmm.allocators.cupy import rmm_cupy_allocator  # noqa: PLC0415  optional
+
+    rmm.reinitialize(pool_allocator=False)
+    counted = rmm.mr.StatisticsResourceAdaptor(rmm.mr.get_current_device_resource())
+    rmm.mr.set_current_device_resource(counted)
+    x, indices = put(X, CUDA), put(I8, CUDA)
+    with cupy.cuda.using_allocator(rmm_cupy_allocator):
+        found = ck.gather(x, indices)
+    assert np.array_equal(found.get(), X[I8])
+    assert counted.allocation_counts.total_count == 2, "the indices and the result"
+
+
+def test_every_function_has_a_case():
+    functions = {"gather", "gather_nd", "nonzero_coordinates", "nonzero", "argwhere"}
+    functions |= {"one_hot", "reduce"}
+    assert {name.split(",")[0].split(" ")[0] for name in CASES} == functions
+    assert all(hasattr(sys.modules["cudakern"], name) for name in functions)
