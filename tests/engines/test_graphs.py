@@ -92,6 +92,60 @@ def test_a_call_that_keeps_nothing_asks_for_no_destructor(cupy):
     assert kept() == 0
 
 
+LARGE = np.arange(60_000, dtype=np.float32) % 3
+FLOAT32, INT32 = ck.DataType.FLOAT32, ck.DataType.INT32
+GATHER = ck.GatherOperatorDesc(
+    *(ck.TensorDesc(kind, size) for kind, size in ((FLOAT32, (4, 6)), (INT32, (1, 3)))),
+    ck.TensorDesc(FLOAT32, (3, 6)),
+    axis=0,
+    index_dimensions=1,
+)
+#: Calls that never wait, with what they write to.
+CAPTURABLE = {
+    "gather": (lambda out: ck.gather(on(X), on(NARROW), out=out), X[:3]),
+    "gather_nd": (lambda out: ck.gather_nd(on(X), on(NARROW[:, None]), out=out), X[:3]),
+    "one_hot": (lambda out: ck.one_hot(on(NARROW), 6, dtype="float32", out=out), X[:3]),
+    "reduce": (lambda out: ck.reduce(on(LARGE), "sum", out=out), np.float32(0)),
+    "nonzero_coordinates": (
+        lambda out: ck.nonzero_coordinates(on(LARGE), out=(on(np.zeros(1, np.uint32)), out)),
+        np.zeros((60_000, 1), np.uint32),
+    ),
+    "compiled": (
+        lambda out: ck.compile_operator(GATHER, ck.FeatureLevel.EXTENDED)(
+            on(X), on(NARROW.astype(np.int32)[None]), out=out
+        ),
+        X[:3],
+    ),
+}
+
+
+def on(values):
+    """Return an array on the GPU of the stand-in."""
+    return fake_cupy.Array(np.array(values))
+
+
+@pytest.mark.parametrize("loaded", [True, False], ids=["loaded", "first call"])
+@pytest.mark.parametrize("name", CAPTURABLE)
+def test_calls_are_captured_in_the_strictest_mode(cupy, name, loaded):
+    """Nothing is allocated or loaded but in relaxed mode, nothing waits, nothing is filled."""
+    call, out = CAPTURABLE[name]
+    if loaded:
+        call(on(out))
+    state = cupy.state
+    state.clear()
+    state.captures += 1
+    state.capturing.add(STREAM)
+    result = on(out)
+    call(result)
+    state.capturing.clear()
+    assert state.capture_mode == 0, "the mode is given back"
+    assert (len(state.launches), state.synchronisations) == (1, [])
+    assert [stream for _, stream in state.order] == [STREAM]
+    eager = on(out)
+    call(eager)
+    assert np.array_equal(result.values, eager.values)
+
+
 WAITING = {
     "gather": (
         lambda x, i: ck.gather(x, i, mode="raise"),

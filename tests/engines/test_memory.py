@@ -123,7 +123,7 @@ def test_memory_comes_from_the_current_allocator(name):
         live.pop(memory)
         cupy.cuda.runtime.free(memory)
 
-    def allocate(nbytes, device):
+    def allocate(nbytes, _device):
         memory = cupy.cuda.runtime.malloc(max(1, nbytes))
         live[memory] = nbytes
         sizes.append(sum(live.values()))
