@@ -6,6 +6,7 @@ Importing this package needs NumPy alone.
 from __future__ import annotations
 
 from cudakern import simulator
+from cudakern.caches import clear_caches
 from cudakern.dtypes import DataType
 from cudakern.errors import (
     ArgumentError,
@@ -66,6 +67,7 @@ __all__ = [
     "TensorFlags",
     "__version__",
     "argwhere",
+    "clear_caches",
     "compile_operator",
     "gather",
     "gather_nd",

@@ -31,7 +31,8 @@ class _FieldError(CudakernError):
         super().__init__(f"{operator}: {field} {requirement}{suffix}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.operator, self.field, self._requirement, self.rule)
+        given = (self.operator, self.field, self._requirement, self.rule)
+        return type(self), given, vars(self)  # which may have notes
 
 
 class DescriptorError(_FieldError, ValueError):
@@ -110,7 +111,7 @@ class KernelCompileError(CudakernError, RuntimeError):
         super().__init__(f"{source}: the kernel must compile; {(summary or first).strip()}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.source, self.options, self.log, self.summary)
+        return type(self), (self.source, self.options, self.log, self.summary), vars(self)
 
 
 class EngineUnavailableError(CudakernError, RuntimeError):
@@ -156,4 +157,5 @@ class SimulatorError(CudakernError, RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         place = (self.block, self.thread)
-        return type(self), (self.kind, self.kernel, *place, self.message, self.findings)
+        given = (self.kind, self.kernel, *place, self.message, self.findings)
+        return type(self), given, vars(self)

@@ -27,8 +27,9 @@ ArgmaxOperatorDesc ArgminOperatorDesc ArgumentError AxisDirection BindingError C
 CudakernError DTypeError DataType DescriptorError EngineUnavailableError FeatureLevel
 GatherND1OperatorDesc GatherNDOperatorDesc GatherOperatorDesc IndexRangeError KernelCompileError
 NonzeroCoordinates NonzeroCoordinatesOperatorDesc OneHotOperatorDesc ReduceFunction
-ReduceOperatorDesc SimulatorError TensorDesc TensorFlags __version__ argwhere compile_operator
-gather gather_nd minimum_tensor_size_in_bytes nonzero nonzero_coordinates one_hot reduce simulator
+ReduceOperatorDesc SimulatorError TensorDesc TensorFlags __version__ argwhere clear_caches
+compile_operator gather gather_nd minimum_tensor_size_in_bytes nonzero nonzero_coordinates one_hot
+reduce simulator
 """
 
 
@@ -93,6 +94,7 @@ def test_public_names_are_the_documented_ones():
         (ck.nonzero, "x, *, size, fill_value"),
         (ck.NonzeroCoordinates, "count, coordinates"),
         (ck.reduce, "x, function, axis, *, keepdims, dtype, nan, last_index, initial, out"),
+        (ck.clear_caches, ""),
         (ck.compile_operator, "desc, feature_level"),
         (ck.minimum_tensor_size_in_bytes, "desc"),
         (ck.GatherOperatorDesc,

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.forks import Lock
 
 if TYPE_CHECKING:
     from cudakern.engines.base import Engine
@@ -14,9 +15,8 @@ if TYPE_CHECKING:
 HOST = -1
 
 
-@lru_cache(maxsize=1)
-def _simulator() -> SimulatorEngine:
-    return SimulatorEngine()
+_simulator = SimulatorEngine()
+_asking = Lock()
 
 
 @lru_cache(maxsize=1)
@@ -28,4 +28,7 @@ def _cuda() -> Engine:
 
 def engine_for(place: int) -> Engine:
     """Return the engine that runs kernels on arrays in a place (`HOST` or a device ordinal)."""
-    return _simulator() if place == HOST else _cuda()
+    if place == HOST:
+        return _simulator
+    with _asking:  # of threads that ask for the first time at once, each shall get the same
+        return _cuda()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from functools import partial
 from operator import index
+from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from cudakern.arrays import share_memory
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     #: Data types by the feature level that introduced them, newest first.
     TypeTable = tuple[tuple[FeatureLevel, frozenset[DataType]], ...]
 
-#: Bound launches kept per function or compiled operator; beyond, the table starts anew.
+#: Bound launches kept per function or compiled operator; beyond, one at random makes room, so that a
+#: loop over a few more finds nearly all. A table that started anew would find none.
 MAX_BOUND = 1024
 #: Dimensions of every tensor below feature level 3_0.
 EARLY_RANK = 4
@@ -122,20 +124,33 @@ class BoundLaunch:
 
 
 B = TypeVar("B")
+_random = Random()  # noqa: S311  no secrets; its own, so that a seed of the caller's stays as it is
 
 
 class BoundTable(Generic[B]):
-    """Bound launches by the static facts they were made for; safe to use from many threads."""
+    """Bound launches by the static facts they were made for; safe to use from many threads.
+
+    No lock: each step on the dictionary is one of its own operations, and a launch that is
+    forgotten while it runs is still that of its caller.
+    """
+
+    limit = MAX_BOUND
 
     def __init__(self) -> None:
         self._table: dict[Any, B] = {}
         self.find: Callable[[Any], B | None] = self._table.get
+        self.clear = self._table.clear
+
+    def __len__(self) -> int:
+        """Return how many launches are kept."""
+        return len(self._table)
 
     def add(self, key: object, bound: B) -> B:
         """Keep what was made for some facts; of two made at once for the same, the first one."""
-        if len(self._table) >= MAX_BOUND:
-            self._table.clear()
-        return self._table.setdefault(key, bound)
+        added = self._table.setdefault(key, bound)
+        while len(keys := list(self._table)) > self.limit:
+            self._table.pop(_random.choice(keys), None)
+        return added
 
 
 def normalize_axis(operator: str, axis: int, rank: int) -> int:

@@ -22,6 +22,7 @@ from cudakern.arrays import (
     owner_address,
     place_of,
 )
+from cudakern.caches import Family, kept
 from cudakern.errors import ArgumentError, BindingError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
@@ -30,6 +31,7 @@ from cudakern.ranges import of_operator
 from cudakern.tensor import TensorFlags
 
 _MIN_ADDRESS_ALIGNMENT = 16
+_bound = kept("compiled operators", Family())
 
 
 class CompiledOperator:
@@ -37,6 +39,8 @@ class CompiledOperator:
 
     Immutable and safe to use from many threads; works for NumPy and CuPy arrays alike. A call with
     the static facts (dtypes, sizes, strides, place) of an earlier one validates nothing again.
+    Pickles hold the descriptor, the feature level and the inputs given to `initialize`; it is
+    compiled anew where they arrive.
     """
 
     def __init__(
@@ -61,7 +65,7 @@ class CompiledOperator:
         self._constant = desc.constant()
         # Without these, the static facts of a call decide everything.
         self._plain = not self._needs and not self._aligned and self._constant is None
-        self._bound: BoundTable[BoundLaunch] = BoundTable()
+        self._bound: BoundTable[BoundLaunch] = _bound.added(BoundTable())
 
     def __repr__(self) -> str:
         """Return operator, level, tensors, and the kernel variant for arrays on 16 bytes."""
@@ -77,6 +81,30 @@ class CompiledOperator:
             f"variant {self._desc.plan(layouts).variant}",
         ]
         return f"<CompiledOperator {'; '.join(parts)}>"
+
+    def __copy__(self) -> CompiledOperator:
+        """Return the operator itself: it is immutable."""
+        return self
+
+    def __deepcopy__(self, _: object) -> CompiledOperator:
+        """Return the operator itself: it is immutable."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make it elsewhere: from what it was made of, not from what it keeps."""
+        owned = [(i, array, self._is_shaped(i, array)) for i, array in self._owned.items()]
+        return _arrived, (self._desc, self._level, owned)
+
+    def _with_copies(self, arrays: list[tuple[int, Array, bool]]) -> CompiledOperator:
+        """Return the operator with owned inputs; those that are shaped get the sizes and strides."""
+        owned = {}
+        for i, array, shaped in arrays:
+            if shaped:
+                owned[i] = self._empty(i, place_of(array))
+                copy_elements(owned[i], array)
+            else:  # a flat buffer
+                owned[i] = copied(array)
+        return CompiledOperator(self._desc, self._level, owned)
 
     @property
     def desc(self) -> OperatorDesc:
@@ -111,18 +139,14 @@ class CompiledOperator:
             raise BindingError(
                 self._desc.operator, "owned inputs", f"{requirement}; got {len(tensors)}", "T20"
             )
-        owned = {}
+        owned = []
         for i, tensor in zip(self._needs, tensors, strict=True):
             array = as_array(self._desc.operator, self._names[i], tensor)
             self._fit(i, array, address_of(array))
             if self._tensors[i].guaranteed_base_offset_alignment:
                 self._check_offset(i, array, address_of(array))
-            if self._is_shaped(i, array):
-                owned[i] = self._empty(i, place_of(array))
-                copy_elements(owned[i], array)
-            else:  # a flat buffer
-                owned[i] = copied(array)
-        return CompiledOperator(self._desc, self._level, owned)
+            owned.append((i, array, self._is_shaped(i, array)))
+        return self._with_copies(owned)
 
     @of_operator
     def __call__(self, *inputs: Array, out: Any = None) -> Any:  # noqa: ANN401
@@ -290,6 +314,13 @@ def _in_elements(strides: tuple[int, ...], itemsize: int) -> str:
     if any(stride % itemsize for stride in strides):
         return f"{strides} in bytes"
     return str(tuple(stride // itemsize for stride in strides))
+
+
+def _arrived(
+    desc: OperatorDesc, level: FeatureLevel, owned: list[tuple[int, Array, bool]]
+) -> CompiledOperator:
+    """Return the operator of a pickle."""
+    return compile_operator(desc, level)._with_copies(owned)  # noqa: SLF001
 
 
 def compile_operator(

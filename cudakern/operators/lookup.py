@@ -24,6 +24,7 @@ from cudakern.arrays import (
     require_rank,
     require_size,
 )
+from cudakern.caches import kept
 from cudakern.dtypes import copyable, require_dtype
 from cudakern.errors import IndexRangeError
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
@@ -102,7 +103,7 @@ class LookupFunction:
         self._option = option
         self._plan = plan
         self._tuples = tuples
-        self.bound: BoundTable[_BoundLookup] = BoundTable()
+        self.bound: BoundTable[_BoundLookup] = kept(operator, BoundTable())
 
     def __call__(
         self,

@@ -24,6 +24,7 @@ from cudakern.arrays import (
     require_rank,
     require_size,
 )
+from cudakern.caches import kept
 from cudakern.dtypes import DataType, as_dtype, known, require_dtype
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.base import BoundLaunch, BoundTable, as_extent
@@ -55,7 +56,7 @@ class NonzeroCoordinates(NamedTuple):
     coordinates: Array
 
 
-_bound: BoundTable[BoundLaunch] = BoundTable()
+_bound: BoundTable[BoundLaunch] = kept(NAME, BoundTable())
 
 
 @named(NAME)

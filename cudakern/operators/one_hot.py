@@ -23,6 +23,7 @@ from cudakern.arrays import (
     require_rank,
     require_size,
 )
+from cudakern.caches import kept
 from cudakern.feature_level import FeatureLevel
 from cudakern.layout import Layout
 from cudakern.operators.base import (
@@ -125,7 +126,7 @@ def _on_offset(values: Layout) -> int:
     return steps[-1] if steps else 0
 
 
-_bound: BoundTable[BoundLaunch] = BoundTable()
+_bound: BoundTable[BoundLaunch] = kept(NAME, BoundTable())
 
 
 @named(NAME)

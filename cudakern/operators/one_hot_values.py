@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.arrays import Array, as_array, converted, place_of
+from cudakern.caches import Results, kept
 from cudakern.dtypes import as_dtype, copyable, require_dtype
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, DTypeError, shown
@@ -100,6 +101,9 @@ def _numbers(
     wanted: np.dtype[Any] | None,
 ) -> OffOn:
     return _scalars(operator, off, on, wanted)
+
+
+kept("one_hot values", Results(_numbers))
 
 
 def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]:

@@ -20,6 +20,7 @@ from cudakern.arrays import (
     layout_of,
     place_of,
 )
+from cudakern.caches import kept
 from cudakern.dtypes import DataType, as_dtype, known
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from cudakern.operators.reduce_types import ReduceFunction
 
 _NAMES = ("x", "out")
-_calls: BoundTable[ReduceCall] = BoundTable()
-_bound: BoundTable[BoundLaunch] = BoundTable()
+_calls: BoundTable[ReduceCall] = kept(f"{NAME} arguments", BoundTable())
+_bound: BoundTable[BoundLaunch] = kept(NAME, BoundTable())
 
 
 @named(NAME)

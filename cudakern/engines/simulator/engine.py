@@ -18,6 +18,7 @@ from cudakern.engines.simulator.operands import operands_of
 from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain
 from cudakern.engines.sources import load_source
 from cudakern.errors import BindingError, EngineUnavailableError
+from cudakern.forks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +80,7 @@ class SimulatorEngine:
     name = "simulator"
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._kernels: dict[tuple[KernelSpec, str, Toolchain, bool], HostKernel] = {}
         self._workspaces = _Workspaces()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.engines.simulator.variables import copy_variables, variable_of
 from cudakern.errors import BindingError, DTypeError
+from cudakern.forks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +31,8 @@ class KernelLibrary:
     def __init__(self, code: KernelText, entries: tuple[str, ...]) -> None:
         self.code = code
         self.entries = entries
-        self._lock = threading.Lock()
-        self._launching = threading.Lock()
+        self._lock = Lock()
+        self._launching = Lock()
         self._compiled: dict[bool, dict[str, HostKernel]] = {}
 
     def kernel(self, entry: str, *, checked: bool) -> HostKernel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from cudakern.engines.simulator.options import parse_options
 from cudakern.engines.simulator.raw import RawKernel
 from cudakern.engines.simulator.raw_library import KernelLibrary, check_constructor
 from cudakern.errors import BindingError
+from cudakern.forks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +67,7 @@ class RawModule:
         self._text = KernelText(source, self.code, (), flags, lines)
         self._library: KernelLibrary | None = None
         self._names: dict[str, str] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def compile(self) -> None:
         """Compile for plain launches; KernelCompileError if that fails."""

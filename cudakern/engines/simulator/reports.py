@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CheckReport", "Finding", "Source", "TrafficReport", "checked", "traffic"]
 
 
-@dataclass
+@dataclass(eq=False)
 class CheckReport:
     """What `checked` found so far.
 
@@ -39,6 +39,7 @@ class CheckReport:
     findings: list[Finding] = field(default_factory=list)
     launches: int = 0
     checks = True
+    thread = 0
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
@@ -49,7 +50,7 @@ class CheckReport:
         return "\n".join(map(str, self.findings)) or f"nothing found in {self.launches} launches"
 
 
-@dataclass
+@dataclass(eq=False)
 class TrafficReport:
     """What the launches inside of `traffic` moved.
 
@@ -61,6 +62,7 @@ class TrafficReport:
 
     kernels: list[KernelTraffic] = field(default_factory=list)
     checks = False
+    thread = 0
     seed = 0
     resident_blocks = 4
 
@@ -116,14 +118,15 @@ def checked(seed: int = 0, resident_blocks: int = 4) -> Iterator[CheckReport]:
 
     Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
     GPU; the contents are copied back. All launches of the process inside of the block are checked,
-    whatever thread makes them, one after the other. Arrays of addresses are not followed.
+    whatever thread makes them, one after the other; those of a thread with such a block of its own
+    are that one's. Arrays of addresses are not followed.
     """
     seed = index(seed) % 2**64
     if index(resident_blocks) < 1:
         requirement = f"must be at least 1; got {resident_blocks}"
         raise BindingError("simulator.checked", "resident_blocks", requirement)
     report = CheckReport(seed, min(index(resident_blocks), 2**16))
-    sessions.active.append(report)
+    sessions.begin(report)
     try:
         yield report
     except Exception as error:
@@ -131,7 +134,7 @@ def checked(seed: int = 0, resident_blocks: int = 4) -> Iterator[CheckReport]:
             raise error_for(report.findings) from error  # what went wrong first
         raise
     finally:
-        sessions.active.remove(report)
+        sessions.end(report)
     if report.findings:
         raise error_for(report.findings)
 
@@ -164,8 +167,8 @@ def traffic() -> Iterator[TrafficReport]:
     A launch counts in every report whose block it is in.
     """
     report = TrafficReport()
-    sessions.active.append(report)
+    sessions.begin(report)
     try:
         yield report
     finally:
-        sessions.active.remove(report)
+        sessions.end(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
@@ -132,6 +133,7 @@ class Session(Protocol):
     seed: int
     resident_blocks: int
     checks: bool
+    thread: int  # that has begun it
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
@@ -139,13 +141,44 @@ class Session(Protocol):
 
 #: Innermost last. A list that is empty nearly always: the hot path asks for nothing but that.
 active: list[Session] = []
-_lock = threading.Lock()
+#: Of the launch that is observed: the checking runtime has the state of one.
+_lock = threading.RLock()
+
+
+def begin(session: Session) -> None:
+    """Observe launches for a session."""
+    session.thread = threading.get_ident()
+    with _lock:
+        active.append(session)
+
+
+def end(session: Session) -> None:
+    """Observe launches for a session no more; none is under way when this returns."""
+    with _lock:
+        active.remove(session)
+
+
+def _in_fork() -> None:
+    """Forget the sessions of threads that a forked process does not have."""
+    active[:] = [session for session in active if session.thread == threading.get_ident()]
+    _lock.release()
+
+
+# A fork waits for the end of the launch: amid it, the state is good for nothing.
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_fork)
 
 
 @lru_cache(maxsize=256)
 def symbols_of(path: Path) -> Symbols:
     """Return the symbols of a library."""
     return Symbols(path)
+
+
+def _checking() -> Session | None:
+    """Return the session that checks this thread's launches: the innermost, its own before others'."""
+    checking = [session for session in active if session.checks]
+    own = [session for session in checking if session.thread == threading.get_ident()]
+    return (own or checking or [None])[-1]
 
 
 def observe(
@@ -171,12 +204,23 @@ def observe(
     places : sequence of int, optional
         The byte where each address is; None for one after the other from the start.
     """
+    check_shape(kernel.name, *shape)
+    with _lock:
+        return _observe(kernel, shape, parameters, operands, offsets, places)
+
+
+def _observe(
+    kernel: HostKernel,
+    shape: tuple[Grid, Grid, int],
+    parameters: bytes,
+    operands: Sequence[Operand],
+    offsets: Sequence[int],
+    places: Sequence[int] | None,
+) -> bool:
     grid, block, shared_bytes = shape
-    check_shape(kernel.name, grid, block, shared_bytes)
     required = kernel.required_bytes(offsets)
-    sessions = tuple(active)
-    checking = next((s for s in reversed(sessions) if s.checks), None)
-    counting = [s for s in sessions if not s.checks]
+    checking = _checking()
+    counting = [session for session in active if not session.checks]
     buffers = group(operands)
     structures = (BufferStructure * len(buffers))(*(b.structure() for b in buffers))
     places = [8 * i for i in range(len(operands))] if places is None else places
@@ -200,18 +244,9 @@ def observe(
     sizes = (ctypes.c_uint32 * 7)(*grid, *block, shared_bytes)
     report = Report()
     run = kernel.runtime.ck_sim_launch_checked
-    with _lock:
-        failed = run(
-            kernel.entry,
-            parameters,
-            required,
-            starts,
-            len(offsets),
-            sizes,
-            ctypes.byref(options),
-            report,
-        )
-        observed = Observed(kernel, options, buffers)
+    given = kernel.entry, parameters, required, starts, len(offsets), sizes
+    failed = run(*given, ctypes.byref(options), report)
+    observed = Observed(kernel, options, buffers)
     failure = error_of(kernel.name, report) if failed and report.kind else None
     if failure is not None and (checking is None or failure.kind in {"launch", "out_of_memory"}):
         raise failure

@@ -1,0 +1,107 @@
+"""What a process keeps from call to call: each cache has a name, an owner and a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
+
+
+class Cache(Sized, Protocol):
+    """Something that is kept, and can be made again. Safe to use from many threads."""
+
+    @property
+    def limit(self) -> int:
+        """Entries at most."""
+
+    def clear(self) -> None:
+        """Forget all of them; what uses one goes on using it."""
+
+
+C = TypeVar("C", bound=Cache)
+
+
+class Results:
+    """The results of a function that ``functools.lru_cache`` decorates."""
+
+    def __init__(self, function: _lru_cache_wrapper[Any]) -> None:
+        self._function = function
+        self.limit = function.cache_parameters()["maxsize"] or 0
+        self.clear = function.cache_clear
+
+    def __len__(self) -> int:
+        """Return how many results are kept."""
+        return self._function.cache_info().currsize
+
+
+class Family:
+    """Caches that come and go, such as one for each compiled operator, taken as one."""
+
+    def __init__(self) -> None:
+        self._members: WeakValueDictionary[int, Cache] = WeakValueDictionary()
+
+    def added(self, member: C) -> C:
+        """Return a cache, which belongs to the family as long as it is alive."""
+        self._members[id(member)] = member
+        return member
+
+    def _alive(self) -> list[Cache]:
+        found = (reference() for reference in self._members.valuerefs())
+        return [member for member in found if member is not None]
+
+    @property
+    def limit(self) -> int:
+        """Entries of all members together at most."""
+        return sum(member.limit for member in self._alive())
+
+    def __len__(self) -> int:
+        """Return how many entries all members have together."""
+        return sum(map(len, self._alive()))
+
+    def clear(self) -> None:
+        """Clear every member."""
+        for member in self._alive():
+            member.clear()
+
+
+class Size(NamedTuple):
+    """Of a cache: how many entries it has, and how many it has at most."""
+
+    entries: int
+    limit: int
+
+
+_caches: dict[str, Cache] = {}
+
+
+def kept(name: str, cache: C) -> C:
+    """Return a cache, which `sizes` and `clear_caches` know by a name from now on."""
+    _caches[name] = cache
+    return cache
+
+
+def sizes() -> dict[str, Size]:
+    """Return the sizes of all caches by their names."""
+    return {name: Size(len(cache), cache.limit) for name, cache in sorted(_caches.items())}
+
+
+def clear_caches() -> None:
+    """Empty every cache of plans and bound launches, those of compiled operators included.
+
+    Notes
+    -----
+    Results stay what they are: the next call of each kind plans anew, as the first one did. It may
+    be called at any time, also while other threads call operators. Kernels stay loaded, in the
+    process and in the cache folder, and so do the workspaces that launches share. Synchronization:
+    none.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> ck.clear_caches()
+    """
+    for cache in list(_caches.values()):
+        cache.clear()

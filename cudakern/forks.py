@@ -1,0 +1,40 @@
+"""Locks that a forked process finds free, whichever thread of its parent held them."""
+
+from __future__ import annotations
+
+import os
+from threading import Lock as ThreadLock
+from weakref import WeakValueDictionary
+
+
+class Lock:
+    """A lock that a forked process has anew: the thread that would release it is not there."""
+
+    def __init__(self) -> None:
+        self._lock = ThreadLock()
+        _alive[id(self)] = self
+
+    def __enter__(self) -> None:
+        """Wait for the lock and take it."""
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        """Give it back."""
+        self._lock.release()
+
+    def renew(self) -> None:
+        """Be free."""
+        self._lock = ThreadLock()
+
+
+_alive: WeakValueDictionary[int, Lock] = WeakValueDictionary()
+
+
+def _renew_all() -> None:
+    for reference in _alive.valuerefs():
+        lock = reference()
+        if lock is not None:
+            lock.renew()
+
+
+os.register_at_fork(after_in_child=_renew_all)
