@@ -94,9 +94,9 @@ def clear_caches() -> None:
     Notes
     -----
     Results stay what they are: the next call of each kind plans anew, as the first one did. It may
-    be called at any time, also while other threads call operators. Kernels stay loaded, in the
-    process and in the cache folder, and so do the workspaces that launches share. Synchronization:
-    none.
+    be called at any time, also while other threads call operators. Kernels stay loaded: a process
+    has no more of them than the package. So does the memory that launches exchange results in, and
+    files stay in the cache folder. Synchronization: none.
 
     Examples
     --------

@@ -6,13 +6,16 @@ import json
 import os
 import platform
 import re
+import stat
 import sys
+from contextlib import suppress
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudakern import __version__
+from cudakern.caches import sizes
 from cudakern.commands.console import show_table
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import cache_folder
@@ -101,11 +104,25 @@ def _nvrtc() -> dict[str, Any]:
         return {"available": False, "reason": str(error)}
 
 
-def _cache() -> str:
+def _cache() -> dict[str, Any]:
+    """Return where compiled kernels lie and how much that is, and what this process keeps."""
+    kept = {name: size._asdict() for name, size in sizes().items()}
     try:
-        return str(cache_folder())
+        folder = cache_folder()
     except CudakernError as error:
-        return str(error)
+        return {"cache": str(error), "cache_files": None, "cache_bytes": None, "caches": kept}
+    nbytes = []
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # of a build that has ended meanwhile
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode):
+                nbytes.append(status.st_size)
+    return {
+        "cache": str(folder),
+        "cache_files": len(nbytes),
+        "cache_bytes": sum(nbytes),
+        "caches": kept,
+    }
 
 
 def _simulator() -> dict[str, Any]:
@@ -128,7 +145,7 @@ def collect() -> dict[str, Any]:
         "platform": platform.platform(),
         "kernels": str(kernel_folder()),
         "packages": _packages(),
-        "cache": _cache(),
+        **_cache(),
         "cuda": _cuda(),
         "nvrtc": _nvrtc(),
         "simulator": _simulator(),
