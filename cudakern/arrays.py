@@ -1,4 +1,4 @@
-"""Arrays of NumPy, CuPy and their neighbours: where they are, what they look like, how to make one.
+"""Arrays of NumPy and CuPy: where they are, what they look like, how to make one.
 
 Nothing but dtype, shape, strides and address of an array is read.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.engines import HOST, engine_for
-from cudakern.errors import ArgumentError, BindingError, DTypeError
+from cudakern.errors import ArgumentError, BindingError
 from cudakern.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ MAX_BYTES = 2**63 - 1
 #: Dtype, shape, strides, address modulo 16 and place of each array: all that a plan depends on.
 Facts = tuple[Any, ...]
 
-_DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
 _OVERLAP_WORK = 100_000  # steps of NumPy's search for a shared byte
 
 
@@ -42,59 +41,6 @@ def is_cupy(value: object) -> bool:
     """Return whether a value is a CuPy array, without importing CuPy."""
     cupy = sys.modules.get("cupy")
     return cupy is not None and isinstance(value, getattr(cupy, "ndarray", ()))
-
-
-def as_array(operator: str, name: str, value: object) -> Array:
-    """Return an operand as a NumPy or CuPy array, without a copy where it is one already.
-
-    Raises
-    ------
-    DTypeError
-        The value is no array of numbers.
-    BindingError
-        The value is a ragged sequence or an array with masked elements.
-    """
-    if type(value) is np.ndarray or is_cupy(value):
-        return value
-    if isinstance(value, np.ma.MaskedArray):
-        raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
-    if _on_device(value):
-        from cudakern.engines.loans import borrowed  # noqa: PLC0415  needs CuPy
-
-        return borrowed(operator, name, value)
-    try:
-        return np.asarray(value)
-    except ValueError as error:
-        raise BindingError(operator, name, f"must be an array; {error}") from error
-    except (TypeError, RuntimeError, BufferError) as error:
-        message = f"{operator}: {name} must be an array; got {type(value).__name__} ({error})"
-        raise DTypeError(message) from error
-
-
-def as_output(operator: str, name: str, value: object) -> Array:
-    """Return an output as a NumPy or CuPy array that shares the memory of what the caller gave.
-
-    Raises
-    ------
-    BindingError
-        The value cannot be written to in place.
-    """
-    if isinstance(value, np.ndarray):
-        return value.view(np.ndarray)
-    if is_cupy(value) or _on_device(value):
-        return as_array(operator, name, value)
-    requirement = f"must be a numpy.ndarray or cupy.ndarray; got {type(value).__name__}"
-    raise BindingError(operator, name, requirement)
-
-
-def _on_device(value: object) -> bool:
-    device = getattr(value, "__dlpack_device__", None)
-    if device is not None and not isinstance(value, np.ndarray):
-        return int(device()[0]) in _DLPACK_CUDA
-    # Tensors of PyTorch on the host have the attribute and raise when it is read.
-    return getattr(type(value), "__cuda_array_interface__", None) is not None and hasattr(
-        value, "__cuda_array_interface__"
-    )
 
 
 def require_rank(operator: str, name: str, array: Array, least: int) -> None:
@@ -322,7 +268,7 @@ def check_output(
     operator, name : str
         For the message.
     array : array
-        From `as_output`.
+        From `cudakern.foreign.as_output`.
     shape, dtype, place
         What the result has.
     reason : str

@@ -13,6 +13,11 @@ def shown(found: object) -> str:
     return " ".join(repr(found).split())[:60]
 
 
+def reason(error: Exception) -> str:
+    """Return what an error of another library says, as messages show it: its first line."""
+    return next(iter(str(error).splitlines()), "")[:200]
+
+
 class CudakernError(Exception):
     """Root of every error that cudakern raises on purpose."""
 

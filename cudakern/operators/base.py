@@ -165,7 +165,7 @@ def normalize_axis(operator: str, axis: int, rank: int) -> int:
     """
     try:
         position = index(axis)
-    except TypeError:
+    except (TypeError, RuntimeError):  # the latter of PyTorch
         hint = did_you_mean(axis, (), AXIS_WORDS)
         message = f"{operator}: axis must be an int; got {shown(axis)}{hint}"
         raise DTypeError(message) from None
@@ -187,7 +187,7 @@ def as_extent(operator: str, field: str, given: object) -> int:
     """
     try:
         found = index(given)  # type: ignore[arg-type]  # what else was given, the error says
-    except TypeError:
+    except (TypeError, RuntimeError):  # the latter of PyTorch
         message = f"{operator}: {field} must be an int; got {shown(given)}"
         raise DTypeError(message) from None
     if found < 0:

@@ -9,8 +9,6 @@ import numpy as np
 from cudakern.arrays import (
     Array,
     address_of,
-    as_array,
-    as_output,
     as_strided,
     common_place,
     copied,
@@ -25,6 +23,7 @@ from cudakern.arrays import (
 from cudakern.caches import Family, kept
 from cudakern.errors import ArgumentError, BindingError, shown
 from cudakern.feature_level import FeatureLevel
+from cudakern.foreign import as_array, as_output
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, as_level
 from cudakern.ranges import of_operator
@@ -179,9 +178,9 @@ class CompiledOperator:
             outputs = out if self._several else (out,)
             try:
                 addresses, facts = describe((*inputs, *outputs))
-            except (AttributeError, TypeError):  # not arrays yet
+                bound = self._bound.find(facts)
+            except Exception:  # noqa: BLE001  not arrays yet, but of other libraries
                 return self._call(inputs, out)
-            bound = self._bound.find(facts)
             if bound is not None and not any(map(is_read_only, outputs)):
                 bound(addresses)
                 return out

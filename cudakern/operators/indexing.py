@@ -12,7 +12,7 @@ from cudakern.arrays import Array, address_of, converted, current, empty, layout
 from cudakern.dtypes import DataType
 from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch, Tensor
-from cudakern.errors import ArgumentError, BindingError, DTypeError, IndexRangeError, shown
+from cudakern.errors import ArgumentError, BindingError, DTypeError, IndexRangeError, reason, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.hints import did_you_mean
 from cudakern.layout import (
@@ -178,8 +178,9 @@ def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any])
         element = np.asarray(value)
         if element.ndim == 0:
             return _converted_element(element, dtype).tobytes()
-    except (TypeError, ValueError, OverflowError) as error:
-        message = f"{operator}: {name} must fit {dtype}; got {shown(value)} ({error})"
+    except Exception as error:  # scalars of other libraries raise what they like
+        found = f"{shown(value)} ({reason(error)})"
+        message = f"{operator}: {name} must fit {dtype}; got {found}"
         raise DTypeError(message) from error
     message = f"{operator}: {name} must be a scalar; got shape {element.shape}"
     raise DTypeError(message)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.arrays import (
     Array,
-    as_array,
-    as_output,
     check_output,
     common_place,
     copied,
@@ -27,6 +25,7 @@ from cudakern.arrays import (
 from cudakern.caches import kept
 from cudakern.dtypes import copyable, require_dtype
 from cudakern.errors import IndexRangeError
+from cudakern.foreign import as_array, as_output
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import (
     as_indices,

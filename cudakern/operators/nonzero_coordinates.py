@@ -11,8 +11,6 @@ import numpy as np
 
 from cudakern.arrays import (
     Array,
-    as_array,
-    as_output,
     check_output,
     copied,
     current,
@@ -27,6 +25,7 @@ from cudakern.arrays import (
 from cudakern.caches import kept
 from cudakern.dtypes import DataType, as_dtype, known, require_dtype
 from cudakern.errors import ArgumentError, BindingError
+from cudakern.foreign import as_array, as_output
 from cudakern.operators.base import BoundLaunch, BoundTable, as_extent
 from cudakern.operators.indexing import check_alignment
 from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cudakern.arrays import (
     Array,
-    as_array,
-    as_output,
     check_output,
     common_place,
     copied,
@@ -25,6 +23,7 @@ from cudakern.arrays import (
 )
 from cudakern.caches import kept
 from cudakern.feature_level import FeatureLevel
+from cudakern.foreign import as_array, as_output
 from cudakern.layout import Layout
 from cudakern.operators.base import (
     BoundLaunch,

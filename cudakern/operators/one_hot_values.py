@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.arrays import Array, as_array, converted, place_of
+from cudakern.arrays import Array, converted, place_of
 from cudakern.caches import Results, kept
 from cudakern.dtypes import as_dtype, copyable, require_dtype
 from cudakern.engines import HOST
-from cudakern.errors import ArgumentError, DTypeError, shown
+from cudakern.errors import ArgumentError, DTypeError, reason, shown
+from cudakern.foreign import as_array
 from cudakern.layout import VECTOR_BYTES
 from cudakern.operators.indexing import element_bytes
 
@@ -120,8 +121,9 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
     try:
         own = [np.asarray(v).dtype for v, number in zip(values, numbers, strict=True) if not number]
         dtype: np.dtype[Any] = np.result_type(*own)
-    except (TypeError, ValueError) as error:
-        message = f"{operator}: values must be scalars of one dtype; got {shown(values)} ({error})"
-        raise DTypeError(message.splitlines()[0]) from error
+    except Exception as error:  # scalars of other libraries raise what they like
+        found = f"{shown(values)} ({reason(error)})"
+        message = f"{operator}: values must be scalars of one dtype; got {found}"
+        raise DTypeError(message) from error
     require_dtype(operator, "values", dtype, copyable())
     return dtype

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cudakern.arrays import (
     Array,
-    as_array,
-    as_output,
     check_output,
     copied,
     describe,
@@ -22,6 +20,7 @@ from cudakern.arrays import (
 )
 from cudakern.caches import kept
 from cudakern.dtypes import DataType, as_dtype, known
+from cudakern.foreign import as_array, as_output
 from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import check_alignment, element_bytes
@@ -160,7 +159,7 @@ def reduce(
             x.dtype, x.shape,
         )  # fmt: skip
         call = _calls.find(key)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         check_flags(keepdims=keepdims, last_index=last_index)
         call = None  # nan is not hashable
     if call is None:

@@ -41,7 +41,7 @@ OF_X = [
     ("foreign byte order of nothing", X[:0].astype(">i4"), ck.DTypeError, "; got >i4"),
     ("objects", np.array([object(), None]), ck.DTypeError, "; got object"),
     ("a structure", np.zeros(3, "i4,i4"), ck.DTypeError, "x.dtype must be one of "),
-    ("None", None, ck.DTypeError, "; got object"),
+    ("None", None, ck.DTypeError, "x must be an array; got NoneType"),
     ("ragged list", [[1, 2], [3]], ck.BindingError, "x must be an array; "),
     ("masked array", np.ma.masked_array(X, X > 1), ck.BindingError,
      "x must not be a masked array: the mask would be lost"),

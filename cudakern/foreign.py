@@ -1,0 +1,190 @@
+"""Arrays of other libraries: operands and outputs that share the memory of what a caller gave.
+
+What an object offers decides, not its class: DLPack, the CUDA array interface, ``__array__``, a
+buffer. No library is imported for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from cudakern.arrays import Array, address_of, is_cupy, is_read_only
+from cudakern.dtypes import copyable
+from cudakern.errors import BindingError, CudakernError, DTypeError, reason
+
+# Of DLPack: where memory is that the processor reads, and that a CUDA device does.
+_HOST_TYPES = (1, 3)  # kDLCPU, kDLCUDAHost
+_CUDA_TYPES = (2, 13)  # kDLCUDA, kDLCUDAManaged
+
+
+def as_array(operator: str, name: str, value: object) -> Array:
+    """Return an operand as a NumPy or CuPy array, without a copy where it is an array already.
+
+    Raises
+    ------
+    DTypeError
+        The value is no array of numbers, or its library does not give its memory away.
+    BindingError
+        The value is a ragged sequence, an array with masked elements, a lazy one of Dask, or
+        neither on the host nor on a CUDA device.
+    """
+    if type(value) is np.ndarray or is_cupy(value):
+        return value
+    try:
+        _require_plain(operator, name, value)
+        return _shared(value)
+    except (CudakernError, MemoryError):
+        raise
+    except Exception as error:
+        raise _refusal(operator, name, value, error) from error
+
+
+def as_output(operator: str, name: str, value: object) -> Array:
+    """Return an output as a NumPy or CuPy array that shares the memory of what the caller gave.
+
+    Raises
+    ------
+    BindingError
+        The value cannot be written to in place.
+    DTypeError
+        Its library does not give its memory away.
+    """
+    if type(value) is np.ndarray or is_cupy(value):
+        return value
+    try:
+        _require_plain(operator, name, value)
+        if isinstance(value, np.ndarray):
+            return value.view(np.ndarray)
+        exported = hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
+        array = _shared_to_write(value) if exported else None
+    except (CudakernError, MemoryError):
+        raise
+    except Exception as error:
+        raise _refusal(operator, name, value, error) from error
+    if array is None:
+        requirement = "must be writeable; got a read-only"
+        if not exported:
+            requirement = "must be a numpy.ndarray or cupy.ndarray; got"
+        raise BindingError(operator, name, f"{requirement} {_kind(value)}")
+    return array
+
+
+def _require_plain(operator: str, name: str, value: object) -> None:
+    """Raise BindingError for what NumPy would read and lose a part of, or have computed."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
+    # Collections of Dask have a graph, and those of xarray if Dask has their elements.
+    graph = getattr(type(value), "__dask_graph__", None)
+    if graph is not None and graph(value) is not None:
+        requirement = f"must be computed; got a lazy {_kind(value)}; use cudakern.dask"
+        raise BindingError(operator, name, requirement)
+
+
+def _shared(value: Any) -> Array:  # noqa: ANN401  whatever the caller gave
+    """Return the array that a value is, or that NumPy makes of it."""
+    narrow = _narrow_float(value)
+    if narrow is not None:
+        return _shared(_as_unsigned(value)).view(narrow)
+    place = _device_type(value)
+    if place in _CUDA_TYPES:
+        return _on_device(value)
+    if place not in _HOST_TYPES:
+        message = f"it is on a device of DLPack's type {place}"
+        raise ValueError(message)
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    array = np.asarray(value)
+    if array.ndim == 0 and array.dtype == object:  # NumPy's answer to what it does not know
+        raise TypeError
+    return array
+
+
+def _shared_to_write(value: Any) -> Array | None:  # noqa: ANN401
+    """Return the array that a value is; None if it must not be written to, or does not say so.
+
+    Arrays of JAX share their memory, but never change. The CUDA array interface says so, which
+    CuPy does not ask; DLPack before version 1 cannot, and NumPy takes that for no.
+    """
+    narrow = _narrow_float(value)
+    if narrow is not None:
+        words = _shared_to_write(_as_unsigned(value))
+        return None if words is None else words.view(narrow)
+    array = _shared(value)
+    if not isinstance(array, np.ndarray):
+        interface = getattr(value, "__cuda_array_interface__", None)
+        return None if interface is None or interface["data"][1] else array
+    if is_read_only(array):
+        return None
+    shared = np.from_dlpack(value)
+    if address_of(shared) == address_of(array):
+        return array
+    return None if is_read_only(shared) else shared  # the library's __array__ made a copy
+
+
+def _device_type(value: Any) -> int:  # noqa: ANN401
+    """Return where a value is, as DLPack numbers places."""
+    device = getattr(value, "__dlpack_device__", None)
+    if device is not None and not isinstance(value, np.ndarray):
+        return int(device()[0])
+    return _CUDA_TYPES[0] if hasattr(value, "__cuda_array_interface__") else _HOST_TYPES[0]
+
+
+def _on_device(value: Any) -> Array:  # noqa: ANN401
+    """Return what is on a CUDA device as a CuPy array."""
+    from cudakern.engines.cuda import import_cupy  # noqa: PLC0415  CuPy is optional
+
+    # PyTorch exports a tensor that shows its elements negated as if it did not.
+    if getattr(value, "is_neg", bool)():
+        raise BufferError("its negative bit is set; use resolve_neg()")
+    cupy = import_cupy()
+    return cupy.from_dlpack(value) if hasattr(value, "__dlpack__") else cupy.asarray(value)
+
+
+# bfloat16 and the 8-bit floats of PyTorch have no counterpart in NumPy, the latter none in CuPy.
+
+
+def _narrow_float(value: object) -> np.dtype[Any] | None:
+    """Return the dtype of ml_dtypes whose name a dtype of another library has, if there is one."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or isinstance(dtype, np.dtype):
+        return None
+    name = str(dtype).rpartition(".")[2]
+    if not name.startswith(("bfloat16", "float8_")):
+        return None
+    found = next((known for known in copyable() if known.name == name), None)
+    if found is None:
+        message = f"{name} needs the package ml_dtypes"
+        raise TypeError(message)
+    return found
+
+
+def _as_unsigned(value: Any) -> Any:  # noqa: ANN401
+    """Return a view of a tensor of another library, as unsigned integers of that library."""
+    if getattr(value, "requires_grad", False):
+        raise TypeError("it requires grad; use detach()")
+    library = sys.modules[type(value.dtype).__module__.partition(".")[0]]
+    return value.view(getattr(library, f"uint{8 * value.dtype.itemsize}"))
+
+
+def _refusal(operator: str, name: str, value: object, error: Exception) -> CudakernError:
+    """Return the error for a value that raises another while it is read."""
+    from cudakern.engines.cuda import translate  # noqa: PLC0415  CuPy is optional
+
+    translated = translate(error)
+    if translated is not None:
+        return translated
+    text = reason(error)
+    requirement = f"must be an array; got {_kind(value)}" + (f" ({text})" if text else "")
+    if isinstance(error, ValueError):
+        return BindingError(operator, name, requirement)
+    return DTypeError(f"{operator}: {name} {requirement}")
+
+
+def _kind(value: object) -> str:
+    """Return the name of a value's class as messages show it: behind that of its library."""
+    library = type(value).__module__.partition(".")[0]
+    name = type(value).__name__
+    return name if library in {"builtins", "__main__"} else f"{library}.{name}"
