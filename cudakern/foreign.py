@@ -35,7 +35,7 @@ def as_array(operator: str, name: str, value: object) -> Array:
         return value
     try:
         _require_plain(operator, name, value)
-        return _shared(value)
+        return _shared(operator, name, value)
     except (CudakernError, MemoryError):
         raise
     except Exception as error:
@@ -59,7 +59,7 @@ def as_output(operator: str, name: str, value: object) -> Array:
         if isinstance(value, np.ndarray):
             return value.view(np.ndarray)
         exported = hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
-        array = _shared_to_write(value) if exported else None
+        array = _shared_to_write(operator, name, value) if exported else None
     except (CudakernError, MemoryError):
         raise
     except Exception as error:
@@ -83,14 +83,14 @@ def _require_plain(operator: str, name: str, value: object) -> None:
         raise BindingError(operator, name, requirement)
 
 
-def _shared(value: Any) -> Array:  # noqa: ANN401  whatever the caller gave
+def _shared(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  whatever the caller gave
     """Return the array that a value is, or that NumPy makes of it."""
     narrow = _narrow_float(value)
     if narrow is not None:
-        return _shared(_as_unsigned(value)).view(narrow)
+        return _shared(operator, name, _as_unsigned(value)).view(narrow)
     place = _device_type(value)
     if place in _CUDA_TYPES:
-        return _on_device(value)
+        return _on_device(operator, name, value)
     if place not in _HOST_TYPES:
         message = f"it is on a device of DLPack's type {place}"
         raise ValueError(message)
@@ -102,7 +102,7 @@ def _shared(value: Any) -> Array:  # noqa: ANN401  whatever the caller gave
     return array
 
 
-def _shared_to_write(value: Any) -> Array | None:  # noqa: ANN401
+def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # noqa: ANN401
     """Return the array that a value is; None if it must not be written to, or does not say so.
 
     Arrays of JAX share their memory, but never change. The CUDA array interface says so, which
@@ -110,9 +110,9 @@ def _shared_to_write(value: Any) -> Array | None:  # noqa: ANN401
     """
     narrow = _narrow_float(value)
     if narrow is not None:
-        words = _shared_to_write(_as_unsigned(value))
+        words = _shared_to_write(operator, name, _as_unsigned(value))
         return None if words is None else words.view(narrow)
-    array = _shared(value)
+    array = _shared(operator, name, value)
     if not isinstance(array, np.ndarray):
         interface = getattr(value, "__cuda_array_interface__", None)
         return None if interface is None or interface["data"][1] else array
@@ -132,15 +132,14 @@ def _device_type(value: Any) -> int:  # noqa: ANN401
     return _CUDA_TYPES[0] if hasattr(value, "__cuda_array_interface__") else _HOST_TYPES[0]
 
 
-def _on_device(value: Any) -> Array:  # noqa: ANN401
+def _on_device(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401
     """Return what is on a CUDA device as a CuPy array."""
-    from cudakern.engines.cuda import import_cupy  # noqa: PLC0415  CuPy is optional
+    from cudakern.engines.loans import borrowed  # noqa: PLC0415  CuPy is optional
 
     # PyTorch exports a tensor that shows its elements negated as if it did not.
     if getattr(value, "is_neg", bool)():
         raise BufferError("its negative bit is set; use resolve_neg()")
-    cupy = import_cupy()
-    return cupy.from_dlpack(value) if hasattr(value, "__dlpack__") else cupy.asarray(value)
+    return borrowed(operator, name, value)
 
 
 # bfloat16 and the 8-bit floats of PyTorch have no counterpart in NumPy, the latter none in CuPy.

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     #: Data types by the feature level that introduced them, newest first.
     TypeTable = tuple[tuple[FeatureLevel, frozenset[DataType]], ...]
 
-#: Bound launches kept per function or compiled operator; beyond, one at random makes room, so that a
-#: loop over a few more finds nearly all. A table that started anew would find none.
+#: Bound launches kept per function or compiled operator; beyond, one at random makes room, so that
+#: a loop over a few more finds nearly all. A table that started anew would find none.
 MAX_BOUND = 1024
 #: Dimensions of every tensor below feature level 3_0.
 EARLY_RANK = 4

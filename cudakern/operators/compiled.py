@@ -95,7 +95,7 @@ class CompiledOperator:
         return _arrived, (self._desc, self._level, owned)
 
     def _with_copies(self, arrays: list[tuple[int, Array, bool]]) -> CompiledOperator:
-        """Return the operator with owned inputs; those that are shaped get the sizes and strides."""
+        """Return the operator with owned inputs; shaped ones get the sizes and strides."""
         owned = {}
         for i, array, shaped in arrays:
             if shaped:

@@ -19,18 +19,14 @@ from cudakern import engines
 from cudakern.engines import cuda, nvrtc
 from cudakern.engines.base import KernelSpec
 from cudakern.engines.sources import KernelSource
-from cudakern.operators.base import BoundTable
 from tests.helpers import fake_cupy, oracle
 
 
 @pytest.fixture(params=[True, False], ids=["by address", "by value"])
-def cupy(monkeypatch, request, tmp_path):
+def cupy(request, tmp_path):
     """Put the stand-in in CuPy's place, with two devices, and start with empty tables."""
-    fake = fake_cupy.install(monkeypatch, tmp_path, by_address=request.param)
-    monkeypatch.setattr("cudakern.operators.gather._look_up.bound", BoundTable())
-    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
-    yield fake
-    engines._cuda.cache_clear()  # noqa: SLF001
+    with fake_cupy.installed(tmp_path, by_address=request.param) as fake:
+        yield fake
 
 
 X = np.arange(120, dtype=np.float32).reshape(10, 12)

@@ -11,7 +11,6 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines import graphs
-from cudakern.operators.base import BoundTable
 from tests.gpu import checks
 from tests.helpers import fake_cupy
 from tests.helpers.places import CUDA, put
@@ -22,14 +21,11 @@ NARROW = np.array([3, 0, 1], np.int8)
 
 
 @pytest.fixture
-def cupy(monkeypatch, tmp_path):
+def cupy(tmp_path):
     """Put the stand-in in CuPy's place; its current stream is one that can be captured."""
-    fake = fake_cupy.install(monkeypatch, tmp_path)
-    monkeypatch.setattr("cudakern.operators.gather._look_up.bound", BoundTable())
-    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
-    fake.state.stream = fake.state.stream_of(STREAM)
-    yield fake
-    engines._cuda.cache_clear()  # noqa: SLF001
+    with fake_cupy.installed(tmp_path) as fake:
+        fake.state.stream = fake.state.stream_of(STREAM)
+        yield fake
 
 
 def capture(cupy, call):

@@ -11,18 +11,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import engines
-from cudakern.operators.base import BoundTable
 from tests.helpers import fake_cupy
 from tests.helpers.places import CUDA, put
 
-TABLES = (
-    ("gather", "_look_up.bound"),
-    ("gather_nd", "_look_up.bound"),
-    ("nonzero_coordinates", "_bound"),
-    ("one_hot", "_bound"),
-    ("reduce", "_bound"),
-)
 KIB = 1024
 X = np.arange(120, dtype=np.float32).reshape(12, 10) % 7
 FEW = np.eye(12, 10, dtype=np.int64)
@@ -70,14 +61,9 @@ CASES = {
 
 
 @pytest.fixture
-def cupy(monkeypatch, tmp_path):
-    """Put the stand-in in CuPy's place, and start with empty tables."""
-    fake = fake_cupy.install(monkeypatch, tmp_path)
-    for name, table in TABLES:
-        monkeypatch.setattr(f"cudakern.operators.{name}.{table}", BoundTable())
-    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
-    yield fake
-    engines._cuda.cache_clear()  # noqa: SLF001
+def cupy(tmp_path):
+    with fake_cupy.installed(tmp_path) as fake:
+        yield fake
 
 
 def size(result):

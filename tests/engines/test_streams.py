@@ -9,14 +9,13 @@ import gc
 import sys
 import types
 import weakref
+from collections import deque
 
 import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import engines
 from cudakern.engines import loans
-from cudakern.operators.base import BoundTable
 from tests.helpers import fake_cupy
 from tests.helpers.places import CUDA, put
 
@@ -42,6 +41,10 @@ class Tensor:
         self.asked.append((stream, max_version, copy))
         return self.values
 
+    @property
+    def __cuda_array_interface__(self):
+        return {**self.values.__array_interface__, "version": 2}
+
 
 class Opaque(Tensor):
     """An array of a library whose stream nobody knows."""
@@ -61,21 +64,16 @@ class Bound:
 @pytest.fixture
 def cupy(monkeypatch, tmp_path):
     """Put stand-ins in the places of CuPy and PyTorch, with empty tables and kernels loaded."""
-    fake = fake_cupy.install(monkeypatch, tmp_path)
-    monkeypatch.setattr("cudakern.operators.gather._look_up.bound", BoundTable())
-    monkeypatch.setattr(loans, "_unreturned", type(loans._unreturned)())  # noqa: SLF001
-    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
-    ck.gather(fake_cupy.Array(X), fake_cupy.Array(INDICES))
-    on(fake, OURS)
+    monkeypatch.setattr(loans, "_unreturned", deque())
     theirs = types.SimpleNamespace(cuda_stream=THEIRS)
-    torch = types.SimpleNamespace(
-        Tensor=lambda: None, cuda=types.SimpleNamespace(current_stream=lambda _device: theirs)
-    )
-    torch.Tensor, torch.theirs = Tensor, theirs
+    cuda = types.SimpleNamespace(current_stream=lambda _device: theirs)
+    torch = types.SimpleNamespace(Tensor=Tensor, cuda=cuda, theirs=theirs)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    fake.torch = torch
-    yield fake
-    engines._cuda.cache_clear()  # noqa: SLF001
+    with fake_cupy.installed(tmp_path) as fake:
+        fake.torch = torch
+        ck.gather(fake_cupy.Array(X), fake_cupy.Array(INDICES))
+        on(fake, OURS)
+        yield fake
 
 
 def on(cupy, stream):

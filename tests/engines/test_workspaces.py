@@ -20,7 +20,6 @@ from cudakern.engines.base import KernelSpec, Launch, Tensor
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.layout import Layout
 from cudakern.operators import nonzero_plan
-from cudakern.operators.base import BoundTable
 from tests.helpers import fake_cupy
 from tests.helpers.nonzero import expected_coordinates, random_elements
 from tests.helpers.places import same_bytes
@@ -32,15 +31,10 @@ COUNTED = 4  # bytes
 
 
 @pytest.fixture
-def cupy(monkeypatch, tmp_path):
+def cupy(tmp_path):
     """Put the stand-in in CuPy's place, with two devices, and start with empty tables."""
-    fake = fake_cupy.install(monkeypatch, tmp_path)
-    monkeypatch.setattr(
-        sys.modules["cudakern.operators.nonzero_coordinates"], "_bound", BoundTable()
-    )
-    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
-    yield fake
-    engines._cuda.cache_clear()  # noqa: SLF001
+    with fake_cupy.installed(tmp_path) as fake:
+        yield fake
 
 
 class Streams:

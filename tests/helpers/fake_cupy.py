@@ -12,10 +12,14 @@ import itertools
 import sys
 import types
 import weakref
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+import cudakern as ck
+from cudakern import engines
 from cudakern.engines import cuda, graphs, nvrtc
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.errors import KernelCompileError
@@ -386,4 +390,20 @@ def install(monkeypatch, folder=None, *, by_address=True):
     return fake
 
 
-__all__ = ["Array", "install", "make"]
+def _forget():
+    """Empty all tables; a process has one engine."""
+    ck.clear_caches()
+    engines._cuda.cache_clear()  # noqa: SLF001
+
+
+@contextmanager
+def installed(folder, *, by_address=True):
+    """Put a stand-in in CuPy's place for a while, with an engine and tables of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        fake = install(patch, folder, by_address=by_address)
+        _forget()
+        yield fake
+        _forget()
+
+
+__all__ = ["Array", "install", "installed", "make"]

@@ -5,17 +5,14 @@ The stand-in's fills, copies and conversions fail where kernels of CuPy would.
 
 from __future__ import annotations
 
-import sys
 from math import inf, nan
 
 import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import engines
 from cudakern.dtypes import DataType, bfloat16
 from cudakern.feature_level import FeatureLevel
-from cudakern.operators.base import BoundTable
 from cudakern.tensor import TensorDesc, TensorFlags
 from tests.helpers import fake_cupy, oracle
 from tests.helpers import gather_nd as nd_oracle
@@ -31,20 +28,14 @@ TABLES = ("gather", "gather_nd", "one_hot", "reduce", "nonzero_coordinates")
 
 
 @pytest.fixture(params=[HOST, "stand-in", pytest.param(CUDA, marks=pytest.mark.gpu)])
-def memory(request, monkeypatch, tmp_path):
+def memory(request, tmp_path):
     """Return each kind of memory, the stand-in's with empty tables."""
     if request.param != "stand-in":
         yield Memory(request.param)
         return
-    fake = fake_cupy.install(monkeypatch, tmp_path)
-    for name in TABLES:
-        module = sys.modules[f"cudakern.operators.{name}"]
-        owner, field = (module._look_up, "bound") if "gather" in name else (module, "_bound")  # noqa: SLF001
-        monkeypatch.setattr(owner, field, BoundTable())
-    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
-    yield Memory(HOST, fake)
-    assert fake.state.current == 0, "the current device is given back"
-    engines._cuda.cache_clear()  # noqa: SLF001
+    with fake_cupy.installed(tmp_path) as fake:
+        yield Memory(HOST, fake)
+        assert fake.state.current == 0, "the current device is given back"
 
 
 def special_values():

@@ -179,10 +179,10 @@ kept("symbols of checked kernels", Results(symbols_of))
 
 
 def _checking() -> Session | None:
-    """Return the session that checks this thread's launches: the innermost, its own before others'."""
+    """Return the session that checks this thread's launches: the innermost, its own first."""
     checking = [session for session in active if session.checks]
     own = [session for session in checking if session.thread == threading.get_ident()]
-    return (own or checking or [None])[-1]
+    return (own or checking)[-1] if checking else None
 
 
 def observe(
