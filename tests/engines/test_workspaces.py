@@ -121,6 +121,14 @@ def test_a_workspace_goes_with_its_stream(streams, cupy):
     assert len(streams.engine._workspaces) == 2  # noqa: SLF001
 
 
+def test_a_workspace_is_there_while_any_object_of_the_stream_is(streams):
+    first = streams.mark(77)
+    held = streams.streams.pop(77)
+    second = streams.mark(77)  # another object of the same handle
+    del held
+    assert streams.mark(77) == second != first
+
+
 def test_a_thread_that_ends_leaves_no_workspace(streams, cupy):
     thread = threading.Thread(target=lambda: streams.mark(PER_THREAD))
     thread.start()
