@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, as_level
 from cudakern.ranges import of_operator
 from cudakern.tensor import TensorFlags
+
+if TYPE_CHECKING:
+    from cudakern.array_types import Operand, Outputs
 
 _MIN_ADDRESS_ALIGNMENT = 16
 _bound = kept("compiled operators", Family())
@@ -115,7 +118,7 @@ class CompiledOperator:
         """The level it was validated at."""
         return self._level
 
-    def initialize(self, *tensors: Array) -> CompiledOperator:
+    def initialize(self, *tensors: Operand) -> CompiledOperator:
         """Hand over the inputs flagged OWNED_BY_DML, in binding order.
 
         Parameters
@@ -147,8 +150,12 @@ class CompiledOperator:
             owned.append((i, array, self._is_shaped(i, array)))
         return self._with_copies(owned)
 
+    @overload
+    def __call__(self, /, *inputs: Operand, out: None = None) -> Any: ...  # noqa: ANN401
+    @overload
+    def __call__(self, /, *inputs: Operand, out: Outputs) -> Outputs: ...
     @of_operator
-    def __call__(self, *inputs: Array, out: Any = None) -> Any:  # noqa: ANN401
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
         """Run the operator.
 
         Parameters

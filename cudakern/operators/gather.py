@@ -6,7 +6,7 @@ Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``; rules G1 to G9.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, overload
 
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.base import OperatorDesc, Plan, normalize_axis
@@ -27,6 +27,20 @@ from cudakern.tensor import TensorDesc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
+    from cudakern.array_types import (
+        AnyArray,
+        IndexMode,
+        Modes,
+        NegativeIndex,
+        Numbers,
+        OnGPU,
+        Operand,
+        Out,
+        Scalar,
+        T,
+    )
     from cudakern.arrays import Array
     from cudakern.layout import Layout
 
@@ -123,15 +137,35 @@ def _plan(layouts: Sequence[Layout], selection: Selection, index_type: str) -> P
 _look_up = LookupFunction(NAME, "axis", _plan, tuples=False)
 
 
+@overload
+def gather(
+    x: OnGPU, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather(
+    x: NDArray[T], indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> NDArray[T]: ...
+@overload
+def gather(
+    x: Numbers, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> NDArray[Any]: ...
+@overload
+def gather(
+    x: AnyArray, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather(
+    x: Operand, indices: Operand, axis: int = 0, *, out: Out, **how: Unpack[Modes]
+) -> Out: ...
 @named(NAME)
 def gather(
-    x: Any,  # noqa: ANN401  arrays of many libraries
-    indices: Any,  # noqa: ANN401
+    x: Any,
+    indices: Any,
     axis: int = 0,
     *,
-    mode: Literal["clamp", "wrap", "fill", "raise"] = "clamp",
-    fill_value: complex = ZERO,
-    negative: Literal["from_end", "invalid"] = "from_end",
+    mode: IndexMode = "clamp",
+    fill_value: Scalar = ZERO,
+    negative: NegativeIndex = "from_end",
     out: Array | None = None,
 ) -> Array:
     """Select slices of ``x`` along ``axis``.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, overload
 
 from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.feature_level import FeatureLevel
@@ -31,6 +31,20 @@ from cudakern.tensor import TensorDesc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
+    from cudakern.array_types import (
+        AnyArray,
+        IndexMode,
+        Modes,
+        NegativeIndex,
+        Numbers,
+        OnGPU,
+        Operand,
+        Out,
+        Scalar,
+        T,
+    )
     from cudakern.arrays import Array
     from cudakern.layout import Layout
 
@@ -169,15 +183,35 @@ def _plan(layouts: Sequence[Layout], selection: Selection, index_type: str) -> P
 _look_up = LookupFunction(NAME, "batch_dims", _plan, tuples=True)
 
 
+@overload
+def gather_nd(
+    x: OnGPU, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather_nd(
+    x: NDArray[T], indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> NDArray[T]: ...
+@overload
+def gather_nd(
+    x: Numbers, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> NDArray[Any]: ...
+@overload
+def gather_nd(
+    x: AnyArray, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather_nd(
+    x: Operand, indices: Operand, batch_dims: int = 0, *, out: Out, **how: Unpack[Modes]
+) -> Out: ...
 @named(NAME)
 def gather_nd(
-    x: Any,  # noqa: ANN401  arrays of many libraries
-    indices: Any,  # noqa: ANN401
+    x: Any,
+    indices: Any,
     batch_dims: int = 0,
     *,
-    mode: Literal["clamp", "wrap", "fill", "raise"] = "clamp",
-    fill_value: complex = ZERO,
-    negative: Literal["from_end", "invalid"] = "from_end",
+    mode: IndexMode = "clamp",
+    fill_value: Scalar = ZERO,
+    negative: NegativeIndex = "from_end",
     out: Array | None = None,
 ) -> Array:
     """Select elements or slices of ``x`` by tuples of indices.

@@ -5,7 +5,7 @@ Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,14 +14,25 @@ from cudakern.operators.indexing import element_bytes
 from cudakern.operators.nonzero_coordinates import as_input, as_rows, find_coordinates, new_count
 from cudakern.ranges import named
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from cudakern.array_types import AnyArray, OnGPU, OnHost
+
 _INT64 = np.dtype(np.int64)
 #: Bytes of coordinates that are allocated before their number is known; from there on, elements are
 #: counted first.
 UNCOUNTED_BYTES = 64 * 2**20
 
 
+@overload
+def argwhere(x: OnGPU) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def argwhere(x: OnHost) -> NDArray[np.int64]: ...
+@overload
+def argwhere(x: AnyArray) -> Any: ...  # noqa: ANN401  its place is not in its type
 @named("argwhere")
-def argwhere(x: Any) -> Array:  # noqa: ANN401  arrays of many libraries
+def argwhere(x: Any) -> Array:
     """Return the coordinates of the elements that are not zero, as ``numpy.argwhere`` does.
 
     Parameters
@@ -61,8 +72,16 @@ def argwhere(x: Any) -> Array:  # noqa: ANN401  arrays of many libraries
     return _trimmed("argwhere", x)[:, : x.ndim]
 
 
+@overload
+def nonzero(x: OnGPU, *, size: int | None = None, fill_value: int = -1) -> tuple[Any, ...]: ...
+@overload
+def nonzero(
+    x: OnHost, *, size: int | None = None, fill_value: int = -1
+) -> tuple[NDArray[np.int64], ...]: ...
+@overload
+def nonzero(x: AnyArray, *, size: int | None = None, fill_value: int = -1) -> tuple[Any, ...]: ...
 @named("nonzero")
-def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Array, ...]:  # noqa: ANN401
+def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Array, ...]:
     """Return the coordinates of the elements that are not zero, as ``numpy.nonzero`` does.
 
     Parameters

@@ -5,7 +5,7 @@ Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``; rules Z1 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -32,6 +32,13 @@ from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
 from cudakern.ranges import named
 from cudakern.tensor import MAX_ELEMENTS
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import DTypeLike, NDArray
+
+    from cudakern.array_types import AnyArray, OnGPU, OnHost, Operand, Out
+
 NAME = "nonzero_coordinates"
 _NAMES = ("x", "out.count", "out.coordinates")
 _UINT32, _UINT64, _INT64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64)
@@ -39,8 +46,10 @@ _KINDS = (_UINT32, _INT64)
 #: Elements at most: more than any memory holds, and few enough for the words that blocks exchange.
 MAX_COUNTED = 2**40
 
+A = TypeVar("A")
 
-class NonzeroCoordinates(NamedTuple):
+
+class NonzeroCoordinates(NamedTuple, Generic[A]):
     """How many elements are not zero, and where.
 
     Attributes
@@ -51,21 +60,37 @@ class NonzeroCoordinates(NamedTuple):
         A row for each of the first ``count``; those beyond are as they were.
     """
 
-    count: Array
-    coordinates: Array
+    count: A  # type: ignore[assignment]  # hides the method of tuples
+    coordinates: A
 
 
 _bound: BoundTable[BoundLaunch] = kept(NAME, BoundTable())
 
 
+@overload
+def nonzero_coordinates(
+    x: OnGPU, *, size: int | None = None, dtype: DTypeLike = "uint32", out: None = None
+) -> NonzeroCoordinates[Any]: ...
+@overload
+def nonzero_coordinates(
+    x: OnHost, *, size: int | None = None, dtype: DTypeLike = "uint32", out: None = None
+) -> NonzeroCoordinates[NDArray[np.integer[Any]]]: ...
+@overload
+def nonzero_coordinates(
+    x: AnyArray, *, size: int | None = None, dtype: DTypeLike = "uint32", out: None = None
+) -> NonzeroCoordinates[Any]: ...
+@overload
+def nonzero_coordinates(
+    x: Operand, *, size: int | None = None, dtype: DTypeLike = "uint32", out: Sequence[Out]
+) -> NonzeroCoordinates[Out]: ...
 @named(NAME)
 def nonzero_coordinates(
-    x: Any,  # noqa: ANN401  arrays of many libraries
+    x: Any,
     *,
     size: int | None = None,
-    dtype: Any = "uint32",  # noqa: ANN401  whatever NumPy takes for one
-    out: Any = None,  # noqa: ANN401  any pair
-) -> NonzeroCoordinates:
+    dtype: Any = "uint32",
+    out: Any = None,
+) -> NonzeroCoordinates[Any]:
     """Return how many elements are not zero, and their coordinates in ascending order.
 
     Parameters

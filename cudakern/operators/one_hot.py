@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack, overload
 
 from cudakern.arrays import (
     Array,
@@ -51,6 +51,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy as np
+    from numpy.typing import NDArray
+
+    from cudakern.array_types import (
+        AnyArray,
+        Direction,
+        DType,
+        NegativeIndex,
+        OnGPU,
+        OnHost,
+        Operand,
+        Out,
+        T,
+        TypedVectors,
+        Vectors,
+    )
 
 NAME = "one_hot"
 
@@ -128,15 +143,35 @@ def _on_offset(values: Layout) -> int:
 _bound: BoundTable[BoundLaunch] = kept(NAME, BoundTable())
 
 
+@overload
+def one_hot(
+    indices: OnGPU, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def one_hot(indices: OnHost, depth: int, **how: Unpack[Direction]) -> NDArray[np.float32]: ...
+@overload
+def one_hot(
+    indices: OnHost, depth: int, *, dtype: DType[T], **how: Unpack[Vectors]
+) -> NDArray[T]: ...
+@overload
+def one_hot(
+    indices: OnHost, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
+) -> NDArray[Any]: ...
+@overload
+def one_hot(
+    indices: AnyArray, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def one_hot(indices: Operand, depth: int, *, out: Out, **how: Unpack[TypedVectors]) -> Out: ...
 @named(NAME)
 def one_hot(
-    indices: Any,  # noqa: ANN401  arrays of many libraries
+    indices: Any,
     depth: int,
     *,
     axis: int = -1,
-    values: Any = (0, 1),  # noqa: ANN401
-    dtype: Any = None,  # noqa: ANN401  whatever NumPy takes for one
-    negative: Literal["from_end", "invalid"] = "from_end",
+    values: Any = (0, 1),
+    dtype: Any = None,
+    negative: NegativeIndex = "from_end",
     out: Array | None = None,
 ) -> Array:
     """Turn each index into a vector of ``depth`` elements along ``axis``, on at its position.

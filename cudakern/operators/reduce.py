@@ -5,7 +5,7 @@ Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``; rules R1 to R10.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from cudakern.arrays import (
     Array,
@@ -31,25 +31,72 @@ from cudakern.operators.reduce_types import NAME
 from cudakern.ranges import named
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from cudakern.array_types import (
+        AllRules,
+        AnyArray,
+        Arg,
+        Axes,
+        DType,
+        F,
+        Fold,
+        Function,
+        NanRule,
+        OnGPU,
+        OnHost,
+        Operand,
+        Out,
+        Rules,
+        T,
+    )
     from cudakern.operators.reduce_arguments import ReduceCall
-    from cudakern.operators.reduce_types import ReduceFunction
 
 _NAMES = ("x", "out")
 _calls: BoundTable[ReduceCall] = kept(f"{NAME} arguments", BoundTable())
 _bound: BoundTable[BoundLaunch] = kept(NAME, BoundTable())
 
 
+@overload
+def reduce(
+    x: OnGPU, function: Function, axis: Axes = None, *, out: None = None, **how: Unpack[AllRules]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def reduce(
+    x: OnHost, function: Arg, axis: Axes = None, **how: Unpack[Rules]
+) -> NDArray[np.int64]: ...
+@overload
+def reduce(
+    x: NDArray[F], function: Fold, axis: Axes = None, **how: Unpack[Rules]
+) -> NDArray[F]: ...
+@overload
+def reduce(
+    x: OnHost, function: Function, axis: Axes = None, *, dtype: DType[T], **how: Unpack[Rules]
+) -> NDArray[T]: ...
+@overload
+def reduce(
+    x: OnHost, function: Function, axis: Axes = None, *, out: None = None, **how: Unpack[AllRules]
+) -> NDArray[Any]: ...
+@overload
+def reduce(
+    x: AnyArray, function: Function, axis: Axes = None, *, out: None = None, **how: Unpack[AllRules]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def reduce(
+    x: Operand, function: Function, axis: Axes = None, *, out: Out, **how: Unpack[AllRules]
+) -> Out: ...
 @named(NAME)
 def reduce(
-    x: Any,  # noqa: ANN401  arrays of many libraries
-    function: str | ReduceFunction,
-    axis: int | tuple[int, ...] | None = None,
+    x: Any,
+    function: Function,
+    axis: Axes = None,
     *,
     keepdims: bool = False,
-    dtype: Any = None,  # noqa: ANN401  whatever NumPy takes for one
-    nan: Literal["propagate", "ignore"] = "propagate",
+    dtype: Any = None,
+    nan: NanRule = "propagate",
     last_index: bool = False,
-    initial: Any = None,  # noqa: ANN401  scalars of many libraries
+    initial: Any = None,
     out: Array | None = None,
 ) -> Array:
     """Reduce ``x`` by a function along some of its axes.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 import cudakern as ck
+from cudakern.array_types import FunctionName
 from perf.cases.base import (
     LINE_BYTES,
     Array,
@@ -63,7 +64,7 @@ class ReduceProblem(Problem):
 
     operator: ClassVar[str] = "reduce"
 
-    function: str
+    function: FunctionName
     shape: tuple[int, ...]
     axes: tuple[int, ...]
     dtype: str
@@ -195,12 +196,12 @@ class ReduceProblem(Problem):
         return found, (SCALED_STEP * steps + 4) * u + (3 * u + _ROUNDING[self.out_dtype]) * found
 
 
-def _f32(function: str, shape: tuple[int, ...], axis: int) -> ReduceProblem:
+def _f32(function: FunctionName, shape: tuple[int, ...], axis: int) -> ReduceProblem:
     """Return a function of float32 rows or columns."""
     return ReduceProblem(function, shape, (axis,), "float32")
 
 
-def _full(function: str, dtype: str, size: int = 2**28) -> ReduceProblem:
+def _full(function: FunctionName, dtype: str, size: int = 2**28) -> ReduceProblem:
     """Return a function of all elements."""
     return ReduceProblem(function, (size,), (0,), dtype)
 

@@ -1,0 +1,129 @@
+"""Types of the public signatures. No operator imports them at run time.
+
+NumPy's arrays, sequences and scalars give `numpy.ndarray`. The type of any other array does not
+tell whether it lies on a GPU, so the result is Any. CuPy has no types: mypy takes its arrays for
+Any, pyright for unknown, and results are Any as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cudakern.operators.reduce_types import ReduceFunction
+
+
+class SupportsDLPack(Protocol):
+    """An array of CuPy, PyTorch, JAX, NumPy or another library that speaks DLPack."""
+
+    @property
+    def __dlpack__(self) -> Any:  # noqa: ANN401  its parameters differ between libraries
+        """The method that gives the memory away."""
+
+
+class SupportsCudaArrayInterface(Protocol):
+    """An array of Numba or another library on a GPU."""
+
+    @property
+    def __cuda_array_interface__(self) -> Any:  # noqa: ANN401  a dictionary, of no one type
+        """Address, shape and dtype."""
+
+
+#: Arrays among which NumPy's are not. Their overload comes first: of an argument whose type is
+#: unknown, as CuPy's arrays are, pyright would otherwise take the result for NumPy's.
+OnGPU: TypeAlias = SupportsCudaArrayInterface
+#: Arrays of all libraries, NumPy's among them, so that overloads for NumPy's come before. Named as
+#: well, since pyright says that arrays of bool have no ``__dlpack__``.
+AnyArray: TypeAlias = NDArray[Any] | SupportsDLPack | SupportsCudaArrayInterface
+Scalar: TypeAlias = complex | np.generic
+#: What NumPy makes an array of, besides arrays.
+Numbers: TypeAlias = Scalar | Sequence[Any]
+OnHost: TypeAlias = NDArray[Any] | Numbers
+Operand: TypeAlias = AnyArray | Numbers
+
+#: Element type of an operand, or of a result.
+T = TypeVar("T", bound=np.generic)
+#: Element type that all reductions keep, but for positions.
+F = TypeVar("F", bound=np.inexact[Any])
+#: The type of ``out``, which is what comes back.
+Out = TypeVar("Out", bound=AnyArray)
+#: The type of ``out`` where that may be several arrays.
+Outputs = TypeVar("Outputs", bound=AnyArray | Sequence[AnyArray])
+
+IndexMode: TypeAlias = Literal["clamp", "wrap", "fill", "raise"]
+NegativeIndex: TypeAlias = Literal["from_end", "invalid"]
+NanRule: TypeAlias = Literal["propagate", "ignore"]
+ArgName: TypeAlias = Literal["argmax", "argmin"]
+FoldName: TypeAlias = Literal[
+    "average", "l1", "l2", "log_sum", "log_sum_exp", "max", "min", "multiply", "sum", "sum_square"
+]
+FunctionName: TypeAlias = ArgName | FoldName
+#: Functions of reduce whose result is a position, those whose result is not, and all of them.
+Arg: TypeAlias = ArgName | Literal[ReduceFunction.ARGMAX, ReduceFunction.ARGMIN]
+Fold: TypeAlias = (
+    FoldName
+    | Literal[
+        ReduceFunction.AVERAGE,
+        ReduceFunction.L1,
+        ReduceFunction.L2,
+        ReduceFunction.LOG_SUM,
+        ReduceFunction.LOG_SUM_EXP,
+        ReduceFunction.MAX,
+        ReduceFunction.MIN,
+        ReduceFunction.MULTIPLY,
+        ReduceFunction.SUM,
+        ReduceFunction.SUM_SQUARE,
+    ]
+)
+Function: TypeAlias = FunctionName | ReduceFunction
+Axes: TypeAlias = int | tuple[int, ...] | None
+
+
+DType: TypeAlias = type[T] | np.dtype[T]
+
+# Options that the overloads of a function have in common, since no result's type depends on them.
+
+
+class Modes(TypedDict, total=False):
+    """Options of gather and gather_nd."""
+
+    mode: IndexMode
+    fill_value: Scalar
+    negative: NegativeIndex
+
+
+class Rules(TypedDict, total=False):
+    """Options of reduce besides the dtype."""
+
+    keepdims: bool
+    nan: NanRule
+    last_index: bool
+    initial: Scalar | None
+
+
+class AllRules(Rules, total=False):
+    """Options of reduce."""
+
+    dtype: DTypeLike | None
+
+
+class Direction(TypedDict, total=False):
+    """Options of one_hot besides values and dtype."""
+
+    axis: int
+    negative: NegativeIndex
+
+
+class Vectors(Direction, total=False):
+    """Options of one_hot besides the dtype."""
+
+    values: Operand
+
+
+class TypedVectors(Vectors, total=False):
+    """Options of one_hot."""
+
+    dtype: DTypeLike | None

@@ -1,0 +1,182 @@
+"""What type checkers must say about calls of the package.
+
+`test_static_types.py` has mypy and pyright check this file. A line with a comment for both must be
+an error: they report a comment that silences nothing. The functions of NumPy's arrays run, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cudakern as ck
+
+if TYPE_CHECKING:
+    import cupy
+
+# CuPy has no types, and may be absent.
+# pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+
+
+class Tensor:
+    """An array of PyTorch or JAX: of either place."""
+
+    def __dlpack__(self, stream: int | None = None) -> object:
+        """Give the memory away."""
+
+
+class DeviceArray:
+    """An array of Numba."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        """Address, shape and dtype."""
+        return {}
+
+
+def lookups(x: NDArray[np.float16], indices: NDArray[np.int32], flags: NDArray[np.bool]) -> None:
+    """Gather keeps x's dtype; out comes back."""
+    assert_type(ck.gather(x, indices), NDArray[np.float16])
+    assert_type(ck.gather(x, [1, 2], 0, mode="fill", fill_value=np.float16(2)), NDArray[np.float16])
+    assert_type(ck.gather(x, 1, mode="raise", negative="invalid", out=None), NDArray[np.float16])
+    assert_type(ck.gather([1, 2], [[0]]), NDArray[Any])
+    assert_type(ck.gather((5.0, True), indices), NDArray[Any])
+    assert_type(ck.gather(x, indices, out=np.empty_like(x)), NDArray[np.float16])
+    assert_type(ck.gather(flags, indices, out=np.empty_like(flags)), NDArray[np.bool])
+    assert_type(ck.gather_nd(x, indices[:, None]), NDArray[np.float16])
+    assert_type(ck.gather_nd([1, 2], [[0]], batch_dims=0), NDArray[Any])
+
+
+def wrong_lookups(x: NDArray[np.float16]) -> None:
+    """Each line has an error."""
+    ck.gather(x, 1, mode="clip")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather(x, 1, negative="no")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather(x, 1, 0, "fill")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    ck.gather(x, 1, fill_value="0")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather(x, None)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather(None, 1)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather(x, 1, out=[0])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.gather_nd(x, 1, axis=0)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+
+
+def searches(x: NDArray[np.bool]) -> None:
+    """Coordinates are int64, or what was asked for."""
+    assert_type(ck.argwhere(x), NDArray[np.int64])
+    assert_type(ck.argwhere([[0, 1]]), NDArray[np.int64])
+    assert_type(ck.nonzero(x, size=3), tuple[NDArray[np.int64], ...])
+    found = ck.nonzero_coordinates(x, size=2, dtype=np.int64)
+    assert_type(found, ck.NonzeroCoordinates[NDArray[np.integer[Any]]])
+    assert_type(found.coordinates, NDArray[np.integer[Any]])
+    assert_type(
+        ck.nonzero_coordinates(x, dtype="int64", out=found),
+        ck.NonzeroCoordinates[NDArray[np.integer[Any]]],
+    )
+
+
+def wrong_searches(x: NDArray[np.bool], tensor: Tensor) -> None:
+    """Each line has an error."""
+    ck.argwhere(None)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.nonzero(x, 3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    ck.nonzero(x, fill_value=0.5)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.nonzero_coordinates(x, size=2.0)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.nonzero_coordinates(tensor, out=tensor)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.nonzero_coordinates(x).rows.sum()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def vectors(indices: NDArray[np.uint8]) -> None:
+    """The dtype is float32 unless values or a dtype are given."""
+    assert_type(ck.one_hot(indices, 5, axis=0), NDArray[np.float32])
+    assert_type(ck.one_hot([1, 2], 5), NDArray[np.float32])
+    assert_type(ck.one_hot(indices, 5, dtype=np.int16, values=(0, 1)), NDArray[np.int16])
+    assert_type(ck.one_hot(indices, 5, dtype="int8"), NDArray[Any])
+    assert_type(ck.one_hot(indices, 5, values=(False, True)), NDArray[Any])
+
+
+def wrong_vectors(indices: NDArray[np.uint8]) -> None:
+    """Each line has an error."""
+    ck.one_hot(indices)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    ck.one_hot(indices, "5")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.one_hot(indices, 5, negative="wrap")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.one_hot(indices, 5, dtype=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def reductions(
+    x: NDArray[np.float16], integers: NDArray[np.int8], function: ck.ReduceFunction
+) -> None:
+    """Positions are int64; what is not whole keeps its dtype."""
+    assert_type(ck.reduce(x, "argmax"), NDArray[np.int64])
+    assert_type(ck.reduce([1, 2], ck.ReduceFunction.ARGMIN), NDArray[np.int64])
+    assert_type(ck.reduce(x, "log_sum", (0, 1), keepdims=True), NDArray[np.float16])
+    assert_type(ck.reduce(x, ck.ReduceFunction.MAX, nan="ignore"), NDArray[np.float16])
+    assert_type(ck.reduce(integers, "sum", 0, initial=5), NDArray[Any])
+    assert_type(ck.reduce(integers, "sum", dtype=np.int64), NDArray[np.int64])
+    assert_type(ck.reduce(integers, "sum", dtype="int64"), NDArray[Any])
+    assert_type(ck.reduce(x, function), NDArray[Any])
+    scalar = np.empty((), np.float32)
+    assert_type(ck.reduce(x, "average", out=scalar), np.ndarray[tuple[()], np.dtype[np.float32]])
+
+
+def wrong_reductions(x: NDArray[np.float32], word: str) -> None:
+    """Each line has an error."""
+    ck.reduce(x)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    ck.reduce(x, "mean")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, word)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", "rows")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", [0])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "max", nan="omit")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", initial="0")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.reduce(x, "sum", out=[0.0])  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def compiled(desc: ck.GatherOperatorDesc, x: NDArray[np.float32]) -> None:
+    """A compiled operator returns out."""
+    op = ck.compile_operator(desc)
+    assert_type(op, ck.CompiledOperator)
+    assert_type(op(x, [[0, 1]]), Any)
+    assert_type(op.initialize(x), ck.CompiledOperator)
+    assert_type(ck.minimum_tensor_size_in_bytes(desc.input_tensor), int)
+
+
+def wrong_compiled(desc: ck.GatherOperatorDesc, x: NDArray[np.float32]) -> None:
+    """Each line has an error."""
+    ck.compile_operator(ck.GatherOperatorDesc)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ck.compile_operator(desc)(x, None)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+    ck.compile_operator(desc)(x, out=5)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    ck.compile_operator(desc, "6_4")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def anywhere(
+    tensor: Tensor,
+    pair: tuple[Tensor, Tensor],
+    function: ck.ReduceFunction,
+    op: ck.CompiledOperator,
+) -> None:
+    """Where a tensor lies its type does not say, nor so what a result is; out comes back."""
+    assert_type(ck.gather(tensor, tensor), Any)
+    assert_type(ck.gather(DeviceArray(), DeviceArray()), Any)
+    assert_type(ck.gather(tensor, tensor, out=tensor), Tensor)
+    assert_type(ck.gather_nd(tensor, tensor, mode="wrap"), Any)
+    assert_type(ck.gather_nd(tensor, [[0]], out=tensor), Tensor)
+    assert_type(ck.argwhere(tensor), Any)
+    assert_type(ck.nonzero(tensor), tuple[Any, ...])
+    assert_type(ck.nonzero_coordinates(tensor).count, Any)
+    assert_type(ck.nonzero_coordinates(tensor, out=pair), ck.NonzeroCoordinates[Tensor])
+    assert_type(ck.one_hot(tensor, 5, values=tensor, negative="invalid"), Any)
+    assert_type(ck.one_hot(tensor, 5, out=tensor), Tensor)
+    assert_type(ck.reduce(tensor, "sum"), Any)
+    assert_type(ck.reduce(tensor, function, out=tensor), Tensor)
+    assert_type(op(tensor, tensor, out=tensor), Tensor)
+    assert_type(op(tensor, out=pair), tuple[Tensor, Tensor])
+    taken: NDArray[np.float16] = ck.gather(tensor, tensor)  # Any goes for everything
+    assert_type(taken, NDArray[np.float16])
+
+
+def cupy_arrays(x: cupy.ndarray) -> None:
+    """CuPy has no types, so its arrays and all that is made of them are Any."""
+    assert_type(ck.gather(x, x), Any)
+    assert_type(ck.argwhere(x), Any)
+    assert_type(ck.reduce(x, "sum"), Any)
+    assert_type(ck.gather(x, x, out=x), Any)
