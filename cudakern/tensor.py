@@ -63,6 +63,13 @@ class TensorDesc:
     ------
     DTypeError
         A size or stride is not an integer.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> desc = ck.TensorDesc(ck.DataType.FLOAT16, (2, 3), strides=(4, 1))  # a gap in each row
+    >>> desc.sizes, desc.element_strides, desc.total_bytes
+    ((2, 3), (4, 1), 16)
     """
 
     data_type: DataType
@@ -113,6 +120,13 @@ def minimum_tensor_size_in_bytes(desc: TensorDesc) -> int:
     int
         Bytes, rounded up to a multiple of 4. Computed without a limit of 32 bits (DirectML
         reference, ``DML_BUFFER_TENSOR_DESC``, "calculating the minimum buffer size").
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> desc = ck.TensorDesc(ck.DataType.FLOAT16, (3, 3))
+    >>> ck.minimum_tensor_size_in_bytes(desc)  # 18, rounded up
+    20
     """
     if 0 in desc.sizes:
         return 0

@@ -43,6 +43,21 @@ class CompiledOperator:
     the static facts (dtypes, sizes, strides, place) of an earlier one validates nothing again.
     Pickles hold the descriptor, the feature level and the inputs given to `initialize`; it is
     compiled anew where they arrive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> square = ck.TensorDesc(ck.DataType.FLOAT32, (2, 2))
+    >>> column = ck.TensorDesc(ck.DataType.FLOAT32, (2, 1))
+    >>> op = ck.compile_operator(ck.ReduceOperatorDesc("max", square, column, axes=(1,)))
+    >>> op
+    <CompiledOperator reduce, function=MAX, axes=(1,); input_tensor (2, 2) FLOAT32; ...>
+    >>> out = np.empty((2, 1), np.float32)
+    >>> op(np.array([[1, 2], [4, 3]], np.float32), out=out) is out
+    True
+    >>> out.tolist()
+    [[2.0], [4.0]]
     """
 
     def __init__(
@@ -354,6 +369,19 @@ def compile_operator(
         The descriptor breaks a rule.
     DTypeError
         A data type has no NumPy dtype on this machine (bfloat16 without ml_dtypes).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> square = ck.TensorDesc(ck.DataType.FLOAT32, (2, 2))
+    >>> column = ck.TensorDesc(ck.DataType.FLOAT32, (2, 1))
+    >>> op = ck.compile_operator(ck.ReduceOperatorDesc("sum", square, column, axes=(1,)))
+    >>> op(np.array([[1, 2], [3, 4]], np.float32)).tolist()
+    [[3.0], [7.0]]
+    >>> ck.compile_operator(ck.ReduceOperatorDesc("sum", square, column, axes=(0,)))
+    Traceback (most recent call last):
+    cudakern.errors.DescriptorError: reduce: output_tensor.sizes must be (1, 2) ... got (2, 1) [R8]
     """
     given: object = desc
     if not isinstance(given, OperatorDesc):

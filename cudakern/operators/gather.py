@@ -64,6 +64,22 @@ class GatherOperatorDesc(OperatorDesc):
     -----
     Signed indices count from the end once; indices out of range clamp. Source: DirectML reference,
     ``DML_GATHER_OPERATOR_DESC``, rules G1 to G9 of the README.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.GatherOperatorDesc(
+    ...     input_tensor=ck.TensorDesc(ck.DataType.INT32, (3, 2)),
+    ...     indices_tensor=ck.TensorDesc(ck.DataType.INT64, (1, 2)),
+    ...     output_tensor=ck.TensorDesc(ck.DataType.INT32, (2, 2)),
+    ...     axis=0,
+    ...     index_dimensions=1,
+    ... )
+    >>> x = np.array([[1, 2], [3, 4], [5, 6]], np.int32)
+    >>> ck.compile_operator(desc)(x, np.array([[2, 0]]))
+    array([[5, 6],
+           [1, 2]], dtype=int32)
     """
 
     input_tensor: TensorDesc

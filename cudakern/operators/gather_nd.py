@@ -66,6 +66,21 @@ class GatherNDOperatorDesc(OperatorDesc):
     -----
     Signed indices count from the end once; indices out of range clamp, each on its own dimension.
     Source: DirectML reference, ``DML_GATHER_ND_OPERATOR_DESC``, rules N1 to N9 of the README.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.GatherNDOperatorDesc(
+    ...     input_tensor=ck.TensorDesc(ck.DataType.INT32, (2, 2)),
+    ...     indices_tensor=ck.TensorDesc(ck.DataType.INT64, (3, 2)),
+    ...     output_tensor=ck.TensorDesc(ck.DataType.INT32, (1, 3)),
+    ...     input_dimension_count=2,
+    ...     indices_dimension_count=2,
+    ... )
+    >>> x = np.array([[1, 2], [3, 4]], np.int32)
+    >>> ck.compile_operator(desc)(x, np.array([[0, 1], [1, 0], [1, 1]]))
+    array([[2, 3, 4]], dtype=int32)
     """
 
     input_tensor: TensorDesc
@@ -162,6 +177,22 @@ class GatherND1OperatorDesc(GatherNDOperatorDesc):
     Notes
     -----
     Source: DirectML reference, ``DML_GATHER_ND1_OPERATOR_DESC``, rules N1 to N9 of the README.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.GatherND1OperatorDesc(
+    ...     input_tensor=ck.TensorDesc(ck.DataType.INT32, (2, 2)),
+    ...     indices_tensor=ck.TensorDesc(ck.DataType.INT64, (2, 1)),
+    ...     output_tensor=ck.TensorDesc(ck.DataType.INT32, (1, 2)),
+    ...     input_dimension_count=2,
+    ...     indices_dimension_count=2,
+    ...     batch_dimension_count=1,
+    ... )
+    >>> x = np.array([[1, 2], [3, 4]], np.int32)
+    >>> ck.compile_operator(desc)(x, np.array([[1], [0]]))  # an index for each row
+    array([[2, 3]], dtype=int32)
     """
 
     batch_dimension_count: int

@@ -58,6 +58,13 @@ class NonzeroCoordinates(NamedTuple, Generic[A]):
         Of uint64, if there may be more than 2^32 - 1.
     coordinates : array of uint32 or int64, shape (x.size or size, max(1, x.ndim))
         A row for each of the first ``count``; those beyond are as they were.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> count, coordinates = ck.nonzero_coordinates([0, 7, 5])
+    >>> count, coordinates[: int(count[0])].tolist()
+    (array([2], dtype=uint32), [[1], [2]])
     """
 
     count: A  # type: ignore[assignment]  # hides the method of tuples

@@ -57,6 +57,19 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
     drops are always 0. -0.0 is zero; NaN and subnormal numbers are not. Source: DirectML reference,
     ``DML_NONZERO_COORDINATES_OPERATOR_DESC``, rules Z1 to Z8 of the README. At DirectML's levels
     Z7 follows from T13.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.NonzeroCoordinatesOperatorDesc(
+    ...     input_tensor=ck.TensorDesc(ck.DataType.INT32, (2, 2)),
+    ...     output_count_tensor=ck.TensorDesc(ck.DataType.UINT32, (1,)),
+    ...     output_coordinates_tensor=ck.TensorDesc(ck.DataType.UINT32, (4, 2)),
+    ... )
+    >>> count, coordinates = ck.compile_operator(desc)(np.array([[0, 5], [7, 0]], np.int32))
+    >>> count, coordinates[: count[0]].tolist()
+    (array([2], dtype=uint32), [[0, 1], [1, 0]])
     """
 
     input_tensor: TensorDesc

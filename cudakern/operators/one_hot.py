@@ -87,6 +87,20 @@ class OneHotOperatorDesc(OperatorDesc):
     Signed indices count from the end once; where an index is out of range, all is off. Source:
     DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``, rules O1 to O7 of the README. O5, an axis of
     size 1 at least, follows from T4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.OneHotOperatorDesc(
+    ...     indices_tensor=ck.TensorDesc(ck.DataType.INT64, (2, 1)),
+    ...     values_tensor=ck.TensorDesc(ck.DataType.INT32, (1, 2)),
+    ...     output_tensor=ck.TensorDesc(ck.DataType.INT32, (2, 3)),
+    ...     axis=1,
+    ... )
+    >>> ck.compile_operator(desc)(np.array([[2], [0]]), np.array([[-1, 1]], np.int32))
+    array([[-1, -1,  1],
+           [ 1, -1, -1]], dtype=int32)
     """
 
     indices_tensor: TensorDesc

@@ -161,6 +161,20 @@ class ReduceOperatorDesc(_ReducingDesc):
     MAX, MIN, ARGMAX and ARGMIN take NaN as absent; of equal elements, ARGMAX and ARGMIN find the
     first. Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``, rules R1 to R10 of the README.
     R6, no more axes than dimensions, follows from R3 and R5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.ReduceOperatorDesc(
+    ...     function=ck.ReduceFunction.SUM,
+    ...     input_tensor=ck.TensorDesc(ck.DataType.FLOAT32, (2, 3)),
+    ...     output_tensor=ck.TensorDesc(ck.DataType.FLOAT32, (2, 1)),
+    ...     axes=(1,),
+    ... )
+    >>> ck.compile_operator(desc)(np.array([[1, 4, 4], [2, 8, 2]], np.float32))
+    array([[ 9.],
+           [12.]], dtype=float32)
     """
 
     function: ReduceFunction
@@ -234,6 +248,20 @@ class ArgmaxOperatorDesc(_ArgDesc):
     -----
     NaN counts as absent. Source: DirectML reference, ``DML_ARGMAX_OPERATOR_DESC``, rules R2 to R10
     of the README.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.ArgmaxOperatorDesc(
+    ...     input_tensor=ck.TensorDesc(ck.DataType.FLOAT32, (2, 3)),
+    ...     output_tensor=ck.TensorDesc(ck.DataType.UINT32, (2, 1)),
+    ...     axes=(1,),
+    ...     axis_direction=ck.AxisDirection.DECREASING,
+    ... )
+    >>> ck.compile_operator(desc)(np.array([[1, 4, 4], [2, 8, 2]], np.float32))
+    array([[2],
+           [1]], dtype=uint32)
     """
 
     operator: ClassVar[str] = "argmax"
@@ -244,7 +272,22 @@ class ArgmaxOperatorDesc(_ArgDesc):
 
 @dataclass(frozen=True)
 class ArgminOperatorDesc(_ArgDesc):
-    """DirectML's argmin: where the smallest element is, otherwise as `ArgmaxOperatorDesc`."""
+    """DirectML's argmin: where the smallest element is, otherwise as `ArgmaxOperatorDesc`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.ArgminOperatorDesc(
+    ...     input_tensor=ck.TensorDesc(ck.DataType.FLOAT32, (2, 3)),
+    ...     output_tensor=ck.TensorDesc(ck.DataType.UINT32, (2, 1)),
+    ...     axes=(1,),
+    ...     axis_direction=ck.AxisDirection.DECREASING,
+    ... )
+    >>> ck.compile_operator(desc)(np.array([[1, 4, 4], [2, 8, 2]], np.float32))
+    array([[0],
+           [2]], dtype=uint32)
+    """
 
     operator: ClassVar[str] = "argmin"
 

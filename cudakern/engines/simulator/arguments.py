@@ -75,6 +75,20 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
     numpy.ndarray
         In row-major order. It holds a pattern; inside of `checked`, a kernel that reads an element
         whose bytes still do is reported.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = ck.simulator.empty(64), np.zeros(32, np.float32)
+    >>> with ck.simulator.checked():
+    ...     shift((1,), (32,), (x, y))
+    Traceback (most recent call last):
+    cudakern.errors.SimulatorError: shift: uninitialized: shift.cu:2: ...
     """
     made = np.empty(shape, dtype)
     flat = np.empty(-(-max(made.nbytes, 1) // _PATTERN.size) * _PATTERN.size, np.uint8)

@@ -48,6 +48,23 @@ class Finding:
         Element of that array, counted from its first in memory order; negative before it.
     message : str
         One line that says all that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> try:
+    ...     with ck.simulator.checked():
+    ...         shift((1,), (32,), (x, y))
+    ... except ck.SimulatorError as error:
+    ...     (finding,) = error.findings
+    >>> finding.kind, finding.source, finding.thread, finding.array, finding.index
+    ('out_of_bounds', ('shift.cu', 2), (31, 0, 0), 0, 32)
     """
 
     kind: str

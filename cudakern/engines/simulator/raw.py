@@ -62,6 +62,19 @@ class RawKernel:
     Notes
     -----
     It is compiled at the first call, or by `compile`. A launch ends before the call returns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void add(const float* x, float* y, float a) {
+    ...   y[threadIdx.x] = x[threadIdx.x] + a;
+    ... }'''
+    >>> add = ck.simulator.RawKernel(code, "add")
+    >>> x, y = np.arange(4, dtype=np.float32), np.empty(4, np.float32)
+    >>> add((1,), (4,), (x, y, np.float32(0.5)))
+    >>> y
+    array([0.5, 1.5, 2.5, 3.5], dtype=float32)
     """
 
     def __init__(

@@ -39,6 +39,17 @@ class RawModule:
     ------
     BindingError
         Neither or both of ``code`` and ``path`` were given, or an option is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = "template <typename T> __global__ void fill(T* x, T a) { x[threadIdx.x] = a; }"
+    >>> module = ck.simulator.RawModule(code=code, name_expressions=["fill<int>"])
+    >>> x = np.empty(3, np.int32)
+    >>> module.get_function("fill<int>")((1,), (3,), (x, np.int32(7)))
+    >>> x
+    array([7, 7, 7], dtype=int32)
     """
 
     def __init__(

@@ -32,6 +32,16 @@ class CheckReport:
         In the order in which they were found. The same two lines of code are named once.
     launches : int
         Launches that were checked.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> with ck.simulator.checked(seed=3) as report:
+    ...     x = ck.gather([1, 2, 3], [0])
+    >>> report.launches, report.findings
+    (1, [])
+    >>> print(report)
+    nothing found in 1 launches
     """
 
     seed: int = 0
@@ -58,6 +68,14 @@ class TrafficReport:
     ----------
     kernels : list of KernelTraffic
         One for each kernel, in the order of their first launches.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> with ck.simulator.traffic() as report:
+    ...     x = ck.one_hot([1, 0], 4)
+    >>> [kernel.launches for kernel in report.kernels]
+    [1]
     """
 
     kernels: list[KernelTraffic] = field(default_factory=list)
@@ -120,6 +138,20 @@ def checked(seed: int = 0, resident_blocks: int = 4) -> Iterator[CheckReport]:
     GPU; the contents are copied back. All launches of the process inside of the block are checked,
     whatever thread makes them, one after the other; those of a thread with such a block of its own
     are that one's. Arrays of addresses are not followed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> with ck.simulator.checked():
+    ...     shift((1,), (32,), (x, y))
+    Traceback (most recent call last):
+    cudakern.errors.SimulatorError: shift: out_of_bounds: shift.cu:2: read of 4 bytes must lie ...
     """
     seed = index(seed) % 2**64
     if index(resident_blocks) < 1:
@@ -165,6 +197,21 @@ def traffic() -> Iterator[TrafficReport]:
     operators start less than 16 bytes after such a multiple.
 
     A launch counts in every report whose block it is in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> with ck.simulator.traffic() as report:
+    ...     shift((1,), (31,), (x, y))
+    >>> (kernel,) = report.kernels
+    >>> kernel.bytes_requested, kernel.stores.sectors_per_request
+    (248, 4.0)
     """
     report = TrafficReport()
     sessions.begin(report)

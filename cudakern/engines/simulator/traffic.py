@@ -42,6 +42,13 @@ class Requests:
         Sectors of 32 bytes; 0 for shared memory.
     wavefronts : int
         Passes through shared memory; 0 for global memory.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> requests = ck.simulator.Requests(requests=2, accesses=64, bytes_requested=256, sectors=16)
+    >>> requests.bytes_moved, requests.sectors_per_request
+    (512, 8.0)
     """
 
     requests: int = 0
@@ -87,6 +94,21 @@ class LineTraffic(Requests):
         File and line of the access.
     stack : tuple of (str, int)
         The source, then where the inlined function it lies in was called, and so on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> with ck.simulator.traffic() as report:
+    ...     shift((1,), (31,), (x, y))
+    >>> load, store = report.kernels[0].lines
+    >>> load.kind, load.source, load.sectors_per_request
+    ('load', ('shift.cu', 2), 4.0)
     """
 
     kind: str = ""
@@ -106,6 +128,21 @@ class KernelTraffic:
         How often it ran.
     lines : list of LineTraffic
         By source line and kind, in the order of first requests.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> with ck.simulator.traffic() as report:
+    ...     shift((1,), (31,), (x, y))
+    >>> (kernel,) = report.kernels
+    >>> kernel.kernel, kernel.loads.bytes_moved
+    ('shift', 128)
     """
 
     kernel: str

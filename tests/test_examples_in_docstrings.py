@@ -1,0 +1,58 @@
+"""The examples in the package's docstrings hold, and no public name lacks one."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+from enum import Enum
+
+import pytest
+
+import cudakern as ck
+
+
+def modules():
+    """Yield the modules of the package; without those that need a package that is not here."""
+    for info in pkgutil.walk_packages(ck.__path__, "cudakern.", onerror=lambda _: None):
+        if not info.name.endswith("__main__"):
+            try:
+                yield importlib.import_module(info.name)
+            except ModuleNotFoundError as error:
+                assert not str(error.name).startswith("cudakern")  # noqa: PT017
+
+
+EXAMPLES = {
+    found.name: found
+    for module in modules()
+    for found in doctest.DocTestFinder(exclude_empty=True).find(module)
+    if found.examples
+}
+
+
+def is_exempt(value):
+    """Return whether a name needs no example.
+
+    An error is raised by the examples of what raises it, an enumeration lists what it has, and
+    neither is called by anybody.
+    """
+    if isinstance(value, type):
+        return issubclass(value, BaseException | Enum)
+    return inspect.ismodule(value) or isinstance(value, str)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_hold(name):
+    found, said = EXAMPLES[name], []
+    found.globs = {}  # an example brings what it needs
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found, out=said.append)
+    assert said == []
+
+
+@pytest.mark.parametrize("module", [ck, ck.simulator], ids=lambda module: module.__name__)
+def test_every_public_name_has_examples(module):
+    values = [getattr(module, name) for name in module.__all__]
+    names = [f"{v.__module__}.{v.__qualname__}" for v in values if not is_exempt(v)]
+    assert len(names) >= 10
+    assert [name for name in names if name not in EXAMPLES] == []
