@@ -134,8 +134,8 @@ def nonzero_coordinates(
     Synchronization: none; the count stays on the device. Rows are in row-major order of the
     coordinates, whatever the strides. -0.0 is zero; NaN and subnormal numbers are not, nor is a
     bool whose byte is neither 0 nor 1. Determinism: the same result in every run.
-    On a GPU, launches of a stream share a workspace of 32 KiB, or more for more than 2^28 bytes; a
-    call captured into a graph gets its own, which is kept as long as the process.
+    On a GPU, launches of a stream share a workspace of 32 KiB, or more for more than 2^28 bytes;
+    those that it has in a CUDA graph share another, which goes with the graph.
     Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
 
     Examples

@@ -173,7 +173,7 @@ def reduce(
     multiprocessors. log_sum, log_sum_exp and l1 of complex numbers may have other last bits on
     another GPU architecture, with another version of NVRTC or in the simulator; others have not.
     On a GPU, launches of a stream share workspaces of 72 KiB and more, which few results of many
-    elements need; a call captured into a graph gets its own, which is kept as long as the process.
+    elements need; those that it has in a CUDA graph share others, which go with the graph.
     Of no elements, sum, l1, l2 and sum_square are 0, multiply is 1, log_sum and log_sum_exp are
     -inf, average is NaN; with ``initial``, the result is that. +0 and -0 are equal.
     Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``.
