@@ -1,0 +1,85 @@
+"""A process that is forked after CUDA was used: on the stand-in for CuPy, and on a GPU."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.readmes import ROOT
+
+REFUSED = (
+    "cudakern: CUDA must be used in a process of its own; this one was forked after its parent's "
+    "use of it; start it with multiprocessing's method 'spawn' or 'forkserver'"
+)
+PROGRAM = """
+import os, sys
+from pathlib import Path
+import numpy as np
+import cudakern as ck
+
+X, I = np.arange(6, dtype=np.float32), np.array([4, 1], np.int32)
+
+def calls(put):
+    x, i, out = put(X), put(I), put(np.zeros(2, np.float32))
+    tensors = (ck.TensorDesc(ck.DataType.FLOAT32, (6,)), ck.TensorDesc(ck.DataType.INT32, (2,)))
+    desc = ck.GatherOperatorDesc(*tensors, ck.TensorDesc(ck.DataType.FLOAT32, (2,)), 0, 1)
+    operator = ck.compile_operator(desc, ck.FeatureLevel.EXTENDED)
+    return (
+        lambda: ck.gather(x, i),
+        lambda: ck.gather(x, i, out=out),
+        lambda: operator(x, i, out=out),
+        lambda: ck.reduce(x, "max", out=out[:1].reshape(())),
+    )
+
+def main(put):
+    before = calls(put)
+    if "use" in sys.argv:
+        for call in before:
+            call()
+    if os.fork():
+        sys.exit(os.wait()[1])
+    try:
+        for call in (*before, lambda: ck.gather(X, I)):
+            try:
+                print(type(call()).__name__, flush=True)
+            except ck.CudakernError as error:
+                print(error, flush=True)
+    finally:
+        os._exit(0)
+"""
+ON_STAND_IN = (
+    PROGRAM
+    + """
+from tests.helpers import fake_cupy
+import tempfile
+
+with tempfile.TemporaryDirectory() as folder, fake_cupy.installed(Path(folder)):
+    fake_cupy.Array.reshape = lambda self, shape: self._view(self.values.reshape(shape))
+    main(fake_cupy.Array)
+"""
+)
+ON_GPU = PROGRAM + "\nimport cupy\nmain(cupy.asarray)\n"
+
+
+def printed(program, *arguments):
+    command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
+    result = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_a_fork_is_told_to_be_spawned():
+    assert printed(ON_STAND_IN, "use") == [REFUSED] * 4 + ["ndarray"]
+
+
+def test_a_fork_before_the_first_use_is_a_process_like_others():
+    assert printed(ON_STAND_IN) == ["Array"] * 4 + ["ndarray"]
+
+
+@pytest.mark.gpu
+def test_a_fork_of_a_process_with_a_context_is_told_to_be_spawned():
+    assert printed(ON_GPU, "use") == [REFUSED] * 4 + ["ndarray"]
