@@ -212,7 +212,7 @@ from tests.helpers.mixed_calls import CALLS, call, call_all
 def child_works(work):
     child = os.fork()
     if child == 0:
-        signal.alarm(120)  # a child that waits forever is killed
+        signal.alarm(60)  # a child that waits forever is killed
         try:
             work()
         except BaseException as error:
@@ -297,6 +297,34 @@ with ck.simulator.checked() as report:
 assert not sessions.active
 print("done")
 """
+
+
+LOADING = """
+from cudakern.engines.simulator.engine import SimulatorEngine
+done = threading.Event()
+def load():
+    (spec, *_) = next(iter(engine_for(HOST)._kernels))
+    while not done.is_set():
+        SimulatorEngine().kernel(spec, checked=True)
+x = np.ones((64, 300), np.float32)
+with ck.simulator.checked() as report:
+    ck.reduce(x, "sum", 1)
+    thread = threading.Thread(target=load)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert ck.reduce(x, "sum", 1).tolist() == [300] * 64
+    finally:
+        done.set()
+    thread.join()
+assert report.launches == 21
+print("done")
+"""
+
+
+def test_kernels_are_loaded_beside_observed_launches():
+    """What is instrumented of a library must not report to the launch of another thread."""
+    assert run(FORK + LOADING) == "done\n"
 
 
 @pytest.mark.parametrize("program", [BUSY, HELD, INSIDE], ids=["busy", "held", "inside"])

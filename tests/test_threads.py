@@ -74,6 +74,7 @@ def test_nothing_grows_once_all_has_been_called():
 
 def test_tables_are_never_too_long(monkeypatch, switching_often):
     monkeypatch.setattr("cudakern.operators.base.BoundTable.limit", 2)
+    ck.clear_caches()
     side_by_side(mixed(200, clearing=False))
     found = caches.sizes()
     assert max(found[name].entries for name in ("gather", "one_hot", "reduce")) <= 2
@@ -127,8 +128,12 @@ def test_launches_are_those_of_the_threads_own_session():
 
     def work(number):
         x = np.zeros(4, np.int32)
+        if number == 1:
+            begun.wait()  # the session of the other thread is the outer one
         try:
             with ck.simulator.checked() as report:
+                if number == 0:
+                    begun.wait()
                 begun.wait()
                 if number == 0:
                     kernel((1,), (4,), (x,))
@@ -169,11 +174,13 @@ def test_results_are_right_while_sessions_come_and_go():
     def work(number):
         if number == 0:
             reports = []
-            for turn in range(30):
-                with (ck.simulator.checked if turn % 2 else ck.simulator.traffic)() as report:
-                    Event().wait(0.01)
-                reports.append((report, str(report)))
-            stop.set()
+            try:
+                for turn in range(30):
+                    with (ck.simulator.checked if turn % 2 else ck.simulator.traffic)() as report:
+                        Event().wait(0.01)
+                    reports.append((report, str(report)))
+            finally:
+                stop.set()
             # Nothing is added to a report once its block has ended.
             return [str(report) for report, _ in reports] == [text for _, text in reports]
         random = np.random.default_rng(number)

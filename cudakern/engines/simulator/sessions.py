@@ -15,6 +15,7 @@ from cudakern.engines.simulator.symbols import Symbols
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from cudakern.engines.base import Grid
@@ -157,6 +158,15 @@ def end(session: Session) -> None:
     """Observe launches for a session no more; none is under way when this returns."""
     with _lock:
         active.remove(session)
+
+
+def alone() -> AbstractContextManager[object]:
+    """Return a context in which no launch is observed.
+
+    Whatever runs of a checked kernel's library, initialisers included, reports its accesses: to the
+    launch that is under way, even on another thread.
+    """
+    return _lock
 
 
 def _in_fork() -> None:
