@@ -113,7 +113,8 @@ def test_the_random_numbers_of_the_caller_stay_as_they_are():
     assert random.getstate() == state
 
 
-def test_results_are_right_when_few_launches_are_kept(monkeypatch, cleared):
+@pytest.mark.usefixtures("cleared")
+def test_results_are_right_when_few_launches_are_kept(monkeypatch):
     monkeypatch.setattr(base.BoundTable, "limit", 3)
     for seed in range(2):
         call_all(seed)
@@ -123,7 +124,8 @@ def test_results_are_right_when_few_launches_are_kept(monkeypatch, cleared):
         assert found["one_hot values"].entries <= 256
 
 
-def test_each_initial_value_is_an_entry_and_entries_are_few(monkeypatch, cleared):
+@pytest.mark.usefixtures("cleared")
+def test_each_initial_value_is_an_entry_and_entries_are_few(monkeypatch):
     monkeypatch.setattr(base.BoundTable, "limit", 16)
     x = np.arange(12).reshape(3, 4)
     for initial in range(50):
@@ -141,7 +143,8 @@ def test_clearing_empties_every_table_and_results_stay_right():
         assert not any(size.entries for size in caches.sizes().values())
 
 
-def test_clearing_gives_memory_back(cleared):
+@pytest.mark.usefixtures("cleared")
+def test_clearing_gives_memory_back():
     call_all()
     ck.clear_caches()
     x = np.zeros((2, 300), np.float32)
@@ -163,7 +166,8 @@ def test_clearing_gives_memory_back(cleared):
     assert after - before < (full - before) / 20
 
 
-def test_tables_of_compiled_operators_count_as_long_as_these_live(cleared):
+@pytest.mark.usefixtures("cleared")
+def test_tables_of_compiled_operators_count_as_long_as_these_live():
     gc.collect()
     before = caches.sizes()["compiled operators"]
     operators = [ck.compile_operator(DESC) for _ in range(3)]
@@ -223,7 +227,8 @@ def test_a_family_without_members():
     assert (len(family), family.limit) == (0, 0)
 
 
-def test_info_has_the_sizes(capsys, monkeypatch, tmp_path, cleared):
+@pytest.mark.usefixtures("cleared")
+def test_info_has_the_sizes(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
     (tmp_path / "zig").mkdir()
     (tmp_path / "zig" / "one").write_bytes(bytes(100))

@@ -47,9 +47,7 @@ def run(program, *arguments):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_descriptors_and_enumerations_arrive_as_they_were(protocol):
-    strided = TensorDesc(
-        ck.DataType.FLOAT16, (2, 3), (8, 1), 64, 16, ck.TensorFlags.OWNED_BY_DML
-    )
+    strided = TensorDesc(ck.DataType.FLOAT16, (2, 3), (8, 1), 64, 16, ck.TensorFlags.OWNED_BY_DML)
     for value in [*(example.desc for example in examples()), DESC, STRIDED, strided]:
         arrived = sent(value, protocol)
         assert type(arrived) is type(value)

@@ -59,7 +59,8 @@ def test_calls_of_everything_while_caches_are_cleared():
     assert sum(side_by_side(mixed(1000, clearing=True))) == THREADS * 1000
 
 
-def test_calls_of_everything_in_the_finest_turns(switching_often):
+@pytest.mark.usefixtures("switching_often")
+def test_calls_of_everything_in_the_finest_turns():
     assert sum(side_by_side(mixed(200, clearing=True))) == THREADS * 200
 
 
@@ -72,7 +73,8 @@ def test_nothing_grows_once_all_has_been_called():
     assert caches.sizes() == before
 
 
-def test_tables_are_never_too_long(monkeypatch, switching_often):
+@pytest.mark.usefixtures("switching_often")
+def test_tables_are_never_too_long(monkeypatch):
     monkeypatch.setattr("cudakern.operators.base.BoundTable.limit", 2)
     ck.clear_caches()
     side_by_side(mixed(200, clearing=False))
@@ -80,7 +82,8 @@ def test_tables_are_never_too_long(monkeypatch, switching_often):
     assert max(found[name].entries for name in ("gather", "one_hot", "reduce")) <= 2
 
 
-def test_operators_are_compiled_and_forgotten_beside_calls(switching_often):
+@pytest.mark.usefixtures("switching_often")
+def test_operators_are_compiled_and_forgotten_beside_calls():
     gc.collect()
     before = caches.sizes()["compiled operators"].limit
 
