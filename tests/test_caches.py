@@ -34,7 +34,7 @@ NAMES = [
     "one_hot values",
     "reduce",
     "reduce arguments",
-    "symbols of checked kernels",
+    "symbols of kernels",
 ]
 
 
@@ -203,9 +203,9 @@ def test_clearing_while_a_launch_runs(monkeypatch, how):
 def test_clearing_forgets_what_checked_kernels_are_made_of():
     with ck.simulator.checked():
         ck.gather(X, INDICES[0])
-    assert caches.sizes()["symbols of checked kernels"].entries
+    assert caches.sizes()["symbols of kernels"].entries
     ck.clear_caches()
-    assert not caches.sizes()["symbols of checked kernels"].entries
+    assert not caches.sizes()["symbols of kernels"].entries
     with ck.simulator.checked() as report:
         np.testing.assert_array_equal(ck.gather(X, INDICES[0]), EXPECTED)
     assert report.launches == 1

@@ -185,7 +185,7 @@ def symbols_of(path: Path) -> Symbols:
     return Symbols(path)
 
 
-kept("symbols of checked kernels", Results(symbols_of))
+kept("symbols of kernels", Results(symbols_of))
 
 
 def _checking() -> Session | None:
