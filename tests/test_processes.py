@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import FeatureLevel, TensorDesc
+from cudakern import FeatureLevel, TensorDesc, caches, engines
 from cudakern.commands.examples import examples
+from tests.helpers import fake_cupy
 from tests.helpers.bindings import (
     DESC,
     EXPECTED,
@@ -323,6 +324,62 @@ print("done")
 def test_kernels_are_loaded_beside_observed_launches():
     """What is instrumented of a library must not report to the launch of another thread."""
     assert run(FORK + LOADING) == "done\n"
+
+
+def test_a_fork_after_cuda_was_used_says_what_to_do(monkeypatch, tmp_path):
+    """Also of launches that were bound before; arrays on the host are not concerned."""
+    monkeypatch.setattr(engines, "_refused", [])
+    with fake_cupy.installed(tmp_path):
+        operator = ck.compile_operator(DESC)
+        arrays = [fake_cupy.Array(array.copy(), 0) for array in (X, INDICES, EXPECTED)]
+        operator(*arrays[:2], out=arrays[2])
+        engines._in_fork()  # noqa: SLF001  what a child does first
+        for call in (
+            lambda: operator(*arrays[:2], out=arrays[2]),
+            lambda: ck.gather(arrays[0], arrays[1][0], out=arrays[2]),
+        ):
+            with pytest.raises(ck.EngineUnavailableError) as caught:
+                call()
+            assert str(caught.value) == (
+                "cudakern: a GPU must not be used in a process that was forked after its parent "
+                "had used one, which CUDA does not allow; start processes with multiprocessing's "
+                "spawn or forkserver"
+            )
+        np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)
+
+
+def test_a_fork_refuses_nothing_where_cuda_was_not_used(monkeypatch):
+    monkeypatch.setattr(engines, "_refused", [])
+    engines._cuda.cache_clear()  # noqa: SLF001
+    operator = ck.compile_operator(DESC)
+    operator(X, INDICES)
+    before = caches.sizes()
+    engines._in_fork()  # noqa: SLF001
+    assert not engines._refused  # noqa: SLF001
+    assert caches.sizes() == before
+
+
+CUDA = """
+import cupy
+x, indices = cupy.arange(6.0), cupy.array([1, 0])
+out = ck.gather(x, indices)
+def child():
+    assert ck.gather([5, 6, 7], [2, 0]).tolist() == [7, 5]
+    try:
+        ck.gather(x, indices, out=out)
+    except ck.EngineUnavailableError as error:
+        assert "must not be used in a process that was forked" in str(error)
+    else:
+        raise AssertionError
+child_works(child)
+assert ck.gather(x, indices, out=out).get().tolist() == [1, 0]
+print("done")
+"""
+
+
+@pytest.mark.gpu
+def test_a_fork_after_a_gpu_was_used_says_what_to_do():
+    assert run(FORK + CUDA) == "done\n"
 
 
 @pytest.mark.parametrize("program", [BUSY, HELD, INSIDE], ids=["busy", "held", "inside"])
