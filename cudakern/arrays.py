@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.engines import HOST, engine_for
+from cudakern.engines import HOST, engine_for, require_own_process
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 
@@ -34,6 +34,7 @@ _OVERLAP_WORK = 100_000  # steps of NumPy's search for a shared byte
 def _cupy() -> Any:  # noqa: ANN401
     from cudakern.engines.cuda import import_cupy  # noqa: PLC0415  CuPy is optional
 
+    require_own_process()
     return import_cupy()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import pickle
 import re
 
@@ -39,9 +40,13 @@ def test_error_has_its_base_and_says_one_line(error, base, text):
     assert str(error) == text
 
 
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize(("error", "base", "text"), ERRORS)
-def test_error_survives_pickling(error, base, text):
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301  our own bytes
+def test_error_survives_pickling(error, base, text, protocol):
+    error = copy.copy(error)
+    error.add_note("seen in the second batch")
+    again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301  our own bytes
+    assert again.__notes__ == ["seen in the second batch"]
     assert type(again) is type(error)
     assert isinstance(again, base)
     assert str(again) == text

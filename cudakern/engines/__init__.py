@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from cudakern.caches import clear_caches
 from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.errors import EngineUnavailableError
 from cudakern.forks import Lock
 
 if TYPE_CHECKING:
@@ -13,10 +16,14 @@ if TYPE_CHECKING:
 
 #: The place of arrays in host memory; CUDA devices are their ordinals.
 HOST = -1
-
+_FORKED = (
+    "cudakern: a GPU must not be used in a process that was forked after its parent had used one, "
+    "which CUDA does not allow; start processes with multiprocessing's spawn or forkserver"
+)
 
 _simulator = SimulatorEngine()
 _asking = Lock()
+_refused: list[str] = []  # why this process must not use a GPU
 
 
 @lru_cache(maxsize=1)
@@ -26,9 +33,32 @@ def _cuda() -> Engine:
     return CudaEngine()
 
 
+def require_own_process() -> None:
+    """Raise EngineUnavailableError if this process was forked after its parent had used a GPU."""
+    if _refused:
+        raise EngineUnavailableError(_refused[0])
+
+
 def engine_for(place: int) -> Engine:
-    """Return the engine that runs kernels on arrays in a place (`HOST` or a device ordinal)."""
+    """Return the engine that runs kernels on arrays in a place (`HOST` or a device ordinal).
+
+    Raises
+    ------
+    EngineUnavailableError
+        There is no CuPy, or this process was forked after its parent had used a GPU.
+    """
     if place == HOST:
         return _simulator
+    require_own_process()
     with _asking:  # of threads that ask for the first time at once, each shall get the same
         return _cuda()
+
+
+def _in_fork() -> None:
+    """Have a forked process say what CUDA refuses: also of launches that its parent has bound."""
+    if _cuda.cache_info().currsize:
+        _refused.append(_FORKED)
+        clear_caches()
+
+
+os.register_at_fork(after_in_child=_in_fork)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.caches import clear_caches
 from cudakern.engines import nvrtc
 from cudakern.engines.graphs import GraphMemory, is_captured, relaxed
 from cudakern.engines.nvrtc import INSTALL
@@ -34,42 +33,14 @@ _PER_THREAD_STREAM = 2  # cudaStreamPerThread
 _DAMAGED = ("CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_INVALID_PTX", "CUDA_ERROR_INVALID_SOURCE")
 
 
-class _Process:
-    """Whether this process has used CUDA, and whether it is a fork of one that had."""
-
-    used = forked = False
-
-
-def _in_fork() -> None:
-    """Refuse CUDA from now on if the parent has used it, as CUDA does, but in words."""
-    if _Process.used:
-        _Process.forked = True
-        clear_caches()  # of launches that are bound to the parent's kernels
-
-
-os.register_at_fork(after_in_child=_in_fork)
-
-
-def require_own_process() -> None:
-    """Raise EngineUnavailableError in a process that was forked by one that has used CUDA."""
-    if _Process.forked:
-        message = (
-            "cudakern: CUDA must be used in a process of its own; this one was forked after its "
-            "parent's use of it; start it with multiprocessing's method 'spawn' or 'forkserver'"
-        )
-        raise EngineUnavailableError(message)
-
-
 def import_cupy() -> ModuleType:
     """Return the module cupy.
 
     Raises
     ------
     EngineUnavailableError
-        CuPy is not installed, or cannot write its cache folder; or this process was forked by one
-        that has used CUDA.
+        CuPy is not installed, or cannot write its cache folder.
     """
-    require_own_process()
     try:
         import cupy  # noqa: PLC0415  optional, and 0.3 s
     except ImportError as error:
@@ -140,7 +111,6 @@ class CudaEngine:
 
     def __init__(self) -> None:
         self._cupy = import_cupy()
-        _Process.used = True
         self._lock = threading.Lock()
         self._takes_addresses = takes_addresses(self._cupy)
         self._kernels: dict[tuple[KernelSpec, str, int, bool], Any] = {}
@@ -219,7 +189,6 @@ class CudaEngine:
         ``CUDAKERN_DEBUG=1`` was set when it was prepared.
         """
         del tensors  # compute-sanitizer knows allocations by itself
-        require_own_process()
         kernel = self.kernel(launch.kernel, device)
         runtime = self._cupy.cuda.runtime
         switch = self._cupy.cuda.Device

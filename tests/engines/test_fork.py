@@ -10,8 +10,8 @@ import pytest
 from tests.helpers.readmes import ROOT
 
 REFUSED = (
-    "cudakern: CUDA must be used in a process of its own; this one was forked after its parent's "
-    "use of it; start it with multiprocessing's method 'spawn' or 'forkserver'"
+    "cudakern: a GPU must not be used in a process that was forked after its parent had used one, "
+    "which CUDA does not allow; start processes with multiprocessing's spawn or forkserver"
 )
 PROGRAM = """
 import os, sys

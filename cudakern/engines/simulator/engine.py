@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from functools import lru_cache
+from contextlib import nullcontext
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,10 +117,13 @@ class SimulatorEngine:
             runtime = _runtime(
                 toolchain, checked
             )  # first: the kernels' library asks for it by name
-        library, path = _open(lambda: toolchain.kernels(code, entries, mode))
-        return tuple(
-            HostKernel(entry, runtime, library, i, path) for i, entry in enumerate(entries)
-        )
+        build = partial(toolchain.kernels, code, entries, mode)
+        build()  # which takes long, and nobody shall wait for it
+        with sessions.alone() if checked else nullcontext():
+            library, path = _open(build)
+            return tuple(
+                HostKernel(entry, runtime, library, i, path) for i, entry in enumerate(entries)
+            )
 
     def kernel(self, spec: KernelSpec, *, checked: bool = False) -> HostKernel:
         """Return a compiled kernel, compiling it at first use."""

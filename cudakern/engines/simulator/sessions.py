@@ -15,6 +15,7 @@ from cudakern.engines.simulator.symbols import Symbols
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from cudakern.engines.base import Grid
@@ -159,6 +160,15 @@ def end(session: Session) -> None:
         active.remove(session)
 
 
+def alone() -> AbstractContextManager[object]:
+    """Return a context in which no launch is observed.
+
+    Whatever runs of a checked kernel's library, initialisers included, reports its accesses: to the
+    launch that is under way, even on another thread.
+    """
+    return _lock
+
+
 def _in_fork() -> None:
     """Forget the sessions of threads that a forked process does not have."""
     active[:] = [session for session in active if session.thread == threading.get_ident()]
@@ -175,7 +185,7 @@ def symbols_of(path: Path) -> Symbols:
     return Symbols(path)
 
 
-kept("symbols of checked kernels", Results(symbols_of))
+kept("symbols of kernels", Results(symbols_of))
 
 
 def _checking() -> Session | None:

@@ -1,0 +1,254 @@
+"""What a process keeps: bounded, named, and given back."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import json
+import random
+import subprocess
+import sys
+import tracemalloc
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import caches
+from cudakern.__main__ import main
+from cudakern.caches import Family, Results, Size
+from cudakern.operators import base
+from cudakern.operators.base import MAX_BOUND, BoundTable
+from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
+from tests.helpers.mixed_calls import call_all
+
+ROOT = Path(__file__).parent.parent
+NAMES = [
+    "compiled operators",
+    "gather",
+    "gather_nd",
+    "nonzero_coordinates",
+    "one_hot",
+    "one_hot values",
+    "reduce",
+    "reduce arguments",
+    "symbols of kernels",
+]
+
+
+@pytest.fixture
+def cleared():
+    """Run the test with empty caches."""
+    ck.clear_caches()
+    assert not any(size.entries for size in caches.sizes().values())
+
+
+def test_every_cache_has_a_name_and_a_bound():
+    found = caches.sizes()
+    assert list(found) == NAMES
+    assert all(size.limit > 0 for name, size in found.items() if name != "compiled operators")
+    assert all(size.entries <= size.limit for size in found.values())
+
+
+def test_every_table_of_the_package_has_a_name():
+    program = """
+import gc, cudakern
+from cudakern import caches
+from cudakern.operators.base import BoundTable
+tables = {id(value) for value in gc.get_objects() if type(value) is BoundTable}
+print(len(tables), len(tables - set(map(id, caches._caches.values()))))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["6", "0"]
+
+
+def test_results_are_remembered_without_bound_for_nothing_that_varies():
+    """Functions without parameters have one result; operators are few."""
+    bounded = set()
+    for path in Path(ck.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                how = [ast.unparse(decorator) for decorator in node.decorator_list]
+                if any(word in {"cache", "lru_cache", "functools.cache"} for word in how):
+                    assert not node.args.args or node.name == "_attributes", (path, node.name)
+                bounded |= {word for word in how if word.startswith("lru_cache(")}
+    assert all("maxsize=" in word and "None" not in word for word in bounded)
+    assert len(bounded) >= 4
+
+
+def test_a_table_keeps_the_first_of_two_and_no_more_than_its_limit():
+    table = BoundTable()
+    assert table.add("key", "first") == "first"
+    assert table.add("key", "second") == table.find("key") == "first"
+    for key in range(3 * MAX_BOUND):
+        assert table.add(key, -key) == -key
+        assert len(table) <= table.limit == MAX_BOUND
+    assert len(table) == MAX_BOUND
+    assert all(table.find(key) in {None, -key} for key in range(3 * MAX_BOUND))
+    table.clear()
+    assert (len(table), table.find(3 * MAX_BOUND - 1)) == (0, None)
+
+
+@pytest.mark.parametrize("beyond", [1, 50])
+def test_a_loop_over_a_few_more_than_fit_finds_nearly_all(beyond):
+    table, keys = BoundTable(), range(MAX_BOUND + beyond)
+    made = 0
+    for turn in range(12):
+        for key in keys:
+            if table.find(key) is None:
+                table.add(key, key)
+                made += turn >= 2
+    assert made < 10 * len(keys) / 4  # about two for each that does not fit, in a turn
+
+
+def test_the_random_numbers_of_the_caller_stay_as_they_are():
+    table = BoundTable()
+    state = random.getstate()
+    for key in range(MAX_BOUND + 10):
+        table.add(key, key)
+    assert random.getstate() == state
+
+
+@pytest.mark.usefixtures("cleared")
+def test_results_are_right_when_few_launches_are_kept(monkeypatch):
+    monkeypatch.setattr(base.BoundTable, "limit", 3)
+    for seed in range(2):
+        call_all(seed)
+        found = caches.sizes()
+        assert all(found[name].entries == 3 for name in ("gather", "one_hot", "reduce"))
+        assert found["gather"] == Size(3, 3)
+        assert found["one_hot values"].entries <= 256
+
+
+@pytest.mark.usefixtures("cleared")
+def test_each_initial_value_is_an_entry_and_entries_are_few(monkeypatch):
+    monkeypatch.setattr(base.BoundTable, "limit", 16)
+    x = np.arange(12).reshape(3, 4)
+    for initial in range(50):
+        np.testing.assert_array_equal(ck.reduce(x, "sum", 0, initial=initial), x.sum(0) + initial)
+        assert caches.sizes()["reduce"].entries == min(initial + 1, 16)
+    assert caches.sizes()["reduce arguments"].entries == 1
+
+
+def test_clearing_empties_every_table_and_results_stay_right():
+    for seed in range(2):
+        call_all(seed)
+        found = caches.sizes()
+        assert all(found[name].entries for name in NAMES[:-1])
+        assert ck.clear_caches() is None
+        assert not any(size.entries for size in caches.sizes().values())
+
+
+@pytest.mark.usefixtures("cleared")
+def test_clearing_gives_memory_back():
+    call_all()
+    ck.clear_caches()
+    x = np.zeros((2, 300), np.float32)
+    tracemalloc.start()
+    try:
+        ck.gather(x, [0])  # what the first call leaves for good
+        ck.clear_caches()
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        for n in range(1, 300):
+            ck.gather(x[:, :n], [0])
+        full = tracemalloc.get_traced_memory()[0]
+        ck.clear_caches()
+        gc.collect()
+        after = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert full - before > 299 * 1000
+    assert after - before < (full - before) / 20
+
+
+@pytest.mark.usefixtures("cleared")
+def test_tables_of_compiled_operators_count_as_long_as_these_live():
+    gc.collect()
+    before = caches.sizes()["compiled operators"]
+    operators = [ck.compile_operator(DESC) for _ in range(3)]
+    for operator in operators:
+        np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)
+    found = caches.sizes()["compiled operators"]
+    assert found == Size(before.entries + 3, before.limit + 3 * MAX_BOUND)
+    ck.clear_caches()
+    for operator in operators:
+        np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)
+    assert caches.sizes()["compiled operators"].entries == 3
+    del operators, operator
+    assert caches.sizes()["compiled operators"] == Size(0, before.limit)
+
+
+@pytest.mark.parametrize("how", ["function", "compiled"])
+def test_clearing_while_a_launch_runs(monkeypatch, how):
+    run = base.BoundLaunch.__call__
+
+    def clear_and_run(self, addresses):
+        ck.clear_caches()
+        gc.collect()
+        run(self, addresses)
+        ck.clear_caches()
+
+    operator = ck.compile_operator(DESC)
+    work = partial(ck.gather, X, INDICES[0]) if how == "function" else partial(operator, X, INDICES)
+    monkeypatch.setattr(base.BoundLaunch, "__call__", clear_and_run)
+    for _ in range(3):
+        np.testing.assert_array_equal(work(), EXPECTED)
+
+
+def test_clearing_forgets_what_checked_kernels_are_made_of():
+    with ck.simulator.checked():
+        ck.gather(X, INDICES[0])
+    assert caches.sizes()["symbols of kernels"].entries
+    ck.clear_caches()
+    assert not caches.sizes()["symbols of kernels"].entries
+    with ck.simulator.checked() as report:
+        np.testing.assert_array_equal(ck.gather(X, INDICES[0]), EXPECTED)
+    assert report.launches == 1
+
+
+def test_results_of_a_function_are_a_cache():
+    from cudakern.operators.one_hot_values import _numbers  # noqa: PLC0415
+
+    results = Results(_numbers)
+    results.clear()
+    assert (len(results), results.limit) == (0, 256)
+    ck.one_hot([1], 3, values=(3, 4))
+    assert len(results) == 1
+
+
+def test_a_family_without_members():
+    family = Family()
+    family.clear()
+    assert (len(family), family.limit) == (0, 0)
+
+
+@pytest.mark.usefixtures("cleared")
+def test_info_has_the_sizes(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
+    (tmp_path / "zig").mkdir()
+    (tmp_path / "zig" / "one").write_bytes(bytes(100))
+    (tmp_path / "two").write_bytes(bytes(20))
+    (tmp_path / "link").symlink_to("two")
+    assert main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["cache"] == str(tmp_path)
+    assert (found["cache_files"], found["cache_bytes"]) == (2, 120)
+    assert list(found["caches"]) == NAMES
+    assert found["caches"]["gather"] == {"entries": 0, "limit": MAX_BOUND}
+    assert main(["info"]) == 0
+    assert "caches.gather.limit" in capsys.readouterr().out
+
+
+def test_info_without_a_folder(capsys, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    assert main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "CUDAKERN_CACHE_DIR must be a writable folder" in found["cache"]
+    assert (found["cache_files"], found["cache_bytes"]) == (None, None)
+    assert list(found["caches"]) == NAMES

@@ -1,0 +1,330 @@
+"""Other processes: what arrives in a pickle, what a fork finds."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import FeatureLevel, TensorDesc
+from cudakern.commands.examples import examples
+from tests.helpers.bindings import (
+    DESC,
+    EXPECTED,
+    INDICES,
+    OWNED,
+    STRIDED,
+    X,
+    change,
+    strided_view,
+)
+
+ROOT = Path(__file__).parent.parent
+PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
+EXAMPLES = [pytest.param(example, id=example.title) for example in examples()]
+BROKEN = 'extern "C" __global__ void broken(int* x) { x[threadIdx.x + 1] = 1; }'
+
+
+def sent(value, protocol=pickle.HIGHEST_PROTOCOL):
+    return pickle.loads(pickle.dumps(value, protocol))  # noqa: S301  our own bytes
+
+
+def run(program, *arguments):
+    """Run a program, whose forks are meant, in a process of its own."""
+    command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
+    result = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_descriptors_and_enumerations_arrive_as_they_were(protocol):
+    strided = TensorDesc(ck.DataType.FLOAT16, (2, 3), (8, 1), 64, 16, ck.TensorFlags.OWNED_BY_DML)
+    for value in [*(example.desc for example in examples()), DESC, STRIDED, strided]:
+        arrived = sent(value, protocol)
+        assert type(arrived) is type(value)
+        assert arrived == value
+        assert hash(arrived) == hash(value)
+        assert repr(arrived) == repr(value)
+    kinds = ck.DataType, ck.FeatureLevel, ck.TensorFlags, ck.ReduceFunction, ck.AxisDirection
+    for member in (member for kind in kinds for member in kind):
+        assert sent(member, protocol) is member
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_coordinates_arrive_as_they_were(protocol):
+    found = ck.nonzero_coordinates([[0, 3], [5, 7]])
+    arrived = sent(found, protocol)
+    assert type(arrived) is ck.NonzeroCoordinates
+    assert arrived.count.tolist() == [3]
+    np.testing.assert_array_equal(arrived.coordinates, found.coordinates, strict=True)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_operators_do_the_same_where_they_arrive(example, protocol):
+    operator = ck.compile_operator(example.desc)
+    operator(*example.inputs)  # has a bound launch, which stays here
+    arrived = sent(operator, protocol)
+    assert repr(arrived) == repr(operator)
+    outputs = arrived(*example.inputs)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    for output, expected in zip(outputs, example.expected, strict=True):
+        np.testing.assert_array_equal(output[tuple(map(slice, expected.shape))], expected)
+
+
+def test_operators_arrive_at_their_feature_level():
+    arrived = sent(ck.compile_operator(DESC, FeatureLevel.LEVEL_5_0))
+    assert (arrived.desc, arrived.feature_level) == (DESC, FeatureLevel.LEVEL_5_0)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("how", ["packed", "padded", "permuted", "buffer", "read-only"])
+def test_owned_inputs_arrive_with_their_operator(how, protocol):
+    """Whatever way they were bound; NumPy's pickles do not keep strides."""
+    strides = {"padded": (6, 1), "permuted": (1, 3)}.get(how, (4, 1))
+    x = strided_view(np.zeros(16, np.float32), (3, 4), strides)
+    x[...] = X
+    x.flags.writeable = how != "read-only"
+    desc = change(DESC, "input_tensor", flags=OWNED, strides=strides)
+    operator = ck.compile_operator(desc).initialize(x.ravel() if how == "buffer" else x)
+    arrived = sent(sent(operator, protocol), protocol)
+    np.testing.assert_array_equal(arrived(INDICES), EXPECTED, strict=True)
+    np.testing.assert_array_equal(operator(INDICES), EXPECTED, strict=True)
+
+
+def test_an_owned_buffer_of_the_shape_of_a_repeated_tensor_arrives():
+    desc = ck.GatherOperatorDesc(
+        TensorDesc(ck.DataType.FLOAT32, (4,), strides=(0,), flags=OWNED),
+        TensorDesc(ck.DataType.INT32, (2,)),
+        TensorDesc(ck.DataType.FLOAT32, (2,)),
+        axis=0,
+        index_dimensions=1,
+    )
+    operator = ck.compile_operator(desc).initialize(np.array([5, 6, 7, 8], np.float32))
+    assert sent(operator)(np.array([0, 3], np.int32)).tolist() == [5, 5]
+
+
+def test_owned_inputs_out_of_band_are_copied():
+    desc = change(DESC, "input_tensor", flags=OWNED)
+    buffers = []
+    given = pickle.dumps(
+        ck.compile_operator(desc).initialize(X), protocol=5, buffer_callback=buffers.append
+    )
+    memory = [bytearray(buffer.raw()) for buffer in buffers]
+    arrived = pickle.loads(given, buffers=memory)  # noqa: S301  our own bytes
+    for part in memory:
+        part[:] = bytes(len(part))
+    np.testing.assert_array_equal(arrived(INDICES), EXPECTED)
+
+
+def test_an_operator_that_waits_for_owned_inputs_arrives_waiting():
+    arrived = sent(ck.compile_operator(change(DESC, "input_tensor", flags=OWNED)))
+    with pytest.raises(ck.BindingError, match=r"must be given to initialize\(\) before the call"):
+        arrived(INDICES)
+    np.testing.assert_array_equal(arrived.initialize(X)(INDICES), EXPECTED)
+
+
+def test_a_descriptor_is_validated_where_it_arrives(monkeypatch):
+    given = pickle.dumps(ck.compile_operator(DESC))
+
+    def refuse(*_):
+        raise ck.DescriptorError("gather", "axis", "must be what this version knows")
+
+    monkeypatch.setattr(ck.GatherOperatorDesc, "validate", refuse)
+    with pytest.raises(ck.DescriptorError, match="this version"):
+        pickle.loads(given)  # noqa: S301  our own bytes
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda op: copy.deepcopy([op])[0]])
+def test_a_copy_of_an_operator_is_itself(how):
+    operator = ck.compile_operator(DESC)
+    assert how(operator) is operator
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_findings_of_the_simulator_arrive(protocol):
+    kernel = ck.simulator.RawKernel(BROKEN, "broken")
+    with (
+        pytest.raises(ck.SimulatorError) as caught,
+        ck.simulator.checked() as report,
+        ck.simulator.traffic() as traffic,
+    ):
+        kernel((1,), (4,), (np.zeros(4, np.int32),))
+    arrived = sent(caught.value, protocol)
+    assert str(arrived) == str(caught.value)
+    assert arrived.findings == caught.value.findings
+    assert arrived.findings[0].kind == "out_of_bounds"
+    assert str(sent(report, protocol)) == str(report)
+    assert str(sent(traffic, protocol)) == str(traffic)
+
+
+POOL = """
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+import numpy as np
+import cudakern as ck
+from tests.helpers.bindings import DESC, EXPECTED, INDICES, OWNED, X, change
+from tests.helpers.mixed_calls import call_all
+operator = ck.compile_operator(DESC)
+owner = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED)).initialize(X)
+call_all()
+with ProcessPoolExecutor(2, mp_context=get_context(sys.argv[1])) as pool:
+    for turn in range(4):
+        assert (pool.submit(operator, X, INDICES).result(120) == EXPECTED).all()
+        assert (pool.submit(owner, INDICES).result(120) == EXPECTED).all()
+        assert (pool.submit(ck.gather, X, INDICES[0]).result(120) == EXPECTED).all()
+        assert pool.submit(call_all, turn).result(120) is None
+        assert pool.submit(ck.clear_caches).result(120) is None
+    error = pool.submit(ck.gather, X, [9], mode="raise").exception(120)
+    assert type(error) is ck.IndexRangeError, error
+    error = pool.submit(ck.gather, X, [0], 5).exception(120)
+    assert (type(error), error.operator, error.field) == (ck.ArgumentError, "gather", "axis"), error
+call_all()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+def test_pools_of_processes(method):
+    assert run(POOL, method) == "done\n"
+
+
+FORK = """
+import os, signal, sys, threading
+import numpy as np
+import cudakern as ck
+from cudakern.engines import HOST, engine_for
+from cudakern.engines.simulator import sessions
+from tests.helpers.mixed_calls import CALLS, call, call_all
+
+def child_works(work):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a child that waits forever is killed
+        try:
+            work()
+        except BaseException as error:
+            print(repr(error), file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, "the child failed"
+"""
+BUSY = """
+stop = threading.Event()
+def work(number):
+    random = np.random.default_rng(number)
+    while not stop.is_set():
+        call(int(random.integers(len(CALLS))), random)
+        if random.random() < 0.1:
+            ck.clear_caches()
+        if number == 1:
+            with ck.simulator.checked(), ck.simulator.traffic():
+                call(0, random)
+def child():
+    assert not sessions.active
+    call_all()
+    with ck.simulator.checked() as report:
+        call_all()
+    assert report.launches > 40
+call_all()
+with ck.simulator.checked():
+    call_all()
+threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+for thread in threads:
+    thread.start()
+try:
+    for _ in range(8):
+        child_works(child)
+finally:
+    stop.set()
+for thread in threads:
+    thread.join()
+call_all()
+print("done")
+"""
+HELD = """
+kernel = ck.simulator.RawKernel(
+    'extern "C" __global__ void fill(int* x) { x[threadIdx.x] = 7; }', "fill")
+module = ck.simulator.RawModule(code=kernel.code)
+held, go = threading.Event(), threading.Event()
+def hold():
+    library = kernel._library
+    with engine_for(HOST)._lock, library._lock, library._launching, module._lock:
+        held.set()
+        go.wait()
+def child():
+    call_all()
+    for one in (kernel, module.get_function("fill")):
+        x = np.zeros(4, np.int32)
+        one((1,), (4,), (x,))
+        assert x.tolist() == [7] * 4
+        with ck.simulator.checked():
+            one((1,), (4,), (x,))
+call_all()
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+try:
+    child_works(child)
+finally:
+    go.set()
+thread.join()
+child()
+print("done")
+"""
+INSIDE = """
+with ck.simulator.checked() as report:
+    call_all()
+    before = report.launches
+    def child():
+        assert sessions.active == [report]  # of this thread, which goes on in the child
+        call_all()
+        assert report.launches > before
+    child_works(child)
+    assert report.launches == before
+assert not sessions.active
+print("done")
+"""
+
+
+LOADING = """
+from cudakern.engines.simulator.engine import SimulatorEngine
+done = threading.Event()
+def load():
+    (spec, *_) = next(iter(engine_for(HOST)._kernels))
+    while not done.is_set():
+        SimulatorEngine().kernel(spec, checked=True)
+x = np.ones((64, 300), np.float32)
+with ck.simulator.checked() as report:
+    ck.reduce(x, "sum", 1)
+    thread = threading.Thread(target=load)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert ck.reduce(x, "sum", 1).tolist() == [300] * 64
+    finally:
+        done.set()
+    thread.join()
+assert report.launches == 21
+print("done")
+"""
+
+
+def test_kernels_are_loaded_beside_observed_launches():
+    """What is instrumented of a library must not report to the launch of another thread."""
+    assert run(FORK + LOADING) == "done\n"
+
+
+@pytest.mark.parametrize("program", [BUSY, HELD, INSIDE], ids=["busy", "held", "inside"])
+def test_a_fork_works(program):
+    assert run(FORK + program) == "done\n"
