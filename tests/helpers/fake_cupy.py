@@ -23,6 +23,7 @@ from cudakern import engines
 from cudakern.engines import cuda, graphs, nvrtc
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.errors import KernelCompileError
+from tests.helpers import foreign_arrays
 
 NEW_STREAM = 9999
 RELAXED = 2
@@ -232,6 +233,16 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         values = np.full(shape, 0x5A, np.uint8).astype(dtype)
         return allocated(state, values, state.current)
 
+    def from_dlpack(array):
+        kind, ordinal = array.__dlpack_device__()
+        assert kind in {foreign_arrays.CUDA, foreign_arrays.MANAGED}
+        with Device(ordinal):
+            capsule = array.__dlpack__(stream=state.stream.ptr or 1, max_version=(1, 0))
+        return Array(foreign_arrays.host_array(capsule), ordinal, state)
+
+    def asarray(a):
+        return Array(foreign_arrays.interface_array(a), a.device_id, state)
+
     def zeros(shape, dtype):
         assert state.stream.ptr not in state.capturing, "filled by each replay of the graph"
         array = empty(shape, dtype)
@@ -323,6 +334,8 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         empty=empty,
         from_dlpack=from_dlpack,
         zeros=zeros,
+        from_dlpack=from_dlpack,
+        asarray=asarray,
         state=state,
         lib=types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=as_strided)),
         cuda=types.SimpleNamespace(
