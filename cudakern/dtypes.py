@@ -201,11 +201,12 @@ def as_dtype(operator: str, given: object, legal: Collection[np.dtype[Any]]) -> 
     """
     found: np.dtype[Any] | None = None
     if given is not None:  # of which NumPy makes float64
-        with suppress(TypeError):
+        with suppress(Exception):
             found = np.dtype(given)  # type: ignore[call-overload]  # whatever the caller gave
     if found is not None and found in legal:
         return found
-    word = str(given).rpartition(".")[2]  # of torch.float32
+    name = given if isinstance(given, str) else shown(given)
+    word = name.rpartition(".")[2]  # of torch.float32
     if bfloat16() is None and word.startswith(("bfloat16", "float8")):
         hint = "; it needs the package ml_dtypes"
     else:

@@ -119,7 +119,7 @@ def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # n
     if is_read_only(array):
         return None
     shared = np.from_dlpack(value)
-    if address_of(shared) == address_of(array):
+    if not array.size or address_of(shared) == address_of(array):
         return array
     return None if is_read_only(shared) else shared  # the library's __array__ made a copy
 
@@ -172,7 +172,7 @@ def _refusal(operator: str, name: str, value: object, error: Exception) -> Cudak
     """Return the error for a value that raises another while it is read."""
     from cudakern.engines.cuda import translate  # noqa: PLC0415  CuPy is optional
 
-    translated = translate(error)
+    translated = translate(error) if isinstance(error, RuntimeError) else None
     if translated is not None:
         return translated
     text = reason(error)
@@ -184,6 +184,6 @@ def _refusal(operator: str, name: str, value: object, error: Exception) -> Cudak
 
 def _kind(value: object) -> str:
     """Return the name of a value's class as messages show it: behind that of its library."""
-    library = type(value).__module__.partition(".")[0]
+    library = str(type(value).__module__).partition(".")[0]
     name = type(value).__name__
     return name if library in {"builtins", "__main__"} else f"{library}.{name}"

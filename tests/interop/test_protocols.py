@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import array
 import ctypes
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -266,3 +268,11 @@ def test_a_place_on_neither_side():
 def test_outputs_need_no_view():
     out = np.zeros(3)
     assert as_output("gather", "out", out) is out
+
+
+def test_no_library_is_imported():
+    names = "torch", "jax", "numba", "dask", "cupy"
+    code = "import sys, cudakern as ck; ck.reduce([1.0], 'sum'); "
+    code += f"print({{*{names}}} & {{*sys.modules}})"
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, check=True, capture_output=True).stdout == b"set()\n"
