@@ -14,6 +14,9 @@ CPU, CUDA, PINNED, METAL, MANAGED = 1, 2, 3, 8, 13  # device types of DLPack
 _UINT, _BFLOAT16, _FLOAT8 = 1, 4, 7  # codes of DLPack for dtypes; from the last one on
 _NAMES = {b"dltensor": 0, b"dltensor_versioned": 32}  # and what comes before the tensor itself
 
+#: Whether NumPy's own arrays export by version 1.
+HAS_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 _is_valid = ctypes.pythonapi.PyCapsule_IsValid
@@ -47,7 +50,8 @@ class DLPackOnly:
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         del dl_device, copy
         self.asked.append(stream)
-        capsule = self.array.__dlpack__(**({"max_version": max_version} if self.version else {}))
+        options = {"max_version": max_version} if self.version and HAS_VERSIONS else {}
+        capsule = self.array.__dlpack__(**options)
         device_type_of(capsule).value = self.device[0]
         if self.code is not None:
             dtype_code_of(capsule).value = self.code
@@ -63,7 +67,8 @@ class InterfaceOnly:
     @property
     def __cuda_array_interface__(self):
         found = self.array.__array_interface__
-        return found | {"data": (found["data"][0], self.read_only)}
+        # CuPy asks the driver for the device.
+        return found | {"data": (found["data"][0], self.read_only), "device": self.device_id}
 
 
 class BothOnDevice(DLPackOnly, InterfaceOnly):
@@ -71,7 +76,7 @@ class BothOnDevice(DLPackOnly, InterfaceOnly):
 
     def __init__(self, array, device=(CUDA, 0), *, read_only=False, version=1):
         DLPackOnly.__init__(self, array, device, version=version)
-        self.read_only = read_only
+        self.device_id, self.read_only = device[1], read_only
 
 
 class ArrayOnly:
@@ -169,8 +174,10 @@ class _Writable:
 def host_array(capsule):
     """Return what a capsule has as an array on the host, whatever device it names.
 
-    Raises TypeError for a dtype that CuPy does not know.
+    An array in its place is that. Raises TypeError for a dtype that CuPy does not know.
     """
+    if isinstance(capsule, np.ndarray):
+        return capsule
     device_type_of(capsule).value = CPU
     code = dtype_code_of(capsule)
     if code.value >= _FLOAT8:
@@ -187,8 +194,3 @@ def host_array(capsule):
     found = np.from_dlpack(Given())
     array = np.asarray(_Writable(found.__array_interface__, found))
     return array.view(dtypes.bfloat16()) if is_bfloat16 else array
-
-
-def interface_array(given):
-    """Return what the CUDA array interface of an object has as an array on the host."""
-    return np.asarray(_Writable(given.__cuda_array_interface__, given))

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import engines
-from cudakern.operators.base import BoundTable
 from tests.helpers import fake_cupy
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run
 from tests.helpers.foreign_arrays import (
@@ -23,13 +21,6 @@ from tests.helpers.foreign_arrays import (
 )
 from tests.helpers.places import same_bytes
 
-TABLES = (
-    "gather._look_up.bound",
-    "gather_nd._look_up.bound",
-    "one_hot._bound",
-    "nonzero_coordinates._bound",
-    "reduce._bound",
-)
 WAYS = {
     "DLPack": lambda a: DLPackOnly(a, (CUDA, 1)),
     "DLPack before version 1": lambda a: DLPackOnly(a, (CUDA, 1), version=0),
@@ -42,14 +33,10 @@ WRITABLE = ("CUDA array interface", "both")
 
 
 @pytest.fixture(autouse=True)
-def cupy(monkeypatch, tmp_path):
-    """Put the stand-in in CuPy's place, with two devices, and start with empty tables."""
-    fake = fake_cupy.install(monkeypatch, tmp_path)
-    for table in TABLES:
-        monkeypatch.setattr(f"cudakern.operators.{table}", BoundTable())
-    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
-    yield fake
-    engines._cuda.cache_clear()  # noqa: SLF001
+def cupy(tmp_path):
+    """Put the stand-in in CuPy's place, with two devices and empty tables."""
+    with fake_cupy.installed(tmp_path) as fake:
+        yield fake
 
 
 def address(array):
