@@ -171,6 +171,19 @@ class _Writable:
         self.__array_interface__ = interface | {"data": (interface["data"][0], False)}
 
 
+class _Host:
+    """Has a capsule of memory on the host."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack_device__(self):
+        return CPU, 0
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+
 def host_array(capsule):
     """Return what a capsule has as an array on the host, whatever device it names.
 
@@ -187,10 +200,6 @@ def host_array(capsule):
     if is_bfloat16:
         code.value = _UINT
 
-    class Given:
-        __dlpack_device__ = staticmethod(lambda: (CPU, 0))
-        __dlpack__ = staticmethod(lambda **_: capsule)
-
-    found = np.from_dlpack(Given())
+    found = np.from_dlpack(_Host(capsule))
     array = np.asarray(_Writable(found.__array_interface__, found))
     return array.view(dtypes.bfloat16()) if is_bfloat16 else array
