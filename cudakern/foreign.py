@@ -127,7 +127,7 @@ def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # n
 def _device_type(value: Any) -> int:  # noqa: ANN401
     """Return where a value is, as DLPack numbers places."""
     device = getattr(value, "__dlpack_device__", None)
-    if device is not None and not isinstance(value, np.ndarray):
+    if device is not None:
         return int(device()[0])
     return _CUDA_TYPES[0] if hasattr(value, "__cuda_array_interface__") else _HOST_TYPES[0]
 

@@ -178,6 +178,9 @@ OUTPUTS = {
     "read-only": (READ_ONLY, READ + "array"),
     "read-only DLPack": (DLPackOnly(READ_ONLY), READ + "tests.DLPackOnly"),
     "DLPack that cannot say": (DLPackOnly(np.zeros(4), version=0), READ + "tests.DLPackOnly"),
+    "DLPack that cannot say, and a copy": (
+        CopiesForNumPy(np.zeros(4), version=0), READ + "tests.CopiesForNumPy",
+    ),
     "masked": (np.ma.masked_array(np.zeros(4), [1, 0, 0, 0]), MASKED),
     "lazy": (Lazy(np.zeros(4)), LAZY),
     "another device": (
