@@ -152,6 +152,16 @@ def bfloat16() -> np.dtype[Any] | None:
     return found
 
 
+def narrow_float(name: str) -> np.dtype[Any] | None:
+    """Return the dtype of ml_dtypes of a name, or None where that package has none."""
+    if bfloat16() is None:
+        return None
+    import ml_dtypes  # noqa: PLC0415  optional
+
+    found = getattr(ml_dtypes, name, None)
+    return None if found is None else np.dtype(found)
+
+
 @lru_cache(maxsize=1)
 def known() -> dict[np.dtype[Any], DataType]:
     """Return the data types of all dtypes that have one."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cudakern.arrays import Array, address_of, is_cupy, is_read_only
-from cudakern.dtypes import copyable
+from cudakern.dtypes import narrow_float
 from cudakern.errors import BindingError, CudakernError, DTypeError, reason
 
 # Of DLPack: where memory is that the processor reads, and that a CUDA device does.
@@ -153,7 +153,7 @@ def _narrow_float(value: object) -> np.dtype[Any] | None:
     name = str(dtype).rpartition(".")[2]
     if not name.startswith(("bfloat16", "float8_")):
         return None
-    found = next((known for known in copyable() if known.name == name), None)
+    found = narrow_float(name)
     if found is None:
         message = f"{name} needs the package ml_dtypes"
         raise TypeError(message)
