@@ -152,6 +152,16 @@ def bfloat16() -> np.dtype[Any] | None:
     return found
 
 
+def narrow_float(name: str) -> np.dtype[Any] | None:
+    """Return the dtype of ml_dtypes of a name, or None where that package has none."""
+    if bfloat16() is None:
+        return None
+    import ml_dtypes  # noqa: PLC0415  optional
+
+    found = getattr(ml_dtypes, name, None)
+    return None if found is None else np.dtype(found)
+
+
 @lru_cache(maxsize=1)
 def known() -> dict[np.dtype[Any], DataType]:
     """Return the data types of all dtypes that have one."""
@@ -201,11 +211,12 @@ def as_dtype(operator: str, given: object, legal: Collection[np.dtype[Any]]) -> 
     """
     found: np.dtype[Any] | None = None
     if given is not None:  # of which NumPy makes float64
-        with suppress(TypeError):
+        with suppress(Exception):
             found = np.dtype(given)  # type: ignore[call-overload]  # whatever the caller gave
     if found is not None and found in legal:
         return found
-    word = str(given).rpartition(".")[2]  # of torch.float32
+    name = given if isinstance(given, str) else shown(given)
+    word = name.rpartition(".")[2]  # of torch.float32
     if bfloat16() is None and word.startswith(("bfloat16", "float8")):
         hint = "; it needs the package ml_dtypes"
     else:

@@ -5,17 +5,28 @@ Every message is one line of three parts: operator and argument, what was requir
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def shown(found: object) -> str:
     """Return what was found as messages show it: the start of it, in one line."""
-    return " ".join(repr(found).split())[:60]
+    return " ".join(_text(repr, found).split())[:60]
 
 
 def reason(error: Exception) -> str:
     """Return what an error of another library says, as messages show it: its first line."""
-    return next(iter(str(error).splitlines()), "")[:200]
+    return next(iter(_text(str, error).splitlines()), "")[:200]
+
+
+def _text(convert: Callable[[object], str], found: object) -> str:
+    """Return the words of an object's own class for it, where that finds any."""
+    try:
+        return convert(found)
+    except Exception:  # noqa: BLE001  whatever that class raises
+        return f"<{type(found).__name__}>"
 
 
 class CudakernError(Exception):

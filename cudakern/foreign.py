@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cudakern.arrays import Array, address_of, is_cupy, is_read_only
-from cudakern.dtypes import copyable
+from cudakern.dtypes import narrow_float
 from cudakern.errors import BindingError, CudakernError, DTypeError, reason
 
 # Of DLPack: where memory is that the processor reads, and that a CUDA device does.
@@ -119,7 +119,7 @@ def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # n
     if is_read_only(array):
         return None
     shared = np.from_dlpack(value)
-    if address_of(shared) == address_of(array):
+    if not array.size or address_of(shared) == address_of(array):
         return array
     return None if is_read_only(shared) else shared  # the library's __array__ made a copy
 
@@ -127,7 +127,7 @@ def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # n
 def _device_type(value: Any) -> int:  # noqa: ANN401
     """Return where a value is, as DLPack numbers places."""
     device = getattr(value, "__dlpack_device__", None)
-    if device is not None and not isinstance(value, np.ndarray):
+    if device is not None:
         return int(device()[0])
     return _CUDA_TYPES[0] if hasattr(value, "__cuda_array_interface__") else _HOST_TYPES[0]
 
@@ -153,7 +153,7 @@ def _narrow_float(value: object) -> np.dtype[Any] | None:
     name = str(dtype).rpartition(".")[2]
     if not name.startswith(("bfloat16", "float8_")):
         return None
-    found = next((known for known in copyable() if known.name == name), None)
+    found = narrow_float(name)
     if found is None:
         message = f"{name} needs the package ml_dtypes"
         raise TypeError(message)
@@ -172,7 +172,7 @@ def _refusal(operator: str, name: str, value: object, error: Exception) -> Cudak
     """Return the error for a value that raises another while it is read."""
     from cudakern.engines.cuda import translate  # noqa: PLC0415  CuPy is optional
 
-    translated = translate(error)
+    translated = translate(error) if isinstance(error, RuntimeError) else None
     if translated is not None:
         return translated
     text = reason(error)
@@ -184,6 +184,6 @@ def _refusal(operator: str, name: str, value: object, error: Exception) -> Cudak
 
 def _kind(value: object) -> str:
     """Return the name of a value's class as messages show it: behind that of its library."""
-    library = type(value).__module__.partition(".")[0]
+    library = str(type(value).__module__).partition(".")[0]
     name = type(value).__name__
     return name if library in {"builtins", "__main__"} else f"{library}.{name}"

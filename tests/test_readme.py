@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from posixpath import normpath
 from types import FunctionType
@@ -50,13 +51,20 @@ def tutorial():
     )
 
 
+def missing(code):
+    """Return the libraries that code imports, and that are not installed."""
+    nodes = [node for node in ast.walk(ast.parse(code)) if type(node) is ast.Import]
+    names = {alias.name.partition(".")[0] for node in nodes for alias in node.names}
+    return {name for name in names if find_spec(name) is None}
+
+
 def on_the_host():
-    """Return a parameter for each block of all READMEs that needs no GPU."""
+    """Return a parameter for each block that needs no GPU, and no library that is not there."""
     return [
         pytest.param(*block, id=f"{path}-{number}")
         for path in readmes()
         for number, block in enumerate(blocks(read(path)))
-        if ON_A_GPU not in block[0]
+        if ON_A_GPU not in block[0] and not missing(block[0])
     ]
 
 
@@ -70,6 +78,17 @@ def on_a_gpu():
 @pytest.mark.parametrize(("code", "expected"), on_the_host())
 def test_block_prints_what_it_says(code, expected):
     assert printed(code) == expected
+
+
+NAMED = re.compile(r"`(?:tests/\S+/)?(test_\w+(?:\.py)?)`")
+
+
+def test_tests_that_are_named_exist():
+    files = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
+    text = "".join(files.values())
+    named = {name for path in readmes() for name in NAMED.findall(read(path))}
+    assert len(named) > 20
+    assert [n for n in named if n not in files and f"def {n}(" not in text] == []
 
 
 @pytest.mark.gpu
@@ -99,7 +118,7 @@ def test_the_tutorial_takes_nothing_but_what_cupy_has():
 
 def test_each_readme_has_its_blocks():
     assert len(blocks(read("README.md"))) == 2
-    assert len(blocks(read(OPERATORS))) == 7
+    assert len(blocks(read(OPERATORS))) == 10
     assert [bool(output) for _, output in blocks(read(SIMULATOR))] == [True, True, False]
     both, alone = tutorial()
     assert (len(both), len(alone)) == (5, 1)

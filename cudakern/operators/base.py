@@ -165,7 +165,7 @@ def normalize_axis(operator: str, axis: int, rank: int) -> int:
     """
     try:
         position = index(axis)
-    except (TypeError, RuntimeError):  # the latter of PyTorch
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         hint = did_you_mean(axis, (), AXIS_WORDS)
         message = f"{operator}: axis must be an int; got {shown(axis)}{hint}"
         raise DTypeError(message) from None
@@ -187,7 +187,7 @@ def as_extent(operator: str, field: str, given: object) -> int:
     """
     try:
         found = index(given)  # type: ignore[arg-type]  # what else was given, the error says
-    except (TypeError, RuntimeError):  # the latter of PyTorch
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         message = f"{operator}: {field} must be an int; got {shown(given)}"
         raise DTypeError(message) from None
     if found < 0:
@@ -205,7 +205,7 @@ def as_level(operator: str, given: object) -> FeatureLevel:
     """
     try:
         return FeatureLevel(given)  # type: ignore[arg-type]  # what else was given, the error says
-    except ValueError:
+    except Exception:  # noqa: BLE001  whatever a comparison with an array raises
         requirement = f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {shown(given)}"
         raise ArgumentError(operator, "feature_level", requirement) from None
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from cudakern.array_types import Operand, Outputs
 
 _MIN_ADDRESS_ALIGNMENT = 16
+#: What several outputs are given in.
+_PAIRS = (tuple, list)
 _bound = kept("compiled operators", Family())
 
 
@@ -197,7 +199,7 @@ class CompiledOperator:
         Synchronization: none. The launch goes to CuPy's current stream of the arrays' device.
         """
         if out is not None and self._plain and len(inputs) == len(self._inputs):
-            outputs = out if self._several else (out,)
+            outputs = out if self._several and isinstance(out, _PAIRS) else (out,)
             try:
                 addresses, facts = describe((*inputs, *outputs))
                 bound = self._bound.find(facts)
@@ -214,7 +216,7 @@ class CompiledOperator:
         given = out
         if out is None:
             out = given = self._allocate(arrays)
-        if self._several and (not isinstance(out, tuple | list) or len(out) != len(self._outputs)):
+        if self._several and (not isinstance(out, _PAIRS) or len(out) != len(self._outputs)):
             requirement = f"must be {len(self._outputs)} tensors; got {shown(out)}"
             raise BindingError(self._desc.operator, "out", requirement, "T20")
         arrays += out if self._several else (out,)

@@ -319,7 +319,7 @@ def _check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int)
     """Return batch_dims, or raise for the first rule that the shapes break with it."""
     try:
         batch = index(batch_dims)
-    except (TypeError, RuntimeError):  # the latter of PyTorch
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         message = f"{NAME}: batch_dims must be an int; got {shown(batch_dims)}"
         raise DTypeError(message) from None
     most = min(len(x), len(indices)) - 1

@@ -178,7 +178,7 @@ def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any])
         element = np.asarray(value)
         if element.ndim == 0:
             return _converted_element(element, dtype).tobytes()
-    except Exception as error:  # scalars of other libraries raise what they like
+    except Exception as error:
         found = f"{shown(value)} ({reason(error)})"
         message = f"{operator}: {name} must fit {dtype}; got {found}"
         raise DTypeError(message) from error

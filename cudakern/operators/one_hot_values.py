@@ -121,7 +121,7 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
     try:
         own = [np.asarray(v).dtype for v, number in zip(values, numbers, strict=True) if not number]
         dtype: np.dtype[Any] = np.result_type(*own)
-    except Exception as error:  # scalars of other libraries raise what they like
+    except Exception as error:
         found = f"{shown(values)} ({reason(error)})"
         message = f"{operator}: values must be scalars of one dtype; got {found}"
         raise DTypeError(message) from error

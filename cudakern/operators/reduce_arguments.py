@@ -106,7 +106,7 @@ def as_axes(axis: object) -> int | tuple[int, ...]:
     """Return axes as an int or a tuple of those."""
     try:
         return tuple(map(index, axis)) if isinstance(axis, tuple) else index(axis)  # type: ignore[arg-type]  # so TypeError
-    except (TypeError, RuntimeError):  # the latter of PyTorch
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         hint = did_you_mean(axis, (), _OTHER_AXIS_WORDS)
         message = f"{NAME}: axis must be an int, a tuple of ints or None; got {shown(axis)}{hint}"
         raise DTypeError(message) from None
@@ -117,7 +117,7 @@ def check_flags(**flags: object) -> None:
     for name, given in flags.items():
         try:
             bool(given)
-        except (TypeError, ValueError, RuntimeError):
+        except Exception:  # noqa: BLE001  whatever a tensor of another library raises
             requirement = f"must be True or False; got {shown(given)}"
             raise ArgumentError(NAME, name, requirement) from None
 

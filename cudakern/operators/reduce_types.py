@@ -138,7 +138,7 @@ def function_of(given: object) -> ReduceFunction | None:
         return BY_LABEL.get(given)
     try:
         return ReduceFunction(index(given))  # type: ignore[arg-type]  # what else was given is none
-    except (TypeError, ValueError, RuntimeError):
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         return None
 
 

@@ -191,10 +191,11 @@ def test_a_call_that_fails_ends_its_loans(cupy):
     assert steps(cupy) == [step for step in IN_ORDER if step[0] != "launch"]
 
 
-def test_a_captured_call_takes_what_is_on_another_stream_as_it_is(cupy):
+@pytest.mark.parametrize("make", [Tensor, lambda x: Bound(x, THEIRS)], ids=["torch", "numba"])
+def test_a_captured_call_takes_what_is_on_another_stream_as_it_is(cupy, make):
     cupy.state.capturing.add(OURS)
     cupy.state.capture_mode = fake_cupy.RELAXED
-    x, out = Tensor(X.copy()), Tensor(np.zeros((3, 6), np.float32))
+    x, out = make(X.copy()), make(np.zeros((3, 6), np.float32))
     ck.gather(x, fake_cupy.Array(INDICES), out=out)
     assert steps(cupy) == [("launch", OURS)], "nothing uncaptured comes into the graph"
 

@@ -23,6 +23,7 @@ from cudakern import engines
 from cudakern.engines import cuda, graphs, nvrtc
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.errors import KernelCompileError
+from tests.helpers import foreign_arrays
 
 NEW_STREAM = 9999
 RELAXED = 2
@@ -163,11 +164,11 @@ class ndarray(Array, metaclass=_Arrays):  # noqa: N801  CuPy's name
             "data": (memptr.ptr, False),
             "shape": shape,
             "strides": strides,
-            "typestr": np.dtype(dtype).str,
+            "typestr": f"V{np.dtype(dtype).itemsize}",
             "version": 3,
         }
         values = np.asarray(types.SimpleNamespace(__array_interface__=interface))
-        super().__init__(values, memptr.device_id)
+        super().__init__(values.view(dtype), memptr.device_id)
         self.data = memptr
 
 
@@ -286,13 +287,14 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         """Return the array of a tensor, after what its library has on its stream."""
         device = array.__dlpack_device__()[1]
         values = array.__dlpack__(stream=state.stream.ptr or 1, max_version=(1, 0), copy=None)
-        return Array(values, device, state)
+        return Array(foreign_arrays.host_array(values), device, state)
 
     def asarray(a):
         interface = a.__cuda_array_interface__
         assert interface.get("stream") is None, "CuPy waits for it on the host"
         shape, kind = interface["shape"], np.dtype(interface["typestr"])
-        memory = UnownedMemory(interface["data"][0], int(np.prod(shape)) * kind.itemsize, a, 0)
+        size, device = int(np.prod(shape)) * kind.itemsize, interface.get("device", 0)
+        memory = UnownedMemory(interface["data"][0], size, a, device)
         return ndarray(shape, kind, MemoryPointer(memory, 0), interface.get("strides"))
 
     def stream_of(pointer):

@@ -1,0 +1,70 @@
+"""Functions that Numba compiles before and after cudakern's, and arrays of numba.cuda."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.arrays import address_of
+from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run
+from tests.helpers.places import same_bytes
+
+
+@numba.njit
+def address_in(array):
+    return array.ctypes.data
+
+
+@numba.njit
+def doubled(array):
+    return array * 2
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_compiled_functions_take_results_where_they_are(case):
+    for result in run(case, np.asarray):
+        assert address_in(result) == address_of(result)
+        assert np.array_equal(doubled(result), result * 2.0)
+
+
+def test_arrays_of_compiled_functions_are_operands(addresses):
+    x = doubled(X)
+    assert same_bytes(ck.gather(x, INDICES, 1), (X * 2)[:, INDICES])
+    assert addresses[0][0] == address_of(x)
+
+
+def test_typed_lists_are_sequences():
+    assert ck.reduce(numba.typed.List([1.0, 2.0]), "sum") == 3
+
+
+@pytest.fixture
+def cuda():
+    found = pytest.importorskip("numba.cuda")
+    if not found.is_available():
+        pytest.skip("this Numba has no CUDA")
+    return found
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_function_reads_device_arrays_where_they_are(cuda, addresses, case):
+    arrays = [cuda.to_device(operand) for operand in case.operands]
+    taken = iter(arrays)
+    results = run(case, lambda _: next(taken))
+    for result, expected in zip(results, expected_of(case), strict=True):
+        assert same_bytes(result, expected)
+        assert cuda.as_cuda_array(result).__cuda_array_interface__["data"][0] == result.data.ptr
+    read = 1 if case is CASES["compiled gather of owned"] else len(arrays)  # it has a copy
+    pointers = [array.__cuda_array_interface__["data"][0] for array in arrays]
+    assert list(addresses[0][:read]) == pointers[:read]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", [case for case in CASES.values() if case.has_out])
+def test_device_arrays_are_written_in_place_and_returned(cuda, case):
+    outputs = [cuda.to_device(array) for array in poisoned(case)]
+    run(case, cuda.to_device, outputs)
+    for result, expected in zip(outputs, expected_of(case), strict=True):
+        assert same_bytes(result.copy_to_host(), expected)

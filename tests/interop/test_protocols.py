@@ -1,0 +1,284 @@
+"""Arrays on the host of libraries that nobody has: protocols alone, through every function."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import dtypes
+from cudakern.arrays import address_of
+from cudakern.foreign import as_array, as_output
+from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run
+from tests.helpers.foreign_arrays import (
+    HAS_VERSIONS,
+    METAL,
+    PINNED,
+    ArrayOnly,
+    CopiesForNumPy,
+    DLPackOnly,
+    Lazy,
+    Narrow,
+    NumPyInterfaceOnly,
+    Raising,
+)
+from tests.helpers.places import same_bytes
+from tests.helpers.strategies import DTYPES
+
+#: Ways to offer memory; all but the last take any dtype and strides.
+WAYS = {
+    "DLPack": DLPackOnly,
+    "DLPack before version 1": lambda a: DLPackOnly(a, version=0),
+    "DLPack of pinned memory": lambda a: DLPackOnly(a, (PINNED, 0)),
+    "__array__": ArrayOnly,
+    "__array_interface__": NumPyInterfaceOnly,
+    "buffer": memoryview,
+}
+VERSIONS = pytest.mark.skipif(not HAS_VERSIONS, reason="NumPy 2.0 writes to nothing of DLPack")
+NARROW = [ml_dtypes.bfloat16, *(getattr(ml_dtypes, n) for n in dir(ml_dtypes) if "float8_" in n)]
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_function_reads_the_memory_itself(addresses, case, way):
+    operands = [operand.copy() for operand in case.operands]
+    taken = iter(operands)
+    results = run(case, lambda _: way(next(taken)))
+    for result, expected in zip(results, expected_of(case), strict=True):
+        assert type(result) is np.ndarray
+        assert same_bytes(result, expected)
+    read = addresses[-1][: len(operands)]
+    owned = case is CASES["compiled gather of owned"]  # the operator has a copy
+    assert (
+        list(read)[: 1 if owned else None] == [address_of(o) for o in operands][: len(read) - owned]
+    )
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if np.dtype(d).kind != "V"])
+def test_every_layout_is_seen_where_it_is(dtype, way):
+    base = np.arange(24).astype(dtype).reshape(4, 6)
+    for view in (base, base.T, base[::-2, ::3], base[:0], base[1, 2, ...], base[:, :1]):
+        found = as_array("gather", "x", way(view))
+        assert type(found) is np.ndarray
+        assert same_bytes(found, view)
+        assert view.size == 0 or address_of(found) == address_of(view)
+        assert found.shape == view.shape
+        assert view.size <= 1 or found.strides == view.strides
+
+
+def test_buffers_are_arrays():
+    for value in (array.array("f", [1, 2, 3]), (ctypes.c_float * 3)(1, 2, 3)):
+        assert ck.reduce(value, "sum") == 6
+    assert ck.reduce(bytearray(b"\1\2"), "max") == 2
+
+
+@VERSIONS
+@pytest.mark.parametrize("case", [c for c in CASES.values() if c.has_out])
+def test_outputs_are_written_in_place_and_returned(case):
+    memory = poisoned(case)
+    run(case, np.asarray, [DLPackOnly(a) for a in memory])
+    for result, expected in zip(memory, expected_of(case), strict=True):
+        assert same_bytes(result, expected)
+
+
+@VERSIONS
+def test_an_output_whose_array_method_copies_is_written_by_dlpack():
+    memory = np.full(4, 77.0)
+    out = CopiesForNumPy(memory)
+    assert ck.reduce(np.arange(8.0).reshape(2, 4), "sum", 0, out=out) is out
+    assert memory.tolist() == [4, 6, 8, 10]
+
+
+@VERSIONS
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_outputs_keep_strides_and_classes_of_numpy(tmp_path):
+    room = np.full((3, 6), 77, np.float32)
+    ck.gather(X, INDICES, 1, out=DLPackOnly(room[:, ::2]))
+    assert same_bytes(room[:, ::2].copy(), X[:, INDICES])
+    assert (room[:, 1::2] == 77).all()
+    for out in (
+        np.memmap(tmp_path / "file", np.float32, "w+", shape=(3, 3)),
+        np.matrix(room[:, :3]),
+    ):
+        assert ck.gather(X, INDICES, 1, out=out) is out
+        assert same_bytes(np.asarray(out), X[:, INDICES])
+
+
+@VERSIONS
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_floats_come_and_go_without_a_copy(addresses, dtype):
+    x = np.arange(256, dtype=np.uint8).repeat(np.dtype(dtype).itemsize).view(dtype)
+    memory = np.full(2, 77, dtype)
+    given, out = Narrow(x), Narrow(memory)
+    assert ck.gather(given, [200, 7], out=out) is out
+    assert same_bytes(memory, x[[200, 7]])
+    assert addresses[-1][::2] == (address_of(x), address_of(memory))
+    assert same_bytes(ck.gather(given, [3]), x[[3]])
+
+
+@VERSIONS
+def test_narrow_floats_of_a_compiled_operator():
+    x = np.arange(6).astype(ml_dtypes.bfloat16).reshape(2, 3)
+    tensor, total = (ck.TensorDesc(ck.DataType.BFLOAT16, shape) for shape in ((2, 3), (2, 1)))
+    op = ck.compile_operator(
+        ck.ReduceOperatorDesc("sum", tensor, total, (1,)), ck.FeatureLevel.EXTENDED
+    )
+    out = Narrow(np.full((2, 1), 77, ml_dtypes.bfloat16))
+    for _ in range(2):
+        assert op(Narrow(x), out=out) is out
+        assert out.array.view(ml_dtypes.bfloat16).tolist() == [[3], [12]]
+
+
+def message(call, error):
+    with pytest.raises(error) as caught:
+        call()
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+def test_narrow_floats_that_cannot_be_taken(monkeypatch):
+    x = np.zeros(3, ml_dtypes.bfloat16)
+    no = "reduce: x must be an array; got tests.Narrow "
+    grad = Narrow(x, requires_grad=True)
+    assert message(lambda: ck.reduce(grad, "sum"), ck.DTypeError) == (
+        no + "(it requires grad; use detach())"
+    )
+    unknown = Narrow(x, name="float8_e1m6")
+    assert message(lambda: ck.reduce(unknown, "sum"), ck.DTypeError) == (
+        no + "(float8_e1m6 needs the package ml_dtypes)"
+    )
+    monkeypatch.setattr(dtypes, "bfloat16", lambda: None)
+    text = message(lambda: ck.reduce(Narrow(x), "sum"), ck.DTypeError)
+    assert text == no + "(bfloat16 needs the package ml_dtypes)"
+
+
+READ = "must be writeable; got a read-only "
+READ_ONLY = np.zeros(4)
+READ_ONLY.flags.writeable = False
+NO_ARRAY = "must be a numpy.ndarray or cupy.ndarray; got "
+MASKED = "must not be a masked array: the mask would be lost"
+LAZY = "must be computed; got a lazy tests.Lazy; use cudakern.dask"
+OUTPUTS = {
+    "list": ([0.0] * 4, NO_ARRAY + "list"),
+    "buffer": (bytearray(32), NO_ARRAY + "bytearray"),
+    "__array__ alone": (ArrayOnly(np.zeros(4)), NO_ARRAY + "tests.ArrayOnly"),
+    "read-only": (READ_ONLY, READ + "array"),
+    "read-only DLPack": (DLPackOnly(READ_ONLY), READ + "tests.DLPackOnly"),
+    "DLPack that cannot say": (DLPackOnly(np.zeros(4), version=0), READ + "tests.DLPackOnly"),
+    "DLPack that cannot say, and a copy": (
+        CopiesForNumPy(np.zeros(4), version=0), READ + "tests.CopiesForNumPy",
+    ),
+    "masked": (np.ma.masked_array(np.zeros(4), [1, 0, 0, 0]), MASKED),
+    "lazy": (Lazy(np.zeros(4)), LAZY),
+    "another device": (
+        DLPackOnly(np.zeros(4), (METAL, 0)),
+        "must be an array; got tests.DLPackOnly (it is on a device of DLPack's type 8)",
+    ),
+    "shape": (
+        DLPackOnly(np.zeros(3)), "must have shape (4,) for x.shape=(2, 4), axis=(0,); got (3,)",
+    ),
+    "overlap": (None, "must not overlap x; they share memory [T19]"),
+}  # fmt: skip
+
+
+@VERSIONS
+@pytest.mark.parametrize(("given", "text"), OUTPUTS.values(), ids=OUTPUTS)
+def test_an_output_that_cannot_be_one(addresses, given, text):
+    x = np.arange(8.0).reshape(2, 4)
+    out = DLPackOnly(x[0]) if given is None else given
+    refused = message(lambda: ck.reduce(DLPackOnly(x), "sum", 0, out=out), ck.BindingError)
+    assert refused == f"reduce: out {text}"
+    assert x.tolist() == np.arange(8.0).reshape(2, 4).tolist()
+    assert not READ_ONLY.any()
+    assert len(addresses) == (given is None)
+
+
+@VERSIONS
+def test_a_pair_of_outputs_is_looked_at_one_by_one():
+    count, rows = np.zeros(1, np.uint32), np.zeros((8, 1), np.uint32)
+    x = np.ones(8)
+    text = message(
+        lambda: ck.nonzero_coordinates(x, out=(DLPackOnly(count), DLPackOnly(rows, version=0))),
+        ck.BindingError,
+    )
+    name = "nonzero_coordinates: out.coordinates"
+    assert text == f"{name} must be writeable; got a read-only tests.DLPackOnly"
+    text = message(lambda: ck.nonzero_coordinates(x, out=DLPackOnly(rows)), ck.BindingError)
+    assert text == "nonzero_coordinates: out must be a pair (count, coordinates); got DLPackOnly"
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_no_function_computes_what_is_lazy(addresses, case):
+    for k in range(len(case.operands)):
+        order = iter(range(len(case.operands)))
+        text = message(
+            lambda k=k, order=order: run(case, lambda a: Lazy(a) if next(order) == k else a),
+            ck.BindingError,
+        )
+        assert text.endswith(LAZY)
+    assert not addresses
+
+
+def test_a_collection_whose_elements_dask_has_not_is_read():
+    assert ck.reduce(Lazy(X, None), "max") == np.inf
+
+
+ERRORS = {
+    RuntimeError("first\nsecond"): (ck.DTypeError, " (first)"),
+    ValueError("ragged"): (ck.BindingError, " (ragged)"),
+    BufferError("x" * 300): (ck.DTypeError, f" ({'x' * 200})"),
+    KeyError(): (ck.DTypeError, ""),
+    ZeroDivisionError("why"): (ck.DTypeError, " (why)"),
+}
+
+
+@pytest.mark.parametrize(("error", "expected"), ERRORS.items())
+def test_errors_of_a_library_become_one_line(error, expected):
+    kind, text = expected
+    assert message(lambda: ck.gather(Raising(error), INDICES), kind) == (
+        f"gather: x must be an array; got tests.Raising{text}"
+    )
+    assert message(lambda: ck.gather(X, INDICES, 1, out=Raising(error)), kind) == (
+        f"gather: out must be an array; got tests.Raising{text}"
+    )
+
+
+def test_what_is_short_of_memory_says_so_itself():
+    with pytest.raises(MemoryError):
+        ck.gather(Raising(MemoryError()), INDICES)
+
+
+UNKNOWN = {"object": object(), "None": None, "a type": np.ndarray, "a module": np, "a set": {1, 2}}
+
+
+@pytest.mark.parametrize("value", UNKNOWN.values(), ids=UNKNOWN)
+def test_what_is_no_array(value):
+    text = message(lambda: ck.gather(X, value), ck.DTypeError)
+    assert text.startswith(f"gather: indices must be an array; got {type(value).__name__}")
+
+
+def test_a_place_on_neither_side():
+    given = DLPackOnly(X, (METAL, 0))
+    assert message(lambda: ck.argwhere(given), ck.BindingError) == (
+        "argwhere: x must be an array; got tests.DLPackOnly (it is on a device of DLPack's type 8)"
+    )
+
+
+def test_outputs_need_no_view():
+    out = np.zeros(3)
+    assert as_output("gather", "out", out) is out
+
+
+def test_no_library_is_imported():
+    names = "torch", "jax", "numba", "dask", "cupy"
+    code = "import sys, cudakern as ck; ck.reduce([1.0], 'sum'); "
+    code += f"print({{*{names}}} & {{*sys.modules}})"
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, check=True, capture_output=True).stdout == b"set()\n"
