@@ -35,6 +35,7 @@ from cudakern.dask.operands import (
     flattened,
     like,
     only,
+    rechunked,
     refuse_lazy,
     refuse_output,
     require_one_place,
@@ -181,8 +182,8 @@ def gather_nd(
     call = _Lookup(name, batch, stop, mode, negative, x.shape[batch:stop], tuples=True)
     for axis in range(batch):
         chunks = _cut_alike(x.chunks[axis], positions.chunks[axis])
-        x, positions = x.rechunk({axis: chunks}), positions.rechunk({axis: chunks})
-    positions = positions.rechunk({positions.ndim - 1: -1})
+        x, positions = rechunked(x, {axis: chunks}), rechunked(positions, {axis: chunks})
+    positions = rechunked(positions, {positions.ndim - 1: -1})
     symbols = (*range(batch), *range(x.ndim, x.ndim + positions.ndim - batch))
     return _look_up(call, x, positions, symbols, at_hand, fill_value)
 

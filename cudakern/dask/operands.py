@@ -86,6 +86,16 @@ def like(lazy: Lazy, ndim: int, dtype: Any) -> Array:  # noqa: ANN401  whatever 
     return empty((0,) * ndim, np.dtype(dtype), place(lazy))
 
 
+def rechunked(lazy: Lazy, chunks: dict[int, Any]) -> Lazy:
+    """Return an array with other chunks along some axes.
+
+    Dask leaves one as it is whose axes are all empty; here each gets a single chunk.
+    """
+    if lazy.ndim and not any(lazy.shape):
+        return da.from_array(like(lazy, lazy.ndim, lazy.dtype), chunks=lazy.shape, asarray=False)
+    return lazy.rechunk(chunks)
+
+
 def starts_of(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return where chunks of these sizes start."""
     ends = np.cumsum([0, *sizes[:-1]], dtype=np.int64)
