@@ -53,9 +53,9 @@ def fake(monkeypatch, tmp_path):
     """Return the stand-in for CuPy; no launch is left of it."""
     for table in TABLES:
         monkeypatch.setattr(f"cudakern.operators.{table}", BoundTable())
-    engines._cuda.cache_clear()
+    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
     yield install(monkeypatch, tmp_path)
-    engines._cuda.cache_clear()
+    engines._cuda.cache_clear()  # noqa: SLF001
 
 
 def on_device(fake, array, chunks):
@@ -72,8 +72,9 @@ def on_device(fake, array, chunks):
 
 def computed(lazy):
     """Compute chunks on their device; return all on the host."""
-    assert isinstance(lazy._meta, DeviceArray)
-    assert (lazy._meta.ndim, lazy._meta.dtype) == (lazy.ndim, lazy.dtype)
+    meta = lazy._meta  # noqa: SLF001  dask has no other name for it
+    assert isinstance(meta, DeviceArray)
+    assert (meta.ndim, meta.dtype) == (lazy.ndim, lazy.dtype)
     blocks = np.empty(lazy.numblocks, object)
     for at in np.ndindex(lazy.numblocks):
         chunk = lazy.to_delayed()[at].compute()

@@ -127,7 +127,9 @@ def test_the_position_of_a_bad_index_is_that_in_all_indices(message, case, chunk
     right = getattr(ck, function)(X, indices, mode="raise", **options)
     assert same_bytes(good.compute(), right)
     indices[where] = value
-    bad = getattr(cd, function)(lazy, da.from_array(indices, chunks=chunks), mode="raise", **options)
+    bad = getattr(cd, function)(
+        lazy, da.from_array(indices, chunks=chunks), mode="raise", **options
+    )
     with pytest.raises(ck.IndexRangeError) as caught:
         bad.compute()
     assert str(caught.value) == message

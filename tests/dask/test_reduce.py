@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import dask.array as da
 import ml_dtypes
 import numpy as np
@@ -41,7 +43,9 @@ def expected(x, function, axis, **options):
     log = np.log(max(x.size, 2))
     error = DEPTH * (kind.u * (size + log) + kind.ulps("log") * log)
     error += 2 * float(ml_dtypes.finfo(right.dtype).eps) * size
-    low, high = (np.where(np.isinf(e), e, e + s * error) for e, s in ((part.low, -1), (part.high, 1)))
+    low, high = (
+        np.where(np.isinf(e), e, e + s * error) for e, s in ((part.low, -1), (part.high, 1))
+    )
     return Expected(right.dtype, right.shape, [Enclosure(low, high, part.nan, part.free)])
 
 
@@ -73,22 +77,28 @@ def calls(draw):
     return x, function, axis, options
 
 
+def has_no_value(x, function, axis, options):
+    """Return whether a result has no elements where one is needed."""
+    given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = {d % x.ndim for d in given}
+    kept = prod(n for d, n in enumerate(x.shape) if d not in axes)
+    return function in EXTREMES and "initial" not in options and x.size == 0 and kept > 0
+
+
 @settings(max_examples=350)
 @given(st.data())
 def test_every_function_of_any_chunks(data):
     x, function, axis, options = data.draw(calls())
     lazy = data.draw(chunked(x))
-    try:
-        reduced = cd.reduce(lazy, function, axis, **options)
-    except ck.ArgumentError as error:
-        assert "must have elements" in str(error)
+    if has_no_value(x, function, axis, options):
         with pytest.raises(ck.ArgumentError, match="must have elements"):
-            ck.reduce(x, function, axis, **options)
+            cd.reduce(lazy, function, axis, **options)
         return
+    reduced = cd.reduce(lazy, function, axis, **options)
     right = expected(x, function, axis, **options)
     result = reduced.compute()
     assert (reduced.dtype, reduced.shape) == (right.dtype, right.shape)
-    assert isinstance(reduced._meta, np.ndarray)
+    assert isinstance(reduced._meta, np.ndarray)  # noqa: SLF001
     right.assert_is(result)
 
 
