@@ -29,6 +29,7 @@ from cudakern.dask.operands import (
     flattened,
     joined,
     like,
+    of_states,
     refuse_lazy,
     refuse_output,
     starts_of,
@@ -226,10 +227,9 @@ def _rows(x: Lazy) -> Lazy:
 def _first(x: Lazy, wanted: int) -> Lazy:
     """Return how many elements are not zero, and so many of their coordinates, as a pair."""
     x = _consecutive(x)
-    meta = like(x, 1, _INT64)
-    pairs = _of_each(x, partial(_found, wanted), "chunk", (), meta)
+    pairs = _of_each(x, partial(_found, wanted), "chunk", (), of_states(1))
     combine = partial(_combined, wanted)
-    return tree(pairs, (0,), combine, combine, _KEY, meta, keepdims=True)
+    return tree(pairs, (0,), combine, combine, _KEY, of_states(1), keepdims=True)
 
 
 def _of_each(

@@ -34,6 +34,7 @@ from cudakern.dask.operands import (
     as_lazy,
     flattened,
     like,
+    of_states,
     only,
     rechunked,
     refuse_lazy,
@@ -412,4 +413,4 @@ def _of_chunks(call: _Lookup, x: Lazy, indices: Lazy, new: slice, hit: list[list
             )
     layers = HighLevelGraph.from_collections(name, graph, dependencies=[x, indices])
     leading = tuple((1,) * len(along) for along in hit)
-    return da.Array(layers, name, leading + chunks, meta=like(x, len(leading + chunks), x.dtype))
+    return da.Array(layers, name, leading + chunks, meta=of_states(len(leading + chunks)))

@@ -86,6 +86,11 @@ def like(lazy: Lazy, ndim: int, dtype: Any) -> Array:  # noqa: ANN401  whatever 
     return empty((0,) * ndim, np.dtype(dtype), place(lazy))
 
 
+def of_states(ndim: int) -> Array:
+    """Return what tells dask of states: an array on the host, on which it may compute."""
+    return np.empty((0,) * ndim, np.uint8)
+
+
 def rechunked(lazy: Lazy, chunks: dict[int, Any]) -> Lazy:
     """Return an array with other chunks along some axes.
 

@@ -16,6 +16,7 @@ from cudakern.dask.operands import (
     flattened,
     joined,
     like,
+    of_states,
     only,
     refuse_lazy,
     refuse_output,
@@ -148,7 +149,7 @@ def reduce(
         adjust_chunks=dict.fromkeys(call.axes, 1),
         token=f"{_KEY}-chunk",
         align_arrays=False,
-        meta=like(x, x.ndim, call.dtype),
+        meta=of_states(x.ndim),
     )
     return tree(
         partial_results, call.axes, states.combine, states.finish, _KEY, meta, keepdims=keepdims
