@@ -16,10 +16,13 @@ Importing this package needs dask: the extra ``dask``.
 from __future__ import annotations
 
 try:
-    import dask.array  # noqa: F401  whether it is there
+    import dask.array as da
 except ImportError as error:
-    MESSAGE = 'cudakern: dask is not installed; run: pip install "cudakern[dask]"'
-    raise ImportError(MESSAGE) from error
+    ABSENT = 'cudakern: dask is not installed; run: pip install "cudakern[dask]"'
+    raise ImportError(ABSENT) from error
+if getattr(da, "array_expr_enabled", bool)():  # younger than the oldest dask that serves
+    PLANNED = "cudakern: dask's array.query-planning must be off, as it is unless set; got True"
+    raise ImportError(PLANNED)
 
 from cudakern.dask.coordinates import argwhere, nonzero, nonzero_coordinates
 from cudakern.dask.encoding import one_hot

@@ -46,6 +46,7 @@ from cudakern.dask.operands import (
 )
 from cudakern.dtypes import copyable, require_dtype
 from cudakern.engines import HOST
+from cudakern.errors import DTypeError
 from cudakern.operators import gather as gather_operator
 from cudakern.operators import gather_nd as gather_nd_operator
 from cudakern.operators.base import normalize_axis
@@ -122,7 +123,7 @@ def gather(
     check_mode(name, mode, negative, fill_value)
     x, positions, at_hand = _operands(name, x, indices, 0)
     axis = normalize_axis(name, axis, x.ndim)
-    call = _Lookup(name, axis, axis + 1, mode, negative, x.shape[axis : axis + 1])
+    call = _Lookup(name, axis, axis + 1, mode, negative, x.shape[axis : axis + 1], x.dtype)
     symbols = tuple(range(x.ndim, x.ndim + positions.ndim))
     return _look_up(call, x, positions, symbols, at_hand, fill_value)
 
@@ -180,7 +181,7 @@ def gather_nd(
     x, positions, at_hand = _operands(name, x, indices, 1)
     batch = check_shapes(x.shape, positions.shape, batch_dims)
     stop = batch + positions.shape[-1]
-    call = _Lookup(name, batch, stop, mode, negative, x.shape[batch:stop], tuples=True)
+    call = _Lookup(name, batch, stop, mode, negative, x.shape[batch:stop], x.dtype, tuples=True)
     for axis in range(batch):
         chunks = _cut_alike(x.chunks[axis], positions.chunks[axis])
         x, positions = rechunked(x, {axis: chunks}), rechunked(positions, {axis: chunks})
@@ -230,6 +231,8 @@ class _Lookup:
         As the functions take them.
     extents : tuple of int
         Of these axes, in all of x.
+    kind : numpy.dtype
+        Of x.
     tuples : bool
         Whether the last dimension of the indices runs over the axes.
     fill : bytes
@@ -242,11 +245,16 @@ class _Lookup:
     mode: str
     negative: str
     extents: tuple[int, ...]
+    kind: np.dtype[Any]
     tuples: bool = False
     fill: bytes = b""
 
     def look_up(self, x: Array, indices: Array, mode: str, negative: str) -> Array:
         """Return what indices select from a chunk; zeros or the fill value out of range."""
+        x = as_array(self.operator, "x", x)
+        if x.dtype != self.kind:
+            message = f"{self.operator}: x.dtype must be {self.kind} in all chunks; got {x.dtype}"
+            raise DTypeError(message)
         value = np.frombuffer(self.fill, x.dtype)[0] if self.fill else ZERO
         rest: Any = {"mode": mode, "negative": negative, "fill_value": value}
         if self.tuples:

@@ -16,6 +16,7 @@ from tests.helpers.device_arrays import DeviceArray, install
 X = np.array([[3, -1, 0.5, 2], [0, 7, 1e-45, -4], [1, 7, 2, 0]], np.float32)
 I = np.array([2, 0, -1, 9, 1], np.int64)  # noqa: E741  as in the operators' formulas
 T = np.array([[0, 3], [2, 1], [-1, 5]], np.int32)
+LEAST = np.arange(1, 7, dtype=np.uint32)[::-1].view(np.float32)
 TABLES = ["gather._look_up.bound", "gather_nd._look_up.bound", "reduce._bound", "one_hot._bound",
           "nonzero_coordinates._bound"]  # fmt: skip
 FILL = {"mode": "fill", "fill_value": -0.0}
@@ -29,6 +30,10 @@ CALLS = {
     "argmax, ignoring NaN": (
         lambda m, x: m.reduce(x, "argmax", nan="ignore"), np.where(X > 2, np.nan, X)
     ),
+    **{
+        f"{function} of subnormal numbers": (lambda m, x, f=function: m.reduce(x, f), LEAST)
+        for function in ("average", "sum", "argmax", "argmin", "max")
+    },
     "l2 of complex numbers": (lambda m, x: m.reduce(x, "l2", 0), (X + 1j * X[::-1]).astype("c8")),
     "average of complex numbers": (lambda m, x: m.reduce(x, "average"), (X - 2j).astype("c8")),
     "gather": (lambda m, x, i: m.gather(x, i, 1), X, I),
@@ -94,7 +99,7 @@ def test_results_stay_where_the_chunks_are(fake, case, chunks):
     for lazy, expected in pairs:
         result = computed(lazy)
         assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
-        np.testing.assert_allclose(result, expected, rtol=1e-6)
+        np.testing.assert_allclose(result, expected, rtol=1e-6, atol=0)
 
 
 def test_an_operand_on_the_host_is_refused_when_the_graph_is_built(fake):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pickle
 import subprocess
 import sys
@@ -54,7 +55,7 @@ def calls(x, indices, tuples):
         "one_hot, invalid": lambda: cd.one_hot(indices, 5, negative="invalid"),
         "reduce, kept": lambda: cd.reduce(x, "sum", 0, keepdims=True),
         "reduce, initial": lambda: cd.reduce(x, "sum", initial=3),
-        "reduce, int64": lambda: cd.reduce(x, "argmin", dtype="uint8"),
+        "reduce, uint16": lambda: cd.reduce(x, "argmin", dtype="uint16"),
         "reduce, ignoring NaN": lambda: cd.reduce(x, "argmax", nan="ignore"),
         "reduce, the last": lambda: cd.reduce(x, "argmax", last_index=True),
         **{
@@ -126,6 +127,20 @@ def launches(monkeypatch):
     return made
 
 
+def test_all_calls_at_once_give_what_each_gives_alone():
+    """No two of them share a key of different tasks; threads share tables of bound launches."""
+    rng = np.random.default_rng(9)
+    x = da.from_array(rng.standard_normal((30, 20)).astype(np.float32), chunks=(4, 7))
+    indices = da.from_array(rng.integers(-30, 20, 40), chunks=3)
+    tuples = da.from_array(rng.integers(-20, 20, (20, 2)), chunks=(3, 1))
+    arrays = [call() for call in calls(x, indices % 20, tuples).values()]
+    arrays = [array for array in arrays if "coordinates-table" not in array.name]  # ends undefined
+    alone = [array.compute() for array in arrays]
+    together = dask.compute(*arrays, scheduler="threads")
+    for array, one, other in zip(arrays, alone, together, strict=True):
+        assert one.tobytes() == other.tobytes(), array.name
+
+
 #: How many tasks of a call there are at most beside those of x, for each chunk of what varies.
 GROWTH = {
     "reduce": (lambda n: cd.reduce(da.ones(n, chunks=1), "argmax"), 4),
@@ -155,6 +170,12 @@ def test_tasks_grow_with_chunks_and_no_faster(name, optimised):
     small, large = (tasks(call(n), optimised=optimised) for n in (100, 800))
     assert large - small <= most * 700
     assert abs(large - 8 * small) <= 0.1 * large
+
+
+@pytest.mark.parametrize("name", GROWTH)
+def test_few_partial_results_are_in_memory_at_once(name):
+    lazy = GROWTH[name][0](100)
+    assert max(map(len, lazy.dask.get_all_dependencies().values())) <= 8
 
 
 def test_chunks_of_unknown_sizes_are_refused():
@@ -189,20 +210,36 @@ def test_arguments_are_those_of_the_eager_functions(name):
     assert sorted(cd.__all__) == NAMES
 
 
+def printed(code, **environment):
+    """Return what Python code prints in a process of its own."""
+    run = [sys.executable, "-c", code]
+    environment = {**os.environ, **environment}
+    return subprocess.run(run, check=True, capture_output=True, text=True, env=environment).stdout
+
+
+SHOWN = """
+try:
+    import cudakern.dask
+except ImportError as error:
+    print(error)
+"""
+
+
 def test_importing_needs_dask_and_the_package_does_not():
     code = """
 import sys
 import cudakern
 assert not [name for name in sys.modules if name.split(".")[0] in {"dask", "distributed"}]
 sys.modules["dask"] = None
-try:
-    import cudakern.dask
-except ImportError as error:
-    print(error)
 """
-    run = [sys.executable, "-c", code]
-    printed = subprocess.run(run, check=True, capture_output=True, text=True).stdout
-    assert printed == 'cudakern: dask is not installed; run: pip install "cudakern[dask]"\n'
+    text = 'cudakern: dask is not installed; run: pip install "cudakern[dask]"\n'
+    assert printed(code + SHOWN) == text
+
+
+def test_query_planning_of_arrays_is_refused():
+    pytest.importorskip("dask.array._array_expr", reason="this dask cannot plan queries of arrays")
+    text = "cudakern: dask's array.query-planning must be off, as it is unless set; got True\n"
+    assert printed(SHOWN, DASK_ARRAY__QUERY_PLANNING="True") == text
 
 
 def test_distributed_is_not_needed():
@@ -213,5 +250,4 @@ import dask.array as da
 import cudakern.dask as cd
 print(cd.gather(da.arange(6, chunks=2), [5, 0]).compute().tolist())
 """
-    run = [sys.executable, "-c", code]
-    assert subprocess.run(run, check=True, capture_output=True, text=True).stdout == "[5, 0]\n"
+    assert printed(code) == "[5, 0]\n"

@@ -55,7 +55,7 @@ def given_as(data, x, indices):
     form = data.draw(st.sampled_from(["both", "both", "x", "x", "indices"]))
     lazy = data.draw(chunked(x)) if form != "indices" else x
     positions = data.draw(chunked(indices)) if form != "x" else indices
-    if form == "x" and indices.dtype == np.int64 and data.draw(st.booleans()):
+    if form == "x" and indices.dtype == np.int64 and indices.size and data.draw(st.booleans()):
         positions = indices.tolist()
     return lazy, positions
 
@@ -80,8 +80,6 @@ def test_gather_of_any_chunks(data):
 def test_gather_nd_of_any_chunks(data):
     x, indices, batch, mode, fill = data.draw(operands("gather_nd"))
     lazy, positions = given_as(data, x, indices)
-    if indices.shape[-1] == 0 and isinstance(positions, list):
-        positions = indices
     result = cd.gather_nd(lazy, positions, batch, **oracle.options(mode, fill))
     assert_right(result, tuples.gather_nd(x, indices, batch, mode, fill))
 
@@ -144,6 +142,19 @@ def test_an_empty_axis_is_refused_when_the_graph_is_built():
     assert cd.gather(x, np.zeros((0, 2), np.int32), mode="raise").compute().shape == (0, 2, 3)
 
 
+@pytest.mark.parametrize("mode", ["clamp", "wrap", "raise"])
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_nothing_is_selected_from_nothing(mode, kind):
+    x = da.from_array(np.zeros((0, 0)), chunks=((0, 0), (0,)))
+    result = cd.gather(x, np.array([0, 5], kind), mode=mode)
+    assert result.compute().shape == result.shape == (2, 0)
+
+
+def test_a_batch_is_cut_where_either_operand_is():
+    x, indices = da.zeros((6, 3), chunks=(4, 2)), da.zeros((6, 5, 1), chunks=(3, 4, 1), dtype=int)
+    assert cd.gather_nd(x, indices, 1).chunks == ((3, 1, 2), (4, 1))
+
+
 def test_only_chunks_that_are_hit_are_needed():
     def poisoned(block, block_id=None):
         assert block_id[0] in {1, 3}, "not hit"
@@ -163,3 +174,11 @@ def test_positions_beyond_63_bits():
     filled = cd.gather(x, indices, mode="fill", fill_value=-1)
     assert filled.compute().tolist() == [-1, -1, 4, -1]
     assert cd.gather(x, indices, mode="wrap").compute().tolist() == [5, 8, 4, 0]
+
+
+@pytest.mark.parametrize("chunks", [4, 2])
+def test_chunks_of_another_type_than_dask_was_told_are_refused(chunks):
+    x = da.zeros(4, chunks=chunks).map_blocks(lambda block: block.astype("f4"), dtype="f8")
+    with pytest.raises(ck.DTypeError) as caught:
+        cd.gather(x, da.from_array([1, 3], chunks=1)).compute()
+    assert str(caught.value) == "gather: x.dtype must be float64 in all chunks; got float32"

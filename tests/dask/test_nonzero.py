@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cudakern as ck
 import cudakern.dask as cd
 from cudakern.dask import coordinates
 from tests.helpers.chunked import chunked
@@ -92,3 +93,13 @@ def test_consecutive_chunks_are_taken_as_they_are():
     for shape, chunks in {(9, 4): (2, 4), (1, 9): (1, 2), (3, 4): (1, 2), (7,): (2,)}.items():
         x = da.ones(shape, chunks=chunks)
         assert not [layer for layer in cd.argwhere(x).dask.layers if "rechunk" in layer]
+
+
+def test_more_elements_than_uint32_holds():
+    x = da.zeros((2**17, 2**16), chunks=2**12, dtype=np.int8)
+    with pytest.raises(ck.ArgumentError) as caught:
+        cd.nonzero_coordinates(x, size=3)
+    text = "nonzero_coordinates: dtype must be int64 for more than 2^32 - 1 elements; got uint32"
+    assert str(caught.value) == text
+    found = cd.nonzero_coordinates(x, size=3, dtype="int64")
+    assert (found.count.dtype, found.coordinates.shape) == (np.uint64, (3, 2))

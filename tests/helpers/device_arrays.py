@@ -17,6 +17,13 @@ def values_of(given):
     return given
 
 
+def flushed(values):
+    """Return elements as kernels of CuPy see them: subnormal float32 is zero."""
+    if getattr(values, "dtype", None) != np.float32:
+        return values
+    return np.where(abs(values) < np.finfo(np.float32).smallest_normal, values * 0, values)
+
+
 class DeviceArray(fake_cupy.Array, np.lib.mixins.NDArrayOperatorsMixin):
     """An array of the stand-in that NumPy's functions work on, as they do on CuPy's."""
 
@@ -25,7 +32,7 @@ class DeviceArray(fake_cupy.Array, np.lib.mixins.NDArrayOperatorsMixin):
         device = self.data.device_id
         current = getattr(self.record, "current", device)
         assert current == device, "another device is current"
-        results = ufunc(*map(values_of, inputs))
+        results = ufunc(*(flushed(values_of(given)) for given in inputs))
         if out is None:
             return self._view(results)
         (target,) = out
@@ -35,6 +42,9 @@ class DeviceArray(fake_cupy.Array, np.lib.mixins.NDArrayOperatorsMixin):
     def __array_function__(self, function, types, args, kwargs):
         del types
         return self._view(function(*map(values_of, args), **kwargs))
+
+    def astype(self, dtype):
+        return self._new(flushed(self.values).astype(dtype))
 
     @property
     def real(self):
