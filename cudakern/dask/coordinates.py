@@ -14,7 +14,6 @@ from dask.highlevelgraph import HighLevelGraph
 
 from cudakern.arrays import (
     Array,
-    as_array,
     converted,
     copied,
     copy_elements,
@@ -35,6 +34,7 @@ from cudakern.dask.operands import (
     starts_of,
     tree,
 )
+from cudakern.foreign import as_array
 from cudakern.operators.indexing import element_bytes
 from cudakern.operators.nonzero import argwhere as argwhere_array
 from cudakern.operators.nonzero_coordinates import (
@@ -48,6 +48,8 @@ from cudakern.operators.nonzero_coordinates import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import DTypeLike
 
 _KEY = f"cudakern-{NAME}"
 _INT64 = np.dtype(np.int64)
@@ -134,9 +136,9 @@ def nonzero_coordinates(
     x: Any,  # noqa: ANN401  arrays of many libraries
     *,
     size: int | None = None,
-    dtype: Any = "uint32",  # noqa: ANN401  whatever NumPy takes for one
+    dtype: DTypeLike = "uint32",
     out: None = None,
-) -> NonzeroCoordinates:
+) -> NonzeroCoordinates[Any]:
     """Return how many elements of a dask array are not zero, and their coordinates in order.
 
     Parameters

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import dask.array as da
 import numpy as np
 
-from cudakern.arrays import Array, as_array, require_rank, require_size
+from cudakern.arrays import Array, require_rank, require_size
 from cudakern.dask.operands import (
     Lazy,
     as_lazy,
@@ -17,10 +17,16 @@ from cudakern.dask.operands import (
     refuse_output,
     require_one_place,
 )
+from cudakern.foreign import as_array
 from cudakern.operators import one_hot as operator
 from cudakern.operators.base import as_extent, normalize_axis
 from cudakern.operators.indexing import as_indices, check_negative, require_index_dtype
 from cudakern.operators.one_hot_values import off_on
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from cudakern.array_types import NegativeIndex
 
 _NAME = operator.NAME
 
@@ -31,8 +37,8 @@ def one_hot(
     *,
     axis: int = -1,
     values: Any = (0, 1),  # noqa: ANN401
-    dtype: Any = None,  # noqa: ANN401  whatever NumPy takes for one
-    negative: Literal["from_end", "invalid"] = "from_end",
+    dtype: DTypeLike | None = None,
+    negative: NegativeIndex = "from_end",
     out: None = None,
 ) -> Lazy:
     """Turn each index of a dask array into a vector, as `cudakern.one_hot` does.
@@ -124,7 +130,7 @@ def _of_chunk(
     *,
     depth: int,
     axis: int,
-    negative: Literal["from_end", "invalid"],
+    negative: NegativeIndex,
     result: np.dtype[Any],
     pattern: bytes,
 ) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import dask.array as da
 import numpy as np
@@ -18,7 +18,6 @@ from dask.highlevelgraph import HighLevelGraph
 
 from cudakern.arrays import (
     Array,
-    as_array,
     converted,
     copied,
     current,
@@ -47,6 +46,7 @@ from cudakern.dask.operands import (
 from cudakern.dtypes import copyable, require_dtype
 from cudakern.engines import HOST
 from cudakern.errors import DTypeError
+from cudakern.foreign import as_array
 from cudakern.operators import gather as gather_operator
 from cudakern.operators import gather_nd as gather_nd_operator
 from cudakern.operators.base import normalize_axis
@@ -65,15 +65,17 @@ from cudakern.operators.indexing import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudakern.array_types import IndexMode, NegativeIndex, Scalar
+
 
 def gather(
     x: Any,  # noqa: ANN401  arrays of many libraries
     indices: Any,  # noqa: ANN401
     axis: int = 0,
     *,
-    mode: Literal["clamp", "wrap", "fill", "raise"] = "clamp",
-    fill_value: complex = ZERO,
-    negative: Literal["from_end", "invalid"] = "from_end",
+    mode: IndexMode = "clamp",
+    fill_value: Scalar = ZERO,
+    negative: NegativeIndex = "from_end",
     out: None = None,
 ) -> Lazy:
     """Select slices of a dask array along ``axis``, as `cudakern.gather` does.
@@ -133,9 +135,9 @@ def gather_nd(
     indices: Any,  # noqa: ANN401
     batch_dims: int = 0,
     *,
-    mode: Literal["clamp", "wrap", "fill", "raise"] = "clamp",
-    fill_value: complex = ZERO,
-    negative: Literal["from_end", "invalid"] = "from_end",
+    mode: IndexMode = "clamp",
+    fill_value: Scalar = ZERO,
+    negative: NegativeIndex = "from_end",
     out: None = None,
 ) -> Lazy:
     """Select elements or slices of a dask array by tuples of indices, as `cudakern.gather_nd` does.

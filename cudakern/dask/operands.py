@@ -11,9 +11,10 @@ from dask.array.utils import meta_from_array
 from dask.base import is_dask_collection
 from dask.layers import ArrayValuesDep
 
-from cudakern.arrays import Array, as_array, common_place, copy_elements, empty, place_of
+from cudakern.arrays import Array, common_place, copy_elements, empty, place_of
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, DTypeError, shown
+from cudakern.foreign import as_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,9 +82,9 @@ def require_one_place(operator: str, **operands: Lazy) -> None:
         common_place(operator, tuple(operands), metas)
 
 
-def like(lazy: Lazy, ndim: int, dtype: Any) -> Array:  # noqa: ANN401  whatever NumPy takes for one
+def like(lazy: Lazy, ndim: int, dtype: np.dtype[Any]) -> Array:
     """Return what tells dask of chunks: they are where those of another array are."""
-    return empty((0,) * ndim, np.dtype(dtype), place(lazy))
+    return empty((0,) * ndim, dtype, place(lazy))
 
 
 def of_states(ndim: int) -> Array:

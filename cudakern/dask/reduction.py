@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import dask.array as da
 import numpy as np
 
-from cudakern.arrays import Array, as_array, current, empty, place_of
+from cudakern.arrays import Array, current, empty, place_of
 from cudakern.dask.operands import (
     Lazy,
     as_lazy,
@@ -24,6 +24,7 @@ from cudakern.dask.operands import (
     tree,
 )
 from cudakern.dtypes import DataType, as_dtype, known
+from cudakern.foreign import as_array
 from cudakern.operators.indexing import element_bytes
 from cudakern.operators.reduce import reduce as reduce_array
 from cudakern.operators.reduce_arguments import (
@@ -41,6 +42,11 @@ from cudakern.operators.reduce_types import (
     ReduceFunction,
 )
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from cudakern.array_types import Axes, Function, NanRule, Scalar
+
 _KEY = f"cudakern-{NAME}"
 _SUM, _MAX, _MIN = ReduceFunction.SUM, ReduceFunction.MAX, ReduceFunction.MIN
 _AVERAGE, _L2 = ReduceFunction.AVERAGE, ReduceFunction.L2
@@ -52,14 +58,14 @@ _ADDED = {*_STATES, ReduceFunction.L1, ReduceFunction.SUM_SQUARE}
 
 def reduce(
     x: Any,  # noqa: ANN401  arrays of many libraries
-    function: str | ReduceFunction,
-    axis: int | tuple[int, ...] | None = None,
+    function: Function,
+    axis: Axes = None,
     *,
     keepdims: bool = False,
-    dtype: Any = None,  # noqa: ANN401  whatever NumPy takes for one
-    nan: Literal["propagate", "ignore"] = "propagate",
+    dtype: DTypeLike | None = None,
+    nan: NanRule = "propagate",
     last_index: bool = False,
-    initial: Any = None,  # noqa: ANN401  scalars of many libraries
+    initial: Scalar | None = None,
     out: None = None,
 ) -> Lazy:
     """Reduce a dask array by a function along some of its axes, as `cudakern.reduce` does.
@@ -120,8 +126,9 @@ def reduce(
     check_flags(keepdims=keepdims, last_index=last_index)
     keepdims, last_index = bool(keepdims), bool(last_index)
     call = find_call(x, function, axis, keepdims, dtype, nan, last_index, initial, of_out=False)
+    start = None
     if initial is not None:
-        initial = element_bytes(NAME, "initial", initial, call.initial_dtype)
+        start = element_bytes(NAME, "initial", initial, call.initial_dtype)
     meta = like(x, len(call.shape), call.dtype)
     symbols = tuple(range(x.ndim))
     if all(x.numblocks[d] == 1 for d in call.axes):
@@ -135,11 +142,11 @@ def reduce(
             token=_KEY,
             meta=meta,
             call=call,
-            initial=initial,
+            initial=start,
             keep=keepdims,
         )
     positions = call.function in ARG_FUNCTIONS
-    states = (_Places if positions else _Values)(call, initial, x.dtype, x.shape)
+    states = (_Places if positions else _Values)(call, start, x.dtype, x.shape)
     partial_results = da.blockwise(
         states.of_chunk,
         symbols,
@@ -156,7 +163,7 @@ def reduce(
     )
 
 
-def _nan(call: ReduceCall) -> Literal["propagate", "ignore"]:
+def _nan(call: ReduceCall) -> NanRule:
     return "ignore" if call.ignore_nan else "propagate"
 
 
@@ -262,7 +269,7 @@ class _Values(_States):
         function: ReduceFunction,
         dtype: np.dtype[Any],
         *,
-        initial: object = None,
+        initial: Any = None,  # noqa: ANN401  of any dtype
         keepdims: bool = True,
     ) -> Array:
         nan = _nan(self.call)
