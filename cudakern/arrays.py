@@ -232,6 +232,28 @@ def require_eager(operator: str, name: str, requirement: str, place: int) -> Non
         raise ArgumentError(operator, name, f"{requirement} while a CUDA graph is captured")
 
 
+def merge_bits(target: Array, source: Array) -> None:
+    """Set the bits of all elements that are set in an array of the same shape and dtype."""
+    if target.size == 0:
+        return
+    width = min(_alignment(target), _alignment(source), target.dtype.itemsize, WORD_BYTES)
+    with current(place_of(target)):
+        words = _words(target, width)
+        words |= _words(source, width)
+
+
+def flip_bits(target: Array, element: bytes) -> None:
+    """Flip the bits of all elements that are set in the bytes of one."""
+    if target.size == 0:
+        return
+    width = min(_alignment(target), len(element), WORD_BYTES)
+    words, pattern = _words(target, width), np.frombuffer(element, f"u{width}")
+    with current(place_of(target)):
+        for k, word in enumerate(pattern):
+            column = words[..., k]
+            column ^= word
+
+
 def temporary(array: Array) -> Array:
     """Return an array that a call has made for itself; a graph that captures the call keeps it."""
     place = place_of(array)

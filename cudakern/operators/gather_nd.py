@@ -308,14 +308,14 @@ def gather_nd(
     """
     check_mode(NAME, mode, negative, fill_value)
     x, indices = as_operands(NAME, x, indices, 1)
-    batch = _check_shapes(x.shape, indices.shape, batch_dims)
+    batch = check_shapes(x.shape, indices.shape, batch_dims)
     stop = batch + indices.shape[-1]
     shape = indices.shape[:-1] + x.shape[stop:]
     fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else NO_FILL
     return _look_up((x, indices), Selection(batch, stop, mode, fill, negative), shape, out)
 
 
-def _check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int) -> int:
+def check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int) -> int:
     """Return batch_dims, or raise for the first rule that the shapes break with it."""
     try:
         batch = index(batch_dims)

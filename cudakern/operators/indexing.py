@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from math import isfinite, isinf
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudakern import dtypes
-from cudakern.arrays import Array, address_of, converted, current, empty, layout_of
+from cudakern.arrays import (
+    Array,
+    address_of,
+    converted,
+    copied,
+    current,
+    empty,
+    layout_of,
+    place_of,
+)
 from cudakern.dtypes import DataType
 from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch, Tensor
@@ -153,9 +163,16 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
         return converted(indices, _WIDENED[indices.dtype])
     if isinstance(given, list | tuple) and indices.size == 0:
         return indices.astype(np.int64)  # an empty list has no dtype of its own
-    requirement = "must be int32, int64, uint32 or uint64"
-    message = f"{operator}: indices.dtype {requirement}; got {indices.dtype}"
-    raise DTypeError(message)
+    require_index_dtype(operator, indices.dtype)
+    return indices
+
+
+def require_index_dtype(operator: str, dtype: np.dtype[Any]) -> None:
+    """Raise DTypeError unless indices may have a dtype, maybe to be widened."""
+    if dtype not in _INDEX_DTYPES and dtype not in _WIDENED:
+        requirement = "must be int32, int64, uint32 or uint64"
+        message = f"{operator}: indices.dtype {requirement}; got {dtype}"
+        raise DTypeError(message)
 
 
 def check_alignment(operator: str, name: str, layout: Layout) -> None:
@@ -281,12 +298,12 @@ def check_launch(
 def raise_if_outside(
     operator: str,
     indices: Array,
-    x: Array,
-    axes: Sequence[int],
-    place: int,
+    extents: Sequence[int],
+    first: int,
     *,
     tuples: bool,
     negative: str,
+    starts: Sequence[int] = (),
 ) -> None:
     """Raise IndexRangeError if an index lies outside its axis.
 
@@ -296,28 +313,32 @@ def raise_if_outside(
         For the message.
     indices : array
         Not empty; of one of INDEX_TYPES.
-    x : array
-        What the indices select from.
-    axes : sequence of int
-        The axes of x that they select from.
-    place : int
-        Where the indices are.
+    extents : sequence of int
+        Of the axes of x that they select from.
+    first : int
+        The first of these axes.
     tuples : bool
         Whether the last dimension of the indices runs over the axes.
     negative : str
         What a negative index is.
+    starts : sequence of int, optional
+        Where the indices start in those that the message speaks of.
 
     Notes
     -----
     Synchronization: waits for the check and reads back 8 bytes.
     """
+    address = address_of(indices)
+    layout = layout_of(indices, address)
+    if not layout.is_aligned:
+        indices = copied(indices)
+        address = address_of(indices)
+        layout = layout_of(indices, address)
+    place = place_of(indices)
     none = np.iinfo(np.uint64).max
     first_bad = empty((1,), np.dtype(np.uint64), place)
     with current(place):
         first_bad.fill(none)
-    address = address_of(indices)
-    layout = layout_of(indices, address)
-    extents = [x.shape[axis] for axis in axes]
     kind = index_type(indices, negative)
     launch = check_launch(operator, layout, kind, extents, tuples=tuples)
     tensors = (
@@ -330,10 +351,20 @@ def raise_if_outside(
         return
     where = tuple(int(k) for k in np.unravel_index(position, indices.shape))
     value = int(indices[where])
-    axis = axes[where[-1] if tuples else 0]
-    extent = x.shape[axis]
+    component = where[-1] if tuples else 0
+    axis, extent = first + component, extents[component]
     lowest = -extent if kind.startswith("int") else 0
+    where = tuple(map(add, where, starts)) if starts else where
     named = f"indices[{', '.join(map(str, where))}]" if where else "indices"
     requirement = f"must lie in [{lowest}, {extent - 1}] for x.shape[{axis}]={extent}"
     message = f"{operator}: {named} {requirement}; got {value}"
     raise IndexRangeError(message)
+
+
+def require_extents(operator: str, extents: Sequence[int], first: int, count: int) -> None:
+    """Raise IndexRangeError if an axis of x is empty that so many indices select from."""
+    for axis, extent in enumerate(extents, first):
+        if extent == 0:
+            requirement = f"x.shape[{axis}] must be at least 1 for {count} indices"
+            message = f"{operator}: {requirement}; got 0"
+            raise IndexRangeError(message)

@@ -24,13 +24,13 @@ from cudakern.arrays import (
 )
 from cudakern.caches import kept
 from cudakern.dtypes import copyable, require_dtype
-from cudakern.errors import IndexRangeError
 from cudakern.foreign import as_array, as_output
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import (
     as_indices,
     index_type,
     raise_if_outside,
+    require_extents,
     widened,
 )
 
@@ -182,21 +182,13 @@ class LookupFunction:
         x, indices, target = arrays
         first, stop, mode, fill, negative = selection
         bound.check(addresses)
-        absent = next((axis for axis in range(first, stop) if x.shape[axis] == 0), None)
-        if absent is None:
-            raise_if_outside(
-                self._operator,
-                indices,
-                x,
-                range(first, stop),
-                bound.place,
-                tuples=self._tuples,
-                negative=negative,
-            )
-            return True
-        if mode != "fill":
-            requirement = f"x.shape[{absent}] must be at least 1 for {indices.size} indices"
-            message = f"{self._operator}: {requirement}; got 0"
-            raise IndexRangeError(message)
-        fill_elements(target, fill[: x.dtype.itemsize])
-        return False
+        extents = x.shape[first:stop]
+        if 0 in extents:
+            if mode != "fill":
+                require_extents(self._operator, extents, first, indices.size)
+            fill_elements(target, fill[: x.dtype.itemsize])
+            return False
+        raise_if_outside(
+            self._operator, indices, extents, first, tuples=self._tuples, negative=negative
+        )
+        return True

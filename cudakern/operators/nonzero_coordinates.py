@@ -149,13 +149,7 @@ def nonzero_coordinates(
     array([3], dtype=uint32)
     """
     x = as_input(NAME, x, 0)
-    plain = isinstance(dtype, str) and dtype == "uint32"  # the common way
-    kind = _UINT32 if plain else as_dtype(NAME, dtype, _KINDS)
-    elements = x.size
-    rows = elements if size is None else as_rows(NAME, size, x, kind)
-    if elements > MAX_ELEMENTS and kind != _INT64:
-        requirement = f"must be int64 for more than 2^32 - 1 elements; got {kind}"
-        raise ArgumentError(NAME, "dtype", requirement)
+    kind, rows = as_table(x, size, dtype)
     if out is None:
         table = rows, max(1, x.ndim)
         pair = NonzeroCoordinates(new_count(x), empty(table, kind, place_of(x)))
@@ -169,6 +163,18 @@ def nonzero_coordinates(
     return pair
 
 
+def as_table(x: Array, size: object, dtype: object) -> tuple[np.dtype[Any], int]:
+    """Return the dtype of coordinates, and how many there is room for."""
+    plain = isinstance(dtype, str) and dtype == "uint32"  # the common way
+    kind = _UINT32 if plain else as_dtype(NAME, dtype, _KINDS)
+    elements = x.size
+    rows = elements if size is None else as_rows(NAME, size, x, kind)
+    if elements > MAX_ELEMENTS and kind != _INT64:
+        requirement = f"must be int64 for more than 2^32 - 1 elements; got {kind}"
+        raise ArgumentError(NAME, "dtype", requirement)
+    return kind, rows
+
+
 def as_rows(operator: str, size: object, x: Array, kind: np.dtype[Any]) -> int:
     """Return how many coordinates were asked for."""
     rows = as_extent(operator, "size", size)
@@ -179,19 +185,25 @@ def as_rows(operator: str, size: object, x: Array, kind: np.dtype[Any]) -> int:
 def as_input(operator: str, given: object, least: int) -> Array:
     """Return x as an array of a supported dtype and ``least`` to 8 dimensions."""
     x = as_array(operator, "x", given)
-    require_dtype(operator, "x", x.dtype, known())
-    require_rank(operator, "x", x, least)
+    require_input(operator, x, least)
     if x.size > MAX_COUNTED:  # one whose strides are zero
         raise ArgumentError(operator, "x", f"must have at most 2^40 elements; got {x.size}")
     return x
 
 
+def require_input(operator: str, x: Array, least: int) -> None:
+    """Raise DTypeError or ArgumentError unless x is of a supported dtype and dimensions."""
+    require_dtype(operator, "x", x.dtype, known())
+    require_rank(operator, "x", x, least)
+
+
 def new_count(x: Array) -> Array:
     """Return an uninitialised count for x."""
-    return empty((1,), _count_type(x), place_of(x))
+    return empty((1,), count_type(x), place_of(x))
 
 
-def _count_type(x: Array) -> np.dtype[Any]:
+def count_type(x: Array) -> np.dtype[Any]:
+    """Return the dtype of a count for x."""
     return _UINT64 if x.size > MAX_ELEMENTS else _UINT32
 
 
@@ -238,7 +250,7 @@ def _bind(
     """Check everything that the static facts decide, plan, and prepare the launch."""
     x, count, rows = arrays
     place = place_of(x)
-    check_output(operator, _NAMES[1], count, (1,), _count_type(x), place, "")
+    check_output(operator, _NAMES[1], count, (1,), count_type(x), place, "")
     if wanted is not None:
         reason = f"for x.shape={x.shape}" + ("" if wanted == x.size else f", size={wanted}")
         check_output(operator, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, place, reason)

@@ -120,6 +120,11 @@ class Reduction:
         return self.kind in _COMPLEX and self.function not in _NORMS
 
     @property
+    def accumulator(self) -> DataType:
+        """What sums and products are kept in."""
+        return _COMPLEX_OF[self.number] if self.is_complex else self.number
+
+    @property
     def initial(self) -> DataType:
         """What an initial value is combined in: results of max and min, otherwise numbers."""
         if self.function in EXTREMES:
@@ -173,7 +178,7 @@ class Reduction:
     @property
     def _number_type(self) -> str:
         """What is computed with, in device code."""
-        return INPUT_TYPES[_COMPLEX_OF[self.number] if self.is_complex else self.number][1]
+        return INPUT_TYPES[self.accumulator][1]
 
     def _struct(self, x: str, number: str) -> str:
         """Return the function in device code, for types of x and of what is computed with."""

@@ -1,0 +1,40 @@
+"""The functions of cudakern over dask arrays, lazily: same names, arguments and results.
+
+Chunks are arrays of NumPy, which the simulator runs on, or of CuPy. Nothing is computed while a
+graph is built; whatever the arguments and shapes decide is checked then. Equal calls have equal
+keys. The graphs work on every scheduler; for one worker per GPU, as dask-cuda documents it::
+
+    from dask.distributed import Client
+    from dask_cuda import LocalCUDACluster
+
+    cluster = LocalCUDACluster()
+    client = Client(cluster)
+
+Importing this package needs dask: the extra ``dask``.
+"""
+
+from __future__ import annotations
+
+try:
+    import dask.array as da
+except ImportError as error:
+    ABSENT = 'cudakern: dask is not installed; run: pip install "cudakern[dask]"'
+    raise ImportError(ABSENT) from error
+if getattr(da, "array_expr_enabled", bool)():  # younger than the oldest dask that serves
+    PLANNED = "cudakern: dask's array.query-planning must be off, as it is unless set; got True"
+    raise ImportError(PLANNED)
+
+from cudakern.dask.coordinates import argwhere, nonzero, nonzero_coordinates
+from cudakern.dask.encoding import one_hot
+from cudakern.dask.lookup import gather, gather_nd
+from cudakern.dask.reduction import reduce
+
+__all__ = [
+    "argwhere",
+    "gather",
+    "gather_nd",
+    "nonzero",
+    "nonzero_coordinates",
+    "one_hot",
+    "reduce",
+]

@@ -1,0 +1,316 @@
+"""Where elements of dask arrays are not zero, in row-major order of the whole."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from math import nan, prod
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from cudakern.arrays import (
+    Array,
+    converted,
+    copied,
+    copy_elements,
+    current,
+    empty,
+    fill_elements,
+    place_of,
+)
+from cudakern.dask.operands import (
+    Lazy,
+    as_lazy,
+    flattened,
+    joined,
+    like,
+    of_states,
+    refuse_lazy,
+    refuse_output,
+    starts_of,
+    tree,
+)
+from cudakern.foreign import as_array
+from cudakern.operators.indexing import element_bytes
+from cudakern.operators.nonzero import argwhere as argwhere_array
+from cudakern.operators.nonzero_coordinates import (
+    NAME,
+    NonzeroCoordinates,
+    as_rows,
+    as_table,
+    count_type,
+    require_input,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import DTypeLike
+
+_KEY = f"cudakern-{NAME}"
+_INT64 = np.dtype(np.int64)
+
+
+def argwhere(x: Any) -> Lazy:  # noqa: ANN401  arrays of many libraries
+    """Return the coordinates of elements of a dask array that are not zero, as `cudakern.argwhere`.
+
+    Parameters
+    ----------
+    x : dask array, or what `cudakern.argwhere` takes
+        Chunked in any way.
+
+    Returns
+    -------
+    dask array of int64, shape (nan, x.ndim)
+        Its chunks have unknown sizes, as those of dask's own.
+
+    Raises
+    ------
+    ArgumentError, DTypeError
+        As `cudakern.argwhere` raises, when the graph is built; or chunks have unknown sizes.
+
+    Notes
+    -----
+    Only chunks of consecutive elements have their coordinates in order: x is rechunked to such, of
+    about as many bytes, unless it has them. Each task waits for its count.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import cudakern.dask as cd
+    >>> cd.argwhere(da.from_array([[0, 3], [5, 0]], chunks=1)).compute()
+    array([[0, 1],
+           [1, 0]])
+    """
+    return _rows(_input("argwhere", x, 0))
+
+
+def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Lazy, ...]:  # noqa: ANN401
+    """Return the coordinates of elements of a dask array that are not zero, as `cudakern.nonzero`.
+
+    Parameters
+    ----------
+    x : dask array, or what `cudakern.nonzero` takes
+        Chunked in any way.
+    size, fill_value : int, optional
+        As for `cudakern.nonzero`.
+
+    Returns
+    -------
+    tuple of dask arrays of int64, shape (nan,) or (size,)
+        One for each dimension. With ``size``, of one chunk; else their chunks have unknown sizes.
+
+    Raises
+    ------
+    ArgumentError, DTypeError
+        As `cudakern.nonzero` raises, when the graph is built; or chunks have unknown sizes.
+
+    Notes
+    -----
+    As for `argwhere`. With ``size``, a tree keeps the first rows of up to 8 chunks at a time.
+
+    Examples
+    --------
+    >>> import dask
+    >>> import dask.array as da
+    >>> import cudakern.dask as cd
+    >>> dask.compute(*cd.nonzero(da.from_array([[0, 3], [5, 0]], chunks=1), size=3))
+    (array([ 0,  1, -1]), array([ 1,  0, -1]))
+    """
+    refuse_lazy("nonzero", size=size, fill_value=fill_value)
+    x = _input("nonzero", x, 1)
+    if size is None:
+        rows = _rows(x)
+    else:
+        wanted = as_rows("nonzero", size, x, _INT64)
+        fill = element_bytes("nonzero", "fill_value", fill_value, _INT64)
+        rows = _table(_first(x, wanted), x, wanted, _INT64, fill)
+    return tuple(rows[:, d] for d in range(x.ndim))
+
+
+def nonzero_coordinates(
+    x: Any,  # noqa: ANN401  arrays of many libraries
+    *,
+    size: int | None = None,
+    dtype: DTypeLike = "uint32",
+    out: None = None,
+) -> NonzeroCoordinates[Any]:
+    """Return how many elements of a dask array are not zero, and their coordinates in order.
+
+    Parameters
+    ----------
+    x : dask array, or what `cudakern.nonzero_coordinates` takes
+        Chunked in any way.
+    size, dtype
+        As for `cudakern.nonzero_coordinates`.
+    out : None
+        Results are lazy.
+
+    Returns
+    -------
+    NonzeroCoordinates
+        Dask arrays of one chunk each, of the shapes and dtypes that `cudakern.nonzero_coordinates`
+        gives. Coordinates beyond the count are undefined.
+
+    Raises
+    ------
+    ArgumentError, DTypeError
+        As `cudakern.nonzero_coordinates` raises, when the graph is built; or chunks have unknown
+        sizes.
+
+    Notes
+    -----
+    As for `nonzero` with ``size``. Without one, a single chunk has room for the coordinates of all
+    elements. Each task waits for its count. Compute count and coordinates in one call, lest x is
+    computed twice.
+
+    Examples
+    --------
+    >>> import dask
+    >>> import dask.array as da
+    >>> import cudakern.dask as cd
+    >>> found = cd.nonzero_coordinates(da.from_array([[0, 3], [5, 7]], chunks=1), size=2)
+    >>> dask.compute(*found)
+    (array([3], dtype=uint32), array([[0, 1],
+           [1, 0]], dtype=uint32))
+    """
+    refuse_output(NAME, out)
+    refuse_lazy(NAME, size=size, dtype=dtype)
+    x = _input(NAME, x, 0)
+    kind, wanted = as_table(x, size, dtype)
+    found = _first(x, wanted)
+    count = da.blockwise(
+        _count,
+        "n",
+        found,
+        "f",
+        new_axes={"n": 1},
+        token=f"{_KEY}-count",
+        meta=like(x, 1, count_type(x)),
+        kind=count_type(x),
+    )
+    return NonzeroCoordinates(count, _table(found, x, wanted, kind, None))
+
+
+def _input(operator: str, given: object, least: int) -> Lazy:
+    """Return x as a dask array of a supported dtype and ``least`` to 8 dimensions."""
+    x = as_lazy(operator, "x", given)
+    require_input(operator, x, least)
+    return x
+
+
+def _consecutive(x: Lazy) -> Lazy:
+    """Return x in chunks of consecutive elements, of about as many as before.
+
+    Of these, all dimensions before one are 1, and all behind it whole.
+    """
+    split = [d for d in range(x.ndim) if x.numblocks[d] > 1]
+    if x.size == 0 or not split or all(max(sizes) <= 1 for sizes in x.chunks[: split[-1]]):
+        return x
+    chunks: list[int] = []
+    room, inner = prod(map(max, x.chunks)), x.size
+    for n in x.shape:
+        inner //= n
+        whole = chunks and chunks[-1] != 1
+        chunks.append(-1 if whole else max(1, min(n, room // inner)))
+    return x.rechunk(tuple(chunks))
+
+
+def _rows(x: Lazy) -> Lazy:
+    """Return the coordinates of what is not zero, chunk by chunk."""
+    x = _consecutive(x)
+    return _of_each(x, _coordinates, "rows", (x.ndim,), like(x, 2, _INT64))
+
+
+def _first(x: Lazy, wanted: int) -> Lazy:
+    """Return how many elements are not zero, and so many of their coordinates, as a pair."""
+    x = _consecutive(x)
+    pairs = _of_each(x, partial(_found, wanted), "chunk", (), of_states(1))
+    combine = partial(_combined, wanted)
+    return tree(pairs, (0,), combine, combine, _KEY, of_states(1), keepdims=True)
+
+
+def _of_each(
+    x: Lazy, take: Callable[..., object], word: str, rest: tuple[int, ...], meta: Array
+) -> Lazy:
+    """Return what a function makes of each chunk and its start, one after the other."""
+    name = f"{_KEY}-{word}-{tokenize(x.name, take)}"
+    starts = [starts_of(sizes) for sizes in x.chunks]
+    graph: dict[Any, Any] = {}
+    for number, block in enumerate(product(*map(range, x.numblocks))):
+        at = tuple(of[k] for of, k in zip(starts, block, strict=True))
+        graph[name, number, *[0 for _ in rest]] = (partial(take, at), (x.name, *block))
+    layers = HighLevelGraph.from_collections(name, graph, dependencies=[x])
+    sizes = (nan,) * len(graph) if rest else (1,) * len(graph)
+    return da.Array(layers, name, (sizes, *[(n,) for n in rest]), meta=meta)
+
+
+def _coordinates(start: tuple[int, ...], chunk: Array) -> Array:
+    """Return the coordinates of what is not zero in a chunk that starts there."""
+    rows = argwhere_array(chunk)
+    with current(place_of(rows)):
+        for d, first in enumerate(start):
+            column = rows[:, d]
+            column += first
+    return rows
+
+
+def _found(wanted: int, start: tuple[int, ...], chunk: Array) -> tuple[int, Array]:
+    """Return the count of a chunk that starts there, and its first coordinates."""
+    chunk = as_array(NAME, "x", chunk)
+    if not start:
+        start, chunk = (0,), chunk.reshape(1)
+    rows = _coordinates(start, chunk)
+    return _cut(len(rows), rows, wanted)
+
+
+def _combined(wanted: int, pairs: object, axis: object, keepdims: object) -> tuple[int, Array]:
+    """Return the count of several chunks, and their first coordinates."""
+    del axis, keepdims
+    counts, rows = zip(*flattened(pairs), strict=True)
+    return _cut(sum(counts), joined(rows, 0), wanted)
+
+
+def _cut(count: int, rows: Array, wanted: int) -> tuple[int, Array]:
+    """Return a count, and no more rows than are wanted."""
+    return count, copied(rows[:wanted]) if len(rows) > wanted else rows
+
+
+def _count(pair: object, kind: np.dtype[Any]) -> Array:
+    """Return the count where the coordinates are."""
+    ((number, rows),) = flattened(pair)
+    count = empty((1,), kind, place_of(rows))
+    fill_elements(count, np.array(number, kind).tobytes())
+    return count
+
+
+def _table(found: Lazy, x: Lazy, wanted: int, kind: np.dtype[Any], fill: bytes | None) -> Lazy:
+    """Return the coordinates, in as many rows as are wanted; ``fill`` goes where there are none."""
+    columns = max(1, x.ndim)
+    return da.blockwise(
+        _table_of,
+        "rc",
+        found,
+        "f",
+        new_axes={"r": wanted, "c": columns},
+        token=f"{_KEY}-table",
+        meta=like(x, 2, kind),
+        shape=(wanted, columns),
+        kind=kind,
+        fill=fill,
+    )
+
+
+def _table_of(
+    pair: object, shape: tuple[int, int], kind: np.dtype[Any], fill: bytes | None
+) -> Array:
+    ((_, rows),) = flattened(pair)
+    table = empty(shape, kind, place_of(rows))
+    copy_elements(table[: len(rows)], converted(rows, kind))
+    if fill is not None:
+        fill_elements(table[len(rows) :], fill)
+    return table

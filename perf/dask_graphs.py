@@ -1,0 +1,79 @@
+"""Time that functions over dask arrays take to build a graph. ``python -m perf.dask_graphs``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+from rich.table import Table
+
+import cudakern.dask as cd
+from perf.console import new_console
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Chunks of x, or of the indices.
+CHUNKS = 10_000
+#: Seconds that a graph of so many chunks may take.
+BUDGET = 5.0
+
+
+def calls() -> dict[str, tuple[Callable[[], Any], int]]:
+    """Return calls by name, each with how many tasks its operands are."""
+    side = round(CHUNKS**0.5)
+    row = da.zeros(100 * CHUNKS, chunks=100, dtype=np.float32)
+    square = da.zeros((10 * side, 10 * side), chunks=10, dtype=np.float32)
+    indices = da.zeros(100 * CHUNKS, chunks=100, dtype=np.int64)
+    few = da.zeros(100, dtype=np.int64)
+    pairs = da.zeros((100, 2), dtype=np.int64)
+    host = np.arange(0, row.size, 1000)
+    one = row.rechunk(-1)
+    return {
+        "reduce(x, 'sum')": (lambda: cd.reduce(row, "sum"), CHUNKS),
+        "reduce(x, 'average'), a square grid": (lambda: cd.reduce(square, "average"), CHUNKS),
+        "reduce(x, 'argmax', 0), a square grid": (lambda: cd.reduce(square, "argmax", 0), CHUNKS),
+        "gather(x, one chunk)": (lambda: cd.gather(row, few), CHUNKS + 1),
+        "gather(x, one chunk, mode='raise')": (lambda: cd.gather(row, few, mode="raise"), CHUNKS),
+        "gather(x, NumPy array)": (lambda: cd.gather(row, host), CHUNKS),
+        "gather(one chunk, indices)": (lambda: cd.gather(one, indices), len(one.dask) + CHUNKS),
+        "gather_nd(x, one chunk), a square grid": (lambda: cd.gather_nd(square, pairs), CHUNKS),
+        "one_hot(indices, 4)": (lambda: cd.one_hot(indices, 4), CHUNKS),
+        "argwhere(x)": (lambda: cd.argwhere(row), CHUNKS),
+        "argwhere(x), a square grid": (lambda: cd.argwhere(square), CHUNKS),
+        "nonzero(x)": (lambda: cd.nonzero(row), CHUNKS),
+        "nonzero(x, size=9)": (lambda: cd.nonzero(row, size=9), CHUNKS),
+        "nonzero_coordinates(x)": (lambda: cd.nonzero_coordinates(row), CHUNKS),
+    }
+
+
+def measure(call: Callable[[], Any]) -> tuple[float, int]:
+    """Return the seconds that a call takes, its graph made of tasks included, and their number."""
+    start = time.perf_counter()
+    found = call()
+    graph: dict[Any, Any] = {}
+    for lazy in found if isinstance(found, tuple) else (found,):
+        graph.update(lazy.__dask_graph__())
+    return time.perf_counter() - start, len(graph)
+
+
+def main() -> int:
+    """Measure and print; return 1 if a graph takes longer than it may."""
+    table = Table(title=f"Graphs of {CHUNKS} chunks, at most {BUDGET:.0f} s each")
+    table.add_column("call")
+    for heading in ("seconds", "tasks", "besides operands"):
+        table.add_column(heading, justify="right")
+    slow = False
+    for name, (call, of_operands) in calls().items():
+        seconds, count = measure(call)
+        slow |= seconds > BUDGET
+        table.add_row(name, f"{seconds:.2f}", str(count), str(count - of_operands))
+    new_console().print(table)
+    return int(slow)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""All functions on a cluster of two processes, one of which may die."""
+
+# ruff: noqa: ARG005  every call is given x and indices
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import dask.array as da
+import distributed
+import numpy as np
+import pytest
+
+import cudakern as ck
+import cudakern.dask as cd
+
+#: Seconds that a test waits for other processes at most.
+PATIENCE = 60
+CHUNKS = 24
+RNG = np.random.default_rng(6)
+X = RNG.integers(-9, 9, (40, 30)).astype(np.float32)
+I = RNG.integers(-50, 50, (7, 5))  # noqa: E741  as in the operators' formulas
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """Return a client of a cluster of two processes."""
+    cluster = distributed.LocalCluster(
+        processes=True,
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,
+        local_directory=str(tmp_path_factory.mktemp("cluster")),
+    )
+    with cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+#: Calls, and what NumPy gives.
+CALLS = {
+    "sum": (lambda x, i: cd.reduce(x, "sum", 0), X.sum(0)),
+    "average": (lambda x, i: cd.reduce(x, "average"), X.mean(dtype=np.float64)),
+    "l2": (lambda x, i: cd.reduce(x, "l2", 1), np.sqrt((X.astype(np.float64) ** 2).sum(1))),
+    "log_sum_exp": (lambda x, i: cd.reduce(x, "log_sum_exp", 0), np.log(np.exp(X).sum(0))),
+    "max": (lambda x, i: cd.reduce(x, "max", 1), X.max(1)),
+    "argmin": (lambda x, i: cd.reduce(x, "argmin"), X.argmin()),
+    "argmax": (lambda x, i: cd.reduce(x, "argmax", 0), X.argmax(0)),
+    "gather": (lambda x, i: cd.gather(x, i, mode="wrap"), X.take(I, 0, mode="wrap")),
+    "gather of an array": (lambda x, i: cd.gather(x, I % 30, 1), X[:, I % 30]),
+    "gather, filled": (
+        lambda x, i: cd.gather(x, i, mode="fill", fill_value=-0.5, negative="invalid"),
+        np.where(((I >= 0) & (I < 40))[..., None], X[I.clip(0, 39)], -0.5),
+    ),
+    "gather_nd": (
+        lambda x, i: cd.gather_nd(x, i[:, :2], mode="wrap"), X[I[:, 0] % 40, I[:, 1] % 30]
+    ),
+    "one_hot": (
+        lambda x, i: cd.one_hot(i, 9, negative="invalid"), I[..., None] == np.arange(9)
+    ),
+    "argwhere": (lambda x, i: cd.argwhere(x), np.argwhere(X)),
+    "nonzero": (lambda x, i: cd.nonzero(x)[1], np.nonzero(X)[1]),
+    "nonzero of a size": (lambda x, i: cd.nonzero(x, size=99)[0], np.nonzero(X)[0][:99]),
+    "count": (lambda x, i: cd.nonzero_coordinates(x).count, [np.count_nonzero(X)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_function_is_right_on_other_processes(client, name):
+    call, expected = CALLS[name]
+    x, indices = da.from_array(X, chunks=(9, 11)), da.from_array(I, chunks=3)
+    result = client.compute(call(x, indices)).result(PATIENCE)
+    np.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
+def test_errors_travel_back(client):
+    with pytest.raises(ck.IndexRangeError) as caught:
+        client.compute(cd.gather(np.ones(3), da.from_array([0, 7], chunks=1), mode="raise")).result(
+            PATIENCE
+        )
+    assert str(caught.value) == "gather: indices[1] must lie in [-3, 2] for x.shape[0]=3; got 7"
+
+
+def test_a_worker_that_is_killed_changes_nothing(client, tmp_path):
+    """Both workers are in the middle of a chunk, and have the results of others."""
+
+    def slow(block, block_id=None):
+        (tmp_path / f"{block_id[0]} in {os.getpid()}").touch()
+        give_up = time.monotonic() + PATIENCE
+        while block_id[0] > CHUNKS // 3 and not (tmp_path / "killed").exists():
+            assert time.monotonic() < give_up
+            time.sleep(0.02)
+        return block
+
+    values = np.arange(CHUNKS * 5)
+    x = da.from_array(values, chunks=5).map_blocks(slow, dtype=values.dtype)
+    before = set(client.run(os.getpid).values())
+    result = client.compute(cd.reduce(x, "sum_square"))
+    give_up = time.monotonic() + PATIENCE
+    at_work = set()
+    while at_work != before:
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+        started = [path.name.split(" in ") for path in tmp_path.iterdir()]
+        at_work = {int(pid) for block, pid in started if int(block) > CHUNKS // 3}
+    victim = before.pop()
+    os.kill(victim, signal.SIGKILL)
+    (tmp_path / "killed").touch()
+    assert result.result(PATIENCE) == (values**2).sum()
+    client.wait_for_workers(2, PATIENCE)
+    assert victim not in client.run(os.getpid).values()

@@ -1,0 +1,121 @@
+"""Chunks on a GPU: what is computed stays there, and what tells dask of chunks says so."""
+
+from __future__ import annotations
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+import cudakern as ck
+import cudakern.dask as cd
+from cudakern import engines
+from cudakern.operators.base import BoundTable
+from tests.helpers.device_arrays import DeviceArray, install
+
+X = np.array([[3, -1, 0.5, 2], [0, 7, 1e-45, -4], [1, 7, 2, 0]], np.float32)
+I = np.array([2, 0, -1, 9, 1], np.int64)  # noqa: E741  as in the operators' formulas
+T = np.array([[0, 3], [2, 1], [-1, 5]], np.int32)
+LEAST = np.arange(1, 7, dtype=np.uint32)[::-1].view(np.float32)
+TABLES = ["gather._look_up.bound", "gather_nd._look_up.bound", "reduce._bound", "one_hot._bound",
+          "nonzero_coordinates._bound"]  # fmt: skip
+FILL = {"mode": "fill", "fill_value": -0.0}
+
+CALLS = {
+    **{
+        f"{function} over {axis}": (lambda m, x, f=function, a=axis: m.reduce(x, f, a), X)
+        for function in ("sum", "average", "l2", "max", "argmax", "argmin", "log_sum_exp")
+        for axis in (None, 0, (0, 1), ())
+    },
+    "argmax, ignoring NaN": (
+        lambda m, x: m.reduce(x, "argmax", nan="ignore"), np.where(X > 2, np.nan, X)
+    ),
+    **{
+        f"{function} of subnormal numbers": (lambda m, x, f=function: m.reduce(x, f), LEAST)
+        for function in ("average", "sum", "argmax", "argmin", "max")
+    },
+    "l2 of complex numbers": (lambda m, x: m.reduce(x, "l2", 0), (X + 1j * X[::-1]).astype("c8")),
+    "average of complex numbers": (lambda m, x: m.reduce(x, "average"), (X - 2j).astype("c8")),
+    "gather": (lambda m, x, i: m.gather(x, i, 1), X, I),
+    "gather, filled": (lambda m, x, i: m.gather(x, i, 0, **FILL), X, I),
+    "gather, wrapped": (lambda m, x, i: m.gather(x, i, 0, mode="wrap"), X, I),
+    "gather, checked": (lambda m, x, i: m.gather(x, i, 0, mode="raise"), X, I % 3),
+    "gather, unsigned": (lambda m, x, i: m.gather(x, i), X, (I % 11).astype(np.uint64)),
+    "gather of complex128": (lambda m, x, i: m.gather(x, i, **FILL), X.astype("c16"), I),
+    "gather_nd": (lambda m, x, i: m.gather_nd(x, i), X, T),
+    "gather_nd of batches": (lambda m, x, i: m.gather_nd(x, i[:, :1], 1), X, T),
+    "one_hot": (lambda m, i: m.one_hot(i, 4, axis=0), I),
+    "one_hot of an array": (lambda m, i, v: m.one_hot(i, 4, values=v), I, np.float16([2, 3])),
+    "argwhere": (lambda m, x: m.argwhere(x), X),
+    "nonzero": (lambda m, x: m.nonzero(x), X),
+    "nonzero of a size": (lambda m, x: m.nonzero(x, size=20), X),
+    "nonzero_coordinates": (lambda m, x: m.nonzero_coordinates(x, size=7), X),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def fake(monkeypatch, tmp_path):
+    """Return the stand-in for CuPy; no launch is left of it."""
+    for table in TABLES:
+        monkeypatch.setattr(f"cudakern.operators.{table}", BoundTable())
+    engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
+    yield install(monkeypatch, tmp_path)
+    engines._cuda.cache_clear()  # noqa: SLF001
+
+
+def on_device(fake, array, chunks):
+    """Return a dask array of chunks on a device."""
+    blocks = da.from_array(array, chunks=chunks)
+    name = f"on-device-{blocks.name}"
+    graph = {
+        (name, *at): DeviceArray(np.array(blocks.blocks[at].compute()), 0, fake.state)
+        for at in np.ndindex(blocks.numblocks)
+    }
+    meta = DeviceArray(np.empty((0,) * array.ndim, array.dtype), 0, fake.state)
+    return da.Array(graph, name, blocks.chunks, meta=meta)
+
+
+def computed(lazy):
+    """Compute chunks on their device; return all on the host."""
+    meta = lazy._meta  # noqa: SLF001  dask has no other name for it
+    assert isinstance(meta, DeviceArray)
+    assert (meta.ndim, meta.dtype) == (lazy.ndim, lazy.dtype)
+    blocks = np.empty(lazy.numblocks, object)
+    for at in np.ndindex(lazy.numblocks):
+        chunk = lazy.to_delayed()[at].compute()
+        assert isinstance(chunk, DeviceArray)
+        blocks[at] = chunk.values
+    return np.block(blocks.tolist())
+
+
+@pytest.mark.parametrize("case", CALLS)
+@pytest.mark.parametrize("chunks", [-1, 2])
+def test_results_stay_where_the_chunks_are(fake, case, chunks):
+    call, *arrays = CALLS[case]
+    found = call(cd, *[on_device(fake, array, chunks) for array in arrays])
+    assert (fake.state.launches, fake.state.memsets) == ([], []), "a graph was computed"
+    right = call(ck, *arrays)
+    pairs = zip(found, right, strict=True) if isinstance(found, tuple) else [(found, right)]
+    for lazy, expected in pairs:
+        result = computed(lazy)
+        assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(result, expected, rtol=1e-6, atol=0)
+
+
+def test_an_operand_on_the_host_is_refused_when_the_graph_is_built(fake):
+    x = on_device(fake, X, 2)
+    text = "gather: indices must be where x is, on CUDA device 0; got the host"
+    for given in (I, I.tolist(), da.from_array(I)):
+        with pytest.raises(ck.BindingError) as caught:
+            cd.gather(x, given)
+        assert str(caught.value) == text
+    with pytest.raises(ck.BindingError, match="one_hot: values must be where indices is"):
+        cd.one_hot(on_device(fake, I, 2), 3, values=np.array([0, 1]))
+
+
+def test_arrays_on_a_device_are_operands_too(fake):
+    indices = DeviceArray(I, 0, fake.state)
+    result = computed(cd.gather(on_device(fake, X, 2), indices))
+    assert result.tolist() == ck.gather(X, I).tolist()
+    with dask.config.set(scheduler="synchronous"):
+        assert computed(cd.reduce(DeviceArray(X, 0, fake.state), "sum")).shape == ()

@@ -1,0 +1,164 @@
+"""Reduce over dask arrays: right for every function, type, axis and way to cut x into chunks."""
+
+from __future__ import annotations
+
+from math import prod
+
+import dask.array as da
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cudakern as ck
+import cudakern.dask as cd
+from cudakern.dtypes import bfloat16
+from tests.helpers.chunked import chunked
+from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS, Expected, is_legal, reduce
+from tests.helpers.reduce_bounds import Arithmetic, Enclosure
+from tests.helpers.reduce_cases import random_values
+
+BFLOAT16 = bfloat16() or np.dtype("float16")
+KINDS = ["bool", "int8", "uint64", "float16", BFLOAT16, "float32", "float64", "complex64"]
+#: A result of another type for each kind, which every function may give that is no position.
+OTHERS = {"int8": "int32", "float16": "float32", "float32": "float16", "complex64": "complex128"}
+DEPTH = 4  # levels of a tree over at most 4^3 chunks, with the chunks' own
+
+
+def expected(x, function, axis, **options):
+    """Return what `cudakern.dask.reduce` may return: as of one array, but for log_sum_exp.
+
+    At each level of its tree a partial result p is rounded, which is off by u |p|, and is a
+    logarithm of at most n. It takes part in the whole T with the weight w = exp(p - T), and so does
+    its error. The weights add up to 1, and w (T - p) to log n at most: u (|T| + log n) for all. The
+    bounds are rounded to the result's type already, so another step of that comes to it.
+    """
+    right = reduce(x, function, axis, **options)
+    if function != "log_sum_exp" or not isinstance(right.parts, list):
+        return right
+    (part,) = right.parts
+    kind = Arithmetic(np.float64 if x.dtype.kind in "biu" or x.dtype == "f8" else np.float32)
+    size = np.where(np.isfinite(part.low), np.maximum(abs(part.low), abs(part.high)), 0)
+    log = np.log(max(x.size, 2))
+    error = DEPTH * (kind.u * (size + log) + kind.ulps("log") * log)
+    error += 2 * float(ml_dtypes.finfo(right.dtype).eps) * size
+    low, high = (
+        np.where(np.isinf(e), e, e + s * error) for e, s in ((part.low, -1), (part.high, 1))
+    )
+    return Expected(right.dtype, right.shape, [Enclosure(low, high, part.nan, part.free)])
+
+
+@st.composite
+def calls(draw):
+    """Draw x, a function and its arguments."""
+    function = draw(st.sampled_from(FUNCTIONS))
+    kind = draw(st.sampled_from([k for k in KINDS if is_legal(function, np.dtype(k))]))
+    rank = draw(st.sampled_from([0, 1, 1, 2, 2, 3, 3, 4]))
+    longest = {0: 1, 1: 40, 2: 12, 3: 7, 4: 4}[rank]
+    size = st.sampled_from([*range(1, longest + 1)] * 2 + [0])
+    shape = tuple(draw(size) for _ in range(rank))
+    axis = draw(st.sampled_from([None, (), *range(-rank, rank)]))
+    if rank > 1 and draw(st.booleans()):
+        axis = tuple(draw(st.sets(st.integers(0, rank - 1), min_size=1)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    x = random_values(rng, shape, kind, function)
+    options = {"keepdims": draw(st.booleans())}
+    if function in EXTREMES:
+        options["nan"] = draw(st.sampled_from(["propagate", "ignore"]))
+    if function in POSITIONS:
+        options["last_index"] = draw(st.booleans())
+        options["dtype"] = draw(st.sampled_from([None, "uint16"]))
+    elif kind in OTHERS and draw(st.integers(0, 4)) == 0:
+        whole = OTHERS[kind] == "int32" and function in {"average", "l2", "log_sum", "log_sum_exp"}
+        options["dtype"] = "float32" if whole else OTHERS[kind]
+    if function in {"sum", "multiply", "max", "min"} and draw(st.integers(0, 3)) == 0:
+        options["initial"] = draw(st.sampled_from([0, 1]))
+    return x, function, axis, options
+
+
+def has_no_value(x, function, axis, options):
+    """Return whether a result has no elements where one is needed."""
+    given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    axes = {d % x.ndim for d in given}
+    kept = prod(n for d, n in enumerate(x.shape) if d not in axes)
+    return function in EXTREMES and "initial" not in options and x.size == 0 and kept > 0
+
+
+@settings(max_examples=250)
+@given(st.data())
+def test_every_function_of_any_chunks(data):
+    x, function, axis, options = data.draw(calls())
+    lazy = data.draw(chunked(x))
+    if has_no_value(x, function, axis, options):
+        with pytest.raises(ck.ArgumentError, match="must have elements"):
+            cd.reduce(lazy, function, axis, **options)
+        return
+    reduced = cd.reduce(lazy, function, axis, **options)
+    right = expected(x, function, axis, **options)
+    result = reduced.compute()
+    assert (reduced.dtype, reduced.shape) == (right.dtype, right.shape)
+    assert isinstance(reduced._meta, np.ndarray)  # noqa: SLF001
+    right.assert_is(result)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("axis", [None, 1])
+def test_one_chunk_gives_the_bits_of_one_array(function, axis):
+    x = np.random.default_rng(1).random((6, 50), np.float32)
+    lazy = da.from_array(x, chunks=(6 if axis is None else 2, 50))
+    result = cd.reduce(lazy, function, axis).compute()
+    assert result.tobytes() == ck.reduce(x, function, axis).tobytes()
+
+
+def test_narrow_floats_neither_overflow_nor_round_early():
+    x = da.from_array(np.full(8, 60000, np.float16), chunks=1)
+    assert cd.reduce(x, "average").compute() == np.float16(60000)
+    small = np.array([2048, 1, 1, 1, 1, 1, 1, 1, 1], np.float16)  # 2048 + 1 is 2048 in float16
+    assert cd.reduce(da.from_array(small, chunks=1), "sum").compute() == 2056
+    large = da.from_array(np.array([300, 400], np.float16), chunks=1)  # squares overflow float16
+    assert cd.reduce(large, "l2").compute() == 500
+
+
+@pytest.mark.parametrize(
+    ("function", "dtype", "right"),
+    [("sum", None, -56), ("sum", "int64", 200), ("l1", "int16", 200), ("multiply", None, 16)],
+)
+def test_integers_wrap_in_the_type_of_the_result(function, dtype, right):
+    x = da.from_array(np.int8([100, 100]), chunks=1)
+    assert cd.reduce(x, function, dtype=dtype).compute() == right
+
+
+def test_subnormal_numbers_are_kept():
+    least = np.float32(1e-45)
+    x = da.from_array(np.array([least, 3 * least, 2 * least, -0.0], np.float32), chunks=1)
+    assert cd.reduce(x, "average").compute() == np.float32(1.5 * float(least))
+    assert cd.reduce(x, "sum").compute() == 6 * least
+    assert cd.reduce(x, "argmax").compute() == 1
+    assert cd.reduce(x, "argmin").compute() == 3
+
+
+@pytest.mark.parametrize("last_index", [False, True])
+@pytest.mark.parametrize("function", ["argmax", "argmin"])
+def test_ties_are_decided_by_the_index_in_all_of_x(function, last_index):
+    """Chunks lie side by side, so row-major order goes back and forth between them."""
+    x = np.zeros((4, 6), np.float32)
+    x[1, 4] = x[2, 0] = x[1, 5] = x[3, 1] = 1 if function == "argmax" else -1
+    lazy = da.from_array(x, chunks=(4, 3))
+    found = cd.reduce(lazy, function, last_index=last_index).compute()
+    assert found == (3 * 6 + 1 if last_index else 1 * 6 + 4)
+
+
+@pytest.mark.parametrize("last_index", [False, True])
+def test_nothing_but_nan_is_at_index_0(last_index):
+    x = da.from_array(np.full((3, 4), np.nan, np.float32), chunks=(2, 2))
+    options = {"nan": "ignore", "last_index": last_index}
+    assert cd.reduce(x, "argmax", **options).compute() == 0
+    assert (cd.reduce(x, "argmin", 1, **options).compute() == 0).all()
+    assert cd.reduce(x, "argmax", last_index=last_index).compute() == (11 if last_index else 0)
+
+
+def test_the_same_chunks_give_the_same_bits():
+    x = np.random.default_rng(2).standard_normal(5000).astype(np.float32)
+    totals = {cd.reduce(da.from_array(x, chunks=7), "sum").compute().tobytes() for _ in range(3)}
+    assert len(totals) == 1
