@@ -74,8 +74,8 @@ def _in_order(operator: str, name: str, array: Any, lender: int | None, cupy: An
         return array
     if lender is not None and is_captured(cupy, lender):
         requirement = (
-            "must be of a library whose current stream is CuPy's while a CUDA graph is captured; "
-            "enter cupy.cuda.Stream.from_external(...) of that stream"
+            "must be of a library whose current stream is CuPy's while that stream is captured "
+            "into a CUDA graph; got another stream; enter cupy.cuda.Stream.from_external of it"
         )
         raise BindingError(operator, name, requirement)
     if is_captured(cupy, stream.ptr):

@@ -205,8 +205,8 @@ def test_a_library_that_captures_on_another_stream_is_refused(cupy):
     with pytest.raises(ck.BindingError) as caught:
         ck.gather(Tensor(X), fake_cupy.Array(INDICES))
     assert str(caught.value) == (
-        "gather: x must be of a library whose current stream is CuPy's while a CUDA graph is "
-        "captured; enter cupy.cuda.Stream.from_external(...) of that stream"
+        "gather: x must be of a library whose current stream is CuPy's while that stream is "
+        "captured into a CUDA graph; got another stream; enter cupy.cuda.Stream.from_external of it"
     )
     assert steps(cupy) == []
 
