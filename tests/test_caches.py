@@ -85,7 +85,7 @@ def test_a_table_keeps_the_first_of_two_and_no_more_than_its_limit():
     assert table.add("key", "first") == "first"
     assert table.add("key", "second") == table.find("key") == "first"
     for key in range(3 * MAX_BOUND):
-        assert table.add(key, -key) == -key
+        assert table.add(key, -key) == table.find(key) == -key, "another one makes room"
         assert len(table) <= table.limit == MAX_BOUND
     assert len(table) == MAX_BOUND
     assert all(table.find(key) in {None, -key} for key in range(3 * MAX_BOUND))

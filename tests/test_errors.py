@@ -43,7 +43,7 @@ def test_error_has_its_base_and_says_one_line(error, base, text):
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize(("error", "base", "text"), ERRORS)
 def test_error_survives_pickling(error, base, text, protocol):
-    error = copy.copy(error)
+    error = copy.deepcopy(error)
     error.add_note("seen in the second batch")
     again = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301  our own bytes
     assert again.__notes__ == ["seen in the second batch"]

@@ -149,7 +149,9 @@ class BoundTable(Generic[B]):
         """Keep what was made for some facts; of two made at once for the same, the first one."""
         added = self._table.setdefault(key, bound)
         while len(keys := list(self._table)) > self.limit:
-            self._table.pop(_random.choice(keys), None)
+            other = _random.choice(keys)
+            if other != key:
+                self._table.pop(other, None)
         return added
 
 
