@@ -60,7 +60,7 @@ def subnormal_values(rng, shape, dtype, function):
     power = 0.5 if function in {"l2", "sum_square"} else 1
     values = steps * (float(numbers.smallest_normal) ** power / 16)
     if function in NEUTRAL:
-        few = rng.random(shape) < 1 / max(shape, default=1)
+        few = rng.random(shape) < 1 / max((1, *shape))
         values = np.where(few, values, NEUTRAL[function])
     return values.astype(dtype)
 

@@ -26,7 +26,7 @@ pytestmark = PLAIN_AND_CHECKED
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 CHECKED = pytest.mark.cudakern_checked(seeds=range(5))
-EXAMPLES_PER_INDEX_TYPE = 600
+EXAMPLES_PER_INDEX_TYPE = 400
 CHECKED_EXAMPLES_PER_INDEX_TYPE = 100
 
 

@@ -35,7 +35,7 @@ pytestmark = PLAIN_AND_CHECKED
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 KINDS = ["uint32", "int64"]
-EXAMPLES_PER_KIND = 800
+EXAMPLES_PER_KIND = 500
 CHECKED_EXAMPLES_PER_KIND = 30
 
 

@@ -28,7 +28,7 @@ from tests.helpers.strategies import (
 pytestmark = PLAIN_AND_CHECKED
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
-EXAMPLES_PER_INDEX_TYPE = 800
+EXAMPLES_PER_INDEX_TYPE = 400
 CHECKED_EXAMPLES_PER_INDEX_TYPE = 60
 
 
