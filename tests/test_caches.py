@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import json
+import os
 import random
 import subprocess
 import sys
@@ -242,6 +243,24 @@ def test_info_has_the_sizes(capsys, monkeypatch, tmp_path):
     assert found["caches"]["gather"] == {"entries": 0, "limit": MAX_BOUND}
     assert main(["info"]) == 0
     assert "caches.gather.limit" in capsys.readouterr().out
+
+
+def test_info_while_another_process_ends_a_build(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
+    build = tmp_path / "build-of-another"
+    build.mkdir()
+    (tmp_path / "one").write_bytes(bytes(100))
+    scan = os.scandir
+
+    def scandir(path):
+        if Path(path) == build:
+            build.rmdir()
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert main(["info", "--json"]) == 0
+    assert not build.exists()
+    assert json.loads(capsys.readouterr().out)["cache_files"] == 1
 
 
 def test_info_without_a_folder(capsys, monkeypatch, tmp_path):

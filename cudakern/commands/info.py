@@ -10,6 +10,7 @@ import stat
 import sys
 from contextlib import suppress
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -112,11 +113,12 @@ def _cache() -> dict[str, Any]:
     except CudakernError as error:
         return {"cache": str(error), "cache_files": None, "cache_bytes": None, "caches": kept}
     nbytes = []
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):  # of a build that has ended meanwhile
-            status = path.lstat()
-            if stat.S_ISREG(status.st_mode):
-                nbytes.append(status.st_size)
+    for parent, _, names in os.walk(folder):  # which takes folders that vanish for empty ones
+        for name in names:
+            with suppress(FileNotFoundError):  # of a build that has ended meanwhile
+                status = Path(parent, name).lstat()
+                if stat.S_ISREG(status.st_mode):
+                    nbytes.append(status.st_size)
     return {
         "cache": str(folder),
         "cache_files": len(nbytes),
