@@ -11,16 +11,16 @@ from cudakern.arrays import Array, require_rank, require_size
 from cudakern.dask.operands import (
     Lazy,
     as_lazy,
+    as_lazy_indices,
     like,
     only,
     refuse_lazy,
     refuse_output,
     require_one_place,
 )
-from cudakern.foreign import as_array
 from cudakern.operators import one_hot as operator
 from cudakern.operators.base import as_extent, normalize_axis
-from cudakern.operators.indexing import as_indices, check_negative, require_index_dtype
+from cudakern.operators.indexing import check_negative
 from cudakern.operators.one_hot_values import off_on
 
 if TYPE_CHECKING:
@@ -80,12 +80,7 @@ def one_hot(
     """
     refuse_output(_NAME, out)
     refuse_lazy(_NAME, depth=depth, axis=axis, dtype=dtype, negative=negative)
-    if isinstance(indices, da.Array):
-        positions = as_lazy(_NAME, "indices", indices)
-        require_index_dtype(_NAME, positions.dtype)
-    else:
-        found = as_indices(_NAME, indices, as_array(_NAME, "indices", indices))
-        positions = as_lazy(_NAME, "indices", found)
+    positions, _ = as_lazy_indices(_NAME, indices)
     require_rank(_NAME, "indices", positions, 0)
     depth = as_extent(_NAME, "depth", depth)
     axis = normalize_axis(_NAME, axis, positions.ndim + 1)

@@ -31,6 +31,7 @@ from cudakern.arrays import (
 from cudakern.dask.operands import (
     Lazy,
     as_lazy,
+    as_lazy_indices,
     flattened,
     like,
     of_states,
@@ -58,7 +59,6 @@ from cudakern.operators.indexing import (
     element_bytes,
     raise_if_outside,
     require_extents,
-    require_index_dtype,
     widened,
 )
 
@@ -199,13 +199,8 @@ def _operands(
 
     What `cudakern.operators.lookup.as_operands` demands of arrays is checked.
     """
-    data, found = as_lazy(operator, "x", x), None
-    if isinstance(indices, da.Array):
-        positions = as_lazy(operator, "indices", indices)
-        require_index_dtype(operator, positions.dtype)
-    else:
-        found = as_indices(operator, indices, as_array(operator, "indices", indices))
-        positions = as_lazy(operator, "indices", found)
+    data = as_lazy(operator, "x", x)
+    positions, found = as_lazy_indices(operator, indices)
     require_dtype(operator, "x", data.dtype, copyable())
     require_rank(operator, "x", data, 1)
     require_rank(operator, "indices", positions, least)

@@ -15,6 +15,7 @@ from cudakern.arrays import Array, common_place, copy_elements, empty, place_of
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.foreign import as_array
+from cudakern.operators.indexing import as_indices, require_index_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,6 +66,24 @@ def as_lazy(operator: str, name: str, given: object) -> Lazy:
         requirement = f"must have chunks of known sizes; got shape {given.shape}; {hint}"
         raise ArgumentError(operator, name, requirement)
     return given
+
+
+def as_lazy_indices(operator: str, given: object) -> tuple[Lazy, Array | None]:
+    """Return indices as a dask array, and as an array if they are none yet.
+
+    Raises
+    ------
+    ArgumentError
+        The sizes of their chunks are not known.
+    DTypeError
+        They are no integers.
+    """
+    if isinstance(given, da.Array):
+        lazy = as_lazy(operator, "indices", given)
+        require_index_dtype(operator, lazy.dtype)
+        return lazy, None
+    found = as_indices(operator, given, as_array(operator, "indices", given))
+    return as_lazy(operator, "indices", found), found
 
 
 def place(lazy: Lazy) -> int:
