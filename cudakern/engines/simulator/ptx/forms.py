@@ -1,0 +1,150 @@
+"""Forms of PTX instructions: a pattern as the manual writes it, and C++ that does the same.
+
+A pattern names an opcode, its modifiers and its operands::
+
+    mul.hi.TYPE d, a, b                     one of the types, which a keyword lists
+    add{.RND}{.ftz}{.sat}.f32 d, a, b       what is in braces may be missing
+    popc.TYPE d:u32, a                      an operand with a type of its own
+    shfl.sync.MODE.b32 d|p:pred, a, b, c, m a second result, which may be missing
+    atom{.SEM}{.SPACE}.add.TYPE d, [a], b   an address
+
+Upper case stands for one word of a set; lower case for itself. An operand has the type of ``TYPE``
+if the pattern has it, else of the last modifier that is a type. The C++ is an expression for ``d``,
+or statements, which end in ``;`` and assign to the results. Fields in braces are replaced: operands
+by values of the C++ types of their PTX types (``u32``, ``s64``, ``f32``, ``f16x2``, ``pred``, ...),
+addresses by ``char*``; a set of words by the word that is there, or ``none``; a flag such as ``ftz``
+by 1 or 0; ``T`` by the C++ type of ``TYPE``; ``site`` by a pointer to the instruction's `Site`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+#: Bytes of the types of PTX that registers and memory hold.
+BYTES = {
+    **{f"{kind}{8 * n}": n for kind in "bus" for n in (1, 2, 4, 8)},
+    **{"b128": 16, "f16": 2, "bf16": 2, "f16x2": 4, "bf16x2": 4, "f32": 4, "f64": 8, "tf32": 4},
+    **{"u16x2": 4, "s16x2": 4, "f32x2": 8},
+    **{"e4m3x2": 2, "e5m2x2": 2, "e2m1x2": 1, "e2m3x2": 2, "e3m2x2": 2, "ue8m0x2": 2},
+    "pred": 1,
+}
+_WORD = re.compile(r"\{(\.[\w:]+)\}|(\.[\w:]+)")
+_OPERAND = re.compile(r"(\[?)(\w+)\]?(?::(\w+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class OperandForm:
+    """An operand of a form.
+
+    Attributes
+    ----------
+    name : str
+        What the C++ calls it.
+    type : str
+        Of PTX, or the name of a set of types; empty for that of the instruction.
+    is_address : bool
+        Whether it is in brackets.
+    """
+
+    name: str
+    type: str
+    is_address: bool
+
+
+@dataclass(frozen=True)
+class Form:
+    """One row of the table: an instruction form, and what it does.
+
+    Attributes
+    ----------
+    section : str
+        Of the PTX ISA manual, version 9.
+    pattern : str
+        See the module.
+    code : str
+        C++: an expression for the first operand, or statements.
+    sets : mapping of str to str
+        The words that each upper-case name of the pattern stands for.
+    """
+
+    section: str
+    pattern: str
+    code: str
+    sets: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def opcode(self) -> str:
+        """What the instruction's name starts with."""
+        return re.match(r"\w+", self.pattern)[0]  # type: ignore[index]  # every pattern has one
+
+    @property
+    def operands(self) -> tuple[tuple[OperandForm, ...], ...]:
+        """The operands by position; two where a second result may follow."""
+        _, _, text = self.pattern.partition(" ")
+        positions = [part.split("|") for part in text.replace(" ", "").split(",") if part]
+        return tuple(tuple(map(_operand, position)) for position in positions)
+
+    def spellings(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield each full name that the pattern stands for, with the words of its sets and flags."""
+        name = self.pattern.split(" ", 1)[0]
+        choices: list[list[tuple[str, str, str]]] = []  # text, field, word
+        for optional, given in _WORD.findall(name[len(self.opcode) :]):
+            word = (optional or given)[1:]
+            key = word.replace("::", "_").replace(":", "_")
+            if word in self.sets:
+                found = [(f".{one}", word, one) for one in self.sets[word].split()]
+                choices.append([*([("", word, "none")] if optional else []), *found])
+            elif optional:
+                choices.append([("", key, "0"), (f".{word}", key, "1")])
+            else:
+                choices.append([(f".{word}", key, "1")])
+        for chosen in product(*choices):
+            fields = {key: word for _, key, word in chosen}
+            yield self.opcode + "".join(text for text, _, _ in chosen), fields
+
+
+def _operand(text: str) -> OperandForm:
+    found = _OPERAND.fullmatch(text)
+    if found is None:
+        message = f"an operand must be a name, with a type or in brackets; got {text!r}"
+        raise ValueError(message)
+    bracket, name, kind = found.groups()
+    return OperandForm(name, kind or "", bool(bracket))
+
+
+def form(section: str, pattern: str, code: str, **sets: str) -> Form:
+    """Return a row of the table."""
+    return Form(section, " ".join(pattern.split()), code, sets)
+
+
+class Table:
+    """All forms by the full names of their instructions."""
+
+    def __init__(self, forms: Iterable[Form]) -> None:
+        self.forms = tuple(forms)
+        self._by_name: dict[str, list[tuple[Form, dict[str, str]]]] = {}
+        for one in self.forms:
+            for name, fields in one.spellings():
+                self._by_name.setdefault(name, []).append((one, fields))
+
+    def find(self, name: str, operands: int) -> tuple[Form, dict[str, str]] | None:
+        """Return the form of an instruction with so many operands, and the words of its sets."""
+        for one, fields in self._by_name.get(name, ()):
+            if len(one.operands) == operands:
+                return one, fields
+        return None
+
+
+def type_of(operand: OperandForm, name: str, fields: Mapping[str, str]) -> str:
+    """Return the PTX type of an operand of an instruction, by the instruction's full name."""
+    if operand.type:
+        return fields.get(operand.type, operand.type)
+    if "TYPE" in fields:
+        return fields["TYPE"]
+    return next(word for word in reversed(name.split(".")) if word in BYTES)
