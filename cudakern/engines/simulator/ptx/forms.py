@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -78,12 +79,12 @@ class Form:
     code: str
     sets: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def opcode(self) -> str:
         """What the instruction's name starts with."""
         return re.match(r"\w+", self.pattern)[0]  # type: ignore[index]  # every pattern has one
 
-    @property
+    @cached_property
     def operands(self) -> tuple[tuple[OperandForm, ...], ...]:
         """The operands by position; two where a second result may follow."""
         _, _, text = self.pattern.partition(" ")
@@ -123,21 +124,32 @@ def form(section: str, pattern: str, code: str, **sets: str) -> Form:
     return Form(section, " ".join(pattern.split()), code, sets)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The form of an instruction, the words of its sets and flags, and the header of its C++."""
+
+    form: Form
+    fields: Mapping[str, str]
+    header: str
+
+
 class Table:
     """All forms by the full names of their instructions."""
 
-    def __init__(self, forms: Iterable[Form]) -> None:
-        self.forms = tuple(forms)
-        self._by_name: dict[str, list[tuple[Form, dict[str, str]]]] = {}
-        for one in self.forms:
+    def __init__(self, forms: Iterable[tuple[Form, str]]) -> None:
+        self._by_name: dict[str, list[Found]] = {}
+        for one, header in forms:
             for name, fields in one.spellings():
-                self._by_name.setdefault(name, []).append((one, fields))
+                self._by_name.setdefault(name, []).append(Found(one, fields, header))
 
-    def find(self, name: str, operands: int) -> tuple[Form, dict[str, str]] | None:
-        """Return the form of an instruction with so many operands, and the words of its sets."""
-        for one, fields in self._by_name.get(name, ()):
-            if len(one.operands) == operands:
-                return one, fields
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def find(self, name: str, operands: int) -> Found | None:
+        """Return what is known of an instruction with so many operands."""
+        for found in self._by_name.get(name, ()):
+            if len(found.form.operands) == operands:
+                return found
         return None
 
 

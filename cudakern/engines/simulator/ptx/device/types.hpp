@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The types of PTX in C++, and the words of instructions that choose between variants.
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#define CK_INLINE static inline __attribute__((always_inline))
+
+namespace ck_ptx {
+
+using u8 = uint8_t;
+using u16 = uint16_t;
+using u32 = uint32_t;
+using u64 = uint64_t;
+using s8 = int8_t;
+using s16 = int16_t;
+using s32 = int32_t;
+using s64 = int64_t;
+using b128 = unsigned __int128;
+using f32 = float;
+using f64 = double;
+using pred = bool;
+
+struct f16 {
+  u16 bits;
+};
+struct bf16 {
+  u16 bits;
+};
+struct f16x2 {
+  u32 bits;
+};
+struct bf16x2 {
+  u32 bits;
+};
+
+/// Modifiers that are given to functions; the last is that of a modifier that is not there.
+enum Word { rn, rz, rm, rp, rna, rs, rni, rzi, rmi, rpi, none };
+
+/// The same bits as another type.
+template <typename To, typename From>
+CK_INLINE To bit_cast(const From& from) {
+  static_assert(sizeof(To) == sizeof(From), "the same size");
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_bit_cast)
+  return __builtin_bit_cast(To, from);
+#define CK_BIT_CAST
+#endif
+#endif
+#ifndef CK_BIT_CAST
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+#endif
+}
+
+/// What memory holds, at any place.
+template <typename T>
+CK_INLINE T load(const char* address) {
+  return *reinterpret_cast<const T*>(address);
+}
+template <typename T>
+CK_INLINE void store(char* address, T value) {
+  *reinterpret_cast<T*>(address) = value;
+}
+
+}  // namespace ck_ptx
