@@ -19,6 +19,16 @@ struct Group {
   Index3 block_size;
   Index3 grid_size;
   char* dynamic_shared;
+  // Of kernels translated from PTX.
+  char* window;           // shared memory: static, then dynamic
+  uint64_t window_bytes;  // of addresses that are no other memory's
+  uint32_t static_bytes, dynamic_bytes;
+  Index3 cluster;                // the place of the block in its cluster
+  Index3 cluster_size;           // 1, 1, 1 without clusters
+  uint32_t rank, ranks;          // of the block in its cluster
+  bool has_clusters;             // whether the kernel asks for them
+  uint32_t processor, grid_id;   // which of the resident blocks; which launch of the process
+  char* const* windows;          // of the blocks of the cluster, by rank
 };
 
 /// What the running CUDA thread can ask about itself.
@@ -33,6 +43,7 @@ struct View {
 struct Site {
   const char* file;
   int line;
+  const char* opcode;  // with its modifiers; null in kernels that are not translated from PTX
 };
 
 enum class Barrier : int { kPlain, kCount, kAnd, kOr };
