@@ -1,0 +1,478 @@
+"""Runs every spelling of a row of the instruction table on edge values, and compares with an oracle.
+
+A chapter ``instructions/<chapter>.py`` has its answers in ``oracles_<chapter>.py``, by the patterns
+of its rows, written as in the rows::
+
+    ORACLES = {
+        "sub.TYPE d, a, b": lambda words, a, b: a - b,
+        "popc.TYPE d:u32, a": Oracle(popc, values={"a": (0, 1, 2**31)}),
+        "lop3.b32 d, a, b, c, lut:u32": Oracle(lop3, immediates={"lut": (0xE8, 0x96)}),
+    }
+    KERNELS = {"bar.sync a": Kernel(text, arguments, answers)}
+
+An oracle takes the words of the spelling's sets and flags (`Form.spellings`: ``words["TYPE"]``,
+``words["ftz"] == "1"``) and one array an operand, and returns the first result, or a tuple with the
+second one too. Arrays have the NumPy dtype of the PTX type: ``DTYPES``; packed types such as
+``f16x2`` have a second axis, of two; types that NumPy has no name for are their bits. An answer is
+
+- an array of integers: compared bit for bit, also with the bits of a float;
+- an array of floats: compared bit for bit, but that a NaN stands for each NaN;
+- a masked array: what is masked is undefined in the manual, and not compared;
+- `Within(lower, upper)`: the result lies between them, or is a NaN where they are.
+
+`Kernel` is for rows that need memory, several threads or vectors of registers: a small module of
+PTX, or CUDA C++, that contains the instruction. A function that takes a spelling's name and words
+and returns a Kernel serves all spellings of its row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from zlib import crc32
+
+import ml_dtypes
+import numpy as np
+
+from cudakern.engines.simulator.ptx.forms import BYTES, Form, OperandForm, type_of
+from cudakern.errors import KernelCompileError
+
+#: NumPy's dtypes of elements.
+DTYPES = {
+    **{f"{kind}{8 * n}": np.dtype(f"u{n}") for kind in "bu" for n in (1, 2, 4, 8)},
+    **{f"s{8 * n}": np.dtype(f"i{n}") for n in (1, 2, 4, 8)},
+    **{"f16": np.dtype("f2"), "f32": np.dtype("f4"), "f64": np.dtype("f8")},
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "pred": np.dtype(bool),
+}
+#: How many threads a block has: inputs are made as long as a multiple of it.
+BLOCK = 128
+#: How many combinations of edge values are tried at most, and how many random operands beside them.
+COMBINATIONS = 6000
+RANDOM = 200
+#: How many spellings share a module, and so one run of the compiler.
+SPELLINGS = 48
+_POISON = 0xA5
+
+
+@dataclass(frozen=True)
+class Within:
+    """An answer that is known within bounds: floats of the result's dtype."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """What a row must compute, and on what it is tried.
+
+    Attributes
+    ----------
+    answer : callable
+        Takes the words of the spelling and an array for each operand that is no result.
+    values : mapping
+        Values to try for an operand, instead of the edge values of its type; or a function that
+        takes the PTX type and returns them.
+    immediates : mapping
+        Operands that must be constants in PTX, and the values to try.
+    inputs, outputs : mapping
+        Further operands by name, with their PTX types, that only `before` and `after` name.
+    before, after : str
+        PTX around the instruction; ``{name}`` stands for an operand.
+    """
+
+    answer: Callable
+    values: Mapping[str, Iterable | Callable] = field(default_factory=dict)
+    immediates: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that contains an instruction.
+
+    Attributes
+    ----------
+    text : str
+        PTX, or CUDA C++ where it has no ``.version``.
+    arguments : tuple
+        Arrays, whose copies the kernel gets, and scalars of NumPy. Outputs are poisoned.
+    answers : mapping of int to array or Within
+        What the arrays at some positions hold afterwards.
+    name, grid, block, shared_bytes
+        The launch.
+    """
+
+    text: str
+    arguments: tuple
+    answers: Mapping[int, object]
+    name: str = "k"
+    grid: tuple[int, int, int] = (1, 1, 1)
+    block: tuple[int, int, int] = (32, 1, 1)
+    shared_bytes: int = 0
+
+
+def poison(shape, dtype) -> np.ndarray:
+    """Return an array of bytes that no answer is likely to have."""
+    return np.full(np.empty(shape, dtype).nbytes, _POISON, "u1").view(dtype).reshape(shape)
+
+
+# Operands and their values
+
+
+def lanes(kind: str) -> tuple[str, int]:
+    """Return the element of a PTX type, and how many of them it packs; bits where NumPy has none."""
+    element, packed, _ = kind.partition("x2")
+    if element in DTYPES:
+        return element, 2 if packed else 1
+    return f"b{8 * BYTES[kind]}", 1
+
+
+def edges(kind: str) -> np.ndarray:
+    """Return values of a PTX type at which instructions go wrong."""
+    element, count = lanes(kind)
+    dtype = DTYPES[element]
+    if element == "pred":
+        return np.array([False, True])
+    found = _edges_of_integers(dtype) if dtype.kind in "iu" else _edges_of_floats(dtype)
+    if count == 1:
+        return found
+    generator = np.random.default_rng(len(found))
+    return np.stack([found, *[generator.permutation(found) for _ in range(count - 1)]], axis=1)
+
+
+def _edges_of_integers(dtype: np.dtype) -> np.ndarray:
+    width = 8 * dtype.itemsize
+    half = 1 << width // 2
+    values = [0, 1, 2, 3, 7, -1, -2, -3, width - 1, width, width + 1, 2 * width, half, half - 1]
+    values += [half // 2, 1 << (width - 1), (1 << (width - 1)) - 1, (1 << (width - 1)) + 1]
+    values += [sum(1 << k for k in range(0, width, 2)), 0xF0]
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    mask = (1 << width) - 1
+    return np.array([*dict.fromkeys(value & mask for value in values)], unsigned).view(dtype)
+
+
+def _edges_of_floats(dtype: np.dtype) -> np.ndarray:
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    mantissa = ml_dtypes.finfo(dtype).nmant
+    exponents = (1 << (8 * dtype.itemsize - 1 - mantissa)) - 1
+    infinity = exponents << mantissa
+    one = (exponents >> 1) << mantissa
+    bits = [0, 1, (1 << mantissa) - 1, 1 << mantissa, one - 1, one, one + 1, infinity - 1, infinity]
+    bits += [infinity | 1 << (mantissa - 1), infinity | 1, one | 1 << (mantissa - 1)]
+    positive = np.array(bits, unsigned).view(dtype)
+    plain = np.array([0.1, 0.5, 2.5, 3.0, 255.5, 1e-3, 3e4], dtype)
+    both = np.concatenate([positive, plain])
+    negative = both.view(unsigned) | unsigned.type(1 << (8 * dtype.itemsize - 1))
+    return np.concatenate([both, negative.view(dtype)])
+
+
+def random_values(kind: str, count: int, generator: np.random.Generator) -> np.ndarray:
+    """Return values of a PTX type with random bits."""
+    element, per_value = lanes(kind)
+    dtype = DTYPES[element]
+    size = (count,) if per_value == 1 else (count, per_value)
+    if element == "pred":
+        return generator.integers(0, 2, size).astype(bool)
+    integers = generator.integers(0, 256, (*size, dtype.itemsize), "u1")
+    return integers.view(dtype)[..., 0]
+
+
+def combinations(kinds: list[str], values: list[Iterable | None], seed: int) -> list[np.ndarray]:
+    """Return arrays of operands, with all combinations of their edge values as far as they fit."""
+    generator = np.random.default_rng(seed)
+    sources = []
+    for kind, given in zip(kinds, values, strict=True):
+        made = edges(kind) if given is None else np.asarray([*given])
+        sources.append(made.astype(DTYPES[lanes(kind)[0]]))
+    sizes = [len(source) for source in sources]
+    total = int(np.prod(sizes, dtype=object))
+    if total <= COMBINATIONS:
+        chosen = np.arange(total)
+    else:
+        chosen = generator.integers(0, total, COMBINATIONS)
+    places = np.unravel_index(chosen, sizes) if sizes else ()
+    extra = RANDOM + -(len(chosen) + RANDOM) % BLOCK
+    made = []
+    for kind, source, place, given in zip(kinds, sources, places, values, strict=True):
+        if given is None:
+            more = random_values(kind, extra, generator)
+        else:
+            more = source[generator.integers(0, len(source), extra)]
+        made.append(np.ascontiguousarray(np.concatenate([source[place], more])))
+    return made
+
+
+# PTX around an instruction
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """One full name of a row, in an entry of its own: thread i computes the i-th result."""
+
+    form: Form
+    name: str
+    words: Mapping[str, str]
+    oracle: Oracle
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from others."""
+        return self.form.pattern, self.name
+
+    @property
+    def results(self) -> dict[str, str]:
+        """Names and PTX types of the results."""
+        found = {one.name: self._type(one) for one in self.form.operands[0]}
+        return {**found, **self.oracle.outputs}
+
+    @property
+    def operands(self) -> dict[str, str]:
+        """Names and PTX types of all that the oracle takes."""
+        positions = self.form.operands[1:]
+        found = {one.name: self._type(one) for position in positions for one in position}
+        return {**found, **self.oracle.inputs}
+
+    def _type(self, operand: OperandForm) -> str:
+        return type_of(operand, self.name, self.words)
+
+    def constants(self) -> Iterator[dict[str, int]]:
+        """Yield each combination of immediate operands."""
+        given = self.oracle.immediates
+        for chosen in product(*given.values()):
+            yield dict(zip(given, chosen, strict=True))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return what the threads load."""
+        kinds = {n: k for n, k in self.operands.items() if n not in self.oracle.immediates}
+        given = [self._values(name, kind) for name, kind in kinds.items()]
+        made = combinations([*kinds.values()], given, crc32(self.name.encode()))
+        return dict(zip(kinds, made, strict=True))
+
+    def _values(self, name: str, kind: str) -> Iterable | None:
+        found = self.oracle.values.get(name)
+        return found(kind) if callable(found) else found
+
+    def entry(self, symbol: str, count: int) -> str:
+        """Return an entry of PTX for so many threads."""
+        loaded = [name for name in self.operands if name not in self.oracle.immediates]
+        kinds = {**self.results, **self.operands}
+        parameters = ", ".join(f".param .u64 p_{name}" for name in (*self.results, *loaded))
+        lines = [f".visible .entry {symbol}({parameters})", "{", *_INDEX]
+        for name, kind in kinds.items():
+            lines.append(f".reg .{_register(kind)} %{name}_;")
+        for name in loaded:
+            lines += [_at(name, kinds[name], 0), *_load(name, kinds[name])]
+        for number, constants in enumerate(self.constants()):
+            texts = {name: str(constants.get(name, f"%{name}_")) for name in kinds}
+            lines += [self.oracle.before.format_map(texts), self._instruction(texts)]
+            lines.append(self.oracle.after.format_map(texts))
+            for name in self.results:
+                lines += [_at(name, kinds[name], number * count), *_store(name, kinds[name])]
+        return "\n".join([*filter(None, lines), "ret;", "}", ""])
+
+    def _instruction(self, texts: Mapping[str, str]) -> str:
+        written = ("|".join(texts[one.name] for one in at) for at in self.form.operands)
+        return f"{self.name} {', '.join(written)};"
+
+
+_INDEX = (
+    ".reg .b32 %block, %thread; .reg .b64 %index, %at; .reg .b16 %bit; .reg .pred %unused;",
+    "mov.u32 %block, %ctaid.x; mov.u32 %thread, %tid.x;",
+    f"mad.lo.u32 %thread, %block, {BLOCK}, %thread; cvt.u64.u32 %index, %thread;",
+)
+
+
+def _register(kind: str) -> str:
+    if kind == "pred" or (BYTES[kind] == 1 and kind[0] == "e"):
+        return "pred" if kind == "pred" else "b8"
+    return f"b{8 * max(2, BYTES[kind])}"
+
+
+def _at(name: str, kind: str, offset: int) -> str:
+    size = BYTES[kind]
+    return (
+        f"ld.param.u64 %at, [p_{name}]; mad.lo.u64 %at, %index, {size}, %at;"
+        f" add.u64 %at, %at, {offset * size};"
+    )
+
+
+def _load(name: str, kind: str) -> Iterator[str]:
+    if kind == "pred":
+        yield f"ld.global.u8 %bit, [%at]; setp.ne.u16 %{name}_, %bit, 0;"
+    else:
+        yield f"ld.global.b{8 * BYTES[kind]} %{name}_, [%at];"
+
+
+def _store(name: str, kind: str) -> Iterator[str]:
+    if kind == "pred":
+        yield f"selp.u16 %bit, 1, 0, %{name}_; st.global.u8 [%at], %bit;"
+    else:
+        yield f"st.global.b{8 * BYTES[kind]} [%at], %{name}_;"
+
+
+# Launches
+
+_HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n\n"
+
+
+def launch(ptx: str, name: str, arguments, *, grid, block, shared_bytes=0) -> None:
+    """Launch an entry of a PTX text; arguments are NumPy arrays and scalars."""
+    raise NotImplementedError
+
+
+class Batch:
+    """Spellings that share a module; rows whose C++ is wrong do not take others with them."""
+
+    def __init__(self, spellings: list[Spelling]) -> None:
+        self.arrays = {one.key: one.arrays() for one in spellings}
+        self.symbols = {one.key: f"k{number}" for number, one in enumerate(spellings)}
+        self.texts = {one.key: self._entry(one) for one in spellings}
+
+    def _entry(self, spelling: Spelling) -> str:
+        count = len(next(iter(self.arrays[spelling.key].values())))
+        return spelling.entry(self.symbols[spelling.key], count)
+
+    def run(self, spelling: Spelling) -> tuple[np.ndarray, ...]:
+        """Return what the entry of a spelling stores: an axis of constants, one of threads."""
+        inputs = self.arrays[spelling.key]
+        count = len(next(iter(inputs.values())))
+        repeats = len([*spelling.constants()])
+        outputs = []
+        for kind in spelling.results.values():
+            element, packed = lanes(kind)
+            shape = (repeats, count) if packed == 1 else (repeats, count, packed)
+            dtype = "u1" if kind == "pred" else DTYPES[element]
+            outputs.append(poison(shape, dtype))
+        where = {"grid": (count // BLOCK, 1, 1), "block": (BLOCK, 1, 1)}
+        symbol = self.symbols[spelling.key]
+        arguments = (*outputs, *inputs.values())
+        try:
+            launch(_HEAD + "".join(self.texts.values()), symbol, arguments, **where)
+        except KernelCompileError:
+            launch(_HEAD + self.texts[spelling.key], symbol, arguments, **where)
+        return tuple(outputs)
+
+
+def check_spelling(batch: Batch, spelling: Spelling) -> None:
+    """Raise AssertionError where a spelling's results are not the oracle's."""
+    inputs = batch.arrays[spelling.key]
+    outputs = batch.run(spelling)
+    for number, constants in enumerate(spelling.constants()):
+        operands = [
+            np.full(outputs[0].shape[1], constants[name], DTYPES[lanes(kind)[0]])
+            if name in constants
+            else inputs[name]
+            for name, kind in spelling.operands.items()
+        ]
+        with np.errstate(all="ignore"):
+            answers = spelling.oracle.answer(spelling.words, *operands)
+        answers = answers if isinstance(answers, tuple) else (answers,)
+        for name, answer, output in zip(spelling.results, answers, outputs, strict=True):
+            wrong = differences(answer, output[number])
+            told = [f"{spelling.name}: {name} is wrong {len(wrong)} times"]
+            for at in wrong[:5]:
+                given = ", ".join(
+                    f"{one}={array[at]!r}"
+                    for one, array in zip(spelling.operands, operands, strict=True)
+                )
+                told.append(f"{given}: must be {_shown(answer, at)}; got {output[number][at]!r}")
+            assert not len(wrong), "\n".join(told)
+
+
+def _shown(answer, at) -> str:
+    if isinstance(answer, Within):
+        return f"from {answer.lower[at]!r} to {answer.upper[at]!r}"
+    return repr(answer[at])
+
+
+def differences(answer, result: np.ndarray) -> np.ndarray:
+    """Return the indices along the first axis at which a result is not the answer."""
+    if isinstance(answer, Within):
+        nan = np.isnan(answer.lower)
+        fits = np.isnan(result) & nan | (answer.lower <= result) & (result <= answer.upper)
+        return _where(~fits)
+    mask = np.ma.getmaskarray(answer) if isinstance(answer, np.ma.MaskedArray) else False
+    expected = np.ma.getdata(answer)
+    assert expected.shape == result.shape, f"an answer has shape {expected.shape}"
+    if expected.dtype.kind in "iubO":  # integers, predicates, bits of floats
+        bits = 8 * result.dtype.itemsize
+        if expected.dtype.kind == "O":
+            wrapped = [int(value) & ((1 << bits) - 1) for value in expected.flat]
+            expected = np.array(wrapped, f"u{bits // 8}").reshape(result.shape)
+        unsigned = f"u{result.dtype.itemsize}"
+        return _where((expected.astype(unsigned) != result.view(unsigned)) & ~mask)
+    assert expected.dtype == result.dtype, f"an answer has dtype {expected.dtype}"
+    unsigned = f"u{result.dtype.itemsize}"
+    same = np.ascontiguousarray(expected).view(unsigned) == result.view(unsigned)
+    return _where(~(same | np.isnan(expected) & np.isnan(result)) & ~np.asarray(mask))
+
+
+def _where(wrong: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))
+
+
+# What a test of a row does
+
+
+class Chapter:
+    """The rows of a chapter with their answers, which stand under the rows' patterns."""
+
+    def __init__(self, forms: Iterable[Form], oracles: Mapping, kernels: Mapping) -> None:
+        self.forms = tuple(forms)
+        self.answers = {**oracles, **kernels}
+        self._batches: list[list[Spelling]] = [[]]
+        self._rows: dict[int, int] = {}  # the batch of a form
+        for form in self.forms:
+            oracle = oracles.get(form.pattern)
+            if oracle is not None:
+                made = oracle if isinstance(oracle, Oracle) else Oracle(oracle)
+                self._add(form, [Spelling(form, *one, made) for one in form.spellings()])
+        self._batch = cache(lambda number: Batch(self._batches[number]))
+
+    def _add(self, form: Form, spellings: list[Spelling]) -> None:
+        if len(self._batches[-1]) >= SPELLINGS:
+            self._batches.append([])
+        self._batches[-1] += spellings
+        self._rows[id(form)] = len(self._batches) - 1
+
+    def check(self, form: Form) -> None:
+        """Raise AssertionError if a row has no answer, or a result is not the answer."""
+        answer = self.answers.get(form.pattern)
+        if id(form) in self._rows:
+            number = self._rows[id(form)]
+            for spelling in self._batches[number]:
+                if spelling.form is form:
+                    check_spelling(self._batch(number), spelling)
+        elif isinstance(answer, Kernel):
+            check_kernel(form.opcode, answer)
+        else:
+            assert answer is not None, f"{form.pattern} must have an oracle or a kernel"
+            for name, words in form.spellings():
+                check_kernel(name, answer(name, words))
+
+
+def check_kernel(name: str, kernel: Kernel) -> None:
+    """Raise AssertionError if a kernel lacks the instruction, or its results are not the answers."""
+    ptx = kernel.text if ".version" in kernel.text else compiled(kernel.text)
+    assert re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.:])", ptx), f"the PTX must have {name}"
+    arguments = tuple(np.copy(a) if isinstance(a, np.ndarray) else a for a in kernel.arguments)
+    launch(
+        ptx, kernel.name, arguments,
+        grid=kernel.grid, block=kernel.block, shared_bytes=kernel.shared_bytes,
+    )  # fmt: skip
+    for position, answer in kernel.answers.items():
+        wrong = differences(answer, arguments[position])
+        assert not len(wrong), f"{name}: argument {position} is wrong at {wrong[:8]}"
+
+
+def compiled(text: str) -> str:
+    """Return NVRTC's PTX of CUDA C++."""
+    raise NotImplementedError

@@ -1,0 +1,43 @@
+"""Every row of the instruction table against the answers of its chapter."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+
+import pytest
+
+from cudakern.engines.simulator.ptx import instructions
+from tests.simulator.ptx.harness import Chapter
+
+
+def _chapter(name):
+    """Return a chapter's rows with their answers; rows without answers fail one by one."""
+    forms = importlib.import_module(f"{instructions.__name__}.{name}").FORMS
+    answers = f"tests.simulator.ptx.oracles_{name}"
+    if importlib.util.find_spec(answers) is None:
+        return Chapter(forms, {}, {})
+    found = importlib.import_module(answers)
+    return Chapter(forms, getattr(found, "ORACLES", {}), getattr(found, "KERNELS", {}))
+
+
+CHAPTERS = {
+    module.name: _chapter(module.name) for module in pkgutil.iter_modules(instructions.__path__)
+}
+ROWS = [
+    pytest.param(chapter, form, id=f"{name}-{form.pattern}")
+    for name, chapter in CHAPTERS.items()
+    for form in chapter.forms
+]
+
+
+@pytest.mark.parametrize(("chapter", "form"), ROWS)
+def test_row_gives_the_answers_of_its_oracle(chapter, form):
+    chapter.check(form)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_answers_belong_to_rows(name):
+    chapter = CHAPTERS[name]
+    assert {*chapter.answers} <= {form.pattern for form in chapter.forms}
