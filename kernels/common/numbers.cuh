@@ -5,6 +5,7 @@
 // ties to even, once: a double becomes a 16-bit float without a rounding to float in between.
 #pragma once
 
+#include "common/ptx.cuh"
 #include "common/types.cuh"
 
 namespace ck {
@@ -40,18 +41,7 @@ constexpr bool kIsComplex = false;
 template <typename T>
 constexpr bool kIsComplex<Complex<T>> = true;
 
-__device__ __forceinline__ float to_float(Float16 x) {
-#ifdef CK_SIMULATOR
-  const uint32 magnitude = x.bits & 0x7fff;
-  const float scaled = __uint_as_float(magnitude << 13) * 0x1p112f;
-  const uint32 beyond = magnitude >= 0x7c00 ? 0x7f800000 : 0;  // infinite or NaN
-  return __uint_as_float(__float_as_uint(scaled) | beyond | (x.bits & 0x8000u) << 16);
-#else
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
-  return value;
-#endif
-}
+__device__ __forceinline__ float to_float(Float16 x) { return half_to_float(x.bits); }
 __device__ __forceinline__ float to_float(BFloat16 x) {
   return __uint_as_float(static_cast<uint32>(x.bits) << 16);
 }
@@ -76,24 +66,7 @@ __device__ __forceinline__ float to_odd_float(From x) {
   return to_odd_float(static_cast<double>(x));
 }
 
-__device__ __forceinline__ Float16 to_float16(float x) {
-#ifdef CK_SIMULATOR
-  const uint32 bits = __float_as_uint(x), magnitude = bits & 0x7fffffff;
-  uint32 result;
-  if (magnitude >= 0x47800000) {
-    result = magnitude > 0x7f800000 ? 0x7fff : 0x7c00;
-  } else if (magnitude < 0x38800000) {  // subnormal: the addition rounds
-    result = __float_as_uint(__uint_as_float(magnitude) + 0.5f) - 0x3f000000;
-  } else {
-    result = (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13;
-  }
-  return {static_cast<uint16>(result | (bits >> 16 & 0x8000))};
-#else
-  Float16 value;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(value.bits) : "f"(x));
-  return value;
-#endif
-}
+__device__ __forceinline__ Float16 to_float16(float x) { return {float_to_half(x)}; }
 __device__ __forceinline__ BFloat16 to_bfloat16(float x) {
   const uint32 bits = __float_as_uint(x);
   const uint32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;

@@ -20,6 +20,7 @@
 #pragma once
 
 #include "common/numbers.cuh"
+#include "common/ptx.cuh"
 #include "common/types.cuh"
 
 namespace ck {
@@ -28,13 +29,7 @@ namespace ck {
 /// Of results less than 2^-126 it makes zero, which no sum shows: each has a term of 1.
 __device__ __forceinline__ float exponential(float x) {
   constexpr float kLog2E = 1.44269504088896340736f;
-#ifdef CK_SIMULATOR
-  return exp2f(x * kLog2E);
-#else
-  float value;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x * kLog2E));
-  return value;
-#endif
+  return exp2_approximate(x * kLog2E);
 }
 __device__ __forceinline__ double exponential(double x) { return exp(x); }
 __device__ __forceinline__ float logarithm(float x) { return logf(x); }

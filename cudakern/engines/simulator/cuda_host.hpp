@@ -43,7 +43,6 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // Each resident block has its own OS thread, so "one per block" is "one per thread" here.
 #define __shared__ thread_local
-#define CK_DYNAMIC_SHARED(name) char* const name = ck_sim::peek(ck_sim::group()->dynamic_shared)
 // What `extern __shared__ type name[]rest;` is replaced by, in a function and outside of one.
 #define CK_SIM_DYNAMIC(name, rest, ...) \
   using ck_sim_type_of_##name = __VA_ARGS__[] rest; \

@@ -7,6 +7,7 @@ import struct
 import threading
 from contextlib import nullcontext
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from cudakern.forks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from cudakern.engines.base import KernelSpec, Launch, Tensor
 
@@ -59,8 +59,12 @@ def _runtime(toolchain: Toolchain, checked: bool = False) -> ctypes.CDLL:  # noq
     return library
 
 
+#: What checked launches read in place of the header with the kernels' inline PTX.
+_ON_HOST = (("common/ptx.cuh", Path(__file__).with_name("ptx_on_host.cuh")),)
+
+
 def _text_of(spec: KernelSpec) -> KernelText:
-    source = load_source(spec.source)
+    source = load_source(spec.source, _ON_HOST)
     return KernelText(source.name, source.text, spec.macros)
 
 

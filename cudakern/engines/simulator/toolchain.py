@@ -112,6 +112,25 @@ class Toolchain:
         target = folder / f"{_UNNAMED.sub('_', stem)[:80]}-{digest[:32]}.so"
         if target.exists():
             return target
+        shared = self._digest(parts[1:], ()) if same else ""
+        self.build(target, source, parts, flags, links, mode, shared)
+        return target
+
+    def build(  # noqa: PLR0913
+        self,
+        target: Path,
+        source: str,
+        parts: tuple[tuple[str, str], ...],
+        flags: tuple[str, ...],
+        links: tuple[str, ...],
+        mode: Mode,
+        headers: str = "",
+    ) -> None:
+        """Build a shared library from ``parts``, the first of which is compiled.
+
+        ``headers`` is a digest of the others where the first of them may be precompiled. Raises
+        as `library` does.
+        """
         with building(target) as build:
             write(parts, build)
             Job(
@@ -124,9 +143,8 @@ class Toolchain:
                 flags,
                 links,
                 target.name,
-                headers=self._digest(parts[1:], ()) if same else "",
+                headers=headers,
             ).run(mode)
-        return target
 
     @property
     def is_zig(self) -> bool:

@@ -625,7 +625,7 @@ class _Body:
         if "cc" in instruction.words or instruction.words[0] in {"addc", "subc", "madc"}:
             self.uses_carry = True
         form = found.form
-        is_expression = not form.code.rstrip().endswith((";", "}"))
+        is_expression = not form.code.endswith(";")
         results = {operand.name for operand in form.operands[0]} if form.operands else set()
         results &= {"d", "p", "q"}
         bindings = dict(found.fields)

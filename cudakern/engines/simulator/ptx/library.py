@@ -1,0 +1,121 @@
+"""Libraries of PTX modules: built by the host's compiler, kept in the cache folder, loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import platform
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudakern.engines.cache import cache_folder
+from cudakern.engines.simulator.build import Mode
+from cudakern.engines.simulator.kernel_text import read
+from cudakern.engines.simulator.ptx.parse import parse
+from cudakern.engines.simulator.ptx.translate import translate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudakern.engines.simulator.toolchain import Toolchain
+
+_HERE = Path(__file__).resolve().parent
+#: What processors have that makes functions of the headers short; the results are the same.
+_FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpopcnt"}
+
+
+def library(
+    key: str, source: str, ptx: Callable[[], str], toolchain: Toolchain, runtime: Path
+) -> Path:
+    """Return the library of a PTX module, building it unless it is cached.
+
+    Parameters
+    ----------
+    key : str
+        What tells this PTX from all others.
+    source : str
+        What errors name where the PTX tells no file.
+    ptx : callable
+        Returns the PTX; called if the library is not there.
+    toolchain : Toolchain
+        The compiler.
+    runtime : Path
+        The library that the kernels run on.
+
+    Raises
+    ------
+    KernelCompileError
+        The text is no PTX.
+    EngineUnavailableError
+        There is no folder to build in.
+    """
+    texts = (key, _own_digest(), runtime.name, repr(toolchain), platform.machine(), *features())
+    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
+    path = cache_folder() / f"{Path(source).stem}-{digest}.so"
+    if path.exists():
+        return path
+    made = translate(parse(ptx(), source), source)
+    parts = (("kernel.cpp", made.text), *_headers())
+    toolchain.build(path, source, parts, ("-I.", *features()), (str(runtime),), Mode.PLAIN)
+    return path
+
+
+@cache
+def features() -> tuple[str, ...]:
+    """Return the compiler's options for this processor."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return ()
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "").split()
+    return tuple(option for name, option in _FEATURES.items() if name in flags)
+
+
+@cache
+def _headers() -> tuple[tuple[str, str], ...]:
+    device = sorted((_HERE / "device").glob("*.hpp"))
+    texts = [(path.name, path.read_text(encoding="utf-8")) for path in device]
+    return (*texts, *read(("runtime.hpp",)))
+
+
+@cache
+def _own_digest() -> str:
+    """Return a digest of what makes C++ of PTX."""
+    files = sorted(_HERE.rglob("*.py"))
+    texts = [*(path.read_text(encoding="utf-8") for path in files), repr(_headers())]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+
+
+class _Kernel(ctypes.Structure):
+    """ck_sim_kernel of runtime_api.hpp."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("entry", ctypes.c_void_p),
+        ("parameters", ctypes.c_uint32),
+        ("parameter_sizes", ctypes.POINTER(ctypes.c_uint32)),
+        ("static_shared", ctypes.c_uint32),
+        ("shared_alignment", ctypes.c_uint32),
+        ("required_block", ctypes.c_uint32 * 3),
+        ("max_threads", ctypes.c_uint32),
+        ("cluster", ctypes.c_uint32 * 3),
+        ("local_bytes", ctypes.c_uint32),
+    )
+
+
+class _Variable(ctypes.Structure):
+    """ck_sim_variable of ptx.hpp."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("bytes", ctypes.c_uint64),
+        ("is_constant", ctypes.c_uint32),
+    )
+
+
+class _Refusal(ctypes.Structure):
+    """ck_sim_refusal of ptx.hpp."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("message", ctypes.c_char_p))

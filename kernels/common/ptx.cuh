@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// All inline PTX of the kernels: what CUDA C++ has no words for.
+#pragma once
+
+#include "common/types.cuh"
+
+namespace ck {
+
+/// A vector that is read once: it takes no place in L1.
+__device__ __forceinline__ uint4 load_once(const uint4* address) {
+  uint4 value;
+  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(address));
+  return value;
+}
+
+/// A vector, or zeros unless there is one: without a branch, so that many are in flight. Of what
+/// is read once, none takes a place in L1.
+template <bool kOnce>
+__device__ __forceinline__ uint4 load_if(bool exists, const uint4* address) {
+  uint4 value = make_uint4(0, 0, 0, 0);
+  if constexpr (kOnce) {
+    asm("{\n"
+        "  .reg .pred exists;\n"
+        "  setp.ne.u32 exists, %5, 0;\n"
+        "  @exists ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+        "}"
+        : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w)
+        : "l"(address), "r"(static_cast<uint32>(exists)));
+  } else {
+    asm("{\n"
+        "  .reg .pred exists;\n"
+        "  setp.ne.u32 exists, %5, 0;\n"
+        "  @exists ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n"
+        "}"
+        : "+r"(value.x), "+r"(value.y), "+r"(value.z), "+r"(value.w)
+        : "l"(address), "r"(static_cast<uint32>(exists)));
+  }
+  return value;
+}
+
+/// A read and a write of a word that blocks exchange. They say nothing about other words.
+__device__ __forceinline__ uint64 load_relaxed(uint64* address) {
+  uint64 value;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
+  return value;
+}
+__device__ __forceinline__ void store_relaxed(uint64* address, uint64 value) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value));
+}
+
+/// Adds 1, or goes back to 0 from `limit`; returns what was there. What the threads that came
+/// before it wrote can be read afterwards.
+__device__ __forceinline__ uint32 increment_acquire_release(uint32* address, uint32 limit) {
+  uint32 before;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(address), "r"(limit)
+               : "memory");
+  return before;
+}
+
+/// A 16-bit float, given as its bits, as a float; and back, rounded to nearest, ties to even.
+__device__ __forceinline__ float half_to_float(uint16 bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+__device__ __forceinline__ uint16 float_to_half(float x) {
+  uint16 bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+
+/// 2^x to two units in the last place; subnormal arguments and results count as zero.
+__device__ __forceinline__ float exp2_approximate(float x) {
+  float value;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
+  return value;
+}
+
+}  // namespace ck
