@@ -1,0 +1,16 @@
+"""Moves of bytes within registers: section 9.7.9 of the PTX ISA manual."""
+
+from __future__ import annotations
+
+from cudakern.engines.simulator.ptx.forms import form
+
+HEADER = "moves.hpp"
+
+FORMS = (
+    form(
+        "9.7.9.7",
+        "prmt.b32{.MODE} d, a, b, c",
+        "prmt({a}, {b}, selector_{MODE}({c}))",
+        MODE="f4e b4e rc8 ecl ecr rc16",
+    ),
+)
