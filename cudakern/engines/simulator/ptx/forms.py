@@ -156,7 +156,7 @@ class Table:
 def type_of(operand: OperandForm, name: str, fields: Mapping[str, str]) -> str:
     """Return the PTX type of an operand of an instruction, by the instruction's full name."""
     if operand.type:
-        return operand.type if operand.type in BYTES else fields[operand.type]
+        return fields[operand.type] if operand.type.isupper() else operand.type
     if "TYPE" in fields:
         return fields["TYPE"]
     return next(word for word in reversed(name.split(".")) if word in BYTES)
