@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudakern.engines.cache import building, cache_folder
@@ -19,7 +20,6 @@ from cudakern.engines.sources import line_info, load_source
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from types import ModuleType
 
     from cudakern.engines.base import KernelSpec
@@ -70,9 +70,12 @@ def text_of(spec: KernelSpec) -> str:
     return macros + load_source(spec.source).text
 
 
-def program_of(spec: KernelSpec, target: str) -> Program:
-    """Return what NVRTC is given for a specialisation and a target."""
-    return Program(spec.source, text_of(spec), target, line_info())
+def program_of(spec: KernelSpec, target: str, *, lines: bool | None = None) -> Program:
+    """Return what NVRTC is given for a specialisation and a target.
+
+    ``lines`` is whether the result keeps source lines; None leaves it to ``CUDAKERN_LINEINFO``.
+    """
+    return Program(spec.source, text_of(spec), target, line_info() if lines is None else lines)
 
 
 def compile_program(program: Program) -> tuple[bytes, str]:
@@ -103,13 +106,23 @@ def compile_program(program: Program) -> tuple[bytes, str]:
         _answer(getattr(nvrtc, f"nvrtcGet{kind}")(handle, result))
     finally:
         nvrtc.nvrtcDestroyProgram(handle)
-    return (result.rstrip(b"\0") if program.is_ptx else result), said
+    return (_portable(result.rstrip(b"\0")) if program.is_ptx else result), said
 
 
-def compiled(spec: KernelSpec, target: str) -> Path:
+def _portable(ptx: bytes) -> bytes:
+    """Return PTX whose table of files has the names that the text gave them.
+
+    NVRTC puts the current folder in front of relative ones.
+    """
+    folder = f'"{Path.cwd()}/'.encode()
+    return re.sub(rb"(?m)^(\s*\.file\s+\d+\s+)" + re.escape(folder), rb'\1"', ptx)
+
+
+def compiled(spec: KernelSpec, target: str, *, lines: bool | None = None) -> Path:
     """Return the file of a specialisation's machine code or PTX, compiling it unless it is there.
 
-    The file's name has a digest of NVRTC's version, the options and the text.
+    The file's name has a digest of NVRTC's version, the options and the text; ``lines`` is as in
+    `program_of`.
 
     Raises
     ------
@@ -118,7 +131,7 @@ def compiled(spec: KernelSpec, target: str) -> Path:
     EngineUnavailableError
         NVRTC is not installed, or the folder cannot be written.
     """
-    program = program_of(spec, target)
+    program = program_of(spec, target, lines=lines)
     path = _path(spec, program)
     if path.exists():
         return path

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
 import struct
 import threading
 from contextlib import nullcontext
@@ -12,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern.engines.nvrtc import Program, compile_program, compiled
 from cudakern.engines.simulator import sessions
 from cudakern.engines.simulator.build import Mode
 from cudakern.engines.simulator.host_kernel import HostKernel, Report, resident_blocks
 from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.operands import operands_of
+from cudakern.engines.simulator.ptx.library import library
+from cudakern.engines.simulator.ptx.module import Kernel, Module
 from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain
 from cudakern.engines.sources import load_source
 from cudakern.errors import BindingError, EngineUnavailableError
@@ -68,8 +73,10 @@ def _text_of(spec: KernelSpec) -> KernelText:
     return KernelText(source.name, source.text, spec.macros)
 
 
-def _mode(code: KernelText, *, checked: bool = False) -> Mode:
-    return Mode.CHECKED if checked else Mode.POLLING if code.polls else Mode.PLAIN
+def _target() -> str:
+    """Return the architecture whose PTX is executed (``CUDAKERN_ARCH``)."""
+    given = os.environ.get("CUDAKERN_ARCH", "90")
+    return "compute_" + given.removeprefix("compute_").removeprefix("sm_")
 
 
 class _Workspaces(threading.local):
@@ -80,18 +87,19 @@ class _Workspaces(threading.local):
 
 
 class SimulatorEngine:
-    """Compiles a kernel's unchanged text with the host's compiler and runs it there."""
+    """Runs the PTX that NVRTC makes of a kernel; checked launches compile its text for the host."""
 
     name = "simulator"
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kernels: dict[tuple[KernelSpec, str, Toolchain, bool], HostKernel] = {}
+        self._kernels: dict[tuple[KernelSpec, str, Toolchain, str], Kernel] = {}
+        self._checked: dict[tuple[KernelSpec, str, Toolchain], HostKernel] = {}
         self._workspaces = _Workspaces()
 
     def compile_text(
         self, source: str, text: str, entry: str, macros: tuple[tuple[str, str], ...] = ()
-    ) -> HostKernel:
+    ) -> Kernel:
         """Return a kernel compiled from its text, which is called ``source`` in errors.
 
         Raises
@@ -99,14 +107,37 @@ class SimulatorEngine:
         KernelCompileError
             With the compiler's log.
         EngineUnavailableError
+            No NVRTC, no C++ compiler, or no folder for what they compile.
+        """
+        defined = "".join(f"#define {name} {value}\n" for name, value in macros)
+        program = Program(source, f'{defined}#line 1 "{source}"\n{text}', _target(), lines=True)
+        ptx, _ = compile_program(program)
+        return self.module(ptx.decode(), source).kernel(entry, source)
+
+    def module(self, ptx: str, source: str) -> Module:
+        """Return a loaded PTX module; ``source`` is what errors call it.
+
+        Raises
+        ------
+        KernelCompileError
+            The text is no PTX.
+        EngineUnavailableError
             No C++ compiler, or no folder for what it compiles.
         """
-        return self.compile_kernels(KernelText(source, text, macros), (entry,))[0]
+        return self._module(hashlib.sha256(ptx.encode()).hexdigest(), source, lambda: ptx)
+
+    def _module(self, key: str, source: str, ptx: Callable[[], str]) -> Module:
+        toolchain = find_toolchain()
+        with self._lock:
+            runtime = _runtime(toolchain)  # first: the kernels' library asks for it by name
+        build = partial(library, key, source, ptx, toolchain, toolchain.runtime())
+        loaded, path = _open(build)
+        return Module(path, loaded, runtime)
 
     def compile_kernels(
-        self, code: KernelText, entries: tuple[str, ...], *, checked: bool = False
+        self, code: KernelText, entries: tuple[str, ...]
     ) -> tuple[HostKernel, ...]:
-        """Return the kernels of a text, all of one library; ``checked`` for checked launches.
+        """Return the kernels of a text for checked launches, all of one library.
 
         Raises
         ------
@@ -116,27 +147,34 @@ class SimulatorEngine:
             No C++ compiler, or no folder for what it compiles.
         """
         toolchain = find_toolchain()
-        mode = _mode(code, checked=checked)
         with self._lock:
-            runtime = _runtime(
-                toolchain, checked
-            )  # first: the kernels' library asks for it by name
-        build = partial(toolchain.kernels, code, entries, mode)
+            runtime = _runtime(toolchain, checked=True)
+        build = partial(toolchain.kernels, code, entries, Mode.CHECKED)
         build()  # which takes long, and nobody shall wait for it
-        with sessions.alone() if checked else nullcontext():
-            library, path = _open(build)
+        with sessions.alone():
+            loaded, path = _open(build)
             return tuple(
-                HostKernel(entry, runtime, library, i, path) for i, entry in enumerate(entries)
+                HostKernel(entry, runtime, loaded, i, path) for i, entry in enumerate(entries)
             )
 
-    def kernel(self, spec: KernelSpec, *, checked: bool = False) -> HostKernel:
-        """Return a compiled kernel, compiling it at first use."""
-        source = load_source(spec.source)
-        key = (spec, source.digest, find_toolchain(), checked)
+    def kernel(self, spec: KernelSpec) -> Kernel:
+        """Return a kernel, compiling it at first use."""
+        key = (spec, load_source(spec.source).digest, find_toolchain(), _target())
         found = self._kernels.get(key)
         if found is None:
-            made = self.compile_kernels(_text_of(spec), (spec.entry,), checked=checked)[0]
+            path = compiled(spec, key[-1], lines=True)
+            read = partial(path.read_text, encoding="utf-8")
+            made = self._module(path.name, spec.source, read).kernel(spec.entry, spec.source)
             found = self._kernels.setdefault(key, made)
+        return found
+
+    def checked_kernel(self, spec: KernelSpec) -> HostKernel:
+        """Return a kernel for checked launches, compiling it at first use."""
+        key = (spec, load_source(spec.source).digest, find_toolchain())
+        found = self._checked.get(key)
+        if found is None:
+            made = self.compile_kernels(_text_of(spec), (spec.entry,))[0]
+            found = self._checked.setdefault(key, made)
         return found
 
     def compile(self, spec: KernelSpec, device: int) -> None:
@@ -144,9 +182,10 @@ class SimulatorEngine:
         del device  # there is one host
         toolchain = find_toolchain()
         with self._lock:
-            toolchain.runtime()  # first: threads that compile kernels shall not all compile it
-        code = _text_of(spec)
-        toolchain.kernels(code, (spec.entry,), _mode(code))
+            runtime = toolchain.runtime()  # first: not by each of the threads that compile kernels
+        path = compiled(spec, _target(), lines=True)
+        read = partial(path.read_text, encoding="utf-8")
+        library(path.name, spec.source, read, toolchain, runtime)
 
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on this thread."""
@@ -172,16 +211,15 @@ class SimulatorEngine:
         pack = struct.Struct(f"={launch.pointers}Q").pack
         tail = launch.arguments
 
-        def compiled(*, checked: bool) -> HostKernel:
-            kernel = self.kernel(launch.kernel, checked=checked)
+        def require_size(kernel: Kernel | HostKernel) -> None:
             given = 8 * launch.pointers + len(tail)
             if kernel.parameter_sizes != (given,):
                 requirement = f"must fill the kernel's parameters of {kernel.parameter_sizes} bytes"
                 raise BindingError(kernel.name, "arguments", f"{requirement}; got {given}")
-            return kernel
 
         def plain() -> Callable[[bytes], None]:
-            kernel = compiled(checked=False)
+            kernel = self.kernel(launch.kernel)
+            require_size(kernel)
             return kernel.launcher(launch.grid, launch.block, launch.shared_bytes)
 
         run = None if sessions.active else plain()
@@ -189,7 +227,8 @@ class SimulatorEngine:
         def observe(addresses: tuple[int, ...]) -> bool:
             operands = operands_of(tensors, addresses)
             shape = (launch.grid, launch.block, launch.shared_bytes)
-            kernel = compiled(checked=True)
+            kernel = self.checked_kernel(launch.kernel)
+            require_size(kernel)
             return sessions.observe(kernel, shape, pack(*addresses) + tail, operands)
 
         def call(*addresses: int) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cudakern.errors import BindingError, SimulatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from cudakern.engines.base import Grid
 
@@ -85,76 +85,21 @@ class HostKernel:
         self.parameter_sizes = tuple(found[:count])
         self.parameter_kinds = tuple(map(ParameterKind, found[count : 2 * count]))
 
-    def launcher(
-        self,
-        grid: Grid,
-        block: Grid,
-        shared_bytes: int = 0,
-        offsets: Sequence[int] = (0,),
-        *,
-        resident: int | None = None,
-        eager: bool = False,
-    ) -> Callable[[bytes], None]:
-        """Return a function that runs the kernel on packed parameters; many threads can call it.
-
-        Parameters
-        ----------
-        grid, block : tuple of int
-            Blocks of the grid and threads of a block, each in x, y, z.
-        shared_bytes : int, optional
-            Dynamic shared memory of a block.
-        offsets : sequence of int, optional
-            Where each parameter starts among the packed bytes.
-        resident : int, optional
-            How many blocks may run side by side; None for `resident_blocks()`, and more when all
-            of those wait for a block that is not among them.
-        eager : bool, optional
-            Start that many at once. Otherwise the others join when the first block waits for them,
-            or takes longer than it takes to start them.
-
-        Raises
-        ------
-        BindingError
-            No GPU could run such a launch, or the kernel has another number of parameters.
-        """
-        name = self.name
-        check_shape(name, grid, block, shared_bytes)
-        required = self.required_bytes(offsets)
-        count = len(offsets)
-        starts = (ctypes.c_uint32 * count)(*offsets)
-        workers = resident_blocks() if resident is None else resident
-        grows = resident is None
-        shape = (ctypes.c_uint32 * 10)(*grid, *block, shared_bytes, workers, eager, grows)
-        run = self.runtime.ck_sim_launch
-        entry = self.entry
-        reports: list[Report] = []  # spare ones: each call takes its own
-
-        def launch(parameters: bytes) -> None:
-            size = len(parameters)
-            if size < required:
-                requirement = f"must hold {required} bytes; got {size}"
-                raise BindingError(name, "arguments", requirement)
-            try:
-                report = reports.pop()
-            except IndexError:
-                report = Report()
-            if run(entry, parameters, required, starts, count, shape, report):
-                raise error_of(name, report)
-            reports.append(report)
-
-        return launch
-
     def required_bytes(self, offsets: Sequence[int]) -> int:
         """Return how many bytes parameters at these offsets take; BindingError if that is wrong."""
-        if len(offsets) != len(self.parameter_sizes):
-            requirement = f"must be {len(self.parameter_sizes)} parameters; got {len(offsets)}"
-            raise BindingError(self.name, "arguments", requirement)
-        ends = [start + size for start, size in zip(offsets, self.parameter_sizes, strict=True)]
-        required = max(ends, default=0)
-        if required > _MAX_PARAMETER_BYTES:
-            requirement = f"must have at most {_MAX_PARAMETER_BYTES} bytes; got {required}"
-            raise BindingError(self.name, "arguments", requirement)
-        return required
+        return required_bytes(self.name, self.parameter_sizes, offsets)
+
+
+def required_bytes(name: str, sizes: Sequence[int], offsets: Sequence[int]) -> int:
+    """Return how many bytes a kernel's parameters take at offsets; BindingError if that is wrong."""
+    if len(offsets) != len(sizes):
+        requirement = f"must be {len(sizes)} parameters; got {len(offsets)}"
+        raise BindingError(name, "arguments", requirement)
+    required = max((start + size for start, size in zip(offsets, sizes, strict=True)), default=0)
+    if required > _MAX_PARAMETER_BYTES:
+        requirement = f"must have at most {_MAX_PARAMETER_BYTES} bytes; got {required}"
+        raise BindingError(name, "arguments", requirement)
+    return required
 
 
 def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:

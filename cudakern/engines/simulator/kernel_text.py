@@ -123,7 +123,8 @@ def read(names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 
 @lru_cache(maxsize=16)
 def _read(names: tuple[str, ...], folder: Path) -> tuple[tuple[str, str], ...]:
-    return tuple((name, (folder / name).read_text(encoding="utf-8")) for name in names)
+    paths = [folder / name for name in names]
+    return tuple((path.name, path.read_text(encoding="utf-8")) for path in paths)
 
 
 def write(parts: tuple[tuple[str, str], ...], folder: Path) -> None:

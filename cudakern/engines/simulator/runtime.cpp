@@ -2,6 +2,7 @@
 // Runs a kernel on the host. Each resident block has an OS thread, its worker; the threads of a
 // block are fibers that never leave it.
 #include "runtime.hpp"
+#include "runtime_api.hpp"
 
 #include <pthread.h>
 #include <string.h>
@@ -138,14 +139,15 @@ static void* run_worker(void* argument) {
 /// parameters, the i-th one at byte `offsets[i]`. `shape` is grid (3), block (3), bytes of dynamic
 /// shared memory, blocks resident at once, 1 to have them resident from the start, and 1 to have
 /// more of them when all wait for a block that is not.
-CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, uint32_t bytes,
+CK_SIM_EXPORT int ck_sim_launch(const ck_sim_kernel* kernel, const void* parameters, uint32_t bytes,
                                 const uint32_t* offsets, uint32_t count, const uint32_t* shape,
                                 ck_sim_report* report) {
   using namespace ck_sim;
   alignas(64) char copy[kMaxParameterBytes];
   void* addresses[kMaxParameterBytes / 8];
   pthread_t helper_threads[kMaxWorkers];
-  Launch launch = make_launch(entry, addresses, shape, report);
+  Launch launch = make_launch(kernel->entry, addresses, shape, report);
+  launch.shared_bytes += kernel->static_shared;
   launch.helper_threads = helper_threads;
   if (bytes > kMaxParameterBytes || count > kMaxParameterBytes / 8 ||
       launch.threads - 1 >= kMaxThreads) {

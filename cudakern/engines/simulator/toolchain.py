@@ -29,6 +29,7 @@ _RUNTIME = (
     "runtime.cpp",
     "block.hpp",
     "runtime.hpp",
+    "ptx/device/runtime_api.hpp",
     "collectives.hpp",
     "context.hpp",
     "faults.hpp",

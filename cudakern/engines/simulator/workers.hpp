@@ -52,6 +52,7 @@ inline Worker* take_worker(Launch* launch) {
   }
   w->launch = launch;
   w->group = {{0, 0, 0}, block, launch->grid, w->shared};
+  w->group.window = w->shared;
   w->running = nullptr;
   w->idle_fibers = nullptr;
   w->first = false;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import platform
 from functools import cache
@@ -85,37 +84,3 @@ def _own_digest() -> str:
     files = sorted(_HERE.rglob("*.py"))
     texts = [*(path.read_text(encoding="utf-8") for path in files), repr(_headers())]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()
-
-
-class _Kernel(ctypes.Structure):
-    """ck_sim_kernel of runtime_api.hpp."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("entry", ctypes.c_void_p),
-        ("parameters", ctypes.c_uint32),
-        ("parameter_sizes", ctypes.POINTER(ctypes.c_uint32)),
-        ("static_shared", ctypes.c_uint32),
-        ("shared_alignment", ctypes.c_uint32),
-        ("required_block", ctypes.c_uint32 * 3),
-        ("max_threads", ctypes.c_uint32),
-        ("cluster", ctypes.c_uint32 * 3),
-        ("local_bytes", ctypes.c_uint32),
-    )
-
-
-class _Variable(ctypes.Structure):
-    """ck_sim_variable of ptx.hpp."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("address", ctypes.c_void_p),
-        ("bytes", ctypes.c_uint64),
-        ("is_constant", ctypes.c_uint32),
-    )
-
-
-class _Refusal(ctypes.Structure):
-    """ck_sim_refusal of ptx.hpp."""
-
-    _fields_ = (("name", ctypes.c_char_p), ("message", ctypes.c_char_p))

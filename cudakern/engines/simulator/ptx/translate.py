@@ -342,8 +342,8 @@ class _Translator:
     def _refusals(entries: Iterator[Entry]) -> Iterator[str]:
         refused = [f'{{"{entry.name}", "{_escaped(entry.problem)}"}}' for entry in entries]
         listed = ", ".join((*refused, "{}"))
-        yield f"CK_SIM_EXPORT const ck_sim_refusal ck_sim_refused[] = {{{listed}}};"
-        yield f"CK_SIM_EXPORT const uint32_t ck_sim_refused_count = {len(refused)};"
+        yield f"CK_SIM_EXPORT const ck_sim_refusal ck_sim_refusals[] = {{{listed}}};"
+        yield f"CK_SIM_EXPORT const uint32_t ck_sim_refusal_count = {len(refused)};"
 
 
 def _triple(extents: tuple[int, ...] | None) -> str:
@@ -559,7 +559,7 @@ class _Body:
             return "u64", f"(u64)&{self.shared.functions[name]}"
         variable = self.shared.module.variables.get(name)
         if variable is not None and variable.space == "shared":
-            return "u64", f"(u64)me->group->dynamic_offset{more}"
+            return "u64", f"(u64)me->group->static_bytes{more}"
         self._refuse(f"{of.name} of {name}", of)
         raise AssertionError
 
@@ -581,7 +581,7 @@ class _Body:
         base = operand.base
         if isinstance(base, Register) and self._type_of(base.name) is None:
             given, value = self._named(base, of)
-            if base.name in self.offsets or given != "u64" or "dynamic_offset" in value:
+            if base.name in self.offsets or given != "u64" or "static_bytes" in value:
                 return f"(window + (u32)({value}))"
             return f"((char*){value})"
         if isinstance(base, Register):

@@ -20,7 +20,7 @@ struct ck_sim_variable {
   uint64_t bytes;
   uint32_t is_constant;
 };
-/// An entry that is not executed, and why: `ck_sim_refused` and `ck_sim_refused_count`.
+/// An entry that is not executed, and why: `ck_sim_refusals` and `ck_sim_refusal_count`.
 struct ck_sim_refusal {
   const char* name;
   const char* message;
