@@ -8,7 +8,7 @@ from importlib import import_module
 from cudakern.engines.simulator.ptx.forms import Table
 
 #: Each has ``FORMS``, and ``HEADER``: the C++ that they use.
-CHAPTERS = ("integers", "extended", "compare", "logic", "moves")
+CHAPTERS = ("integers", "extended", "compare", "logic", "moves", "video")
 
 
 @cache

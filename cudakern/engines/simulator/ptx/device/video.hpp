@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Video instructions: arithmetic in more bits than the operands have, then clamped or cut.
+#pragma once
+
+#include "types.hpp"
+
+namespace ck_ptx {
+
+static inline s64 v_add(s64 a, s64 b) { return a + b; }
+static inline s64 v_sub(s64 a, s64 b) { return a - b; }
+static inline s64 v_absdiff(s64 a, s64 b) { return a < b ? b - a : a - b; }
+static inline s64 v_min(s64 a, s64 b) { return a < b ? a : b; }
+static inline s64 v_max(s64 a, s64 b) { return a < b ? b : a; }
+/// The mean; what lies between two integers goes away from zero.
+static inline s64 v_avrg(s64 a, s64 b) { return (a + b + (a + b >= 0)) >> 1; }
+static inline s64 v_eq(s64 a, s64 b) { return a == b; }
+static inline s64 v_ne(s64 a, s64 b) { return a != b; }
+static inline s64 v_lt(s64 a, s64 b) { return a < b; }
+static inline s64 v_le(s64 a, s64 b) { return a <= b; }
+static inline s64 v_gt(s64 a, s64 b) { return a > b; }
+static inline s64 v_ge(s64 a, s64 b) { return a >= b; }
+
+/// The nearest integer of so many bits, signed as `T` is, if `sat` says so.
+template <class T>
+static inline s64 saturated(s64 x, bool sat, u32 bits = 32) {
+  const s64 lowest = (T)-1 < 0 ? -((s64)1 << (bits - 1)) : 0;
+  const s64 highest = lowest + ((s64)1 << bits) - 1;
+  return !sat ? x : x < lowest ? lowest : x > highest ? highest : x;
+}
+
+/// A lane of a word, signed as `T` is.
+template <class T, u32 bits>
+static inline s64 lane(u32 x, u32 k) {
+  return (s64)(T)(x << (32 - bits * (k + 1))) >> (32 - bits);
+}
+
+/// Carries out an operation on each lane of two words, and adds all results to `c` or packs them.
+template <u32 lanes, class D, class A, class B>
+CK_INLINE D on_lanes(s64 (*operation)(s64, s64), u32 a, u32 b, u32 c, bool sat, bool add = false) {
+  constexpr u32 bits = 32 / lanes;
+  u32 packed = 0;
+  for (u32 k = 0; k < lanes; ++k) {
+    const s64 x = operation(lane<A, bits>(a, k), lane<B, bits>(b, k));
+    c += (u32)x;
+    packed |= (u32)(saturated<D>(x, sat, bits) & (((s64)1 << bits) - 1)) << bits * k;
+  }
+  return (D)(add ? c : packed);
+}
+
+}  // namespace ck_ptx
