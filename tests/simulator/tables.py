@@ -31,6 +31,10 @@ class Correct:
         Bytes of dynamic shared memory.
     rtol : float
         Relative tolerance; 0 where the result must agree bit for bit.
+    options : tuple of str
+        For the compiler.
+    cooperative : bool
+        Whether all blocks must be resident at once.
     """
 
     name: str
@@ -42,6 +46,8 @@ class Correct:
     kernel: str = "k"
     shared_mem: int = 0
     rtol: float = 0.0
+    options: tuple[str, ...] = ()
+    cooperative: bool = False
 
     def __str__(self):
         return self.name

@@ -1,0 +1,84 @@
+"""Correct kernels with cuRAND's Philox4x32-10, against the generator as its paper states it.
+
+Salmon, Moraes, Dror and Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.simulator.tables import Correct, poison
+
+
+def philox(counter, key):
+    """Return the four words of Philox4x32-10 for a counter of four words and a key of two."""
+    c, k = [int(word) for word in counter], [int(word) for word in key]
+    for _ in range(10):
+        left, right = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [
+            right >> 32 ^ c[1] ^ k[0],
+            right & 0xFFFFFFFF,
+            left >> 32 ^ c[3] ^ k[1],
+            left & 0xFFFFFFFF,
+        ]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c
+
+
+def stream(seed, subsequence, offset, count):
+    """Return the words that cuRAND draws: element n of a subsequence is word n % 4 of block n / 4."""
+    key = (seed & 0xFFFFFFFF, seed >> 32)
+    words = []
+    for n in range(offset // 4, (offset + count + 3) // 4):
+        counter = (n & 0xFFFFFFFF, n >> 32, subsequence & 0xFFFFFFFF, subsequence >> 32)
+        words += philox(counter, key)
+    return np.array(words[offset % 4 :][:count], np.uint32)
+
+
+def _uniform(words):
+    """Return float32 in (0, 1]: x / 2^32 + 1 / 2^33, rounded once after x was rounded."""
+    return (words.astype(np.float32).astype(np.float64) / 2**32 + 2.0**-33).astype(np.float32)
+
+
+SEED, OFFSET = 0x123456789ABCDEF, 5
+
+RANDOM = (
+    Correct(
+        "philox_words",
+        r"""
+#include <curand_kernel.h>
+extern "C" __global__ void k(unsigned long long seed, unsigned long long offset, unsigned* out) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  curandStatePhilox4_32_10_t state;
+  curand_init(seed, i, offset, &state);
+  for (int j = 0; j < 3; ++j) out[11 * i + j] = curand(&state);
+  for (int j = 3; j < 11; j += 4) {
+    const uint4 four = curand4(&state);
+    out[11 * i + j] = four.x;
+    out[11 * i + j + 1] = four.y;
+    out[11 * i + j + 2] = four.z;
+    out[11 * i + j + 3] = four.w;
+  }
+}
+""",
+        (2,),
+        (32,),
+        lambda rng: (np.uint64(SEED), np.uint64(OFFSET), poison((64, 11), np.uint32)),
+        lambda *_: {2: np.stack([stream(SEED, i, OFFSET, 11) for i in range(64)])},
+    ),
+    Correct(
+        "philox_uniform",
+        r"""
+#include <curand_kernel.h>
+extern "C" __global__ void k(unsigned long long seed, float* out) {
+  curandStatePhilox4_32_10_t state;
+  curand_init(seed, threadIdx.x, 0, &state);
+  for (int j = 0; j < 6; ++j) out[6 * threadIdx.x + j] = curand_uniform(&state);
+}
+""",
+        (1,),
+        (64,),
+        lambda rng: (np.uint64(7), poison((64, 6), np.float32)),
+        lambda *_: {1: np.stack([_uniform(stream(7, i, 0, 6)) for i in range(64)])},
+    ),
+)
