@@ -7,6 +7,7 @@
 #include "collectives.hpp"
 #include "faults.hpp"
 #include "scheduler.hpp"
+#include "window.hpp"
 
 namespace ck_sim {
 
@@ -15,8 +16,22 @@ inline Thread* next_thread(Worker* w) {
 #ifdef CK_SIM_CHECKED
   return &w->threads[w->order[w->next_fresh++]];
 #else
-  return &w->threads[w->next_fresh++];
+  Thread* thread = &w->threads[w->next_fresh++];
+  thread->polled = nullptr;
+  thread->cluster_arrived = false;
+  return thread;
 #endif
+}
+
+inline void end_thread(Worker* w, Thread* thread) {
+#ifndef CK_SIM_CHECKED
+  if (w->launch->kernel != nullptr) {
+    translated_ended(w, thread);
+  }
+#endif
+  thread->state = State::kDone;
+  thread->fiber = nullptr;
+  ++w->done;
 }
 
 /// Where every fiber starts: runs threads that have not started yet, until one of them suspends.
@@ -27,9 +42,7 @@ inline void fiber_main() {
     Fiber* fiber = thread->fiber;
     for (;;) {
       w->launch->entry(w->launch->parameters);
-      thread->state = State::kDone;
-      thread->fiber = nullptr;
-      ++w->done;
+      end_thread(w, thread);
       if (w->next_fresh >= w->launch->threads || has_failed(w->launch)) {
         break;
       }
@@ -62,6 +75,9 @@ inline void start_fresh(Worker* w) {
   Fiber* fiber = w->idle_fibers;
   if (fiber != nullptr) {
     w->idle_fibers = fiber->next;
+    if (fiber->restart != nullptr) {
+      start_context(fiber, fiber->restart);
+    }
   } else {
     fiber = take_fiber(fiber_main);
     if (fiber == nullptr) {
@@ -91,6 +107,14 @@ inline void on_fault(void* context, const siginfo_t* info) {
     kind = "stack_overflow";
     snprintf(text, sizeof text, "a thread must use at most %u bytes of stack",
              static_cast<unsigned>(kStackBytes));
+#ifndef CK_SIM_CHECKED
+  } else if (window_offset(w->window, info->si_addr) < w->window.bytes) {
+    kind = "out_of_bounds";
+    snprintf(text, sizeof text,
+             "shared memory must be accessed within its %llu bytes; offset %llu is not",
+             static_cast<unsigned long long>(w->group.static_bytes) + w->group.dynamic_bytes,
+             static_cast<unsigned long long>(window_offset(w->window, info->si_addr)));
+#endif
   } else if (info->si_addr == nullptr && info->si_code != SEGV_MAPERR) {
     // The processor does not say which address it refused: beyond any memory, or not on a multiple
     // of 16 where a vector must lie.
@@ -108,12 +132,14 @@ inline void on_fault(void* context, const siginfo_t* info) {
 inline void clean_up(Worker* w) {
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     Thread& thread = w->threads[i];
+    thread.copies.count = 0;
     if (thread.fiber != nullptr) {
       thread.fiber->next = w->idle_fibers;
       w->idle_fibers = thread.fiber;
       thread.fiber = nullptr;
     }
   }
+  w->later = 0;
   for (Warp& warp : w->warps) {
     for (Result& result : warp.results) {
       result.unread = 0;

@@ -93,6 +93,9 @@ inline bool release_converged(Worker* w, bool forced) {
   return released;
 }
 
+/// The same in a kernel translated from PTX.
+void report_incomplete(Worker* w, const Thread& thread);
+
 /// Nobody can run: says who waits for whom.
 inline void report_stuck(Worker* w) {
   char message[400];
@@ -106,6 +109,12 @@ inline void report_stuck(Worker* w) {
       collective = &t;
     }
   }
+#ifndef CK_SIM_CHECKED
+  if (w->launch->kernel != nullptr) {
+    report_incomplete(w, collective != nullptr ? *collective : *barrier);
+    return;
+  }
+#endif
   if (collective == nullptr) {
     snprintf(
         message, sizeof message,
@@ -238,8 +247,6 @@ void ck_sim_stop(const char* kind, const char* what, const ck_sim::Site* site) {
 }
 
 namespace ck_sim {
-
-inline int printed = 0;
 
 /// What kernels printed comes before what follows the launch.
 inline void flush_printed() {

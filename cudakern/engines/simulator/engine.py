@@ -57,7 +57,7 @@ def _open(build: Callable[[], Path]) -> tuple[ctypes.CDLL, Path]:
 def _runtime(toolchain: Toolchain, checked: bool = False) -> ctypes.CDLL:  # noqa: FBT001, FBT002
     library, _ = _open(lambda: toolchain.runtime(checked=checked))
     pointer, number = ctypes.c_void_p, ctypes.c_uint32
-    run = library.ck_sim_launch_checked if checked else library.ck_sim_launch
+    run = library.ck_sim_launch_checked if checked else library.ck_sim_launch_kernel
     run.restype = ctypes.c_int
     start = (pointer, ctypes.c_char_p, number, pointer, number, pointer)
     run.argtypes = (*start, *((pointer,) if checked else ()), ctypes.POINTER(Report))

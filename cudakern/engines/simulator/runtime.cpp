@@ -2,12 +2,17 @@
 // Runs a kernel on the host. Each resident block has an OS thread, its worker; the threads of a
 // block are fibers that never leave it.
 #include "runtime.hpp"
-#include "runtime_api.hpp"
 
 #include <pthread.h>
 #include <string.h>
 
+#include "barriers.hpp"
 #include "block.hpp"
+#include "clusters.hpp"
+#include "device_heap.hpp"
+#include "mbarrier.hpp"
+#include "polling.hpp"
+#include "printing.hpp"
 #include "volatile.hpp"
 #include "watch.hpp"
 #include "workers.hpp"
@@ -51,10 +56,48 @@ inline void thread_ended(Worker* w) {
   }
 }
 
-static void run_block(Worker* w, uint64_t block) {
+inline void translated_ended(Worker* w, Thread* thread) {
+  w->warps[(thread - w->threads) / kWarpSize].exited |= 1u << thread->view.lane;
+  if (thread->copies.count != 0) {
+    finish_copies(thread);
+  }
+  if (w->cluster != &w->alone || thread->cluster_arrived) {
+    exit_cluster(w, thread);
+  }
+}
+
+/// Takes the next block of the grid; false if there is none.
+static bool take_block(Worker* w) {
   Launch* launch = w->launch;
+  if (w->group.ranks > 1) {
+    if (!enter_cluster(w)) {
+      return false;
+    }
+    await_cluster(w);
+    return true;
+  }
+  const uint64_t block = __atomic_fetch_add(&launch->next_block, 1, __ATOMIC_RELAXED);
+  if (block >= launch->blocks) {
+    return false;
+  }
   w->group.block = block_at(launch, block);
-  w->next_fresh = w->done = w->arrived = w->converging = 0;
+  w->alone.phase = w->alone.arrived = w->alone.gone = 0;
+  return true;
+}
+
+static void start_block(Worker* w) {
+  w->next_fresh = w->done = w->arrived = w->converging = w->waiting = 0;
+  if (w->launch->kernel != nullptr) {
+    forget_barriers(w);
+    for (uint32_t first = 0; first < w->launch->threads; first += kWarpSize) {
+      w->warps[first / kWarpSize].exited = 0;
+    }
+  }
+}
+
+static void run_block(Worker* w) {
+  Launch* launch = w->launch;
+  start_block(w);
   Watch watch;
   while (w->done < launch->threads) {
     const uint32_t done = w->done;
@@ -72,6 +115,13 @@ static void run_block(Worker* w, uint64_t block) {
     }
     if (has_failed(launch)) {
       break;
+    }
+    if (w->waiting != 0 && w->done != done) {
+      release_for_exited(w);
+    }
+    if (w->changes != 0) {
+      w->changes = 0;
+      note_progress(launch);
     }
     const bool idle =
         w->done == done && progress == __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
@@ -98,7 +148,7 @@ static void run_block(Worker* w, uint64_t block) {
 static void work(Launch* launch, bool first) {
   Worker* w = take_worker(launch);
   if (w == nullptr) {
-    const Group group = {{0, 0, 0}, launch->block, launch->grid, nullptr};
+    const Group group = {{0, 0, 0}, launch->block, launch->grid};
     fail(launch, "out_of_memory", {{0, 0, 0}, 0, 0, &group},
          "a block needs more memory than there is");
     return;
@@ -109,12 +159,11 @@ static void work(Launch* launch, bool first) {
   Worker* const outer = worker;
   worker = w;
   enter_guard(&w->guard);
-  while (!has_failed(launch)) {
-    const uint64_t block = __atomic_fetch_add(&launch->next_block, 1, __ATOMIC_RELAXED);
-    if (block >= launch->blocks) {
-      break;
+  while (!has_failed(launch) && take_block(w)) {
+    run_block(w);
+    if (w->cluster != &w->alone) {
+      leave_cluster(w);
     }
-    run_block(w, block);
   }
   leave_guard(&w->guard);
   worker = outer;
@@ -135,47 +184,114 @@ static void* run_worker(void* argument) {
 
 }  // namespace ck_sim
 
-/// Runs a launch to its end; 0, or 1 with `report` filled in. `parameters` holds the kernel's
-/// parameters, the i-th one at byte `offsets[i]`. `shape` is grid (3), block (3), bytes of dynamic
-/// shared memory, blocks resident at once, 1 to have them resident from the start, and 1 to have
-/// more of them when all wait for a block that is not.
-CK_SIM_EXPORT int ck_sim_launch(const ck_sim_kernel* kernel, const void* parameters, uint32_t bytes,
-                                const uint32_t* offsets, uint32_t count, const uint32_t* shape,
-                                ck_sim_report* report) {
-  using namespace ck_sim;
+namespace ck_sim {
+
+/// Fails a launch that the runtime cannot run.
+static int refuse(Launch* launch, const char* message) {
+  const Group group = {};
+  fail(launch, "launch", {{0, 0, 0}, 0, 0, &group}, message);
+  return 1;
+}
+
+/// How many blocks run side by side: as `shape` says, but all of a cluster.
+static void count_workers(Launch* launch, const uint32_t* shape) {
+  const uint64_t ranks = launch->cluster.x * launch->cluster.y * launch->cluster.z;
+  uint64_t limit = kMaxStacks / launch->threads;
+  limit = limit < kMaxWorkers ? limit : kMaxWorkers;
+  limit = limit < ranks ? ranks : limit;
+  limit = limit < launch->blocks ? limit : launch->blocks;
+  const uint64_t wanted = shape[7] < ranks ? ranks : shape[7];
+  launch->max_workers = static_cast<uint32_t>(wanted < limit ? wanted : limit);
+  launch->most_workers = shape[9] != 0 ? static_cast<uint32_t>(limit) : launch->max_workers;
+  launch->helped = launch->max_workers == 1;
+}
+
+static int run_launch(Launch* launch, const void* parameters, uint32_t bytes,
+                      const uint32_t* offsets, uint32_t count, const uint32_t* shape) {
   alignas(64) char copy[kMaxParameterBytes];
   void* addresses[kMaxParameterBytes / 8];
   pthread_t helper_threads[kMaxWorkers];
-  Launch launch = make_launch(kernel->entry, addresses, shape, report);
-  launch.shared_bytes += kernel->static_shared;
-  launch.helper_threads = helper_threads;
+  launch->parameters = addresses;
+  launch->helper_threads = helper_threads;
   if (bytes > kMaxParameterBytes || count > kMaxParameterBytes / 8 ||
-      launch.threads - 1 >= kMaxThreads) {
-    const Group group = {};
-    fail(&launch, "launch", {{0, 0, 0}, 0, 0, &group},
-         "the launch must keep to the runtime's limits");
-    return 1;
+      launch->threads - 1 >= kMaxThreads) {
+    return refuse(launch, "the launch must keep to the runtime's limits");
   }
   memcpy(copy, parameters, bytes);
   for (uint32_t i = 0; i < count; ++i) {
     addresses[i] = copy + offsets[i];
   }
-  uint64_t limit =
-      kMaxStacks / launch.threads < kMaxWorkers ? kMaxStacks / launch.threads : kMaxWorkers;
-  limit = limit < launch.blocks ? limit : launch.blocks;
-  launch.max_workers = static_cast<uint32_t>(shape[7] < limit ? shape[7] : limit);
-  launch.most_workers = shape[9] != 0 ? static_cast<uint32_t>(limit) : launch.max_workers;
-  launch.helped = launch.max_workers == 1;
-  launch.start = nanoseconds();
-  if (shape[8] != 0 && !launch.helped) {
-    call_helpers(&launch);
+  count_workers(launch, shape);
+  launch->start = nanoseconds();
+  const uint32_t ranks = launch->cluster.x * launch->cluster.y * launch->cluster.z;
+  if ((shape[8] != 0 || ranks > 1) && !launch->helped) {
+    call_helpers(launch);
+    if (launch->helpers + 1 < ranks) {
+      refuse(launch, "a cluster must have an OS thread for each of its blocks; the host has fewer");
+    }
   }
-  work(&launch, true);
-  __atomic_fetch_sub(&launch.active, 1, __ATOMIC_SEQ_CST);
-  note_progress(&launch);
-  for (uint32_t i = 0; i < launch.helpers; ++i) {
+  work(launch, true);
+  __atomic_fetch_sub(&launch->active, 1, __ATOMIC_SEQ_CST);
+  note_progress(launch);
+  for (uint32_t i = 0; i < launch->helpers; ++i) {
     pthread_join(helper_threads[i], nullptr);
   }
+  free(launch->open_cluster);  // that of a launch that failed
   flush_printed();
-  return launch.failed;
+  return launch->failed;
+}
+
+inline uint32_t launches = 0;
+
+}  // namespace ck_sim
+
+/// Runs a launch to its end; 0, or 1 with `report` filled in. `parameters` holds the kernel's
+/// parameters, the i-th one at byte `offsets[i]`. `shape` is grid (3), block (3), bytes of dynamic
+/// shared memory, blocks resident at once, 1 to have them resident from the start, and 1 to have
+/// more of them when all wait for a block that is not.
+CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, uint32_t bytes,
+                                const uint32_t* offsets, uint32_t count, const uint32_t* shape,
+                                ck_sim_report* report) {
+  ck_sim::Launch launch = ck_sim::make_launch(entry, nullptr, shape, report);
+  return ck_sim::run_launch(&launch, parameters, bytes, offsets, count, shape);
+}
+
+/// The same for a kernel translated from PTX. Its grid must be a multiple of its cluster.
+CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* parameters,
+                                       uint32_t bytes, const uint32_t* offsets, uint32_t count,
+                                       const uint32_t* shape, ck_sim_report* report) {
+  using namespace ck_sim;
+  Launch launch = make_launch(kernel->entry, nullptr, shape, report);
+  launch.kernel = kernel;
+  launch.static_bytes = kernel->static_shared;
+  launch.id = __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
+  const uint32_t* cluster = kernel->cluster;
+  if (cluster[0] != 0) {
+    launch.cluster = {cluster[0], cluster[1], cluster[2]};
+    if (uint64_t{cluster[0]} * cluster[1] * cluster[2] > kMaxRanks || shape[0] % cluster[0] != 0 ||
+        shape[1] % cluster[1] != 0 || shape[2] % cluster[2] != 0) {
+      return refuse(&launch, "the grid must be a multiple of the kernel's cluster of 1 to 16 blocks");
+    }
+  }
+  return run_launch(&launch, parameters, bytes, offsets, count, shape);
+}
+
+void ck_sim_exit() {
+  using namespace ck_sim;
+  Worker* w = worker;
+  Thread* thread = w->running;
+  Fiber* fiber = thread->fiber;
+  end_thread(w, thread);
+  fiber->restart = fiber_main;  // its frames are given up
+  fiber->next = w->idle_fibers;
+  w->idle_fibers = fiber;
+  Context left;
+  switch_context(&left, &w->scheduler);
+  __builtin_unreachable();
+}
+
+int ck_sim_is_local(const void* address) {
+  ck_sim::Fiber* fiber = ck_sim::worker->running->fiber;
+  const char* at = static_cast<const char*>(address);
+  return at >= fiber->bottom() && at < fiber->top();
 }

@@ -19,11 +19,17 @@ constexpr size_t kGuardBytes = 64 * 1024;  // a whole number of pages on every s
 struct Fiber {
   Context context;
   Fiber* next;
+  void (*restart)();  // where it starts anew, given up in the middle of a thread; or null
 
   /// The end of the stack that is in use first.
   char* top() { return reinterpret_cast<char*>(this); }
   char* bottom() { return reinterpret_cast<char*>(this + 1) - kStackBytes; }
 };
+inline void start_context(Fiber* fiber, void (*entry)()) {
+  fiber->restart = nullptr;
+  make_context(&fiber->context, fiber->bottom(),
+               static_cast<size_t>(fiber->top() - fiber->bottom()), entry);
+}
 static_assert(sizeof(Fiber) % 8 == 0, "the top of a stack is a whole word");
 
 inline Fiber* free_fibers = nullptr;
@@ -51,8 +57,7 @@ inline Fiber* take_fiber(void (*entry)()) {
   }
   // Anew even for a used one: it may have been left in the middle of a failed kernel, or have run
   // on another OS thread.
-  make_context(&fiber->context, fiber->bottom(),
-               static_cast<size_t>(fiber->top() - fiber->bottom()), entry);
+  start_context(fiber, entry);
   return fiber;
 }
 

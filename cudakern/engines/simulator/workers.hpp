@@ -6,11 +6,19 @@
 #include <stdlib.h>
 
 #include "scheduler.hpp"
+#include "window.hpp"
 
 namespace ck_sim {
 
 inline Worker* free_workers = nullptr;
 inline pthread_mutex_t workers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+inline void give_worker(Worker* w) {
+  pthread_mutex_lock(&workers_lock);
+  w->next = free_workers;
+  free_workers = w;
+  pthread_mutex_unlock(&workers_lock);
+}
 
 /// A worker whose threads are those of a block of the launch; null without memory.
 inline Worker* take_worker(Launch* launch) {
@@ -35,6 +43,12 @@ inline Worker* take_worker(Launch* launch) {
       return nullptr;
     }
   }
+#ifndef CK_SIM_CHECKED
+  if (!open_window(&w->window, uint64_t{launch->static_bytes} + launch->shared_bytes)) {
+    give_worker(w);
+    return nullptr;
+  }
+#endif
   const Index3 block = launch->block;
   if (w->block.x != block.x || w->block.y != block.y || w->block.z != block.z) {
     Thread* thread = w->threads;
@@ -51,19 +65,24 @@ inline Worker* take_worker(Launch* launch) {
     w->block = block;
   }
   w->launch = launch;
-  w->group = {{0, 0, 0}, block, launch->grid, w->shared};
-  w->group.window = w->shared;
+  const Index3 size = launch->cluster;
+  w->group = {{0, 0, 0}, block, launch->grid, w->shared, w->window.start, w->window.bytes};
+  w->group.static_bytes = launch->static_bytes;
+  w->group.dynamic_bytes = launch->shared_bytes;
+  w->group.cluster_size = size;
+  w->group.ranks = size.x * size.y * size.z;
+  w->group.has_clusters = launch->kernel != nullptr && launch->kernel->cluster[0] != 0;
+  w->group.processor = __atomic_fetch_add(&launch->workers, 1, __ATOMIC_RELAXED);
+  w->group.grid_id = launch->id;
+  w->group.windows = w->alone.windows;
+  w->alone.windows[0] = w->window.start;
+  w->alone.ranks = 1;
+  w->cluster = &w->alone;
+  w->later = w->changes = 0;
   w->running = nullptr;
   w->idle_fibers = nullptr;
   w->first = false;
   return w;
-}
-
-inline void give_worker(Worker* w) {
-  pthread_mutex_lock(&workers_lock);
-  w->next = free_workers;
-  free_workers = w;
-  pthread_mutex_unlock(&workers_lock);
 }
 
 // A process that forks while another of its threads launches: the child must not find a lock held

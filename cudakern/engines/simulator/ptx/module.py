@@ -125,7 +125,7 @@ class Kernel:
         shape = (ctypes.c_uint32 * 10)(
             *grid, *block, shared_bytes, workers, eager, resident is None
         )
-        run = self.module.runtime.ck_sim_launch
+        run = self.module.runtime.ck_sim_launch_kernel
         kernel = ctypes.byref(self._structure)
         reports: list[Report] = []  # spare ones: each call takes its own
 

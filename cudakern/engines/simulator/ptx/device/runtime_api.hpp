@@ -121,8 +121,8 @@ CK_SIM_EXPORT void ck_sim_free(char* address, const ck_sim::Site* site);
 
 /// Whether an address lies on the running thread's stack, where local memory is.
 CK_SIM_EXPORT int ck_sim_is_local(const void* address);
-/// Nanoseconds, for %clock and %globaltimer: a thread that reads them again lets others run.
-CK_SIM_EXPORT uint64_t ck_sim_time();
+/// Nanoseconds, of the wall clock or for %clock: a thread that reads them again lets others run.
+CK_SIM_EXPORT uint64_t ck_sim_time(int since_1970);
 
 namespace ck_ptx {
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// The heap of malloc in kernels. It is apart from the host's, and what it knows about its blocks is
+// apart from them: a kernel that writes where it must not harms its own data alone.
+#pragma once
+
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "collectives.hpp"
+
+namespace ck_sim {
+
+constexpr uint64_t kHeapBytes = uint64_t{1} << 30;
+constexpr uint64_t kHeapGuard = 64 * 1024;  // before and behind it
+constexpr uint64_t kHeapUnit = 16;
+constexpr int kHeapClasses = 27;  // a block of class c has kHeapUnit << c bytes
+
+struct DeviceHeap {
+  char* start;
+  uint64_t used;
+  uint32_t* next;    // of a free block's first unit: the next of its class, plus 1
+  uint8_t* classes;  // of a block's first unit: its class plus 1 while it is taken
+  uint32_t free[kHeapClasses];
+  pthread_mutex_t lock;
+};
+inline DeviceHeap heap = {nullptr, 0, nullptr, nullptr, {0}, PTHREAD_MUTEX_INITIALIZER};
+
+inline bool reserve_heap() {
+  const uint64_t units = kHeapBytes / kHeapUnit;
+  const uint64_t records = (sizeof *heap.next + sizeof *heap.classes) * units;
+  void* memory = mmap(nullptr, records + kHeapGuard + kHeapBytes + kHeapGuard,
+                      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    return false;
+  }
+  char* guard = static_cast<char*>(memory) + records;
+  mprotect(guard, kHeapGuard, PROT_NONE);
+  mprotect(guard + kHeapGuard + kHeapBytes, kHeapGuard, PROT_NONE);
+  heap.next = static_cast<uint32_t*>(memory);
+  heap.classes = reinterpret_cast<uint8_t*>(heap.next + units);
+  heap.start = guard + kHeapGuard;
+  return true;
+}
+
+/// The number of the first unit of a free block of a class, or UINT64_MAX. Locked.
+inline uint64_t take_block(int kind) {
+  if (heap.free[kind] != 0) {
+    const uint64_t unit = heap.free[kind] - 1;
+    heap.free[kind] = heap.next[unit];
+    return unit;
+  }
+  const uint64_t bytes = kHeapUnit << kind;
+  if (bytes > kHeapBytes - heap.used) {
+    return UINT64_MAX;
+  }
+  heap.used += bytes;
+  return (heap.used - bytes) / kHeapUnit;
+}
+
+}  // namespace ck_sim
+
+char* ck_sim_malloc(uint64_t bytes) {
+  using namespace ck_sim;
+  int kind = 0;
+  while (kind < kHeapClasses && kHeapUnit << kind < bytes) {
+    ++kind;
+  }
+  if (kind == kHeapClasses || bytes == 0) {
+    return nullptr;
+  }
+  char* found = nullptr;
+  pthread_mutex_lock(&heap.lock);
+  if (heap.start != nullptr || reserve_heap()) {
+    const uint64_t unit = take_block(kind);
+    if (unit != UINT64_MAX) {
+      heap.classes[unit] = static_cast<uint8_t>(kind + 1);
+      found = heap.start + unit * kHeapUnit;
+    }
+  }
+  pthread_mutex_unlock(&heap.lock);
+  return found;
+}
+
+void ck_sim_free(char* address, const ck_sim::Site* site) {
+  using namespace ck_sim;
+  if (address == nullptr) {
+    return;
+  }
+  const uint64_t offset = static_cast<uint64_t>(address - heap.start);
+  const uint64_t unit = offset / kHeapUnit;
+  bool freed = false;
+  pthread_mutex_lock(&heap.lock);
+  if (heap.start != nullptr && offset < heap.used && offset % kHeapUnit == 0 &&
+      heap.classes[unit] != 0) {
+    const int kind = heap.classes[unit] - 1;
+    heap.classes[unit] = 0;
+    heap.next[unit] = heap.free[kind];
+    heap.free[kind] = static_cast<uint32_t>(unit + 1);
+    freed = true;
+  }
+  pthread_mutex_unlock(&heap.lock);
+  if (!freed) {
+    ck_sim_stop("misuse", "free must get an address that malloc returned and nobody freed", site);
+  }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Threads that wait by looking at memory again and again. One that repeats itself lets others run.
+#pragma once
+
+#include "collectives.hpp"
+
+namespace ck_sim {
+
+constexpr unsigned kLooksPerPoll = 16;
+constexpr unsigned kUpdatesPerPoll = 256;
+
+inline void let_others_run(Worker* w, const Site* site) {
+  Thread* self = w->running;
+  self->site = *site;
+  self->state = State::kReady;
+  suspend(w, self);
+}
+
+inline pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER;  // of atomics of 16 bytes
+
+}  // namespace ck_sim
+
+void ck_sim_poll(const void* address, const ck_sim::Site* site) {
+  using namespace ck_sim;
+  Thread* self = worker->running;
+  if (self->polled == address || ++self->polls % kLooksPerPoll == 0) {
+    let_others_run(worker, site);
+  }
+  self->polled = address;
+}
+
+void ck_sim_stored() { ++ck_sim::worker->changes; }
+
+void ck_sim_updated(const void* address, int changed, const ck_sim::Site* site) {
+  using namespace ck_sim;
+  if (changed == 0) {
+    ck_sim_poll(address, site);
+    return;
+  }
+  ++worker->changes;
+  if (++worker->running->updates % kUpdatesPerPoll == 0) {
+    let_others_run(worker, site);
+  }
+}
+
+uint64_t ck_sim_time(int since_1970) {
+  using namespace ck_sim;
+  static const Site site = {"a loop around a clock", 0, "mov.u64"};
+  ck_sim_poll(&site, &site);
+  timespec now;
+  clock_gettime(since_1970 != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+void ck_sim_exchange_16(void* address, const void* compare, const void* value, void* before) {
+  using namespace ck_sim;
+  // A fault shall not happen while the lock is held.
+  char old[16];
+  memcpy(old, address, sizeof old);
+  __atomic_fetch_or(static_cast<unsigned char*>(address), 0, __ATOMIC_RELAXED);
+  pthread_mutex_lock(&wide_lock);
+  memcpy(old, address, sizeof old);
+  if (compare == nullptr || memcmp(old, compare, sizeof old) == 0) {
+    memcpy(address, value, sizeof old);
+  }
+  pthread_mutex_unlock(&wide_lock);
+  memcpy(before, old, sizeof old);
+}

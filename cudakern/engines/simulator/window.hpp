@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The addresses of a block's shared memory. As many are reserved as a 32-bit offset can reach, and
+// only those that the kernel asked for can be accessed, in whole pages: a wild offset is a fault.
+#pragma once
+
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "scheduler.hpp"
+
+namespace ck_sim {
+
+constexpr uint64_t kWindowBytes = uint64_t{1} << 32;
+constexpr uint64_t kLeastWindowBytes = uint64_t{1} << 24;  // where address space is short
+
+inline bool reserve_window(Window* window) {
+  for (uint64_t bytes = kWindowBytes; bytes >= kLeastWindowBytes; bytes /= 16) {
+    void* start = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start != MAP_FAILED) {
+      *window = {static_cast<char*>(start), bytes, 0};
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Makes the first `bytes` of a window accessible, and no others; false without memory.
+inline bool open_window(Window* window, uint64_t bytes) {
+  if (window->start == nullptr && !reserve_window(window)) {
+    return false;
+  }
+  static const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t wanted = (bytes + page - 1) / page * page;
+  const uint64_t open = window->open;
+  if (wanted > open &&
+      mprotect(window->start + open, wanted - open, PROT_READ | PROT_WRITE) != 0) {
+    return false;
+  }
+  if (wanted < open && mprotect(window->start + wanted, open - wanted, PROT_NONE) != 0) {
+    return false;
+  }
+  window->open = wanted;
+  return true;
+}
+
+/// The offset of an address in a window; at least `bytes` if it is elsewhere.
+inline uint64_t window_offset(const Window& window, const void* address) {
+  return static_cast<uint64_t>(static_cast<const char*>(address) - window.start);
+}
+
+}  // namespace ck_sim
