@@ -1,6 +1,6 @@
 """Kernels for GPUs: text, macros and options to machine code or PTX, through NVRTC.
 
-Nothing else of the package compiles for a GPU, and nothing adds to the options. So what is tested
+Nothing else of the package compiles CUDA C++, and nothing adds to the options. So what is tested
 and measured is what is launched. CuPy's own way from text appends ``-ftz=true``, which would take
 subnormal numbers for zero.
 """
@@ -12,7 +12,6 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudakern.engines.cache import building, cache_folder
@@ -20,15 +19,20 @@ from cudakern.engines.sources import line_info, load_source
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
     from types import ModuleType
 
     from cudakern.engines.base import KernelSpec
 
 #: What brings CuPy and NVRTC.
 INSTALL = "run: pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
+_INSTALL_NVRTC = f"without a GPU run: pip install 'cudakern[simulator]'; with one {INSTALL}"
 #: The distributions on PyPI that have NVRTC, by the major version of cuda-bindings.
 _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
 _VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
+#: Lines in front of PTX: the symbol of each name expression.
+_LOWERED = re.compile(r"// (\S+) is (.*)\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +49,24 @@ class Program:
         Architecture of the machine code, such as ``"sm_90"``, or of the PTX, ``"compute_90"``.
     lines : bool
         Whether the result keeps source lines, for profilers.
+    given : tuple of str
+        All options of a program that is not the package's own.
+    expressions : tuple of str
+        Names of kernels and variables whose symbols are wanted, such as ``"scale<float>"``.
     """
 
     name: str
     text: str
     target: str
     lines: bool
+    given: tuple[str, ...] = ()
+    expressions: tuple[str, ...] = ()
 
     @property
     def options(self) -> tuple[str, ...]:
         """The compiler's options, all of them."""
+        if self.given:
+            return self.given
         lines = ("-lineinfo",) if self.lines else ()
         return (f"--gpu-architecture={self.target}", "-std=c++17", *lines)
 
@@ -70,16 +82,15 @@ def text_of(spec: KernelSpec) -> str:
     return macros + load_source(spec.source).text
 
 
-def program_of(spec: KernelSpec, target: str, *, lines: bool | None = None) -> Program:
-    """Return what NVRTC is given for a specialisation and a target.
-
-    ``lines`` is whether the result keeps source lines; None leaves it to ``CUDAKERN_LINEINFO``.
-    """
-    return Program(spec.source, text_of(spec), target, line_info() if lines is None else lines)
+def program_of(spec: KernelSpec, target: str) -> Program:
+    """Return what NVRTC is given for a specialisation and a target."""
+    return Program(spec.source, text_of(spec), target, line_info())
 
 
 def compile_program(program: Program) -> tuple[bytes, str]:
     """Return machine code or PTX, and NVRTC's log: warnings, or nothing. Safe on many threads.
+
+    In front of PTX stand comments that tell the symbols of name expressions: see `lowered_names`.
 
     Raises
     ------
@@ -93,6 +104,8 @@ def compile_program(program: Program) -> tuple[bytes, str]:
     text, name = program.text.encode(), program.name.encode()
     handle = _answer(nvrtc.nvrtcCreateProgram(text, name, 0, [], []))
     try:
+        for expression in program.expressions:
+            _answer(nvrtc.nvrtcAddNameExpression(handle, expression.encode()))
         status = nvrtc.nvrtcCompileProgram(handle, len(options), options)[0]
         # NVRTC writes into it. One byte more: bytes of length one are shared by all of Python.
         log = b" " * (_answer(nvrtc.nvrtcGetProgramLogSize(handle)) + 1)
@@ -103,26 +116,33 @@ def compile_program(program: Program) -> tuple[bytes, str]:
             raise KernelCompileError(program.name, program.options, log_or_status)
         kind = "PTX" if program.is_ptx else "CUBIN"
         result = b" " * _answer(getattr(nvrtc, f"nvrtcGet{kind}Size")(handle))
+        if not result:
+            log = f"error: the options must let NVRTC make {kind}; it made none"
+            raise KernelCompileError(program.name, program.options, log)
         _answer(getattr(nvrtc, f"nvrtcGet{kind}")(handle, result))
+        lowered = b"".join(
+            b"// %s is %s\n" % (_answer(nvrtc.nvrtcGetLoweredName(handle, name)), name)
+            for name in map(str.encode, program.expressions)
+        )
     finally:
         nvrtc.nvrtcDestroyProgram(handle)
-    return (_portable(result.rstrip(b"\0")) if program.is_ptx else result), said
+    return (lowered + result.rstrip(b"\0") if program.is_ptx else result), said
 
 
-def _portable(ptx: bytes) -> bytes:
-    """Return PTX whose table of files has the names that the text gave them.
+def lowered_names(ptx: str) -> dict[str, str]:
+    """Return the symbols of the name expressions that PTX was compiled with."""
+    found = {}
+    position = 0
+    while match := _LOWERED.match(ptx, position):
+        found[match[2]] = match[1]
+        position = match.end()
+    return found
 
-    NVRTC puts the current folder in front of relative ones.
-    """
-    folder = f'"{Path.cwd()}/'.encode()
-    return re.sub(rb"(?m)^(\s*\.file\s+\d+\s+)" + re.escape(folder), rb'\1"', ptx)
 
-
-def compiled(spec: KernelSpec, target: str, *, lines: bool | None = None) -> Path:
+def compiled(spec: KernelSpec, target: str) -> Path:
     """Return the file of a specialisation's machine code or PTX, compiling it unless it is there.
 
-    The file's name has a digest of NVRTC's version, the options and the text; ``lines`` is as in
-    `program_of`.
+    The file's name has a digest of NVRTC's version, the options and the text.
 
     Raises
     ------
@@ -131,13 +151,39 @@ def compiled(spec: KernelSpec, target: str, *, lines: bool | None = None) -> Pat
     EngineUnavailableError
         NVRTC is not installed, or the folder cannot be written.
     """
-    program = program_of(spec, target, lines=lines)
-    path = _path(spec, program)
+    return kept(spec.entry, program_of(spec, target))
+
+
+def kept(
+    stem: str,
+    program: Program,
+    more: str = "",
+    finish: Callable[[bytes], bytes] | None = None,
+) -> Path:
+    """Return the file of a program's machine code or PTX, compiling it unless it is there.
+
+    Parameters
+    ----------
+    stem : str
+        What its name starts with.
+    program : Program
+        What NVRTC is given.
+    more : str, optional
+        What the result depends on besides.
+    finish : callable, optional
+        What makes the file's bytes of the result's.
+
+    Raises
+    ------
+    KernelCompileError, EngineUnavailableError
+        As `compiled`.
+    """
+    path = path_of(stem, program, more)
     if path.exists():
         return path
     result, _ = compile_program(program)
     with building(path) as folder:
-        (folder / path.name).write_bytes(result)
+        (folder / path.name).write_bytes(finish(result) if finish else result)
     return path
 
 
@@ -152,7 +198,7 @@ def compiled_for(spec: KernelSpec, capability: int) -> Path:
         As `compiled`; also if the GPU is older than all that NVRTC knows.
     """
     native = f"sm_{capability}"
-    path = _path(spec, program_of(spec, native))
+    path = path_of(spec.entry, program_of(spec, native))
     if path.exists():
         return path
     known = _answer(_nvrtc().nvrtcGetSupportedArchs())
@@ -168,11 +214,14 @@ def compiled_for(spec: KernelSpec, capability: int) -> Path:
     return compiled(spec, f"compute_{max(older)}")
 
 
-def _path(spec: KernelSpec, program: Program) -> Path:
+def path_of(stem: str, program: Program, more: str = "") -> Path:
+    """Return where `kept` keeps a program's machine code or PTX."""
     key = "\0".join((version(), *program.options, program.text))
+    if more or program.expressions:
+        key = "\0".join((key, program.name, *program.expressions, more))
     digest = hashlib.sha256(key.encode()).hexdigest()
     suffix = "ptx" if program.is_ptx else "cubin"
-    return cache_folder() / f"{spec.entry[:80]}-{program.target}-{digest[:32]}.{suffix}"
+    return cache_folder() / f"{stem[:80]}-{program.target}-{digest[:32]}.{suffix}"
 
 
 @cache
@@ -240,10 +289,10 @@ def _nvrtc() -> ModuleType:
 
         nvrtc.nvrtcVersion()
     except ImportError as error:
-        message = f"cudakern: cuda.bindings must be installed to compile for a GPU; {INSTALL}"
+        message = f"cudakern: cuda.bindings must be installed to compile kernels; {_INSTALL_NVRTC}"
         raise EngineUnavailableError(message) from error
     except RuntimeError as error:
-        message = f"cudakern: NVRTC must be installed to compile for a GPU; {INSTALL}"
+        message = f"cudakern: NVRTC must be installed to compile kernels; {_INSTALL_NVRTC}"
         raise EngineUnavailableError(message) from error
     module: ModuleType = nvrtc
     return module
