@@ -116,7 +116,7 @@ def compile_program(program: Program) -> tuple[bytes, str]:
             raise KernelCompileError(program.name, program.options, log_or_status)
         kind = "PTX" if program.is_ptx else "CUBIN"
         result = b" " * _answer(getattr(nvrtc, f"nvrtcGet{kind}Size")(handle))
-        if not result:
+        if len(result) < len("\0\0"):
             log = f"error: the options must let NVRTC make {kind}; it made none"
             raise KernelCompileError(program.name, program.options, log)
         _answer(getattr(nvrtc, f"nvrtcGet{kind}")(handle, result))

@@ -1,0 +1,117 @@
+"""How CuPy 14 compiles a RawKernel: the options and headers that it adds, without importing it.
+
+Read from CuPy 14.2: ``assemble_cupy_compiler_options`` and ``compile_with_cache`` of
+``cupy/_core/core.pyx``, ``_compile_with_cache_cuda`` of ``cupy/cuda/compiler.py``. A test compares
+with the CuPy that is installed.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_FOLDERS = ("--include-path", "-I")
+_HEADERS = ("--pre-include", "-include")
+#: Below CuPy's folder of headers, in the order in which they are searched.
+_CCCL = ("cupy/_cccl/cub", "cupy/_cccl/thrust", "cupy/_cccl/libcudacxx")
+#: What it puts in front of a text whose complex numbers it translates.
+_IN_FRONT = ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")
+_CU_COMPLEX = re.compile(r"\s*#\s*include\s*<\s*cuComplex\.h\s*>")
+
+
+def options(given: tuple[str, ...], arch: str) -> tuple[str, ...]:
+    """Return all of NVRTC's options for a kernel that is given some.
+
+    Parameters
+    ----------
+    given : tuple of str
+        The caller's.
+    arch : str
+        Such as ``"compute_90"``.
+    """
+    cupy, cuda, cccl = _cupy(), _headers_of("cudart"), _headers_of("cccl")
+    standard = () if any("-std=" in option for option in given) else ("--std=c++17",)
+    first = [cupy / folder for folder in _CCCL] if cupy else [cccl]
+    last = [cupy, cuda]
+    return (
+        *(f"-I{folder}" for folder in first if folder),
+        *given,
+        *standard,
+        *(f"-I{folder}" for folder in last if folder),
+        "-ftz=true",
+        f"-arch={arch}",
+        "--device-as-default-execution-space",
+    )
+
+
+def translated(text: str) -> tuple[str, str]:
+    """Return a text whose complex numbers are CuPy's, not CUDA's, and what comes in front of it."""
+    lines = [
+        "#include <cupy/cuComplex_bridge.h>  // translate_cucomplex\n"
+        if _CU_COMPLEX.match(line)
+        else line
+        for line in text.splitlines(keepends=True)
+    ]
+    return "".join(f"#include <cupy/{name}>\n" for name in _IN_FRONT), "".join(lines)
+
+
+def stamps() -> list[str]:
+    """Return what is another when CuPy or CUDA's headers are."""
+    cupy = _cupy()
+    marks = (
+        cupy and cupy.parents[1] / "_version.py",
+        (cuda := _headers_of("cudart")) and cuda / "cuda_runtime_api.h",
+        (cccl := _headers_of("cccl")) and cccl / "cuda/std/version",
+    )
+    return [_stamp(mark) for mark in marks if mark]
+
+
+def user_folders(given: Sequence[str]) -> list[str]:
+    """Return the folders of headers that options name."""
+    return list(_values(given, _FOLDERS))
+
+
+def user_headers(given: Sequence[str]) -> list[str]:
+    """Return the headers that options name."""
+    return list(_values(given, _HEADERS))
+
+
+def _values(given: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
+    rest = iter(given)
+    for option in rest:
+        name = next((name for name in names if option.startswith(name)), None)
+        if name is not None:
+            yield option.removeprefix(name).removeprefix("=").strip() or next(rest, "")
+
+
+def _stamp(mark: Path) -> str:
+    try:
+        found = mark.stat()
+    except OSError:
+        return str(mark)
+    return f"{mark} {found.st_size} {found.st_mtime_ns}"
+
+
+def _cupy() -> Path | None:
+    """Return CuPy's folder of headers."""
+    found = PathFinder.find_spec("cupy")
+    for package in (found and found.submodule_search_locations) or ():
+        folder = Path(package).absolute() / "_core/include"
+        if folder.is_dir():
+            return folder
+    return None
+
+
+def _headers_of(library: str) -> Path | None:
+    """Return the folder of the headers of a part of the CUDA toolkit."""
+    try:
+        from cuda import pathfinder  # noqa: PLC0415  optional
+    except ImportError:
+        return None
+    found = pathfinder.find_nvidia_header_directory(library)
+    return None if found is None else Path(found)
