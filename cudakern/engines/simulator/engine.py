@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
 import struct
 import threading
-from contextlib import nullcontext
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.engines.nvrtc import Program, compile_program, compiled
 from cudakern.engines.simulator import sessions
 from cudakern.engines.simulator.build import Mode
 from cudakern.engines.simulator.host_kernel import HostKernel, Report, resident_blocks
 from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.operands import operands_of
+from cudakern.engines.simulator.ptx.compile import Ptx, ptx_of, ptx_of_program, target
 from cudakern.engines.simulator.ptx.library import library
 from cudakern.engines.simulator.ptx.module import Kernel, Module
 from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain
@@ -73,12 +70,6 @@ def _text_of(spec: KernelSpec) -> KernelText:
     return KernelText(source.name, source.text, spec.macros)
 
 
-def _target() -> str:
-    """Return the architecture whose PTX is executed (``CUDAKERN_ARCH``)."""
-    given = os.environ.get("CUDAKERN_ARCH", "90")
-    return "compute_" + given.removeprefix("compute_").removeprefix("sm_")
-
-
 class _Workspaces(threading.local):
     """Those of a thread: its launches follow each other."""
 
@@ -110,28 +101,22 @@ class SimulatorEngine:
             No NVRTC, no C++ compiler, or no folder for what they compile.
         """
         defined = "".join(f"#define {name} {value}\n" for name, value in macros)
-        program = Program(source, f'{defined}#line 1 "{source}"\n{text}', _target(), lines=True)
-        ptx, _ = compile_program(program)
-        return self.module(ptx.decode(), source).kernel(entry, source)
+        return self.module(ptx_of_program(source, defined + text)).kernel(entry, source)
 
-    def module(self, ptx: str, source: str) -> Module:
-        """Return a loaded PTX module; ``source`` is what errors call it.
+    def module(self, ptx: Ptx) -> Module:
+        """Return a loaded PTX module, compiling it unless it is cached.
 
         Raises
         ------
         KernelCompileError
-            The text is no PTX.
+            NVRTC made no PTX of it; with the log.
         EngineUnavailableError
-            No C++ compiler, or no folder for what it compiles.
+            No NVRTC, no C++ compiler, or no folder for what they compile.
         """
-        return self._module(hashlib.sha256(ptx.encode()).hexdigest(), source, lambda: ptx)
-
-    def _module(self, key: str, source: str, ptx: Callable[[], str]) -> Module:
         toolchain = find_toolchain()
         with self._lock:
             runtime = _runtime(toolchain)  # first: the kernels' library asks for it by name
-        build = partial(library, key, source, ptx, toolchain, toolchain.runtime())
-        loaded, path = _open(build)
+        loaded, path = _open(partial(library, ptx, toolchain, toolchain.runtime()))
         return Module(path, loaded, runtime)
 
     def compile_kernels(
@@ -159,12 +144,10 @@ class SimulatorEngine:
 
     def kernel(self, spec: KernelSpec) -> Kernel:
         """Return a kernel, compiling it at first use."""
-        key = (spec, load_source(spec.source).digest, find_toolchain(), _target())
+        key = (spec, load_source(spec.source).digest, find_toolchain(), target())
         found = self._kernels.get(key)
         if found is None:
-            path = compiled(spec, key[-1], lines=True)
-            read = partial(path.read_text, encoding="utf-8")
-            made = self._module(path.name, spec.source, read).kernel(spec.entry, spec.source)
+            made = self.module(ptx_of(spec)).kernel(spec.entry, spec.source)
             found = self._kernels.setdefault(key, made)
         return found
 
@@ -183,9 +166,7 @@ class SimulatorEngine:
         toolchain = find_toolchain()
         with self._lock:
             runtime = toolchain.runtime()  # first: not by each of the threads that compile kernels
-        path = compiled(spec, _target(), lines=True)
-        read = partial(path.read_text, encoding="utf-8")
-        library(path.name, spec.source, read, toolchain, runtime)
+        library(ptx_of(spec), toolchain, runtime)
 
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on this thread."""

@@ -119,8 +119,18 @@ def ptx_of(spec: KernelSpec) -> Ptx:
     EngineUnavailableError
         NVRTC is not installed.
     """
-    program = nvrtc.Program(spec.source, nvrtc.text_of(spec), target(), lines=True)
-    return _module(spec.entry, spec.source, program)
+    return ptx_of_program(spec.source, nvrtc.text_of(spec), spec.entry)
+
+
+def ptx_of_program(source: str, text: str, stem: str = "kernel") -> Ptx:
+    """Return the PTX of a text, made as that of the package's kernels.
+
+    Raises
+    ------
+    EngineUnavailableError
+        NVRTC is not installed.
+    """
+    return _module(stem, source, nvrtc.Program(source, text, target(), lines=True))
 
 
 def ptx_of_text(text: str, source: str) -> Ptx:

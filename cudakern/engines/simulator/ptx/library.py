@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,28 +16,22 @@ from cudakern.engines.simulator.ptx.parse import parse
 from cudakern.engines.simulator.ptx.translate import translate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from cudakern.engines.simulator.ptx.compile import Ptx
     from cudakern.engines.simulator.toolchain import Toolchain
 
+_UNNAMED = re.compile(r"\W+")
 _HERE = Path(__file__).resolve().parent
 #: What processors have that makes functions of the headers short; the results are the same.
 _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpopcnt"}
 
 
-def library(
-    key: str, source: str, ptx: Callable[[], str], toolchain: Toolchain, runtime: Path
-) -> Path:
+def library(ptx: Ptx, toolchain: Toolchain, runtime: Path) -> Path:
     """Return the library of a PTX module, building it unless it is cached.
 
     Parameters
     ----------
-    key : str
-        What tells this PTX from all others.
-    source : str
-        What errors name where the PTX tells no file.
-    ptx : callable
-        Returns the PTX; called if the library is not there.
+    ptx : Ptx
+        The module.
     toolchain : Toolchain
         The compiler.
     runtime : Path
@@ -45,18 +40,21 @@ def library(
     Raises
     ------
     KernelCompileError
-        The text is no PTX.
+        The text is no PTX, or NVRTC made none.
     EngineUnavailableError
         There is no folder to build in.
     """
-    texts = (key, _own_digest(), runtime.name, repr(toolchain), platform.machine(), *features())
+    texts = (ptx.key, _own_digest(), runtime.name, repr(toolchain), platform.machine(), *features())
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
-    path = cache_folder() / f"{Path(source).stem}-{digest}.so"
+    stem = _UNNAMED.sub("_", Path(ptx.key).stem)[:80]
+    path = cache_folder() / f"{stem}-{digest}.so"
     if path.exists():
         return path
-    made = translate(parse(ptx(), source), source)
+    made = translate(parse(ptx.text(), ptx.source), ptx.source)
     parts = (("kernel.cpp", made.text), *_headers())
-    toolchain.build(path, source, parts, ("-I.", *features()), (str(runtime),), Mode.PLAIN)
+    toolchain.build(
+        path, ptx.source, parts, ("-I.", *features()), (str(runtime),), Mode.PLAIN
+    )
     return path
 
 
