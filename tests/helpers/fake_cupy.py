@@ -1,8 +1,9 @@
 """A stand-in for CuPy on machines without a GPU: its arrays, compiler and launcher, as far as used.
 
-In NVRTC's place stands what returns its input, so that is what a module loads. A launch reads the
-argument struct where the launcher was told it lies and runs the very text that was compiled, in the
-simulator. So everything of the CUDA engine but NVRTC and the driver is exercised.
+In place of NVRTC's machine code stands the text that it was to be made of, so that is what a module
+loads. A launch reads the argument struct where the launcher was told it lies and executes the PTX
+that NVRTC makes of that text, in the simulator. So everything of the CUDA engine but the driver is
+exercised.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ NEW_STREAM = 9999
 RELAXED = 2
 #: What every GPU here can, and the CUDA version of its driver.
 CAPABILITY, DRIVER = "90", 14000
+COMPILE, NVRTC = nvrtc.compile_program, nvrtc._nvrtc  # noqa: SLF001
 #: Handles of graphs are this and the number of their capture.
 GRAPH = 5000
 
@@ -350,6 +352,16 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
     )
 
 
+class Compiler:
+    """NVRTC, which knows two architectures of GPUs."""
+
+    def nvrtcGetSupportedArchs(self):  # noqa: N802  NVRTC's name
+        return 0, [80, 90]
+
+    def __getattr__(self, name):
+        return getattr(NVRTC(), name)
+
+
 def install(monkeypatch, folder=None, *, by_address=True):
     """Put a stand-in with two devices in CuPy's place; return it.
 
@@ -359,6 +371,8 @@ def install(monkeypatch, folder=None, *, by_address=True):
     fake.state.programs = []
 
     def compile_program(program):
+        if program.is_ptx:  # what a launch here executes
+            return COMPILE(program)
         fake.state.programs.append(program)
         if "#error" in program.text:
             log = "kernels/gather.cu(1): error: #error directive"
@@ -384,8 +398,7 @@ def install(monkeypatch, folder=None, *, by_address=True):
     monkeypatch.setattr(graphs, "call_after", call_after)
     monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: by_address)
     if folder is not None:
-        known = types.SimpleNamespace(nvrtcGetSupportedArchs=lambda: (0, [80, 90]))
-        monkeypatch.setattr(nvrtc, "_nvrtc", lambda: known)
+        monkeypatch.setattr(nvrtc, "_nvrtc", Compiler)
         monkeypatch.setattr(nvrtc, "compile_program", compile_program)
         monkeypatch.setattr(nvrtc, "cache_folder", lambda: folder)
         monkeypatch.setattr(nvrtc, "version", lambda: "13.0.1")
