@@ -7,14 +7,11 @@
 
 namespace ck_ptx {
 
-struct f32x2 {
-  u64 bits;
-};
-
-CK_INLINE f32 low(f32x2 x) { return bit_cast<f32>(static_cast<u32>(x.bits)); }
-CK_INLINE f32 high(f32x2 x) { return bit_cast<f32>(static_cast<u32>(x.bits >> 32)); }
-CK_INLINE f32x2 pair(f32 low, f32 high) {
-  return {bit_cast<u32>(low) | static_cast<u64>(bit_cast<u32>(high)) << 32};
+// Pairs of f32 in a word
+CK_INLINE f32 low(u64 x) { return bit_cast<f32>(static_cast<u32>(x)); }
+CK_INLINE f32 high(u64 x) { return bit_cast<f32>(static_cast<u32>(x >> 32)); }
+CK_INLINE u64 pair(f32 low, f32 high) {
+  return bit_cast<u32>(low) | static_cast<u64>(bit_cast<u32>(high)) << 32;
 }
 
 // Modifiers
@@ -115,19 +112,19 @@ CK_INLINE f64 fma(f64 a, f64 b, f64 c) {
 }
 
 template <int RND, int FTZ>
-CK_INLINE f32x2 add(f32x2 a, f32x2 b) {
+CK_INLINE u64 add_f32x2(u64 a, u64 b) {
   return pair(add<RND, FTZ, 0>(low(a), low(b)), add<RND, FTZ, 0>(high(a), high(b)));
 }
 template <int RND, int FTZ>
-CK_INLINE f32x2 sub(f32x2 a, f32x2 b) {
+CK_INLINE u64 sub_f32x2(u64 a, u64 b) {
   return pair(sub<RND, FTZ, 0>(low(a), low(b)), sub<RND, FTZ, 0>(high(a), high(b)));
 }
 template <int RND, int FTZ>
-CK_INLINE f32x2 mul(f32x2 a, f32x2 b) {
+CK_INLINE u64 mul_f32x2(u64 a, u64 b) {
   return pair(mul<RND, FTZ, 0>(low(a), low(b)), mul<RND, FTZ, 0>(high(a), high(b)));
 }
 template <int RND, int FTZ>
-CK_INLINE f32x2 fma(f32x2 a, f32x2 b, f32x2 c) {
+CK_INLINE u64 fma_f32x2(u64 a, u64 b, u64 c) {
   return pair(fma<RND, FTZ, 0>(low(a), low(b), low(c)),
               fma<RND, FTZ, 0>(high(a), high(b), high(c)));
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// f16 and bf16 as numbers: to f32, which holds each of them, and back with one rounding.
+#pragma once
+
+#include "rounding.hpp"
+
+namespace ck_ptx {
+
+CK_INLINE f32 to_f32(f16 x) {
+  const u32 sign = static_cast<u32>(x.bits & 0x8000) << 16;
+  const u32 rest = static_cast<u32>(x.bits & 0x7fff) << 13;
+  if (rest > 0x0f800000) return nan_of<f32>();
+  const f32 size = rest == 0x0f800000 ? __builtin_inff() : bit_cast<f32>(rest) * 0x1p112f;
+  return bit_cast<f32>(bit_cast<u32>(size) | sign);
+}
+CK_INLINE f32 to_f32(bf16 x) {
+  const f32 r = bit_cast<f32>(static_cast<u32>(x.bits) << 16);
+  return r == r ? r : nan_of<f32>();
+}
+
+template <typename H>
+CK_INLINE H from_f32(f32 x);
+template <>
+CK_INLINE f16 from_f32<f16>(f32 x) {
+  if (x != x) return nan_of<f16>();
+#if defined(__F16C__)
+  typedef f32 Four __attribute__((vector_size(16)));
+  return {static_cast<u16>(__builtin_ia32_vcvtps2ph(Four{x, 0, 0, 0}, 0)[0])};
+#else
+  return rounded<f16, rn>(static_cast<f64>(x));
+#endif
+}
+template <>
+CK_INLINE bf16 from_f32<bf16>(f32 x) {
+  if (x != x) return nan_of<bf16>();
+  const u32 bits = bit_cast<u32>(x);
+  return {static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+// Pairs: the first half is the lower one
+
+CK_INLINE f16 low(f16x2 x) { return {static_cast<u16>(x.bits)}; }
+CK_INLINE f16 high(f16x2 x) { return {static_cast<u16>(x.bits >> 16)}; }
+CK_INLINE bf16 low(bf16x2 x) { return {static_cast<u16>(x.bits)}; }
+CK_INLINE bf16 high(bf16x2 x) { return {static_cast<u16>(x.bits >> 16)}; }
+CK_INLINE f16x2 pair(f16 low, f16 high) { return {low.bits | static_cast<u32>(high.bits) << 16}; }
+CK_INLINE bf16x2 pair(bf16 low, bf16 high) {
+  return {low.bits | static_cast<u32>(high.bits) << 16};
+}
+
+/// A function of halves, for each half of pairs.
+template <typename F, typename... More>
+CK_INLINE f16 each(F f, f16 a, More... more) {
+  return f(a, more...);
+}
+template <typename F, typename... More>
+CK_INLINE bf16 each(F f, bf16 a, More... more) {
+  return f(a, more...);
+}
+template <typename F, typename... More>
+CK_INLINE f16x2 each(F f, f16x2 a, More... more) {
+  return pair(f(low(a), low(more)...), f(high(a), high(more)...));
+}
+template <typename F, typename... More>
+CK_INLINE bf16x2 each(F f, bf16x2 a, More... more) {
+  return pair(f(low(a), low(more)...), f(high(a), high(more)...));
+}
+
+}  // namespace ck_ptx
