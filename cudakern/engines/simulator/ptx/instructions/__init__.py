@@ -8,7 +8,10 @@ from importlib import import_module
 from cudakern.engines.simulator.ptx.forms import Table
 
 #: Each has ``FORMS``, and ``HEADER``: the C++ that they use.
-CHAPTERS = ("integers", "extended", "compare", "logic", "moves", "video")
+CHAPTERS = (
+    *("integers", "extended", "compare", "logic", "moves", "video"),
+    *("floats", "halves", "conversions", "matrix"),
+)
 
 
 @cache
