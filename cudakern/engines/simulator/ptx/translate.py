@@ -152,7 +152,7 @@ def literal(value: Immediate, wanted: str) -> str:
         return f"((b128){word >> 64:#x}u << 64 | {word % 2**64:#x}u)"
     text = f"{word:#x}u" if size < 8 else f"{word:#x}ull"  # noqa: PLR2004
     if _is_integer(wanted):
-        return text if wanted in {"u32", "u64"} else f"({wanted}){text}"
+        return text if wanted == "u32" else f"({wanted}){text}"
     return convert(f"(u{8 * size}){text}", f"u{8 * size}", wanted)
 
 
@@ -549,7 +549,7 @@ class _Body:
             if found is not None:
                 return found
         if name in self.offsets:
-            return "u64", f"{self.offsets[name] + offset}ull"
+            return "u64", f"(u64){self.offsets[name] + offset}ull"
         if name in self.places:
             return "u64", f"((u64){self.places[name]}{more})"
         if name in self.shared.variables:

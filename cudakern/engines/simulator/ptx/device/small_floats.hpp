@@ -21,7 +21,7 @@ CK_INLINE f32 to_f32(bf16 x) {
 template <typename H>
 CK_INLINE H from_f32(f32 x);
 template <>
-CK_INLINE f16 from_f32<f16>(f32 x) {
+inline f16 from_f32<f16>(f32 x) {
   if (x != x) return nan_of<f16>();
 #if defined(__F16C__)
   typedef f32 Four __attribute__((vector_size(16)));
@@ -31,7 +31,7 @@ CK_INLINE f16 from_f32<f16>(f32 x) {
 #endif
 }
 template <>
-CK_INLINE bf16 from_f32<bf16>(f32 x) {
+inline bf16 from_f32<bf16>(f32 x) {
   if (x != x) return nan_of<bf16>();
   const u32 bits = bit_cast<u32>(x);
   return {static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
