@@ -1,0 +1,137 @@
+"""The harness of the instruction table tells right results from wrong ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cudakern.engines.simulator.ptx.forms import form
+from tests.simulator.ptx.harness import (
+    BLOCK,
+    Chapter,
+    Kernel,
+    Oracle,
+    Within,
+    check_kernel,
+    differences,
+    edges,
+    operand_arrays,
+    spellings_to_try,
+)
+
+ADD = form("9.7.1.1", "add.TYPE d, a, b", "", TYPE="u16 s32")
+NAN = np.float32(np.nan)
+
+
+def found(answer, result):
+    """Return where a result is not the answer."""
+    return differences(np.array(answer), np.array(result)).tolist()
+
+
+def test_floats_are_compared_bit_for_bit():
+    one, next_one = np.float32(1), np.nextafter(np.float32(1), np.float32(2))
+    assert found([one, one], [one, next_one]) == [1]
+    assert found(np.float32([0, -0.0]), np.float32([-0.0, -0.0])) == [0]
+
+
+def test_nan_stands_for_each_nan_and_no_number():
+    other = np.array([0x7F800001, 0xFFC00000], "u4").view("f4")
+    assert found([NAN, NAN], other) == []
+    assert found(np.float32([NAN, 1]), np.float32([1, NAN])) == [0, 1]
+
+
+def test_bits_of_a_nan_are_compared_where_the_answer_has_them():
+    assert found(np.array([0x7FFFFFFF], "u4"), np.array([0x7FC00000], "u4").view("f4")) == [0]
+
+
+def test_integers_are_cut_to_the_width_of_the_result():
+    assert found(np.array([2**40 + 7, -1], object), np.array([7, 2**32 - 1], "u4")) == []
+    assert found(np.array([-1, 3]), np.array([-1, 4], "i2")) == [1]
+
+
+def test_what_is_masked_is_not_compared():
+    answer = np.ma.array(np.int32([1, 2]), mask=[True, False])
+    assert differences(answer, np.int32([9, 9])).tolist() == [1]
+
+
+def test_bounds_hold_the_result():
+    answer = Within(np.float32([1, 1, NAN, 1]), np.float32([2, 2, NAN, 2]))
+    assert differences(answer, np.float32([2, 2.5, NAN, NAN])).tolist() == [1, 3]
+
+
+def test_packed_values_count_once():
+    assert found(np.int16([[1, 2], [3, 4]]), np.int16([[1, 2], [3, 5]])) == [1]
+
+
+def test_answers_of_another_float_type_are_an_error():
+    with pytest.raises(AssertionError, match="an answer has dtype float64"):
+        found([1.0], np.float32([1]))
+
+
+def test_row_without_answer_fails():
+    with pytest.raises(AssertionError, match="add.TYPE d, a, b must have an oracle or a kernel"):
+        Chapter([ADD], {}, {}).check(ADD)
+
+
+def test_wrong_result_is_told_with_its_operands():
+    chapter = Chapter([ADD], {ADD.pattern: lambda _, a, b: a + b + (a == 7)}, {})
+    with pytest.raises(AssertionError, match=r"add\.u16: d is wrong \d+ times\na=np\.uint16\(7\)"):
+        chapter.check(ADD)
+
+
+def test_wrong_result_of_a_constant_operand_is_told():
+    oracle = Oracle(lambda _, a, b: a + (b != 5) * b, immediates={"b": (4, 5)})
+    with pytest.raises(AssertionError, match=r"b=np\.uint16\(5\): must be"):
+        Chapter([ADD], {ADD.pattern: oracle}, {}).check(ADD)
+
+
+def test_wrong_result_of_a_kernel_is_told():
+    text = """.version 8.6
+    .target sm_90
+    .address_size 64
+    .visible .entry k(.param .u64 out)
+    {
+        .reg .b64 %at; .reg .b32 %x;
+        ld.param.u64 %at, [out];
+        add.u32 %x, 3, 4;
+        st.global.u32 [%at], %x;
+        ret;
+    }
+    """
+    poisoned = np.uint32([99])
+    check_kernel("add.u32", Kernel(text, (poisoned,), {0: np.uint32([7])}))
+    assert poisoned[0] == 99
+    with pytest.raises(AssertionError, match="add.u32: argument 0 is wrong at"):
+        check_kernel("add.u32", Kernel(text, (poisoned,), {0: np.uint32([8])}))
+    with pytest.raises(AssertionError, match="the PTX must have add.u16"):
+        check_kernel("add.u16", Kernel(text, (poisoned,), {0: np.uint32([7])}))
+
+
+@pytest.mark.parametrize("kind", ["u8", "s16", "b32", "s64", "f16", "bf16", "f32", "f64", "pred"])
+def test_edges_are_distinct(kind):
+    values = edges(kind)
+    assert len({value.tobytes() for value in values}) == len(values) > 1
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16", "f32", "f64"])
+def test_edges_of_floats_have_every_class(kind):
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        values = edges(kind).astype("f8")
+    assert np.isnan(values).any()
+    for value in (np.inf, -np.inf, 1, -1):
+        assert (values == value).any()
+    assert (np.signbit(values) & (values == 0)).any()
+
+
+def test_operands_have_all_pairs_of_edges_where_they_fit():
+    arrays = operand_arrays(["s32", "pred"], [None, None], 1)
+    assert len(arrays[0]) % BLOCK == 0
+    pairs = {(int(a), bool(b)) for a, b in zip(*arrays, strict=True)}
+    assert {(int(a), b) for a in edges("s32") for b in (False, True)} <= pairs
+
+
+def test_many_spellings_are_tried_in_pairs_of_words():
+    row = form("1", "op.A.B.C d", "", A="a b c d", B="e f g h", C="i j k l")
+    tried = spellings_to_try(row)
+    assert len(tried) < 64
+    assert len({(words["A"], words["C"]) for _, words in tried}) == 16
