@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import combinations, product
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import ml_dtypes
@@ -40,14 +41,18 @@ import numpy as np
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.engines.simulator.ptx.compile import ptx_of_program, ptx_of_text
 from cudakern.engines.simulator.ptx.forms import BYTES, Form, OperandForm, type_of
-from cudakern.engines.simulator.ptx.module import Module
 from cudakern.errors import KernelCompileError
+
+if TYPE_CHECKING:
+    from cudakern.engines.simulator.ptx.module import Module
 
 #: NumPy's dtypes of elements.
 DTYPES = {
-    **{f"{kind}{8 * n}": np.dtype(f"u{n}") for kind in "bu" for n in (1, 2, 4, 8)},
+    **{f"{kind}{8 * n}": np.dtype(f"u{n}") for kind in ("b", "u") for n in (1, 2, 4, 8)},
     **{f"s{8 * n}": np.dtype(f"i{n}") for n in (1, 2, 4, 8)},
-    **{"f16": np.dtype("f2"), "f32": np.dtype("f4"), "f64": np.dtype("f8")},
+    "f16": np.dtype("f2"),
+    "f32": np.dtype("f4"),
+    "f64": np.dtype("f8"),
     "bf16": np.dtype(ml_dtypes.bfloat16),
     "pred": np.dtype(bool),
 }

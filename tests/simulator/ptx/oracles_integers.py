@@ -55,12 +55,12 @@ def high(words, a, b):
     return a * b >> width(words)
 
 
-def quotient(words, a, b):
+def quotient(_, a, b):
     """Return a quotient, cut towards zero; all ones for a division by zero."""
     return -1 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def rest(words, a, b):
+def rest(_, a, b):
     """Return what a quotient leaves: with the sign of a, or a itself for a division by zero."""
     return a if b == 0 else abs(a) % abs(b) * (-1 if a < 0 else 1)
 
@@ -89,7 +89,7 @@ def bfind(words, a):
     return width(words) - 1 - place if words["shiftamt"] == "1" else place
 
 
-def fns(words, mask, base, offset):
+def fns(_, mask, base, offset):
     """Find the n-th set bit: the manual's loop."""
     places = range(base, 32) if offset >= 0 else range(base, -1, -1)
     if offset == 0:
@@ -173,10 +173,7 @@ ORACLES = {
     "sub.sat.s32 d, a, b": each(lambda _, a, b: saturated(a - b)),
     "mul.lo.TYPE d, a, b": each(lambda _, a, b: a * b),
     "mul.hi.TYPE d, a, b": each(high),
-    **{
-        f"mul.wide.{kind}16 d:{kind}32, a, b": lambda _, a, b: a.astype("i8") * b
-        for kind in "us"
-    },
+    **{f"mul.wide.{kind}16 d:{kind}32, a, b": lambda _, a, b: a.astype("i8") * b for kind in "us"},
     **{f"mul.wide.{kind}32 d:{kind}64, a, b": each(lambda _, a, b: a * b) for kind in "us"},
     "mad.lo.TYPE d, a, b, c": each(lambda _, a, b, c: a * b + c),
     "mad.hi.TYPE d, a, b, c": each(lambda words, a, b, c: high(words, a, b) + c),

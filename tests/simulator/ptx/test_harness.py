@@ -69,7 +69,7 @@ def test_answers_of_another_float_type_are_an_error():
 
 
 def test_row_without_answer_fails():
-    with pytest.raises(AssertionError, match="add.TYPE d, a, b must have an oracle or a kernel"):
+    with pytest.raises(AssertionError, match=r"add\.TYPE d, a, b must have an oracle or a kernel"):
         Chapter([ADD], {}, {}).check(ADD)
 
 
@@ -101,9 +101,9 @@ def test_wrong_result_of_a_kernel_is_told():
     poisoned = np.uint32([99])
     check_kernel("add.u32", Kernel(text, (poisoned,), {0: np.uint32([7])}))
     assert poisoned[0] == 99
-    with pytest.raises(AssertionError, match="add.u32: argument 0 is wrong at"):
+    with pytest.raises(AssertionError, match=r"add\.u32: argument 0 is wrong at"):
         check_kernel("add.u32", Kernel(text, (poisoned,), {0: np.uint32([8])}))
-    with pytest.raises(AssertionError, match="the PTX must have add.u16"):
+    with pytest.raises(AssertionError, match=r"the PTX must have add\.u16"):
         check_kernel("add.u16", Kernel(text, (poisoned,), {0: np.uint32([7])}))
 
 

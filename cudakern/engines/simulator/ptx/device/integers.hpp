@@ -208,7 +208,9 @@ static inline s32 sign_clamp(s32 a, u32 count) { return count > 31 ? a : sign_wr
 static inline u32 bmsk_clamp(u32 start, u32 count) {
   return start > 31 ? 0 : (u32)(ones(lesser<u32>(count, 32)) << start);
 }
-static inline u32 bmsk_wrap(u32 start, u32 count) { return (u32)(ones(count & 31) << (start & 31)); }
+static inline u32 bmsk_wrap(u32 start, u32 count) {
+  return (u32)(ones(count & 31) << (start & 31));
+}
 
 // Dot products of bytes
 

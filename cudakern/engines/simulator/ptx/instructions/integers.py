@@ -57,7 +57,9 @@ FORMS = (
     form("9.7.1.17", "fns.b32 d, a, b:u32, c:s32", "fns({a}, {b}, {c})"),
     form("9.7.1.18", "brev.TYPE d, a", "brev<{T}>({a})", TYPE="b32 b64"),
     form("9.7.1.19", "bfe.TYPE d, a, b:u32, c:u32", "bfe<{T}>({a}, {b}, {c})", TYPE=_WIDE),
-    form("9.7.1.20", "bfi.TYPE d, a, b, c:u32, e:u32", "bfi<{T}>({a}, {b}, {c}, {e})", TYPE="b32 b64"),
+    form(
+        "9.7.1.20", "bfi.TYPE d, a, b, c:u32, e:u32", "bfi<{T}>({a}, {b}, {c}, {e})", TYPE="b32 b64"
+    ),
     form("9.7.1.21", "szext.MODE.u32 d, a, b:u32", "{a} & low_{MODE}({b})", MODE="clamp wrap"),
     form("9.7.1.21", "szext.MODE.s32 d, a, b:u32", "sign_{MODE}({a}, {b})", MODE="clamp wrap"),
     form("9.7.1.22", "bmsk.MODE.b32 d, a, b", "bmsk_{MODE}({a}, {b})", MODE="clamp wrap"),

@@ -18,7 +18,12 @@ FORMS = (
         "prmt({a}, {b}, selector_{MODE}({c}))",
         MODE="f4e b4e rc8 ecl ecr rc16",
     ),
-    form("9.7.9", "isspacep.SPACE p:pred, a:u64", f"is_shared(me, {_ADDRESS})", SPACE="shared shared::cta"),
+    form(
+        "9.7.9",
+        "isspacep.SPACE p:pred, a:u64",
+        f"is_shared(me, {_ADDRESS})",
+        SPACE="shared shared::cta",
+    ),
     form("9.7.9", "isspacep.shared::cluster p:pred, a:u64", f"shared_rank(me, {_ADDRESS}) >= 0"),
     form("9.7.9", "isspacep.local p:pred, a:u64", f"ck_sim_is_local({_ADDRESS}) != 0"),
     form(

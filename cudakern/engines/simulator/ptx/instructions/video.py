@@ -41,7 +41,9 @@ def _set(lanes: int) -> tuple[Form, Form]:
     head = f"vset{lanes}.A.B.CMP"
     return (
         form("9.7.18", f"{head} d:u32, a:u32, b:u32, c:u32", f"{code}, false)", **_OPERANDS),
-        form("9.7.18", f"{head}.add d:u32, a:u32, b:u32, c:u32", f"{code}, false, true)", **_OPERANDS),
+        form(
+            "9.7.18", f"{head}.add d:u32, a:u32, b:u32, c:u32", f"{code}, false, true)", **_OPERANDS
+        ),
     )
 
 
