@@ -6,10 +6,9 @@
 
 namespace ck_ptx {
 
-/// Zero with its sign for a subnormal number, if `ftz` says so.
+/// Zero for a subnormal number, if `ftz` says so. Its sign does not count in comparisons.
 static inline f32 compared(f32 x, bool ftz) {
-  const u32 bits = bit_cast<u32>(x);
-  return ftz && (bits & 0x7f800000) == 0 ? bit_cast<f32>(bits & 0x80000000) : x;
+  return ftz && (bit_cast<u32>(x) & 0x7f800000) == 0 ? 0.0f : x;
 }
 
 template <class T>
