@@ -113,10 +113,6 @@ template <int FTZ>
 CK_INLINE f32 operand(f32 x) {
   return flushed<FTZ>(x);
 }
-template <int FTZ, typename T>
-CK_INLINE T operand(T x) {
-  return x;
-}
 
 /// What `set` stores for a comparison in a half of a result.
 template <typename H>

@@ -18,10 +18,7 @@ CK_INLINE f32 to_f32(bf16 x) {
   return r == r ? r : nan_of<f32>();
 }
 
-template <typename H>
-CK_INLINE H from_f32(f32 x);
-template <>
-inline f16 from_f32<f16>(f32 x) {
+CK_INLINE f16 to_f16(f32 x) {
   if (x != x) return nan_of<f16>();
 #if defined(__F16C__)
   typedef f32 Four __attribute__((vector_size(16)));
@@ -30,11 +27,15 @@ inline f16 from_f32<f16>(f32 x) {
   return rounded<f16, rn>(static_cast<f64>(x));
 #endif
 }
-template <>
-inline bf16 from_f32<bf16>(f32 x) {
+CK_INLINE bf16 to_bf16(f32 x) {
   if (x != x) return nan_of<bf16>();
   const u32 bits = bit_cast<u32>(x);
   return {static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+template <typename H>
+CK_INLINE H from_f32(f32 x) {
+  if constexpr (FloatOf<H>::mantissa == 10) return to_f16(x);
+  else return to_bf16(x);
 }
 
 // Pairs: the first half is the lower one

@@ -83,11 +83,11 @@ def _of_half(half: str, ftz: str) -> Iterator[Form]:
     """Yield the comparisons of a half and of its pairs, and those with it as the result."""
     flush = "{ftz}" if ftz else "0"
 
-    def compared(part: str = "") -> str:
+    def compared(part: str) -> str:
         a, b = (f"operand<{flush}>({part}({{{name}}}))" for name in "ab")
         return f"cmp_{{CMP}}({a}, {b})"
 
-    one, low, high = compared(), compared("low"), compared("high")
+    one, low, high = compared(""), compared("low"), compared("high")
     pair = f"{half}x2"
     for comparisons, sources in (
         ("eq ne", "b16 b32 b64"),
@@ -96,7 +96,8 @@ def _of_half(half: str, ftz: str) -> Iterator[Form]:
         (_OF_FLOATS, "f64"),
     ):
         yield from _with_logic(
-            "9.7.7.1", f"set.CMP.{half}.SRC d:{half}, a:SRC, b:SRC", f"half_truth<{half}>(L({one}))",
+            "9.7.7.1", f"set.CMP.{half}.SRC d:{half}, a:SRC, b:SRC",
+            f"half_truth<{half}>(L(cmp_{{CMP}}({{a}}, {{b}})))",
             CMP=comparisons, SRC=sources,
         )  # fmt: skip
     yield from _with_logic(
