@@ -70,20 +70,24 @@ template <int FTZ, typename T>
 CK_INLINE T magnitude_half(T a) {
   return each([](auto x) { return from_f32<decltype(x)>(magnitude<0>(number<FTZ>(x))); }, a);
 }
+/// Of the magnitudes, with the product of the signs, if XORSIGN says so.
+template <int XORSIGN, typename H, typename F>
+CK_INLINE H extreme(F f, H x, H y) {
+  if (!XORSIGN) return from_f32<H>(f(to_f32(x), to_f32(y)));
+  H r = from_f32<H>(f(magnitude<0>(to_f32(x)), magnitude<0>(to_f32(y))));
+  if (r.bits != FloatOf<H>::nan) r.bits |= (x.bits ^ y.bits) & FloatOf<H>::sign;
+  return r;
+}
 template <int FTZ, int NAN_, int XORSIGN, typename T>
 CK_INLINE T minimum_half(T a, T b) {
   return each([](auto x, auto y) {
-    const f32 p = number<FTZ>(x), q = number<FTZ>(y);
-    return from_f32<decltype(x)>(XORSIGN ? minimum_xorsign<0, NAN_>(p, q)
-                                         : minimum<0, NAN_>(p, q));
+    return extreme<XORSIGN>(minimum<0, NAN_>, flushed_half<FTZ>(x), flushed_half<FTZ>(y));
   }, a, b);
 }
 template <int FTZ, int NAN_, int XORSIGN, typename T>
 CK_INLINE T maximum_half(T a, T b) {
   return each([](auto x, auto y) {
-    const f32 p = number<FTZ>(x), q = number<FTZ>(y);
-    return from_f32<decltype(x)>(XORSIGN ? maximum_xorsign<0, NAN_>(p, q)
-                                         : maximum<0, NAN_>(p, q));
+    return extreme<XORSIGN>(maximum<0, NAN_>, flushed_half<FTZ>(x), flushed_half<FTZ>(y));
   }, a, b);
 }
 template <typename T>

@@ -43,7 +43,9 @@ _INTEGER = (
 _FLOAT = (
     # The same format, perhaps as an integer.
     _cvt("cvt{.ftz}{.sat}.f32.f32 d:f32, a:f32", "same<{ftz}, {sat}>({a})"),
-    _cvt("cvt.RNI{.ftz}{.sat}.f32.f32 d:f32, a:f32", "same<{ftz}, {sat}>(integral<{RNI}>({a}))"),
+    _cvt(
+        "cvt.RNI{.ftz}{.sat}.f32.f32 d:f32, a:f32", "same<0, {sat}>(integral<{RNI}>(flushed<{ftz}>({a})))"
+    ),
     _cvt("cvt{.sat}.f64.f64 d:f64, a:f64", "same<0, {sat}>({a})"),
     _cvt("cvt.RNI{.sat}.f64.f64 d:f64, a:f64", "same<0, {sat}>(integral<{RNI}>({a}))"),
     _cvt("cvt{.sat}.f16.f16 d:f16, a:f16", "same<0, {sat}>({a})"),
