@@ -6,6 +6,7 @@ All spellings of a row are entries of one module.
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from functools import cache
 from zlib import crc32
@@ -179,7 +180,7 @@ def matrices(key, m, n, k, elements):
         a[1, 1] = np.inf
         b[1, 2] = 0
     a[2], c[2] = info.smallest_subnormal if a_element != "tf32" else 2.0**-136, 0
-    a[3, :2], a[3, 2:], c[3] = float(info.max) / 4, 0, 1
+    a[3, :2], a[3, 2:], c[3] = 2.0**126 if a_element == "tf32" else float(info.max) / 4, 0, 1
     a[4], c[4] = 0, -0.0
     c[5, 0], c[5, 1] = -np.inf, np.nan
     return a, b, c
@@ -203,9 +204,11 @@ def product(a, b, c, element, *, step=None, clamps=False):
 @np.vectorize
 def _fused(a, b, c):
     if not np.isfinite([a, b, c]).all():
-        return a * b + c
+        return c if np.isfinite([a, b]).all() else a * b + c
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
-    return float(exact) if exact else a * b + c
+    if exact == 0 or abs(exact) >= 2**1024:
+        return a * b + c  # a signed zero or infinity
+    return float(exact)
 
 
 # mma.sync
@@ -222,7 +225,7 @@ def _entry(symbol, name, counts, kind):
     parts = "dabc"
     bits = int(kind[1:])
     lines = [f".visible .entry {symbol}({', '.join(f'.param .u64 p_{p}' for p in parts)})", "{"]
-    lines += [".reg .b64 %at, %lane; .reg .b32 %t; mov.u32 %t, %tid.x; cvt.u64.u32 %lane, %t;"]
+    lines += [".reg .b64 %at, %lane; .reg .b32 %t; mov.u32 %t, %tid.x; mul.wide.u32 %lane, %t, 1;"]
     names = {p: [f"%{p}{i}" for i in range(c)] for p, c in zip(parts, counts, strict=True)}
     lines += [f".reg .{kind} {', '.join(found)};" for found in names.values()]
     for part in "abcd":
@@ -239,12 +242,11 @@ def _entry(symbol, name, counts, kind):
     return "\n".join([*lines, "ret;", "}", ""])
 
 
-def _parts_of(words, form):
-    """Return shape and elements of a, b, c and d of a spelling."""
-    pattern = form.pattern.split(" ")[0].split(".")
-    shape = words.get("SHAPE") or next(w for w in pattern if w[0] == "m" and w[1:2].isdigit())
-    kinds = [words.get(w, w) for w in pattern[pattern.index("SHAPE" if "SHAPE" in words else shape) :]]
-    kinds = [kind for kind in kinds if kind in DTYPES]
+def _parts_of(name):
+    """Return shape and elements of a, b, c and d of a product's full name."""
+    words = name.split(".")
+    shape = next(word for word in words if re.fullmatch(r"m\d+n\d+k\d+", word))
+    kinds = [word for word in words if word in DTYPES]
     if len(kinds) == 2:  # wmma of f16
         kinds = [kinds[0], "f16", "f16", kinds[1]]
     d, a, b, c = kinds
@@ -261,9 +263,9 @@ def _registers(values, element):
     return values.size * WIDTHS[element] // max(32, WIDTHS[element]) // LANES
 
 
-def _mma(form, name, words):
+def _mma(name, words):
     """Return the entry's counts and type, arguments and answer of a spelling of mma.sync."""
-    shape, *elements, d_element = _parts_of(words, form)
+    shape, *elements, d_element = _parts_of(name)
     m, n, k = _extents(shape)
     if "ROWS" in words:
         return _quads(name, words, elements, d_element)
@@ -303,8 +305,8 @@ def _spellings(pattern):
 @cache
 def _mma_module(pattern):
     entries = []
-    for number, (form, name, words) in enumerate(_spellings(pattern)):
-        given, wanted, _ = _mma(form, name, words)
+    for number, (_, name, words) in enumerate(_spellings(pattern)):
+        given, wanted, _ = _mma(name, words)
         counts = [wanted.shape[1], *(registers.shape[1] for registers in given)]
         kind = "b64" if wanted.dtype.itemsize == 8 else "b32"
         entries.append(_entry(f"k{number}", name, counts, kind))
@@ -320,7 +322,7 @@ def mma(pattern):
 
     def kernel(name, words):
         number = _number(pattern, name)
-        given, wanted, element = _mma(_spellings(pattern)[number][0], name, words)
+        given, wanted, element = _mma(name, words)
         return Kernel(
             _mma_module(pattern),
             (_as_elements(np.full_like(wanted, 0xA5A5A5A5), element), *given),
@@ -347,10 +349,10 @@ def _row_addresses(count, name, opcode):
     """
     lines = [
         ".shared .align 16 .b8 s[1024]; .reg .b32 %row, %t; .reg .b64 %at, %lane, %generic;",
-        "mov.u32 %t, %tid.x; cvt.u64.u32 %lane, %t; sub.u32 %row, 31, %t;",
+        "mov.u32 %t, %tid.x; mul.wide.u32 %lane, %t, 1; sub.u32 %row, 31, %t;",
         "shl.b32 %row, %row, 5; mov.u32 %t, s; add.u32 %row, %row, %t;",
         f".reg .b32 {', '.join(f'%r{i}' for i in range(count))};",
-        "cvt.u64.u32 %generic, %row; cvta.shared.u64 %generic, %generic;",
+        "mul.wide.u32 %generic, %row, 1; cvta.shared.u64 %generic, %generic;",
     ]
     place = "%row" if ".shared" in name else "%generic"
     registers = "{" + ", ".join(f"%r{i}" for i in range(count)) + "}"
@@ -468,11 +470,11 @@ def _choices(form, name, words):
     opcode = name.split(".")
     made = {"ROWS": "row", "COLUMNS": "col", "SPACE": "none", "C": "row", "D": "row", "mma": None}
     if opcode[1] == "mma":
-        shape, a, b, c, d = _parts_of(words, form)
+        shape, a, b, c, d = _parts_of(name)
         made |= {"shape": shape, "elements": (a, b, c, d), "part": "", "mma": name}
         return made | {key: words[key] for key in ("ROWS", "COLUMNS") if key in words}
     part = opcode[2]
-    shape, element = words["SHAPE"], words["ELEMENT"]
+    shape, element = words["SHAPE"], opcode[-1]
     if part in "ab":
         c = {"f64": "f64", "f16": "f16"}.get(element, "f32" if element[-2:] in {"16", "32"} else "s32")
         made |= {"elements": (element, element, c, c)}
@@ -572,7 +574,7 @@ def _copied(size, to, source):
     for first in range(0, size, 4 * LANES):
         yield "mov.u32 %t, %tid.x; shl.b32 %t, %t, 2;"
         yield f"add.u32 %t, %t, {first}; .reg .pred %p{first}_{to}; .reg .b32 %v{first}_{to};"
-        yield f"setp.lt.u32 %p{first}_{to}, %t, {size}; cvt.u64.u32 %lane, %t;"
+        yield f"setp.lt.u32 %p{first}_{to}, %t, {size}; mul.wide.u32 %lane, %t, 1;"
         yield f"add.u64 %lane, %lane, %at; .reg .b32 %s{first}_{to}; mov.u32 %s{first}_{to}, s;"
         yield f"add.u32 %t, %t, %s{first}_{to};"
         yield f"@%p{first}_{to} ld.{source}.b32 %v{first}_{to}, {ends[source]};"

@@ -5,7 +5,15 @@ Registers of fragments are their bits; `device/matrix.hpp` has the layouts and t
 
 from __future__ import annotations
 
-from cudakern.engines.simulator.ptx.forms import Form, form
+from itertools import product
+from typing import TYPE_CHECKING
+
+from cudakern.engines.simulator.ptx.forms import form
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudakern.engines.simulator.ptx.forms import Form
 
 HEADER = "matrix.hpp"
 
@@ -88,40 +96,32 @@ MMA = (
 )  # fmt: skip
 
 
-def _moves() -> tuple[Form, ...]:
-    """Return the rows of ldmatrix, stmatrix and movmatrix."""
-    made = []
-    for count in (1, 2, 4):
-        for trans in ("", ".trans"):
-            words = f"sync.aligned.m8n8.x{count}{trans}{{.SPACE}}.b16"
-            template = f"<{count}, {'true' if trans else 'false'}>"
-            made += [
-                form(
-                    "9.7.14.5.15",
-                    f"ldmatrix.{words} d:b32, [p]",
-                    f"matrix::load_matrices{template}(matrix::fragment({{d}}), {{p}}, me, {{site}});",
-                    SPACE="shared shared::cta",
-                ),
-                form(
-                    "9.7.14.5.16",
-                    f"stmatrix.{words} [p], a:b32",
-                    f"matrix::store_matrices{template}({{p}}, matrix::fragment({{a}}), me, {{site}});",
-                    SPACE="shared shared::cta",
-                ),
-            ]
-    made.append(
-        form(
-            "9.7.14.5.17",
-            "movmatrix.sync.aligned.m8n8.trans.b16 d:b32, a:b32",
-            "matrix::transpose({a}, {site})",
+def _moves() -> Iterator[Form]:
+    """Yield the rows of ldmatrix, stmatrix and movmatrix."""
+    for count, trans in product((1, 2, 4), ("", ".trans")):
+        words = f"sync.aligned.m8n8.x{count}{trans}{{.SPACE}}.b16"
+        template = f"<{count}, {'true' if trans else 'false'}>"
+        yield form(
+            "9.7.14.5.15",
+            f"ldmatrix.{words} d:b32, [p]",
+            f"matrix::load_matrices{template}(matrix::fragment({{d}}), {{p}}, me, {{site}});",
+            SPACE="shared shared::cta",
         )
+        yield form(
+            "9.7.14.5.16",
+            f"stmatrix.{words} [p], a:b32",
+            f"matrix::store_matrices{template}({{p}}, matrix::fragment({{a}}), me, {{site}});",
+            SPACE="shared shared::cta",
+        )
+    yield form(
+        "9.7.14.5.17",
+        "movmatrix.sync.aligned.m8n8.trans.b16 d:b32, a:b32",
+        "matrix::transpose({a}, {site})",
     )
-    return tuple(made)
 
 
 _SHAPES = "m16n16k16 m8n32k16 m32n8k16"
-#: What wmma.load loads: parts, elements, layouts, shapes (9.7.14.4.1). A fragment of a or b of f16
-#: has 8 registers whatever the shape, so its elements twice or more.
+#: What wmma.load loads, and wmma.store stores of c: parts, elements, layouts, shapes (9.7.14.4.1).
 _LOADED = (
     ("a b", "f16 bf16 s8 u8", "row col", _SHAPES),
     ("a b", "tf32", "row col", "m16n16k8"),
@@ -137,56 +137,45 @@ _LOADED = (
 )
 
 
-def _fragments() -> tuple[Form, ...]:
-    """Return the rows of wmma.load and wmma.store, with and without a stride."""
-    made = []
+def _fragments() -> Iterator[Form]:
+    """Yield the rows of wmma.load and wmma.store, with and without a stride."""
     for parts, elements, majors, shapes in _LOADED:
-        kind = "b64" if elements == "f64" else "b32"
-        sets = {"MAJOR": majors, "ELEMENT": elements, "SPACE": "global shared shared::cta"}
-        for part in parts.split():
-            made += _load(part, kind, {**sets, "SHAPE": shapes})
+        sets = {"MAJOR": majors, "SHAPE": shapes, "SPACE": "global shared shared::cta"}
+        for part, element, has_stride in product(parts.split(), elements.split(), (False, True)):
+            yield _load(part, element, sets, has_stride=has_stride)
             if part == "c":
-                made += _store(kind, {**sets, "SHAPE": shapes})
-    return tuple(made)
+                yield _store(element, sets, has_stride=has_stride)
 
 
-def _stride(part: str, *, given: bool) -> tuple[str, str]:
+def _stride(part: str, *, has_stride: bool) -> tuple[str, str]:
     """Return the operand of a stride, and the C++ of it or of the default."""
-    if given:
+    if has_stride:
         return ", s:s32", "{s}"
     return "", f"matrix::default_stride<matrix::{{SHAPE}}, matrix::part_{part}, matrix::{{MAJOR}}>()"
 
 
-def _load(part: str, kind: str, sets: dict[str, str]) -> list[Form]:
-    made = []
-    for given in (False, True):
-        operand, stride = _stride(part, given=given)
-        made.append(
-            form(
-                "9.7.14.4.3",
-                f"wmma.load.{part}.sync.aligned.MAJOR.SHAPE{{.SPACE}}.ELEMENT d:{kind}, [p]{operand}",
-                f"matrix::load_fragment<matrix::{{SHAPE}}, matrix::{{ELEMENT}}, matrix::part_{part}, "
-                f"matrix::{{MAJOR}}>(matrix::fragment({{d}}), {{p}}, {stride}, {{site}});",
-                **sets,
-            )
-        )
-    return made
+def _load(part: str, element: str, sets: dict[str, str], *, has_stride: bool) -> Form:
+    operand, stride = _stride(part, has_stride=has_stride)
+    kind = "b64" if element == "f64" else "b32"
+    return form(
+        "9.7.14.4.3",
+        f"wmma.load.{part}.sync.aligned.MAJOR.SHAPE{{.SPACE}}.{element} d:{kind}, [p]{operand}",
+        f"matrix::load_fragment<matrix::{{SHAPE}}, matrix::{element}, matrix::part_{part}, "
+        f"matrix::{{MAJOR}}>(matrix::fragment({{d}}), {{p}}, {stride}, {{site}});",
+        **sets,
+    )
 
 
-def _store(kind: str, sets: dict[str, str]) -> list[Form]:
-    made = []
-    for given in (False, True):
-        operand, stride = _stride("c", given=given)
-        made.append(
-            form(
-                "9.7.14.4.4",
-                f"wmma.store.d.sync.aligned.MAJOR.SHAPE{{.SPACE}}.ELEMENT [p], a:{kind}{operand}",
-                f"matrix::store_fragment<matrix::{{SHAPE}}, matrix::{{ELEMENT}}, matrix::{{MAJOR}}>("
-                f"{{p}}, matrix::fragment({{a}}), {stride}, {{site}});",
-                **sets,
-            )
-        )
-    return made
+def _store(element: str, sets: dict[str, str], *, has_stride: bool) -> Form:
+    operand, stride = _stride("c", has_stride=has_stride)
+    kind = "b64" if element == "f64" else "b32"
+    return form(
+        "9.7.14.4.4",
+        f"wmma.store.d.sync.aligned.MAJOR.SHAPE{{.SPACE}}.{element} [p], a:{kind}{operand}",
+        f"matrix::store_fragment<matrix::{{SHAPE}}, matrix::{element}, matrix::{{MAJOR}}>("
+        f"{{p}}, matrix::fragment({{a}}), {stride}, {{site}});",
+        **sets,
+    )
 
 
 _LAYOUTS = {"ROWS": "row col", "COLUMNS": "row col"}
