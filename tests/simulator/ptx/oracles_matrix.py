@@ -144,6 +144,8 @@ def dealt(matrix, element, place):
     """Return the registers of all lanes that hold a matrix."""
     count = matrix.size // LANES
     words = words_of(matrix, element)
+    if element == "tf32":  # the bits that its mantissa lacks do not count
+        words |= np.arange(1, words.size + 1, dtype=np.uint64).reshape(words.shape) * 9 & 0x1FFF
     lanes = [[words[place(lane, i)] for i in range(count)] for lane in range(LANES)]
     return packed(np.array(lanes), element)
 
@@ -158,6 +160,10 @@ def _floats(rng, shape, element):
     mantissa = rng.integers(1 << bits, 2 << bits, shape) * rng.choice([-1, 1], shape)
     exponents = rng.integers(-3, 4, shape) - bits
     return np.ldexp(mantissa.astype("f8"), exponents).astype(dtype)
+
+
+#: Where rounding to f16 changes: beside its largest value, halfway between two, below its least.
+EDGES_OF_HALVES = (65504, 65519.99, 65520, 2049, -2051, 2.0**-25, 3 * 2.0**-25, 1.01 * 2.0**-25)
 
 
 def matrices(key, m, n, k, elements):
@@ -183,6 +189,9 @@ def matrices(key, m, n, k, elements):
     a[3, :2], a[3, 2:], c[3] = 2.0**126 if a_element == "tf32" else float(info.max) / 4, 0, 1
     a[4], c[4] = 0, -0.0
     c[5, 0], c[5, 1] = -np.inf, np.nan
+    a[6], a[7] = 0, info.max if a_element != "tf32" else 2.0**127
+    with np.errstate(over="ignore"):
+        c[6] = np.resize(EDGES_OF_HALVES, n).astype(c.dtype)
     return a, b, c
 
 

@@ -199,11 +199,15 @@ WMMA = (
         _multiply("m16n16k8", "tf32", "tf32", "f32", "f32"),
         **_LAYOUTS,
     ),
-    form(
-        "9.7.14.4.5",
-        f"wmma.mma.sync.aligned.ROWS.COLUMNS.m8n8k4{{.rn}}.f64.f64.f64.f64 {_DOUBLES}",
-        _multiply("m8n8k4", "f64", "f64", "f64", "f64", ", matrix::Fused"),
-        **_LAYOUTS,
+    *(
+        form(
+            "9.7.14.4.5",
+            f"wmma.mma.sync.aligned.ROWS.COLUMNS.m8n8k4{words} {_DOUBLES}",
+            _multiply("m8n8k4", "f64", "f64", "f64", "f64", ", matrix::Fused"),
+            **_LAYOUTS,
+        )
+        # As the manual and as NVRTC write it.
+        for words in ("{.rn}.f64.f64.f64.f64", ".f64.f64.f64.f64.rn")
     ),
     form(
         "9.7.14.4.5",
