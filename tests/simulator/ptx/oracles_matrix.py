@@ -145,7 +145,7 @@ def dealt(matrix, element, place):
     count = matrix.size // LANES
     words = words_of(matrix, element)
     if element == "tf32":  # the bits that its mantissa lacks do not count
-        words |= np.arange(1, words.size + 1, dtype=np.uint64).reshape(words.shape) * 9 & 0x1FFF
+        words |= np.arange(1, words.size + 1, dtype=np.uint64).reshape(words.shape) * 97 & 0x1FFF
     lanes = [[words[place(lane, i)] for i in range(count)] for lane in range(LANES)]
     return packed(np.array(lanes), element)
 
