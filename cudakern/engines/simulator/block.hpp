@@ -112,7 +112,7 @@ inline void on_fault(void* context, const siginfo_t* info) {
     kind = "out_of_bounds";
     snprintf(text, sizeof text,
              "shared memory must be accessed within its %llu bytes; offset %llu is not",
-             static_cast<unsigned long long>(w->group.static_bytes) + w->group.dynamic_bytes,
+             static_cast<unsigned long long>(w->group.dynamic_offset) + w->group.dynamic_bytes,
              static_cast<unsigned long long>(window_offset(w->window, info->si_addr)));
 #endif
   } else if (info->si_addr == nullptr && info->si_code != SEGV_MAPERR) {

@@ -67,12 +67,13 @@ inline Worker* take_worker(Launch* launch) {
   w->launch = launch;
   const Index3 size = launch->cluster;
   w->group = {{0, 0, 0}, block, launch->grid, w->shared, w->window.start, w->window.bytes};
-  w->group.static_bytes = launch->static_bytes;
+  w->group.dynamic_offset = launch->static_bytes;
   w->group.dynamic_bytes = launch->shared_bytes;
   w->group.cluster_size = size;
   w->group.ranks = size.x * size.y * size.z;
   w->group.has_clusters = launch->kernel != nullptr && launch->kernel->cluster[0] != 0;
   w->group.processor = __atomic_fetch_add(&launch->workers, 1, __ATOMIC_RELAXED);
+  w->group.processors = launch->most_workers;
   w->group.grid_id = launch->id;
   w->group.windows = w->alone.windows;
   w->alone.windows[0] = w->window.start;

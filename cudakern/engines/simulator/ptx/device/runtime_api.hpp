@@ -126,6 +126,12 @@ CK_SIM_EXPORT uint64_t ck_sim_time(int since_1970);
 
 namespace ck_ptx {
 
+/// The number of a thread's warp in its block (%warpid).
+inline uint32_t warp_number(const ck_sim::View* me) {
+  const ck_sim::Index3 size = me->group->block_size;
+  return (me->thread.x + size.x * (me->thread.y + size.y * me->thread.z)) / 32;
+}
+
 // Shared memory. An address in `.shared::cta` is an offset into the block's window. One in
 // `.shared::cluster` is the same for the block's own memory; for that of the cluster's block of
 // rank r, `mapa` adds (r + 1) << kRankShift.
@@ -151,6 +157,20 @@ inline int shared_rank(const ck_sim::View* me, const char* address) {
     }
   }
   return -1;
+}
+
+/// A generic address as one in `.shared::cluster` (`cvta.to.shared::cluster`).
+inline uint32_t to_cluster_address(const ck_sim::View* me, const char* address) {
+  const int rank = is_shared(me, address) ? -1 : shared_rank(me, address);
+  const char* start = rank < 0 ? me->group->window : me->group->windows[rank];
+  return static_cast<uint32_t>(address - start) + (static_cast<uint32_t>(rank + 1) << kRankShift);
+}
+/// `mapa`: an address of the block's shared memory in that of the cluster's block of a rank.
+inline uint32_t map_shared(uint32_t address, uint32_t rank) {
+  return (address & ((1u << kRankShift) - 1)) | (rank + 1) << kRankShift;
+}
+inline char* map_generic(const ck_sim::View* me, char* address, uint32_t rank) {
+  return cluster_address(me, map_shared(to_cluster_address(me, address), rank));
 }
 
 // Loads and stores with an order, which is acquire and release or stronger.

@@ -11,6 +11,7 @@ from cudakern.engines.simulator.ptx.forms import Table
 CHAPTERS = (
     *("integers", "extended", "compare", "logic", "moves", "video"),
     *("floats", "halves", "conversions", "matrix"),
+    *("warps", "barriers", "atomics", "half_atomics", "asynchronous", "miscellaneous"),
 )
 
 

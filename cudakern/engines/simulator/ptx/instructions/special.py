@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 _VECTORS = {
     "tid": "me->thread",
     "ntid": "me->group->block_size",
@@ -16,3 +17,81 @@ def special_register(name: str) -> tuple[str, str] | None:
     if stem in _VECTORS and axis in {"x", "y", "z"}:
         return "u32", f"{_VECTORS[stem]}.{axis}"
     return ("u32", "me->lane") if name == "%laneid" else None
+=======
+from itertools import chain
+
+_AXES = "xyz"
+_GROUP = "me->group->"
+#: Vectors: three elements, and a fourth that is zero.
+_VECTORS = {
+    "tid": "me->thread",
+    "ntid": f"{_GROUP}block_size",
+    "ctaid": f"{_GROUP}block",
+    "nctaid": f"{_GROUP}grid_size",
+    "cluster_ctaid": f"{_GROUP}cluster",
+    "cluster_nctaid": f"{_GROUP}cluster_size",
+}
+_SINGLE = {
+    "laneid": ("u32", "me->lane"),
+    "warpid": ("u32", "warp_number(me)"),
+    "nwarpid": ("u32", "64u"),
+    "smid": ("u32", f"{_GROUP}processor"),
+    "nsmid": ("u32", f"{_GROUP}processors"),
+    "gridid": ("u64", f"(u64){_GROUP}grid_id"),
+    "is_explicit_cluster": ("pred", f"{_GROUP}has_clusters"),
+    "cluster_ctarank": ("u32", f"{_GROUP}rank"),
+    "cluster_nctarank": ("u32", f"{_GROUP}ranks"),
+    "lanemask_eq": ("u32", "(1u << me->lane)"),
+    "lanemask_le": ("u32", "((2u << me->lane) - 1u)"),
+    "lanemask_lt": ("u32", "((1u << me->lane) - 1u)"),
+    "lanemask_ge": ("u32", "(~0u << me->lane)"),
+    "lanemask_gt": ("u32", "(~1u << me->lane)"),
+    "clock": ("u32", "(u32)ck_sim_time(0)"),
+    "clock_hi": ("u32", "(u32)(ck_sim_time(0) >> 32)"),
+    "clock64": ("u64", "ck_sim_time(0)"),
+    "globaltimer": ("u64", "ck_sim_time(1)"),
+    "globaltimer_lo": ("u32", "(u32)ck_sim_time(1)"),
+    "globaltimer_hi": ("u32", "(u32)(ck_sim_time(1) >> 32)"),
+    "total_smem_size": ("u32", f"({_GROUP}dynamic_offset + {_GROUP}dynamic_bytes)"),
+    "aggr_smem_size": ("u32", f"({_GROUP}dynamic_offset + {_GROUP}dynamic_bytes)"),
+    "dynamic_smem_size": ("u32", f"{_GROUP}dynamic_bytes"),
+    # Nothing is reserved for the system.
+    "reserved_smem_offset_begin": ("u32", "0u"),
+    "reserved_smem_offset_end": ("u32", "0u"),
+    "reserved_smem_offset_cap": ("u32", "0u"),
+    "reserved_smem_offset_0": ("u32", "0u"),
+    "reserved_smem_offset_1": ("u32", "0u"),
+    "current_graph_exec": ("u64", "0ull"),
+}
+
+
+def _registers() -> dict[str, tuple[str, str]]:
+    found = dict(_SINGLE)
+    for name, place in _VECTORS.items():
+        found.update({f"{name}.{axis}": ("u32", f"{place}.{axis}") for axis in _AXES})
+    for axis in _AXES:
+        size = f"{_GROUP}cluster_size.{axis}"
+        found[f"clusterid.{axis}"] = "u32", f"({_GROUP}block.{axis} / {size})"
+        found[f"nclusterid.{axis}"] = "u32", f"({_GROUP}grid_size.{axis} / {size})"
+    found.update(
+        {f"{name}.w": ("u32", "0u") for name in (*_VECTORS, "clusterid", "nclusterid")}
+    )
+    # Counters of a profiler, and words that a driver sets: there is neither.
+    found.update({f"pm{i}": ("u32", "0u") for i in range(8)})
+    found.update({f"pm{i}_64": ("u64", "0ull") for i in range(8)})
+    found.update({f"envreg{i}": ("u32", "0u") for i in range(32)})
+    return found
+
+
+_REGISTERS = _registers()
+
+
+def special_register(name: str) -> tuple[str, str] | None:
+    """Return the C++ type and value of a special register such as ``%tid.x``; None for another."""
+    return _REGISTERS.get(name.removeprefix("%"))
+
+
+def special_registers() -> tuple[str, ...]:
+    """Return the names of all of them."""
+    return tuple(chain(f"%{name}" for name in _REGISTERS))
+>>>>>>> 86530f4 (State instructions of warps, barriers, atomics and copies)

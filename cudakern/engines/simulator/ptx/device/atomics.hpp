@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Atomics. Each tells the runtime whether it changed memory: threads that change nothing are
+// waiting, perhaps.
+#pragma once
+
+#include "ptx.hpp"
+
+namespace ck_ptx {
+
+/// Replaces what is at an address by `update` of it in one step; returns what was there.
+template <typename T, typename Update>
+CK_INLINE T atomic_update(char* address, const ck_sim::Site* site, Update update) {
+  check_alignment(address, sizeof(T), site);
+  T* const word = reinterpret_cast<T*>(address);
+  T seen = __atomic_load_n(word, __ATOMIC_RELAXED), wanted;
+  do {
+    wanted = update(seen);
+  } while (!__atomic_compare_exchange_n(word, &seen, wanted, true, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED));
+  ck_sim_updated(address, wanted != seen, site);
+  return seen;
+}
+
+#define CK_ATOMIC(name, builtin, changed) \
+  template <typename T> \
+  CK_INLINE T name(char* address, T value, const ck_sim::Site* site) { \
+    check_alignment(address, sizeof(T), site); \
+    const T old = builtin(reinterpret_cast<T*>(address), value, __ATOMIC_SEQ_CST); \
+    ck_sim_updated(address, changed, site); \
+    return old; \
+  }
+CK_ATOMIC(atomic_add, __atomic_fetch_add, value != 0)
+CK_ATOMIC(atomic_and, __atomic_fetch_and, (old & value) != old)
+CK_ATOMIC(atomic_or, __atomic_fetch_or, (old | value) != old)
+CK_ATOMIC(atomic_xor, __atomic_fetch_xor, value != 0)
+#undef CK_ATOMIC
+
+template <typename T>
+CK_INLINE T atomic_min(char* address, T value, const ck_sim::Site* site) {
+  return atomic_update<T>(address, site, [value](T old) { return value < old ? value : old; });
+}
+template <typename T>
+CK_INLINE T atomic_max(char* address, T value, const ck_sim::Site* site) {
+  return atomic_update<T>(address, site, [value](T old) { return old < value ? value : old; });
+}
+CK_INLINE u32 atomic_inc(char* address, u32 last, const ck_sim::Site* site) {
+  return atomic_update<u32>(address, site, [last](u32 old) { return old >= last ? 0 : old + 1; });
+}
+CK_INLINE u32 atomic_dec(char* address, u32 last, const ck_sim::Site* site) {
+  return atomic_update<u32>(address, site,
+                            [last](u32 old) { return old == 0 || old > last ? last : old - 1; });
+}
+
+template <typename T>
+CK_INLINE T atomic_exchange(char* address, T value, const ck_sim::Site* site) {
+  check_alignment(address, sizeof(T), site);
+  T old;
+  if constexpr (sizeof(T) == 16) {
+    ck_sim_exchange_16(address, nullptr, &value, &old);
+  } else {
+    old = __atomic_exchange_n(reinterpret_cast<T*>(address), value, __ATOMIC_SEQ_CST);
+  }
+  ck_sim_updated(address, old != value, site);
+  return old;
+}
+template <typename T>
+CK_INLINE T atomic_cas(char* address, T compare, T value, const ck_sim::Site* site) {
+  check_alignment(address, sizeof(T), site);
+  T old = compare;
+  if constexpr (sizeof(T) == 16) {
+    ck_sim_exchange_16(address, &compare, &value, &old);
+  } else {
+    __atomic_compare_exchange_n(reinterpret_cast<T*>(address), &old, value, false,
+                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  }
+  ck_sim_updated(address, old == compare && value != compare, site);
+  return old;
+}
+
+// Floats
+
+/// Whether atom.add.f32 takes subnormals for zeros: in global memory it does.
+CK_INLINE bool flushes(const ck_sim::View* me, const char* address, const char* space) {
+  return space[0] == 'g' || (space[0] == 'n' && shared_rank(me, address) < 0);
+}
+CK_INLINE f32 flushed_sum(f32 a, f32 b, bool flush) {
+  const f32 least = 0x1p-126f;
+  a = flush && __builtin_fabsf(a) < least ? __builtin_copysignf(0, a) : a;
+  b = flush && __builtin_fabsf(b) < least ? __builtin_copysignf(0, b) : b;
+  const f32 sum = a + b;
+  if (sum != sum) {
+    return bit_cast<f32>(0x7FFFFFFFu);
+  }
+  return flush && __builtin_fabsf(sum) < least ? __builtin_copysignf(0, sum) : sum;
+}
+CK_INLINE f32 atomic_add_f32(char* address, f32 value, bool flush, const ck_sim::Site* site) {
+  return bit_cast<f32>(atomic_update<u32>(address, site, [value, flush](u32 old) {
+    return bit_cast<u32>(flushed_sum(bit_cast<f32>(old), value, flush));
+  }));
+}
+CK_INLINE f64 atomic_add_f64(char* address, f64 value, const ck_sim::Site* site) {
+  return bit_cast<f64>(atomic_update<u64>(
+      address, site, [value](u64 old) { return bit_cast<u64>(bit_cast<f64>(old) + value); }));
+}
+/// Each element in one step; not all of them.
+template <int N>
+static inline void each_add_f32(const ck_sim::View* me, f32 (&d)[N], char* address, f32 (&b)[N],
+                                const ck_sim::Site* site) {
+  for (int i = 0; i < N; ++i) {
+    char* const at = address + sizeof(f32) * i;
+    d[i] = atomic_add_f32(at, b[i], flushes(me, at, "none"), site);
+  }
+}
+
+}  // namespace ck_ptx

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Atomics on half-precision floats.
+#pragma once
+
+#include "atomics.hpp"
+#include "halves.hpp"
+
+namespace ck_ptx {
+
+template <typename T>
+CK_INLINE T half_add(T a, T b) {
+  return add_half<0, 0>(a, b);
+}
+template <typename T>
+CK_INLINE T half_min(T a, T b) {
+  return minimum_half<0, 0, 0>(a, b);
+}
+template <typename T>
+CK_INLINE T half_max(T a, T b) {
+  return maximum_half<0, 0, 0>(a, b);
+}
+
+template <typename T>
+static inline T atomic_half(char* address, T value, T (*combine)(T, T), const ck_sim::Site* site) {
+  using Bits = decltype(value.bits);
+  return {atomic_update<Bits>(address, site, [value, combine](Bits old) -> Bits {
+    return combine(T{old}, value).bits;
+  })};
+}
+/// Each element in one step; not all of them.
+template <typename T, int N>
+static inline void each_half(T (&d)[N], char* address, T (&b)[N], T (*combine)(T, T),
+                             const ck_sim::Site* site) {
+  for (int i = 0; i < N; ++i) {
+    d[i] = atomic_half<T>(address + sizeof(T) * i, b[i], combine, site);
+  }
+}
+
+}  // namespace ck_ptx
