@@ -25,7 +25,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 #: Bytes of the types of PTX that registers and memory hold.
 BYTES = {
@@ -93,21 +93,41 @@ class Form:
 
     def spellings(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield each full name that the pattern stands for, with the words of its sets and flags."""
+        for chosen in product(*self._choices):
+            fields = {key: word for _, key, word in chosen}
+            yield self.opcode + "".join(text for text, _, _ in chosen), fields
+
+    @cached_property
+    def _choices(self) -> list[list[tuple[str, str, str]]]:
+        """What each modifier can be: text, field and word, the longest text first."""
         name = self.pattern.split(" ", 1)[0]
-        choices: list[list[tuple[str, str, str]]] = []  # text, field, word
+        choices: list[list[tuple[str, str, str]]] = []
         for optional, given in _WORD.findall(name[len(self.opcode) :]):
             word = (optional or given)[1:]
             key = word.replace("::", "_").replace(":", "_")
             if word in self.sets:
                 found = [(f".{one}", word, one) for one in self.sets[word].split()]
-                choices.append([*([("", word, "none")] if optional else []), *found])
+                choices.append([*found, *([("", word, "none")] if optional else [])])
             elif optional:
-                choices.append([("", key, "0"), (f".{word}", key, "1")])
+                choices.append([(f".{word}", key, "1"), ("", key, "0")])
             else:
                 choices.append([(f".{word}", key, "1")])
-        for chosen in product(*choices):
-            fields = {key: word for _, key, word in chosen}
-            yield self.opcode + "".join(text for text, _, _ in chosen), fields
+        return choices
+
+    def match(self, name: str) -> dict[str, str] | None:
+        """Return the words of the sets and flags in an instruction's name; None for another form."""
+        return self._match(name, len(self.opcode), 0)
+
+    def _match(self, name: str, start: int, number: int) -> dict[str, str] | None:
+        if number == len(self._choices):
+            return {} if start == len(name) else None
+        for text, key, word in self._choices[number]:
+            end = start + len(text)
+            if name.startswith(text, start) and name[end : end + 1] in {"", "."}:
+                rest = self._match(name, end, number + 1)
+                if rest is not None:
+                    return {key: word, **rest}
+        return None
 
 
 def _operand(text: str) -> OperandForm:
@@ -137,18 +157,40 @@ class Table:
     """All forms by the full names of their instructions."""
 
     def __init__(self, forms: Iterable[tuple[Form, str]]) -> None:
-        self._by_name: dict[str, list[Found]] = {}
+        self._by_opcode: dict[str, list[tuple[Form, str]]] = {}
+        self._by_name: dict[str, tuple[Found, ...]] = {}
         for one, header in forms:
-            for name, fields in one.spellings():
-                self._by_name.setdefault(name, []).append(Found(one, fields, header))
+            self._by_opcode.setdefault(one.opcode, []).append((one, header))
 
     def __contains__(self, name: str) -> bool:
-        return name in self._by_name
+        return bool(self._named(name))
 
-    def find(self, name: str, operands: int) -> Found | None:
-        """Return what is known of an instruction with so many operands."""
-        for found in self._by_name.get(name, ()):
-            if len(found.form.operands) == operands:
+    def _named(self, name: str) -> tuple[Found, ...]:
+        known = self._by_name.get(name)
+        if known is None:
+            forms = self._by_opcode.get(name.partition(".")[0], ())
+            matches = ((one, one.match(name), header) for one, header in forms)
+            known = tuple(Found(one, found, header) for one, found, header in matches if found is not None)
+            self._by_name[name] = known
+        return known
+
+    def find(self, name: str, operands: int, predicates: Collection[int] = ()) -> Found | None:
+        """Return what is known of an instruction with so many operands.
+
+        Parameters
+        ----------
+        name : str
+            With all modifiers.
+        operands : int
+            How many positions it has.
+        predicates : collection of int, optional
+            The positions of operands that are predicates; they tell some forms apart.
+        """
+        for found in self._named(name):
+            positions = found.form.operands
+            if len(positions) == operands and all(
+                type_of(positions[i][0], name, found.fields) == "pred" for i in predicates
+            ):
                 return found
         return None
 

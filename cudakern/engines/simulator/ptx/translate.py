@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, repeat
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -393,6 +393,13 @@ def _names(statements: tuple[Statement, ...] | list[Statement]) -> Iterator[str]
                     yield operand.name
 
 
+def _spaces_of_addresses(instruction: Instruction) -> Iterator[str]:
+    """Yield the state space of each address operand: those that are named, then the first again."""
+    spaces = [word for word in instruction.words if word.partition("::")[0] in _SPACES]
+    yield from spaces
+    yield from repeat(spaces[0] if spaces else "")
+
+
 class _Body:
     """One function."""
 
@@ -617,7 +624,14 @@ class _Body:
     def _row(self, instruction: Instruction) -> str:
         name = instruction.name
         positions = len(instruction.operands) - instruction.pairs
-        found = self.table.find(name, positions)
+        predicates = [
+            i - instruction.pairs
+            for i, given in enumerate(instruction.operands)
+            if i > instruction.pairs
+            and isinstance(given, Register)
+            and self._type_of(given.name) == "pred"
+        ]
+        found = self.table.find(name, positions, predicates)
         if found is None:
             self._refuse(f"the instruction {name}", instruction)
         assert found is not None  # noqa: S101  else refused
@@ -632,11 +646,11 @@ class _Body:
         before: list[str] = []
         after: list[str] = []
         direct: tuple[Operand, str] | None = None
+        spaces = _spaces_of_addresses(instruction)
         for operand, given in self._positions(instruction, found):
             kind = "u64" if operand.is_address else _type(type_of(operand, name, found.fields))
             if operand.is_address:
-                space = next((w for w in instruction.words if w.partition("::")[0] in _SPACES), "")
-                bindings[operand.name] = self._pointer(given, space, instruction)  # type: ignore[arg-type]
+                bindings[operand.name] = self._pointer(given, next(spaces), instruction)  # type: ignore[arg-type]
             elif operand.name in results:
                 if is_expression and not isinstance(given, Vector):
                     direct = (given, kind)  # type: ignore[assignment]

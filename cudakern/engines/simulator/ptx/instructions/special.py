@@ -2,22 +2,6 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-_VECTORS = {
-    "tid": "me->thread",
-    "ntid": "me->group->block_size",
-    "ctaid": "me->group->block",
-    "nctaid": "me->group->grid_size",
-}
-
-
-def special_register(name: str) -> tuple[str, str] | None:
-    """Return the C++ type and value of a special register, or None for another name."""
-    stem, _, axis = name[1:].partition(".")
-    if stem in _VECTORS and axis in {"x", "y", "z"}:
-        return "u32", f"{_VECTORS[stem]}.{axis}"
-    return ("u32", "me->lane") if name == "%laneid" else None
-=======
 from itertools import chain
 
 _AXES = "xyz"
@@ -94,4 +78,3 @@ def special_register(name: str) -> tuple[str, str] | None:
 def special_registers() -> tuple[str, ...]:
     """Return the names of all of them."""
     return tuple(chain(f"%{name}" for name in _REGISTERS))
->>>>>>> 86530f4 (State instructions of warps, barriers, atomics and copies)
