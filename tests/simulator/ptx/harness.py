@@ -22,7 +22,7 @@ second one too. Arrays have the NumPy dtype of the PTX type: ``DTYPES``; packed 
 
 `Kernel` is for rows that need memory, several threads or vectors of registers: a small module of
 PTX, or CUDA C++, that contains the instruction. A function that takes a spelling's name and words
-and returns a Kernel serves all spellings of its row.
+and returns a Kernel serves all spellings of its row; a tuple of kernels serves it together.
 """
 
 from __future__ import annotations
@@ -346,6 +346,7 @@ def _store(name: str, kind: str) -> Iterator[str]:
 
 # Launches
 
+_NAMES = re.compile(r"[a-z]\w*(?:(?:\.|::)\w+)*")
 _HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n\n"
 
 
@@ -508,17 +509,33 @@ class Chapter:
             for spelling in self._batches[number]:
                 if spelling.form is form:
                     check_spelling(self._batch(number), spelling)
-        elif isinstance(answer, Kernel):
-            check_kernel(form.opcode, answer)
+        elif isinstance(answer, Kernel | tuple):
+            for kernel in answer if isinstance(answer, tuple) else (answer,):
+                check_kernel(_name_in(form, kernel), kernel)
         else:
             assert answer is not None, f"{form.pattern} must have an oracle or a kernel"
             for name, words in form.spellings():
                 check_kernel(name, answer(name, words))
 
 
+def _name_in(form: Form, kernel: Kernel) -> str:
+    """Return the name of the form's instruction in a kernel; its pattern if there is none."""
+    found = (name for name in _NAMES.findall(_ptx_of(kernel)) if name.startswith(form.opcode))
+    return next((name for name in found if form.match(name) is not None), form.pattern)
+
+
+@cache
+def _compiled(text: str) -> str:
+    return compiled(text)
+
+
+def _ptx_of(kernel: Kernel) -> str:
+    return kernel.text if ".version" in kernel.text else _compiled(kernel.text)
+
+
 def check_kernel(name: str, kernel: Kernel) -> None:
     """Raise AssertionError if a kernel lacks the instruction, or leaves wrong results."""
-    ptx = kernel.text if ".version" in kernel.text else compiled(kernel.text)
+    ptx = _ptx_of(kernel)
     assert re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.:])", ptx), f"the PTX must have {name}"
     arguments = tuple(np.copy(a) if isinstance(a, np.ndarray) else a for a in kernel.arguments)
     launch(

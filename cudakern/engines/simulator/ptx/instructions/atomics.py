@@ -46,6 +46,8 @@ def atomics(operation: str, code: str, operands: str = "b", **sets: str) -> Iter
             yield form(section, pattern, value, **sem, **sets)
 
 
+_VECTORS = {**ORDER, "SPACE": "global", "VECTOR": "v2 v4"}
+
 FORMS = (
     *atomics("add.TYPE", "atomic_add<{T}>({a}, {b}, {site})", TYPE="u32 s32 u64 s64"),
     *atomics("add.f32", 'atomic_add_f32({a}, {b}, flushes(me, {a}, "{SPACE}"), {site})'),
@@ -61,7 +63,7 @@ FORMS = (
     *atomics("cas.TYPE", "atomic_cas<{T}>({a}, {b}, {c}, {site})", "b, c",
              TYPE="b16 b32 b64 b128 u32 s32 u64 s64"),
     form("9.7.13.5", f"atom{PREFIX}.add.VECTOR.f32 d, [a], b",
-         "each_add_f32(me, {d}, {a}, {b}, {site});", **ORDER, VECTOR="v2 v4"),
+         "each_add_f32(me, {d}, {a}, {b}, {site});", **_VECTORS),
     form("9.7.13.6", f"red{PREFIX}.add.VECTOR.f32 [a], b",
-         "each_add_f32(me, {b}, {a}, {b}, {site});", **ORDER, VECTOR="v2 v4"),
+         "each_add_f32(me, {b}, {a}, {b}, {site});", **_VECTORS),
 )  # fmt: skip
