@@ -11,6 +11,8 @@ from cudakern.engines.simulator.ptx.forms import BYTES
 from cudakern.engines.simulator.ptx.instructions import atomics
 from tests.simulator.ptx.harness import BLOCK, Kernel, edges, poison
 
+#: How many blocks there are.
+_BLOCKS = 8
 #: Prefixes of the instruction, and whether the address is one of shared memory.
 _PREFIXES = (
     ("", False),
@@ -99,14 +101,12 @@ def _values(kind: str, vector: int, seed: int) -> list[np.ndarray]:
     generator = np.random.default_rng(seed)
     edge = edges(kind)
     first, second = (at.ravel() for at in np.indices((len(edge), len(edge))))
-    order = generator.permutation(len(first))[: 8 * BLOCK]
-    order = np.resize(order, 8 * BLOCK)
+    order = np.resize(generator.permutation(len(first)), _BLOCKS * BLOCK * vector)
     cell, b = edge[first[order]], edge[second[order]]
     c = edge[generator.integers(0, len(edge), len(b))]
     b[::3] = cell[::3]  # so that cas finds what it compares with
-    count = len(cell) // (vector * BLOCK) * BLOCK
-    shape = (count, vector, -1) if cell.ndim > 1 else (count, vector)
-    return [x[: count * vector].reshape(shape) for x in (cell, b, c)]
+    shape = (_BLOCKS * BLOCK, vector, *cell.shape[1:])
+    return [x.reshape(shape) for x in (cell, b, c)]
 
 
 def _operand(names: list[str]) -> str:
@@ -156,10 +156,9 @@ class _Text:
         operation = name[name.index(".") + 1 :].split(".")
         operation = next(w for w in operation if w in {*OPERATIONS, "add", "cas"})
         kind = next(w for w in reversed(name.split(".")) if w in BYTES)
-        vector = int(words.get("VECTOR", "v1")[1:])
+        vector = int(words.get("VECTOR", words.get("PAIRS", "v1"))[1:])
         unit, register = BYTES[kind], f"b{8 * BYTES[kind]}"
         cell, b, c = _values(kind, vector, len(self.lines))
-        count = len(cell)
         has_result, stride = form.opcode == "atom", unit * vector
         arrays = [b, c] if operation == "cas" else [b]
         texts = []
@@ -194,7 +193,6 @@ class _Text:
             wanted = _wanted(operation, cell, b, c, is_shared=is_shared)
         assert wanted.dtype == cell.dtype
         self.answers[position] = wanted
-        self.blocks = count // BLOCK
 
     def kernel(self, name: str) -> Kernel:
         """Return the kernel of what was added last."""
@@ -205,15 +203,14 @@ class _Text:
             f".visible .entry {name}({parameters})", "{", _INDEX, declared, *self.lines, "ret;", "}",
         ))  # fmt: skip
         return Kernel(text, tuple(self.arguments), self.answers, name,
-                      (self.blocks, 1, 1), (BLOCK, 1, 1))  # fmt: skip
+                      (_BLOCKS, 1, 1), (BLOCK, 1, 1))  # fmt: skip
 
 
 def kernels_of(form) -> tuple[Kernel, ...]:
     """Return kernels that execute a row: all of its types, with some prefixes."""
-    texts: dict[tuple[str, ...], _Text] = {}
+    texts: dict[str, _Text] = {}
     for name, words in form.spellings():
-        group = tuple(words[key] for key in ("TYPE", "VECTOR", "OP") if key in words)
-        text = texts.setdefault(group, _Text(form))
+        text = texts.setdefault(words.get("TYPE", ""), _Text(form))
         given = [words[key] for key in ("SEM", "SCOPE", "SPACE")]
         prefix = "".join(f".{word}" for word in given if word != "none")
         for known, is_shared in _PREFIXES:
