@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from cudakern.engines.simulator.host_kernel import HostKernel
+
+class Parameters(Protocol):
+    """A kernel, as far as its arguments are concerned."""
+
+    @property
+    def parameter_sizes(self) -> tuple[int, ...]:
+        """Bytes of each parameter."""
+
+    @property
+    def parameter_kinds(self) -> tuple[ParameterKind, ...]:
+        """What each of them is."""
+
 
 _POINTER_BYTES = 8
 #: What arrays made by `empty` hold: bytes that still do count as unwritten.
@@ -32,6 +43,10 @@ _KINDS = {
     ParameterKind.POINTER: ("an array or an address, since the parameter is a pointer", "bfc"),
     ParameterKind.INTEGER: ("an integer, since the parameter is one", "fcA"),
     ParameterKind.FLOATING: ("a floating-point number, since the parameter is one", "biucA"),
+    ParameterKind.WORD: (
+        "an array, an address or an integer, since the parameter is a pointer or an integer",
+        "bfc",
+    ),
 }
 
 #: Owners of memory made by `empty`, by their ids.
@@ -131,8 +146,13 @@ def operand_of(name: int | str, array: np.ndarray) -> Operand:
     )
 
 
-def pack(kernel: HostKernel, arguments: Sequence[Any], *, operands: bool) -> Packed:
-    """Return arguments as the parameters of a kernel.
+def pack(
+    name: str, kernel: Parameters, arguments: Sequence[Any], *, operands: bool
+) -> Packed:
+    """Return arguments as the parameters of a kernel, which errors call ``name``.
+
+    A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
+    passed by value it stands for itself: an array of one element that has the structure's size.
 
     Raises
     ------
@@ -144,28 +164,40 @@ def pack(kernel: HostKernel, arguments: Sequence[Any], *, operands: bool) -> Pac
     sizes, kinds = kernel.parameter_sizes, kernel.parameter_kinds
     if len(arguments) != len(sizes):
         requirement = f"must be {len(sizes)} parameters; got {len(arguments)}"
-        raise BindingError(kernel.name, "args", requirement)
+        raise BindingError(name, "args", requirement)
     packed = bytearray()
     offsets, places, found = [], [], []
     for i, (argument, size, kind) in enumerate(zip(arguments, sizes, kinds, strict=True)):
-        _check_kind(kernel.name, i, argument, kind)
+        _check_kind(name, i, argument, kind)
         # As far apart as any of their types may ask for; the runtime takes each by its place.
         packed += bytes(-len(packed) % _MAX_ALIGNMENT)
         offsets.append(len(packed))
-        if isinstance(argument, np.ndarray):
-            if size != _POINTER_BYTES:
-                requirement = f"must fit a parameter of {size} bytes; got an array"
-                raise BindingError(kernel.name, f"args[{i}]", requirement)
-            if argument.dtype.hasobject or not argument.dtype.isnative:
-                message = f"{kernel.name}: args[{i}] must hold what a GPU can; got {argument.dtype}"
-                raise DTypeError(message)
-            if operands:
-                places.append(len(packed))
-                found.append(operand_of(i, argument))
-            packed += _address(argument).to_bytes(_POINTER_BYTES, "little")
-        else:
-            packed += _scalar(kernel.name, i, argument, size)
+        if not isinstance(argument, np.ndarray):
+            packed += _scalar(name, i, argument, size)
+            continue
+        if argument.dtype.hasobject or not argument.dtype.isnative:
+            message = f"{name}: args[{i}] must hold what a GPU can; got {argument.dtype}"
+            raise DTypeError(message)
+        if kind is ParameterKind.OTHER and _is_value(argument, size):
+            packed += argument.tobytes()
+            continue
+        if size != _POINTER_BYTES:
+            requirement = f"must fit a parameter of {size} bytes; got an array"
+            raise BindingError(name, f"args[{i}]", requirement)
+        if operands:
+            places.append(len(packed))
+            found.append(operand_of(i, argument))
+        packed += _address(argument).to_bytes(_POINTER_BYTES, "little")
     return Packed(bytes(packed), tuple(offsets), tuple(found), tuple(places))
+
+
+def _is_value(array: np.ndarray, size: int) -> bool:
+    """Return whether an array is a structure of so many bytes, and not one in memory."""
+    return (
+        array.size == 1
+        and array.itemsize == size
+        and (size != _POINTER_BYTES or array.dtype.fields is not None)
+    )
 
 
 def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) -> None:  # noqa: ANN401

@@ -24,12 +24,14 @@ _MAX_PARAMETER_BYTES = 4096
 
 
 class ParameterKind(IntEnum):
-    """What a kernel's parameter is, as in cuda_host.hpp."""
+    """What a kernel's parameter is, as in cuda_host.hpp and translate.py."""
 
     OTHER = 0
     POINTER = 1
     INTEGER = 2
     FLOATING = 3
+    #: An address or an integer of its size: PTX does not tell them apart.
+    WORD = 4
 
 
 class Report(ctypes.Structure):

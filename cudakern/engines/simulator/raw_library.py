@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
 from contextlib import contextmanager
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from cudakern.engines import nvrtc
 from cudakern.engines.simulator.engine import SimulatorEngine
-from cudakern.engines.simulator.variables import copy_variables, variable_of
+from cudakern.engines.simulator.kernel_text import KernelText
+from cudakern.engines.simulator.listing import kernel_names
+from cudakern.engines.simulator.options import parse_options
+from cudakern.engines.simulator.ptx import compile as compiling
+from cudakern.engines.simulator.ptx.names import called, qualified
+from cudakern.engines.simulator.variables import copy_variables
 from cudakern.errors import BindingError, DTypeError
 from cudakern.forks import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy as np
+    from collections.abc import Iterator, Sequence
 
     from cudakern.engines.simulator.host_kernel import HostKernel
-    from cudakern.engines.simulator.kernel_text import KernelText
+    from cudakern.engines.simulator.ptx.module import Kernel, Module, Variable
 
 
 @lru_cache(maxsize=1)
@@ -25,65 +33,194 @@ def _engine() -> SimulatorEngine:
     return SimulatorEngine()
 
 
-class KernelLibrary:
-    """Kernels compiled together, at first use, for plain and for observed launches."""
+@dataclass(frozen=True)
+class _Plain:
+    """What plain launches use.
 
-    def __init__(self, code: KernelText, entries: tuple[str, ...]) -> None:
+    Attributes
+    ----------
+    module : Module
+        The loaded PTX.
+    symbols : dict of str to str
+        Of each name expression.
+    """
+
+    module: Module
+    symbols: dict[str, str]
+
+    def symbol(self, name: str) -> str | None:
+        """Return the kernel that a name means; None if there is no such one, or several."""
+        entries = [*self.module.kernels, *self.module.refused]
+        found = [self.symbols[name]] if name in self.symbols else called(name, entries)
+        return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What the kernels are called."""
+        expressions = {symbol: name for name, symbol in self.symbols.items()}
+        entries = (*self.module.kernels, *self.module.refused)
+        return [expressions.get(symbol, qualified(symbol)) for symbol in entries]
+
+
+class KernelLibrary:
+    """Kernels compiled together, at first use, for plain and for observed launches.
+
+    Parameters
+    ----------
+    owner : str
+        What errors name: ``"RawKernel"`` or ``"RawModule"``.
+    code : Code
+        The text; it may be PTX.
+    only : str, optional
+        The one kernel that is wanted of it.
+    """
+
+    def __init__(self, owner: str, code: compiling.Code, only: str | None = None) -> None:
+        self.owner = owner
         self.code = code
-        self.entries = entries
+        self._only = only
         self._lock = Lock()
         self._launching = Lock()
-        self._compiled: dict[bool, dict[str, HostKernel]] = {}
+        self._plain: _Plain | None = None
+        self._checked: dict[str, HostKernel] | None = None
+        self._checked_names: dict[str, str] = {}
 
-    def kernel(self, entry: str, *, checked: bool) -> HostKernel:
-        """Return a kernel, compiling all of them at first use."""
+    @property
+    def plain(self) -> _Plain:
+        """What plain launches use, compiled at first use."""
         with self._lock:
-            kernels = self._compiled.get(checked)
-            if kernels is None:
-                made = _engine().compile_kernels(self.code, self.entries, checked=checked)
-                kernels = dict(zip(self.entries, made, strict=True))
-                for others in self._compiled.values():
-                    copy_variables(next(iter(others.values())), made[0])
-                self._compiled[checked] = kernels
-        return kernels[entry]
+            if self._plain is None:
+                self._plain = self._compiled()
+                if self._checked:
+                    copy_variables(next(iter(self._checked.values())), self._plain.module)
+            return self._plain
+
+    def _compiled(self) -> _Plain:
+        code = self.code
+        if compiling.is_ptx(code.text):
+            return _Plain(_engine().load(compiling.ptx_of_text(code.text, code.source)), {})
+        ptx = compiling.ptx_of_code(code)
+        symbols = nvrtc.lowered_names(ptx.text()) if code.expressions else {}
+        return _Plain(_engine().load(ptx), symbols)
+
+    def kernel(self, name: str) -> Kernel:
+        """Return a kernel for plain launches.
+
+        Raises
+        ------
+        BindingError
+            There is no such kernel.
+        KernelCompileError
+            It has what the simulator does not execute.
+        """
+        symbol = self.plain.symbol(name)
+        if symbol is None:
+            what = "module" if self.owner == "RawModule" else "text"
+            known = ", ".join(self.plain.names) or "none"
+            requirement = f"must be one of the {what}'s kernels ({known}); got {name!r}"
+            raise BindingError(self.owner, "name", requirement)
+        return self.plain.module.kernel(symbol, self.code.source)
+
+    def checked_kernel(self, name: str) -> HostKernel:
+        """Return a kernel for observed launches."""
+        with self._lock:
+            if self._checked is None:
+                names = self._listed()
+                entries = tuple(dict.fromkeys(names.values()))
+                made = _engine().compile_kernels(self._text, entries)
+                if self._plain is not None and made:
+                    copy_variables(self._plain.module, made[0])
+                self._checked = dict(zip(entries, made, strict=True))
+                self._checked_names = names
+            entry = self._checked_names.get(name) or self._checked_names.get(qualified(name))
+            if entry is None:
+                known = ", ".join(self._checked_names) or "none"
+                requirement = f"must be one of the kernels to be checked ({known}); got {name!r}"
+                raise BindingError(self.owner, "name", requirement)
+            return self._checked[entry]
+
+    @cached_property
+    def _text(self) -> KernelText:
+        """The text for the host's compiler.
+
+        Raises
+        ------
+        BindingError
+            It cannot be compiled so.
+        """
+        code = self.code
+        if compiling.is_ptx(code.text):
+            requirement = "must be CUDA C++ in checked and traffic; got PTX"
+            raise BindingError(self.owner, "code", requirement)
+        if code.translate_cucomplex:
+            requirement = "must be False in checked and traffic"
+            raise BindingError(self.owner, "translate_cucomplex", requirement)
+        flags, lines = parse_options(self.owner, code.options)
+        if code.path is not None:
+            flags = (f"-iquote{code.path.absolute().parent}", *flags)
+        return KernelText(code.source, code.text, (), flags, lines)
+
+    def _listed(self) -> dict[str, str]:
+        if self._only is not None:
+            return {self._only: self._only}
+        names = kernel_names(self._text)
+        return names | {name: name for name in self.code.expressions}
 
     def variable(self, name: str) -> np.ndarray:
         """Return the bytes of a variable that plain launches use."""
-        if not self.entries:
-            raise BindingError("RawModule", "name", "must be of a module with kernels; it has none")
-        return variable_of(self.kernel(self.entries[0], checked=False), name)
+        variables = self.plain.module.variables
+        symbol = self.plain.symbols.get(name)
+        found = called(name, list(variables)) if symbol is None else [symbol]
+        if len(found) != 1:
+            known = ", ".join(map(qualified, variables)) or "none"
+            requirement = f"must be one of the module's variables ({known}); got {name!r}"
+            if found:
+                requirement = f"must be that of one variable; {len(found)} are called {name!r}"
+            raise BindingError("RawModule", "name", requirement)
+        return view_of(variables[found[0]])
 
     @contextmanager
     def same_variables(self, kernel: HostKernel) -> Iterator[None]:
         """Have a checked kernel find the variables as plain launches left them, and vice versa."""
-        plain = self._compiled.get(False)
+        plain = self._plain
         if plain is None:
             yield
             return
-        other = next(iter(plain.values()))
         with self._launching:
-            copy_variables(other, kernel)
+            copy_variables(plain.module, kernel)
             yield
-            copy_variables(kernel, other)
+            copy_variables(kernel, plain.module)
 
 
 def check_constructor(
+    owner: str,
     code: object,
+    options: object,
     backend: str,
-    translate_cucomplex: bool,  # noqa: FBT001
-    enable_cooperative_groups: bool,  # noqa: FBT001
     jitify: bool,  # noqa: FBT001
-) -> None:
-    """Raise an error for an argument of CuPy's constructors that the simulator does not have."""
+) -> tuple[str, ...]:
+    """Return the options of one of CuPy's constructors; raise an error for what cannot be."""
     if not isinstance(code, str):
-        message = f"RawKernel: code must be a str; got {type(code).__name__}"
+        message = f"{owner}: code must be a str; got {type(code).__name__}"
         raise DTypeError(message)
     if backend not in {"nvrtc", "nvcc"}:
-        raise BindingError("RawKernel", "backend", f"must be nvrtc or nvcc; got {backend!r}")
-    for name, given in (
-        ("translate_cucomplex", translate_cucomplex),
-        ("enable_cooperative_groups", enable_cooperative_groups),
-        ("jitify", jitify),
-    ):
-        if given:
-            raise BindingError("RawKernel", name, "must be False: the simulator does not have it")
+        raise BindingError(owner, "backend", f"must be nvrtc or nvcc; got {backend!r}")
+    if jitify:
+        raise BindingError(owner, "jitify", "must be False: the simulator does not have it")
+    if isinstance(options, str) or not isinstance(options, Iterable):
+        raise BindingError(owner, "options", f"must be a sequence of strings; got {options!r:.60}")
+    given = tuple(options)
+    for option in given:
+        if not isinstance(option, str):
+            raise BindingError(owner, "options", f"must be strings; got {option!r:.60}")
+    for argument, texts in (("code", (code,)), ("options", given)):
+        if not all(map(_is_plain, texts)):
+            raise BindingError(owner, argument, "must be text that UTF-8 can hold, without NUL")
+    return given
+
+
+def _is_plain(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
