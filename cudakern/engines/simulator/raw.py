@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 from cudakern.engines.simulator import sessions
 from cudakern.engines.simulator.arguments import pack
 from cudakern.engines.simulator.host_kernel import MAX_SHARED_BYTES
-from cudakern.engines.simulator.kernel_text import KernelText
-from cudakern.engines.simulator.options import parse_options
+from cudakern.engines.simulator.ptx.compile import Code
 from cudakern.engines.simulator.raw_library import KernelLibrary, check_constructor
 from cudakern.errors import BindingError, DTypeError
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cudakern.engines.base import Grid
-    from cudakern.engines.simulator.host_kernel import HostKernel
     from cudakern.engines.simulator.raw_module import RawModule
 
 #: Dynamic shared memory of a block that needs no asking for.
 _DEFAULT_SHARED_BYTES = 48 * 1024
+_FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:::[A-Za-z_$][\w$]*)*")
 
 
 def _triple(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
@@ -43,25 +43,25 @@ class RawKernel:
     Parameters
     ----------
     code : str
-        CUDA C++.
+        CUDA C++, or PTX.
     name : str
         Name of the ``__global__`` function, or an expression such as ``"scale<float>"``.
     options : sequence of str, optional
-        ``-D``, ``-U``, ``-I`` and ``-std`` have their effect; what concerns the GPU's code has
-        none here; anything else is an error.
+        NVRTC's.
     backend, translate_cucomplex, enable_cooperative_groups, jitify
-        As in CuPy. Only the default of the last three is supported.
+        As in CuPy. NVRTC compiles for either backend; ``jitify`` must be False.
 
     Raises
     ------
     DTypeError
-        The code is no string.
+        The code or the name is no string.
     BindingError
-        An option is not known.
+        An option is no string, or another argument is not supported.
 
     Notes
     -----
-    It is compiled at the first call, or by `compile`. A launch ends before the call returns.
+    It is compiled at the first call, or by `compile`, with the options and headers that CuPy
+    gives NVRTC. A launch ends before the call returns.
 
     Examples
     --------
@@ -88,31 +88,35 @@ class RawKernel:
         enable_cooperative_groups: bool = False,
         jitify: bool = False,
     ) -> None:
-        check_constructor(code, backend, translate_cucomplex, enable_cooperative_groups, jitify)
         given: object = name
         if not isinstance(given, str):
             message = f"RawKernel: name must be a str; got {name!r:.60}"
             raise DTypeError(message)
+        self.options = check_constructor("RawKernel", code, options, (name,), backend, jitify)
         self.name = name
         self.code = code
-        self.options = tuple(options)
-        flags, lines = parse_options("RawKernel", options)
-        text = KernelText(f"{_plain(name)}.cu", code, (), flags, lines)
-        self._library = KernelLibrary(text, (name,))
-        self._max_shared = _DEFAULT_SHARED_BYTES
+        self.enable_cooperative_groups = enable_cooperative_groups
+        # What is no function's name must be an instance of a template.
+        wanted = () if _FUNCTION.fullmatch(name) else (name,)
+        given_code = Code(
+            f"{_plain(name)}.cu",
+            code,
+            self.options,
+            wanted,
+            translate_cucomplex=translate_cucomplex,
+        )
+        self._library = KernelLibrary("RawKernel", given_code, only=name)
+
+    _max_shared: int | None = None
 
     @classmethod
-    def of_module(
-        cls, module: RawModule, library: KernelLibrary, entry: str, name: str
-    ) -> RawKernel:
-        """Return a kernel of a module, whose library has it as ``entry``."""
+    def of_module(cls, module: RawModule, library: KernelLibrary, name: str) -> RawKernel:
+        """Return a kernel of a module."""
         kernel = cls.__new__(cls)
         kernel.name, kernel.code, kernel.options = name, module.code, module.options
-        kernel._library, kernel._entry = library, entry  # noqa: SLF001
-        kernel._max_shared = _DEFAULT_SHARED_BYTES  # noqa: SLF001
+        kernel.enable_cooperative_groups = module.enable_cooperative_groups
+        kernel._library = library  # noqa: SLF001
         return kernel
-
-    _entry: str | None = None
 
     def compile(self) -> None:
         """Compile for plain launches.
@@ -120,17 +124,23 @@ class RawKernel:
         Raises
         ------
         KernelCompileError
-            It names what the simulator does not have, or the compiler's first error.
+            It has NVRTC's first error, or names what the simulator does not execute.
+        BindingError
+            There is no such kernel.
+        EngineUnavailableError
+            NVRTC or a C++ compiler is missing.
         """
-        self._kernel(checked=False)
-
-    def _kernel(self, *, checked: bool) -> HostKernel:
-        return self._library.kernel(self._entry or self.name, checked=checked)
+        self._library.kernel(self.name)
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
-        """Dynamic shared memory that a launch may ask for; a GPU's default is 48 KiB."""
-        return self._max_shared
+        """Dynamic shared memory that a launch may ask for.
+
+        By default it is what static shared memory leaves of 48 KiB, as on a GPU.
+        """
+        if self._max_shared is not None:
+            return self._max_shared
+        return max(0, _DEFAULT_SHARED_BYTES - self._library.kernel(self.name).static_shared)
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, value: int) -> None:
@@ -156,7 +166,7 @@ class RawKernel:
         args : iterable
             For pointers NumPy arrays, whose addresses the kernel gets, addresses or None. Else
             scalars: NumPy's of the parameter's size, Python's integers for integers of any size,
-            bool, float for double.
+            bool, float for double. For structures by value NumPy's records, or arrays of one.
         shared_mem : int, optional
             Dynamic shared memory of a block, in bytes.
 
@@ -167,28 +177,39 @@ class RawKernel:
         DTypeError
             An argument is no NumPy array and no scalar.
         KernelCompileError
-            The kernel does not compile.
+            The kernel does not compile, or has what the simulator does not execute.
+        EngineUnavailableError
+            NVRTC or a C++ compiler is missing.
         SimulatorError
             The kernel misbehaved.
         """
         grid = _triple(self.name, "grid", grid)
         block = _triple(self.name, "block", block)
-        if shared_mem > self._max_shared:
-            requirement = (
-                f"must be at most max_dynamic_shared_size_bytes, {self._max_shared}, "
-                f"which can be set; got {shared_mem}"
-            )
-            raise BindingError(self.name, "shared_mem", requirement)
-        observed = bool(sessions.active)
-        kernel = self._kernel(checked=observed)
-        packed = pack(kernel, tuple(args), operands=observed)
-        if observed:
+        if sessions.active:
+            checked = self._library.checked_kernel(self.name)
+            self._check_shared(shared_mem, 0)
+            packed = pack(self.name, checked, tuple(args), operands=True)
             shape = (grid, block, shared_mem)
             places = (packed.offsets, packed.places)
-            with self._library.same_variables(kernel):
-                sessions.observe(kernel, shape, packed.parameters, packed.operands, *places)
-        else:
-            kernel.launcher(grid, block, shared_mem, packed.offsets)(packed.parameters)
+            with self._library.same_variables(checked):
+                sessions.observe(checked, shape, packed.parameters, packed.operands, *places)
+            return
+        kernel = self._library.kernel(self.name).under(self.name)
+        self._check_shared(shared_mem, kernel.static_shared)
+        packed = pack(self.name, kernel, tuple(args), operands=False)
+        kernel.launcher(grid, block, shared_mem, packed.offsets)(packed.parameters)
+
+    def _check_shared(self, asked: int, static: int) -> None:
+        """Raise BindingError for more dynamic shared memory than a launch may ask for."""
+        most = self._max_shared
+        if most is None:
+            most = max(0, _DEFAULT_SHARED_BYTES - static)
+        if asked > most:
+            requirement = (
+                f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set; "
+                f"got {asked}"
+            )
+            raise BindingError(self.name, "shared_mem", requirement)
 
 
 def _plain(name: str) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from cudakern.engines import nvrtc
 from cudakern.engines.simulator.engine import SimulatorEngine
@@ -17,15 +15,17 @@ from cudakern.engines.simulator.listing import kernel_names
 from cudakern.engines.simulator.options import parse_options
 from cudakern.engines.simulator.ptx import compile as compiling
 from cudakern.engines.simulator.ptx.names import called, qualified
-from cudakern.engines.simulator.variables import copy_variables
+from cudakern.engines.simulator.variables import copy_from_checked, copy_to_checked, view_of
 from cudakern.errors import BindingError, DTypeError
 from cudakern.forks import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+
+    import numpy as np
 
     from cudakern.engines.simulator.host_kernel import HostKernel
-    from cudakern.engines.simulator.ptx.module import Kernel, Module, Variable
+    from cudakern.engines.simulator.ptx.module import Kernel, Module
 
 
 @lru_cache(maxsize=1)
@@ -91,17 +91,17 @@ class KernelLibrary:
         with self._lock:
             if self._plain is None:
                 self._plain = self._compiled()
-                if self._checked:
-                    copy_variables(next(iter(self._checked.values())), self._plain.module)
+                for kernel in list((self._checked or {}).values())[:1]:
+                    copy_from_checked(kernel, self._plain.module)
             return self._plain
 
     def _compiled(self) -> _Plain:
         code = self.code
         if compiling.is_ptx(code.text):
-            return _Plain(_engine().load(compiling.ptx_of_text(code.text, code.source)), {})
+            return _Plain(_engine().module(compiling.ptx_of_text(code.text, code.source)), {})
         ptx = compiling.ptx_of_code(code)
         symbols = nvrtc.lowered_names(ptx.text()) if code.expressions else {}
-        return _Plain(_engine().load(ptx), symbols)
+        return _Plain(_engine().module(ptx), symbols)
 
     def kernel(self, name: str) -> Kernel:
         """Return a kernel for plain launches.
@@ -129,7 +129,7 @@ class KernelLibrary:
                 entries = tuple(dict.fromkeys(names.values()))
                 made = _engine().compile_kernels(self._text, entries)
                 if self._plain is not None and made:
-                    copy_variables(self._plain.module, made[0])
+                    copy_to_checked(self._plain.module, made[0])
                 self._checked = dict(zip(entries, made, strict=True))
                 self._checked_names = names
             entry = self._checked_names.get(name) or self._checked_names.get(qualified(name))
@@ -177,7 +177,8 @@ class KernelLibrary:
             if found:
                 requirement = f"must be that of one variable; {len(found)} are called {name!r}"
             raise BindingError("RawModule", "name", requirement)
-        return view_of(variables[found[0]])
+        variable = variables[found[0]]
+        return view_of(variable.address, variable.nbytes)
 
     @contextmanager
     def same_variables(self, kernel: HostKernel) -> Iterator[None]:
@@ -187,15 +188,16 @@ class KernelLibrary:
             yield
             return
         with self._launching:
-            copy_variables(plain.module, kernel)
+            copy_to_checked(plain.module, kernel)
             yield
-            copy_variables(kernel, plain.module)
+            copy_from_checked(kernel, plain.module)
 
 
 def check_constructor(
     owner: str,
     code: object,
     options: object,
+    names: tuple[object, ...],
     backend: str,
     jitify: bool,  # noqa: FBT001
 ) -> tuple[str, ...]:
@@ -210,12 +212,15 @@ def check_constructor(
     if isinstance(options, str) or not isinstance(options, Iterable):
         raise BindingError(owner, "options", f"must be a sequence of strings; got {options!r:.60}")
     given = tuple(options)
-    for option in given:
-        if not isinstance(option, str):
-            raise BindingError(owner, "options", f"must be strings; got {option!r:.60}")
-    for argument, texts in (("code", (code,)), ("options", given)):
-        if not all(map(_is_plain, texts)):
-            raise BindingError(owner, argument, "must be text that UTF-8 can hold, without NUL")
+    argument = "name" if owner == "RawKernel" else "name_expressions"
+    for field, texts in (("options", given), (argument, names), ("code", (code,))):
+        for text in texts:
+            if not isinstance(text, str):
+                raise BindingError(owner, field, f"must be strings; got {text!r:.60}")
+            if not _is_plain(text) or (field != "code" and "\n" in text):
+                requirement = "must be text that UTF-8 can hold, without NUL"
+                more = "" if field == "code" else " or line breaks"
+                raise BindingError(owner, field, f"{requirement}{more}")
     return given
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern.engines.simulator.kernel_text import KernelText
-from cudakern.engines.simulator.listing import kernel_names
-from cudakern.engines.simulator.options import parse_options
+from cudakern.engines.simulator.ptx.compile import Code
 from cudakern.engines.simulator.raw import RawKernel
 from cudakern.engines.simulator.raw_library import KernelLibrary, check_constructor
 from cudakern.errors import BindingError
-from cudakern.forks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,25 +17,29 @@ if TYPE_CHECKING:
 
 
 class RawModule:
-    """Kernels given as CUDA C++, as cupy.RawModule.
+    """Kernels given as CUDA C++ or PTX, as cupy.RawModule.
 
     Parameters
     ----------
     code : str, optional
-        CUDA C++; this or ``path``.
+        CUDA C++, or PTX, such as ``numba.cuda.compile_ptx`` gives; this or ``path``.
     path : str or Path, optional
-        A file with CUDA C++.
+        A file with PTX or, unlike in CuPy, with CUDA C++.
     options : sequence of str, optional
         As of `RawKernel`.
     backend, translate_cucomplex, enable_cooperative_groups, jitify
         As of `RawKernel`.
     name_expressions : sequence of str, optional
-        Instances of templates that are wanted, such as ``"scale<float>"``.
+        Instances of templates that are wanted, such as ``"scale<float>"``, and variables
+        (``"&ns::table"``).
 
     Raises
     ------
     BindingError
-        Neither or both of ``code`` and ``path`` were given, or an option is not known.
+        Neither or both of ``code`` and ``path`` were given, the file holds no text, or an argument
+        is not supported.
+    OSError
+        The file cannot be read.
 
     Examples
     --------
@@ -66,50 +67,51 @@ class RawModule:
     ) -> None:
         if (code is None) == (path is None):
             raise BindingError("RawModule", "code", "must be given, or path; exactly one of them")
-        source = "module.cu" if path is None else str(path)
-        text = code if path is None else Path(path).read_text(encoding="utf-8")
-        check_constructor(text, backend, translate_cucomplex, enable_cooperative_groups, jitify)
+        text = code if path is None else _read(Path(path))
+        expressions = tuple(name_expressions or ())
+        self.options = check_constructor("RawModule", text, options, expressions, backend, jitify)
         self.code = str(text)
-        self.options = tuple(options)
-        self.name_expressions = tuple(name_expressions or ())
-        flags, lines = parse_options("RawModule", options)
-        if path is not None:
-            flags = (f"-iquote{Path(path).absolute().parent}", *flags)
-        self._text = KernelText(source, self.code, (), flags, lines)
-        self._library: KernelLibrary | None = None
-        self._names: dict[str, str] = {}
-        self._lock = Lock()
+        self.name_expressions = expressions
+        self.enable_cooperative_groups = enable_cooperative_groups
+        self._library = KernelLibrary(
+            "RawModule",
+            Code(
+                "module.cu" if path is None else str(path),
+                self.code,
+                self.options,
+                expressions,
+                None if path is None else Path(path),
+                translate_cucomplex,
+            ),
+        )
 
     def compile(self) -> None:
-        """Compile for plain launches; KernelCompileError if that fails."""
-        library = self._listed()
-        if library.entries:
-            library.kernel(library.entries[0], checked=False)
+        """Compile for plain launches.
 
-    def _listed(self) -> KernelLibrary:
-        with self._lock:
-            if self._library is None:
-                self._names = kernel_names(self._text)
-                self._names.update({name: name for name in self.name_expressions})
-                entries = tuple(dict.fromkeys(self._names.values()))
-                self._library = KernelLibrary(self._text, entries)
-            return self._library
+        Raises
+        ------
+        KernelCompileError
+            It has NVRTC's first error.
+        EngineUnavailableError
+            NVRTC or a C++ compiler is missing.
+        """
+        self._library.plain  # noqa: B018  compiled when first asked for
 
     def get_function(self, name: str) -> RawKernel:
-        """Return a kernel by its name, or by one of the ``name_expressions``.
+        """Return a kernel by its name, by its symbol, or by one of the ``name_expressions``.
+
+        A function in a namespace is found by its qualified name, and by its own if only one has it.
 
         Raises
         ------
         BindingError
             The module has no such kernel.
+        KernelCompileError
+            The kernel has what the simulator does not execute; others of the module may be free of
+            it.
         """
-        library = self._listed()
-        entry = self._names.get(name)
-        if entry is None:
-            known = ", ".join(self._names) or "none"
-            requirement = f"must be one of the module's kernels ({known}); got {name!r}"
-            raise BindingError("RawModule", "name", requirement)
-        return RawKernel.of_module(self, library, entry, name)
+        self._library.kernel(name)
+        return RawKernel.of_module(self, self._library, name)
 
     def get_global(self, name: str) -> np.ndarray:
         """Return the bytes of a ``__device__`` or ``__constant__`` variable, to read and to write.
@@ -124,5 +126,15 @@ class RawModule:
         BindingError
             The module has no such variable.
         """
-        library = self._listed()
-        return library.variable(name)
+        return self._library.variable(name)
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file."""
+    content = path.read_bytes().rstrip(b"\0")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        found = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
+        requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {found}"
+        raise BindingError("RawModule", "path", requirement) from None

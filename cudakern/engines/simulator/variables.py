@@ -1,4 +1,4 @@
-"""Global variables of a compiled kernel."""
+"""Global variables of loaded kernels: of PTX modules, and of libraries for checked launches."""
 
 from __future__ import annotations
 
@@ -7,49 +7,41 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cudakern.engines.simulator.ptx.names import qualified
 from cudakern.engines.simulator.sessions import symbols_of
-from cudakern.errors import BindingError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from cudakern.engines.simulator.host_kernel import HostKernel
-    from cudakern.engines.simulator.symbols import Object
+    from cudakern.engines.simulator.ptx.module import Module
 
 
-def variable_of(kernel: HostKernel, name: str) -> np.ndarray:
-    """Return the bytes of a ``__device__`` or ``__constant__`` variable, as a view.
+def view_of(address: int, nbytes: int) -> np.ndarray:
+    """Return memory as an array of bytes."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(address))
 
-    Raises
-    ------
-    BindingError
-        The kernel's library has no such variable, or several.
-    """
+
+def copy_to_checked(module: Module, kernel: HostKernel) -> None:
+    """Have a checked kernel's library start with what a module's variables hold."""
+    for plain, checked in _pairs(module, kernel):
+        checked[...] = plain
+
+
+def copy_from_checked(kernel: HostKernel, module: Module) -> None:
+    """Have a module's variables hold what a checked kernel has left in those of its library."""
+    for plain, checked in _pairs(module, kernel):
+        plain[...] = checked
+
+
+def _pairs(module: Module, kernel: HostKernel) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the bytes of variables that both have and that can be copied."""
     symbols = symbols_of(kernel.path)
-    found = [*symbols.variables(name).values()]
-    if len(found) != 1:
-        known = ", ".join(dict.fromkeys(o.name for o in symbols.data_objects())) or "none"
-        requirement = f"must be one of the module's variables ({known}); got {name!r}"
-        if found:
-            requirement = f"must be that of one variable; {len(found)} are called {name!r}"
-        raise BindingError("RawModule", "name", requirement)
-    view = _view(kernel, found[0])
-    view.flags.writeable = symbols.is_writable(found[0])
-    return view
-
-
-def copy_variables(source: HostKernel, target: HostKernel) -> None:
-    """Copy what kernels can write from one library of a text to another one."""
-    symbols, others = symbols_of(source.path), symbols_of(target.path)
-    known = others.variables()
-    for symbol, item in symbols.variables().items():
-        other = known.get(symbol)
-        if other is None or other.size != item.size:
-            continue  # the compiler dropped it in one of them
+    known = {qualified(symbol): item for symbol, item in symbols.variables().items()}
+    base = (kernel.entry.value or 0) - symbols.address_of(f"ck_sim_entry_{kernel.number}")
+    for symbol, variable in module.variables.items():
+        item = known.get(qualified(symbol))
+        if item is None or item.size != variable.nbytes or not item.size:
+            continue  # one of the compilers dropped it
         if symbols.is_writable(item) and not symbols.holds_addresses(item):
-            _view(target, other)[...] = _view(source, item)
-
-
-def _view(kernel: HostKernel, item: Object) -> np.ndarray:
-    entry = kernel.entry.value or 0
-    base = entry - symbols_of(kernel.path).address_of(f"ck_sim_entry_{kernel.number}")
-    memory = (ctypes.c_uint8 * item.size).from_address(base + item.offset)
-    return np.ctypeslib.as_array(memory)
+            yield view_of(variable.address, item.size), view_of(base + item.offset, item.size)

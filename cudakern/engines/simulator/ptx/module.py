@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.engines.simulator.host_kernel import (
     MAX_SHARED_BYTES,
+    ParameterKind,
     Report,
     check_shape,
     error_of,
@@ -74,12 +76,20 @@ class Kernel:
         Name of its entry point.
     parameter_sizes : tuple of int
         Bytes of each of its parameters.
+    parameter_kinds : tuple of ParameterKind
+        What each of them is.
+    static_shared : int
+        Bytes of shared memory that a launch need not ask for.
     """
 
     def __init__(self, module: Module, structure: _Kernel) -> None:
         self.module = module
         self.name = structure.name.decode()
-        self.parameter_sizes = tuple(structure.parameter_sizes[: structure.parameters])
+        count = structure.parameters
+        self.parameter_sizes = tuple(structure.parameter_sizes[:count])
+        kinds = structure.parameter_sizes[count : 2 * count]
+        self.parameter_kinds = tuple(map(ParameterKind, kinds))
+        self.static_shared = int(structure.static_shared)
         self._structure = structure
         required = tuple(structure.required_block)
         self._required_block = required if required[0] else None
@@ -144,9 +154,15 @@ class Kernel:
 
         return launch
 
+    def under(self, name: str) -> Kernel:
+        """Return the same kernel, which errors call by another name."""
+        made = copy(self)
+        made.name = name
+        return made
+
     def _check_shape(self, grid: Grid, block: Grid, shared_bytes: int) -> None:
         check_shape(self.name, grid, block, shared_bytes)
-        static, most = int(self._structure.static_shared), int(self._structure.max_threads)
+        static, most = self.static_shared, int(self._structure.max_threads)
         if static + shared_bytes > MAX_SHARED_BYTES:
             requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
             found = f"{static} static and {shared_bytes} dynamic ones"

@@ -12,6 +12,7 @@ from itertools import count, repeat
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudakern.engines.simulator.host_kernel import ParameterKind
 from cudakern.engines.simulator.ptx.forms import BYTES, type_of
 from cudakern.engines.simulator.ptx.instructions import table
 from cudakern.engines.simulator.ptx.instructions.special import special_register
@@ -36,6 +37,7 @@ _SPACES = {"global", "shared", "const", "local", "param"}
 _ORDERED = {"volatile", "relaxed", "acquire", "release", "mmio"}
 _UNSAFE = re.compile(r"\W")
 _MIN_DYNAMIC_ALIGNMENT = 16
+_POINTER_BYTES = 8
 #: What NVRTC's code calls without defining it, and what the runtime calls that.
 _BUILTINS = {
     name: f"call_{name.strip('_')}"
@@ -316,7 +318,8 @@ class _Translator:
         kernels = []
         for i, name in enumerate(names):
             function = self.module.functions[name]
-            sizes = ", ".join(str(p.size) for p in function.parameters) or "0"
+            told = [*(p.size for p in function.parameters), *map(_kind, function.parameters)]
+            sizes = ", ".join(map(str, told)) or "0"
             yield f"static const uint32_t sizes_{i}[] = {{{sizes}}};"
             of = function.directives
             required, cluster = _triple(of.get("reqntid")), _triple(of.get("reqnctapercluster"))
@@ -344,6 +347,18 @@ class _Translator:
         listed = ", ".join((*refused, "{}"))
         yield f"CK_SIM_EXPORT const ck_sim_refusal ck_sim_refusals[] = {{{listed}}};"
         yield f"CK_SIM_EXPORT const uint32_t ck_sim_refusal_count = {len(refused)};"
+
+
+def _kind(parameter: Variable) -> int:
+    """Return what can be told of a parameter, a `ParameterKind`."""
+    sort, size = parameter.type[0], BYTES[parameter.type]
+    if parameter.is_pointer:
+        return ParameterKind.POINTER
+    if sort not in "usf" or parameter.size != size:
+        return ParameterKind.OTHER
+    if sort == "f":
+        return ParameterKind.FLOATING
+    return ParameterKind.WORD if size == _POINTER_BYTES else ParameterKind.INTEGER
 
 
 def _triple(extents: tuple[int, ...] | None) -> str:

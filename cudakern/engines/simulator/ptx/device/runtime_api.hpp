@@ -17,7 +17,7 @@ struct ck_sim_kernel {
   const char* name;
   void (*entry)(void** parameters);  // the address of each parameter
   uint32_t parameters;
-  const uint32_t* parameter_sizes;  // in bytes
+  const uint32_t* parameter_sizes;  // in bytes; then a ParameterKind of each
   uint32_t static_shared;           // bytes; dynamic shared memory starts there
   uint32_t shared_alignment;        // of dynamic shared memory; static_shared is a multiple of it
   uint32_t required_block[3];       // .reqntid; zeros without
