@@ -113,13 +113,17 @@ class KernelLibrary:
         KernelCompileError
             It has what the simulator does not execute.
         """
+        return self.plain.module.kernel(self.symbol(name), self.code.source)
+
+    def symbol(self, name: str) -> str:
+        """Return the symbol of a kernel; BindingError if there is no such one."""
         symbol = self.plain.symbol(name)
         if symbol is None:
             what = "module" if self.owner == "RawModule" else "text"
             known = ", ".join(self.plain.names) or "none"
             requirement = f"must be one of the {what}'s kernels ({known}); got {name!r}"
             raise BindingError(self.owner, "name", requirement)
-        return self.plain.module.kernel(symbol, self.code.source)
+        return symbol
 
     def checked_kernel(self, name: str) -> HostKernel:
         """Return a kernel for observed launches."""

@@ -107,10 +107,9 @@ class RawModule:
         BindingError
             The module has no such kernel.
         KernelCompileError
-            The kernel has what the simulator does not execute; others of the module may be free of
-            it.
+            It has NVRTC's first error.
         """
-        self._library.kernel(name)
+        self._library.symbol(name)
         return RawKernel.of_module(self, self._library, name)
 
     def get_global(self, name: str) -> np.ndarray:

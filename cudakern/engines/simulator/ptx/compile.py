@@ -29,6 +29,7 @@ _LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULT
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
 _ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:catastrophic )?error\b.*", re.MULTILINE)
 _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
+_EXPRESSION = re.compile(r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE)
 #: Headers that may be missing, and what to do about it.
 _BROUGHT = (
     (re.compile("cupy/"), "it comes with CuPy"),
@@ -193,7 +194,8 @@ def _without_folder(names: frozenset[str], ptx: bytes) -> bytes:
 
     def shorter(match: re.Match[str]) -> str:
         name = match[2].removeprefix(folder)
-        return f'{match[1]}"{name}"' if name in names else match[0]
+        is_named = name in names or name.startswith("__nv_")  # NVRTC's own
+        return f'{match[1]}"{name}"' if is_named else match[0]
 
     text = ptx.decode(errors="surrogateescape")
     return _FILE.sub(shorter, text).encode(errors="surrogateescape")
@@ -203,6 +205,9 @@ def _summary(log: str) -> str:
     """Return what is wrong by a log of NVRTC, in one line."""
     found = _ERROR.search(log)
     first = (found[0] if found else log[:200]).strip()
+    expression = _EXPRESSION.search(log)
+    if expression is not None and expression[0].startswith(first):
+        first = f"{expression[1]} in the name expression {expression[2].strip()}"
     missing = _MISSING_FILE.search(first)
     advice = (a for pattern, a in _BROUGHT if missing is not None and pattern.match(missing[1]))
     return "; ".join((first, *list(advice)[:1]))

@@ -19,6 +19,8 @@ from cudakern.errors import KernelCompileError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: With which NVRTC starts every text.
+_OWN_HEADER = "__nv_nvrtc_builtin_header.h"
 Place = tuple[str, int]
 #: Innermost first: the line of an instruction, then the calls that were inlined around it.
 Stack = tuple[Place, ...]
@@ -99,6 +101,11 @@ class Instruction:
     def words(self) -> list[str]:
         """The opcode and its modifiers."""
         return self.name.split(".")
+
+    @property
+    def place(self) -> Place | None:
+        """The innermost line that is not in NVRTC's own header."""
+        return next((one for one in self.stack if not one[0].endswith(_OWN_HEADER)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +376,9 @@ class _Parser:
             if token == ".version":
                 self.at += 1
                 major, _, minor = self._next().partition(".")
-                made.version = (int(major), int(minor or 0))
+                if not major.isdigit() or not minor.isdigit():
+                    self._fail("must have a version here", self.tokens[self.at - 1], self.at - 1)
+                made.version = (int(major), int(minor))
             elif token == ".target":
                 self.at += 1
                 made.target = self._name()
@@ -753,7 +762,8 @@ class _Parser:
                 break
         return Vector(tuple(items))
 
-    def _address(self) -> Address:
+    def _address(self) -> Address | Vector:
+        """Take up an address, or what textures and tensors have: a handle and coordinates."""
         self.at += 1
         token = self.tokens[self.at]
         base: Register | Immediate
@@ -764,8 +774,13 @@ class _Parser:
             if self._accept("["):  # name[4], an element of an array
                 base = Register(base.name, base.offset + self._integer())
                 self._expect("]")
+        if self._accept("]"):
+            return Address(base)
+        items: list[Operand] = [Address(base)]
+        while self._accept(","):
+            items.append(self._operand())
         self._expect("]")
-        return Address(base)
+        return Vector(tuple(items))
 
 
 def _number(token: str) -> Immediate:

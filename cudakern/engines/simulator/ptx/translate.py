@@ -211,7 +211,7 @@ class _Translator:
 
     def site(self, instruction: Instruction) -> str:
         """Return a pointer to where an instruction is."""
-        file, line = instruction.stack[0] if instruction.stack else (self.source, instruction.line)
+        file, line = instruction.place or (self.source, instruction.line)
         self.sites.append(f'{{"{_escaped(file)}", {line}, "{instruction.name}"}}')
         return f"&S[{len(self.sites) - 1}]"
 
@@ -290,7 +290,7 @@ class _Translator:
                     content += (word % (1 << 8 * unit)).to_bytes(unit, "little")
                 elif isinstance(item, Register):
                     value = f"{self._address(item.name)} + {item.offset}"
-                    addresses.append(f"store<u{8 * unit}>({cpp} + {len(content)}, {value});")
+                    addresses.append(f"store<u{8 * unit}>((char*){cpp} + {len(content)}, {value});")
                     content += bytes(unit)
             size = max(variable.size, 1)
             words = ", ".join(map(str, content.rstrip(b"\0")))
@@ -298,7 +298,7 @@ class _Translator:
                 "static char", "static unsigned char"
             )
         if addresses:
-            made = "\n".join(addresses).replace("store<", "place<")
+            made = "\n".join(addresses)
             yield from ()
             self.late = f"__attribute__((constructor)) static void initialise() {{\n{made}\n}}"
         else:
@@ -511,7 +511,7 @@ class _Body:
         file, line = self.shared.source, self.function.line
         ptx = ""
         if instruction is not None:
-            file, line = instruction.stack[0] if instruction.stack else (file, instruction.line)
+            file, line = instruction.place or (file, instruction.line)
             ptx = f" (line {instruction.line} of the PTX)"
         message = f"{file}:{line}: error: the simulator does not execute {what}{ptx}"
         raise UnsupportedError(message)
