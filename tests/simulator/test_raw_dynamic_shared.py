@@ -34,7 +34,7 @@ CASES = {
     "spread": reverse("extern\n  __shared__\n float  s [ ]\n ;"),
     "aligned": reverse("extern __shared__ __align__(16) float s[];"),
     "aligned_before": reverse("extern __align__(sizeof(float4)) __shared__ float s[];"),
-    "alignas": reverse("extern __shared__ alignas(alignof(double)) float s[];"),
+    "alignas": reverse("alignas(alignof(double)) extern __shared__ float s[];"),
     "attribute": reverse("extern __shared__ __attribute__((aligned(16))) float s[];"),
     "volatile": reverse("extern volatile __shared__ float s[];"),
     "volatile_after": reverse("extern __shared__ volatile float s[];"),
@@ -69,7 +69,8 @@ CASES = {
         "  static __device__ T* get() { extern __shared__ T s[]; return s; }\n};",
     ),
     "inner_block": reverse(
-        "float* s; { extern __shared__ float r[]; s = r; } { extern __shared__ int r[]; r[0] = 0; }"
+        "float* s; { extern __shared__ float r[]; s = r; }"
+        " { extern __shared__ float r[]; r[0] = 0; }"
     ),
     "lambda": reverse(
         "extern __shared__ float s[]; auto at = [&](int i) -> auto& { return s[i]; };",
@@ -102,19 +103,24 @@ def test_lines_stay_where_they_are(case):
     last = "s[31 - t];"
     number = 10 + CASES[case].split("#line 10\n")[1].count("\n")
     code = CASES[case].replace(last, last + "\n  missing();", 1)
-    with pytest.raises(ck.KernelCompileError, match=rf"`missing` \(k.cu:{number}\)"):
+    with pytest.raises(ck.KernelCompileError, match=rf'k.cu\({number}\): .*"missing" is undefined'):
         RawKernel(code, "k").compile()
+    named = rf"`missing` \(k.cu:{number}\)"
+    with pytest.raises(ck.KernelCompileError, match=named), ck.simulator.checked():
+        assert_reverses(RawKernel(code, "k"))
 
 
 MANY = """
 template <typename T> __global__ void turn(T* x) {
-  extern __shared__ T s[];
+  extern __shared__ double memory[];
+  T* s = reinterpret_cast<T*>(memory);
   s[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
   x[threadIdx.x] = s[31 - threadIdx.x];
 }
 extern "C" __global__ void other(double* x) {
-  extern __shared__ double s[];
+  extern __shared__ float4 s4[];
+  double* s = reinterpret_cast<double*>(s4);
   s[threadIdx.x] = x[threadIdx.x];
   __syncthreads();
   x[threadIdx.x] = s[31 - threadIdx.x];
@@ -122,7 +128,7 @@ extern "C" __global__ void other(double* x) {
 """
 
 
-def test_kernels_with_one_name_for_different_types():
+def test_kernels_of_different_types():
     names = {"turn<float>": np.float32, "turn<signed char>": np.int8, "other": np.float64}
     module = RawModule(code=MANY, name_expressions=[*names][:2])
     for name, dtype in names.items():
@@ -148,8 +154,32 @@ def test_size_of_a_block():
     assert x == 3
     with pytest.raises(ck.BindingError, match="102400, which can be set; got 102401"):
         kernel((1,), (1,), (x, 0), shared_mem=100 * 1024 + 1)
+    assert kernel.max_dynamic_shared_size_bytes == 100 * 1024
     for size in (-1, 227 * 1024 + 1):
         with pytest.raises(ck.BindingError, match=r"k: max_dynamic_shared_size_bytes must lie in"):
             kernel.max_dynamic_shared_size_bytes = size
     with pytest.raises(ck.BindingError, match="bytes of shared memory; got -1"):
         kernel((1,), (1,), (x, 0), shared_mem=-1)
+
+
+def test_static_shared_memory_counts():
+    """What it leaves of 48 KiB needs no asking for, and both together have a GPU's limit."""
+    code = """extern "C" __global__ void k(int* x, int n) {
+      __shared__ int kept[1024];
+      extern __shared__ int s[];
+      kept[threadIdx.x] = 5;
+      s[n] = 3;
+      x[0] = s[n] + kept[threadIdx.x] + (s == kept + 1024);
+    }"""
+    kernel, x = RawKernel(code, "k"), np.zeros(1, np.int32)
+    assert kernel.max_dynamic_shared_size_bytes == 44 * 1024
+    kernel((1,), (1,), (x, 11 * 1024 - 1), shared_mem=44 * 1024)
+    assert x == 9
+    message = "k: shared_mem must be at most max_dynamic_shared_size_bytes, 45056, which can be set"
+    with pytest.raises(ck.BindingError, match=f"{message}; got 45057"):
+        kernel((1,), (1,), (x, 0), shared_mem=44 * 1024 + 1)
+    kernel.max_dynamic_shared_size_bytes = 227 * 1024
+    kernel((1,), (1,), (x, 223 * 256 - 1), shared_mem=223 * 1024)
+    message = "got 4096 static and 228353 dynamic ones"
+    with pytest.raises(ck.BindingError, match=message):
+        kernel((1,), (1,), (x, 0), shared_mem=223 * 1024 + 1)
