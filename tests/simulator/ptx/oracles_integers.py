@@ -90,7 +90,9 @@ def bfind(words, a):
 
 
 def fns(_, mask, base, offset):
-    """Find the n-th set bit: the manual's loop."""
+    """Find the n-th set bit: the manual's loop, which finds none from a base over 31."""
+    if base > 31:
+        return 0xFFFFFFFF
     places = range(base, 32) if offset >= 0 else range(base, -1, -1)
     if offset == 0:
         return base if mask >> base & 1 else 0xFFFFFFFF
@@ -209,7 +211,8 @@ ORACLES = {
     "clz.TYPE d:u32, a": each(lambda words, a: width(words) - a.bit_length()),
     "bfind{.shiftamt}.TYPE d:u32, a": each(bfind),
     "fns.b32 d, a, b:u32, c:s32": Oracle(
-        each(fns), values={"b": range(32), "c": (*range(-9, 10), -32, 32, 33, -(2**31))}
+        each(fns),
+        values={"b": (*range(33), 2**32 - 1), "c": (*range(-9, 10), -32, 32, 33, -(2**31))},
     ),
     "brev.TYPE d, a": each(lambda words, a: int(bits(words, a), 2)),
     "bfe.TYPE d, a, b:u32, c:u32": Oracle(each(bfe), values=FIELDS),
