@@ -6,8 +6,9 @@ import numpy as np
 
 from tests.simulator.ptx import exact
 from tests.simulator.ptx.exact import bits_of, every, finished, flushed, rounding_of, wide, within
-from tests.simulator.ptx.harness import Oracle
-from tests.simulator.ptx.oracles_compare import LOGIC, compare
+from tests.simulator.ptx.harness import DTYPES, Oracle
+from tests.simulator.ptx.oracles_compare import LOGIC
+from tests.simulator.ptx.oracles_compare import compare as compared
 from tests.simulator.ptx.oracles_floats import ANGLES, EXPONENTS, extreme, xorsign
 
 
@@ -64,6 +65,12 @@ def approximate(function, **errors):
 def pairs(values):
     """Return a function that gives values for halves and for pairs of them."""
     return lambda kind: np.stack([values, values[::-1]], 1) if kind.endswith("x2") else values
+
+
+def compare(words, *operands):
+    """Compare; bf16, which NumPy does not know as a float, as f32."""
+    found = (x.astype("f4") if x.dtype == DTYPES["bf16"] else x for x in operands)
+    return compared(words, *found)
 
 
 def set_half(half):
