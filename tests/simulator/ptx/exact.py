@@ -56,7 +56,7 @@ def nearest(m: int, e: int, kind: str, rounding: str) -> float:
         }[rounding]
         whole += bool(up)
     else:
-        whole, last = size << (e - last), last
+        whole = size << (e - last)
     if whole.bit_length() + last > form.largest + 1:
         grows = rounding in {"rn", "rna"} or rounding == ("rm" if m < 0 else "rp")
         edge = math.ldexp((1 << form.precision) - 1, form.largest - form.precision + 1)

@@ -85,7 +85,7 @@ def to_float(kind: str):
 
 
 def limited(kind: str, a, words, rounding: str):
-    """Return numbers of a format in f64: finite ones, and none below +0, if the spelling says so."""
+    """Return numbers of a format in f64, within what the spelling says."""
     found = np.array([converted(x, kind, rounding) for x in wide(a).tolist()])
     if words.get("satfinite") == "1":
         form = exact.FORMATS[kind]
@@ -123,7 +123,7 @@ SMALL = {
 
 
 def small_codes(kind, words, x):
-    """Return the codes of f32 in a small format, by ml_dtypes; its largest number for those beyond."""
+    """Return the codes of f32 in a small format, by ml_dtypes, which has no saturation."""
     dtype, _, nan = SMALL[kind]
     most = np.float32(ml_dtypes.finfo(dtype).max)
     found = np.clip(x, -most, most)
@@ -192,15 +192,20 @@ def pack(words, a, b, *c):
 
 WORDS = range(65536)
 #: Floats beside integers and beside the limits of integers.
+LIMITS = (
+    *(0, 0.5, 1, 1.5, 2.5, 127, 128, 255, 256, 32767, 32768, 65535, 65536, 2**31 - 1),
+    *(2.0**n for n in (24, 31, 32, 53, 63, 64, 100)),
+)
 NEAR_INTEGERS = np.array(
     [
-        sign * near
-        for limit in (0, 0.5, 1, 1.5, 2.5, 127, 128, 255, 256, 32767, 32768, 65535, 65536)
-        + tuple(2.0**n for n in (24, 31, 32, 53, 63, 64, 100))
-        for near in (limit, limit + 0.5, limit + 0.25, np.nextafter(limit, 0), limit - 1)
-        for sign in (1, -1)
+        *(
+            sign * near
+            for limit in LIMITS
+            for near in (limit, limit + 0.5, limit + 0.25, np.nextafter(limit, 0), limit - 1)
+            for sign in (1, -1)
+        ),
+        *(np.inf, -np.inf, np.nan, 1e-310, 1e-40, -1e-40, 65504, 65520),
     ]
-    + [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-310, 1e-40, -1e-40, 2147483647.0, 65504, 65520]
 )
 
 _WIDTHS = {
@@ -219,7 +224,12 @@ _SAME = {
     f"cvt{rounding}{modifiers}.{kind}.{kind} d:{kind}, a:{kind}": (
         Oracle(same, {"a": NEAR_INTEGERS}) if rounding else same
     )
-    for kind, modifiers in (("f32", "{.ftz}{.sat}"), ("f64", "{.sat}"), ("f16", "{.sat}"), ("bf16", ""))
+    for kind, modifiers in (
+        ("f32", "{.ftz}{.sat}"),
+        ("f64", "{.sat}"),
+        ("f16", "{.sat}"),
+        ("bf16", ""),
+    )
     for rounding in ("", ".RNI")
 }
 

@@ -1,4 +1,4 @@
-"""What instructions on halves give: Python's integers for exact ones, bounds for approximate ones."""
+"""What instructions on halves give: Python's integers for exact ones, bounds for others."""
 
 from __future__ import annotations
 

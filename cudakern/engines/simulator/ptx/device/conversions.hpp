@@ -10,8 +10,8 @@ namespace ck_ptx {
 template <typename T>
 constexpr bool is_signed = static_cast<T>(-1) < static_cast<T>(0);
 template <typename T>
-constexpr T greatest = is_signed<T> ? static_cast<T>((1ull << (8 * sizeof(T) - 1)) - 1)
-                                    : static_cast<T>(-1);
+constexpr T greatest =
+    is_signed<T> ? static_cast<T>((1ull << (8 * sizeof(T) - 1)) - 1) : static_cast<T>(-1);
 template <typename T>
 constexpr T smallest = is_signed<T> ? static_cast<T>(1ull << (8 * sizeof(T) - 1)) : T(0);
 
@@ -83,12 +83,16 @@ CK_INLINE bf16 same(bf16 x) {
 
 template <typename To, int RND, typename T>
 CK_INLINE To narrow(T x) {
-  if constexpr (is_nearest(RND) && sizeof(To) == 4) return static_cast<To>(x);
-  else if constexpr (is_nearest(RND) && sizeof(T) == 4) return from_f32<To>(x);
-  else return rounded<To, RND>(static_cast<f64>(x));
+  if constexpr (is_nearest(RND) && sizeof(To) == 4)
+    return static_cast<To>(x);
+  else if constexpr (is_nearest(RND) && sizeof(T) == 4)
+    return from_f32<To>(x);
+  else
+    return rounded<To, RND>(static_cast<f64>(x));
 }
 
-/// The code of a float in a small format, its largest finite number for those beyond, `nan` for NaN.
+/// The code of a float in a small format, its largest finite number for those beyond, `nan` for
+/// NaN.
 template <typename F, int RND, int RELU>
 static inline u32 finite_code(f32 x, u32 nan) {
   if (x != x) return nan;
@@ -133,7 +137,8 @@ template <typename F>
 static inline f32 number_of(u32 code) {
   const u32 exponent = (code & (F::sign - 1)) >> F::mantissa;
   const u32 mantissa = code & ((1u << F::mantissa) - 1);
-  const u32 scale = 127 + 2 - (1u << (F::exponent - 1)) - F::mantissa + (exponent ? exponent - 1 : 0);
+  const u32 scale =
+      127 + 2 - (1u << (F::exponent - 1)) - F::mantissa + (exponent ? exponent - 1 : 0);
   const f32 size = static_cast<f32>(exponent ? mantissa | 1u << F::mantissa : mantissa) *
                    bit_cast<f32>(scale << 23);
   return code & F::sign ? -size : size;
@@ -144,16 +149,16 @@ CK_INLINE f16 half_of(f32 x) {
   return RELU && __builtin_signbit(x) ? f16{0} : from_f32<f16>(x);
 }
 
-#define CK_SMALL_FORMAT(name, F, NAN_CODE, WIDTH, WORD)                                         \
-  template <int RELU>                                                                           \
-  CK_INLINE WORD to_##name(f32 a, f32 b) {                                                      \
-    return static_cast<WORD>(finite_code<F, rn, RELU>(a, NAN_CODE) << WIDTH |                   \
-                             finite_code<F, rn, RELU>(b, NAN_CODE));                            \
-  }                                                                                             \
-  template <int RELU>                                                                           \
-  CK_INLINE f16x2 from_##name(WORD x) {                                                         \
-    return pair(half_of<RELU>(value_of<F>(x & (2 * F::sign - 1))),                              \
-                half_of<RELU>(value_of<F>(x >> WIDTH & (2 * F::sign - 1))));                    \
+#define CK_SMALL_FORMAT(name, F, NAN_CODE, WIDTH, WORD) \
+  template <int RELU> \
+  CK_INLINE WORD to_##name(f32 a, f32 b) { \
+    return static_cast<WORD>(finite_code<F, rn, RELU>(a, NAN_CODE) << WIDTH | \
+                             finite_code<F, rn, RELU>(b, NAN_CODE)); \
+  } \
+  template <int RELU> \
+  CK_INLINE f16x2 from_##name(WORD x) { \
+    return pair(half_of<RELU>(value_of<F>(x & (2 * F::sign - 1))), \
+                half_of<RELU>(value_of<F>(x >> WIDTH & (2 * F::sign - 1)))); \
   }
 /// Of any code: NaN and infinities too.
 template <typename F>

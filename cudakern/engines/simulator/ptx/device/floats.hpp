@@ -16,26 +16,17 @@ CK_INLINE u64 pair(f32 low, f32 high) {
 
 // Modifiers
 
-// Both test bits, as compilers know identities of floats by which another test could go; the empty
-// statement keeps the rare case a branch, which costs nothing where it is not taken.
+// Both test bits, as compilers know identities of floats by which another test could go.
 
 CK_INLINE f32 canonical(f32 x) {
-  if (__builtin_expect((bit_cast<u32>(x) & 0x7fffffff) > 0x7f800000, 0)) {
-    __asm__ volatile("");
-    return nan_of<f32>();
-  }
-  return x;
+  return rarely((bit_cast<u32>(x) & 0x7fffffff) > 0x7f800000) ? nan_of<f32>() : x;
 }
 
 /// Subnormal numbers become zeros of their sign.
 template <int FTZ>
 CK_INLINE f32 flushed(f32 x) {
   const u32 bits = bit_cast<u32>(x);
-  if (FTZ && __builtin_expect((bits << 1) - 1 < 0xffffff, 0)) {
-    __asm__ volatile("");
-    return bit_cast<f32>(bits & 0x80000000);
-  }
-  return x;
+  return FTZ && rarely((bits << 1) - 1 < 0xffffff) ? bit_cast<f32>(bits & 0x80000000) : x;
 }
 
 /// From +0 to 1; NaN becomes +0.
@@ -53,18 +44,24 @@ CK_INLINE f32 finished(f32 x) {
 
 template <int RND, typename T>
 CK_INLINE T sum_of(T a, T b) {
-  if constexpr (is_nearest(RND)) return a + b;
-  else return fused_exactly<T, RND>(a, 1, b);
+  if constexpr (is_nearest(RND))
+    return a + b;
+  else
+    return fused_exactly<T, RND>(a, 1, b);
 }
 template <int RND, typename T>
 CK_INLINE T product_of(T a, T b) {
-  if constexpr (is_nearest(RND)) return a * b;
-  else return fused_exactly<T, RND>(a, b, __builtin_copysign(0., a) * __builtin_copysign(1., b));
+  if constexpr (is_nearest(RND))
+    return a * b;
+  else
+    return fused_exactly<T, RND>(a, b, __builtin_copysign(0., a) * __builtin_copysign(1., b));
 }
 template <int RND, typename T>
 CK_INLINE T quotient_of(T a, T b) {
-  if constexpr (is_nearest(RND)) return a / b;
-  else return divided_exactly<T, RND>(a, b);
+  if constexpr (is_nearest(RND))
+    return a / b;
+  else
+    return divided_exactly<T, RND>(a, b);
 }
 
 template <int RND, int FTZ, int SAT>
@@ -113,8 +110,10 @@ CK_INLINE f64 fused(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
 
 template <int RND, typename T>
 CK_INLINE T fused_of(T a, T b, T c) {
-  if constexpr (is_nearest(RND)) return fused(a, b, c);
-  else return fused_exactly<T, RND>(a, b, c);
+  if constexpr (is_nearest(RND))
+    return fused(a, b, c);
+  else
+    return fused_exactly<T, RND>(a, b, c);
 }
 template <int RND, int FTZ, int SAT>
 CK_INLINE f32 fma(f32 a, f32 b, f32 c) {
@@ -189,7 +188,7 @@ CK_INLINE bool testp_subnormal(T x) {
 /// The lesser number; -0 is less than +0. Of a number and NaN the number, unless NaN is asked for.
 template <int NAN_, typename T>
 CK_INLINE T lesser(T a, T b) {
-  if (__builtin_expect(a != a || b != b, 0)) {
+  if (rarely(a != a || b != b)) {
     return NAN_ || (a != a && b != b) ? nan_of<T>() : a != a ? b : a;
   }
   return a < b || (a == b && __builtin_signbit(a)) ? a : b;
@@ -238,9 +237,12 @@ CK_INLINE f32 maximum_xorsign(f32 a, f32 b) {
 
 template <int RND, typename T>
 CK_INLINE T root_of(T a) {
-  if constexpr (!is_nearest(RND)) return root_exactly<T, RND>(a);
-  else if constexpr (sizeof(T) == 4) return __builtin_sqrtf(a);
-  else return __builtin_sqrt(a);
+  if constexpr (!is_nearest(RND))
+    return root_exactly<T, RND>(a);
+  else if constexpr (sizeof(T) == 4)
+    return __builtin_sqrtf(a);
+  else
+    return __builtin_sqrt(a);
 }
 template <int RND, int FTZ>
 CK_INLINE f32 square_root(f32 a) {

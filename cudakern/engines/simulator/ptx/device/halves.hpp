@@ -32,32 +32,40 @@ CK_INLINE H finished_half(H x) {
 
 template <int FTZ, int SAT, typename T>
 CK_INLINE T add_half(T a, T b) {
-  return each([](auto x, auto y) {
-    using H = decltype(x);
-    return finished_half<FTZ, SAT, 0>(from_f32<H>(number<FTZ>(x) + number<FTZ>(y)));
-  }, a, b);
+  return each(
+      [](auto x, auto y) {
+        using H = decltype(x);
+        return finished_half<FTZ, SAT, 0>(from_f32<H>(number<FTZ>(x) + number<FTZ>(y)));
+      },
+      a, b);
 }
 template <int FTZ, int SAT, typename T>
 CK_INLINE T sub_half(T a, T b) {
-  return each([](auto x, auto y) {
-    using H = decltype(x);
-    return finished_half<FTZ, SAT, 0>(from_f32<H>(number<FTZ>(x) - number<FTZ>(y)));
-  }, a, b);
+  return each(
+      [](auto x, auto y) {
+        using H = decltype(x);
+        return finished_half<FTZ, SAT, 0>(from_f32<H>(number<FTZ>(x) - number<FTZ>(y)));
+      },
+      a, b);
 }
 template <int FTZ, int SAT, typename T>
 CK_INLINE T mul_half(T a, T b) {
-  return each([](auto x, auto y) {
-    using H = decltype(x);
-    return finished_half<FTZ, SAT, 0>(from_f32<H>(number<FTZ>(x) * number<FTZ>(y)));
-  }, a, b);
+  return each(
+      [](auto x, auto y) {
+        using H = decltype(x);
+        return finished_half<FTZ, SAT, 0>(from_f32<H>(number<FTZ>(x) * number<FTZ>(y)));
+      },
+      a, b);
 }
 template <int FTZ, int SAT, int RELU, typename T>
 CK_INLINE T fma_half(T a, T b, T c) {
-  return each([](auto x, auto y, auto z) {
-    const f64 product = static_cast<f64>(number<FTZ>(x)) * number<FTZ>(y);
-    const f64 total = odd_sum(product, number<FTZ>(z));
-    return finished_half<FTZ, SAT, RELU>(rounded<decltype(x), rn>(total));
-  }, a, b, c);
+  return each(
+      [](auto x, auto y, auto z) {
+        const f64 product = static_cast<f64>(number<FTZ>(x)) * number<FTZ>(y);
+        const f64 total = odd_sum(product, number<FTZ>(z));
+        return finished_half<FTZ, SAT, RELU>(rounded<decltype(x), rn>(total));
+      },
+      a, b, c);
 }
 
 // Signs, minima and maxima, functions: 9.7.4.5 to 9.7.4.10
@@ -80,15 +88,19 @@ CK_INLINE H extreme(F f, H x, H y) {
 }
 template <int FTZ, int NAN_, int XORSIGN, typename T>
 CK_INLINE T minimum_half(T a, T b) {
-  return each([](auto x, auto y) {
-    return extreme<XORSIGN>(minimum<0, NAN_>, flushed_half<FTZ>(x), flushed_half<FTZ>(y));
-  }, a, b);
+  return each(
+      [](auto x, auto y) {
+        return extreme<XORSIGN>(minimum<0, NAN_>, flushed_half<FTZ>(x), flushed_half<FTZ>(y));
+      },
+      a, b);
 }
 template <int FTZ, int NAN_, int XORSIGN, typename T>
 CK_INLINE T maximum_half(T a, T b) {
-  return each([](auto x, auto y) {
-    return extreme<XORSIGN>(maximum<0, NAN_>, flushed_half<FTZ>(x), flushed_half<FTZ>(y));
-  }, a, b);
+  return each(
+      [](auto x, auto y) {
+        return extreme<XORSIGN>(maximum<0, NAN_>, flushed_half<FTZ>(x), flushed_half<FTZ>(y));
+      },
+      a, b);
 }
 template <typename T>
 CK_INLINE T tanh_half(T a) {
@@ -96,10 +108,12 @@ CK_INLINE T tanh_half(T a) {
 }
 template <int FTZ, typename T>
 CK_INLINE T ex2_half(T a) {
-  return each([](auto x) {
-    using H = decltype(x);
-    return flushed_half<FTZ>(from_f32<H>(ex2_approx<0>(number<FTZ>(x))));
-  }, a);
+  return each(
+      [](auto x) {
+        using H = decltype(x);
+        return flushed_half<FTZ>(from_f32<H>(ex2_approx<0>(number<FTZ>(x))));
+      },
+      a);
 }
 
 // Comparison: 9.7.7

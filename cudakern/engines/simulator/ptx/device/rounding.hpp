@@ -45,6 +45,14 @@ CK_INLINE T nan_of() {
 }
 CK_INLINE bool is_finite(f64 x) { return x - x == 0; }
 
+/// A condition that mostly does not hold. The empty statement keeps it a branch, which costs
+/// nothing then; a selection would wait for it.
+CK_INLINE bool rarely(bool condition) {
+  if (!__builtin_expect(condition, 0)) return false;
+  __asm__ volatile("");
+  return true;
+}
+
 /// (-1)^negative * mantissa * 2^exponent; the last bit also stands for all that lies below it.
 struct Exact {
   bool negative;
@@ -108,7 +116,7 @@ static inline T rounded(Exact x) {
 template <typename T, int ROUNDING>
 static inline T rounded(f64 x) {
   using F = FloatOf<T>;
-  if (x != x) return nan_of<T>();
+  if (rarely(x != x)) return nan_of<T>();
   if (is_finite(x)) return rounded<T, ROUNDING>(exact(x));
   return bit_cast<T>(static_cast<typename F::Bits>((F::largest + 1) | (x < 0 ? F::sign : 0)));
 }
@@ -204,7 +212,7 @@ static inline T root_exactly(f64 a) {
 /// a + b with the last bit set if the sum is not exact: it rounds again as the exact sum would.
 CK_INLINE f64 odd_sum(f64 a, f64 b) {
   const f64 s = a + b;
-  if (!is_finite(s)) return s;
+  if (rarely(!is_finite(s))) return s;
   const f64 part = s - a;
   const f64 error = (a - (s - part)) + (b - part);
   const u64 bits = bit_cast<u64>(s);

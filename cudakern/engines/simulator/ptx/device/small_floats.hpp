@@ -6,36 +6,45 @@
 
 namespace ck_ptx {
 
+#if defined(__F16C__)
+typedef f32 Floats __attribute__((vector_size(16)));
+typedef short Shorts __attribute__((vector_size(16)));
+#endif
+
 CK_INLINE f32 to_f32(f16 x) {
-  const u32 sign = static_cast<u32>(x.bits & 0x8000) << 16;
-  const u32 rest = static_cast<u32>(x.bits & 0x7fff) << 13;
-  if (rest > 0x0f800000) return nan_of<f32>();
-  const f32 size = rest == 0x0f800000 ? __builtin_inff() : bit_cast<f32>(rest) * 0x1p112f;
-  return bit_cast<f32>(bit_cast<u32>(size) | sign);
+  const u32 rest = x.bits & 0x7fff;
+  if (rarely(rest > 0x7c00)) return nan_of<f32>();
+#if defined(__F16C__)
+  return __builtin_ia32_vcvtph2ps(Shorts{static_cast<short>(x.bits)})[0];
+#else
+  const f32 size = rest == 0x7c00 ? __builtin_inff() : bit_cast<f32>(rest << 13) * 0x1p112f;
+  return bit_cast<f32>(bit_cast<u32>(size) | static_cast<u32>(x.bits & 0x8000) << 16);
+#endif
 }
 CK_INLINE f32 to_f32(bf16 x) {
-  const f32 r = bit_cast<f32>(static_cast<u32>(x.bits) << 16);
-  return r == r ? r : nan_of<f32>();
+  const u32 bits = static_cast<u32>(x.bits) << 16;
+  return rarely((bits & 0x7fffffff) > 0x7f800000) ? nan_of<f32>() : bit_cast<f32>(bits);
 }
 
 CK_INLINE f16 to_f16(f32 x) {
-  if (x != x) return nan_of<f16>();
+  if (rarely(x != x)) return nan_of<f16>();
 #if defined(__F16C__)
-  typedef f32 Four __attribute__((vector_size(16)));
-  return {static_cast<u16>(__builtin_ia32_vcvtps2ph(Four{x, 0, 0, 0}, 0)[0])};
+  return {static_cast<u16>(__builtin_ia32_vcvtps2ph(Floats{x}, 0)[0])};
 #else
   return rounded<f16, rn>(static_cast<f64>(x));
 #endif
 }
 CK_INLINE bf16 to_bf16(f32 x) {
-  if (x != x) return nan_of<bf16>();
+  if (rarely(x != x)) return nan_of<bf16>();
   const u32 bits = bit_cast<u32>(x);
   return {static_cast<u16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 template <typename H>
 CK_INLINE H from_f32(f32 x) {
-  if constexpr (FloatOf<H>::mantissa == 10) return to_f16(x);
-  else return to_bf16(x);
+  if constexpr (FloatOf<H>::mantissa == 10)
+    return to_f16(x);
+  else
+    return to_bf16(x);
 }
 
 // Pairs: the first half is the lower one

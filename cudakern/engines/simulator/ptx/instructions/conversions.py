@@ -44,7 +44,8 @@ _FLOAT = (
     # The same format, perhaps as an integer.
     _cvt("cvt{.ftz}{.sat}.f32.f32 d:f32, a:f32", "same<{ftz}, {sat}>({a})"),
     _cvt(
-        "cvt.RNI{.ftz}{.sat}.f32.f32 d:f32, a:f32", "same<0, {sat}>(integral<{RNI}>(flushed<{ftz}>({a})))"
+        "cvt.RNI{.ftz}{.sat}.f32.f32 d:f32, a:f32",
+        "same<0, {sat}>(integral<{RNI}>(flushed<{ftz}>({a})))",
     ),
     _cvt("cvt{.sat}.f64.f64 d:f64, a:f64", "same<0, {sat}>({a})"),
     _cvt("cvt.RNI{.sat}.f64.f64 d:f64, a:f64", "same<0, {sat}>(integral<{RNI}>({a}))"),
@@ -59,9 +60,7 @@ _FLOAT = (
     _cvt("cvt{.sat}.f64.f16 d:f64, a:f16", "same<0, {sat}>((f64)to_f32({a}))"),
     _cvt("cvt.f64.bf16 d:f64, a:bf16", "(f64)to_f32({a})"),
     # Narrower.
-    _cvt(
-        "cvt.RND{.ftz}{.sat}.f32.f64 d:f32, a:f64", "same<{ftz}, {sat}>(narrow<f32, {RND}>({a}))"
-    ),
+    _cvt("cvt.RND{.ftz}{.sat}.f32.f64 d:f32, a:f64", "same<{ftz}, {sat}>(narrow<f32, {RND}>({a}))"),
     _cvt(
         "cvt.RND{.ftz}{.sat}.f16.f32 d:f16, a:f32",
         "same<0, {sat}>(narrow<f16, {RND}>(flushed<{ftz}>({a})))",

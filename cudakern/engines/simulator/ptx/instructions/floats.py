@@ -27,10 +27,14 @@ FORMS = (
     _row("9.7.3.5", "mul{.RND}{.ftz}{.sat}.f32 d, a, b", "mul<{RND}, {ftz}, {sat}>({a}, {b})"),
     _row("9.7.3.5", "mul{.RND}{.ftz}.f32x2 d, a, b", "mul_f32x2<{RND}, {ftz}>({a}, {b})"),
     _row("9.7.3.5", "mul{.RND}.f64 d, a, b", "mul<{RND}>({a}, {b})"),
-    _row("9.7.3.6", "fma.RND{.ftz}{.sat}.f32 d, a, b, c", "fma<{RND}, {ftz}, {sat}>({a}, {b}, {c})"),
+    _row(
+        "9.7.3.6", "fma.RND{.ftz}{.sat}.f32 d, a, b, c", "fma<{RND}, {ftz}, {sat}>({a}, {b}, {c})"
+    ),
     _row("9.7.3.6", "fma.RND{.ftz}.f32x2 d, a, b, c", "fma_f32x2<{RND}, {ftz}>({a}, {b}, {c})"),
     _row("9.7.3.6", "fma.RND.f64 d, a, b, c", "fma<{RND}>({a}, {b}, {c})"),
-    _row("9.7.3.7", "mad.RND{.ftz}{.sat}.f32 d, a, b, c", "fma<{RND}, {ftz}, {sat}>({a}, {b}, {c})"),
+    _row(
+        "9.7.3.7", "mad.RND{.ftz}{.sat}.f32 d, a, b, c", "fma<{RND}, {ftz}, {sat}>({a}, {b}, {c})"
+    ),
     _row("9.7.3.7", "mad.RND.f64 d, a, b, c", "fma<{RND}>({a}, {b}, {c})"),
     # To 2 units in the last place for |b| up to 2^126; 0, or NaN of an infinity, above.
     _row("9.7.3.8", "div.approx{.ftz}.f32 d, a, b", "div_approx<{ftz}>({a}, {b})"),

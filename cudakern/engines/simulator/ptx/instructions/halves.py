@@ -27,7 +27,9 @@ _ARITHMETIC = (
     _bf16("9.7.4.2", "sub{.rn}.TYPE d, a, b", "sub_half<0, 0>({a}, {b})"),
     _f16("9.7.4.3", "mul{.rn}{.ftz}{.sat}.TYPE d, a, b", "mul_half<{ftz}, {sat}>({a}, {b})"),
     _bf16("9.7.4.3", "mul{.rn}.TYPE d, a, b", "mul_half<0, 0>({a}, {b})"),
-    _f16("9.7.4.4", "fma.rn{.ftz}{.sat}.TYPE d, a, b, c", "fma_half<{ftz}, {sat}, 0>({a}, {b}, {c})"),
+    _f16(
+        "9.7.4.4", "fma.rn{.ftz}{.sat}.TYPE d, a, b, c", "fma_half<{ftz}, {sat}, 0>({a}, {b}, {c})"
+    ),
     _f16("9.7.4.4", "fma.rn{.ftz}.relu.TYPE d, a, b, c", "fma_half<{ftz}, 0, 1>({a}, {b}, {c})"),
     _bf16("9.7.4.4", "fma.rn{.relu}.TYPE d, a, b, c", "fma_half<0, 0, {relu}>({a}, {b}, {c})"),
     _f16("9.7.4.5", "neg{.ftz}.TYPE d, a", "negated_half<{ftz}>({a})"),
@@ -36,13 +38,17 @@ _ARITHMETIC = (
     _bf16("9.7.4.6", "abs.TYPE d, a", "magnitude_half<0>({a})"),
     _f16("9.7.4.7", "min{.ftz}{.NaN}.TYPE d, a, b", "minimum_half<{ftz}, {NaN}, 0>({a}, {b})"),
     _f16(
-        "9.7.4.7", "min{.ftz}{.NaN}.xorsign.abs.TYPE d, a, b", "minimum_half<{ftz}, {NaN}, 1>({a}, {b})"
+        "9.7.4.7",
+        "min{.ftz}{.NaN}.xorsign.abs.TYPE d, a, b",
+        "minimum_half<{ftz}, {NaN}, 1>({a}, {b})",
     ),
     _bf16("9.7.4.7", "min{.NaN}.TYPE d, a, b", "minimum_half<0, {NaN}, 0>({a}, {b})"),
     _bf16("9.7.4.7", "min{.NaN}.xorsign.abs.TYPE d, a, b", "minimum_half<0, {NaN}, 1>({a}, {b})"),
     _f16("9.7.4.8", "max{.ftz}{.NaN}.TYPE d, a, b", "maximum_half<{ftz}, {NaN}, 0>({a}, {b})"),
     _f16(
-        "9.7.4.8", "max{.ftz}{.NaN}.xorsign.abs.TYPE d, a, b", "maximum_half<{ftz}, {NaN}, 1>({a}, {b})"
+        "9.7.4.8",
+        "max{.ftz}{.NaN}.xorsign.abs.TYPE d, a, b",
+        "maximum_half<{ftz}, {NaN}, 1>({a}, {b})",
     ),
     _bf16("9.7.4.8", "max{.NaN}.TYPE d, a, b", "maximum_half<0, {NaN}, 0>({a}, {b})"),
     _bf16("9.7.4.8", "max{.NaN}.xorsign.abs.TYPE d, a, b", "maximum_half<0, {NaN}, 1>({a}, {b})"),
@@ -55,10 +61,14 @@ _ARITHMETIC = (
 
 _MIXED = (
     _mixed(
-        "9.7.5.1", "add{.RND}{.sat}.f32.TYPE d:f32, a, c:f32", "add<{RND}, 0, {sat}>(to_f32({a}), {c})"
+        "9.7.5.1",
+        "add{.RND}{.sat}.f32.TYPE d:f32, a, c:f32",
+        "add<{RND}, 0, {sat}>(to_f32({a}), {c})",
     ),
     _mixed(
-        "9.7.5.2", "sub{.RND}{.sat}.f32.TYPE d:f32, a, c:f32", "sub<{RND}, 0, {sat}>(to_f32({a}), {c})"
+        "9.7.5.2",
+        "sub{.RND}{.sat}.f32.TYPE d:f32, a, c:f32",
+        "sub<{RND}, 0, {sat}>(to_f32({a}), {c})",
     ),
     _mixed(
         "9.7.5.3",
@@ -101,7 +111,8 @@ def _of_half(half: str, ftz: str) -> Iterator[Form]:
             CMP=comparisons, SRC=sources,
         )  # fmt: skip
     yield from _with_logic(
-        "9.7.7.1", f"set.CMP{ftz}.{half}.SRC d:{half}, a:SRC, b:SRC", f"half_truth<{half}>(L({one}))",
+        "9.7.7.1", f"set.CMP{ftz}.{half}.SRC d:{half}, a:SRC, b:SRC",
+        f"half_truth<{half}>(L({one}))",
         CMP=_OF_FLOATS, SRC=f"{half} f32",
     )  # fmt: skip
     yield from _with_logic(
