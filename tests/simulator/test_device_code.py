@@ -61,7 +61,7 @@ def test_names_are_distinct():
     assert len({*names}) == len(names)
 
 
-@pytest.mark.parametrize("correct", _cases())
+@pytest.mark.parametrize("correct", [*_cases()])
 def test_result(correct):
     arguments = correct.inputs(np.random.default_rng(0))
     expected = correct.expected(*copy.deepcopy(arguments))
