@@ -197,7 +197,10 @@ class RawKernel:
         kernel = self._library.kernel(self.name).under(self.name)
         self._check_shared(shared_mem, kernel.static_shared)
         packed = pack(self.name, kernel, tuple(args), operands=False)
-        kernel.launcher(grid, block, shared_mem, packed.offsets)(packed.parameters)
+        launch = kernel.launcher(
+            *(grid, block, shared_mem, packed.offsets), cooperative=self.enable_cooperative_groups
+        )
+        launch(packed.parameters)
 
     def _check_shared(self, asked: int, static: int) -> None:
         """Raise BindingError for more dynamic shared memory than a launch may ask for."""

@@ -202,7 +202,8 @@ static void count_workers(Launch* launch, const uint32_t* shape) {
   limit = limit < launch->blocks ? limit : launch->blocks;
   const uint64_t wanted = shape[7] < ranks ? ranks : shape[7];
   launch->max_workers = static_cast<uint32_t>(wanted < limit ? wanted : limit);
-  launch->most_workers = shape[9] != 0 ? static_cast<uint32_t>(limit) : launch->max_workers;
+  const bool grows = shape[9] != 0 || launch->cooperative;
+  launch->most_workers = grows ? static_cast<uint32_t>(limit) : launch->max_workers;
   launch->helped = launch->max_workers == 1;
 }
 
@@ -222,6 +223,13 @@ static int run_launch(Launch* launch, const void* parameters, uint32_t bytes,
     addresses[i] = copy + offsets[i];
   }
   count_workers(launch, shape);
+  if (launch->cooperative && launch->most_workers < launch->blocks) {
+    char message[200];
+    snprintf(message, sizeof message,
+             "all blocks of a cooperative launch must be resident; there is room for %u of %llu",
+             launch->most_workers, static_cast<unsigned long long>(launch->blocks));
+    return refuse(launch, message);
+  }
   launch->start = nanoseconds();
   const uint32_t ranks = launch->cluster.x * launch->cluster.y * launch->cluster.z;
   if ((shape[8] != 0 || ranks > 1) && !launch->helped) {
@@ -256,7 +264,8 @@ CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, u
   return ck_sim::run_launch(&launch, parameters, bytes, offsets, count, shape);
 }
 
-/// The same for a kernel translated from PTX. Its grid must be a multiple of its cluster.
+/// The same for a kernel translated from PTX. Its grid must be a multiple of its cluster. One more
+/// element of `shape` is 1 for a cooperative launch.
 CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* parameters,
                                        uint32_t bytes, const uint32_t* offsets, uint32_t count,
                                        const uint32_t* shape, ck_sim_report* report) {
@@ -264,6 +273,7 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
   Launch launch = make_launch(kernel->entry, nullptr, shape, report);
   launch.kernel = kernel;
   launch.static_bytes = kernel->static_shared;
+  launch.cooperative = shape[10] != 0;
   launch.id = __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
   const uint32_t* cluster = kernel->cluster;
   if (cluster[0] != 0) {

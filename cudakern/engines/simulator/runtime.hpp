@@ -31,6 +31,7 @@ struct Group {
   uint32_t processors;           // how many there can be
   uint32_t grid_id;              // which launch of the process
   char* const* windows;          // of the blocks of the cluster, by rank
+  uint32_t* workspace;           // of a cooperative launch: two words, zero at first; else null
 };
 
 /// What the running CUDA thread can ask about itself.

@@ -128,6 +128,7 @@ struct Launch {
 #ifdef CK_SIM_CHECKED
   uint64_t first_serial;  // of its blocks
 #endif
+  bool cooperative;  // whether all blocks must be resident
   uint64_t start;                      // nanoseconds
   uint32_t max_workers, most_workers;  // at first, and when all wait for a block nobody runs
   pthread_t* helper_threads;
@@ -142,6 +143,7 @@ struct Launch {
   uint32_t workers;            // that have come
   pthread_mutex_t cluster_lock;
   Cluster* open_cluster;       // the one that lacks blocks
+  alignas(64) uint32_t workspace[2];
   alignas(64) uint64_t progress;  // grows whenever a waiting thread could perhaps go on
   uint64_t stuck, confirmed;      // see watch.hpp
   int active;                     // workers

@@ -76,6 +76,7 @@ inline Worker* take_worker(Launch* launch) {
   w->group.processors = launch->most_workers;
   w->group.grid_id = launch->id;
   w->group.windows = w->alone.windows;
+  w->group.workspace = launch->cooperative ? launch->workspace : nullptr;
   w->alone.windows[0] = w->window.start;
   w->alone.ranks = 1;
   w->cluster = &w->alone;

@@ -169,7 +169,8 @@ class Table:
         known = self._by_name.get(name)
         if known is None:
             forms = self._by_opcode.get(name.partition(".")[0], ())
-            matches = ((one, one.match(name), header) for one, header in forms)
+            ordered = _in_order(name)
+            matches = ((one, one.match(ordered), header) for one, header in forms)
             known = tuple(Found(one, found, header) for one, found, header in matches if found is not None)
             self._by_name[name] = known
         return known
@@ -186,13 +187,34 @@ class Table:
         predicates : collection of int, optional
             The positions of operands that are predicates; they tell some forms apart.
         """
+        best, fewest = None, operands + 1
         for found in self._named(name):
-            positions = found.form.operands
-            if len(positions) == operands and all(
-                type_of(positions[i][0], name, found.fields) == "pred" for i in predicates
-            ):
-                return found
-        return None
+            positions = [position[0] for position in found.form.operands]
+            if len(positions) != operands:
+                continue
+            asked = {
+                i
+                for i, one in enumerate(positions)
+                if not one.is_address and type_of(one, name, found.fields) == "pred"
+            }
+            if asked >= {*predicates} and len(asked) < fewest:
+                best, fewest = found, len(asked)
+        return best
+
+
+_OPERATIONS = {"add", "and", "cas", "dec", "exch", "inc", "max", "min", "or", "xor"}
+_ORDERS = {"relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys"}
+
+
+def _in_order(name: str) -> str:
+    """Return an atomic's name with its order and scope before its operation.
+
+    libcu++ writes ``atom.add.relaxed.gpu.u32``, which ptxas takes as ``atom.relaxed.gpu.add.u32``.
+    """
+    opcode, *words = name.split(".")
+    if opcode != "atom" or words[0] not in _OPERATIONS:
+        return name
+    return ".".join([opcode, *sorted(words, key=lambda word: word not in _ORDERS)])
 
 
 def type_of(operand: OperandForm, name: str, fields: Mapping[str, str]) -> str:

@@ -103,6 +103,7 @@ class Kernel:
         *,
         resident: int | None = None,
         eager: bool = False,
+        cooperative: bool = False,
     ) -> Callable[[bytes], None]:
         """Return a function that runs the kernel on packed parameters; many threads can call it.
 
@@ -120,6 +121,8 @@ class Kernel:
         eager : bool, optional
             Start that many at once. Otherwise the others join when the first block waits for them,
             or takes longer than it takes to start them.
+        cooperative : bool, optional
+            Whether all blocks must be resident, so that they can wait for each other.
 
         Raises
         ------
@@ -132,8 +135,8 @@ class Kernel:
         count = len(offsets)
         starts = (ctypes.c_uint32 * count)(*offsets)
         workers = resident_blocks() if resident is None else resident
-        shape = (ctypes.c_uint32 * 10)(
-            *grid, *block, shared_bytes, workers, eager, resident is None
+        shape = (ctypes.c_uint32 * 11)(
+            *grid, *block, shared_bytes, workers, eager, resident is None, cooperative
         )
         run = self.module.runtime.ck_sim_launch_kernel
         kernel = ctypes.byref(self._structure)

@@ -64,6 +64,9 @@ def _registers() -> dict[str, tuple[str, str]]:
     found.update({f"pm{i}": ("u32", "0u") for i in range(8)})
     found.update({f"pm{i}_64": ("u64", "0ull") for i in range(8)})
     found.update({f"envreg{i}": ("u32", "0u") for i in range(32)})
+    # Where cooperative_groups finds the words by which the blocks of a grid wait for each other.
+    found["envreg1"] = "u32", f"(u32)((u64){_GROUP}workspace >> 32)"
+    found["envreg2"] = "u32", f"(u32)(u64){_GROUP}workspace"
     return found
 
 
