@@ -202,19 +202,23 @@ class Table:
         return best
 
 
-_OPERATIONS = {"add", "and", "cas", "dec", "exch", "inc", "max", "min", "or", "xor"}
-_ORDERS = {"relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys"}
+#: The modifiers of atomics that come first, in the manual's order.
+_FIRST = {
+    **dict.fromkeys(("relaxed", "acquire", "release", "acq_rel"), 0),
+    **dict.fromkeys(("cta", "cluster", "gpu", "sys"), 1),
+    **dict.fromkeys(("global", "shared", "shared::cta", "shared::cluster"), 2),
+}
 
 
 def _in_order(name: str) -> str:
-    """Return an atomic's name with its order and scope before its operation.
+    """Return an atomic's name with its modifiers in the manual's order; ptxas takes them in any.
 
-    libcu++ writes ``atom.add.relaxed.gpu.u32``, which ptxas takes as ``atom.relaxed.gpu.add.u32``.
+    libcu++ writes ``atom.add.relaxed.gpu.u32``, Triton ``atom.global.gpu.relaxed.add.u32``.
     """
     opcode, *words = name.split(".")
-    if opcode != "atom" or words[0] not in _OPERATIONS:
+    if opcode not in {"atom", "red"}:
         return name
-    return ".".join([opcode, *sorted(words, key=lambda word: word not in _ORDERS)])
+    return ".".join([opcode, *sorted(words, key=lambda word: _FIRST.get(word, len(_FIRST)))])
 
 
 def type_of(operand: OperandForm, name: str, fields: Mapping[str, str]) -> str:

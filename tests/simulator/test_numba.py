@@ -1,0 +1,102 @@
+"""Kernels that Numba compiled to PTX, without a GPU."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+
+cuda = pytest.importorskip("numba.cuda", reason="Numba with its CUDA target is not installed")
+types = pytest.importorskip("numba").types
+
+VECTOR, MATRIX = types.float32[::1], types.float32[:, ::1]
+
+
+def compiled(function, *signature):
+    """Return Numba's PTX of a kernel, and the kernel in the simulator."""
+    ptx, _ = cuda.compile_ptx(function, signature, cc=(9, 0), lineinfo=True)
+    name = re.search(r"\.entry\s+([\w$]+)", ptx)[1]
+    return ck.simulator.RawModule(code=ptx).get_function(name)
+
+
+def passed(*arguments):
+    """Return arguments as Numba passes them: of an array also its sizes and strides."""
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            yield from (None, None)  # the memory's owner, which no kernel asks for
+            yield from (np.int64(argument.size), np.int64(argument.itemsize), argument)
+            yield from map(np.int64, (*argument.shape, *argument.strides))
+        else:
+            yield argument
+
+
+def reversed_blocks(x, out):
+    """Reverse each block of 64 by shared memory."""
+    i = cuda.grid(1)
+    shared = cuda.shared.array(64, types.float32)
+    if i < x.size:
+        shared[cuda.threadIdx.x] = x[i]
+    cuda.syncthreads()
+    if i < x.size:
+        out[i] = shared[63 - cuda.threadIdx.x] * 2
+
+
+def test_shared_memory():
+    x = np.arange(256, dtype=np.float32)
+    out = np.full_like(x, np.nan)
+    compiled(reversed_blocks, VECTOR, VECTOR)((4,), (64,), tuple(passed(x, out)))
+    np.testing.assert_array_equal(out, 2 * x.reshape(4, 64)[:, ::-1].ravel())
+
+
+def histogram(x, bins):
+    """Count by atomics."""
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        cuda.atomic.add(bins, int(x[i]), 1)
+
+
+def test_atomics():
+    x = np.random.default_rng(0).integers(0, 10, 1000).astype(np.float32)
+    bins = np.zeros(10, np.int32)
+    compiled(histogram, VECTOR, types.int32[::1])((3,), (64,), tuple(passed(x, bins)))
+    np.testing.assert_array_equal(bins, np.bincount(x.astype(int), minlength=10))
+
+
+def product(x, y, out):
+    """Multiply matrices of doubles summed up in a local array."""
+    row, column = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        parts = cuda.local.array(2, types.float64)
+        parts[0] = parts[1] = 0.0
+        for k in range(x.shape[1]):
+            parts[k % 2] += x[row, k] * y[k, column]
+        out[row, column] = parts[0] + parts[1]
+
+
+def test_matrices():
+    rng = np.random.default_rng(0)
+    x = rng.integers(-9, 9, (21, 13)).astype(np.float32)
+    y = rng.integers(-9, 9, (13, 17)).astype(np.float32)
+    out = np.full((21, 17), np.nan, np.float32)
+    compiled(product, MATRIX, MATRIX, MATRIX)((3, 3), (8, 8), tuple(passed(x, y, out)))
+    np.testing.assert_array_equal(out, x @ y)
+
+
+def warp_sums(x, out):
+    """Add up the values of each warp."""
+    value = x[cuda.grid(1)]
+    offset = 16
+    while offset > 0:
+        value += cuda.shfl_down_sync(0xFFFFFFFF, value, offset)
+        offset //= 2
+    if cuda.laneid == 0:
+        out[cuda.grid(1) // 32] = value
+
+
+def test_shuffles():
+    x = np.random.default_rng(0).integers(-99, 99, 128).astype(np.float32)
+    out = np.full(4, np.nan, np.float32)
+    compiled(warp_sums, VECTOR, VECTOR)((1,), (128,), tuple(passed(x, out)))
+    np.testing.assert_array_equal(out, x.reshape(4, 32).sum(1))

@@ -1,0 +1,60 @@
+"""Kernels that Triton compiled to PTX, without a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+
+pytest.importorskip("triton", reason="Triton is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
+
+POINTERS = {"x": "*fp32", "out": "*fp32", "n": "i32"}
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+
+
+def launch(made, grid, *arguments):
+    """Run a kernel of Triton's; two pointers to scratch memory follow its arguments."""
+    kernel = ck.simulator.RawModule(code=made.asm["ptx"]).get_function(made.metadata.name)
+    block = (32 * made.metadata.num_warps,)
+    kernel(grid, block, (*arguments, None, None), shared_mem=made.metadata.shared)
+
+
+def test_softmax():
+    from tests.simulator.triton_kernels import compiled, softmax  # noqa: PLC0415  optional
+
+    made = compiled(softmax, POINTERS, 90, BLOCK=256)
+    x = np.random.default_rng(0).standard_normal((5, 200)).astype(np.float32)
+    out = np.full_like(x, np.nan)
+    launch(made, (5,), x, out, np.int32(200))
+    powers = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    # exp2.approx of a product, a sum of 256 and a division: below 2^-22 each, of the result.
+    np.testing.assert_allclose(out, powers / powers.sum(1, keepdims=True), rtol=8e-6)
+
+
+def test_product_on_matrix_units():
+    from tests.simulator.triton_kernels import compiled, product  # noqa: PLC0415  optional
+
+    pointers = {"x": "*fp16", "y": "*fp16", "out": "*fp32", "n": "i32"}
+    made = compiled(product, pointers, 80, BLOCK=64)
+    assert "mma.sync" in made.asm["ptx"]
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-9, 9, (128, 128)).astype(np.float16) for _ in range(2))
+    out = np.full((128, 128), np.nan, np.float32)
+    launch(made, (2, 2), x, y, out, np.int32(128))
+    np.testing.assert_array_equal(out, x.astype(np.float32) @ y.astype(np.float32))
+
+
+def test_atomics():
+    from tests.simulator.triton_kernels import compiled, histogram  # noqa: PLC0415  optional
+
+    made = compiled(histogram, {"x": "*i32", "bins": "*i32", "n": "i32"}, 90, BLOCK=128)
+    x = np.random.default_rng(0).integers(0, 7, 300).astype(np.int32)
+    bins = np.zeros(7, np.int32)
+    launch(made, (3,), x, bins, np.int32(300))
+    np.testing.assert_array_equal(bins, np.bincount(x, minlength=7))

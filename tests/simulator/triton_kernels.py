@@ -1,0 +1,46 @@
+"""Kernels in Triton, which are compiled to PTX without a GPU."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+
+
+@triton.jit
+def softmax(x, out, n, BLOCK: tl.constexpr):
+    """Compute the softmax of each row."""
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    values = tl.load(x + row * n + i, mask=i < n, other=-float("inf"))
+    powers = tl.exp(values - tl.max(values, axis=0))
+    tl.store(out + row * n + i, powers / tl.sum(powers, axis=0), mask=i < n)
+
+
+@triton.jit
+def product(x, y, out, n, BLOCK: tl.constexpr):
+    """Multiply square matrices on the matrix units."""
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, n, 32):
+        depth = start + tl.arange(0, 32)
+        left = tl.load(x + rows[:, None] * n + depth[None, :])
+        right = tl.load(y + depth[:, None] * n + columns[None, :])
+        total += tl.dot(left, right)
+    tl.store(out + rows[:, None] * n + columns[None, :], total)
+
+
+@triton.jit
+def histogram(x, bins, n, BLOCK: tl.constexpr):
+    """Count by atomics."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + i, mask=i < n, other=0)
+    tl.atomic_add(bins + values, 1, mask=i < n)
+
+
+def compiled(kernel, signature, architecture, **constants):
+    """Return what Triton makes of a kernel; ``asm["ptx"]`` and ``metadata`` are of interest."""
+    signature = {**signature, **dict.fromkeys(constants, "constexpr")}
+    source = triton.compiler.ASTSource(kernel, signature=signature, constexprs=constants)
+    return triton.compile(source, target=GPUTarget("cuda", architecture, 32))
