@@ -74,3 +74,37 @@ def test_result(correct):
     kernel(correct.grid, correct.block, arguments, shared_mem=correct.shared_mem)
     for position, wanted in expected.items():
         np.testing.assert_array_equal(arguments[position], wanted)
+
+
+GRID = r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void k(int* x) {
+  atomicAdd(x, 1);
+  cooperative_groups::this_grid().sync();
+}
+"""
+
+
+def test_grid_that_is_too_large_to_be_resident():
+    kernel = ck.simulator.RawKernel(GRID, "k", enable_cooperative_groups=True)
+    x = np.zeros(1, np.int32)
+    with pytest.raises(ck.SimulatorError) as caught:
+        kernel((300,), (1024,), (x,))
+    assert str(caught.value) == (
+        "k: all blocks of a cooperative launch must be resident; there is room for 8 of 300 "
+        "(block (0, 0, 0), thread (0, 0, 0))"
+    )
+    assert x[0] == 0
+
+
+def test_grid_of_a_launch_that_is_not_cooperative():
+    with pytest.raises(ck.SimulatorError, match="the kernel must not execute a trap"):
+        ck.simulator.RawKernel(GRID, "k")((2,), (32,), (np.zeros(1, np.int32),))
+
+
+def test_grids_one_after_the_other():
+    kernel = ck.simulator.RawKernel(GRID, "k", enable_cooperative_groups=True)
+    x = np.zeros(1, np.int32)
+    for blocks in (1, 2, 7, 3):
+        kernel((blocks,), (32,), (x,))
+    assert x[0] == 32 * 13

@@ -560,8 +560,7 @@ def _wmma_entry(symbol, form, name, words):
         lines.append(f"ld.param.u64 %at, [p_{part}];")
         if in_shared:
             place = "[s]"
-            if part != "d":
-                lines += [*_copied(size, "shared", "global"), "bar.warp.sync -1;"]
+            lines += [*_copied(size, "shared", "global"), "bar.warp.sync -1;"]
         stride = f", {strides[part]}" if is_varied and has_stride else ""
         operands = "{" + ", ".join(registers[part]) + "}"
         word = "" if space == "none" else f".{space}"

@@ -1,0 +1,79 @@
+"""Matrix instructions that a GPU leaves undefined end the launch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+
+PRODUCT = r"""
+extern "C" __global__ void k(float* out, int lanes) {
+  float d[4] = {};
+  if (threadIdx.x < lanes)
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %4, %4, %4}, {%4, %4}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(0x3c003c00));
+  out[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
+}
+"""
+LOAD = r"""
+extern "C" __global__ void k(unsigned* out, int offset, int wrong) {
+  __shared__ alignas(16) unsigned s[512];
+  for (int i = threadIdx.x; i < 512; i += 32) s[i] = i;
+  __syncwarp();
+  unsigned d;
+  const unsigned row = threadIdx.x * 16 + (threadIdx.x == wrong ? offset : 0);
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+      : "=r"(d) : "r"((unsigned)__cvta_generic_to_shared(s) + row));
+  out[threadIdx.x] = d;
+}
+"""
+
+
+def stopped(code, block, *arguments):
+    """Return the message that a launch ends with."""
+    with pytest.raises(ck.SimulatorError) as caught:
+        ck.simulator.RawKernel(code, "k")((1,), (block,), arguments)
+    return str(caught.value)
+
+
+def test_whole_warp():
+    out = np.full(64, np.nan, np.float32)
+    ck.simulator.RawKernel(PRODUCT, "k")((1,), (64,), (out, np.int32(64)))
+    np.testing.assert_array_equal(out, np.full(64, 64, np.float32))
+
+
+@pytest.mark.parametrize(("block", "lanes"), [(16, 16), (48, 48)], ids=["small block", "last warp"])
+def test_warp_without_all_lanes(block, lanes):
+    message = stopped(PRODUCT, block, np.zeros(64, np.float32), np.int32(lanes))
+    assert message.startswith(
+        "k: k.cu:5: all 32 lanes of a warp must execute a matrix instruction (block (0, 0, 0), "
+    )
+
+
+def test_warp_whose_lanes_diverge():
+    message = stopped(PRODUCT, 32, np.zeros(32, np.float32), np.int32(31))
+    assert "k.cu:5: all 32 lanes of a warp must execute a matrix instruction" in message
+
+
+def test_row_at_an_odd_address():
+    message = stopped(LOAD, 32, np.zeros(32, np.uint32), np.int32(8), np.int32(3))
+    assert message == (
+        "k: k.cu:8: a row of a matrix must start at a multiple of 16 bytes "
+        "(block (0, 0, 0), thread (3, 0, 0))"
+    )
+
+
+def test_address_of_a_lane_that_names_no_row():
+    out = np.zeros(32, np.uint32)
+    ck.simulator.RawKernel(LOAD, "k")((1,), (32,), (out, np.int32(3), np.int32(8)))
+    np.testing.assert_array_equal(out, np.arange(32))
+
+
+def test_fragment_of_too_few_registers():
+    code = PRODUCT.replace("{%4, %4, %4, %4}", "{%4, %4, %4}")
+    message = stopped(code, 32, np.zeros(32, np.float32), np.int32(32))
+    assert message.startswith(
+        "k: k.cu:5: a fragment must have the registers that its shape asks for (block (0, 0, 0), "
+    )
