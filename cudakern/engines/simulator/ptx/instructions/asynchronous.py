@@ -26,8 +26,8 @@ def _copies() -> Iterator[Form]:
         sets = {"LEVEL": "ca cg", "SPACE": _SHARED, "PREFETCH": _PREFETCH}
         for operands, size in (
             ("", "{n}"),
+            (", s:u32", "{s}"),  # which takes constants too
             (", i:pred", "{i} ? 0 : {n}"),
-            (", s:u32", "{s}"),
         ):
             yield form("9.7.9.25.3.1", f"{name} [a], [b], n:u32{operands}{policy}",
                        f"ck_sim_copy_later({{a}}, {{b}}, {{n}}, {size}, {{site}});", **sets)  # fmt: skip
