@@ -30,7 +30,7 @@ inline bool open_window(Window* window, uint64_t bytes) {
   if (window->start == nullptr && !reserve_window(window)) {
     return false;
   }
-  static const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t wanted = (bytes + page - 1) / page * page;
   const uint64_t open = window->open;
   if (wanted > open &&
