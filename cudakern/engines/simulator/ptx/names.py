@@ -31,7 +31,7 @@ def qualified(symbol: str) -> str:
         if not is_nested:
             break
     ends = symbol[position : position + 1]
-    if not found or ends == "I" or (is_nested and ends != "E"):
+    if not found or position > len(symbol) or ends == "I" or (is_nested and ends != "E"):
         return symbol
     return "::".join(name for name in found if not name.startswith(_UNNAMED))
 
@@ -40,7 +40,7 @@ def _local(symbol: str) -> str:
     """Return a variable of a function: its encoding, E, the variable's name, perhaps a number."""
     for match in re.finditer(r"E(\d+)", symbol):
         end = match.end() + int(match[1])
-        if re.fullmatch(r"(?:_\d+|__\d+_)?", symbol[end:]):
+        if end <= len(symbol) and re.fullmatch(r"(?:_\d+|__\d+_)?", symbol[end:]):
             return f"{qualified(f'_Z{symbol[3 : match.start()]}')}::{symbol[match.end() : end]}"
     return symbol
 

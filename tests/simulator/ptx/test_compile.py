@@ -1,0 +1,292 @@
+"""PTX from NVRTC: its options and texts, what the cache tells apart, the names of files in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+import cudakern as ck
+from cudakern.engines import nvrtc
+from cudakern.engines.simulator.ptx import compile as compiling
+from cudakern.engines.simulator.ptx import cupy_manner
+from cudakern.engines.simulator.ptx.compile import Code, is_ptx, ptx_of, ptx_of_code, target
+from cudakern.operators.catalogue import specialisations
+
+SPECS = {spec.source: spec for spec in specialisations()}
+(SPEC, *_) = SPECS.values()
+ONE = 'extern "C" __global__ void k(int* x) { *x = 1; }'
+VALUE = '#include "value.h"\nextern "C" __global__ void k(int* x) { *x = VALUE; }'
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    """Return the folder that PTX is kept in."""
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def files(ptx):
+    """Return the names of files that PTX tells."""
+    return re.findall(r'^\s*\.file\s+\d+\s+"(.*)"$', ptx, re.MULTILINE)
+
+
+@pytest.mark.parametrize("given", ["80", "sm_80", "compute_80"])
+def test_architectures(monkeypatch, given):
+    monkeypatch.delenv("CUDAKERN_ARCH", raising=False)
+    assert target() == "compute_90"
+    monkeypatch.setenv("CUDAKERN_ARCH", given)
+    assert target() == "compute_80"
+    assert ".target sm_80" in ptx_of_code(Code("k.cu", ONE)).text()
+    monkeypatch.setenv("CUDAKERN_ARCH", "90a")
+    assert ".target sm_90a" in ptx_of(SPEC).text()
+
+
+@pytest.mark.parametrize("given", ["hopper", "sm_", "9.0", "sm90", " 90"])
+def test_what_is_no_architecture(monkeypatch, given):
+    monkeypatch.setenv("CUDAKERN_ARCH", given)
+    with pytest.raises(ck.EngineUnavailableError) as caught:
+        ptx_of(SPEC)
+    assert str(caught.value) == (
+        "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90; "
+        f"got {given!r}"
+    )
+
+
+def test_an_architecture_that_nvrtc_does_not_know(monkeypatch):
+    monkeypatch.setenv("CUDAKERN_ARCH", "20")
+    with pytest.raises(ck.KernelCompileError, match=r"k.cu: the kernel must compile; nvrtc: error"):
+        ptx_of_code(Code("k.cu", ONE)).text()
+
+
+@pytest.mark.parametrize("source", SPECS)
+def test_the_package_s_kernels_are_compiled_as_for_a_gpu(monkeypatch, folder, source):
+    """The same text and options as for machine code, but for the architecture, and lines."""
+    handed = []
+
+    def compiled(program):
+        handed.append(program)
+        return b".version", ""
+
+    monkeypatch.setattr(nvrtc, "compile_program", compiled)
+    nvrtc.compiled(SPECS[source], "sm_90")
+    ptx_of(SPECS[source]).text()
+    cubin, ptx = handed
+    assert (ptx.name, ptx.text) == (cubin.name, cubin.text)
+    assert cubin.options == ("--gpu-architecture=sm_90", "-std=c++17")
+    assert ptx.options == ("--gpu-architecture=compute_90", "-std=c++17", "-lineinfo")
+    assert len([*folder.iterdir()]) == 2
+
+
+def test_files_are_named_as_in_the_text(monkeypatch, folder, tmp_path):
+    """Wherever the process is: NVRTC puts its current folder in front."""
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "half.h").write_text("__device__ int half_of(int a) { return a / 2; }")
+    text = """#include "half.h"
+    extern "C" __global__ void k(int* x) { *x = half_of(*x); }
+    #line 7 "mine/other.cu"
+    extern "C" __global__ void other(int* x) { *x = half_of(half_of(*x)); }"""
+    code = Code("k.cu", text, (f"-I{tmp_path}/inner",))
+    found = []
+    for place in (tmp_path, tmp_path / "inner"):
+        monkeypatch.chdir(place)
+        for kept in folder.iterdir() if folder.exists() else ():
+            kept.unlink()
+        found.append((ptx_of(SPEC).text(), ptx_of_code(code).text(), ptx_of_code(code).key))
+    assert found[0] == found[1]
+    assert f"kernels/{SPEC.source}" in files(found[0][0])
+    assert all(name.startswith("kernels/") for name in files(found[0][0]))
+    assert files(found[0][1]) == ["k.cu", f"{tmp_path}/inner/half.h", "mine/other.cu"]
+
+
+def test_a_folder_that_is_gone(monkeypatch, folder, tmp_path):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert ".entry k(" in ptx_of_code(Code("k.cu", ONE)).text()
+    assert folder.exists()
+
+
+def test_another_process_compiles_nothing(folder):
+    text = ptx_of_code(Code("k.cu", ONE)).text()
+    script = (
+        "import sys\n"
+        "from cudakern.engines.simulator.ptx.compile import Code, ptx_of_code\n"
+        "print(ptx_of_code(Code('k.cu', sys.argv[1])).text() == sys.argv[2])\n"
+        "print('cuda.bindings.nvrtc' in sys.modules, 'cupy' in sys.modules)\n"
+    )
+    environment = os.environ | {"CUDAKERN_CACHE_DIR": str(folder)}
+    command = [sys.executable, "-c", script, ONE, text]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False", "False"]
+
+
+def test_a_key_tells_all_that_the_result_depends_on(monkeypatch):
+    def key(*arguments, **more):
+        return ptx_of_code(Code(*arguments, **more)).key
+
+    keys = [
+        key("k.cu", ONE),
+        key("other.cu", ONE),
+        key("k.cu", f"{ONE}\n"),
+        key("k.cu", ONE, ("-DA",)),
+        key("k.cu", ONE, (), ("k",)),
+        key("k.cu", ONE, translate_cucomplex=True),
+        ptx_of(SPEC).key,
+    ]
+    with monkeypatch.context() as patch:
+        patch.setenv("CUDAKERN_ARCH", "80")
+        keys.append(key("k.cu", ONE))
+    with monkeypatch.context() as patch:
+        patch.setattr(nvrtc, "version", lambda: "13.99")
+        keys.append(key("k.cu", ONE))
+    with monkeypatch.context() as patch:
+        patch.setattr(cupy_manner, "stamps", lambda: ["another CuPy"])
+        keys.append(key("k.cu", ONE))
+    assert len({*keys}) == len(keys)
+    assert keys[0] == key("k.cu", ONE)
+
+
+def test_a_stamp_changes_with_the_headers(monkeypatch, tmp_path):
+    monkeypatch.setattr(cupy_manner, "_cupy", lambda: tmp_path / "cupy/_core/include")
+    monkeypatch.setattr(cupy_manner, "_headers_of", lambda name: tmp_path / name)
+    marks = ("cupy/_version.py", "cudart/cuda_runtime_api.h", "cccl/cuda/std/version")
+    found = {tuple(cupy_manner.stamps())}
+    for mark in marks:
+        (tmp_path / mark).parent.mkdir(parents=True)
+        (tmp_path / mark).write_text("1")
+        found.add(tuple(cupy_manner.stamps()))
+        (tmp_path / mark).write_text("2, and more")
+        found.add(tuple(cupy_manner.stamps()))
+    assert len(found) == 1 + 2 * len(marks)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-I{}",),
+        ("-I", "{}"),
+        ("-I={}",),
+        ("--include-path={}",),
+        ("--include-path", "{}"),
+        ("-DA=1", "-I{}/absent", "-Ibelow"),
+    ],
+)
+def test_an_edited_header_makes_another_kernel(folder, monkeypatch, tmp_path, options):
+    """However deep, and however its folder is named."""
+    monkeypatch.chdir(tmp_path)
+    below = tmp_path / "below"
+    (below / "inner").mkdir(parents=True)
+    (below / "value.h").write_text("  #  include <inner/more.h>\n")
+    (below / "inner" / "more.h").write_text('#include "../last.h"\n')
+    options = tuple(option.format(below) for option in options)
+    for number in (21, 22):
+        (below / "last.h").write_text(f"#define VALUE {number}\n")
+        assert f" {number};" in ptx_of_code(Code("k.cu", VALUE, options)).text()
+    assert len([*folder.iterdir()]) == 2
+    ptx_of_code(Code("k.cu", VALUE, options)).text()
+    assert len([*folder.iterdir()]) == 2
+
+
+@pytest.mark.parametrize("option", ["-include=value.h", "--pre-include=value.h", "-include"])
+def test_a_header_that_an_option_includes(folder, tmp_path, option):
+    more = ("value.h",) if option == "-include" else ()
+    code = Code("k.cu", VALUE.split("\n")[1], (f"-I{tmp_path}", option, *more))
+    for number in (21, 22):
+        (tmp_path / "value.h").write_text(f"#define VALUE {number}\n")
+        assert f" {number};" in ptx_of_code(code).text()
+    assert folder.exists()
+
+
+def test_headers_that_include_each_other(folder, tmp_path):
+    (tmp_path / "value.h").write_text('#pragma once\n#include "b.h"\n#define VALUE 7\n')
+    (tmp_path / "b.h").write_text('#pragma once\n#include "value.h"\n')
+    assert " 7;" in ptx_of_code(Code("k.cu", VALUE, (f"-I{tmp_path}",))).text()
+    assert folder.exists()
+
+
+def test_the_current_folder_is_none_of_a_text(monkeypatch, tmp_path):
+    """CuPy's texts lie in a folder of their own, so that nothing lies beside them."""
+    (tmp_path / "value.h").write_text("#define VALUE 5\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ck.KernelCompileError, match='cannot open source file "value.h"$'):
+        ptx_of_code(Code("k.cu", VALUE)).text()
+
+
+def test_name_expressions():
+    text = "template <typename T, int N> __global__ void k(T* x) { *x = N; } __device__ int v;"
+    names = ("k<float, 3>", "k<unsigned char,-1>", "&v")
+    ptx = ptx_of_code(Code("k.cu", text, (), names)).text()
+    lowered = nvrtc.lowered_names(ptx)
+    assert tuple(lowered) == names
+    assert lowered["&v"] == "v"
+    assert lowered["k<float, 3>"] == "_Z1kIfLi3EEvPT_"
+    assert all(f".entry {lowered[name]}(" in ptx for name in names[:2])
+    assert nvrtc.lowered_names(ptx_of_code(Code("k.cu", ONE)).text()) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (".version 9.0\n.target sm_90", True),
+        ("//\n// Generated by NVIDIA NVVM Compiler\n//\n\n.version 8.4", True),
+        ("/* .entry\n */ // one\n  .version\t7.0", True),
+        (ONE, False),
+        ("// .version 9.0\n", False),
+        ("", False),
+        ("int a = b.version;", False),
+        (".versions", False),
+    ],
+)
+def test_what_is_ptx(text, expected):
+    assert is_ptx(text) is expected
+
+
+def test_ptx_of_somebody_else():
+    ptx = compiling.ptx_of_text(".version 9.0\n\0\0", "triton.ptx")
+    assert (ptx.text(), ptx.source) == (".version 9.0\n", "triton.ptx")
+    assert ptx.key == compiling.ptx_of_text(".version 9.0\n", "x").key
+    assert ptx.key != compiling.ptx_of_text(".version 9.1\n", "x").key
+
+
+@pytest.mark.parametrize("code", [SPEC, Code("k.cu", ONE)], ids=["own", "anybody's"])
+def test_a_missing_nvrtc_is_named(monkeypatch, folder, code):
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    nvrtc._nvrtc.cache_clear()  # noqa: SLF001
+    nvrtc.version.cache_clear()
+    monkeypatch.setattr(metadata, "distribution", absent)
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", None)
+    monkeypatch.delattr("cuda.bindings.nvrtc", raising=False)
+    with pytest.raises(ck.EngineUnavailableError) as caught:
+        ptx_of_code(code) if isinstance(code, Code) else ptx_of(code)
+    assert str(caught.value) == (
+        "cudakern: cuda.bindings must be installed to compile kernels; without a GPU run: "
+        "pip install 'cudakern[simulator]'; with one run: pip install 'cudakern[cuda12]' (CUDA 12) "
+        "or 'cudakern[cuda13]' (CUDA 13)"
+    )
+    assert not folder.exists()
+    nvrtc.version.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("header", "advice"),
+    [
+        ("cupy/no_such.cuh", "it comes with CuPy"),
+        ("curand_no_such.h", "run: pip install 'cuda-toolkit[curand]'"),
+        ("cub/no_such.cuh", "run: pip install 'cudakern[simulator]'"),
+        ("no_such.h", ""),
+    ],
+)
+def test_where_a_missing_header_comes_from(header, advice):
+    with pytest.raises(ck.KernelCompileError) as caught:
+        ptx_of_code(Code("k.cu", f"#include <{header}>")).text()
+    first = f'k.cu(1): catastrophic error: cannot open source file "{header}"'
+    assert str(caught.value) == "; ".join(
+        filter(None, ("k.cu: the kernel must compile", first, advice))
+    )

@@ -1,0 +1,47 @@
+"""Names of functions and variables by their symbols."""
+
+from __future__ import annotations
+
+import pytest
+
+from cudakern.engines.simulator.ptx.names import called, qualified
+
+NAMES = {
+    "add": "add",
+    "_Z3addPfi": "add",
+    "_Z5pars1QRKS_cbsj": "pars1",
+    "_Z4pars1QRKS_cbsj": "pars",
+    "_ZN5outer5inner6nestedEPi": "outer::inner::nested",
+    "_ZN1a4sameE": "a::same",
+    "_ZL6hidden": "hidden",
+    "_ZN12_GLOBAL__N_16insideE": "inside",
+    "_ZN31_INTERNAL_00000000_4_k_cu_table33_GLOBAL__N__00000000_4_k_cu_table6insideE": "inside",
+    "_ZN1n33_GLOBAL__N__00000000_4_k_cu_table4anonEPi": "n::anon",
+    "_ZZ10count_downE5calls": "count_down::calls",
+    "_ZZ1kPiE5calls": "k::calls",
+    "_ZZ1kPiE5calls_0": "k::calls",
+    "_ZZN2ns1kEPiE5calls": "ns::k::calls",
+    # No such name: instances of templates, and what needs more of the grammar.
+    "_Z5scaleIfEvPT_": "_Z5scaleIfEvPT_",
+    "_ZN2ns1kIiLi3EEEvPT_": "_ZN2ns1kIiLi3EEEvPT_",
+    "_ZNSt6vectorE": "_ZNSt6vectorE",
+    "_Z": "_Z",
+    "_ZN": "_ZN",
+    "_Z99short": "_Z99short",
+    "_ZZ": "_ZZ",
+    "_ZZE5": "_ZZE5",
+}
+
+
+@pytest.mark.parametrize("symbol", NAMES)
+def test_qualified(symbol):
+    assert qualified(symbol) == NAMES[symbol]
+
+
+def test_called():
+    symbols = ["_ZN1a4sameE", "_ZN1b4sameE", "same_too", "_ZN1b5otherE", "other"]
+    assert called("a::same", symbols) == ["_ZN1a4sameE"]
+    assert called("same", symbols) == symbols[:2]
+    assert called("other", symbols) == ["other"]
+    assert called("b::other", symbols) == called("_ZN1b5otherE", symbols) == ["_ZN1b5otherE"]
+    assert called("ame", symbols) == called("", symbols) == called("too", symbols) == []
