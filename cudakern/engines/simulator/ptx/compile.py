@@ -29,7 +29,9 @@ _LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULT
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
 _ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:catastrophic )?error\b.*", re.MULTILINE)
 _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
-_EXPRESSION = re.compile(r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE)
+_EXPRESSION = re.compile(
+    r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE
+)
 #: Headers that may be missing, and what to do about it.
 _BROUGHT = (
     (re.compile("cupy/"), "it comes with CuPy"),
@@ -165,7 +167,9 @@ def program_of(code: Code) -> nvrtc.Program:
     if code.translate_cucomplex:
         head, text = cupy_manner.translated(text)
     options = (*cupy_manner.options(code.options, arch), "-lineinfo")
-    name = f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
+    name = (
+        f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
+    )
     text = f'{head}#line 1 "{shown}"\n{text}'
     return nvrtc.Program(name, text, arch, lines=True, given=options, expressions=code.expressions)
 
