@@ -240,6 +240,7 @@ def test_name_expressions():
         ("", False),
         ("int a = b.version;", False),
         (".versions", False),
+        (200 * "/* */ ", False),
     ],
 )
 def test_what_is_ptx(text, expected):

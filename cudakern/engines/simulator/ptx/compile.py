@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -15,12 +16,12 @@ from cudakern.engines.simulator.ptx import cupy_manner
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from cudakern.engines.base import KernelSpec
 
 _ARCHITECTURE = re.compile(r"(?:sm_|compute_)?(\d+[a-z]?)")
-_PTX = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.version\b", re.DOTALL)
+_PTX = re.compile(r"(?:\s|//[^\n]*\n|(?>/\*.*?\*/))*+\.version\b", re.DOTALL)
 #: A folder that does not exist. NVRTC takes a text to lie there, so that it looks for
 #: ``#include "..."`` in the folders that options name and, as with CuPy, nowhere else.
 _NOWHERE = "/.cudakern"
