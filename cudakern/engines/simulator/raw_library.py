@@ -14,6 +14,7 @@ from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.listing import kernel_names
 from cudakern.engines.simulator.options import parse_options
 from cudakern.engines.simulator.ptx import compile as compiling
+from cudakern.engines.simulator.ptx.module import Module
 from cudakern.engines.simulator.ptx.names import called, qualified
 from cudakern.engines.simulator.variables import copy_from_checked, copy_to_checked, view_of
 from cudakern.errors import BindingError, DTypeError
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from cudakern.engines.simulator.host_kernel import HostKernel
-    from cudakern.engines.simulator.ptx.module import Kernel, Module
+    from cudakern.engines.simulator.ptx.module import Kernel
 
 
 @lru_cache(maxsize=1)
