@@ -146,9 +146,7 @@ def operand_of(name: int | str, array: np.ndarray) -> Operand:
     )
 
 
-def pack(
-    name: str, kernel: Parameters, arguments: Sequence[Any], *, operands: bool
-) -> Packed:
+def pack(name: str, kernel: Parameters, arguments: Sequence[Any], *, operands: bool) -> Packed:
     """Return arguments as the parameters of a kernel, which errors call ``name``.
 
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is

@@ -119,9 +119,7 @@ class SimulatorEngine:
         loaded, path = _open(partial(library, ptx, toolchain, toolchain.runtime()))
         return Module(path, loaded, runtime)
 
-    def compile_kernels(
-        self, code: KernelText, entries: tuple[str, ...]
-    ) -> tuple[HostKernel, ...]:
+    def compile_kernels(self, code: KernelText, entries: tuple[str, ...]) -> tuple[HostKernel, ...]:
         """Return the kernels of a text for checked launches, all of one library.
 
         Raises

@@ -171,7 +171,9 @@ class Table:
             forms = self._by_opcode.get(name.partition(".")[0], ())
             ordered = _in_order(name)
             matches = ((one, one.match(ordered), header) for one, header in forms)
-            known = tuple(Found(one, found, header) for one, found, header in matches if found is not None)
+            known = tuple(
+                Found(one, found, header) for one, found, header in matches if found is not None
+            )
             self._by_name[name] = known
         return known
 

@@ -50,11 +50,9 @@ def library(ptx: Ptx, toolchain: Toolchain, runtime: Path) -> Path:
     path = cache_folder() / f"{stem}-{digest}.so"
     if path.exists():
         return path
-    made = translate(parse(ptx.text(), ptx.source), ptx.source)
-    parts = (("kernel.cpp", made.text), *_headers())
-    toolchain.build(
-        path, ptx.source, parts, ("-I.", *features()), (str(runtime),), Mode.PLAIN
-    )
+    text = translate(parse(ptx.text(), ptx.source), ptx.source)
+    parts = (("kernel.cpp", text), *_headers())
+    toolchain.build(path, ptx.source, parts, ("-I.", *features()), (str(runtime),), Mode.PLAIN)
     return path
 
 

@@ -596,9 +596,7 @@ class _Parser:
             if space not in {".param", ".reg"}:
                 self._fail("must have a parameter here", space, self.at - 1)
             alignment, kind, lanes, pointer = self._attributes()
-            found.append(
-                self._variable(space[1:], alignment, kind, lanes, "", pointer=pointer)
-            )
+            found.append(self._variable(space[1:], alignment, kind, lanes, "", pointer=pointer))
             if not self._accept(","):
                 self._expect(")")
                 break

@@ -20,7 +20,9 @@ HEADER = "matrix.hpp"
 #: Of operands that are fragments: a vector of registers, or one register.
 _FRAGMENTS = "d:b32, a:b32, b:b32, c:b32"
 _DOUBLES = "d:b64, a:b64, b:b64, c:b64"
-_GIVEN = "matrix::fragment({d}), matrix::fragment({a}), matrix::fragment({b}), matrix::fragment({c})"
+_GIVEN = (
+    "matrix::fragment({d}), matrix::fragment({a}), matrix::fragment({b}), matrix::fragment({c})"
+)
 
 
 def _multiply(shape: str, a: str, b: str, c: str, d: str, more: str = "") -> str:
@@ -151,7 +153,10 @@ def _stride(part: str, *, has_stride: bool) -> tuple[str, str]:
     """Return the operand of a stride, and the C++ of it or of the default."""
     if has_stride:
         return ", s:s32", "{s}"
-    return "", f"matrix::default_stride<matrix::{{SHAPE}}, matrix::part_{part}, matrix::{{MAJOR}}>()"
+    return (
+        "",
+        f"matrix::default_stride<matrix::{{SHAPE}}, matrix::part_{part}, matrix::{{MAJOR}}>()",
+    )
 
 
 def _load(part: str, element: str, sets: dict[str, str], *, has_stride: bool) -> Form:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 _AXES = "xyz"
 _GROUP = "me->group->"
 #: Vectors: three elements, and a fourth that is zero.
@@ -57,9 +55,7 @@ def _registers() -> dict[str, tuple[str, str]]:
         size = f"{_GROUP}cluster_size.{axis}"
         found[f"clusterid.{axis}"] = "u32", f"({_GROUP}block.{axis} / {size})"
         found[f"nclusterid.{axis}"] = "u32", f"({_GROUP}grid_size.{axis} / {size})"
-    found.update(
-        {f"{name}.w": ("u32", "0u") for name in (*_VECTORS, "clusterid", "nclusterid")}
-    )
+    found.update({f"{name}.w": ("u32", "0u") for name in (*_VECTORS, "clusterid", "nclusterid")})
     # Counters of a profiler, and words that a driver sets: there is neither.
     found.update({f"pm{i}": ("u32", "0u") for i in range(8)})
     found.update({f"pm{i}_64": ("u64", "0ull") for i in range(8)})
@@ -75,9 +71,9 @@ _REGISTERS = _registers()
 
 def special_register(name: str) -> tuple[str, str] | None:
     """Return the C++ type and value of a special register such as ``%tid.x``; None for another."""
-    return _REGISTERS.get(name.removeprefix("%"))
+    return _REGISTERS.get(name[1:]) if name[:1] == "%" else None
 
 
 def special_registers() -> tuple[str, ...]:
     """Return the names of all of them."""
-    return tuple(chain(f"%{name}" for name in _REGISTERS))
+    return tuple(f"%{name}" for name in _REGISTERS)
