@@ -164,7 +164,10 @@ def dp2a(words, a, b, c):
 
 
 #: Starts and lengths of fields, some with bits above the lowest eight, which do not count.
-PLACES = (0, 1, 2, 7, 8, 15, 16, 30, 31, 32, 33, 40, 63, 64, 65, 127, 254, 255, 256, 257, 0x12320)
+PLACES = (
+    *(0, 1, 2, 7, 8, 15, 16, 30, 31, 32, 33, 40, 63, 64, 65, 127),
+    *(128, 130, 160, 254, 255, 256, 257, 0x12320),
+)
 FIELDS = {"b": PLACES, "c": PLACES}
 COUNTS = {"b": (*range(34), 63, 64, 65, 255, 256, 2**31, 2**32 - 1)}
 
