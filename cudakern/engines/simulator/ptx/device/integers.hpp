@@ -250,7 +250,7 @@ static inline u32 dp2a_hi(u32 a, u32 b, u32 c) {
 
 template <class T>
 static inline T add_carry(T a, T b, bool in, bool& out) {
-  u64 sum = 0;
+  u64 sum;
   if (kBits<T> == 32) {
     sum = (u64)(u32)a + (u32)b + in;
     out = sum >> 32;
@@ -261,17 +261,13 @@ static inline T add_carry(T a, T b, bool in, bool& out) {
   return (T)sum;
 }
 
-/// The flag is set where a borrow is due.
+/// The flag is set where a borrow is due. In 64 bits, words of 32 have the same order, with copies
+/// of their signs or without.
 template <class T>
 static inline T sub_borrow(T a, T b, bool in, bool& out) {
-  u64 difference = 0;
-  if (kBits<T> == 32) {
-    difference = (u64)(u32)a - (u32)b - in;
-    out = difference >> 63;
-  } else {
-    const bool first = __builtin_sub_overflow((u64)a, (u64)b, &difference);
-    out = first | __builtin_sub_overflow(difference, (u64)in, &difference);
-  }
+  u64 difference;
+  const bool first = __builtin_sub_overflow((u64)a, (u64)b, &difference);
+  out = first | __builtin_sub_overflow(difference, (u64)in, &difference);
   return (T)difference;
 }
 
