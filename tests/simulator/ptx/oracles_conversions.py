@@ -208,6 +208,16 @@ NEAR_INTEGERS = np.array(
     ]
 )
 
+
+def near_powers(kind):
+    """Return floats beside powers of two, and pairs of them."""
+    powers = np.array([2.0**n for n in (-149, -128, -127, -126, -1, 0, 1, 126, 127)], "f4")
+    up, down = (np.nextafter(powers, np.float32(limit)) for limit in (np.inf, 0))
+    some = np.concatenate([powers, up, down, [0, np.inf, np.nan]]).astype("f4")
+    both = np.concatenate([some, -some])
+    return both if kind == "f32" else np.stack([both, both[::-1]], 1)
+
+
 _WIDTHS = {
     "cvt{.sat}.INT.FROM d:INT, a:FROM": to_width,
     "cvt.RNI{.ftz}{.sat}.INT.f32 d:INT, a:f32": Oracle(to_integer, {"a": NEAR_INTEGERS}),
@@ -264,8 +274,10 @@ _SMALL = {
     "cvt.rn{.relu}.f16x2.FP8 d:f16x2, a:FP8": Oracle(from_small, {"a": WORDS}),
     "cvt.rn{.relu}.f16x2.FP6 d:f16x2, a:FP6": Oracle(from_small, {"a": WORDS}),
     "cvt.rn{.relu}.f16x2.e2m1x2 d:f16x2, a:e2m1x2": Oracle(from_small, {"a": range(256)}),
-    "cvt.UP{.satfinite}.ue8m0x2.f32 d:ue8m0x2, a:f32, b:f32": to_ue8m0,
-    "cvt.UP{.satfinite}.ue8m0x2.bf16x2 d:ue8m0x2, a:bf16x2": to_ue8m0,
+    "cvt.UP{.satfinite}.ue8m0x2.f32 d:ue8m0x2, a:f32, b:f32": Oracle(
+        to_ue8m0, {"a": near_powers, "b": near_powers}
+    ),
+    "cvt.UP{.satfinite}.ue8m0x2.bf16x2 d:ue8m0x2, a:bf16x2": Oracle(to_ue8m0, {"a": near_powers}),
     "cvt.rn.bf16x2.ue8m0x2 d:bf16x2, a:ue8m0x2": Oracle(from_ue8m0, {"a": WORDS}),
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.simulator.ptx import exact
 from tests.simulator.ptx.exact import bits_of, every, finished, flushed, rounding_of, wide, within
-from tests.simulator.ptx.harness import Oracle
+from tests.simulator.ptx.harness import Oracle, edges
 
 
 def exactly(function, kind: str):
@@ -158,6 +158,26 @@ EXPONENTS = np.concatenate(
     ]
 )
 
+
+def hard_squares() -> np.ndarray:
+    """Return numbers of f64 whose roots lie above numbers of f64 by less than 2**-100."""
+    found = []
+    for start in (1, 3):
+        k = start  # k**2 is -7 modulo ever higher powers of two, up to 2**52
+        for bit in range(3, 52):
+            k += ((k * k + 7) >> bit & 1) << (bit - 1)
+        for root in (k, 2**52 - k):
+            total = 2**52 + 2 * root + ((root * root + 7) >> 52)
+            found += [total * 2.0**-52] if int(float(total)) == total else []
+    return np.array(found)
+
+
+def of_roots(kind):
+    """Return floats to take roots of."""
+    more = np.random.default_rng(1).integers(0, 2**63, 200, "u8").view("f8")
+    return np.concatenate([edges(kind), hard_squares(), more])
+
+
 _EXACT = {
     "add": (exact.added, "{.RND}", "a, b"),
     "sub": (exact.subtracted, "{.RND}", "a, b"),
@@ -197,7 +217,7 @@ ORACLES = {
     "rcp.approx.ftz.f64 d, a": upper_half(np.reciprocal),
     "sqrt.approx{.ftz}.f32 d, a": approximate(np.sqrt, 2.0**-23),
     "sqrt.RND{.ftz}.f32 d, a": exactly(exact.root, "f32"),
-    "sqrt.RND.f64 d, a": exactly(exact.root, "f64"),
+    "sqrt.RND.f64 d, a": Oracle(exactly(exact.root, "f64"), {"a": of_roots}),
     "rsqrt.approx{.ftz}.f32 d, a": approximate(rsqrt, 2.0**-22.4),
     "rsqrt.approx.f64 d, a": approximate(rsqrt, 2.0**-50),
     "rsqrt.approx.ftz.f64 d, a": upper_half(rsqrt),
