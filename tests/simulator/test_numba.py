@@ -11,6 +11,11 @@ import cudakern as ck
 
 cuda = pytest.importorskip("numba.cuda", reason="Numba with its CUDA target is not installed")
 types = pytest.importorskip("numba").types
+pathfinder = pytest.importorskip("cuda.pathfinder")
+try:
+    pathfinder.load_nvidia_dynamic_lib("nvvm")
+except pathfinder.DynamicLibNotFoundError:
+    pytest.skip("Numba needs libnvvm; nvidia-nvvm has it", allow_module_level=True)
 
 VECTOR, MATRIX = types.float32[::1], types.float32[:, ::1]
 

@@ -33,10 +33,11 @@ def test_other_instructions_have_one_order():
 @pytest.mark.parametrize(
     ("predicates", "wanted"), [((), "{s}"), ((3,), "{i}"), ((1,), None), ((1, 3), None)]
 )
-def test_predicates_tell_forms_apart(predicates, wanted):
+@pytest.mark.parametrize("order", [1, -1])
+def test_predicates_tell_forms_apart(order, predicates, wanted):
     rows = (
         form("9", "copy.b32 [a], [b], n:u32, i:pred", "{i}"),
         form("9", "copy.b32 [a], [b], n:u32, s:u32", "{s}"),
     )
-    found = Table((row, "") for row in rows).find("copy.b32", 4, predicates)
+    found = Table((row, "") for row in rows[::order]).find("copy.b32", 4, predicates)
     assert (found and found.form.code) == wanted
