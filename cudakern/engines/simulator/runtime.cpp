@@ -251,6 +251,19 @@ static int run_launch(Launch* launch, const void* parameters, uint32_t bytes,
 
 inline uint32_t launches = 0;
 
+// A child shall not find the locks of kernels held: see workers.hpp.
+static void lock_memory() {
+  pthread_mutex_lock(&heap.lock);
+  pthread_mutex_lock(&wide_lock);
+}
+static void unlock_memory() {
+  pthread_mutex_unlock(&wide_lock);
+  pthread_mutex_unlock(&heap.lock);
+}
+__attribute__((constructor)) static void watch_forks_of_kernels() {
+  pthread_atfork(lock_memory, unlock_memory, unlock_memory);
+}
+
 }  // namespace ck_sim
 
 /// Runs a launch to its end; 0, or 1 with `report` filled in. `parameters` holds the kernel's

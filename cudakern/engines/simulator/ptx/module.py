@@ -173,6 +173,10 @@ class Kernel:
         if self._required_block not in {None, tuple(block)}:
             requirement = f"must have blocks of {self._required_block} threads, as the kernel says"
             raise BindingError(self.name, "launch", f"{requirement}; got {block}")
+        cluster = tuple(self._structure.cluster)
+        if cluster[0] and any(size % of for size, of in zip(grid, cluster, strict=True)):
+            requirement = f"must have a grid that is a multiple of clusters of {cluster} blocks"
+            raise BindingError(self.name, "launch", f"{requirement}; got {grid}")
         threads = block[0] * block[1] * block[2]
         if most and threads > most:
             requirement = f"must have at most {most} threads a block, as the kernel says"

@@ -1,0 +1,425 @@
+"""What kernels on PTX do beyond single instructions: exits, clusters, heaps, and what goes wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.engines.simulator.ptx.instructions.special import special_registers
+from cudakern.errors import BindingError, SimulatorError
+from tests.simulator.ptx.harness import launch, poison
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def run(body, *arguments, head="", grid=1, block=32, parameters="unsigned* y", shared_mem=0):
+    """Launch a kernel of CUDA C++ with this body."""
+    code = f'{head}\nextern "C" __global__ void k({parameters}) {{\n{body}\n}}\n'
+    kernel = ck.simulator.RawKernel(code, "k")
+    kernel((grid,), (block,), arguments, shared_mem=shared_mem)
+
+
+# Exits
+
+EXIT = """
+__device__ __noinline__ void leave(unsigned* y) {
+  if (threadIdx.x % 2 == 1) asm volatile("exit;");
+  y[threadIdx.x] = 3;
+}
+"""
+
+
+def test_exit_in_a_function_ends_the_thread():
+    y = np.zeros(96, np.uint32)
+    run("leave(y); __syncthreads(); y[threadIdx.x] += __syncthreads_count(1);", y, head=EXIT, block=96)
+    assert y.tolist() == [51, 0] * 48
+
+
+@pytest.mark.parametrize("left", [0, 1, 31, 32, 33, 64, 95])
+def test_exited_threads_count_as_arrived(left):
+    y = np.zeros(96, np.uint32)
+    run(f"if (threadIdx.x >= {left}) return; __syncthreads(); y[threadIdx.x] = 1;", y, block=96)
+    assert y.tolist() == [1] * left + [0] * (96 - left)
+
+
+def test_threads_exit_while_others_wait():
+    y = np.zeros(96, np.uint32)
+    body = """
+    if (threadIdx.x < 40) { __syncthreads(); y[threadIdx.x] = __ballot_sync(~0u, 1); return; }
+    while (threadIdx.x < 90 && *(volatile unsigned*)(y + 95) == 0) __nanosleep(10);
+    if (threadIdx.x == 95) atomicExch(y + 95, 1);
+    """
+    run(body, y, block=96)
+    assert y.tolist() == [2**32 - 1] * 32 + [255] * 8 + [0] * 55 + [1]
+
+
+def test_lanes_that_exited_are_no_part_of_a_mask():
+    y = np.zeros(64, np.uint32)
+    body = "if (threadIdx.x % 32 > 20) return; y[threadIdx.x] = __reduce_add_sync(~0u, 1);"
+    run(body, y, block=64)
+    assert y.tolist() == ([21] * 21 + [0] * 11) * 2
+
+
+def test_copies_of_a_collective_meet():
+    y = np.zeros(32, np.uint32)
+    ballot = 'asm volatile("{.reg .pred p; setp.eq.u32 p, %1, 1; %2 %0, p, -1;}" : "=r"(v) : "n"(1));'
+    ballot = ballot.replace("%2", "vote.sync.ballot.b32")
+    other = ballot.replace("%1, 1", "1, %1")
+    body = f"unsigned v; if (threadIdx.x < 16) {{ {ballot} }} else {{ {other} }} y[threadIdx.x] = v;"
+    run(body, y)
+    assert y.tolist() == [2**32 - 1] * 32
+
+
+# Waiting for each other
+
+
+def test_a_lock_guards_what_threads_of_a_warp_and_blocks_change():
+    y = np.zeros(2, np.uint32)
+    body = """
+    while (atomicCAS(y, 0, 1) != 0) {}
+    __threadfence();
+    *(volatile unsigned*)(y + 1) = *(volatile unsigned*)(y + 1) + 1;
+    __threadfence();
+    atomicExch(y, 0);
+    """
+    run(body, y, grid=6, block=64)
+    assert y.tolist() == [0, 384]
+
+
+def test_a_barrier_of_a_part_is_used_again_and_again():
+    y = np.zeros(64, np.uint32)
+    body = """
+    __shared__ unsigned cell[2];
+    for (int i = 0; i < 5; ++i) {
+      if (threadIdx.x < 32) {  // the producer
+        if (i > 0) asm volatile("bar.sync 2, 64;");
+        if (threadIdx.x == 0) cell[0] = 10 * i;
+        asm volatile("bar.arrive 1, 64;");
+      } else {
+        asm volatile("bar.sync 1, 64;");
+        y[threadIdx.x] += cell[0];
+        if (i < 4) asm volatile("bar.arrive 2, 64;");
+      }
+    }
+    """
+    run(body, y, block=64)
+    assert y.tolist() == [0] * 32 + [100] * 32
+
+
+# Clusters
+
+CLUSTER = """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+"""
+SUM = """
+extern "C" __global__ void __cluster_dims__({size}, 1, 1) k(unsigned* y) {{
+  __shared__ unsigned mine;
+  auto cluster = cg::this_cluster();
+  if (threadIdx.x >= {threads}) return;
+  if (threadIdx.x == 0) mine = blockIdx.x + 1;
+  cluster.sync();
+  unsigned sum = 0;
+  for (unsigned r = 0; r < cluster.num_blocks(); ++r) sum += *cluster.map_shared_rank(&mine, r);
+  y[blockIdx.x * {threads} + threadIdx.x] = sum;
+  cluster.sync();
+}}
+"""
+
+
+@pytest.mark.parametrize(("size", "blocks", "threads"), [(1, 3, 8), (2, 10, 33), (8, 16, 8)])
+def test_blocks_of_a_cluster_read_each_others_memory(size, blocks, threads):
+    y = poison((blocks, threads), np.uint32)
+    code = CLUSTER + SUM.format(size=size, threads=threads)
+    ck.simulator.RawKernel(code, "k")((blocks,), (threads + 7,), (y,))
+    wanted = (np.arange(blocks) + 1).reshape(-1, size).sum(axis=1).repeat(size)
+    assert (y == wanted[:, None]).all()
+
+
+def test_the_grid_must_be_a_multiple_of_the_cluster():
+    code = CLUSTER + SUM.format(size=2, threads=8)
+    kernel = ck.simulator.RawKernel(code, "k")
+    requirement = r"k: launch must have a grid that is a multiple of clusters of \(2, 1, 1\) blocks"
+    with pytest.raises(BindingError, match=rf"^{requirement}; got \(3, 1, 1\)$"):
+        kernel((3,), (8,), (np.zeros(64, np.uint32),))
+
+
+# Special registers
+
+
+def _wanted(block, thread, grid, size, cluster):
+    """Return what special registers are, where that is known; by thread and block."""
+    linear = thread[0] + size[0] * (thread[1] + size[1] * thread[2])
+    lane = linear % 32
+    rank = block[0] % cluster[0] + cluster[0] * (block[1] % cluster[1])
+    known = {
+        "laneid": lane,
+        "warpid": linear // 32,
+        "is_explicit_cluster": 1,
+        "cluster_ctarank": rank,
+        "cluster_nctarank": cluster[0] * cluster[1],
+        "lanemask_eq": 1 << lane,
+        "lanemask_le": (2 << lane) - 1,
+        "lanemask_lt": (1 << lane) - 1,
+        "lanemask_ge": (-1 << lane) % 2**32,
+        "lanemask_gt": (-2 << lane) % 2**32,
+        "dynamic_smem_size": 1000,
+        "total_smem_size": 1000,
+    }
+    vectors = {
+        "tid": thread,
+        "ntid": size,
+        "ctaid": block,
+        "nctaid": grid,
+        "clusterid": [b // c for b, c in zip(block, cluster, strict=True)],
+        "nclusterid": [g // c for g, c in zip(grid, cluster, strict=True)],
+        "cluster_ctaid": [b % c for b, c in zip(block, cluster, strict=True)],
+        "cluster_nctaid": cluster,
+    }
+    for name, values in vectors.items():
+        known.update({f"{name}.{axis}": v for axis, v in zip("xyzw", (*values, 0), strict=True)})
+    return known
+
+
+def test_special_registers():
+    names = [name[1:] for name in special_registers()]
+    body = []
+    for i, name in enumerate(names):
+        if name == "is_explicit_cluster":
+            body.append(f"mov.pred %p, %{name}; selp.u32 %v, 1, 0, %p; cvt.u64.u32 %w, %v;")
+        elif name in {"gridid", "clock64", "globaltimer", "current_graph_exec"} or "_64" in name:
+            body.append(f"mov.u64 %w, %{name};")
+        else:
+            body.append(f"mov.u32 %v, %{name}; cvt.u64.u32 %w, %v;")
+        body.append(f"st.global.u64 [%at+{8 * i}], %w;")
+    grid, size, cluster = (4, 3, 2), (5, 3, 4), (2, 3, 1)
+    lines = "\n".join(body)
+    text = f"""
+    .version 8.6
+    .target sm_90a
+    .address_size 64
+    .visible .entry k(.param .u64 out) .reqnctapercluster 2, 3, 1
+    {{
+    .reg .b32 %v, %i, %n; .reg .b64 %w, %at; .reg .pred %p;
+    mov.u32 %i, %ctaid.z; mad.lo.u32 %i, %i, 3, %ctaid.y; mad.lo.u32 %i, %i, 4, %ctaid.x;
+    mad.lo.u32 %i, %i, 4, %tid.z; mad.lo.u32 %i, %i, 3, %tid.y; mad.lo.u32 %i, %i, 5, %tid.x;
+    ld.param.u64 %at, [out]; mad.wide.u32 %at, %i, {8 * len(names)}, %at;
+    {lines}
+    ret;
+    }}
+    """
+    out = poison((*grid[::-1], *size[::-1], len(names)), np.uint64)
+    launch(text, "k", (out,), grid=grid, block=size, shared_bytes=1000)
+    for place in np.ndindex(out.shape[:-1]):
+        block, thread = place[2::-1], place[:2:-1]
+        found = dict(zip(names, out[place].tolist(), strict=True))
+        wanted = _wanted(block, thread, grid, size, cluster)
+        assert {name: found[name] for name in wanted} == wanted
+        assert found["nsmid"] > found["smid"]
+        assert found["clock64"] > 0
+        assert abs(found["globaltimer"] - found["globaltimer_hi"] * 2**32) <= 2**33
+    assert len(np.unique(out[..., names.index("gridid")])) == 1
+
+
+# The heap
+
+
+def test_heaps_of_threads_are_apart_and_used_again():
+    y = np.zeros(256, np.uint32)
+    body = """
+    for (int round = 0; round < 20; ++round) {
+      const unsigned n = 1 + (threadIdx.x * 37 + round) % 500;
+      unsigned* p = (unsigned*)malloc(n * sizeof(unsigned));
+      for (unsigned i = 0; i < n; ++i) p[i] = threadIdx.x + i;
+      __syncthreads();
+      unsigned wrong = ((unsigned long long)p % 16) != 0;
+      for (unsigned i = 0; i < n; ++i) wrong += p[i] != threadIdx.x + i;
+      y[blockIdx.x * 64 + threadIdx.x] += wrong == 0;
+      free(p);
+    }
+    """
+    run(body, y, grid=4, block=64)
+    assert (y == 20).all()
+
+
+def test_malloc_of_too_much_returns_null():
+    y = poison(3, np.uint32)
+    run("y[0] = !malloc(1ull << 40); y[1] = !malloc(~0ull); free(nullptr); y[2] = 5;", y, block=1)
+    assert y.tolist() == [1, 1, 5]
+
+
+# Formats
+
+
+@pytest.mark.parametrize(
+    ("given", "printed"),
+    [
+        ('"%d %q %d|", 5, 6', "5 %q 6|"),
+        ('"%s|", (char*)0', "(null)|"),
+        ('"100%|"', "100%|"),
+        ('"100%"', "100%"),
+        ('"%d|"', "%d|"),
+        ('"%-*d|%0*d", -4, 7, 3, 8', "7   |008"),
+        ('"%.*f|", -1, 0.5', "0.500000|"),
+        ('"%n%5c|%-3c|", 65, 66', "%n    A|B  |"),
+        ('"%.2s|%5.1s|", "abc", "xyz"', "ab|    x|"),
+        ('"%+ -#0x|", 255', "0xff|"),
+        ('"%jd %td %hhu|", 1ll << 40, -1ll, 511', f"{2**40} -1 255|"),
+    ],
+)
+def test_printf_of_unusual_formats(given, printed, capfd):
+    run(f"printf({given});", head="extern \"C\" __device__ int printf(const char*, ...);", block=1,
+        parameters="")  # fmt: skip
+    assert capfd.readouterr().out == printed
+
+
+def test_printf_of_a_width_beyond_measure(capfd):
+    run('printf("%1000000000d|%.99999999999f|", 1, 2.0);', block=1, parameters="")
+    printed = capfd.readouterr().out
+    assert printed.split("|")[0].strip() == "1"
+    assert float(printed.split("|")[1]) == 2
+
+
+# What goes wrong: one error, whatever the kernel does
+
+MBARRIER = """
+__shared__ unsigned long long b; const unsigned a = (unsigned)__cvta_generic_to_shared(&b);
+if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], {count};" :: "r"(a));
+__syncthreads();
+"""
+STUCK = "the launch must not wait forever; every resident thread polls or waits, and none changes memory"
+BROKEN = {
+    "other_barriers": (
+        'if (threadIdx.x < 16) asm volatile("bar.sync 1;"); else asm volatile("bar.sync 2;");',
+        "barrier_divergence",
+        "k.cu:3: 32 threads of the block must reach barrier 1; 16 came, 0 exited and 16 wait elsewhere",
+    ),
+    "other_instructions": (
+        "y[0] = threadIdx.x < 16 ? __syncthreads_count(1) : __syncthreads_or(1);",
+        "barrier_divergence",
+        "k.cu:3: all threads must reach a barrier by the same instruction; another came by",
+    ),
+    "other_counts": (
+        'if (threadIdx.x < 16) asm volatile("bar.sync 1, 64;"); else asm volatile("bar.sync 1, 96;");',
+        "barrier_divergence",
+        "k.cu:3: all threads must give a barrier the same number of threads; another came by bar.sync",
+    ),
+    "twice": (
+        'asm volatile("bar.arrive 3, 64;"); asm volatile("bar.arrive 3, 64;");',
+        "barrier_divergence",
+        "k.cu:3: a thread must reach a barrier once before it completes; another came by bar.arrive",
+    ),
+    "too_few": (
+        'asm volatile("bar.sync 3, 64;");',
+        "barrier_divergence",
+        "k.cu:3: 64 threads of the block must reach barrier 3; 32 came, 0 exited and 0 wait elsewhere",
+    ),
+    "barrier_number": (
+        'asm volatile("bar.sync %0;" :: "r"(y[0] + 16));',
+        "misuse",
+        "k.cu:3: a barrier must have a number below 16; got 16",
+    ),
+    "barrier_threads": (
+        'asm volatile("bar.sync 1, %0;" :: "r"(y[0] + 40));',
+        "misuse",
+        "k.cu:3: a barrier's threads must be a multiple of 32; got 40",
+    ),
+    "foreign_mask": (
+        "y[0] = __ballot_sync(0xffff0000u, 1);",
+        "barrier_divergence",
+        "k.cu:3: the mask of vote.sync.ballot.b32 must name the calling lane; mask 0xffff0000, lane 0",
+    ),
+    "other_collectives": (
+        "y[0] = threadIdx.x < 16 ? __ballot_sync(~0u, 1) : __any_sync(~0u, 1);",
+        "barrier_divergence",
+        "k.cu:3: all lanes of mask 0xffffffff must reach vote.sync.ballot.b32 with that mask; "
+        "16 of them wait elsewhere",
+    ),
+    "cluster_wait": (
+        'asm volatile("barrier.cluster.wait;");',
+        "barrier_divergence",
+        "k.cu:3: a thread must arrive at the barrier of its cluster before it waits there",
+    ),
+    "cluster_arrive": (
+        'asm volatile("barrier.cluster.arrive;"); asm volatile("barrier.cluster.arrive;");',
+        "barrier_divergence",
+        "k.cu:3: a thread must wait at the barrier of its cluster before it arrives again",
+    ),
+    "load_forever": ("while (*(volatile unsigned*)y == 0);", "deadlock", f"k.cu:3: {STUCK}"),
+    "cas_forever": ("while (atomicCAS(y, 1, 2) != 1);", "deadlock", f"k.cu:3: {STUCK}"),
+    "mbarrier_forever": (
+        MBARRIER.format(count=100)
+        + 'asm volatile("{.reg .pred p; W: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;'
+        ' @!p bra W;}" :: "r"(a));',
+        "deadlock",
+        STUCK,
+    ),
+    "mbarrier_unknown": (
+        "__shared__ unsigned long long b; b = 0;"
+        'asm volatile("{.reg .b64 s; mbarrier.arrive.shared.b64 s, [%0];}"'
+        ' :: "r"((unsigned)__cvta_generic_to_shared(&b)));',
+        "misuse",
+        "k.cu:3: an mbarrier must be initialized before it is used",
+    ),
+    "mbarrier_overrun": (
+        MBARRIER.format(count=1)
+        + 'asm volatile("{.reg .b64 s; mbarrier.arrive.shared.b64 s, [%0], 2;}" :: "r"(a));',
+        "misuse",
+        "an mbarrier must get no more arrivals in a phase than it expects",
+    ),
+    "global_offset": (
+        "y[1ull << 44] = 1;",
+        "out_of_bounds",
+        "memory must be mapped where it is accessed",
+    ),
+    "shared_offset": (
+        "__shared__ unsigned s[4]; y[0] = s[y[1] + 100000000];",
+        "out_of_bounds",
+        "shared memory must be accessed within its 16 bytes; offset 400000000 is not",
+    ),
+    "shared_negative": (
+        "__shared__ unsigned s[4]; y[0] = s[(int)y[1] - 100];",
+        "out_of_bounds",
+        "shared memory must be accessed within its 16 bytes; offset 4294966896 is not",
+    ),
+    "text": ('printf("%s", (char*)0x10);', "out_of_bounds", "address 0x10 is not"),
+    "trap": ("__trap();", "trap", "k.cu:3: the kernel must not execute a trap"),
+    "breakpoint": ("__brkpt();", "trap", "k.cu:3: the kernel must not reach a breakpoint"),
+    "assertion": ("assert(y[0] == 7);", "assert", "k.cu:3: assertion `y[0] == 7` must hold"),
+    "free": (
+        "free(y);",
+        "misuse",
+        "k.cu:3: free must get an address that malloc returned and nobody freed",
+    ),
+    "free_twice": (
+        "void* p = malloc(100); free(p); free(p);",
+        "misuse",
+        "k.cu:3: free must get an address that malloc returned and nobody freed",
+    ),
+    "misaligned": (
+        "atomicAdd((unsigned*)((char*)y + 2), 1u);",
+        "misaligned",
+        "k.cu:3: an access with an order must be aligned to its size",
+    ),
+    "copy_size": (
+        '__shared__ int s[4]; asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"'
+        ' :: "r"((unsigned)__cvta_generic_to_shared(s)), "l"(y), "r"(8u + y[0]));',
+        "misuse",
+        "k.cu:3: an asynchronous copy must read no more bytes than it writes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_misuse_is_one_error_and_the_next_launch_works(name):
+    body, kind, message = BROKEN[name]
+    y = np.zeros(1024, np.uint32)
+    with pytest.raises(SimulatorError) as caught:
+        run(body, y)
+    assert caught.value.kind == kind
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    y[:] = 0
+    run("__syncthreads(); y[threadIdx.x] = __ballot_sync(~0u, 1);", y)
+    assert y[:32].tolist() == [2**32 - 1] * 32
