@@ -248,11 +248,12 @@ extern "C" __global__ void k(const double* x, const double* y, int n, double* ou
     Correct(
         "softmax_of_rows",
         r"""
+#include <math_constants.h>
 extern "C" __global__ void k(const float* x, float* out, int columns) {
   __shared__ float s[64];
   const float* row = x + blockIdx.x * columns;
   const int t = threadIdx.x;
-  float largest = -INFINITY;
+  float largest = -CUDART_INF_F;
   for (int i = t; i < columns; i += blockDim.x) largest = fmaxf(largest, row[i]);
   s[t] = largest;
   __syncthreads();
@@ -290,10 +291,11 @@ extern "C" __global__ void k(const float* x, float* out, int columns) {
     Correct(
         "argmax_of_rows",
         r"""
+#include <math_constants.h>
 extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
   const int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= rows) return;
-  float best = -INFINITY;
+  float best = -CUDART_INF_F;
   int at = columns;
   for (int i = lane; i < columns; i += 32) {
     const float v = x[row * columns + i];

@@ -187,7 +187,7 @@ DEEP = """__noinline__ __device__ int deep(int* x, int n) {
 @pytest.mark.parametrize("case", STOPS)
 def test_a_launch_that_stops_is_a_finding(case):
     body, kind = STOPS[case]
-    head = f'#include <cassert>\n{DEEP}extern "C" __global__ void k(int* x, int n)'
+    head = f'\n{DEEP}extern "C" __global__ void k(int* x, int n)'
     code = f"{head} {{\n  x[2] = 4;\n  {body}\n}}"
     module, x = RawModule(code=code), zeros(3)
     with pytest.raises(ck.SimulatorError) as caught, checked() as report:  # noqa: PT012
