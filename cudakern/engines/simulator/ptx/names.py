@@ -14,10 +14,8 @@ _UNNAMED = ("_GLOBAL__N", "_INTERNAL_")
 def qualified(symbol: str) -> str:
     """Return a function or variable as C++ calls it, without parameters, or the symbol itself.
 
-    >>> qualified("_ZN5outer5scaleEPfi"), qualified("_ZZ5countPiE5calls"), qualified("add")
-    ('outer::scale', 'count::calls', 'add')
-
-    Instances of templates have no such name; nor has what uses abbreviations (``St``, ``S_``).
+    ``_ZN5outer5scaleEPfi`` is ``outer::scale``, ``_ZZ5countPiE5calls`` ``count::calls``. Instances
+    of templates have no such name; nor has what uses abbreviations (``St``, ``S_``).
     """
     if not symbol.startswith("_Z"):
         return symbol
