@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from cudakern.engines.simulator.ptx.forms import type_of
 from cudakern.engines.simulator.ptx.instructions import table
 from cudakern.engines.simulator.ptx.instructions.special import special_register
-from cudakern.engines.simulator.ptx.parse import (
+from cudakern.engines.simulator.ptx.model import (
     Address,
     Immediate,
     Instruction,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from cudakern.engines.simulator.ptx.forms import Found, OperandForm
-    from cudakern.engines.simulator.ptx.parse import Function, Operand
+    from cudakern.engines.simulator.ptx.model import Function, Operand
 
 SPACES = {"global", "shared", "const", "local", "param"}
 _UNSAFE = re.compile(r"\W")
@@ -250,13 +250,13 @@ class FunctionText:
 
     def assign(self, operand: Operand, value: str, given: str, of: Instruction) -> str:
         """Return the statement that gives a register a value of a C++ type."""
-        if isinstance(operand, Register):
-            if operand.name == "_":
-                return f"(void)({value});"
-            found = self.register(operand.name)
-            if found is not None:
-                return f"{found[1]} = {convert(value, given, found[0])};"
-        self.refuse(f"{of.name} with such a result", of)
+        name = operand.name if isinstance(operand, Register) else ""
+        if name == "_":
+            return f"(void)({value});"
+        found = self.register(name)
+        if found is None:
+            self.refuse(f"{of.name} with such a result", of)
+        return f"{found[1]} = {convert(value, given, found[0])};"
 
     def pointer(self, operand: Operand, space: str, of: Instruction) -> str:
         """Return an address operand as a pointer of the host."""

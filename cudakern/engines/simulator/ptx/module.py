@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cudakern.engines.simulator.host_kernel import (
     MAX_SHARED_BYTES,
@@ -58,6 +58,9 @@ class _Refusal(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("message", ctypes.c_char_p))
 
 
+_Row = TypeVar("_Row", _Kernel, _Variable, _Refusal)
+
+
 class Variable(NamedTuple):
     """A ``__device__`` or ``__constant__`` variable of a loaded module."""
 
@@ -94,7 +97,7 @@ class Kernel:
         required = tuple(structure.required_block)
         self._required_block = required if required[0] else None
 
-    def launcher(  # noqa: PLR0913
+    def launcher(
         self,
         grid: Grid,
         block: Grid,
@@ -200,9 +203,9 @@ class Module:
         self.path = path
         self.runtime = runtime
 
-        def table(name: str, kind: type) -> list:  # type: ignore[type-arg]
+        def table(name: str, row: type[_Row]) -> list[_Row]:
             count = ctypes.c_uint32.in_dll(library, f"ck_sim_{name}_count").value
-            return list((kind * count).in_dll(library, f"ck_sim_{name}s"))
+            return list((row * count).in_dll(library, f"ck_sim_{name}s"))
 
         self.kernels = {
             structure.name.decode(): Kernel(self, structure)

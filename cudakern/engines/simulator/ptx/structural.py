@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from cudakern.engines.simulator.ptx.forms import BYTES
 from cudakern.engines.simulator.ptx.function import SPACES, FunctionText
-from cudakern.engines.simulator.ptx.parse import Register, Vector
+from cudakern.engines.simulator.ptx.model import Register, Vector
 from cudakern.engines.simulator.ptx.values import type_of_register, type_of_value, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cudakern.engines.simulator.ptx.parse import Function, Instruction, Operand
+    from cudakern.engines.simulator.ptx.model import Function, Instruction, Operand
 
 _ORDERED = {"volatile", "relaxed", "acquire", "release", "mmio"}
 #: What NVRTC's code calls without defining it; ptx.hpp has functions ``call_...`` for them.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cudakern.engines.simulator.host_kernel import ParameterKind
 from cudakern.engines.simulator.ptx.forms import BYTES
 from cudakern.engines.simulator.ptx.function import FunctionText, RefusedError
-from cudakern.engines.simulator.ptx.parse import (
+from cudakern.engines.simulator.ptx.model import (
     Address,
     Immediate,
     Instruction,
@@ -27,7 +27,7 @@ from cudakern.engines.simulator.ptx.values import constant_word, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from cudakern.engines.simulator.ptx.parse import Function, Module, Operand, Statement
+    from cudakern.engines.simulator.ptx.model import Function, Module, Operand, Statement
 
 _MIN_DYNAMIC_ALIGNMENT = 16
 _POINTER_BYTES = 8

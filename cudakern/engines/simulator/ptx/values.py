@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cudakern.engines.simulator.ptx.forms import BYTES
 
 if TYPE_CHECKING:
-    from cudakern.engines.simulator.ptx.parse import Immediate
+    from cudakern.engines.simulator.ptx.model import Immediate
 
 #: Types of device/types.hpp that have the names of PTX's.
 _NAMED = {

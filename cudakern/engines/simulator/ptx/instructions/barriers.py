@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cudakern.engines.simulator.ptx.forms import form
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudakern.engines.simulator.ptx.forms import Form
 
 HEADER = "barriers.hpp"
 _SCOPE = "cta cluster gpu sys"
 
 
-def _barriers(name: str, aligned: str):  # noqa: ANN202  forms
+def _barriers(name: str, aligned: str) -> Iterator[Form]:
     """Return the forms of ``bar``, or of ``barrier`` with or without ``.aligned``."""
     section = "9.7.13.1"
     for operands, threads in (("a:u32", "0"), ("a:u32, b:u32", "{b}")):
