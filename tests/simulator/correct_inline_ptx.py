@@ -362,9 +362,11 @@ extern "C" __global__ void k(unsigned* out) {
 """,
         (2,),
         (16, 3),
-        lambda rng: (poison(96, np.uint32),),
+        lambda _: (poison(96, np.uint32),),
         lambda _: {
-            0: np.tile(np.arange(48) % 32 + 100 * (np.arange(48) // 32) + 10000, 2).astype(np.uint32)
+            0: np.tile(np.arange(48) % 32 + 100 * (np.arange(48) // 32) + 10000, 2).astype(
+                np.uint32
+            )
         },
     ),
 )

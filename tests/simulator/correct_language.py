@@ -22,7 +22,10 @@ extern "C" __global__ void k(const __half* x, __half* out) {
 """,
         (1,),
         (64,),
-        lambda rng: (rng.integers(-99, 99, (64, 2)).astype(np.float16), poison((64, 2), np.float16)),
+        lambda rng: (
+            rng.integers(-99, 99, (64, 2)).astype(np.float16),
+            poison((64, 2), np.float16),
+        ),
         lambda x, _: {
             1: np.stack(
                 [(x[::-1] * 2 + x)[:, 0], np.maximum((x[::-1] * 2 + x)[:, 1], np.float16(0))], 1
@@ -120,10 +123,16 @@ struct Triangle : Shape {
   __device__ int area() const override { return a * b / 2; }
   __device__ int corners() const override { return 3; }
 };
-__device__ __noinline__ int measure(const Shape* shape) { return shape->area() * 10 + shape->corners(); }
+__device__ __noinline__ int measure(const Shape* shape) {
+  return shape->area() * 10 + shape->corners();
+}
 extern "C" __global__ void k(const int2* x, int* out) {
   const int2 v = x[threadIdx.x];
-  Shape* const shape = v.x % 2 == 0 ? static_cast<Shape*>(new Box(v.x, v.y)) : new Triangle(v.x, v.y);
+  Shape* shape = new Triangle(v.x, v.y);
+  if (v.x % 2 == 0) {
+    delete shape;
+    shape = new Box(v.x, v.y);
+  }
   out[threadIdx.x] = measure(shape);
   delete shape;
 }
@@ -132,9 +141,9 @@ extern "C" __global__ void k(const int2* x, int* out) {
         (64,),
         lambda rng: (ints(rng, (64, 2), low=0), poison(64, np.int32)),
         lambda x, _: {
-            1: np.where(
-                x[:, 0] % 2 == 0, x.prod(1) * 10 + 4, x.prod(1) // 2 * 10 + 3
-            ).astype(np.int32)
+            1: np.where(x[:, 0] % 2 == 0, x.prod(1) * 10 + 4, x.prod(1) // 2 * 10 + 3).astype(
+                np.int32
+            )
         },
     ),
 )
@@ -182,7 +191,7 @@ extern "C" __global__ void k(int* out) {
 """,
         (1,),
         (64,),
-        lambda rng: (poison(64, np.int32),),
+        lambda _: (poison(64, np.int32),),
         lambda _: {0: np.tile([_fibonacci(n) + 1000 * (2 * n + 3) for n in range(16)], 4)},
     ),
     Correct(
@@ -209,7 +218,11 @@ extern "C" __global__ void k(const double* x, double* out, signed char* tags) {
 """,
         (1,),
         (32,),
-        lambda rng: (rng.standard_normal((32, 5)), poison((32, 5), np.float64), poison(32, np.int8)),
+        lambda rng: (
+            rng.standard_normal((32, 5)),
+            poison((32, 5), np.float64),
+            poison(32, np.int8),
+        ),
         lambda x, *_: {
             1: np.stack([np.roll(row, -(i % 5)) for i, row in enumerate(x)]),
             2: np.arange(3, 35, dtype=np.int8),
@@ -379,9 +392,15 @@ extern "C" __global__ void k(const int* x, int* out) {
         r"""
 extern "C" __global__ void k(const int* int_, int* register_) {
   int d;
-  asm("{\n\t.reg .s32 int, auto, class, me, window;\n\tmov.s32 int, %1;\n\tadd.s32 auto, int, 1;\n\t"
-      "mul.lo.s32 class, auto, int;\n\tmov.s32 me, class;\n\tsub.s32 window, me, 3;\n\t"
-      "mov.s32 %0, window;\n\t}" : "=r"(d) : "r"(int_[threadIdx.x]));
+  asm(R"({
+    .reg .s32 int, auto, class, me, window;
+    mov.s32 int, %1;
+    add.s32 auto, int, 1;
+    mul.lo.s32 class, auto, int;
+    mov.s32 me, class;
+    sub.s32 window, me, 3;
+    mov.s32 %0, window;
+  })" : "=r"(d) : "r"(int_[threadIdx.x]));
   register_[threadIdx.x] = d;
 }
 """,

@@ -129,12 +129,15 @@ extern "C" __global__ void k(const __half* x, const __half* y, const float* z, f
 #include <mma.h>
 using namespace nvcuda;
 using Given = {given};
-extern "C" __global__ void k(const {stored}* x, const {stored}* y, const {total}* z, {total}* out) {{
+using Total = {total};
+extern "C" __global__ void k(const {stored}* x, const {stored}* y, const Total* z, Total* out) {{
   wmma::fragment<wmma::matrix_a, {m}, {n}, {k}, Given, wmma::{first}> a;
   wmma::fragment<wmma::matrix_b, {m}, {n}, {k}, Given, wmma::{second}> b;
-  wmma::fragment<wmma::accumulator, {m}, {n}, {k}, {total}> c;
-  wmma::load_matrix_sync(a, reinterpret_cast<const {held}*>(x), {k if first == "row_major" else m});
-  wmma::load_matrix_sync(b, reinterpret_cast<const {held}*>(y), {n if second == "row_major" else k});
+  wmma::fragment<wmma::accumulator, {m}, {n}, {k}, Total> c;
+  const auto* const left = reinterpret_cast<const {held}*>(x);
+  const auto* const right = reinterpret_cast<const {held}*>(y);
+  wmma::load_matrix_sync(a, left, {k if first == "row_major" else m});
+  wmma::load_matrix_sync(b, right, {n if second == "row_major" else k});
   wmma::load_matrix_sync(c, z, {m}, wmma::mem_col_major);
   wmma::mma_sync(c, a, b, c);
   wmma::store_matrix_sync(out, c, {n}, wmma::mem_row_major);

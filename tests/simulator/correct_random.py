@@ -26,7 +26,7 @@ def philox(counter, key):
 
 
 def stream(seed, subsequence, offset, count):
-    """Return the words that cuRAND draws: element n of a subsequence is word n % 4 of block n / 4."""
+    """Return words of cuRAND's: the n-th of a subsequence is word n % 4 of block n / 4."""
     key = (seed & 0xFFFFFFFF, seed >> 32)
     words = []
     for n in range(offset // 4, (offset + count + 3) // 4):
@@ -63,7 +63,7 @@ extern "C" __global__ void k(unsigned long long seed, unsigned long long offset,
 """,
         (2,),
         (32,),
-        lambda rng: (np.uint64(SEED), np.uint64(OFFSET), poison((64, 11), np.uint32)),
+        lambda _: (np.uint64(SEED), np.uint64(OFFSET), poison((64, 11), np.uint32)),
         lambda *_: {2: np.stack([stream(SEED, i, OFFSET, 11) for i in range(64)])},
     ),
     Correct(
@@ -78,7 +78,7 @@ extern "C" __global__ void k(unsigned long long seed, float* out) {
 """,
         (1,),
         (64,),
-        lambda rng: (np.uint64(7), poison((64, 6), np.float32)),
+        lambda _: (np.uint64(7), poison((64, 6), np.float32)),
         lambda *_: {1: np.stack([_uniform(stream(7, i, 0, 6)) for i in range(64)])},
     ),
 )

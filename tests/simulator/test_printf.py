@@ -32,7 +32,7 @@ PRINTED = (
     ("%*d|%.*f", "6, 42, 1, 2.55", "    42|2.5"),
     ("%p", "(void*)0x1234", "0x1234"),
     ("%f %f %f", "1.0 / zero, -1.0 / zero, zero / zero", "inf -inf nan"),
-    ("%d %s %f %c %lld", '1, "two", 3.0, \'4\', 5ll', "1 two 3.000000 4 5"),
+    ("%d %s %f %c %lld", "1, \"two\", 3.0, '4', 5ll", "1 two 3.000000 4 5"),
     ("no values", "0", "no values"),
 )
 

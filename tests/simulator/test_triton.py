@@ -28,7 +28,7 @@ def launch(made, grid, *arguments):
 def test_softmax():
     from tests.simulator.triton_kernels import compiled, softmax  # noqa: PLC0415  optional
 
-    made = compiled(softmax, POINTERS, 90, BLOCK=256)
+    made = compiled(softmax, POINTERS, 90, block=256)
     x = np.random.default_rng(0).standard_normal((5, 200)).astype(np.float32)
     out = np.full_like(x, np.nan)
     launch(made, (5,), x, out, np.int32(200))
@@ -41,7 +41,7 @@ def test_product_on_matrix_units():
     from tests.simulator.triton_kernels import compiled, product  # noqa: PLC0415  optional
 
     pointers = {"x": "*fp16", "y": "*fp16", "out": "*fp32", "n": "i32"}
-    made = compiled(product, pointers, 80, BLOCK=64)
+    made = compiled(product, pointers, 80, block=64)
     assert "mma.sync" in made.asm["ptx"]
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-9, 9, (128, 128)).astype(np.float16) for _ in range(2))
@@ -53,7 +53,7 @@ def test_product_on_matrix_units():
 def test_atomics():
     from tests.simulator.triton_kernels import compiled, histogram  # noqa: PLC0415  optional
 
-    made = compiled(histogram, {"x": "*i32", "bins": "*i32", "n": "i32"}, 90, BLOCK=128)
+    made = compiled(histogram, {"x": "*i32", "bins": "*i32", "n": "i32"}, 90, block=128)
     x = np.random.default_rng(0).integers(0, 7, 300).astype(np.int32)
     bins = np.zeros(7, np.int32)
     launch(made, (3,), x, bins, np.int32(300))

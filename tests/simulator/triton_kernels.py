@@ -8,21 +8,21 @@ from triton.backends.compiler import GPUTarget
 
 
 @triton.jit
-def softmax(x, out, n, BLOCK: tl.constexpr):
+def softmax(x, out, n, block: tl.constexpr):
     """Compute the softmax of each row."""
     row = tl.program_id(0)
-    i = tl.arange(0, BLOCK)
+    i = tl.arange(0, block)
     values = tl.load(x + row * n + i, mask=i < n, other=-float("inf"))
     powers = tl.exp(values - tl.max(values, axis=0))
     tl.store(out + row * n + i, powers / tl.sum(powers, axis=0), mask=i < n)
 
 
 @triton.jit
-def product(x, y, out, n, BLOCK: tl.constexpr):
+def product(x, y, out, n, block: tl.constexpr):
     """Multiply square matrices on the matrix units."""
-    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    rows = tl.program_id(0) * block + tl.arange(0, block)
+    columns = tl.program_id(1) * block + tl.arange(0, block)
+    total = tl.zeros((block, block), tl.float32)
     for start in range(0, n, 32):
         depth = start + tl.arange(0, 32)
         left = tl.load(x + rows[:, None] * n + depth[None, :])
@@ -32,9 +32,9 @@ def product(x, y, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def histogram(x, bins, n, BLOCK: tl.constexpr):
+def histogram(x, bins, n, block: tl.constexpr):
     """Count by atomics."""
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    i = tl.program_id(0) * block + tl.arange(0, block)
     values = tl.load(x + i, mask=i < n, other=0)
     tl.atomic_add(bins + values, 1, mask=i < n)
 

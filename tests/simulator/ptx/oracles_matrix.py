@@ -52,7 +52,7 @@ def packed(words, element):
     size = max(width, 32)
     per = size // width
     groups = words.reshape(*words.shape[:-1], -1, per)
-    shifts = (np.arange(per, dtype=np.uint64) * np.uint64(width))
+    shifts = np.arange(per, dtype=np.uint64) * np.uint64(width)
     return np.bitwise_or.reduce(groups << shifts, axis=-1).astype(f"u{size // 8}")
 
 
@@ -60,7 +60,7 @@ def packed(words, element):
 # the manual's sections 9.7.14.5.1 to 9.7.14.5.14 state them.
 
 _OF_A = {
-    ("m8n8k4", 64): lambda g, t, i: (g, t),
+    ("m8n8k4", 64): lambda g, t, _: (g, t),
     ("m8n8k16", 8): lambda g, t, i: (g, t * 4 + i),
     ("m8n8k32", 4): lambda g, t, i: (g, t * 8 + i),
     ("m8n8k128", 1): lambda g, t, i: (g, t * 32 + i),
@@ -94,12 +94,12 @@ _OF_A = {
     ),
 }
 _OF_B = {
-    ("m8n8k4", 64): lambda g, t, i: (t, g),
+    ("m8n8k4", 64): lambda g, t, _: (t, g),
     ("m8n8k16", 8): lambda g, t, i: (t * 4 + i, g),
     ("m8n8k32", 4): lambda g, t, i: (t * 8 + i, g),
     ("m8n8k128", 1): lambda g, t, i: (t * 32 + i, g),
-    ("m16n8k4", 32): lambda g, t, i: (t, g),
-    ("m16n8k4", 64): lambda g, t, i: (t, g),
+    ("m16n8k4", 32): lambda g, t, _: (t, g),
+    ("m16n8k4", 64): lambda g, t, _: (t, g),
     ("m16n8k8", 16): lambda g, t, i: (t * 2 + i, g),
     ("m16n8k8", 32): lambda g, t, i: (t if i == 0 else t + 4, g),
     ("m16n8k8", 64): lambda g, t, i: (t if i == 0 else t + 4, g),
@@ -382,7 +382,10 @@ def _moving_entry(symbol, name, count):
         return f"ld.param.u64 %at, [{parameter}]; mad.lo.u64 %at, %lane, {size}, %at;"
 
     def copy(to, source, kind, other):
-        return [f"ld.{other}.b32 %t, {a}; st.{kind}.b32 {b}, %t;" for a, b in zip(source, to, strict=True)]
+        return [
+            f"ld.{other}.b32 %t, {a}; st.{kind}.b32 {b}, %t;"
+            for a, b in zip(source, to, strict=True)
+        ]
 
     if opcode == "ldmatrix":
         lines += [at("p_x", 16), *copy(rows, given, "shared", "global"), "bar.warp.sync -1;"]
@@ -453,10 +456,13 @@ _REGISTERS = {  # 9.7.14.4.1, of a and b: by element, then by shape
     "bf16": {"m16n16k16": (4, 4), "m8n32k16": (2, 8), "m32n8k16": (8, 2)},
     "tf32": {"m16n16k8": (4, 4)},
     "f64": {"m8n8k4": (1, 1)},
-    **dict.fromkeys(["s8", "u8"], {"m16n16k16": (2, 2), "m8n32k16": (1, 4), "m32n8k16": (4, 1)}),
-    **dict.fromkeys(["s4", "u4"], {"m8n8k32": (1, 1)}),
+    "s8": {"m16n16k16": (2, 2), "m8n32k16": (1, 4), "m32n8k16": (4, 1)},
+    "u8": {"m16n16k16": (2, 2), "m8n32k16": (1, 4), "m32n8k16": (4, 1)},
+    "s4": {"m8n8k32": (1, 1)},
+    "u4": {"m8n8k32": (1, 1)},
     "b1": {"m8n8k128": (1, 1)},
 }
+_MAJORS = {"a": "ROWS", "b": "COLUMNS", "c": "C", "d": "D"}
 _MULTIPLIED = {
     "f16": "wmma.mma.sync.aligned.{ROWS}.{COLUMNS}.{SHAPE}.{DTYPE}.{CTYPE}",
     "bf16": "wmma.mma.sync.aligned.{ROWS}.{COLUMNS}.{SHAPE}.f32.bf16.bf16.f32",
@@ -474,7 +480,7 @@ def _element_for(shape, c_element):
     return by_shape.get(shape, "s8" if c_element == "s32" else "f16")
 
 
-def _choices(form, name, words):
+def _choices(name, words):
     """Return what a kernel with this spelling uses: elements, layouts, the part with variants."""
     opcode = name.split(".")
     made = {"ROWS": "row", "COLUMNS": "col", "SPACE": "none", "C": "row", "D": "row", "mma": None}
@@ -485,22 +491,16 @@ def _choices(form, name, words):
     part = opcode[2]
     shape, element = words["SHAPE"], opcode[-1]
     if part in "ab":
-        c = {"f64": "f64", "f16": "f16"}.get(element, "f32" if element[-2:] in {"16", "32"} else "s32")
+        c = {"f16": "f16", "bf16": "f32", "tf32": "f32", "f64": "f64"}.get(element, "s32")
         made |= {"elements": (element, element, c, c)}
     else:
         of = _element_for(shape, element)
         made |= {"elements": (of, of, element, element)}
-    key = {"a": "ROWS", "b": "COLUMNS", "c": "C", "d": "D"}[part]
-    made |= {"shape": shape, "part": part, "SPACE": words["SPACE"], key: words["MAJOR"]}
+    made |= {"shape": shape, "part": part, "SPACE": words["SPACE"], _MAJORS[part]: words["MAJOR"]}
     a, _, c, d = made["elements"]
     spelled = _MULTIPLIED[{"u8": "s8", "u4": "s4"}.get(a, a)]
-    return made | {
-        "mma": spelled.format(SHAPE=shape, ATYPE=a, CTYPE=c, DTYPE=d, **_pick(made, "ROWS", "COLUMNS"))
-    }
-
-
-def _pick(mapping, *keys):
-    return {key: mapping[key] for key in keys}
+    fields = {"SHAPE": shape, "ATYPE": a, "CTYPE": c, "DTYPE": d}
+    return made | {"mma": spelled.format(**fields, ROWS=made["ROWS"], COLUMNS=made["COLUMNS"])}
 
 
 def _memory(values, element, major, stride):
@@ -518,13 +518,13 @@ def _stride_of(values, element, major, *, padded):
 
 def _wmma(form, name, words):
     """Return all that the entry and the launch of a spelling of wmma need."""
-    chosen = _choices(form, name, words)
+    chosen = _choices(name, words)
     elements = chosen["elements"]
-    has_stride = len(form.operands) - (form.operands[0][0].name == "p") >= 2 and "s:" in form.pattern
+    has_stride = form.pattern.endswith("s:s32")
     a, b, c = matrices(name, *_extents(chosen["shape"]), elements[:3])
     clamps = ".satfinite" in chosen["mma"]
     d = product(a, b, c, elements[3], step=_steps(chosen["mma"]), clamps=clamps)
-    majors = dict(zip("abcd", _pick(chosen, "ROWS", "COLUMNS", "C", "D").values(), strict=True))
+    majors = {part: chosen[key] for part, key in _MAJORS.items()}
     memory, strides = {}, {}
     for part, values, element in zip("abcd", (a, b, c, d), elements, strict=True):
         padded = has_stride and part == chosen["part"]
@@ -601,7 +601,7 @@ def wmma(pattern):
     def kernel(name, words):
         number = _number(pattern, name)
         form = _spellings(pattern)[number][0]
-        chosen, majors, memory, strides, _ = _wmma(form, name, words)
+        chosen, majors, memory, *_ = _wmma(form, name, words)
         element = chosen["elements"][3]
         wanted = _as_elements(memory["d"], element)
         before = np.zeros_like(wanted)

@@ -29,11 +29,11 @@ static inline double small_float(u32 word) {
     bits = 0x7ffull << 52 | static_cast<u64>(ieee ? mantissa : 1) << 51;
     bits |= static_cast<u64>(mantissa != 0) << 51;
   } else if (exponent != 0) {
-    bits = static_cast<u64>(exponent - bias + 1023) << 52 |
-           static_cast<u64>(mantissa) << (52 - mantissa_bits);
+    bits = static_cast<u64>(exponent - bias + 1023) << 52 | static_cast<u64>(mantissa)
+                                                                << (52 - mantissa_bits);
   } else {  // exact: a small integer times a power of two
-    bits = bit_cast<u64>(mantissa * bit_cast<double>(static_cast<u64>(1024 - bias - mantissa_bits)
-                                                     << 52));
+    bits = bit_cast<u64>(mantissa *
+                         bit_cast<double>(static_cast<u64>(1024 - bias - mantissa_bits) << 52));
   }
   return bit_cast<double>(bits | static_cast<u64>(word >> (exponent_bits + mantissa_bits) & 1)
                                      << 63);
@@ -359,8 +359,7 @@ static void multiply_warp(void* const* lanes, unsigned mask) {
 }
 template <typename S, typename A, typename B, typename C, typename D, typename Step = Products,
           bool clamps = false>
-CK_INLINE void multiply(Fragment d, Fragment a, Fragment b, Fragment c,
-                        const ck_sim::Site* site) {
+CK_INLINE void multiply(Fragment d, Fragment a, Fragment b, Fragment c, const ck_sim::Site* site) {
   check_size(a, S::template registers_of_a<A>(), site);
   check_size(b, S::template registers_of_b<B>(), site);
   check_size(c, S::template registers_of_c<C>(), site);
