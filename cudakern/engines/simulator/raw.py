@@ -194,7 +194,7 @@ class RawKernel:
             with self._library.same_variables(checked):
                 sessions.observe(checked, shape, packed.parameters, packed.operands, *places)
             return
-        kernel = self._library.kernel(self.name).under(self.name)
+        kernel = self._library.kernel(self.name)
         self._check_shared(shared_mem, kernel.static_shared)
         packed = pack(self.name, kernel, tuple(args), operands=False)
         launch = kernel.launcher(

@@ -83,6 +83,7 @@ class KernelLibrary:
         self._lock = Lock()
         self._launching = Lock()
         self._plain: _Plain | None = None
+        self._kernels: dict[str, Kernel] = {}
         self._checked: dict[str, HostKernel] | None = None
         self._checked_names: dict[str, str] = {}
 
@@ -105,7 +106,7 @@ class KernelLibrary:
         return _Plain(_engine().module(ptx), symbols)
 
     def kernel(self, name: str) -> Kernel:
-        """Return a kernel for plain launches.
+        """Return a kernel for plain launches, which errors call by this name.
 
         Raises
         ------
@@ -114,7 +115,11 @@ class KernelLibrary:
         KernelCompileError
             It has what the simulator does not execute.
         """
-        return self.plain.module.kernel(self.symbol(name), self.code.source)
+        found = self._kernels.get(name)
+        if found is None:
+            made = self.plain.module.kernel(self.symbol(name), self.code.source).under(name)
+            found = self._kernels.setdefault(name, made)
+        return found
 
     def symbol(self, name: str) -> str:
         """Return the symbol of a kernel; BindingError if there is no such one."""
@@ -226,6 +231,8 @@ def check_constructor(
                 requirement = "must be text that UTF-8 can hold, without NUL"
                 more = "" if field == "code" else " or line breaks"
                 raise BindingError(owner, field, f"{requirement}{more}")
+            if not text and field == argument:
+                raise BindingError(owner, field, "must not be empty")
     return given
 
 

@@ -250,8 +250,10 @@ def test_what_is_ptx(text, expected):
 def test_ptx_of_somebody_else():
     ptx = compiling.ptx_of_text(".version 9.0\n\0\0", "triton.ptx")
     assert (ptx.text(), ptx.source) == (".version 9.0\n", "triton.ptx")
-    assert ptx.key == compiling.ptx_of_text(".version 9.0\n", "x").key
-    assert ptx.key != compiling.ptx_of_text(".version 9.1\n", "x").key
+    assert ptx.key == compiling.ptx_of_text(".version 9.0\n", "triton.ptx").key
+    assert ptx.key != compiling.ptx_of_text(".version 9.1\n", "triton.ptx").key
+    # Reports name it.
+    assert ptx.key != compiling.ptx_of_text(".version 9.0\n", "other.ptx").key
 
 
 @pytest.mark.parametrize("code", [SPEC, Code("k.cu", ONE)], ids=["own", "anybody's"])

@@ -28,7 +28,7 @@ _NOWHERE = "/.cudakern"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULTILINE)
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
-_ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:catastrophic )?error\b.*", re.MULTILINE)
+_ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
 _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
 _EXPRESSION = re.compile(
     r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE
@@ -140,7 +140,8 @@ def ptx_of_program(source: str, text: str, stem: str = "kernel") -> Ptx:
 def ptx_of_text(text: str, source: str) -> Ptx:
     """Return PTX that somebody else has compiled."""
     text = text.rstrip("\0")  # that of Triton ends with one
-    return Ptx(hashlib.sha256(text.encode()).hexdigest(), source, lambda: text)
+    key = hashlib.sha256(f"{source}\0{text}".encode()).hexdigest()
+    return Ptx(key, source, lambda: text)
 
 
 def ptx_of_code(code: Code) -> Ptx:
@@ -209,7 +210,7 @@ def _without_folder(names: frozenset[str], ptx: bytes) -> bytes:
 def _summary(log: str) -> str:
     """Return what is wrong by a log of NVRTC, in one line."""
     found = _ERROR.search(log)
-    first = (found[0] if found else log[:200]).strip()
+    first = (found[0] if found else log.partition("\n")[0][:200]).strip()
     expression = _EXPRESSION.search(log)
     if expression is not None and expression[0].startswith(first):
         first = f"{expression[1]} in the name expression {expression[2].strip()}"
