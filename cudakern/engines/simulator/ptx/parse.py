@@ -81,7 +81,7 @@ class _Parser:
             ".address_size": self._address_size,
             ".file": self._file,
             ".loc": self._location,
-            ".section": lambda: tokens.skip_to("}"),
+            ".section": self._section,
             ".pragma": lambda: tokens.skip_to(";"),
             ".alias": self._alias,
             ";": lambda: None,
@@ -120,6 +120,15 @@ class _Parser:
         self.tokens.expect(",")
         self.made.aliases[alias] = self.tokens.name()
         self.tokens.expect(";")
+
+    def _section(self) -> None:
+        """Pass over debugging data, or a comment."""
+        self.tokens.take()
+        if self.tokens.next[:1] == '"':
+            self.tokens.take()
+        else:
+            self.tokens.expect("{")
+            self.tokens.skip_to("}")
 
     def _definition(self) -> None:
         tokens, made = self.tokens, self.made
