@@ -64,7 +64,7 @@ def _load(
     return KernelSource(name, text, hashlib.sha256(text.encode()).hexdigest())
 
 
-def _append(  # noqa: PLR0913
+def _append(
     name: str,
     folder: Path,
     prefix: str,

@@ -93,7 +93,7 @@ class HostKernel:
 
 
 def required_bytes(name: str, sizes: Sequence[int], offsets: Sequence[int]) -> int:
-    """Return how many bytes a kernel's parameters take at offsets; BindingError if that is wrong."""
+    """Return how many bytes parameters of these sizes take at offsets, or raise BindingError."""
     if len(offsets) != len(sizes):
         requirement = f"must be {len(sizes)} parameters; got {len(offsets)}"
         raise BindingError(name, "arguments", requirement)

@@ -125,7 +125,7 @@ class Toolchain:
         self.build(target, source, parts, flags, links, mode, shared)
         return target
 
-    def build(  # noqa: PLR0913
+    def build(
         self,
         target: Path,
         source: str,

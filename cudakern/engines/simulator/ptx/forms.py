@@ -9,31 +9,37 @@ A pattern names an opcode, its modifiers and its operands::
     atom{.SEM}{.SPACE}.add.TYPE d, [a], b   an address
 
 Upper case stands for one word of a set; lower case for itself. An operand has the type of ``TYPE``
-if the pattern has it, else of the last modifier that is a type. The C++ is an expression for ``d``,
-or statements, which end in ``;`` and assign to the results. Fields in braces are replaced: operands
-by values of the C++ types of their PTX types (``u32``, ``s64``, ``f32``, ``f16x2``, ``pred``, ...),
-addresses by ``char*``; a set of words by the word that is there, or ``none``; a flag such as ``ftz``
-by 1 or 0; ``T`` by the C++ type of ``TYPE``; ``site`` by a pointer to the instruction's `Site`.
+if the pattern has it, else of the last modifier that is a type. ``d``, ``p`` and ``q`` in the first
+place are results.
+
+The C++ is an expression for the result, or statements, which end in ``;`` and assign to results.
+Fields in braces are replaced: operands by values of the C++ types of their PTX types (``u32``,
+``f32``, ``f16x2``, ``pred``, ...), vectors by arrays of them, addresses by ``char*``; a set of
+words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0; ``T`` by the C++
+type of ``TYPE``; ``site`` by a pointer to the instruction's `Site`. It also sees ``me``, the
+thread's `View`; ``window``, where the block's shared memory starts; and ``cc``, the carry flag.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
 #: Bytes of the types of PTX that registers and memory hold.
 BYTES = {
     **{f"{kind}{8 * n}": n for kind in "bus" for n in (1, 2, 4, 8)},
-    **{"b128": 16, "f16": 2, "bf16": 2, "f16x2": 4, "bf16x2": 4, "f32": 4, "f64": 8, "tf32": 4},
-    **{"u16x2": 4, "s16x2": 4, "f32x2": 8},
-    **{"e4m3x2": 2, "e5m2x2": 2, "e2m1x2": 1, "e2m3x2": 2, "e3m2x2": 2, "ue8m0x2": 2},
-    "pred": 1,
+    **dict.fromkeys(("f16", "bf16", "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "ue8m0x2"), 2),
+    **dict.fromkeys(("f16x2", "bf16x2", "u16x2", "s16x2", "f32", "tf32"), 4),
+    **dict.fromkeys(("f64", "f32x2"), 8),
+    **dict.fromkeys(("pred", "e2m1x2"), 1),
+    "b128": 16,
 }
 _WORD = re.compile(r"\{(\.[\w:]+)\}|(\.[\w:]+)")
 _OPERAND = re.compile(r"(\[?)(\w+)\]?(?::(\w+))?")
@@ -92,7 +98,7 @@ class Form:
         return tuple(tuple(map(_operand, position)) for position in positions)
 
     def spellings(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Yield each full name that the pattern stands for, with the words of its sets and flags."""
+        """Yield each name that the pattern stands for, with the words of its sets and flags."""
         for chosen in product(*self._choices):
             fields = {key: word for _, key, word in chosen}
             yield self.opcode + "".join(text for text, _, _ in chosen), fields
@@ -115,7 +121,7 @@ class Form:
         return choices
 
     def match(self, name: str) -> dict[str, str] | None:
-        """Return the words of the sets and flags in an instruction's name; None for another form."""
+        """Return the words of sets and flags in an instruction's name; None for another form."""
         return self._match(name, len(self.opcode), 0)
 
     def _match(self, name: str, start: int, number: int) -> dict[str, str] | None:
