@@ -61,8 +61,8 @@ def test_names_are_distinct():
     assert len({*names}) == len(names)
 
 
-@pytest.mark.parametrize("correct", [*_cases()])
-def test_result(correct):
+def launch(correct) -> None:
+    """Run a kernel once and compare what it wrote."""
     arguments = correct.inputs(np.random.default_rng(0))
     expected = correct.expected(*copy.deepcopy(arguments))
     kernel = ck.simulator.RawKernel(
@@ -74,6 +74,25 @@ def test_result(correct):
     kernel(correct.grid, correct.block, arguments, shared_mem=correct.shared_mem)
     for position, wanted in expected.items():
         np.testing.assert_array_equal(arguments[position], wanted)
+
+
+@pytest.mark.parametrize("correct", [*_cases()])
+def test_result(correct):
+    launch(correct)
+
+
+#: One of each kind, for every compiler.
+SAMPLE = [
+    *("loop_and_predicates_in_the_text", "copies_behind_the_work", "named_barriers_of_two_warps"),
+    *("pairs_of_halves_in_shared_memory", "virtual_functions", "recursion", "constants"),
+    "product_by_mma_sync",
+]
+
+
+@pytest.mark.usefixtures("each_compiler")
+@pytest.mark.parametrize("name", SAMPLE)
+def test_sample_with_each_compiler(name):
+    launch(next(one for one in INLINE_PTX + LANGUAGE + BY_MMA if one.name == name))
 
 
 GRID = r"""

@@ -14,7 +14,7 @@ typedef short Shorts __attribute__((vector_size(16)));
 CK_INLINE f32 to_f32(f16 x) {
   const u32 rest = x.bits & 0x7fff;
   if (rarely(rest > 0x7c00)) return nan_of<f32>();
-#if defined(__F16C__)
+#if defined(__F16C__) && !defined(__clang__)  // clang has it no more
   return __builtin_ia32_vcvtph2ps(Shorts{static_cast<short>(x.bits)})[0];
 #else
   const f32 size = rest == 0x7c00 ? __builtin_inff() : bit_cast<f32>(rest << 13) * 0x1p112f;
