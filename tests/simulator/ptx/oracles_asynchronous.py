@@ -176,7 +176,10 @@ def _remote_stores(form) -> Kernel:
 
 
 def _arrivals(form) -> Kernel:
-    """Two phases of four arrivals each; pending counts, and whether each phase is over."""
+    """Two phases of four arrivals each; pending counts, and whether each phase is over.
+
+    Where arrivals drop out, two others arrive after them, and are all of the second phase.
+    """
     body, wanted = [], []
     drops = "arrive_drop" in form.pattern
     for name, words in form.spellings():
@@ -186,24 +189,27 @@ def _arrivals(form) -> Kernel:
             given = ", 16"
         place = "[%far]" if words["SPACE"] == "shared::cluster" else "[bar]"
         body += [
-            "mbarrier.init.shared.b64 [bar], 4;",
+            f"mbarrier.init.shared.b64 [bar], {6 if drops else 4};",
             "mov.u32 %rank, 0; mapa.shared::cluster.u32 %far, %bar, %rank;",
         ]
         if words["SPACE"] == "none":
             body.append("mov.u64 %b, bar; cvta.shared.u64 %b, %b;")
             place = "[%b]"
         for phase in range(2):
-            count = 4 if phase == 0 or not drops else 0
-            left = count
-            for _ in range(steps if count else 0):
-                body += [f"{name} %state, {place}{given};", _COUNT]
-                wanted.append(left)
-                left -= count // steps
-            if not count:
-                continue
+            left = 2 * drops
+            if phase == 0 or not drops:
+                left += 4
+                for _ in range(steps):
+                    body += [f"{name} %state, {place}{given};", _COUNT]
+                    wanted.append(left)
+                    left -= 4 // steps
+            for i in range(left):
+                body += ["mbarrier.arrive.shared.b64 %state, [bar];", _COUNT]
+                wanted.append(left - i)
             body += ["mbarrier.test_wait.shared.b64 %p, [bar], %state;", _STATE]
-            wanted.append(0 if "expect_tx" in form.pattern else 1)
-            if "expect_tx" in form.pattern:
+            has_bytes = "expect_tx" in form.pattern and not (drops and phase)
+            wanted.append(0 if has_bytes else 1)
+            if has_bytes:
                 body += ["mbarrier.complete_tx.shared.b64 [bar], 64;"]
                 body += ["mbarrier.test_wait.shared.b64 %p, [bar], %state;", _STATE]
                 wanted.append(1)

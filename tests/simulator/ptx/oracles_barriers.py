@@ -60,6 +60,8 @@ def _sync(form) -> Kernel:
     operands = "%n, %count" if _has_count(form) else "%n"
     for i, name in enumerate(names):
         lines += [
+            "setp.ge.u32 %q, %tid, 32;",
+            *["@%q ld.volatile.shared.u32 %v, [%s];"] * 4,  # so that all but one warp come late
             f"mad.lo.u32 %v, %tid, 3, {i}; st.shared.u32 [%s], %v;",
             f"{name} {operands}; ld.shared.u32 %v, [%t]; {name} {operands};",
             _STORE.format(4 * _THREADS),

@@ -62,11 +62,12 @@ def _isspacep(form) -> Kernel:
 
 def _mapa(form) -> Kernel:
     """Blocks read what the other block of the cluster wrote."""
-    lines = [_BLOCK.format(4), "add.u32 %v, %v, 70; st.shared.u32 [cells+8], %v;", _WAIT]
-    lines.append("mov.u32 %rank, %cluster_ctarank; xor.b32 %rank, %rank, 1;")
+    lines = ["mov.u32 %rank, %cluster_ctarank; xor.b32 %rank, %rank, 1;"]
+    lines += [_ADDRESSES["shared"], "mapa.u64 %b, %a, %rank;"]  # before the blocks have met
+    lines += [_BLOCK.format(4), "add.u32 %v, %v, 70; st.shared.u32 [cells+8], %v;", _WAIT]
     name = next(form.spellings())[0]
     if name == "mapa.u64":
-        lines += [_ADDRESSES["shared"], "mapa.u64 %b, %a, %rank; ld.u32 %v, [%b];"]
+        lines += ["ld.u32 %v, [%b];"]
     elif name.endswith("u64"):
         lines += ["cvt.u64.u32 %a, %s; mapa.shared::cluster.u64 %b, %a, %rank;"]
         lines += ["cvt.u32.u64 %far, %b; ld.shared::cluster.u32 %v, [%far+8];"]
