@@ -144,6 +144,8 @@ def test_what_lies_beside_a_file_is_part_of_it(tmp_path, monkeypatch):
         (tmp_path / "value.h").write_text(f"#define VALUE {value}\n")
         for given in (path, "below/mine.cu"):
             assert ran(RawModule(path=given), "k", np.zeros(1, np.int32)) == value
+            with checked():
+                assert ran(RawModule(path=given), "k", np.zeros(1, np.int32)) == value
 
 
 def test_files_of_ptx(tmp_path):

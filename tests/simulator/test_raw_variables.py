@@ -85,12 +85,22 @@ def test_sizes_and_values(module):
     assert module.get_global("factors").dtype == np.uint8
 
 
-@MODES
-def test_constants_are_written_by_the_host(module, mode):
+def test_constants_are_written_by_the_host(module):
     """Also those that are const in C++: on a GPU they are memory like any other."""
     module.get_global("fixed").view(np.int32)[1] = 20
     assert shown(module, nullcontext)[7] == 20
-    del mode
+
+
+def test_names_of_variables(module):
+    """By symbol, by name with or without namespaces, and by a name expression."""
+    wanted = module.get_global("a::same")
+    by_symbol = module.get_global("_ZN1a4sameE")
+    wanted.view(np.int32)[0] = 77
+    assert by_symbol.view(np.int32) == module.get_global("a::same").view(np.int32) == 77
+    assert module.get_global("count_down::calls").nbytes == 4
+    # Other expressions make another module, with variables of its own.
+    other = RawModule(code=module.code, name_expressions=["&a::same"])
+    assert other.get_global("&a::same").view(np.int32) == 1
 
 
 def test_unknown_variables(module):
