@@ -109,6 +109,17 @@ class _Parser:
         while self.tokens.accept(","):
             self.tokens.name()
 
+    def _section(self) -> None:
+        tokens = self.tokens
+        tokens.take()
+        if tokens.next.startswith('"'):  # a comment
+            tokens.take()
+            return
+        tokens.expect("{")
+        while tokens.next not in {"}", ""}:
+            tokens.take()
+        tokens.expect("}")
+
     def _address_size(self) -> None:
         if self.tokens.integer() != _ADDRESS_BITS:
             self.tokens.fail(
@@ -448,7 +459,8 @@ class _Parser:
                 break
         return Vector(tuple(items))
 
-    def _address(self) -> Address:
+    def _address(self) -> Address | Vector:
+        """Take up an address, or what textures and tensors have: a handle and coordinates."""
         tokens = self.tokens
         tokens.take()
         base: Register | Immediate
@@ -459,5 +471,10 @@ class _Parser:
                 tokens.expect("]")
         else:
             base = tokens.constant()
+        if tokens.accept("]"):
+            return Address(base)
+        items: list[Operand] = [Address(base)]
+        while tokens.accept(","):
+            items.append(self._operand())
         tokens.expect("]")
-        return Address(base)
+        return Vector(tuple(items))
