@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cudakern.engines.simulator.ptx.model import Function, Instruction, Operand
 
 _ORDERED = {"volatile", "relaxed", "acquire", "release", "mmio"}
+#: Loads past the caches of a multiprocessor: a loop may wait with one for what another block writes.
+_PAST_CACHES = {"cv", "cg"}
 #: What NVRTC's code calls without defining it; ptx.hpp has functions ``call_...`` for them.
 BUILTINS = ("vprintf", "__assertfail", "malloc", "free", "memcpy", "memset")
 
@@ -75,7 +77,8 @@ def _load(text: FunctionText, of: Instruction) -> str:
     """Section 9.7.9.8: ld; ldu and ld.global.nc likewise. Cache hints say nothing here."""
     target, address, *_ = _operands(of, text, 2, 4)
     kind = _kind(text, of)
-    is_ordered = not _ORDERED.isdisjoint(of.words)
+    is_vector = isinstance(target, Vector)
+    is_ordered = not (_ORDERED if is_vector else _ORDERED | _PAST_CACHES).isdisjoint(of.words)
     pointer = text.pointer(address, _space(of), of)
 
     def value(place: str) -> str:
