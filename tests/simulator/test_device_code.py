@@ -90,9 +90,9 @@ SAMPLE = [
 
 
 @pytest.mark.usefixtures("each_compiler")
-@pytest.mark.parametrize("name", SAMPLE)
-def test_sample_with_each_compiler(name):
-    launch(next(one for one in INLINE_PTX + LANGUAGE + BY_MMA if one.name == name))
+@pytest.mark.parametrize("correct", [case for case in _cases() if case.id in SAMPLE])
+def test_sample_with_each_compiler(correct):
+    launch(correct)
 
 
 GRID = r"""
