@@ -28,9 +28,9 @@ inline Phase unpack(uint64_t word) {
 inline uint64_t packed(const Phase& phase) {
   const uint64_t transactions =
       static_cast<uint64_t>(phase.transactions) & ((1u << kTransactionBits) - 1);
-  return static_cast<uint64_t>(phase.expected) | static_cast<uint64_t>(phase.pending) << kCountBits |
-         transactions << 2 * kCountBits | phase.parity << (2 * kCountBits + kTransactionBits) |
-         kMark;
+  return static_cast<uint64_t>(phase.expected) |
+         static_cast<uint64_t>(phase.pending) << kCountBits | transactions << 2 * kCountBits |
+         phase.parity << (2 * kCountBits + kTransactionBits) | kMark;
 }
 
 inline uint64_t* word_of(char* mbarrier, const Site* site) {
@@ -70,8 +70,8 @@ inline uint64_t advance(char* mbarrier, int64_t arrivals, int64_t drops, int64_t
       phase.parity ^= 1;
     }
     wanted = packed(phase);
-  } while (!__atomic_compare_exchange_n(word, &seen, wanted, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE));
+  } while (
+      !__atomic_compare_exchange_n(word, &seen, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
   ++worker->changes;
   return seen;
 }
@@ -214,8 +214,9 @@ void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrie
     ck_sim_stop("misaligned", "a bulk copy must have a multiple of 16 bytes, at such places", site);
   }
   Worker* w = worker;
-  const Copy copy = {Copy::kBulk, static_cast<char*>(to), static_cast<const char*>(from), bytes,
-                     bytes, mbarrier, w->running->copies.bulk_group};
+  const Copy copy = {
+      Copy::kBulk, static_cast<char*>(to),       static_cast<const char*>(from), bytes, bytes,
+      mbarrier,    w->running->copies.bulk_group};
   if (mbarrier != nullptr && window_offset(w->window, mbarrier) >= w->window.bytes) {
     ++w->later;
     happen(copy);  // another block's: it cannot ask for the copy

@@ -293,7 +293,8 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
     launch.cluster = {cluster[0], cluster[1], cluster[2]};
     if (uint64_t{cluster[0]} * cluster[1] * cluster[2] > kMaxRanks || shape[0] % cluster[0] != 0 ||
         shape[1] % cluster[1] != 0 || shape[2] % cluster[2] != 0) {
-      return refuse(&launch, "the grid must be a multiple of the kernel's cluster of 1 to 16 blocks");
+      return refuse(&launch,
+                    "the grid must be a multiple of the kernel's cluster of 1 to 16 blocks");
     }
   }
   return run_launch(&launch, parameters, bytes, offsets, count, shape);

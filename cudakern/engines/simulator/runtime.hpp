@@ -20,18 +20,18 @@ struct Group {
   Index3 grid_size;
   char* dynamic_shared;
   // Of kernels translated from PTX.
-  char* window;           // shared memory: static, then dynamic
-  uint64_t window_bytes;  // of addresses that are no other memory's
+  char* window;                            // shared memory: static, then dynamic
+  uint64_t window_bytes;                   // of addresses that are no other memory's
   uint32_t dynamic_offset, dynamic_bytes;  // dynamic shared memory
-  Index3 cluster;                // the place of the block in its cluster
-  Index3 cluster_size;           // 1, 1, 1 without clusters
-  uint32_t rank, ranks;          // of the block in its cluster
-  bool has_clusters;             // whether the kernel asks for them
-  uint32_t processor;            // which of the resident blocks
-  uint32_t processors;           // how many there can be
-  uint32_t grid_id;              // which launch of the process
-  char* const* windows;          // of the blocks of the cluster, by rank
-  uint32_t* workspace;           // of a cooperative launch: two words, zero at first; else null
+  Index3 cluster;                          // the place of the block in its cluster
+  Index3 cluster_size;                     // 1, 1, 1 without clusters
+  uint32_t rank, ranks;                    // of the block in its cluster
+  bool has_clusters;                       // whether the kernel asks for them
+  uint32_t processor;                      // which of the resident blocks
+  uint32_t processors;                     // how many there can be
+  uint32_t grid_id;                        // which launch of the process
+  char* const* windows;                    // of the blocks of the cluster, by rank
+  uint32_t* workspace;  // of a cooperative launch: two words, zero at first; else null
 };
 
 /// What the running CUDA thread can ask about itself.

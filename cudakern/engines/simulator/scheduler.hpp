@@ -99,7 +99,7 @@ struct BlockBarrier {
   uint32_t threads;  // that must arrive, as the first one said; 0 for all
   uint32_t holding;  // predicates
   Barrier kind;
-  Site site;                              // of the first one
+  Site site;                                // of the first one
   uint32_t lanes[kMaxThreads / kWarpSize];  // that have arrived, of each warp
 };
 constexpr int kBarriers = 16;
@@ -128,7 +128,7 @@ struct Launch {
 #ifdef CK_SIM_CHECKED
   uint64_t first_serial;  // of its blocks
 #endif
-  bool cooperative;  // whether all blocks must be resident
+  bool cooperative;                    // whether all blocks must be resident
   uint64_t start;                      // nanoseconds
   uint32_t max_workers, most_workers;  // at first, and when all wait for a block nobody runs
   pthread_t* helper_threads;
@@ -140,9 +140,9 @@ struct Launch {
   uint32_t helpers;
   // Written while others read what is above: on cache lines of their own.
   alignas(64) uint64_t next_block;
-  uint32_t workers;            // that have come
+  uint32_t workers;  // that have come
   pthread_mutex_t cluster_lock;
-  Cluster* open_cluster;       // the one that lacks blocks
+  Cluster* open_cluster;  // the one that lacks blocks
   alignas(64) uint32_t workspace[2];
   alignas(64) uint64_t progress;  // grows whenever a waiting thread could perhaps go on
   uint64_t stuck, confirmed;      // see watch.hpp

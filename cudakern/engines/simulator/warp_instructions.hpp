@@ -60,9 +60,8 @@ void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
   Warp* warp = &w->warps[(lanes - w->threads) / kWarpSize];
   if ((mask >> self->view.lane & 1) == 0) {
     char what[200];
-    snprintf(what, sizeof what,
-             "the mask of %s must name the calling lane; mask 0x%08x, lane %u", site->opcode, mask,
-             self->view.lane);
+    snprintf(what, sizeof what, "the mask of %s must name the calling lane; mask 0x%08x, lane %u",
+             site->opcode, mask, self->view.lane);
     ck_sim_stop("barrier_divergence", what, site);
   }
   self->site = *site;

@@ -16,7 +16,8 @@ constexpr uint64_t kLeastWindowBytes = uint64_t{1} << 24;  // where address spac
 
 inline bool reserve_window(Window* window) {
   for (uint64_t bytes = kWindowBytes; bytes >= kLeastWindowBytes; bytes /= 16) {
-    void* start = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* start =
+        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start != MAP_FAILED) {
       *window = {static_cast<char*>(start), bytes, 0};
       return true;
@@ -33,8 +34,7 @@ inline bool open_window(Window* window, uint64_t bytes) {
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t wanted = (bytes + page - 1) / page * page;
   const uint64_t open = window->open;
-  if (wanted > open &&
-      mprotect(window->start + open, wanted - open, PROT_READ | PROT_WRITE) != 0) {
+  if (wanted > open && mprotect(window->start + open, wanted - open, PROT_READ | PROT_WRITE) != 0) {
     return false;
   }
   if (wanted < open && mprotect(window->start + wanted, open - wanted, PROT_NONE) != 0) {

@@ -25,7 +25,9 @@ ret;
 _INPUT = np.arange(1, 257, dtype=np.uint8)
 _OLD = 0xEE
 _FILL = "mov.b64 %x, 0xEEEEEEEEEEEEEEEE; st.shared.v2.b64 [cells], {%x, %x};"
-_SHOW = "ld.shared.v2.b64 {%x, %y}, [cells]; st.global.v2.b64 [%at], {%x, %y}; add.u64 %at, %at, 16;"
+_SHOW = (
+    "ld.shared.v2.b64 {%x, %y}, [cells]; st.global.v2.b64 [%at], {%x, %y}; add.u64 %at, %at, 16;"
+)
 _STATE = "selp.u32 %v, 1, 0, %p; st.global.u32 [%at], %v; add.u64 %at, %at, 4;"
 _COUNT = "mbarrier.pending_count.b64 %v, %state; st.global.u32 [%at], %v; add.u64 %at, %at, 4;"
 
@@ -108,15 +110,12 @@ def _bulk_stores(form) -> Kernel:
     policy = ", %policy" if "cache_hint" in store else ""
     waits = [name for name in names if "wait_group" in name] or ["cp.async.bulk.wait_group"]
     body = ["ld.global.v2.b64 {%x, %y}, [%in]; st.shared.v2.b64 [cells], {%x, %y};"]
-    wanted = []
     for wait in waits:
         body += [f"mov.b64 %x, 0; st.global.v2.b64 [%at+{32 * len(waits)}], {{%x, %x}};"]
         place = f"[%at+{32 * len(waits)}]"
         body += [f"{store} {place}, [cells], 16{policy};", "cp.async.bulk.commit_group;"]
         body += [f"{wait} 1;", _look(place, 0), f"{wait} 0;", _look(place, 16)]
         body += ["add.u64 %at, %at, 32;"]
-        wanted += [np.zeros(16, np.uint8), _INPUT[:16]]
-    del wanted[:]
     answer = poison((4 * len(waits), 16), np.uint8)
     for i in range(len(waits)):
         answer[2 * i], answer[2 * i + 1] = 0, _INPUT[:16]
@@ -143,23 +142,23 @@ def _remote_stores(form) -> Kernel:
         lanes = int(words.get("VECTOR", "v1")[1:])
         values = ", ".join(["%x", "%y", "%x", "%y"][:lanes])
         given = values if lanes == 1 else f"{{{values}}}"
-        if size == 4:  # noqa: PLR2004
+        if size == 4:
             given = given.replace("%x", "%v").replace("%y", "%n")
         to, bar = ("[%far]", "[%tid]") if words["SPACE"] != "none" else ("[%in]", "[%policy]")
         generic = "mov.u64 %in, cells; cvta.shared.u64 %in, %in; mapa.u64 %in, %in, %rank;"
         generic += "mov.u64 %policy, bar; cvta.shared.u64 %policy, %policy;"
         body += [
             f"mad.lo.u64 %x, %b, 1000, {i}; add.u64 %y, %x, 7; cvt.u32.u64 %v, %x;",
-            "mov.b64 %policy, 0; st.shared.v2.b64 [cells], {%policy, %policy};"
-            " st.shared.v2.b64 [cells+16], {%policy, %policy};",
+            "mov.b64 %policy, 0; st.shared.v2.b64 [cells], {%policy, %policy};",
+            "st.shared.v2.b64 [cells+16], {%policy, %policy};",
             "barrier.cluster.arrive; barrier.cluster.wait;",
             f"mbarrier.arrive.expect_tx.shared.b64 %state, [bar], {size * lanes};",
-            "mov.u32 %tid, %n; cvt.u32.u64 %n, %y;" if size == 4 else "mov.u32 %tid, %n;",  # noqa: PLR2004
+            "mov.u32 %tid, %n; cvt.u32.u64 %n, %y;" if size == 4 else "mov.u32 %tid, %n;",
             f"{generic} mapa.u64 %policy, %policy, %rank;",
             f"{name} {to}, {given}, {bar}; mov.u32 %n, %tid;",
             f"WAIT{i}: mbarrier.try_wait.shared.b64 %p, [bar], %state; @!%p bra WAIT{i};",
-            f"ld.shared.v2.b64 {{%x, %y}}, [cells+{max(0, size * lanes - 16)}];"
-            " st.global.v2.b64 [%at], {%x, %y}; add.u64 %at, %at, 16;",
+            f"ld.shared.v2.b64 {{%x, %y}}, [cells+{max(0, size * lanes - 16)}];",
+            "st.global.v2.b64 [%at], {%x, %y}; add.u64 %at, %at, 16;",
             "barrier.cluster.arrive; barrier.cluster.wait;",
         ]
         rows = []

@@ -52,7 +52,9 @@ def _wide_minimum(function, old: np.ndarray, b: np.ndarray) -> np.ndarray:
     x, y = old.astype(np.float64), b.astype(np.float64)
     both = function(np.where(np.isnan(x), y, x), np.where(np.isnan(y), x, y))
     zeros = (x == 0) & (y == 0)
-    sign = np.signbit(x) | np.signbit(y) if function is np.minimum else np.signbit(x) & np.signbit(y)
+    sign = (
+        np.signbit(x) | np.signbit(y) if function is np.minimum else np.signbit(x) & np.signbit(y)
+    )
     return np.where(zeros, np.where(sign, -0.0, 0.0), both).astype(kind)
 
 
@@ -83,7 +85,9 @@ def _half_sum(old: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _wanted(operation: str, old, b, c, *, is_shared: bool) -> np.ndarray:
     if operation == "cas":
         same = old == b
-        same = same.all(axis=-1, keepdims=True) if old.dtype.itemsize == 8 and old.ndim > 2 else same  # noqa: PLR2004
+        same = (
+            same.all(axis=-1, keepdims=True) if old.dtype.itemsize == 8 and old.ndim > 2 else same
+        )
         return np.where(same, c, old)
     if operation == "add":
         if old.dtype in {np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)}:
@@ -198,10 +202,9 @@ class _Text:
         """Return the kernel of what was added last."""
         parameters = ", ".join(f".param .u64 p{i}" for i in range(len(self.arguments)))
         declared = " ".join(f".reg .{kind} {one};" for one, kind in self.registers.items())
-        text = "\n".join((
-            ".version 8.6\n.target sm_90a\n.address_size 64",
-            f".visible .entry {name}({parameters})", "{", _INDEX, declared, *self.lines, "ret;", "}",
-        ))  # fmt: skip
+        head = ".version 8.6\n.target sm_90a\n.address_size 64"
+        entry = f".visible .entry {name}({parameters})"
+        text = "\n".join((head, entry, "{", _INDEX, declared, *self.lines, "ret;", "}"))
         return Kernel(text, tuple(self.arguments), self.answers, name,
                       (_BLOCKS, 1, 1), (BLOCK, 1, 1))  # fmt: skip
 

@@ -75,7 +75,7 @@ def _red(form) -> Kernel:
     """Threads get what all of them voted: predicates of some, of all, and of none."""
     lines, wanted = _start(form), []
     operands = "%n, %count" if _has_count(form) else "%n"
-    groups = [_TID < 64, _TID >= 64] if _has_count(form) else [_TID >= 0]  # noqa: PLR2004
+    groups = [_TID < 64, _TID >= 64] if _has_count(form) else [_TID >= 0]
     for name, _ in form.spellings():
         for limit, sign in ((0, ""), (0, "!"), (70, ""), (70, "!")):
             lines.append(f"setp.lt.u32 %q, %tid, {limit};")
@@ -111,7 +111,7 @@ def _arrive(form) -> Kernel:
             _STORE.format(4 * _THREADS) + " bar.sync 0;",
         ]
     first = np.stack([5 * (_TID + 64) + np.uint32(i) for i in range(len(names))])
-    wanted = np.where(_TID < 32, first, 7).astype(np.uint32)  # noqa: PLR2004
+    wanted = np.where(_TID < 32, first, 7).astype(np.uint32)
     return Kernel(_text("\n".join(lines)), (poison(wanted.shape, np.uint32),), {0: wanted},
                   block=(_THREADS, 1, 1))  # fmt: skip
 
@@ -135,7 +135,9 @@ def _of_clusters(form) -> Kernel:
         "mov.u32 %n, %ctaid.x;",
     ]
     for i, name in enumerate(names):
-        pair = (name, "barrier.cluster.wait") if "arrive" in name else ("barrier.cluster.arrive", name)
+        pair = (
+            (name, "barrier.cluster.wait") if "arrive" in name else ("barrier.cluster.arrive", name)
+        )
         body.append(_cluster(*pair, i).replace("%ctaid.x", "%n"))
     block = np.arange(6 * 64) // 64
     wanted = np.stack([(block ^ 1) * 1000 + np.arange(6 * 64) % 64 + i for i in range(len(names))])

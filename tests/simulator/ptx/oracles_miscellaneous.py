@@ -128,6 +128,4 @@ _BY_OPCODE = {
     "trap": _unreached,
     "brkpt": _unreached,
 }
-KERNELS = {
-    form.pattern: _BY_OPCODE.get(form.opcode, _hint)(form) for form in miscellaneous.FORMS
-}
+KERNELS = {form.pattern: _BY_OPCODE.get(form.opcode, _hint)(form) for form in miscellaneous.FORMS}

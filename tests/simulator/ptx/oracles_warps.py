@@ -156,7 +156,11 @@ KERNELS = {
                 [
                     0
                     if i % 3 == 0
-                    else sum(1 << j % 32 for j in range(i // 32 * 32, min(i // 32 * 32 + 32, 40)) if j % 3)
+                    else sum(
+                        1 << j % 32
+                        for j in range(i // 32 * 32, min(i // 32 * 32 + 32, 40))
+                        if j % 3
+                    )
                     for i in range(40)
                 ],
                 np.uint32,

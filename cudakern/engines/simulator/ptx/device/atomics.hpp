@@ -15,8 +15,8 @@ CK_INLINE T atomic_update(char* address, const ck_sim::Site* site, Update update
   T seen = __atomic_load_n(word, __ATOMIC_RELAXED), wanted;
   do {
     wanted = update(seen);
-  } while (!__atomic_compare_exchange_n(word, &seen, wanted, true, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_RELAXED));
+  } while (
+      !__atomic_compare_exchange_n(word, &seen, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
   ck_sim_updated(address, wanted != seen, site);
   return seen;
 }
@@ -70,8 +70,8 @@ CK_INLINE T atomic_cas(char* address, T compare, T value, const ck_sim::Site* si
   if constexpr (sizeof(T) == 16) {
     ck_sim_exchange_16(address, &compare, &value, &old);
   } else {
-    __atomic_compare_exchange_n(reinterpret_cast<T*>(address), &old, value, false,
-                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    __atomic_compare_exchange_n(reinterpret_cast<T*>(address), &old, value, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
   }
   ck_sim_updated(address, old == compare && value != compare, site);
   return old;

@@ -23,9 +23,8 @@ CK_INLINE T half_max(T a, T b) {
 template <typename T>
 static inline T atomic_half(char* address, T value, T (*combine)(T, T), const ck_sim::Site* site) {
   using Bits = decltype(value.bits);
-  return {atomic_update<Bits>(address, site, [value, combine](Bits old) -> Bits {
-    return combine(T{old}, value).bits;
-  })};
+  return {atomic_update<Bits>(
+      address, site, [value, combine](Bits old) -> Bits { return combine(T{old}, value).bits; })};
 }
 /// Each element in one step; not all of them.
 template <typename T, int N>

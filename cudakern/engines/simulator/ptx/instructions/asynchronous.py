@@ -26,29 +26,42 @@ def _copies() -> Iterator[Form]:
         sets = {"LEVEL": "ca cg", "SPACE": _SHARED, "PREFETCH": _PREFETCH}
         for operands, size in (
             ("", "{n}"),
-            (", s:u32", "{s}"),  # which takes constants too
+            (", s:u32", "{s}"),  # first: it takes constants too
             (", i:pred", "{i} ? 0 : {n}"),
         ):
-            yield form("9.7.9.25.3.1", f"{name} [a], [b], n:u32{operands}{policy}",
-                       f"ck_sim_copy_later({{a}}, {{b}}, {{n}}, {size}, {{site}});", **sets)  # fmt: skip
+            yield form(
+                "9.7.9.25.3.1",
+                f"{name} [a], [b], n:u32{operands}{policy}",
+                f"ck_sim_copy_later({{a}}, {{b}}, {{n}}, {size}, {{site}});",
+                **sets,
+            )
 
 
 def _bulk_copies() -> Iterator[Form]:
     """Yield the forms of ``cp.async.bulk``."""
     section = "9.7.9.25.4.1"
     for hint, policy in (("", ""), (".L2::cache_hint", ", policy:b64")):
-        yield form(section, f"cp.async.bulk.SPACE.global.{_TRANSACTIONS}{hint} "
-                            f"[a], [b], n:u32, [c]{policy}",
-                   "ck_sim_bulk_later({a}, {b}, {n}, {c}, {site});",
-                   SPACE="shared::cta shared::cluster")  # fmt: skip
-        yield form(section, f"cp.async.bulk.global.shared::cta.bulk_group{hint} "
-                            f"[a], [b], n:u32{policy}",
-                   "ck_sim_bulk_later({a}, {b}, {n}, nullptr, {site});")  # fmt: skip
-        yield form(section, f"cp.async.bulk.prefetch.L2.global{hint} [a], n:u32{policy}",
-                   "(void){a}; (void){n};")  # fmt: skip
-    yield form(section, f"cp.async.bulk.shared::cluster.shared::cta.{_TRANSACTIONS} "
-                        "[a], [b], n:u32, [c]",
-               "ck_sim_bulk_later({a}, {b}, {n}, {c}, {site});")  # fmt: skip
+        yield form(
+            section,
+            f"cp.async.bulk.SPACE.global.{_TRANSACTIONS}{hint} [a], [b], n:u32, [c]{policy}",
+            "ck_sim_bulk_later({a}, {b}, {n}, {c}, {site});",
+            SPACE="shared::cta shared::cluster",
+        )
+        yield form(
+            section,
+            f"cp.async.bulk.global.shared::cta.bulk_group{hint} [a], [b], n:u32{policy}",
+            "ck_sim_bulk_later({a}, {b}, {n}, nullptr, {site});",
+        )
+        yield form(
+            section,
+            f"cp.async.bulk.prefetch.L2.global{hint} [a], n:u32{policy}",
+            "(void){a}; (void){n};",
+        )
+    yield form(
+        section,
+        f"cp.async.bulk.shared::cluster.shared::cta.{_TRANSACTIONS} [a], [b], n:u32, [c]",
+        "ck_sim_bulk_later({a}, {b}, {n}, {c}, {site});",
+    )
 
 
 def _arrivals() -> Iterator[Form]:
@@ -60,12 +73,24 @@ def _arrivals() -> Iterator[Form]:
         one = "0" if drops == "0" else "1"
         sets = {"SEM": "release relaxed", "SCOPE": _SCOPES, "SPACE": _ANY_SHARED}
         ordered = "{.SEM}{.SCOPE}{.SPACE}.b64"
-        yield form(section, f"mbarrier.{name}{ordered} d, [a]",
-                   f"ck_sim_mbarrier_arrive({{a}}, 1, {one}, 0, {{site}})", **sets)  # fmt: skip
-        yield form(section, f"mbarrier.{name}{{.noComplete}}{ordered} d, [a], n:u32",
-                   f"ck_sim_mbarrier_arrive({{a}}, {{n}}, {drops}, 0, {{site}})", **sets)  # fmt: skip
-        yield form(section, f"mbarrier.{name}.expect_tx{ordered} d, [a], n:u32",
-                   f"ck_sim_mbarrier_arrive({{a}}, 1, {one}, (s32){{n}}, {{site}})", **sets)  # fmt: skip
+        yield form(
+            section,
+            f"mbarrier.{name}{ordered} d, [a]",
+            f"ck_sim_mbarrier_arrive({{a}}, 1, {one}, 0, {{site}})",
+            **sets,
+        )
+        yield form(
+            section,
+            f"mbarrier.{name}{{.noComplete}}{ordered} d, [a], n:u32",
+            f"ck_sim_mbarrier_arrive({{a}}, {{n}}, {drops}, 0, {{site}})",
+            **sets,
+        )
+        yield form(
+            section,
+            f"mbarrier.{name}.expect_tx{ordered} d, [a], n:u32",
+            f"ck_sim_mbarrier_arrive({{a}}, 1, {one}, (s32){{n}}, {{site}})",
+            **sets,
+        )
 
 
 def _tests() -> Iterator[Form]:
@@ -77,10 +102,18 @@ def _tests() -> Iterator[Form]:
         ("try_wait", "1", ""),
         ("try_wait", "1", ", t:u32"),
     ):
-        yield form("9.7.13.15.16", f"mbarrier.{name}{ordered} p:pred, [a], s{hint}",
-                   f"ck_sim_mbarrier_test({{a}}, {{s}}, {tries}, {{site}}) != 0", **sets)  # fmt: skip
-        yield form("9.7.13.15.16", f"mbarrier.{name}.parity{ordered} p:pred, [a], s:u32{hint}",
-                   f"ck_sim_mbarrier_test_parity({{a}}, {{s}}, {tries}, {{site}}) != 0", **sets)  # fmt: skip
+        yield form(
+            "9.7.13.15.16",
+            f"mbarrier.{name}{ordered} p:pred, [a], s{hint}",
+            f"ck_sim_mbarrier_test({{a}}, {{s}}, {tries}, {{site}}) != 0",
+            **sets,
+        )
+        yield form(
+            "9.7.13.15.16",
+            f"mbarrier.{name}.parity{ordered} p:pred, [a], s:u32{hint}",
+            f"ck_sim_mbarrier_test_parity({{a}}, {{s}}, {tries}, {{site}}) != 0",
+            **sets,
+        )
 
 
 FORMS = (

@@ -19,15 +19,27 @@ def _barriers(name: str, aligned: str) -> Iterator[Form]:
     """Return the forms of ``bar``, or of ``barrier`` with or without ``.aligned``."""
     section = "9.7.13.1"
     for operands, threads in (("a:u32", "0"), ("a:u32, b:u32", "{b}")):
-        yield form(section, f"{name}{{.cta}}.sync{aligned} {operands}",
-                   f"sync_block({{a}}, {threads}, {{site}});")  # fmt: skip
-        yield form(section, f"{name}{{.cta}}.red.popc{aligned}.u32 d, {operands}, c:pred",
-                   f"(u32)vote_block(ck_sim::Barrier::kCount, {{a}}, {threads}, {{c}}, {{site}})")  # fmt: skip
+        yield form(
+            section,
+            f"{name}{{.cta}}.sync{aligned} {operands}",
+            f"sync_block({{a}}, {threads}, {{site}});",
+        )
+        yield form(
+            section,
+            f"{name}{{.cta}}.red.popc{aligned}.u32 d, {operands}, c:pred",
+            f"(u32)vote_block(ck_sim::Barrier::kCount, {{a}}, {threads}, {{c}}, {{site}})",
+        )
         for op, kind in (("and", "kAnd"), ("or", "kOr")):
-            yield form(section, f"{name}{{.cta}}.red.{op}{aligned}.pred p, {operands}, c:pred",
-                       f"vote_block(ck_sim::Barrier::{kind}, {{a}}, {threads}, {{c}}, {{site}}) != 0")  # fmt: skip
-    yield form(section, f"{name}{{.cta}}.arrive{aligned} a:u32, b:u32",
-               "ck_sim_barrier_arrive({a}, {b}, {site});")  # fmt: skip
+            yield form(
+                section,
+                f"{name}{{.cta}}.red.{op}{aligned}.pred p, {operands}, c:pred",
+                f"vote_block(ck_sim::Barrier::{kind}, {{a}}, {threads}, {{c}}, {{site}}) != 0",
+            )
+    yield form(
+        section,
+        f"{name}{{.cta}}.arrive{aligned} a:u32, b:u32",
+        "ck_sim_barrier_arrive({a}, {b}, {site});",
+    )
 
 
 FORMS = (

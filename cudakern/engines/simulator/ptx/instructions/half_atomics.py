@@ -1,4 +1,4 @@
-"""Atomics on half-precision floats: ``atom`` and ``red``, in section 9.7.13 of the PTX ISA manual."""
+"""Atomics on half-precision floats: in section 9.7.13 of the PTX ISA manual."""
 
 from __future__ import annotations
 
@@ -19,10 +19,18 @@ _TYPES = "f16 bf16 f16x2 bf16x2"
 def _vectors(vector: str, vectors: str, types: str) -> Iterator[Form]:
     """Yield the forms for vectors, whose lengths have this name in the pattern."""
     sets = {**ORDER, "SPACE": "global", "OP": "add min max", vector: vectors, "TYPE": types}
-    yield form("9.7.13.5", f"atom{PREFIX}.OP.noftz.{vector}.TYPE d, [a], b",
-               "each_half({d}, {a}, {b}, half_{OP}<{T}>, {site});", **sets)  # fmt: skip
-    yield form("9.7.13.6", f"red{PREFIX}.OP.noftz.{vector}.TYPE [a], b",
-               "each_half({b}, {a}, {b}, half_{OP}<{T}>, {site});", **sets)  # fmt: skip
+    yield form(
+        "9.7.13.5",
+        f"atom{PREFIX}.OP.noftz.{vector}.TYPE d, [a], b",
+        "each_half({d}, {a}, {b}, half_{OP}<{T}>, {site});",
+        **sets,
+    )
+    yield form(
+        "9.7.13.6",
+        f"red{PREFIX}.OP.noftz.{vector}.TYPE [a], b",
+        "each_half({b}, {a}, {b}, half_{OP}<{T}>, {site});",
+        **sets,
+    )
 
 
 FORMS = (
