@@ -146,9 +146,9 @@ def test_wheel_works_in_an_empty_environment(tmp_path):
     shutil.unpack_archive(wheel, site, "zip")
     here = Path(np.__file__).parent.parent
     # What the wheel needs: NumPy, and NVRTC with its bindings.
-    for pattern in ("numpy", "numpy.libs", "cuda", "cuda_bindings-*", "nvidia", "nvidia_cuda_nvrtc*"):
-        for found in here.glob(pattern):
-            (site / found.name).symlink_to(found)
+    needed = ("numpy", "numpy.libs", "cuda", "cuda_bindings-*", "nvidia", "nvidia_cuda_nvrtc*")
+    for found in (found for pattern in needed for found in here.glob(pattern)):
+        (site / found.name).symlink_to(found)
     code = f"""
 import sys
 sys.path[:0] = [{str(site)!r}]
@@ -163,9 +163,7 @@ print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
     assert printed[0].startswith(str(site))
     assert printed[1] == str(site / "cudakern" / "kernels")
     assert printed[2] == "[[3.0, 4.0]]"
-    names = {
-        str(p.relative_to(site)) for p in (site / "cudakern").rglob("*") if p.is_file()
-    }
+    names = {str(p.relative_to(site)) for p in (site / "cudakern").rglob("*") if p.is_file()}
     assert "cudakern/py.typed" in names
     assert "cudakern/kernels/common/division.cuh" in names
     assert "cudakern/operators/README.md" in names

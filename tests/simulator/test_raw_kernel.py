@@ -119,6 +119,7 @@ def test_scalars_of_another_size_are_refused(kind, value):
 
 
 def test_complex_numbers():
+    pytest.importorskip("cupy", reason="CuPy is not installed")
     code = "#include <cupy/complex.cuh>\n" + STORE
     x = np.zeros(1, np.complex128)
     assert ran(code, x, 1 - 2j, name="store<complex<double>>")[0] == 1 - 2j
