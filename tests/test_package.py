@@ -61,8 +61,11 @@ def test_only_the_cuda_extras_choose_a_major_version_of_cuda():
                     major for major in (11, 12, 13, 14) if f"{major}.9.9" in wanted.specifier
                 ]
                 allowed.setdefault(extra, []).append(versions)
-    either = dict.fromkeys(("perf", "simulator"), [[12, 13]] * 2)
-    assert allowed == {"cuda12": [[12]] * 2, "cuda13": [[13]] * 2, **either}
+    either = [[12, 13]]
+    assert allowed == {
+        **{"cuda12": [[12]] * 2, "cuda13": [[13]] * 2},
+        **{"perf": either * 2, "simulator": either * 2, "interop": either},
+    }
 
 
 def test_import_needs_numpy_alone():

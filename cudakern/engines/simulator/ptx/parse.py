@@ -110,9 +110,10 @@ class _Parser:
             self.tokens.name()
 
     def _section(self) -> None:
+        """Pass over debugging data, or a comment."""
         tokens = self.tokens
         tokens.take()
-        if tokens.next.startswith('"'):  # a comment
+        if tokens.next.startswith('"'):
             tokens.take()
             return
         tokens.expect("{")
@@ -131,15 +132,6 @@ class _Parser:
         self.tokens.expect(",")
         self.made.aliases[alias] = self.tokens.name()
         self.tokens.expect(";")
-
-    def _section(self) -> None:
-        """Pass over debugging data, or a comment."""
-        self.tokens.take()
-        if self.tokens.next[:1] == '"':
-            self.tokens.take()
-        else:
-            self.tokens.expect("{")
-            self.tokens.skip_to("}")
 
     def _definition(self) -> None:
         tokens, made = self.tokens, self.made
