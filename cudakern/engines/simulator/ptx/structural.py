@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cudakern.engines.simulator.ptx.model import Function, Instruction, Operand
 
 _ORDERED = {"volatile", "relaxed", "acquire", "release", "mmio"}
-#: Loads past the caches of a multiprocessor: a loop may wait with one for what another block writes.
+#: Loads past the caches of a multiprocessor: a loop may wait for another block with one.
 _PAST_CACHES = {"cv", "cg"}
 #: What NVRTC's code calls without defining it; ptx.hpp has functions ``call_...`` for them.
 BUILTINS = ("vprintf", "__assertfail", "malloc", "free", "memcpy", "memset")
