@@ -7,9 +7,7 @@
 namespace ck {
 
 /// A vector that is read once: it takes no place in L1.
-__device__ __forceinline__ uint4 load_once(const uint4* address) {
-  return __ldg(address);
-}
+__device__ __forceinline__ uint4 load_once(const uint4* address) { return __ldg(address); }
 
 /// A vector, or zeros unless there is one: without a branch, so that many are in flight. Of what
 /// is read once, none takes a place in L1.
