@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "runtime.hpp"
+#include "checked_api.hpp"
 
 namespace ck_sim {
 
@@ -27,31 +27,6 @@ struct WordOf<char[8]> {
   using type = uint64_t;
 };
 
-#ifdef CK_SIM_POLLING
-// The compiler would make calls of these in a kernel that it instruments; so they are calls of
-// ours.
-template <typename Word>
-inline Word word_load(Word* word) {
-  return static_cast<Word>(ck_sim_word_load(word, sizeof(Word)));
-}
-template <typename Word>
-inline bool word_exchange(Word* word, Word* seen, Word wanted) {
-  uint64_t bits = *seen;
-  const bool done = ck_sim_word_exchange(word, sizeof(Word), &bits, wanted) != 0;
-  *seen = static_cast<Word>(bits);
-  return done;
-}
-#elif !defined(CK_SIM_CHECKED)
-template <typename Word>
-inline Word word_load(Word* word) {
-  return __atomic_load_n(word, __ATOMIC_RELAXED);
-}
-template <typename Word>
-inline bool word_exchange(Word* word, Word* seen, Word wanted) {
-  return __atomic_compare_exchange_n(word, seen, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-}
-#endif
-
 /// What an atomic is beyond a new value: whether that depends on the old one, and whether it writes
 /// a value that was there before.
 enum Manner { kUpdates, kReplaces, kMayFail };
@@ -60,7 +35,6 @@ enum Manner { kUpdates, kReplaces, kMayFail };
 template <Manner manner, typename T, typename Update>
 CK_SIM_INLINE T atomic_update(T* address, Update update, const char* file, int line) {
   using Word = typename WordOf<T>::type;
-#ifdef CK_SIM_CHECKED
   const Word seen = static_cast<Word>(ck_sim_atomic_begin(address, sizeof(T), manner != kReplaces));
   Word wanted;
   T before;
@@ -70,15 +44,6 @@ CK_SIM_INLINE T atomic_update(T* address, Update update, const char* file, int l
   if (wanted != seen || manner != kMayFail) {
     ck_sim_atomic_end(address, sizeof(T), wanted, wanted != seen);
   }
-#else
-  Word seen = word_load(reinterpret_cast<Word*>(address)), wanted;
-  T before;
-  do {
-    __builtin_memcpy(&before, &seen, sizeof(T));
-    const T after = update(before);
-    __builtin_memcpy(&wanted, &after, sizeof(T));
-  } while (!word_exchange(reinterpret_cast<Word*>(address), &seen, wanted));
-#endif
   const Site site = {file, line};
   ck_sim_yield(wanted != seen, &site);
   return before;
@@ -130,9 +95,6 @@ CK_SIM_INLINE T atomicCAS(T* address, typename ck_sim::Same<T>::type compare,
 
 inline void __threadfence(CK_SIM_HERE) {
   const ck_sim::Site site = {file, line};
-#if !defined(CK_SIM_CHECKED) && !defined(CK_SIM_POLLING)
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);  // else the call that follows is one
-#endif
   ck_sim_yield(0, &site);
 }
 inline void __threadfence_block(CK_SIM_HERE) { __threadfence(file, line); }

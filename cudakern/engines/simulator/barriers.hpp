@@ -122,7 +122,15 @@ inline void release_for_exited(Worker* w) {
 }
 
 /// Nobody can run: says which barrier or warp lacks whom.
-inline void report_incomplete(Worker* w, const Thread& thread) {
+inline void report_stuck(Worker* w) {
+  const Thread* first = nullptr;
+  for (uint32_t i = 0; i < w->next_fresh; ++i) {
+    const Thread& t = w->threads[i];
+    if (t.state == State::kCollective || (t.state == State::kBarrier && first == nullptr)) {
+      first = first == nullptr || first->state == State::kBarrier ? &t : first;
+    }
+  }
+  const Thread& thread = *first;
   const Site& site = thread.site;
   char text[400];
   if (thread.state == State::kCollective) {

@@ -7,7 +7,11 @@
 #include "collectives.hpp"
 #include "faults.hpp"
 #include "scheduler.hpp"
+#ifdef CK_SIM_CHECKED
+#include "checker.hpp"
+#else
 #include "window.hpp"
+#endif
 
 namespace ck_sim {
 
@@ -24,11 +28,7 @@ inline Thread* next_thread(Worker* w) {
 }
 
 inline void end_thread(Worker* w, Thread* thread) {
-#ifndef CK_SIM_CHECKED
-  if (w->launch->kernel != nullptr) {
-    translated_ended(w, thread);
-  }
-#endif
+  exit_thread(w, thread);
   thread->state = State::kDone;
   thread->fiber = nullptr;
   ++w->done;
@@ -132,19 +132,24 @@ inline void on_fault(void* context, const siginfo_t* info) {
 inline void clean_up(Worker* w) {
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     Thread& thread = w->threads[i];
+#ifndef CK_SIM_CHECKED
     thread.copies.count = 0;
+#endif
     if (thread.fiber != nullptr) {
       thread.fiber->next = w->idle_fibers;
       w->idle_fibers = thread.fiber;
       thread.fiber = nullptr;
     }
   }
-  w->later = 0;
+#ifdef CK_SIM_CHECKED
   for (Warp& warp : w->warps) {
     for (Result& result : warp.results) {
       result.unread = 0;
     }
   }
+#else
+  w->later = 0;
+#endif
 }
 
 }  // namespace ck_sim

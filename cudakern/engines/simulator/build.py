@@ -1,4 +1,4 @@
-"""How a library is built from C++: the commands, and what is changed in the text between them."""
+"""How a library is built from C++: the commands, and what is changed in checked kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,28 +42,20 @@ FLAGS = (
 #: g++ 12 merges an aligned and an unaligned load of the same address into an aligned one. Clang has
 #: no such option and ignores it; ziglang refuses it.
 UNLESS_ZIG = ("-fno-if-conversion",)
-#: Calls of the thread sanitizer's entry points; the library that answers them is our runtime.
-_CALLS_GCC = (
-    "-fsanitize=thread",
+#: With the debugger's view of inlined calls, and vector accesses in one piece, as on a GPU. Each
+#: access calls the thread sanitizer's entry points; the library that answers them is our runtime.
+_CHECKED = ("-g", "-DCK_SIM_CHECKED", "-fsanitize=thread")
+_CHECKED_GCC = (
     "--param=tsan-distinguish-volatile=1",
     "--param=tsan-instrument-func-entry-exit=0",
-)
-_CALLS_CLANG = (
-    "-fsanitize=thread",
-    *("-mllvm", "-tsan-distinguish-volatile=1"),
-    *("-mllvm", "-tsan-instrument-func-entry-exit=0"),
-)
-#: With the debugger's view of inlined calls, and vector accesses in one piece, as on a GPU.
-_CHECKED = ("-g", "-DCK_SIM_CHECKED")
-_CHECKED_GCC = (
-    *_CALLS_GCC,
     "-fno-tree-sra",
     "-fno-crossjumping",
     "-fno-tree-tail-merge",
     "-fno-partial-inlining",
 )
 _CHECKED_CLANG = (
-    *_CALLS_CLANG,
+    *("-mllvm", "-tsan-distinguish-volatile=1"),
+    *("-mllvm", "-tsan-instrument-func-entry-exit=0"),
     *("-mllvm", "-tsan-instrument-memintrinsics=0"),
     *("-mllvm", "-tsan-instrument-read-before-write=1"),
     *("-mllvm", "-simplifycfg-sink-common=false"),
@@ -77,17 +68,6 @@ _CHECKED_CLANG = (
 #: has cost as much time.
 PRECOMPILED_AT = 5
 _compiled: Counter[Path] = Counter()  # by the precompiled header they lacked
-
-
-class Mode(Enum):
-    """What a kernel is compiled for."""
-
-    #: To run fast.
-    PLAIN = "plain"
-    #: As plain, but volatile reads let other threads run: for a text with the word ``volatile``.
-    POLLING = "polling"
-    #: To have every access checked or counted.
-    CHECKED = "checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +84,8 @@ class Job:
         Its kind.
     flags, links : tuple of str
         Further arguments of the compiler and the linker.
+    checked : bool
+        Whether it is a kernel's library, every access of which is to be checked or counted.
     headers : str
         A digest of the headers, where the first one may be precompiled; else empty.
     """
@@ -117,9 +99,10 @@ class Job:
     flags: tuple[str, ...]
     links: tuple[str, ...]
     target: str
+    checked: bool
     headers: str
 
-    def run(self, mode: Mode) -> None:
+    def run(self) -> None:
         """Build the library.
 
         Raises
@@ -127,16 +110,14 @@ class Job:
         KernelCompileError
             With the compiler's log.
         """
-        if mode is Mode.PLAIN and not self.is_zig:
-            self._compile(("-pthread",), "-shared", *self.links, "-o", self.target)
-            return
-        if mode is Mode.CHECKED:
+        if self.checked:
             self._assemble()
+            self._link()
+        elif self.is_zig:
+            self._compile((), "-c", "-o", "kernel.o")
+            self._link()
         else:
-            calls = _CALLS_CLANG if self.is_clang else _CALLS_GCC
-            more = ("-DCK_SIM_POLLING", *calls) if mode is Mode.POLLING else ()
-            self._compile(more, "-c", "-o", "kernel.o")
-        self._link()
+            self._compile(("-pthread",), "-shared", *self.links, "-o", self.target)
 
     def _assemble(self) -> None:
         assembly = self.folder / "kernel.s"

@@ -3,12 +3,31 @@
 // the simulator's own headers in checked mode.
 #pragma once
 
+#include "checked_api.hpp"
 #include "checker.hpp"
-#include "volatile.hpp"
 
 #define CK_SIM_CODE __builtin_return_address(0)
 
 namespace ck_sim {
+
+constexpr unsigned kReadsPerPoll = 16;
+
+/// Before a volatile read: lets others run if it is a repeated one, or one of many.
+inline void poll(const void* address, const void* code) {
+  Worker* w = worker;
+  if (w == nullptr || !w->guard.armed) {
+    return;
+  }
+  Thread* self = w->running;
+  if (self->polled != address && ++self->polls % kReadsPerPoll != 0) {
+    self->polled = address;
+    return;
+  }
+  self->site = {"a loop around a volatile read", 0};
+  self->code = code;
+  self->state = State::kReady;
+  suspend(w, self);
+}
 
 /// Volatile accesses to global memory are what flags are polled with: they order like atomics. In
 /// shared memory they stand for the belief that a warp runs in lockstep, and order nothing.

@@ -105,7 +105,8 @@ static bool prepare(Launch* launch, const ck_sim_options* o) {
 
 }  // namespace ck_sim
 
-/// As ck_sim_launch; one at a time in a process. Fills in what the options leave open.
+/// As ck_sim_launch_kernel of runtime.cpp, with a `shape` of grid, block and dynamic shared memory;
+/// one at a time in a process. Fills in what the options leave open.
 CK_SIM_EXPORT int ck_sim_launch_checked(void (*entry)(void**), const void* parameters,
                                         uint32_t bytes, const uint32_t* offsets, uint32_t count,
                                         const uint32_t* shape, ck_sim_options* options,

@@ -6,11 +6,25 @@
 #include <stdint.h>
 
 #include "containers.hpp"
+#include "runtime.hpp"
 
 namespace ck_sim {
 
-constexpr int kLanes = 32;
-constexpr int kMostThreads = 1024;
+constexpr int kLanes = kWarpSize;
+constexpr int kMostThreads = kMaxThreads;
+
+// Every lane can have one result that it has not read yet; one more is being written.
+constexpr int kResults = kLanes + 1;
+
+/// What a collective gave to its lanes.
+struct Result {
+  uint64_t values[kLanes];
+  int unread;
+};
+
+struct Warp {
+  Result results[kResults];
+};
 
 /// The accesses to four bytes of memory: who wrote last, and two who read since. See shadow.hpp.
 struct Cell {

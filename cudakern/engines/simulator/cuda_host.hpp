@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CUDA C++ as kernels use it, on the host. Force-included in front of a kernel's unchanged text.
+// CUDA C++ as kernels use it, on the host, for checked launches. Force-included in front of a
+// kernel's text.
 #pragma once
 
 #define CK_SIMULATOR 1
@@ -14,18 +15,14 @@
 
 #include <string.h>
 
-#include "runtime.hpp"
+#include "checked_api.hpp"
 #include "vector_types.hpp"
 
 #define printf ck_sim_print
-#ifdef CK_SIM_CHECKED
 #define memcpy ck_sim_copy
 #define memmove ck_sim_copy
 #define memset ck_sim_fill
 #define CK_SIM_UNCHECKED __attribute__((no_sanitize("thread")))
-#else
-#define CK_SIM_UNCHECKED
-#endif
 
 #define __device__
 #define __host__
@@ -41,7 +38,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
-// Each resident block has its own OS thread, so "one per block" is "one per thread" here.
+// Blocks take turns on one OS thread; their contents of what is one per block are exchanged then.
 #define __shared__ thread_local
 // What `extern __shared__ type name[]rest;` is replaced by, in a function and outside of one.
 #define CK_SIM_DYNAMIC(name, rest, ...) \

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.engines.simulator import sessions
-from cudakern.engines.simulator.build import Mode
-from cudakern.engines.simulator.host_kernel import HostKernel, Report, resident_blocks
+from cudakern.engines.simulator.host_kernel import HostKernel, Report
 from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.operands import operands_of
 from cudakern.engines.simulator.ptx.compile import Ptx, ptx_of, ptx_of_program, target
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cudakern.engines.base import KernelSpec, Launch, Tensor
-
-__all__ = ["HostKernel", "SimulatorEngine", "resident_blocks"]
 
 
 def _open(build: Callable[[], Path]) -> tuple[ctypes.CDLL, Path]:
@@ -101,7 +98,8 @@ class SimulatorEngine:
             No NVRTC, no C++ compiler, or no folder for what they compile.
         """
         defined = "".join(f"#define {name} {value}\n" for name, value in macros)
-        return self.module(ptx_of_program(source, defined + text)).kernel(entry, source)
+        ptx = ptx_of_program(source, f'{defined}#line 1 "{source}"\n{text}')
+        return self.module(ptx).kernel(entry, source)
 
     def module(self, ptx: Ptx) -> Module:
         """Return a loaded PTX module, compiling it unless it is cached.
@@ -132,7 +130,7 @@ class SimulatorEngine:
         toolchain = find_toolchain()
         with self._lock:
             runtime = _runtime(toolchain, checked=True)
-        build = partial(toolchain.kernels, code, entries, Mode.CHECKED)
+        build = partial(toolchain.kernels, code, entries)
         build()  # which takes long, and nobody shall wait for it
         with sessions.alone():
             loaded, path = _open(build)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,11 +42,6 @@ class Report(ctypes.Structure):
         ("block", ctypes.c_uint32 * 3),
         ("thread", ctypes.c_uint32 * 3),
     )
-
-
-def resident_blocks() -> int:
-    """Return how many blocks run side by side: at least 2, so that waiting for each other works."""
-    return max(2, os.cpu_count() or 1)
 
 
 class HostKernel:

@@ -52,11 +52,9 @@ template <typename T>
 CK_SIM_INLINE T __ldcv(const T* address, CK_SIM_HERE) {
   const ck_sim::Site site = {file, line};
   ck_sim_yield(0, &site);
-#ifdef CK_SIM_CHECKED
   if constexpr (!__is_class(T)) {
     return *static_cast<const volatile T*>(address);  // the checker takes it for a flag
   }
-#endif
   return *address;
 }
 

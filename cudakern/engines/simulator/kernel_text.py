@@ -14,9 +14,10 @@ _HERE = Path(__file__).resolve().parent
 #: Put in front of every kernel.
 FIRST_HEADER = "cuda_host.hpp"
 INCLUDED = ("-I.", "-include", FIRST_HEADER)
-_ALWAYS = (FIRST_HEADER, "runtime.hpp", "vector_types.hpp", "atomics.hpp", "intrinsics.hpp")
-#: A qualifier, not what keeps a compiler from moving inline assembly.
-_VOLATILE = re.compile(r"(?<!\basm )(?<!\b__asm__ )\bvolatile\b")
+_ALWAYS = (
+    FIRST_HEADER,
+    *("runtime.hpp", "checked_api.hpp", "vector_types.hpp", "atomics.hpp", "intrinsics.hpp"),
+)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _DYNAMIC = re.compile(
     r"\bextern\b(?P<before>[^;{}=]*?)\b__shared__\b(?P<between>[^;{}=]*?)\b(?P<name>[A-Za-z_]\w*)"
@@ -62,11 +63,6 @@ class KernelText:
     flags: tuple[str, ...] = ()
     directives: tuple[str, ...] = ()
 
-    @property
-    def polls(self) -> bool:
-        """Whether a volatile read may be a loop that waits for another thread."""
-        return any(map(_polls, (self.text, *self._included().values())))
-
     def _included(self) -> dict[Path, str]:
         """Return the files of the caller that the text includes, however deep."""
         folders = [Path(flag[2:]) for flag in self.flags if flag.startswith("-I")]
@@ -100,11 +96,6 @@ class KernelText:
 
 # One text has many specialisations.
 _includes = lru_cache(maxsize=16)(_INCLUDE.findall)
-
-
-@lru_cache(maxsize=16)
-def _polls(text: str) -> bool:
-    return _VOLATILE.search(without_comments(text)) is not None
 
 
 @lru_cache(maxsize=16)

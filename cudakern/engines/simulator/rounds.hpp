@@ -6,6 +6,7 @@
 
 #include "block.hpp"
 #include "callbacks.hpp"
+#include "checked_collectives.hpp"
 #include "random.hpp"
 #include "watch.hpp"
 #include "workers.hpp"
@@ -20,6 +21,7 @@ constexpr unsigned char kPoison = 0xFF;
 
 inline void call_helpers(Launch*) {}
 inline void thread_ended(Worker*) {}
+inline void exit_thread(Worker*, Thread*) {}
 
 struct Rounds {
   Launch* launch;

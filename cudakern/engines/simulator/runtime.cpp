@@ -13,8 +13,8 @@
 #include "mbarrier.hpp"
 #include "polling.hpp"
 #include "printing.hpp"
-#include "volatile.hpp"
 #include "watch.hpp"
+#include "window.hpp"
 #include "workers.hpp"
 
 CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
@@ -56,7 +56,7 @@ inline void thread_ended(Worker* w) {
   }
 }
 
-inline void translated_ended(Worker* w, Thread* thread) {
+inline void exit_thread(Worker* w, Thread* thread) {
   w->warps[(thread - w->threads) / kWarpSize].exited |= 1u << thread->view.lane;
   if (thread->copies.count != 0) {
     finish_copies(thread);
@@ -86,12 +86,10 @@ static bool take_block(Worker* w) {
 }
 
 static void start_block(Worker* w) {
-  w->next_fresh = w->done = w->arrived = w->converging = w->waiting = 0;
-  if (w->launch->kernel != nullptr) {
-    forget_barriers(w);
-    for (uint32_t first = 0; first < w->launch->threads; first += kWarpSize) {
-      w->warps[first / kWarpSize].exited = 0;
-    }
+  w->next_fresh = w->done = w->converging = w->waiting = 0;
+  forget_barriers(w);
+  for (uint32_t first = 0; first < w->launch->threads; first += kWarpSize) {
+    w->warps[first / kWarpSize].exited = 0;
   }
 }
 
@@ -145,8 +143,38 @@ static void run_block(Worker* w) {
   }
 }
 
+/// Gives a worker what blocks of the launch have; false without memory.
+static bool prepare(Worker* w, Launch* launch) {
+  const uint32_t static_bytes = launch->kernel->static_shared;
+  if (!open_window(&w->window, uint64_t{static_bytes} + launch->shared_bytes)) {
+    return false;
+  }
+  const Index3 size = launch->cluster;
+  w->group.window = w->window.start;
+  w->group.window_bytes = w->window.bytes;
+  w->group.dynamic_offset = static_bytes;
+  w->group.dynamic_bytes = launch->shared_bytes;
+  w->group.cluster_size = size;
+  w->group.ranks = size.x * size.y * size.z;
+  w->group.has_clusters = launch->kernel->cluster[0] != 0;
+  w->group.processor = __atomic_fetch_add(&launch->workers, 1, __ATOMIC_RELAXED);
+  w->group.processors = launch->most_workers;
+  w->group.grid_id = launch->id;
+  w->group.windows = w->alone.windows;
+  w->group.workspace = launch->cooperative ? launch->workspace : nullptr;
+  w->alone.windows[0] = w->window.start;
+  w->alone.ranks = 1;
+  w->cluster = &w->alone;
+  w->later = w->changes = 0;
+  return true;
+}
+
 static void work(Launch* launch, bool first) {
   Worker* w = take_worker(launch);
+  if (w != nullptr && !prepare(w, launch)) {
+    give_worker(w);
+    w = nullptr;
+  }
   if (w == nullptr) {
     const Group group = {{0, 0, 0}, launch->block, launch->grid};
     fail(launch, "out_of_memory", {{0, 0, 0}, 0, 0, &group},
@@ -267,25 +295,18 @@ __attribute__((constructor)) static void watch_forks_of_kernels() {
 }  // namespace ck_sim
 
 /// Runs a launch to its end; 0, or 1 with `report` filled in. `parameters` holds the kernel's
-/// parameters, the i-th one at byte `offsets[i]`. `shape` is grid (3), block (3), bytes of dynamic
-/// shared memory, blocks resident at once, 1 to have them resident from the start, and 1 to have
-/// more of them when all wait for a block that is not.
-CK_SIM_EXPORT int ck_sim_launch(void (*entry)(void**), const void* parameters, uint32_t bytes,
-                                const uint32_t* offsets, uint32_t count, const uint32_t* shape,
-                                ck_sim_report* report) {
-  ck_sim::Launch launch = ck_sim::make_launch(entry, nullptr, shape, report);
-  return ck_sim::run_launch(&launch, parameters, bytes, offsets, count, shape);
-}
-
-/// The same for a kernel translated from PTX. Its grid must be a multiple of its cluster. One more
-/// element of `shape` is 1 for a cooperative launch.
+/// parameters, the i-th one at byte `offsets[i]`. `shape` is grid (3), which must be a multiple of
+/// the kernel's cluster, block (3), bytes of dynamic shared memory, blocks resident at once, 1 to
+/// have them resident from the start, 1 to have more of them when all wait for a block that is not,
+/// and 1 for a cooperative launch.
 CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* parameters,
                                        uint32_t bytes, const uint32_t* offsets, uint32_t count,
                                        const uint32_t* shape, ck_sim_report* report) {
   using namespace ck_sim;
   Launch launch = make_launch(kernel->entry, nullptr, shape, report);
   launch.kernel = kernel;
-  launch.static_bytes = kernel->static_shared;
+  launch.cluster = {1, 1, 1};
+  pthread_mutex_init(&launch.cluster_lock, nullptr);
   launch.cooperative = shape[10] != 0;
   launch.id = __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
   const uint32_t* cluster = kernel->cluster;

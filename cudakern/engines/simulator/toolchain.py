@@ -16,42 +16,46 @@ from functools import lru_cache
 from pathlib import Path
 
 from cudakern.engines.cache import building, cache_folder
-from cudakern.engines.simulator.build import Job, Mode, shared_name
+from cudakern.engines.simulator.build import Job, shared_name
 from cudakern.engines.simulator.explain import explain
 from cudakern.engines.simulator.kernel_text import INCLUDED, KernelText, write
 from cudakern.engines.simulator.kernel_text import read as _read
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
-__all__ = ["Mode", "Toolchain", "find_toolchain"]
-
-#: What the runtimes are made of; the first is compiled.
-_RUNTIME = (
-    "runtime.cpp",
+#: What both runtimes are made of.
+_BOTH = (
     "block.hpp",
-    "runtime.hpp",
-    "ptx/device/runtime_api.hpp",
-    "barriers.hpp",
-    "clusters.hpp",
     "collectives.hpp",
     "context.hpp",
-    "device_heap.hpp",
     "faults.hpp",
-    "mbarrier.hpp",
-    "polling.hpp",
-    "printing.hpp",
+    "runtime.hpp",
     "scheduler.hpp",
     "stacks.hpp",
-    "volatile.hpp",
-    "warp_instructions.hpp",
     "watch.hpp",
-    "window.hpp",
     "workers.hpp",
+)
+#: What each is made of; the first is compiled.
+_RUNTIME = (
+    "runtime.cpp",
+    *_BOTH,
+    "barriers.hpp",
+    "clusters.hpp",
+    "device_heap.hpp",
+    "mbarrier.hpp",
+    "plain_block.hpp",
+    "polling.hpp",
+    "printing.hpp",
+    "ptx/device/runtime_api.hpp",
+    "warp_instructions.hpp",
+    "window.hpp",
 )
 _CHECKED_RUNTIME = (
     "checked.cpp",
-    *_RUNTIME[1:],
+    *_BOTH,
     "callbacks.hpp",
+    "checked_api.hpp",
     "checked_block.hpp",
+    "checked_collectives.hpp",
     "checker.hpp",
     "containers.hpp",
     "findings.hpp",
@@ -90,7 +94,8 @@ class Toolchain:
         parts: tuple[tuple[str, str], ...],
         flags: tuple[str, ...] = (),
         links: tuple[str, ...] = (),
-        mode: Mode = Mode.PLAIN,
+        *,
+        checked: bool = False,
     ) -> Path:
         """Return a shared library built from ``parts``, compiling it unless it is cached.
 
@@ -104,8 +109,8 @@ class Toolchain:
             What is written into the build folder; the first is compiled.
         flags, links : tuple of str
             Further arguments of the compiler and of the linker.
-        mode : Mode, optional
-            What it is compiled for.
+        checked : bool, optional
+            Whether accesses are to be checked or counted.
 
         Raises
         ------
@@ -114,7 +119,7 @@ class Toolchain:
         EngineUnavailableError
             There is no folder to build in.
         """
-        digest = self._digest(parts, (*flags, *links, mode.value))
+        digest = self._digest(parts, (*flags, *links, str(checked)))
         # Clang's precompiled headers hold the times and places of the files that they were made of.
         same = flags == INCLUDED and not self.is_clang
         folder = cache_folder()
@@ -122,7 +127,7 @@ class Toolchain:
         if target.exists():
             return target
         shared = self._digest(parts[1:], ()) if same else ""
-        self.build(target, source, parts, flags, links, mode, shared)
+        self.build(target, source, parts, flags, links, checked=checked, headers=shared)
         return target
 
     def build(
@@ -132,7 +137,8 @@ class Toolchain:
         parts: tuple[tuple[str, str], ...],
         flags: tuple[str, ...],
         links: tuple[str, ...],
-        mode: Mode,
+        *,
+        checked: bool = False,
         headers: str = "",
     ) -> None:
         """Build a shared library from ``parts``, the first of which is compiled.
@@ -152,8 +158,9 @@ class Toolchain:
                 flags,
                 links,
                 target.name,
-                headers=headers,
-            ).run(mode)
+                checked,
+                headers,
+            ).run()
 
     @property
     def is_zig(self) -> bool:
@@ -180,8 +187,8 @@ class Toolchain:
             )
             raise EngineUnavailableError(message) from error
 
-    def kernels(self, code: KernelText, entries: tuple[str, ...], mode: Mode) -> Path:
-        """Return the library of a kernel text, whose ``ck_sim_entry_i`` calls entry ``i``.
+    def kernels(self, code: KernelText, entries: tuple[str, ...]) -> Path:
+        """Return the library of a checked text, whose ``ck_sim_entry_i`` calls entry ``i``.
 
         Parameters
         ----------
@@ -189,8 +196,6 @@ class Toolchain:
             CUDA C++ with its includes in place.
         entries : tuple of str
             Names of ``__global__`` functions, or expressions such as ``"scale<float>"``.
-        mode : Mode
-            What it is compiled for.
         """
         trailer = "".join(
             f"\nCK_SIM_EXPORT CK_SIM_UNCHECKED void ck_sim_entry_{i}(void** addresses) "
@@ -199,14 +204,14 @@ class Toolchain:
             f"{{ return ck_sim::parameters({entry}, found); }}\n"
             for i, entry in enumerate(entries)
         )
-        runtime = self.runtime(checked=mode is Mode.CHECKED)
+        runtime = self.runtime(checked=True)
         parts = code.parts(trailer)
         flags = (*code.flags, *INCLUDED)
         stem = entries[0] if entries else "kernels"
         # What is declared and nowhere defined is an error here, not when the library is loaded.
         links = (str(runtime), *(() if sys.platform == "darwin" else ("-Wl,-z,defs",)))
         try:
-            return self.library(stem, code.source, parts, flags, links, mode)
+            return self.library(stem, code.source, parts, flags, links, checked=True)
         except KernelCompileError as error:
             summary = explain(code.text, error.log)
             raise KernelCompileError(code.source, error.options, error.log, summary) from None

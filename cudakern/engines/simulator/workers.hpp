@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "scheduler.hpp"
-#include "window.hpp"
 
 namespace ck_sim {
 
@@ -34,21 +33,6 @@ inline Worker* take_worker(Launch* launch) {
       return nullptr;
     }
   }
-  if (w->shared == nullptr || w->shared_bytes < launch->shared_bytes) {
-    free(w->shared);
-    w->shared = static_cast<char*>(aligned_alloc(128, (launch->shared_bytes + 255) / 128 * 128));
-    w->shared_bytes = launch->shared_bytes;
-    if (w->shared == nullptr) {
-      free(w);
-      return nullptr;
-    }
-  }
-#ifndef CK_SIM_CHECKED
-  if (!open_window(&w->window, uint64_t{launch->static_bytes} + launch->shared_bytes)) {
-    give_worker(w);
-    return nullptr;
-  }
-#endif
   const Index3 block = launch->block;
   if (w->block.x != block.x || w->block.y != block.y || w->block.z != block.z) {
     Thread* thread = w->threads;
@@ -65,22 +49,7 @@ inline Worker* take_worker(Launch* launch) {
     w->block = block;
   }
   w->launch = launch;
-  const Index3 size = launch->cluster;
-  w->group = {{0, 0, 0}, block, launch->grid, w->shared, w->window.start, w->window.bytes};
-  w->group.dynamic_offset = launch->static_bytes;
-  w->group.dynamic_bytes = launch->shared_bytes;
-  w->group.cluster_size = size;
-  w->group.ranks = size.x * size.y * size.z;
-  w->group.has_clusters = launch->kernel != nullptr && launch->kernel->cluster[0] != 0;
-  w->group.processor = __atomic_fetch_add(&launch->workers, 1, __ATOMIC_RELAXED);
-  w->group.processors = launch->most_workers;
-  w->group.grid_id = launch->id;
-  w->group.windows = w->alone.windows;
-  w->group.workspace = launch->cooperative ? launch->workspace : nullptr;
-  w->alone.windows[0] = w->window.start;
-  w->alone.ranks = 1;
-  w->cluster = &w->alone;
-  w->later = w->changes = 0;
+  w->group = {{0, 0, 0}, block, launch->grid};
   w->running = nullptr;
   w->idle_fibers = nullptr;
   w->first = false;

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.engines.cache import cache_folder
-from cudakern.engines.simulator.build import Mode
 from cudakern.engines.simulator.kernel_text import read
 from cudakern.engines.simulator.ptx.parse import parse
 from cudakern.engines.simulator.ptx.translate import translate
@@ -52,7 +51,7 @@ def library(ptx: Ptx, toolchain: Toolchain, runtime: Path) -> Path:
         return path
     text = translate(parse(ptx.text(), ptx.source), ptx.source)
     parts = (("kernel.cpp", text), *_headers())
-    toolchain.build(path, ptx.source, parts, ("-I.", *features()), (str(runtime),), Mode.PLAIN)
+    toolchain.build(path, ptx.source, parts, ("-I.", *features()), (str(runtime),))
     return path
 
 

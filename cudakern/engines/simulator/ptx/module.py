@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -13,7 +14,6 @@ from cudakern.engines.simulator.host_kernel import (
     check_shape,
     error_of,
     required_bytes,
-    resident_blocks,
 )
 from cudakern.errors import BindingError, KernelCompileError
 
@@ -68,6 +68,11 @@ class Variable(NamedTuple):
     address: int
     nbytes: int
     is_constant: bool
+
+
+def resident_blocks() -> int:
+    """Return how many blocks run side by side: at least 2, so that waiting for each other works."""
+    return max(2, os.cpu_count() or 1)
 
 
 class Kernel:
