@@ -1,4 +1,4 @@
-"""The precompiled header: when g++ makes one, what is compiled with it, and what without."""
+"""The precompiled header of checked kernels: when g++ makes one, what takes it, and what does not."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ import numpy as np
 import pytest
 
 from cudakern.engines.simulator import build
-from cudakern.engines.simulator.build import Mode
-from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.toolchain import find_toolchain
 from cudakern.errors import KernelCompileError
-from tests.helpers.simulated import run
+from cudakern.simulator import RawKernel, checked
 
 ROOT = Path(__file__).parents[2]
 #: How many kernels a process compiles before it makes one, here.
@@ -47,10 +45,11 @@ exec c++ "$@"
 """
 PROGRAM = f"""
 import numpy as np
-from tests.helpers.simulated import run
+from cudakern.simulator import RawKernel, checked
 for value in range({build.PRECOMPILED_AT + 1}):
     x = np.zeros(4, np.int32)
-    run({KERNEL!r}, [x], block=4, macros=(("VALUE", str(value)),))
+    with checked():
+        RawKernel({KERNEL!r}, "k", (f"-DVALUE={{value}}",))((1,), (4,), (x,))
     assert x.tolist() == [value + 1] * 4
 """
 
@@ -65,7 +64,7 @@ pytestmark = pytest.mark.skipif(not _is_gcc(), reason="c++ is not g++")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Return a folder with a compiler, where runtimes are compiled by it once for all tests."""
+    """Return a folder with a compiler, where the runtime is compiled by it once for all tests."""
     return tmp_path_factory.mktemp("built")
 
 
@@ -89,18 +88,17 @@ def cache(built, compiler, tmp_path, monkeypatch):
     compiler()
     monkeypatch.setattr(build, "PRECOMPILED_AT", AT)
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(built))
-    runtimes = [find_toolchain().runtime(checked=checked) for checked in (False, True)]
+    runtime = find_toolchain().runtime(checked=True)
     folder = tmp_path / "cache"
     folder.mkdir()
-    for runtime in runtimes:
-        shutil.copy(runtime, folder)
+    shutil.copy(runtime, folder)
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(folder))
     return folder
 
 
-def build_kernel(value, mode=Mode.PLAIN, text=KERNEL, **given):
+def build_kernel(value, text=KERNEL, **given):
     code = KernelText("test.cu", text, (("VALUE", str(value)),), **given)
-    return find_toolchain().kernels(code, ("k",), mode)
+    return find_toolchain().kernels(code, ("k",))
 
 
 def headers(cache):
@@ -114,21 +112,21 @@ def taken(log):
 
 def computed(value):
     x = np.zeros(4, np.int32)
-    run(KERNEL, [x], block=4, macros=(("VALUE", str(value)),), engine=SimulatorEngine())
+    with checked():
+        RawKernel(KERNEL, "k", (f"-DVALUE={value}",))((1,), (4,), (x,))
     return x.tolist()
 
 
-def test_each_mode_has_one_made_when_it_pays_and_taken_from_then_on(cache, compiler):
+def test_it_is_made_when_it_pays_and_taken_from_then_on(cache, compiler):
     log = compiler()
-    for number, mode in enumerate(Mode):
-        for value in range(AT - 1):
-            build_kernel(value, mode)
-        assert len(headers(cache)) == number
-        assert taken(log) == 3 * number
-        for value in range(3):
-            build_kernel(100 + value, mode)
-            assert len(headers(cache)) == number + 1
-            assert taken(log) == 3 * number + value + 1
+    for value in range(AT - 1):
+        build_kernel(value)
+    assert headers(cache) == []
+    assert taken(log) == 0
+    for value in range(3):
+        build_kernel(100 + value)
+        assert len(headers(cache)) == 1
+        assert taken(log) == value + 1
 
 
 def test_the_code_is_the_same(cache, monkeypatch):
@@ -137,14 +135,12 @@ def test_the_code_is_the_same(cache, monkeypatch):
         return str(cache / "build")
 
     monkeypatch.setattr(tempfile, "mkdtemp", folder)  # debug information names it
-    without = {mode: build_kernel(1000, mode).read_bytes() for mode in Mode}
-    for mode in Mode:
-        for value in range(AT):
-            build_kernel(value, mode)
-    assert len(headers(cache)) == len(Mode)
-    for mode, before in without.items():
-        build_kernel(1000, mode).unlink()
-        assert build_kernel(1000, mode).read_bytes() == before
+    before = build_kernel(1000).read_bytes()
+    for value in range(AT):
+        build_kernel(value)
+    assert len(headers(cache)) == 1
+    build_kernel(1000).unlink()
+    assert build_kernel(1000).read_bytes() == before
 
 
 def test_with_options_of_its_own_a_kernel_is_compiled_without(cache, compiler, tmp_path):
@@ -211,19 +207,18 @@ def test_without_symbolic_links_it_is_not_taken(cache, compiler, monkeypatch):
     assert taken(log) == 0
 
 
-@pytest.mark.parametrize("mode", [Mode.PLAIN, Mode.CHECKED])
-def test_errors_are_the_same(cache, monkeypatch, mode):
+def test_errors_are_the_same(cache, monkeypatch):
     monkeypatch.setenv("CUDAKERN_CXX", "c++")
     texts = [f"{KERNEL}\n  undeclared_{name} = 1;\n" for name in "ab"]
 
     def error(text):
         with pytest.raises(KernelCompileError) as caught:
-            build_kernel(1, mode, text)
+            build_kernel(1, text)
         return caught.value
 
     before = error(texts[0])
     for value in range(AT):
-        build_kernel(value, mode)
+        build_kernel(value)
     kept = headers(cache)
     assert len(kept) == 1
     after = error(texts[0])

@@ -61,7 +61,7 @@ def test_parameters_keep_their_offsets():
     kernel = ENGINE.compile_text("test.cu", text, "k")
     assert kernel.parameter_sizes == (1, 8, 2, 16, 8)
     assert [kind.name for kind in kernel.parameter_kinds] == [
-        *("INTEGER", "POINTER", "INTEGER", "OTHER", "INTEGER"),
+        *("INTEGER", "WORD", "INTEGER", "OTHER", "WORD"),
     ]
     kernel.launcher((1, 1, 1), (1, 1, 1), 0, (0, 8, 16, 32, 48))(packed)
     assert out.tolist() == [-3, -300, 2.5, 7, 2.0**40]
@@ -103,7 +103,7 @@ def test_static_shared_memory_in_templates():
 def test_dynamic_shared_memory(size):
     text = r"""
     extern "C" __global__ void k(long long* x, int size, int* aligned) {
-      CK_DYNAMIC_SHARED(raw);
+      extern __shared__ __align__(16) unsigned char raw[];
       long long* memory = reinterpret_cast<long long*>(raw);
       for (int i = threadIdx.x; i < size; i += blockDim.x) memory[i] = x[blockIdx.x * size + i];
       __syncthreads();

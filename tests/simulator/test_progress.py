@@ -170,39 +170,3 @@ def test_a_long_loop_without_any_access_goes_on():
     assert x[0] == (total[0] + total[1]) % m
 
 
-@pytest.mark.parametrize(
-    ("text", "polls"),
-    [
-        ("while (*(volatile int*)flag == 0);", True),
-        ("const volatile int x = 0;", True),
-        ('asm volatile("bar.sync 0;");', False),
-        ('__asm__ volatile("bar.sync 0;");', False),
-        ("// volatile\nint x;", False),
-    ],
-)
-def test_texts_that_may_poll_volatile_memory(text, polls):
-    assert KernelText("poll.cu", text).polls == polls
-
-
-def test_kernels_of_operators_are_compiled_to_run_fast():
-    sources = [path.name for path in kernel_folder().glob("*.cu")]
-    assert len(sources) >= 4
-    assert not [name for name in sources if KernelText(name, load_source(name).text).polls]
-
-
-MEMORY = r"""
-struct Table { int values[64]; };
-extern "C" __global__ void k(volatile int* flag, const Table* from, Table* to) {
-  Table zeros = {};
-  *to = *flag != 0 ? *from : zeros;
-}"""
-
-
-@pytest.mark.parametrize("name", COMPILERS)
-def test_kernels_with_volatile_memory_copy_and_clear(name, monkeypatch):
-    monkeypatch.setenv("CUDAKERN_CXX", COMPILERS[name])
-    kernel, values = RawKernel(MEMORY, "k"), np.arange(64, dtype=np.int32)
-    for flag in (1, 0):
-        found = np.full(64, -1, np.int32)
-        kernel((1,), (1,), (np.array([flag], np.int32), values, found))
-        assert (found == flag * values).all()
