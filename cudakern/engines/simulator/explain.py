@@ -1,4 +1,7 @@
-"""Why the host's compiler refused a kernel, in one line."""
+"""Why a text does not compile for `checked` and `traffic`, in one line.
+
+They compile it for the host, whose headers lack what NVRTC has.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ OPAQUE = re.compile(
     r"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])*'",
     re.DOTALL,
 )
-#: What the simulator lacks: how it is written, and what it is called. The first that stands in a
+#: What they lack: how it is written, and what it is called. The first that stands in a
 #: text is named, so what brings others with it comes first.
+_LACK = "checked and traffic do not have"
 _INCLUDED = r"^\s*#\s*include\s*[<\"]"
 _UNSUPPORTED = tuple(
     (re.compile(pattern.replace("INCLUDE", _INCLUDED), re.MULTILINE), what)
@@ -49,7 +53,7 @@ _UNSUPPORTED = tuple(
         ),
     }.items()
 )
-#: The branches of a text that the simulator does not compile, as far as they do not nest.
+#: The branches of a text that they do not compile, as far as they do not nest.
 _NOT_HERE = re.compile(
     r"^\s*#\s*(?:ifndef\s+CK_SIMULATOR\b|if\s+!\s*defined\s*\(?\s*CK_SIMULATOR\b"
     r"|if(?:def\s+CK_SIMULATOR|\s+defined\s*\(?\s*CK_SIMULATOR)\b(?:(?!^\s*#\s*(?:else|endif))[\s\S])*"
@@ -72,12 +76,12 @@ _PLACE = re.compile(r"^(?P<file>.+?):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: "
 
 
 def explain(text: str, log: str) -> str:
-    """Return why a kernel does not compile for the simulator.
+    """Return why a kernel does not compile for the host.
 
     Parameters
     ----------
     text : str
-        The kernel as it was given to the simulator.
+        The kernel as it was given.
     log : str
         What g++ or clang said.
 
@@ -126,7 +130,7 @@ def _unsupported(text: str) -> str | None:
             written = included or found.rstrip(" (<" if found != "<<<" else "")
             start = match.start(1) if included else match.start()
             line = line_of(text, start)
-            return f"the simulator does not have {what} (`{written}` in line {line})"
+            return f"{_LACK} {what} (`{written}` in line {line})"
     return None
 
 
@@ -138,11 +142,11 @@ def _missing(log: str) -> str | None:
     where = f" ({place['file']}:{place['line']})" if place else ""
     file = _MISSING_FILE.search(error)
     if file:
-        return f"the simulator does not have the header `{file['gcc'] or file['clang']}`{where}"
+        return f"{_LACK} the header `{file['gcc'] or file['clang']}`{where}"
     name = _MISSING_NAME.search(error)
     if name:
         written = next(group for group in name.groups() if group)
-        return f"the simulator does not have `{written}`{where}"
+        return f"{_LACK} `{written}`{where}"
     return None
 
 
