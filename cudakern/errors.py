@@ -131,7 +131,7 @@ class KernelCompileError(CudakernError, RuntimeError):
 
 
 class EngineUnavailableError(CudakernError, RuntimeError):
-    """No driver, no CuPy or no C++ compiler; the message says what to install."""
+    """No driver, no CuPy, no NVRTC or no C++ compiler; the message says what to install."""
 
 
 class SimulatorError(CudakernError, RuntimeError):
@@ -142,7 +142,7 @@ class SimulatorError(CudakernError, RuntimeError):
     kind : str
         ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"race"``,
         ``"barrier_divergence"``, ``"deadlock"``, ``"stack_overflow"``, ``"arithmetic"``,
-        ``"trap"``, ``"assert"``, ``"out_of_memory"`` or ``"launch"``.
+        ``"trap"``, ``"assert"``, ``"misuse"``, ``"out_of_memory"`` or ``"launch"``.
     kernel : str
         Name of the entry point.
     block, thread : tuple of int

@@ -75,10 +75,36 @@ def test_demo_compares_what_is_defined_of_each_output(capsys, monkeypatch, outpu
 def test_info_shows_what_is_there(capsys):
     assert main(["info"]) == 0
     text = capsys.readouterr().out
-    for name in ("cuda.available", "simulator.compiler", "kernels", "CUDAKERN_CACHE_DIR"):
+    for name in ("cuda.available", "simulator.compiler", "simulator.architecture", "kernels"):
         assert name in text
     assert nvrtc.version() in text
     assert "libnvrtc.so" in text
+    variables = set(re.findall(r"`(CUDAKERN_\w+)`", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert len(variables) >= 6
+    assert all(f"  environment.{name} " in text for name in variables)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("CUDAKERN_ARCH", "sm", "cudakern: CUDAKERN_ARCH must be an architecture such as 90, "),
+        ("CUDAKERN_CXX", "no-compiler", "cudakern: CUDAKERN_CXX must name a C++ compiler; "),
+        (None, "", "cudakern: NVRTC must be installed to compile kernels; "),
+    ],
+)
+def test_info_says_why_the_simulator_cannot_run(capsys, monkeypatch, variable, value, reason):
+    if variable is None:
+
+        def absent():
+            raise EngineUnavailableError(reason)
+
+        monkeypatch.setattr(nvrtc, "library_path", absent)
+    else:
+        monkeypatch.setenv(variable, value)
+    assert main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["simulator"]
+    assert not found["available"]
+    assert found["reason"].startswith(reason)
 
 
 def test_info_names_all_that_an_extra_brings(capsys, monkeypatch):

@@ -21,6 +21,7 @@ from cudakern.commands.console import show_table
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda import import_cupy, translate
+from cudakern.engines.simulator.ptx.compile import target
 from cudakern.engines.simulator.toolchain import find_toolchain
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import CudakernError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 #: Besides what pyproject.toml names: CuPy as its source installs it, and whose arrays are taken.
 _PACKAGES = ("cudakern", "numpy", "cupy", "jax", "numba", "torch")
 _VARIABLES = (
+    "CUDAKERN_ARCH",
     "CUDAKERN_CXX",
     "CUDAKERN_CACHE_DIR",
     "CUDAKERN_LINEINFO",
@@ -128,10 +130,13 @@ def _cache() -> dict[str, Any]:
 
 
 def _simulator() -> dict[str, Any]:
+    """Return what the simulator uses besides NVRTC, or the reason why it cannot run."""
     try:
+        nvrtc.library_path()
         toolchain = find_toolchain()
         return {
             "available": True,
+            "architecture": target(),
             "compiler": " ".join(toolchain.command),
             "version": toolchain.version,
         }
