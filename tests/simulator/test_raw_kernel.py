@@ -479,3 +479,23 @@ def test_ptx_that_is_none(text):
         ran(text, np.zeros(1, np.int32))
     assert re.match(r"k.cu: the kernel must compile; k.cu:\d+: error: ", str(caught.value))
     assert "\n" not in str(caught.value)
+
+
+def test_a_structure_may_fill_the_parameters_of_a_gpu():
+    code = """struct Big { float v[7000]; };
+    extern "C" __global__ void k(float* y, Big big) { y[threadIdx.x] = big.v[6900 + threadIdx.x]; }
+    """
+    big = np.zeros(1, [("v", np.float32, (7000,))])
+    big["v"] = np.arange(7000)
+    y = np.full(100, -1, np.float32)
+    RawKernel(code, "k")((1,), (100,), (y, big))
+    assert y.tolist() == list(range(6900, 7000))
+
+
+def test_parameters_beyond_those_of_a_gpu_are_an_error():
+    code = """struct Big { char v[32752]; };
+    extern "C" __global__ void k(char a, Big big) {}
+    """
+    with pytest.raises(ck.BindingError) as caught:
+        RawKernel(code, "k")((1,), (1,), (np.int8(1), np.zeros(1, "V32752")))
+    assert str(caught.value) == "k: arguments must have at most 32764 bytes; got 32768"

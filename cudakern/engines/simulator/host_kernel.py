@@ -19,7 +19,8 @@ _MAX_THREADS = 1024
 _MAX_BLOCK = (1024, 1024, 64)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED_BYTES = 227 * 1024
-_MAX_PARAMETER_BYTES = 4096
+MAX_PARAMETER_BYTES = 32764
+_MAX_CHECKED_PARAMETER_BYTES = 4096
 
 
 class ParameterKind(IntEnum):
@@ -83,17 +84,18 @@ class HostKernel:
 
     def required_bytes(self, offsets: Sequence[int]) -> int:
         """Return how many bytes parameters at these offsets take; BindingError if that is wrong."""
-        return required_bytes(self.name, self.parameter_sizes, offsets)
+        most = _MAX_CHECKED_PARAMETER_BYTES
+        return required_bytes(self.name, self.parameter_sizes, offsets, most)
 
 
-def required_bytes(name: str, sizes: Sequence[int], offsets: Sequence[int]) -> int:
+def required_bytes(name: str, sizes: Sequence[int], offsets: Sequence[int], most: int) -> int:
     """Return how many bytes parameters of these sizes take at offsets, or raise BindingError."""
     if len(offsets) != len(sizes):
         requirement = f"must be {len(sizes)} parameters; got {len(offsets)}"
         raise BindingError(name, "arguments", requirement)
     required = max((start + size for start, size in zip(offsets, sizes, strict=True)), default=0)
-    if required > _MAX_PARAMETER_BYTES:
-        requirement = f"must have at most {_MAX_PARAMETER_BYTES} bytes; got {required}"
+    if required > most:
+        requirement = f"must have at most {most} bytes; got {required}"
         raise BindingError(name, "arguments", requirement)
     return required
 

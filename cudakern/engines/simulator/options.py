@@ -81,7 +81,9 @@ def parse_options(  # noqa: C901  one case for each kind of option
         elif option in _WITH_VALUE and given:
             given.pop(0)
         elif not _WITHOUT_EFFECT.match(option):
-            requirement = f"must be ones that checked and traffic know (-D, -U, -I, -std); got {option}"
+            requirement = (
+                f"must be ones that checked and traffic know (-D, -U, -I, -std); got {option}"
+            )
             raise BindingError(owner, "options", requirement)
     return tuple(flags), tuple(lines)
 

@@ -21,7 +21,7 @@ CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
 
 namespace ck_sim {
 
-constexpr uint32_t kMaxParameterBytes = 4096;
+constexpr uint32_t kMaxParameterBytes = 32768;
 constexpr uint32_t kMaxWorkers = 256;
 // Stacks of one launch: each is two mappings, and a process has at most 65530 of those by default.
 constexpr uint32_t kMaxStacks = 8192;

@@ -8,6 +8,7 @@ from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cudakern.engines.simulator.host_kernel import (
+    MAX_PARAMETER_BYTES,
     MAX_SHARED_BYTES,
     ParameterKind,
     Report,
@@ -139,7 +140,7 @@ class Kernel:
         """
         name = self.name
         self._check_shape(grid, block, shared_bytes)
-        required = required_bytes(name, self.parameter_sizes, offsets)
+        required = required_bytes(name, self.parameter_sizes, offsets, MAX_PARAMETER_BYTES)
         count = len(offsets)
         starts = (ctypes.c_uint32 * count)(*offsets)
         workers = resident_blocks() if resident is None else resident
