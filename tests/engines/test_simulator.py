@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cudakern.arrays import address_of
-from tests.helpers.simulated import ENGINE, run
+from tests.helpers.simulated import compiled, run
 
 RNG = np.random.default_rng(7)
 
@@ -58,7 +58,7 @@ def test_parameters_keep_their_offsets():
     packed = struct.pack(
         "=b7xQh14xdi4xQ", -3, address_of(out := np.zeros(5)), -300, 2.5, 7, 1 << 40
     )
-    kernel = ENGINE.compile_text("test.cu", text, "k")
+    kernel = compiled(text)
     assert kernel.parameter_sizes == (1, 8, 2, 16, 8)
     assert [kind.name for kind in kernel.parameter_kinds] == [
         *("INTEGER", "WORD", "INTEGER", "OTHER", "WORD"),

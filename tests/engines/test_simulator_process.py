@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import resource
 import subprocess
 import sys
@@ -17,12 +16,10 @@ import pytest
 from cudakern.arrays import address_of
 from cudakern.engines.base import KernelSpec, Launch
 from cudakern.engines.simulator import engine as engine_module
-from cudakern.engines.simulator.build import Mode
-from cudakern.engines.simulator.engine import HostKernel, SimulatorEngine
-from cudakern.engines.simulator.kernel_text import KernelText
+from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.engines.simulator.toolchain import find_toolchain
 from cudakern.errors import BindingError
-from tests.helpers.simulated import ENGINE, REVERSE, assert_works, pack, run
+from tests.helpers.simulated import REVERSE, assert_works, compiled, pack, run
 
 ROOT = Path(__file__).parents[2]
 FILL = r"""
@@ -45,7 +42,7 @@ extern "C" __global__ void k(Arguments a) { a.x[threadIdx.x] = a.value; }
     ],
 )
 def test_launches_that_no_gpu_can_run(grid, block, shared):
-    kernel = ENGINE.compile_text("test.cu", FILL, "k")
+    kernel = compiled(FILL)
     with pytest.raises(BindingError, match=r"k: launch must have .*; got"):
         kernel.launcher(grid, block, shared)
 
@@ -64,7 +61,7 @@ def structure(x, value):
 
 @pytest.mark.parametrize("tail", [b"", bytes(4), bytes(7), bytes(16)])
 def test_packed_arguments_must_have_the_kernels_size(tail, monkeypatch):
-    kernel = ENGINE.compile_text("test.cu", FILL, "k")
+    kernel = compiled(FILL)
     monkeypatch.setattr(SimulatorEngine, "kernel", lambda *_, **__: kernel)
     launch = Launch(KernelSpec("test.cu", "k", ()), (1, 1, 1), (4, 1, 1), 0, 1, tail)
     with pytest.raises(BindingError) as caught:
@@ -79,19 +76,19 @@ def test_packed_arguments_must_have_the_kernels_size(tail, monkeypatch):
 
 
 def test_parameters_are_counted_and_measured():
-    kernel = ENGINE.compile_text("test.cu", FILL, "k")
+    kernel = compiled(FILL)
     with pytest.raises(BindingError, match=r"k: arguments must be 1 parameters; got 2"):
         kernel.launcher((1, 1, 1), (4, 1, 1), 0, (0, 8))
     with pytest.raises(BindingError, match=r"k: arguments must hold 16 bytes; got 8"):
         kernel.launcher((1, 1, 1), (4, 1, 1))(bytes(8))
     huge = "struct A { char x[5000]; }; " + 'extern "C" __global__ void k(A a) {}'
     with pytest.raises(BindingError, match=r"at most 4096 bytes; got 5000"):
-        ENGINE.compile_text("test.cu", huge, "k").launcher((1, 1, 1), (1, 1, 1))
+        compiled(huge).launcher((1, 1, 1), (1, 1, 1))
     run('extern "C" __global__ void k() {}', [], block=4)
 
 
 def test_the_same_kernel_from_eight_threads():
-    kernel = ENGINE.compile_text("test.cu", REVERSE, "k")
+    kernel = compiled(REVERSE)
     launch = kernel.launcher((3, 1, 1), (96, 1, 1), eager=True)
     start = Barrier(8)
 
@@ -127,7 +124,7 @@ def test_different_kernels_from_eight_threads(tmp_path, monkeypatch):
 
 
 def test_launches_neither_leak_memory_nor_threads():
-    kernel = ENGINE.compile_text("test.cu", REVERSE, "k")
+    kernel = compiled(REVERSE)
     x = np.zeros(4 * 256, np.int32)
     parameters, _ = pack([x])
     launch = kernel.launcher((4, 1, 1), (256, 1, 1), 4096, eager=True)
@@ -151,9 +148,9 @@ def test_launches_neither_leak_memory_nor_threads():
 def test_a_launch_of_one_block_is_cheap_and_starts_no_thread():
     program = r"""
 import os, resource, sys, numpy as np
-from tests.helpers.simulated import ENGINE, REVERSE, pack
+from tests.helpers.simulated import REVERSE, compiled, pack
 x = np.zeros(256, np.int32)
-launch = ENGINE.compile_text("test.cu", REVERSE, "k").launcher((1, 1, 1), (256, 1, 1))
+launch = compiled(REVERSE).launcher((1, 1, 1), (256, 1, 1))
 parameters, _ = pack([x])
 launch(parameters)
 faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -175,7 +172,7 @@ print(after - before, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - fault
 
 def test_a_warm_launch_takes_microseconds():
     x = np.zeros(4, np.int32)
-    kernel = ENGINE.compile_text("test.cu", FILL, "k")
+    kernel = compiled(FILL)
     launch = kernel.launcher((1, 1, 1), (4, 1, 1))
     parameters, _ = pack([structure(x, 1)])
     launch(parameters)
@@ -251,7 +248,7 @@ print("survived")
     assert "Fatal Python error: Segmentation fault" in result.stderr
 
 
-def test_contexts_of_the_c_library_serve_too():
+def test_contexts_of_the_c_library_serve_too(monkeypatch):
     toolchain = find_toolchain()
 
     class Portable(type(toolchain)):
@@ -263,9 +260,8 @@ def test_contexts_of_the_c_library_serve_too():
     portable = Portable(toolchain.command, toolchain.version)
     runtime = engine_module._runtime(portable)  # noqa: SLF001
     assert runtime._name != engine_module._runtime(toolchain)._name  # noqa: SLF001
-    library = ctypes.CDLL(str(portable.kernels(KernelText("test.cu", REVERSE), ("k",), Mode.PLAIN)))
-    x = np.arange(3 * 96, dtype=np.int32)
-    parameters, _ = pack([x])
-    HostKernel("k", runtime, library).launcher((3, 1, 1), (96, 1, 1))(parameters)
-    assert x.tolist() == np.arange(3 * 96).reshape(3, 96)[:, ::-1].ravel().tolist()
+    with monkeypatch.context() as patch:
+        patch.setattr(engine_module, "find_toolchain", lambda: portable)
+        assert compiled(REVERSE).module.runtime is runtime
+        assert_works()
     assert_works()

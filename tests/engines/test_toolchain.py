@@ -18,12 +18,13 @@ import cudakern as ck
 from cudakern.engines.cache import cache_folder
 from cudakern.engines.simulator import kernel_text
 from cudakern.engines.simulator import toolchain as toolchain_module
-from cudakern.engines.simulator.build import Mode
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.engines.simulator.kernel_text import KernelText
+from cudakern.engines.simulator.ptx.compile import Code, ptx_of_code
+from cudakern.engines.simulator.ptx.library import library
 from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain
 from cudakern.errors import EngineUnavailableError, KernelCompileError
-from tests.helpers.simulated import ENGINE, assert_works, run
+from tests.helpers.simulated import assert_works, compiled, run
 
 ROOT = Path(__file__).parents[2]
 KERNEL = 'extern "C" __global__ void k(int* x) { x[threadIdx.x] = VALUE; }'
@@ -34,6 +35,11 @@ x = np.zeros(4, np.int32)
 run({text!r}, [x], block=4, macros=(("VALUE", "7"),))
 assert x.tolist() == [7] * 4
 """
+
+
+def build_checked(value, text=KERNEL):
+    """Return the library of a text for checked launches."""
+    return find_toolchain().kernels(KernelText("test.cu", text, (("VALUE", value),)), ("k",))
 
 
 @pytest.fixture
@@ -113,7 +119,7 @@ def test_a_compiler_that_cannot_compile_is_named(tools, cache):
     with pytest.raises(
         EngineUnavailableError, match=r"CUDAKERN_CACHE_DIR to a folder|must be written"
     ):
-        SimulatorEngine().compile_text("test.cu", KERNEL, "k", (("VALUE", "1"),))
+        compiled(KERNEL, (("VALUE", "1"),), SimulatorEngine())
     tools("c++", status=0)
     (Path(os.environ["PATH"]) / "c++").write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo c++ 1.0 && exit 0\n'
@@ -130,7 +136,6 @@ def test_without_a_compiler_on_the_path_ziglang_serves(tools):
     assert find_toolchain().is_zig
     assert_works()
     text = r"""
-    #include <math.h>
     extern "C" __global__ void k(float* x) {
       x[threadIdx.x] = sqrt(x[threadIdx.x]) + expf(0.0f);
     }"""
@@ -149,16 +154,16 @@ def test_clang(monkeypatch):
 
 
 @pytest.mark.parametrize("compiler", [None, [sys.executable, "-m", "ziglang", "c++"]])
-def test_a_compile_error_names_file_and_line(compiler, monkeypatch):
+def test_an_error_of_a_checked_kernel_names_file_and_line(compiler, monkeypatch):
     if compiler:
         monkeypatch.setenv("CUDAKERN_CXX", shlex.join(compiler))
     text = KERNEL + "\n\n  undeclared_name = 1;\n"
     with pytest.raises(KernelCompileError) as caught:
-        ENGINE.compile_text("mine.cu", text, "k", (("VALUE", "1"),))
+        build_checked("1", text)
     error = caught.value
-    assert error.source == "mine.cu"
-    assert "mine.cu:3" in str(error)
-    assert "mine.cu:3" in error.log
+    assert error.source == "test.cu"
+    assert "test.cu:3" in str(error)
+    assert "test.cu:3" in error.log
     assert "undeclared_name" in error.log
     assert "\n" not in str(error)
     assert "-std=c++17" in error.options
@@ -167,7 +172,7 @@ def test_a_compile_error_names_file_and_line(compiler, monkeypatch):
 def test_line_directives_name_included_files():
     text = '#line 1 "kernels/a.cu"\nint a;\n#line 7 "kernels/common/b.cuh"\nbroken b;\n'
     with pytest.raises(KernelCompileError, match=r"kernels/common/b\.cuh:7"):
-        ENGINE.compile_text("a.cu", text, "k")
+        build_checked("1", text)
 
 
 def libraries(folder):
@@ -202,9 +207,8 @@ def test_two_processes_share_an_empty_cache(cache):
 
 
 def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
-    def build(value, source=KERNEL):
-        code = KernelText("test.cu", source, (("VALUE", value),))
-        find_toolchain().kernels(code, ("k",), Mode.PLAIN)
+    def build(value, text=KERNEL):
+        build_checked(value, text)
         return libraries(cache)
 
     def edit(name):
@@ -231,12 +235,14 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
 
 def test_a_damaged_library_is_built_again(cache):
     macros = (("VALUE", "3"),)
-    path = find_toolchain().kernels(KernelText("test.cu", KERNEL, macros), ("k",), Mode.PLAIN)
+    ptx = ptx_of_code(Code("test.cu", KERNEL, ("-DVALUE=3",)))
+    path = library(ptx, find_toolchain(), find_toolchain().runtime())
     path.write_bytes(path.read_bytes()[:100])
     x = np.zeros(2, np.int32)
     run(KERNEL, [x], block=2, macros=macros, engine=SimulatorEngine())
     assert x.tolist() == [3, 3]
     assert path.parent == cache
+    assert path.stat().st_size > 100
 
 
 def test_a_cache_folder_that_cannot_be_written(tmp_path, monkeypatch):
@@ -245,7 +251,7 @@ def test_a_cache_folder_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(folder))
     message = f"cudakern: CUDAKERN_CACHE_DIR must be a writable folder; {folder}: Not a directory"
     with pytest.raises(EngineUnavailableError) as caught:
-        ENGINE.compile_text("test.cu", KERNEL + "//", "k", (("VALUE", "1"),))
+        compiled(KERNEL, (("VALUE", "1"),))
     assert str(caught.value) == message
 
 

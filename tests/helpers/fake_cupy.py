@@ -23,6 +23,7 @@ import cudakern as ck
 from cudakern import engines
 from cudakern.engines import cuda, graphs, nvrtc
 from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.engines.simulator.ptx.compile import ptx_of_program
 from cudakern.errors import KernelCompileError
 from tests.helpers import foreign_arrays
 
@@ -222,7 +223,8 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
             (pointer,) = args
             state.launches.append((state.current, self.name, grid, block, shared_mem))
             state.order.append(("launch", state.stream.ptr))
-            kernel = simulator.compile_text("gather.cu", self.text, self.name)
+            module = simulator.module(ptx_of_program("gather.cu", self.text))
+            kernel = module.kernel(self.name, "gather.cu")
             if isinstance(pointer, np.ndarray):
                 assert pointer.size == 1, "only arrays of one element are passed by value"
                 parameters = pointer.tobytes()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.engines.simulator.ptx.compile import Code, ptx_of_code
 from cudakern.errors import SimulatorError
 
 ENGINE = SimulatorEngine()
@@ -32,9 +33,15 @@ def triple(size) -> tuple[int, int, int]:
     return (*size, 1, 1)[:3]
 
 
+def compiled(text, macros=(), engine=ENGINE):
+    """Return the kernel ``k`` of a text, which errors call ``test.cu``."""
+    code = Code("test.cu", text, tuple(f"-D{name}={value}" for name, value in macros))
+    return engine.module(ptx_of_code(code)).kernel("k", code.source)
+
+
 def run(text, arguments, *, grid=1, block=1, shared=0, macros=(), engine=ENGINE, **options):
-    """Run the kernel ``k`` of a text, which errors call ``test.cu``."""
-    kernel = engine.compile_text("test.cu", text, "k", macros)
+    """Run the kernel ``k`` of a text."""
+    kernel = compiled(text, macros, engine)
     parameters, offsets = pack(arguments)
     kernel.launcher(triple(grid), triple(block), shared, offsets, **options)(parameters)
 

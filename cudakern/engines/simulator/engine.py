@@ -15,7 +15,7 @@ from cudakern.engines.simulator import sessions
 from cudakern.engines.simulator.host_kernel import HostKernel, Report
 from cudakern.engines.simulator.kernel_text import KernelText
 from cudakern.engines.simulator.operands import operands_of
-from cudakern.engines.simulator.ptx.compile import Ptx, ptx_of, ptx_of_program, target
+from cudakern.engines.simulator.ptx.compile import Ptx, ptx_of, target
 from cudakern.engines.simulator.ptx.library import library
 from cudakern.engines.simulator.ptx.module import Kernel, Module
 from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain
@@ -84,22 +84,6 @@ class SimulatorEngine:
         self._kernels: dict[tuple[KernelSpec, str, Toolchain, str], Kernel] = {}
         self._checked: dict[tuple[KernelSpec, str, Toolchain], HostKernel] = {}
         self._workspaces = _Workspaces()
-
-    def compile_text(
-        self, source: str, text: str, entry: str, macros: tuple[tuple[str, str], ...] = ()
-    ) -> Kernel:
-        """Return a kernel compiled from its text, which is called ``source`` in errors.
-
-        Raises
-        ------
-        KernelCompileError
-            With the compiler's log.
-        EngineUnavailableError
-            No NVRTC, no C++ compiler, or no folder for what they compile.
-        """
-        defined = "".join(f"#define {name} {value}\n" for name, value in macros)
-        ptx = ptx_of_program(source, f'{defined}#line 1 "{source}"\n{text}')
-        return self.module(ptx).kernel(entry, source)
 
     def module(self, ptx: Ptx) -> Module:
         """Return a loaded PTX module, compiling it unless it is cached.
