@@ -42,10 +42,12 @@ def test_floats_are_rounded_to_nearest_even(kind):
     out = np.zeros((x.size, 4), np.uint16)
     arguments = [x, out, np.int32(x.size)]
     run(kind.text(text), arguments, grid=-(-x.size // 512), block=512, macros=kind.macros)
+    # CuPy has NVRTC take subnormal numbers for zero in the arithmetic of floats.
+    flushed = np.where(np.abs(x) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), x), x)
     with np.errstate(invalid="ignore", over="ignore"):
-        expected = x.astype(kind.dtype).astype(np.float64)
-    for column in out.T:
-        assert_same(kind, np.ascontiguousarray(column), expected)
+        expected, of_double = (a.astype(kind.dtype).astype(np.float64) for a in (x, flushed))
+    for i, column in enumerate(out.T):
+        assert_same(kind, np.ascontiguousarray(column), of_double if i == 2 else expected)
 
 
 @KINDS
@@ -123,7 +125,6 @@ def test_pairs_unions_and_shared_memory(kind):
     text = """
     union Word { T2 pair; T one[2]; unsigned bits; };
     static_assert(sizeof(T) == 2 && alignof(T) == 2 && sizeof(T2) == 4 && alignof(T2) == 4, "");
-    static_assert(__is_trivially_copyable(T) && __is_trivially_copyable(T2), "");
     __device__ float helper(float x) { return x; }
     extern "C" __global__ void k(const float2* x, unsigned* bits, float* out) {
       __shared__ T tile[64];

@@ -157,6 +157,11 @@ FUNCTIONS = {
 }
 
 
+#: To results of these, cuda_fp16.h adds what makes up for the errors of a GPU's approximations. Ours have
+#: none, so a few of all results, at most eight, are the neighbours of the nearest ones.
+TUNED = ("hexp", "hexp2", "hexp10", "hlog", "hlog2", "hlog10")
+
+
 @KINDS
 def test_functions_of_every_value(kind):
     puts = "".join(f"put({n}(x[i])); put(h2{n[1:]}(T2(T(1), x[i])).y);" for n in FUNCTIONS)
@@ -173,5 +178,11 @@ def test_functions_of_every_value(kind):
     for i, (name, function) in enumerate(FUNCTIONS.items()):
         with np.errstate(all="ignore"):
             expected = kind.rounded(function(x))
+            patterns = expected.astype(kind.dtype).view(np.uint16)
+        if name in TUNED:
+            beside = (out[2 * i] != patterns) & ~np.isnan(expected)
+            distances = np.abs(out[2 * i, beside].astype(int) - patterns[beside].astype(int))
+            assert distances.tolist() == [1] * min(distances.size, 8)
+            expected[beside] = values(kind, out[2 * i])[beside]
         assert_same(kind, out[2 * i], expected, name)
         assert_same(kind, out[2 * i + 1], expected, name)

@@ -21,9 +21,12 @@ def signed(value, bits):
 
 
 def kernel(parameters, lines):
-    """Return a kernel with one row of results per thread."""
+    """Return a kernel with one row of results per thread, without headers."""
     body = "\n".join(f"row[{i}] = {line};" for i, line in enumerate(lines))
-    return f"""extern "C" __global__ void k({parameters}) {{
+    return f"""
+    #define NAN __int_as_float(0x7fffffff)
+    #define INFINITY __int_as_float(0x7f800000)
+    extern "C" __global__ void k({parameters}) {{
       const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
       auto* row = out + {len(lines)} * i;
       {body}

@@ -235,7 +235,7 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
 
 def test_a_damaged_library_is_built_again(cache):
     macros = (("VALUE", "3"),)
-    ptx = ptx_of_code(Code("test.cu", KERNEL, ("-DVALUE=3",)))
+    ptx = ptx_of_code(Code("test.cu", KERNEL.replace("VALUE", "3")))
     path = library(ptx, find_toolchain(), find_toolchain().runtime())
     path.write_bytes(path.read_bytes()[:100])
     x = np.zeros(2, np.int32)

@@ -35,7 +35,9 @@ def triple(size) -> tuple[int, int, int]:
 
 def compiled(text, macros=(), engine=ENGINE):
     """Return the kernel ``k`` of a text, which errors call ``test.cu``."""
-    code = Code("test.cu", text, tuple(f"-D{name}={value}" for name, value in macros))
+    # Not as -D: headers that NVRTC brings would see them too.
+    defined = "".join(f"#define {name} {value}\n" for name, value in macros)
+    code = Code("test.cu", f'{defined}#line 1 "test.cu"\n{text}')
     return engine.module(ptx_of_code(code)).kernel("k", code.source)
 
 

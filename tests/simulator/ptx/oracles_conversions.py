@@ -32,7 +32,7 @@ def to_width(words, a):
 
 def to_integer(words, a):
     """Return the nearest integer there is; of NaN 0, or the upper bit from f64 and to 64 bits."""
-    kind = words.get("INT") or words["INT16"]
+    kind = words["INT"]
     least, most = limits(kind)
     x = INTEGRAL[words["RNI"]](wide(flushed(words, a)))
     width = int(kind[1:])
@@ -223,7 +223,7 @@ _WIDTHS = {
     "cvt.RNI{.ftz}{.sat}.INT.f32 d:INT, a:f32": Oracle(to_integer, {"a": NEAR_INTEGERS}),
     "cvt.RNI{.sat}.INT.f64 d:INT, a:f64": Oracle(to_integer, {"a": NEAR_INTEGERS}),
     "cvt.RNI{.sat}.INT.f16 d:INT, a:f16": Oracle(to_integer, {"a": NEAR_INTEGERS}),
-    "cvt.RNI.INT16.bf16 d:INT16, a:bf16": Oracle(to_integer, {"a": NEAR_INTEGERS}),
+    "cvt.RNI.INT.bf16 d:INT, a:bf16": Oracle(to_integer, {"a": NEAR_INTEGERS}),
     "cvt.RND{.ftz}{.sat}.f32.INT d:f32, a:INT": from_integer("f32"),
     "cvt.RND{.sat}.f64.INT d:f64, a:INT": from_integer("f64"),
     "cvt.RND{.sat}.f16.INT d:f16, a:INT": from_integer("f16"),

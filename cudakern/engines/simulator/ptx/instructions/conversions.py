@@ -33,7 +33,7 @@ _INTEGER = (
     ),
     _cvt("cvt.RNI{.sat}.INT.f64 d:INT, a:f64", "to_integer<{INT}, {RNI}>({a})"),
     _cvt("cvt.RNI{.sat}.INT.f16 d:INT, a:f16", "to_integer<{INT}, {RNI}>(to_f32({a}))"),
-    _cvt("cvt.RNI.INT16.bf16 d:INT16, a:bf16", "to_integer<{INT16}, {RNI}>(to_f32({a}))"),
+    _cvt("cvt.RNI.INT.bf16 d:INT, a:bf16", "to_integer<{INT}, {RNI}>(to_f32({a}))"),
     _cvt("cvt.RND{.ftz}{.sat}.f32.INT d:f32, a:INT", "from_integer<f32, {RND}, {sat}>({a})"),
     _cvt("cvt.RND{.sat}.f64.INT d:f64, a:INT", "from_integer<f64, {RND}, {sat}>({a})"),
     _cvt("cvt.RND{.sat}.f16.INT d:f16, a:INT", "from_integer<f16, {RND}, {sat}>({a})"),
