@@ -205,6 +205,26 @@ def test_a_kernel_that_is_not_executed_leaves_the_others():
         assert "the simulator does not execute the instruction tex." in message
 
 
+FINE = 'extern "C" __global__ void fine(int* x) { x[0] = 1; }'
+CALLS = """extern "C" __device__ int other(int);
+extern "C" __global__ void k(int* x) { x[0] = other(1); }"""
+LAUNCHES = """__global__ void child(int* x) { x[0] = 1; }
+extern "C" __global__ void k(int* x) { child<<<1, 1>>>(x); }"""
+
+
+@pytest.mark.parametrize(
+    ("code", "function"), [(CALLS, "other"), (LAUNCHES, "__cudaCDP2GetParameterBufferV2")]
+)
+def test_functions_that_the_module_does_not_define(code, function):
+    module = RawModule(code=f"{code}\n{FINE}", options=("-rdc=true",))
+    assert ran(module, "fine", np.zeros(1, np.int32)) == 1
+    with pytest.raises(ck.KernelCompileError) as caught:
+        ran(module, "k", np.zeros(1, np.int32))
+    said = f"module.cu:2: error: the simulator does not execute a call of {function}, "
+    message = str(caught.value)
+    assert message.startswith(f"module.cu: the kernel must compile; {said}which the module does")
+
+
 def test_code_or_path():
     for given in ({}, {"code": "", "path": "x.cu"}):
         with pytest.raises(ck.BindingError, match=r"RawModule: code must be given, or path; exact"):

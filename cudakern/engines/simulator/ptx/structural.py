@@ -230,6 +230,8 @@ def _called(
         text.refuse(f"a call of {callee.name}, which is not declared", of)
     if function.body is None and function.name in BUILTINS:
         return f"call_{function.name.strip('_')}({text.scope.site(of)}{given});"
+    if function.body is None:
+        text.refuse(f"a call of {callee.name}, which the module does not define", of)
     text.scope.called.add(function.name)
     return f"{text.scope.functions[callee.name]}(CK_CONTEXT_VALUES{given});"
 
