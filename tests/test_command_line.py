@@ -79,7 +79,8 @@ def test_info_shows_what_is_there(capsys):
         assert name in text
     assert nvrtc.version() in text
     assert "libnvrtc.so" in text
-    variables = set(re.findall(r"`(CUDAKERN_\w+)`", (ROOT / "README.md").read_text(encoding="utf-8")))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    variables = set(re.findall(r"`(CUDAKERN_\w+)`", readme))
     assert len(variables) >= 6
     assert all(f"  environment.{name} " in text for name in variables)
 
