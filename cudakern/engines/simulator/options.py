@@ -1,4 +1,4 @@
-"""Options of raw kernels for `checked` and `traffic`: CUDA's, as far as they mean anything there."""
+"""Options of raw kernels in `checked` and `traffic`: CUDA's, as far as they mean anything."""
 
 from __future__ import annotations
 
