@@ -16,6 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import cudakern as ck
+from cudakern.engines import nvrtc
 from cudakern.engines.simulator.toolchain import find_toolchain
 
 ROOT = Path(__file__).parent.parent
@@ -159,8 +160,10 @@ print(ck.__file__)
 print(kernel_folder())
 print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
 """
-    # -S: no site-packages; -P: the working folder is not on the path either.
-    printed = run(code, "-S", "-P", PYTHONPATH="", **compiler()).splitlines()
+    # -S: no site-packages, where NVRTC is looked for; -P: nor is the working folder on the path.
+    libraries = str(Path(nvrtc.library_path()).parent)
+    environment = {"PYTHONPATH": "", "LD_LIBRARY_PATH": libraries, **compiler()}
+    printed = run(code, "-S", "-P", **environment).splitlines()
     assert printed[0].startswith(str(site))
     assert printed[1] == str(site / "cudakern" / "kernels")
     assert printed[2] == "[[3.0, 4.0]]"
