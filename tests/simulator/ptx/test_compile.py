@@ -282,6 +282,7 @@ def test_a_missing_nvrtc_is_named(monkeypatch, folder, code):
     [
         ("cupy/no_such.cuh", "it comes with CuPy"),
         ("curand_no_such.h", "run: pip install 'cuda-toolkit[curand]'"),
+        ("crt/no_such.h", "it comes with 'cudakern[simulator]' where CUDA is 13"),
         ("cub/no_such.cuh", "run: pip install 'cudakern[simulator]'"),
         ("no_such.h", ""),
     ],

@@ -37,8 +37,9 @@ _EXPRESSION = re.compile(
 _BROUGHT = (
     (re.compile("cupy/"), "it comes with CuPy"),
     (re.compile("curand"), "run: pip install 'cuda-toolkit[curand]'"),
+    (re.compile("crt/"), "it comes with 'cudakern[simulator]' where CUDA is 13"),
     (
-        re.compile(r"crt/|cuda|cub/|thrust/|nv/|cooperative_groups|cuComplex|mma\.h|vector_"),
+        re.compile(r"cuda|cub/|thrust/|nv/|cooperative_groups|cuComplex|mma\.h|vector_"),
         "run: pip install 'cudakern[simulator]'",
     ),
 )
