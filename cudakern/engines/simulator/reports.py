@@ -121,6 +121,9 @@ def checked(seed: int = 0, resident_blocks: int = 4) -> Iterator[CheckReport]:
         At the end of the block, if anything was found: about the first, with all in ``findings``.
     EngineUnavailableError
         No C++ compiler, or pyelftools is missing.
+    KernelCompileError
+        At a launch: the kernel's text does not compile for the host. Inline PTX does not, nor do
+        CUB, cooperative groups and others that plain launches take.
 
     Notes
     -----
@@ -184,6 +187,9 @@ def traffic() -> Iterator[TrafficReport]:
     ------
     EngineUnavailableError
         No C++ compiler, or pyelftools is missing.
+    KernelCompileError
+        At a launch: the kernel's text does not compile for the host. Inline PTX does not, nor do
+        CUB, cooperative groups and others that plain launches take.
 
     Notes
     -----
