@@ -1,4 +1,4 @@
-"""The precompiled header of checked kernels: when g++ makes one, what takes it, and what does not."""
+"""The precompiled header of checked kernels: when g++ makes one, and what is compiled with it."""
 
 from __future__ import annotations
 

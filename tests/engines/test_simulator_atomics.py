@@ -53,7 +53,9 @@ def test_atomics_fold_every_operand_once(call, device_type):
     cell, old = np.array([500], dtype), np.zeros_like(x)
     which = np.int32(list(CALLS).index(call))
     macros = (("T", device_type),)
-    run(atomic_text(device_type), [cell, x, old, which], grid=4, block=50, macros=macros, eager=True)
+    run(
+        atomic_text(device_type), [cell, x, old, which], grid=4, block=50, macros=macros, eager=True
+    )
     expected = np.array([500], dtype)
     with np.errstate(over="ignore"):
         for value in x:

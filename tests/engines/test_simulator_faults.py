@@ -63,32 +63,42 @@ extern "C" __global__ void k(int* x) {
         (
             DIFFERENT_KINDS,
             (3, 0, 0),
-            "test.cu:3: all threads must reach a barrier by the same instruction; "
-            "another came by bar.sync at test.cu:3",
+            (
+                "test.cu:3: all threads must reach a barrier by the same instruction; "
+                "another came by bar.sync at test.cu:3"
+            ),
         ),
         (
             SOME_ELSEWHERE,
             (0, 0, 0),
-            "test.cu:4: 96 threads of the block must reach barrier 0; "
-            "60 came, 6 exited and 30 wait elsewhere",
+            (
+                "test.cu:4: 96 threads of the block must reach barrier 0; "
+                "60 came, 6 exited and 30 wait elsewhere"
+            ),
         ),
         (
             LANE_ELSEWHERE,
             (0, 0, 0),
-            "test.cu:4: all lanes of mask 0x0000003f must reach vote.sync.ballot.b32 with that "
-            "mask; 1 of them wait elsewhere",
+            (
+                "test.cu:4: all lanes of mask 0x0000003f must reach vote.sync.ballot.b32 with that "
+                "mask; 1 of them wait elsewhere"
+            ),
         ),
         (
             DIFFERENT_MASKS,
             (0, 0, 0),
-            "test.cu:3: all lanes of mask 0x0000000f must reach bar.warp.sync with that mask; "
-            "2 of them wait elsewhere",
+            (
+                "test.cu:3: all lanes of mask 0x0000000f must reach bar.warp.sync with that mask; "
+                "2 of them wait elsewhere"
+            ),
         ),
         (
             NOT_IN_MASK,
             (9, 0, 0),
-            "test.cu:3: the mask of vote.sync.any.pred must name the calling lane; "
-            "mask 0x000000ff, lane 9",
+            (
+                "test.cu:3: the mask of vote.sync.any.pred must name the calling lane; "
+                "mask 0x000000ff, lane 9"
+            ),
         ),
     ],
 )

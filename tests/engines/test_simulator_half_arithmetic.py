@@ -157,8 +157,8 @@ FUNCTIONS = {
 }
 
 
-#: To results of these, cuda_fp16.h adds what makes up for the errors of a GPU's approximations. Ours have
-#: none, so a few of all results, at most eight, are the neighbours of the nearest ones.
+#: To results of these, cuda_fp16.h adds what makes up for the errors of a GPU's approximations.
+#: Ours have none, so a few of all results, at most eight, are the neighbours of the nearest ones.
 TUNED = ("hexp", "hexp2", "hexp10", "hlog", "hlog2", "hlog10")
 
 

@@ -7,10 +7,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.engines.simulator import sessions
-from cudakern.engines.simulator.kernel_text import KernelText
-from cudakern.engines.sources import kernel_folder, load_source
 from cudakern.simulator import RawKernel, checked
-from tests.simulator.conftest import COMPILERS
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -168,5 +165,3 @@ def test_a_long_loop_without_any_access_goes_on():
         power = (power[0] * power[0] % m, (power[0] * power[1] + power[1]) % m)
         n >>= 1
     assert x[0] == (total[0] + total[1]) % m
-
-
