@@ -1,16 +1,16 @@
-"""A kernel compiled for the host: its launches, and what may be wrong with one."""
+"""A kernel compiled for checked launches; and what may be wrong with any launch."""
 
 from __future__ import annotations
 
 import ctypes
 from enum import IntEnum
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.errors import BindingError, SimulatorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from cudakern.engines.base import Grid
 
@@ -46,7 +46,7 @@ class Report(ctypes.Structure):
 
 
 class HostKernel:
-    """A kernel compiled for the host. It stays loaded until the process ends.
+    """A kernel compiled for checked launches. It stays loaded until the process ends.
 
     Attributes
     ----------
@@ -69,8 +69,8 @@ class HostKernel:
         name: str,
         runtime: ctypes.CDLL,
         library: ctypes.CDLL,
-        number: int = 0,
-        path: Path = Path(),
+        number: int,
+        path: Path,
     ) -> None:
         self.name = name
         self.number = number
