@@ -6,7 +6,7 @@ import re
 from itertools import repeat
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from cudakern.engines.simulator.ptx.forms import type_of
+from cudakern.engines.simulator.ptx.forms import BYTES, type_of
 from cudakern.engines.simulator.ptx.instructions import table
 from cudakern.engines.simulator.ptx.instructions.special import special_register
 from cudakern.engines.simulator.ptx.model import (
@@ -18,6 +18,7 @@ from cudakern.engines.simulator.ptx.model import (
     Targets,
     Variable,
     Vector,
+    numbered,
 )
 from cudakern.engines.simulator.ptx.values import (
     convert,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from cudakern.engines.simulator.ptx.forms import Found, OperandForm
     from cudakern.engines.simulator.ptx.model import Function, Operand
 
+_MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
 SPACES = {"global", "shared", "const", "local", "param"}
 _UNSAFE = re.compile(r"\W")
 _CARRIES = {"addc", "subc", "madc"}
@@ -60,6 +62,12 @@ class Scope(Protocol):
 
     def declared(self, name: str) -> Function | None:
         """Return a function of the module."""
+
+    def told(self, function: Function, requirement: str, found: int) -> str:
+        """Return what a function must be, and is not."""
+
+    def is_callable(self, name: str) -> bool:
+        """Return whether a name is that of a function with an address."""
 
     def is_dynamic(self, name: str) -> bool:
         """Return whether a name is that of dynamic shared memory."""
@@ -162,7 +170,10 @@ class FunctionText:
             place = f"M{len(self.places)}"
             self.places[variable.name] = place
             size = max(variable.size, 1)
-            self.local_bytes += size
+            self.local_bytes += max(size, variable.alignment)
+            if self.local_bytes > _MAX_LOCAL_BYTES:
+                requirement = f"must have at most {_MAX_LOCAL_BYTES} bytes of local memory"
+                raise RefusedError(self.scope.told(self.function, requirement, self.local_bytes))
             self._declarations.append(
                 f"alignas({max(variable.alignment, 8)}) char {place}[{size}];"
             )
@@ -192,9 +203,9 @@ class FunctionText:
             return known
         found = self._ranges.get(name)
         if found is None or found[1]:
-            stem = name.rstrip("0123456789")
-            found = self._ranges.get(stem) if stem != name else None
-            if found is None or int(name[len(stem) :]) >= found[1]:
+            ranges = ((self._ranges.get(stem), number) for stem, number in numbered(name))
+            found = next((one for one, number in ranges if one and number < one[1]), None)
+            if found is None:
                 return None
         made = "r_" + _UNSAFE.sub("_", name.lstrip("%"))
         while made in self._names:
@@ -213,10 +224,15 @@ class FunctionText:
     def value(self, operand: Operand, wanted: str, of: Instruction) -> str:
         """Return an operand as a C++ value of a type."""
         if isinstance(operand, Immediate):
+            is_float = wanted in {"f32", "f64"}
+            if not is_float and operand.float_bytes not in {0, BYTES[wanted]}:
+                self.refuse(f"{of.name} with such a constant", of)
             return literal(operand, wanted)
         if not isinstance(operand, Register):
             self.refuse(f"{of.name} with such an operand", of)
         found = self.register(operand.name)
+        if operand.offset and (found or special_register(operand.name)):
+            self.refuse(f"{of.name} of a sum", of)
         if found is None:
             return convert(self._named(operand, of), self._kind_of_name(operand.name), wanted)
         made = convert(found[1], found[0], wanted)
@@ -234,12 +250,12 @@ class FunctionText:
         if special is not None:
             return special[1]
         if name in self.offsets:
-            return f"(u64){self.offsets[name] + offset}ull"
+            return f"(u64){(self.offsets[name] + offset) % 2**64}ull"
         if name in self.places:
             place = self.places[name]
         elif name in self.scope.variables:
             place = self.scope.variables[name]
-        elif name in self.scope.functions:
+        elif self.scope.is_callable(name):
             self.scope.called.add(name)
             place = f"&{self.scope.functions[name]}"
         elif self.scope.is_dynamic(name):
@@ -329,6 +345,8 @@ class FunctionText:
         found = self._table.find(of.name, len(positions), predicates)
         if found is None:
             self.refuse(f"the instruction {of.name}", of)
+        if of.pairs and len(found.form.operands[0]) == 1:
+            self.refuse(f"{of.name} with two results", of)
         self.scope.headers.add(found.header)
         words = of.words
         self._uses_carry = self._uses_carry or "cc" in words or words[0] in _CARRIES

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: With which NVRTC starts every text.
 _OWN_HEADER = "__nv_nvrtc_builtin_header.h"
+_MAX_DIGITS = 9  # of a register's number
 Place = tuple[str, int]
 #: Innermost first: the line of an instruction, then the calls that were inlined around it.
 Stack = tuple[Place, ...]
@@ -102,12 +107,21 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """A table of labels (``.branchtargets``), of functions (``.calltargets``), or a prototype."""
+    """A table of labels (``.branchtargets``), of functions (``.calltargets``), or a prototype.
+
+    Attributes
+    ----------
+    name : str
+        Unique in its function.
+    labels : tuple of str
+        Labels or functions.
+    prototype : Function or None
+        What a called function is declared like.
+    """
 
     name: str
     labels: tuple[str, ...]
-    parameters: int = 0
-    results: int = 0
+    prototype: Function | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +139,7 @@ class Variable:
     alignment, size : int
         In bytes; the size is 0 for an array without one, and counts vectors.
     initial : tuple
-        Elements: integers, or names of variables with offsets and masks.
+        Elements: constants, or names of variables and functions with offsets.
     linkage : str
         ``"extern" "visible" "weak" "common"`` or empty.
     registers : int
@@ -187,3 +201,12 @@ class Module:
     variables: dict[str, Variable] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+
+
+def numbered(name: str) -> Iterator[tuple[str, int]]:
+    """Yield what a name may be among several registers: ``%r12`` is 12 of %r, or 2 of %r1."""
+    for end in range(len(name) - 1, max(len(name) - _MAX_DIGITS, 1) - 1, -1):
+        if not name[end].isdecimal():
+            return
+        if name[end] != "0" or end == len(name) - 1:
+            yield name[:end], int(name[end:])

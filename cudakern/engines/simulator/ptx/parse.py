@@ -7,6 +7,7 @@ instructions knows which there are.
 from __future__ import annotations
 
 from itertools import count
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.engines.simulator.ptx.forms import BYTES
@@ -21,6 +22,7 @@ from cudakern.engines.simulator.ptx.model import (
     Targets,
     Variable,
     Vector,
+    numbered,
 )
 from cudakern.engines.simulator.ptx.tokens import Tokens
 from cudakern.errors import KernelCompileError
@@ -34,6 +36,9 @@ _SPACES = frozenset({".reg", ".global", ".const", ".shared", ".local", ".param",
 _LINKAGES = frozenset({".extern", ".visible", ".weak", ".common"})
 _VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
 _ADDRESS_BITS = 64
+_MAX_DIGITS = 6  # of a version
+#: How words start that are no labels, also before a colon.
+_NO_LABEL = frozenset('0123456789()[]{}:;,@!=|<>+-*/&^~?."')
 
 
 def parse(text: str, source: str = "module.ptx") -> Module:
@@ -68,6 +73,8 @@ class _Parser:
         self._stack: Stack = ()
         self._stacks: dict[tuple[Place, int], Stack] = {}  # by place and column
         self._scopes: list[dict[str, str]] = []
+        self._registers: dict[str, int] = {}  # how many a declared name stands for
+        self._labels = self._labels_of_scopes()
         self._fresh = count(1)
 
     # The module
@@ -100,7 +107,8 @@ class _Parser:
 
     def _version(self) -> None:
         major, _, minor = self.tokens.take().partition(".")
-        if not major.isdecimal() or not minor.isdecimal():
+        is_version = major.isdecimal() and minor.isdecimal() and len(major + minor) <= _MAX_DIGITS
+        if not is_version:
             self.tokens.fail("must have a version here", f"{major}.{minor}", 1)
         self.made.version = (int(major), int(minor))
 
@@ -234,35 +242,61 @@ class _Parser:
         if tokens.accept("<"):
             registers = tokens.number()
             tokens.expect(">")
-        elements, has_size = 1, True
-        while tokens.accept("["):
-            has_size = not tokens.accept("]")
-            if has_size:
-                elements *= tokens.integer()
-                tokens.expect("]")
+        extents = self._extents()
         if self._scopes:
             name = self._declared(name, registers)
-        initial = tuple(self._initial()) if tokens.accept("=") else ()
-        if initial and not has_size:
-            elements, has_size = -(-len(initial) // lanes), True
+        initial: list[Operand] = []
+        if tokens.accept("="):
+            if space not in {"global", "const"}:
+                tokens.fail("must be in global or constant memory to have a value", name, 1)
+            initial = self._initial([*extents[1:], lanes] if extents else [lanes])
+            self._require_type(kind, initial)
         unit = BYTES[kind] * lanes
-        size = unit * max(elements, 0) if has_size else 0
+        rows = prod(extents[1:])
+        if extents[:1] == [0]:
+            extents[0] = -(-len(initial) // (lanes * rows)) if rows else 0
+        size = unit * prod(extents)
+        if size >> _ADDRESS_BITS or BYTES[kind] * len(initial) > size:
+            tokens.fail("must have a size that its values fit in", name, 1)
         return Variable(
-            space, kind, name, alignment or unit, size, initial, linkage, registers, is_pointer
+            *(space, kind, name, alignment or unit, size, tuple(initial)),
+            *(linkage, registers, is_pointer),
         )
 
-    def _initial(self) -> Iterator[Operand]:
+    def _extents(self) -> list[int]:
+        """Take up the extents of an array; 0 for one that is not given."""
         tokens = self.tokens
-        if tokens.accept("{"):
-            while not tokens.accept("}"):
-                yield from self._initial()
-                if not tokens.accept(","):
-                    tokens.expect("}")
-                    break
-        elif tokens.is_name():
-            yield self._symbol()
-        else:
-            yield tokens.constant()
+        found: list[int] = []
+        while tokens.accept("["):
+            found.append(0 if tokens.next == "]" and not found else tokens.integer())
+            if found[-1] < 0:
+                tokens.fail("must have an extent of at least 0", str(found[-1]), 1)
+            tokens.expect("]")
+        return found
+
+    def _initial(self, extents: list[int]) -> list[Operand]:
+        """Take up a value, or a list of those that have these extents, filled up with zeros."""
+        tokens = self.tokens
+        if not tokens.accept("{"):
+            return [self._symbol() if tokens.is_name() else tokens.constant()]
+        found: list[Operand] = []
+        while not tokens.accept("}"):
+            is_list = tokens.next == "{"
+            found += self._initial(extents[1:])
+            if is_list:
+                found += [Immediate(0)] * (-len(found) % max(prod(extents), 1))
+            if not tokens.accept(","):
+                tokens.expect("}")
+                break
+        return found
+
+    def _require_type(self, kind: str, values: list[Operand]) -> None:
+        """Fail at floats for a type that has other bits."""
+        if kind in {"f32", "f64"}:
+            return
+        for value in values:
+            if isinstance(value, Immediate) and value.float_bytes not in {0, BYTES[kind]}:
+                self.tokens.fail(f"must have values of the type .{kind}", back=1)
 
     def _symbol(self) -> Operand:
         """Take up an address in an initialiser: ``name + 4`` or ``generic(name)``."""
@@ -329,34 +363,49 @@ class _Parser:
 
     def _declared(self, name: str, registers: int = 0) -> str:
         """Return the unique name of what the innermost scope declares."""
-        unique = name if len(self._scopes) == 1 else f"{name}.{next(self._fresh)}"
-        self._scopes[-1][f"{name}<" if registers else name] = unique
+        scope = self._scopes[-1]
+        key = f"{name}<" if registers else name
+        if key in scope and name != "_":
+            self.tokens.fail("must be declared once in a scope", name, 1)
+        unique = name if len(self._scopes) == 1 else f"{name}.{next(self._fresh)}."
+        scope[key] = unique
+        self._registers[unique] = registers
         return unique
 
     def _known(self, name: str) -> str:
         """Return the unique name of what the innermost scope that declares a name has."""
         if len(self._scopes) > 1:
-            stem = name.rstrip("0123456789")
-            for scope in reversed(self._scopes[1:]):
+            for scope in reversed(self._scopes):
                 if name in scope:
                     return scope[name]
-                if stem != name and f"{stem}<" in scope:
-                    return scope[f"{stem}<"] + name[len(stem) :]
+                for stem, number in numbered(name):
+                    unique = scope.get(f"{stem}<")
+                    if unique is not None and number < self._registers[unique]:
+                        return f"{unique}{number}"
         return name
 
     def _note_labels(self) -> None:
         """Declare the labels of the scope that starts here: they can be used before."""
+        tokens = self.tokens
+        start = tokens.at
+        for i in self._labels.get(start, ()):
+            tokens.at = i + 1  # where errors are
+            self._declared(tokens.words[i])
+        tokens.at = start
+
+    def _labels_of_scopes(self) -> dict[int, list[int]]:
+        """Return where labels stand, by where the scope starts that they are in."""
         words = self.tokens.words
-        depth = 0
-        for i in range(self.tokens.at, len(words)):
-            if words[i] == "{":
-                depth += 1
-            elif words[i] == "}":
-                depth -= 1
-                if depth < 0:
-                    return
-            elif words[i] == ":" and depth == 0 and words[i - 2] in {";", "{", "}", ":"}:
-                self._declared(words[i - 1])
+        found: dict[int, list[int]] = {}
+        starts = [0]
+        for i, word in enumerate(words):
+            if word == "{":
+                starts.append(i + 1)
+            elif word == "}" and len(starts) > 1:
+                starts.pop()
+            elif word == ":" and i and words[i - 1][:1] not in _NO_LABEL:
+                found.setdefault(starts[-1], []).append(i - 1)
+        return found
 
     # Statements
 
@@ -398,9 +447,22 @@ class _Parser:
             tokens.expect(";")
             return Targets(name, tuple(labels))
         if tokens.accept(".callprototype"):
-            tokens.skip_to(";")
-            return Targets(name, ())
+            return Targets(name, (), self._prototype(name))
         return Label(name)
+
+    def _prototype(self, name: str) -> Function:
+        """Take up what stands behind ``.callprototype``."""
+        tokens = self.tokens
+        self._scopes.append({})
+        made = Function(name, is_entry=False, line=tokens.line())
+        made.results = self._parameters() if tokens.next == "(" else []
+        tokens.expect("_")
+        made.parameters = self._parameters() if tokens.next == "(" else []
+        while tokens.next.startswith("."):
+            self._function_directive(made)
+        tokens.expect(";")
+        self._scopes.pop()
+        return made
 
     def _instruction(self) -> Instruction:
         tokens = self.tokens
@@ -412,20 +474,22 @@ class _Parser:
         name = tokens.name()
         operands: list[Operand] = []
         pairs = 0
+        is_call = name.partition(".")[0] == "call"
         while not tokens.accept(";"):
-            operands.append(self._operand())
-            if tokens.accept("|"):
+            operands.append(self._operand(is_call=is_call))
+            if len(operands) == 1 and tokens.accept("|"):
                 operands.append(self._operand())
-                pairs += 1
+                pairs = 1
             if not tokens.accept(","):
                 tokens.expect(";")
                 break
         return Instruction(name, tuple(operands), guard, pairs, line, self._stack)
 
-    def _operand(self) -> Operand:
+    def _operand(self, *, is_call: bool = False) -> Operand:
+        """Take up an operand; parentheses are around a call's arguments, else around constants."""
         tokens = self.tokens
         word = tokens.next
-        if word == "{" or (word == "(" and not tokens.words[tokens.at + 1][:1].isdigit()):
+        if word == "{" or (word == "(" and is_call):
             return self._vector("}" if word == "{" else ")")
         if word == "[":
             return self._address()

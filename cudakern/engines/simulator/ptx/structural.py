@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ORDERED = {"volatile", "relaxed", "acquire", "release", "mmio"}
 #: Loads past the caches of a multiprocessor: a loop may wait for another block with one.
+_LANES = {"v2": 2, "v4": 4, "v8": 8}
 _PAST_CACHES = {"cv", "cg"}
 #: What NVRTC's code calls without defining it; ptx.hpp has functions ``call_...`` for them.
 BUILTINS = ("vprintf", "__assertfail", "malloc", "free", "memcpy", "memset")
@@ -73,10 +74,19 @@ def _space(of: Instruction) -> str:
     return next((word for word in of.words if word.partition("::")[0] in SPACES), "")
 
 
+def _require_lanes(text: FunctionText, of: Instruction, operand: Operand) -> None:
+    """Refuse a vector of another length than the instruction names."""
+    lanes = next((_LANES[word] for word in of.words if word in _LANES), 0)
+    found = len(operand.items) if isinstance(operand, Vector) else 0
+    if found != lanes or of.pairs:
+        text.refuse(f"{of.name} of {found} values" if found else f"{of.name} of no vector", of)
+
+
 def _load(text: FunctionText, of: Instruction) -> str:
     """Section 9.7.9.8: ld; ldu and ld.global.nc likewise. Cache hints say nothing here."""
     target, address, *_ = _operands(of, text, 2, 4)
     kind = _kind(text, of)
+    _require_lanes(text, of, target)
     is_vector = isinstance(target, Vector)
     is_ordered = not (_ORDERED if is_vector else _ORDERED | _PAST_CACHES).isdisjoint(of.words)
     pointer = text.pointer(address, _space(of), of)
@@ -102,6 +112,7 @@ def _store(text: FunctionText, of: Instruction) -> str:
         return text.row(of)
     address, source, *_ = _operands(of, text, 2, 3)
     kind = _kind(text, of)
+    _require_lanes(text, of, source)
     is_ordered = not _ORDERED.isdisjoint(of.words)
     pointer = text.pointer(address, _space(of), of)
 
@@ -182,29 +193,43 @@ def _call(text: FunctionText, of: Instruction) -> str:
     given: Sequence[Operand] = ()
     if operands and isinstance(operands[0], Vector):
         given = operands[0].items
-    function = text.scope.declared(callee.name)
-    known = (len(results), len(given))
-    if function is not None and known != (len(function.results), len(function.parameters)):
+    function = _function(text, of, callee, operands[-1:])
+    if (len(results), len(given)) != (len(function.results), len(function.parameters)):
         text.refuse(f"{of.name} of {callee.name} with other arguments than it has", of)
     before: list[str] = []
     after: list[str] = []
     places = []
     for i, operand in enumerate(results):
-        place, kind = _place(
-            text, operand, function.results[i].type if function else "b64", f"y{i}"
-        )
+        place, kind = _place(text, operand, function.results[i].type, f"y{i}")
         if kind:
             before.append(f"{kind} y{i};")
             after.append(text.assign(operand, f"y{i}", kind, of))
         places.append(place)
     for i, operand in enumerate(given):
-        named = function.parameters[i].type if function else "b64"
-        place, kind = _place(text, operand, named, f"z{i}")
+        place, kind = _place(text, operand, function.parameters[i].type, f"z{i}")
         if kind:
             before.append(f"{kind} z{i} = {text.value(operand, kind, of)};")
         places.append(place)
     call = _called(text, of, callee, function, places)
     return f"{{ {' '.join((*before, call, *after))} }}"
+
+
+def _function(
+    text: FunctionText, of: Instruction, callee: Register, more: Sequence[Operand]
+) -> Function:
+    """Return what is called, or what an indirect call says of it: a prototype, or all it may be."""
+    if text.register(callee.name) is None:
+        function = text.scope.declared(callee.name)
+        if function is None or function.is_entry:
+            text.refuse(f"a call of {callee.name}, which is no function that is declared", of)
+        return function
+    named = text.targets.get(more[0].name) if more and isinstance(more[0], Register) else None
+    if named is None:
+        text.refuse(f"{of.name} by an address without a prototype", of)
+    function = named.prototype or text.scope.declared(named.labels[0])
+    if function is None:
+        text.refuse(f"a call of {named.labels[0]}, which is not declared", of)
+    return function
 
 
 def _place(text: FunctionText, operand: Operand, kind: str, name: str) -> tuple[str, str]:
@@ -218,7 +243,7 @@ def _called(
     text: FunctionText,
     of: Instruction,
     callee: Register,
-    function: Function | None,
+    function: Function,
     places: list[str],
 ) -> str:
     given = "".join(f", {place}" for place in places)
@@ -226,8 +251,6 @@ def _called(
         kinds = ", char*" * len(places)
         target = f"((void (*)(CK_CONTEXT_TYPES{kinds})){text.value(callee, 'u64', of)})"
         return f"{target}(CK_CONTEXT_VALUES{given});"
-    if function is None:
-        text.refuse(f"a call of {callee.name}, which is not declared", of)
     if function.body is None and function.name in BUILTINS:
         return f"call_{function.name.strip('_')}({text.scope.site(of)}{given});"
     if function.body is None:

@@ -23,12 +23,16 @@ _WORD = re.compile(
     r"|[A-Za-z_$%][\w$]*(?:\.[A-Za-z_]\w*(?:::\w+)*|\.\d+\w+(?:::\w+)*)*"
     r"|\.[A-Za-z_]\w*(?:::\w+)*"
     r"|<<|>>|<=|>=|==|!=|&&|\|\|"
-    r"|[{}()\[\];:,@!=|<>+\-*/%&^~?.]"
+    r"|[{}()\[\];:,@!=|<>+\-*/%&^~?.]",
+    re.ASCII,
 )
 _FLOATS = {"0f": 4, "0d": 8}
 _BASES = {"0x": 16, "0b": 2}
 _SIGNS = {"-", "~", "!", "+"}
 _WARP_SIZE = 32
+_BITS = 64
+#: Digits of a number of 64 bits in binary, and what stands before and after them.
+_MAX_DIGITS = 67
 #: What follows constants most of the time.
 _ENDS = ([","], [";"], ["]"], [")"], ["}"])
 
@@ -51,6 +55,12 @@ _OPERATORS: tuple[dict[str, Callable[[int, int], int]], ...] = (
     {"+": operator.add, "-": operator.sub},
     {"*": operator.mul, "/": _divide, "%": lambda a, b: a - b * _divide(a, b)},
 )
+
+
+def _wrapped(value: int) -> int:
+    """Return an integer as one of 64 bits: signed, or unsigned where it does not fit otherwise."""
+    half = 1 << (_BITS - 1)
+    return value if -half <= value < 2 * half else (value + half) % (2 * half) - half
 
 
 class Tokens:
@@ -142,7 +152,7 @@ class Tokens:
         """Take up a decimal number."""
         if not self.next.isdecimal():
             self.fail("must have a number here")
-        return int(self.take())
+        return self._constant_of(self.take()).value
 
     def text(self) -> str:
         """Take up a string."""
@@ -162,7 +172,7 @@ class Tokens:
     def constant(self) -> Immediate:
         """Take up a constant expression."""
         if self.words[self.at + 1 : self.at + 2] in _ENDS and self.next[:1].isdigit():
-            return _constant_of(self.take())
+            return self._constant_of(self.take())
         value = self._binary(0)
         if self.accept("?"):
             first = self.constant()
@@ -180,7 +190,7 @@ class Tokens:
             right = self._binary(level + 1)
             if left.float_bytes or right.float_bytes:
                 self.fail("must have integers around an operator", self.words[self.at - 1], 1)
-            left = Immediate(int(calculate(left.value, right.value)))
+            left = Immediate(_wrapped(int(calculate(left.value, right.value))))
         return left
 
     def unary(self) -> Immediate:
@@ -192,14 +202,15 @@ class Tokens:
             if inner.float_bytes:
                 flip = 1 << (8 * inner.float_bytes - 1) if word == "-" else 0
                 return Immediate(given ^ flip, inner.float_bytes)
-            return Immediate({"-": -given, "~": ~given, "!": int(not given), "+": given}[word])
+            signed = {"-": -given, "~": ~given, "!": int(not given), "+": given}[word]
+            return Immediate(_wrapped(signed))
         if word == "(":
             return self._in_parentheses()
         if word == "WARP_SZ":
             return Immediate(_WARP_SIZE)
         if not word[:1].isdigit():
             self.fail("must have a constant here", word, int(word != ""))
-        return _constant_of(word)
+        return self._constant_of(word)
 
     def _in_parentheses(self) -> Immediate:
         if self.next in {".s64", ".u64"}:
@@ -216,17 +227,23 @@ class Tokens:
         total = 0
         while self.next in {"+", "-"}:
             sign = 1 if self.take() == "+" else -1
-            total += sign * self.unary().value
-        return total
+            given = self.unary()
+            if given.float_bytes:
+                self.fail("must have an integer here", self.words[self.at - 1], 1)
+            total += sign * given.value
+        return _wrapped(total)
 
-
-def _constant_of(word: str) -> Immediate:
-    start, digits = word[:2].lower(), word.rstrip("uU")
-    if start in _FLOATS:
-        return Immediate(int(f"0x{word[2:]}", 0), _FLOATS[start])
-    if start in _BASES:
-        return Immediate(int(digits[2:], _BASES[start]))
-    if not digits.isdecimal():
-        return Immediate(int.from_bytes(struct.pack("<d", float(word)), "little"), 8)
-    is_octal = len(digits) > 1 and digits[0] == "0" and not set(digits) & {"8", "9"}
-    return Immediate(int(digits, 8 if is_octal else 10))
+    def _constant_of(self, word: str) -> Immediate:
+        """Return the constant that the word taken up last is."""
+        start, digits = word[:2].lower(), word.rstrip("uU")
+        if start in _FLOATS:
+            return Immediate(int(f"0x{word[2:]}", 0), _FLOATS[start])
+        if start not in _BASES and not digits.isdecimal():
+            return Immediate(int.from_bytes(struct.pack("<d", float(word)), "little"), 8)
+        is_octal = len(digits) > 1 and digits[0] == "0" and not set(digits) & {"8", "9"}
+        base = _BASES.get(start, 8 if is_octal else 10)
+        text = digits[2:] if start in _BASES else digits
+        value = int(text, base) if len(digits) <= _MAX_DIGITS else 1 << _BITS
+        if value >> _BITS:
+            self.fail("must have integers of at most 64 bits", word, 1)
+        return Immediate(value)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from cudakern.engines.simulator.host_kernel import ParameterKind
+from cudakern.engines.simulator.host_kernel import MAX_SHARED_BYTES, ParameterKind
 from cudakern.engines.simulator.ptx.forms import BYTES
 from cudakern.engines.simulator.ptx.function import FunctionText, RefusedError
 from cudakern.engines.simulator.ptx.model import (
@@ -23,6 +23,7 @@ from cudakern.engines.simulator.ptx.model import (
 )
 from cudakern.engines.simulator.ptx.structural import BUILTINS, STRUCTURAL
 from cudakern.engines.simulator.ptx.values import constant_word, quoted
+from cudakern.errors import KernelCompileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from cudakern.engines.simulator.ptx.model import Function, Module, Operand, Statement
 
 _MIN_DYNAMIC_ALIGNMENT = 16
+_MAX_VARIABLE_BYTES = 1 << 30
 _POINTER_BYTES = 8
 
 
@@ -42,6 +44,12 @@ def translate(module: Module, source: str) -> str:
         From `parse`.
     source : str
         What errors name where the PTX tells no file.
+
+    Raises
+    ------
+    KernelCompileError
+        A variable or an alias is none that the simulator can have. What is wrong with an entry
+        is told when that is asked for.
     """
     return _Translator(module, source).text()
 
@@ -72,12 +80,18 @@ class _Translator:
         self.variables = {variable.name: f"V{i}" for i, variable in enumerate(kept)}
         self.functions = {name: f"F{i}" for i, name in enumerate(module.functions)}
         for alias, name in module.aliases.items():
-            self.functions[alias] = self.functions.get(name, alias)
+            if name not in module.functions:
+                self._fail(f"the alias {alias} must be one of a function of the module", name)
+            self.functions[alias] = self.functions[name]
         self._sites: list[str] = []
         self._common = _Shared()
+        self._layouts: dict[str, _Shared] = {}
         for function in module.functions.values():
             if not function.is_entry:
-                self._common = self._laid_out(function)
+                self._layouts[function.name] = self._laid_out(function)
+        for function in module.functions.values():
+            if function.is_entry:
+                self._layouts[function.name] = self._laid_out(function)
 
     # What functions ask for
 
@@ -100,6 +114,18 @@ class _Translator:
         """Return a function of the module."""
         return self.module.functions.get(self.module.aliases.get(name, name))
 
+    def told(self, function: Function, requirement: str, found: int) -> str:
+        """Return what a function must be, and is not."""
+        return (
+            f"{self.source}:{function.line}: error: {function.name} {requirement}; got {found}"
+            " (line of the PTX)"
+        )
+
+    def is_callable(self, name: str) -> bool:
+        """Return whether a name is that of a function with an address."""
+        function = self.declared(name)
+        return function is not None and not (function.is_entry or _is_builtin(function))
+
     def is_dynamic(self, name: str) -> bool:
         """Return whether a name is that of dynamic shared memory."""
         variable = self.module.variables.get(name)
@@ -117,13 +143,16 @@ class _Translator:
         for name, function in self.module.functions.items():
             if function.body is None:
                 continue
-            shared = self._laid_out(function) if function.is_entry else self._common
+            shared = self._layouts[name]
             self.called = calls[name] = set()
             made = FunctionText(self, function, shared.offsets)
             try:
                 texts[name] = made.text(STRUCTURAL)
             except RefusedError as error:
                 problems[name] = str(error)
+            if shared.dynamic > MAX_SHARED_BYTES:
+                requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
+                problems[name] = self.told(function, requirement, shared.dynamic)
             if function.is_entry:
                 kernels[name] = self._described(function, shared, made.local_bytes)
                 sizes.append(self._parameters(function))
@@ -147,13 +176,19 @@ class _Translator:
         return "\n".join(parts) + "\n"
 
     def _laid_out(self, function: Function) -> _Shared:
+        """Place a function's shared variables; those of functions before those of all entries."""
         common = self._common
         made = _Shared(dict(common.offsets), common.end, common.alignment)
         body = function.body or ()
+        own = [one for one in body if isinstance(one, Variable)]
+        hidden = {one.name for one in (*own, *function.parameters, *function.results)}
         known = self.module.variables
         named = [known[name] for name in dict.fromkeys(_names(body)) if name in known]
+        outer = [one for one in named if one.name not in hidden]
+        for name in hidden:
+            made.offsets.pop(name, None)
         dynamic = []
-        for variable in (*named, *(one for one in body if isinstance(one, Variable))):
+        for variable in (*outer, *own):
             if variable.space != "shared" or variable.name in made.offsets:
                 continue
             if _is_dynamic(variable):
@@ -165,11 +200,14 @@ class _Translator:
             made.end = start + variable.size
         if function.is_entry:
             made.offsets.update(dict.fromkeys(dynamic, made.dynamic))
+        else:
+            placed = {one.name: made.offsets[one.name] for one in outer if one.name in made.offsets}
+            self._common = _Shared({**common.offsets, **placed}, made.end, made.alignment)
         return made
 
     def _declarations(self, problems: Iterable[str]) -> Iterator[str]:
         for name, function in self.module.functions.items():
-            if function.is_entry or (function.body is None and name in BUILTINS):
+            if function.is_entry or _is_builtin(function):
                 continue
             head = self.signature(function)
             if function.body is not None and name not in problems:
@@ -190,6 +228,9 @@ class _Translator:
         for name, cpp in self.variables.items():
             variable = self.module.variables[name]
             unit = BYTES[variable.type]
+            if max(variable.size, variable.alignment) > _MAX_VARIABLE_BYTES:
+                requirement = f"{name} must have at most {_MAX_VARIABLE_BYTES} bytes"
+                self._fail(requirement, variable.size)
             content = bytearray()
             for item in variable.initial:
                 word = 0
@@ -197,7 +238,7 @@ class _Translator:
                     word = constant_word(item, unit, as_float=variable.type in {"f32", "f64"})
                 elif isinstance(item, Register):
                     place = f"(char*){cpp} + {len(content)}"
-                    address = f"{self._address(item.name)} + (u64)({item.offset})"
+                    address = f"{self._address(item.name, name)} + (u64)({item.offset})"
                     stores.append(f"store<u{8 * unit}>({place}, {address});")
                 content += word.to_bytes(unit, "little")
             given = ", ".join(map(str, content.rstrip(b"\0")))
@@ -209,12 +250,16 @@ class _Translator:
             return made, []
         return made, ["__attribute__((constructor)) static void initialise() {", *stores, "}"]
 
-    def _address(self, name: str) -> str:
+    def _address(self, name: str, of: str) -> str:
         if name in self.variables:
             return f"(u64){self.variables[name]}"
-        if name in self.functions:
-            return f"(u64)&{self.functions[name]}"
-        return f"{self._common.offsets.get(name, 0)}ull"
+        if not self.is_callable(name):
+            self._fail(f"{of} must have addresses of variables in memory or of functions", name)
+        return f"(u64)&{self.functions[name]}"
+
+    def _fail(self, requirement: str, found: object) -> NoReturn:
+        log = f"{self.source}: error: {requirement}; got {found}"
+        raise KernelCompileError(self.source, (), log)
 
     # What the library tells about itself
 
@@ -266,6 +311,10 @@ def _kind(parameter: Variable) -> ParameterKind:
     if sort == "f":
         return ParameterKind.FLOATING
     return ParameterKind.WORD if size == _POINTER_BYTES else ParameterKind.INTEGER
+
+
+def _is_builtin(function: Function) -> bool:
+    return function.body is None and function.name in BUILTINS
 
 
 def _is_dynamic(variable: Variable) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from math import copysign, inf
 from typing import TYPE_CHECKING
 
 from cudakern.engines.simulator.ptx.forms import BYTES
@@ -73,7 +74,11 @@ def constant_word(constant: Immediate, size: int, *, as_float: bool) -> int:
     given = constant.float_bytes
     if as_float and given not in {0, size}:
         number = struct.unpack(_FORMATS[given], word.to_bytes(given, "little"))[0]
-        word = int.from_bytes(struct.pack(_FORMATS[size], number), "little")
+        try:
+            made = struct.pack(_FORMATS[size], number)
+        except OverflowError:
+            made = struct.pack(_FORMATS[size], copysign(inf, number))
+        word = int.from_bytes(made, "little")
     return word % (1 << 8 * size)
 
 
