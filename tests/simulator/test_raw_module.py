@@ -213,16 +213,19 @@ extern "C" __global__ void k(int* x) { child<<<1, 1>>>(x); }"""
 
 
 @pytest.mark.parametrize(
-    ("code", "function"), [(CALLS, "other"), (LAUNCHES, "__cudaCDP2GetParameterBufferV2")]
+    ("code", "what"),
+    [
+        (CALLS, "a call of other, which the module does not define"),
+        (LAUNCHES, "mov.u64 of _Z5childPi, which is a kernel"),
+    ],
 )
-def test_functions_that_the_module_does_not_define(code, function):
+def test_functions_of_others_and_launches_from_kernels(code, what):
     module = RawModule(code=f"{code}\n{FINE}", options=("-rdc=true",))
     assert ran(module, "fine", np.zeros(1, np.int32)) == 1
     with pytest.raises(ck.KernelCompileError) as caught:
         ran(module, "k", np.zeros(1, np.int32))
-    said = f"module.cu:2: error: the simulator does not execute a call of {function}, "
-    message = str(caught.value)
-    assert message.startswith(f"module.cu: the kernel must compile; {said}which the module does")
+    said = f"module.cu:2: error: the simulator does not execute {what} (line "
+    assert str(caught.value).startswith(f"module.cu: the kernel must compile; {said}")
 
 
 def test_code_or_path():

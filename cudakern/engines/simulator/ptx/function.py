@@ -261,7 +261,8 @@ class FunctionText:
         elif self.scope.is_dynamic(name):
             place = "me->group->dynamic_offset"
         else:
-            self.refuse(f"{of.name} of {name}, which is not declared", of)
+            what = "not declared" if self.scope.declared(name) is None else "a kernel"
+            self.refuse(f"{of.name} of {name}, which is {what}", of)
         return f"((u64){place} + (u64)({offset}))" if offset else f"(u64){place}"
 
     def assign(self, operand: Operand, value: str, given: str, of: Instruction) -> str:
