@@ -1,4 +1,4 @@
-"""Why a kernel does not compile for the simulator: constructs, names, headers, and the log."""
+"""Why a kernel does not compile for the host: constructs, names, headers, and the log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ GCC = "test.cu:3:9: error: 'foo' was not declared in this scope; did you mean 'f
 )
 def test_constructs_are_named_with_their_line(line, written, what):
     text = f"{KERNEL}\n\n{line}\n}}"
-    expected = f"the simulator does not have {what} (`{written}` in line 3)"
+    expected = f"checked and traffic do not have {what} (`{written}` in line 3)"
     assert explain(text, GCC) == expected
 
 
@@ -63,7 +63,7 @@ def test_constructs_are_named_with_their_line(line, written, what):
 )
 def test_what_is_not_compiled_is_not_named(hidden):
     text = f"{KERNEL}\n{hidden}\n foo(); }}"
-    assert explain(text, GCC) == "the simulator does not have `foo` (test.cu:3)"
+    assert explain(text, GCC) == "checked and traffic do not have `foo` (test.cu:3)"
 
 
 def test_code_behind_a_hidden_part_is_still_seen():
@@ -79,33 +79,33 @@ def test_lines_are_counted_as_the_text_says():
 @pytest.mark.parametrize(
     ("log", "expected"),
     [
-        (GCC, "the simulator does not have `foo` (test.cu:3)"),
+        (GCC, "checked and traffic do not have `foo` (test.cu:3)"),
         (
             "k.cu: In function:\nk.cu:7:3: error: \u2018bar\u2019 does not name a type\n",
-            "the simulator does not have `bar` (k.cu:7)",
+            "checked and traffic do not have `bar` (k.cu:7)",
         ),
         (
             "test.cu:5:1: error: use of undeclared identifier '__nv_foo'\n  5 | __nv_foo\n",
-            "the simulator does not have `__nv_foo` (test.cu:5)",
+            "checked and traffic do not have `__nv_foo` (test.cu:5)",
         ),
         (
             "/a b/x.cu:12:20: error: unknown type name 'half8'; did you mean 'half2'?\n",
-            "the simulator does not have `half8` (/a b/x.cu:12)",
+            "checked and traffic do not have `half8` (/a b/x.cu:12)",
         ),
         (
             (
                 "test.cu:2:30: error: variable or field 'k' declared void\n"
                 "test.cu:2:30: error: 'foo_t' was not declared in this scope\n"
             ),
-            "the simulator does not have `foo_t` (test.cu:2)",
+            "checked and traffic do not have `foo_t` (test.cu:2)",
         ),
         (
             "test.cu:1:10: fatal error: foo/bar.h: No such file or directory\n    1 | #include\n",
-            "the simulator does not have the header `foo/bar.h` (test.cu:1)",
+            "checked and traffic do not have the header `foo/bar.h` (test.cu:1)",
         ),
         (
             "In file included from x:1:\ntest.cu:9:10: fatal error: 'foo.cuh' file not found\n",
-            "the simulator does not have the header `foo.cuh` (test.cu:9)",
+            "checked and traffic do not have the header `foo.cuh` (test.cu:9)",
         ),
         (
             (
@@ -126,12 +126,12 @@ def test_logs(log, expected):
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("x[0] = __nv_foo(x[1]); }", "the simulator does not have `__nv_foo` (test.cu:3)"),
-        ("half8 h; }", "the simulator does not have `half8` (test.cu:3)"),
-        ("}\n#include <no/a.h>", "the simulator does not have the header `no/a.h` (test.cu:4)"),
+        ("x[0] = __nv_foo(x[1]); }", "checked and traffic do not have `__nv_foo` (test.cu:3)"),
+        ("half8 h; }", "checked and traffic do not have `half8` (test.cu:3)"),
+        ("}\n#include <no/a.h>", "checked and traffic do not have the header `no/a.h` (test.cu:4)"),
         (
             'asm volatile("bar.sync 0;" ::: "memory", "q" x); }',
-            "the simulator does not have inline PTX (`asm volatile` in line 3)",
+            "checked and traffic do not have inline PTX (`asm volatile` in line 3)",
         ),
     ],
 )
