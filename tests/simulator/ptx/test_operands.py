@@ -104,7 +104,7 @@ def test_operands_are_what_ptx_says(case):
 @pytest.mark.parametrize(
     ("instruction", "told"),
     [
-        ("vadd.u32.u32.u32 %r3, %r1.b0, %r2;", "vadd.u32.u32.u32 of %r1.b0"),
+        ("vadd.u32.u32.u32 %r3, %r1.b0, %r2;", "vadd.u32.u32.u32 of %r1.b0, which is not declared"),
         ("vadd.u32.u32.u32 %r3.h1, %r1, %r2, %r1;", "the instruction vadd.u32.u32.u32"),
         ("isspacep.const %p1, %out;", "the instruction isspacep.const"),
         ("add.sat.u32 %r3, %r1, %r2;", "the instruction add.sat.u32"),
