@@ -499,3 +499,10 @@ def test_parameters_beyond_those_of_a_gpu_are_an_error():
     with pytest.raises(ck.BindingError) as caught:
         RawKernel(code, "k")((1,), (1,), (np.int8(1), np.zeros(1, "V32752")))
     assert str(caught.value) == "k: arguments must have at most 32764 bytes; got 32768"
+
+
+def test_checked_launches_take_fewer_parameters():
+    code = 'struct Big { char v[5000]; }; extern "C" __global__ void k(Big big) {}'
+    with pytest.raises(ck.BindingError) as caught, ck.simulator.checked():
+        RawKernel(code, "k")((1,), (1,), (np.zeros(1, "V5000"),))
+    assert str(caught.value) == "k: arguments must have at most 4096 bytes; got 5000"
