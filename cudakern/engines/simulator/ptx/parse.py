@@ -130,7 +130,7 @@ class _Parser:
         tokens.expect("}")
 
     def _address_size(self) -> None:
-        if self.tokens.integer() != _ADDRESS_BITS:
+        if self.tokens.number() != _ADDRESS_BITS:
             self.tokens.fail(
                 "must have addresses of 64 bits", self.tokens.words[self.tokens.at - 1]
             )
@@ -227,7 +227,7 @@ class _Parser:
             elif word[1:] in BYTES:
                 kind = word[1:]
             elif word == ".attribute":
-                tokens.skip_to(")")
+                tokens.skip_parentheses()
             elif not (is_pointer and word in _SPACES):
                 tokens.fail("must have a type or an alignment here", word, 1)
         if not kind:
@@ -250,7 +250,7 @@ class _Parser:
             if space not in {"global", "const"}:
                 tokens.fail("must be in global or constant memory to have a value", name, 1)
             initial = self._initial([*extents[1:], lanes] if extents else [lanes])
-            self._require_type(kind, initial)
+            self._require_type(name, kind, initial)
         unit = BYTES[kind] * lanes
         rows = prod(extents[1:])
         if extents[:1] == [0]:
@@ -290,13 +290,11 @@ class _Parser:
                 break
         return found
 
-    def _require_type(self, kind: str, values: list[Operand]) -> None:
+    def _require_type(self, name: str, kind: str, values: list[Operand]) -> None:
         """Fail at floats for a type that has other bits."""
-        if kind in {"f32", "f64"}:
-            return
-        for value in values:
-            if isinstance(value, Immediate) and value.float_bytes not in {0, BYTES[kind]}:
-                self.tokens.fail(f"must have values of the type .{kind}", back=1)
+        sizes = {0, BYTES[kind]} | ({4, 8} if kind in {"f32", "f64"} else set())
+        if any(isinstance(one, Immediate) and one.float_bytes not in sizes for one in values):
+            self.tokens.fail(f"must have values of the type .{kind}", name, 1)
 
     def _symbol(self) -> Operand:
         """Take up an address in an initialiser: ``name + 4`` or ``generic(name)``."""
@@ -350,7 +348,7 @@ class _Parser:
         if name == ".pragma":
             tokens.skip_to(";")
         elif name == ".attribute":
-            tokens.skip_to(")")
+            tokens.skip_parentheses()
         else:
             values = []
             while tokens.next[:1].isdigit():
@@ -493,7 +491,7 @@ class _Parser:
             return self._vector("}" if word == "{" else ")")
         if word == "[":
             return self._address()
-        if word == "!":
+        if word == "!" and not tokens.words[tokens.at + 1][:1].isdigit():
             tokens.take()
             return Register(self._known(tokens.name()), 0, negated=True)
         if tokens.is_name() and word != "WARP_SZ":

@@ -132,10 +132,17 @@ class Tokens:
         if not self.accept(word):
             self.fail(f"must have {word!r} here")
 
-    def skip_to(self, *ends: str) -> None:
-        """Take up all words to the first one of some, and that."""
-        while self.take() not in {*ends, ""}:
+    def skip_to(self, end: str) -> None:
+        """Take up all words to one, and that."""
+        while self.take() not in {end, ""}:
             pass
+
+    def skip_parentheses(self) -> None:
+        """Take up parentheses with all that is in them."""
+        self.expect("(")
+        depth = 1
+        while depth and self.next:
+            depth += {"(": 1, ")": -1}.get(self.take(), 0)
 
     def is_name(self) -> bool:
         """Return whether a name is next."""

@@ -116,10 +116,7 @@ class _Translator:
 
     def told(self, function: Function, requirement: str, found: int) -> str:
         """Return what a function must be, and is not."""
-        return (
-            f"{self.source}:{function.line}: error: {function.name} {requirement}; got {found}"
-            " (line of the PTX)"
-        )
+        return f"{self.source}:{function.line}: error: {function.name} {requirement}; got {found}"
 
     def is_callable(self, name: str) -> bool:
         """Return whether a name is that of a function with an address."""
@@ -207,7 +204,7 @@ class _Translator:
 
     def _declarations(self, problems: Iterable[str]) -> Iterator[str]:
         for name, function in self.module.functions.items():
-            if function.is_entry or _is_builtin(function):
+            if function.is_entry or _is_builtin(function) or name in self.module.aliases:
                 continue
             head = self.signature(function)
             if function.body is not None and name not in problems:

@@ -1,0 +1,594 @@
+"""What modules of PTX do beyond rows of the table: moves, memory, calls, branches, variables."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from cudakern.engines.simulator.ptx.structural import STRUCTURAL
+from cudakern.errors import BindingError, KernelCompileError, SimulatorError
+from tests.simulator.ptx.harness import launch, poison
+
+pytestmark = pytest.mark.timeout(120)
+
+HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
+REGISTERS = """
+.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<19>; .reg .b64 %d<19>; .reg .b128 %q<4>;
+.reg .f32 %f<9>; .reg .f64 %g<9>;
+"""
+
+
+def entry(body, name="k", head=""):
+    """Return an entry whose %d0 is the address of the output."""
+    return (
+        f".visible .entry {name}(.param .u64 out) {head}\n"
+        f"{{ {REGISTERS}\nld.param.u64 %d0, [out];\n{body}\nret; }}\n"
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """An entry's body, what it leaves in words of 32 bits, and what the module has before it."""
+
+    body: str
+    wanted: object
+    before: str = ""
+    after: str = ""
+    block: int = 1
+    shared_bytes: int = 0
+
+    @property
+    def text(self) -> str:
+        return HEAD + self.before + entry(self.body) + self.after
+
+    @property
+    def words(self) -> np.ndarray:
+        return np.asarray(self.wanted).astype(np.int64).astype(np.uint32)
+
+
+def stored(*names, kind="u32"):
+    """Return PTX that stores registers in the output, one word each."""
+    size = int(kind[1:]) // 8
+    return "".join(f"st.global.{kind} [%d0+{size * i}], {name};" for i, name in enumerate(names))
+
+
+def run(text, y, name="k", block=1, shared_bytes=0, more=()):
+    grid = (1, 1, 1)
+    launch(text, name, (y, *more), grid=grid, block=(block, 1, 1), shared_bytes=shared_bytes)
+
+
+FLOAT = struct.unpack("I", struct.pack("f", 1.5))[0]
+PROTOTYPE = "p: .callprototype _ (.reg .u32 _);"
+#: Each thread's place in the output.
+OWN = """
+mov.u32 %r0, %tid.x; mul.wide.u32 %d1, %r0, 4; add.u64 %d0, %d0, %d1;
+"""
+
+MOVES = {
+    "constants": Case(
+        "mov.u32 %r1, 7; mov.s32 %r2, -1; mov.b32 %r3, 0f3FC00000; mov.f32 %f1, 1.5;"
+        "mov.f32 %f2, 1e300; mov.f64 %g1, 0f3FC00000; cvt.rn.f32.f64 %f3, %g1;"
+        + stored("%r1", "%r2", "%r3", "%f1", "%f2", "%f3"),
+        [7, -1, FLOAT, FLOAT, 0x7F800000, FLOAT],
+    ),
+    "registers": Case(
+        "mov.u32 %r1, 5; mov.b32 %f1, %r1; mov.u32 %r2, %f1; mov.u32 %r3, %tid.x;"
+        "setp.eq.u32 %p1, %r1, 5; mov.pred %p2, %p1; mov.pred %p3, !%p1;"
+        "selp.u32 %r4, 1, 0, %p2; selp.u32 %r5, 1, 0, %p3;"
+        + stored("%r1", "%r2", "%r3", "%r4", "%r5"),
+        [5, 5, 0, 1, 0],
+    ),
+    "pack and unpack": Case(
+        "mov.b64 %d1, {0x11111111, 0x22222222}; mov.b64 {%r1, %r2}, %d1; mov.b64 {_, %r3}, %d1;"
+        "mov.b64 %d2, {%r3, %r1}; mov.b64 {%r4, _}, %d2;"
+        "mov.b32 %r5, {0x1234, 0xffff}; mov.b32 {%h1, %h2}, %r5; mov.b32 %r6, {%h2, %h1};"
+        "mov.b64 %d3, {1, 2, 3, 4}; mov.b64 {%h3, %h4, %h5, %h6}, %d3; mov.b32 %r7, {%h6, %h4};"
+        + stored(*(f"%r{i}" for i in range(1, 8))),
+        [0x11111111, 0x22222222, 0x22222222, 0x22222222, 0xFFFF1234, 0x1234FFFF, 0x00020004],
+    ),
+    "bytes": Case(
+        ".reg .b8 %b<4>; mov.b32 {%b0, %b1, %b2, %b3}, 0x80402010;"
+        " mov.b32 %r1, {%b3, %b2, %b1, %b0};"
+        "mov.b16 %h1, {%b2, %b3}; cvt.u32.u16 %r2, %h1;" + stored("%r1", "%r2"),
+        [0x10204080, 0x8040],
+    ),
+    "a register unpacked over itself": Case(
+        "mov.b64 %d1, 0x0000000200000001; mov.b64 {%r1, %r2}, %d1; mov.b64 %d1, {%r2, %r1};"
+        "mov.b32 %r3, 0x00020001; mov.b32 {%h1, %h2}, %r3; mov.b32 %r3, {%h2, %h1};"
+        + stored("%r3") + "st.global.u64 [%d0+8], %d1;",
+        [0x00010002, None, 2, 1],
+    ),
+    "128 bits": Case(
+        "mov.b128 %q1, {0x1111111122222222, 0x3333333344444444}; mov.b128 {%d1, %d2}, %q1;"
+        "st.global.u64 [%d0], %d2; st.global.b128 [%d0+16], %q1; ld.global.b128 %q2, [%d0+16];"
+        "mov.b128 {_, %d3}, %q2; st.global.u64 [%d0+8], %d3;",
+        [0x44444444, 0x33333333] * 2 + [0x22222222, 0x11111111, 0x44444444, 0x33333333],
+    ),
+}  # fmt: skip
+
+MEMORY = {
+    "vectors over the address": Case(
+        "st.global.v4.u32 [%d0], {10, 11, 12, 13}; st.global.u64 [%d0+16], %d0;"
+        "st.global.u64 [%d0+24], 77; mov.u64 %d9, %d0; add.u64 %d1, %d0, 16;"
+        "ld.global.v2.u64 {%d1, %d2}, [%d1]; sub.u64 %d1, %d1, %d0;"
+        "st.global.u64 [%d0+16], %d1; st.global.u64 [%d0+24], %d2;"
+        "add.u64 %d3, %d0, 0; ld.global.v2.b64 {_, %d3}, [%d3]; st.global.u64 [%d0+32], %d3;",
+        [10, 11, 12, 13, 0, 0, 77, 0, 12, 13],
+    ),
+    "vectors of eight": Case(
+        "st.global.v8.b32 [%d0], {1, 2, 3, 4, 5, 6, 7, 8};"
+        "ld.global.v8.b32 {%r8, %r7, %r6, %r5, %r4, %r3, %r2, %r1}, [%d0];"
+        "st.global.v4.b32 [%d0+16], {%r1, %r2, %r3, %r4}; ldu.global.v2.u32 {%r9, _}, [%d0+12];"
+        "st.global.u32 [%d0], %r9;",
+        [4, 2, 3, 4, 8, 7, 6, 5],
+    ),
+    "wider registers": Case(
+        "mov.b64 %d1, 0xfedcba9876543280; st.global.b64 [%d0], %d1;"
+        "ld.global.u8 %r1, [%d0]; ld.global.s8 %r2, [%d0]; ld.global.s8 %h1, [%d0];"
+        "cvt.u32.u16 %r3, %h1; ld.global.s8 %d2, [%d0]; shr.u64 %d3, %d2, 60; cvt.u32.u64 %r4, %d3;"
+        "ld.global.s32 %d4, [%d0+4]; shr.u64 %d5, %d4, 32; cvt.u32.u64 %r5, %d5;"
+        "ld.global.u32 %d6, [%d0+4]; shr.u64 %d7, %d6, 32; cvt.u32.u64 %r6, %d7;"
+        "ld.global.b16 %r7, [%d0+6];" + stored(*(f"%r{i}" for i in range(1, 8))),
+        [0x80, -128, 0xFF80, 15, -1, 0, 0xFEDC],
+    ),
+    "narrower stores": Case(
+        "mov.u32 %r1, 0x12345678; st.global.u32 [%d0], 0; st.global.u32 [%d0+4], 0;"
+        "st.global.u8 [%d0+1], %r1; st.global.b16 [%d0+4], %r1; mov.u64 %d1, -1;"
+        "st.global.u32 [%d0+8], %d1; st.global.f32 [%d0+12], 1.5;",
+        [0x7800, 0x5678, -1, FLOAT],
+    ),
+    "addresses": Case(
+        "add.u64 %d1, %d0, 64; st.global.u32 [%d1+-64], 1; st.global.u32 [%d1-60], 2;"
+        "st.global.u32 [%d1+(-14*4)], 3; st.u32 [%d0+12], 4;",
+        [1, 2, 3, 4],
+    ),
+    "orders": Case(
+        "st.relaxed.gpu.global.u32 [%d0], 5; ld.acquire.sys.global.u32 %r1, [%d0];"
+        "st.volatile.global.v2.u32 [%d0+8], {%r1, 6};"
+        " ld.volatile.global.v2.u32 {%r2, %r3}, [%d0+8];"
+        "st.release.cta.global.u32 [%d0+4], %r3; prefetch.global.L2 [%d0]; prefetchu.L1 [%d0];"
+        "ld.global.nc.L1::no_allocate.u32 %r4, [%d0+4];"
+        " st.weak.global.L1::evict_first.u32 [%d0], %r4;",
+        [6, 6, 5, 6],
+    ),
+    "local memory": Case(
+        ".local .align 16 .b8 frame[32]; .local .u32 other;"
+        " mov.u64 %d1, frame; cvta.local.u64 %d2, %d1;"
+        "st.local.v2.u32 [frame+8], {7, 8}; st.local.u32 [other], 9; ld.local.u32 %r1, [%d1+8];"
+        "ld.u32 %r2, [%d2+12]; cvta.to.local.u64 %d3, %d2; ld.local.u32 %r3, [%d3+12];"
+        "ld.local.u32 %r4, [other]; and.b64 %d4, %d1, 15; cvt.u32.u64 %r5, %d4;"
+        + stored("%r1", "%r2", "%r3", "%r4", "%r5"),
+        [7, 8, 8, 9, 0],
+    ),
+    "generic addresses of shared memory": Case(
+        ".shared .align 4 .b8 pad[12]; .shared .align 8 .b8 s[16];"
+        "mov.u32 %r1, s; mov.u64 %d1, s; st.shared.u32 [%r1+4], 5; cvta.shared.u64 %d2, %d1;"
+        "ld.u32 %r2, [%d2+4]; cvta.to.shared.u64 %d3, %d2; cvt.u32.u64 %r3, %d3; mov.u32 %r4, s+4;"
+        "ld.shared.u32 %r5, [%r4]; cvta.global.u64 %d4, %d0; cvta.to.global.u64 %d4, %d4;"
+        "sub.u64 %d5, %d4, %d0; cvt.u32.u64 %r6, %d5;"
+        " ld.shared.u32 %r7, [s+4]; st.shared.u32 [pad], 0;"
+        + stored(*(f"%r{i}" for i in range(1, 8))),
+        [16, 5, 16, 20, 5, 0, 5],
+    ),
+    "generic addresses of a cluster": Case(
+        ".shared .align 8 .b8 s[16]; mov.u32 %r1, s; st.shared.u32 [%r1+4], 5; mov.u64 %d1, s;"
+        "cvta.shared::cluster.u64 %d2, %d1; ld.u32 %r2, [%d2+4];"
+        "cvta.to.shared::cluster.u64 %d3, %d2; ld.shared::cluster.u32 %r3, [%d3+4];"
+        + stored("%r2", "%r3"),
+        [5, 5],
+    ),
+}  # fmt: skip
+
+VARIABLES = {
+    "initial values": Case(
+        "ld.global.v2.u32 {%r1, %r2}, [a]; ld.const.u32 %r3, [c+4]; ld.const.f32 %f1, [c+8];"
+        "ld.global.s16 %r4, [b+2]; ld.global.u32 %r5, [a+12]; ld.global.u32 %r6, [rows+8];"
+        "ld.global.f64 %g1, [e]; cvt.rn.f32.f64 %f2, %g1;"
+        + stored("%r1", "%r2", "%r3", "%f1", "%r4", "%r5", "%r6", "%f2"),
+        [1, 2, 8, FLOAT, -3, 0, 3, FLOAT],
+        before=".global .align 8 .u32 a[4] = {1, 2}; .const .align 4 .f32 c[3] = {0f00000000, "
+        "0f00000008, 1.5}; .global .s16 b[] = {0xffff, -3}; .global .b32 rows[2][2] = {{1}, {3}};"
+        ".const .f64 e = 1.5;",
+    ),
+    "addresses in initial values": Case(
+        "ld.global.u64 %d1, [places]; ld.u32 %r1, [%d1]; ld.global.u64 %d2, [places+8];"
+        "ld.u32 %r2, [%d2]; ld.global.u64 %d3, [places+16]; call (%r3), %d3, (20), one;"
+        "ld.const.u64 %d4, [self]; mov.u64 %d5, self; sub.u64 %d4, %d4, %d5; cvt.u32.u64 %r4, %d4;"
+        "mov.u64 %d6, a+4; ld.global.u32 %r5, [%d6]; mov.u64 %d7, twice;"
+        "call (%r6), %d7, (4), one; one: .callprototype (.reg .u32 _) _ (.reg .u32 _);"
+        + stored(*(f"%r{i}" for i in range(1, 7))),
+        [11, 12, 40, 8, 12, 8],
+        before=".global .u64 places[3] = {a, generic(c) + 4, twice}; .global .u32 a[2] = {11, 12};"
+        ".const .u32 c[2] = {0, 12}; .const .u64 self[2] = {self + 8};"
+        ".func (.reg .u32 %r) twice(.reg .u32 %a) { add.u32 %r, %a, %a; ret; }",
+    ),
+    "shared variables of functions and of the entry lie apart": Case(
+        ".shared .u32 s[4]; st.shared.u32 [s], 1; st.shared.u32 [all], 2; call f; call g;"
+        "ld.shared.u32 %r1, [s]; ld.shared.u32 %r2, [all]; call (%r3), f_of; call (%r4), g_of;"
+        "st.shared.u32 [dynamic], 9; ld.shared.u32 %r5, [s]; ld.shared.u32 %r6, [dynamic+4];"
+        + stored(*(f"%r{i}" for i in range(1, 6))),
+        [1, 5, 3, 4, 1],
+        shared_bytes=16,
+        before=".shared .u32 all; .extern .shared .align 4 .b8 dynamic[];"
+        ".func (.reg .u32 %r) f_of() { .shared .u32 mine; ld.shared.u32 %r, [f_s]; ret; }"
+        ".shared .u32 f_s;"
+        ".func f() { .shared .u32 s; st.shared.u32 [s], 3; st.shared.u32 [f_s], 3; ret; }"
+        ".func g() { .shared .u32 s; st.shared.u32 [s], 4; st.shared.u32 [g_s], 4;"
+        " st.shared.u32 [all], 5; ret; } .shared .u32 g_s;"
+        ".func (.reg .u32 %r) g_of() { ld.shared.u32 %r, [g_s]; ret; }",
+    ),
+    "a name in a function hides that of a variable": Case(
+        ".local .u32 s; st.local.u32 [s], 1; call f; ld.local.u32 %r1, [s]; ld.global.u32 %r2, [v];"
+        + stored("%r1", "%r2"),
+        [1, 6],
+        before=".shared .u32 s; .global .u32 v = 6; .func f() { .reg .u32 v; mov.u32 v, 7;"
+        " st.shared.u32 [s], v; ret; }",
+    ),
+    "dynamic shared memory follows static with its alignment": Case(
+        ".shared .b8 s[5]; mov.u32 %r1, s; mov.u32 %r2, dynamic; mov.u32 %r3, aligned;"
+        "call (%r4), f; st.shared.u8 [s], 1; mov.u32 %r5, %dynamic_smem_size;"
+        + stored("%r1", "%r2", "%r3", "%r4", "%r5"),
+        [0, 64, 64, 64, 100],
+        shared_bytes=100,
+        before=".extern .shared .align 4 .b8 dynamic[]; .extern .shared .align 64 .b8 aligned[];"
+        ".func (.reg .u32 %r) f() { mov.u32 %r, dynamic; ret; }",
+    ),
+}  # fmt: skip
+
+CALLS = {
+    "parameters in memory": Case(
+        "{ .param .align 8 .b8 in[16]; .param .b32 n; .param .align 8 .b8 back[16];"
+        " st.param.b64 [in], 5; st.param.v2.b32 [in+8], {6, 7}; st.param.b32 [n], 8;"
+        " call.uni (back), f, (in, n); ld.param.b64 %d1, [back]; ld.param.b32 %r1, [back+12]; }"
+        "cvt.u32.u64 %r2, %d1;" + stored("%r2", "%r1"),
+        [13, 15],
+        before=".func (.param .align 8 .b8 r[16]) f(.param .align 8 .b8 a[16], .param .b32 n)"
+        "{ .reg .b64 %a; .reg .b32 %n, %b; ld.param.b64 %a, [a]; ld.param.u32 %n, [n];"
+        " cvt.u64.u32 %a, %n; ld.param.b32 %b, [a]; add.u32 %b, %b, %n; cvt.u64.u32 %a, %b;"
+        " st.param.b64 [r], %a; ld.param.b32 %b, [a+12]; add.u32 %b, %b, %n;"
+        " st.param.b32 [r+12], %b; ret; }",
+    ),
+    "parameters in registers": Case(
+        "mov.u32 %r1, 5; setp.eq.u32 %p1, %r1, 5; call (%r2, %h1), f, (%r1, -7, %p1, 0f3FC00000);"
+        "cvt.u32.u16 %r3, %h1; call (_, %h1), f, (1, 1, 0, 0f00000000);"
+        + stored("%r2", "%r3"),
+        [-2, 0x8001],
+        before=".func (.reg .u32 %a, .reg .u16 %b) f(.reg .u32 %x, .reg .s32 %y, .reg .pred %p,"
+        " .reg .f32 %z) { .reg .f32 %w; add.u32 %a, %x, %y; mov.u16 %b, 0;"
+        " add.f32 %w, %z, 0f3F800000;"
+        " setp.eq.and.f32 %p, %w, 0f40200000, %p; @%p mov.u16 %b, 0x8001;"
+        " ret; }",
+    ),
+    "recursion": Case(
+        "call (%r1), factorial, (10);" + stored("%r1"),
+        [3628800],
+        before=".func (.reg .u32 %r) factorial(.reg .u32 %n) { .reg .u32 %m; .reg .pred %p;"
+        " mov.u32 %r, 1; setp.eq.u32 %p, %n, 0; @%p ret; sub.u32 %m, %n, 1;"
+        " call (%r), factorial, (%m); mul.lo.u32 %r, %r, %n; ret; }",
+    ),
+    "functions by their addresses": Case(
+        OWN + "mov.u64 %d1, f; setp.lt.u32 %p1, %r0, 3; @%p1 mov.u64 %d1, g;"
+        "@%p1 call (%r1), %d1, (%r0), both; @!%p1 call (%r1), %d1, (%r0), one;"
+        "both: .calltargets f, g; one: .callprototype (.reg .u32 _) _ (.reg .u32 _) .noreturn;"
+        + stored("%r1"),
+        [100, 101, 102, 13, 14, 15, 16, 17],
+        before=".func (.reg .u32 %r) f(.reg .u32 %a) { add.u32 %r, %a, 10; }"
+        ".func (.reg .u32 %r) g(.reg .u32 %a) { add.u32 %r, %a, 100; ret; }",
+        block=8,
+    ),
+    "prototypes say how wide results are": Case(
+        "mov.u64 %d1, f; call (%r1), %d1, (0x1ff), one;"
+        "one: .callprototype (.reg .u16 _) _ (.reg .u8 _);" + stored("%r1"),
+        [0xFFFF],
+        before=".func (.reg .u16 %r) f(.reg .u8 %a) { .reg .u32 %x; cvt.u32.u8 %x, %a;"
+        " sub.u32 %x, %x, 256; cvt.u16.u32 %r, %x; ret; }",
+    ),
+    "aliases": Case(
+        "call (%r1), other; mov.u64 %d1, other;"
+        " call (%r2), %d1, (), p; p: .callprototype (.reg .u32 _)"
+        " _ ();" + stored("%r1", "%r2"),
+        [3, 3],
+        before=".func (.reg .u32 %r) other(); .func (.reg .u32 %r) f() { mov.u32 %r, 3; ret; }"
+        ".alias other, f;",
+    ),
+    "functions that NVRTC does not define": Case(
+        "{ .param .b64 a; .param .b64 b; .param .b64 c; .param .b64 r; st.param.b64 [a], 64;"
+        " call (r), malloc, (a); ld.param.b64 %d1, [r];"
+        " st.param.b64 [a], %d1; st.param.b32 [b], 0x5a; st.param.b64 [c], 64;"
+        " call (r), memset, (a, b, c); st.param.b64 [a], %d0; st.param.b64 [b], %d1;"
+        " st.param.b64 [c], 8; call (r), memcpy, (a, b, c);"
+        " st.param.b64 [a], %d1; call free, (a); }",
+        [0x5A5A5A5A, 0x5A5A5A5A],
+        before=".extern .func (.param .b64 r) malloc (.param .b64 a);"
+        ".extern .func free (.param .b64 a);"
+        ".extern .func (.param .b64 r) memset (.param .b64 a, .param .b32 b, .param .b64 c);"
+        ".extern .func (.param .b64 r) memcpy (.param .b64 a, .param .b64 b, .param .b64 c);",
+    ),
+}  # fmt: skip
+
+BRANCHES = {
+    "a table": Case(
+        OWN + "mov.u32 %r1, 9; brx.idx %r0, T; T: .branchtargets A, B, A, C;"
+        "A: mov.u32 %r1, 1; bra.uni E; B: mov.u32 %r1, 2; bra E; C: mov.u32 %r1, 3; E:"
+        + stored("%r1"),
+        [1, 2, 1, 3],
+        block=4,
+    ),
+    "a loop": Case(
+        "mov.u32 %r1, 0; mov.u32 %r2, 0; L: add.u32 %r1, %r1, %r2; add.u32 %r2, %r2, 1;"
+        "setp.ge.u32 %p1, %r2, 5; @!%p1 bra L; @%p1 bra M; mov.u32 %r1, 77; M:" + stored("%r1"),
+        [10],
+    ),
+    "ret and exit under guards": Case(
+        OWN + "setp.eq.u32 %p1, %r0, 1; setp.eq.u32 %p2, %r0, 2; setp.eq.u32 %p3, %r0, 3;"
+        "st.global.u32 [%d0], 1; @%p1 ret; st.global.u32 [%d0], 2;"
+        " @%p2 exit; st.global.u32 [%d0], 3;"
+        "@%p3 call f, (%r0); @!%p3 call f, (%r0); st.global.u32 [%d0], 4;",
+        [4, 1, 2, 3, 4],
+        before=".func f(.reg .u32 %a) { .reg .pred %p; setp.eq.u32 %p, %a, 0; @%p ret;"
+        " setp.eq.u32 %p, %a, 3; @%p exit; ret; }",
+        block=5,
+    ),
+    "results before a guarded ret": Case(
+        OWN + "call (%r1), f, (%r0);" + stored("%r1"),
+        [1, 2, 2],
+        before=".func (.reg .u32 %r) f(.reg .u32 %a) { .reg .pred %p; mov.u32 %r, 1;"
+        " setp.eq.u32 %p, %a, 0; @%p ret; mov.u32 %r, 2; }",
+        block=3,
+    ),
+    "labels of scopes": Case(
+        "mov.u32 %r1, 0; mov.u32 %r2, 0; L: { bra L; mov.u32 %r1, 50; L: add.u32 %r1, %r1, 1; }"
+        "{ L: add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 3; @%p1 bra L; }"
+        "setp.lt.u32 %p1, %r1, 4; @%p1 bra L;" + stored("%r1", "%r2"),
+        [4, 6],
+    ),
+    "registers of scopes": Case(
+        ".reg .b32 t; mov.u32 t, 1; { .reg .b32 t, %r<3>; mov.u32 t, 2; mov.u32 %r2, 3;"
+        " { .reg .b64 t; cvt.u64.u32 t, %r2; mov.u64 %d1, t; } add.u32 t, t, %r2; mov.u32 %r9, t; }"
+        "mov.u32 %r2, t; cvt.u32.u64 %r3, %d1;" + stored("%r2", "%r9", "%r3"),
+        [1, 5, 3],
+    ),
+}  # fmt: skip
+
+CASES = {**MOVES, **MEMORY, **VARIABLES, **CALLS, **BRANCHES}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_module_does_what_its_ptx_says(name):
+    case = CASES[name]
+    wanted = np.array([0 if word is None else word for word in case.wanted])
+    known = np.array([word is not None for word in case.wanted])
+    y = poison(len(wanted) + 4, np.uint32)
+    run(case.text, y, block=case.block, shared_bytes=case.shared_bytes)
+    words = wanted.astype(np.int64).astype(np.uint32)
+    assert y[: len(words)][known].tolist() == words[known].tolist()
+    assert (y[len(words) :] == poison(4, np.uint32)).all()
+
+
+def test_the_cases_hold_every_structural_instruction():
+    found = {
+        name.partition(".")[0]
+        for case in CASES.values()
+        for name in re.findall(r"[a-z]\w*(?:\.\w+)*", case.text)
+    }
+    assert {*STRUCTURAL} <= found
+
+
+def test_structures_as_parameters_of_an_entry():
+    text = f"""{HEAD}
+    .visible .entry k(.param .u64 out, .param .align 8 .b8 s[24], .param .u16 h, .param .f64 g)
+    {{ {REGISTERS}
+    ld.param.u64 %d0, [out]; ld.param.u32 %r1, [s]; ld.param.v2.u32 {{%r2, %r3}}, [s+8];
+    mov.u64 %d1, s; cvta.param.u64 %d2, %d1; ld.param.s8 %r4, [%d1+16]; ld.u8 %r5, [%d2+17];
+    ld.param.u16 %h1, [h]; cvt.u32.u16 %r6, %h1; ld.param.f64 %g1, [g]; cvt.rn.f32.f64 %f1, %g1;
+    {stored("%r1", "%r2", "%r3", "%r4", "%r5", "%r6", "%f1")} ret; }}
+    """
+    y = poison(7, np.uint32)
+    given = np.zeros(1, [("a", "u4"), ("b", "u4", 3), ("c", "i1", 2), ("", "V6")])
+    given["a"], given["b"], given["c"] = 1, (0, 2, 3), (-4, 5)
+    run(text, y, more=(given[0], np.uint16(65535), np.float64(1.5)))
+    assert y.tolist() == [1, 2, 3, 2**32 - 4, 5, 65535, FLOAT]
+
+
+def test_entries_have_shared_memory_apart():
+    text = (
+        HEAD
+        + ".shared .u32 both; .func (.reg .u32 %r) f() { .shared .u32 s; mov.u32 %r, s;"
+        + " st.shared.u32 [both], 1; ret; }"
+        + entry(".shared .align 8 .b8 s[8]; mov.u32 %r1, s; call (%r2), f;" + stored("%r1", "%r2"))
+        + entry(
+            ".shared .b8 a[100], s; mov.u32 %r1, a; mov.u32 %r2, s;" + stored("%r1", "%r2"), "l"
+        )
+    )
+    y = poison(2, np.uint32)
+    run(text, y)
+    assert y.tolist() == [8, 4]
+    run(text, y, "l")
+    assert y.tolist() == [8, 108]
+
+
+# What is refused
+
+
+GOOD = entry(stored("7"), "good")
+REFUSED = {
+    "instruction": ("wgmma.fence.sync.aligned;", "the instruction wgmma.fence.sync.aligned"),
+    "texture": (
+        "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d0, {%r1}];",
+        "the instruction tex.1d.v4.f32.s32",
+    ),
+    "label": ("bra nowhere;", "bra to what is no label of its function"),
+    "number": ("bra 5;", "bra to what is no label of its function"),
+    "table": ("brx.idx %r1, %r2;", "brx.idx without a table"),
+    "targets": (
+        "T: .branchtargets k; brx.idx %r1, T;",
+        "brx.idx to what is no label of its function",
+    ),
+    "operands": ("mov.u32 %r1;", "mov.u32 with 1 operands"),
+    "type": ("mov %r1, %r2;", "the instruction mov"),
+    "name": ("mov.u32 %r1, nothing;", "mov.u32 of nothing, which is not declared"),
+    "register": ("mov.u32 %r99, %r1;", "mov.u32 with such a result"),
+    "leading zero": ("mov.u32 %r01, %r1;", "mov.u32 with such a result"),
+    "sum": ("mov.u32 %r1, %r2+4;", "mov.u32 of a sum"),
+    "sum of a special register": ("mov.u32 %r1, %tid.x+4;", "mov.u32 of a sum"),
+    "float": ("mov.u32 %r1, 1.5;", "mov.u32 with such a constant"),
+    "parts": ("mov.b32 {%h1, %h2, %h3}, %r1;", "mov.b32 with a vector of 3"),
+    "vectors": ("mov.b64 {%r1, %r2}, {%r3, %r4};", "mov.b64 with such an operand"),
+    "lanes": ("ld.global.v4.u32 {%r1, %r2}, [%d0];", "ld.global.v4.u32 of 2 values"),
+    "no lanes": ("ld.global.v4.u32 %r1, [%d0];", "ld.global.v4.u32 of no vector"),
+    "lanes of a store": ("st.global.u32 [%d0], {%r1, %r2};", "st.global.u32 of 2 values"),
+    "address": ("ld.global.u32 %r1, %d0;", "ld.global.u32 without an address in brackets"),
+    "two results": ("add.u32 %r1|%r2, %r3, %r4;", "add.u32 with two results"),
+    "guard": ("@%nothing ret;", "ret of %nothing, which is not declared"),
+    "callee": ("call nothing;", "a call of nothing, which is no function that is declared"),
+    "entry": ("call good;", "a call of good, which is no function that is declared"),
+    "entry's address": ("mov.u64 %d1, good;", "mov.u64 of good, which is not declared"),
+    "builtin's address": ("mov.u64 %d1, malloc;", "mov.u64 of malloc, which is not declared"),
+    "arguments": ("call f, (1, 2);", "call of f with other arguments than it has"),
+    "prototype": ("call %d1, (1);", "call by an address without a prototype"),
+    "no callee": ("call (%r1);", "call without a function"),
+}  # fmt: skip
+BEFORE = ".extern .func malloc(.param .b64 a); .func f(.reg .u32 %a) { ret; }"
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_entry_is_refused_and_others_are_not(name):
+    body, told = REFUSED[name]
+    text = HEAD + BEFORE + GOOD + entry(f".loc 1 12 3\n{body}\n.loc 1 13 3\n") + '.file 1 "a.cu"\n'
+    y = poison(1, np.uint32)
+    line = text[: text.index(body)].count("\n") + 1
+    message = (
+        f"rows.ptx: the kernel must compile; a.cu:12: error: the simulator does not execute {told}"
+    )
+    with pytest.raises(
+        KernelCompileError, match=f"^{re.escape(message)} \\(line {line} of the PTX\\)$"
+    ):
+        run(text, y)
+    run(text, y, "good")
+    assert y.tolist() == [7]
+
+
+def test_a_function_that_is_refused_takes_its_callers_with_it():
+    text = (
+        HEAD
+        + ".visible .func bad(.reg .u32 %a) { .reg .u32 %b; mov.u32 %b, nothing; ret; }"
+        + ".visible .func calls(.reg .u32 %a) { call bad, (%a); ret; }"
+        + entry("call calls, (5);")
+        + entry(f"ld.global.u64 %d1, [table]; call %d1, (5), p; {PROTOTYPE}", "l")
+        + ".global .u64 table = bad;"
+    )  # fmt: skip
+    y = poison(1, np.uint32)
+    with pytest.raises(KernelCompileError, match=r"does not execute mov\.u32 of nothing, which"):
+        run(text, y)
+    told = "the function bad must be one that the simulator executes"
+    with pytest.raises(
+        SimulatorError, match=rf"^l: rows\.ptx:4: {told} \(block \(0, 0, 0\), .*\)$"
+    ):
+        run(text, y, "l")
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "told"),
+    [
+        (
+            "",
+            ".shared .b8 s[232449]; st.shared.u8 [s], 1;",
+            "rows.ptx:4: error: k must have at most 232448 bytes of shared memory; got 232464",
+        ),
+        (
+            ".shared .b8 s[1 << 33];",
+            "st.shared.u8 [s], 1;",
+            "rows.ptx:4: error: k must have at most 232448 bytes of shared memory; got 8589934592",
+        ),
+        (
+            "",
+            ".local .b8 s[1 << 20]; st.local.u8 [s], 1;",
+            "rows.ptx:4: error: k must have at most 524288 bytes of local memory; got 1048576",
+        ),
+        (
+            ".global .b8 x[1 << 40];",
+            "",
+            "rows.ptx: error: x must have at most 1073741824 bytes; got 1099511627776",
+        ),
+        (
+            ".global .align 4294967296 .b8 x[4];",
+            "",
+            "rows.ptx: error: x must have at most 1073741824 bytes; got 4",
+        ),
+        (
+            ".shared .u32 s; .global .u64 x = s;",
+            "",
+            "rows.ptx: error: x must have addresses of variables in memory or of functions; got s",
+        ),
+        (
+            ".alias a, b;",
+            "",
+            "rows.ptx: error: the alias a must be one of a function of the module; got b",
+        ),
+    ],
+)
+def test_what_no_module_can_have_is_told(before, body, told):
+    y = poison(1, np.uint32)
+    with pytest.raises(
+        KernelCompileError, match=f"^rows.ptx: the kernel must compile; {re.escape(told)}$"
+    ):
+        run(HEAD + before + entry(body), y)
+
+
+def test_an_unknown_entry_is_told():
+    message = r"^RawModule: name must be one of the module's kernels \(good\); got 'other'$"
+    with pytest.raises(BindingError, match=message):
+        run(HEAD + GOOD, poison(1, np.uint32), "other")
+
+
+# What goes wrong at run time: one line, and the next launch works
+
+WRONG = {
+    "index of a table": (
+        "mov.u32 %r1, 2; brx.idx %r1, T; T: .branchtargets A, B; A: B:",
+        "a.cu:12: the index of a branch table must be one of its own",
+    ),
+    "global address": ("mov.u64 %d1, 16; st.global.u32 [%d1], 1;", "address 0x10"),
+    "generic address": (
+        "mov.u64 %d1, 0x7ffffffffff0; ld.u32 %r1, [%d1];" + stored("%r1"),
+        "memory must be mapped where it is accessed",
+    ),
+    "shared address": (
+        ".shared .u32 s; mov.u32 %r1, 100000000; st.shared.u32 [%r1], 1; st.shared.u32 [s], 1;",
+        "shared memory must be accessed within its",
+    ),
+    "local address": (
+        ".local .u32 s; mov.u64 %d1, s; shr.u64 %d1, %d1, 24; st.local.u32 [%d1], 1;",
+        "memory must be mapped where it is accessed",
+    ),
+    "function": (
+        f"mov.u64 %d1, 64; call %d1, (5), p; {PROTOTYPE}",
+        "address 0x40",
+    ),
+    "function in data": (
+        f"call %d0, (5), p; {PROTOTYPE}",
+        "memory must be mapped where it is accessed",
+    ),
+    "endless recursion": ("call (%r1), forever, (5);" + stored("%r1"), "stack"),
+}  # fmt: skip
+FOREVER = """
+.func (.reg .u32 %r) forever(.reg .u32 %a)
+{ call (%r), forever, (%a); add.u32 %r, %r, %a; ret; }
+"""
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wild_kernel_is_one_error_and_the_next_launch_works(name):
+    body, told = WRONG[name]
+    text = HEAD + FOREVER + GOOD + entry(f".loc 1 12 3\n{body}\n") + '.file 1 "a.cu"\n'
+    y = poison(64, np.uint32)
+    with pytest.raises(SimulatorError) as caught:
+        run(text, y)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+    run(text, y, "good")
+    assert y[0] == 7
