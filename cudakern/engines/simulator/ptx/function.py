@@ -261,8 +261,11 @@ class FunctionText:
         elif self.scope.is_dynamic(name):
             place = "me->group->dynamic_offset"
         else:
-            what = "not declared" if self.scope.declared(name) is None else "a kernel"
-            self.refuse(f"{of.name} of {name}, which is {what}", of)
+            function = self.scope.declared(name)
+            found = "not declared" if function is None else "not defined"
+            if function is not None and function.is_entry:
+                found = "a kernel"
+            self.refuse(f"{of.name} of {name}, which is {found}", of)
         return f"((u64){place} + (u64)({offset}))" if offset else f"(u64){place}"
 
     def assign(self, operand: Operand, value: str, given: str, of: Instruction) -> str:
