@@ -258,8 +258,8 @@ kernel = ck.simulator.RawKernel(
 module = ck.simulator.RawModule(code=kernel.code)
 held, go = threading.Event(), threading.Event()
 def hold():
-    library = kernel._library
-    with engine_for(HOST)._lock, library._lock, library._launching, module._lock:
+    first, second = kernel._library, module._library
+    with engine_for(HOST)._lock, first._lock, first._launching, second._lock, second._launching:
         held.set()
         go.wait()
 def child():
@@ -273,7 +273,7 @@ def child():
 call_all()
 thread = threading.Thread(target=hold)
 thread.start()
-held.wait()
+assert held.wait(60)
 try:
     child_works(child)
 finally:
@@ -299,11 +299,11 @@ print("done")
 
 LOADING = """
 from cudakern.engines.simulator.engine import SimulatorEngine
-done = threading.Event()
+done, loaded = threading.Event(), []
 def load():
-    (spec, *_) = next(iter(engine_for(HOST)._kernels))
+    (spec, *_) = next(iter(engine_for(HOST)._checked))
     while not done.is_set():
-        SimulatorEngine().kernel(spec, checked=True)
+        loaded.append(SimulatorEngine().checked_kernel(spec))
 x = np.ones((64, 300), np.float32)
 with ck.simulator.checked() as report:
     ck.reduce(x, "sum", 1)
@@ -316,6 +316,7 @@ with ck.simulator.checked() as report:
         done.set()
     thread.join()
 assert report.launches == 21
+assert loaded
 print("done")
 """
 
