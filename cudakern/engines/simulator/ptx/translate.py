@@ -108,7 +108,8 @@ class _Translator:
             return f"static void {name}(void** parameters)"
         names = [f"R{i}" for i in range(len(function.results))]
         names += [f"P{i}" for i in range(len(function.parameters))]
-        return f"static void {name}(CK_CONTEXT{''.join(f', char* {one}' for one in names)})"
+        places = "".join(f", char* {one}" for one in names)
+        return f"CK_FUNCTION void {name}(CK_CONTEXT{places})"
 
     def declared(self, name: str) -> Function | None:
         """Return a function of the module."""

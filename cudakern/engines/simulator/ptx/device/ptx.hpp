@@ -5,6 +5,8 @@
 #include "runtime_api.hpp"
 #include "types.hpp"
 
+/// A function. Inlined, it would take stack for its local memory in kernels that do not reach it.
+#define CK_FUNCTION static __attribute__((noinline))
 /// What a function knows of the thread that runs it.
 #define CK_CONTEXT const ck_sim::View *const me, char *const window
 #define CK_CONTEXT_TYPES const ck_sim::View*, char*
