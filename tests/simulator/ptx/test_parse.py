@@ -234,6 +234,7 @@ def test_instructions():
         ("mov.u32 %r1, %tid.x;", (r("%r1"), r("%tid.x"))),
         ("ld.u32 %r1, [x+0x10];", (r("%r1"), Address(r("x", 16)))),
         ("ld.u32 %r1, [%rd1+(2*4)];", (r("%r1"), Address(r("%rd1", 8)))),
+        ("ld.u32 %r1, [x+0xffffffffffffffff+0xffffffffffffffff];", (r("%r1"), Address(r("x", -2)))),
         ("ld.u32 %r1, [4096];", (r("%r1"), Address(Immediate(4096)))),
         ("ld.u32 %r1, [x[8]];", (r("%r1"), Address(r("x", 8)))),
         (
@@ -280,6 +281,7 @@ def test_operands(text, wanted):
         ("0 ? 1 : 2 ? 3 : 4", 3),
         ("1 ? 1 : 2", 1),
         ("1 << 63 << 1", 0),
+        ("3 << 0x4000000000000001", 6),
         ("0x7fffffffffffffff * 4", -4),
         ("(.u64) -1", 2**64 - 1),
         ("(.s64) 0xffffffffffffffff", -1),
@@ -355,11 +357,9 @@ def test_scopes_have_registers_of_their_own():
 
 
 def test_registers_of_scopes_do_not_meet():
-    scopes = "".join(
-        "{ .reg .b32 %r<30>, %r; mov.b32 %r, %r25; mov.b32 %r, %r5; }" for _ in range(30)
-    )
+    scopes = "{ .reg .b32 %r<30>; mov.b32 %r25, %r5; }" * 30
     names = [name for pair in names_of(statements(scopes)) for name in pair]
-    assert len({*names}) == 3 * 30
+    assert len({*names}) == 2 * 30
 
 
 def test_scopes_have_labels_of_their_own():
@@ -406,6 +406,12 @@ def test_places_are_stacks_of_inlined_calls():
     stacks = [one.stack for one in found.body]
     assert stacks == [(), (a,), (b, a), (header, b, a), (("", 5),)]
     assert [one.place for one in found.body[:4]] == [None, a, b, b]
+
+
+def test_a_function_starts_without_a_place():
+    found = module(".func f() { .loc 1 2 3 ret; } .func g() { ret; }").functions
+    assert found["f"].body[0].stack == (("", 2),)
+    assert found["g"].body[0].stack == ()
 
 
 # What is no PTX
@@ -460,6 +466,11 @@ BIG = "1" * 5000
         ("\n\n`", 6, "must be PTX; got '`'"),
         (".global .u32 é;", 4, "must be PTX; got 'é'"),
         (".global .u32 ٣;", 4, "must be PTX; got '٣'"),
+        (
+            "/* two\nlines */ // and\nnonsense",
+            6,
+            "must have a directive of PTX here; got 'nonsense'",
+        ),
         ("/* open", 4, "must have a directive of PTX here; got '/'"),
         (".func f() { add.u32 a,\nb }", 5, "must have ';' here; got '}'"),
         (".func f() { add.u32 a|b|c, d; }", 4, "must have ';' here; got '|'"),
