@@ -156,11 +156,11 @@ MEMORY = {
         [6, 6, 5, 6],
     ),
     "local memory": Case(
-        ".local .align 16 .b8 frame[32]; .local .u32 other;"
+        ".local .u32 other; .local .align 256 .b8 frame[32];"
         " mov.u64 %d1, frame; cvta.local.u64 %d2, %d1;"
         "st.local.v2.u32 [frame+8], {7, 8}; st.local.u32 [other], 9; ld.local.u32 %r1, [%d1+8];"
         "ld.u32 %r2, [%d2+12]; cvta.to.local.u64 %d3, %d2; ld.local.u32 %r3, [%d3+12];"
-        "ld.local.u32 %r4, [other]; and.b64 %d4, %d1, 15; cvt.u32.u64 %r5, %d4;"
+        "ld.local.u32 %r4, [other]; and.b64 %d4, %d1, 255; cvt.u32.u64 %r5, %d4;"
         + stored("%r1", "%r2", "%r3", "%r4", "%r5"),
         [7, 8, 8, 9, 0],
     ),
@@ -222,11 +222,12 @@ VARIABLES = {
         ".func (.reg .u32 %r) g_of() { ld.shared.u32 %r, [g_s]; ret; }",
     ),
     "a name in a function hides that of a variable": Case(
-        ".local .u32 s; st.local.u32 [s], 1; call f; ld.local.u32 %r1, [s]; ld.global.u32 %r2, [v];"
-        + stored("%r1", "%r2"),
-        [1, 6],
+        OWN + ".local .u32 s; st.local.u32 [s], %r0; call f; ld.local.u32 %r1, [s];"
+        "ld.global.u32 %r2, [v]; mad.lo.u32 %r1, %r2, 10, %r1;" + stored("%r1"),
+        [60, 61],
         before=".shared .u32 s; .global .u32 v = 6; .func f() { .reg .u32 v; mov.u32 v, 7;"
-        " st.shared.u32 [s], v; ret; }",
+        " st.shared.u32 [s], v; bar.sync 0; ret; }",
+        block=2,
     ),
     "dynamic shared memory follows static with its alignment": Case(
         ".shared .b8 s[5]; mov.u32 %r1, s; mov.u32 %r2, dynamic; mov.u32 %r3, aligned;"
@@ -431,6 +432,10 @@ REFUSED = {
     "operands": ("mov.u32 %r1;", "mov.u32 with 1 operands"),
     "type": ("mov %r1, %r2;", "the instruction mov"),
     "name": ("mov.u32 %r1, nothing;", "mov.u32 of nothing, which is not declared"),
+    "name of another function": (
+        "ld.shared.u32 %r1, [mine];",
+        "ld.shared.u32 of mine, which is not declared",
+    ),
     "register": ("mov.u32 %r99, %r1;", "mov.u32 with such a result"),
     "leading zero": ("mov.u32 %r01, %r1;", "mov.u32 with such a result"),
     "sum": ("mov.u32 %r1, %r2+4;", "mov.u32 of a sum"),
@@ -452,7 +457,7 @@ REFUSED = {
     "prototype": ("call %d1, (1);", "call by an address without a prototype"),
     "no callee": ("call (%r1);", "call without a function"),
 }  # fmt: skip
-BEFORE = ".extern .func malloc(.param .b64 a); .func f(.reg .u32 %a) { ret; }"
+BEFORE = ".extern .func malloc(.param .b64 a); .func f(.reg .u32 %a) { .shared .u32 mine; ret; }"
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -8,8 +8,6 @@
 // f64 is a chain of fused multiply-adds by ascending k, which starts with c. Subnormals count.
 #pragma once
 
-#include <math.h>
-
 #include "ptx.hpp"
 
 namespace ck_ptx {
