@@ -20,11 +20,11 @@ from cudakern.engines.simulator import kernel_text
 from cudakern.engines.simulator import toolchain as toolchain_module
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.engines.simulator.kernel_text import KernelText
-from cudakern.engines.simulator.ptx.compile import Code, ptx_of_code
+from cudakern.engines.simulator.ptx.compile import ptx_of_code
 from cudakern.engines.simulator.ptx.library import library
 from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain
 from cudakern.errors import EngineUnavailableError, KernelCompileError
-from tests.helpers.simulated import assert_works, compiled, run
+from tests.helpers.simulated import assert_works, code_of, compiled, run
 
 ROOT = Path(__file__).parents[2]
 KERNEL = 'extern "C" __global__ void k(int* x) { x[threadIdx.x] = VALUE; }'
@@ -234,12 +234,11 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
 
 
 def test_a_damaged_library_is_built_again(cache):
-    macros = (("VALUE", "3"),)
-    ptx = ptx_of_code(Code("test.cu", KERNEL.replace("VALUE", "3")))
-    path = library(ptx, find_toolchain(), find_toolchain().runtime())
+    text, toolchain = KERNEL.replace("VALUE", "3"), find_toolchain()
+    path = library(ptx_of_code(code_of(text)), toolchain, toolchain.runtime())
     path.write_bytes(path.read_bytes()[:100])
     x = np.zeros(2, np.int32)
-    run(KERNEL, [x], block=2, macros=macros, engine=SimulatorEngine())
+    run(text, [x], block=2, engine=SimulatorEngine())
     assert x.tolist() == [3, 3]
     assert path.parent == cache
     assert path.stat().st_size > 100

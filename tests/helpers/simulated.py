@@ -33,12 +33,16 @@ def triple(size) -> tuple[int, int, int]:
     return (*size, 1, 1)[:3]
 
 
-def compiled(text, macros=(), engine=ENGINE):
-    """Return the kernel ``k`` of a text, which errors call ``test.cu``."""
+def code_of(text, macros=()) -> Code:
+    """Return a text, which errors call ``test.cu``, as the engine takes it."""
     # Not as -D: headers that NVRTC brings would see them too.
     defined = "".join(f"#define {name} {value}\n" for name, value in macros)
-    code = Code("test.cu", f'{defined}#line 1 "test.cu"\n{text}')
-    return engine.module(ptx_of_code(code)).kernel("k", code.source)
+    return Code("test.cu", f'{defined}#line 1 "test.cu"\n{text}')
+
+
+def compiled(text, macros=(), engine=ENGINE):
+    """Return the kernel ``k`` of a text."""
+    return engine.module(ptx_of_code(code_of(text, macros))).kernel("k", "test.cu")
 
 
 def run(text, arguments, *, grid=1, block=1, shared=0, macros=(), engine=ENGINE, **options):
