@@ -31,6 +31,7 @@ _BASES = {"0x": 16, "0b": 2}
 _SIGNS = {"-", "~", "!", "+"}
 _WARP_SIZE = 32
 _BITS = 64
+_MAX_NUMBER = 19  # digits of a line, a time or a size of a file
 #: Digits of a number of 64 bits in binary, and what stands before and after them.
 _MAX_DIGITS = 67
 #: What follows constants most of the time.
@@ -157,9 +158,12 @@ class Tokens:
 
     def number(self) -> int:
         """Take up a decimal number."""
-        if not self.next.isdecimal():
-            self.fail("must have a number here")
-        return self._constant_of(self.take()).value
+        word = self.take()
+        if not word.isdecimal():
+            self.fail("must have a number here", word, int(word != ""))
+        if len(word) > _MAX_NUMBER:
+            self.fail("must have a smaller number here", word, 1)
+        return int(word)
 
     def text(self) -> str:
         """Take up a string."""
