@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.engines.cache import cache_folder
+from cudakern.engines.simulator.build import FLAGS, UNLESS_ZIG
 from cudakern.engines.simulator.kernel_text import read
 from cudakern.engines.simulator.ptx.parse import parse
 from cudakern.engines.simulator.ptx.translate import translate
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _UNNAMED = re.compile(r"\W+")
 _HERE = Path(__file__).resolve().parent
+#: NVRTC has optimised already. With -O2, compiling takes 1.2 times as long, and operators run in
+#: 0.93 to 1.0 of the time (12 and 7 kernels, g++ 12).
+_OPTIONS = ("-I.", "-O1")
 #: What processors have that makes functions of the headers short; the results are the same.
 _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpopcnt"}
 
@@ -43,7 +47,9 @@ def library(ptx: Ptx, toolchain: Toolchain, runtime: Path) -> Path:
     EngineUnavailableError
         There is no folder to build in.
     """
-    texts = (ptx.key, _own_digest(), runtime.name, repr(toolchain), platform.machine(), *features())
+    options = (*_OPTIONS, *features())
+    machine = (repr(toolchain), platform.machine(), *FLAGS, *UNLESS_ZIG, *options)
+    texts = (ptx.key, _own_digest(), runtime.name, *machine)
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
     stem = _UNNAMED.sub("_", Path(ptx.key).stem)[:80]
     path = cache_folder() / f"{stem}-{digest}.so"
@@ -51,7 +57,7 @@ def library(ptx: Ptx, toolchain: Toolchain, runtime: Path) -> Path:
         return path
     text = translate(parse(ptx.text(), ptx.source), ptx.source)
     parts = (("kernel.cpp", text), *_headers())
-    toolchain.build(path, ptx.source, parts, ("-I.", *features()), (str(runtime),))
+    toolchain.build(path, ptx.source, parts, options, (str(runtime),))
     return path
 
 
