@@ -41,6 +41,7 @@ import numpy as np
 from cudakern.engines.simulator.engine import SimulatorEngine
 from cudakern.engines.simulator.ptx.compile import ptx_of_program, ptx_of_text
 from cudakern.engines.simulator.ptx.forms import BYTES, Form, OperandForm, type_of
+from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain
 from cudakern.errors import KernelCompileError
 
 if TYPE_CHECKING:
@@ -356,9 +357,13 @@ def _engine() -> SimulatorEngine:
     return SimulatorEngine()
 
 
-@cache
 def loaded(ptx: str) -> Module:
     """Return the loaded module of a PTX text."""
+    return _loaded(ptx, find_toolchain())
+
+
+@cache
+def _loaded(ptx: str, _: Toolchain) -> Module:
     return _engine().module(ptx_of_text(ptx, "rows.ptx"))
 
 

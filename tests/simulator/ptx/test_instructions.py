@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 
 import pytest
 
 from cudakern.engines.simulator.ptx import instructions
 from tests.simulator.ptx.harness import Chapter
 
+#: How many rows of a chapter another compiler gets.
+SAMPLE = 3
 
-def _chapter(name):
+
+def _chapter(name, most=None):
     """Return a chapter's rows with their answers; rows without answers fail one by one."""
-    forms = importlib.import_module(f"{instructions.__name__}.{name}").FORMS
+    forms = tuple(importlib.import_module(f"{instructions.__name__}.{name}").FORMS)
+    forms = forms if most is None else forms[:: -(-len(forms) // most)]
     answers = f"tests.simulator.ptx.oracles_{name}"
     if importlib.util.find_spec(answers) is None:
         return Chapter(forms, {}, {})
@@ -32,6 +37,15 @@ ROWS = [
 @pytest.mark.parametrize(("chapter", "form"), ROWS)
 def test_row_gives_the_answers_of_its_oracle(chapter, form):
     chapter.check(form)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_sample_of_rows_with_ziglang(name, monkeypatch):
+    pytest.importorskip("ziglang")
+    monkeypatch.setenv("CUDAKERN_CXX", f"{sys.executable} -m ziglang c++")
+    chapter = _chapter(name, SAMPLE)
+    for form in chapter.forms:
+        chapter.check(form)
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
