@@ -10,8 +10,9 @@ import pytest
 import cudakern as ck
 from tests.simulator.correct_kernels import CORRECT
 
-pytestmark = pytest.mark.usefixtures("each_compiler")
 EACH = pytest.mark.parametrize("correct", CORRECT, ids=str)
+#: What every compiler gets; the first one that is found gets all.
+SAMPLE = CORRECT[::3]
 
 
 def launch(correct, seed) -> None:
@@ -41,6 +42,15 @@ def test_result(correct):
 def test_nothing_is_found(correct, seed):
     with ck.simulator.checked(seed=seed) as report:
         launch(correct, seed)
+    assert list(report.findings) == []
+
+
+@pytest.mark.usefixtures("each_compiler")
+@pytest.mark.parametrize("correct", SAMPLE, ids=str)
+def test_each_compiler_serves(correct):
+    launch(correct, 0)
+    with ck.simulator.checked() as report:
+        launch(correct, 0)
     assert list(report.findings) == []
 
 

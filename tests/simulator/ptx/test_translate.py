@@ -119,6 +119,11 @@ MEMORY = {
         "add.u64 %d3, %d0, 0; ld.global.v2.b64 {_, %d3}, [%d3]; st.global.u64 [%d0+32], %d3;",
         [10, 11, 12, 13, 0, 0, 77, 0, 12, 13],
     ),
+    "one value in braces": Case(
+        "st.global.b32 [%d0], {41}; ld.global.b32 {%r1}, [%d0]; add.u32 %r1, %r1, 1;"
+        "st.global.b32 [%d0+4], {%r1};",
+        [41, 42],
+    ),
     "vectors of eight": Case(
         "st.global.v8.b32 [%d0], {1, 2, 3, 4, 5, 6, 7, 8};"
         "ld.global.v8.b32 {%r8, %r7, %r6, %r5, %r4, %r3, %r2, %r1}, [%d0];"

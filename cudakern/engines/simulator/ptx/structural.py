@@ -75,10 +75,10 @@ def _space(of: Instruction) -> str:
 
 
 def _require_lanes(text: FunctionText, of: Instruction, operand: Operand) -> None:
-    """Refuse a vector of another length than the instruction names."""
+    """Refuse a vector of another length than the instruction names; one value may have braces."""
     lanes = next((_LANES[word] for word in of.words if word in _LANES), 0)
     found = len(operand.items) if isinstance(operand, Vector) else 0
-    if found != lanes or of.pairs:
+    if of.pairs or found not in ({lanes} if lanes else {0, 1}):
         text.refuse(f"{of.name} of {found} values" if found else f"{of.name} of no vector", of)
 
 

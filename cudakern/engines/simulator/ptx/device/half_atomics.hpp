@@ -8,15 +8,15 @@
 namespace ck_ptx {
 
 template <typename T>
-CK_INLINE T half_add(T a, T b) {
+static inline T half_add(T a, T b) {
   return add_half<0, 0>(a, b);
 }
 template <typename T>
-CK_INLINE T half_min(T a, T b) {
+static inline T half_min(T a, T b) {
   return minimum_half<0, 0, 0>(a, b);
 }
 template <typename T>
-CK_INLINE T half_max(T a, T b) {
+static inline T half_max(T a, T b) {
   return maximum_half<0, 0, 0>(a, b);
 }
 

@@ -112,27 +112,27 @@ CK_INLINE void d_shuffle(u32& d, pred& p, Shuffle result) {
 // Reductions
 
 template <typename T>
-CK_INLINE T redux_add(T a, T b) {
+static inline T redux_add(T a, T b) {
   return a + b;
 }
 template <typename T>
-CK_INLINE T redux_min(T a, T b) {
+static inline T redux_min(T a, T b) {
   return b < a ? b : a;
 }
 template <typename T>
-CK_INLINE T redux_max(T a, T b) {
+static inline T redux_max(T a, T b) {
   return a < b ? b : a;
 }
 template <typename T>
-CK_INLINE T redux_and(T a, T b) {
+static inline T redux_and(T a, T b) {
   return a & b;
 }
 template <typename T>
-CK_INLINE T redux_or(T a, T b) {
+static inline T redux_or(T a, T b) {
   return a | b;
 }
 template <typename T>
-CK_INLINE T redux_xor(T a, T b) {
+static inline T redux_xor(T a, T b) {
   return a ^ b;
 }
 
