@@ -188,7 +188,7 @@ def _run(options: argparse.Namespace, console: Console) -> list[str]:
     cubins.require()
     known = {spec.source.removesuffix(".cu") for spec in specialisations()}
     wanted = set(options.operators) or known
-    chosen = kernels.everything() if options.all else kernels.rotation()
+    chosen = kernels.everything() if options.all else kernels.rotation()[:: options.every]
     chosen = [pair for pair in chosen if kernels.operator_of(pair[1]) in wanted]
     lines = [(c.name, li) for c in CASES for li in c.lines if li.problem.operator in wanted]
     with new_progress(console) as progress:
@@ -227,6 +227,9 @@ def _write(path: Path, data: dict[str, Any]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m perf.static", description=__doc__)
     parser.add_argument("--all", action="store_true", help="every kernel for every architecture")
+    parser.add_argument(
+        "--every", type=int, default=1, metavar="N", help="every N-th kernel; default: each"
+    )
     parser.add_argument(
         "--operators", nargs="+", default=[], metavar="NAME", help="only these; default: all"
     )

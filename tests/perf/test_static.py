@@ -171,6 +171,13 @@ def test_figures_are_written(few, tmp_path, capsys):
     assert "broken" not in text
 
 
+def test_a_part_of_the_kernels_is_read(few, tmp_path):
+    path = tmp_path / "static.json"
+    assert static.main([*ARGUMENTS, "--every", "2", "--json", str(path)]) == 0
+    rows = json.loads(path.read_text(encoding="utf-8"))["machine_code"]
+    assert {(row["arch"], row["entry"]) for row in rows} == {(a, s.entry) for a, s in few[::2]}
+
+
 def test_processes_find_the_same(few):
     with Progress(disable=True) as progress:
         alone = static.compile_all(few, 1, progress)
