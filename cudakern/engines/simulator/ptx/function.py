@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cudakern.engines.simulator.ptx.model import Function, Operand
 
 _MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
-SPACES = {"global", "shared", "const", "local", "param"}
+_SPACES = {"global", "shared", "const", "local", "param"}
 _UNSAFE = re.compile(r"\W")
 _CARRIES = {"addc", "subc", "madc"}
 #: Results in the patterns of rows.
@@ -392,8 +392,13 @@ def _pairs(of: Instruction, found: Found) -> Iterator[tuple[OperandForm, Operand
             pairs = 0
 
 
+def space_of(of: Instruction) -> str:
+    """Return the state space of an instruction's first address; empty for generic ones."""
+    return next(_spaces_of_addresses(of))
+
+
 def _spaces_of_addresses(of: Instruction) -> Iterator[str]:
     """Yield the state space of each address operand: those that are named, then the first again."""
-    spaces = [word for word in of.words if word.partition("::")[0] in SPACES]
+    spaces = [word for word in of.words if word.partition("::")[0] in _SPACES]
     yield from spaces
     yield from repeat(spaces[0] if spaces else "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cudakern.engines.simulator.ptx.forms import BYTES
-from cudakern.engines.simulator.ptx.function import SPACES, FunctionText
+from cudakern.engines.simulator.ptx.function import FunctionText, space_of
 from cudakern.engines.simulator.ptx.model import Register, Vector
 from cudakern.engines.simulator.ptx.values import type_of_register, type_of_value, unsigned
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cudakern.engines.simulator.ptx.model import Function, Instruction, Operand
 
 _ORDERED = {"volatile", "relaxed", "acquire", "release", "mmio"}
-#: Loads past the caches of a multiprocessor: a loop may wait for another block with one.
 _LANES = {"v2": 2, "v4": 4, "v8": 8}
+#: Loads past the caches of a multiprocessor: a loop may wait for another block with one.
 _PAST_CACHES = {"cv", "cg"}
 #: What NVRTC's code calls without defining it; ptx.hpp has functions ``call_...`` for them.
 BUILTINS = ("vprintf", "__assertfail", "malloc", "free", "memcpy", "memset")
@@ -70,10 +70,6 @@ def _part(text: FunctionText, of: Instruction, kind: str, vector: Vector) -> str
     return unsigned(BYTES[kind] // count)
 
 
-def _space(of: Instruction) -> str:
-    return next((word for word in of.words if word.partition("::")[0] in SPACES), "")
-
-
 def _require_lanes(text: FunctionText, of: Instruction, operand: Operand) -> None:
     """Refuse a vector of another length than the instruction names; one value may have braces."""
     lanes = next((_LANES[word] for word in of.words if word in _LANES), 0)
@@ -89,7 +85,7 @@ def _load(text: FunctionText, of: Instruction) -> str:
     _require_lanes(text, of, target)
     is_vector = isinstance(target, Vector)
     is_ordered = not (_ORDERED if is_vector else _ORDERED | _PAST_CACHES).isdisjoint(of.words)
-    pointer = text.pointer(address, _space(of), of)
+    pointer = text.pointer(address, space_of(of), of)
 
     def value(place: str) -> str:
         if is_ordered:
@@ -114,7 +110,7 @@ def _store(text: FunctionText, of: Instruction) -> str:
     kind = _kind(text, of)
     _require_lanes(text, of, source)
     is_ordered = not _ORDERED.isdisjoint(of.words)
-    pointer = text.pointer(address, _space(of), of)
+    pointer = text.pointer(address, space_of(of), of)
 
     def put(place: str, item: Operand) -> str:
         value = text.value(item, kind, of)
@@ -131,7 +127,7 @@ def _store(text: FunctionText, of: Instruction) -> str:
 def _convert_address(text: FunctionText, of: Instruction) -> str:
     """Section 9.7.9.20: cvta. All addresses but those of shared memory are generic ones."""
     target, source = _operands(of, text, 2, 2)
-    kind, space = _kind(text, of), _space(of)
+    kind, space = _kind(text, of), space_of(of)
     value = text.value(source, kind, of)
     if "to" in of.words:
         if space == "shared::cluster":

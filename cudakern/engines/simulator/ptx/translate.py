@@ -86,12 +86,8 @@ class _Translator:
         self._sites: list[str] = []
         self._common = _Shared()
         self._layouts: dict[str, _Shared] = {}
-        for function in module.functions.values():
-            if not function.is_entry:
-                self._layouts[function.name] = self._laid_out(function)
-        for function in module.functions.values():
-            if function.is_entry:
-                self._layouts[function.name] = self._laid_out(function)
+        for function in sorted(module.functions.values(), key=lambda one: one.is_entry):
+            self._layouts[function.name] = self._laid_out(function)
 
     # What functions ask for
 
