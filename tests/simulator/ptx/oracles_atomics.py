@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 
 import ml_dtypes
 import numpy as np
 
 from cudakern.engines.simulator.ptx.forms import BYTES
 from cudakern.engines.simulator.ptx.instructions import atomics
+from tests.simulator.ptx.exact import flushed
 from tests.simulator.ptx.harness import BLOCK, Kernel, edges, poison
 
 #: How many blocks there are.
@@ -34,14 +36,11 @@ cvta.shared.u64 %generic, %generic; mov.b64 %policy, 0;
 """
 
 
-def _flushed(x: np.ndarray) -> np.ndarray:
-    return np.where(np.abs(x) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), x), x)
+_flushed = partial(flushed, {"ftz": "1"})
 
 
 def _add(old: np.ndarray, b: np.ndarray, *, is_shared: bool) -> np.ndarray:
-    if old.dtype != np.float32:
-        return old + b
-    if is_shared:
+    if is_shared or old.dtype != np.float32:
         return old + b
     return _flushed(_flushed(old) + _flushed(b))
 

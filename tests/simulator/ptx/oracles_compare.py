@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.simulator.ptx.exact import flushed
 from tests.simulator.ptx.harness import DTYPES
 
 TRUE = {"u32": np.uint32(2**32 - 1), "s32": np.int32(-1), "f32": np.float32(1)}
@@ -13,12 +14,6 @@ ORDERED = {
     "hi": np.greater, "hs": np.greater_equal,
 }  # fmt: skip
 LOGIC = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
-
-
-def flushed(words, x):
-    """Return zeros for subnormal numbers, if the spelling says so."""
-    small = np.abs(x) < np.finfo(x.dtype).tiny if words.get("ftz") == "1" else False
-    return np.where(small, np.copysign(0, x), x).astype(x.dtype)
 
 
 def compare(words, a, b):
