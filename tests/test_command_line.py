@@ -22,8 +22,8 @@ from cudakern.__main__ import main
 from cudakern.commands import console, demo, info, warmup
 from cudakern.commands.examples import examples
 from cudakern.engines import nvrtc
-from cudakern.engines.simulator import build, kernel_text
-from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.simulator import build, kernel_text
+from cudakern.simulator.engine import SimulatorEngine
 from cudakern.errors import EngineUnavailableError
 from cudakern.operators.catalogue import specialisations
 from tests.conftest import HAS_GPU

@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 
 import cudakern as ck
 from cudakern.engines import nvrtc
-from cudakern.engines.simulator.toolchain import find_toolchain
+from cudakern.simulator.toolchain import find_toolchain
 
 ROOT = Path(__file__).parent.parent
 
@@ -171,5 +171,5 @@ print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
     assert "cudakern/py.typed" in names
     assert "cudakern/kernels/common/division.cuh" in names
     assert "cudakern/operators/README.md" in names
-    assert "cudakern/engines/simulator/runtime.cpp" in names
+    assert "cudakern/simulator/runtime.cpp" in names
     assert not [name for name in ("tests", "perf") if (site / name).exists()]

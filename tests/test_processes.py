@@ -204,7 +204,7 @@ import os, signal, sys, threading
 import numpy as np
 import cudakern as ck
 from cudakern.engines import HOST, engine_for
-from cudakern.engines.simulator import sessions
+from cudakern.simulator.reports import sessions
 from tests.helpers.mixed_calls import CALLS, call, call_all
 
 def child_works(work):
@@ -298,7 +298,7 @@ print("done")
 
 
 LOADING = """
-from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.simulator.engine import SimulatorEngine
 done, loaded = threading.Event(), []
 def load():
     (spec, *_) = next(iter(engine_for(HOST)._checked))

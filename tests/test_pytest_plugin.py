@@ -37,7 +37,7 @@ def inner(pytester):
 
 def test_a_marked_test_runs_once_for_each_seed(inner):
     result = inner("""
-        from cudakern.engines.simulator import sessions
+        from cudakern.simulator.reports import sessions
         seen = []
 
         @pytest.mark.cudakern_checked(seeds=range(3), resident_blocks=8)

@@ -15,12 +15,12 @@ from types import FunctionType
 import pytest
 
 import cudakern as ck
-from cudakern.engines.simulator.findings import Finding
+from cudakern.simulator.reports.findings import Finding
 from cudakern.errors import SimulatorError
 from tests.helpers.readmes import FOLDERS, ROOT, blocks, located, read, readmes, section
 
 OPERATORS = "cudakern/operators/README.md"
-SIMULATOR = "cudakern/engines/simulator/README.md"
+SIMULATOR = "cudakern/simulator/README.md"
 TUTORIAL = "## For CuPy users"
 MISSING = "    // __syncthreads() is missing here\n"
 ON_NUMPY = "import numpy as xp  # or: import cupy as xp\n"

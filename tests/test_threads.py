@@ -12,7 +12,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import caches
-from cudakern.engines.simulator import sessions
+from cudakern.simulator.reports import sessions
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import CALLS, call, call_all
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cudakern.caches import clear_caches
-from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.simulator.engine import SimulatorEngine
 from cudakern.errors import EngineUnavailableError
 from cudakern.forks import Lock
 

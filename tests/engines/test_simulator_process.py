@@ -15,9 +15,9 @@ import pytest
 
 from cudakern.arrays import address_of
 from cudakern.engines.base import KernelSpec, Launch
-from cudakern.engines.simulator import engine as engine_module
-from cudakern.engines.simulator.engine import SimulatorEngine
-from cudakern.engines.simulator.toolchain import find_toolchain
+from cudakern.simulator import engine as engine_module
+from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.toolchain import find_toolchain
 from cudakern.errors import BindingError
 from tests.helpers.simulated import REVERSE, assert_works, compiled, pack, run
 

@@ -16,13 +16,13 @@ import pytest
 
 import cudakern as ck
 from cudakern.engines.cache import cache_folder
-from cudakern.engines.simulator import kernel_text
-from cudakern.engines.simulator import toolchain as toolchain_module
-from cudakern.engines.simulator.engine import SimulatorEngine
-from cudakern.engines.simulator.kernel_text import KernelText
-from cudakern.engines.simulator.ptx.compile import ptx_of_code
-from cudakern.engines.simulator.ptx.library import library
-from cudakern.engines.simulator.toolchain import Toolchain, find_toolchain
+from cudakern.simulator import kernel_text
+from cudakern.simulator import toolchain as toolchain_module
+from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.kernel_text import KernelText
+from cudakern.simulator.ptx.compile import ptx_of_code
+from cudakern.simulator.ptx.library import library
+from cudakern.simulator.toolchain import Toolchain, find_toolchain
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from tests.helpers.simulated import assert_works, code_of, compiled, run
 

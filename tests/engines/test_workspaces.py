@@ -17,7 +17,7 @@ import cudakern as ck
 from cudakern import engines
 from cudakern.engines import cuda, sources
 from cudakern.engines.base import KernelSpec, Launch, Tensor
-from cudakern.engines.simulator.engine import SimulatorEngine
+from cudakern.simulator.engine import SimulatorEngine
 from cudakern.layout import Layout
 from cudakern.operators import nonzero_plan
 from tests.helpers import fake_cupy

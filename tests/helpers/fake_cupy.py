@@ -22,8 +22,8 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines import cuda, graphs, nvrtc
-from cudakern.engines.simulator.engine import SimulatorEngine
-from cudakern.engines.simulator.ptx.compile import ptx_of_program
+from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.ptx.compile import ptx_of_program
 from cudakern.errors import KernelCompileError
 from tests.helpers import foreign_arrays
 

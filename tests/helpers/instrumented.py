@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudakern.engines.cache import cache_folder
-from cudakern.engines.simulator.instrument import pad_shared, patch_ir
+from cudakern.simulator.instrument import pad_shared, patch_ir
 
 FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fno-exceptions", "-fno-rtti", "-w")
 GXX = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cudakern.engines.simulator.engine import SimulatorEngine
-from cudakern.engines.simulator.ptx.compile import Code, ptx_of_code
+from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.ptx.compile import Code, ptx_of_code
 from cudakern.errors import SimulatorError
 
 ENGINE = SimulatorEngine()

@@ -13,7 +13,7 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines import sources
-from cudakern.engines.simulator import sessions
+from cudakern.simulator.reports import sessions
 from cudakern.operators import nonzero_plan
 from cudakern.operators.base import BoundTable
 from cudakern.operators.indexing import THREADS

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.engines.simulator.ptx import cupy_manner
+from cudakern.simulator.ptx import cupy_manner
 from tests.simulator.correct_cub import CUB
 from tests.simulator.correct_groups import GROUPS
 from tests.simulator.correct_inline_ptx import INLINE_PTX

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.engines.simulator import sessions
+from cudakern.simulator.reports import sessions
 from cudakern.simulator import RawKernel, checked
 
 pytestmark = pytest.mark.timeout(120)

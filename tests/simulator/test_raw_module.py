@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.engines.simulator.ptx import compile as compiling
+from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator import RawModule, checked
 
 KERNELS = r"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cudakern.engines.simulator.ptx.instructions import asynchronous
+from cudakern.simulator.ptx.instructions import asynchronous
 from tests.simulator.ptx.harness import Kernel, poison
 
 _HEAD = """\

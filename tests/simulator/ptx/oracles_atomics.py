@@ -8,8 +8,8 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from cudakern.engines.simulator.ptx.forms import BYTES
-from cudakern.engines.simulator.ptx.instructions import atomics
+from cudakern.simulator.ptx.forms import BYTES
+from cudakern.simulator.ptx.instructions import atomics
 from tests.simulator.ptx.exact import flushed
 from tests.simulator.ptx.harness import BLOCK, Kernel, edges, poison
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cudakern.engines.simulator.ptx.instructions import barriers
+from cudakern.simulator.ptx.instructions import barriers
 from tests.simulator.ptx.harness import Kernel, poison
 
 _THREADS = 96

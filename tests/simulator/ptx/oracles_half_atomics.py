@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudakern.engines.simulator.ptx.instructions import half_atomics
+from cudakern.simulator.ptx.instructions import half_atomics
 from tests.simulator.ptx.oracles_atomics import kernels_of
 
 KERNELS = {form.pattern: kernels_of(form) for form in half_atomics.FORMS}

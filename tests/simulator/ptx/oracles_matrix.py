@@ -14,7 +14,7 @@ from zlib import crc32
 import ml_dtypes
 import numpy as np
 
-from cudakern.engines.simulator.ptx.instructions.matrix import FORMS
+from cudakern.simulator.ptx.instructions.matrix import FORMS
 from tests.simulator.ptx.harness import Kernel, poison
 
 LANES = 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cudakern.engines.simulator.ptx.instructions import miscellaneous
+from cudakern.simulator.ptx.instructions import miscellaneous
 from tests.simulator.ptx.harness import Kernel, poison
 
 _HEAD = """\

@@ -12,9 +12,9 @@ import pytest
 
 import cudakern as ck
 from cudakern.engines import nvrtc
-from cudakern.engines.simulator.ptx import compile as compiling
-from cudakern.engines.simulator.ptx import cupy_manner
-from cudakern.engines.simulator.ptx.compile import Code, is_ptx, ptx_of, ptx_of_code, target
+from cudakern.simulator.ptx import compile as compiling
+from cudakern.simulator.ptx import cupy_manner
+from cudakern.simulator.ptx.compile import Code, is_ptx, ptx_of, ptx_of_code, target
 from cudakern.operators.catalogue import specialisations
 
 SPECS = {spec.source: spec for spec in specialisations()}
@@ -115,7 +115,7 @@ def test_another_process_compiles_nothing(folder):
     text = ptx_of_code(Code("k.cu", ONE)).text()
     script = (
         "import sys\n"
-        "from cudakern.engines.simulator.ptx.compile import Code, ptx_of_code\n"
+        "from cudakern.simulator.ptx.compile import Code, ptx_of_code\n"
         "print(ptx_of_code(Code('k.cu', sys.argv[1])).text() == sys.argv[2])\n"
         "print('cuda.bindings.nvrtc' in sys.modules, 'cupy' in sys.modules)\n"
     )

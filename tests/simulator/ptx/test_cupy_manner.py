@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cudakern.engines.simulator.ptx import compile as compiling
-from cudakern.engines.simulator.ptx import cupy_manner
-from cudakern.engines.simulator.ptx.compile import Code
+from cudakern.simulator.ptx import compile as compiling
+from cudakern.simulator.ptx import cupy_manner
+from cudakern.simulator.ptx.compile import Code
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cudakern.engines.simulator.ptx.forms import Table, form
-from cudakern.engines.simulator.ptx.instructions import table
+from cudakern.simulator.ptx.forms import Table, form
+from cudakern.simulator.ptx.instructions import table
 
 
 @pytest.mark.parametrize(

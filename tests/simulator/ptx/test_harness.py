@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cudakern.engines.simulator.ptx.forms import form
+from cudakern.simulator.ptx.forms import form
 from tests.simulator.ptx.harness import (
     BLOCK,
     Chapter,

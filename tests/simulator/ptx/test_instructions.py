@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from cudakern.engines.simulator.ptx import instructions
+from cudakern.simulator.ptx import instructions
 from tests.simulator.ptx.harness import Chapter
 
 #: How many rows of a chapter another compiler gets.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudakern.engines.simulator.ptx.names import called, qualified
+from cudakern.simulator.ptx.names import called, qualified
 
 NAMES = {
     "add": "add",

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from cudakern.engines.simulator.ptx.model import (
+from cudakern.simulator.ptx.model import (
     Address,
     Function,
     Immediate,
@@ -19,8 +19,8 @@ from cudakern.engines.simulator.ptx.model import (
     Vector,
     numbered,
 )
-from cudakern.engines.simulator.ptx.parse import parse
-from cudakern.engines.simulator.ptx.translate import translate
+from cudakern.simulator.ptx.parse import parse
+from cudakern.simulator.ptx.translate import translate
 from cudakern.errors import KernelCompileError
 from tests.simulator.ptx import test_translate
 from tests.simulator.ptx.harness import compiled

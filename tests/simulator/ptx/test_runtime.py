@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.engines.simulator.ptx.instructions.special import special_registers
+from cudakern.simulator.ptx.instructions.special import special_registers
 from cudakern.errors import BindingError, SimulatorError
 from tests.simulator.ptx.harness import launch, poison
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from cudakern.engines.simulator.ptx.structural import STRUCTURAL
+from cudakern.simulator.ptx.structural import STRUCTURAL
 from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from tests.simulator.ptx.harness import launch, poison
 

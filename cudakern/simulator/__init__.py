@@ -1,0 +1,30 @@
+"""The simulator for anybody's kernels: run them without a GPU, check them, count their traffic.
+
+`RawKernel` and `RawModule` take CUDA C++ or PTX and run it on NumPy arrays: the PTX that NVRTC
+makes is executed. Inside of `checked` every access is checked for what compute-sanitizer would
+find; inside of `traffic` memory requests are counted as Nsight Compute would. Both compile CUDA C++
+for the host instead, and hold for the operators of this package as well.
+"""
+
+from __future__ import annotations
+
+from cudakern.simulator.arguments import empty
+from cudakern.simulator.reports.findings import Finding
+from cudakern.simulator.raw_kernel import RawKernel
+from cudakern.simulator.raw_module import RawModule
+from cudakern.simulator.reports.checking import CheckReport, TrafficReport, checked, traffic
+from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
+
+__all__ = [
+    "CheckReport",
+    "Finding",
+    "KernelTraffic",
+    "LineTraffic",
+    "RawKernel",
+    "RawModule",
+    "Requests",
+    "TrafficReport",
+    "checked",
+    "empty",
+    "traffic",
+]

@@ -1,0 +1,240 @@
+"""Arguments of a kernel: from Python's values to the bytes of its parameters."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from cudakern.simulator.launches import ParameterKind
+from cudakern.simulator.operands import Operand
+from cudakern.errors import BindingError, DTypeError
+from cudakern.layout import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import DTypeLike
+
+
+class Parameters(Protocol):
+    """A kernel, as far as its arguments are concerned."""
+
+    @property
+    def parameter_sizes(self) -> tuple[int, ...]:
+        """Bytes of each parameter."""
+
+    @property
+    def parameter_kinds(self) -> tuple[ParameterKind, ...]:
+        """What each of them is."""
+
+
+_POINTER_BYTES = 8
+#: What arrays made by `empty` hold: bytes that still do count as unwritten.
+_PATTERN = np.frombuffer(bytes.fromhex("a75bc3e91d6f8a35"), np.uint8)
+_MAX_ALIGNMENT = 16
+_INTEGER_BYTES = (1, 2, 4, 8)
+#: What a parameter must be given, by its kind, and the kinds of dtypes that are something else;
+#: A stands for arrays and None.
+_KINDS = {
+    ParameterKind.OTHER: ("", ""),
+    ParameterKind.POINTER: ("an array or an address, since the parameter is a pointer", "bfc"),
+    ParameterKind.INTEGER: ("an integer, since the parameter is one", "fcA"),
+    ParameterKind.FLOATING: ("a floating-point number, since the parameter is one", "biucA"),
+    ParameterKind.WORD: (
+        "an array, an address or an integer, since the parameter is a pointer or an integer",
+        "bfc",
+    ),
+}
+
+#: Owners of memory made by `empty`, by their ids.
+_unwritten: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The parameters of a launch.
+
+    Attributes
+    ----------
+    parameters : bytes
+        All of them, the i-th at ``offsets[i]``.
+    offsets : tuple of int
+        Where each starts.
+    operands : tuple of Operand
+        The arrays among them, if they were asked for.
+    places : tuple of int
+        Where the address of each array is.
+    """
+
+    parameters: bytes
+    offsets: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    places: tuple[int, ...]
+
+
+def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.ndarray:
+    """Return a new array whose elements count as uninitialized until something writes them.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Sizes.
+    dtype : dtype, optional
+        Data type.
+
+    Returns
+    -------
+    numpy.ndarray
+        In row-major order. It holds a pattern; inside of `checked`, a kernel that reads an element
+        whose bytes still do is reported.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = ck.simulator.empty(64), np.zeros(32, np.float32)
+    >>> with ck.simulator.checked():
+    ...     shift((1,), (32,), (x, y))
+    Traceback (most recent call last):
+    cudakern.errors.SimulatorError: shift: uninitialized: shift.cu:2: ...
+    """
+    made = np.empty(shape, dtype)
+    flat = np.empty(-(-max(made.nbytes, 1) // _PATTERN.size) * _PATTERN.size, np.uint8)
+    flat.reshape(-1, _PATTERN.size)[...] = _PATTERN
+    _unwritten[id(flat)] = flat
+    return flat[: made.nbytes].view(made.dtype).reshape(made.shape)
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def operand_of(name: int | str, array: np.ndarray) -> Operand:
+    """Return an array as the checker lays it out: as far from its allocation's start as it is."""
+    owner = _owner(array)
+    address = _address(array)
+    layout = Layout(array.shape, array.strides, array.itemsize)
+    phase = (address - _address(owner)) % 512
+    if (phase - address) % _MAX_ALIGNMENT:
+        phase = address % _MAX_ALIGNMENT
+    unwritten: np.ndarray | bool = False
+    if _unwritten.get(id(owner)) is owner:
+        low, high = layout.span
+        first = address + low - _address(owner)
+        held = owner[first : first + high - low]
+        places = np.arange(first, first + held.size)
+        # Several bytes of the pattern, not one that happens to be the same.
+        unit = _PATTERN.size if array.itemsize % 4 else 4
+        same = owner.reshape(-1, _PATTERN.size) == _PATTERN
+        words = same.reshape(-1, unit).all(axis=1)
+        unwritten = words[places // unit].astype(np.uint8)
+    return Operand(
+        name, address, layout, phase, read_only=not array.flags.writeable, unwritten=unwritten
+    )
+
+
+def pack(name: str, kernel: Parameters, arguments: Sequence[Any], *, operands: bool) -> Packed:
+    """Return arguments as the parameters of a kernel, which errors call ``name``.
+
+    A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
+    passed by value it stands for itself: an array of one element that has the structure's size.
+
+    Raises
+    ------
+    BindingError
+        Their number is wrong, or one does not fit its parameter.
+    DTypeError
+        One is no NumPy array and no scalar.
+    """
+    sizes, kinds = kernel.parameter_sizes, kernel.parameter_kinds
+    if len(arguments) != len(sizes):
+        requirement = f"must be {len(sizes)} parameters; got {len(arguments)}"
+        raise BindingError(name, "args", requirement)
+    packed = bytearray()
+    offsets, places, found = [], [], []
+    for i, (argument, size, kind) in enumerate(zip(arguments, sizes, kinds, strict=True)):
+        _check_kind(name, i, argument, kind)
+        # As far apart as any of their types may ask for; the runtime takes each by its place.
+        packed += bytes(-len(packed) % _MAX_ALIGNMENT)
+        offsets.append(len(packed))
+        if not isinstance(argument, np.ndarray):
+            packed += _scalar(name, i, argument, size)
+            continue
+        if argument.dtype.hasobject or not argument.dtype.isnative:
+            message = f"{name}: args[{i}] must hold what a GPU can; got {argument.dtype}"
+            raise DTypeError(message)
+        if kind is ParameterKind.OTHER and _is_value(argument, size):
+            packed += argument.tobytes()
+            continue
+        if size != _POINTER_BYTES:
+            requirement = f"must fit a parameter of {size} bytes; got an array"
+            raise BindingError(name, f"args[{i}]", requirement)
+        if operands:
+            places.append(len(packed))
+            found.append(operand_of(i, argument))
+        packed += _address(argument).to_bytes(_POINTER_BYTES, "little")
+    return Packed(bytes(packed), tuple(offsets), tuple(found), tuple(places))
+
+
+def _is_value(array: np.ndarray, size: int) -> bool:
+    """Return whether an array is a structure of so many bytes, and not one in memory."""
+    return (
+        array.size == 1
+        and array.itemsize == size
+        and (size != _POINTER_BYTES or array.dtype.fields is not None)
+    )
+
+
+def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) -> None:  # noqa: ANN401
+    """Raise BindingError for an argument whose bits the kernel would take for something else."""
+    requirement, unfit = _KINDS[kind]
+    if argument is None or isinstance(argument, np.ndarray):
+        given, found = "A", "None" if argument is None else "an array"
+    elif isinstance(argument, bool | int | float | complex | np.generic):
+        given = np.asarray(argument).dtype.kind
+        found = f"the {type(argument).__name__} {argument}"
+    else:
+        return
+    if given in unfit:
+        raise BindingError(kernel, f"args[{position}]", f"must be {requirement}; got {found}")
+
+
+def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401
+    name = f"args[{position}]"
+    if argument is None and size == _POINTER_BYTES:
+        argument = 0
+    value: Any
+    if isinstance(argument, int) and not isinstance(argument, bool):
+        try:
+            if size in _INTEGER_BYTES:
+                return argument.to_bytes(size, "little", signed=argument < 0)
+        except OverflowError:
+            pass
+        requirement = f"must fit a parameter of {size} bytes; got {argument}"
+        raise BindingError(kernel, name, requirement)
+    if isinstance(argument, bool | float | complex):
+        value = np.asarray(argument)[()]
+    elif isinstance(argument, np.generic):
+        value = argument
+    else:
+        message = (
+            f"{kernel}: {name} must be a NumPy array or a scalar; got {type(argument).__name__}"
+        )
+        raise DTypeError(message)
+    if value.dtype.itemsize != size:
+        requirement = f"must fit a parameter of {size} bytes; got {value.dtype}"
+        raise BindingError(kernel, name, requirement)
+    return bytes(value.tobytes())

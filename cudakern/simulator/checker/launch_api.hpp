@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// What a checked launch gets from Python, and what it leaves there. `ck_sim_sizes` says how large
+// each structure is, so that Python can see that it knows them.
+#pragma once
+
+#include "runtime_api.hpp"
+
+/// An array of the launch, or what several that overlap cover together.
+struct ck_sim_buffer {
+  char* host;
+  uint64_t bytes;
+  uint32_t phase;            // address modulo 512
+  uint32_t flags;            // 1: read-only; 2: nothing wrote any of it
+  const uint8_t* valid;      // one byte each: whether it belongs to an array; null: all do
+  const uint8_t* unwritten;  // one byte each: whether nothing wrote it; null: all written
+  uint64_t address;          // in the checker's memory; filled in
+};
+
+/// Where an address lies.
+enum ck_sim_space : uint32_t {
+  ck_sim_nowhere,
+  ck_sim_global,      // `object` is a buffer of the launch
+  ck_sim_shared,      // `object` is a static shared variable of the kernel
+  ck_sim_dynamic,     // dynamic shared memory
+  ck_sim_variable_,   // `object` is a variable of the module
+  ck_sim_local_,      // `name` is that of a variable in the thread's local memory
+  ck_sim_heap,        // `object` is unused; `offset` counts from the block that malloc gave
+  ck_sim_parameters,  // of the kernel
+  ck_sim_foreign,     // local memory of another thread
+  ck_sim_remote,      // shared memory of the cluster's block `object`
+};
+
+/// Why two accesses race.
+enum ck_sim_reason : uint32_t {
+  ck_sim_unordered,
+  ck_sim_narrow,    // both are strong, but the scope of one leaves the other thread out
+  ck_sim_in_flight, // the other one is an asynchronous copy that nobody has waited for
+  ck_sim_same,      // both write the same value: in strict launches only
+  ck_sim_volatiles, // both are strong, one is volatile: in strict launches only
+};
+
+struct ck_sim_finding {
+  char kind[24];
+  uint32_t block[3], thread[3];
+  const ck_sim::Site* site;  // may be null
+  uint32_t other_block[3], other_thread[3];
+  const ck_sim::Site* other_site;  // of a race
+  const char* name;                // of a variable in local memory
+  uint32_t space, object;
+  int64_t offset;  // bytes from the object's start
+  uint32_t bytes;
+  uint32_t access;  // 1: a write, 2: atomic; of the other access 4 and 8
+  uint32_t reason;
+};
+
+/// What the requests of one kind at one instruction add up to.
+struct ck_sim_traffic {
+  const ck_sim::Site* site;
+  uint32_t kind;  // 0: load, 1: store, 2: atomic; plus 4 shared, 8 local, 12 constant memory
+  uint32_t unused;
+  uint64_t requests;
+  uint64_t accesses;    // of single threads
+  uint64_t bytes;       // that threads asked for
+  uint64_t sectors;     // global and local memory
+  uint64_t wavefronts;  // shared memory; in constant memory different addresses
+};
+
+struct ck_sim_options {
+  uint64_t seed;
+  uint32_t resident, most_resident;  // blocks side by side; when all wait for another one
+  uint32_t checks, counts, strict;
+  ck_sim_buffer* buffers;
+  uint32_t buffer_count;
+  const uint64_t* pointers;  // three words each: byte of the parameters, buffer, offset in it
+  uint32_t pointer_count;
+  const ck_sim_variable* variables;  // of the module
+  uint32_t variable_count;
+  // Filled in.
+  const ck_sim_finding* findings;
+  uint64_t finding_count;
+  const ck_sim_traffic* traffic;
+  uint64_t traffic_count;
+};

@@ -1,0 +1,248 @@
+"""Kernels to PTX through NVRTC: the package's own as for a GPU, anybody's as CuPy compiles them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudakern.engines import nvrtc
+from cudakern.simulator.ptx import cupy_manner
+from cudakern.errors import EngineUnavailableError, KernelCompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cudakern.engines.base import KernelSpec
+
+_ARCHITECTURE = re.compile(r"(?:sm_|compute_)?(\d+[a-z]?)")
+_PTX = re.compile(r"(?:\s|//[^\n]*\n|(?>/\*.*?\*/))*+\.version\b", re.DOTALL)
+#: A folder that does not exist. NVRTC takes a text to lie there, so that it looks for
+#: ``#include "..."`` in the folders that options name and, as with CuPy, nowhere else.
+_NOWHERE = "/.cudakern"
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+_LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULTILINE)
+_FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
+_ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
+_MISSING_FILE = re.compile(r'open source file "([^"]+)"')
+_EXPRESSION = re.compile(
+    r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE
+)
+#: Headers that may be missing, and what to do about it.
+_BROUGHT = (
+    (re.compile("cupy/"), "it comes with CuPy"),
+    (re.compile("curand"), "run: pip install 'cuda-toolkit[curand]'"),
+    (re.compile("crt/"), "it comes with 'cudakern[simulator]' where CUDA is 13"),
+    (
+        re.compile(r"cuda|cub/|thrust/|nv/|cooperative_groups|cuComplex|mma\.h|vector_"),
+        "run: pip install 'cudakern[simulator]'",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ptx:
+    """A PTX module, which need not be compiled yet.
+
+    Attributes
+    ----------
+    key : str
+        What tells it from all others.
+    source : str
+        What errors call it.
+    text : callable
+        Returns it, compiling it unless the cache folder has it.
+    """
+
+    key: str
+    source: str
+    text: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Anybody's kernels, as they are given to CuPy.
+
+    Attributes
+    ----------
+    source : str
+        What errors and reports call the text.
+    text : str
+        CUDA C++.
+    options : tuple of str
+        For NVRTC.
+    expressions : tuple of str
+        Names of kernels and variables whose symbols are wanted.
+    path : Path or None
+        The file that the text was read from, whose folder ``#include "..."`` counts from.
+    translate_cucomplex : bool
+        As CuPy's argument.
+    """
+
+    source: str
+    text: str
+    options: tuple[str, ...] = ()
+    expressions: tuple[str, ...] = ()
+    path: Path | None = None
+    translate_cucomplex: bool = False
+
+
+def target() -> str:
+    """Return the architecture whose PTX is executed: that of ``CUDAKERN_ARCH``, or ``compute_90``.
+
+    Raises
+    ------
+    EngineUnavailableError
+        ``CUDAKERN_ARCH`` is no architecture.
+    """
+    given = os.environ.get("CUDAKERN_ARCH") or "90"
+    found = _ARCHITECTURE.fullmatch(given)
+    if found is None:
+        message = (
+            "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90; "
+            f"got {given!r:.60}"
+        )
+        raise EngineUnavailableError(message)
+    return f"compute_{found[1]}"
+
+
+def is_ptx(text: str) -> bool:
+    """Return whether a text is PTX."""
+    return _PTX.match(text) is not None
+
+
+def ptx_of(spec: KernelSpec) -> Ptx:
+    """Return the PTX of one of the package's kernels, made as its machine code is.
+
+    Raises
+    ------
+    EngineUnavailableError
+        NVRTC is not installed.
+    """
+    return ptx_of_program(spec.source, nvrtc.text_of(spec), spec.entry)
+
+
+def ptx_of_program(source: str, text: str, stem: str = "kernel") -> Ptx:
+    """Return the PTX of a text, made as that of the package's kernels.
+
+    Raises
+    ------
+    EngineUnavailableError
+        NVRTC is not installed.
+    """
+    return _module(stem, source, nvrtc.Program(source, text, target(), lines=True))
+
+
+def ptx_of_text(text: str, source: str) -> Ptx:
+    """Return PTX that somebody else has compiled."""
+    text = text.rstrip("\0")  # that of Triton ends with one
+    key = hashlib.sha256(f"{source}\0{text}".encode()).hexdigest()
+    return Ptx(key, source, lambda: text)
+
+
+def ptx_of_code(code: Code) -> Ptx:
+    """Return the PTX of anybody's kernels.
+
+    Raises
+    ------
+    EngineUnavailableError
+        NVRTC is not installed.
+    """
+    nvrtc.version()  # without it nothing else is worth telling
+    folders = [Path(one).absolute() for one in cupy_manner.user_folders(code.options)]
+    names = cupy_manner.user_headers(code.options)
+    beside = None if code.path is None else code.path.absolute().parent
+    depends = [*cupy_manner.stamps(), *_included(code.text, names, folders, beside)]
+    stem = re.sub(r"\W+", "_", Path(code.source).stem) or "kernel"
+    return _module(stem, code.source, program_of(code), "\n".join(depends))
+
+
+def program_of(code: Code) -> nvrtc.Program:
+    """Return what NVRTC is given for anybody's kernels: what CuPy gives it, and ``-lineinfo``."""
+    arch = target()
+    shown = code.source.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    head, text = "", code.text
+    if code.translate_cucomplex:
+        head, text = cupy_manner.translated(text)
+    options = (*cupy_manner.options(code.options, arch), "-lineinfo")
+    name = (
+        f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
+    )
+    text = f'{head}#line 1 "{shown}"\n{text}'
+    return nvrtc.Program(name, text, arch, lines=True, given=options, expressions=code.expressions)
+
+
+def _module(stem: str, source: str, program: nvrtc.Program, depends: str = "") -> Ptx:
+    more = f"simulator\n{depends}"
+    finish = partial(_without_folder, frozenset(_LINE.findall(program.text)))
+
+    def text() -> str:
+        try:
+            path = nvrtc.kept(stem, program, more, finish)
+        except KernelCompileError as error:
+            log = error.log.replace(f"{_NOWHERE}/", "")
+            raise KernelCompileError(source, error.options, log, _summary(log)) from None
+        return path.read_text(encoding="utf-8", errors="replace")
+
+    return Ptx(nvrtc.path_of(stem, program, more).name, source, text)
+
+
+def _without_folder(names: frozenset[str], ptx: bytes) -> bytes:
+    """Take the current folder, which NVRTC has put there, from the files that a text names."""
+    try:
+        folder = f"{Path.cwd()}/"
+    except FileNotFoundError:
+        return ptx
+
+    def shorter(match: re.Match[str]) -> str:
+        name = match[2].removeprefix(folder)
+        is_named = name in names or name.startswith("__nv_")  # NVRTC's own
+        return f'{match[1]}"{name}"' if is_named else match[0]
+
+    text = ptx.decode(errors="surrogateescape")
+    return _FILE.sub(shorter, text).encode(errors="surrogateescape")
+
+
+def _summary(log: str) -> str:
+    """Return what is wrong by a log of NVRTC, in one line."""
+    found = _ERROR.search(log)
+    first = (found[0] if found else log.partition("\n")[0][:200]).strip()
+    expression = _EXPRESSION.search(log)
+    if expression is not None and expression[0].startswith(first):
+        first = f"{expression[1]} in the name expression {expression[2].strip()}"
+    missing = _MISSING_FILE.search(first)
+    advice = (a for pattern, a in _BROUGHT if missing is not None and pattern.match(missing[1]))
+    return "; ".join((first, *list(advice)[:1]))
+
+
+def _included(
+    text: str, names: Iterable[str], folders: list[Path], beside: Path | None
+) -> list[str]:
+    """Return path and digest of the caller's files that a text includes, however deep.
+
+    They need not be all of a program's, nor does each have to be in use: they are what its result
+    may depend on.
+    """
+    found: dict[Path, str] = {}
+    asked = [('"', name) for name in names]
+    pending = [([*asked, *_includes(text)], beside)]
+    while pending:
+        included, near = pending.pop()
+        for mark, name in included:
+            places = folders if mark == "<" or near is None else [near, *folders]
+            path = next((p for place in places if (p := place / name).is_file()), None)
+            if path is not None and path not in found:
+                content = path.read_text(encoding="utf-8", errors="replace")
+                found[path] = hashlib.sha256(content.encode()).hexdigest()
+                pending.append((list(_includes(content)), path.parent))
+    return [f"{path} {digest}" for path, digest in found.items()]
+
+
+@lru_cache(maxsize=64)
+def _includes(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple(_INCLUDE.findall(text))

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What every translated module starts with.
+#pragma once
+
+#include "runtime_api.hpp"
+#include "types.hpp"
+
+/// A function. Inlined, it would take stack for its local memory in kernels that do not reach it.
+#define CK_FUNCTION static __attribute__((noinline))
+/// What a function knows of the thread that runs it.
+#define CK_CONTEXT const ck_sim::View *const me, char *const window
+#define CK_CONTEXT_TYPES const ck_sim::View*, char*
+#define CK_CONTEXT_VALUES me, window
+#define CK_ENTER \
+  const ck_sim::View* const me = ck_sim_current; \
+  char* const window = me->group->window
+
+/// An entry that is not executed, and why: `ck_sim_refusals` and `ck_sim_refusal_count`.
+struct ck_sim_refusal {
+  const char* name;
+  const char* message;
+};
+
+namespace ck_ptx {
+
+// Functions that NVRTC's code calls: results and parameters are places in memory.
+CK_INLINE void call_vprintf(const ck_sim::Site*, char* r, char* format, char* arguments) {
+  store<s32>(r, ck_sim_vprintf(load<char*>(format), load<char*>(arguments)));
+}
+CK_INLINE void call_assertfail(const ck_sim::Site*, char* message, char* file, char* line,
+                               char* function, char*) {
+  ck_sim_assert_failed(load<char*>(message), load<char*>(file), load<u32>(line),
+                       load<char*>(function));
+}
+CK_INLINE void call_malloc(const ck_sim::Site*, char* r, char* bytes) {
+  store<char*>(r, ck_sim_malloc(load<u64>(bytes)));
+}
+CK_INLINE void call_free(const ck_sim::Site* site, char* address) {
+  ck_sim_free(load<char*>(address), site);
+}
+CK_INLINE void call_memcpy(const ck_sim::Site*, char* r, char* to, char* from, char* bytes) {
+  store<void*>(r, memcpy(load<char*>(to), load<char*>(from), load<u64>(bytes)));
+}
+CK_INLINE void call_memset(const ck_sim::Site*, char* r, char* to, char* value, char* bytes) {
+  store<void*>(r, memset(load<char*>(to), load<s32>(value), load<u64>(bytes)));
+}
+
+}  // namespace ck_ptx

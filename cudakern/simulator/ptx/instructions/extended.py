@@ -1,0 +1,40 @@
+"""Arithmetic with a carry: section 9.7.2 of the PTX ISA manual. ``cc`` is the thread's flag."""
+
+from __future__ import annotations
+
+from cudakern.simulator.ptx.forms import form
+
+HEADER = "integers.hpp"
+_ALL = "u32 s32 u64 s64"
+_HALVES = "lo hi"
+_PRODUCT = "mul_{HALF}<{T}>({a}, {b})"
+
+FORMS = (
+    form("9.7.2.1", "add.cc.TYPE d, a, b", "add_carry<{T}>({a}, {b}, 0, cc)", TYPE=_ALL),
+    form("9.7.2.2", "addc.TYPE d, a, b", "({T})({a} + {b} + cc)", TYPE=_ALL),
+    form("9.7.2.2", "addc.cc.TYPE d, a, b", "add_carry<{T}>({a}, {b}, cc, cc)", TYPE=_ALL),
+    form("9.7.2.3", "sub.cc.TYPE d, a, b", "sub_borrow<{T}>({a}, {b}, 0, cc)", TYPE=_ALL),
+    form("9.7.2.4", "subc.TYPE d, a, b", "({T})({a} - {b} - cc)", TYPE=_ALL),
+    form("9.7.2.4", "subc.cc.TYPE d, a, b", "sub_borrow<{T}>({a}, {b}, cc, cc)", TYPE=_ALL),
+    form(
+        "9.7.2.5",
+        "mad.HALF.cc.TYPE d, a, b, c",
+        f"add_carry<{{T}}>({_PRODUCT}, {{c}}, 0, cc)",
+        HALF=_HALVES,
+        TYPE=_ALL,
+    ),
+    form(
+        "9.7.2.6",
+        "madc.HALF.TYPE d, a, b, c",
+        f"({{T}})({_PRODUCT} + {{c}} + cc)",
+        HALF=_HALVES,
+        TYPE=_ALL,
+    ),
+    form(
+        "9.7.2.6",
+        "madc.HALF.cc.TYPE d, a, b, c",
+        f"add_carry<{{T}}>({_PRODUCT}, {{c}}, cc, cc)",
+        HALF=_HALVES,
+        TYPE=_ALL,
+    ),
+)

@@ -1,0 +1,86 @@
+"""Libraries of PTX modules: built by the host's compiler, kept in the cache folder, loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cudakern.engines.cache import cache_folder
+from cudakern.simulator.ptx.parse import parse
+from cudakern.simulator.ptx.translate import translate
+from cudakern.simulator.toolchain import runtime_parts
+
+if TYPE_CHECKING:
+    from cudakern.simulator.ptx.compile import Ptx
+    from cudakern.simulator.toolchain import Toolchain
+
+_UNNAMED = re.compile(r"\W+")
+_HERE = Path(__file__).resolve().parent
+#: NVRTC has optimised already. With -O2, compiling takes 1.2 times as long, and operators run in
+#: 0.93 to 1.0 of the time (12 and 7 kernels, g++ 12).
+_OPTIONS = ("-I.", "-O1")
+#: What processors have that makes functions of the headers short; the results are the same.
+_FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpopcnt"}
+
+
+def library(ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = False) -> Path:
+    """Return the library of a PTX module, building it unless it is cached.
+
+    Parameters
+    ----------
+    ptx : Ptx
+        The module.
+    toolchain : Toolchain
+        The compiler.
+    runtime : Path
+        The library that the kernels run on.
+    checked : bool, optional
+        Whether that is the one that checks.
+
+    Raises
+    ------
+    KernelCompileError
+        The text is no PTX, or NVRTC made none.
+    EngineUnavailableError
+        There is no folder to build in.
+    """
+    options = (*_OPTIONS, *features(), *(("-DCK_SIM_CHECKED",) if checked else ()))
+    digest = toolchain.digest(ptx.key, _own_digest(), runtime.name, *options)
+    stem = _UNNAMED.sub("_", Path(ptx.key).stem)[:80]
+    path = cache_folder() / f"{stem}-{digest}.so"
+    if path.exists():
+        return path
+    text = translate(parse(ptx.text(), ptx.source), ptx.source, checked=checked)
+    parts = (("kernel.cpp", text), *_headers())
+    toolchain.build(path, ptx.source, parts, options, (str(runtime),))
+    return path
+
+
+@cache
+def features() -> tuple[str, ...]:
+    """Return the compiler's options for this processor."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return ()
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "").split()
+    return tuple(option for name, option in _FEATURES.items() if name in flags)
+
+
+@cache
+def _headers() -> tuple[tuple[str, str], ...]:
+    device = sorted((_HERE / "device").glob("*.hpp"))
+    texts = [(path.name, path.read_text(encoding="utf-8")) for path in device]
+    runtime = dict(runtime_parts("runtime.cpp"))
+    return (*texts, *((name, runtime[name]) for name in ("runtime.hpp", "runtime_api.hpp")))
+
+
+@cache
+def _own_digest() -> str:
+    """Return a digest of what makes C++ of PTX."""
+    files = sorted(_HERE.rglob("*.py"))
+    texts = [*(path.read_text(encoding="utf-8") for path in files), repr(_headers())]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()

@@ -1,0 +1,245 @@
+"""Loaded libraries of PTX modules: their kernels, variables, and launches."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from copy import copy
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from cudakern.simulator.launches import (
+    MAX_PARAMETER_BYTES,
+    MAX_SHARED_BYTES,
+    ParameterKind,
+    Report,
+    check_shape,
+    error_of,
+    required_bytes,
+)
+from cudakern.errors import BindingError, KernelCompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from cudakern.engines.base import Grid
+
+
+class _Kernel(ctypes.Structure):
+    """ck_sim_kernel of runtime_api.hpp."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("entry", ctypes.c_void_p),
+        ("parameters", ctypes.c_uint32),
+        ("parameter_sizes", ctypes.POINTER(ctypes.c_uint32)),
+        ("static_shared", ctypes.c_uint32),
+        ("shared_alignment", ctypes.c_uint32),
+        ("required_block", ctypes.c_uint32 * 3),
+        ("max_threads", ctypes.c_uint32),
+        ("cluster", ctypes.c_uint32 * 3),
+        ("local_bytes", ctypes.c_uint32),
+    )
+
+
+class _Variable(ctypes.Structure):
+    """ck_sim_variable of ptx.hpp."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+        ("bytes", ctypes.c_uint64),
+        ("is_constant", ctypes.c_uint32),
+    )
+
+
+class _Refusal(ctypes.Structure):
+    """ck_sim_refusal of ptx.hpp."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("message", ctypes.c_char_p))
+
+
+_Row = TypeVar("_Row", _Kernel, _Variable, _Refusal)
+
+
+class Variable(NamedTuple):
+    """A ``__device__`` or ``__constant__`` variable of a loaded module."""
+
+    name: str
+    address: int
+    nbytes: int
+    is_constant: bool
+
+
+def resident_blocks() -> int:
+    """Return how many blocks run side by side: at least 2, so that waiting for each other works."""
+    return max(2, os.cpu_count() or 1)
+
+
+class Kernel:
+    """A kernel of a loaded module.
+
+    Attributes
+    ----------
+    name : str
+        Name of its entry point.
+    parameter_sizes : tuple of int
+        Bytes of each of its parameters.
+    parameter_kinds : tuple of ParameterKind
+        What each of them is.
+    static_shared : int
+        Bytes of shared memory that a launch need not ask for.
+    """
+
+    def __init__(self, module: Module, structure: _Kernel) -> None:
+        self.module = module
+        self.name = structure.name.decode()
+        count = structure.parameters
+        self.parameter_sizes = tuple(structure.parameter_sizes[:count])
+        kinds = structure.parameter_sizes[count : 2 * count]
+        self.parameter_kinds = tuple(map(ParameterKind, kinds))
+        self.static_shared = int(structure.static_shared)
+        self._structure = structure
+        required = tuple(structure.required_block)
+        self._required_block = required if required[0] else None
+
+    def launcher(
+        self,
+        grid: Grid,
+        block: Grid,
+        shared_bytes: int = 0,
+        offsets: Sequence[int] = (0,),
+        *,
+        resident: int | None = None,
+        eager: bool = False,
+        cooperative: bool = False,
+    ) -> Callable[[bytes], None]:
+        """Return a function that runs the kernel on packed parameters; many threads can call it.
+
+        Parameters
+        ----------
+        grid, block : tuple of int
+            Blocks of the grid and threads of a block, each in x, y, z.
+        shared_bytes : int, optional
+            Dynamic shared memory of a block.
+        offsets : sequence of int, optional
+            Where each parameter starts among the packed bytes.
+        resident : int, optional
+            How many blocks may run side by side; None for `resident_blocks()`, and more when all
+            of those wait for a block that is not among them.
+        eager : bool, optional
+            Start that many at once. Otherwise the others join when the first block waits for them,
+            or takes longer than it takes to start them.
+        cooperative : bool, optional
+            Whether all blocks must be resident, so that they can wait for each other.
+
+        Raises
+        ------
+        BindingError
+            No GPU could run such a launch, or the kernel has another number of parameters.
+        """
+        name = self.name
+        self._check_shape(grid, block, shared_bytes)
+        required = required_bytes(name, self.parameter_sizes, offsets, MAX_PARAMETER_BYTES)
+        count = len(offsets)
+        starts = (ctypes.c_uint32 * count)(*offsets)
+        workers = resident_blocks() if resident is None else resident
+        shape = (ctypes.c_uint32 * 11)(
+            *grid, *block, shared_bytes, workers, eager, resident is None, cooperative
+        )
+        run = self.module.runtime.ck_sim_launch_kernel
+        kernel = ctypes.byref(self._structure)
+        reports: list[Report] = []  # spare ones: each call takes its own
+
+        def launch(parameters: bytes) -> None:
+            size = len(parameters)
+            if size < required:
+                requirement = f"must hold {required} bytes; got {size}"
+                raise BindingError(name, "arguments", requirement)
+            try:
+                report = reports.pop()
+            except IndexError:
+                report = Report()
+            if run(kernel, parameters, required, starts, count, shape, report):
+                raise error_of(name, report)
+            reports.append(report)
+
+        return launch
+
+    def under(self, name: str) -> Kernel:
+        """Return the same kernel, which errors call by another name."""
+        made = copy(self)
+        made.name = name
+        return made
+
+    def _check_shape(self, grid: Grid, block: Grid, shared_bytes: int) -> None:
+        check_shape(self.name, grid, block, shared_bytes)
+        static, most = self.static_shared, int(self._structure.max_threads)
+        if static + shared_bytes > MAX_SHARED_BYTES:
+            requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
+            found = f"{static} static and {shared_bytes} dynamic ones"
+            raise BindingError(self.name, "launch", f"{requirement}; got {found}")
+        if self._required_block not in {None, tuple(block)}:
+            requirement = f"must have blocks of {self._required_block} threads, as the kernel says"
+            raise BindingError(self.name, "launch", f"{requirement}; got {block}")
+        cluster = tuple(self._structure.cluster)
+        if cluster[0] and any(size % of for size, of in zip(grid, cluster, strict=True)):
+            requirement = f"must have a grid that is a multiple of clusters of {cluster} blocks"
+            raise BindingError(self.name, "launch", f"{requirement}; got {grid}")
+        threads = block[0] * block[1] * block[2]
+        if most and threads > most:
+            requirement = f"must have at most {most} threads a block, as the kernel says"
+            raise BindingError(self.name, "launch", f"{requirement}; got {threads}")
+
+
+class Module:
+    """A loaded library. It stays loaded until the process ends.
+
+    Attributes
+    ----------
+    kernels : dict of str to Kernel
+        Its entries.
+    refused : dict of str to str
+        Entries that are not executed, and why.
+    variables : dict of str to Variable
+        Its variables.
+    """
+
+    def __init__(self, path: Path, library: ctypes.CDLL, runtime: ctypes.CDLL) -> None:
+        self.path = path
+        self.runtime = runtime
+
+        def table(name: str, row: type[_Row]) -> list[_Row]:
+            count = ctypes.c_uint32.in_dll(library, f"ck_sim_{name}_count").value
+            return list((row * count).in_dll(library, f"ck_sim_{name}s"))
+
+        self.kernels = {
+            structure.name.decode(): Kernel(self, structure)
+            for structure in table("kernel", _Kernel)
+        }
+        self.refused = {
+            refusal.name.decode(): refusal.message.decode()
+            for refusal in table("refusal", _Refusal)
+        }
+        self.variables = {
+            v.name.decode(): Variable(v.name.decode(), v.address, v.bytes, bool(v.is_constant))
+            for v in table("variable", _Variable)
+        }
+
+    def kernel(self, name: str, source: str) -> Kernel:
+        """Return an entry.
+
+        Raises
+        ------
+        KernelCompileError
+            It has what the simulator does not execute.
+        BindingError
+            There is no such entry.
+        """
+        if name in self.refused:
+            raise KernelCompileError(source, (), self.refused[name])
+        if name not in self.kernels:
+            known = ", ".join(self.kernels) or "none"
+            requirement = f"must be one of the module's kernels ({known}); got {name!r}"
+            raise BindingError("RawModule", "name", requirement)
+        return self.kernels[name]

@@ -1,0 +1,534 @@
+"""PTX modules: text to what they are made of, by the grammar of the PTX ISA manual, version 9.
+
+What is no PTX is an error that names the line. Instructions are not judged here: the table of
+instructions knows which there are.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudakern.simulator.ptx.forms import BYTES
+from cudakern.simulator.ptx.model import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    Label,
+    Module,
+    Register,
+    Targets,
+    Variable,
+    Vector,
+    numbered,
+)
+from cudakern.simulator.ptx.tokens import Tokens
+from cudakern.errors import KernelCompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from cudakern.simulator.ptx.model import Operand, Place, Stack, Statement
+
+_SPACES = frozenset({".reg", ".global", ".const", ".shared", ".local", ".param", ".sreg"})
+_LINKAGES = frozenset({".extern", ".visible", ".weak", ".common"})
+_VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
+_ADDRESS_BITS = 64
+_MAX_DIGITS = 6  # of a version
+#: How words start that are no labels, also before a colon.
+_NO_LABEL = frozenset('0123456789()[]{}:;,@!=|<>+-*/&^~?."')
+
+
+def parse(text: str, source: str = "module.ptx") -> Module:
+    """Return the module of a PTX text.
+
+    Raises
+    ------
+    KernelCompileError
+        The text is no PTX; the message names the line.
+    """
+    try:
+        return _Parser(Tokens(text, source)).module()
+    except RecursionError:
+        log = f"{source}: error: must nest expressions less deeply"
+        raise KernelCompileError(source, (), log) from None
+
+
+class _Attributes(NamedTuple):
+    """What a declaration says before its names."""
+
+    alignment: int
+    type: str
+    lanes: int
+    is_pointer: bool
+
+
+class _Parser:
+    def __init__(self, tokens: Tokens) -> None:
+        self.tokens = tokens
+        self.made = Module()
+        self._files = self._table_of_files()
+        self._stack: Stack = ()
+        self._stacks: dict[tuple[Place, int], Stack] = {}  # by place and column
+        self._scopes: list[dict[str, str]] = []
+        self._registers: dict[str, int] = {}  # how many a declared name stands for
+        self._labels = self._labels_of_scopes()
+        self._fresh = count(1)
+
+    # The module
+
+    def module(self) -> Module:
+        """Return the module."""
+        tokens = self.tokens
+        directives: dict[str, Callable[[], None]] = {
+            ".version": self._version,
+            ".target": self._target,
+            ".address_size": self._address_size,
+            ".file": self._file,
+            ".loc": self._location,
+            ".section": self._section,
+            ".pragma": lambda: tokens.skip_to(";"),
+            ".alias": self._alias,
+            ";": lambda: None,
+        }
+        while word := tokens.next:
+            directive = directives.get(word)
+            if directive is None:
+                self._definition()
+            else:
+                tokens.take()
+                directive()
+        if not self.made.version[0]:
+            tokens.at = 0
+            tokens.fail("must start with .version")
+        return self.made
+
+    def _version(self) -> None:
+        major, _, minor = self.tokens.take().partition(".")
+        is_version = major.isdecimal() and minor.isdecimal() and len(major + minor) <= _MAX_DIGITS
+        if not is_version:
+            self.tokens.fail("must have a version here", f"{major}.{minor}", 1)
+        self.made.version = (int(major), int(minor))
+
+    def _target(self) -> None:
+        self.made.target = self.tokens.name()
+        while self.tokens.accept(","):
+            self.tokens.name()
+
+    def _section(self) -> None:
+        """Pass over debugging data, or a comment."""
+        tokens = self.tokens
+        tokens.take()
+        if tokens.next.startswith('"'):
+            tokens.take()
+            return
+        tokens.expect("{")
+        while tokens.next not in {"}", ""}:
+            tokens.take()
+        tokens.expect("}")
+
+    def _address_size(self) -> None:
+        if self.tokens.number() != _ADDRESS_BITS:
+            self.tokens.fail(
+                "must have addresses of 64 bits", self.tokens.words[self.tokens.at - 1]
+            )
+
+    def _alias(self) -> None:
+        alias = self.tokens.name()
+        self.tokens.expect(",")
+        self.made.aliases[alias] = self.tokens.name()
+        self.tokens.expect(";")
+
+    def _definition(self) -> None:
+        tokens, made = self.tokens, self.made
+        linkage = ""
+        while tokens.next in _LINKAGES:
+            linkage = tokens.take()[1:]
+        if tokens.next in {".entry", ".func"}:
+            function = self._function(linkage)
+            known = made.functions.get(function.name)
+            if known is None or known.body is None:
+                made.functions[function.name] = function
+        elif tokens.next in _SPACES:
+            for variable in self._variables(linkage):
+                before = made.variables.get(variable.name)
+                if before is None or before.linkage == "extern":
+                    made.variables[variable.name] = variable
+        else:
+            tokens.fail("must have a directive of PTX here")
+
+    # Places in the source
+
+    def _table_of_files(self) -> dict[int, str]:
+        """Return the files that the text names; it does so at its end."""
+        tokens, found = self.tokens, {}
+        for i, word in enumerate(tokens.words):
+            if word == ".file":
+                tokens.at = i + 1
+                number = tokens.number()
+                found[number] = tokens.text()
+        tokens.at = 0
+        return found
+
+    def _file(self) -> None:
+        self.tokens.number()
+        self.tokens.text()
+        while self.tokens.accept(","):
+            self.tokens.integer()
+
+    def _location(self) -> None:
+        """Take up ``.loc``: where the instructions that follow come from."""
+        tokens = self.tokens
+        place = self._place()
+        below: Stack = ()
+        while tokens.accept(","):
+            word = tokens.name()
+            if word == "function_name":
+                tokens.name()
+                tokens.offset()
+            elif word == "inlined_at":
+                call = self._place()
+                below = self._stacks.get(call, (call[0],))  # told by an earlier directive
+            else:
+                tokens.fail("must be function_name or inlined_at", word, 1)
+        self._stack = self._stacks[place] = (place[0], *below)
+
+    def _place(self) -> tuple[Place, int]:
+        file, line, column = (self.tokens.number() for _ in range(3))
+        return (self._files.get(file, ""), line), column
+
+    # Variables
+
+    def _variables(self, linkage: str = "") -> Iterator[Variable]:
+        space = self.tokens.take()[1:]
+        attributes = self._attributes()
+        yield self._variable(space, attributes, linkage)
+        while self.tokens.accept(","):
+            yield self._variable(space, attributes, linkage)
+        self.tokens.expect(";")
+
+    def _attributes(self) -> _Attributes:
+        """Take up alignment, type, vector size and ``.ptr`` of a declaration."""
+        tokens = self.tokens
+        alignment, kind, lanes, is_pointer = 0, "", 1, False
+        while (word := tokens.next).startswith("."):
+            tokens.take()
+            if word == ".align":
+                given = tokens.integer()
+                if given < 1 or given & (given - 1):
+                    tokens.fail("must be aligned to a power of two", str(given), 1)
+                alignment = alignment if is_pointer else given  # else of what it points to
+            elif word == ".ptr":
+                is_pointer = True
+            elif word in _VECTORS:
+                lanes = _VECTORS[word]
+            elif word[1:] in BYTES:
+                kind = word[1:]
+            elif word == ".attribute":
+                tokens.skip_parentheses()
+            elif not (is_pointer and word in _SPACES):
+                tokens.fail("must have a type or an alignment here", word, 1)
+        if not kind:
+            tokens.fail("must have a type here")
+        return _Attributes(alignment, kind, lanes, is_pointer)
+
+    def _variable(self, space: str, attributes: _Attributes, linkage: str = "") -> Variable:
+        tokens = self.tokens
+        alignment, kind, lanes, is_pointer = attributes
+        name = tokens.name()
+        registers = 0
+        if tokens.accept("<"):
+            registers = tokens.number()
+            tokens.expect(">")
+        extents = self._extents()
+        if self._scopes:
+            name = self._declared(name, registers)
+        initial: list[Operand] = []
+        if tokens.accept("="):
+            if space not in {"global", "const"}:
+                tokens.fail("must be in global or constant memory to have a value", name, 1)
+            initial = self._initial([*extents[1:], lanes] if extents else [lanes])
+            self._require_type(name, kind, initial)
+        unit = BYTES[kind] * lanes
+        rows = prod(extents[1:])
+        if extents[:1] == [0]:
+            extents[0] = -(-len(initial) // (lanes * rows)) if rows else 0
+        size = unit * prod(extents)
+        if size >> _ADDRESS_BITS or BYTES[kind] * len(initial) > size:
+            tokens.fail("must have a size that its values fit in", name, 1)
+        return Variable(
+            *(space, kind, name, alignment or unit, size, tuple(initial)),
+            *(linkage, registers, is_pointer),
+        )
+
+    def _extents(self) -> list[int]:
+        """Take up the extents of an array; 0 for one that is not given."""
+        tokens = self.tokens
+        found: list[int] = []
+        while tokens.accept("["):
+            found.append(0 if tokens.next == "]" and not found else tokens.integer())
+            if found[-1] < 0:
+                tokens.fail("must have an extent of at least 0", str(found[-1]), 1)
+            tokens.expect("]")
+        return found
+
+    def _initial(self, extents: list[int]) -> list[Operand]:
+        """Take up a value, or a list of those that have these extents, filled up with zeros."""
+        tokens = self.tokens
+        if not tokens.accept("{"):
+            return [self._symbol() if tokens.is_name() else tokens.constant()]
+        found: list[Operand] = []
+        while not tokens.accept("}"):
+            is_list = tokens.next == "{"
+            found += self._initial(extents[1:])
+            if is_list:
+                found += [Immediate(0)] * (-len(found) % max(prod(extents), 1))
+            if not tokens.accept(","):
+                tokens.expect("}")
+                break
+        return found
+
+    def _require_type(self, name: str, kind: str, values: list[Operand]) -> None:
+        """Fail at floats for a type that has other bits."""
+        sizes = {0, BYTES[kind]} | ({4, 8} if kind in {"f32", "f64"} else set())
+        if any(isinstance(one, Immediate) and one.float_bytes not in sizes for one in values):
+            self.tokens.fail(f"must have values of the type .{kind}", name, 1)
+
+    def _symbol(self) -> Operand:
+        """Take up an address in an initialiser: ``name + 4`` or ``generic(name)``."""
+        tokens = self.tokens
+        name = tokens.name()
+        offset = 0
+        if name == "generic" and tokens.accept("("):
+            name = tokens.name()
+            offset = tokens.offset()
+            tokens.expect(")")
+        return Register(name, offset + tokens.offset())
+
+    # Functions
+
+    def _function(self, linkage: str) -> Function:
+        tokens = self.tokens
+        line = tokens.line()
+        is_entry = tokens.take() == ".entry"
+        self._scopes = [{}]
+        results = self._parameters() if tokens.next == "(" and not is_entry else []
+        made = Function(tokens.name(), is_entry, line=line, results=results, linkage=linkage)
+        if tokens.next == "(":
+            made.parameters = self._parameters()
+        while tokens.next.startswith("."):
+            self._function_directive(made)
+        if not tokens.accept(";"):
+            tokens.expect("{")
+            self._stack = ()
+            self._note_labels()
+            made.body = list(self._body())
+        self._scopes = []
+        return made
+
+    def _parameters(self) -> list[Variable]:
+        tokens = self.tokens
+        tokens.expect("(")
+        found: list[Variable] = []
+        while not tokens.accept(")"):
+            space = tokens.take()
+            if space not in {".param", ".reg"}:
+                tokens.fail("must have a parameter here", space, 1)
+            found.append(self._variable(space[1:], self._attributes()))
+            if not tokens.accept(","):
+                tokens.expect(")")
+                break
+        return found
+
+    def _function_directive(self, made: Function) -> None:
+        tokens = self.tokens
+        name = tokens.take()
+        if name == ".pragma":
+            tokens.skip_to(";")
+        elif name == ".attribute":
+            tokens.skip_parentheses()
+        else:
+            values = []
+            while tokens.next[:1].isdigit():
+                values.append(tokens.integer())
+                if not tokens.accept(","):
+                    break
+            made.directives[name[1:]] = tuple(values)
+
+    # Scopes
+
+    def _declared(self, name: str, registers: int = 0) -> str:
+        """Return the unique name of what the innermost scope declares."""
+        scope = self._scopes[-1]
+        key = f"{name}<" if registers else name
+        if key in scope and name != "_":
+            self.tokens.fail("must be declared once in a scope", name, 1)
+        unique = name if len(self._scopes) == 1 else f"{name}.{next(self._fresh)}."
+        scope[key] = unique
+        self._registers[unique] = registers
+        return unique
+
+    def _known(self, name: str) -> str:
+        """Return the unique name of what the innermost scope that declares a name has."""
+        if len(self._scopes) > 1:
+            for scope in reversed(self._scopes):
+                if name in scope:
+                    return scope[name]
+                for stem, number in numbered(name):
+                    unique = scope.get(f"{stem}<")
+                    if unique is not None and number < self._registers[unique]:
+                        return f"{unique}{number}"
+        return name
+
+    def _note_labels(self) -> None:
+        """Declare the labels of the scope that starts here: they can be used before."""
+        tokens = self.tokens
+        start = tokens.at
+        for i in self._labels.get(start, ()):
+            tokens.at = i + 1  # where errors are
+            self._declared(tokens.words[i])
+        tokens.at = start
+
+    def _labels_of_scopes(self) -> dict[int, list[int]]:
+        """Return where labels stand, by where the scope starts that they are in."""
+        words = self.tokens.words
+        found: dict[int, list[int]] = {}
+        starts = [0]
+        for i, word in enumerate(words):
+            if word == "{":
+                starts.append(i + 1)
+            elif word == "}" and len(starts) > 1:
+                starts.pop()
+            elif word == ":" and i and words[i - 1][:1] not in _NO_LABEL:
+                found.setdefault(starts[-1], []).append(i - 1)
+        return found
+
+    # Statements
+
+    def _body(self) -> Iterator[Statement]:
+        tokens = self.tokens
+        while self._scopes:
+            word = tokens.next
+            if word in {"{", "}", ";", ".loc", ".pragma"}:
+                self._unstated(tokens.take())
+            elif word in _SPACES:
+                yield from self._variables()
+            elif word[:1] in {"", "."}:
+                tokens.fail("must have a statement of a function here")
+            elif tokens.words[tokens.at + 1] == ":":
+                yield self._labelled()
+            else:
+                yield self._instruction()
+
+    def _unstated(self, word: str) -> None:
+        """Deal with what is no statement: scopes, which end with the function's, and places."""
+        if word == "{":
+            self._scopes.append({})
+            self._note_labels()
+        elif word == "}":
+            self._scopes.pop()
+        elif word == ".loc":
+            self._location()
+        elif word == ".pragma":
+            self.tokens.skip_to(";")
+
+    def _labelled(self) -> Statement:
+        tokens = self.tokens
+        name = self._known(tokens.name())
+        tokens.expect(":")
+        if tokens.accept(".branchtargets") or tokens.accept(".calltargets"):
+            labels = [self._known(tokens.name())]
+            while tokens.accept(","):
+                labels.append(self._known(tokens.name()))
+            tokens.expect(";")
+            return Targets(name, tuple(labels))
+        if tokens.accept(".callprototype"):
+            return Targets(name, (), self._prototype(name))
+        return Label(name)
+
+    def _prototype(self, name: str) -> Function:
+        """Take up what stands behind ``.callprototype``."""
+        tokens = self.tokens
+        self._scopes.append({})
+        made = Function(name, is_entry=False, line=tokens.line())
+        made.results = self._parameters() if tokens.next == "(" else []
+        tokens.expect("_")
+        made.parameters = self._parameters() if tokens.next == "(" else []
+        while tokens.next.startswith("."):
+            self._function_directive(made)
+        tokens.expect(";")
+        self._scopes.pop()
+        return made
+
+    def _instruction(self) -> Instruction:
+        tokens = self.tokens
+        line = tokens.line()
+        guard = None
+        if tokens.accept("@"):
+            negated = tokens.accept("!")
+            guard = Register(self._known(tokens.name()), 0, negated)
+        name = tokens.name()
+        operands: list[Operand] = []
+        pairs = 0
+        is_call = name.partition(".")[0] == "call"
+        while not tokens.accept(";"):
+            operands.append(self._operand(is_call=is_call))
+            if len(operands) == 1 and tokens.accept("|"):
+                operands.append(self._operand())
+                pairs = 1
+            if not tokens.accept(","):
+                tokens.expect(";")
+                break
+        return Instruction(name, tuple(operands), guard, pairs, line, self._stack)
+
+    def _operand(self, *, is_call: bool = False) -> Operand:
+        """Take up an operand; parentheses are around a call's arguments, else around constants."""
+        tokens = self.tokens
+        word = tokens.next
+        if word == "{" or (word == "(" and is_call):
+            return self._vector("}" if word == "{" else ")")
+        if word == "[":
+            return self._address()
+        if word == "!" and not tokens.words[tokens.at + 1][:1].isdigit():
+            tokens.take()
+            return Register(self._known(tokens.name()), 0, negated=True)
+        if tokens.is_name() and word != "WARP_SZ":
+            return self._register()
+        return tokens.constant()
+
+    def _register(self) -> Register:
+        name = self._known(self.tokens.name())
+        return Register(name, self.tokens.offset())
+
+    def _vector(self, end: str) -> Vector:
+        tokens = self.tokens
+        tokens.take()
+        items: list[Operand] = []
+        while not tokens.accept(end):
+            items.append(self._operand())
+            if not tokens.accept(","):
+                tokens.expect(end)
+                break
+        return Vector(tuple(items))
+
+    def _address(self) -> Address | Vector:
+        """Take up an address, or what textures and tensors have: a handle and coordinates."""
+        tokens = self.tokens
+        tokens.take()
+        base: Register | Immediate
+        if tokens.is_name():
+            base = self._register()
+            if tokens.accept("["):  # an element of an array
+                base = Register(base.name, base.offset + tokens.integer())
+                tokens.expect("]")
+        else:
+            base = tokens.constant()
+        if tokens.accept("]"):
+            return Address(base)
+        items: list[Operand] = [Address(base)]
+        while tokens.accept(","):
+            items.append(self._operand())
+        tokens.expect("]")
+        return Vector(tuple(items))

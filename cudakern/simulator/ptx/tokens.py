@@ -1,0 +1,260 @@
+"""The words of a PTX text, and the constants that are made of them."""
+
+from __future__ import annotations
+
+import operator
+import re
+import struct
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NoReturn
+
+from cudakern.simulator.ptx.model import Immediate
+from cudakern.errors import KernelCompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_WORD = re.compile(
+    r'"(?:[^"\\\n]|\\.)*"'
+    r"|0[fF][0-9A-Fa-f]{8}\b|0[dD][0-9A-Fa-f]{16}\b"
+    r"|\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+"
+    r"|0[xX][0-9A-Fa-f]+U?|0[bB][01]+U?|\d+U?"
+    r"|[A-Za-z_$%][\w$]*(?:\.[A-Za-z_]\w*(?:::\w+)*|\.\d+\w+(?:::\w+)*)*"
+    r"|\.[A-Za-z_]\w*(?:::\w+)*"
+    r"|<<|>>|<=|>=|==|!=|&&|\|\|"
+    r"|[{}()\[\];:,@!=|<>+\-*/%&^~?.]",
+    re.ASCII,
+)
+_FLOATS = {"0f": 4, "0d": 8}
+_BASES = {"0x": 16, "0b": 2}
+_SIGNS = {"-", "~", "!", "+"}
+_WARP_SIZE = 32
+_BITS = 64
+_MAX_NUMBER = 19  # digits of a line, a time or a size of a file
+#: Digits of a number of 64 bits in binary, and what stands before and after them.
+_MAX_DIGITS = 67
+#: What follows constants most of the time.
+_ENDS = ([","], [";"], ["]"], [")"], ["}"])
+
+
+def _divide(a: int, b: int) -> int:
+    """Return the quotient rounded to zero, and 0 by zero."""
+    return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if b else 0
+
+
+#: Operators that bind alike, the loosest first.
+_OPERATORS: tuple[dict[str, Callable[[int, int], int]], ...] = (
+    {"||": lambda a, b: int(bool(a or b))},
+    {"&&": lambda a, b: int(bool(a and b))},
+    {"|": operator.or_},
+    {"^": operator.xor},
+    {"&": operator.and_},
+    {"==": operator.eq, "!=": operator.ne},
+    {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
+    {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
+    {"+": operator.add, "-": operator.sub},
+    {"*": operator.mul, "/": _divide, "%": lambda a, b: a - b * _divide(a, b)},
+)
+
+
+def _wrapped(value: int) -> int:
+    """Return an integer as one of 64 bits: signed, or unsigned where it does not fit otherwise."""
+    half = 1 << (_BITS - 1)
+    return value if -half <= value < 2 * half else (value + half) % (2 * half) - half
+
+
+class Tokens:
+    """The words of a text, which are taken up one after the other.
+
+    Attributes
+    ----------
+    source : str
+        What errors call the text.
+    words : list of str
+        All of them; the last one is empty.
+    at : int
+        The next one.
+    """
+
+    def __init__(self, text: str, source: str) -> None:
+        self.source = source
+        plain = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text).rstrip("\0")
+        self.words: list[str] = []
+        self.at = 0
+        self._starts: list[int] = []
+        self._lines = [match.start() for match in re.finditer(r"\n", plain)]
+        end = 0
+        for match in _WORD.finditer(plain):
+            self._require_space(plain[end : match.start()], end)
+            self.words.append(match[0])
+            self._starts.append(match.start())
+            end = match.end()
+        self._require_space(plain[end:], end)
+        self.words.append("")
+        self._starts.append(len(plain))
+
+    def _require_space(self, between: str, start: int) -> None:
+        if between and not between.isspace():
+            self._starts.append(start + len(between) - len(between.lstrip()))
+            self.at = len(self._starts) - 1
+            self.fail("must be PTX", between.split(maxsplit=1)[0])
+
+    @property
+    def next(self) -> str:
+        """The word to take up next."""
+        return self.words[self.at]
+
+    def line(self, back: int = 0) -> int:
+        """Return the line of the next word, or of one before it."""
+        return bisect_right(self._lines, self._starts[max(self.at - back, 0)]) + 1
+
+    def fail(self, requirement: str, found: str | None = None, back: int = 0) -> NoReturn:
+        """Raise KernelCompileError at the next word, or at one before it."""
+        found = self.next if found is None else found
+        got = repr(found) if found else "the end of the text"
+        log = f"{self.source}:{self.line(back)}: error: {requirement}; got {got:.60}"
+        raise KernelCompileError(self.source, (), log)
+
+    def take(self) -> str:
+        """Take up a word; at the end of the text, an empty one."""
+        word = self.words[self.at]
+        self.at += word != ""
+        return word
+
+    def accept(self, word: str) -> bool:
+        """Take up a word if it is next."""
+        found = self.words[self.at] == word
+        self.at += found
+        return found
+
+    def expect(self, word: str) -> None:
+        """Take up a word, which must be next."""
+        if not self.accept(word):
+            self.fail(f"must have {word!r} here")
+
+    def skip_to(self, end: str) -> None:
+        """Take up all words to one, and that."""
+        while self.take() not in {end, ""}:
+            pass
+
+    def skip_parentheses(self) -> None:
+        """Take up parentheses with all that is in them."""
+        self.expect("(")
+        depth = 1
+        while depth and self.next:
+            depth += {"(": 1, ")": -1}.get(self.take(), 0)
+
+    def is_name(self) -> bool:
+        """Return whether a name is next."""
+        word = self.next
+        return word != "%" and (word[:1].isalpha() or word[:1] in {"_", "$", "%"})
+
+    def name(self) -> str:
+        """Take up a name."""
+        if not self.is_name():
+            self.fail("must have a name here")
+        return self.take()
+
+    def number(self) -> int:
+        """Take up a decimal number."""
+        word = self.take()
+        if not word.isdecimal():
+            self.fail("must have a number here", word, int(word != ""))
+        if len(word) > _MAX_NUMBER:
+            self.fail("must have a smaller number here", word, 1)
+        return int(word)
+
+    def text(self) -> str:
+        """Take up a string."""
+        if self.next[:1] != '"':
+            self.fail("must have a string here")
+        return self.take()[1:-1]
+
+    # Constants
+
+    def integer(self) -> int:
+        """Take up an expression that is a constant integer."""
+        value = self.constant()
+        if value.float_bytes:
+            self.fail("must have an integer here", self.words[self.at - 1], 1)
+        return value.value
+
+    def constant(self) -> Immediate:
+        """Take up a constant expression."""
+        if self.words[self.at + 1 : self.at + 2] in _ENDS and self.next[:1].isdigit():
+            return self._constant_of(self.take())
+        value = self._binary(0)
+        if self.accept("?"):
+            first = self.constant()
+            self.expect(":")
+            second = self.constant()
+            return first if value.value else second
+        return value
+
+    def _binary(self, level: int) -> Immediate:
+        if level == len(_OPERATORS):
+            return self.unary()
+        left = self._binary(level + 1)
+        while self.next in _OPERATORS[level]:
+            calculate = _OPERATORS[level][self.take()]
+            right = self._binary(level + 1)
+            if left.float_bytes or right.float_bytes:
+                self.fail("must have integers around an operator", self.words[self.at - 1], 1)
+            left = Immediate(_wrapped(int(calculate(left.value, right.value))))
+        return left
+
+    def unary(self) -> Immediate:
+        """Take up a constant with the signs before it, or one in parentheses."""
+        word = self.take()
+        if word in _SIGNS:
+            inner = self.unary()
+            given = inner.value
+            if inner.float_bytes:
+                flip = 1 << (8 * inner.float_bytes - 1) if word == "-" else 0
+                return Immediate(given ^ flip, inner.float_bytes)
+            signed = {"-": -given, "~": ~given, "!": int(not given), "+": given}[word]
+            return Immediate(_wrapped(signed))
+        if word == "(":
+            return self._in_parentheses()
+        if word == "WARP_SZ":
+            return Immediate(_WARP_SIZE)
+        if not word[:1].isdigit():
+            self.fail("must have a constant here", word, int(word != ""))
+        return self._constant_of(word)
+
+    def _in_parentheses(self) -> Immediate:
+        if self.next in {".s64", ".u64"}:
+            is_signed = self.take() == ".s64"
+            self.expect(")")
+            value = self.unary().value % 2**64
+            return Immediate(value - 2**64 if is_signed and value >> 63 else value)
+        inner = self.constant()
+        self.expect(")")
+        return inner
+
+    def offset(self) -> int:
+        """Take up what is added to a name: constants with signs, or nothing."""
+        total = 0
+        while self.next in {"+", "-"}:
+            sign = 1 if self.take() == "+" else -1
+            given = self.unary()
+            if given.float_bytes:
+                self.fail("must have an integer here", self.words[self.at - 1], 1)
+            total += sign * given.value
+        return _wrapped(total)
+
+    def _constant_of(self, word: str) -> Immediate:
+        """Return the constant that the word taken up last is."""
+        start, digits = word[:2].lower(), word.rstrip("uU")
+        if start in _FLOATS:
+            return Immediate(int(f"0x{word[2:]}", 0), _FLOATS[start])
+        if start not in _BASES and not digits.isdecimal():
+            return Immediate(int.from_bytes(struct.pack("<d", float(word)), "little"), 8)
+        is_octal = len(digits) > 1 and digits[0] == "0" and not set(digits) & {"8", "9"}
+        base = _BASES.get(start, 8 if is_octal else 10)
+        text = digits[2:] if start in _BASES else digits
+        value = int(text, base) if len(digits) <= _MAX_DIGITS else 1 << _BITS
+        if value >> _BITS:
+            self.fail("must have integers of at most 64 bits", word, 1)
+        return Immediate(value)

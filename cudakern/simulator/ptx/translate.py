@@ -1,0 +1,349 @@
+"""PTX modules to C++: a variable for each register, a statement for each instruction.
+
+The C++ runs on the simulator's runtime. Of shared memory, what functions use lies first, at the
+same place for all entries; then comes what the entry uses, then dynamic shared memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, NoReturn
+
+from cudakern.simulator.launches import MAX_SHARED_BYTES, ParameterKind
+from cudakern.simulator.ptx.forms import BYTES
+from cudakern.simulator.ptx.function import FunctionText, RefusedError
+from cudakern.simulator.ptx.model import (
+    Address,
+    Immediate,
+    Instruction,
+    Register,
+    Variable,
+    Vector,
+)
+from cudakern.simulator.ptx.structural import BUILTINS, STRUCTURAL
+from cudakern.simulator.ptx.values import constant_word, quoted
+from cudakern.errors import KernelCompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from cudakern.simulator.ptx.model import Function, Module, Operand, Statement
+
+_MIN_DYNAMIC_ALIGNMENT = 16
+_MAX_VARIABLE_BYTES = 1 << 30
+_POINTER_BYTES = 8
+
+
+def translate(module: Module, source: str) -> str:
+    """Return a module in C++.
+
+    Parameters
+    ----------
+    module : Module
+        From `parse`.
+    source : str
+        What errors name where the PTX tells no file.
+
+    Raises
+    ------
+    KernelCompileError
+        A variable or an alias is none that the simulator can have. What is wrong with an entry
+        is told when that is asked for.
+    """
+    return _Translator(module, source).text()
+
+
+@dataclass(slots=True)
+class _Shared:
+    """Where the shared variables of a function lie."""
+
+    offsets: dict[str, int] = field(default_factory=dict)
+    end: int = 0
+    alignment: int = _MIN_DYNAMIC_ALIGNMENT  # of dynamic shared memory
+
+    @property
+    def dynamic(self) -> int:
+        """Where dynamic shared memory starts."""
+        return -(-self.end // self.alignment) * self.alignment
+
+
+class _Translator:
+    """A module on its way to C++: the `Scope` of its functions."""
+
+    def __init__(self, module: Module, source: str) -> None:
+        self.module = module
+        self.source = source
+        self.headers: set[str] = set()
+        self.called: set[str] = set()
+        kept = [v for v in module.variables.values() if v.space in {"global", "const"}]
+        self.variables = {variable.name: f"V{i}" for i, variable in enumerate(kept)}
+        self.functions = {name: f"F{i}" for i, name in enumerate(module.functions)}
+        for alias, name in module.aliases.items():
+            if name not in module.functions:
+                self._fail(f"the alias {alias} must be one of a function of the module", name)
+            self.functions[alias] = self.functions[name]
+        self._sites: list[str] = []
+        self._common = _Shared()
+        self._layouts: dict[str, _Shared] = {}
+        for function in sorted(module.functions.values(), key=lambda one: one.is_entry):
+            self._layouts[function.name] = self._laid_out(function)
+
+    # What functions ask for
+
+    def site(self, instruction: Instruction) -> str:
+        """Return a pointer to where an instruction is."""
+        file, line = instruction.place or (self.source, instruction.line)
+        self._sites.append(f"{{{quoted(file)}, {line}, {quoted(instruction.name)}}}")
+        return f"&S[{len(self._sites) - 1}]"
+
+    def signature(self, function: Function) -> str:
+        """Return the head of a function in C++: results and parameters are places in memory."""
+        name = self.functions[function.name]
+        if function.is_entry:
+            return f"static void {name}(void** parameters)"
+        names = [f"R{i}" for i in range(len(function.results))]
+        names += [f"P{i}" for i in range(len(function.parameters))]
+        places = "".join(f", char* {one}" for one in names)
+        return f"CK_FUNCTION void {name}(CK_CONTEXT{places})"
+
+    def declared(self, name: str) -> Function | None:
+        """Return a function of the module."""
+        return self.module.functions.get(self.module.aliases.get(name, name))
+
+    def told(self, function: Function, requirement: str, found: int) -> str:
+        """Return what a function must be, and is not."""
+        return f"{self.source}:{function.line}: error: {function.name} {requirement}; got {found}"
+
+    def is_callable(self, name: str) -> bool:
+        """Return whether a name is that of a function with an address."""
+        function = self.declared(name)
+        return function is not None and not (function.is_entry or _is_builtin(function))
+
+    def is_dynamic(self, name: str) -> bool:
+        """Return whether a name is that of dynamic shared memory."""
+        variable = self.module.variables.get(name)
+        return variable is not None and _is_dynamic(variable)
+
+    # The module as a whole
+
+    def text(self) -> str:
+        """Return the module in C++."""
+        texts: dict[str, str] = {}
+        problems: dict[str, str] = {}
+        calls: dict[str, set[str]] = {}
+        kernels: dict[str, str] = {}
+        sizes: list[str] = []
+        for name, function in self.module.functions.items():
+            if function.body is None:
+                continue
+            shared = self._layouts[name]
+            self.called = calls[name] = set()
+            made = FunctionText(self, function, shared.offsets)
+            try:
+                texts[name] = made.text(STRUCTURAL)
+            except RefusedError as error:
+                problems[name] = str(error)
+            if shared.dynamic > MAX_SHARED_BYTES:
+                requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
+                problems[name] = self.told(function, requirement, shared.dynamic)
+            if function.is_entry:
+                kernels[name] = self._described(function, shared, made.local_bytes)
+                sizes.append(self._parameters(function))
+        refused = {name: _problem(name, problems, calls) for name in kernels}
+        refused = {name: problem for name, problem in refused.items() if problem}
+        bodies = [text for name, text in texts.items() if name not in refused]
+        variables, addresses = self._placed_variables()
+        parts = (
+            *(f'#include "{header}"' for header in ("ptx.hpp", *sorted(self.headers))),
+            "using namespace ck_ptx;",
+            *variables,
+            *self._declarations(problems),
+            f"static const ck_sim::Site S[] = {{{', '.join((*self._sites, '{}'))}}};",
+            *bodies,
+            *addresses,
+            *sizes,
+            *_exported("kernel", [k for name, k in kernels.items() if name not in refused]),
+            *_exported("variable", self._described_variables()),
+            *_exported("refusal", [f"{quoted(n)}, {quoted(p)}" for n, p in refused.items()]),
+        )
+        return "\n".join(parts) + "\n"
+
+    def _laid_out(self, function: Function) -> _Shared:
+        """Place a function's shared variables; those of functions before those of all entries."""
+        common = self._common
+        made = _Shared(dict(common.offsets), common.end, common.alignment)
+        body = function.body or ()
+        own = [one for one in body if isinstance(one, Variable)]
+        hidden = {one.name for one in (*own, *function.parameters, *function.results)}
+        known = self.module.variables
+        named = [known[name] for name in dict.fromkeys(_names(body)) if name in known]
+        outer = [one for one in named if one.name not in hidden]
+        for name in hidden:
+            made.offsets.pop(name, None)
+        dynamic = []
+        for variable in (*outer, *own):
+            if variable.space != "shared" or variable.name in made.offsets:
+                continue
+            if _is_dynamic(variable):
+                dynamic.append(variable.name)
+                made.alignment = max(made.alignment, variable.alignment)
+                continue
+            start = -(-made.end // variable.alignment) * variable.alignment
+            made.offsets[variable.name] = start
+            made.end = start + variable.size
+        if function.is_entry:
+            made.offsets.update(dict.fromkeys(dynamic, made.dynamic))
+        else:
+            placed = {one.name: made.offsets[one.name] for one in outer if one.name in made.offsets}
+            self._common = _Shared({**common.offsets, **placed}, made.end, made.alignment)
+        return made
+
+    def _declarations(self, problems: Iterable[str]) -> Iterator[str]:
+        for name, function in self.module.functions.items():
+            if function.is_entry or _is_builtin(function) or name in self.module.aliases:
+                continue
+            head = self.signature(function)
+            if function.body is not None and name not in problems:
+                yield f"{head};"
+                continue
+            # It can still be reached, by its address.
+            site = f"{{{quoted(self.source)}, {function.line}, {quoted('call')}}}"
+            stop = quoted(f"the function {name} must be one that the simulator executes")
+            yield (
+                f"{head} {{ static const ck_sim::Site site = {site}; "
+                f'ck_sim_stop("trap", {stop}, &site); }}'
+            )
+
+    def _placed_variables(self) -> tuple[list[str], list[str]]:
+        """Return definitions of variables, and the function that stores addresses in them."""
+        made: list[str] = []
+        stores: list[str] = []
+        for name, cpp in self.variables.items():
+            variable = self.module.variables[name]
+            unit = BYTES[variable.type]
+            if max(variable.size, variable.alignment) > _MAX_VARIABLE_BYTES:
+                requirement = f"{name} must have at most {_MAX_VARIABLE_BYTES} bytes"
+                self._fail(requirement, variable.size)
+            content = bytearray()
+            for item in variable.initial:
+                word = 0
+                if isinstance(item, Immediate):
+                    word = constant_word(item, unit, as_float=variable.type in {"f32", "f64"})
+                elif isinstance(item, Register):
+                    place = f"(char*){cpp} + {len(content)}"
+                    address = f"{self._address(item.name, name)} + (u64)({item.offset})"
+                    stores.append(f"store<u{8 * unit}>({place}, {address});")
+                content += word.to_bytes(unit, "little")
+            given = ", ".join(map(str, content.rstrip(b"\0")))
+            size = max(variable.size, 1)
+            made.append(
+                f"alignas({variable.alignment}) static unsigned char {cpp}[{size}] = {{{given}}};"
+            )
+        if not stores:
+            return made, []
+        return made, ["__attribute__((constructor)) static void initialise() {", *stores, "}"]
+
+    def _address(self, name: str, of: str) -> str:
+        if name in self.variables:
+            return f"(u64){self.variables[name]}"
+        if not self.is_callable(name):
+            self._fail(f"{of} must have addresses of variables in memory or of functions", name)
+        return f"(u64)&{self.functions[name]}"
+
+    def _fail(self, requirement: str, found: object) -> NoReturn:
+        log = f"{self.source}: error: {requirement}; got {found}"
+        raise KernelCompileError(self.source, (), log)
+
+    # What the library tells about itself
+
+    def _described(self, function: Function, shared: _Shared, local_bytes: int) -> str:
+        """Return a kernel's members of ck_sim_kernel."""
+        parameters = function.parameters
+        of = function.directives
+        values = (
+            quoted(function.name),
+            self.functions[function.name],
+            len(parameters),
+            f"{self.functions[function.name]}_parameters",
+            shared.dynamic,
+            shared.alignment,
+            _triple(of.get("reqntid", ())),
+            prod(of.get("maxntid", (0,))),
+            _triple(of.get("reqnctapercluster", ())),
+            local_bytes,
+        )
+        return ", ".join(map(str, values))
+
+    def _parameters(self, function: Function) -> str:
+        """Return a table of a kernel's parameters: their sizes, then their kinds."""
+        parameters = function.parameters
+        told = [*(p.size for p in parameters), *(int(_kind(p)) for p in parameters), 0]
+        name = f"{self.functions[function.name]}_parameters"
+        return f"static const uint32_t {name}[] = {{{', '.join(map(str, told))}}};"
+
+    def _described_variables(self) -> list[str]:
+        """Return the members of ck_sim_variable, of each variable."""
+        found = ((self.module.variables[name], cpp) for name, cpp in self.variables.items())
+        return [f"{quoted(v.name)}, {cpp}, {v.size}, {int(v.space == 'const')}" for v, cpp in found]
+
+
+def _exported(what: str, members: list[str]) -> Iterator[str]:
+    """Yield an exported table, with one row more than it has: C++ has no empty arrays."""
+    rows = ", ".join(f"{{{one}}}" for one in (*members, ""))
+    yield f"CK_SIM_EXPORT const ck_sim_{what} ck_sim_{what}s[] = {{{rows}}};"
+    yield f"CK_SIM_EXPORT const uint32_t ck_sim_{what}_count = {len(members)};"
+
+
+def _kind(parameter: Variable) -> ParameterKind:
+    """Return what can be told of a parameter."""
+    sort, size = parameter.type[0], BYTES[parameter.type]
+    if parameter.is_pointer:
+        return ParameterKind.POINTER
+    if sort not in "usf" or parameter.size != size:
+        return ParameterKind.OTHER
+    if sort == "f":
+        return ParameterKind.FLOATING
+    return ParameterKind.WORD if size == _POINTER_BYTES else ParameterKind.INTEGER
+
+
+def _is_builtin(function: Function) -> bool:
+    return function.body is None and function.name in BUILTINS
+
+
+def _is_dynamic(variable: Variable) -> bool:
+    return variable.space == "shared" and (variable.linkage == "extern" or not variable.size)
+
+
+def _triple(extents: tuple[int, ...]) -> str:
+    x, y, z = (*extents, 1, 1, 1)[:3] if extents else (0, 0, 0)
+    return f"{{{x}, {y}, {z}}}"
+
+
+def _problem(name: str, problems: dict[str, str], calls: dict[str, set[str]]) -> str:
+    """Return what keeps an entry from being executed: in itself or in a function that it calls."""
+    seen, pending = {name}, [name]
+    while pending:
+        current = pending.pop()
+        if current in problems:
+            return problems[current]
+        new = calls.get(current, set()) - seen
+        seen |= new
+        pending += new
+    return ""
+
+
+def _names(statements: Iterable[Statement]) -> Iterator[str]:
+    """Yield the names of all operands."""
+    pending: list[Operand] = []
+    for statement in statements:
+        if isinstance(statement, Instruction):
+            pending += statement.operands
+            while pending:
+                operand = pending.pop()
+                if isinstance(operand, Vector):
+                    pending += operand.items
+                elif isinstance(operand, Address):
+                    pending.append(operand.base)
+                elif isinstance(operand, Register):
+                    yield operand.name

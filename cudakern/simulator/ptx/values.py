@@ -1,0 +1,88 @@
+"""Values in C++: the types of PTX's, conversions between them, constants."""
+
+from __future__ import annotations
+
+import struct
+from math import copysign, inf
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.ptx.forms import BYTES
+
+if TYPE_CHECKING:
+    from cudakern.simulator.ptx.model import Immediate
+
+#: Types of device/types.hpp that have the names of PTX's.
+_NAMED = {
+    *(f"{kind}{size}" for kind in "us" for size in (8, 16, 32, 64)),
+    *("f32", "f64", "pred", "b128", "f16", "bf16", "f16x2", "bf16x2"),
+}
+_STRUCTURES = {"f16", "bf16", "f16x2", "bf16x2"}
+_FORMATS = {4: "<f", 8: "<d"}
+
+
+def unsigned(size: int) -> str:
+    """Return the C++ type of a word of so many bytes."""
+    return "b128" if size == BYTES["b128"] else f"u{8 * size}"
+
+
+def type_of_value(kind: str) -> str:
+    """Return the C++ type of a value of a PTX type."""
+    return kind if kind in _NAMED else unsigned(BYTES[kind])
+
+
+def type_of_register(kind: str) -> str:
+    """Return the C++ type of a register that is declared with a PTX type."""
+    return kind if kind in {"f32", "f64", "pred"} else unsigned(BYTES[kind])
+
+
+def _is_integer(cpp: str) -> bool:
+    return cpp[0] in "us" or cpp == "b128"
+
+
+def convert(value: str, given: str, wanted: str) -> str:
+    """Return a C++ value of one type as one of another: the same bits, extended or cut."""
+    if given == wanted:
+        return value
+    if wanted == "pred":
+        return f"(({value}) != 0)"
+    if given == "pred" or (_is_integer(given) and _is_integer(wanted)):
+        return f"({wanted})({value})"
+    if _is_integer(wanted):
+        bits = unsigned(BYTES[given])
+        made = f"({value}).bits" if given in _STRUCTURES else f"bit_cast<{bits}>({value})"
+        return convert(made, bits, wanted)
+    bits = convert(value, given, unsigned(BYTES[wanted]))
+    return f"{wanted}{{{bits}}}" if wanted in _STRUCTURES else f"bit_cast<{wanted}>({bits})"
+
+
+def literal(constant: Immediate, wanted: str) -> str:
+    """Return a constant as a C++ value."""
+    if wanted == "pred":
+        return "true" if constant.value else "false"
+    size = BYTES[wanted]
+    word = constant_word(constant, size, as_float=wanted in {"f32", "f64"})
+    if wanted == "b128":
+        return f"((b128){word >> 64:#x}ull << 64 | {word % 2**64:#x}ull)"
+    bits = unsigned(size)
+    text = f"{word:#x}u" if bits == "u32" else f"({bits}){word:#x}ull"
+    return convert(text, bits, wanted)
+
+
+def constant_word(constant: Immediate, size: int, *, as_float: bool) -> int:
+    """Return the bits of a constant in so many bytes; a float that is asked for is converted."""
+    word = constant.value
+    given = constant.float_bytes
+    if as_float and given not in {0, size}:
+        number = struct.unpack(_FORMATS[given], word.to_bytes(given, "little"))[0]
+        try:
+            made = struct.pack(_FORMATS[size], number)
+        except OverflowError:
+            made = struct.pack(_FORMATS[size], copysign(inf, number))
+        word = int.from_bytes(made, "little")
+    return word % (1 << 8 * size)
+
+
+def quoted(text: str) -> str:
+    """Return a text as a C++ string."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

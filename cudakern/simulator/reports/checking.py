@@ -1,0 +1,227 @@
+"""Reports of observed launches: what was wrong, what moved."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from operator import index
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.reports import sessions
+from cudakern.simulator.reports.findings import Finding, Source, error_for, findings_of
+from cudakern.simulator.reports.traffic import KernelTraffic, lines_of
+from cudakern.errors import BindingError, SimulatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudakern.simulator.reports.sessions import Observed
+
+__all__ = ["CheckReport", "Finding", "Source", "TrafficReport", "checked", "traffic"]
+
+
+@dataclass(eq=False)
+class CheckReport:
+    """What `checked` found so far.
+
+    Attributes
+    ----------
+    seed, resident_blocks : int
+        As given.
+    findings : list of Finding
+        In the order in which they were found. The same two lines of code are named once.
+    launches : int
+        Launches that were checked.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> with ck.simulator.checked(seed=3) as report:
+    ...     x = ck.gather([1, 2, 3], [0])
+    >>> report.launches, report.findings
+    (1, [])
+    >>> print(report)
+    nothing found in 1 launches
+    """
+
+    seed: int = 0
+    resident_blocks: int = 4
+    findings: list[Finding] = field(default_factory=list)
+    launches: int = 0
+    checks = True
+    thread = 0
+
+    def add(self, observed: Observed) -> None:
+        """Take note of a launch."""
+        self.launches += 1
+        self.findings += findings_of(observed)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings)) or f"nothing found in {self.launches} launches"
+
+
+@dataclass(eq=False)
+class TrafficReport:
+    """What the launches inside of `traffic` moved.
+
+    Attributes
+    ----------
+    kernels : list of KernelTraffic
+        One for each kernel, in the order of their first launches.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> with ck.simulator.traffic() as report:
+    ...     x = ck.one_hot([1, 0], 4)
+    >>> [kernel.launches for kernel in report.kernels]
+    [1]
+    """
+
+    kernels: list[KernelTraffic] = field(default_factory=list)
+    checks = False
+    thread = 0
+    seed = 0
+    resident_blocks = 4
+
+    def add(self, observed: Observed) -> None:
+        """Take note of a launch."""
+        for kernel in self.kernels:
+            if (kernel.kernel, kernel.library) == (observed.name, observed.library):
+                break
+        else:
+            kernel = KernelTraffic(observed.name, observed.library)
+            self.kernels.append(kernel)
+        kernel.add(lines_of(observed))
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.kernels)) or "no launches"
+
+
+@contextmanager
+def checked(seed: int = 0, resident_blocks: int = 4) -> Iterator[CheckReport]:
+    """Check every access of the kernels that the simulator runs inside of the block.
+
+    Parameters
+    ----------
+    seed : int, optional
+        Decides in which order threads and blocks run; the same seed, the same order.
+    resident_blocks : int, optional
+        Blocks that run side by side. When all of them wait for one that does not run yet, more do.
+
+    Yields
+    ------
+    CheckReport
+        Whose ``findings`` fill up launch by launch. Afterwards a kernel goes on where that is
+        possible, so one run can find several things.
+
+    Raises
+    ------
+    SimulatorError
+        At the end of the block, if anything was found: about the first, with all in ``findings``.
+    EngineUnavailableError
+        No C++ compiler, or pyelftools is missing.
+    KernelCompileError
+        At a launch: the kernel's text does not compile for the host. Inline PTX does not, nor do
+        CUB, cooperative groups and others that plain launches take.
+
+    Notes
+    -----
+    Found are accesses outside of an array (global, static and dynamic shared memory, also by one
+    byte), accesses that are not aligned as their type must be, reads of memory that nothing has
+    written (shared memory, outputs of the operators, arrays made by `empty`), accesses of different
+    threads to the same bytes of which one is a write and that nothing orders, barriers and warp
+    collectives that not all reach, and launches that wait forever.
+
+    Barriers order the threads of a block, ``__syncwarp`` and the warp collectives the lanes they
+    name. Atomics order whoever meets at an address, as if a fence were there; so do volatile
+    accesses to global memory, but not to shared memory. Two atomics never race.
+
+    Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
+    GPU; the contents are copied back. All launches of the process inside of the block are checked,
+    whatever thread makes them, one after the other; those of a thread with such a block of its own
+    are that one's. Arrays of addresses are not followed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> with ck.simulator.checked():
+    ...     shift((1,), (32,), (x, y))
+    Traceback (most recent call last):
+    cudakern.errors.SimulatorError: shift: out_of_bounds: shift.cu:2: read of 4 bytes must lie ...
+    """
+    seed = index(seed) % 2**64
+    if index(resident_blocks) < 1:
+        requirement = f"must be at least 1; got {resident_blocks}"
+        raise BindingError("simulator.checked", "resident_blocks", requirement)
+    report = CheckReport(seed, min(index(resident_blocks), 2**16))
+    sessions.begin(report)
+    try:
+        yield report
+    except Exception as error:
+        if report.findings and not isinstance(error, SimulatorError):
+            raise error_for(report.findings) from error  # what went wrong first
+        raise
+    finally:
+        sessions.end(report)
+    if report.findings:
+        raise error_for(report.findings)
+
+
+@contextmanager
+def traffic() -> Iterator[TrafficReport]:
+    """Count the memory traffic of the kernels that the simulator runs inside of the block.
+
+    Yields
+    ------
+    TrafficReport
+        Whose ``kernels`` fill up launch by launch.
+
+    Raises
+    ------
+    EngineUnavailableError
+        No C++ compiler, or pyelftools is missing.
+    KernelCompileError
+        At a launch: the kernel's text does not compile for the host. Inline PTX does not, nor do
+        CUB, cooperative groups and others that plain launches take.
+
+    Notes
+    -----
+    The model knows no cache. The n-th access of a lane at a place in the code, counted from the
+    last barrier or warp collective, makes one request together with the n-th of the other lanes of
+    its warp. A request to global memory moves the sectors of 32 bytes that it touches, each once; a
+    request to shared memory takes as many wavefronts as different words meet in one of its 32
+    banks, half a warp at a time for accesses of 8 bytes and a quarter for 16. Kernel parameters and
+    local variables count nothing; ``__constant__`` variables count as global memory. Arrays of raw
+    kernels lie as in an allocation of a GPU, whose start is a multiple of 512 bytes; those of the
+    operators start less than 16 bytes after such a multiple.
+
+    A launch counts in every report whose block it is in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> with ck.simulator.traffic() as report:
+    ...     shift((1,), (31,), (x, y))
+    >>> (kernel,) = report.kernels
+    >>> kernel.bytes_requested, kernel.stores.sectors_per_request
+    (248, 4.0)
+    """
+    report = TrafficReport()
+    sessions.begin(report)
+    try:
+        yield report
+    finally:
+        sessions.end(report)

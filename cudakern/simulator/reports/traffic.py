@@ -1,0 +1,252 @@
+"""Memory traffic by kernel and by source line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.reports.findings import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cudakern.simulator.reports.sessions import Observed
+
+#: Bytes of a sector, the unit in which global memory moves.
+SECTOR_BYTES = 32
+_KINDS = (
+    "load",
+    "store",
+    "atomic",
+    "",
+    "shared load",
+    "shared store",
+    "shared atomic",
+    "",
+)
+
+
+@dataclass
+class Requests:
+    """Requests of warps to memory, and what they amount to.
+
+    Attributes
+    ----------
+    requests : int
+        Warp-wide instructions.
+    accesses : int
+        Of single threads.
+    bytes_requested : int
+        What the threads asked for.
+    sectors : int
+        Sectors of 32 bytes; 0 for shared memory.
+    wavefronts : int
+        Passes through shared memory; 0 for global memory.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> requests = ck.simulator.Requests(requests=2, accesses=64, bytes_requested=256, sectors=16)
+    >>> requests.bytes_moved, requests.sectors_per_request
+    (512, 8.0)
+    """
+
+    requests: int = 0
+    accesses: int = 0
+    bytes_requested: int = 0
+    sectors: int = 0
+    wavefronts: int = 0
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes of the sectors."""
+        return self.sectors * SECTOR_BYTES
+
+    @property
+    def sectors_per_request(self) -> float:
+        """4 for 32 lanes that access 4 neighbouring bytes each; NaN without requests."""
+        return self.sectors / self.requests if self.requests else float("nan")
+
+    @property
+    def wavefronts_per_request(self) -> float:
+        """1 without bank conflicts for accesses of 4 bytes; NaN without requests."""
+        return self.wavefronts / self.requests if self.requests else float("nan")
+
+    def include(self, other: Requests) -> None:
+        """Add other requests to these."""
+        self.requests += other.requests
+        self.accesses += other.accesses
+        self.bytes_requested += other.bytes_requested
+        self.sectors += other.sectors
+        self.wavefronts += other.wavefronts
+
+
+@dataclass
+class LineTraffic(Requests):
+    """The requests of one kind at one source line.
+
+    Attributes
+    ----------
+    kind : str
+        ``"load"``, ``"store"``, ``"atomic"``, ``"shared load"``, ``"shared store"`` or
+        ``"shared atomic"``.
+    source : (str, int) or None
+        File and line of the access.
+    stack : tuple of (str, int)
+        The source, then where the inlined function it lies in was called, and so on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> with ck.simulator.traffic() as report:
+    ...     shift((1,), (31,), (x, y))
+    >>> load, store = report.kernels[0].lines
+    >>> load.kind, load.source, load.sectors_per_request
+    ('load', ('shift.cu', 2), 4.0)
+    """
+
+    kind: str = ""
+    source: Source | None = None
+    stack: tuple[Source, ...] = ()
+
+
+@dataclass
+class KernelTraffic:
+    """What all launches of a kernel moved.
+
+    Attributes
+    ----------
+    kernel, library : str
+        Its name, and the library it is in: kernels of one name can be different ones.
+    launches : int
+        How often it ran.
+    lines : list of LineTraffic
+        By source line and kind, in the order of first requests.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
+    ...   y[threadIdx.x] = x[threadIdx.x + 1];
+    ... }'''
+    >>> shift = ck.simulator.RawKernel(code, "shift")
+    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> with ck.simulator.traffic() as report:
+    ...     shift((1,), (31,), (x, y))
+    >>> (kernel,) = report.kernels
+    >>> kernel.kernel, kernel.loads.bytes_moved
+    ('shift', 128)
+    """
+
+    kernel: str
+    library: str = ""
+    launches: int = 0
+    lines: list[LineTraffic] = field(default_factory=list)
+
+    def add(self, lines: Iterable[LineTraffic]) -> None:
+        """Add what one launch moved."""
+        self.launches += 1
+        for line in lines:
+            for known in self.lines:
+                if (known.kind, known.stack) == (line.kind, line.stack):
+                    known.include(line)
+                    break
+            else:
+                self.lines.append(line)
+
+    def total(self, *kinds: str) -> Requests:
+        """Return the sum over lines of these kinds."""
+        result = Requests()
+        for line in self.lines:
+            if line.kind in kinds:
+                result.include(line)
+        return result
+
+    @property
+    def loads(self) -> Requests:
+        """Reads of global memory."""
+        return self.total("load")
+
+    @property
+    def stores(self) -> Requests:
+        """Writes of global memory."""
+        return self.total("store")
+
+    @property
+    def atomics(self) -> Requests:
+        """Atomic updates of global memory."""
+        return self.total("atomic")
+
+    @property
+    def shared_loads(self) -> Requests:
+        """Reads of shared memory."""
+        return self.total("shared load")
+
+    @property
+    def shared_stores(self) -> Requests:
+        """Writes of shared memory."""
+        return self.total("shared store")
+
+    @property
+    def shared_atomics(self) -> Requests:
+        """Atomic updates of shared memory."""
+        return self.total("shared atomic")
+
+    @property
+    def sectors(self) -> int:
+        """Sectors of global memory, of loads, stores and atomics together."""
+        return self.total("load", "store", "atomic").sectors
+
+    @property
+    def bytes_requested(self) -> int:
+        """Bytes of global memory that threads asked for."""
+        return self.total("load", "store", "atomic").bytes_requested
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes of global memory that had to move."""
+        return self.sectors * SECTOR_BYTES
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.kernel}: {self.launches} launches, {self.bytes_requested} bytes requested, "
+            f"{self.bytes_moved} bytes moved"
+        )
+        return "\n".join((head, *map(_row, self.lines)))
+
+
+def _row(line: LineTraffic) -> str:
+    place = " < ".join(f"{name}:{number}" for name, number in line.stack[:2]) or "unknown line"
+    if line.kind.startswith("shared"):
+        rate = f"{line.wavefronts_per_request:.2f} wavefronts/request"
+    else:
+        rate = f"{line.sectors_per_request:.2f} sectors/request"
+    return f"  {place:<40} {line.kind:<13} {line.requests:>10} requests {rate:>25}"
+
+
+def lines_of(observed: Observed) -> list[LineTraffic]:
+    """Return what a launch moved, by source line."""
+    result = []
+    for raw in observed.traffic:
+        stack = observed.stack(raw.site)
+        source = stack[0] if stack else None
+        result.append(
+            LineTraffic(
+                raw.requests,
+                raw.accesses,
+                raw.bytes,
+                raw.sectors,
+                raw.wavefronts,
+                _KINDS[raw.kind],
+                source,
+                stack,
+            )
+        )
+    return result

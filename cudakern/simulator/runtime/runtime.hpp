@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// What all kernels ask of the simulator's runtime, and know of the thread that runs them.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CK_SIM_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace ck_sim {
+
+constexpr int kWarpSize = 32;
+constexpr uint32_t kMaxThreads = 1024;
+
+struct Index3 {
+  unsigned x, y, z;
+};
+
+/// What the threads of a block have in common.
+struct Group {
+  Index3 block;
+  Index3 block_size;
+  Index3 grid_size;
+  char* window;                            // shared memory: static, then dynamic
+  uint64_t window_bytes;                   // of addresses that are no other memory's
+  uint32_t dynamic_offset, dynamic_bytes;  // dynamic shared memory
+  Index3 cluster;                          // the place of the block in its cluster
+  Index3 cluster_size;                     // 1, 1, 1 without clusters
+  uint32_t rank, ranks;                    // of the block in its cluster
+  bool has_clusters;                       // whether the kernel asks for them
+  uint32_t processor;                      // which of the resident blocks
+  uint32_t processors;                     // how many there can be
+  uint32_t grid_id;                        // which launch of the process
+  char* const* windows;                    // of the blocks of the cluster, by rank
+  uint32_t* workspace;  // of a cooperative launch: two words, zero at first; else null
+};
+
+/// What the running CUDA thread can ask about itself.
+struct View {
+  Index3 thread;
+  unsigned lane;
+  unsigned warp;  // the lanes that exist: all, but in the last warp of a block
+  const Group* group;
+};
+
+/// An instruction that can wait, fail or, in checked launches, access memory.
+struct Site {
+  const char* file;
+  int line;
+  const char* opcode;  // with its modifiers
+  // The rest is of checked launches; else zeros.
+  const char* stack;        // "file:line" of it and of the calls around it, innermost first, by '\n'
+  uint32_t access;          // what it does to memory, see below; 0 for nothing
+  uint32_t needed;          // of a load: bytes whose values are used, a bit each; others are copied
+  mutable uint32_t number;  // the checker's, for this launch; 0 at first
+};
+
+// What an instruction does to memory.
+constexpr uint32_t kBytes = 0xFF;         // of one access, all elements of a vector together
+constexpr uint32_t kReads = 1u << 8;      // its result or effect depends on what was there
+constexpr uint32_t kWrites = 1u << 9;
+constexpr uint32_t kAtomic = 1u << 10;    // in one step
+constexpr uint32_t kStrong = 1u << 11;    // relaxed or more; else weak
+constexpr uint32_t kVolatile = 1u << 12;  // strong, at system scope
+constexpr uint32_t kAcquires = 1u << 13;
+constexpr uint32_t kReleases = 1u << 14;
+constexpr uint32_t kGuesses = 1u << 15;   // a weak load whose value only feeds the compare of a cas
+constexpr int kScopeShift = 16;           // two bits: a Scope
+constexpr uint32_t kReturns = 1u << 18;   // of an atomic: its result is used
+constexpr int kSpaceShift = 20;           // three bits: a Space
+enum class Scope : uint32_t { kCta, kCluster, kGpu, kSys };
+enum class Space : uint32_t { kGeneric, kGlobal, kShared, kConst, kLocal, kCluster };
+
+inline uint32_t bytes_of(const Site* site) { return site->access & kBytes; }
+inline Scope scope_of(const Site* site) {
+  return static_cast<Scope>(site->access >> kScopeShift & 3);
+}
+inline Space space_of(const Site* site) {
+  return static_cast<Space>(site->access >> kSpaceShift & 7);
+}
+
+enum class Barrier : int { kPlain, kCount, kAnd, kOr };
+
+}  // namespace ck_sim
+
+// Checked launches have one OS thread.
+#ifdef CK_SIM_CHECKED
+#define CK_SIM_OWN
+#else
+#define CK_SIM_OWN __thread
+#endif
+
+/// The view of the CUDA thread that runs on this OS thread right now.
+extern "C" __attribute__((visibility("default"))) CK_SIM_OWN const ck_sim::View* ck_sim_current;
+
+/// Lets other threads run. `progress` says that memory changed: a launch in which every thread only
+/// ever yields without progress is a deadlock.
+CK_SIM_EXPORT void ck_sim_yield(int progress, const ck_sim::Site* site);
+
+/// Which lanes of the warp are here, as far as that can be said: lanes that come to the same place
+/// are waited for until they can only come by other ways.
+CK_SIM_EXPORT unsigned ck_sim_converge(const ck_sim::Site* site);
+
+/// Ends the launch with a report of this kind; `what` follows the place in its message.
+CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_stop(const char* kind, const char* what,
+                                                         const ck_sim::Site* site);

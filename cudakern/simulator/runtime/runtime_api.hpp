@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// What a kernel, translated from PTX, asks of the simulator's runtime.
+//
+// A CUDA thread is a fiber that never leaves its OS thread, so `me` may be kept in a variable. A
+// thread that waits for nobody runs to its end before the next one of its block starts. Every
+// function with a `site` may let other threads run, or end the launch with a report.
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include "runtime.hpp"
+
+/// A variable in shared memory.
+struct ck_sim_shared_object {
+  const char* name;
+  uint64_t offset, bytes;
+};
+
+/// What a library of kernels tells about one. The library exports `ck_sim_kernels`, an array of
+/// these, and `ck_sim_kernel_count`.
+struct ck_sim_kernel {
+  const char* name;
+  void (*entry)(void** parameters);  // the address of each parameter
+  uint32_t parameters;
+  const uint32_t* parameter_sizes;  // in bytes; then a ParameterKind of each
+  uint32_t static_shared;           // bytes; dynamic shared memory starts there
+  uint32_t shared_alignment;        // of dynamic shared memory; static_shared is a multiple of it
+  uint32_t required_block[3];       // .reqntid; zeros without
+  uint32_t max_threads;             // .maxntid, multiplied out; 0 without
+  uint32_t cluster[3];              // .reqnctapercluster; zeros without
+  uint32_t local_bytes;             // of a thread: its frame, as far as that is known
+  // Of checked launches: static shared variables by offset, with room around each.
+  const ck_sim_shared_object* shared_objects;
+  uint32_t shared_object_count;
+};
+
+/// A variable of a module. The library exports `ck_sim_variables` and `ck_sim_variable_count`.
+struct ck_sim_variable {
+  const char* name;
+  char** place;  // where its address stands: the loader may give it that of another library's
+  uint64_t bytes;
+  uint32_t is_constant;
+  uint32_t has_addresses;  // whether its initial value holds some, which are this library's own
+};
+
+// Memory, in checked launches. Each of these comes right before the access, with no call of the
+// runtime in between, and returns where to access instead: there, or a place apart if nothing may be
+// accessed there. A site tells how many bytes are accessed and how.
+
+CK_SIM_EXPORT char* ck_sim_read(const char* address, const ck_sim::Site* site);
+/// `value` points to what will be written.
+CK_SIM_EXPORT char* ck_sim_write(char* address, const void* value, const ck_sim::Site* site);
+/// Before an atomic, which must call ck_sim_updated when it is done.
+CK_SIM_EXPORT char* ck_sim_atomic(char* address, const ck_sim::Site* site);
+/// As many bytes, of any number and alignment; null if they must not be accessed.
+CK_SIM_EXPORT char* ck_sim_read_range(const char* address, uint64_t bytes,
+                                      const ck_sim::Site* site);
+CK_SIM_EXPORT char* ck_sim_write_range(char* address, uint64_t bytes, const ck_sim::Site* site);
+/// A fence: its site says whether it acquires and releases, and its scope.
+CK_SIM_EXPORT void ck_sim_fence(const ck_sim::Site* site);
+
+/// A variable in local memory, while its function runs; `written` has a bit for each byte.
+struct ck_sim_local {
+  char* start;
+  uint64_t bytes;
+  unsigned char* written;
+  const char* name;
+  ck_sim_local* outer;  // filled in
+};
+CK_SIM_EXPORT void ck_sim_enter_local(ck_sim_local* variable);
+CK_SIM_EXPORT void ck_sim_leave_local(ck_sim_local* variable);
+
+/// A loop went round many times: lets others run.
+CK_SIM_EXPORT void ck_sim_turn(const ck_sim::Site* site);
+
+// Exit
+
+/// Ends the running thread, from within any function. In an entry, return does the same for less.
+CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_exit();
+
+// Warps
+
+/// Carries out a warp's instruction: `lanes[i]` is what lane i gave as its `data`, for each lane i
+/// in `mask`; results go there too.
+typedef void (*ck_sim_warp_function)(void* const* lanes, unsigned mask);
+
+/// Waits for all lanes of `mask` that have not exited, which must execute an instruction of the
+/// same opcode with the same mask. The last one runs `function` for all of them, so `data` may lie
+/// on the caller's stack, and a function may read and write what all lanes point to. The mask that
+/// it gets has only lanes that take part.
+CK_SIM_EXPORT void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
+                               const ck_sim::Site* site);
+
+// `unsigned ck_sim_converge(site)` of runtime.hpp answers activemask.
+
+// Barriers
+
+/// Waits at barrier `number` (0 to 15) of the block until `threads` threads have come, or all of
+/// the block if it is 0. Threads that have exited count as arrived. The result is that of `kind`:
+/// how many predicates hold, or whether all or any do.
+CK_SIM_EXPORT int ck_sim_barrier_wait(ck_sim::Barrier kind, unsigned number, unsigned threads,
+                                      int predicate, const ck_sim::Site* site);
+/// Counts as come to a barrier without waiting there.
+CK_SIM_EXPORT void ck_sim_barrier_arrive(unsigned number, unsigned threads,
+                                         const ck_sim::Site* site);
+/// The barrier of all threads of the cluster.
+CK_SIM_EXPORT void ck_sim_cluster_arrive(const ck_sim::Site* site);
+CK_SIM_EXPORT void ck_sim_cluster_wait(const ck_sim::Site* site);
+
+// Order. A thread lets others run when it repeats itself: it reads the address that it read last.
+
+/// Before a load that others may be waited for with: volatile, relaxed or acquire.
+CK_SIM_EXPORT void ck_sim_poll(const void* address, const ck_sim::Site* site);
+/// After a store that others may wait for: volatile, relaxed or release.
+CK_SIM_EXPORT void ck_sim_stored();
+/// What an atomic did: nothing, as a compare and exchange that fails; it wrote what was there; or
+/// other bits.
+enum ck_sim_update : int { ck_sim_failed, ck_sim_kept, ck_sim_changed };
+/// After an atomic. One that changed nothing is a poll.
+CK_SIM_EXPORT void ck_sim_updated(const void* address, ck_sim_update update,
+                                  const ck_sim::Site* site);
+/// An atomic of 16 bytes: exchange, or compare and exchange if `compare` is not null; `before`
+/// receives what was there. Loads and stores of 16 bytes with an order use it too.
+CK_SIM_EXPORT void ck_sim_exchange_16(void* address, const void* compare, const void* value,
+                                      void* before);
+
+// Copies that happen when they are waited for, and no earlier. They belong to a thread.
+
+/// cp.async: `from` is read when the copy happens; bytes beyond `size` become zero.
+CK_SIM_EXPORT void ck_sim_copy_later(void* to, const void* from, uint32_t bytes, uint32_t size,
+                                     const ck_sim::Site* site);
+CK_SIM_EXPORT void ck_sim_copy_commit();
+/// Waits until at most `pending` of the latest groups are left; with `all`, for what was not
+/// committed too.
+CK_SIM_EXPORT void ck_sim_copy_wait(uint32_t pending, int all);
+/// cp.async.mbarrier.arrive: arrives at `mbarrier` when the copies so far have happened.
+CK_SIM_EXPORT void ck_sim_copy_arrive(char* mbarrier, int increments, const ck_sim::Site* site);
+/// cp.async.bulk: counts `bytes` as complete at `mbarrier` when it happens, or, with a null
+/// mbarrier, belongs to a bulk group.
+CK_SIM_EXPORT void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrier,
+                                     const ck_sim::Site* site);
+CK_SIM_EXPORT void ck_sim_bulk_commit();
+CK_SIM_EXPORT void ck_sim_bulk_wait(uint32_t pending);
+
+// mbarrier: eight bytes of shared memory. A state is what they were before an arrival.
+
+CK_SIM_EXPORT void ck_sim_mbarrier_init(char* mbarrier, uint32_t count, const ck_sim::Site* site);
+CK_SIM_EXPORT void ck_sim_mbarrier_invalidate(char* mbarrier, const ck_sim::Site* site);
+/// Expects `transactions` more bytes in this phase, then arrives `count` times; `drops` of these
+/// are for later phases too.
+CK_SIM_EXPORT uint64_t ck_sim_mbarrier_arrive(char* mbarrier, uint32_t count, uint32_t drops,
+                                              int32_t transactions, const ck_sim::Site* site);
+/// Whether the phase of `state`, or the one of this parity, is complete. `tries`: lets others run
+/// if it is not, and looks again.
+CK_SIM_EXPORT int ck_sim_mbarrier_test(char* mbarrier, uint64_t state, int tries,
+                                       const ck_sim::Site* site);
+CK_SIM_EXPORT int ck_sim_mbarrier_test_parity(char* mbarrier, uint32_t parity, int tries,
+                                              const ck_sim::Site* site);
+/// How many arrivals a state lacked.
+CK_SIM_EXPORT uint32_t ck_sim_mbarrier_pending(uint64_t state);
+
+// Functions that NVRTC's PTX calls
+
+/// printf; `arguments` holds the values, each aligned to its size. Returns their number.
+CK_SIM_EXPORT int ck_sim_vprintf(const char* format, const char* arguments);
+/// __assertfail
+CK_SIM_EXPORT __attribute__((noreturn)) void ck_sim_assert_failed(const char* message,
+                                                                  const char* file, uint32_t line,
+                                                                  const char* function);
+CK_SIM_EXPORT char* ck_sim_malloc(uint64_t bytes);
+CK_SIM_EXPORT void ck_sim_free(char* address, const ck_sim::Site* site);
+
+/// Whether an address lies on the running thread's stack, where local memory is.
+CK_SIM_EXPORT int ck_sim_is_local(const void* address);
+/// Nanoseconds, of the wall clock or for %clock: a thread that reads them again lets others run.
+CK_SIM_EXPORT uint64_t ck_sim_time(int since_1970);
+
+namespace ck_ptx {
+
+/// The number of a thread's warp in its block (%warpid).
+inline uint32_t warp_number(const ck_sim::View* me) {
+  const ck_sim::Index3 size = me->group->block_size;
+  return (me->thread.x + size.x * (me->thread.y + size.y * me->thread.z)) / 32;
+}
+
+// Shared memory. An address in `.shared::cta` is an offset into the block's window. One in
+// `.shared::cluster` is the same for the block's own memory; for that of the cluster's block of
+// rank r, `mapa` adds (r + 1) << kRankShift.
+constexpr int kRankShift = 24;
+
+/// The host's address of a `.shared::cluster` address.
+inline char* cluster_address(const ck_sim::View* me, uint32_t address) {
+  const ck_sim::Group* group = me->group;
+  const uint32_t rank = (address >> kRankShift) - 1;
+  return rank < group->ranks ? group->windows[rank] + (address & ((1u << kRankShift) - 1))
+                             : group->window + address;
+}
+/// Whether a generic address is one of the block's shared memory (`isspacep.shared::cta`).
+inline bool is_shared(const ck_sim::View* me, const char* address) {
+  return static_cast<uint64_t>(address - me->group->window) < me->group->window_bytes;
+}
+/// The rank of the block of the cluster whose shared memory has a generic address, or -1.
+inline int shared_rank(const ck_sim::View* me, const char* address) {
+  const ck_sim::Group* group = me->group;
+  for (uint32_t i = 0; i < group->ranks; ++i) {
+    if (static_cast<uint64_t>(address - group->windows[i]) < group->window_bytes) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+/// A generic address as one in `.shared::cluster` (`cvta.to.shared::cluster`).
+inline uint32_t to_cluster_address(const ck_sim::View* me, const char* address) {
+  const int rank = is_shared(me, address) ? -1 : shared_rank(me, address);
+  const char* start = rank < 0 ? me->group->window : me->group->windows[rank];
+  return static_cast<uint32_t>(address - start) + (static_cast<uint32_t>(rank + 1) << kRankShift);
+}
+/// `mapa`: an address of the block's shared memory in that of the cluster's block of a rank.
+inline uint32_t map_shared(uint32_t address, uint32_t rank) {
+  return (address & ((1u << kRankShift) - 1)) | (rank + 1) << kRankShift;
+}
+inline char* map_generic(const ck_sim::View* me, char* address, uint32_t rank) {
+  return cluster_address(me, map_shared(to_cluster_address(me, address), rank));
+}
+
+// Loads and stores with an order, which is acquire and release or stronger.
+
+/// Ends the launch unless an address is a multiple of `bytes`.
+inline void check_alignment(const void* address, unsigned bytes, const ck_sim::Site* site) {
+  if (__builtin_expect((reinterpret_cast<uintptr_t>(address) & (bytes - 1)) != 0, 0)) {
+    ck_sim_stop("misaligned", "an access with an order must be aligned to its size", site);
+  }
+}
+template <typename T>
+inline T load_ordered(const char* address, const ck_sim::Site* site) {
+  T value;
+  check_alignment(address, sizeof(T), site);
+  ck_sim_poll(address, site);
+  if constexpr (sizeof(T) == 16) {
+    const char zero[16] = {};
+    ck_sim_exchange_16(const_cast<char*>(address), zero, zero, &value);
+  } else {
+    __atomic_load(reinterpret_cast<const T*>(address), &value, __ATOMIC_ACQUIRE);
+  }
+  return value;
+}
+template <typename T>
+inline void store_ordered(char* address, T value, const ck_sim::Site* site) {
+  check_alignment(address, sizeof(T), site);
+  if constexpr (sizeof(T) == 16) {
+    T before;
+    ck_sim_exchange_16(address, nullptr, &value, &before);
+  } else {
+    __atomic_store(reinterpret_cast<T*>(address), &value, __ATOMIC_RELEASE);
+  }
+  ck_sim_stored();
+}
+
+}  // namespace ck_ptx

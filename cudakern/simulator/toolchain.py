@@ -1,0 +1,220 @@
+"""The C++ compiler: found, asked for its version, run; what it makes is cached by content."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from cudakern.engines.cache import building, cache_folder
+from cudakern.errors import EngineUnavailableError, KernelCompileError
+
+FLAGS = (
+    "-std=c++17",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-strict-aliasing",
+    # Float results must not depend on whether the host has fused multiply-add.
+    "-ffp-contract=off",
+    # As on the GPU: integers wrap, address zero is a fault like any other, a loop can be endless.
+    "-fwrapv",
+    "-fno-delete-null-pointer-checks",
+    "-fno-finite-loops",
+    "-fno-sanitize=undefined",  # ziglang's default
+    # A large frame must touch the guard page on its way.
+    "-fstack-clash-protection",
+    "-UNDEBUG",  # ziglang's default too
+    "-w",
+)
+#: g++ 12 merges an aligned and an unaligned load of the same address into an aligned one. Clang has
+#: no such option and ignores it; ziglang refuses it.
+_UNLESS_ZIG = ("-fno-if-conversion",)
+_HERE = Path(__file__).resolve().parent
+#: Of the runtime: plain, and checked. Each is one file and all headers.
+_RUNTIME, _CHECKED_RUNTIME = "runtime.cpp", "checked.cpp"
+
+Parts = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A C++17 compiler.
+
+    Attributes
+    ----------
+    command : tuple of str
+        The command line it starts with.
+    version : str
+        First line of its ``--version``.
+    """
+
+    command: tuple[str, ...]
+    version: str
+
+    @property
+    def is_zig(self) -> bool:
+        """Whether this is the C++ compiler of Zig, as the Python package ziglang brings it."""
+        return self.command[-1] == "c++" and Path(self.command[-2:][0]).stem in {"zig", "ziglang"}
+
+    def digest(self, *more: str) -> str:
+        """Return a digest of the compiler, how it is run, the machine, and more."""
+        # The machine: a home folder can be shared by machines of different kinds.
+        own = (*self.command, self.version, sys.platform, platform.machine(), *FLAGS, *_UNLESS_ZIG)
+        return hashlib.sha256("\0".join((*own, *more)).encode()).hexdigest()[:32]
+
+    def runtime(self, *, checked: bool = False) -> Path:
+        """Return the simulator's runtime library, or the one that checks, building it at need.
+
+        Raises
+        ------
+        EngineUnavailableError
+            The compiler does not compile it, or there is no folder to build in.
+        """
+        first = _CHECKED_RUNTIME if checked else _RUNTIME
+        parts = runtime_parts(first)
+        flags = ("-O2", *(("-DCK_SIM_CHECKED",) if checked else ()))
+        name = f"libcudakern_{Path(first).stem}_{self.digest(*flags, repr(parts))}.so"
+        target = cache_folder() / name
+        if target.exists():
+            return target
+        try:
+            # The kernels' libraries ask for it by this name.
+            self.build(target, first, parts, flags, (f"-Wl,-soname,{name}",))
+        except KernelCompileError as error:
+            message = (
+                f"cudakern: {shlex.join(self.command)} must compile C++17 programs, set "
+                f"CUDAKERN_CXX to a compiler that does or run: pip install ziglang; {error}"
+            )
+            raise EngineUnavailableError(message) from error
+        return target
+
+    def build(
+        self,
+        target: Path,
+        source: str,
+        parts: Parts,
+        flags: tuple[str, ...],
+        links: tuple[str, ...],
+    ) -> None:
+        """Build a shared library.
+
+        Parameters
+        ----------
+        target : Path
+            In the cache folder.
+        source : str
+            What an error names.
+        parts : tuple of (file name, text)
+            What is written into the build folder; the first is compiled.
+        flags, links : tuple of str
+            Further arguments of the compiler and of the linker.
+
+        Raises
+        ------
+        KernelCompileError
+            With the compiler's log.
+        EngineUnavailableError
+            There is no folder to build in.
+        """
+        with building(target) as folder:
+            for name, text in parts:
+                (folder / name).write_text(text, encoding="utf-8", errors="surrogatepass")
+            compiled = (*FLAGS, *flags, parts[0][0])
+            if not self.is_zig:
+                command = (*self.command, *compiled, *_UNLESS_ZIG, "-pthread", "-shared")
+                _execute(source, (*command, *links, "-o", target.name), folder)
+                return
+            _execute(source, (*self.command, *compiled, "-c", "-o", "kernel.o"), folder)
+            # Told to link C++, ziglang compiles a C++ library first, for a minute; kernels need
+            # none.
+            link = (*self.command[:-1], "cc", "-fno-sanitize=undefined", "-shared", "kernel.o")
+            _execute(source, (*link, *links, "-lm", "-pthread", "-o", target.name), folder)
+
+
+@cache
+def runtime_parts(first: str) -> Parts:
+    """Return the files of the runtime, this one first, by name: no two have the same."""
+    files = {path.name: path for room in ("runtime", "checker") for path in (_HERE / room).iterdir()}
+    names = [first, *sorted(name for name in files if name.endswith(".hpp"))]
+    return tuple((name, files[name].read_text(encoding="utf-8")) for name in names)
+
+
+def _execute(source: str, command: tuple[str, ...], folder: Path) -> None:
+    environment = {**os.environ, "LC_ALL": "C"}  # logs are read for the word "error"
+    # ziglang wants a cache of its own, also where there is no home folder.
+    environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(folder.parent / "zig"))
+    result = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    if result.returncode != 0:
+        raise KernelCompileError(source, command, result.stderr or result.stdout)
+
+
+def _candidates() -> list[tuple[str, tuple[str, ...]]]:
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for variable in ("CUDAKERN_CXX", "CXX"):
+        value = os.environ.get(variable)
+        if value:
+            found.append((variable, tuple(shlex.split(value))))
+    found += [(name, (name,)) for name in ("c++", "g++", "clang++")]
+    if importlib.util.find_spec("ziglang") is not None:
+        found.append(("ziglang", (sys.executable, "-m", "ziglang", "c++")))
+    return found
+
+
+def _version(command: tuple[str, ...]) -> str | None:
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        result = subprocess.run(
+            [*command, "--version"], capture_output=True, text=True, check=False, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = result.stdout.splitlines()
+    return lines[0] if result.returncode == 0 and lines else None
+
+
+def find_toolchain() -> Toolchain:
+    """Return the first compiler of ``CUDAKERN_CXX``, ``CXX``, c++, g++, clang++, ziglang.
+
+    Raises
+    ------
+    EngineUnavailableError
+        There is none, or ``CUDAKERN_CXX`` names one that does not run.
+    """
+    return _find(os.environ.get("CUDAKERN_CXX"), os.environ.get("CXX"), os.environ.get("PATH"))
+
+
+@lru_cache(maxsize=8)
+def _find(*_environment: str | None) -> Toolchain:
+    for origin, command in _candidates():
+        version = _version(command)
+        if version is not None:
+            return Toolchain(command, version)
+        if origin == "CUDAKERN_CXX":
+            found = shlex.join(command)
+            message = f"cudakern: CUDAKERN_CXX must name a C++ compiler; {found} does not run"
+            raise EngineUnavailableError(message)
+    message = (
+        "cudakern: the simulator needs a C++17 compiler and found none; "
+        "install g++ or clang++, or run: pip install ziglang"
+    )
+    raise EngineUnavailableError(message)
