@@ -7,22 +7,33 @@ import os
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from cudakern.errors import BindingError, KernelCompileError
 from cudakern.simulator.launches import (
     MAX_PARAMETER_BYTES,
     MAX_SHARED_BYTES,
     ParameterKind,
     Report,
+    Site,
     check_shape,
     error_of,
     required_bytes,
 )
-from cudakern.errors import BindingError, KernelCompileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from cudakern.engines.base import Grid
+
+
+class _SharedObject(ctypes.Structure):
+    """ck_sim_shared_object of runtime_api.hpp."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("offset", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+    )
 
 
 class _Kernel(ctypes.Structure):
@@ -39,6 +50,8 @@ class _Kernel(ctypes.Structure):
         ("max_threads", ctypes.c_uint32),
         ("cluster", ctypes.c_uint32 * 3),
         ("local_bytes", ctypes.c_uint32),
+        ("shared_objects", ctypes.POINTER(_SharedObject)),
+        ("shared_object_count", ctypes.c_uint32),
     )
 
 
@@ -60,6 +73,8 @@ class _Refusal(ctypes.Structure):
 
 
 _Row = TypeVar("_Row", _Kernel, _Variable, _Refusal)
+#: In the order in which ck_sim_sizes of the runtime tells their sizes.
+STRUCTURES = (Report, _Kernel, _Variable, Site, _SharedObject)
 
 
 class Variable(NamedTuple):
@@ -89,6 +104,8 @@ class Kernel:
         What each of them is.
     static_shared : int
         Bytes of shared memory that a launch need not ask for.
+    shared_objects : tuple of (str, int)
+        In a library for checked launches: name and bytes of what they are for.
     """
 
     def __init__(self, module: Module, structure: _Kernel) -> None:
@@ -99,7 +116,11 @@ class Kernel:
         kinds = structure.parameter_sizes[count : 2 * count]
         self.parameter_kinds = tuple(map(ParameterKind, kinds))
         self.static_shared = int(structure.static_shared)
-        self._structure = structure
+        objects = structure.shared_objects[: structure.shared_object_count]
+        self.shared_objects = tuple((found.name.decode(), found.bytes) for found in objects)
+        if objects:  # which have room around them
+            self.static_shared = sum(found.bytes for found in objects)
+        self.structure = structure
         required = tuple(structure.required_block)
         self._required_block = required if required[0] else None
 
@@ -139,16 +160,14 @@ class Kernel:
             No GPU could run such a launch, or the kernel has another number of parameters.
         """
         name = self.name
-        self._check_shape(grid, block, shared_bytes)
-        required = required_bytes(name, self.parameter_sizes, offsets, MAX_PARAMETER_BYTES)
+        workers = resident_blocks() if resident is None else resident
+        how = (workers, eager, resident is None, cooperative)
+        shape = self.shape(grid, block, shared_bytes, how)
+        required = self.required_bytes(offsets)
         count = len(offsets)
         starts = (ctypes.c_uint32 * count)(*offsets)
-        workers = resident_blocks() if resident is None else resident
-        shape = (ctypes.c_uint32 * 11)(
-            *grid, *block, shared_bytes, workers, eager, resident is None, cooperative
-        )
         run = self.module.runtime.ck_sim_launch_kernel
-        kernel = ctypes.byref(self._structure)
+        kernel = ctypes.byref(self.structure)
         reports: list[Report] = []  # spare ones: each call takes its own
 
         def launch(parameters: bytes) -> None:
@@ -172,9 +191,26 @@ class Kernel:
         made.name = name
         return made
 
+    def required_bytes(self, offsets: Sequence[int]) -> int:
+        """Return how many bytes parameters at these offsets take; BindingError if that is wrong."""
+        return required_bytes(self.name, self.parameter_sizes, offsets, MAX_PARAMETER_BYTES)
+
+    def shape(
+        self, grid: Grid, block: Grid, shared_bytes: int, how: tuple[int, int, int, int]
+    ) -> ctypes.Array[ctypes.c_uint32]:
+        """Return a launch's shape as the runtime takes it, which ends with ``how``.
+
+        Raises
+        ------
+        BindingError
+            No GPU could run such a launch.
+        """
+        self._check_shape(grid, block, shared_bytes)
+        return (ctypes.c_uint32 * 11)(*grid, *block, shared_bytes, *how)
+
     def _check_shape(self, grid: Grid, block: Grid, shared_bytes: int) -> None:
         check_shape(self.name, grid, block, shared_bytes)
-        static, most = self.static_shared, int(self._structure.max_threads)
+        static, most = self.static_shared, int(self.structure.max_threads)
         if static + shared_bytes > MAX_SHARED_BYTES:
             requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
             found = f"{static} static and {shared_bytes} dynamic ones"
@@ -182,7 +218,7 @@ class Kernel:
         if self._required_block not in {None, tuple(block)}:
             requirement = f"must have blocks of {self._required_block} threads, as the kernel says"
             raise BindingError(self.name, "launch", f"{requirement}; got {block}")
-        cluster = tuple(self._structure.cluster)
+        cluster = tuple(self.structure.cluster)
         if cluster[0] and any(size % of for size, of in zip(grid, cluster, strict=True)):
             requirement = f"must have a grid that is a multiple of clusters of {cluster} blocks"
             raise BindingError(self.name, "launch", f"{requirement}; got {grid}")
@@ -208,6 +244,7 @@ class Module:
     def __init__(self, path: Path, library: ctypes.CDLL, runtime: ctypes.CDLL) -> None:
         self.path = path
         self.runtime = runtime
+        self._library = library
 
         def table(name: str, row: type[_Row]) -> list[_Row]:
             count = ctypes.c_uint32.in_dll(library, f"ck_sim_{name}_count").value
@@ -225,6 +262,12 @@ class Module:
             v.name.decode(): Variable(v.name.decode(), v.address, v.bytes, bool(v.is_constant))
             for v in table("variable", _Variable)
         }
+
+    @property
+    def variable_table(self) -> ctypes.c_void_p:
+        """The library's own table of its variables."""
+        start = _Variable.in_dll(self._library, "ck_sim_variables")
+        return ctypes.c_void_p(ctypes.addressof(start))
 
     def kernel(self, name: str, source: str) -> Kernel:
         """Return an entry.
