@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from cudakern.simulator.launches import ParameterKind
-from cudakern.simulator.operands import Operand
 from cudakern.errors import BindingError, DTypeError
 from cudakern.layout import Layout
+from cudakern.simulator.launches import ParameterKind
+from cudakern.simulator.operands import Operand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,8 +122,8 @@ def _address(array: np.ndarray) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def operand_of(name: int | str, array: np.ndarray) -> Operand:
-    """Return an array as the checker lays it out: as far from its allocation's start as it is."""
+def operand_of(position: int, array: np.ndarray, parameter: str = "") -> Operand:
+    """Return an argument as the checker lays it out: as far from its allocation's start as it is."""
     owner = _owner(array)
     address = _address(array)
     layout = Layout(array.shape, array.strides, array.itemsize)
@@ -141,12 +141,18 @@ def operand_of(name: int | str, array: np.ndarray) -> Operand:
         same = owner.reshape(-1, _PATTERN.size) == _PATTERN
         words = same.reshape(-1, unit).all(axis=1)
         unwritten = words[places // unit].astype(np.uint8)
-    return Operand(
-        name, address, layout, phase, read_only=not array.flags.writeable, unwritten=unwritten
-    )
+    read_only = not array.flags.writeable
+    return Operand(position, address, layout, phase, read_only, unwritten, parameter)
 
 
-def pack(name: str, kernel: Parameters, arguments: Sequence[Any], *, operands: bool) -> Packed:
+def pack(
+    name: str,
+    kernel: Parameters,
+    arguments: Sequence[Any],
+    *,
+    operands: bool,
+    names: Sequence[str] = (),
+) -> Packed:
     """Return arguments as the parameters of a kernel, which errors call ``name``.
 
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
@@ -165,6 +171,7 @@ def pack(name: str, kernel: Parameters, arguments: Sequence[Any], *, operands: b
         raise BindingError(name, "args", requirement)
     packed = bytearray()
     offsets, places, found = [], [], []
+    called = names if len(names) == len(sizes) else [""] * len(sizes)
     for i, (argument, size, kind) in enumerate(zip(arguments, sizes, kinds, strict=True)):
         _check_kind(name, i, argument, kind)
         # As far apart as any of their types may ask for; the runtime takes each by its place.
@@ -184,7 +191,7 @@ def pack(name: str, kernel: Parameters, arguments: Sequence[Any], *, operands: b
             raise BindingError(name, f"args[{i}]", requirement)
         if operands:
             places.append(len(packed))
-            found.append(operand_of(i, argument))
+            found.append(operand_of(i, argument, called[i]))
         packed += _address(argument).to_bytes(_POINTER_BYTES, "little")
     return Packed(bytes(packed), tuple(offsets), tuple(found), tuple(places))
 

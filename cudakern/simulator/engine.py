@@ -6,25 +6,25 @@ import ctypes
 import struct
 import threading
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.simulator.reports import sessions
-from cudakern.simulator.launches import HostKernel, Report
-from cudakern.simulator.kernel_text import KernelText
+from cudakern.engines.sources import load_source
+from cudakern.errors import BindingError, EngineUnavailableError
+from cudakern.forks import Lock
+from cudakern.simulator.launches import Report
 from cudakern.simulator.operands import operands_of
 from cudakern.simulator.ptx.compile import Ptx, ptx_of, target
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.ptx.module import Kernel, Module
+from cudakern.simulator.reports import sessions
+from cudakern.simulator.reports.structures import require_same_sizes
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
-from cudakern.engines.sources import load_source
-from cudakern.errors import BindingError, EngineUnavailableError
-from cudakern.forks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from cudakern.engines.base import KernelSpec, Launch, Tensor
 
@@ -48,23 +48,15 @@ def _open(build: Callable[[], Path]) -> tuple[ctypes.CDLL, Path]:
 
 
 @lru_cache(maxsize=8)
-def _runtime(toolchain: Toolchain, checked: bool = False) -> ctypes.CDLL:  # noqa: FBT001, FBT002
-    library, _ = _open(lambda: toolchain.runtime(checked=checked))
+def _runtime(toolchain: Toolchain, checked: bool) -> ctypes.CDLL:  # noqa: FBT001  hashed
+    library, _ = _open(partial(toolchain.runtime, checked=checked))
+    require_same_sizes(library, checked=checked)
     pointer, number = ctypes.c_void_p, ctypes.c_uint32
     run = library.ck_sim_launch_checked if checked else library.ck_sim_launch_kernel
     run.restype = ctypes.c_int
     start = (pointer, ctypes.c_char_p, number, pointer, number, pointer)
     run.argtypes = (*start, *((pointer,) if checked else ()), ctypes.POINTER(Report))
     return library
-
-
-#: What checked launches read in place of the header with the kernels' inline PTX.
-_ON_HOST = (("common/ptx.cuh", Path(__file__).with_name("ptx_on_host.cuh")),)
-
-
-def _text_of(spec: KernelSpec) -> KernelText:
-    source = load_source(spec.source, _ON_HOST)
-    return KernelText(source.name, source.text, spec.macros)
 
 
 class _Workspaces(threading.local):
@@ -75,18 +67,20 @@ class _Workspaces(threading.local):
 
 
 class SimulatorEngine:
-    """Runs the PTX that NVRTC makes of a kernel; checked launches compile its text for the host."""
+    """Runs the PTX that NVRTC makes of a kernel; for observed launches, on a runtime that checks."""
 
     name = "simulator"
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kernels: dict[tuple[KernelSpec, str, Toolchain, str], Kernel] = {}
-        self._checked: dict[tuple[KernelSpec, str, Toolchain], HostKernel] = {}
+        self._modules: dict[tuple[str, Toolchain, bool], Module] = {}
+        self._kernels: dict[tuple[KernelSpec, str, Toolchain, str, bool], Kernel] = {}
         self._workspaces = _Workspaces()
 
-    def module(self, ptx: Ptx) -> Module:
+    def module(self, ptx: Ptx, *, checked: bool = False) -> Module:
         """Return a loaded PTX module, compiling it unless it is cached.
+
+        Its variables are those of the module for launches of the other kind, if that is loaded.
 
         Raises
         ------
@@ -97,47 +91,24 @@ class SimulatorEngine:
         """
         toolchain = find_toolchain()
         with self._lock:
-            runtime = _runtime(toolchain)  # first: the kernels' library asks for it by name
-        loaded, path = _open(partial(library, ptx, toolchain, toolchain.runtime()))
-        return Module(path, loaded, runtime)
-
-    def compile_kernels(self, code: KernelText, entries: tuple[str, ...]) -> tuple[HostKernel, ...]:
-        """Return the kernels of a text for checked launches, all of one library.
-
-        Raises
-        ------
-        KernelCompileError
-            With the compiler's log.
-        EngineUnavailableError
-            No C++ compiler, or no folder for what it compiles.
-        """
-        toolchain = find_toolchain()
+            runtime = _runtime(toolchain, checked)  # first: kernels' libraries ask for it by name
+        path = toolchain.runtime(checked=checked)
+        loaded, path = _open(partial(library, ptx, toolchain, path, checked=checked))
+        module = Module(path, loaded, runtime)
         with self._lock:
-            runtime = _runtime(toolchain, checked=True)
-        build = partial(toolchain.kernels, code, entries)
-        build()  # which takes long, and nobody shall wait for it
-        with sessions.alone():
-            loaded, path = _open(build)
-            return tuple(
-                HostKernel(entry, runtime, loaded, i, path) for i, entry in enumerate(entries)
-            )
+            other = self._modules.get((ptx.key, toolchain, not checked))
+            if other is not None:
+                module.share_variables(other)
+            self._modules[ptx.key, toolchain, checked] = module
+        return module
 
-    def kernel(self, spec: KernelSpec) -> Kernel:
+    def kernel(self, spec: KernelSpec, *, checked: bool = False) -> Kernel:
         """Return a kernel, compiling it at first use."""
-        key = (spec, load_source(spec.source).digest, find_toolchain(), target())
+        key = (spec, load_source(spec.source).digest, find_toolchain(), target(), checked)
         found = self._kernels.get(key)
         if found is None:
-            made = self.module(ptx_of(spec)).kernel(spec.entry, spec.source)
+            made = self.module(ptx_of(spec), checked=checked).kernel(spec.entry, spec.source)
             found = self._kernels.setdefault(key, made)
-        return found
-
-    def checked_kernel(self, spec: KernelSpec) -> HostKernel:
-        """Return a kernel for checked launches, compiling it at first use."""
-        key = (spec, load_source(spec.source).digest, find_toolchain())
-        found = self._checked.get(key)
-        if found is None:
-            made = self.compile_kernels(_text_of(spec), (spec.entry,))[0]
-            found = self._checked.setdefault(key, made)
         return found
 
     def compile(self, spec: KernelSpec, device: int) -> None:
@@ -171,26 +142,25 @@ class SimulatorEngine:
         del device
         pack = struct.Struct(f"={launch.pointers}Q").pack
         tail = launch.arguments
+        size = (launch.grid, launch.block, launch.shared_bytes)
 
-        def require_size(kernel: Kernel | HostKernel) -> None:
+        def kernel(*, checked: bool) -> Kernel:
+            found = self.kernel(launch.kernel, checked=checked)
             given = 8 * launch.pointers + len(tail)
-            if kernel.parameter_sizes != (given,):
-                requirement = f"must fill the kernel's parameters of {kernel.parameter_sizes} bytes"
-                raise BindingError(kernel.name, "arguments", f"{requirement}; got {given}")
+            if found.parameter_sizes != (given,):
+                requirement = f"must fill the kernel's parameters of {found.parameter_sizes} bytes"
+                raise BindingError(found.name, "arguments", f"{requirement}; got {given}")
+            return found
 
-        def plain() -> Callable[[bytes], None]:
-            kernel = self.kernel(launch.kernel)
-            require_size(kernel)
-            return kernel.launcher(launch.grid, launch.block, launch.shared_bytes)
-
-        run = None if sessions.active else plain()
+        run = None if sessions.active else kernel(checked=False).launcher(*size)
 
         def observe(addresses: tuple[int, ...]) -> bool:
-            operands = operands_of(tensors, addresses)
-            shape = (launch.grid, launch.block, launch.shared_bytes)
-            kernel = self.checked_kernel(launch.kernel)
-            require_size(kernel)
-            return sessions.observe(kernel, shape, pack(*addresses) + tail, operands)
+            observed = sessions.Launch(
+                *(kernel(checked=True), size, pack(*addresses) + tail),
+                operands_of(tensors, addresses),
+                tuple(range(0, 8 * len(addresses), 8)),
+            )
+            return sessions.observe(observed)
 
         def call(*addresses: int) -> None:
             nonlocal run
@@ -200,7 +170,7 @@ class SimulatorEngine:
                     complete = observe(addresses)
                     return
                 if run is None:
-                    run = plain()
+                    run = kernel(checked=False).launcher(*size)
                 run(pack(*addresses) + tail)
                 complete = True
             finally:

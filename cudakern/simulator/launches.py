@@ -1,4 +1,4 @@
-"""A kernel compiled for checked launches; and what may be wrong with any launch."""
+"""What may be wrong with a launch: its shape, its parameters, how it ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from cudakern.errors import BindingError, SimulatorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from cudakern.engines.base import Grid
 
@@ -20,11 +19,10 @@ _MAX_BLOCK = (1024, 1024, 64)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED_BYTES = 227 * 1024
 MAX_PARAMETER_BYTES = 32764
-_MAX_CHECKED_PARAMETER_BYTES = 4096
 
 
 class ParameterKind(IntEnum):
-    """What a kernel's parameter is, as in cuda_host.hpp and translate.py."""
+    """What a kernel's parameter is, as in translate.py."""
 
     OTHER = 0
     POINTER = 1
@@ -35,57 +33,29 @@ class ParameterKind(IntEnum):
 
 
 class Report(ctypes.Structure):
-    """What a failed launch leaves behind, as in scheduler.hpp."""
+    """ck_sim_report of scheduler.hpp: what a failed launch leaves behind."""
 
     _fields_ = (
         ("kind", ctypes.c_char * 32),
         ("message", ctypes.c_char * 480),
         ("block", ctypes.c_uint32 * 3),
         ("thread", ctypes.c_uint32 * 3),
+        ("site", ctypes.c_void_p),
     )
 
 
-class HostKernel:
-    """A kernel compiled for checked launches. It stays loaded until the process ends.
+class Site(ctypes.Structure):
+    """ck_sim::Site of runtime.hpp: an instruction that can wait, fail or access memory."""
 
-    Attributes
-    ----------
-    name : str
-        Name of its entry point.
-    parameter_sizes : tuple of int
-        Bytes of each of its parameters.
-    parameter_kinds : tuple of ParameterKind
-        What each of them is.
-    entry : ctypes.c_void_p
-        Where it starts.
-    runtime : ctypes.CDLL
-        What runs it.
-    path, number : Path, int
-        The library it was loaded from, and which of its kernels it is.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        runtime: ctypes.CDLL,
-        library: ctypes.CDLL,
-        number: int,
-        path: Path,
-    ) -> None:
-        self.name = name
-        self.number = number
-        self.path = path
-        self.runtime = runtime
-        self.entry = ctypes.cast(library[f"ck_sim_entry_{number}"], ctypes.c_void_p)
-        found = ctypes.POINTER(ctypes.c_uint32)()
-        count = library[f"ck_sim_parameters_{number}"](ctypes.byref(found))
-        self.parameter_sizes = tuple(found[:count])
-        self.parameter_kinds = tuple(map(ParameterKind, found[count : 2 * count]))
-
-    def required_bytes(self, offsets: Sequence[int]) -> int:
-        """Return how many bytes parameters at these offsets take; BindingError if that is wrong."""
-        most = _MAX_CHECKED_PARAMETER_BYTES
-        return required_bytes(self.name, self.parameter_sizes, offsets, most)
+    _fields_ = (
+        ("file", ctypes.c_char_p),
+        ("line", ctypes.c_int),
+        ("opcode", ctypes.c_char_p),
+        ("stack", ctypes.c_char_p),
+        ("access", ctypes.c_uint32),
+        ("needed", ctypes.c_uint32),
+        ("number", ctypes.c_uint32),
+    )
 
 
 def required_bytes(name: str, sizes: Sequence[int], offsets: Sequence[int], most: int) -> int:

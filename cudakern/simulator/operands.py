@@ -37,6 +37,8 @@ class Operand:
         Whether a write is an error.
     unwritten : numpy.ndarray or bool
         Which bytes of the span nothing has written yet.
+    parameter : str
+        What a raw kernel's text calls it, if that is known.
     """
 
     name: int | str
@@ -45,6 +47,7 @@ class Operand:
     phase: int
     read_only: bool = False
     unwritten: np.ndarray | bool = False
+    parameter: str = ""
 
     @property
     def start(self) -> int:
@@ -74,7 +77,7 @@ def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> list[Ope
 
 
 class BufferStructure(ctypes.Structure):
-    """As in memory_map.hpp."""
+    """ck_sim_buffer of launch_api.hpp."""
 
     _fields_ = (
         ("host", ctypes.c_uint64),

@@ -6,12 +6,12 @@ import re
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from cudakern.simulator.reports import sessions
+from cudakern.errors import BindingError, DTypeError
 from cudakern.simulator.arguments import pack
 from cudakern.simulator.launches import MAX_SHARED_BYTES
 from cudakern.simulator.ptx.compile import Code
 from cudakern.simulator.raw_library import KernelLibrary, check_constructor
-from cudakern.errors import BindingError, DTypeError
+from cudakern.simulator.reports import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -105,7 +105,7 @@ class RawKernel:
             wanted,
             translate_cucomplex=translate_cucomplex,
         )
-        self._library = KernelLibrary("RawKernel", given_code, only=name)
+        self._library = KernelLibrary("RawKernel", given_code)
 
     _max_shared: int | None = None
 
@@ -185,21 +185,19 @@ class RawKernel:
         """
         grid = _triple(self.name, "grid", grid)
         block = _triple(self.name, "block", block)
-        if sessions.active:
-            checked = self._library.checked_kernel(self.name)
-            self._check_shared(shared_mem, 0)
-            packed = pack(self.name, checked, tuple(args), operands=True)
-            shape = (grid, block, shared_mem)
-            places = (packed.offsets, packed.places)
-            with self._library.same_variables(checked):
-                sessions.observe(checked, shape, packed.parameters, packed.operands, *places)
-            return
-        kernel = self._library.kernel(self.name)
+        observed = bool(sessions.active)
+        kernel = self._library.kernel(self.name, checked=observed)
         self._check_shared(shared_mem, kernel.static_shared)
+        size = (grid, block, shared_mem)
+        if observed:
+            names = self._library.parameter_names(self.name)
+            packed = pack(self.name, kernel, tuple(args), operands=True, names=names)
+            where = (packed.operands, packed.places, packed.offsets)
+            cooperative = self.enable_cooperative_groups
+            sessions.observe(sessions.Launch(kernel, size, packed.parameters, *where, cooperative))
+            return
         packed = pack(self.name, kernel, tuple(args), operands=False)
-        launch = kernel.launcher(
-            *(grid, block, shared_mem, packed.offsets), cooperative=self.enable_cooperative_groups
-        )
+        launch = kernel.launcher(*size, packed.offsets, cooperative=self.enable_cooperative_groups)
         launch(packed.parameters)
 
     def _check_shared(self, asked: int, static: int) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudakern.errors import BindingError
 from cudakern.simulator.ptx.compile import Code
 from cudakern.simulator.raw_kernel import RawKernel
 from cudakern.simulator.raw_library import KernelLibrary, check_constructor
-from cudakern.errors import BindingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,7 +95,7 @@ class RawModule:
         EngineUnavailableError
             NVRTC or a C++ compiler is missing.
         """
-        self._library.plain  # noqa: B018  compiled when first asked for
+        self._library.module()
 
     def get_function(self, name: str) -> RawKernel:
         """Return a kernel by its name, by its symbol, or by one of the ``name_expressions``.

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from cudakern.engines.cache import building, cache_folder
@@ -144,7 +144,9 @@ class Toolchain:
 @cache
 def runtime_parts(first: str) -> Parts:
     """Return the files of the runtime, this one first, by name: no two have the same."""
-    files = {path.name: path for room in ("runtime", "checker") for path in (_HERE / room).iterdir()}
+    files = {
+        path.name: path for room in ("runtime", "checker") for path in (_HERE / room).iterdir()
+    }
     names = [first, *sorted(name for name in files if name.endswith(".hpp"))]
     return tuple((name, files[name].read_text(encoding="utf-8")) for name in names)
 

@@ -1,0 +1,1 @@
+"""Reports of observed launches: what was wrong, what moved."""

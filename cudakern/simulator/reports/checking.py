@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import TYPE_CHECKING
 
+from cudakern.errors import BindingError, SimulatorError
 from cudakern.simulator.reports import sessions
 from cudakern.simulator.reports.findings import Finding, Source, error_for, findings_of
 from cudakern.simulator.reports.traffic import KernelTraffic, lines_of
-from cudakern.errors import BindingError, SimulatorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ class CheckReport:
 
     Attributes
     ----------
-    seed, resident_blocks : int
+    seed, resident_blocks, strict : int
         As given.
     findings : list of Finding
         In the order in which they were found. The same two lines of code are named once.
@@ -46,6 +46,7 @@ class CheckReport:
 
     seed: int = 0
     resident_blocks: int = 4
+    strict: bool = False
     findings: list[Finding] = field(default_factory=list)
     launches: int = 0
     checks = True
@@ -83,6 +84,7 @@ class TrafficReport:
     thread = 0
     seed = 0
     resident_blocks = 4
+    strict = False
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
@@ -99,7 +101,11 @@ class TrafficReport:
 
 
 @contextmanager
-def checked(seed: int = 0, resident_blocks: int = 4) -> Iterator[CheckReport]:
+def checked(
+    seed: int = 0,
+    resident_blocks: int = 4,
+    strict: bool = False,  # noqa: FBT001, FBT002
+) -> Iterator[CheckReport]:
     """Check every access of the kernels that the simulator runs inside of the block.
 
     Parameters
@@ -160,7 +166,7 @@ def checked(seed: int = 0, resident_blocks: int = 4) -> Iterator[CheckReport]:
     if index(resident_blocks) < 1:
         requirement = f"must be at least 1; got {resident_blocks}"
         raise BindingError("simulator.checked", "resident_blocks", requirement)
-    report = CheckReport(seed, min(index(resident_blocks), 2**16))
+    report = CheckReport(seed, min(index(resident_blocks), 2**16), bool(strict))
     sessions.begin(report)
     try:
         yield report

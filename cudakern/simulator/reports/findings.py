@@ -2,25 +2,57 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from cudakern.errors import SimulatorError
+from cudakern.simulator.launches import Site
+from cudakern.simulator.ptx.names import qualified
+from cudakern.simulator.reports.sessions import Source, stack_of
 
 if TYPE_CHECKING:
     from cudakern.simulator.operands import Operand
-    from cudakern.simulator.reports.sessions import FindingStructure, Observed
+    from cudakern.simulator.reports.sessions import Observed
+    from cudakern.simulator.reports.structures import FindingStructure
 
-_GLOBAL, _SHARED, _DYNAMIC, _MODULE = 1, 2, 3, 4
-_WRITES, _ATOMIC, _OTHER_WRITES, _OTHER_ATOMIC, _ENDLESS = 1, 2, 4, 8, 16
-_PLACE = re.compile(r"^(?P<file>[^:]+):(?P<line>\d+): (?P<rest>.*)$", re.DOTALL)
+
+class _Space(IntEnum):
+    """ck_sim_space of launch_api.hpp: where an address lies."""
+
+    NOWHERE = 0
+    GLOBAL = 1
+    SHARED = 2
+    DYNAMIC = 3
+    VARIABLE = 4
+    LOCAL = 5
+    HEAP = 6
+    PARAMETERS = 7
+    FOREIGN = 8
+    REMOTE = 9
+
+
+class _Reason(IntEnum):
+    """ck_sim_reason of launch_api.hpp: why two accesses race."""
+
+    UNORDERED = 0
+    NARROW = 1
+    IN_FLIGHT = 2
+    SAME = 3
+    VOLATILES = 4
+
+
+_WRITES, _ATOMIC, _OTHER_WRITES, _OTHER_ATOMIC = 1, 2, 4, 8
+#: Of a site's access, as in runtime.hpp: two bits of scope.
+_SCOPE_SHIFT = 16
+_SCOPES = (".cta", ".cluster", ".gpu", ".sys")
+_UNORDERED = "no barrier, and no release and acquire, does"
 #: An index computed in 32 bits that went below zero is short of this.
 _WRAP = 2**32
 _NEAR_WRAP = 2**16
 
-Source = tuple[str, int]
 Place = tuple[int, ...]
+Where = tuple[int | str | None, int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,56 +127,66 @@ def error_for(findings: list[Finding]) -> SimulatorError:
 def findings_of(observed: Observed) -> list[Finding]:
     """Return what a launch did wrong."""
     found = [_finding(observed, raw) for raw in observed.findings]
-    if isinstance(observed.failure, SimulatorError):
-        found.append(_failure(observed.failure))
+    if observed.failure is not None:
+        found.append(_failure(observed.failure, observed.failed_at))
     return found
 
 
-def _failure(error: SimulatorError) -> Finding:
+def _failure(error: SimulatorError, stack: tuple[Source, ...]) -> Finding:
+    source = stack[0] if stack else None
     text = error.message
-    place = _PLACE.match(text)
-    source = None if place is None else (place["file"], int(place["line"]))
-    return Finding(
-        error.kind,
-        error.kernel,
-        error.block,
-        error.thread,
-        source,
-        () if source is None else (source,),
-        None,
-        None,
-        f"{text} (block {error.block}, thread {error.thread})",
-    )
+    if source is not None:
+        text = f"{_shown(stack)}: {text.removeprefix(f'{source[0]}:{source[1]}: ')}"
+    message = f"{text} (block {error.block}, thread {error.thread})"
+    place = (error.block, error.thread, source, stack, None, None)
+    return Finding(error.kind, error.kernel, *place, message)
 
 
 def _finding(observed: Observed, raw: FindingStructure) -> Finding:
-    stack = observed.stack(raw.site)
+    kind = raw.kind.decode()
+    stack = stack_of(raw.site)
     array, index, where = _object(observed, raw)
     block, thread = tuple(raw.block), tuple(raw.thread)
     what = _access(raw.access & _WRITES, raw.access & _ATOMIC, raw.bytes)
-    kind = raw.kind.decode()
     if kind == "race":
-        others = tuple(raw.other_block)
-        other_stack = observed.stack(raw.other_site)
-        other = _access(raw.access & _OTHER_WRITES, raw.access & _OTHER_ATOMIC, 0)
-        said = (
-            f"{what} at {where} must be ordered with the {other} at {_shown(other_stack)} by block "
-            f"{others}, thread {tuple(raw.other_thread)}: no barrier or atomic does"
-        )
+        said = _race(raw, what, where)
+    elif kind == "out_of_bounds" and raw.access & _WRITES and _is_constant(observed, raw):
+        said = f"{what} must not be to constant memory; it is to {where}"
     else:
         said = {
             "out_of_bounds": f"{what} must lie inside of an array; it is {where}",
             "misaligned": f"{what} must lie on a multiple of {raw.bytes} bytes; it is {where}",
-            "deadlock": "a loop must end; this one touches no memory any more, as its value was "
-            "read before it: poll with volatile or an atomic"
-            if raw.access & _ENDLESS
-            else "the launch must not wait forever; every resident thread polls or waits, and none "
-            "changes memory",
             "uninitialized": f"{what} must come after a write; nothing wrote {where}",
+            "barrier_divergence": "all threads of the block must come to a barrier; some have "
+            "exited, which only strict reports",
         }[kind]
     message = f"{_shown(stack)}: {said} (block {block}, thread {thread})"
     source = stack[0] if stack else None
     return Finding(kind, observed.name, block, thread, source, stack, array, index, message)
+
+
+def _race(raw: FindingStructure, what: str, where: str) -> str:
+    """Say which accesses race and why."""
+    reason = _Reason(raw.reason)
+    other = _access(raw.access & _OTHER_WRITES, raw.access & _OTHER_ATOMIC, 0)
+    if reason is _Reason.IN_FLIGHT:
+        other = "asynchronous copy"
+    why = {
+        _Reason.UNORDERED: _UNORDERED,
+        _Reason.NARROW: f"the scope of one, {_narrower(raw)}, leaves the other thread out",
+        _Reason.IN_FLIGHT: "nobody has waited for that",
+        _Reason.SAME: f"{_UNORDERED}; both write the same value, which only strict reports",
+        _Reason.VOLATILES: f"{_UNORDERED}; volatile ones do not, which only strict reports",
+    }[reason]
+    by = f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
+    at = _shown(stack_of(raw.other_site))
+    return f"{what} at {where} must be ordered with the {other} at {at} by {by}: {why}"
+
+
+def _narrower(raw: FindingStructure) -> str:
+    """Return the narrower scope of two accesses."""
+    given = (Site.from_address(site).access for site in (raw.site, raw.other_site) if site)
+    return _SCOPES[min((access >> _SCOPE_SHIFT & 3 for access in given), default=0)]
 
 
 def _shown(stack: tuple[Source, ...]) -> str:
@@ -159,9 +201,15 @@ def _access(writes: int, atomic: int, size: int) -> str:
     return f"{what} of {size} bytes" if size else what
 
 
-def _object(observed: Observed, raw: FindingStructure) -> tuple[int | str | None, int | None, str]:
+def _is_constant(observed: Observed, raw: FindingStructure) -> bool:
+    variables = [*observed.kernel.module.variables.values()]
+    return raw.space == _Space.VARIABLE and variables[raw.object].is_constant
+
+
+def _object(observed: Observed, raw: FindingStructure) -> Where:
     """Return the array, the element and a phrase for where an access lies."""
-    if raw.space == _GLOBAL:
+    space = _Space(raw.space)
+    if space is _Space.GLOBAL:
         buffer = observed.buffers[raw.object]
         address = buffer.start + raw.offset
         inside = [o for o in buffer.operands if o.start <= address < o.end]
@@ -170,24 +218,39 @@ def _object(observed: Observed, raw: FindingStructure) -> tuple[int | str | None
             key=lambda o: max(o.start - address, address - o.end + 1),
         )
         return _of_operand(nearest, address)
-    if raw.space == _SHARED:
-        found = observed.symbols.shared_objects()[raw.object]
-        return _of_bytes(f"shared array {found.name} of {found.size} bytes", found.name, raw)
-    if raw.space == _DYNAMIC:
-        return _of_bytes("dynamic shared memory", "dynamic shared memory", raw)
-    if raw.space == _MODULE:
-        for variable in observed.symbols.data_objects():
-            offset = raw.offset - variable.offset
-            if 0 <= offset < variable.size:
-                where = f"byte {offset} of global variable {variable.name}"
-                return variable.name, None, where
-        return None, None, "in a global variable"
-    return _nowhere(observed, raw.offset % 2**64) if raw.bytes else (None, None, "")
+    if space is _Space.SHARED:
+        symbol, size = observed.kernel.shared_objects[raw.object]
+        name = _last(symbol)
+        return _of_bytes(f"shared array {name} of {size} bytes", name, raw)
+    if space is _Space.DYNAMIC:
+        name = "dynamic shared memory"
+        return _of_bytes(f"{name} of {observed.dynamic_bytes} bytes", name, raw)
+    if space is _Space.VARIABLE:
+        variable = [*observed.kernel.module.variables.values()][raw.object]
+        name, size = _last(variable.name), variable.nbytes
+        kind = "constant" if variable.is_constant else "global"
+        return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
+    if space is _Space.NOWHERE:
+        return _nowhere(observed, raw.offset % 2**64) if raw.bytes else (None, None, "")
+    said = {
+        _Space.LOCAL: "the thread's local memory",
+        _Space.HEAP: "memory that malloc gave",
+        _Space.PARAMETERS: "the kernel's parameters",
+        _Space.FOREIGN: "another thread's local memory",
+        _Space.REMOTE: f"the shared memory of block {raw.object} of the cluster",
+    }[space]
+    return None, None, f"byte {raw.offset} of {said}"
+
+
+def _last(symbol: str) -> str:
+    """Return a variable's own name."""
+    return qualified(symbol).rpartition("::")[2]
 
 
 def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
     index, within = divmod(address - operand.address, operand.layout.itemsize)
-    name = f"argument {operand.name}" if isinstance(operand.name, int) else operand.name
+    called = f" ({operand.parameter})" if operand.parameter else ""
+    name = f"argument {operand.name}{called}" if isinstance(operand.name, int) else operand.name
     rest = f" plus {within} bytes" if within else ""
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
@@ -198,7 +261,7 @@ def _of_bytes(said: str, name: str, raw: FindingStructure) -> tuple[str, int, st
     return name, index, f"element {index}{rest} of {said}, in units of {raw.bytes} bytes"
 
 
-def _nowhere(observed: Observed, address: int) -> tuple[int | str | None, int | None, str]:
+def _nowhere(observed: Observed, address: int) -> Where:
     """Say which array's index went below zero in 32 bits, if that explains a far address."""
     for i, buffer in enumerate(observed.buffers):
         base = observed.addresses[i]
