@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.engines import nvrtc
-from cudakern.simulator.ptx import cupy_manner
 from cudakern.errors import EngineUnavailableError, KernelCompileError
+from cudakern.simulator.ptx import cupy_manner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

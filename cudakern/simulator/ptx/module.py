@@ -50,19 +50,20 @@ class _Kernel(ctypes.Structure):
         ("max_threads", ctypes.c_uint32),
         ("cluster", ctypes.c_uint32 * 3),
         ("local_bytes", ctypes.c_uint32),
-        ("shared_objects", ctypes.POINTER(_SharedObject)),
+        ("shared_objects", ctypes.c_void_p),
         ("shared_object_count", ctypes.c_uint32),
     )
 
 
 class _Variable(ctypes.Structure):
-    """ck_sim_variable of ptx.hpp."""
+    """ck_sim_variable of runtime_api.hpp."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
-        ("address", ctypes.c_void_p),
+        ("place", ctypes.c_void_p),
         ("bytes", ctypes.c_uint64),
         ("is_constant", ctypes.c_uint32),
+        ("has_addresses", ctypes.c_uint32),
     )
 
 
@@ -78,12 +79,32 @@ STRUCTURES = (Report, _Kernel, _Variable, Site, _SharedObject)
 
 
 class Variable(NamedTuple):
-    """A ``__device__`` or ``__constant__`` variable of a loaded module."""
+    """A ``__device__`` or ``__constant__`` variable of a loaded module.
+
+    Attributes
+    ----------
+    name : str
+        Its symbol.
+    place : int
+        Where its address stands.
+    nbytes : int
+        Its size.
+    is_constant : bool
+        Whether it is in constant memory.
+    has_addresses : bool
+        Whether its initial value leads to functions, which are its library's own.
+    """
 
     name: str
-    address: int
+    place: int
     nbytes: int
     is_constant: bool
+    has_addresses: bool
+
+    @property
+    def address(self) -> int:
+        """Where it lies."""
+        return ctypes.c_uint64.from_address(self.place).value
 
 
 def resident_blocks() -> int:
@@ -259,15 +280,23 @@ class Module:
             for refusal in table("refusal", _Refusal)
         }
         self.variables = {
-            v.name.decode(): Variable(v.name.decode(), v.address, v.bytes, bool(v.is_constant))
-            for v in table("variable", _Variable)
+            row.name.decode(): Variable(
+                *(row.name.decode(), row.place, row.bytes),
+                *(bool(row.is_constant), bool(row.has_addresses)),
+            )
+            for row in table("variable", _Variable)
         }
 
-    @property
-    def variable_table(self) -> ctypes.c_void_p:
-        """The library's own table of its variables."""
-        start = _Variable.in_dll(self._library, "ck_sim_variables")
-        return ctypes.c_void_p(ctypes.addressof(start))
+    def share_variables(self, other: Module) -> None:
+        """Have variables lie where they do in another library of the same module.
+
+        Those that lead to functions stay. Nothing may have run in this library yet.
+        """
+        for name, variable in self.variables.items():
+            if not variable.has_addresses:
+                place = ctypes.c_uint64.from_address(variable.place)
+                place.value = other.variables[name].address
+        self._library.ck_sim_initialise()
 
     def kernel(self, name: str, source: str) -> Kernel:
         """Return an entry.

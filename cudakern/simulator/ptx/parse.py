@@ -10,6 +10,7 @@ from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
+from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.model import (
     Address,
@@ -25,7 +26,6 @@ from cudakern.simulator.ptx.model import (
     numbered,
 )
 from cudakern.simulator.ptx.tokens import Tokens
-from cudakern.errors import KernelCompileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

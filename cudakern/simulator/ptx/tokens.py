@@ -8,8 +8,8 @@ import struct
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NoReturn
 
-from cudakern.simulator.ptx.model import Immediate
 from cudakern.errors import KernelCompileError
+from cudakern.simulator.ptx.model import Immediate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, NoReturn
 
+from cudakern.errors import KernelCompileError
 from cudakern.simulator.launches import MAX_SHARED_BYTES, ParameterKind
 from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
@@ -23,7 +24,6 @@ from cudakern.simulator.ptx.model import (
 )
 from cudakern.simulator.ptx.structural import BUILTINS, STRUCTURAL
 from cudakern.simulator.ptx.values import constant_word, quoted
-from cudakern.errors import KernelCompileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,9 +33,11 @@ if TYPE_CHECKING:
 _MIN_DYNAMIC_ALIGNMENT = 16
 _MAX_VARIABLE_BYTES = 1 << 30
 _POINTER_BYTES = 8
+#: Stores addresses in variables: when the library is loaded, and when variables got other places.
+_INITIALISE = "CK_SIM_EXPORT __attribute__((constructor)) void ck_sim_initialise()"
 
 
-def translate(module: Module, source: str) -> str:
+def translate(module: Module, source: str, *, checked: bool = False) -> str:
     """Return a module in C++.
 
     Parameters
@@ -44,6 +46,8 @@ def translate(module: Module, source: str) -> str:
         From `parse`.
     source : str
         What errors name where the PTX tells no file.
+    checked : bool, optional
+        Whether the checker is asked before each access to memory.
 
     Raises
     ------
@@ -51,7 +55,7 @@ def translate(module: Module, source: str) -> str:
         A variable or an alias is none that the simulator can have. What is wrong with an entry
         is told when that is asked for.
     """
-    return _Translator(module, source).text()
+    return _Translator(module, source, checked=checked).text()
 
 
 @dataclass(slots=True)
@@ -71,9 +75,10 @@ class _Shared:
 class _Translator:
     """A module on its way to C++: the `Scope` of its functions."""
 
-    def __init__(self, module: Module, source: str) -> None:
+    def __init__(self, module: Module, source: str, *, checked: bool) -> None:
         self.module = module
         self.source = source
+        self.checked = checked
         self.headers: set[str] = set()
         self.called: set[str] = set()
         kept = [v for v in module.variables.values() if v.space in {"global", "const"}]
@@ -231,18 +236,29 @@ class _Translator:
                 if isinstance(item, Immediate):
                     word = constant_word(item, unit, as_float=variable.type in {"f32", "f64"})
                 elif isinstance(item, Register):
-                    place = f"(char*){cpp} + {len(content)}"
+                    place = f"{cpp} + {len(content)}"
                     address = f"{self._address(item.name, name)} + (u64)({item.offset})"
                     stores.append(f"store<u{8 * unit}>({place}, {address});")
                 content += word.to_bytes(unit, "little")
             given = ", ".join(map(str, content.rstrip(b"\0")))
             size = max(variable.size, 1)
             made.append(
-                f"alignas({variable.alignment}) static unsigned char {cpp}[{size}] = {{{given}}};"
+                f"alignas({variable.alignment}) static unsigned char {cpp}_data[{size}]"
+                f" = {{{given}}}; static char* {cpp} = (char*){cpp}_data;"
             )
-        if not stores:
-            return made, []
-        return made, ["__attribute__((constructor)) static void initialise() {", *stores, "}"]
+        return made, [f"{_INITIALISE} {{", *stores, "}"]
+
+    def _holding_functions(self) -> set[str]:
+        """Return the variables whose values lead to functions, which are this library's own."""
+        variables = self.module.variables
+        names = {
+            name: {one.name for one in variables[name].initial if isinstance(one, Register)}
+            for name in self.variables
+        }
+        found = {name for name in names if names[name] - names.keys()}
+        while more := {name for name in names.keys() - found if names[name] & found}:
+            found |= more
+        return found
 
     def _address(self, name: str, of: str) -> str:
         if name in self.variables:
@@ -284,8 +300,12 @@ class _Translator:
 
     def _described_variables(self) -> list[str]:
         """Return the members of ck_sim_variable, of each variable."""
+        own = self._holding_functions()
         found = ((self.module.variables[name], cpp) for name, cpp in self.variables.items())
-        return [f"{quoted(v.name)}, {cpp}, {v.size}, {int(v.space == 'const')}" for v, cpp in found]
+        return [
+            f"{quoted(v.name)}, &{cpp}, {v.size}, {int(v.space == 'const')}, {int(v.name in own)}"
+            for v, cpp in found
+        ]
 
 
 def _exported(what: str, members: list[str]) -> Iterator[str]:

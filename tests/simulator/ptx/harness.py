@@ -38,11 +38,11 @@ from zlib import crc32
 import ml_dtypes
 import numpy as np
 
+from cudakern.errors import KernelCompileError
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx.compile import ptx_of_program, ptx_of_text
 from cudakern.simulator.ptx.forms import BYTES, Form, OperandForm, type_of
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
-from cudakern.errors import KernelCompileError
 
 if TYPE_CHECKING:
     from cudakern.simulator.ptx.module import Module

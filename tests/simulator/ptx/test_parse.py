@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.model import (
     Address,
     Function,
@@ -21,7 +22,6 @@ from cudakern.simulator.ptx.model import (
 )
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
-from cudakern.errors import KernelCompileError
 from tests.simulator.ptx import test_translate
 from tests.simulator.ptx.harness import compiled
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator.ptx.instructions.special import special_registers
 from cudakern.errors import BindingError, SimulatorError
+from cudakern.simulator.ptx.instructions.special import special_registers
 from tests.simulator.ptx.harness import launch, poison
 
 pytestmark = pytest.mark.timeout(120)

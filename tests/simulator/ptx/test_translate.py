@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from cudakern.simulator.ptx.structural import STRUCTURAL
 from cudakern.errors import BindingError, KernelCompileError, SimulatorError
+from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.ptx.compile import ptx_of_text
+from cudakern.simulator.ptx.structural import STRUCTURAL
 from tests.simulator.ptx.harness import launch, poison
 
 pytestmark = pytest.mark.timeout(120)
@@ -602,3 +604,32 @@ def test_a_wild_kernel_is_one_error_and_the_next_launch_works(name):
     assert "\n" not in str(caught.value)
     run(text, y, "good")
     assert y[0] == 7
+
+
+def test_two_libraries_of_a_module_share_variables():
+    text = (
+        HEAD
+        + ".global .u32 count; .const .u32 three = 3; .global .u64 places[2] = {count, three};"
+        + ".global .u64 table = f; .func (.reg .u32 %r) f() { ld.global.u32 %r, [count]; ret; }"
+        + entry(
+            "ld.global.u32 %r1, [count]; add.u32 %r1, %r1, 5; st.global.u32 [count], %r1;"
+            "ld.global.u64 %d1, [places]; ld.u32 %r2, [%d1]; ld.global.u64 %d2, [table];"
+            "call (%r3), %d2, (), p; p: .callprototype (.reg .u32 _) _ ();"
+            "ld.global.u64 %d1, [places+8]; ld.u32 %r4, [%d1];" + stored("%r1", "%r2", "%r3", "%r4")
+        )
+    )
+    one, other = (
+        SimulatorEngine().module(ptx_of_text(text, f"{name}.ptx")) for name in ("one", "other")
+    )
+    other.share_variables(one)
+    own = {name for name in one.variables if one.variables[name].address}
+    assert own == {"count", "three", "places", "table"}
+    for name in own:
+        same = one.variables[name].address == other.variables[name].address
+        assert same == (name != "table")
+        assert one.variables[name].has_addresses == (name == "table")
+    y = poison(4, np.uint32)
+    for number, module in enumerate((one, other, one), 1):
+        run_in = module.kernel("k", "k").launcher((1, 1, 1), (1, 1, 1))
+        run_in(y.ctypes.data.to_bytes(8, "little"))
+        assert y.tolist() == [5 * number] * 3 + [3]

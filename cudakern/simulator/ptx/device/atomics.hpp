@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Atomics. Each tells the runtime whether it changed memory: threads that change nothing are
-// waiting, perhaps.
+// Atomics. Each tells the runtime what it did to memory: threads that change nothing are waiting,
+// perhaps.
 #pragma once
 
 #include "ptx.hpp"
 
 namespace ck_ptx {
+
+/// What an atomic did that wrote.
+CK_INLINE ck_sim_update written(bool changed) { return changed ? ck_sim_changed : ck_sim_kept; }
 
 /// Replaces what is at an address by `update` of it in one step; returns what was there.
 template <typename T, typename Update>
@@ -17,7 +20,7 @@ CK_INLINE T atomic_update(char* address, const ck_sim::Site* site, Update update
     wanted = update(seen);
   } while (
       !__atomic_compare_exchange_n(word, &seen, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-  ck_sim_updated(address, wanted != seen, site);
+  ck_sim_updated(address, written(wanted != seen), site);
   return seen;
 }
 
@@ -26,7 +29,7 @@ CK_INLINE T atomic_update(char* address, const ck_sim::Site* site, Update update
   CK_INLINE T name(char* address, T value, const ck_sim::Site* site) { \
     check_alignment(address, sizeof(T), site); \
     const T old = builtin(reinterpret_cast<T*>(address), value, __ATOMIC_SEQ_CST); \
-    ck_sim_updated(address, changed, site); \
+    ck_sim_updated(address, written(changed), site); \
     return old; \
   }
 CK_ATOMIC(atomic_add, __atomic_fetch_add, value != 0)
@@ -60,7 +63,7 @@ CK_INLINE T atomic_exchange(char* address, T value, const ck_sim::Site* site) {
   } else {
     old = __atomic_exchange_n(reinterpret_cast<T*>(address), value, __ATOMIC_SEQ_CST);
   }
-  ck_sim_updated(address, old != value, site);
+  ck_sim_updated(address, written(old != value), site);
   return old;
 }
 template <typename T>
@@ -73,7 +76,7 @@ CK_INLINE T atomic_cas(char* address, T compare, T value, const ck_sim::Site* si
     __atomic_compare_exchange_n(reinterpret_cast<T*>(address), &old, value, false, __ATOMIC_SEQ_CST,
                                 __ATOMIC_SEQ_CST);
   }
-  ck_sim_updated(address, old == compare && value != compare, site);
+  ck_sim_updated(address, old == compare ? written(value != compare) : ck_sim_failed, site);
   return old;
 }
 
