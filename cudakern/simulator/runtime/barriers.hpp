@@ -10,8 +10,8 @@ namespace ck_sim {
 __attribute__((noreturn, noinline)) inline void stop_at(const BlockBarrier& barrier,
                                                         const char* what, const Site* site) {
   char text[300];
-  snprintf(text, sizeof text, "%s; another came by %s at %s:%d", what, barrier.site.opcode,
-           barrier.site.file, barrier.site.line);
+  snprintf(text, sizeof text, "%s; another came by %s at %s:%d", what, barrier.site->opcode,
+           barrier.site->file, barrier.site->line);
   ck_sim_stop("barrier_divergence", text, site);
 }
 
@@ -37,7 +37,7 @@ inline BlockBarrier* join(Worker* w, Barrier kind, unsigned number, unsigned thr
   if (barrier->arrived == 0) {
     barrier->kind = kind;
     barrier->threads = threads;
-    barrier->site = *site;
+    barrier->site = site;
     w->barriers_used |= 1u << number;
   } else if (barrier->kind != kind) {
     stop_at(*barrier, "all threads must reach a barrier by the same instruction", site);
@@ -131,7 +131,7 @@ inline void report_stuck(Worker* w) {
     }
   }
   const Thread& thread = *first;
-  const Site& site = thread.site;
+  const Site& site = *thread.site;
   char text[400];
   if (thread.state == State::kCollective) {
     const Thread* lanes = &thread - thread.view.lane;
@@ -153,7 +153,7 @@ inline void report_stuck(Worker* w) {
              site.file, site.line, threads, thread.barrier, barrier.arrived, w->done,
              w->launch->threads - w->done - barrier.arrived);
   }
-  fail(w->launch, "barrier_divergence", thread.view, text);
+  fail(w->launch, "barrier_divergence", thread.view, text, &site);
 }
 
 }  // namespace ck_sim
@@ -165,7 +165,7 @@ int ck_sim_barrier_wait(ck_sim::Barrier kind, unsigned number, unsigned threads,
   Thread* self = w->running;
   BlockBarrier* barrier = join(w, kind, number, threads, site);
   barrier->holding += predicate != 0;
-  self->site = *site;
+  self->site = site;
   self->barrier = number;
   self->state = State::kBarrier;
   ++w->waiting;

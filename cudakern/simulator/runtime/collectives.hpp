@@ -8,10 +8,19 @@ namespace ck_sim {
 
 /// Reports a failure of the running thread and leaves it for good.
 __attribute__((noreturn, noinline)) inline void stop(Worker* w, const char* kind,
-                                                     const char* message) {
-  fail(w->launch, kind, w->running->view, message);
+                                                     const char* message, const Site* site) {
+  fail(w->launch, kind, w->running->view, message, site);
   suspend(w, w->running);
   __builtin_unreachable();
+}
+
+/// Gives the others a turn. `turns`: from a loop that does nothing else.
+inline void let_others_run(Worker* w, const Site* site, bool turns = false) {
+  Thread* self = w->running;
+  self->site = site;
+  self->turns = turns;
+  self->state = State::kReady;
+  suspend(w, self);
 }
 
 inline bool same_place(const Site& a, const Site& b) {
@@ -47,7 +56,7 @@ inline bool release_converged(Worker* w, bool forced) {
     unsigned mask = 0;
     for (unsigned rest = warp; rest != 0; rest &= rest - 1) {
       const Thread& lane = lanes[__builtin_ctz(rest)];
-      if (lane.state == State::kConverge && same_place(lane.site, leader->site)) {
+      if (lane.state == State::kConverge && same_place(*lane.site, *leader->site)) {
         mask |= 1u << __builtin_ctz(rest);
       }
     }
@@ -67,20 +76,17 @@ inline bool release_converged(Worker* w, bool forced) {
 void ck_sim_yield(int progress, const ck_sim::Site* site) {
   using namespace ck_sim;
   Worker* w = worker;
-  Thread* self = w->running;
   if (progress != 0) {
     note_progress(w->launch);
   }
-  self->site = *site;
-  self->state = State::kReady;
-  suspend(w, self);
+  let_others_run(w, site);
 }
 
 unsigned ck_sim_converge(const ck_sim::Site* site) {
   using namespace ck_sim;
   Worker* w = worker;
   Thread* self = w->running;
-  self->site = *site;
+  self->site = site;
   self->state = State::kConverge;
   ++w->converging;
   suspend(w, self);
@@ -91,7 +97,7 @@ void ck_sim_stop(const char* kind, const char* what, const ck_sim::Site* site) {
   using namespace ck_sim;
   char message[400];
   snprintf(message, sizeof message, "%s:%d: %s", site->file, site->line, what);
-  stop(worker, kind, message);
+  stop(worker, kind, message, site);
 }
 
 namespace ck_sim {

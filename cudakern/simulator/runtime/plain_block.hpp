@@ -46,7 +46,7 @@ struct BlockBarrier {
   uint32_t threads;  // that must arrive, as the first one said; 0 for all
   uint32_t holding;  // predicates
   Barrier kind;
-  Site site;                                // of the first one
+  const Site* site;                         // of the first one
   uint32_t lanes[kMaxThreads / kWarpSize];  // that have arrived, of each warp
 };
 constexpr int kBarriers = 16;

@@ -9,13 +9,6 @@ namespace ck_sim {
 constexpr unsigned kLooksPerPoll = 16;
 constexpr unsigned kUpdatesPerPoll = 256;
 
-inline void let_others_run(Worker* w, const Site* site) {
-  Thread* self = w->running;
-  self->site = *site;
-  self->state = State::kReady;
-  suspend(w, self);
-}
-
 inline pthread_mutex_t wide_lock = PTHREAD_MUTEX_INITIALIZER;  // of atomics of 16 bytes
 
 }  // namespace ck_sim
@@ -31,9 +24,11 @@ void ck_sim_poll(const void* address, const ck_sim::Site* site) {
 
 void ck_sim_stored() { ++ck_sim::worker->changes; }
 
-void ck_sim_updated(const void* address, int changed, const ck_sim::Site* site) {
+void ck_sim_turn(const ck_sim::Site* site) { ck_sim::let_others_run(ck_sim::worker, site, true); }
+
+void ck_sim_updated(const void* address, ck_sim_update update, const ck_sim::Site* site) {
   using namespace ck_sim;
-  if (changed == 0) {
+  if (update != ck_sim_changed) {
     ck_sim_poll(address, site);
     return;
   }

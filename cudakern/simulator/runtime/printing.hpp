@@ -2,7 +2,7 @@
 // printf of kernels, by CUDA's rules: a format that is wrong is printed as it stands.
 #pragma once
 
-#include "scheduler.hpp"
+#include "collectives.hpp"
 
 namespace ck_sim {
 
@@ -241,8 +241,7 @@ int ck_sim_vprintf(const char* format, const char* arguments) {
 }
 
 void ck_sim_assert_failed(const char* message, const char* file, uint32_t line, const char*) {
-  const ck_sim::Site site = {file, static_cast<int>(line), "__assertfail"};
-  char what[300];
-  snprintf(what, sizeof what, "assertion `%s` must hold", message);
-  ck_sim_stop("assert", what, &site);
+  char text[400];
+  snprintf(text, sizeof text, "%s:%u: assertion `%s` must hold", file, line, message);
+  ck_sim::stop(ck_sim::worker, "assert", text, nullptr);
 }

@@ -294,6 +294,12 @@ __attribute__((constructor)) static void watch_forks_of_kernels() {
 
 }  // namespace ck_sim
 
+/// How large the structures are that Python has, too.
+CK_SIM_EXPORT const uint32_t ck_sim_sizes[] = {
+    sizeof(ck_sim_report), sizeof(ck_sim_kernel),        sizeof(ck_sim_variable),
+    sizeof(ck_sim::Site),  sizeof(ck_sim_shared_object),
+};
+
 /// Runs a launch to its end; 0, or 1 with `report` filled in. `parameters` holds the kernel's
 /// parameters, the i-th one at byte `offsets[i]`. `shape` is grid (3), which must be a multiple of
 /// the kernel's cluster, block (3), bytes of dynamic shared memory, blocks resident at once, 1 to

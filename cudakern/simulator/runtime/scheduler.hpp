@@ -24,6 +24,7 @@ struct ck_sim_report {
   char message[480];
   uint32_t block[3];
   uint32_t thread[3];
+  const ck_sim::Site* site;  // where it failed; may be null
 };
 
 namespace ck_sim {
@@ -33,8 +34,9 @@ enum class State { kReady, kBarrier, kCollective, kConverge, kDone, kFresh };
 struct Thread {
   View view;
   State state;
-  Fiber* fiber;  // while it runs or waits
-  Site site;     // where it waits
+  Fiber* fiber;      // while it runs or waits
+  const Site* site;  // where it waits
+  bool turns;        // in a loop that does nothing else
   int predicate;
   unsigned mask;
   const void* polled;  // the last address it read that others may write
@@ -162,7 +164,8 @@ inline Launch make_launch(void (*entry)(void**), void** parameters, const uint32
 }
 
 /// Ends the launch; the first failure is the one that is reported.
-inline void fail(Launch* launch, const char* kind, const View& view, const char* message) {
+inline void fail(Launch* launch, const char* kind, const View& view, const char* message,
+                 const Site* site = nullptr) {
   int expected = 0;
   if (__atomic_compare_exchange_n(&launch->failed, &expected, 1, false, __ATOMIC_ACQ_REL,
                                   __ATOMIC_ACQUIRE)) {
@@ -171,6 +174,7 @@ inline void fail(Launch* launch, const char* kind, const View& view, const char*
     snprintf(report->message, sizeof report->message, "%s", message);
     memcpy(report->block, &view.group->block, sizeof report->block);
     memcpy(report->thread, &view.thread, sizeof report->thread);
+    report->site = site;
   }
 }
 

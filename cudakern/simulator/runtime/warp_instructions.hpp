@@ -16,7 +16,7 @@ inline bool same_instruction(const Site& a, const Site& b) {
 /// Whether a lane waits for those of `mask` by the instruction at `site`.
 inline bool takes_part(const Worker* w, const Thread& lane, unsigned mask, const Site& site) {
   return has_started(w, &lane) && lane.state == State::kCollective && lane.mask == mask &&
-         same_instruction(lane.site, site);
+         same_instruction(*lane.site, site);
 }
 
 /// A lane of `rest` that does not take part yet, or -1. It may take long to come, so the one that
@@ -27,7 +27,7 @@ inline int absent_lane(const Worker* w, Warp* warp, const Thread* self, unsigned
   for (unsigned order = 0; order < 2; ++order) {
     for (unsigned part = order == 0 ? late : rest & ~late; part != 0; part &= part - 1) {
       const unsigned i = static_cast<unsigned>(__builtin_ctz(part));
-      if (!takes_part(w, lanes[i], self->mask, self->site)) {
+      if (!takes_part(w, lanes[i], self->mask, *self->site)) {
         warp->absent = i;
         return static_cast<int>(i);
       }
@@ -64,7 +64,7 @@ void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
              site->opcode, mask, self->view.lane);
     ck_sim_stop("barrier_divergence", what, site);
   }
-  self->site = *site;
+  self->site = site;
   self->mask = mask & self->view.warp;  // lanes beyond the block do not exist
   self->data = data;
   for (;;) {

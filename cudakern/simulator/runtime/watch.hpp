@@ -58,12 +58,11 @@ inline uint64_t digest_of(Worker* w) {
 
 inline void report_deadlock(Launch* launch, const Thread& thread) {
   char message[400];
-  snprintf(
-      message, sizeof message,
-      "%s:%d: the launch must not wait forever; every resident thread polls or waits, and none "
-      "changes memory",
-      thread.site.file, thread.site.line);
-  fail(launch, "deadlock", thread.view, message);
+  snprintf(message, sizeof message,
+           "%s:%d: %s; every resident thread polls or waits, and none changes memory",
+           thread.site->file, thread.site->line,
+           thread.turns ? "a loop must end" : "the launch must not wait forever");
+  fail(launch, "deadlock", thread.view, message, thread.site);
 }
 
 /// Whether there are blocks that nobody runs, and may be workers to run them.
