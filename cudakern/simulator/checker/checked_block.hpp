@@ -11,20 +11,7 @@
 namespace ck_sim {
 
 constexpr int kLanes = kWarpSize;
-constexpr int kMostThreads = kMaxThreads;
-
-// Every lane can have one result that it has not read yet; one more is being written.
-constexpr int kResults = kLanes + 1;
-
-/// What a collective gave to its lanes.
-struct Result {
-  uint64_t values[kLanes];
-  int unread;
-};
-
-struct Warp {
-  Result results[kResults];
-};
+constexpr int kScopes = 3;  // as far as they differ on one device: block, cluster, all
 
 /// The accesses to four bytes of memory: who wrote last, and two who read since. See shadow.hpp.
 struct Cell {
@@ -33,18 +20,20 @@ struct Cell {
 };
 
 struct Knowledge;
+struct Release;
 struct WarpTimes;
 
 /// What a thread knows about the others: which of their accesses came before its own. Times count a
 /// thread's releases; see order.hpp.
 struct ThreadOrder {
   uint32_t time;
-  uint32_t known[kLanes];      ///< the time up to which each lane of the warp is known
-  const WarpTimes* published;  ///< `known`, as others can keep it; null if it has changed
-  const Knowledge* knowledge;  ///< what came from other warps and blocks through atomics
-  uint64_t released;           ///< where it released last, and what it knew then
-  const Knowledge* released_knowledge;
-  bool dirty;  ///< it accessed memory since
+  uint32_t known[kLanes];       // the time up to which each lane of the warp is known
+  const WarpTimes* published;   // `known`, as others can keep it; null if it has changed
+  const Knowledge* knowledge;   // what came from other warps and blocks by acquiring
+  Knowledge* seen;              // what relaxed reads saw: known from the next fence on
+  const Release* released;      // the latest release
+  const Release* fence[kScopes];  // what the latest fence of at least each scope released
+  bool dirty;                   // it accessed memory since its latest release
 };
 
 /// One access, for the traffic report.
@@ -56,18 +45,13 @@ struct Event {
 };
 
 struct CheckedBlock {
-  uint64_t serial;    ///< of the block in the order of starts, counted over all launches
-  uint32_t base;      ///< all accesses of the block before this time came before a barrier
-  uint64_t activity;  ///< writes that its threads did
-  bool live;
-  Cell* cells;  ///< of static, then dynamic shared memory
+  uint64_t serial;  // of the block in the order of starts, counted over all launches
+  uint64_t first;   // of the first block of its cluster
+  uint32_t base;    // all accesses of the block before this time came before a barrier
+  Cell* cells;      // of its shared memory
   size_t cell_count;
-  char* shared_copy;  ///< static shared memory while another block runs
-  size_t shared_copy_bytes;
-  char* dynamic_memory;  ///< dynamic shared memory between two red zones
-  size_t dynamic_bytes;
-  ThreadOrder order[kMostThreads];
-  Vector<Event> events[kMostThreads];  ///< for the traffic report
+  ThreadOrder order[kMaxThreads];
+  Vector<Event> events[kMaxThreads];  // for the traffic report
 };
 
 }  // namespace ck_sim

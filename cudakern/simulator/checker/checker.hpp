@@ -2,148 +2,331 @@
 // Every access of a checked launch arrives here: is it inside, aligned, initialized, ordered?
 #pragma once
 
+#include "collectives.hpp"
 #include "shadow.hpp"
 #include "traffic.hpp"
 
 namespace ck_sim {
 
+constexpr uint32_t kWide = 64;  // bytes of the largest single access, at least
+constexpr uint32_t kBegins = 1u << 31;  // of Access::kind: an asynchronous copy, which begins
+
 struct Checker {
-  bool checks, counts;   ///< which of the reports is asked for
-  uint64_t writes;       ///< of the launch
-  uint64_t next_serial;  ///< of blocks, over all launches
-  const char* stack;     ///< of the running fiber
-  uint64_t steps;        ///< accesses and turns of threads, ...
-  uint64_t turn;         ///< ... when the running one began
-  // While the words of a structure are read: those that nothing wrote.
-  uint32_t pieces;
-  uint64_t fresh;
-  Access first_fresh;
+  bool checks, counts;   // which of the reports is asked for
+  uint64_t writes;       // of the launch
+  uint64_t next_serial;  // of blocks, over all launches
+  Vector<Worker*> residents;
+  alignas(16) char nowhere[kWide];  // where what must not happen happens
 };
 
-inline Checker checker = {false, false, 0, 1, nullptr, 0, 0, 0, 0, {}};
+inline Checker checker = {false, false, 0, 1, {}, {}};
 
-inline void on_barrier(Worker* w) {
-  barrier_orders(w);
-  if (checker.counts) {
-    flush_block(w);
-  }
+inline uint32_t number_of(const Worker* w, const Thread* thread) {
+  return static_cast<uint32_t>(thread - w->threads);
 }
 
-inline void on_collective(Worker* w, uint32_t first, unsigned mask) {
-  lanes_order(w, first, mask);
-  if (checker.counts && mask == w->threads[first].view.warp) {
-    flush_warp(w, first);
-  }
+inline Access access_of(Worker* w, const Thread* thread, const void* address, uint32_t bytes,
+                        uint32_t kind, const Site* site) {
+  Access a = {};
+  a.w = w;
+  a.self = number_of(w, thread);
+  a.site = site;
+  a.kind = kind;
+  a.address = static_cast<char*>(const_cast<void*>(address));
+  a.bytes = bytes;
+  a.first = order.first_serial;
+  const CheckedBlock& block = w->checked;
+  a.tag = make_tag(block.serial, a.self, block.order[a.self].time, sites.number(site));
+  return a;
 }
 
-/// Ends the launch at an access that must not happen.
-__attribute__((noinline)) inline void stop_access(Worker* w) {
-  int expected = 0;
-  __atomic_compare_exchange_n(&w->launch->failed, &expected, 1, false, __ATOMIC_ACQ_REL,
-                              __ATOMIC_ACQUIRE);
-  suspend(w, w->running);
+// Where an access lies
+
+/// What is known of the memory at an address.
+struct Place {
+  Cell* cells;              // of the granule of the address; null for the thread's own memory
+  const uint8_t* unwritten;  // one byte each: whether nothing had written it before the launch
+  unsigned char* written;   // bits, of local memory
+  uint64_t bit;             // ... and the first of them
+  bool initialized;
+};
+
+inline bool is_inside(const Access& a, uint64_t bytes) {
+  const uint64_t start = static_cast<uint64_t>(a.offset);
+  return start < bytes && a.bytes <= bytes - start;
 }
 
-__attribute__((noinline)) inline void report_outside(const Access& a, bool stops) {
-  report(a, "out_of_bounds");
-  if (stops) {
-    stop_access(a.w);
-  }
-}
-
-/// Finds the memory of an access; null and a report unless the access lies inside of one object.
-inline Cell* locate(Access& a, const uint8_t** unwritten, bool* initialized) {
-  MemoryMap& m = memory_map;
-  const uint64_t address = a.address;
-  const uint64_t in_arena = address - reinterpret_cast<uint64_t>(m.arena.memory);
-  a.first_serial = a.w->launch->first_serial;
-  *unwritten = nullptr;
-  *initialized = true;
-  if (in_arena < m.arena_bytes && m.buffer_count != 0) {
-    a.object = recent.buffer[a.site] = m.buffer_at(address);
-    const ck_sim_buffer& b = m.buffers[a.object];
-    a.space = kGlobal;
-    a.offset = static_cast<int64_t>(address - b.address);
-    const uint64_t start = static_cast<uint64_t>(a.offset);
-    bool inside = start < b.bytes && a.bytes <= b.bytes - start;
-    for (uint32_t i = 0; inside && b.valid != nullptr && i < a.bytes; ++i) {
-      inside = b.valid[start + i] != 0;
-    }
-    if (!inside || (a.write && (b.flags & 1) != 0)) {
-      report_outside(a, false);
-      return nullptr;
-    }
-    *unwritten = b.unwritten == nullptr ? nullptr : b.unwritten + start;
-    *initialized = (b.flags & 2) == 0;
-    return reinterpret_cast<Cell*>(m.arena_cells.memory) + in_arena / 4;
-  }
-  const uint64_t in_shared = address - reinterpret_cast<uint64_t>(m.shared);
-  if (in_shared + kSharedRedZone < m.shared_bytes + kSharedRedZone && m.shared_object_count != 0) {
-    a.object = recent.object[a.site] = m.shared_object_at(in_shared);
-    a.space = kShared;
-    const ck_sim_object& o = m.shared_objects[a.object];
-    a.offset = static_cast<int64_t>(in_shared - o.offset);
-    if (a.offset < 0 || static_cast<uint64_t>(a.offset) + a.bytes > o.bytes) {
-      report_outside(a, in_shared >= m.shared_bytes || a.bytes > m.shared_bytes - in_shared);
-      return nullptr;
-    }
-    a.first_serial = a.w->checked.serial;
-    *initialized = false;
-    return a.w->checked.cells + in_shared / 4;
-  }
-  const uint64_t in_dynamic = address - reinterpret_cast<uint64_t>(m.dynamic) + kRedZone;
-  if (in_dynamic < m.dynamic_bytes + 2 * kRedZone) {
-    a.space = kDynamic;
-    a.object = 0;
-    a.offset = static_cast<int64_t>(in_dynamic - kRedZone);
-    if (a.offset < 0 || static_cast<uint64_t>(a.offset) + a.bytes > m.dynamic_bytes) {
-      report_outside(a, in_dynamic + a.bytes > m.dynamic_bytes + 2 * kRedZone);
-      return nullptr;
-    }
-    a.first_serial = a.w->checked.serial;
-    *initialized = false;
-    return a.w->checked.cells + m.shared_bytes / 4 + 2 + static_cast<uint64_t>(a.offset) / 4;
-  }
-  const uint64_t in_data = address - reinterpret_cast<uint64_t>(m.data);
-  if (in_data < m.data_bytes && a.bytes <= m.data_bytes - in_data) {
-    a.space = kModule;
-    a.offset = static_cast<int64_t>(address - reinterpret_cast<uint64_t>(m.image));
-    return reinterpret_cast<Cell*>(m.data_cells.memory) + in_data / 4;
-  }
-  const uint64_t in_image = address - reinterpret_cast<uint64_t>(m.image);
-  const uint64_t in_parameters = address - reinterpret_cast<uint64_t>(m.parameters);
-  if (!a.write && (in_image < m.image_bytes || in_parameters < m.parameter_bytes)) {
-    return nullptr;  // constants
-  }
-  a.space = kNowhere;
-  a.object = 0;
-  a.offset = static_cast<int64_t>(address);
-  report_outside(a, true);
-  return nullptr;
-}
-
-inline uint32_t running_thread(const Worker* w) {
-  return static_cast<uint32_t>(w->running - w->threads);
-}
-
-/// The name of an address that threads order through: blocks have the same shared addresses.
-inline uint64_t channel_key(const Worker* w, const void* address) {
-  const uint64_t key = reinterpret_cast<uint64_t>(address);
-  return memory_map.is_shared(address) ? key + (w->checked.serial << 48) : key;
-}
-
-/// Checks an access of whole words by the rules that are quick to apply. Returns false if those do
-/// not settle it.
-template <bool kWrite>
-inline bool pass_access(Worker* w, uint32_t self, uint64_t address, uint32_t bytes, uint32_t site) {
+inline bool locate_buffer(Access& a, Place* place) {
   const MemoryMap& m = memory_map;
+  const uint64_t address = reinterpret_cast<uint64_t>(a.address);
+  a.object = recent.buffer[a.site->number] = m.buffer_at(address);
+  const ck_sim_buffer& b = m.buffers[a.object];
+  a.space = ck_sim_global;
+  a.offset = static_cast<int64_t>(address - b.address);
+  bool inside = is_inside(a, b.bytes) && ((a.kind & kWrites) == 0 || (b.flags & 1) == 0);
+  for (uint32_t i = 0; inside && b.valid != nullptr && i < a.bytes; ++i) {
+    inside = b.valid[a.offset + i] != 0;
+  }
+  place->unwritten = b.unwritten == nullptr ? nullptr : b.unwritten + a.offset;
+  place->initialized = (b.flags & 2) == 0;
+  place->cells = m.arena_cells.cells() + (a.address - m.arena.memory) / 4;
+  return inside;
+}
+
+inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Place* place) {
+  const MemoryMap& m = memory_map;
+  const Group& g = owner->group;
+  a.first = owner->checked.first;
+  a.owner = owner->checked.serial;
+  place->initialized = false;
+  place->cells = owner->checked.cells + offset / 4;
+  const bool remote = owner != a.w;
+  if (offset >= g.dynamic_offset && (g.dynamic_bytes != 0 || m.shared_object_count == 0)) {
+    a.space = remote ? ck_sim_remote : ck_sim_dynamic;
+    a.object = g.rank;
+    a.offset = static_cast<int64_t>(offset - (remote ? 0 : g.dynamic_offset));
+    return offset - g.dynamic_offset < g.dynamic_bytes &&
+           a.bytes <= g.dynamic_bytes - (offset - g.dynamic_offset);
+  }
+  if (m.shared_object_count == 0) {
+    a.space = remote ? ck_sim_remote : ck_sim_dynamic;
+    a.object = g.rank;
+    a.offset = static_cast<int64_t>(offset);
+    return false;
+  }
+  const uint32_t number = recent.object[a.site->number] = m.shared_object_at(offset);
+  const ck_sim_shared_object& o = m.shared_objects[number];
+  a.space = ck_sim_shared;
+  a.object = number;
+  a.offset = static_cast<int64_t>(offset - o.offset);
+  const bool inside = is_inside(a, o.bytes);
+  if (remote) {
+    a.space = ck_sim_remote;
+    a.object = g.rank;
+    a.offset = static_cast<int64_t>(offset);
+  }
+  return inside;
+}
+
+inline bool locate_local(Access& a, Place* place) {
+  a.space = ck_sim_foreign;
+  for (ck_sim_local* one = a.w->threads[a.self].locals; one != nullptr; one = one->outer) {
+    a.space = ck_sim_local_;
+    a.name = one->name;
+    a.offset = a.address - one->start;
+    if (a.offset >= 0 && static_cast<uint64_t>(a.offset) < one->bytes) {
+      place->written = one->written;
+      place->bit = static_cast<uint64_t>(a.offset);
+      return a.bytes <= one->bytes - place->bit;
+    }
+  }
+  return false;
+}
+
+inline bool locate_object(Access& a, const Vector<Object>& objects, const Mapping& cells,
+                          ck_sim_space space, Place* place) {
+  const Object* o = nearest(objects, reinterpret_cast<uint64_t>(a.address));
+  if (o == nullptr) {
+    return false;
+  }
+  const int64_t offset = static_cast<int64_t>(reinterpret_cast<uint64_t>(a.address) - o->start);
+  if (offset < -64 || offset >= static_cast<int64_t>(o->bytes) + 64) {
+    return false;
+  }
+  a.space = space;
+  a.object = o->number;
+  a.offset = offset;
+  place->cells = cells.cells() + o->cells + offset / 4;
+  place->initialized = o->written;
+  return is_inside(a, o->bytes) && !(o->constant && (a.kind & kWrites) != 0);
+}
+
+inline bool is_stack(const Worker* w, const char* address) {
+  for (uint32_t i = 0; i < w->launch->threads; ++i) {
+    Fiber* fiber = w->threads[i].fiber;
+    if (fiber != nullptr && address >= fiber->bottom() && address < fiber->top()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Where an address lies that is none of an array, of the block's shared memory or of its stack.
+inline bool locate_elsewhere(Access& a, Place* place) {
+  const MemoryMap& m = memory_map;
+  const uint64_t address = reinterpret_cast<uint64_t>(a.address);
+  for (size_t i = 0; i < checker.residents.size; ++i) {
+    Worker* const other = checker.residents[i];
+    const uint64_t offset = window_offset(other->window, a.address);
+    if (offset < other->window.bytes) {
+      return locate_shared(a, other, offset, place) && other->checked.first == a.w->checked.first;
+    }
+  }
+  a.offset = static_cast<int64_t>(address);
+  a.space = ck_sim_nowhere;
+  if (locate_object(a, m.variables, m.variable_cells, ck_sim_variable_, place)) {
+    return true;
+  }
+  if (a.space == ck_sim_nowhere &&
+      locate_object(a, m.blocks, m.heap_cells, ck_sim_heap, place)) {
+    return true;
+  }
+  if (a.space != ck_sim_nowhere) {
+    return false;
+  }
+  const uint64_t in_parameters = address - reinterpret_cast<uint64_t>(m.parameters);
+  if (in_parameters < m.parameter_bytes) {
+    a.space = ck_sim_parameters;
+    a.offset = static_cast<int64_t>(in_parameters);
+    return is_inside(a, m.parameter_bytes) && (a.kind & kWrites) == 0;
+  }
+  const uint64_t in_workspace = address - reinterpret_cast<uint64_t>(m.workspace);
+  if (m.workspace != nullptr && in_workspace < 8) {
+    place->cells = memory_map.workspace_cells + in_workspace / 4;
+    place->initialized = true;
+    return a.bytes <= 8 - in_workspace;
+  }
+  for (size_t i = 0; i < checker.residents.size; ++i) {
+    if (is_stack(checker.residents[i], a.address)) {
+      a.space = ck_sim_foreign;
+    }
+  }
+  return false;
+}
+
+inline bool is_local(const Worker* w, const Thread* thread, const void* address) {
+  (void)w;
+  Fiber* fiber = thread->fiber;
+  return static_cast<uint64_t>(static_cast<const char*>(address) - fiber->bottom()) < kStackBytes;
+}
+
+inline bool locate(Access& a, Place* place) {
+  const MemoryMap& m = memory_map;
+  *place = {nullptr, nullptr, nullptr, 0, true};
+  if (static_cast<uint64_t>(a.address - m.arena.memory) < m.arena_bytes && m.buffer_count != 0) {
+    return locate_buffer(a, place);
+  }
+  const uint64_t in_window = window_offset(a.w->window, a.address);
+  if (in_window < a.w->window.bytes) {
+    return locate_shared(a, a.w, in_window, place);
+  }
+  if (is_local(a.w, &a.w->threads[a.self], a.address)) {
+    return locate_local(a, place);
+  }
+  return locate_elsewhere(a, place);
+}
+
+/// The name of an address that threads order through: blocks have the same shared addresses one
+/// after the other.
+inline uint64_t channel_key(const Access& a) {
+  return reinterpret_cast<uint64_t>(a.address) + (a.owner << 48) + 1;
+}
+
+// What is wrong with an access
+
+/// Ends a launch that is only counted: nothing of it can be said any more.
+__attribute__((noinline)) inline void stop_counting(const Access& a, const char* kind) {
+  if (!checker.checks) {
+    ck_sim_stop(kind, "an access must be inside of its array and aligned; see checked", a.site);
+  }
+}
+
+/// Bytes, a bit each, whose values matter to what reads them.
+inline uint32_t needed_bytes(const Access& a) {
+  if ((a.kind & (kAtomic | kBegins)) == 0) {
+    return a.site->needed;
+  }
+  return (a.kind & kAtomic) != 0 ? ~0u >> (32 - a.bytes) : 0;
+}
+
+inline void check_written(const Access& a, const Place& place, uint32_t fresh) {
+  const uint32_t all = ~0u >> (32 - a.bytes);
+  for (uint32_t i = 0; place.unwritten != nullptr && i < a.bytes; ++i) {
+    fresh &= ~(place.unwritten[i] == 0 ? 1u << i : 0u);
+  }
+  const bool known = place.initialized && place.unwritten == nullptr;
+  if (!known && ((fresh & needed_bytes(a)) != 0 || fresh == all)) {
+    report(a, "uninitialized");
+  }
+}
+
+inline void check_local(const Access& a, const Place& place) {
+  uint32_t fresh = 0;
+  for (uint32_t i = 0; i < a.bytes; ++i) {
+    unsigned char& bits = place.written[(place.bit + i) / 8];
+    const unsigned char bit = static_cast<unsigned char>(1u << (place.bit + i) % 8);
+    fresh |= (bits & bit) == 0 ? 1u << i : 0u;
+    bits |= (a.kind & kWrites) != 0 ? bit : 0;
+  }
+  if (fresh != 0 && (a.kind & kReads) != 0) {
+    check_written(a, {nullptr, nullptr, nullptr, 0, false}, fresh);
+  }
+}
+
+inline void count_access(const Access& a, const Place& place);
+
+/// Checks an access; false if it must not happen.
+__attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment) {
+  Place place;
+  if (a.site->number == 0) {
+    ck_sim_stop("launch", "a checked launch must have at most 8191 instructions that access memory",
+                a.site);
+  }
+  if (!locate(a, &place)) {
+    stop_counting(a, "out_of_bounds");
+    report(a, "out_of_bounds");
+    return false;
+  }
+  if (reinterpret_cast<uint64_t>(a.address) % alignment != 0) {
+    stop_counting(a, "misaligned");
+    report(a, "misaligned");
+    return false;
+  }
+  if (checker.counts) {
+    count_access(a, place);
+  }
+  if (!checker.checks) {
+    return true;
+  }
+  ThreadOrder& t = a.w->checked.order[a.self];
+  t.dirty = true;
+  if (place.written != nullptr) {
+    check_local(a, place);
+  } else if (place.cells != nullptr) {
+    if ((a.kind & kStrong) != 0 && (a.kind & kReads) != 0 &&
+        (a.kind & (kAtomic | kReturns)) != kAtomic) {
+      observe(a.w, a.self, channel_key(a), (a.kind & kAcquires) != 0, scope_of(a.site));
+    }
+    a.tag = make_tag(a.w->checked.serial, a.self, t.time, a.site->number);
+    const uint32_t fresh = check_cells(a, place.cells);
+    if (fresh != 0 && (a.kind & kReads) != 0) {
+      check_written(a, place, fresh);
+    }
+    if ((a.kind & (kStrong | kWrites | kAtomic)) == (kStrong | kWrites)) {
+      publish(a.w, a.self, channel_key(a), a.site, true);
+    }
+  }
+  return true;
+}
+
+/// Checks a weak access of whole words by the rules that are quick to apply. Returns false if those
+/// do not settle it.
+template <bool kWrite>
+inline bool pass_access(Worker* w, uint32_t self, const char* address, const Site* site) {
+  const MemoryMap& m = memory_map;
+  const uint32_t bytes = bytes_of(site), number = site->number;
+  const uint64_t at = reinterpret_cast<uint64_t>(address);
+  if (((at | bytes) & 3) != 0 || (at & (bytes - 1)) != 0 || number == 0 ||
+      (site->access & kStrong) != 0) {
+    return false;
+  }
   CheckedBlock& block = w->checked;
   ThreadOrder& t = block.order[self];
-  const uint64_t tag = make_tag(block.serial, self, t.time, site);
-  const uint64_t in_arena = address - reinterpret_cast<uint64_t>(m.arena.memory);
+  const uint64_t tag = make_tag(block.serial, self, t.time, number);
+  const uint64_t in_arena = static_cast<uint64_t>(address - m.arena.memory);
   if (in_arena < m.arena_bytes) {
-    const ck_sim_buffer& b = m.buffers[recent.buffer[site]];
-    const uint64_t start = address - b.address;
+    const ck_sim_buffer& b = m.buffers[recent.buffer[number]];
+    const uint64_t start = at - b.address;
     if (start >= b.bytes || bytes > b.bytes - start || b.valid != nullptr ||
         (kWrite && (b.flags & 1) != 0)) {
       return false;
@@ -152,127 +335,94 @@ inline bool pass_access(Worker* w, uint32_t self, uint64_t address, uint32_t byt
     if (!kWrite && b.flags == 1 && b.unwritten == nullptr) {
       return true;  // nobody may write it, so reads meet nothing
     }
-    Cell* cells = reinterpret_cast<Cell*>(m.arena_cells.memory) + in_arena / 4;
-    return pass_cells<kWrite>(cells, bytes / 4, tag, w->launch->first_serial, block,
+    return pass_cells<kWrite>(m.arena_cells.cells() + in_arena / 4, bytes / 4, tag,
+                              order.first_serial, block,
                               b.unwritten == nullptr && (b.flags & 2) == 0);
   }
-  const uint64_t in_shared = address - reinterpret_cast<uint64_t>(m.shared);
-  if (in_shared < m.shared_bytes) {
-    const ck_sim_object& o = m.shared_objects[recent.object[site]];
-    const uint64_t start = in_shared - o.offset;
+  const uint64_t in_window = static_cast<uint64_t>(address - w->group.window);
+  if (in_window < w->group.dynamic_offset && m.shared_object_count != 0) {
+    const ck_sim_shared_object& o = m.shared_objects[recent.object[number]];
+    const uint64_t start = in_window - o.offset;
     if (start >= o.bytes || bytes > o.bytes - start) {
       return false;
     }
     t.dirty = true;
-    return pass_cells<kWrite>(block.cells + in_shared / 4, bytes / 4, tag, block.serial, block,
+    return pass_cells<kWrite>(block.cells + in_window / 4, bytes / 4, tag, block.first, block,
+                              false);
+  }
+  const uint64_t in_dynamic = in_window - w->group.dynamic_offset;
+  if (in_window >= w->group.dynamic_offset && in_dynamic < w->group.dynamic_bytes &&
+      bytes <= w->group.dynamic_bytes - in_dynamic) {
+    t.dirty = true;
+    return pass_cells<kWrite>(block.cells + in_window / 4, bytes / 4, tag, block.first, block,
                               false);
   }
   return false;
 }
 
-inline void check_access(Access& a, uint32_t alignment) {
-  const uint8_t* unwritten;
-  bool initialized;
-  ThreadOrder& t = a.w->checked.order[a.self];
-  const uint64_t address = a.address;
-  t.dirty = t.dirty || !a.atomic;
-  Cell* cells = locate(a, &unwritten, &initialized);
-  if ((address & (alignment - 1)) != 0) {
-    report(a, "misaligned");
-    if (alignment > 8) {
-      stop_access(a.w);  // the processor may refuse it, too
-    }
-  }
-  if (cells == nullptr) {
-    return;
-  }
-  if (a.atomic) {
-    acquire(a.w, a.self, channel_key(a.w, reinterpret_cast<const void*>(address)));
-  }
-  a.tag = make_tag(a.w->checked.serial, a.self, t.time, a.site) | (a.atomic ? kAtomicTag : 0);
-  const bool fresh = check_cells(a, cells);
-  if (!fresh || (a.write && !a.reads)) {
-    return;
-  }
-  bool bad = !initialized || unwritten != nullptr;
-  for (uint32_t i = 0; unwritten != nullptr && i < a.bytes; ++i) {
-    bad = bad && unwritten[i] != 0;
-  }
-  if (bad && checker.pieces == 0) {
-    report(a, "uninitialized");
-  } else if (bad && checker.fresh++ == 0) {
-    checker.first_fresh = a;
-  }
+inline char* nowhere() {
+  memset(checker.nowhere, 0, sizeof checker.nowhere);
+  return checker.nowhere;
 }
 
-inline void note_event(Worker* w, uint32_t self, uint64_t address, uint32_t bytes, uint32_t kind,
-                       const void* code) {
-  const MemoryMap& m = memory_map;
-  const uint64_t in_shared = address - reinterpret_cast<uint64_t>(m.shared);
-  const uint64_t in_dynamic = address - reinterpret_cast<uint64_t>(m.dynamic);
-  if (in_shared < m.shared_bytes) {
-    address = in_shared;
-    kind |= kSharedKind;
-  } else if (in_dynamic < m.dynamic_bytes) {
-    address = in_dynamic;
-    kind |= kSharedKind;
-  } else if (address - reinterpret_cast<uint64_t>(m.arena.memory) >= m.arena_bytes &&
-             address - reinterpret_cast<uint64_t>(m.data) >= m.data_bytes) {
-    return;  // constants and parameters
-  }
-  w->checked.events[self].push({address, static_cast<uint16_t>(sites.number(code)),
-                                static_cast<uint8_t>(bytes), static_cast<uint8_t>(kind)});
-}
-
-/// What an access is, beside its address.
-enum Kind : uint32_t { kLoad, kStore, kAtomicUpdate, kAtomicReplace };
-
-constexpr uint64_t kLongTurn = uint64_t{1} << 20;
-
-/// In a loop that may be waiting for another thread, without saying so by volatile or an atomic.
-__attribute__((noinline)) inline void let_others_run(Worker* w, const void* code) {
-  Thread* thread = w->running;
-  thread->site = {"a loop that reads memory", 0};
-  thread->code = code;
-  thread->state = State::kReady;
-  suspend(w, thread);
-}
-
-/// Before each access to memory that may not be the thread's own.
-inline void on_access(const void* where, uint32_t bytes, uint32_t alignment, Kind kind, bool atomic,
-                      const void* code) {
+/// An access by one instruction.
+template <bool kWrite>
+inline char* on_access(const char* address, const void* value, const Site* site) {
   Worker* w = worker;
-  const uint64_t address = reinterpret_cast<uint64_t>(where);
-  if (address - reinterpret_cast<uint64_t>(checker.stack) < kStackBytes || w == nullptr ||
-      !w->guard.armed || address - reinterpret_cast<uint64_t>(w) < sizeof *w) {
-    return;  // local variables; what collectives return
+  checker.writes += kWrite;
+  if (!checker.counts && pass_access<kWrite>(w, number_of(w, w->running), address, site)) {
+    return const_cast<char*>(address);
   }
-  const uint32_t self = running_thread(w);
-  checker.writes += kind == kStore;
-  if (++checker.steps - checker.turn > kLongTurn) {
-    let_others_run(w, code);
+  Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
+  a.value = static_cast<const char*>(value);
+  return check_access(a, a.bytes) ? a.address : nowhere();
+}
+
+/// As the words, or bytes, that a GPU would move one by one.
+inline char* on_range(const char* address, uint64_t bytes, uint32_t kind, const Site* site) {
+  Worker* w = worker;
+  const uint32_t step = (reinterpret_cast<uint64_t>(address) | bytes) % 4 == 0 ? 4 : 1;
+  bool passes = true;
+  for (uint64_t i = 0; i < bytes && passes; i += step) {
+    Access a = access_of(w, w->running, address + i, step, kind, site);
+    passes = check_access(a, 1);
   }
-  if (checker.counts) {
-    note_event(w, self, address, bytes, kind < kAtomicUpdate ? kind : kAtomicUpdate, code);
-  }
-  if (checker.checks) {
-    const uint32_t site = sites.number(code);
-    if (!atomic && bytes % 4 == 0 && (address & (alignment - 1)) == 0 && address % 4 == 0 &&
-        (kind == kLoad ? pass_access<false>(w, self, address, bytes, site)
-                       : pass_access<true>(w, self, address, bytes, site))) {
-      return;
-    }
-    Access a = {};
-    a.w = w;
-    a.site = site;
-    a.self = self;
-    a.address = address;
-    a.bytes = bytes;
-    a.write = kind != kLoad;
-    a.reads = kind == kAtomicUpdate;
-    a.atomic = atomic;
-    check_access(a, alignment);
-  }
+  checker.writes += (kind & kWrites) != 0;
+  return passes ? const_cast<char*>(address) : nullptr;
 }
 
 }  // namespace ck_sim
+
+char* ck_sim_read(const char* address, const ck_sim::Site* site) {
+  return ck_sim::on_access<false>(address, nullptr, site);
+}
+char* ck_sim_write(char* address, const void* value, const ck_sim::Site* site) {
+  return ck_sim::on_access<true>(address, value, site);
+}
+char* ck_sim_atomic(char* address, const ck_sim::Site* site) {
+  using namespace ck_sim;
+  Worker* w = worker;
+  Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
+  return check_access(a, a.bytes) ? address : nowhere();
+}
+char* ck_sim_read_range(const char* address, uint64_t bytes, const ck_sim::Site* site) {
+  return ck_sim::on_range(address, bytes, ck_sim::kReads, site);
+}
+char* ck_sim_write_range(char* address, uint64_t bytes, const ck_sim::Site* site) {
+  return ck_sim::on_range(address, bytes, ck_sim::kWrites, site);
+}
+void ck_sim_fence(const ck_sim::Site* site) {
+  using namespace ck_sim;
+  Worker* w = worker;
+  if (checker.checks) {
+    fence(w, number_of(w, w->running), site->access, scope_of(site));
+  }
+}
+void ck_sim_enter_local(ck_sim_local* variable) {
+  ck_sim::Thread* self = ck_sim::worker->running;
+  variable->outer = self->locals;
+  self->locals = variable;
+}
+void ck_sim_leave_local(ck_sim_local* variable) {
+  ck_sim::worker->running->locals = variable->outer;
+}

@@ -5,29 +5,13 @@
 
 #include <sys/mman.h>
 
+#include "checked_block.hpp"
 #include "findings.hpp"
-
-/// An array of the launch, or what several that overlap cover together.
-struct ck_sim_buffer {
-  char* host;
-  uint64_t bytes;
-  uint32_t phase;            ///< address modulo 512
-  uint32_t flags;            ///< 1: read-only; 2: nothing wrote any of it
-  const uint8_t* valid;      ///< one byte each: whether it belongs to an array; null: all do
-  const uint8_t* unwritten;  ///< one byte each: whether nothing wrote it; null: all written
-  uint64_t address;          ///< in the arena; filled in here
-};
-
-/// A range in static shared memory, or in a module's data.
-struct ck_sim_object {
-  uint64_t offset, bytes;
-};
 
 namespace ck_sim {
 
 constexpr uint64_t kRedZone = 64 * 1024;  // at least
 constexpr uint64_t kBufferAlignment = 512;
-constexpr uint64_t kSharedRedZone = 64;  // as pad_shared puts them after static shared arrays
 
 /// A mapping that grows by being replaced; its pages are zero until touched.
 struct Mapping {
@@ -55,28 +39,54 @@ struct Mapping {
       bytes = 0;
     }
   }
+  Cell* cells() const { return reinterpret_cast<Cell*>(memory); }
 };
 
+/// Cells for so many bytes, from any place.
+inline size_t cell_bytes(uint64_t bytes) { return (bytes / 4 + 2) * sizeof(Cell); }
+
+/// Memory with cells of its own: a variable of the module, or a block that malloc gave.
+struct Object {
+  uint64_t start, bytes;
+  uint64_t cells;   // the number of its first cell
+  uint32_t number;  // of the variable
+  bool constant;
+  bool written;  // as far as anybody knows
+};
+
+/// The object of a sorted list that an address belongs to, or is nearest to; null without any.
+inline const Object* nearest(const Vector<Object>& objects, uint64_t address) {
+  size_t low = 0, high = objects.size;
+  while (high - low > 1) {
+    const size_t middle = (low + high) / 2;
+    (objects.data[middle].start <= address ? low : high) = middle;
+  }
+  return objects.size == 0 ? nullptr : &objects.data[low];
+}
+
+/// Puts an object in its place of a sorted list.
+inline void insert(Vector<Object>& objects, const Object& object) {
+  objects.push(object);
+  size_t i = objects.size - 1;
+  for (; i > 0 && objects[i - 1].start > object.start; --i) {
+    objects[i] = objects[i - 1];
+  }
+  objects[i] = object;
+}
+
 struct MemoryMap {
-  Mapping arena, arena_cells, data_cells;
-  uint64_t arena_bytes;  ///< in use
+  Mapping arena, arena_cells, variable_cells, heap_cells;
+  uint64_t arena_bytes;  // in use
   ck_sim_buffer* buffers;
   uint32_t buffer_count;
-  uint32_t recent;  ///< the buffer that was found last
-
-  char* shared;  ///< static shared memory of the running block, and its arrays
-  uint64_t shared_bytes;
-  const ck_sim_object* shared_objects;
+  const ck_sim_shared_object* shared_objects;
   uint32_t shared_object_count;
-  char* dynamic;  ///< dynamic shared memory of the running block
-  uint64_t dynamic_bytes;
-
-  char* data;  ///< the kernel's library: writable data, ...
-  uint64_t data_bytes;
-  const char* image;  ///< ... and all of it
-  uint64_t image_bytes;
-  const char* parameters;  ///< of the launch
+  Vector<Object> variables;
+  Vector<Object> blocks;  // that malloc gave; they outlive launches
+  const char* parameters;
   uint64_t parameter_bytes;
+  const char* workspace;  // of a cooperative launch: two words
+  Cell workspace_cells[4];
 
   /// Lays out the buffers and copies them in.
   bool copy_in() {
@@ -88,14 +98,12 @@ struct MemoryMap {
       end += buffers[i].bytes + (buffers[i].bytes > kRedZone ? buffers[i].bytes : kRedZone);
     }
     arena_bytes = end;
-    if (!arena.reserve(end) || !arena_cells.reserve((end / 4 + 2) * sizeof(Cell))) {
+    if (!arena.reserve(end) || !arena_cells.reserve(cell_bytes(end))) {
       return false;
     }
     for (uint32_t i = 0; i < buffer_count; ++i) {
       char* const start = arena.memory + buffers[i].address;
-      memset(start - 64, 0xAB, 64);
       memcpy(start, buffers[i].host, buffers[i].bytes);
-      memset(start + buffers[i].bytes, 0xAB, 64);
       buffers[i].address = reinterpret_cast<uint64_t>(start);
     }
     return true;
@@ -120,35 +128,36 @@ struct MemoryMap {
     }
   }
 
-  /// The buffer that an address of the arena belongs to, or is nearest to.
-  uint32_t buffer_at(uint64_t address) {
-    const ck_sim_buffer& last = buffers[recent];
-    if (address - last.address < last.bytes) {
-      return recent;
+  bool take_variables(const ck_sim_variable* given, uint32_t count) {
+    uint64_t cells = 0;
+    variables.clear();
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint64_t start = reinterpret_cast<uint64_t>(*given[i].place);
+      insert(variables, {start, given[i].bytes, cells, i, given[i].is_constant != 0, true});
+      cells += given[i].bytes / 4 + 2;
     }
+    return variable_cells.reserve(cells * sizeof(Cell));
+  }
+
+  /// The buffer that an address of the arena belongs to, or is nearest to.
+  uint32_t buffer_at(uint64_t address) const {
     uint32_t low = 0, high = buffer_count;
     while (high - low > 1) {
       const uint32_t middle = (low + high) / 2;
       (buffers[middle].address - kRedZone / 2 <= address ? low : high) = middle;
     }
-    return recent = low;
+    return low;
   }
 
-  bool is_shared(const void* where) const {
-    const uint64_t address = reinterpret_cast<uint64_t>(where);
-    return address - reinterpret_cast<uint64_t>(shared) < shared_bytes ||
-           address - reinterpret_cast<uint64_t>(dynamic) < dynamic_bytes;
-  }
-
-  /// The shared array that an address belongs to, or is nearest to; static shared memory only.
+  /// The shared variable that an offset belongs to, or is nearest to.
   uint32_t shared_object_at(uint64_t offset) const {
     uint32_t best = 0;
     uint64_t distance = ~uint64_t{0};
     for (uint32_t i = 0; i < shared_object_count; ++i) {
-      const ck_sim_object& o = shared_objects[i];
-      const int64_t before = static_cast<int64_t>(o.offset - offset);
-      const int64_t after = static_cast<int64_t>(offset - o.offset - o.bytes) + 1;
-      const uint64_t d = static_cast<uint64_t>(before > 0 ? before : after > 0 ? after : 0);
+      const ck_sim_shared_object& o = shared_objects[i];
+      const uint64_t d = offset < o.offset             ? o.offset - offset
+                         : offset >= o.offset + o.bytes ? offset - o.offset - o.bytes + 1
+                                                        : 0;
       if (d < distance) {
         distance = d;
         best = i;
@@ -160,10 +169,10 @@ struct MemoryMap {
 
 inline MemoryMap memory_map;
 
-/// Which object the access at a place in the code found last: it will mostly be the same.
+/// Which object each instruction accessed last: it will mostly be the same.
 struct Recent {
-  uint32_t buffer[1u << kSiteBits];
-  uint32_t object[1u << kSiteBits];
+  uint32_t buffer[kMostSites + 1];
+  uint32_t object[kMostSites + 1];
 };
 
 inline Recent recent;

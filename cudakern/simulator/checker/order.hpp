@@ -1,57 +1,76 @@
 // SPDX-License-Identifier: MIT
-// Which accesses come before which: by barriers, warp collectives and atomics.
+// Which accesses come before which: the causality order of PTX's memory model.
 //
-// Every thread has a time, which counts its releases; an access is known by its thread and time.
-// A barrier sets the times of all threads of a block to the same new one, the base: whatever is
-// older came before. A warp collective exchanges what its lanes know of each other. An atomic is an
-// acquire and a release through its address: an address keeps who released there, and a thread
-// keeps which addresses it acquired from, and when, so that "does this thread know of that access?"
-// is a search backwards, done only when two accesses of different warps meet.
+// Every thread has a time, which counts its releases; an access is known by its thread and time. A
+// barrier sets the times of all threads of a block to the same new one, the base: whatever is older
+// came before. Lanes that meet exchange what they know of each other.
+//
+// All else goes through channels: an address has one. A strong write leaves there what its thread
+// released, at the write itself or at a fence before it; an atomic adds to what it finds, a store
+// replaces it. A strong read takes what it finds: known at once if it acquires, else from the next
+// fence on. Scopes say who may take what. A thread keeps what it took as ranges of channels, so
+// that "does this thread know of that access?" is a search backwards, done only when two accesses
+// of different warps meet.
 #pragma once
 
+#include "findings.hpp"
 #include "scheduler.hpp"
 
 namespace ck_sim {
 
-/// Tags name an access: block serial, thread, time, site; then whether it was atomic, and whether
-/// the cell is split into bytes.
-constexpr int kSerialBits = 22, kThreadBits = 10, kTimeBits = 18, kSiteBits = 12;
+/// Tags name an access: block serial, thread, time, site; then whether it is an asynchronous copy
+/// that nobody has waited for, and whether the cell is split into bytes.
+constexpr int kSerialBits = 21, kThreadBits = 10, kTimeBits = 18;
+static_assert(kSerialBits + kThreadBits + kTimeBits + kSiteBits + 2 == 64, "a tag is a word");
+constexpr int kTimeShift = kSiteBits + 2, kThreadShift = kTimeShift + kTimeBits;
+constexpr int kSerialShift = kThreadShift + kThreadBits;
 constexpr uint32_t kMaxTime = (1u << kTimeBits) - 1;
 constexpr uint64_t kMaxSerial = (uint64_t{1} << kSerialBits) - 1;
-constexpr uint64_t kAtomicTag = 2, kSplitTag = 1;
+constexpr uint64_t kAsyncTag = 2, kSplitTag = 1;
 
 inline uint64_t make_tag(uint64_t serial, uint32_t thread, uint32_t time, uint32_t site) {
-  return serial << 42 | static_cast<uint64_t>(thread) << 32 | static_cast<uint64_t>(time) << 14 |
-         static_cast<uint64_t>(site) << 2;
+  return serial << kSerialShift | static_cast<uint64_t>(thread) << kThreadShift |
+         static_cast<uint64_t>(time) << kTimeShift | static_cast<uint64_t>(site) << 2;
 }
-inline uint64_t tag_serial(uint64_t tag) { return tag >> 42; }
-inline uint32_t tag_thread(uint64_t tag) { return tag >> 32 & ((1u << kThreadBits) - 1); }
-inline uint32_t tag_time(uint64_t tag) { return tag >> 14 & kMaxTime; }
-inline uint32_t tag_site(uint64_t tag) { return tag >> 2 & ((1u << kSiteBits) - 1); }
+inline uint64_t tag_serial(uint64_t tag) { return tag >> kSerialShift; }
+inline uint32_t tag_thread(uint64_t tag) { return tag >> kThreadShift & ((1u << kThreadBits) - 1); }
+inline uint32_t tag_time(uint64_t tag) { return tag >> kTimeShift & kMaxTime; }
+inline uint32_t tag_site(uint64_t tag) { return tag >> 2 & kMostSites; }
+/// Whether two tags are those of one thread.
+inline bool same_thread(uint64_t a, uint64_t b) { return (a ^ b) >> kThreadShift == 0; }
 
 struct WarpTimes {
   uint32_t known[kLanes];
 };
 
-/// A release: everything its thread did and knew until then.
+/// Everything a thread did and knew at some time.
 struct Release {
   uint64_t serial;
   uint32_t thread, time, base;
+  Scope scope;
   const WarpTimes* warp;
   const Knowledge* knowledge;
 };
 
-/// An address that threads release to and acquire from.
+/// What strong writes left at an address.
 struct Channel {
-  Vector<Release> releases;
-  uint64_t visit;  // the search that saw it last, and how many releases that saw
-  size_t visited;
+  struct Entry {
+    const Release* release;
+    Scope scope;  // of the release and the write together
+  };
+  Vector<Entry> entries;
+  size_t first;     // since the latest store
+  uint64_t visit;   // the search that saw it last, ...
+  size_t low, high;  // ... and which entries that saw
+  bool narrow;      // whether a scope is less than all
 };
 
-/// A list: the first `count` releases of a channel or all of `other`, and what follows.
+/// A list: entries of a channel, or all of `other`, and what follows.
 struct Knowledge {
   Channel* channel;
-  size_t count;
+  size_t first, count;
+  uint64_t serial;  // of the block that took them
+  Scope scope;      // in which it did
   const Knowledge* other;
   const Knowledge* next;
   mutable uint64_t visit;
@@ -63,11 +82,13 @@ struct Order {
   Pool pool;
   uint64_t visit;
   Vector<const Knowledge*> stack;
+  uint64_t first_serial;
+  uint64_t ranks;  // blocks of a cluster
 
   void clear() {
     for (size_t i = 0; i < channels.capacity; ++i) {
       if (channels.slots[i].key != 0) {
-        free(channels.slots[i].value->releases.data);
+        free(channels.slots[i].value->entries.data);
       }
     }
     channels.clear();
@@ -75,17 +96,64 @@ struct Order {
     stack.clear();
   }
 
-  const Knowledge* add(Channel* channel, size_t count, const Knowledge* other,
-                       const Knowledge* next) {
-    Knowledge* made = static_cast<Knowledge*>(pool.take(sizeof(Knowledge)));
-    *made = {channel, count, other, next, 0};
+  template <typename T>
+  T* make(const T& value) {
+    T* made = static_cast<T*>(pool.take(sizeof(T)));
+    *made = value;
     return made;
+  }
+
+  /// The least scope that has the threads of both blocks.
+  Scope distance(uint64_t a, uint64_t b) const {
+    if (a == b) {
+      return Scope::kCta;
+    }
+    const bool near = (a - first_serial) / ranks == (b - first_serial) / ranks;
+    return near ? Scope::kCluster : Scope::kGpu;
+  }
+
+  static bool has(const Release& r, uint64_t tag) {
+    const uint32_t thread = tag_thread(tag), time = tag_time(tag);
+    return r.serial == tag_serial(tag) &&
+           (time < r.base || (r.thread == thread && time <= r.time) ||
+            (r.thread / kLanes == thread / kLanes && r.warp != nullptr &&
+             time <= r.warp->known[thread % kLanes]));
+  }
+
+  /// Looks through what `k` took of its channel; what those releases knew is to be searched, too.
+  bool search(const Knowledge* k, uint64_t tag) {
+    Channel& channel = *k->channel;
+    const bool remembers = !channel.narrow && k->scope >= Scope::kGpu;
+    const bool again = remembers && channel.visit == visit;
+    for (size_t i = k->count; i > k->first; --i) {
+      if (again && i <= channel.high && i > channel.low) {
+        i = channel.low + 1;
+        continue;
+      }
+      const Channel::Entry& entry = channel.entries[i - 1];
+      const Release& r = *entry.release;
+      const Scope scope = entry.scope < k->scope ? entry.scope : k->scope;
+      if (scope < Scope::kGpu && scope < distance(r.serial, k->serial)) {
+        continue;
+      }
+      if (has(r, tag)) {
+        return true;
+      }
+      if (r.knowledge != nullptr && r.knowledge->visit != visit) {
+        stack.push(r.knowledge);
+      }
+    }
+    if (remembers && k->count > k->first) {
+      const bool joins = again && k->first <= channel.high && k->count >= channel.low;
+      channel.low = joins && channel.low < k->first ? channel.low : k->first;
+      channel.high = joins && channel.high > k->count ? channel.high : k->count;
+      channel.visit = visit;
+    }
+    return false;
   }
 
   /// Whether what came by `known` includes an access of another warp.
   bool includes(const Knowledge* known, uint64_t tag) {
-    const uint64_t serial = tag_serial(tag);
-    const uint32_t thread = tag_thread(tag), time = tag_time(tag);
     ++visit;
     stack.clear();
     stack.push(known);
@@ -96,24 +164,9 @@ struct Order {
         if (k->other != nullptr) {
           stack.push(k->other);
         }
-        if (k->channel == nullptr) {
-          continue;
+        if (k->channel != nullptr && search(k, tag)) {
+          return true;
         }
-        Channel& channel = *k->channel;
-        const size_t seen = channel.visit == visit ? channel.visited : 0;
-        for (size_t i = k->count; i > seen; --i) {
-          const Release& r = channel.releases[i - 1];
-          if (r.serial == serial && (time < r.base || (r.thread == thread && time <= r.time) ||
-                                     (r.thread / kLanes == thread / kLanes && r.warp != nullptr &&
-                                      time <= r.warp->known[thread % kLanes]))) {
-            return true;
-          }
-          if (r.knowledge != nullptr && r.knowledge->visit != visit) {
-            stack.push(r.knowledge);
-          }
-        }
-        channel.visit = visit;
-        channel.visited = k->count > seen ? k->count : seen;
       }
     }
     return false;
@@ -127,8 +180,8 @@ inline void advance(ThreadOrder& t) {
   t.dirty = false;
 }
 
-/// Whether the running thread knows of an access of another thread.
-inline bool comes_before(Worker* w, uint32_t self, uint64_t tag) {
+/// Whether a thread of the block knows of an access of another thread.
+inline bool comes_before(const Worker* w, uint32_t self, uint64_t tag) {
   const ThreadOrder& t = w->checked.order[self];
   const uint32_t other = tag_thread(tag);
   if (tag_serial(tag) == w->checked.serial) {
@@ -140,47 +193,130 @@ inline bool comes_before(Worker* w, uint32_t self, uint64_t tag) {
   return t.knowledge != nullptr && order.includes(t.knowledge, tag);
 }
 
-/// An atomic by a thread through the channel of an address: it knows what others knew who came
-/// before, ...
-inline void acquire(Worker* w, uint32_t self, uint64_t key) {
-  Channel** found = order.channels.find(key);
+/// What a thread did and knows by now.
+inline const Release* release(Worker* w, uint32_t self, Scope scope) {
   ThreadOrder& t = w->checked.order[self];
-  if (found == nullptr || (*found)->releases.size == 0) {
+  const Release* last = t.released;
+  if (last != nullptr && !t.dirty && last->knowledge == t.knowledge && last->warp == t.published &&
+      last->base == w->checked.base && last->scope == scope) {
+    return last;  // nothing new
+  }
+  if (t.published == nullptr) {
+    WarpTimes warp;
+    memcpy(warp.known, t.known, sizeof t.known);
+    t.published = order.make(warp);
+  }
+  t.released = order.make<Release>(
+      {w->checked.serial, self, t.time, w->checked.base, scope, t.published, t.knowledge});
+  advance(t);
+  return t.released;
+}
+
+inline Channel* channel_of(uint64_t key) {
+  Channel*& channel = order.channels.get(key);
+  if (channel == nullptr) {
+    channel = order.make<Channel>({});
+  }
+  return channel;
+}
+
+inline void leave(Channel* channel, const Release* what, Scope scope) {
+  const size_t size = channel->entries.size;
+  for (size_t i = size; i > channel->first && i + 4 > size; --i) {
+    const Channel::Entry& entry = channel->entries[i - 1];
+    if (entry.release == what && entry.scope >= scope) {
+      return;
+    }
+  }
+  channel->entries.push({what, scope});
+  channel->narrow = channel->narrow || scope < Scope::kGpu;
+}
+
+/// A strong write, which `replaces` what others left or is an atomic's.
+inline void publish(Worker* w, uint32_t self, uint64_t key, const Site* site, bool replaces) {
+  ThreadOrder& t = w->checked.order[self];
+  const Scope scope = scope_of(site);
+  const bool releases = (site->access & kReleases) != 0;
+  if (!releases && t.fence[0] == nullptr) {
+    Channel** found = replaces ? order.channels.find(key) : nullptr;
+    if (found != nullptr) {
+      (*found)->first = (*found)->entries.size;
+    }
+    return;
+  }
+  Channel* channel = channel_of(key);
+  if (replaces) {
+    channel->first = channel->entries.size;
+  }
+  if (releases) {
+    leave(channel, release(w, self, scope), scope);
+    return;
+  }
+  const Release* last = nullptr;
+  for (int i = kScopes - 1; i >= 0; --i) {
+    const Release* what = t.fence[i];
+    if (what != nullptr && what != last) {
+      leave(channel, what, what->scope < scope ? what->scope : scope);
+    }
+    last = what;
+  }
+}
+
+/// A strong read.
+inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope scope) {
+  Channel** found = order.channels.find(key);
+  if (found == nullptr || (*found)->entries.size == (*found)->first) {
     return;
   }
   Channel* channel = *found;
-  const size_t count = channel->releases.size;
+  const size_t first = channel->first, count = channel->entries.size;
+  ThreadOrder& t = w->checked.order[self];
+  if (!acquires) {
+    for (Knowledge* k = t.seen; k != nullptr; k = const_cast<Knowledge*>(k->next)) {
+      if (k->channel == channel && k->first == first && k->scope == scope) {
+        k->count = count;
+        return;
+      }
+    }
+    t.seen = order.make<Knowledge>(
+        {channel, first, count, w->checked.serial, scope, nullptr, t.seen, 0});
+    return;
+  }
   const Knowledge* rest = t.knowledge;
-  if (rest != nullptr && rest->channel == channel) {
+  if (rest != nullptr && rest->channel == channel && rest->first == first && rest->scope == scope &&
+      rest->serial == w->checked.serial) {
     if (rest->count == count) {
       return;
     }
     rest = rest->next;
   }
-  t.knowledge = order.add(channel, count, nullptr, rest);
+  t.knowledge =
+      order.make<Knowledge>({channel, first, count, w->checked.serial, scope, nullptr, rest, 0});
 }
 
-/// ... and if it changed memory, those who come after know what it knows.
-inline void release(Worker* w, uint32_t self, uint64_t key) {
+/// A fence makes known what strong reads before it saw, and has strong writes after it release what
+/// came before it.
+inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
   ThreadOrder& t = w->checked.order[self];
-  if (!t.dirty && t.released == key && t.knowledge == t.released_knowledge) {
-    return;  // nothing new
+  if ((access & kAcquires) != 0) {
+    for (const Knowledge* k = t.seen; k != nullptr; k = k->next) {
+      const Scope both = k->scope < scope ? k->scope : scope;
+      const Knowledge* last = t.knowledge;
+      if (last != nullptr && last->channel == k->channel && last->first == k->first &&
+          last->count == k->count && last->scope == both) {
+        continue;
+      }
+      t.knowledge = order.make<Knowledge>(
+          {k->channel, k->first, k->count, k->serial, both, nullptr, t.knowledge, 0});
+    }
+    t.seen = scope >= Scope::kGpu ? nullptr : t.seen;  // a wider one may follow
   }
-  Channel*& channel = order.channels.get(key);
-  if (channel == nullptr) {
-    channel = static_cast<Channel*>(order.pool.take(sizeof(Channel)));
-    *channel = {};
+  if ((access & kReleases) != 0) {
+    const Release* what = release(w, self, scope);
+    for (int i = 0; i < kScopes && i <= static_cast<int>(scope); ++i) {
+      t.fence[i] = what;
+    }
   }
-  if (t.published == nullptr) {
-    WarpTimes* warp = static_cast<WarpTimes*>(order.pool.take(sizeof(WarpTimes)));
-    memcpy(warp->known, t.known, sizeof t.known);
-    t.published = warp;
-  }
-  channel->releases.push(
-      {w->checked.serial, self, t.time, w->checked.base, t.published, t.knowledge});
-  t.released = key;
-  t.released_knowledge = t.knowledge;
-  advance(t);
 }
 
 /// What several threads know together.
@@ -192,18 +328,20 @@ struct Union {
     if (knowledge == nullptr || knowledge == last || knowledge == all) {
       return;
     }
-    all = all == nullptr ? knowledge : order.add(nullptr, 0, knowledge, all);
+    all = all == nullptr
+              ? knowledge
+              : order.make<Knowledge>({nullptr, 0, 0, 0, Scope::kCta, knowledge, all, 0});
     last = knowledge;
   }
 };
 
-/// Everything before a barrier comes before everything after it.
-inline void barrier_orders(Worker* w) {
+/// Everything before a barrier of the whole block comes before everything after it.
+inline void meet_block(Worker* w) {
   uint32_t base = 0;
   Union known;
   const uint32_t threads = w->launch->threads;
   for (uint32_t i = 0; i < threads; ++i) {
-    ThreadOrder& t = w->checked.order[i];
+    const ThreadOrder& t = w->checked.order[i];
     base = t.time > base ? t.time : base;
     known.add(t.knowledge);
   }
@@ -213,13 +351,12 @@ inline void barrier_orders(Worker* w) {
     ThreadOrder& t = w->checked.order[i];
     t.time = base;
     t.knowledge = known.all;
-    t.released = 0;
     t.dirty = false;
   }
 }
 
-/// What lanes did before a collective comes before what they do after it.
-inline void lanes_order(Worker* w, uint32_t first, unsigned mask) {
+/// What lanes did before they met comes before what they do after it.
+inline void meet_lanes(Worker* w, uint32_t first, unsigned mask) {
   uint32_t joined[kLanes] = {};
   Union known;
   for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
@@ -236,7 +373,6 @@ inline void lanes_order(Worker* w, uint32_t first, unsigned mask) {
     memcpy(t.known, joined, sizeof joined);
     t.published = nullptr;
     t.knowledge = known.all;
-    t.released = 0;
     advance(t);
   }
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "memory_map.hpp"
+#include "order.hpp"
 
 namespace ck_sim {
 
@@ -14,62 +15,112 @@ struct ByteCells {
 };
 
 inline Vector<ByteCells> split_cells;
-inline Vector<uint64_t> started;  // the blocks of the launch, by serial
+inline Vector<Index3> started;  // the blocks of the launch, by serial
 
 /// An access that is being checked.
 struct Access {
   Worker* w;
-  uint32_t self;  ///< thread of the block
+  uint32_t self;  // thread of the block
+  const Site* site;
+  uint32_t kind;       // as in Site::access; kAsync for a copy that begins
+  const char* value;   // of a write, as far as that is known
   uint64_t tag;
-  uint64_t first_serial;  ///< tags with an older one are of other launches or blocks
-  uint64_t address;
+  uint64_t first;      // tags with an older serial are of other launches or blocks
+  char* address;
   uint32_t bytes;
   uint32_t space, object;
   int64_t offset;
-  uint32_t site;
-  bool write, atomic, reads;  ///< reads: an atomic that depends on the old value
+  const char* name;
+  uint64_t owner;      // of shared memory: the serial of its block
 };
 
+/// Of `ck_sim_options::strict`.
+inline bool is_strict = false;
+
 inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_site = 0) {
-  if (!is_new(kind, a.site, other_site, a.space << 16 ^ a.object)) {
+  const uint64_t object = a.space << 16 ^ a.object;
+  if (!is_new(kind, a.site->number, other_site, object)) {
     return nullptr;
   }
   ck_sim_finding& found = add_finding(kind, a.w->threads[a.self].view);
-  found.site = sites.address[a.site];
+  found.site = a.site;
+  found.name = a.name;
   found.space = a.space;
   found.object = a.object;
   found.offset = a.offset;
   found.bytes = a.bytes;
-  found.access = (a.write ? kWrites : 0) | (a.atomic ? kAtomic : 0);
+  found.access = ((a.kind & kWrites) != 0 ? kFoundWrite : 0) |
+                 ((a.kind & kAtomic) != 0 ? kFoundAtomic : 0);
   return &found;
 }
 
-inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32_t byte) {
-  ck_sim_finding* found = report(a, "race", tag_site(tag) + 1);
+inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
+                        ck_sim_reason reason) {
+  ck_sim_finding* found = report(a, "race", tag_site(tag));
   if (found == nullptr) {
     return;
   }
-  const Launch* launch = a.w->launch;
-  const Index3 block = block_at(launch, started[tag_serial(tag) - launch->first_serial]);
+  const Site* other = sites.at[tag_site(tag)];
+  const Index3 block = started[tag_serial(tag) - order.first_serial];
   memcpy(found->other_block, &block, sizeof block);
   memcpy(found->other_thread, &a.w->threads[tag_thread(tag)].view.thread, sizeof block);
-  found->other_site = sites.address[tag_site(tag)];
-  found->access |= (other_writes ? kOtherWrites : 0) | ((tag & kAtomicTag) != 0 ? kOtherAtomic : 0);
+  found->other_site = other;
+  found->access |= (other_writes ? kFoundOtherWrite : 0) |
+                   ((other->access & kAtomic) != 0 ? kFoundOtherAtomic : 0);
   found->offset += byte;
+  found->reason = reason;
 }
 
-/// Whether an earlier access can meet this one in any order.
-inline bool meets(const Access& a, uint64_t tag) {
-  if (tag_serial(tag) < a.first_serial || ((tag ^ a.tag) >> 32) == 0) {
-    return false;  // none, or by the same thread
+/// The strength of an access as far as races are concerned: what only feeds a compare is as good as
+/// relaxed.
+inline bool is_strong(uint32_t kind) { return (kind & (kStrong | kGuesses)) != 0; }
+inline Scope reach(const Site* site) {
+  return (site->access & kGuesses) != 0 ? Scope::kGpu : scope_of(site);
+}
+
+/// Whether an earlier access by another thread may meet this one in any order, and must not.
+inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byte, uint32_t bytes,
+                  ck_sim_reason* reason) {
+  if (tag_serial(tag) < a.first) {
+    return false;
   }
-  return !(a.atomic && (tag & kAtomicTag) != 0) && !comes_before(a.w, a.self, tag);
+  if ((tag & kAsyncTag) != 0) {
+    *reason = ck_sim_in_flight;
+    return true;
+  }
+  if (same_thread(tag, a.tag) || comes_before(a.w, a.self, tag)) {
+    return false;
+  }
+  const Site* other = sites.at[tag_site(tag)];
+  *reason = ck_sim_unordered;
+  if (is_strong(a.kind) && is_strong(other->access)) {
+    const Scope mine = reach(a.site), theirs = reach(other);
+    const Scope needed = order.distance(a.w->checked.serial, tag_serial(tag));
+    const bool narrow = (mine < theirs ? mine : theirs) < needed;
+    *reason = narrow ? ck_sim_narrow : ck_sim_volatiles;
+    return narrow || (is_strict && ((a.kind | other->access) & kVolatile) != 0);
+  }
+  // The same value, written twice?
+  if (other_writes && a.value != nullptr && !is_strong(a.kind | other->access) &&
+      memcmp(a.value + byte, a.address + byte, bytes) == 0) {
+    *reason = ck_sim_same;
+    return is_strict;
+  }
+  return true;
 }
 
-/// As comes_before, by barriers and warps alone.
+inline void check_against(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
+                          uint32_t bytes) {
+  ck_sim_reason reason;
+  if (meets(a, tag, other_writes, byte, bytes, &reason)) {
+    report_race(a, tag, other_writes, byte, reason);
+  }
+}
+
+/// Whether the other access came before, as far as barriers and warps alone say.
 inline bool is_settled(const Access& a, uint64_t tag) {
   const CheckedBlock& block = a.w->checked;
-  return tag_serial(tag) < a.first_serial || ((tag ^ a.tag) >> 32) == 0 ||
+  return tag_serial(tag) < a.first || same_thread(tag, a.tag) ||
          (tag_serial(tag) == block.serial &&
           (tag_time(tag) < block.base ||
            (tag_thread(tag) / kLanes == a.self / kLanes &&
@@ -86,38 +137,34 @@ inline void note_read(const Access& a, Cell* cell) {
   }
 }
 
-/// One cell. `byte` counts from the access's start. Returns whether nothing wrote it.
-inline bool check_cell(const Access& a, Cell* cell, uint32_t byte) {
-  if (meets(a, cell->write)) {
-    report_race(a, cell->write, true, byte);
-  }
-  if (!a.write) {
+/// One cell, of `bytes` bytes from `byte` of the access. Returns whether nothing had written it.
+inline bool check_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t bytes) {
+  const bool fresh = tag_serial(cell->write) < a.first;
+  check_against(a, cell->write, true, byte, bytes);
+  if ((a.kind & kWrites) == 0) {
     note_read(a, cell);
-    return tag_serial(cell->write) < a.first_serial;
+    return fresh;
   }
-  const bool fresh = tag_serial(cell->write) < a.first_serial;
   for (uint64_t& read : cell->read) {
-    if (meets(a, read)) {
-      report_race(a, read, false, byte);
-    }
+    check_against(a, read, false, byte, bytes);
     read = 0;
   }
   cell->write = a.tag;
   return fresh;
 }
 
-/// Whole words of an access that is known to be inside, as far as nothing can be wrong with them:
-/// whoever accessed them before is the thread itself, or came before a barrier. Returns false where
-/// a closer look is needed; what is done by then may be done again.
+/// Whole words of a weak access that is known to be inside, as far as nothing can be wrong with
+/// them: whoever accessed them before is the thread itself, or came before a barrier. Returns false
+/// where a closer look is needed; what is done by then may be done again.
 template <bool kWrite>
-inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first_serial,
+inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
                        const CheckedBlock& block, bool initialized) {
-  const auto passes = [tag, first_serial, &block](uint64_t other) {
-    return tag_serial(other) < first_serial || (other ^ tag) >> 32 == 0 ||
+  const auto passes = [tag, first, &block](uint64_t other) {
+    return tag_serial(other) < first || same_thread(other, tag) ||
            (tag_serial(other) == block.serial && tag_time(other) < block.base);
   };
   for (uint32_t i = 0; i < words; ++i, ++cell) {
-    if ((cell->write & kSplitTag) != 0 || !passes(cell->write)) {
+    if ((cell->write & (kSplitTag | kAsyncTag)) != 0 || !passes(cell->write)) {
       return false;
     }
     if constexpr (kWrite) {
@@ -126,13 +173,13 @@ inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first_
       }
       *cell = {tag, {0, 0}};
     } else {
-      if (!initialized && tag_serial(cell->write) < first_serial) {
+      if (!initialized && tag_serial(cell->write) < first) {
         return false;
       }
       if (passes(cell->read[0])) {
         cell->read[0] = tag;
       } else if (passes(cell->read[1]) ||
-                 (cell->read[0] ^ cell->read[1]) >> 37 == 0) {  // of one warp
+                 (cell->read[0] ^ cell->read[1]) >> (kThreadShift + 5) == 0) {  // of one warp
         cell->read[1] = tag;
       }
     }
@@ -140,43 +187,53 @@ inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first_
   return true;
 }
 
+inline bool is_split(const Access& a, const Cell* cell) {
+  return (cell->write & kSplitTag) != 0 && tag_serial(cell->write) >= a.first;
+}
+
 /// The cells of the four bytes, once they are told apart.
 inline Cell* split(const Access& a, Cell* cell) {
-  const bool is_split = (cell->write & kSplitTag) != 0 && tag_serial(cell->write) >= a.first_serial;
-  if (!is_split) {
+  if (!is_split(a, cell)) {
     if ((cell->write & kSplitTag) != 0) {
       *cell = {};
     }
     split_cells.push({{*cell, *cell, *cell, *cell}});
-    cell->write = tag_serial(a.tag) << 42 | (split_cells.size - 1) << 2 | kSplitTag;
+    cell->write = tag_serial(a.tag) << kSerialShift | (split_cells.size - 1) << 2 | kSplitTag;
   }
-  return split_cells[cell->write << 22 >> 24].byte;
+  return split_cells[(cell->write & ((uint64_t{1} << kSerialShift) - 1)) >> 2].byte;
 }
 
-/// All cells of an access. `first` is that of the granule its address lies in. Returns whether
-/// nothing wrote any of them: a structure that is copied may have padding.
-inline bool check_cells(const Access& a, Cell* first) {
-  bool fresh = true;
-  uint32_t done = 0;
-  uint32_t within = a.address & 3;
-  for (Cell* cell = first; done < a.bytes; ++cell) {
+/// Calls `look(cell, byte, bytes)` for all cells of `bytes` bytes at an address. `first` is that of
+/// the granule the address lies in.
+template <typename Look>
+inline void each_cell(const Access& a, Cell* first, Look look) {
+  uint32_t within = reinterpret_cast<uint64_t>(a.address) & 3;
+  for (uint32_t done = 0; done < a.bytes; ++first, within = 0) {
     const uint32_t count = 4 - within < a.bytes - done ? 4 - within : a.bytes - done;
-    const bool is_split =
-        (cell->write & kSplitTag) != 0 && tag_serial(cell->write) >= a.first_serial;
-    if (count == 4 && !is_split) {
-      if ((cell->write & kSplitTag) != 0) {
-        *cell = {};
+    if (count == 4 && !is_split(a, first)) {
+      if ((first->write & kSplitTag) != 0) {
+        *first = {};
       }
-      fresh = check_cell(a, cell, done) && fresh;
+      look(first, done, 4u);
     } else {
-      Cell* bytes = split(a, cell);
+      Cell* bytes = split(a, first);
       for (uint32_t k = 0; k < count; ++k) {
-        fresh = check_cell(a, bytes + within + k, done + k) && fresh;
+        look(bytes + within + k, done + k, 1u);
       }
     }
     done += count;
-    within = 0;
   }
+}
+
+/// All cells of an access of at most 32 bytes. Returns those bytes, a bit each, that nothing had
+/// written.
+inline uint32_t check_cells(const Access& a, Cell* first) {
+  uint32_t fresh = 0;
+  each_cell(a, first, [&a, &fresh](Cell* cell, uint32_t byte, uint32_t bytes) {
+    if (check_cell(a, cell, byte, bytes)) {
+      fresh |= ((1u << bytes) - 1) << byte;
+    }
+  });
   return fresh;
 }
 

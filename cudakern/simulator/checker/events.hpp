@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+// What the runtime tells the checker: who starts, who meets, what happens later. See hooks.hpp.
+#pragma once
+
+#include "checker.hpp"
+
+namespace ck_sim {
+
+// Launches, blocks, threads
+
+/// Before serials run out: forgets every access of earlier launches.
+inline void renew_serials() {
+  MemoryMap& m = memory_map;
+  for (Mapping* cells : {&m.arena_cells, &m.variable_cells, &m.heap_cells}) {
+    cells->release();
+  }
+  for (Worker* w = free_workers; w != nullptr; w = w->next) {
+    memset(static_cast<void*>(w->checked.cells), 0, w->checked.cell_count * sizeof(Cell));
+  }
+  checker.next_serial = 1;
+}
+
+/// Gets ready for a launch; false without memory.
+inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
+  MemoryMap& m = memory_map;
+  checker.checks = o->checks != 0;
+  checker.counts = o->counts != 0;
+  is_strict = o->strict != 0;
+  checker.writes = 0;
+  checker.residents.clear();
+  order.clear();
+  sites.clear();
+  split_cells.clear();
+  started.clear();
+  findings.clear();
+  finding_keys.clear();
+  clear_traffic();
+  if (checker.next_serial + launch->blocks > kMaxSerial) {
+    renew_serials();
+  }
+  order.first_serial = checker.next_serial;
+  order.ranks = uint64_t{launch->cluster.x} * launch->cluster.y * launch->cluster.z;
+  checker.next_serial += launch->blocks;
+  m.buffers = o->buffers;
+  m.buffer_count = o->buffer_count;
+  m.shared_objects = launch->kernel->shared_objects;
+  m.shared_object_count = launch->kernel->shared_object_count;
+  m.workspace = launch->cooperative ? reinterpret_cast<const char*>(launch->workspace) : nullptr;
+  memset(m.workspace_cells, 0, sizeof m.workspace_cells);
+  memset(&recent, 0, sizeof recent);
+  for (size_t i = 0; i < m.blocks.size; ++i) {
+    m.blocks[i].written = true;  // by an earlier launch, perhaps
+  }
+  return m.copy_in() && m.take_variables(o->variables, o->variable_count) &&
+         m.heap_cells.reserve(cell_bytes(kHeapBytes));
+}
+
+/// Leaves what was found.
+inline void end_launch(ck_sim_options* o) {
+  memory_map.copy_out();
+  o->findings = findings.data;
+  o->finding_count = findings.size;
+  o->traffic = traffic_rows(&o->traffic_count);
+}
+
+void start_checked_block(Worker* w, uint64_t) {
+  CheckedBlock& c = w->checked;
+  c.serial = order.first_serial + started.size;
+  c.first = c.serial - w->group.rank;
+  c.base = 0;
+  started.push(w->group.block);
+  const size_t cells = cell_bytes(w->group.dynamic_offset + w->group.dynamic_bytes) / sizeof(Cell);
+  if (c.cell_count < cells) {
+    free(c.cells);
+    c.cells = static_cast<Cell*>(calloc(cells, sizeof(Cell)));
+    c.cell_count = c.cells == nullptr ? 0 : cells;
+  }
+  for (uint32_t i = 0; i < w->launch->threads; ++i) {
+    c.order[i] = {};
+    c.order[i].time = 1;
+    w->threads[i].locals = nullptr;
+  }
+  for (size_t i = 0; i < checker.residents.size; ++i) {
+    if (checker.residents[i] == w) {
+      return;
+    }
+  }
+  checker.residents.push(w);
+}
+
+void end_checked_block(Worker* w) {
+  if (checker.counts) {
+    flush_block(w);
+  }
+}
+
+void end_checked_thread(Worker*, Thread* thread) { thread->locals = nullptr; }
+
+void begin_turn(Worker*, Thread*) {}
+
+// Order
+
+void order_block(Worker* w) {
+  meet_block(w);
+  if (checker.counts) {
+    flush_block(w);
+  }
+}
+
+void order_lanes(Worker* w, uint32_t first, unsigned mask) {
+  meet_lanes(w, first, mask);
+  if (checker.counts && mask == w->threads[first].view.warp) {
+    flush_warp(w, first);
+  }
+}
+
+inline uint64_t key_of(const void* key) { return reinterpret_cast<uint64_t>(key) ^ uint64_t{1} << 63; }
+
+void order_release(Worker* w, Thread* self, const void* key, Scope scope) {
+  leave(channel_of(key_of(key)), release(w, number_of(w, self), scope), scope);
+}
+void order_acquire(Worker* w, Thread* self, const void* key, Scope scope) {
+  observe(w, number_of(w, self), key_of(key), true, scope);
+}
+void order_forget(const void* key) {
+  Channel** found = order.channels.find(key_of(key));
+  if (found != nullptr) {
+    (*found)->first = (*found)->entries.size;
+  }
+}
+
+/// After an atomic; one that failed wrote nothing.
+void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site* site) {
+  checker.writes += update == ck_sim_changed;
+  if (!checker.checks || update == ck_sim_failed || address == checker.nowhere) {
+    return;
+  }
+  Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
+  Place place;
+  if (locate(a, &place)) {
+    publish(w, a.self, channel_key(a), site, false);
+  }
+}
+
+// mbarriers
+
+char* check_mbarrier(Worker* w, char* mbarrier, const Site* site) {
+  Access a = access_of(w, w->running, mbarrier, 8, site->access, site);
+  if (!check_access(a, 8)) {
+    return nowhere();
+  }
+  if (checker.checks && (site->access & kReleases) != 0) {
+    publish(w, a.self, channel_key(a), site, false);
+  }
+  return mbarrier;
+}
+
+void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
+  Access a = access_of(w, w->running, mbarrier, 8, site->access, site);
+  Place place;
+  if (checker.checks && locate(a, &place)) {
+    observe(w, a.self, channel_key(a), (site->access & kAcquires) != 0, scope_of(site));
+  }
+}
+
+// Asynchronous copies
+
+/// Calls `look(access, cells)` for the pieces of a range, up to 16 bytes each; false if a piece must
+/// not be accessed.
+template <typename Look>
+inline bool each_piece(Worker* w, Thread* self, const char* address, uint64_t bytes, uint32_t kind,
+                       const Site* site, Look look) {
+  for (uint64_t done = 0; done < bytes; done += 16) {
+    const uint32_t size = bytes - done < 16 ? static_cast<uint32_t>(bytes - done) : 16;
+    Access a = access_of(w, self, address + done, size, kind, site);
+    if (!look(a)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
+  const auto passes = [](Access& a) { return check_access(a, 1); };
+  copy->site = site;
+  if (copy->kind == Copy::kArrival) {
+    return true;
+  }
+  if (!each_piece(w, self, copy->from, copy->size, kReads | kBegins, site, passes) ||
+      !each_piece(w, self, copy->to, copy->bytes, kWrites | kBegins, site, passes)) {
+    return false;
+  }
+  ThreadOrder& t = w->checked.order[number_of(w, self)];
+  copy->mark = t.time;
+  const auto begins = [](Access& a) {
+    Place place;
+    if (locate(a, &place) && place.cells != nullptr && checker.checks) {
+      each_cell(a, place.cells, [&a](Cell* cell, uint32_t, uint32_t) {
+        cell->write = a.tag | kAsyncTag;
+      });
+    }
+    return true;
+  };
+  return each_piece(w, self, copy->to, copy->bytes, kWrites, site, begins);
+}
+
+void end_copy(Worker* w, Thread* self, const Copy& copy) {
+  const uint32_t number = number_of(w, self);
+  ThreadOrder& t = w->checked.order[number];
+  checker.writes += 1;
+  if (!checker.checks) {
+    return;
+  }
+  // One that an mbarrier waits for ends whenever somebody looks, later than its thread began it.
+  const bool detached = copy.mbarrier != nullptr && copy.kind == Copy::kBulk;
+  const uint32_t time = detached ? static_cast<uint32_t>(copy.mark) : t.time;
+  if (copy.kind != Copy::kArrival) {
+    t.dirty = true;
+    each_piece(w, self, copy.to, copy.bytes, kWrites, copy.site, [time](Access& a) {
+      Place place;
+      if (locate(a, &place) && place.cells != nullptr) {
+        const uint64_t serial = tag_serial(a.tag);
+        const uint64_t tag = make_tag(serial, a.self, time, a.site->number);
+        each_cell(a, place.cells, [tag](Cell* cell, uint32_t, uint32_t) { cell->write = tag; });
+      }
+      return true;
+    });
+  }
+  if (copy.mbarrier == nullptr) {
+    return;
+  }
+  Access a = access_of(w, self, copy.mbarrier, 8, kAtomic | kStrong | kReads | kWrites, copy.site);
+  Place place;
+  if (!locate(a, &place)) {
+    return;
+  }
+  const Release* what = detached ? order.make<Release>({w->checked.serial, number, time, 0,
+                                                        Scope::kCluster, nullptr, nullptr})
+                                 : release(w, number, Scope::kCta);
+  leave(channel_of(channel_key(a)), what, what->scope);
+}
+
+// The heap of malloc
+
+void note_malloc(char* address, uint64_t bytes) {
+  MemoryMap& m = memory_map;
+  const uint64_t first = static_cast<uint64_t>(address - heap.start) / 4;
+  memset(static_cast<void*>(m.heap_cells.cells() + first), 0, (bytes + 3) / 4 * sizeof(Cell));
+  insert(m.blocks, {reinterpret_cast<uint64_t>(address), bytes, first, 0, false, false});
+}
+
+void note_free(const char* address) {
+  Vector<Object>& blocks = memory_map.blocks;
+  size_t kept = 0;
+  for (size_t i = 0; i < blocks.size; ++i) {
+    if (blocks[i].start != reinterpret_cast<uint64_t>(address)) {
+      blocks[kept++] = blocks[i];
+    }
+  }
+  blocks.size = kept;
+}
+
+}  // namespace ck_sim
