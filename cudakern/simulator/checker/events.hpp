@@ -11,9 +11,9 @@ namespace ck_sim {
 /// Before serials run out: forgets every access of earlier launches.
 inline void renew_serials() {
   MemoryMap& m = memory_map;
-  for (Mapping* cells : {&m.arena_cells, &m.variable_cells, &m.heap_cells}) {
-    cells->release();
-  }
+  m.arena_cells.release();
+  m.variable_cells.release();
+  m.heap_cells.release();
   for (Worker* w = free_workers; w != nullptr; w = w->next) {
     memset(static_cast<void*>(w->checked.cells), 0, w->checked.cell_count * sizeof(Cell));
   }
