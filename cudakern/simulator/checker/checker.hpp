@@ -78,6 +78,7 @@ inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Place* plac
   const Group& g = owner->group;
   a.first = owner->checked.first;
   a.owner = owner->checked.serial;
+  a.window_offset = offset;
   place->initialized = false;
   place->cells = owner->checked.cells + offset / 4;
   const bool remote = owner != a.w;
@@ -136,6 +137,7 @@ inline bool locate_object(Access& a, const Vector<Object>& objects, const Mappin
   a.space = space;
   a.object = o->number;
   a.offset = offset;
+  a.constant = o->constant;
   place->cells = cells.cells() + o->cells + offset / 4;
   place->initialized = o->written;
   return is_inside(a, o->bytes) && !(o->constant && (a.kind & kWrites) != 0);
@@ -263,7 +265,39 @@ inline void check_local(const Access& a, const Place& place) {
   }
 }
 
-inline void count_access(const Access& a, const Place& place);
+/// Takes note of an access for the traffic report.
+inline void count_access(const Access& a) {
+  const Action action = (a.kind & kAtomic) != 0   ? Action::kAtomic
+                        : (a.kind & kWrites) != 0 ? Action::kStore
+                                                  : Action::kLoad;
+  uint64_t address = reinterpret_cast<uint64_t>(a.address);
+  Memory memory = Memory::kGlobal;
+  switch (a.space) {
+    case ck_sim_shared:
+    case ck_sim_dynamic:
+    case ck_sim_remote:
+      memory = Memory::kShared;
+      address = a.window_offset;
+      break;
+    case ck_sim_local_:
+      memory = Memory::kLocal;
+      address -= reinterpret_cast<uint64_t>(a.w->threads[a.self].fiber->top());
+      break;
+    case ck_sim_variable_:
+      memory = a.constant ? Memory::kConstant : Memory::kGlobal;
+      break;
+    case ck_sim_parameters:
+    case ck_sim_nowhere:
+      return;
+    default:
+      break;
+  }
+  if (a.bytes <= 32) {
+    note_event(a.w, a.self, address, a.bytes, memory, action, a.site);
+  } else {
+    note_range(address, a.bytes, memory, action, a.site);
+  }
+}
 
 /// Checks an access; false if it must not happen.
 __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment) {
@@ -282,8 +316,8 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
     report(a, "misaligned");
     return false;
   }
-  if (checker.counts) {
-    count_access(a, place);
+  if (checker.counts && (a.kind & kBegins) == 0) {
+    count_access(a);
   }
   if (!checker.checks) {
     return true;

@@ -190,6 +190,16 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
       !each_piece(w, self, copy->to, copy->bytes, kWrites | kBegins, site, passes)) {
     return false;
   }
+  if (checker.counts) {
+    for (int writes = 0; writes < 2; ++writes) {
+      Access a = writes != 0 ? access_of(w, self, copy->to, copy->bytes, kWrites, site)
+                        : access_of(w, self, copy->from, copy->size, kReads, site);
+      Place place;
+      if (a.bytes != 0 && locate(a, &place)) {
+        count_access(a);
+      }
+    }
+  }
   ThreadOrder& t = w->checked.order[number_of(w, self)];
   copy->mark = t.time;
   const auto begins = [](Access& a) {

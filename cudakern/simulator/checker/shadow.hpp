@@ -32,6 +32,8 @@ struct Access {
   int64_t offset;
   const char* name;
   uint64_t owner;      // of shared memory: the serial of its block
+  uint64_t window_offset;  // ... and where in its window
+  bool constant;       // of a variable of the module
 };
 
 /// Of `ck_sim_options::strict`.
