@@ -1,96 +1,155 @@
 // SPDX-License-Identifier: MIT
 // Memory traffic as the hardware sees it: by warp and instruction.
 //
-// The n-th access of a lane at a place in the code, counted from the last barrier or collective of
-// its warp, belongs to one request together with the n-th of the other lanes there. A request to
-// global memory moves whole sectors of 32 bytes, each once, whatever a cache may hold: the model
-// has none. A request to shared memory takes one wavefront for each different word of the busiest
-// bank; 8-byte and 16-byte accesses are served half a warp and a quarter at a time.
+// The n-th access of a lane at an instruction, counted from the last barrier or collective of its
+// warp, belongs to one request together with the n-th of the other lanes there. What it costs:
+//
+// - Global memory moves whole sectors of 32 bytes, each once for a request, whatever a cache may
+//   hold: the model has none.
+// - Local memory does too. Word k of all lanes lies side by side: 32 lanes that access the same
+//   four bytes of their own take four sectors.
+// - Shared memory takes one wavefront for each different word of the busiest bank. Accesses of 8
+//   bytes are served half a warp at a time, those of 16 bytes a quarter.
+// - Constant memory takes one wavefront for each different address.
+//
+// A GPU only carries out accesses that are multiples of their size, so each lies in one sector.
 #pragma once
 
 #include "findings.hpp"
-
-/// What the requests of one kind at one place add up to.
-struct ck_sim_traffic {
-  uint64_t site;
-  uint32_t kind;  ///< 0: load, 1: store, 2: atomic; 4 more in shared memory
-  uint32_t unused;
-  uint64_t requests;
-  uint64_t accesses;    ///< of single threads
-  uint64_t bytes;       ///< that threads asked for
-  uint64_t sectors;     ///< global memory
-  uint64_t wavefronts;  ///< shared memory
-};
+#include "launch_api.hpp"
 
 namespace ck_sim {
 
-constexpr uint32_t kSharedKind = 4, kKinds = 8;
-constexpr uint64_t kSector = 32;
-constexpr int kBanks = 32;
+// The kind of a ck_sim_traffic is kActions * memory + action.
+enum class Memory : uint32_t { kGlobal, kShared, kLocal, kConstant };
+enum class Action : uint32_t { kLoad, kStore, kAtomic };
+constexpr uint32_t kActions = 4, kKinds = 4 * kActions;
 
+constexpr uint32_t kMostEvents = 4096;  // of a thread, see is_full
+constexpr int kSectorShift = 5;
+constexpr uint32_t kBanks = 32;
+constexpr uint32_t kMostSites = 8192;
+
+/// What lanes of a warp access at once, each as many bytes: a power of two, up to 32.
 struct Request {
+  uint32_t slot;   // of its sum
+  uint32_t next;   // its place plus one in a list of those of its slot
+  uint32_t count;  // of lanes, in ascending order
+  uint32_t width;  // in bytes
+  uint64_t bytes;  // of all
+  uint8_t lane[kLanes];
   uint64_t address[kLanes];
-  uint8_t bytes[kLanes];
+};
+
+/// A set of few numbers.
+struct SmallSet {
+  static constexpr uint32_t kSlots = 64;  // twice what goes in
+  struct {
+    uint64_t value, round;
+  } slots[kSlots];
+  uint64_t round;
+
+  void clear() { ++round; }
+  /// Whether a value is new.
+  bool add(uint64_t value) {
+    uint32_t i = static_cast<uint32_t>(value * 0x9E3779B97F4A7C15u >> 58);
+    for (; slots[i].round == round; i = (i + 1) % kSlots) {
+      if (slots[i].value == value) {
+        return false;
+      }
+    }
+    slots[i].value = value;
+    slots[i].round = round;
+    return true;
+  }
+};
+
+/// While requests are sorted: those of a slot, and the one that the lane at hand was added to last;
+/// places plus one.
+struct Slot {
+  uint32_t key;  // site and kind
+  uint32_t first, last;
 };
 
 struct Traffic {
   Vector<ck_sim_traffic> sums;
-  uint32_t sum_of[(1u << kSiteBits) * kKinds];  ///< place in `sums` plus one, by site and kind
-  Vector<Request> requests[(1u << kSiteBits) * kKinds];
-  uint32_t seen[(1u << kSiteBits) * kKinds];  ///< accesses of the lane that is being sorted in
-  Vector<uint32_t> keys;                      ///< with requests
-  Vector<uint32_t> lane_keys;                 ///< seen by that lane
+  Vector<Slot> slots;                     // one for each sum
+  uint16_t slot_of[kMostSites * kKinds];  // plus one, by key; 0: none
+  Vector<Request> requests;
+  Vector<uint32_t> touched;  // slots that the lane at hand was added to
+  SmallSet set;
+
+  /// Forgets the last launch.
+  void clear() {
+    for (size_t i = 0; i < slots.size; ++i) {
+      slot_of[slots[i].key] = 0;
+    }
+    slots.clear();
+    sums.clear();
+  }
+
+  uint32_t slot(const Site* site, Memory memory, Action action) {
+    const uint32_t number = sites.number(site);
+    const uint32_t kind = kActions * static_cast<uint32_t>(memory) + static_cast<uint32_t>(action);
+    const uint32_t key = number * kKinds + kind;
+    if (slot_of[key] == 0) {
+      add_slot(key);
+    }
+    return slot_of[key] - 1u;
+  }
+
+  __attribute__((noinline)) void add_slot(uint32_t key) {
+    ck_sim_traffic sum = {};
+    sum.site = sites.at(key / kKinds);
+    sum.kind = key % kKinds;
+    sums.push(sum);
+    slots.push({key, 0, 0});
+    slot_of[key] = static_cast<uint16_t>(slots.size);
+  }
 };
 
 inline Traffic traffic;
 
-/// Different sectors of a request.
-inline uint32_t count_sectors(const Request& r) {
-  uint64_t found[2 * kLanes];
-  uint32_t count = 0;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (r.bytes[lane] == 0) {
-      continue;
-    }
-    const uint64_t last = (r.address[lane] + r.bytes[lane] - 1) / kSector;
-    for (uint64_t sector = r.address[lane] / kSector; sector <= last; ++sector) {
-      uint32_t k = 0;
-      while (k < count && found[count - 1 - k] != sector) {
-        ++k;
-      }
-      if (k == count) {
-        found[count++] = sector;
-      }
-    }
+/// How many different numbers there are. Mostly they ascend.
+inline uint32_t count_different(const uint64_t* numbers, uint32_t count) {
+  uint32_t changes = 1;
+  bool ascend = true;
+  for (uint32_t i = 1; i < count; ++i) {
+    changes += numbers[i] != numbers[i - 1];
+    ascend &= numbers[i] >= numbers[i - 1];
   }
-  return count;
+  if (ascend) {
+    return changes;
+  }
+  traffic.set.clear();
+  uint32_t different = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    different += traffic.set.add(numbers[i]);
+  }
+  return different;
 }
 
 /// Wavefronts of a request to shared memory.
 inline uint32_t count_wavefronts(const Request& r) {
-  uint32_t widest = 4, total = 0;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    widest = r.bytes[lane] > widest ? r.bytes[lane] : widest;
-  }
-  const int lanes_at_once = kLanes * 4 / static_cast<int>(widest);
-  for (int first = 0; first < kLanes; first += lanes_at_once) {
-    uint64_t words[kLanes * 2];
-    uint32_t banks[kBanks] = {};
-    uint32_t count = 0, most = 0;
-    for (int lane = first; lane < first + lanes_at_once; ++lane) {
-      if (r.bytes[lane] == 0) {
-        continue;
-      }
-      const uint64_t last = (r.address[lane] + r.bytes[lane] - 1) / 4;
-      for (uint64_t word = r.address[lane] / 4; word <= last; ++word) {
-        uint32_t k = 0;
-        while (k < count && words[k] != word) {
-          ++k;
-        }
-        if (k == count && count < kLanes * 2) {
-          words[count++] = word;
-          const uint32_t busy = ++banks[word % kBanks];
-          most = busy > most ? busy : most;
+  const uint32_t words = r.width < 4 ? 1 : r.width / 4;  // of an access
+  const uint32_t at_once = kLanes / words;
+  uint32_t total = 0;
+  for (uint32_t i = 0; i < r.count;) {
+    const uint32_t part = r.lane[i] / at_once;
+    uint64_t first[kBanks];      // word of a bank; others are in the set
+    uint32_t different[kBanks];  // words
+    uint32_t used = 0, most = 1;
+    traffic.set.clear();
+    for (; i < r.count && r.lane[i] / at_once == part; ++i) {
+      for (uint32_t k = 0; k < words; ++k) {
+        const uint64_t word = r.address[i] / 4 + k;
+        const uint32_t bank = word % kBanks;
+        if ((used >> bank & 1) == 0) {
+          used |= 1u << bank;
+          first[bank] = word;
+          different[bank] = 1;
+        } else if (first[bank] != word && traffic.set.add(word)) {
+          most = ++different[bank] > most ? different[bank] : most;
         }
       }
     }
@@ -99,67 +158,173 @@ inline uint32_t count_wavefronts(const Request& r) {
   return total;
 }
 
-inline void add_request(uint32_t key, const Request& r) {
-  if (traffic.sum_of[key] == 0) {
-    ck_sim_traffic sum = {};
-    sum.site = sites.address[key / kKinds];
-    sum.kind = key % kKinds;
-    traffic.sums.push(sum);
-    traffic.sum_of[key] = static_cast<uint32_t>(traffic.sums.size);
-  }
-  ck_sim_traffic& sum = traffic.sums[traffic.sum_of[key] - 1];
+inline void add_request(const Request& r) {
+  ck_sim_traffic& sum = traffic.sums[r.slot];
   ++sum.requests;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    sum.accesses += r.bytes[lane] != 0;
-    sum.bytes += r.bytes[lane];
-  }
-  if ((sum.kind & kSharedKind) != 0) {
+  sum.accesses += r.count;
+  sum.bytes += r.bytes;
+  const Memory memory = static_cast<Memory>(sum.kind / kActions);
+  if (memory == Memory::kShared) {
     sum.wavefronts += count_wavefronts(r);
+    return;
+  }
+  uint64_t units[kLanes];
+  const int shift = memory == Memory::kGlobal ? kSectorShift
+                    : r.width > 4             ? __builtin_ctz(r.width)
+                                              : 2;
+  for (uint32_t i = 0; i < r.count; ++i) {
+    units[i] = r.address[i] >> shift;
+  }
+  if (memory == Memory::kLocal) {
+    for (uint32_t i = 0; i < r.count; ++i) {
+      units[i] = units[i] * 4 + r.lane[i] / 8;  // a sector of each word has those of eight lanes
+    }
+  }
+  const uint32_t different = count_different(units, r.count);
+  if (memory == Memory::kConstant) {
+    sum.wavefronts += different;
   } else {
-    sum.sectors += count_sectors(r);
+    sum.sectors += memory == Memory::kGlobal ? different : different << (shift - 2);
   }
 }
 
-/// Sorts what the lanes of a warp did since the last time into requests.
+/// Adds requests whose lanes have events in the same order: the first `rows` of each.
+inline void add_rows(const Events* lanes, uint32_t count, uint32_t rows, const uint32_t* keys) {
+  for (uint32_t n = 0; n < rows;) {
+    Request r;
+    const uint64_t* addresses[kLanes];
+    uint32_t until = rows;  // the same lanes have events
+    r.count = 0;
+    for (uint32_t lane = 0; lane < count; ++lane) {
+      if (lanes[lane].size > n) {
+        until = lanes[lane].size < until ? lanes[lane].size : until;
+        r.lane[r.count] = static_cast<uint8_t>(lane);
+        addresses[r.count++] = lanes[lane].addresses;
+      }
+    }
+    for (; n < until; ++n) {
+      for (uint32_t i = 0; i < r.count; ++i) {
+        r.address[i] = addresses[i][n];
+      }
+      r.slot = keys[n] >> 8;
+      r.width = keys[n] & 0xFF;
+      r.bytes = uint64_t{r.width} * r.count;
+      add_request(r);
+    }
+  }
+}
+
+/// Sorts what a lane did from event `from` on into requests, after those of lower lanes.
+inline void sort_in(const Events& events, uint32_t lane, uint32_t from) {
+  for (uint32_t n = from; n < events.size; ++n) {
+    const uint32_t key = events.keys[n], width = key & 0xFF;
+    Slot& slot = traffic.slots[key >> 8];
+    if (slot.last == 0) {
+      traffic.touched.push(key >> 8);
+    }
+    uint32_t place = slot.last == 0 ? slot.first : traffic.requests[slot.last - 1].next;
+    if (place == 0) {
+      traffic.requests.push({});
+      place = static_cast<uint32_t>(traffic.requests.size);
+      traffic.requests[place - 1].slot = key >> 8;
+      (slot.last == 0 ? slot.first : traffic.requests[slot.last - 1].next) = place;
+    }
+    slot.last = place;
+    Request& r = traffic.requests[place - 1];
+    r.width = width > r.width ? width : r.width;
+    r.bytes += width;
+    r.lane[r.count] = static_cast<uint8_t>(lane);
+    r.address[r.count++] = events.addresses[n];
+  }
+  for (size_t i = 0; i < traffic.touched.size; ++i) {
+    traffic.slots[traffic.touched[i]].last = 0;
+  }
+  traffic.touched.clear();
+}
+
+/// Up to which event all lanes that have so many did the same as the longest list, at most `rows`.
+inline uint32_t same_rows(const Events* lanes, uint32_t count, const Events& longest) {
+  uint32_t rows = longest.size;
+  for (uint32_t lane = 0; lane < count; ++lane) {
+    const Events& events = lanes[lane];
+    const uint32_t both = events.size < rows ? events.size : rows;
+    if (both != 0 && memcmp(events.keys, longest.keys, both * sizeof *events.keys) != 0) {
+      for (rows = 0; events.keys[rows] == longest.keys[rows];) {
+        ++rows;
+      }
+    }
+  }
+  return rows;
+}
+
+/// Sorts what the lanes of a warp did since the last time into requests: when all that have not
+/// exited meet.
 inline void flush_warp(Worker* w, uint32_t first) {
-  for (uint32_t lane = 0; lane < kLanes && first + lane < w->launch->threads; ++lane) {
-    Vector<Event>& events = w->checked.events[first + lane];
-    for (size_t i = 0; i < events.size; ++i) {
-      const Event& e = events[i];
-      const uint32_t key = e.site * kKinds + e.kind;
-      Vector<Request>& requests = traffic.requests[key];
-      if (requests.size == 0) {
-        traffic.keys.push(key);
-      }
-      if (traffic.seen[key] == 0) {
-        traffic.lane_keys.push(key);
-      }
-      const uint32_t n = traffic.seen[key]++;
-      if (n == requests.size) {
-        requests.push({});
-      }
-      requests[n].address[lane] = e.address;
-      requests[n].bytes[lane] = e.bytes;
-    }
-    events.clear();
-    for (size_t i = 0; i < traffic.lane_keys.size; ++i) {
-      traffic.seen[traffic.lane_keys[i]] = 0;
-    }
-    traffic.lane_keys.clear();
+  Events* lanes = w->checked.events + first;
+  const uint32_t left = w->launch->threads - first, count = left < kLanes ? left : kLanes;
+  const Events* longest = lanes;
+  for (uint32_t lane = 1; lane < count; ++lane) {
+    longest = lanes[lane].size > longest->size ? lanes + lane : longest;
   }
-  for (size_t i = 0; i < traffic.keys.size; ++i) {
-    Vector<Request>& requests = traffic.requests[traffic.keys[i]];
-    for (size_t k = 0; k < requests.size; ++k) {
-      add_request(traffic.keys[i], requests[k]);
+  const uint32_t rows = same_rows(lanes, count, *longest);
+  add_rows(lanes, count, rows, longest->keys);
+  const bool rest = longest->size > rows;
+  for (uint32_t lane = 0; lane < count; ++lane) {
+    if (rest) {
+      sort_in(lanes[lane], lane, rows);
     }
-    requests.clear();
+    lanes[lane].clear();
   }
-  traffic.keys.clear();
+  for (size_t i = 0; rest && i < traffic.requests.size; ++i) {
+    add_request(traffic.requests[i]);
+    traffic.slots[traffic.requests[i].slot].first = 0;
+  }
+  traffic.requests.clear();
 }
 
 inline void flush_block(Worker* w) {
   for (uint32_t first = 0; first < w->launch->threads; first += kLanes) {
     flush_warp(w, first);
+  }
+}
+
+/// Forgets the accesses of a block that came to no end.
+inline void drop_events(Worker* w) {
+  for (uint32_t i = 0; i < w->launch->threads; ++i) {
+    w->checked.events[i].clear();
+  }
+}
+
+/// Whether a thread has noted so much that it should let others run. If it still has when it goes
+/// on, its warp is to be flushed: by then all lanes are there, or wait. Without that the list
+/// grows.
+inline bool is_full(const Worker* w, uint32_t self) {
+  return w->checked.events[self].size >= kMostEvents;
+}
+
+/// An access of the block's thread `self`, of 1 to 32 bytes. The address is one of the arena or of
+/// a module; in shared memory, of the block or of another one of its cluster, an offset into the
+/// window; in local memory what it is more than the top of the thread's stack, modulo 2^64.
+inline void note_event(Worker* w, uint32_t self, uint64_t address, uint32_t bytes, Memory memory,
+                       Action action, const Site* site) {
+  w->checked.events[self].push(address, traffic.slot(site, memory, action) << 8 | bytes);
+}
+
+/// An access of any number of bytes, such as a bulk copy: a request of its own.
+inline void note_range(uint64_t address, uint64_t bytes, Memory memory, Action action,
+                       const Site* site) {
+  if (bytes == 0) {
+    return;
+  }
+  ck_sim_traffic& sum = traffic.sums[traffic.slot(site, memory, action)];
+  ++sum.requests;
+  ++sum.accesses;
+  sum.bytes += bytes;
+  const uint64_t last = address + bytes - 1;
+  if (memory == Memory::kGlobal) {
+    sum.sectors += (last >> kSectorShift) - (address >> kSectorShift) + 1;
+  } else if (memory == Memory::kShared) {
+    sum.wavefronts += last / (4 * kBanks) - address / (4 * kBanks) + 1;
   }
 }
 
