@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "containers.hpp"
+#include "events.hpp"
 #include "runtime.hpp"
 
 namespace ck_sim {
@@ -36,22 +37,18 @@ struct ThreadOrder {
   bool dirty;                   // it accessed memory since its latest release
 };
 
-/// One access, for the traffic report.
-struct Event {
-  uint64_t address;
-  uint16_t site;
-  uint8_t bytes;
-  uint8_t kind;
-};
-
 struct CheckedBlock {
   uint64_t serial;  // of the block in the order of starts, counted over all launches
   uint64_t first;   // of the first block of its cluster
   uint32_t base;    // all accesses of the block before this time came before a barrier
   Cell* cells;      // of its shared memory
   size_t cell_count;
-  ThreadOrder order[kMaxThreads];
-  Vector<Event> events[kMaxThreads];  // for the traffic report
+  char* shared_copy;  ///< static shared memory while another block runs
+  size_t shared_copy_bytes;
+  char* dynamic_memory;  ///< dynamic shared memory between two red zones
+  size_t dynamic_bytes;
+  ThreadOrder order[kMostThreads];
+  Events events[kMostThreads];  ///< for the traffic report
 };
 
 }  // namespace ck_sim
