@@ -28,13 +28,13 @@ struct WarpTimes;
 /// thread's releases; see order.hpp.
 struct ThreadOrder {
   uint32_t time;
-  uint32_t known[kLanes];       // the time up to which each lane of the warp is known
-  const WarpTimes* published;   // `known`, as others can keep it; null if it has changed
-  const Knowledge* knowledge;   // what came from other warps and blocks by acquiring
-  Knowledge* seen;              // what relaxed reads saw: known from the next fence on
-  const Release* released;      // the latest release
+  uint32_t known[kLanes];         // the time up to which each lane of the warp is known
+  const WarpTimes* published;     // `known`, as others can keep it; null if it has changed
+  const Knowledge* knowledge;     // what came from other warps and blocks by acquiring
+  Knowledge* seen;                // what relaxed reads saw: known from the next fence on
+  const Release* released;        // the latest release
   const Release* fence[kScopes];  // what the latest fence of at least each scope released
-  bool dirty;                   // it accessed memory since its latest release
+  bool dirty;                     // it accessed memory since its latest release
 };
 
 struct CheckedBlock {

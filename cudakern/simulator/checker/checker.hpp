@@ -8,7 +8,7 @@
 
 namespace ck_sim {
 
-constexpr uint32_t kWide = 64;  // bytes of the largest single access, at least
+constexpr uint32_t kWide = 64;          // bytes of the largest single access, at least
 constexpr uint32_t kBegins = 1u << 31;  // of Access::kind: an asynchronous copy, which begins
 
 struct Checker {
@@ -44,10 +44,10 @@ inline Access access_of(Worker* w, const Thread* thread, const void* address, ui
 
 /// What is known of the memory at an address.
 struct Place {
-  Cell* cells;              // of the granule of the address; null for the thread's own memory
+  Cell* cells;               // of the granule of the address; null for the thread's own memory
   const uint8_t* unwritten;  // one byte each: whether nothing had written it before the launch
-  unsigned char* written;   // bits, of local memory
-  uint64_t bit;             // ... and the first of them
+  unsigned char* written;    // bits, of local memory
+  uint64_t bit;              // ... and the first of them
   bool initialized;
 };
 
@@ -169,8 +169,7 @@ inline bool locate_elsewhere(Access& a, Place* place) {
   if (locate_object(a, m.variables, m.variable_cells, ck_sim_variable_, place)) {
     return true;
   }
-  if (a.space == ck_sim_nowhere &&
-      locate_object(a, m.blocks, m.heap_cells, ck_sim_heap, place)) {
+  if (a.space == ck_sim_nowhere && locate_object(a, m.blocks, m.heap_cells, ck_sim_heap, place)) {
     return true;
   }
   if (a.space != ck_sim_nowhere) {

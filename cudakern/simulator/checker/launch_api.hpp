@@ -33,10 +33,10 @@ enum ck_sim_space : uint32_t {
 /// Why two accesses race.
 enum ck_sim_reason : uint32_t {
   ck_sim_unordered,
-  ck_sim_narrow,    // both are strong, but the scope of one leaves the other thread out
-  ck_sim_in_flight, // the other one is an asynchronous copy that nobody has waited for
-  ck_sim_same,      // both write the same value: in strict launches only
-  ck_sim_volatiles, // both are strong, one is volatile: in strict launches only
+  ck_sim_narrow,     // both are strong, but the scope of one leaves the other thread out
+  ck_sim_in_flight,  // the other one is an asynchronous copy that nobody has waited for
+  ck_sim_same,       // both write the same value: in strict launches only
+  ck_sim_volatiles,  // both are strong, one is volatile: in strict launches only
 };
 
 struct ck_sim_finding {

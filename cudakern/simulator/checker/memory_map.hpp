@@ -155,7 +155,7 @@ struct MemoryMap {
     uint64_t distance = ~uint64_t{0};
     for (uint32_t i = 0; i < shared_object_count; ++i) {
       const ck_sim_shared_object& o = shared_objects[i];
-      const uint64_t d = offset < o.offset             ? o.offset - offset
+      const uint64_t d = offset < o.offset              ? o.offset - offset
                          : offset >= o.offset + o.bytes ? offset - o.offset - o.bytes + 1
                                                         : 0;
       if (d < distance) {

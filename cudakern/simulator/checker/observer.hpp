@@ -114,7 +114,9 @@ void order_lanes(Worker* w, uint32_t first, unsigned mask) {
   }
 }
 
-inline uint64_t key_of(const void* key) { return reinterpret_cast<uint64_t>(key) ^ uint64_t{1} << 63; }
+inline uint64_t key_of(const void* key) {
+  return reinterpret_cast<uint64_t>(key) ^ uint64_t { 1 } << 63;
+}
 
 void order_release(Worker* w, Thread* self, const void* key, Scope scope) {
   leave(channel_of(key_of(key)), release(w, number_of(w, self), scope), scope);
@@ -165,8 +167,8 @@ void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
 
 // Asynchronous copies
 
-/// Calls `look(access, cells)` for the pieces of a range, up to 16 bytes each; false if a piece must
-/// not be accessed.
+/// Calls `look(access, cells)` for the pieces of a range, up to 16 bytes each; false if a piece
+/// must not be accessed.
 template <typename Look>
 inline bool each_piece(Worker* w, Thread* self, const char* address, uint64_t bytes, uint32_t kind,
                        const Site* site, Look look) {
@@ -193,7 +195,7 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   if (checker.counts) {
     for (int writes = 0; writes < 2; ++writes) {
       Access a = writes != 0 ? access_of(w, self, copy->to, copy->bytes, kWrites, site)
-                        : access_of(w, self, copy->from, copy->size, kReads, site);
+                             : access_of(w, self, copy->from, copy->size, kReads, site);
       Place place;
       if (a.bytes != 0 && locate(a, &place)) {
         count_access(a);
@@ -205,9 +207,8 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   const auto begins = [](Access& a) {
     Place place;
     if (locate(a, &place) && place.cells != nullptr && checker.checks) {
-      each_cell(a, place.cells, [&a](Cell* cell, uint32_t, uint32_t) {
-        cell->write = a.tag | kAsyncTag;
-      });
+      each_cell(a, place.cells,
+                [&a](Cell* cell, uint32_t, uint32_t) { cell->write = a.tag | kAsyncTag; });
     }
     return true;
   };

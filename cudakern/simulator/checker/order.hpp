@@ -59,10 +59,10 @@ struct Channel {
     Scope scope;  // of the release and the write together
   };
   Vector<Entry> entries;
-  size_t first;     // since the latest store
-  uint64_t visit;   // the search that saw it last, ...
+  size_t first;      // since the latest store
+  uint64_t visit;    // the search that saw it last, ...
   size_t low, high;  // ... and which entries that saw
-  bool narrow;      // whether a scope is less than all
+  bool narrow;       // whether a scope is less than all
 };
 
 /// A list: entries of a channel, or all of `other`, and what follows.

@@ -22,18 +22,18 @@ struct Access {
   Worker* w;
   uint32_t self;  // thread of the block
   const Site* site;
-  uint32_t kind;       // as in Site::access; kAsync for a copy that begins
-  const char* value;   // of a write, as far as that is known
+  uint32_t kind;      // as in Site::access; kAsync for a copy that begins
+  const char* value;  // of a write, as far as that is known
   uint64_t tag;
-  uint64_t first;      // tags with an older serial are of other launches or blocks
+  uint64_t first;  // tags with an older serial are of other launches or blocks
   char* address;
   uint32_t bytes;
   uint32_t space, object;
   int64_t offset;
   const char* name;
-  uint64_t owner;      // of shared memory: the serial of its block
+  uint64_t owner;          // of shared memory: the serial of its block
   uint64_t window_offset;  // ... and where in its window
-  bool constant;       // of a variable of the module
+  bool constant;           // of a variable of the module
 };
 
 /// Of `ck_sim_options::strict`.
@@ -51,8 +51,8 @@ inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_
   found.object = a.object;
   found.offset = a.offset;
   found.bytes = a.bytes;
-  found.access = ((a.kind & kWrites) != 0 ? kFoundWrite : 0) |
-                 ((a.kind & kAtomic) != 0 ? kFoundAtomic : 0);
+  found.access =
+      ((a.kind & kWrites) != 0 ? kFoundWrite : 0) | ((a.kind & kAtomic) != 0 ? kFoundAtomic : 0);
   return &found;
 }
 

@@ -73,8 +73,8 @@ struct Slot {
 
 struct Traffic {
   Vector<ck_sim_traffic> sums;
-  Vector<Slot> slots;                     // one for each sum
-  uint16_t slot_of[kMostSites * kKinds];  // plus one, by key; 0: none
+  Vector<Slot> slots;                           // one for each sum
+  uint16_t slot_of[(kMostSites + 1) * kKinds];  // plus one, by key; 0: none
   Vector<Request> requests;
   Vector<uint32_t> touched;  // slots that the lane at hand was added to
   SmallSet set;
@@ -100,7 +100,7 @@ struct Traffic {
 
   __attribute__((noinline)) void add_slot(uint32_t key) {
     ck_sim_traffic sum = {};
-    sum.site = sites.at(key / kKinds);
+    sum.site = sites.at[key / kKinds];
     sum.kind = key % kKinds;
     sums.push(sum);
     slots.push({key, 0, 0});
