@@ -55,47 +55,36 @@ def line_info() -> bool:
 
 
 @lru_cache(maxsize=64)
-def _load(
-    name: str, folder: Path, prefix: str, replaced: tuple[tuple[str, Path], ...]
-) -> KernelSource:
+def _load(name: str, folder: Path, prefix: str) -> KernelSource:
     lines: list[str] = []
-    _append(name, folder, prefix, lines, set(), dict(replaced))
+    _append(name, folder, prefix, lines, set())
     text = "\n".join(lines) + "\n"
     return KernelSource(name, text, hashlib.sha256(text.encode()).hexdigest())
 
 
-def _append(
-    name: str,
-    folder: Path,
-    prefix: str,
-    lines: list[str],
-    seen: set[str],
-    replaced: dict[str, Path],
-) -> None:
+def _append(name: str, folder: Path, prefix: str, lines: list[str], seen: set[str]) -> None:
     if name in seen:
         return
     seen.add(name)
     lines.append(f'#line 1 "{prefix}{name}"')
-    text = replaced.get(name, folder / name).read_text(encoding="utf-8")
+    text = (folder / name).read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), 1):
         if "#" not in line:
             lines.append(line)
         elif include := _INCLUDE.match(line):
-            _append(include[1], folder, prefix, lines, seen, replaced)
+            _append(include[1], folder, prefix, lines, seen)
             lines.append(f'#line {number + 1} "{prefix}{name}"')
         else:
             lines.append("" if _PRAGMA_ONCE.match(line) else line)
 
 
-def load_source(name: str, replaced: tuple[tuple[str, Path], ...] = ()) -> KernelSource:
+def load_source(name: str) -> KernelSource:
     """Return a kernel source with its includes resolved.
 
     Parameters
     ----------
     name : str
         File name below ``kernels/``, such as ``"gather.cu"``.
-    replaced : tuple of (str, Path), optional
-        Headers that other files stand for.
 
     Returns
     -------
@@ -105,4 +94,4 @@ def load_source(name: str, replaced: tuple[tuple[str, Path], ...] = ()) -> Kerne
     """
     folder = kernel_folder()
     prefix = f"{folder.as_posix()}/" if line_info() else "kernels/"
-    return _load(name, folder, prefix, replaced)
+    return _load(name, folder, prefix)
