@@ -288,13 +288,6 @@ inline void flush_block(Worker* w) {
   }
 }
 
-/// Forgets the accesses of a block that came to no end.
-inline void drop_events(Worker* w) {
-  for (uint32_t i = 0; i < w->launch->threads; ++i) {
-    w->checked.events[i].clear();
-  }
-}
-
 /// Whether a thread has noted so much that it should let others run. If it still has when it goes
 /// on, its warp is to be flushed: by then all lanes are there, or wait. Without that the list
 /// grows.
