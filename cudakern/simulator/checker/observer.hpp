@@ -78,6 +78,7 @@ void start_checked_block(Worker* w, uint64_t) {
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     c.order[i] = {};
     c.order[i].time = 1;
+    c.events[i].clear();  // of a launch that failed
     w->threads[i].locals = nullptr;
   }
   for (size_t i = 0; i < checker.residents.size; ++i) {
