@@ -14,21 +14,19 @@ if TYPE_CHECKING:
 
 #: Bytes of a sector, the unit in which global memory moves.
 SECTOR_BYTES = 32
-_KINDS = (
-    "load",
-    "store",
-    "atomic",
-    "",
-    "shared load",
-    "shared store",
-    "shared atomic",
-    "",
+#: As launch_api.hpp numbers them.
+_KINDS = tuple(
+    f"{memory} {action}".strip()
+    for memory in ("", "shared", "local", "constant")
+    for action in ("load", "store", "atomic", "")
 )
 
 
 @dataclass
 class Requests:
     """Requests of warps to memory, and what they amount to.
+
+    What an instruction asks for is counted, not what a cache makes of it.
 
     Attributes
     ----------
@@ -39,9 +37,10 @@ class Requests:
     bytes_requested : int
         What the threads asked for.
     sectors : int
-        Sectors of 32 bytes; 0 for shared memory.
+        Sectors of 32 bytes, of global and of local memory. Local memory is interleaved: 32 lanes
+        that access the same 4 bytes of an array of their own take 4 sectors.
     wavefronts : int
-        Passes through shared memory; 0 for global memory.
+        Passes through shared memory; in constant memory, different addresses of a request.
 
     Examples
     --------
@@ -88,8 +87,8 @@ class LineTraffic(Requests):
     Attributes
     ----------
     kind : str
-        ``"load"``, ``"store"``, ``"atomic"``, ``"shared load"``, ``"shared store"`` or
-        ``"shared atomic"``.
+        ``"load"``, ``"store"`` or ``"atomic"`` in global memory; ``"shared load"`` and so on;
+        ``"local load"``, ``"local store"``; ``"constant load"``.
     source : (str, int) or None
         File and line of the access.
     stack : tuple of (str, int)
@@ -200,8 +199,23 @@ class KernelTraffic:
         return self.total("shared atomic")
 
     @property
+    def local_loads(self) -> Requests:
+        """Reads of what each thread has for itself and registers cannot hold, such as arrays."""
+        return self.total("local load")
+
+    @property
+    def local_stores(self) -> Requests:
+        """Writes of it. Registers that ``ptxas`` spills are not counted: PTX has none."""
+        return self.total("local store")
+
+    @property
+    def constant_loads(self) -> Requests:
+        """Reads of ``__constant__`` variables."""
+        return self.total("constant load")
+
+    @property
     def sectors(self) -> int:
-        """Sectors of global memory, of loads, stores and atomics together."""
+        """Sectors of global memory, of loads, stores and atomics together; not of local memory."""
         return self.total("load", "store", "atomic").sectors
 
     @property
@@ -224,7 +238,7 @@ class KernelTraffic:
 
 def _row(line: LineTraffic) -> str:
     place = " < ".join(f"{name}:{number}" for name, number in line.stack[:2]) or "unknown line"
-    if line.kind.startswith("shared"):
+    if line.kind.startswith(("shared", "constant")):
         rate = f"{line.wavefronts_per_request:.2f} wavefronts/request"
     else:
         rate = f"{line.sectors_per_request:.2f} sectors/request"
