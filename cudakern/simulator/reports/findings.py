@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from cudakern.errors import SimulatorError
 from cudakern.simulator.launches import Site
 from cudakern.simulator.ptx.names import qualified
-from cudakern.simulator.reports.sessions import Source, stack_of
+from cudakern.simulator.reports.sessions import stack_of
 
 if TYPE_CHECKING:
     from cudakern.simulator.operands import Operand
+    from cudakern.simulator.ptx.module import Variable
     from cudakern.simulator.reports.sessions import Observed
     from cudakern.simulator.reports.structures import FindingStructure
 
@@ -51,6 +52,7 @@ _UNORDERED = "no barrier, and no release and acquire, does"
 _WRAP = 2**32
 _NEAR_WRAP = 2**16
 
+Source = tuple[str, int]
 Place = tuple[int, ...]
 Where = tuple[int | str | None, int | None, str]
 
@@ -202,8 +204,11 @@ def _access(writes: int, atomic: int, size: int) -> str:
 
 
 def _is_constant(observed: Observed, raw: FindingStructure) -> bool:
-    variables = [*observed.kernel.module.variables.values()]
-    return raw.space == _Space.VARIABLE and variables[raw.object].is_constant
+    return raw.space == _Space.VARIABLE and _variable(observed, raw).is_constant
+
+
+def _variable(observed: Observed, raw: FindingStructure) -> Variable:
+    return [*observed.kernel.module.variables.values()][raw.object]
 
 
 def _object(observed: Observed, raw: FindingStructure) -> Where:
@@ -226,7 +231,7 @@ def _object(observed: Observed, raw: FindingStructure) -> Where:
         name = "dynamic shared memory"
         return _of_bytes(f"{name} of {observed.dynamic_bytes} bytes", name, raw)
     if space is _Space.VARIABLE:
-        variable = [*observed.kernel.module.variables.values()][raw.object]
+        variable = _variable(observed, raw)
         name, size = _last(variable.name), variable.nbytes
         kind = "constant" if variable.is_constant else "global"
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from cudakern.errors import SimulatorError
     from cudakern.simulator.operands import Buffer, Operand
     from cudakern.simulator.ptx.module import Kernel
+    from cudakern.simulator.reports.findings import Source
 
 #: Blocks that run side by side at most, when all of fewer wait for another one.
 _MOST_RESIDENT = 64
-
-Source = tuple[str, int]
 
 
 class Launch(NamedTuple):
@@ -59,6 +58,18 @@ class Launch(NamedTuple):
     cooperative: bool = False
 
 
+def stack_of(site: int | None) -> tuple[Source, ...]:
+    """Return file and line of a site, then of the calls that it was inlined through."""
+    if not site:
+        return ()
+    found = Site.from_address(site)
+    if not found.stack:
+        return ((found.file.decode(errors="replace"), found.line),) if found.file else ()
+    lines = found.stack.decode(errors="replace").split("\n")
+    places = (line.rpartition(":") for line in lines)
+    return tuple((file, int(number)) for file, _, number in places)
+
+
 class Observed:
     """One launch that was observed.
 
@@ -73,7 +84,7 @@ class Observed:
     buffers : list of Buffer
         The arrays, by which findings count, and where the runtime had them: ``addresses``.
     findings, traffic : list of ctypes.Structure
-        As the runtime left them; `stack_of` tells their sites.
+        As the runtime left them; ``stack`` tells their sites.
     failure : SimulatorError or None
         Why the launch ended early, if that is not among the findings, and ``failed_at`` the place.
     """
@@ -97,17 +108,7 @@ class Observed:
         self.failure: SimulatorError | None = None
         self.failed_at: tuple[Source, ...] = ()
 
-
-def stack_of(site: int | None) -> tuple[Source, ...]:
-    """Return file and line of a site, then of the calls that it was inlined through."""
-    if not site:
-        return ()
-    found = Site.from_address(site)
-    if not found.stack:
-        return ((found.file.decode(errors="replace"), found.line),) if found.file else ()
-    lines = found.stack.decode(errors="replace").split("\n")
-    places = (line.rpartition(":") for line in lines)
-    return tuple((file, int(number)) for file, _, number in places)
+    stack = staticmethod(stack_of)
 
 
 class Session(Protocol):
