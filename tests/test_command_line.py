@@ -22,10 +22,11 @@ from cudakern.__main__ import main
 from cudakern.commands import console, demo, info, warmup
 from cudakern.commands.examples import examples
 from cudakern.engines import nvrtc
-from cudakern.simulator import build, kernel_text
-from cudakern.simulator.engine import SimulatorEngine
 from cudakern.errors import EngineUnavailableError
 from cudakern.operators.catalogue import specialisations
+from cudakern.simulator import toolchain
+from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.ptx import library
 from tests.conftest import HAS_GPU
 
 ROOT = Path(__file__).parent.parent
@@ -174,9 +175,9 @@ def test_warmup_of_what_is_cached_compiles_and_loads_nothing(capsys, monkeypatch
     for target in targets:
         main(["warmup", *target])
     for owner, name in (
-        (build, "execute"),
+        (toolchain, "_execute"),
         (ctypes, "CDLL"),
-        (kernel_text, "without_comments"),
+        (library, "translate"),
         (nvrtc, "_nvrtc"),
     ):
         monkeypatch.delattr(owner, name)

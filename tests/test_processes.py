@@ -301,9 +301,9 @@ LOADING = """
 from cudakern.simulator.engine import SimulatorEngine
 done, loaded = threading.Event(), []
 def load():
-    (spec, *_) = next(iter(engine_for(HOST)._checked))
+    (spec, *_) = next(iter(engine_for(HOST)._kernels))
     while not done.is_set():
-        loaded.append(SimulatorEngine().checked_kernel(spec))
+        loaded.append(SimulatorEngine().kernel(spec, checked=True))
 x = np.ones((64, 300), np.float32)
 with ck.simulator.checked() as report:
     ck.reduce(x, "sum", 1)
@@ -322,7 +322,7 @@ print("done")
 
 
 def test_kernels_are_loaded_beside_observed_launches():
-    """What is instrumented of a library must not report to the launch of another thread."""
+    """What runs when a library is loaded must not report to the launch of another thread."""
     assert run(FORK + LOADING) == "done\n"
 
 

@@ -15,8 +15,8 @@ from types import FunctionType
 import pytest
 
 import cudakern as ck
-from cudakern.simulator.reports.findings import Finding
 from cudakern.errors import SimulatorError
+from cudakern.simulator.reports.findings import Finding
 from tests.helpers.readmes import FOLDERS, ROOT, blocks, located, read, readmes, section
 
 OPERATORS = "cudakern/operators/README.md"

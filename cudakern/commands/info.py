@@ -21,11 +21,11 @@ from cudakern.commands.console import show_table
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda import import_cupy, translate
-from cudakern.simulator.ptx.compile import target
-from cudakern.simulator.toolchain import find_toolchain
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import CudakernError
 from cudakern.operators.gather import gather
+from cudakern.simulator.ptx.compile import target
+from cudakern.simulator.toolchain import find_toolchain
 
 if TYPE_CHECKING:
     import argparse

@@ -27,6 +27,13 @@ _refused: list[str] = []  # why this process must not use a GPU
 
 
 @lru_cache(maxsize=1)
+def _simulator() -> Engine:
+    from cudakern.simulator.engine import ENGINE  # noqa: PLC0415  which imports from here
+
+    return ENGINE
+
+
+@lru_cache(maxsize=1)
 def _cuda() -> Engine:
     from cudakern.engines.cuda import CudaEngine  # noqa: PLC0415  CuPy is optional
 
@@ -48,7 +55,7 @@ def engine_for(place: int) -> Engine:
         There is no CuPy, or this process was forked after its parent had used a GPU.
     """
     if place == HOST:
-        return _simulator
+        return _simulator()
     require_own_process()
     with _asking:  # of threads that ask for the first time at once, each shall get the same
         return _cuda()

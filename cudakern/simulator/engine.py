@@ -48,7 +48,7 @@ def _open(build: Callable[[], Path]) -> tuple[ctypes.CDLL, Path]:
 
 
 @lru_cache(maxsize=8)
-def _runtime(toolchain: Toolchain, checked: bool) -> ctypes.CDLL:  # noqa: FBT001  hashed
+def _runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
     library, _ = _open(partial(toolchain.runtime, checked=checked))
     require_same_sizes(library, checked=checked)
     pointer, number = ctypes.c_void_p, ctypes.c_uint32
@@ -91,7 +91,8 @@ class SimulatorEngine:
         """
         toolchain = find_toolchain()
         with self._lock:
-            runtime = _runtime(toolchain, checked)  # first: kernels' libraries ask for it by name
+            # First: the kernels' library asks for it by name.
+            runtime = _runtime(toolchain, checked=checked)
         path = toolchain.runtime(checked=checked)
         loaded, path = _open(partial(library, ptx, toolchain, path, checked=checked))
         module = Module(path, loaded, runtime)
@@ -178,3 +179,7 @@ class SimulatorEngine:
                     self._workspaces.by_size.clear()
 
         return call
+
+
+#: What runs kernels on arrays in host memory.
+ENGINE = SimulatorEngine()

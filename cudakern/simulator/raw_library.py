@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from cudakern.engines import nvrtc
 from cudakern.errors import BindingError, DTypeError
 from cudakern.forks import Lock
-from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.engine import ENGINE
 from cudakern.simulator.parameter_names import parameter_names
 from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator.ptx.names import called, qualified
@@ -20,11 +19,6 @@ from cudakern.simulator.reports import sessions
 
 if TYPE_CHECKING:
     from cudakern.simulator.ptx.module import Kernel, Module
-
-
-@lru_cache(maxsize=1)
-def _engine() -> SimulatorEngine:
-    return SimulatorEngine()
 
 
 class KernelLibrary:
@@ -53,7 +47,7 @@ class KernelLibrary:
             if checked not in self._modules:
                 if self._ptx is None:
                     self._ptx = self._compiled()
-                self._modules[checked] = _engine().module(self._ptx, checked=checked)
+                self._modules[checked] = ENGINE.module(self._ptx, checked=checked)
             return self._modules[checked]
 
     def _compiled(self) -> compiling.Ptx:

@@ -15,10 +15,10 @@ import pytest
 
 from cudakern.arrays import address_of
 from cudakern.engines.base import KernelSpec, Launch
+from cudakern.errors import BindingError
 from cudakern.simulator import engine as engine_module
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.toolchain import find_toolchain
-from cudakern.errors import BindingError
 from tests.helpers.simulated import REVERSE, assert_works, compiled, pack, run
 
 ROOT = Path(__file__).parents[2]
@@ -251,12 +251,15 @@ def test_contexts_of_the_c_library_serve_too(monkeypatch):
     class Portable(type(toolchain)):
         __slots__ = ()
 
-        def runtime(self, flags=(), *, checked=False):
-            return super().runtime((*flags, "-DCK_SIM_UCONTEXT"), checked=checked)
+        def digest(self, *more):
+            return super().digest("-DCK_SIM_UCONTEXT", *more)
+
+        def build(self, target, source, parts, flags, links):
+            super().build(target, source, parts, (*flags, "-DCK_SIM_UCONTEXT"), links)
 
     portable = Portable(toolchain.command, toolchain.version)
-    runtime = engine_module._runtime(portable)  # noqa: SLF001
-    assert runtime._name != engine_module._runtime(toolchain)._name  # noqa: SLF001
+    runtime = engine_module._runtime(portable, checked=False)  # noqa: SLF001
+    assert runtime._name != engine_module._runtime(toolchain, checked=False)._name  # noqa: SLF001
     with monkeypatch.context() as patch:
         patch.setattr(engine_module, "find_toolchain", lambda: portable)
         assert compiled(REVERSE).module.runtime is runtime

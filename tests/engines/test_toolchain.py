@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import stat
 import subprocess
@@ -16,14 +15,13 @@ import pytest
 
 import cudakern as ck
 from cudakern.engines.cache import cache_folder
-from cudakern.simulator import kernel_text
+from cudakern.errors import EngineUnavailableError
 from cudakern.simulator import toolchain as toolchain_module
 from cudakern.simulator.engine import SimulatorEngine
-from cudakern.simulator.kernel_text import KernelText
+from cudakern.simulator.ptx import library as library_module
 from cudakern.simulator.ptx.compile import ptx_of_code
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
-from cudakern.errors import EngineUnavailableError, KernelCompileError
 from tests.helpers.simulated import assert_works, code_of, compiled, run
 
 ROOT = Path(__file__).parents[2]
@@ -37,16 +35,25 @@ assert x.tolist() == [7] * 4
 """
 
 
-def build_checked(value, text=KERNEL):
-    """Return the library of a text for checked launches."""
-    return find_toolchain().kernels(KernelText("test.cu", text, (("VALUE", value),)), ("k",))
-
-
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(folder))
     return folder
+
+
+def forget():
+    """Have the simulator's files read again."""
+    toolchain_module.runtime_parts.cache_clear()
+    library_module._headers.cache_clear()  # noqa: SLF001
+    library_module._own_digest.cache_clear()  # noqa: SLF001
+
+
+@pytest.fixture
+def edits():
+    """Forget the files again that a test has edited."""
+    yield
+    forget()
 
 
 @pytest.fixture
@@ -153,28 +160,6 @@ def test_clang(monkeypatch):
     assert_works()
 
 
-@pytest.mark.parametrize("compiler", [None, [sys.executable, "-m", "ziglang", "c++"]])
-def test_an_error_of_a_checked_kernel_names_file_and_line(compiler, monkeypatch):
-    if compiler:
-        monkeypatch.setenv("CUDAKERN_CXX", shlex.join(compiler))
-    text = KERNEL + "\n\n  undeclared_name = 1;\n"
-    with pytest.raises(KernelCompileError) as caught:
-        build_checked("1", text)
-    error = caught.value
-    assert error.source == "test.cu"
-    assert "test.cu:3" in str(error)
-    assert "test.cu:3" in error.log
-    assert "undeclared_name" in error.log
-    assert "\n" not in str(error)
-    assert "-std=c++17" in error.options
-
-
-def test_line_directives_name_included_files():
-    text = '#line 1 "kernels/a.cu"\nint a;\n#line 7 "kernels/common/b.cuh"\nbroken b;\n'
-    with pytest.raises(KernelCompileError, match=r"kernels/common/b\.cuh:7"):
-        build_checked("1", text)
-
-
 def libraries(folder):
     return sorted(path.name for path in folder.glob("*.so"))
 
@@ -206,31 +191,37 @@ def test_two_processes_share_an_empty_cache(cache):
     assert not list(cache.glob("build-*"))
 
 
+@pytest.mark.usefixtures("edits")
 def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
-    def build(value, text=KERNEL):
-        build_checked(value, text)
-        return libraries(cache)
+    def count(value, *, checked=False):
+        """Return how many libraries there are after building that of a text."""
+        toolchain = find_toolchain()
+        ptx = ptx_of_code(code_of(KERNEL.replace("VALUE", value)))
+        library(ptx, toolchain, toolchain.runtime(checked=checked), checked=checked)
+        return len(libraries(cache))
 
     def edit(name):
-        """Edit a file of the simulator, in a copy: a process reads each folder once."""
-        here = tmp_path / name
-        shutil.copytree(kernel_text._HERE, here)  # noqa: SLF001
+        """Edit a file of the simulator, in a copy: a process reads each file once."""
+        here = tmp_path / name.replace("/", "_")
+        shutil.copytree(toolchain_module._HERE, here)  # noqa: SLF001
         with (here / name).open("a") as file:
-            file.write("// edited\n")
-        monkeypatch.setattr(kernel_text, "_HERE", here)
+            file.write("\n")
+        monkeypatch.setattr(toolchain_module, "_HERE", here)
+        monkeypatch.setattr(library_module, "_HERE", here / "ptx")
+        forget()
 
-    first = build("1")
-    assert build("1") == first
-    assert len(build("2")) == len(first) + 1
-    assert len(build("1", KERNEL + " ")) == len(first) + 2
-    edit("other.hpp")
-    assert len(build("1")) == len(first) + 2  # no library has it
-    edit("atomics.hpp")
-    assert len(build("1")) == len(first) + 3  # the kernel alone
-    edit("watch.hpp")
-    assert len(build("1")) == len(first) + 5  # the runtime, and the kernel that is linked to it
-    edit("build.py")
-    assert len(build("1")) == len(first) + 7  # what says how all are built
+    assert count("1") == count("1") == 2  # the runtime, the kernel
+    assert count("2") == 3
+    edit("ptx/device/atomics.hpp")
+    assert count("1") == 4
+    edit("ptx/translate.py")
+    assert count("1") == 5
+    edit("runtime/watch.hpp")
+    assert count("1") == 7  # the runtime, and the kernel that is linked to it
+    assert count("1", checked=True) == 9
+    edit("checker/shadow.hpp")
+    assert count("1") == 9
+    assert count("1", checked=True) == 11
 
 
 def test_a_damaged_library_is_built_again(cache):

@@ -17,9 +17,9 @@ import cudakern as ck
 from cudakern import engines
 from cudakern.engines import cuda, sources
 from cudakern.engines.base import KernelSpec, Launch, Tensor
-from cudakern.simulator.engine import SimulatorEngine
 from cudakern.layout import Layout
 from cudakern.operators import nonzero_plan
+from cudakern.simulator.engine import SimulatorEngine
 from tests.helpers import fake_cupy
 from tests.helpers.nonzero import expected_coordinates, random_elements
 from tests.helpers.places import same_bytes

@@ -22,9 +22,9 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines import cuda, graphs, nvrtc
+from cudakern.errors import KernelCompileError
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx.compile import ptx_of_program
-from cudakern.errors import KernelCompileError
 from tests.helpers import foreign_arrays
 
 NEW_STREAM = 9999

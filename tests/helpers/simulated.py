@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cudakern.errors import SimulatorError
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx.compile import Code, ptx_of_code
-from cudakern.errors import SimulatorError
 
 ENGINE = SimulatorEngine()
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator import RawKernel
+from cudakern.simulator.ptx import compile as compiling
 
 ADD = """
 extern "C" __global__ void add(const float* x, const float* y, float* z, int n) {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator import RawModule, checked
+from cudakern.simulator.ptx import compile as compiling
 
 KERNELS = r"""
 #define MAKE(name, value) extern "C" __global__ void name(int* x) { x[0] = value; }

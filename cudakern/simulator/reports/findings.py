@@ -208,7 +208,8 @@ def _is_constant(observed: Observed, raw: FindingStructure) -> bool:
 
 
 def _variable(observed: Observed, raw: FindingStructure) -> Variable:
-    return [*observed.kernel.module.variables.values()][raw.object]
+    number: int = raw.object
+    return [*observed.kernel.module.variables.values()][number]
 
 
 def _object(observed: Observed, raw: FindingStructure) -> Where:
