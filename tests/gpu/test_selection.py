@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 #: What neither the CUDA engine nor a test on a GPU needs.
 ABSENT = {
-    "build", "cuda_cccl", "dask", "elftools", "hatchling", "jinja2", "matplotlib", "ncu_report",
+    "build", "cuda_cccl", "dask", "hatchling", "jinja2", "matplotlib", "ncu_report",
     "nvtx", "onnxruntime", "pynvml", "ziglang",
 }  # fmt: skip
 MACHINE = f"""
