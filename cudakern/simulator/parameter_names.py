@@ -24,7 +24,7 @@ def parameter_names(text: str, kernel: str) -> tuple[str, ...]:
     name = kernel.partition("<")[0].rpartition("::")[2].strip()
     pattern = _KERNEL.format(name=re.escape(name), nested=_NESTED)
     found = re.findall(pattern, _COMMENT.sub(" ", text))
-    if not name or len(found) != 1:
+    if not name or len(found) != 1 or not found[0].strip():
         return ()
     given = found[0]
     while _ARGUMENTS.search(given):
