@@ -38,6 +38,7 @@ inline BlockBarrier* join(Worker* w, Barrier kind, unsigned number, unsigned thr
     barrier->kind = kind;
     barrier->threads = threads;
     barrier->site = site;
+    barrier->first = &self->view;
     w->barriers_used |= 1u << number;
   } else if (barrier->kind != kind) {
     stop_at(*barrier, "all threads must reach a barrier by the same instruction", site);
@@ -73,28 +74,78 @@ inline bool is_complete(const Worker* w, const BlockBarrier& barrier) {
 inline void forget(BlockBarrier* barrier) {
   barrier->arrived = barrier->holding = 0;
   memset(barrier->lanes, 0, sizeof barrier->lanes);
+  order_forget(barrier);
+}
+
+/// Fails the launch: a barrier does not get the threads that must come.
+inline void report_barrier(Worker* w, unsigned number, const View& view, const Site& site) {
+  const BlockBarrier& barrier = w->barriers[number];
+  const uint32_t threads = w->launch->threads;
+  char text[400];
+  snprintf(text, sizeof text,
+           "%s:%d: %u threads of the block must reach barrier %u; %u came, %u exited and %u wait "
+           "elsewhere",
+           site.file, site.line, barrier.threads == 0 ? threads : barrier.threads, number,
+           barrier.arrived, w->done, threads - w->done - barrier.arrived);
+  fail(w->launch, "barrier_divergence", view, text, &site);
+}
+
+/// Whether threads have exited that count as arrived.
+inline bool counts_exited(const Worker* w, const BlockBarrier& barrier) {
+  for (uint32_t i = 0; i * kWarpSize < w->launch->threads; ++i) {
+    if ((barrier.threads == 0 || barrier.lanes[i] != 0) &&
+        (w->warps[i].exited & ~barrier.lanes[i]) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Does something with each thread that waits at a barrier.
+template <typename Act>
+inline void each_waiting(Worker* w, unsigned number, Act act) {
+  for (uint32_t i = 0; i < w->launch->threads; ++i) {
+    Thread& thread = w->threads[i];
+    if (thread.state == State::kBarrier && thread.barrier == number) {
+      act(thread);
+    }
+  }
+}
+
+/// What threads did before they arrived comes before what those do who wait.
+inline void order_barrier(Worker* w, unsigned number, uint32_t waiting) {
+  const BlockBarrier* barrier = &w->barriers[number];
+  if (waiting == barrier->arrived && waiting + w->done == w->launch->threads) {
+    order_block(w);
+    return;
+  }
+  each_waiting(w, number,
+               [w, barrier](Thread& thread) { order_release(w, &thread, barrier, Scope::kCta); });
+  each_waiting(w, number,
+               [w, barrier](Thread& thread) { order_acquire(w, &thread, barrier, Scope::kCta); });
 }
 
 /// Lets the threads at a barrier go on.
 inline void complete(Worker* w, unsigned number) {
   BlockBarrier* barrier = &w->barriers[number];
-  uint32_t predicates = 0;
-  for (uint32_t i = 0; i < w->next_fresh; ++i) {
-    const Thread& thread = w->threads[i];
-    predicates += thread.state == State::kBarrier && thread.barrier == number;
+  if (w->launch->strict && counts_exited(w, *barrier)) {
+    report_barrier(w, number, *barrier->first, *barrier->site);
+    return;
+  }
+  uint32_t waiting = 0;
+  each_waiting(w, number, [&waiting](Thread&) { ++waiting; });
+  if (kChecked) {
+    order_barrier(w, number, waiting);
   }
   const uint32_t holding = barrier->holding;
   const int result = barrier->kind == Barrier::kCount ? static_cast<int>(holding)
-                     : barrier->kind == Barrier::kAnd ? holding == predicates
+                     : barrier->kind == Barrier::kAnd ? holding == waiting
                                                       : holding != 0;
-  for (uint32_t i = 0; i < w->next_fresh; ++i) {
-    Thread& thread = w->threads[i];
-    if (thread.state == State::kBarrier && thread.barrier == number) {
-      thread.predicate = result;
-      thread.state = State::kReady;
-      --w->waiting;
-    }
-  }
+  each_waiting(w, number, [result](Thread& thread) {
+    thread.predicate = result;
+    thread.state = State::kReady;
+  });
+  w->waiting -= waiting;
   forget(barrier);
   ++w->changes;
 }
@@ -114,7 +165,7 @@ inline void release_for_exited(Worker* w) {
       complete(w, number);
     }
   }
-  for (uint32_t first = 0; first < w->next_fresh; first += kWarpSize) {
+  for (uint32_t first = 0; first < w->launch->threads; first += kWarpSize) {
     if (w->warps[first / kWarpSize].exited != 0) {
       look_again(w, w->threads + first);
     }
@@ -123,37 +174,15 @@ inline void release_for_exited(Worker* w) {
 
 /// Nobody can run: says which barrier or warp lacks whom.
 inline void report_stuck(Worker* w) {
-  const Thread* first = nullptr;
-  for (uint32_t i = 0; i < w->next_fresh; ++i) {
-    const Thread& t = w->threads[i];
-    if (t.state == State::kCollective || (t.state == State::kBarrier && first == nullptr)) {
-      first = first == nullptr || first->state == State::kBarrier ? &t : first;
+  const Thread* found = nullptr;
+  for (const Thread* t = w->threads; t < w->threads + w->launch->threads; ++t) {
+    if (t->state == State::kCollective) {
+      report_lanes(w, *t);
+      return;
     }
+    found = found == nullptr && t->state == State::kBarrier ? t : found;
   }
-  const Thread& thread = *first;
-  const Site& site = *thread.site;
-  char text[400];
-  if (thread.state == State::kCollective) {
-    const Thread* lanes = &thread - thread.view.lane;
-    unsigned elsewhere = 0;
-    for (unsigned rest = thread.mask & ~w->warps[(lanes - w->threads) / kWarpSize].exited;
-         rest != 0; rest &= rest - 1) {
-      elsewhere += !takes_part(w, lanes[__builtin_ctz(rest)], thread.mask, site);
-    }
-    snprintf(text, sizeof text,
-             "%s:%d: all lanes of mask 0x%08x must reach %s with that mask; %u of them wait "
-             "elsewhere",
-             site.file, site.line, thread.mask, site.opcode, elsewhere);
-  } else {
-    const BlockBarrier& barrier = w->barriers[thread.barrier];
-    const uint32_t threads = barrier.threads == 0 ? w->launch->threads : barrier.threads;
-    snprintf(text, sizeof text,
-             "%s:%d: %u threads of the block must reach barrier %u; %u came, %u exited and %u wait "
-             "elsewhere",
-             site.file, site.line, threads, thread.barrier, barrier.arrived, w->done,
-             w->launch->threads - w->done - barrier.arrived);
-  }
-  fail(w->launch, "barrier_divergence", thread.view, text, &site);
+  report_barrier(w, found->barrier, found->view, *found->site);
 }
 
 }  // namespace ck_sim
@@ -179,7 +208,9 @@ int ck_sim_barrier_wait(ck_sim::Barrier kind, unsigned number, unsigned threads,
 void ck_sim_barrier_arrive(unsigned number, unsigned threads, const ck_sim::Site* site) {
   using namespace ck_sim;
   Worker* w = worker;
-  if (is_complete(w, *join(w, Barrier::kPlain, number, threads, site))) {
+  const BlockBarrier* barrier = join(w, Barrier::kPlain, number, threads, site);
+  order_release(w, w->running, barrier, Scope::kCta);
+  if (is_complete(w, *barrier)) {
     complete(w, number);
   }
 }

@@ -4,31 +4,47 @@
 // stack and lets others run.
 #pragma once
 
-#include "collectives.hpp"
-#include "faults.hpp"
-#include "scheduler.hpp"
-#ifdef CK_SIM_CHECKED
-#include "checker.hpp"
-#else
+#include "clusters.hpp"
+#include "mbarrier.hpp"
 #include "window.hpp"
-#endif
 
 namespace ck_sim {
 
-/// The next thread of the block that has not started yet.
-inline Thread* next_thread(Worker* w) {
-#ifdef CK_SIM_CHECKED
-  return &w->threads[w->order[w->next_fresh++]];
-#else
-  Thread* thread = &w->threads[w->next_fresh++];
+/// Forgets the block before.
+inline void start_block(Worker* w) {
+  w->next_fresh = w->done = w->converging = w->waiting = 0;
+  w->alone.phase = w->alone.arrived = w->alone.gone = 0;
+  order_forget(&w->alone.keys[0]);
+  order_forget(&w->alone.keys[1]);
+  forget_barriers(w);
+  for (uint32_t first = 0; first < w->launch->threads; first += kWarpSize) {
+    w->warps[first / kWarpSize].exited = 0;
+  }
+}
+
+/// Takes up a thread that has not started yet.
+inline Thread* start_thread(Worker* w, Fiber* fiber) {
+  Thread* thread = next_thread(w);
+  ++w->next_fresh;
+  thread->state = State::kReady;
+  thread->fiber = fiber;
   thread->polled = nullptr;
   thread->cluster_arrived = false;
+  w->running = thread;
+  ck_sim_current = &thread->view;
+  begin_turn(w, thread);
   return thread;
-#endif
 }
 
 inline void end_thread(Worker* w, Thread* thread) {
-  exit_thread(w, thread);
+  w->warps[(thread - w->threads) / kWarpSize].exited |= 1u << thread->view.lane;
+  if (thread->copies.count != 0) {
+    finish_copies(w, thread);
+  }
+  if (w->cluster != &w->alone || thread->cluster_arrived) {
+    exit_cluster(w, thread);
+  }
+  end_checked_thread(w, thread);
   thread->state = State::kDone;
   thread->fiber = nullptr;
   ++w->done;
@@ -47,10 +63,7 @@ inline void fiber_main() {
         break;
       }
       thread_ended(w);
-      thread = next_thread(w);  // the next one starts on the same stack
-      thread->fiber = fiber;
-      w->running = thread;
-      ck_sim_current = &thread->view;
+      thread = start_thread(w, fiber);  // on the same stack
     }
     fiber->next = w->idle_fibers;
     w->idle_fibers = fiber;
@@ -58,20 +71,20 @@ inline void fiber_main() {
   }
 }
 
-inline void resume(Worker* w, Thread* thread) {
-  w->running = thread;
-  ck_sim_current = &thread->view;
-#ifdef CK_SIM_CHECKED
-  checker.stack = thread->fiber->bottom();
-  checker.turn = ++checker.steps;
-#endif
+inline void enter(Worker* w, Thread* thread) {
   w->guard.armed = true;
   switch_context(&w->scheduler, &thread->fiber->context);
   w->guard.armed = false;
 }
 
+inline void resume(Worker* w, Thread* thread) {
+  w->running = thread;
+  ck_sim_current = &thread->view;
+  begin_turn(w, thread);
+  enter(w, thread);
+}
+
 inline void start_fresh(Worker* w) {
-  Thread* thread = next_thread(w);
   Fiber* fiber = w->idle_fibers;
   if (fiber != nullptr) {
     w->idle_fibers = fiber->next;
@@ -81,13 +94,12 @@ inline void start_fresh(Worker* w) {
   } else {
     fiber = take_fiber(fiber_main);
     if (fiber == nullptr) {
-      fail(w->launch, "out_of_memory", thread->view,
+      fail(w->launch, "out_of_memory", next_thread(w)->view,
            "the threads need more stacks than there is memory for");
       return;
     }
   }
-  thread->fiber = fiber;
-  resume(w, thread);
+  enter(w, start_thread(w, fiber));
 }
 
 /// Called in a signal handler, on the signal stack: the fiber is given up where it stands.
@@ -107,14 +119,12 @@ inline void on_fault(void* context, const siginfo_t* info) {
     kind = "stack_overflow";
     snprintf(text, sizeof text, "a thread must use at most %u bytes of stack",
              static_cast<unsigned>(kStackBytes));
-#ifndef CK_SIM_CHECKED
   } else if (window_offset(w->window, info->si_addr) < w->window.bytes) {
     kind = "out_of_bounds";
     snprintf(text, sizeof text,
              "shared memory must be accessed within its %llu bytes; offset %llu is not",
              static_cast<unsigned long long>(w->group.dynamic_offset) + w->group.dynamic_bytes,
              static_cast<unsigned long long>(window_offset(w->window, info->si_addr)));
-#endif
   } else if (info->si_addr == nullptr && info->si_code != SEGV_MAPERR) {
     // The processor does not say which address it refused: beyond any memory, or not on a multiple
     // of 16 where a vector must lie.
@@ -132,24 +142,34 @@ inline void on_fault(void* context, const siginfo_t* info) {
 inline void clean_up(Worker* w) {
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     Thread& thread = w->threads[i];
-#ifndef CK_SIM_CHECKED
     thread.copies.count = 0;
-#endif
+    thread.state = State::kDone;
     if (thread.fiber != nullptr) {
       thread.fiber->next = w->idle_fibers;
       w->idle_fibers = thread.fiber;
       thread.fiber = nullptr;
     }
   }
-#ifdef CK_SIM_CHECKED
-  for (Warp& warp : w->warps) {
-    for (Result& result : warp.results) {
-      result.unread = 0;
-    }
-  }
-#else
-  w->later = 0;
-#endif
 }
 
 }  // namespace ck_sim
+
+void ck_sim_exit() {
+  using namespace ck_sim;
+  Worker* w = worker;
+  Thread* thread = w->running;
+  Fiber* fiber = thread->fiber;
+  end_thread(w, thread);
+  fiber->restart = fiber_main;  // its frames are given up
+  fiber->next = w->idle_fibers;
+  w->idle_fibers = fiber;
+  Context left;
+  switch_context(&left, &w->scheduler);
+  __builtin_unreachable();
+}
+
+int ck_sim_is_local(const void* address) {
+  ck_sim::Fiber* fiber = ck_sim::worker->running->fiber;
+  const char* at = static_cast<const char*>(address);
+  return at >= fiber->bottom() && at < fiber->top();
+}

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "barriers.hpp"
-#include "watch.hpp"
 
 namespace ck_sim {
 
@@ -16,60 +15,38 @@ inline Index3 block_of(const Launch* launch, uint64_t cluster, uint32_t rank) {
           static_cast<unsigned>(cluster / across / down) * size.z + rank / size.x / size.y};
 }
 
-/// Takes the next block of the grid into a cluster; false if there is none, or no memory. Blocks of
-/// a cluster follow each other, so as many workers as a cluster has blocks come to run one whole.
-inline bool enter_cluster(Worker* w) {
-  Launch* launch = w->launch;
-  const uint32_t ranks = launch->cluster.x * launch->cluster.y * launch->cluster.z;
-  pthread_mutex_lock(&launch->cluster_lock);
-  const uint64_t next = __atomic_load_n(&launch->next_block, __ATOMIC_RELAXED);
-  Cluster* cluster = launch->open_cluster;
-  if (next < launch->blocks && cluster == nullptr) {
-    cluster = static_cast<Cluster*>(calloc(1, sizeof(Cluster)));
-    if (cluster == nullptr) {
-      fail(launch, "out_of_memory", {{0, 0, 0}, 0, 0, &w->group},
-           "a cluster needs more memory than there is");
-    } else {
-      pthread_mutex_init(&cluster->lock, nullptr);
-      cluster->ranks = cluster->left = ranks;
-    }
+/// A cluster that lacks all its blocks; null, and a failure of the launch, without memory.
+inline Cluster* make_cluster(Launch* launch) {
+  Cluster* cluster = static_cast<Cluster*>(calloc(1, sizeof(Cluster)));
+  if (cluster == nullptr) {
+    const Group group = {};
+    fail(launch, "out_of_memory", {{0, 0, 0}, 0, 0, &group},
+         "a cluster needs more memory than there is");
+    return nullptr;
   }
-  w->cluster = next < launch->blocks ? cluster : nullptr;
-  if (w->cluster != nullptr) {
-    const uint32_t rank = static_cast<uint32_t>(next % ranks);
-    w->group.block = block_of(launch, next / ranks, rank);
-    const Index3 size = launch->cluster;
-    w->group.cluster = {rank % size.x, rank / size.x % size.y, rank / size.x / size.y};
-    w->group.rank = rank;
-    w->group.windows = cluster->windows;
-    cluster->windows[rank] = w->window.start;
-    launch->open_cluster = rank + 1 == ranks ? nullptr : cluster;
-    __atomic_fetch_add(&cluster->resident, 1, __ATOMIC_RELEASE);
-    __atomic_store_n(&launch->next_block, next + 1, __ATOMIC_RELAXED);
-  }
-  pthread_mutex_unlock(&launch->cluster_lock);
-  return w->cluster != nullptr;
+  pthread_mutex_init(&cluster->lock, nullptr);
+  cluster->ranks = cluster->left = launch->ranks;
+  return cluster;
 }
 
-/// Waits until all blocks of the cluster are resident, or the launch has failed.
-inline void await_cluster(Worker* w) {
-  for (uint32_t i = 0; i < w->launch->threads; ++i) {
-    w->threads[i].state = State::kFresh;  // of the block before
-  }
-  w->next_fresh = 0;
-  Watch watch;
-  while (__atomic_load_n(&w->cluster->resident, __ATOMIC_ACQUIRE) != w->cluster->ranks &&
-         !has_failed(w->launch)) {
-    watch.pass(w);
-  }
+/// Gives a worker a block of a cluster: number `next` when those of a cluster follow each other.
+inline void join_cluster(Worker* w, Cluster* cluster, uint64_t next) {
+  const Index3 size = w->launch->cluster;
+  const uint32_t rank = static_cast<uint32_t>(next % cluster->ranks);
+  w->cluster = cluster;
+  w->group.block = block_of(w->launch, next / cluster->ranks, rank);
+  w->group.cluster = {rank % size.x, rank / size.x % size.y, rank / size.x / size.y};
+  w->group.rank = rank;
+  w->group.windows = cluster->windows;
+  cluster->windows[rank] = w->window.start;
 }
 
 inline void leave_cluster(Worker* w) {
-  if (__atomic_sub_fetch(&w->cluster->left, 1, __ATOMIC_ACQ_REL) == 0) {
+  if (w->cluster != &w->alone && __atomic_sub_fetch(&w->cluster->left, 1, __ATOMIC_ACQ_REL) == 0) {
     pthread_mutex_destroy(&w->cluster->lock);
     free(w->cluster);
   }
-  w->cluster = nullptr;
+  w->cluster = &w->alone;
 }
 
 /// Counts a thread that has exited: it keeps nobody at the barrier.
@@ -87,6 +64,7 @@ inline void try_complete(const Worker* w, Cluster* cluster) {
   const uint32_t exited = (alone ? w->done : cluster->exited) - cluster->gone;
   if (cluster->arrived + exited >= cluster->ranks * w->launch->threads) {
     cluster->arrived = cluster->gone = 0;
+    order_forget(&cluster->keys[~cluster->phase & 1]);  // nobody is at that barrier any more
     __atomic_store_n(&cluster->phase, cluster->phase + 1, __ATOMIC_RELEASE);
     note_progress(w->launch);
   }
@@ -106,6 +84,9 @@ void ck_sim_cluster_arrive(const ck_sim::Site* site) {
   pthread_mutex_lock(&cluster->lock);
   self->cluster_arrived = true;
   self->cluster_phase = cluster->phase;
+  if ((site->access & kReleases) != 0) {
+    order_release(w, self, &cluster->keys[cluster->phase & 1], Scope::kCluster);
+  }
   ++cluster->arrived;
   try_complete(w, cluster);
   pthread_mutex_unlock(&cluster->lock);
@@ -128,5 +109,6 @@ void ck_sim_cluster_wait(const ck_sim::Site* site) {
     pthread_mutex_unlock(&cluster->lock);
     ck_sim_yield(0, site);
   }
+  order_acquire(w, self, &cluster->keys[self->cluster_phase & 1], Scope::kCluster);
   self->cluster_arrived = false;
 }

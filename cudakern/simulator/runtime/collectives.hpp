@@ -27,15 +27,6 @@ inline bool same_place(const Site& a, const Site& b) {
   return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
 }
 
-inline bool has_started(const Worker* w, const Thread* thread) {
-#ifdef CK_SIM_CHECKED
-  (void)w;
-  return thread->state != State::kFresh;
-#else
-  return thread < w->threads + w->next_fresh;
-#endif
-}
-
 /// Lets lanes go on that asked which of their warp are active: those that came to the same place,
 /// once no other lane of the warp can come, or, if `forced`, without waiting longer.
 inline bool release_converged(Worker* w, bool forced) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "polling.hpp"
+#include "window.hpp"
 
 namespace ck_sim {
 
@@ -47,6 +48,12 @@ inline Phase phase_of(uint64_t word, const Site* site) {
   return unpack(word);
 }
 
+/// Before an operation on an mbarrier: whether that must happen.
+inline bool may_use(char* mbarrier, const Site* site) {
+  word_of(mbarrier, site);
+  return check_mbarrier(worker, mbarrier, site) == mbarrier;
+}
+
 /// Changes the counts of a phase, which may complete it; returns what was there.
 inline uint64_t advance(char* mbarrier, int64_t arrivals, int64_t drops, int64_t transactions,
                         const Site* site) {
@@ -77,8 +84,12 @@ inline uint64_t advance(char* mbarrier, int64_t arrivals, int64_t drops, int64_t
 }
 
 /// Adds something that is to happen later; the running thread's.
-inline void begin(const Copy& copy, const Site* site) {
-  Copies* copies = &worker->running->copies;
+inline void begin(Worker* w, Copy copy) {
+  const Site* site = copy.site;
+  Copies* copies = &w->running->copies;
+  if (copy.kind != Copy::kArrival && !begin_copy(w, w->running, &copy, site)) {
+    copy.to = nullptr;
+  }
   if (copies->count == copies->capacity) {
     const uint32_t capacity = copies->capacity == 0 ? 16 : 2 * copies->capacity;
     Copy* items = static_cast<Copy*>(realloc(copies->items, capacity * sizeof(Copy)));
@@ -89,32 +100,34 @@ inline void begin(const Copy& copy, const Site* site) {
     copies->capacity = capacity;
   }
   copies->items[copies->count++] = copy;
-  worker->later += copy.mbarrier != nullptr;
+  w->later += copy.mbarrier != nullptr;
 }
 
-inline void happen(const Copy& copy) {
-  static const Site site = {"an asynchronous copy", 0, "cp.async"};
-  if (copy.kind != Copy::kArrival) {
+inline void happen(Worker* w, Thread* thread, const Copy& copy) {
+  if (copy.to != nullptr || copy.kind == Copy::kArrival) {
+    end_copy(w, thread, copy);
+  }
+  if (copy.to != nullptr) {
     memmove(copy.to, copy.from, copy.size);
     memset(copy.to + copy.size, 0, copy.bytes - copy.size);
   }
   if (copy.mbarrier != nullptr) {
     const bool arrives = copy.kind == Copy::kArrival;
     advance(copy.mbarrier, arrives ? 1 : 0, 0, arrives ? 0 : -static_cast<int64_t>(copy.bytes),
-            &site);
-    --worker->later;
+            copy.site);
+    --w->later;
   }
 }
 
 /// Lets those copies of a thread happen that `due` says, in order.
 template <typename Due>
-inline void let_happen(Thread* thread, Due due) {
+inline void let_happen(Worker* w, Thread* thread, Due due) {
   Copies* copies = &thread->copies;
   uint32_t left = 0;
   for (uint32_t i = 0; i < copies->count; ++i) {
     const Copy copy = copies->items[i];
     if (due(copy, i)) {
-      happen(copy);
+      happen(w, thread, copy);
     } else {
       copies->items[left++] = copy;
     }
@@ -132,30 +145,34 @@ inline void let_arrive(Worker* w, const char* mbarrier) {
   if (w->later == 0) {
     return;
   }
-  for (uint32_t i = 0; i < w->next_fresh; ++i) {
+  for (uint32_t i = 0; i < w->launch->threads; ++i) {
     Copies* copies = &w->threads[i].copies;
     uint32_t end = 0;  // copies before the last arrival have happened with it
     for (uint32_t k = 0; k < copies->count; ++k) {
       const Copy& copy = copies->items[k];
       end = copy.kind == Copy::kArrival && copy.mbarrier == mbarrier ? k + 1 : end;
     }
-    let_happen(&w->threads[i], [mbarrier, end](const Copy& copy, uint32_t k) {
+    let_happen(w, &w->threads[i], [mbarrier, end](const Copy& copy, uint32_t k) {
       return copy.mbarrier == mbarrier || (k < end && copy.kind == Copy::kGroup);
     });
   }
 }
 
 /// What a thread has begun happens when it has ended, at the latest.
-inline void finish_copies(Thread* thread) {
-  let_happen(thread, [](const Copy&, uint32_t) { return true; });
+inline void finish_copies(Worker* w, Thread* thread) {
+  let_happen(w, thread, [](const Copy&, uint32_t) { return true; });
 }
 
 inline int is_over(char* mbarrier, uint64_t parity, int tries, const Site* site) {
   Worker* w = worker;
   uint64_t* word = word_of(mbarrier, site);
+  if (!may_use(mbarrier, site)) {
+    return 1;
+  }
   for (int i = 0;; ++i) {
     let_arrive(w, mbarrier);
     if (phase_of(__atomic_load_n(word, __ATOMIC_ACQUIRE), site).parity != parity) {
+      acquire_mbarrier(w, mbarrier, site);
       return 1;
     }
     if (i == 1) {
@@ -180,31 +197,35 @@ void ck_sim_copy_later(void* to, const void* from, uint32_t bytes, uint32_t size
   if (size > bytes) {
     ck_sim_stop("misuse", "an asynchronous copy must read no more bytes than it writes", site);
   }
-  begin({Copy::kGroup, static_cast<char*>(to), static_cast<const char*>(from), bytes, size, nullptr,
-         worker->running->copies.group},
-        site);
+  Worker* w = worker;
+  begin(w, {Copy::kGroup, static_cast<char*>(to), static_cast<const char*>(from), bytes, size,
+            nullptr, w->running->copies.group, site, 0});
 }
 
 void ck_sim_copy_commit() { ++ck_sim::worker->running->copies.group; }
 
 void ck_sim_copy_wait(uint32_t pending, int all) {
   using namespace ck_sim;
-  Thread* self = worker->running;
+  Worker* w = worker;
+  Thread* self = w->running;
   if (all != 0) {
     ck_sim_copy_commit();
   }
   const uint32_t open = self->copies.group;
-  let_happen(self, [pending, open](const Copy& copy, uint32_t) {
+  let_happen(w, self, [pending, open](const Copy& copy, uint32_t) {
     return copy.kind == Copy::kGroup && is_due(copy.group, open, pending);
   });
 }
 
 void ck_sim_copy_arrive(char* mbarrier, int increments, const ck_sim::Site* site) {
   using namespace ck_sim;
+  if (!may_use(mbarrier, site)) {
+    return;
+  }
   if (increments != 0) {
     advance(mbarrier, -1, 0, 0, site);
   }
-  begin({Copy::kArrival, nullptr, nullptr, 0, 0, mbarrier, 0}, site);
+  begin(worker, {Copy::kArrival, nullptr, nullptr, 0, 0, mbarrier, 0, site, 0});
 }
 
 void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrier,
@@ -214,14 +235,15 @@ void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrie
     ck_sim_stop("misaligned", "a bulk copy must have a multiple of 16 bytes, at such places", site);
   }
   Worker* w = worker;
-  const Copy copy = {
-      Copy::kBulk, static_cast<char*>(to),       static_cast<const char*>(from), bytes, bytes,
-      mbarrier,    w->running->copies.bulk_group};
+  if (mbarrier != nullptr && !may_use(mbarrier, site)) {
+    return;
+  }
+  begin(w, {Copy::kBulk, static_cast<char*>(to), static_cast<const char*>(from), bytes, bytes,
+            mbarrier, w->running->copies.bulk_group, site, 0});
   if (mbarrier != nullptr && window_offset(w->window, mbarrier) >= w->window.bytes) {
-    ++w->later;
-    happen(copy);  // another block's: it cannot ask for the copy
-  } else {
-    begin(copy, site);
+    // Another block's, which cannot ask for the copy.
+    const uint32_t last = w->running->copies.count - 1;
+    let_happen(w, w->running, [last](const Copy&, uint32_t i) { return i == last; });
   }
 }
 
@@ -229,9 +251,10 @@ void ck_sim_bulk_commit() { ++ck_sim::worker->running->copies.bulk_group; }
 
 void ck_sim_bulk_wait(uint32_t pending) {
   using namespace ck_sim;
-  Thread* self = worker->running;
+  Worker* w = worker;
+  Thread* self = w->running;
   const uint32_t open = self->copies.bulk_group;
-  let_happen(self, [pending, open](const Copy& copy, uint32_t) {
+  let_happen(w, self, [pending, open](const Copy& copy, uint32_t) {
     return copy.kind == Copy::kBulk && copy.mbarrier == nullptr &&
            is_due(copy.group, open, pending);
   });
@@ -243,20 +266,26 @@ void ck_sim_mbarrier_init(char* mbarrier, uint32_t count, const ck_sim::Site* si
   if (count == 0 || count > kMaxCount) {
     ck_sim_stop("misuse", "an mbarrier must expect 1 to 2**20 - 1 arrivals", site);
   }
-  __atomic_store_n(word, packed({count, count, 0, 0}), __ATOMIC_RELEASE);
-  ++worker->changes;
+  if (may_use(mbarrier, site)) {
+    order_forget(mbarrier);
+    __atomic_store_n(word, packed({count, count, 0, 0}), __ATOMIC_RELEASE);
+    ++worker->changes;
+  }
 }
 
 void ck_sim_mbarrier_invalidate(char* mbarrier, const ck_sim::Site* site) {
   using namespace ck_sim;
   uint64_t* word = word_of(mbarrier, site);
-  phase_of(__atomic_load_n(word, __ATOMIC_ACQUIRE), site);
-  __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+  if (may_use(mbarrier, site)) {
+    phase_of(__atomic_load_n(word, __ATOMIC_ACQUIRE), site);
+    __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+  }
 }
 
 uint64_t ck_sim_mbarrier_arrive(char* mbarrier, uint32_t count, uint32_t drops,
                                 int32_t transactions, const ck_sim::Site* site) {
-  return ck_sim::advance(mbarrier, count, drops, transactions, site);
+  using namespace ck_sim;
+  return may_use(mbarrier, site) ? advance(mbarrier, count, drops, transactions, site) : kMark;
 }
 
 int ck_sim_mbarrier_test(char* mbarrier, uint64_t state, int tries, const ck_sim::Site* site) {

@@ -2,7 +2,7 @@
 // Threads that wait by looking at memory again and again. One that repeats itself lets others run.
 #pragma once
 
-#include "collectives.hpp"
+#include "hooks.hpp"
 
 namespace ck_sim {
 
@@ -28,13 +28,15 @@ void ck_sim_turn(const ck_sim::Site* site) { ck_sim::let_others_run(ck_sim::work
 
 void ck_sim_updated(const void* address, ck_sim_update update, const ck_sim::Site* site) {
   using namespace ck_sim;
+  Worker* w = worker;
+  end_atomic(w, w->running, address, update, site);
   if (update != ck_sim_changed) {
     ck_sim_poll(address, site);
     return;
   }
-  ++worker->changes;
-  if (++worker->running->updates % kUpdatesPerPoll == 0) {
-    let_others_run(worker, site);
+  ++w->changes;
+  if (++w->running->updates % kUpdatesPerPoll == 0) {
+    let_others_run(w, site);
   }
 }
 

@@ -8,14 +8,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "block_state.hpp"
 #include "context.hpp"
 #include "faults.hpp"
 #include "runtime.hpp"
 #include "stacks.hpp"
 #ifdef CK_SIM_CHECKED
 #include "checked_block.hpp"
-#else
-#include "plain_block.hpp"
 #endif
 
 /// What a failed launch leaves behind. The engine knows its layout.
@@ -29,66 +28,62 @@ struct ck_sim_report {
 
 namespace ck_sim {
 
-enum class State { kReady, kBarrier, kCollective, kConverge, kDone, kFresh };
+#ifdef CK_SIM_CHECKED
+constexpr bool kChecked = true;
+#else
+constexpr bool kChecked = false;
+#endif
+
+enum class State { kDone, kReady, kBarrier, kCollective, kConverge };
 
 struct Thread {
   View view;
-  State state;
-  Fiber* fiber;      // while it runs or waits
-  const Site* site;  // where it waits
-  bool turns;        // in a loop that does nothing else
+  State state;   // kDone before it starts, too
+  Fiber* fiber;  // while it runs or waits
+  // What it waits at: a site, a barrier's number, or what it gave its warp.
+  const Site* site;
+  unsigned barrier;
   int predicate;
   unsigned mask;
+  bool turns;  // it is in a loop that does nothing else
+  void* data;
   const void* polled;  // the last address it read that others may write
   unsigned polls;
-#ifdef CK_SIM_CHECKED
-  Barrier kind;
-  uint64_t value;
-  Result* result;
-  const void* code;  // of the last volatile read
-#else
-  // What it waits at: a barrier's number, or what it gave its warp.
-  unsigned barrier;
-  void* data;
   unsigned updates;  // by atomics
   uint32_t cluster_phase;
   bool cluster_arrived;
   Copies copies;
+#ifdef CK_SIM_CHECKED
+  ck_sim_local* locals;  // the innermost one
 #endif
 };
 
 struct Launch {
+  const ck_sim_kernel* kernel;
   void (*entry)(void**);
   void** parameters;
-  Index3 grid, block;
-  uint32_t threads;
-  uint32_t shared_bytes;  // dynamic
+  Index3 grid, block, cluster;  // cluster: its size in blocks
+  uint32_t threads, ranks;      // of a block; blocks of a cluster
+  uint32_t shared_bytes;        // dynamic
   uint64_t blocks;
-#ifdef CK_SIM_CHECKED
-  uint64_t first_serial;  // of its blocks
-#else
-  const ck_sim_kernel* kernel;
-  Index3 cluster;    // its size in blocks
   uint32_t id;       // among those of the process
   bool cooperative;  // whether all blocks must be resident
+  bool strict;       // whether exited threads must not count at barriers
   uint64_t start;    // nanoseconds
   pthread_t* helper_threads;
   // Touched by the first worker only: whether the others, the helpers, were called, and how many
   // came.
   bool helped;
   uint32_t helpers;
-#endif
   uint32_t max_workers, most_workers;  // at first, and when all wait for a block nobody runs
   ck_sim_report* report;
   int failed;
   // Written while others read what is above: on cache lines of their own.
   alignas(64) uint64_t next_block;
-#ifndef CK_SIM_CHECKED
   uint32_t workers;  // that have come
   pthread_mutex_t cluster_lock;
   Cluster* open_cluster;  // the one that lacks blocks
   alignas(64) uint32_t workspace[2];
-#endif
   alignas(64) uint64_t progress;  // grows whenever a waiting thread could perhaps go on
   uint64_t stuck, confirmed;      // see watch.hpp
   int active;                     // workers
@@ -103,31 +98,26 @@ struct Worker {
   Thread* running;
   Fiber* idle_fibers;
   uint32_t next_fresh, done, converging;
-#ifdef CK_SIM_CHECKED
-  uint32_t arrived;
-  int barrier_result;
-#else
   uint32_t waiting;  // at collectives and barriers, at most
   uint32_t changes;  // of memory that others may wait for, not yet told to the launch
   uint32_t later;    // copies and arrivals that an mbarrier waits for, at most
   Cluster* cluster;
-#endif
   FaultGuard guard;
   // Below is kept from launch to launch.
   Worker* next;
   Index3 block;  // the views of `threads` are those of a block of this size
   Thread threads[kMaxThreads];
   Warp warps[kMaxThreads / kWarpSize];
-#ifdef CK_SIM_CHECKED
-  uint16_t order[kMaxThreads];  // in which threads start
-  CheckedBlock checked;
-#else
   Window window;
   Cluster alone;  // of a kernel without clusters
   BlockBarrier barriers[kBarriers];
   uint32_t barriers_used;  // by the running block, a bit each
   char* text;              // what printf prints
   size_t text_bytes, text_capacity;
+#ifdef CK_SIM_CHECKED
+  bool live;                    // whether it has a block
+  uint16_t order[kMaxThreads];  // in which threads take turns
+  CheckedBlock checked;
 #endif
 };
 
@@ -147,22 +137,6 @@ inline Index3 block_at(const Launch* launch, uint64_t block) {
           static_cast<unsigned>(block / launch->grid.x / launch->grid.y)};
 }
 
-/// A launch of `shape`: grid (3), block (3), bytes of dynamic shared memory.
-inline Launch make_launch(void (*entry)(void**), void** parameters, const uint32_t* shape,
-                          ck_sim_report* report) {
-  Launch launch = {};
-  launch.entry = entry;
-  launch.parameters = parameters;
-  launch.grid = {shape[0], shape[1], shape[2]};
-  launch.block = {shape[3], shape[4], shape[5]};
-  launch.threads = shape[3] * shape[4] * shape[5];
-  launch.shared_bytes = shape[6];
-  launch.blocks = static_cast<uint64_t>(shape[0]) * shape[1] * shape[2];
-  launch.report = report;
-  launch.active = 1;
-  return launch;
-}
-
 /// Ends the launch; the first failure is the one that is reported.
 inline void fail(Launch* launch, const char* kind, const View& view, const char* message,
                  const Site* site = nullptr) {
@@ -178,12 +152,14 @@ inline void fail(Launch* launch, const char* kind, const View& view, const char*
   }
 }
 
+// What the two libraries do in their own way.
+
 /// Starts workers up to `max_workers`. Called by the first one only.
 void call_helpers(Launch* launch);
 /// Called when a thread has run to its end and another starts on its stack.
 void thread_ended(Worker* w);
-/// Called when a thread has run to its end.
-void exit_thread(Worker* w, Thread* thread);
+/// The thread to start when `next_fresh` of the block have started.
+Thread* next_thread(Worker* w);
 
 inline bool has_failed(const Launch* launch) {
   return __atomic_load_n(&launch->failed, __ATOMIC_RELAXED) != 0;

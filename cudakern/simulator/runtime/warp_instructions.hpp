@@ -2,32 +2,35 @@
 // Instructions that the lanes of a warp carry out together: shuffles, votes, matrix products.
 #pragma once
 
-#include "collectives.hpp"
+#include "hooks.hpp"
 
 namespace ck_sim {
 
+inline bool same_text(const char* a, const char* b) {
+  return a == b || (a != nullptr && b != nullptr && strcmp(a, b) == 0);
+}
+
 /// Whether two threads wait by the same instruction. Compilers make copies of code, so not its
-/// place counts but its opcode.
+/// place counts but its opcode and, in checked launches, its place in the source.
 inline bool same_instruction(const Site& a, const Site& b) {
-  return a.opcode == b.opcode ||
-         (a.opcode != nullptr && b.opcode != nullptr && strcmp(a.opcode, b.opcode) == 0);
+  return same_text(a.opcode, b.opcode) && (!kChecked || same_text(a.stack, b.stack));
 }
 
 /// Whether a lane waits for those of `mask` by the instruction at `site`.
-inline bool takes_part(const Worker* w, const Thread& lane, unsigned mask, const Site& site) {
-  return has_started(w, &lane) && lane.state == State::kCollective && lane.mask == mask &&
+inline bool takes_part(const Thread& lane, unsigned mask, const Site& site) {
+  return lane.state == State::kCollective && lane.mask == mask &&
          same_instruction(*lane.site, site);
 }
 
 /// A lane of `rest` that does not take part yet, or -1. It may take long to come, so the one that
 /// lacked last is asked first.
-inline int absent_lane(const Worker* w, Warp* warp, const Thread* self, unsigned rest) {
+inline int absent_lane(Warp* warp, const Thread* self, unsigned rest) {
   const Thread* lanes = self - self->view.lane;
   const unsigned late = rest & (~0u << warp->absent);
   for (unsigned order = 0; order < 2; ++order) {
     for (unsigned part = order == 0 ? late : rest & ~late; part != 0; part &= part - 1) {
       const unsigned i = static_cast<unsigned>(__builtin_ctz(part));
-      if (!takes_part(w, lanes[i], self->mask, *self->site)) {
+      if (!takes_part(lanes[i], self->mask, *self->site)) {
         warp->absent = i;
         return static_cast<int>(i);
       }
@@ -36,13 +39,55 @@ inline int absent_lane(const Worker* w, Warp* warp, const Thread* self, unsigned
   return -1;
 }
 
+/// Fails the launch: lanes of a collective will not come.
+inline void report_lanes(Worker* w, const Thread& waiting) {
+  const Site& site = *waiting.site;
+  const Thread* lanes = &waiting - waiting.view.lane;
+  const unsigned exited = waiting.mask & w->warps[(lanes - w->threads) / kWarpSize].exited;
+  unsigned elsewhere = 0;
+  for (unsigned rest = waiting.mask & ~exited; rest != 0; rest &= rest - 1) {
+    const Thread& lane = lanes[__builtin_ctz(rest)];
+    elsewhere += lane.state > State::kReady && !takes_part(lane, waiting.mask, site);
+  }
+  char text[400], gone[40] = "";
+  if (kChecked && exited != 0) {
+    snprintf(gone, sizeof gone, "%d of them exited and ", __builtin_popcount(exited));
+  }
+  snprintf(text, sizeof text,
+           "%s:%d: all lanes of mask 0x%08x must reach %s with that mask; %s%u %swait elsewhere",
+           site.file, site.line, waiting.mask, site.opcode, gone, elsewhere,
+           gone[0] == 0 ? "of them " : "");
+  fail(w->launch, "barrier_divergence", waiting.view, text, &site);
+}
+
+/// Whether a lane waits for one that has exited, or that waits for it by another instruction:
+/// plain launches take the first for arrived, and find the second once nobody can run.
+inline bool diverges(const Warp& warp, const Thread& waiting) {
+  if (!kChecked || (waiting.mask & warp.exited) != 0) {
+    return kChecked;
+  }
+  const Thread* lanes = &waiting - waiting.view.lane;
+  for (unsigned rest = waiting.mask; rest != 0; rest &= rest - 1) {
+    const Thread& lane = lanes[__builtin_ctz(rest)];
+    if (lane.state == State::kCollective && lane.mask == waiting.mask &&
+        !same_instruction(*lane.site, *waiting.site)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Lets the waiting lanes of a warp look again whom they wait for.
 inline void look_again(Worker* w, Thread* lanes) {
   Warp* warp = &w->warps[(lanes - w->threads) / kWarpSize];
   for (unsigned rest = lanes->view.warp & ~warp->exited; rest != 0; rest &= rest - 1) {
     Thread& lane = lanes[__builtin_ctz(rest)];
-    if (has_started(w, &lane) && lane.state == State::kCollective &&
-        absent_lane(w, warp, &lane, lane.mask & ~warp->exited) < 0) {
+    if (lane.state != State::kCollective) {
+      continue;
+    }
+    if (diverges(*warp, lane)) {
+      report_lanes(w, lane);
+    } else if (absent_lane(warp, &lane, lane.mask & ~warp->exited) < 0) {
       lane.state = State::kReady;  // it carries the instruction out, or waits for another
       --w->waiting;
     }
@@ -69,7 +114,11 @@ void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
   self->data = data;
   for (;;) {
     self->state = State::kCollective;
-    if (absent_lane(w, warp, self, self->mask & ~warp->exited) < 0) {
+    if (diverges(*warp, *self)) {
+      report_lanes(w, *self);
+      suspend(w, self);
+    }
+    if (absent_lane(warp, self, self->mask & ~warp->exited) < 0) {
       break;
     }
     ++w->waiting;
@@ -83,6 +132,9 @@ void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
   for (unsigned rest = present; rest != 0; rest &= rest - 1) {
     const int i = __builtin_ctz(rest);
     given[i] = lanes[i].data;
+  }
+  if (kChecked && strstr(site->opcode, ".sync") != nullptr) {
+    order_lanes(w, static_cast<uint32_t>(lanes - w->threads), present);
   }
   function(given, present);
   w->waiting -= static_cast<uint32_t>(__builtin_popcount(present)) - 1;

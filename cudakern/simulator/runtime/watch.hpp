@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Finds deadlocks among threads that poll memory.
-//
-// A thread between two polls is its stack and its registers. When these come back to what they were
-// and no memory has changed, it will poll in vain for ever. A worker all of whose threads wait or
-// are in such a cycle is stuck; when all workers are, each looks for one more cycle, in case
-// another wrote just before it got stuck, and confirms.
+// Finds deadlocks among workers: one all of whose threads wait or are in a cycle is stuck; when all
+// are, each looks for one more cycle, in case another wrote just before it got stuck, and confirms.
 #pragma once
 
 #include <sched.h>
 
-#include "scheduler.hpp"
+#include "deadlock.hpp"
 
 namespace ck_sim {
 
-constexpr int kBusyPasses = 1000;                     // fruitless passes before the clock is asked
-constexpr uint64_t kQuietTime = 500 * 1000000ull;     // then before stacks are compared
-constexpr uint64_t kGrowTime = 20 * 1000000ull;       // the same while more blocks can be run
-constexpr uint64_t kGiveUpTime = 60 * 1000000000ull;  // for threads that count their polls
+constexpr int kBusyPasses = 1000;                  // fruitless passes before the clock is asked
+constexpr uint64_t kQuietTime = 500 * 1000000ull;  // then before stacks are compared
+constexpr uint64_t kGrowTime = 20 * 1000000ull;    // the same while more blocks can be run
 
 // A census is a number of workers and, above it, the launch's progress when they were counted: as
 // soon as anything happens, the count is out of date and starts again.
@@ -34,35 +29,6 @@ inline void count_in(uint64_t* census, uint64_t progress) {
 inline bool all_counted(const Launch* launch, const uint64_t* census, uint64_t progress) {
   const uint64_t active = static_cast<uint64_t>(__atomic_load_n(&launch->active, __ATOMIC_SEQ_CST));
   return __atomic_load_n(census, __ATOMIC_SEQ_CST) == (progress << kCensusBits | active);
-}
-
-/// A digest of all threads of the block: their states, registers and stacks.
-inline uint64_t digest_of(Worker* w) {
-  uint64_t digest = 1469598103934665603u;
-  const auto add = [&digest](uint64_t word) {
-    digest = (digest ^ word) * 0x9E3779B97F4A7C15u;
-    digest ^= digest >> 29;
-  };
-  for (uint32_t i = 0; i < w->launch->threads; ++i) {
-    const Thread& thread = w->threads[i];
-    add(static_cast<uint64_t>(thread.state));
-    if (thread.state == State::kReady) {
-      const uint64_t* word = static_cast<const uint64_t*>(live_stack(&thread.fiber->context));
-      for (; word < reinterpret_cast<const uint64_t*>(thread.fiber->top()); ++word) {
-        add(*word);
-      }
-    }
-  }
-  return digest;
-}
-
-inline void report_deadlock(Launch* launch, const Thread& thread) {
-  char message[400];
-  snprintf(message, sizeof message,
-           "%s:%d: %s; every resident thread polls or waits, and none changes memory",
-           thread.site->file, thread.site->line,
-           thread.turns ? "a loop must end" : "the launch must not wait forever");
-  fail(launch, "deadlock", thread.view, message, thread.site);
 }
 
 /// Whether there are blocks that nobody runs, and may be workers to run them.
@@ -100,10 +66,7 @@ class Watch {
  private:
   void compare(Worker* w) {
     Launch* launch = w->launch;
-    const uint64_t digest = digest_of(w);
-    ++steps_;
-    if (digest == marked_) {
-      steps_ = 0;
+    if (search_.repeats(digest_of(w))) {
       if (!stuck_) {
         stuck_ = true;
         count_in(&launch->stuck, progress_);
@@ -116,13 +79,8 @@ class Watch {
       if (confirmed_ && all_counted(launch, &launch->confirmed, progress_)) {
         report(w);
       }
-    } else if (steps_ >= span_) {  // Brent's cycle search
-      if (stuck_) {
-        note_progress(launch);  // left its cycle: something did happen
-      }
-      marked_ = digest;
-      steps_ = 0;
-      span_ *= 2;
+    } else if (stuck_ && search_.steps == 0) {
+      note_progress(launch);  // left its cycle: something did happen
     }
   }
 
@@ -156,7 +114,7 @@ class Watch {
   uint64_t progress_ = 0;
   int passes_ = 0;
   uint64_t since_ = 0;
-  uint64_t marked_ = 0, steps_ = 0, span_ = 1;
+  CycleSearch search_;
   bool stuck_ = false, confirming_ = false, confirmed_ = false;
 };
 

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "scheduler.hpp"
+#include "block.hpp"
 
 namespace ck_sim {
 
@@ -49,27 +49,65 @@ inline Worker* take_worker(Launch* launch) {
     w->block = block;
   }
   w->launch = launch;
-  w->group = {{0, 0, 0}, block, launch->grid};
   w->running = nullptr;
   w->idle_fibers = nullptr;
-  w->first = false;
   return w;
 }
 
-// A process that forks while another of its threads launches: the child must not find a lock held
-// that nobody will release.
-inline void lock_all() {
-  pthread_mutex_lock(&workers_lock);
-  pthread_mutex_lock(&fibers_lock);
-  pthread_mutex_lock(&guards_lock);
+/// Gives a worker what blocks of the launch have; false without memory.
+inline bool prepare(Worker* w, Launch* launch) {
+  const uint32_t static_bytes = launch->kernel->static_shared;
+  if (!open_window(&w->window, uint64_t{static_bytes} + launch->shared_bytes)) {
+    return false;
+  }
+  w->group = {};
+  w->group.block_size = launch->block;
+  w->group.grid_size = launch->grid;
+  w->group.window = w->window.start;
+  w->group.window_bytes = w->window.bytes;
+  w->group.dynamic_offset = static_bytes;
+  w->group.dynamic_bytes = launch->shared_bytes;
+  w->group.cluster_size = launch->cluster;
+  w->group.ranks = launch->ranks;
+  w->group.has_clusters = launch->kernel->cluster[0] != 0;
+  w->group.processor = __atomic_fetch_add(&launch->workers, 1, __ATOMIC_RELAXED);
+  w->group.processors = launch->most_workers;
+  w->group.grid_id = launch->id;
+  w->group.windows = w->alone.windows;
+  w->group.workspace = launch->cooperative ? launch->workspace : nullptr;
+  w->alone.windows[0] = w->window.start;
+  w->alone.ranks = 1;
+  w->cluster = &w->alone;
+  w->later = w->changes = 0;
+  w->guard.handler = on_fault;
+  w->guard.context = w;
+  return true;
 }
-inline void unlock_all() {
-  pthread_mutex_unlock(&guards_lock);
-  pthread_mutex_unlock(&fibers_lock);
-  pthread_mutex_unlock(&workers_lock);
+
+/// A worker for the launch, which must leave; null, and a failure, without memory.
+inline Worker* enter_worker(Launch* launch) {
+  Worker* w = take_worker(launch);
+  if (w != nullptr && !prepare(w, launch)) {
+    give_worker(w);
+    w = nullptr;
+  }
+  if (w == nullptr) {
+    const Group group = {};
+    fail(launch, "out_of_memory", {{0, 0, 0}, 0, 0, &group},
+         "a block needs more memory than there is");
+    return nullptr;
+  }
+  enter_guard(&w->guard);
+  return w;
 }
-__attribute__((constructor)) static void watch_forks() {
-  pthread_atfork(lock_all, unlock_all, unlock_all);
+
+inline void leave_worker(Worker* w) {
+  leave_guard(&w->guard);
+  if (has_failed(w->launch)) {
+    clean_up(w);
+  }
+  give_fibers(w->idle_fibers);
+  give_worker(w);
 }
 
 }  // namespace ck_sim

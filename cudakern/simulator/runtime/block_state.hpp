@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is kept about the block that runs, of a kernel translated from PTX.
+// What is kept about the block that runs.
 #pragma once
 
 #include <pthread.h>
@@ -11,14 +11,16 @@ namespace ck_sim {
 
 constexpr uint32_t kMaxRanks = 16;  // of a cluster
 
-/// Something that a thread has begun and that has not happened yet; see copies.hpp.
+/// Something that a thread has begun and that has not happened yet; see mbarrier.hpp.
 struct Copy {
   enum Kind { kGroup, kBulk, kArrival } kind;
-  char* to;
+  char* to;  // null if no bytes must move
   const char* from;
   uint32_t bytes, size;  // to write; to read
   char* mbarrier;
   uint32_t group;
+  const Site* site;
+  uint64_t mark;  // the checker's
 };
 
 /// Those of a thread, in the order in which they began.
@@ -46,7 +48,8 @@ struct BlockBarrier {
   uint32_t threads;  // that must arrive, as the first one said; 0 for all
   uint32_t holding;  // predicates
   Barrier kind;
-  const Site* site;                         // of the first one
+  const Site* site;                         // of the first one, ...
+  const View* first;                        // ... and who that is
   uint32_t lanes[kMaxThreads / kWarpSize];  // that have arrived, of each warp
 };
 constexpr int kBarriers = 16;
@@ -60,6 +63,7 @@ struct Cluster {
   // Its barrier.
   uint32_t phase, arrived, exited;
   uint32_t gone;  // threads that arrived in this phase and exited
+  char keys[2];   // whose addresses stand for an even and an odd phase in the order of accesses
 };
 
 }  // namespace ck_sim

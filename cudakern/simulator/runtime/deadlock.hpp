@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Finds out that threads poll memory in vain: a thread between two polls is its stack and its
+// registers. When these come back to what they were and no memory has changed, it will poll
+// forever.
+#pragma once
+
+#include "scheduler.hpp"
+
+namespace ck_sim {
+
+constexpr uint64_t kGiveUpTime = 60 * 1000000000ull;  // for threads that count their polls
+
+/// Brent's search for a cycle of digests.
+struct CycleSearch {
+  uint64_t marked = 0, steps = 0, span = 1;
+
+  /// Whether this digest is the one that was marked.
+  bool repeats(uint64_t digest) {
+    const bool found = digest == marked;
+    if (found || ++steps >= span) {
+      span *= found ? 1 : 2;
+      marked = digest;
+      steps = 0;
+    }
+    return found;
+  }
+};
+
+/// A digest of all threads of the block: their states, registers and stacks.
+inline uint64_t digest_of(Worker* w) {
+  uint64_t digest = 1469598103934665603u;
+  const auto add = [&digest](uint64_t word) {
+    digest = (digest ^ word) * 0x9E3779B97F4A7C15u;
+    digest ^= digest >> 29;
+  };
+  for (uint32_t i = 0; i < w->launch->threads; ++i) {
+    const Thread& thread = w->threads[i];
+    add(static_cast<uint64_t>(thread.state));
+    if (thread.state == State::kReady) {
+      const uint64_t* word = static_cast<const uint64_t*>(live_stack(&thread.fiber->context));
+      for (; word < reinterpret_cast<const uint64_t*>(thread.fiber->top()); ++word) {
+        add(*word);
+      }
+    }
+  }
+  return digest;
+}
+
+inline void report_deadlock(Launch* launch, const Thread& thread) {
+  char message[400];
+  snprintf(message, sizeof message,
+           "%s:%d: %s; every resident thread polls or waits, and none changes memory",
+           thread.site->file, thread.site->line,
+           thread.turns ? "a loop must end" : "the launch must not wait forever");
+  fail(launch, "deadlock", thread.view, message, thread.site);
+}
+
+}  // namespace ck_sim

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// How a launch begins, in both libraries.
+#pragma once
+
+#include "device_heap.hpp"
+#include "printing.hpp"
+#include "workers.hpp"
+
+/// How large the structures are that Python has, too.
+CK_SIM_EXPORT const uint32_t ck_sim_sizes[] = {
+    sizeof(ck_sim_report), sizeof(ck_sim_kernel),        sizeof(ck_sim_variable),
+    sizeof(ck_sim::Site),  sizeof(ck_sim_shared_object),
+};
+
+CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
+
+namespace ck_sim {
+
+constexpr uint32_t kMaxParameterBytes = 32768;
+constexpr uint32_t kMaxWorkers = 256;
+// Stacks of one launch: each is two mappings, and a process has at most 65530 of those by default.
+constexpr uint32_t kMaxStacks = 8192;
+
+inline uint32_t launches = 0;
+
+/// A launch's copy of its parameters.
+struct Parameters {
+  alignas(64) char bytes[kMaxParameterBytes];
+  void* addresses[kMaxParameterBytes / 8];
+};
+
+/// Fails a launch that the runtime cannot run.
+inline bool refuse(Launch* launch, const char* message) {
+  const Group group = {};
+  fail(launch, "launch", {{0, 0, 0}, 0, 0, &group}, message);
+  return false;
+}
+
+/// Copies the parameters, the i-th one at byte `offsets[i]`; false if there are too many.
+inline bool copy_parameters(Launch* launch, Parameters* copy, const void* parameters,
+                            uint32_t bytes, const uint32_t* offsets, uint32_t count) {
+  if (bytes > kMaxParameterBytes || count > kMaxParameterBytes / 8) {
+    return refuse(launch, "the parameters must keep to the runtime's limits");
+  }
+  memcpy(copy->bytes, parameters, bytes);
+  for (uint32_t i = 0; i < count; ++i) {
+    copy->addresses[i] = copy->bytes + offsets[i];
+  }
+  launch->parameters = copy->addresses;
+  return true;
+}
+
+/// Begins a launch; false if it is refused. `shape` is grid (3), which must be a multiple of the
+/// kernel's cluster, block (3), bytes of dynamic shared memory, blocks resident at once, 1 to have
+/// them resident from the start, 1 to have more of them when all wait for a block that is not, and
+/// 1 for a cooperative launch.
+inline bool begin_launch(Launch* launch, const ck_sim_kernel* kernel, const uint32_t* shape,
+                         ck_sim_report* report) {
+  const uint32_t* cluster = kernel->cluster;
+  launch->kernel = kernel;
+  launch->entry = kernel->entry;
+  launch->grid = {shape[0], shape[1], shape[2]};
+  launch->block = {shape[3], shape[4], shape[5]};
+  launch->cluster = {1, 1, 1};
+  launch->threads = shape[3] * shape[4] * shape[5];
+  launch->ranks = 1;
+  launch->shared_bytes = shape[6];
+  launch->blocks = static_cast<uint64_t>(shape[0]) * shape[1] * shape[2];
+  launch->cooperative = shape[10] != 0;
+  launch->id = __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
+  launch->report = report;
+  launch->active = 1;
+  if (launch->threads - 1 >= kMaxThreads) {
+    return refuse(launch, "a block must have 1 to 1024 threads");
+  }
+  if (cluster[0] != 0) {
+    launch->cluster = {cluster[0], cluster[1], cluster[2]};
+    launch->ranks = cluster[0] * cluster[1] * cluster[2];
+    if (launch->ranks > kMaxRanks || shape[0] % cluster[0] != 0 || shape[1] % cluster[1] != 0 ||
+        shape[2] % cluster[2] != 0) {
+      return refuse(launch,
+                    "the grid must be a multiple of the kernel's cluster of 1 to 16 blocks");
+    }
+  }
+  return true;
+}
+
+/// How many blocks run side by side: so many, all of a cluster at least; up to `most` when they
+/// wait for one that does not run. False if a cooperative launch does not find room.
+inline bool count_workers(Launch* launch, uint64_t wanted, uint64_t most) {
+  uint64_t limit = kMaxStacks / launch->threads;
+  limit = limit < kMaxWorkers ? limit : kMaxWorkers;
+  limit = limit < launch->ranks ? launch->ranks : limit;
+  limit = limit < launch->blocks ? limit : launch->blocks;
+  wanted = wanted < launch->ranks ? launch->ranks : wanted;
+  wanted = wanted < limit ? wanted : limit;
+  most = launch->cooperative ? limit : most < wanted ? wanted : most;
+  launch->max_workers = static_cast<uint32_t>(wanted);
+  launch->most_workers = static_cast<uint32_t>(most < limit ? most : limit);
+  if (launch->cooperative && limit < launch->blocks) {
+    char message[200];
+    snprintf(message, sizeof message,
+             "all blocks of a cooperative launch must be resident; there is room for %u of %llu",
+             launch->most_workers, static_cast<unsigned long long>(launch->blocks));
+    return refuse(launch, message);
+  }
+  return true;
+}
+
+// A process that forks while another of its threads launches: the child must not find a lock held
+// that nobody will release.
+inline pthread_mutex_t* const all_locks[] = {&heap.lock, &wide_lock, &workers_lock, &fibers_lock,
+                                             &guards_lock};
+inline void lock_all() {
+  for (pthread_mutex_t* lock : all_locks) {
+    pthread_mutex_lock(lock);
+  }
+}
+inline void unlock_all() {
+  for (pthread_mutex_t* lock : all_locks) {
+    pthread_mutex_unlock(lock);
+  }
+}
+__attribute__((constructor)) static void watch_forks() {
+  pthread_atfork(lock_all, unlock_all, unlock_all);
+}
+
+}  // namespace ck_sim
