@@ -44,9 +44,9 @@ inline void end_thread(Worker* w, Thread* thread) {
   if (w->cluster != &w->alone || thread->cluster_arrived) {
     exit_cluster(w, thread);
   }
-  end_checked_thread(w, thread);
   thread->state = State::kDone;
   thread->fiber = nullptr;
+  end_checked_thread(w, thread);
   ++w->done;
 }
 

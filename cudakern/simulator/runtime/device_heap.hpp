@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "collectives.hpp"
+#include "hooks.hpp"
 
 namespace ck_sim {
 
@@ -76,6 +76,7 @@ char* ck_sim_malloc(uint64_t bytes) {
     if (unit != UINT64_MAX) {
       heap.classes[unit] = static_cast<uint8_t>(kind + 1);
       found = heap.start + unit * kHeapUnit;
+      note_malloc(found, bytes);
     }
   }
   pthread_mutex_unlock(&heap.lock);
@@ -98,6 +99,7 @@ void ck_sim_free(char* address, const ck_sim::Site* site) {
     heap.next[unit] = heap.free[kind];
     heap.free[kind] = static_cast<uint32_t>(unit + 1);
     freed = true;
+    note_free(address);
   }
   pthread_mutex_unlock(&heap.lock);
   if (!freed) {

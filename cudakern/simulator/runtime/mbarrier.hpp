@@ -87,7 +87,7 @@ inline uint64_t advance(char* mbarrier, int64_t arrivals, int64_t drops, int64_t
 inline void begin(Worker* w, Copy copy) {
   const Site* site = copy.site;
   Copies* copies = &w->running->copies;
-  if (copy.kind != Copy::kArrival && !begin_copy(w, w->running, &copy, site)) {
+  if (!begin_copy(w, w->running, &copy, site)) {
     copy.to = nullptr;
   }
   if (copies->count == copies->capacity) {

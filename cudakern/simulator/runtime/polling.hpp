@@ -29,7 +29,7 @@ void ck_sim_turn(const ck_sim::Site* site) { ck_sim::let_others_run(ck_sim::work
 void ck_sim_updated(const void* address, ck_sim_update update, const ck_sim::Site* site) {
   using namespace ck_sim;
   Worker* w = worker;
-  end_atomic(w, w->running, address, update, site);
+  end_atomic(w, address, update, site);
   if (update != ck_sim_changed) {
     ck_sim_poll(address, site);
     return;

@@ -189,7 +189,7 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
   Parameters copy;
   Launch launch = {};
   pthread_mutex_init(&launch.cluster_lock, nullptr);
-  if (begin_launch(&launch, kernel, shape, report) &&
+  if (accept_launch(&launch, kernel, shape, report) &&
       copy_parameters(&launch, &copy, parameters, bytes, offsets, count) &&
       count_workers(&launch, shape[7], shape[9] != 0 ? UINT64_MAX : 0)) {
     run_launch(&launch, shape);
