@@ -33,7 +33,7 @@ CK_SIM_HOOK(void end_atomic(Worker*, const void*, ck_sim_update, const Site*), {
 /// Releases, if its site does.
 CK_SIM_HOOK(char* check_mbarrier(Worker*, char* mbarrier, const Site*), { return mbarrier; })
 /// The running thread has seen a phase complete.
-CK_SIM_HOOK(void acquire_mbarrier(Worker*, char* mbarrier, const Site*), {})
+CK_SIM_HOOK(void acquire_mbarrier(Worker*, char*, const Site*), {})
 
 /// Something asynchronous begins; false if its bytes must not move.
 CK_SIM_HOOK(bool begin_copy(Worker*, Thread*, Copy*, const Site*), { return true; })
