@@ -6,6 +6,7 @@ import re
 from itertools import repeat
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from cudakern.simulator.ptx.flow import Flow
 from cudakern.simulator.ptx.forms import BYTES, type_of
 from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.instructions.special import special_register
@@ -28,10 +29,10 @@ from cudakern.simulator.ptx.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from cudakern.simulator.ptx.forms import Found, OperandForm
-    from cudakern.simulator.ptx.model import Function, Operand
+    from cudakern.simulator.ptx.model import Function, Operand, Statement
 
 _MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
 _SPACES = {"global", "shared", "const", "local", "param"}
@@ -49,13 +50,15 @@ class Scope(Protocol):
     """What a function sees of its module."""
 
     source: str
+    checked: bool
     headers: set[str]
     variables: dict[str, str]
     functions: dict[str, str]
     called: set[str]
+    addressed: set[str]
 
-    def site(self, instruction: Instruction) -> str:
-        """Return a pointer to where an instruction is."""
+    def site(self, instruction: Instruction, access: int, needed: int) -> str:
+        """Return a pointer to where an instruction is, and what it does to memory."""
 
     def signature(self, function: Function) -> str:
         """Return the head of a function in C++."""
@@ -85,6 +88,7 @@ class FunctionText:
     def __init__(self, scope: Scope, function: Function, offsets: Mapping[str, int]) -> None:
         self.scope = scope
         self.function = function
+        self.is_checked = scope.checked
         self.offsets = offsets
         self.local_bytes = 0
         self.targets: dict[str, Targets] = {}
@@ -97,6 +101,10 @@ class FunctionText:
         self._labels: dict[str, str] = {}
         self._returned: list[str] = []
         self._uses_carry = False
+        self._flow = Flow(function.body or ()) if scope.checked else None
+        self._passed: dict[str, int] = {}  # labels above -> how much the others may have seen then
+        self._seen = 0
+        self._counts_turns = False
 
     # The function as a whole
 
@@ -122,21 +130,32 @@ class FunctionText:
                 self.targets[statement.name] = statement
             elif isinstance(statement, Label):
                 self._labels[statement.name] = f"L{len(self._labels)}"
-        lines = []
-        for statement in body:
-            if isinstance(statement, Label):
-                lines.append(f"{self._labels[statement.name]}:;")
-            elif isinstance(statement, Instruction):
-                emit = structural.get(statement.name.partition(".")[0], FunctionText.row)
-                lines.append(self._guarded(statement, emit(self, statement)))
+        lines = [*self._statements(body, structural)]
         if self._uses_carry:
             self._declarations.append("bool cc = false;")
+        if self._counts_turns:
+            self._declarations.append("u32 turns = 0;")
         by_type: dict[str, list[str]] = {}
         for kind, name in self._registers.values():
             by_type.setdefault(kind, []).append(name)
         registers = [f"{kind} {', '.join(names)};" for kind, names in by_type.items()]
         parts = (*self._declarations, *registers, *loaded, *filter(None, lines), self.returning())
         return "\n".join((f"{self.scope.signature(self.function)} {{", *parts, "}"))
+
+    def _statements(
+        self,
+        body: Iterable[Statement],
+        structural: Mapping[str, Callable[[FunctionText, Instruction], str]],
+    ) -> Iterator[str]:
+        for statement in body:
+            if isinstance(statement, Label):
+                yield f"{self._labels[statement.name]}:;"
+                self._passed[statement.name] = self._seen
+            elif isinstance(statement, Instruction):
+                opcode = statement.name.partition(".")[0]
+                self._seen += opcode in {"st", "call"}
+                emit = structural.get(opcode, FunctionText.row)
+                yield self._guarded(statement, emit(self, statement))
 
     def _parameters(self) -> list[str]:
         """Declare parameters and results; return the statements that load registers."""
@@ -174,13 +193,38 @@ class FunctionText:
             if self.local_bytes > _MAX_LOCAL_BYTES:
                 requirement = f"must have at most {_MAX_LOCAL_BYTES} bytes of local memory"
                 raise RefusedError(self.scope.told(self.function, requirement, self.local_bytes))
+            alignment = max(variable.alignment, 8)
             self._declarations.append(
-                f"alignas({max(variable.alignment, 8)}) char {place}[{size}];"
+                f"Local<{size}, {alignment}> {place}_; char* const {place} = {place}_.data;"
+                if self.is_checked and variable.space == "local"
+                else f"alignas({alignment}) char {place}[{size}];"
             )
 
     def returning(self) -> str:
         """Return the statements at the function's end."""
         return " ".join((*self._returned, "return;"))
+
+    def site(self, of: Instruction, callee: str = "") -> str:
+        """Return a pointer to where an instruction is that can wait, fail or access memory."""
+        self._seen += 1
+        return self._site(of, callee)
+
+    def _site(self, of: Instruction, callee: str = "") -> str:
+        access = (0, 0) if self._flow is None else self._flow.access(of, callee)
+        return self.scope.site(of, *access)
+
+    def turn(self, labels: Iterable[Operand | str], of: Instruction) -> str:
+        """Return what is to be done before a branch: counting, if it goes round a loop.
+
+        Others run after many turns. Unless the launch is checked, only loops are counted in which
+        nothing happens that others could see, or that lets them run.
+        """
+        names = [one.name if isinstance(one, Register) else str(one) for one in labels]
+        above = [self._passed[name] for name in names if name in self._passed]
+        if not above or not self.is_checked:
+            return ""
+        self._counts_turns = True
+        return f"turn(turns, {self._site(of)}); "
 
     def refuse(self, what: str, of: Instruction) -> NoReturn:
         """Raise RefusedError: an instruction has what the simulator does not execute."""
@@ -257,6 +301,7 @@ class FunctionText:
             place = self.scope.variables[name]
         elif self.scope.is_callable(name):
             self.scope.called.add(name)
+            self.scope.addressed.add(name)
             place = f"&{self.scope.functions[name]}"
         elif self.scope.is_dynamic(name):
             place = "me->group->dynamic_offset"
@@ -309,7 +354,7 @@ class FunctionText:
         if "TYPE" in bindings:
             bindings["T"] = type_of_value(bindings["TYPE"])
         if "{site}" in code:
-            bindings["site"] = self.scope.site(of)
+            bindings["site"] = self.site(of)
         is_expression = not code.endswith(";")
         before: list[str] = []
         after: list[str] = []

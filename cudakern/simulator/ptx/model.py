@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -91,6 +92,12 @@ class Instruction:
     def words(self) -> list[str]:
         """The opcode and its modifiers."""
         return self.name.split(".")
+
+    @property
+    def places(self) -> list[Place]:
+        """The lines of the stack that are not in NVRTC's own header; equal neighbours once."""
+        own = (one for one in self.stack if not one[0].endswith(_OWN_HEADER))
+        return [place for place, _ in groupby(own)]
 
     @property
     def place(self) -> Place | None:

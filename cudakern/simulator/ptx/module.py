@@ -52,6 +52,7 @@ class _Kernel(ctypes.Structure):
         ("local_bytes", ctypes.c_uint32),
         ("shared_objects", ctypes.c_void_p),
         ("shared_object_count", ctypes.c_uint32),
+        ("packed_shared", ctypes.c_uint32),
     )
 
 
@@ -136,12 +137,8 @@ class Kernel:
         self.parameter_sizes = tuple(structure.parameter_sizes[:count])
         kinds = structure.parameter_sizes[count : 2 * count]
         self.parameter_kinds = tuple(map(ParameterKind, kinds))
-        self.static_shared = int(structure.static_shared)
-        objects = structure.shared_objects[: structure.shared_object_count]
-        self.shared_objects = tuple((found.name.decode(), found.bytes) for found in objects)
-        if objects:  # which have room around them
-            self.static_shared = sum(found.bytes for found in objects)
-        self.structure = structure
+        self.static_shared = int(structure.packed_shared)
+        self._structure = structure
         required = tuple(structure.required_block)
         self._required_block = required if required[0] else None
 

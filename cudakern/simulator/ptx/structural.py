@@ -85,19 +85,19 @@ def _load(text: FunctionText, of: Instruction) -> str:
     _require_lanes(text, of, target)
     is_vector = isinstance(target, Vector)
     is_ordered = not (_ORDERED if is_vector else _ORDERED | _PAST_CACHES).isdisjoint(of.words)
-    pointer = text.pointer(address, space_of(of), of)
-
-    def value(place: str) -> str:
-        if is_ordered:
-            return f"load_ordered<{kind}>({place}, {text.scope.site(of)})"
-        return f"load<{kind}>({place})"
-
+    load = "load_ordered" if is_ordered else "load"
+    space = space_of(of)
+    pointer = text.pointer(address, space, of)
+    if is_ordered:
+        pointer = f"polled<{kind}>({pointer}, {text.site(of)})"
+    elif text.is_checked and not space.startswith("param"):
+        pointer = f"ck_sim_read({pointer}, {text.site(of)})"
     if not isinstance(target, Vector):
-        return text.assign(target, value(pointer), kind, of)
+        return text.assign(target, f"{load}<{kind}>({pointer})", kind, of)
     # All are read first: one of the registers may be the address.
     steps = [f"const char* const a = {pointer};"]
     places = [f"a + {i * BYTES[kind]}" for i in range(len(target.items))]
-    steps += [f"const {kind} x{i} = {value(place)};" for i, place in enumerate(places)]
+    steps += [f"const {kind} x{i} = {load}<{kind}>({place});" for i, place in enumerate(places)]
     steps += [text.assign(item, f"x{i}", kind, of) for i, item in enumerate(target.items)]
     return f"{{ {' '.join(steps)} }}"
 
@@ -109,18 +109,18 @@ def _store(text: FunctionText, of: Instruction) -> str:
     address, source, *_ = _operands(of, text, 2, 3)
     kind = _kind(text, of)
     _require_lanes(text, of, source)
+    space = space_of(of)
+    pointer = text.pointer(address, space, of)
+    items = source.items if isinstance(source, Vector) else (source,)
+    values = [text.value(item, kind, of) for item in items]
     is_ordered = not _ORDERED.isdisjoint(of.words)
-    pointer = text.pointer(address, space_of(of), of)
-
-    def put(place: str, item: Operand) -> str:
-        value = text.value(item, kind, of)
-        if is_ordered:
-            return f"store_ordered<{kind}>({place}, {value}, {text.scope.site(of)});"
-        return f"store<{kind}>({place}, {value});"
-
-    if not isinstance(source, Vector):
-        return put(pointer, source)
-    puts = [put(f"a + {i * BYTES[kind]}", item) for i, item in enumerate(source.items)]
+    if is_ordered or (text.is_checked and not space.startswith("param")):
+        put = "put_ordered" if is_ordered else "put"
+        given = values[0] if len(values) == 1 else f"{{{', '.join(values)}}}"
+        return f"{put}<{kind}>({pointer}, {given}, {text.site(of)});"
+    if len(values) == 1:
+        return f"store<{kind}>({pointer}, {values[0]});"
+    puts = [f"store<{kind}>(a + {i * BYTES[kind]}, {value});" for i, value in enumerate(values)]
     return f"{{ char* const a = {pointer}; {' '.join(puts)} }}"
 
 
@@ -145,7 +145,8 @@ def _convert_address(text: FunctionText, of: Instruction) -> str:
 def _branch(text: FunctionText, of: Instruction) -> str:
     """Section 9.7.12.3: bra."""
     (target,) = _operands(of, text, 1, 1)
-    return f"goto {text.label(target, of)};"
+    label = text.label(target, of)
+    return f"{text.turn([target], of)}goto {label};"
 
 
 def _branch_by_table(text: FunctionText, of: Instruction) -> str:
@@ -155,10 +156,11 @@ def _branch_by_table(text: FunctionText, of: Instruction) -> str:
     if targets is None:
         text.refuse(f"{of.name} without a table", of)
     labels = [text.label(label, of) for label in targets.labels]
+    turn = text.turn(targets.labels, of)
     cases = " ".join(f"case {i}: goto {label};" for i, label in enumerate(labels))
     requirement = '"the index of a branch table must be one of its own"'
-    stop = f'ck_sim_stop("trap", {requirement}, {text.scope.site(of)});'
-    return f"switch ({text.value(index, 'u32', of)}) {{ {cases} default: {stop} }}"
+    stop = f'ck_sim_stop("trap", {requirement}, {text.site(of)});'
+    return f"{turn}switch ({text.value(index, 'u32', of)}) {{ {cases} default: {stop} }}"
 
 
 def _return(text: FunctionText, _: Instruction) -> str:
@@ -245,10 +247,10 @@ def _called(
     given = "".join(f", {place}" for place in places)
     if text.register(callee.name) is not None:
         kinds = ", char*" * len(places)
-        target = f"((void (*)(CK_CONTEXT_TYPES{kinds})){text.value(callee, 'u64', of)})"
-        return f"{target}(CK_CONTEXT_VALUES{given});"
+        target = f"callable({text.value(callee, 'u64', of)}, {text.site(of)})"
+        return f"((void (*)(CK_CONTEXT_TYPES{kinds})){target})(CK_CONTEXT_VALUES{given});"
     if function.body is None and function.name in BUILTINS:
-        return f"call_{function.name.strip('_')}({text.scope.site(of)}{given});"
+        return f"call_{function.name.strip('_')}({text.site(of, function.name)}{given});"
     if function.body is None:
         text.refuse(f"a call of {callee.name}, which the module does not define", of)
     text.scope.called.add(function.name)

@@ -6,7 +6,7 @@ same place for all entries; then comes what the entry uses, then dynamic shared 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, NoReturn
 
@@ -22,6 +22,7 @@ from cudakern.simulator.ptx.model import (
     Variable,
     Vector,
 )
+from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.ptx.structural import BUILTINS, STRUCTURAL
 from cudakern.simulator.ptx.values import constant_word, quoted
 
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 _MIN_DYNAMIC_ALIGNMENT = 16
 _MAX_VARIABLE_BYTES = 1 << 30
 _POINTER_BYTES = 8
+#: Bytes around variables in checked launches, at least: to run over one is to be found.
+_RED_ZONE = 128
+#: Returns the address that an indirect call has, if it is that of a function.
+_CALLABLE = "static u64 callable(u64 target, const ck_sim::Site* site)"
 #: Stores addresses in variables: when the library is loaded, and when variables got other places.
 _INITIALISE = "CK_SIM_EXPORT __attribute__((constructor)) void ck_sim_initialise()"
 
@@ -60,16 +65,46 @@ def translate(module: Module, source: str, *, checked: bool = False) -> str:
 
 @dataclass(slots=True)
 class _Shared:
-    """Where the shared variables of a function lie."""
+    """Where the shared variables of a function lie.
 
+    Attributes
+    ----------
+    zone : int
+        How much room there is around each, at least.
+    offsets : dict of str to int
+        Of those that the function names.
+    objects : tuple of (str, int, int)
+        Name, offset and size of all that have a place.
+    end, packed : int
+        Where the last one ends, and the room after it; where it would end without any room.
+    alignment : int
+        Of dynamic shared memory.
+    """
+
+    zone: int
     offsets: dict[str, int] = field(default_factory=dict)
+    objects: tuple[tuple[str, int, int], ...] = ()
     end: int = 0
-    alignment: int = _MIN_DYNAMIC_ALIGNMENT  # of dynamic shared memory
+    packed: int = 0
+    alignment: int = _MIN_DYNAMIC_ALIGNMENT
 
     @property
     def dynamic(self) -> int:
         """Where dynamic shared memory starts."""
-        return -(-self.end // self.alignment) * self.alignment
+        return _aligned(self.end, self.alignment)
+
+    @property
+    def bytes(self) -> int:
+        """How much static shared memory a GPU needs."""
+        return _aligned(self.packed, self.alignment)
+
+    def place(self, variable: Variable) -> None:
+        """Give a variable the next place, and room after it."""
+        start = _aligned(self.end or self.zone, variable.alignment)
+        self.offsets[variable.name] = start
+        self.objects += ((variable.name, start, variable.size),)
+        self.end = start + variable.size + (max(self.zone, variable.size) if self.zone else 0)
+        self.packed = _aligned(self.packed, variable.alignment) + variable.size
 
 
 class _Translator:
@@ -81,6 +116,7 @@ class _Translator:
         self.checked = checked
         self.headers: set[str] = set()
         self.called: set[str] = set()
+        self.addressed: set[str] = set()
         kept = [v for v in module.variables.values() if v.space in {"global", "const"}]
         self.variables = {variable.name: f"V{i}" for i, variable in enumerate(kept)}
         self.functions = {name: f"F{i}" for i, name in enumerate(module.functions)}
@@ -89,17 +125,23 @@ class _Translator:
                 self._fail(f"the alias {alias} must be one of a function of the module", name)
             self.functions[alias] = self.functions[name]
         self._sites: list[str] = []
-        self._common = _Shared()
+        self._common = _Shared(_RED_ZONE if checked else 0)
         self._layouts: dict[str, _Shared] = {}
         for function in sorted(module.functions.values(), key=lambda one: one.is_entry):
             self._layouts[function.name] = self._laid_out(function)
 
     # What functions ask for
 
-    def site(self, instruction: Instruction) -> str:
-        """Return a pointer to where an instruction is."""
+    def site(self, instruction: Instruction, access: int, needed: int) -> str:
+        """Return a pointer to where an instruction is, and what it does to memory."""
         file, line = instruction.place or (self.source, instruction.line)
-        self._sites.append(f"{{{quoted(file)}, {line}, {quoted(instruction.name)}}}")
+        told = f"{quoted(file)}, {line}, {quoted(instruction.name)}"
+        if self.checked:
+            frames = [f"{place[0]}:{place[1]}" for place in instruction.places] or [
+                f"{file}:{line}"
+            ]
+            told += f", {quoted(chr(10).join(frames))}, {access:#x}, {needed:#x}"
+        self._sites.append(f"{{{told}}}")
         return f"&S[{len(self._sites) - 1}]"
 
     def signature(self, function: Function) -> str:
@@ -138,7 +180,7 @@ class _Translator:
         problems: dict[str, str] = {}
         calls: dict[str, set[str]] = {}
         kernels: dict[str, str] = {}
-        sizes: list[str] = []
+        tables: list[str] = []
         for name, function in self.module.functions.items():
             if function.body is None:
                 continue
@@ -149,12 +191,12 @@ class _Translator:
                 texts[name] = made.text(STRUCTURAL)
             except RefusedError as error:
                 problems[name] = str(error)
-            if shared.dynamic > MAX_SHARED_BYTES:
+            if shared.bytes > MAX_SHARED_BYTES:
                 requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
-                problems[name] = self.told(function, requirement, shared.dynamic)
+                problems[name] = self.told(function, requirement, shared.bytes)
             if function.is_entry:
                 kernels[name] = self._described(function, shared, made.local_bytes)
-                sizes.append(self._parameters(function))
+                tables += self._tables(function, shared)
         refused = {name: _problem(name, problems, calls) for name in kernels}
         refused = {name: problem for name, problem in refused.items() if problem}
         bodies = [text for name, text in texts.items() if name not in refused]
@@ -163,11 +205,13 @@ class _Translator:
             *(f'#include "{header}"' for header in ("ptx.hpp", *sorted(self.headers))),
             "using namespace ck_ptx;",
             *variables,
+            f"{_CALLABLE};",
             *self._declarations(problems),
             f"static const ck_sim::Site S[] = {{{', '.join((*self._sites, '{}'))}}};",
             *bodies,
+            self._callable(),
             *addresses,
-            *sizes,
+            *tables,
             *_exported("kernel", [k for name, k in kernels.items() if name not in refused]),
             *_exported("variable", self._described_variables()),
             *_exported("refusal", [f"{quoted(n)}, {quoted(p)}" for n, p in refused.items()]),
@@ -177,7 +221,7 @@ class _Translator:
     def _laid_out(self, function: Function) -> _Shared:
         """Place a function's shared variables; those of functions before those of all entries."""
         common = self._common
-        made = _Shared(dict(common.offsets), common.end, common.alignment)
+        made = replace(common, offsets=dict(common.offsets))
         body = function.body or ()
         own = [one for one in body if isinstance(one, Variable)]
         hidden = {one.name for one in (*own, *function.parameters, *function.results)}
@@ -194,14 +238,12 @@ class _Translator:
                 dynamic.append(variable.name)
                 made.alignment = max(made.alignment, variable.alignment)
                 continue
-            start = -(-made.end // variable.alignment) * variable.alignment
-            made.offsets[variable.name] = start
-            made.end = start + variable.size
+            made.place(variable)
         if function.is_entry:
             made.offsets.update(dict.fromkeys(dynamic, made.dynamic))
         else:
             placed = {one.name: made.offsets[one.name] for one in outer if one.name in made.offsets}
-            self._common = _Shared({**common.offsets, **placed}, made.end, made.alignment)
+            self._common = replace(made, offsets={**common.offsets, **placed})
         return made
 
     def _declarations(self, problems: Iterable[str]) -> Iterator[str]:
@@ -243,7 +285,7 @@ class _Translator:
             given = ", ".join(map(str, content.rstrip(b"\0")))
             size = max(variable.size, 1)
             made.append(
-                f"alignas({variable.alignment}) static unsigned char {cpp}_data[{size}]"
+                f"alignas({variable.alignment}) static unsigned char {cpp}_data[{size + _RED_ZONE}]"
                 f" = {{{given}}}; static char* {cpp} = (char*){cpp}_data;"
             )
         return made, [f"{_INITIALISE} {{", *stores, "}"]
@@ -260,11 +302,21 @@ class _Translator:
             found |= more
         return found
 
+    def _callable(self) -> str:
+        """Return the function that indirect calls ask. Others' functions may be gone or differ."""
+        known = " || ".join(f"target == (u64)&{self.functions[n]}" for n in sorted(self.addressed))
+        told = quoted("an indirect call must be one of a function of the module")
+        return (
+            f"{_CALLABLE} {{ if (!({known or 'false'})) "
+            f'{{ ck_sim_stop("misuse", {told}, site); }} return target; }}'
+        )
+
     def _address(self, name: str, of: str) -> str:
         if name in self.variables:
             return f"(u64){self.variables[name]}"
         if not self.is_callable(name):
             self._fail(f"{of} must have addresses of variables in memory or of functions", name)
+        self.addressed.add(name)
         return f"(u64)&{self.functions[name]}"
 
     def _fail(self, requirement: str, found: object) -> NoReturn:
@@ -288,15 +340,22 @@ class _Translator:
             prod(of.get("maxntid", (0,))),
             _triple(of.get("reqnctapercluster", ())),
             local_bytes,
+            f"{self.functions[function.name]}_shared",
+            len(shared.objects),
+            shared.bytes,
         )
         return ", ".join(map(str, values))
 
-    def _parameters(self, function: Function) -> str:
-        """Return a table of a kernel's parameters: their sizes, then their kinds."""
-        parameters = function.parameters
+    def _tables(self, function: Function, shared: _Shared) -> Iterator[str]:
+        """Yield a kernel's parameters, their sizes, then their kinds; and its shared variables."""
+        name, parameters = self.functions[function.name], function.parameters
         told = [*(p.size for p in parameters), *(int(_kind(p)) for p in parameters), 0]
-        name = f"{self.functions[function.name]}_parameters"
-        return f"static const uint32_t {name}[] = {{{', '.join(map(str, told))}}};"
+        yield f"static const uint32_t {name}_parameters[] = {{{', '.join(map(str, told))}}};"
+        rows = (
+            f"{{{quoted(qualified(symbol).rpartition('::')[2])}, {start}, {size}}}, "
+            for symbol, start, size in shared.objects
+        )
+        yield f"static const ck_sim_shared_object {name}_shared[] = {{{''.join(rows)}{{}}}};"
 
     def _described_variables(self) -> list[str]:
         """Return the members of ck_sim_variable, of each variable."""
@@ -313,6 +372,10 @@ def _exported(what: str, members: list[str]) -> Iterator[str]:
     rows = ", ".join(f"{{{one}}}" for one in (*members, ""))
     yield f"CK_SIM_EXPORT const ck_sim_{what} ck_sim_{what}s[] = {{{rows}}};"
     yield f"CK_SIM_EXPORT const uint32_t ck_sim_{what}_count = {len(members)};"
+
+
+def _aligned(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment
 
 
 def _kind(parameter: Variable) -> ParameterKind:

@@ -10,25 +10,41 @@ namespace ck_ptx {
 /// What an atomic did that wrote.
 CK_INLINE ck_sim_update written(bool changed) { return changed ? ck_sim_changed : ck_sim_kept; }
 
-/// Replaces what is at an address by `update` of it in one step; returns what was there.
+/// Replaces what is at a place by `update` of it in one step; returns what was there.
 template <typename T, typename Update>
-CK_INLINE T atomic_update(char* address, const ck_sim::Site* site, Update update) {
-  check_alignment(address, sizeof(T), site);
-  T* const word = reinterpret_cast<T*>(address);
+CK_INLINE T replace(T* word, Update update, bool* changed) {
   T seen = __atomic_load_n(word, __ATOMIC_RELAXED), wanted;
   do {
     wanted = update(seen);
   } while (
       !__atomic_compare_exchange_n(word, &seen, wanted, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-  ck_sim_updated(address, written(wanted != seen), site);
+  *changed = *changed || wanted != seen;
   return seen;
+}
+template <typename T, typename Update>
+CK_INLINE T atomic_update(char* address, const ck_sim::Site* site, Update update) {
+  bool changed = false;
+  const T seen = replace(to_update<T>(address, site), update, &changed);
+  ck_sim_updated(address, written(changed), site);
+  return seen;
+}
+/// Each element, as words T, in one step; not all of them.
+template <typename T, typename V, int N, typename Update>
+CK_INLINE void update_each(V (&d)[N], char* address, V (&b)[N], const ck_sim::Site* site,
+                           Update update) {
+  T* const words = to_update<T>(address, site);
+  bool changed = false;
+  for (int i = 0; i < N; ++i) {
+    const V value = b[i];
+    d[i] = bit_cast<V>(replace(words + i, [&](T old) { return update(old, value); }, &changed));
+  }
+  ck_sim_updated(address, written(changed), site);
 }
 
 #define CK_ATOMIC(name, builtin, changed) \
   template <typename T> \
   CK_INLINE T name(char* address, T value, const ck_sim::Site* site) { \
-    check_alignment(address, sizeof(T), site); \
-    const T old = builtin(reinterpret_cast<T*>(address), value, __ATOMIC_SEQ_CST); \
+    const T old = builtin(to_update<T>(address, site), value, __ATOMIC_SEQ_CST); \
     ck_sim_updated(address, written(changed), site); \
     return old; \
   }
@@ -56,25 +72,24 @@ CK_INLINE u32 atomic_dec(char* address, u32 last, const ck_sim::Site* site) {
 
 template <typename T>
 CK_INLINE T atomic_exchange(char* address, T value, const ck_sim::Site* site) {
-  check_alignment(address, sizeof(T), site);
+  T* const word = to_update<T>(address, site);
   T old;
   if constexpr (sizeof(T) == 16) {
-    ck_sim_exchange_16(address, nullptr, &value, &old);
+    ck_sim_exchange_16(word, nullptr, &value, &old);
   } else {
-    old = __atomic_exchange_n(reinterpret_cast<T*>(address), value, __ATOMIC_SEQ_CST);
+    old = __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
   }
   ck_sim_updated(address, written(old != value), site);
   return old;
 }
 template <typename T>
 CK_INLINE T atomic_cas(char* address, T compare, T value, const ck_sim::Site* site) {
-  check_alignment(address, sizeof(T), site);
+  T* const word = to_update<T>(address, site);
   T old = compare;
   if constexpr (sizeof(T) == 16) {
-    ck_sim_exchange_16(address, &compare, &value, &old);
+    ck_sim_exchange_16(word, &compare, &value, &old);
   } else {
-    __atomic_compare_exchange_n(reinterpret_cast<T*>(address), &old, value, false, __ATOMIC_SEQ_CST,
-                                __ATOMIC_SEQ_CST);
+    __atomic_compare_exchange_n(word, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
   ck_sim_updated(address, old == compare ? written(value != compare) : ck_sim_failed, site);
   return old;
@@ -105,14 +120,13 @@ CK_INLINE f64 atomic_add_f64(char* address, f64 value, const ck_sim::Site* site)
   return bit_cast<f64>(atomic_update<u64>(
       address, site, [value](u64 old) { return bit_cast<u64>(bit_cast<f64>(old) + value); }));
 }
-/// Each element in one step; not all of them.
 template <int N>
 static inline void each_add_f32(const ck_sim::View* me, f32 (&d)[N], char* address, f32 (&b)[N],
                                 const ck_sim::Site* site) {
-  for (int i = 0; i < N; ++i) {
-    char* const at = address + sizeof(f32) * i;
-    d[i] = atomic_add_f32(at, b[i], flushes(me, at, "none"), site);
-  }
+  const bool flush = flushes(me, address, "none");
+  update_each<u32>(d, address, b, site, [flush](u32 old, f32 value) {
+    return bit_cast<u32>(flushed_sum(bit_cast<f32>(old), value, flush));
+  });
 }
 
 }  // namespace ck_ptx

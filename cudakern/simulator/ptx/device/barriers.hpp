@@ -13,6 +13,13 @@ CK_INLINE int vote_block(ck_sim::Barrier kind, u32 number, u32 threads, pred pre
                          const ck_sim::Site* site) {
   return ck_sim_barrier_wait(kind, number, threads, predicate, site);
 }
-CK_INLINE void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+CK_INLINE void fence(const ck_sim::Site* site) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#ifdef CK_SIM_CHECKED
+  ck_sim_fence(site);
+#else
+  (void)site;
+#endif
+}
 
 }  // namespace ck_ptx

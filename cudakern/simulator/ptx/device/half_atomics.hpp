@@ -26,13 +26,12 @@ static inline T atomic_half(char* address, T value, T (*combine)(T, T), const ck
   return {atomic_update<Bits>(
       address, site, [value, combine](Bits old) -> Bits { return combine(T{old}, value).bits; })};
 }
-/// Each element in one step; not all of them.
 template <typename T, int N>
 static inline void each_half(T (&d)[N], char* address, T (&b)[N], T (*combine)(T, T),
                              const ck_sim::Site* site) {
-  for (int i = 0; i < N; ++i) {
-    d[i] = atomic_half<T>(address + sizeof(T) * i, b[i], combine, site);
-  }
+  using Bits = decltype(b[0].bits);
+  update_each<Bits>(d, address, b, site,
+                    [combine](Bits old, T value) { return combine(T{old}, value).bits; });
 }
 
 }  // namespace ck_ptx

@@ -405,28 +405,41 @@ static void move_matrices(void* const* lanes, unsigned mask) {
     }
   }
 }
-CK_INLINE void row_address(const ck_sim::View* me, int count, const char* address,
-                           const ck_sim::Site* site) {
-  if (me->lane < static_cast<unsigned>(count * kSide) &&
-      (reinterpret_cast<u64>(address) & (kRowBytes - 1)) != 0) {
+template <int count, bool transposed, bool stores>
+CK_INLINE void move_rows(Fragment d, Fragment a, char* address, const ck_sim::View* me,
+                         const ck_sim::Site* site) {
+  Operands mine = {d, a, {}, {}, address, 0, site};
+  const bool has_row = me->lane < static_cast<unsigned>(count * kSide);
+#ifdef CK_SIM_CHECKED
+  // The lane itself accesses its row, before the warp meets or after; the warp has a copy.
+  alignas(kRowBytes) char copy[kRowBytes];
+  mine.address = copy;
+  if (has_row && !stores) {
+    memcpy(copy, to_read<b128>(address, site), kRowBytes);
+  }
+#else
+  if (has_row && (reinterpret_cast<u64>(address) & (kRowBytes - 1)) != 0) {
     ck_sim_stop("misaligned", "a row of a matrix must start at a multiple of 16 bytes", site);
   }
+#endif
+  ck_sim_warp(0xffffffffu, &mine, move_matrices<count, transposed, stores>, site);
+#ifdef CK_SIM_CHECKED
+  if (has_row && stores) {
+    memcpy(to_write<b128>(address, copy, site), copy, kRowBytes);
+  }
+#endif
 }
 template <int count, bool transposed>
 CK_INLINE void load_matrices(Fragment d, char* address, const ck_sim::View* me,
                              const ck_sim::Site* site) {
   check_size(d, count, site);
-  row_address(me, count, address, site);
-  Operands mine = {d, {}, {}, {}, address, 0, site};
-  ck_sim_warp(0xffffffffu, &mine, move_matrices<count, transposed, false>, site);
+  move_rows<count, transposed, false>(d, {}, address, me, site);
 }
 template <int count, bool transposed>
 CK_INLINE void store_matrices(char* address, Fragment a, const ck_sim::View* me,
                               const ck_sim::Site* site) {
   check_size(a, count, site);
-  row_address(me, count, address, site);
-  Operands mine = {{}, a, {}, {}, address, 0, site};
-  ck_sim_warp(0xffffffffu, &mine, move_matrices<count, transposed, true>, site);
+  move_rows<count, transposed, true>({}, a, address, me, site);
 }
 
 static void transpose_warp(void* const* lanes, unsigned mask) {
@@ -470,22 +483,47 @@ constexpr int registers() {
 
 /// Elements that a register holds but memory has apart from each other are moved one by one.
 template <typename S, typename E, Part part, Major major, bool stores>
-static void move_fragments(void* const* lanes, unsigned mask) {
-  all_lanes(mask, given(lanes, __builtin_ctz(mask)).site);
+static void move_fragment(const Operands& of, int lane) {
   constexpr int per = per_register<E>(), unit = E::bits < 8 ? per : 1;
   constexpr int bytes = unit * E::bits / 8, own = registers<S, E, part>() * per;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    const Operands& of = given(lanes, lane);
-    char* const words = static_cast<char*>(stores ? of.a.words : of.d.words);
-    for (int i = 0; i < (stores ? own : of.d.count * per); i += unit) {
-      const Place at = place<S, E, part>(lane, i % own);
-      const s64 offset = major == row ? static_cast<s64>(at.row) * of.stride + at.column
-                                      : static_cast<s64>(at.column) * of.stride + at.row;
-      char* const memory = of.address + offset * E::bits / 8;
-      memcpy(stores ? memory : words + i / unit * bytes, stores ? words + i / unit * bytes : memory,
-             bytes);
+  char* const words = static_cast<char*>(stores ? of.a.words : of.d.words);
+  for (int i = 0; i < (stores ? own : of.d.count * per); i += unit) {
+    const Place at = place<S, E, part>(lane, i % own);
+    const s64 offset = major == row ? static_cast<s64>(at.row) * of.stride + at.column
+                                    : static_cast<s64>(at.column) * of.stride + at.row;
+    char* const memory = of.address + offset * E::bits / 8;
+    char* const word = words + i / unit * bytes;
+    if (stores) {
+      memcpy(to_write<u8>(memory, word, of.site), word, bytes);
+    } else {
+      memcpy(word, to_read<u8>(memory, of.site), bytes);
     }
   }
+}
+template <typename S, typename E, Part part, Major major, bool stores>
+static void move_fragments(void* const* lanes, unsigned mask) {
+  all_lanes(mask, given(lanes, __builtin_ctz(mask)).site);
+#ifndef CK_SIM_CHECKED
+  for (int lane = 0; lane < kLanes; ++lane) {
+    move_fragment<S, E, part, major, stores>(given(lanes, lane), lane);
+  }
+#endif
+}
+/// In checked launches each lane moves its own, before the warp meets or after.
+template <typename S, typename E, Part part, Major major, bool stores>
+CK_INLINE void move(Operands mine) {
+#ifdef CK_SIM_CHECKED
+  const int lane = static_cast<int>(ck_sim_current->lane);
+  if (!stores) {
+    move_fragment<S, E, part, major, stores>(mine, lane);
+  }
+#endif
+  ck_sim_warp(0xffffffffu, &mine, move_fragments<S, E, part, major, stores>, mine.site);
+#ifdef CK_SIM_CHECKED
+  if (stores) {
+    move_fragment<S, E, part, major, stores>(mine, lane);
+  }
+#endif
 }
 /// The default stride is the matrix's own width (or height).
 template <typename S, Part part, Major major>
@@ -496,14 +534,12 @@ constexpr int default_stride() {
 template <typename S, typename E, Part part, Major major>
 CK_INLINE void load_fragment(Fragment d, char* address, int stride, const ck_sim::Site* site) {
   check_size(d, registers<S, E, part>(), site);
-  Operands mine = {d, {}, {}, {}, address, stride, site};
-  ck_sim_warp(0xffffffffu, &mine, move_fragments<S, E, part, major, false>, site);
+  move<S, E, part, major, false>({d, {}, {}, {}, address, stride, site});
 }
 template <typename S, typename E, Major major>
 CK_INLINE void store_fragment(char* address, Fragment a, int stride, const ck_sim::Site* site) {
   check_size(a, registers<S, E, part_c>(), site);
-  Operands mine = {{}, a, {}, {}, address, stride, site};
-  ck_sim_warp(0xffffffffu, &mine, move_fragments<S, E, part_c, major, true>, site);
+  move<S, E, part_c, major, true>({{}, a, {}, {}, address, stride, site});
 }
 
 }  // namespace matrix

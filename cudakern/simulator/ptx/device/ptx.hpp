@@ -2,8 +2,7 @@
 // What every translated module starts with.
 #pragma once
 
-#include "runtime_api.hpp"
-#include "types.hpp"
+#include "memory.hpp"
 
 /// A function. Inlined, it would take stack for its local memory in kernels that do not reach it.
 #define CK_FUNCTION static __attribute__((noinline))
@@ -38,11 +37,30 @@ CK_INLINE void call_malloc(const ck_sim::Site*, char* r, char* bytes) {
 CK_INLINE void call_free(const ck_sim::Site* site, char* address) {
   ck_sim_free(load<char*>(address), site);
 }
-CK_INLINE void call_memcpy(const ck_sim::Site*, char* r, char* to, char* from, char* bytes) {
-  store<void*>(r, memcpy(load<char*>(to), load<char*>(from), load<u64>(bytes)));
+CK_INLINE void call_memcpy(const ck_sim::Site* site, char* r, char* to, char* from, char* bytes) {
+  char *target = load<char*>(to), *source = load<char*>(from);
+  const u64 count = load<u64>(bytes);
+  store<char*>(r, target);
+#ifdef CK_SIM_CHECKED
+  source = ck_sim_read_range(source, count, site);
+  target = ck_sim_write_range(target, count, site);
+  if (target == nullptr || source == nullptr) {
+    return;
+  }
+#endif
+  memcpy(target, source, count);
 }
-CK_INLINE void call_memset(const ck_sim::Site*, char* r, char* to, char* value, char* bytes) {
-  store<void*>(r, memset(load<char*>(to), load<s32>(value), load<u64>(bytes)));
+CK_INLINE void call_memset(const ck_sim::Site* site, char* r, char* to, char* value, char* bytes) {
+  char* target = load<char*>(to);
+  const u64 count = load<u64>(bytes);
+  store<char*>(r, target);
+#ifdef CK_SIM_CHECKED
+  target = ck_sim_write_range(target, count, site);
+  if (target == nullptr) {
+    return;
+  }
+#endif
+  memset(target, load<s32>(value), count);
 }
 
 }  // namespace ck_ptx

@@ -49,17 +49,17 @@ FORMS = (
          SEM="release relaxed"),
     form("9.7.13.3", "barrier.cluster.wait{.acquire}{.aligned}", "ck_sim_cluster_wait({site});"),
     # Memory accesses of the host are ordered no less than these ask for.
-    form("9.7.13.4", "membar.LEVEL", "fence();", LEVEL="cta gl sys"),
-    form("9.7.13.4", "fence{.SEM}.SCOPE", "fence();", SEM="sc acq_rel acquire release",
+    form("9.7.13.4", "membar.LEVEL", "fence({site});", LEVEL="cta gl sys"),
+    form("9.7.13.4", "fence{.SEM}.SCOPE", "fence({site});", SEM="sc acq_rel acquire release",
          SCOPE=_SCOPE),
-    form("9.7.13.4", "fence.RESTRICTED.cluster", "fence();",
+    form("9.7.13.4", "fence.RESTRICTED.cluster", "fence({site});",
          RESTRICTED="acquire.sync_restrict::shared::cluster release.sync_restrict::shared::cta "
                     "mbarrier_init.release"),
-    form("9.7.13.4", "fence.proxy.KIND", "fence();",
+    form("9.7.13.4", "fence.proxy.KIND", "fence({site});",
          KIND="alias async async.global async.shared::cta async.shared::cluster"),
-    form("9.7.13.4", "membar.proxy.KIND", "fence();",
+    form("9.7.13.4", "membar.proxy.KIND", "fence({site});",
          KIND="alias async async.global async.shared::cta async.shared::cluster"),
     # A launch starts when the one before it has ended.
-    form("9.7.13.13", "griddepcontrol.ACTION", "fence();", ACTION="launch_dependents wait"),
+    form("9.7.13.13", "griddepcontrol.ACTION", "(void)0;", ACTION="launch_dependents wait"),
     form("9.7.19.2", "nanosleep.u32 t", "(void){t}; ck_sim_yield(0, {site});"),
 )  # fmt: skip

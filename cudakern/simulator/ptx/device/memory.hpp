@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Accesses to memory. In checked launches the checker is asked before each; it says where to
+// access.
+#pragma once
+
+#include "runtime_api.hpp"
+#include "types.hpp"
+
+namespace ck_ptx {
+
+#ifdef CK_SIM_CHECKED
+template <typename T>
+CK_INLINE const char* to_read(const char* address, const ck_sim::Site* site) {
+  return ck_sim_read(address, site);
+}
+template <typename T>
+CK_INLINE char* to_write(char* address, const void* value, const ck_sim::Site* site) {
+  return ck_sim_write(address, value, site);
+}
+template <typename T>
+CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
+  return reinterpret_cast<T*>(ck_sim_atomic(address, site));
+}
+
+/// A variable in local memory.
+template <u64 bytes, u64 alignment>
+struct Local {
+  char before[128];
+  alignas(alignment) char data[bytes];
+  char after[128];
+  unsigned char written[(bytes + 7) / 8];
+  ck_sim_local self;
+  Local() : written{}, self{data, bytes, written, "local memory", nullptr} {
+    ck_sim_enter_local(&self);
+  }
+  ~Local() { ck_sim_leave_local(&self); }
+};
+#else
+/// Ends the launch unless an address is a multiple of the size of T.
+template <typename T>
+CK_INLINE void check_alignment(const void* address, const ck_sim::Site* site) {
+  if (__builtin_expect((reinterpret_cast<uintptr_t>(address) & (sizeof(T) - 1)) != 0, 0)) {
+    ck_sim_stop("misaligned", "an access with an order must be aligned to its size", site);
+  }
+}
+template <typename T>
+CK_INLINE const char* to_read(const char* address, const ck_sim::Site* site) {
+  check_alignment<T>(address, site);
+  return address;
+}
+template <typename T>
+CK_INLINE char* to_write(char* address, const void*, const ck_sim::Site* site) {
+  check_alignment<T>(address, site);
+  return address;
+}
+template <typename T>
+CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
+  check_alignment<T>(address, site);
+  return reinterpret_cast<T*>(address);
+}
+#endif
+
+/// Stores one value, or several that follow each other, where nothing orders them.
+template <typename T>
+CK_INLINE void put(char* address, T value, const ck_sim::Site* site) {
+  store<T>(to_write<T>(address, &value, site), value);
+}
+template <typename T, int N>
+CK_INLINE void put(char* address, const T (&values)[N], const ck_sim::Site* site) {
+  memcpy(to_write<T>(address, values, site), values, sizeof values);
+}
+
+// Loads and stores with an order, which is acquire and release or stronger.
+
+/// Where a load with an order is to look. Others may run before.
+template <typename T>
+CK_INLINE const char* polled(const char* address, const ck_sim::Site* site) {
+  ck_sim_poll(address, site);
+  return to_read<T>(address, site);
+}
+template <typename T>
+CK_INLINE T load_ordered(const char* address) {
+  T value;
+  if constexpr (sizeof(T) == 16) {
+    const char zero[16] = {};
+    ck_sim_exchange_16(const_cast<char*>(address), zero, zero, &value);
+  } else {
+    __atomic_load(reinterpret_cast<const T*>(address), &value, __ATOMIC_ACQUIRE);
+  }
+  return value;
+}
+template <typename T>
+CK_INLINE void publish(char* address, const T* values, int count) {
+  for (int i = 0; i < count; ++i) {
+    if constexpr (sizeof(T) == 16) {
+      T before;
+      ck_sim_exchange_16(address + sizeof(T) * i, nullptr, values + i, &before);
+    } else {
+      __atomic_store(reinterpret_cast<T*>(address) + i, const_cast<T*>(values + i),
+                     __ATOMIC_RELEASE);
+    }
+  }
+  ck_sim_stored();
+}
+template <typename T>
+CK_INLINE void put_ordered(char* address, T value, const ck_sim::Site* site) {
+  publish(to_write<T>(address, &value, site), &value, 1);
+}
+template <typename T, int N>
+CK_INLINE void put_ordered(char* address, const T (&values)[N], const ck_sim::Site* site) {
+  publish(to_write<T>(address, values, site), values, N);
+}
+
+/// For as many turns of its loops as go round between two looks at others.
+constexpr u32 kTurns = 1u << 20;
+CK_INLINE void turn(u32& turns, const ck_sim::Site* site) {
+  if (__builtin_expect(++turns == kTurns, 0)) {
+    turns = 0;
+    ck_sim_turn(site);
+  }
+}
+
+}  // namespace ck_ptx

@@ -1,0 +1,183 @@
+"""What becomes of the values of a function's registers, as far as the checker asks for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudakern.simulator.ptx.accesses import ATOMIC, GUESSES, READS, RETURNS, STRONG, access_of
+from cudakern.simulator.ptx.forms import BYTES
+from cudakern.simulator.ptx.model import Address, Instruction, Register, Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from cudakern.simulator.ptx.model import Operand, Statement
+
+_ALL = (1 << 32) - 1  # bytes of a register, a bit each
+#: What has a register first that is no result; all else whose first operand is no address has one.
+_NO_RESULT = {
+    "bar",
+    "barrier",
+    "bra",
+    "brx",
+    "nanosleep",
+    "pmevent",
+    "setmaxnreg",
+    "griddepcontrol",
+}
+
+
+class _Copy(NamedTuple):
+    """So many bytes of a register, from one on, become those of another."""
+
+    source: str
+    source_byte: int
+    target: str
+    target_byte: int
+    count: int
+
+
+class Flow:
+    """The registers of a function."""
+
+    def __init__(self, body: Iterable[Statement]) -> None:
+        self._needed: dict[str, int] = {}  # bytes that more is done with than copying them
+        self._read: set[str] = set()
+        self._definitions: dict[str, list[Instruction]] = {}
+        self._copies: list[_Copy] = []
+        instructions = [one for one in body if isinstance(one, Instruction)]
+        for one in instructions:
+            self._note(one)
+        self._follow_copies()
+        exchanges = [one for one in instructions if one.words[0] == "atom" and "cas" in one.words]
+        compared = [(self._place(one.operands[1]), self._before(one)) for one in exchanges]
+        self._guesses = {
+            id(one)
+            for one in instructions
+            if one.words[0] == "ld" and not access_of(one.name) & STRONG
+            for place, registers in compared
+            if _names(one.operands[:1]) & registers and self._place(one.operands[1]) == place
+        }
+
+    def access(self, of: Instruction, callee: str = "") -> tuple[int, int]:
+        """Return what an instruction, or what it calls, does to memory, and the bytes it needs."""
+        told = access_of(callee or of.name)
+        opcode = of.words[0]
+        if opcode == "atom" and _names(of.operands[:1]) & self._read:
+            told |= RETURNS | READS
+        if id(of) in self._guesses:
+            told |= GUESSES
+        if opcode in {"ld", "ldu"}:
+            return told, self._needed_of(of) if told else 0
+        is_read = told & READS and not told & ATOMIC
+        return told, (1 << (told & 0xFF)) - 1 if is_read else 0
+
+    def _needed_of(self, load: Instruction) -> int:
+        size = BYTES.get(load.words[-1], 0)
+        target = load.operands[0]
+        items = target.items if isinstance(target, Vector) else (target,)
+        masks = (self._needed.get(name, 0) for one in items for name in _names([one]))
+        return sum((mask & ((1 << size) - 1)) << size * i for i, mask in enumerate(masks))
+
+    def _note(self, one: Instruction) -> None:
+        opcode = one.words[0]
+        first = _results(one)
+        results, sources = one.operands[:first], one.operands[first:]
+        for name in _names(results):
+            self._definitions.setdefault(name, []).append(one)
+        self._read |= _names(sources)
+        if opcode == "mov" and results and sources:
+            self._copies += _moved(one)
+        elif opcode == "st":
+            self._need(sources[:1])
+        else:
+            self._need(sources)
+        if one.guard is not None:
+            self._need([one.guard])
+
+    def _need(self, operands: Iterable[Operand]) -> None:
+        self._needed.update(dict.fromkeys(_names(operands), _ALL))
+
+    def _follow_copies(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for copy in reversed(self._copies):
+                mask = self._needed.get(copy.target, 0) >> copy.target_byte & (1 << copy.count) - 1
+                before = self._needed.get(copy.source, 0)
+                after = before | mask << copy.source_byte
+                if after != before:
+                    self._needed[copy.source] = after
+                    changed = True
+
+    # Compare and exchange
+
+    def _before(self, exchange: Instruction) -> set[str]:
+        """Return the registers whose values reach what a compare and exchange compares with."""
+        found = _names(exchange.operands[2:3])
+        pending = [*found]
+        while pending:
+            for one in self._definitions.get(pending.pop(), ()):
+                if one.words[0] == "mov" and isinstance(one.operands[-1], Register):
+                    new = _names(one.operands[-1:]) - found
+                    found |= new
+                    pending += new
+        return found
+
+    def _place(self, address: Operand) -> tuple[str, int] | None:
+        """Return an address as the name that it was copied from, and an offset."""
+        base = address.base if isinstance(address, Address) else None
+        if not isinstance(base, Register):
+            return None
+        name, offset, seen = base.name, base.offset, {""}
+        while name not in seen:
+            seen.add(name)
+            made = self._definitions.get(name, ())
+            if len(made) == 1 and made[0].words[0] in {"mov", "cvta"}:
+                source = made[0].operands[-1]
+                if isinstance(source, Register):
+                    name, offset = source.name, offset + source.offset
+        return name, offset
+
+
+def _results(one: Instruction) -> int:
+    """Return how many operands of an instruction are results."""
+    if not one.operands:
+        return 0
+    opcode, first = one.words[0], one.operands[0]
+    if opcode == "call":
+        return int(isinstance(first, Vector))
+    has_none = isinstance(first, Address) or (opcode in _NO_RESULT and "red" not in one.words)
+    return 0 if has_none else 1 + one.pairs
+
+
+def _moved(one: Instruction) -> Iterator[_Copy]:
+    """Yield the copies that a mov makes, which packs and unpacks vectors, too."""
+    target, source, *_ = one.operands
+    size = BYTES.get(one.words[-1], 0)
+    vector = next((side for side in one.operands if isinstance(side, Vector)), None)
+    part = size // max(len(vector.items), 1) if vector is not None else size
+    for i, item in enumerate((target,) if vector is None else vector.items):
+        into, of = (item, source) if vector is target or vector is None else (target, item)
+        if isinstance(into, Register) and isinstance(of, Register):
+            at = i * part
+            yield _Copy(
+                *(of.name, at if vector is target else 0),
+                *(into.name, at if vector is source else 0),
+                part,
+            )
+
+
+def _names(operands: Iterable[Operand]) -> set[str]:
+    """Return the names in operands, but that of the register that takes what nobody wants."""
+    found: set[str] = set()
+    pending = [*operands]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Vector):
+            pending += one.items
+        elif isinstance(one, Address):
+            pending.append(one.base)
+        elif isinstance(one, Register):
+            found.add(one.name)
+    return found - {"_"}
