@@ -33,6 +33,7 @@ struct ck_sim_kernel {
   // Of checked launches: static shared variables by offset, with room around each.
   const ck_sim_shared_object* shared_objects;
   uint32_t shared_object_count;
+  uint32_t packed_shared;  // static_shared without that room
 };
 
 /// A variable of a module. The library exports `ck_sim_variables` and `ck_sim_variable_count`.
@@ -45,8 +46,8 @@ struct ck_sim_variable {
 };
 
 // Memory, in checked launches. Each of these comes right before the access, with no call of the
-// runtime in between, and returns where to access instead: there, or a place apart if nothing may be
-// accessed there. A site tells how many bytes are accessed and how.
+// runtime in between, and returns where to access instead: there, or a place apart if nothing may
+// be accessed there. A site tells how many bytes are accessed and how.
 
 CK_SIM_EXPORT char* ck_sim_read(const char* address, const ck_sim::Site* site);
 /// `value` points to what will be written.
@@ -223,39 +224,6 @@ inline uint32_t map_shared(uint32_t address, uint32_t rank) {
 }
 inline char* map_generic(const ck_sim::View* me, char* address, uint32_t rank) {
   return cluster_address(me, map_shared(to_cluster_address(me, address), rank));
-}
-
-// Loads and stores with an order, which is acquire and release or stronger.
-
-/// Ends the launch unless an address is a multiple of `bytes`.
-inline void check_alignment(const void* address, unsigned bytes, const ck_sim::Site* site) {
-  if (__builtin_expect((reinterpret_cast<uintptr_t>(address) & (bytes - 1)) != 0, 0)) {
-    ck_sim_stop("misaligned", "an access with an order must be aligned to its size", site);
-  }
-}
-template <typename T>
-inline T load_ordered(const char* address, const ck_sim::Site* site) {
-  T value;
-  check_alignment(address, sizeof(T), site);
-  ck_sim_poll(address, site);
-  if constexpr (sizeof(T) == 16) {
-    const char zero[16] = {};
-    ck_sim_exchange_16(const_cast<char*>(address), zero, zero, &value);
-  } else {
-    __atomic_load(reinterpret_cast<const T*>(address), &value, __ATOMIC_ACQUIRE);
-  }
-  return value;
-}
-template <typename T>
-inline void store_ordered(char* address, T value, const ck_sim::Site* site) {
-  check_alignment(address, sizeof(T), site);
-  if constexpr (sizeof(T) == 16) {
-    T before;
-    ck_sim_exchange_16(address, nullptr, &value, &before);
-  } else {
-    __atomic_store(reinterpret_cast<T*>(address), &value, __ATOMIC_RELEASE);
-  }
-  ck_sim_stored();
 }
 
 }  // namespace ck_ptx
