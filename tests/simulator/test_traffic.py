@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,20 +11,20 @@ import cudakern as ck
 from cudakern.errors import SimulatorError
 from cudakern.simulator import RawKernel, RawModule, Requests, traffic
 
-pytest.importorskip("elftools", reason="pyelftools is not installed")
-
-KINDS = ("load", "store", "atomic", "shared load", "shared store", "shared atomic")
-ZIG = f"{sys.executable} -m ziglang c++"
+KINDS = (
+    *("load", "store", "atomic", "shared load", "shared store", "shared atomic"),
+    *("local load", "local store", "constant load"),
+)
 
 
 def moved(requests, lanes, size, sectors) -> Requests:
-    """Return requests to global memory: of each, its lanes, bytes of a lane, and sectors."""
+    """Return requests that move sectors: of each, its lanes, bytes of a lane, and sectors."""
     accesses = requests * lanes
     return Requests(requests, accesses, accesses * size, requests * sectors, 0)
 
 
 def passed(requests, lanes, size, wavefronts) -> Requests:
-    """Return requests to shared memory: of each, its lanes, bytes of a lane, and wavefronts."""
+    """Return requests that take wavefronts: of each, its lanes, bytes of a lane, and wavefronts."""
     accesses = requests * lanes
     return Requests(requests, accesses, accesses * size, 0, requests * wavefronts)
 
@@ -68,11 +66,11 @@ class Case:
     @property
     def code(self) -> str:
         """The kernel's text."""
-        return f"""{self.before}
-extern "C" __global__ void {self.name}({self.parameters}) {{
+        return f"""extern "C" {{ {self.before}
+__global__ void {self.name}({self.parameters}) {{
   const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
   {self.body}
-}}
+}} }}
 """
 
     def launch(self, kernel) -> None:
@@ -116,7 +114,6 @@ GLOBAL = [
     copying("pairs", "float", "i / 2", 4, 2),
     copying("two_ends", "float", "t % 2 * 1000", 4, 2),
 ]
-STRUCT = "struct Cell { float x, y, z, w; };"
 RANDOM = np.random.default_rng(1).integers(0, 2**14, 128).astype(np.int32)
 
 
@@ -134,6 +131,14 @@ def picking(name, kind, size) -> Case:
     return Case(name, parameters, "y[i] = x[index[i]];", figures, arguments)
 
 
+def structure(name, members, count, size, sectors) -> Case:
+    """Return a case of structures copied by so many accesses a warp, of bytes and sectors each."""
+    each = moved(4 * count, 32, size, sectors)
+    body, before = "q[i] = p[i];", f"struct S_{name} {{ {members} }};"
+    parameters = f"const S_{name}* p, S_{name}* q"
+    return Case(name, parameters, body, {"load": each, "store": each}, before=before)
+
+
 PLACED = [
     picking("gather_1", "unsigned char", 1),
     picking("gather_4", "float", 4),
@@ -142,17 +147,17 @@ PLACED = [
     # 32 lanes at a stride of 16 bytes: 512 bytes, for each of four fields
     Case("struct_by_field", "const Cell* p, float* y",
          "y[i] = p[i].x; y[i + 128] = p[i].y; y[i + 256] = p[i].z; y[i + 384] = p[i].w;",
-         {"load": moved(16, 32, 4, 16), "store": moved(16, 32, 4, 4)}, before=STRUCT),
-    # aligned to 4 bytes, a GPU moves it word by word
-    Case("struct_whole", "const Cell* p, Cell* q", "q[i] = p[i];",
-         {"load": moved(16, 32, 4, 16), "store": moved(16, 32, 4, 16)}),
-    Case("struct_aligned", "const Wide* p, Wide* q", "q[i] = p[i];",
-         {"load": moved(4, 32, 16, 16), "store": moved(4, 32, 16, 16)},
-         before="struct __align__(16) Wide { float x, y, z, w; };"),
-    Case("float3", "const float3* p, float3* q", "q[i] = p[i];",
-         {"load": moved(12, 32, 4, 12), "store": moved(12, 32, 4, 12)}),
+         {"load": moved(16, 32, 4, 16), "store": moved(16, 32, 4, 4)},
+         before="struct Cell { float x, y, z, w; };"),
+    # a GPU moves words of what is aligned to words
+    structure("struct_3", "unsigned char a, b, c;", 3, 1, 3),
+    structure("struct_12", "float x, y, z;", 3, 4, 12),
+    structure("struct_16", "float x, y, z, w;", 4, 4, 16),
+    structure("struct_20", "int a[5];", 5, 4, 20),
+    structure("struct_aligned", "alignas(16) float x; float y, z, w;", 1, 16, 16),
+    # NVRTC makes one load of it
     Case("float4_by_field", "const float4* p, float* y", "y[i] = p[i].x + p[i].w;",
-         {"load": moved(8, 32, 4, 16), "store": moved(4, 32, 4, 4)}),
+         {"load": moved(4, 32, 16, 16), "store": moved(4, 32, 4, 4)}),
     # blocks of 48: a warp of 32 lanes and one of 16; block 1 starts at byte 192
     Case("partial_warp", "const float* x, float* y", "y[i] = x[i];",
          {kind: plus(moved(2, 32, 4, 4), moved(2, 16, 4, 2)) for kind in ("load", "store")},
@@ -196,11 +201,12 @@ PLACED = [
          {kind: plus(moved(31, 32, 4, 4), moved(1, 8, 4, 1)) for kind in ("load", "store")}),
     # lane l makes l + 1 turns: the n-th of all of them is one request, to one address
     Case("triangular_loop", "const float* x, float* y",
-         "float s = 0; for (int k = 0; k <= t % 32; ++k) s += x[k]; y[i] = s;",
+         "float s = 0;\n#pragma unroll 1\nfor (int k = 0; k <= t % 32; ++k) s += x[k]; y[i] = s;",
          {"load": Requests(128, 4 * 528, 16 * 528, 128, 0), "store": moved(4, 32, 4, 4)}),
     # 32 turns, each of one lane less, to sectors far apart
     Case("triangular_rows", "const float* x, float* y",
-         "float s = 0; for (int k = 0; k <= t % 32; ++k) s += x[k * 128 + t * 8]; y[i] = s;",
+         "float s = 0;\n#pragma unroll 1\n"
+         "for (int k = 0; k <= t % 32; ++k) s += x[k * 128 + t * 8]; y[i] = s;",
          {"load": Requests(128, 4 * 528, 16 * 528, 4 * 528, 0), "store": moved(4, 32, 4, 4)}),
     Case("loop_with_barrier", "float* x",
          "for (int k = 0; k < 3; ++k) { x[i] += 1; __syncthreads(); }",
@@ -225,16 +231,53 @@ PLACED = [
     Case("device_variable", "float* y", "y[i] = factor;",
          {"load": moved(4, 32, 4, 1), "store": moved(4, 32, 4, 4)},
          before="__device__ float factor = 3;"),
-    Case("constants", "float* y", "y[i] = weights[t % 4];",
-         {"load": moved(4, 32, 4, 1), "store": moved(4, 32, 4, 4)},
-         before="__constant__ float weights[4] = {1, 2, 3, 4};"),
+    Case("nothing", "float* y", "if (gridDim.x == 3) y[i] = 1;", {}),
+]  # fmt: skip
+
+
+WEIGHTS = "__constant__ float {0}[4] = {{1, 2, 3, 4}};"
+#: Of a thread's own: word k of all lanes lies side by side, a sector has that of eight.
+OWN = [
+    Case("local_same", "const int* n, float* y",
+         "float a[8]; for (int k = 0; k < 8; ++k) a[k] = y[i + k]; y[i] = a[*n];",
+         {"load": plus(moved(4, 32, 4, 1), moved(32, 32, 4, 5), Requests(sectors=-4)),
+          "local store": moved(8, 32, 16, 16), "local load": moved(4, 32, 4, 4),
+          "store": moved(4, 32, 4, 4)}),
+    # eight words in each group of eight lanes
+    Case("local_different", "float* y",
+         "float a[8]; for (int k = 0; k < 8; ++k) a[(k + t) % 8] = k; y[i] = a[i % 8];",
+         {"local store": moved(32, 32, 4, 32), "local load": moved(4, 32, 4, 32),
+          "store": moved(4, 32, 4, 4)}),
+    Case("local_bytes", "const int* n, unsigned char* y",
+         "unsigned char a[8]; for (int k = 0; k < 8; ++k) a[(k + *n) % 8] = k;"
+         " y[i] = a[(t / 32 + *n) % 8];",
+         {"load": moved(4, 32, 4, 1), "local store": moved(32, 32, 1, 4),
+          "local load": moved(4, 32, 1, 4), "store": moved(4, 32, 1, 1)}),
+    Case("local_double", "const int* n, double* y",
+         "double a[8]; for (int k = 0; k < 8; ++k) a[(k + t) % 8] = k; y[i] = a[*n];",
+         {"load": moved(4, 32, 4, 1), "local store": moved(32, 32, 8, 64),
+          "local load": moved(4, 32, 8, 8), "store": moved(4, 32, 8, 8)}),
+    # registers are no traffic, however many
+    Case("registers", "float* y",
+         "float a[64]; for (int k = 0; k < 64; ++k) a[k] = k * y[i]; float s = 0;"
+         " for (int k = 0; k < 64; ++k) s += a[63 - k] * a[k]; y[i] = s;",
+         {kind: moved(4, 32, 4, 4) for kind in ("load", "store")}),
+    Case("constant_same", "float* y", "y[i] = same[blockIdx.x];",
+         {"constant load": passed(4, 32, 4, 1), "store": moved(4, 32, 4, 4)},
+         before=WEIGHTS.format("same")),
+    Case("constant_different", "float* y", "y[i] = different[t % 4];",
+         {"constant load": passed(4, 32, 4, 4), "store": moved(4, 32, 4, 4)},
+         before=WEIGHTS.format("different")),
+    Case("constant_pairs", "double* y", "y[i] = pairs[t % 2];",
+         {"constant load": passed(4, 32, 8, 2), "store": moved(4, 32, 8, 8)},
+         before="__constant__ double pairs[2] = {1, 2};"),
+    # an instruction of two kinds
+    Case("constant_or_global", "const float* x, float* y", "y[i] = (t % 2 ? either : x)[t % 4];",
+         {"constant load": passed(4, 16, 4, 2), "load": moved(4, 16, 4, 1),
+          "store": moved(4, 32, 4, 4)}, before=WEIGHTS.format("either")),
     Case("parameter", "const __grid_constant__ Table a, float* y", "y[i] = a.value[t % 8];",
          {"store": moved(4, 32, 4, 4)}, (np.void(bytes(32)), zeros(128)),
          before="struct Table { float value[8]; };"),
-    Case("local_array", "float* y",
-         "float a[8]; for (int k = 0; k < 8; ++k) a[(k + t) % 8] = k; y[i] = a[i % 8];",
-         {"store": moved(4, 32, 4, 4)}),
-    Case("nothing", "float* y", "if (gridDim.x == 3) y[i] = 1;", {}),
 ]  # fmt: skip
 
 
@@ -315,24 +358,41 @@ SHARED = [
           "shared load": plus(passed(1, 32, 4, 1), passed(1, 16, 4, 1)),
           "store": plus(moved(1, 32, 4, 4), moved(1, 16, 4, 2))}, grid=(1,), block=(48,)),
 ]  # fmt: skip
-CASES = GLOBAL + PLACED + SHARED
-
-
-@pytest.fixture(scope="module", params=["first", "ziglang"], autouse=True)
-def compiler(request):
-    """Run all with the compiler that is found first, and with Zig's."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "ziglang":
-            if importlib.util.find_spec("ziglang") is None:
-                pytest.skip("ziglang is not installed")
-            patch.setenv("CUDAKERN_CXX", ZIG)
-        yield request.param
+WINDOW = "const unsigned to = __cvta_generic_to_shared(s + t);"
+#: Copies by other units, and other blocks' shared memory.
+COPIED = [
+    Case("copy_async", "const float4* x, float4* y",
+         f"__shared__ float4 s[64]; {WINDOW}"
+         ' asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(x + i));'
+         ' asm volatile("cp.async.wait_all;" ::: "memory"); y[i] = s[t];',
+         {"load": moved(4, 32, 16, 16), "shared store": passed(4, 32, 16, 4),
+          "shared load": passed(4, 32, 16, 4), "store": moved(4, 32, 16, 16)}),
+    # every other lane writes zeros and reads nothing
+    Case("copy_async_some", "const float* x, float* y",
+         f"__shared__ float s[64]; {WINDOW}"
+         ' asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"'
+         ' :: "r"(to), "l"(x + i), "r"(t % 2 * 4));'
+         ' asm volatile("cp.async.wait_all;" ::: "memory"); y[i] = s[t];',
+         {"load": moved(4, 16, 4, 4), "shared store": passed(4, 32, 4, 1),
+          "shared load": passed(4, 32, 4, 1), "store": moved(4, 32, 4, 4)}),
+    Case("other_block", "int* y",
+         "__shared__ int s[64]; s[t] = t; cluster_barrier(); unsigned from; int value;"
+         f" {WINDOW}"
+         ' asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(from) : "r"(to), "r"(blockIdx.x ^ 1));'
+         ' asm volatile("ld.shared::cluster.s32 %0, [%1];" : "=r"(value) : "r"(from));'
+         " cluster_barrier(); y[i] = value;",
+         {"shared store": passed(4, 32, 4, 1), "shared load": passed(4, 32, 4, 1),
+          "store": moved(4, 32, 4, 4)},
+         before="__device__ void cluster_barrier() {"
+         ' asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory"); }'
+         " __cluster_dims__(2)"),
+]  # fmt: skip
+CASES = GLOBAL + PLACED + OWN + SHARED + COPIED
 
 
 @pytest.fixture(scope="module")
-def module(compiler):
+def module():
     """Return the module of all kernels, compiled together."""
-    del compiler
     return RawModule(code="".join(case.code for case in CASES))
 
 
@@ -391,9 +451,8 @@ def line_of(text):
 
 
 @pytest.fixture(scope="module")
-def lines(compiler):
+def lines():
     """Return the kernels of `LINES`."""
-    del compiler
     made = RawModule(code=LINES)
     return made.get_function("first"), made.get_function("second")
 
