@@ -3,10 +3,11 @@
 A test marked ``cudakern_checked`` runs inside of `cudakern.simulator.checked`, once for each seed,
 and fails if anything is found; for the seed None it runs plain::
 
-    @pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=8)
+    @pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=8, strict=True)
     def test_histogram(): ...
 
-``pytest --cudakern-checked=0,1,2`` runs every test so. The fixture ``cudakern_checked`` gives a
+``pytest --cudakern-checked=0,1,2`` runs every test so; with ``--cudakern-checked-strict``, whatever
+runs checked is ``checked(strict=True)``. The fixture ``cudakern_checked`` gives a
 test the report, marked or not.
 """
 
@@ -39,13 +40,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run every test inside of cudakern.simulator.checked, once for each of these seeds "
         "(integers, separated by commas)",
     )
+    group.addoption(
+        "--cudakern-checked-strict",
+        action="store_true",
+        help="have tests that run inside of cudakern.simulator.checked run with strict=True",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the marker, and refuse seeds that are none."""
     config.addinivalue_line(
         "markers",
-        f"{_MARK}(seeds=(0,), resident_blocks=4): run the test inside of "
+        f"{_MARK}(seeds=(0,), resident_blocks=4, strict=False): run the test inside of "
         "cudakern.simulator.checked, once for each seed",
     )
     _seeds(config)
@@ -81,7 +87,9 @@ def _checked(item: pytest.Item, seed: int) -> AbstractContextManager[CheckReport
     from cudakern.simulator import checked  # noqa: PLC0415  pytest loads this file everywhere
 
     mark = item.get_closest_marker(_MARK)
-    return checked(seed, 4 if mark is None else mark.kwargs.get("resident_blocks", 4))
+    given = {} if mark is None else mark.kwargs
+    strict = given.get("strict", False) or item.config.getoption("--cudakern-checked-strict")
+    return checked(seed, given.get("resident_blocks", 4), strict)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -184,6 +184,26 @@ def test_the_option_has_every_test_checked(inner):
     inner(text, "-k", "plain or fixture").assert_outcomes(passed=2, deselected=15)
 
 
+@pytest.mark.parametrize("option", [False, True])
+def test_the_marker_and_an_option_are_strict(inner, option):
+    text = """
+        from cudakern.simulator.reports import sessions
+
+        @pytest.mark.cudakern_checked(strict=True)
+        def test_strict():
+            assert sessions.active[-1].strict is True
+
+        @pytest.mark.cudakern_checked
+        def test_marked():
+            assert sessions.active[-1].strict is OPTION
+
+        def test_fixture(cudakern_checked):
+            assert cudakern_checked.strict is OPTION
+    """.replace("OPTION", str(option))
+    options = ["--cudakern-checked-strict"] * option
+    inner(text, *options).assert_outcomes(passed=3)
+
+
 @pytest.mark.parametrize("seeds", ["a", "0,1.5", "0;1"])
 def test_seeds_must_be_integers(inner, seeds):
     result = inner("def test_any(): pass", f"--cudakern-checked={seeds}")
@@ -194,4 +214,5 @@ def test_seeds_must_be_integers(inner, seeds):
 
 def test_the_marker_and_the_option_are_described(inner):
     inner("", "--markers").stdout.fnmatch_lines(["@pytest.mark.cudakern_checked(seeds=(0,), *"])
-    inner("", "--help").stdout.fnmatch_lines(["*--cudakern-checked=SEEDS*"])
+    described = ["*--cudakern-checked=SEEDS*", "*--cudakern-checked-strict*"]
+    inner("", "--help").stdout.fnmatch_lines(described)

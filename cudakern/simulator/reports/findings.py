@@ -44,10 +44,10 @@ class _Reason(IntEnum):
 
 
 _WRITES, _ATOMIC, _OTHER_WRITES, _OTHER_ATOMIC = 1, 2, 4, 8
-#: Of a site's access, as in runtime.hpp: two bits of scope.
+#: Of a site's access, as in runtime.hpp: two bits of scope; which counts for nothing in guesses.
 _SCOPE_SHIFT = 16
 _SCOPES = (".cta", ".cluster", ".gpu", ".sys")
-_UNORDERED = "no barrier, and no release and acquire, does"
+_GUESSES, _GPU = 1 << 15, 2
 #: An index computed in 32 bits that went below zero is short of this.
 _WRAP = 2**32
 _NEAR_WRAP = 2**16
@@ -152,16 +152,13 @@ def _finding(observed: Observed, raw: FindingStructure) -> Finding:
     what = _access(raw.access & _WRITES, raw.access & _ATOMIC, raw.bytes)
     if kind == "race":
         said = _race(raw, what, where)
-    elif kind == "out_of_bounds" and raw.access & _WRITES and _is_constant(observed, raw):
-        said = f"{what} must not be to constant memory; it is to {where}"
+    elif kind == "out_of_bounds":
+        required = _kept_from_writes(observed, raw) or "must lie inside of an array"
+        said = f"{what} {required}; it is {where}"
+    elif kind == "misaligned":
+        said = f"{what} must lie on a multiple of {raw.bytes} bytes; it is {where}"
     else:
-        said = {
-            "out_of_bounds": f"{what} must lie inside of an array; it is {where}",
-            "misaligned": f"{what} must lie on a multiple of {raw.bytes} bytes; it is {where}",
-            "uninitialized": f"{what} must come after a write; nothing wrote {where}",
-            "barrier_divergence": "all threads of the block must come to a barrier; some have "
-            "exited, which only strict reports",
-        }[kind]
+        said = f"{what} must come after a write; nothing wrote {where}"
     message = f"{_shown(stack)}: {said} (block {block}, thread {thread})"
     source = stack[0] if stack else None
     return Finding(kind, observed.name, block, thread, source, stack, array, index, message)
@@ -171,24 +168,25 @@ def _race(raw: FindingStructure, what: str, where: str) -> str:
     """Say which accesses race and why."""
     reason = _Reason(raw.reason)
     other = _access(raw.access & _OTHER_WRITES, raw.access & _OTHER_ATOMIC, 0)
-    if reason is _Reason.IN_FLIGHT:
-        other = "asynchronous copy"
-    why = {
-        _Reason.UNORDERED: _UNORDERED,
-        _Reason.NARROW: f"the scope of one, {_narrower(raw)}, leaves the other thread out",
-        _Reason.IN_FLIGHT: "nobody has waited for that",
-        _Reason.SAME: f"{_UNORDERED}; both write the same value, which only strict reports",
-        _Reason.VOLATILES: f"{_UNORDERED}; volatile ones do not, which only strict reports",
-    }[reason]
+    why = "no barrier, and no release and acquire, does"
+    if reason is _Reason.NARROW:
+        why = f"the scope of one, {_narrower(raw)}, leaves the other thread out"
+    elif reason is _Reason.IN_FLIGHT:
+        other, why = "asynchronous copy", "nobody has waited for that"
+    elif reason is _Reason.SAME:
+        why += "; they write the same value, which only strict reports"
+    elif reason is _Reason.VOLATILES:
+        why += "; both are strong and one is volatile, which only strict reports"
     by = f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
     at = _shown(stack_of(raw.other_site))
     return f"{what} at {where} must be ordered with the {other} at {at} by {by}: {why}"
 
 
 def _narrower(raw: FindingStructure) -> str:
-    """Return the narrower scope of two accesses."""
-    given = (Site.from_address(site).access for site in (raw.site, raw.other_site) if site)
-    return _SCOPES[min((access >> _SCOPE_SHIFT & 3 for access in given), default=0)]
+    """Return the narrower scope of two strong accesses."""
+    given = [Site.from_address(site).access for site in (raw.site, raw.other_site)]
+    scopes = [_GPU if access & _GUESSES else access >> _SCOPE_SHIFT & 3 for access in given]
+    return _SCOPES[min(scopes)]
 
 
 def _shown(stack: tuple[Source, ...]) -> str:
@@ -203,8 +201,24 @@ def _access(writes: int, atomic: int, size: int) -> str:
     return f"{what} of {size} bytes" if size else what
 
 
-def _is_constant(observed: Observed, raw: FindingStructure) -> bool:
-    return raw.space == _Space.VARIABLE and _variable(observed, raw).is_constant
+def _kept_from_writes(observed: Observed, raw: FindingStructure) -> str:
+    """Return what a write must have been to instead, if it was to what nobody may write."""
+    if not raw.access & _WRITES:
+        return ""
+    if raw.space == _Space.PARAMETERS:
+        return "must not be to the kernel's parameters"
+    if raw.space == _Space.VARIABLE and _variable(observed, raw).is_constant:
+        return "must not be to constant memory"
+    inside = _inside(observed, raw) if raw.space == _Space.GLOBAL else []
+    read_only = inside and all(operand.read_only for operand in inside)
+    return "must be to an array that can be written" if read_only else ""
+
+
+def _inside(observed: Observed, raw: FindingStructure) -> list[Operand]:
+    """Return the arrays that an access to global memory lies in."""
+    buffer = observed.buffers[raw.object]
+    address = buffer.start + raw.offset
+    return [o for o in buffer.operands if o.start <= address < o.end]
 
 
 def _variable(observed: Observed, raw: FindingStructure) -> Variable:
@@ -218,11 +232,8 @@ def _object(observed: Observed, raw: FindingStructure) -> Where:
     if space is _Space.GLOBAL:
         buffer = observed.buffers[raw.object]
         address = buffer.start + raw.offset
-        inside = [o for o in buffer.operands if o.start <= address < o.end]
-        nearest = min(
-            inside or buffer.operands,
-            key=lambda o: max(o.start - address, address - o.end + 1),
-        )
+        near = _inside(observed, raw) or buffer.operands
+        nearest = min(near, key=lambda o: max(o.start - address, address - o.end + 1))
         return _of_operand(nearest, address)
     if space is _Space.SHARED:
         symbol, size = observed.kernel.shared_objects[raw.object]
@@ -238,11 +249,12 @@ def _object(observed: Observed, raw: FindingStructure) -> Where:
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
     if space is _Space.NOWHERE:
         return _nowhere(observed, raw.offset % 2**64) if raw.bytes else (None, None, "")
+    if space is _Space.FOREIGN:
+        return None, None, "in another thread's local memory"
     said = {
         _Space.LOCAL: "the thread's local memory",
         _Space.HEAP: "memory that malloc gave",
         _Space.PARAMETERS: "the kernel's parameters",
-        _Space.FOREIGN: "another thread's local memory",
         _Space.REMOTE: f"the shared memory of block {raw.object} of the cluster",
     }[space]
     return None, None, f"byte {raw.offset} of {said}"
