@@ -2,8 +2,8 @@
 
 `RawKernel` and `RawModule` take CUDA C++ or PTX and run it on NumPy arrays: the PTX that NVRTC
 makes is executed. Inside of `checked` every access is checked for what compute-sanitizer would
-find; inside of `traffic` memory requests are counted as Nsight Compute would. Both compile CUDA C++
-for the host instead, and hold for the operators of this package as well.
+find; inside of `traffic` memory requests are counted as Nsight Compute would. Both hold for the
+operators of this package as well.
 """
 
 from __future__ import annotations

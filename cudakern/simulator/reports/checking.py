@@ -114,34 +114,40 @@ def checked(
         Decides in which order threads and blocks run; the same seed, the same order.
     resident_blocks : int, optional
         Blocks that run side by side. When all of them wait for one that does not run yet, more do.
+    strict : bool, optional
+        Report what is right by PTX's rules and still often a mistake, too; see below.
 
     Yields
     ------
     CheckReport
-        Whose ``findings`` fill up launch by launch. Afterwards a kernel goes on where that is
-        possible, so one run can find several things.
+        Whose ``findings`` fill up launch by launch. A bad access is not carried out, a read of this
+        kind gives zeros, and the kernel goes on: one run can find several things.
 
     Raises
     ------
     SimulatorError
         At the end of the block, if anything was found: about the first, with all in ``findings``.
     EngineUnavailableError
-        No C++ compiler, or pyelftools is missing.
+        No NVRTC or no C++ compiler.
     KernelCompileError
-        At a launch: the kernel's text does not compile for the host. Inline PTX does not, nor do
-        CUB, cooperative groups and others that plain launches take.
+        At a launch: the kernel does not compile, or has what the simulator does not execute.
 
     Notes
     -----
-    Found are accesses outside of an array (global, static and dynamic shared memory, also by one
-    byte), accesses that are not aligned as their type must be, reads of memory that nothing has
-    written (shared memory, outputs of the operators, arrays made by `empty`), accesses of different
-    threads to the same bytes of which one is a write and that nothing orders, barriers and warp
-    collectives that not all reach, and launches that wait forever.
+    Found are accesses outside of an array or variable in whatever memory, also by one byte,
+    accesses that are not aligned as their type must be, uses of what nothing has written (shared
+    and local memory, ``malloc``, outputs of the operators, arrays made by `empty`), races, barriers
+    and warp collectives that not all reach, and launches that wait forever.
 
-    Barriers order the threads of a block, ``__syncwarp`` and the warp collectives the lanes they
-    name. Atomics order whoever meets at an address, as if a fence were there; so do volatile
-    accesses to global memory, but not to shared memory. Two atomics never race.
+    What a race is says PTX's memory model. Accesses of different threads to the same bytes, one of
+    them a write, must be ordered: by a barrier, by a warp collective with a mask, or by a release
+    that an acquire sees, fences included. Only atomics, volatile and other strong accesses may meet
+    unordered, if the scope of each has the other thread. By itself, a relaxed atomic, such as
+    ``atomicAdd`` is, orders nothing; with ``__threadfence`` before it, and after the one that sees
+    it, it does.
+
+    With ``strict``, volatile accesses that meet unordered, threads that write the same value
+    unordered, and barriers at which threads are missing that have exited are findings, too.
 
     Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
     GPU; the contents are copied back. All launches of the process inside of the block are checked,
@@ -191,22 +197,24 @@ def traffic() -> Iterator[TrafficReport]:
 
     Raises
     ------
+    SimulatorError
+        A launch did not come to its end; what it moved is not counted.
     EngineUnavailableError
-        No C++ compiler, or pyelftools is missing.
+        No NVRTC or no C++ compiler.
     KernelCompileError
-        At a launch: the kernel's text does not compile for the host. Inline PTX does not, nor do
-        CUB, cooperative groups and others that plain launches take.
+        At a launch: the kernel does not compile, or has what the simulator does not execute.
 
     Notes
     -----
-    The model knows no cache. The n-th access of a lane at a place in the code, counted from the
-    last barrier or warp collective, makes one request together with the n-th of the other lanes of
-    its warp. A request to global memory moves the sectors of 32 bytes that it touches, each once; a
-    request to shared memory takes as many wavefronts as different words meet in one of its 32
-    banks, half a warp at a time for accesses of 8 bytes and a quarter for 16. Kernel parameters and
-    local variables count nothing; ``__constant__`` variables count as global memory. Arrays of raw
-    kernels lie as in an allocation of a GPU, whose start is a multiple of 512 bytes; those of the
-    operators start less than 16 bytes after such a multiple.
+    The model knows no cache. The n-th access of a lane at an instruction, counted from the last
+    barrier or warp collective, makes one request together with the n-th of the other lanes of its
+    warp. A request to global memory moves the sectors of 32 bytes that it touches, each once; one
+    to local memory, too, where each word of the 32 lanes lies side by side. A request to shared
+    memory takes as many wavefronts as different words meet in one of its 32 banks, half a warp at a
+    time for accesses of 8 bytes and a quarter for 16; one to constant memory, as many as addresses.
+    Kernel parameters, and local variables that the compiler keeps in registers, count nothing.
+    Arrays of raw kernels lie as in an allocation of a GPU, whose start is a multiple of 512 bytes;
+    those of the operators start less than 16 bytes after such a multiple.
 
     A launch counts in every report whose block it is in.
 

@@ -249,15 +249,17 @@ def _object(observed: Observed, raw: FindingStructure) -> Where:
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
     if space is _Space.NOWHERE:
         return _nowhere(observed, raw.offset % 2**64) if raw.bytes else (None, None, "")
-    if space is _Space.FOREIGN:
-        return None, None, "in another thread's local memory"
-    said = {
-        _Space.LOCAL: "the thread's local memory",
-        _Space.HEAP: "memory that malloc gave",
-        _Space.PARAMETERS: "the kernel's parameters",
-        _Space.REMOTE: f"the shared memory of block {raw.object} of the cluster",
-    }[space]
-    return None, None, f"byte {raw.offset} of {said}"
+    byte = f"byte {raw.offset} of"
+    return (
+        *(None, None),
+        {
+            _Space.LOCAL: f"{byte} the thread's local memory",
+            _Space.HEAP: f"{byte} memory that malloc gave",
+            _Space.PARAMETERS: f"{byte} the kernel's parameters",
+            _Space.FOREIGN: "in another thread's local memory",
+            _Space.REMOTE: f"{byte} the shared memory of block {raw.object} of the cluster",
+        }[space],
+    )
 
 
 def _last(symbol: str) -> str:
