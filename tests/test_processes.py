@@ -259,7 +259,7 @@ module = ck.simulator.RawModule(code=kernel.code)
 held, go = threading.Event(), threading.Event()
 def hold():
     first, second = kernel._library, module._library
-    with engine_for(HOST)._lock, first._lock, first._launching, second._lock, second._launching:
+    with engine_for(HOST)._lock, first._lock, second._lock:
         held.set()
         go.wait()
 def child():
