@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx.accesses import ATOMIC, GUESSES, READS, RETURNS, STRONG, access_of
 from cudakern.simulator.ptx.forms import BYTES
-from cudakern.simulator.ptx.model import Address, Instruction, Register, Vector
+from cudakern.simulator.ptx.model import Address, Immediate, Instruction, Register, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ class _Copy(NamedTuple):
     source_byte: int
     target: str
     target_byte: int
-    count: int
+    size: int
 
 
 class Flow:
@@ -76,8 +76,9 @@ class Flow:
         size = BYTES.get(load.words[-1], 0)
         target = load.operands[0]
         items = target.items if isinstance(target, Vector) else (target,)
-        masks = (self._needed.get(name, 0) for one in items for name in _names([one]))
-        return sum((mask & ((1 << size) - 1)) << size * i for i, mask in enumerate(masks))
+        names = (one.name if isinstance(one, Register) else "" for one in items)
+        masks = (self._needed.get(name, 0) & (1 << size) - 1 for name in names)
+        return sum(mask << size * i for i, mask in enumerate(masks))
 
     def _note(self, one: Instruction) -> None:
         opcode = one.words[0]
@@ -103,7 +104,7 @@ class Flow:
         while changed:
             changed = False
             for copy in reversed(self._copies):
-                mask = self._needed.get(copy.target, 0) >> copy.target_byte & (1 << copy.count) - 1
+                mask = self._needed.get(copy.target, 0) >> copy.target_byte & (1 << copy.size) - 1
                 before = self._needed.get(copy.source, 0)
                 after = before | mask << copy.source_byte
                 if after != before:
@@ -129,15 +130,16 @@ class Flow:
         base = address.base if isinstance(address, Address) else None
         if not isinstance(base, Register):
             return None
-        name, offset, seen = base.name, base.offset, {""}
+        name, offset, seen = base.name, base.offset, set[str]()
         while name not in seen:
             seen.add(name)
             made = self._definitions.get(name, ())
-            if len(made) == 1 and made[0].words[0] in {"mov", "cvta"}:
-                source = made[0].operands[-1]
-                if isinstance(source, Register):
-                    name, offset = source.name, offset + source.offset
-        return name, offset
+            match [(one.words[0], one.operands) for one in made]:
+                case [("mov" | "cvta", (_, Register(name, more)))]:
+                    offset += more
+                case [("add", (_, Register(name), Immediate(more)))]:
+                    offset += more
+        return name, offset % 2**64
 
 
 def _results(one: Instruction) -> int:

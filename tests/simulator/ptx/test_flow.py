@@ -1,0 +1,167 @@
+"""What becomes of loaded values: which bytes are needed, and what is only compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from cudakern.simulator.ptx.accesses import GUESSES, READS, RETURNS
+from cudakern.simulator.ptx.flow import Flow
+from cudakern.simulator.ptx.model import Instruction
+from cudakern.simulator.ptx.parse import parse
+from tests.simulator.ptx.harness import compiled
+
+HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
+REGISTERS = """
+.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<19>; .reg .b64 %d<19>; .reg .f32 %f<9>;
+.reg .b128 %q<4>;
+"""
+
+
+def accesses(ptx):
+    """Return instructions with what they do to memory, of the first function."""
+    body = next(iter(parse(ptx, "k").functions.values())).body
+    flow = Flow(body)
+    return [(one, *flow.access(one)) for one in body if isinstance(one, Instruction)]
+
+
+def first(opcode, body):
+    text = f"{HEAD}.visible .entry k() {{ {REGISTERS} {body} ret; }}"
+    return next(one[1:] for one in accesses(text) if one[0].name.startswith(opcode))
+
+
+NEEDED = {
+    "ld.global.u32 %r1, [%d1];": 0,
+    "ld.global.u32 _, [%d1];": 0,
+    "ld.global.u32 %r1, [%d1]; st.global.u32 [%d2], %r1;": 0,
+    "ld.global.u32 %r1, [%d1]; add.u32 %r2, %r1, 1;": 0xF,
+    "ld.global.u8 %r1, [%d1]; add.u32 %r2, %r1, 1;": 0x1,
+    "ld.global.u64 %d3, [%d1]; st.global.u32 [%d3], 0;": 0xFF,
+    "ld.global.u32 %r1, [%d1]; @%p1 st.global.u32 [%d2], %r1;": 0,
+    "ld.global.u32 %r1, [%d1]; setp.ne.u32 %p1, %r1, 0; @%p1 ret;": 0xF,
+    "ld.global.u32 %r1, [%d1]; mov.u32 %r2, %r1; st.global.u32 [%d2], %r2;": 0,
+    "ld.global.u32 %r1, [%d1]; mov.u32 %r2, %r1; mov.b32 %f1, %r2; add.f32 %f1, %f1, %f1;": 0xF,
+    "ld.global.v2.u32 {%r1, %r2}, [%d1]; add.u32 %r3, %r2, 1;": 0xF0,
+    "ld.global.v4.u16 {%h1, _, %h2, %h3}, [%d1]; add.u16 %h4, %h2, %h1;": 0x33,
+    "ld.global.u64 %d3, [%d1]; mov.b64 {%r1, %r2}, %d3; add.u32 %r3, %r2, 1;": 0xF0,
+    "ld.global.u64 %d3, [%d1]; mov.b64 {%r1, %r2}, %d3; st.global.u32 [%d2], %r2;": 0,
+    "ld.global.v2.u32 {%r1, %r2}, [%d1]; mov.b64 %d3, {%r1, %r2}; mov.b64 {_, %r3}, %d3;"
+    " add.u32 %r3, %r3, 1;": 0xF0,
+    "ld.global.b128 %q1, [%d1]; mov.b128 {%d3, %d4}, %q1; add.u64 %d4, %d4, 1;": 0xFF00,
+    "L: mov.u32 %r2, %r3; ld.global.u32 %r1, [%d1]; mov.u32 %r3, %r1; add.u32 %r4, %r2, 1;"
+    " bra L;": 0xF,
+    "ld.global.u32 %r1, [%d1]; bar.sync %r1;": 0xF,
+    "ld.global.u32 %r1, [%d1]; atom.global.add.u32 %r2, [%d2], %r1;": 0xF,
+    "ld.global.u32 %r1, [%d1]; st.param.b32 [p], %r1;": 0,
+    "ld.param.u32 %r1, [p]; add.u32 %r2, %r1, 1;": 0,
+    "ld.global.v8.u32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%d1]; add.u32 %r9, %r8, 1;": 0xF
+    << 28,
+}
+
+
+@pytest.mark.parametrize("body", NEEDED)
+def test_which_bytes_of_a_load_are_needed(body):
+    assert first("ld.", body)[1] == NEEDED[body]
+
+
+@pytest.mark.parametrize(
+    ("body", "returns", "reads"),
+    [
+        ("atom.global.add.u32 %r1, [%d1], 1;", False, True),
+        ("atom.global.add.u32 %r1, [%d1], 1; add.u32 %r2, %r1, 1;", True, True),
+        ("atom.global.add.u32 %r1, [%d1], 1; st.global.u32 [%d1], %r1;", True, True),
+        ("atom.global.add.u32 _, [%d1], 1;", False, True),
+        ("atom.global.exch.b32 %r1, [%d1], 1;", False, False),
+        ("atom.global.exch.b32 %r1, [%d1], 1; st.global.u32 [%d1], %r1;", True, True),
+    ],
+)
+def test_whether_what_an_atomic_returns_is_used(body, returns, reads):
+    access, needed = first("atom.", body)
+    assert (bool(access & RETURNS), bool(access & READS), needed) == (returns, reads, 0)
+
+
+LOOP = """
+extern "C" __global__ void k({type}* a, {type}* b, {type} v) {{
+  {type}* const p = a + threadIdx.x % 2;
+  {body}
+}}
+"""
+
+
+def loop(type_, *parts):
+    return LOOP.format(type=type_, body=" ".join(parts))
+
+
+GUESSED = {
+    "int": loop(
+        "int",
+        "int old = *p, seen; do { seen = old; old = atomicCAS(p, seen, max(seen * 3, v)); }",
+        "while (seen != old);",
+    ),
+    "shared": loop(
+        "int",
+        "__shared__ int s[2]; s[threadIdx.x % 2] = v; __syncthreads(); int* q = s + v;",
+        "int old = *q, seen; do { seen = old; old = atomicCAS(q, seen, max(seen * 3, v)); }",
+        "while (seen != old); b[0] = s[0];",
+    ),
+    "double": loop(
+        "double",
+        "unsigned long long* q = (unsigned long long*)p; unsigned long long old = *q, seen;",
+        "do { seen = old; old = atomicCAS(q, seen,",
+        "__double_as_longlong(v * __longlong_as_double(seen))); } while (seen != old);",
+    ),
+    "float": loop(
+        "float",
+        "float old = *p, seen; do { seen = old; old = __int_as_float(atomicCAS((int*)p,",
+        "__float_as_int(seen), __float_as_int(seen * v))); }",
+        "while (__float_as_int(seen) != __float_as_int(old));",
+    ),
+    "16 bits": loop(
+        "unsigned short",
+        "unsigned short old = *p, seen; do { seen = old;",
+        "old = atomicCAS(p, seen, (unsigned short)(seen * v)); } while (seen != old);",
+    ),
+    "offset": loop(
+        "int",
+        "int old = a[5], seen; do { seen = old; old = atomicCAS(a + 5, seen, seen * v); }",
+        "while (seen != old);",
+    ),
+    "again": loop(
+        "int",
+        "int seen; do { seen = *p; } while (atomicCAS(p, seen, seen * v) != seen);",
+    ),
+}
+NOT_GUESSED = {
+    "another array": loop(
+        "int",
+        "int old = *b, seen; do { seen = old; old = atomicCAS(p, seen, seen * v); }",
+        "while (seen != old);",
+    ),
+    "another element": loop(
+        "int",
+        "int old = a[4], seen; do { seen = old; old = atomicCAS(a + 5, seen, seen * v); }",
+        "while (seen != old);",
+    ),
+    "value": loop("int", "atomicCAS(p, v, *p);"),
+    "other compare": loop("int", "b[threadIdx.x] = *p; atomicCAS(p, v, 5);"),
+    "sum": loop("int", "atomicCAS(p, *p + 1, v);"),
+    "volatile": loop("int", "int seen = *(volatile int*)p; atomicCAS(p, seen, v);"),
+}
+
+
+def guesses(code):
+    found = accesses(compiled(code))
+    loads = [(one.name, access) for one, access, _ in found if one.name.startswith("ld.")]
+    return [bool(access & GUESSES) for name, access in loads if "param" not in name]
+
+
+@pytest.mark.parametrize("name", GUESSED)
+def test_the_first_read_of_a_loop_around_a_compare_and_exchange_guesses(name):
+    found = guesses(GUESSED[name])
+    assert sum(found) == 1
+
+
+@pytest.mark.parametrize("name", NOT_GUESSED)
+def test_other_reads_do_not_guess(name):
+    found = guesses(NOT_GUESSED[name])
+    assert found
+    assert not any(found)
