@@ -342,55 +342,77 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
   return true;
 }
 
-/// Checks a weak access of whole words by the rules that are quick to apply. Returns false if those
-/// do not settle it.
+/// Where an access lies, as far as that is quick to say.
+struct QuickPlace {
+  Memory memory;
+  uint64_t address;  // for the traffic report
+  Cell* cells;       // null where reads meet nothing
+  uint64_t first;    // as in Access
+  bool initialized;
+};
+
+/// Finds an access that lies in what its instruction accessed last.
 template <bool kWrite>
-inline bool pass_access(Worker* w, uint32_t self, const char* address, const Site* site) {
+inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_t number,
+                         QuickPlace* place) {
   const MemoryMap& m = memory_map;
-  const uint32_t bytes = bytes_of(site), number = site->number;
-  const uint64_t at = reinterpret_cast<uint64_t>(address);
-  if (((at | bytes) & 3) != 0 || (at & (bytes - 1)) != 0 || number == 0 ||
-      (site->access & kStrong) != 0) {
-    return false;
-  }
-  CheckedBlock& block = w->checked;
-  ThreadOrder& t = block.order[self];
-  const uint64_t tag = make_tag(block.serial, self, t.time, number);
   const uint64_t in_arena = static_cast<uint64_t>(address - m.arena.memory);
   if (in_arena < m.arena_bytes) {
     const ck_sim_buffer& b = m.buffers[recent.buffer[number]];
-    const uint64_t start = at - b.address;
-    if (start >= b.bytes || bytes > b.bytes - start || b.valid != nullptr ||
-        (kWrite && (b.flags & 1) != 0)) {
-      return false;
-    }
-    t.dirty = true;
-    if (!kWrite && b.flags == 1 && b.unwritten == nullptr) {
-      return true;  // nobody may write it, so reads meet nothing
-    }
-    return pass_cells<kWrite>(m.arena_cells.cells() + in_arena / 4, bytes / 4, tag,
-                              order.first_serial, block,
-                              b.unwritten == nullptr && (b.flags & 2) == 0);
+    const uint64_t at = reinterpret_cast<uint64_t>(address), start = at - b.address;
+    // What nobody may write is never raced for.
+    const bool settled = !kWrite && b.flags == 1 && b.unwritten == nullptr;
+    *place = {Memory::kGlobal, at, settled ? nullptr : m.arena_cells.cells() + in_arena / 4,
+              order.first_serial, b.unwritten == nullptr && (b.flags & 2) == 0};
+    return start < b.bytes && bytes <= b.bytes - start && b.valid == nullptr &&
+           !(kWrite && (b.flags & 1) != 0);
   }
   const uint64_t in_window = static_cast<uint64_t>(address - w->group.window);
-  if (in_window < w->group.dynamic_offset && m.shared_object_count != 0) {
-    const ck_sim_shared_object& o = m.shared_objects[recent.object[number]];
-    const uint64_t start = in_window - o.offset;
-    if (start >= o.bytes || bytes > o.bytes - start) {
+  if (in_window >= w->group.window_bytes) {
+    return false;
+  }
+  const CheckedBlock& block = w->checked;
+  *place = {Memory::kShared, in_window, block.cells + in_window / 4, block.first, false};
+  const uint64_t in_dynamic = in_window - w->group.dynamic_offset;
+  if (in_dynamic < w->group.dynamic_bytes) {
+    return bytes <= w->group.dynamic_bytes - in_dynamic;
+  }
+  if (m.shared_object_count == 0) {
+    return false;
+  }
+  const ck_sim_shared_object& o = m.shared_objects[recent.object[number]];
+  const uint64_t start = in_window - o.offset;
+  return start < o.bytes && bytes <= o.bytes - start;
+}
+
+/// Checks and counts a weak access of whole words by the rules that are quick to apply. Returns
+/// false if those do not settle it.
+template <bool kWrite>
+inline bool pass_access(Worker* w, const char* address, const Site* site) {
+  const uint32_t bytes = bytes_of(site), number = site->number;
+  const uint64_t at = reinterpret_cast<uint64_t>(address);
+  QuickPlace place;
+  if ((at & (bytes - 1)) != 0 || number == 0 || (site->access & kStrong) != 0 ||
+      !find_quickly<kWrite>(w, address, bytes, number, &place)) {
+    return false;
+  }
+  const uint32_t self = number_of(w, w->running);
+  if (checker.checks) {
+    CheckedBlock& block = w->checked;
+    ThreadOrder& t = block.order[self];
+    t.dirty = true;
+    const uint64_t tag = make_tag(block.serial, self, t.time, number);
+    if (place.cells != nullptr &&
+        (((at | bytes) & 3) != 0 ||
+         !pass_cells<kWrite>(place.cells, bytes / 4, tag, place.first, block, place.initialized))) {
       return false;
     }
-    t.dirty = true;
-    return pass_cells<kWrite>(block.cells + in_window / 4, bytes / 4, tag, block.first, block,
-                              false);
   }
-  const uint64_t in_dynamic = in_window - w->group.dynamic_offset;
-  if (in_window >= w->group.dynamic_offset && in_dynamic < w->group.dynamic_bytes &&
-      bytes <= w->group.dynamic_bytes - in_dynamic) {
-    t.dirty = true;
-    return pass_cells<kWrite>(block.cells + in_window / 4, bytes / 4, tag, block.first, block,
-                              false);
+  if (checker.counts) {
+    note_event(w, self, place.address, bytes, place.memory, kWrite ? Action::kStore : Action::kLoad,
+               site);
   }
-  return false;
+  return true;
 }
 
 inline char* nowhere() {
@@ -403,7 +425,7 @@ template <bool kWrite>
 inline char* on_access(const char* address, const void* value, const Site* site) {
   Worker* w = worker;
   checker.writes += kWrite;
-  if (!checker.counts && pass_access<kWrite>(w, number_of(w, w->running), address, site)) {
+  if (pass_access<kWrite>(w, address, site)) {
     return const_cast<char*>(address);
   }
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
