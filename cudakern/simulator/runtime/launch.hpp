@@ -55,7 +55,7 @@ inline bool copy_parameters(Launch* launch, Parameters* copy, const void* parame
 /// them resident from the start, 1 to have more of them when all wait for a block that is not, and
 /// 1 for a cooperative launch.
 inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const uint32_t* shape,
-                         ck_sim_report* report) {
+                          ck_sim_report* report) {
   const uint32_t* cluster = kernel->cluster;
   launch->kernel = kernel;
   launch->entry = kernel->entry;
