@@ -18,8 +18,6 @@ from tests.helpers.roofline import (
     transposed,
 )
 
-pytest.importorskip("elftools", reason="pyelftools is not installed")
-pytestmark = pytest.mark.usefixtures("gcc")
 
 F4, F8, F2, U1 = np.float32, np.float64, np.float16, np.uint8
 

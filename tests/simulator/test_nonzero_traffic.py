@@ -10,8 +10,6 @@ import pytest
 import cudakern as ck
 from tests.helpers.roofline import SECTOR, backwards, contiguous, misaligned, padded
 
-pytest.importorskip("elftools", reason="pyelftools is not installed")
-pytestmark = pytest.mark.usefixtures("gcc")
 
 C16, F8, F4, F2, U1 = np.complex128, np.float64, np.float32, np.float16, np.uint8
 U4, I8 = np.uint32, np.int64

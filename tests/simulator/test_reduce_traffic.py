@@ -10,8 +10,6 @@ import pytest
 import cudakern as ck
 from tests.helpers.roofline import SECTOR, contiguous, misaligned
 
-pytest.importorskip("elftools", reason="pyelftools is not installed")
-pytestmark = pytest.mark.usefixtures("gcc")
 
 F4, F2, F8, I1 = np.float32, np.float16, np.float64, np.int8
 MEGA = 2**20
