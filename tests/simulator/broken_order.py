@@ -241,6 +241,7 @@ extern "C" __global__ void k(const int* x, int* out) {
 """,
         in_and_out(),
         array="s",
+        strict=True,
     ),
     race(
         "sums_of_warps_without_barrier",
@@ -360,6 +361,7 @@ extern "C" __global__ void k(const int* x, int* found) {
         lambda: (ramp(64), zeros(1)),
         array=1,
         index=0,
+        strict=True,
     ),
     Broken(
         "one_element_written_by_all_blocks",
@@ -662,6 +664,7 @@ extern "C" __global__ void k(const int* x, int* out) {
 """,
         "barrier_divergence",
         in_and_out(),
+        strict=True,
     ),
     Broken(
         "two_barriers_in_two_branches",
@@ -696,6 +699,7 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
 """,
         "barrier_divergence",
         lambda: (ramp(50), zeros(50), np.int32(50)),
+        strict=True,
     ),
     Broken(
         "barrier_in_a_loop_of_unequal_length",
@@ -711,6 +715,7 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
 """,
         "barrier_divergence",
         lambda: (ramp(100), zeros(64), np.int32(100)),
+        strict=True,
     ),
     Broken(
         "counting_barrier_not_reached_by_all",
@@ -725,6 +730,7 @@ extern "C" __global__ void k(const int* x, int* out) {
 """,
         "barrier_divergence",
         in_and_out(),
+        strict=True,
     ),
     Broken(
         "shuffle_without_the_last_lane",

@@ -315,6 +315,7 @@ extern "C" __global__ void k(const int* x, int* out) {
         lambda rng: (ints(rng, 96), np.full(96, -1, np.int32)),
         lambda x, _: {1: np.concatenate([x[69::-1], np.full(26, -1, np.int32)])},
         options=("-DTHREADS=96", "-D", "COUNT=70"),
+        strict=False,
     ),
     Correct(
         "integers_by_typedef",
@@ -345,6 +346,7 @@ extern "C" __global__ void write(const int* x, int* out) { out[threadIdx.x] = x[
         lambda rng: (ints(rng, 32), poison(32, np.int32)),
         lambda x, _: {1: x - 1},
         kernel="write",
+        alone=True,
     ),
     Correct(
         "template_named_as_a_function_of_c",
@@ -359,6 +361,7 @@ __global__ void exp2(const T* x, T* out) {
         lambda rng: (ints(rng, 32, np.float32), poison(32, np.float32)),
         lambda x, _: {1: x * x},
         kernel="exp2<float>",
+        alone=True,
     ),
     Correct(
         "globals_named_as_functions_of_c",
@@ -386,6 +389,7 @@ extern "C" __global__ void k(const int* x, int* out) {
         (64,),
         lambda rng: (ints(rng, 64), poison(64, np.int32)),
         lambda x, _: {1: x[::-1] * 3 + 7},
+        alone=True,
     ),
     Correct(
         "registers_named_as_words_of_cpp",

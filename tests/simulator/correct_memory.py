@@ -374,7 +374,7 @@ __global__ void transform(const T* x, T* out, int n) {
         (32,),
         lambda rng: (ints(rng, 250, np.int64), poison(250, np.int64), np.int32(250)),
         lambda x, *_: {1: x * x},
-        kernel="transform<long long, Square, 4>",
+        kernel="transform<long long, template_with_a_functor::Square, 4>",
     ),
     Correct(
         "neighbouring_bytes",

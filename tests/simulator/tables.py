@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from cudakern.simulator import RawKernel, RawModule
+
+INCLUDE = re.compile(r"^#include <([\w/.]+)>", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What few rows need.
+
+    Attributes
+    ----------
+    kernel : str
+        Name of the kernel, or its name expression, in which the row's own types stand in a
+        namespace of the row's name.
+    shared_mem : int
+        Bytes of dynamic shared memory.
+    options : tuple of str
+        For the compiler.
+    cooperative : bool
+        Whether all blocks must be resident at once.
+    alone : bool
+        Whether it is compiled by itself, in no namespace.
+    """
+
+    kernel: str = "k"
+    shared_mem: int = 0
+    options: tuple[str, ...] = ()
+    cooperative: bool = False
+    alone: bool = False
+
 
 @dataclass(frozen=True)
-class Correct:
+class Correct(Options):
     """A kernel without a fault.
 
     Attributes
@@ -25,16 +56,10 @@ class Correct:
     expected : callable
         Takes the arguments as they were before the launch; returns what the arrays at some
         positions hold after it.
-    kernel : str
-        Name of the kernel, or its name expression.
-    shared_mem : int
-        Bytes of dynamic shared memory.
     rtol : float
         Relative tolerance; 0 where the result must agree bit for bit.
-    options : tuple of str
-        For the compiler.
-    cooperative : bool
-        Whether all blocks must be resident at once.
+    strict : bool
+        Whether strict launches find nothing either.
     """
 
     name: str
@@ -43,11 +68,8 @@ class Correct:
     block: tuple[int, ...]
     inputs: Callable[[np.random.Generator], tuple]
     expected: Callable[..., dict[int, np.ndarray]]
-    kernel: str = "k"
-    shared_mem: int = 0
     rtol: float = 0.0
-    options: tuple[str, ...] = ()
-    cooperative: bool = False
+    strict: bool = True
 
     def __str__(self):
         return self.name
@@ -57,7 +79,7 @@ MARK = "// fault"
 
 
 @dataclass(frozen=True)
-class Broken:
+class Broken(Options):
     """A kernel with a fault.
 
     Attributes
@@ -66,24 +88,23 @@ class Broken:
         What the test is called.
     code : str
         The kernel's text. Of a race both accesses are marked; of divergence the places where
-        threads wait; of a deadlock where they poll.
+        threads wait; of a deadlock where they poll. A call of a library's function counts as what
+        happens in there.
     kind : str
         The kind of the finding.
     arguments : callable
         Returns the kernel's arguments.
     grid, block : tuple of int
         The launch.
-    kernel : str
-        Name of the kernel, or its name expression.
-    shared_mem : int
-        Bytes of dynamic shared memory.
     array : int or str or None
-        Position of the argument, or name of the shared array, that some finding must name.
+        Position of the argument, or name of the shared array, that each finding must name.
     index : int or None
-        The element that some finding must name.
+        The element that each finding must name.
     also : tuple of str
         Kinds that follow from the fault and may be found too: what is read before another thread
         wrote it is uninitialised as well.
+    strict : bool
+        Whether strict launches alone find it.
     """
 
     name: str
@@ -92,14 +113,62 @@ class Broken:
     arguments: Callable[[], tuple]
     grid: tuple[int, ...] = (1,)
     block: tuple[int, ...] = (64,)
-    kernel: str = "k"
-    shared_mem: int = 0
     array: int | str | None = None
     index: int | None = None
     also: tuple[str, ...] = ()
+    strict: bool = False
 
     def __str__(self):
         return self.name
+
+
+class Modules:
+    """Kernels of many rows compiled together, since each start of a compiler takes its time.
+
+    Each row's text has a namespace of the row's name, and the lines of a file of that name. Rows
+    that include headers of the same libraries make a text.
+    """
+
+    MOST = 24  # rows of a text
+
+    def __init__(self, rows: Iterable[Correct | Broken], options: tuple[str, ...] = ()) -> None:
+        texts: dict[tuple, list] = {}
+        for row in rows:
+            libraries = frozenset(re.split(r"[./]", name)[0] for name in INCLUDE.findall(row.code))
+            key = (libraries, row.options, row.cooperative, row.alone and row.name)
+            texts.setdefault(key, []).append(row)
+        self._modules = {}
+        for (_, own, cooperative, alone), group in texts.items():
+            for first in range(0, len(group), self.MOST):
+                some = group[first : first + self.MOST]
+                module = RawModule(
+                    code=some[0].code if alone else _joined(some),
+                    options=(*own, *options),
+                    enable_cooperative_groups=cooperative,
+                    name_expressions=[_name(row) for row in some if "<" in row.kernel],
+                )
+                self._modules.update({row.name: module for row in some})
+
+    def kernel(self, row: Correct | Broken) -> RawKernel:
+        """Return the kernel of a row."""
+        return self._modules[row.name].get_function(_name(row))
+
+
+def _name(row) -> str:
+    return row.kernel if row.alone else f"{row.name}::{row.kernel}"
+
+
+def _joined(rows) -> str:
+    """Return a text of all rows."""
+    names = dict.fromkeys(name for row in rows for name in INCLUDE.findall(row.code))
+    lines = [f"#include <{name}>" for name in names]
+    for row in rows:
+        own = INCLUDE.sub("", row.code).splitlines()
+        macros = [line.split()[1].split("(")[0] for line in own if line.startswith("#define")]
+        lines += [f"namespace {row.name} {{", f'#line 1 "{row.name}.cu"']
+        lines += [line.replace('extern "C" ', "") for line in own]
+        lines += ["}", *(f"#undef {macro}" for macro in macros)]
+    return "\n".join(lines) + "\n"
 
 
 def fault_lines(code) -> set[int]:

@@ -8,18 +8,33 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.simulator.correct_kernels import CORRECT
+from tests.simulator.correct_cub import CUB
+from tests.simulator.correct_fences import BETWEEN_THREADS, HANDOFFS
+from tests.simulator.correct_groups import GROUPS
+from tests.simulator.correct_inline_ptx import INLINE_PTX
+from tests.simulator.correct_language import LANGUAGE
+from tests.simulator.correct_libcudacxx import LIBCUDACXX
+from tests.simulator.correct_matrices import BY_MMA, BY_WMMA
+from tests.simulator.correct_memory import BYTES_AND_VIEWS, PLAIN, SORTS, TILES
+from tests.simulator.correct_random import RANDOM
+from tests.simulator.correct_reductions import REDUCTIONS, SCANS
+from tests.simulator.correct_threads import ATOMICS, BETWEEN_BLOCKS, WARPS
+from tests.simulator.headers import OPTIONS, cases
+from tests.simulator.tables import Modules
 
-EACH = pytest.mark.parametrize("correct", CORRECT, ids=str)
-#: What every compiler gets; the first one that is found gets all.
-SAMPLE = CORRECT[::3]
+CORRECT = (
+    *(*REDUCTIONS, *SCANS, *TILES, *SORTS, *ATOMICS, *BETWEEN_BLOCKS, *WARPS, *PLAIN),
+    *(*BYTES_AND_VIEWS, *INLINE_PTX, *LANGUAGE, *BY_MMA, *GROUPS, *CUB, *HANDOFFS),
+    *(*BETWEEN_THREADS, *LIBCUDACXX, *RANDOM, *BY_WMMA),
+)
+MODULES = Modules(CORRECT, OPTIONS)
 
 
 def launch(correct, seed) -> None:
     """Run a kernel once and compare what it wrote."""
     arguments = correct.inputs(np.random.default_rng(seed))
     expected = correct.expected(*copy.deepcopy(arguments))
-    kernel = ck.simulator.RawKernel(correct.code, correct.kernel)
+    kernel = MODULES.kernel(correct)
     kernel(correct.grid, correct.block, arguments, shared_mem=correct.shared_mem)
     for position, wanted in expected.items():
         if correct.rtol:
@@ -32,26 +47,17 @@ def test_names_are_distinct():
     assert len({correct.name for correct in CORRECT}) == len(CORRECT)
 
 
-@EACH
-def test_result(correct):
+@pytest.mark.parametrize("correct", cases(CORRECT))
+def test_result_and_nothing_found(correct):
     launch(correct, 0)
-
-
-@EACH
-@pytest.mark.parametrize("seed", range(3))
-def test_nothing_is_found(correct, seed):
-    with ck.simulator.checked(seed=seed) as report:
-        launch(correct, seed)
-    assert list(report.findings) == []
-
-
-@pytest.mark.usefixtures("each_compiler")
-@pytest.mark.parametrize("correct", SAMPLE, ids=str)
-def test_each_compiler_serves(correct):
-    launch(correct, 0)
-    with ck.simulator.checked() as report:
-        launch(correct, 0)
-    assert list(report.findings) == []
+    for seed in range(3):
+        with ck.simulator.checked(seed=seed) as report:
+            launch(correct, seed)
+        assert report.launches == 1
+    with ck.simulator.checked(seed=3, strict=True) as report:
+        launch(correct, 3)
+        found, report.findings = report.findings, []
+    assert bool(found) != correct.strict
 
 
 def test_launches_are_ordered():

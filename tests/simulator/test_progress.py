@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator.reports import sessions
 from cudakern.simulator import RawKernel, checked
+from cudakern.simulator.reports import sessions
 
 pytestmark = pytest.mark.timeout(120)
 

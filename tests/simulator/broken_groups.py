@@ -1,0 +1,314 @@
+"""Kernels that misuse what threads do together: groups, clusters, CUB, masks, named barriers."""
+
+from __future__ import annotations
+
+from tests.simulator.tables import Broken, in_and_out, ramp, zeros
+
+GROUPS = (
+    Broken(
+        "tile_that_is_synchronized_by_half_of_it",
+        r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void k(const int* x, int* out) {
+  const auto tile =
+      cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
+  if (tile.thread_rank() < 16) tile.sync();  // fault
+  out[threadIdx.x] = tile.shfl(x[threadIdx.x], 3);  // fault
+}
+""",
+        "barrier_divergence",
+        in_and_out(),
+    ),
+    Broken(
+        "coalesced_group_used_by_some_of_its_threads",
+        r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void k(const int* x, int* out) {
+  if (threadIdx.x % 2 == 0) {
+    const auto active = cooperative_groups::coalesced_threads();
+    if (active.thread_rank() < 5) {
+      out[threadIdx.x] = active.shfl(x[threadIdx.x], 0);  // fault
+    }
+  }
+}
+""",
+        "barrier_divergence",
+        in_and_out(32),
+        block=(32,),
+    ),
+    Broken(
+        "grid_that_one_block_does_not_synchronize",
+        r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void k(const int* x, int* out) {
+  if (blockIdx.x == 1) return;
+  out[blockIdx.x * blockDim.x + threadIdx.x] = x[threadIdx.x];
+  cooperative_groups::this_grid().sync();  // fault
+}
+""",
+        "deadlock",
+        lambda: (ramp(32), zeros(96)),
+        grid=(3,),
+        block=(32,),
+        also=("barrier_divergence",),
+        cooperative=True,
+    ),
+    Broken(
+        "grid_that_the_first_threads_do_not_synchronize",
+        r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void k(const int* x, int* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = x[threadIdx.x];
+  if (threadIdx.x != 0) cooperative_groups::this_grid().sync();
+  out[95 - i] += 1;  // fault
+}
+""",
+        "race",
+        lambda: (ramp(32), zeros(96)),
+        grid=(3,),
+        block=(32,),
+        also=("barrier_divergence", "deadlock"),
+        cooperative=True,
+    ),
+    Broken(
+        "block_that_half_of_it_synchronizes",
+        r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void k(const int* x, int* out) {
+  if (threadIdx.x < 32) cooperative_groups::this_thread_block().sync();  // fault
+  else out[threadIdx.x] = x[threadIdx.x];
+}
+""",
+        "barrier_divergence",
+        in_and_out(),
+        strict=True,
+    ),
+    Broken(
+        "cluster_read_without_its_barrier",
+        r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
+  __shared__ int s[32];
+  const auto cluster = cooperative_groups::this_cluster();
+  const int t = threadIdx.x, rank = cluster.block_rank();
+  s[t] = x[32 * rank + t];  // fault
+  __syncthreads();
+  out[32 * rank + t] = cluster.map_shared_rank(s, 1 - rank)[31 - t];  // fault
+  cluster.sync();
+}
+""",
+        "race",
+        in_and_out(),
+        grid=(2,),
+        block=(32,),
+        also=("uninitialized",),
+    ),
+    Broken(
+        "cluster_that_one_block_does_not_synchronize",
+        r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
+  const auto cluster = cooperative_groups::this_cluster();
+  out[32 * blockIdx.x + threadIdx.x] = x[threadIdx.x];
+  if (cluster.block_rank() == 0) cluster.sync();  // fault
+}
+""",
+        "barrier_divergence",
+        in_and_out(),
+        grid=(2,),
+        block=(32,),
+        strict=True,
+    ),
+    Broken(
+        "cluster_written_past_the_end",
+        r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
+  __shared__ int s[32];
+  const auto cluster = cooperative_groups::this_cluster();
+  const int t = threadIdx.x, rank = cluster.block_rank();
+  s[t] = 0;
+  cluster.sync();
+  cluster.map_shared_rank(s, 1 - rank)[t + 1] = x[32 * rank + t];  // fault
+  cluster.sync();
+  out[32 * rank + t] = s[t];
+}
+""",
+        "out_of_bounds",
+        in_and_out(),
+        grid=(2,),
+        block=(32,),
+    ),
+)
+
+
+def exited_lane(name, call):
+    """Return a collective whose mask names a lane that has exited."""
+    code = f"""
+extern "C" __global__ void k(const int* x, int* out) {{
+  const int lane = threadIdx.x, v = x[lane];
+  if (lane == 7) return;
+  out[lane] = {call};  // fault
+}}
+"""
+    return Broken(name, code, "barrier_divergence", in_and_out(32), block=(32,))
+
+
+COLLECTIVES = (
+    exited_lane("shuffle_that_names_an_exited_lane", "__shfl_down_sync(~0u, v, 1)"),
+    exited_lane("match_that_names_an_exited_lane", "__match_any_sync(~0u, v)"),
+    exited_lane("reduction_that_names_an_exited_lane", "__reduce_max_sync(~0u, v)"),
+    exited_lane("vote_that_names_an_exited_lane", "__ballot_sync(0xf0u, v > 3)"),
+)
+
+LIBRARIES = (
+    Broken(
+        "cub_block_reduce_twice_without_a_barrier",
+        r"""
+#include <cub/block/block_reduce.cuh>
+extern "C" __global__ void k(const int* x, int* out) {
+  using Reduce = cub::BlockReduce<int, 128>;
+  __shared__ typename Reduce::TempStorage storage;
+  const int v = x[threadIdx.x];
+  const int sum = Reduce(storage).Sum(v);  // fault
+  const int most = Reduce(storage).Reduce(v, [](int a, int b) { return a > b ? a : b; });  // fault
+  if (threadIdx.x == 0) *out = sum - most;
+}
+""",
+        "race",
+        lambda: (ramp(128), zeros(1)),
+        block=(128,),
+        array="storage",
+    ),
+    Broken(
+        "cub_block_scan_twice_without_a_barrier",
+        r"""
+#include <cub/block/block_scan.cuh>
+extern "C" __global__ void k(const int* x, int* out) {
+  using Scan = cub::BlockScan<int, 128>;
+  __shared__ typename Scan::TempStorage storage;
+  int first, second;
+  Scan(storage).ExclusiveSum(x[threadIdx.x], first);  // fault
+  Scan(storage).InclusiveSum(first, second);  // fault
+  out[threadIdx.x] = second;
+}
+""",
+        "race",
+        in_and_out(128),
+        block=(128,),
+        array="storage",
+    ),
+    Broken(
+        "cub_storage_shared_by_warps",
+        r"""
+#include <cub/warp/warp_merge_sort.cuh>
+extern "C" __global__ void k(const int* x, int* out) {
+  using Sort = cub::WarpMergeSort<int, 2>;
+  __shared__ typename Sort::TempStorage storage;
+  int keys[2] = {x[2 * threadIdx.x], x[2 * threadIdx.x + 1]};
+  Sort(storage).Sort(keys, [](int a, int b) { return a < b; });  // fault
+  out[2 * threadIdx.x] = keys[0];
+  out[2 * threadIdx.x + 1] = keys[1];
+}
+""",
+        "race",
+        lambda: (ramp(128)[::-1].copy(), zeros(128)),
+        array="storage",
+    ),
+    Broken(
+        "barrier_of_libcudacxx_arrived_at_too_early",
+        r"""
+#include <cuda/barrier>
+#pragma nv_diag_suppress static_var_with_dynamic_init
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+  __shared__ int s[64];
+  if (threadIdx.x == 0) init(&bar, blockDim.x);
+  __syncthreads();
+  auto token = bar.arrive();
+  s[threadIdx.x] = x[threadIdx.x];  // fault
+  bar.wait(static_cast<decltype(token)&&>(token));
+  out[threadIdx.x] = s[63 - threadIdx.x];  // fault
+}
+""",
+        "race",
+        in_and_out(),
+        array="s",
+        also=("uninitialized",),
+    ),
+)
+
+NAMED_BARRIERS = (
+    Broken(
+        "named_barrier_with_a_count_that_others_do_not_have",
+        r"""
+extern "C" __global__ void k(const int* x, int* out) {
+  if (threadIdx.x < 32) {
+    asm volatile("bar.sync 1, 64;" ::: "memory");  // fault
+  } else {
+    asm volatile("bar.sync 1, 96;" ::: "memory");  // fault
+  }
+  out[threadIdx.x] = x[threadIdx.x];
+}
+""",
+        "barrier_divergence",
+        in_and_out(96),
+        block=(96,),
+        also=("misuse",),
+    ),
+    Broken(
+        "named_barrier_of_the_wrong_number",
+        r"""
+extern "C" __global__ void k(const int* x, int* out) {
+  if (threadIdx.x < 32) {
+    asm volatile("bar.sync 1, 64;" ::: "memory");  // fault
+  } else {
+    asm volatile("bar.sync 2, 64;" ::: "memory");  // fault
+  }
+  out[threadIdx.x] = x[threadIdx.x];
+}
+""",
+        "barrier_divergence",
+        in_and_out(),
+        also=("deadlock",),
+    ),
+    Broken(
+        "named_barrier_for_too_few_warps",
+        r"""
+// Two of three warps complete the barrier, so one of them reads before the third one wrote.
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[96];
+  const int t = threadIdx.x;
+  s[t] = x[t];  // fault
+  asm volatile("bar.sync 1, 64;" ::: "memory");
+  out[t] = s[95 - t];  // fault
+}
+""",
+        "race",
+        in_and_out(96),
+        block=(96,),
+        also=("uninitialized", "barrier_divergence"),
+        array="s",
+    ),
+    Broken(
+        "named_barrier_arrived_at_by_the_reader",
+        r"""
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[32];
+  const int lane = threadIdx.x % 32;
+  if (threadIdx.x < 32) {
+    s[lane] = x[lane];  // fault
+    asm volatile("bar.sync 1, 64;" ::: "memory");
+  } else {
+    asm volatile("bar.arrive 1, 64;" ::: "memory");
+    out[lane] = s[31 - lane];  // fault
+  }
+}
+""",
+        "race",
+        in_and_out(),
+        array="s",
+        also=("uninitialized",),
+    ),
+)

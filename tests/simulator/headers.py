@@ -1,0 +1,44 @@
+"""Which rows of the tables can be compiled here: those whose headers are installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from cudakern.simulator.ptx import cupy_manner
+from tests.simulator.tables import INCLUDE
+
+#: What a header includes that lies in a package of its own.
+_BEHIND = {"mma.h": "crt/mma.h"}
+
+
+def _folders() -> tuple[Path, ...]:
+    """Return where headers are that a user of CuPy names and CuPy does not."""
+    if find_spec("cuda") is None:
+        return ()
+    from cuda import pathfinder  # noqa: PLC0415  optional
+
+    found = (pathfinder.find_nvidia_header_directory(name) for name in ("curand", "cudart"))
+    return tuple(Path(folder) for folder in found if folder)
+
+
+#: What the rows of all tables are compiled with.
+OPTIONS = tuple(f"-I{folder}" for folder in _folders())
+
+
+def cases(rows):
+    """Yield the rows whose headers are there, and one case for each header that is not."""
+    options = cupy_manner.options(OPTIONS, "compute_90")
+    folders = [Path(one.removeprefix("-I")) for one in options if one.startswith("-I")]
+    missing = set()
+    for row in rows:
+        names = [_BEHIND.get(name, name) for name in INCLUDE.findall(row.code)]
+        lacking = {name for name in names if not any((f / name).is_file() for f in folders)}
+        missing |= lacking
+        if not lacking:
+            yield pytest.param(row, id=row.name)
+    for name in sorted(missing):
+        skip = pytest.mark.skip(reason=f"{name} is not installed")
+        yield pytest.param(None, id=name, marks=skip)
