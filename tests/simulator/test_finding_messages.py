@@ -1,0 +1,245 @@
+"""What findings say: where an access lies, in whatever memory, and why two of them race."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.simulator import RawKernel, checked
+
+
+def findings(code, *arguments, grid=1, block=1, strict=False, **launch):
+    """Return what the kernel ``k`` of a text did wrong."""
+    with checked(strict=strict) as report:
+        RawKernel(code, "k")((grid,), (block,), arguments, **launch)
+        found, report.findings = report.findings, []
+    return found
+
+
+def message(code, *arguments, **options):
+    """Return the message of the one thing that a kernel did wrong, after the place."""
+    (finding,) = findings(code, *arguments, **options)
+    assert str(finding) == f"k: {finding.kind}: {finding.message}"
+    assert "\n" not in finding.message
+    assert finding.source == ("k.cu", 2)
+    start = "k.cu:2: "
+    assert finding.message.startswith(start)
+    return finding.message.removeprefix(start)
+
+
+def kernel(line, parameters="int* x, int i", before=""):
+    """Return a kernel of one line, the second."""
+    return f'{before} extern "C" __global__ void k({parameters}) {{\n{line}\n}}'
+
+
+UNITS = "in units of 4 bytes"
+ONE = "(block (0, 0, 0), thread (0, 0, 0))"
+OUTSIDE = "must lie inside of an array; it is"
+X = np.zeros(4, np.int32)
+CASES = {
+    "argument": (
+        kernel("x[0] = weights[i];", "int* x, const int* __restrict__ weights, int i"),
+        (X, X.copy(), 5),
+        f"read of 4 bytes {OUTSIDE} element 5 of argument 1 (weights), shape (4,)",
+    ),
+    "before": (
+        kernel("x[i] = 1;"),
+        (X, -1),
+        f"write of 4 bytes {OUTSIDE} element -1 of argument 0 (x), shape (4,)",
+    ),
+    "half": (
+        kernel("*(short*)((char*)x + i) = 1;"),
+        (X, 18),
+        f"write of 2 bytes {OUTSIDE} element 4 plus 2 bytes of argument 0 (x), shape (4,)",
+    ),
+    "unnamed": (
+        (
+            '#define KERNEL extern "C" __global__ void k(int* x, int i)\n'
+            '#line 1 "k.cu"\nKERNEL {\nx[i] = 1; }'
+        ),
+        (X, 4),
+        f"write of 4 bytes {OUTSIDE} element 4 of argument 0, shape (4,)",
+    ),
+    "wrapped": (
+        kernel("x[(unsigned)i] = 1;"),
+        (X, -3),
+        (
+            f"write of 4 bytes {OUTSIDE} element 4294967293 of argument 0 (x), shape (4,): "
+            "-3 as a 32-bit integer"
+        ),
+    ),
+    "misaligned": (
+        kernel("*(int*)((char*)x + i) = 1;"),
+        (X, 6),
+        (
+            "write of 4 bytes must lie on a multiple of 4 bytes; "
+            "it is element 1 plus 2 bytes of argument 0 (x), shape (4,)"
+        ),
+    ),
+    "shared": (
+        kernel("x[0] = table[i];", before="__shared__ int table[3];"),
+        (X, 3),
+        f"read of 4 bytes {OUTSIDE} element 3 of shared array table of 12 bytes, {UNITS}",
+    ),
+    "dynamic": (
+        kernel("rest[i] = 1;", before="extern __shared__ int rest[];"),
+        (X, 2),
+        (
+            f"write of 4 bytes {OUTSIDE} "
+            "element 2 of dynamic shared memory of 8 bytes, in units of 4 bytes"
+        ),
+    ),
+    "variable": (
+        kernel("x[0] = ns::counts[i];", before="namespace ns { __device__ int counts[3]; }"),
+        (X, 3),
+        f"read of 4 bytes {OUTSIDE} byte 12 of global variable counts of 12 bytes",
+    ),
+    "constant": (
+        kernel("x[0] = factors[i];", before="__constant__ int factors[3];"),
+        (X, 3),
+        f"read of 4 bytes {OUTSIDE} byte 12 of constant variable factors of 12 bytes",
+    ),
+    "constant_write": (
+        kernel(
+            'asm volatile("st.u32 [%0], 1;" :: "l"(factors + i) : "memory");',
+            before="__constant__ int factors[3];",
+        ),
+        (X, 2),
+        (
+            "write of 4 bytes must not be to constant memory; "
+            "it is byte 8 of constant variable factors of 12 bytes"
+        ),
+    ),
+    "local": (
+        kernel("int v[8]; for (int n = 0; n < 8; ++n) v[n] = x[n % 4]; x[0] = v[i];"),
+        (X, 8),
+        f"read of 4 bytes {OUTSIDE} byte 32 of the thread's local memory",
+    ),
+    "heap": (
+        kernel("int* p = (int*)malloc(12); p[i] = 1; x[0] = p[0]; free(p);"),
+        (X, 3),
+        f"write of 4 bytes {OUTSIDE} byte 12 of memory that malloc gave",
+    ),
+    "unwritten": (
+        kernel("x[0] = table[i];", before="__shared__ int table[3];"),
+        (X, 1),
+        (
+            "read of 4 bytes must come after a write; "
+            "nothing wrote element 1 of shared array table of 12 bytes, in units of 4 bytes"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_where_an_access_lies(case):
+    code, arguments, expected = CASES[case]
+    found = findings(code, *arguments, shared_mem=8 * (case == "dynamic"))
+    assert found[0].message == f"k.cu:2: {expected} {ONE}"
+
+
+def test_an_array_that_is_read_only():
+    x = np.zeros(4, np.int32)
+    x.flags.writeable = False
+    expected = "write of 4 bytes must be to an array that can be written; it is element 1 of "
+    assert message(kernel("x[i] = 1;"), x, 1) == f"{expected}argument 0 (x), shape (4,) {ONE}"
+    assert OUTSIDE in message(kernel("x[i] = 1;"), x, 4)
+    assert x.tolist() == [0] * 4
+
+
+def test_far_from_everything():
+    code = kernel("*(int*)(size_t)0x123456789a8 = 1;")
+    expected = "at address 0x123456789a8, far from every array"
+    assert message(code, X, 0) == f"write of 4 bytes {OUTSIDE} {expected} {ONE}"
+
+
+UNORDERED = "no barrier, and no release and acquire, does"
+AT = "element 0 of argument 0 (x), shape (4,)"
+
+
+def race(code, *, grid=1, block=64, strict=False):
+    (finding,) = findings(code, np.zeros(4, np.int32), 0, grid=grid, block=block, strict=strict)
+    assert finding.kind == "race"
+    assert finding.index == 0
+    return finding.message
+
+
+def test_a_race_names_both_accesses():
+    found = race(kernel("if (threadIdx.x % 32 == 0) x[0] = threadIdx.x;"))
+    assert found in {
+        f"k.cu:2: write of 4 bytes at {AT} must be ordered with the write at k.cu:2 by block "
+        f"(0, 0, 0), thread ({other}, 0, 0): {UNORDERED} (block (0, 0, 0), thread ({one}, 0, 0))"
+        for one, other in ((0, 32), (32, 0))
+    }
+
+
+def test_a_race_with_an_atomic():
+    code = kernel("if (threadIdx.x == 0) x[0] = 7; else if (threadIdx.x == 32) atomicAdd(x, 1);")
+    found = race(code)
+    assert "atomic update" in found
+    assert "write" in found
+    assert UNORDERED in found
+
+
+def test_a_scope_that_is_too_narrow():
+    found = race(kernel("atomicAdd_block(x, 1);"), grid=2, block=1)
+    assert "must be ordered with the atomic update at k.cu:2 by block" in found
+    assert ": the scope of one, .cta, leaves the other thread out (block" in found
+
+
+def test_an_asynchronous_copy_that_nobody_waits_for():
+    code = """#include <cuda_pipeline.h>
+#line 1 "k.cu"
+extern "C" __global__ void k(int* x, int i) {
+  __shared__ int s[4];
+  __pipeline_memcpy_async(s, x, 16);
+  x[i] = s[i];
+  __pipeline_wait_prior(0);
+}"""
+    found = findings(code, np.zeros(4, np.int32), 0)
+    text = next(f.message for f in found if f.array == "s")
+    assert "k.cu:4: read of 4 bytes at element 0 of shared array s of 16 bytes" in text
+    assert "must be ordered with the asynchronous copy at " in text
+    assert "k.cu:3) by block (0, 0, 0), thread (0, 0, 0): nobody has waited for that (block" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("x[0] = 7;", "; they write the same value, which only strict reports"),
+        (
+            "*(volatile int*)x = threadIdx.x;",
+            "; both are strong and one is volatile, which only strict reports",
+        ),
+    ],
+)
+def test_what_only_strict_reports(line, why):
+    code = kernel(line)
+    assert findings(code, np.zeros(4, np.int32), 0, block=64) == []
+    assert f": {UNORDERED}{why} (block" in race(code, strict=True)
+
+
+def test_a_failure_has_its_stack():
+    code = """__device__ __noinline__ void fails(int i) { if (i == 3) __trap(); }
+__device__ __forceinline__ void inlined(int i) { if (i == 2) __trap(); }
+extern "C" __global__ void k(int* x, int i) {
+  fails(i);
+  inlined(i);
+}"""
+    (finding,) = findings(code, X, 2)
+    assert (finding.kind, finding.source) == ("trap", ("k.cu", 2))
+    assert finding.stack == (("k.cu", 2), ("k.cu", 5))
+    assert finding.message.startswith("k.cu:2 (called at k.cu:5): ")
+    assert finding.message.endswith(ONE)
+    (finding,) = findings(code, X, 3)
+    assert finding.source == ("k.cu", 1)
+
+
+def test_strict_barriers():
+    code = kernel("if (threadIdx.x < 32) return; __syncthreads();")
+    assert findings(code, X, 0, block=64) == []
+    (finding,) = findings(code, X, 0, block=64, strict=True)
+    assert finding.kind == "barrier_divergence"
+    with pytest.raises(ck.SimulatorError, match="barrier_divergence"), checked(strict=True):
+        RawKernel(code, "k")((1,), (64,), (X, 0))
