@@ -24,14 +24,23 @@ struct Knowledge;
 struct Release;
 struct WarpTimes;
 
+/// Entries of a channel that a thread has taken already, so that polling does not pile them up.
+struct Taken {
+  const void* channel;
+  size_t first, count;
+  Scope scope;
+};
+
 /// What a thread knows about the others: which of their accesses came before its own. Times count a
 /// thread's releases; see order.hpp.
 struct ThreadOrder {
   uint32_t time;
-  uint32_t known[kLanes];         // the time up to which each lane of the warp is known
-  const WarpTimes* published;     // `known`, as others can keep it; null if it has changed
-  const Knowledge* knowledge;     // what came from other warps and blocks by acquiring
-  Knowledge* seen;                // what relaxed reads saw: known from the next fence on
+  uint32_t known[kLanes];      // the time up to which each lane of the warp is known
+  const WarpTimes* published;  // `known`, as others can keep it; null if it has changed
+  const Knowledge* knowledge;  // what came from other warps and blocks by acquiring
+  Knowledge* seen;             // what relaxed reads saw: known from the next fence on
+  Knowledge* spare;            // of those lists, to be used again
+  Taken taken[2];
   const Release* released;        // the latest release
   const Release* fence[kScopes];  // what the latest fence of at least each scope released
   bool dirty;                     // it accessed memory since its latest release

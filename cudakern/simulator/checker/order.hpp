@@ -262,6 +262,19 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, const Site* site, bo
   }
 }
 
+/// Has a thread know entries of a channel, as seen by a block in a scope.
+inline void take(ThreadOrder& t, const Knowledge& k) {
+  for (const Taken& one : t.taken) {
+    if (one.channel == k.channel && one.first == k.first && one.count == k.count &&
+        one.scope == k.scope) {
+      return;
+    }
+  }
+  t.taken[1] = t.taken[0];
+  t.taken[0] = {k.channel, k.first, k.count, k.scope};
+  t.knowledge = order.make(k);
+}
+
 /// A strong read.
 inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope scope) {
   Channel** found = order.channels.find(key);
@@ -271,27 +284,25 @@ inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope
   Channel* channel = *found;
   const size_t first = channel->first, count = channel->entries.size;
   ThreadOrder& t = w->checked.order[self];
-  if (!acquires) {
-    for (Knowledge* k = t.seen; k != nullptr; k = const_cast<Knowledge*>(k->next)) {
-      if (k->channel == channel && k->first == first && k->scope == scope) {
-        k->count = count;
-        return;
-      }
-    }
-    t.seen = order.make<Knowledge>(
-        {channel, first, count, w->checked.serial, scope, nullptr, t.seen, 0});
+  const uint64_t serial = w->checked.serial;
+  if (acquires) {
+    take(t, {channel, first, count, serial, scope, nullptr, t.knowledge, 0});
     return;
   }
-  const Knowledge* rest = t.knowledge;
-  if (rest != nullptr && rest->channel == channel && rest->first == first && rest->scope == scope &&
-      rest->serial == w->checked.serial) {
-    if (rest->count == count) {
+  for (Knowledge* k = t.seen; k != nullptr; k = const_cast<Knowledge*>(k->next)) {
+    if (k->channel == channel && k->first == first && k->scope == scope) {
+      k->count = count;
       return;
     }
-    rest = rest->next;
   }
-  t.knowledge =
-      order.make<Knowledge>({channel, first, count, w->checked.serial, scope, nullptr, rest, 0});
+  Knowledge* made = t.spare;
+  if (made == nullptr) {
+    made = order.make<Knowledge>({});
+  } else {
+    t.spare = const_cast<Knowledge*>(made->next);
+  }
+  *made = {channel, first, count, serial, scope, nullptr, t.seen, 0};
+  t.seen = made;
 }
 
 /// A fence makes known what strong reads before it saw, and has strong writes after it release what
@@ -299,17 +310,17 @@ inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope
 inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
   ThreadOrder& t = w->checked.order[self];
   if ((access & kAcquires) != 0) {
-    for (const Knowledge* k = t.seen; k != nullptr; k = k->next) {
+    Knowledge* last = nullptr;
+    for (Knowledge* k = t.seen; k != nullptr; k = const_cast<Knowledge*>(k->next)) {
       const Scope both = k->scope < scope ? k->scope : scope;
-      const Knowledge* last = t.knowledge;
-      if (last != nullptr && last->channel == k->channel && last->first == k->first &&
-          last->count == k->count && last->scope == both) {
-        continue;
-      }
-      t.knowledge = order.make<Knowledge>(
-          {k->channel, k->first, k->count, k->serial, both, nullptr, t.knowledge, 0});
+      take(t, {k->channel, k->first, k->count, k->serial, both, nullptr, t.knowledge, 0});
+      last = k;
     }
-    t.seen = scope >= Scope::kGpu ? nullptr : t.seen;  // a wider one may follow
+    if (last != nullptr && scope >= Scope::kGpu) {  // else a wider one may follow
+      last->next = t.spare;
+      t.spare = t.seen;
+      t.seen = nullptr;
+    }
   }
   if ((access & kReleases) != 0) {
     const Release* what = release(w, self, scope);
