@@ -140,7 +140,8 @@ class RawKernel:
         """
         if self._max_shared is not None:
             return self._max_shared
-        return max(0, _DEFAULT_SHARED_BYTES - self._library.kernel(self.name).static_shared)
+        kernel = self._library.kernel(self.name, checked=bool(sessions.active))
+        return max(0, _DEFAULT_SHARED_BYTES - kernel.static_shared)
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, value: int) -> None:

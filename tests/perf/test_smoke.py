@@ -15,8 +15,6 @@ from perf.cases import find
 from perf.cases.one_hot import OneHotProblem
 from perf.results import load
 
-pytest.importorskip("elftools", reason="pyelftools is not installed")
-
 ONE_HOT = "ck_one_hot_stream_w4_i64_o32"
 
 

@@ -20,8 +20,6 @@ from perf.machine_code.occupancy import resident_blocks
 from perf.machine_code.rare import one, rare
 from perf.machine_code.reading import main_loop, vector_loops, widest
 
-pytest.importorskip("elftools", reason="pyelftools is not installed")
-
 LISTING = """
 .text.ck_made_up:
         /*0000*/                   MOV R1, c[0x0][0x28] ;
