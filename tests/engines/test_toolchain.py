@@ -224,6 +224,18 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
     assert count("1", checked=True) == 11
 
 
+@pytest.mark.parametrize("session", [ck.simulator.checked, ck.simulator.traffic])
+def test_observed_launches_need_no_library_for_plain_ones(cache, session):
+    module = ck.simulator.RawModule(code=KERNEL.replace("VALUE", "4"))
+    x = np.zeros(2, np.int32)
+    with session():
+        module.get_function("k")((1,), (2,), (x,))
+    assert x.tolist() == [4, 4]
+    (runtime, kernel) = libraries(cache)
+    assert runtime.startswith("libcudakern_checked_")
+    assert kernel.startswith("module_compute_")
+
+
 def test_a_damaged_library_is_built_again(cache):
     text, toolchain = KERNEL.replace("VALUE", "3"), find_toolchain()
     path = library(ptx_of_code(code_of(text)), toolchain, toolchain.runtime())
