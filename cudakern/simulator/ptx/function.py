@@ -221,7 +221,7 @@ class FunctionText:
         """
         names = [one.name if isinstance(one, Register) else str(one) for one in labels]
         above = [self._passed[name] for name in names if name in self._passed]
-        if not above or not self.is_checked:
+        if not above or not (self.is_checked or self._seen in above):
             return ""
         self._counts_turns = True
         return f"turn(turns, {self._site(of)}); "
