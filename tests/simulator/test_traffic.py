@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -218,12 +218,12 @@ PLACED = [
     Case("nothing", "if (gridDim.x == 3) y[i] = 1;", ""),
 ]  # fmt: skip
 WEIGHTS = "__constant__ float {0}[4] = {{1, 2, 3, 4}};"
-N = "const int* n, {0}* y"
+N = "const int* n, {}* y"
 OWN = [
     # word k of all lanes lies side by side; eight of them are a sector
-    Case("local_same", "float a[8]; for (int k = 0; k < 8; ++k) a[k] = y[8 * k + i]; y[i] = a[*n];",
+    Case("local_same", "float a[8]; for (int k = 0; k < 8; ++k) a[k] = x[8 * k + i]; y[i] = a[*n];",
          "load: 32x32x4 to 4 + 4x32x4 to 1; local store: 8x32x16 to 16; local load: 4x32x4 to 4;"
-         " store: 4x32x4 to 4", N.format("float")),
+         " store: 4x32x4 to 4", N.format("const float* x, float")),
     # eight words in each group of eight lanes
     Case("local_different", "float a[8]; for (int k = 0; k < 8; ++k) a[(k + t) % 8] = k;"
          " y[i] = a[i % 8];",
@@ -370,9 +370,10 @@ def totals(report):
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("checks", [False, True])
 def test_figures(module, case, checks):
-    # Those of a launch that is checked, too, are the same, in whatever order it runs.
+    # A launch that is checked, too, has the same, in whatever order it runs, and whatever is found:
+    # some cases read what nothing wrote.
     checking = ck.simulator.checked(seed=7, resident_blocks=1) if checks else nullcontext()
-    with checking, traffic() as report:
+    with suppress(SimulatorError), checking, traffic() as report:
         case.launch(module)
     (found,) = report.kernels
     assert found.kernel == case.name
@@ -494,7 +495,7 @@ def test_local_and_constant_memory_are_apart(module):
     local, constant = report.kernels
     assert local.local_loads == requests("4x32x4 to 4")
     assert local.local_stores.bytes_moved == 8 * 512
-    assert local.sectors == 36 * 4 + 16
+    assert local.sectors == 32 * 4 + 4 + 16
     assert constant.constant_loads.wavefronts_per_request == 1
     assert constant.bytes_requested == constant.bytes_moved == 512
     assert "local load             4 requests      4.00 sectors/request" in str(report)
