@@ -55,7 +55,7 @@ def test_names_are_distinct():
     assert len({broken.name for broken in BROKEN}) == len(BROKEN)
 
 
-@pytest.mark.parametrize("broken", cases(BROKEN))
+@pytest.mark.parametrize("broken", [*cases(BROKEN)])
 def test_fault_is_found(broken):
     for seed in range(2):
         require_fault(broken, findings_of(broken, seed, strict=broken.strict))

@@ -47,7 +47,7 @@ def test_names_are_distinct():
     assert len({correct.name for correct in CORRECT}) == len(CORRECT)
 
 
-@pytest.mark.parametrize("correct", cases(CORRECT))
+@pytest.mark.parametrize("correct", [*cases(CORRECT)])
 def test_result_and_nothing_found(correct):
     launch(correct, 0)
     for seed in range(3):
