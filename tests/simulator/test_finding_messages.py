@@ -243,3 +243,33 @@ def test_strict_barriers():
     assert finding.kind == "barrier_divergence"
     with pytest.raises(ck.SimulatorError, match="barrier_divergence"), checked(strict=True):
         RawKernel(code, "k")((1,), (64,), (X, 0))
+
+
+CLUSTER = """#include <cooperative_groups.h>
+#line 1 "k.cu"
+extern "C" __global__ __cluster_dims__(2) void k(int* x, int i) {
+  __shared__ int first[8], second[8]; extern __shared__ int rest[];
+  first[threadIdx.x] = second[threadIdx.x] = rest[threadIdx.x] = 1;
+  auto cluster = cooperative_groups::this_cluster();
+  cluster.sync();
+  if (cluster.block_rank() == 0) x[0] = cluster.map_shared_rank(ARRAY, 1)[i];
+  cluster.sync();
+}"""
+
+
+@pytest.mark.parametrize(
+    ("array", "where"),
+    [
+        ("first", "element 9 of shared array first of 32 bytes"),
+        ("second", "element 9 of shared array second of 32 bytes"),
+        ("rest", "element 9 of dynamic shared memory of 32 bytes"),
+    ],
+)
+def test_shared_memory_of_another_block(array, where):
+    launch = {"grid": 2, "block": 8, "shared_mem": 32}
+    (finding,) = findings(CLUSTER.replace("ARRAY", array), np.zeros(4, np.int32), 9, **launch)
+    assert finding.array == ("dynamic shared memory" if array == "rest" else array)
+    assert finding.index == 9
+    assert (
+        f"{OUTSIDE} {where} in block 1 of the cluster, {UNITS} (block (0, 0, 0)" in finding.message
+    )

@@ -108,6 +108,14 @@ class Variable(NamedTuple):
         return ctypes.c_uint64.from_address(self.place).value
 
 
+class SharedObject(NamedTuple):
+    """A variable in static shared memory, and where that has it."""
+
+    name: str
+    offset: int
+    nbytes: int
+
+
 def resident_blocks() -> int:
     """Return how many blocks run side by side: at least 2, so that waiting for each other works."""
     return max(2, os.cpu_count() or 1)
@@ -126,8 +134,8 @@ class Kernel:
         What each of them is.
     static_shared : int
         Bytes of shared memory that a launch need not ask for.
-    shared_objects : tuple of (str, int)
-        In a library for checked launches: name and bytes of what they are for.
+    shared_objects : tuple of SharedObject
+        In a library for checked launches: what is in static shared memory.
     """
 
     def __init__(self, module: Module, structure: _Kernel) -> None:
@@ -138,7 +146,11 @@ class Kernel:
         kinds = structure.parameter_sizes[count : 2 * count]
         self.parameter_kinds = tuple(map(ParameterKind, kinds))
         self.static_shared = int(structure.packed_shared)
-        self._structure = structure
+        objects = structure.shared_objects[: structure.shared_object_count]
+        self.shared_objects = tuple(
+            SharedObject(found.name.decode(), found.offset, found.bytes) for found in objects
+        )
+        self.structure = structure
         required = tuple(structure.required_block)
         self._required_block = required if required[0] else None
 

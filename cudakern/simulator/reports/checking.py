@@ -120,8 +120,9 @@ def checked(
     Yields
     ------
     CheckReport
-        Whose ``findings`` fill up launch by launch. A bad access is not carried out, a read of this
-        kind gives zeros, and the kernel goes on: one run can find several things.
+        Whose ``findings`` fill up launch by launch. The kernel goes on after a finding, so one run
+        can find several things; what is out of bounds or misaligned is not written, and reads as
+        zeros.
 
     Raises
     ------

@@ -8,29 +8,12 @@ from typing import TYPE_CHECKING
 
 from cudakern.errors import SimulatorError
 from cudakern.simulator.launches import Site
-from cudakern.simulator.ptx.names import qualified
+from cudakern.simulator.reports.places import WRITES, place_of, requirement
 from cudakern.simulator.reports.sessions import stack_of
 
 if TYPE_CHECKING:
-    from cudakern.simulator.operands import Operand
-    from cudakern.simulator.ptx.module import Variable
     from cudakern.simulator.reports.sessions import Observed
     from cudakern.simulator.reports.structures import FindingStructure
-
-
-class _Space(IntEnum):
-    """ck_sim_space of launch_api.hpp: where an address lies."""
-
-    NOWHERE = 0
-    GLOBAL = 1
-    SHARED = 2
-    DYNAMIC = 3
-    VARIABLE = 4
-    LOCAL = 5
-    HEAP = 6
-    PARAMETERS = 7
-    FOREIGN = 8
-    REMOTE = 9
 
 
 class _Reason(IntEnum):
@@ -43,18 +26,13 @@ class _Reason(IntEnum):
     VOLATILES = 4
 
 
-_WRITES, _ATOMIC, _OTHER_WRITES, _OTHER_ATOMIC = 1, 2, 4, 8
+_ATOMIC, _OTHER_WRITES, _OTHER_ATOMIC = 2, 4, 8
 #: Of a site's access, as in runtime.hpp: two bits of scope; which counts for nothing in guesses.
 _SCOPE_SHIFT = 16
 _SCOPES = (".cta", ".cluster", ".gpu", ".sys")
 _GUESSES, _GPU = 1 << 15, 2
-#: An index computed in 32 bits that went below zero is short of this.
-_WRAP = 2**32
-_NEAR_WRAP = 2**16
-
 Source = tuple[str, int]
 Place = tuple[int, ...]
-Where = tuple[int | str | None, int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +125,13 @@ def _failure(error: SimulatorError, stack: tuple[Source, ...]) -> Finding:
 def _finding(observed: Observed, raw: FindingStructure) -> Finding:
     kind = raw.kind.decode()
     stack = stack_of(raw.site)
-    array, index, where = _object(observed, raw)
+    array, index, where = place_of(observed, raw)
     block, thread = tuple(raw.block), tuple(raw.thread)
-    what = _access(raw.access & _WRITES, raw.access & _ATOMIC, raw.bytes)
+    what = _access(raw.access & WRITES, raw.access & _ATOMIC, raw.bytes)
     if kind == "race":
         said = _race(raw, what, where)
     elif kind == "out_of_bounds":
-        required = _kept_from_writes(observed, raw) or "must lie inside of an array"
-        said = f"{what} {required}; it is {where}"
+        said = f"{what} {requirement(observed, raw)}; it is {where}"
     elif kind == "misaligned":
         said = f"{what} must lie on a multiple of {raw.bytes} bytes; it is {where}"
     else:
@@ -199,97 +176,3 @@ def _shown(stack: tuple[Source, ...]) -> str:
 def _access(writes: int, atomic: int, size: int) -> str:
     what = "atomic update" if atomic and writes else "write" if writes else "read"
     return f"{what} of {size} bytes" if size else what
-
-
-def _kept_from_writes(observed: Observed, raw: FindingStructure) -> str:
-    """Return what a write must have been to instead, if it was to what nobody may write."""
-    if not raw.access & _WRITES:
-        return ""
-    if raw.space == _Space.PARAMETERS:
-        return "must not be to the kernel's parameters"
-    if raw.space == _Space.VARIABLE and _variable(observed, raw).is_constant:
-        return "must not be to constant memory"
-    inside = _inside(observed, raw) if raw.space == _Space.GLOBAL else []
-    read_only = inside and all(operand.read_only for operand in inside)
-    return "must be to an array that can be written" if read_only else ""
-
-
-def _inside(observed: Observed, raw: FindingStructure) -> list[Operand]:
-    """Return the arrays that an access to global memory lies in."""
-    buffer = observed.buffers[raw.object]
-    address = buffer.start + raw.offset
-    return [o for o in buffer.operands if o.start <= address < o.end]
-
-
-def _variable(observed: Observed, raw: FindingStructure) -> Variable:
-    number: int = raw.object
-    return [*observed.kernel.module.variables.values()][number]
-
-
-def _object(observed: Observed, raw: FindingStructure) -> Where:
-    """Return the array, the element and a phrase for where an access lies."""
-    space = _Space(raw.space)
-    if space is _Space.GLOBAL:
-        buffer = observed.buffers[raw.object]
-        address = buffer.start + raw.offset
-        near = _inside(observed, raw) or buffer.operands
-        nearest = min(near, key=lambda o: max(o.start - address, address - o.end + 1))
-        return _of_operand(nearest, address)
-    if space is _Space.SHARED:
-        symbol, size = observed.kernel.shared_objects[raw.object]
-        name = _last(symbol)
-        return _of_bytes(f"shared array {name} of {size} bytes", name, raw)
-    if space is _Space.DYNAMIC:
-        name = "dynamic shared memory"
-        return _of_bytes(f"{name} of {observed.dynamic_bytes} bytes", name, raw)
-    if space is _Space.VARIABLE:
-        variable = _variable(observed, raw)
-        name, size = _last(variable.name), variable.nbytes
-        kind = "constant" if variable.is_constant else "global"
-        return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
-    if space is _Space.NOWHERE:
-        return _nowhere(observed, raw.offset % 2**64) if raw.bytes else (None, None, "")
-    byte = f"byte {raw.offset} of"
-    return (
-        *(None, None),
-        {
-            _Space.LOCAL: f"{byte} the thread's local memory",
-            _Space.HEAP: f"{byte} memory that malloc gave",
-            _Space.PARAMETERS: f"{byte} the kernel's parameters",
-            _Space.FOREIGN: "in another thread's local memory",
-            _Space.REMOTE: f"{byte} the shared memory of block {raw.object} of the cluster",
-        }[space],
-    )
-
-
-def _last(symbol: str) -> str:
-    """Return a variable's own name."""
-    return qualified(symbol).rpartition("::")[2]
-
-
-def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
-    index, within = divmod(address - operand.address, operand.layout.itemsize)
-    called = f" ({operand.parameter})" if operand.parameter else ""
-    name = f"argument {operand.name}{called}" if isinstance(operand.name, int) else operand.name
-    rest = f" plus {within} bytes" if within else ""
-    return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
-
-
-def _of_bytes(said: str, name: str, raw: FindingStructure) -> tuple[str, int, str]:
-    index, within = divmod(raw.offset, max(raw.bytes, 1))
-    rest = f" plus {within} bytes" if within else ""
-    return name, index, f"element {index}{rest} of {said}, in units of {raw.bytes} bytes"
-
-
-def _nowhere(observed: Observed, address: int) -> Where:
-    """Say which array's index went below zero in 32 bits, if that explains a far address."""
-    for i, buffer in enumerate(observed.buffers):
-        base = observed.addresses[i]
-        for operand in buffer.operands:
-            start = base + operand.address - buffer.start
-            index, within = divmod(address - start, operand.layout.itemsize)
-            if not within and abs(index - _WRAP) < _NEAR_WRAP:
-                name, _, said = _of_operand(operand, operand.address)
-                said = said.replace("element 0", f"element {index}", 1)
-                return name, index, f"{said}: {index - _WRAP} as a 32-bit integer"
-    return None, None, f"at address {address:#x}, far from every array"
