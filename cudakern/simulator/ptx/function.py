@@ -38,6 +38,10 @@ _MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
 _SPACES = {"global", "shared", "const", "local", "param"}
 _UNSAFE = re.compile(r"\W")
 _CARRIES = {"addc", "subc", "madc"}
+#: Instructions that let others run only if they have an order.
+_ACCESSES = {"ld", "ldu", "st"}
+#: Stands before what lets others run.
+_WAITS = "/*waits*/"
 #: Results in the patterns of rows.
 _RESULTS = {"d", "p", "q"}
 
@@ -131,6 +135,9 @@ class FunctionText:
             elif isinstance(statement, Label):
                 self._labels[statement.name] = f"L{len(self._labels)}"
         lines = [*self._statements(body, structural)]
+        # A thread that waits shall look the same each time: see deadlock.hpp.
+        forget = "turns = 0; " if self._counts_turns else ""
+        lines = [line.replace(_WAITS, forget) for line in lines]
         if self._uses_carry:
             self._declarations.append("bool cc = false;")
         if self._counts_turns:
@@ -154,8 +161,13 @@ class FunctionText:
             elif isinstance(statement, Instruction):
                 opcode = statement.name.partition(".")[0]
                 self._seen += opcode in {"st", "call"}
-                emit = structural.get(opcode, FunctionText.row)
-                yield self._guarded(statement, emit(self, statement))
+                before = self._seen
+                text = structural.get(opcode, FunctionText.row)(self, statement)
+                if opcode in _ACCESSES:
+                    waits = "ordered<" in text or "polled<" in text
+                else:
+                    waits = self._seen != before or opcode == "call"
+                yield self._guarded(statement, f"{_WAITS}{text}" if waits else text)
 
     def _parameters(self) -> list[str]:
         """Declare parameters and results; return the statements that load registers."""
