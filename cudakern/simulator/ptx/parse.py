@@ -193,7 +193,9 @@ class _Parser:
                 below = self._stacks.get(call, (call[0],))  # told by an earlier directive
             else:
                 tokens.fail("must be function_name or inlined_at", word, 1)
-        self._stack = self._stacks[place] = (place[0], *below)
+        self._stacks[place] = (place[0], *below)
+        if place[0][1] or not self._stack:  # else code of several lines: the last one stays
+            self._stack = self._stacks[place]
 
     def _place(self) -> tuple[Place, int]:
         file, line, column = (self.tokens.number() for _ in range(3))

@@ -594,3 +594,13 @@ def test_any_text_ends_in_a_result_or_an_error(part, texts_to_mutate):
 @pytest.fixture(scope="module")
 def texts_to_mutate():
     return texts()
+
+
+def test_code_of_several_lines_keeps_the_last_one():
+    """NVRTC gives line 0 to an instruction that stands for several."""
+    text = HEAD + (
+        ".visible .entry k() { .reg .b32 %r; .loc 1 0 3\nmov.u32 %r, 1; .loc 1 7 3\n"
+        'mov.u32 %r, 2; .loc 1 0 3\nmov.u32 %r, 3; ret; }\n.file 1 "a.cu"\n'
+    )
+    body = parse(text, "k").functions["k"].body
+    assert [one.place[1] for one in body if isinstance(one, Instruction)] == [0, 7, 7, 7]

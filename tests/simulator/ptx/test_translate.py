@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+import cudakern as ck
 from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx.compile import ptx_of_text
@@ -42,6 +43,7 @@ class Case:
     after: str = ""
     block: int = 1
     shared_bytes: int = 0
+    packed: bool = False  # whether it tells addresses of shared memory, which red zones change
 
     @property
     def text(self) -> str:
@@ -61,6 +63,14 @@ def stored(*names, kind="u32"):
 def run(text, y, name="k", block=1, shared_bytes=0, more=()):
     grid = (1, 1, 1)
     launch(text, name, (y, *more), grid=grid, block=(block, 1, 1), shared_bytes=shared_bytes)
+
+
+def run_checked(text, y, name="k", block=1, shared_bytes=0):
+    """Launch an entry that is without findings."""
+    kernel = ck.simulator.RawModule(code=text).get_function(name)
+    with ck.simulator.checked() as report:
+        kernel((1,), (block,), (y,), shared_mem=shared_bytes)
+    assert list(report.findings) == []
 
 
 FLOAT = struct.unpack("I", struct.pack("f", 1.5))[0]
@@ -129,9 +139,9 @@ MEMORY = {
     "vectors of eight": Case(
         "st.global.v8.b32 [%d0], {1, 2, 3, 4, 5, 6, 7, 8};"
         "ld.global.v8.b32 {%r8, %r7, %r6, %r5, %r4, %r3, %r2, %r1}, [%d0];"
-        "st.global.v4.b32 [%d0+16], {%r1, %r2, %r3, %r4}; ldu.global.v2.u32 {%r9, _}, [%d0+12];"
+        "st.global.v4.b32 [%d0+16], {%r1, %r2, %r3, %r4}; ldu.global.v2.u32 {%r9, _}, [%d0+8];"
         "st.global.u32 [%d0], %r9;",
-        [4, 2, 3, 4, 8, 7, 6, 5],
+        [3, 2, 3, 4, 8, 7, 6, 5],
     ),
     "wider registers": Case(
         "mov.b64 %d1, 0xfedcba9876543280; st.global.b64 [%d0], %d1;"
@@ -180,6 +190,7 @@ MEMORY = {
         " ld.shared.u32 %r7, [s+4]; st.shared.u32 [pad], 0;"
         + stored(*(f"%r{i}" for i in range(1, 8))),
         [16, 5, 16, 20, 5, 0, 5],
+        packed=True,
     ),
     "generic addresses of a cluster": Case(
         ".shared .align 8 .b8 s[16]; mov.u32 %r1, s; st.shared.u32 [%r1+4], 5; mov.u64 %d1, s;"
@@ -216,7 +227,7 @@ VARIABLES = {
     "shared variables of functions and of the entry lie apart": Case(
         ".shared .u32 s[4]; st.shared.u32 [s], 1; st.shared.u32 [all], 2; call f; call g;"
         "ld.shared.u32 %r1, [s]; ld.shared.u32 %r2, [all]; call (%r3), f_of; call (%r4), g_of;"
-        "st.shared.u32 [dynamic], 9; ld.shared.u32 %r5, [s]; ld.shared.u32 %r6, [dynamic+4];"
+        "st.shared.u32 [dynamic], 9; ld.shared.u32 %r5, [s];"
         + stored(*(f"%r{i}" for i in range(1, 6))),
         [1, 5, 3, 4, 1],
         shared_bytes=16,
@@ -241,6 +252,7 @@ VARIABLES = {
         "call (%r4), f; st.shared.u8 [s], 1; mov.u32 %r5, %dynamic_smem_size;"
         + stored("%r1", "%r2", "%r3", "%r4", "%r5"),
         [0, 64, 64, 64, 100],
+        packed=True,
         shared_bytes=100,
         before=".extern .shared .align 4 .b8 dynamic[]; .extern .shared .align 64 .b8 aligned[];"
         ".func (.reg .u32 %r) f() { mov.u32 %r, dynamic; ret; }",
@@ -365,13 +377,17 @@ BRANCHES = {
 CASES = {**MOVES, **MEMORY, **VARIABLES, **CALLS, **BRANCHES}
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_module_does_what_its_ptx_says(name):
+@pytest.mark.parametrize(
+    ("name", "checked"),
+    [(n, c) for n in CASES for c in (False, True) if not (c and CASES[n].packed)],
+)
+def test_a_module_does_what_its_ptx_says(name, checked):
     case = CASES[name]
     wanted = np.array([0 if word is None else word for word in case.wanted])
     known = np.array([word is not None for word in case.wanted])
     y = poison(len(wanted) + 4, np.uint32)
-    run(case.text, y, block=case.block, shared_bytes=case.shared_bytes)
+    run_it = run_checked if checked else run
+    run_it(case.text, y, block=case.block, shared_bytes=case.shared_bytes)
     words = wanted.astype(np.int64).astype(np.uint32)
     assert y[: len(words)][known].tolist() == words[known].tolist()
     assert (y[len(words) :] == poison(4, np.uint32)).all()
@@ -633,3 +649,104 @@ def test_two_libraries_of_a_module_share_variables():
         run_in = module.kernel("k", "k").launcher((1, 1, 1), (1, 1, 1))
         run_in(y.ctypes.data.to_bytes(8, "little"))
         assert y.tolist() == [5 * number] * 3 + [3]
+
+
+# What checked libraries have
+
+
+def checked_module(text, name="rows.ptx"):
+    return SimulatorEngine().module(ptx_of_text(text, name), checked=True)
+
+
+SHARED = (
+    HEAD
+    + ".shared .align 4 .b8 _ZZ1fvE4mine[40]; .shared .b8 plain[2]; .extern .shared .b8 more[];"
+    + ".func f() { st.shared.u32 [_ZZ1fvE4mine], 1; ret; }"
+    + entry(
+        ".shared .align 64 .b8 _ZZN1a1kIfEEvPT_E4tile_0[1000]; mov.u32 %r1, plain;"
+        "mov.u32 %r2, more; mov.u32 %r3, _ZZN1a1kIfEEvPT_E4tile_0; " + stored("%r1", "%r2", "%r3")
+    )
+    + entry("mov.u32 %r1, more;" + stored("%r1"), "l")
+)
+
+
+def test_red_zones_lie_around_shared_variables_and_are_not_counted():
+    y = poison(3, np.uint32)
+    run(SHARED, y, shared_bytes=8)
+    plain, large, tile = y.tolist()
+    assert [plain, tile, large] == [40, 64, 1072]
+    run_checked(SHARED, y, shared_bytes=8)
+    plain, large, tile = y.tolist()
+    assert tile % 64 == 0
+    assert plain >= 128 + 40 + 128
+    assert tile >= plain + 2 + 128
+    assert large >= tile + 1000 + 1000
+    kernel = checked_module(SHARED).kernel("k", "k")
+    assert kernel.shared_objects == (("mine", 40), ("plain", 2), ("tile", 1000))
+    assert kernel.static_shared == 1072
+    assert checked_module(SHARED).kernel("l", "l").static_shared == 48
+
+
+def test_a_checked_kernel_has_as_much_shared_memory_as_any():
+    half = 227 * 1024 // 2
+    text = HEAD + entry(
+        f".shared .b8 a[{half}], b[{half}]; st.shared.u8 [a], 1; st.shared.u8 [b+{half - 1}], 2;"
+        f"ld.shared.u8 %r1, [a]; ld.shared.u8 %r2, [b+{half - 1}];" + stored("%r1", "%r2")
+    )
+    y = poison(2, np.uint32)
+    run_checked(text, y)
+    assert y.tolist() == [1, 2]
+
+
+SET = """
+{ .param .b64 a; .param .b32 b; .param .b64 c; .param .b64 r; st.param.b64 [a], %d0;
+ st.param.b32 [b], 1; st.param.b64 [c], 44; .loc 1 12 3
+ call (r), memset, (a, b, c); }
+"""
+FOUND = {
+    "before shared memory": (
+        ".shared .u32 s[4]; st.shared.u32 [s], 1; ld.shared.u32 %r1, [s+-4];",
+        "out_of_bounds",
+    ),
+    "between shared variables": (
+        ".shared .u32 s[4], t[4]; st.shared.u32 [t], 1; ld.shared.u32 %r1, [s+16];",
+        "out_of_bounds",
+    ),
+    "local memory": (
+        ".local .u32 s[4]; st.local.u32 [s], 1; ld.local.u32 %r1, [s]; ld.local.u32 %r1, [s+16];",
+        "out_of_bounds",
+    ),
+    "local memory that is not written": (
+        ".local .u32 s[4]; st.local.u32 [s], 1; ld.local.u32 %r1, [s+4]; add.u32 %r1, %r1, 1;",
+        "uninitialized",
+    ),
+    "a variable": ("ld.global.u32 %r1, [v+8]; add.u32 %r1, %r1, 1;", "out_of_bounds"),
+    "a vector": ("st.global.v4.u32 [%d0+32], {1, 2, 3, 4};", "out_of_bounds"),
+    "an ordered vector": ("st.volatile.global.v2.u32 [%d0+40], {1, 2};", "out_of_bounds"),
+    "an ordered load": ("ld.acquire.gpu.global.u32 %r1, [%d0+40];", "out_of_bounds"),
+    "an atomic": ("atom.global.add.u32 %r1, [%d0+40], 1;", "out_of_bounds"),
+    "a vector of atomics": ("red.global.add.v2.f32 [%d0+40], {%f1, %f2};", "out_of_bounds"),
+    "16 bytes": (
+        "mov.b128 %q1, {1, 2}; atom.global.exch.b128 %q2, [%d0+48], %q1;",
+        "out_of_bounds",
+    ),
+    "misaligned": ("ld.volatile.global.u32 %r1, [%d0+2];", "misaligned"),
+    "memset": (SET, "out_of_bounds"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_is_wrong_is_found_and_not_carried_out(name):
+    body, kind = FOUND[name]
+    text = (
+        HEAD
+        + ".global .u32 v[2]; .extern .func (.param .b64 r) memset (.param .b64 a, .param .b32 b,"
+        + ".param .b64 c);"
+        + entry(f".loc 1 12 3\n{body}\n.loc 1 13 3\n st.global.u32 [%d0], 7;")
+        + '.file 1 "a.cu"\n'
+    )
+    y = np.zeros(10, np.uint32)
+    kernel = ck.simulator.RawModule(code=text).get_function("k")
+    with pytest.raises(SimulatorError, match=f"^k: {kind}: a.cu:12: "), ck.simulator.checked():
+        kernel((1,), (1,), (y,))
+    assert y.tolist() == [7, *[0] * 9]
