@@ -18,7 +18,6 @@ from tests.helpers.roofline import (
     transposed,
 )
 
-
 F4, F8, F2, U1 = np.float32, np.float64, np.float16, np.uint8
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern.simulator import Requests
 from tests.helpers.roofline import SECTOR, backwards, contiguous, misaligned, padded
-
 
 C16, F8, F4, F2, U1 = np.complex128, np.float64, np.float32, np.float16, np.uint8
 U4, I8 = np.uint32, np.int64
@@ -62,6 +62,15 @@ class Case:
         return found, (x.nbytes / SECTOR, written / SECTOR)
 
 
+def of_arrays(found, kind):
+    """Return the requests to x or to the results, without what blocks tell each other."""
+    result = Requests()
+    for line in found.lines:
+        if line.kind == kind and "look_back.cuh" not in str(line.stack):
+            result.include(line)
+    return result
+
+
 def packed(density, shape, dtype=U1, kind=U4, **more):
     """Return a case of a contiguous x: 1.03 up to a density of 1 %, 1.10 from 50 % on."""
     figure = 1.03 if density <= 0.01 else 1.10
@@ -105,13 +114,14 @@ def test_bytes_moved(case):
     found, (read, written) = case.run()
     assert found.sectors <= case.figure * (read + written)
     # x is read once, elements at its ends one by one.
-    assert found.loads.sectors <= read + 32
+    assert of_arrays(found, "load").sectors <= read + 32
     # Coordinates are written once, 4 bytes more are the count's, ...
-    assert found.stores.bytes_requested == written * SECTOR + 4
+    stores = of_arrays(found, "store")
+    assert stores.bytes_requested == written * SECTOR + 4
     # ... in vectors: a run, of which a warp has one for each tile or 128 rows and more, has at most
     # three coordinates more at each end.
     runs = 8 * (read * SECTOR / 2**14 + 1) + written * SECTOR / 128
-    assert found.stores.accesses <= written * SECTOR / 16 + 6 * runs
+    assert stores.accesses <= written * SECTOR / 16 + 6 * runs
 
 
 @pytest.mark.parametrize("case", STRIDED, ids=str)
@@ -123,4 +133,5 @@ def test_bytes_moved_in_other_layouts(case):
 def test_masks_are_built_without_conflicts():
     found, _ = packed(0, LINE).run()
     lines = [line for line in found.lines if line.kind.startswith("shared")]
-    assert sum(line.wavefronts for line in lines) <= 1.1 * sum(line.requests for line in lines)
+    least = sum(max(line.requests, line.bytes_requested // 128) for line in lines)
+    assert sum(line.wavefronts for line in lines) <= 1.1 * least

@@ -11,7 +11,6 @@ import pytest
 import cudakern as ck
 from tests.helpers.roofline import SECTOR, backwards, misaligned, padded, transposed
 
-
 C16, F8, F4, F2, U1 = np.complex128, np.float64, np.float32, np.float16, np.uint8
 I4, I8 = np.int32, np.int64
 
