@@ -97,7 +97,7 @@ extern "C" __global__ void k(int n, float* x) {
     assert finding.stack == (("k.cu", 3), ("k.cu", 7))
     assert finding.message == (
         "k.cu:3 (called at k.cu:7): write of 4 bytes must lie inside of an array; it is element 5 "
-        "of argument 1, shape (5,) (block (0, 1, 0), thread (2, 0, 0))"
+        "of argument 1 (x), shape (5,) (block (0, 1, 0), thread (2, 0, 0))"
     )
     assert str(finding) == f"k: out_of_bounds: {finding.message}"
     assert (caught.value.block, caught.value.thread) == (finding.block, finding.thread)
