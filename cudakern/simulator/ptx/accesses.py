@@ -34,7 +34,7 @@ _ORDERS = {
 }
 _LANES = {"v2": 2, "v4": 4, "v8": 8}
 _WORD_BYTES, _MBARRIER_BYTES, _ROW_BYTES = 4, 8, 16
-#: How a copy or a store tells an mbarrier that it has happened.
+#: How a copy tells an mbarrier that it has happened.
 _COMPLETES = "mbarrier::complete_tx::bytes"
 
 
@@ -89,8 +89,6 @@ def _store(words: Sequence[str]) -> int:
     if _is_parameter(words):
         return 0
     told = _bytes(words) | WRITES | _space(words)
-    if "async" in words:  # a weak store; the mbarrier is told in a release
-        return told | RELEASES | SCOPES["cluster"]
     return told | _order(words, None, "gpu")
 
 
@@ -114,13 +112,14 @@ def _mbarrier(words: Sequence[str]) -> int:
 
 
 def _copy(words: Sequence[str]) -> int:
-    """Return what ``cp.async`` does, whose size is an operand."""
+    """Return what ``cp.async`` does, whose size is an operand: to its mbarrier, if it has one."""
     if "mbarrier" in words:
         return _mbarrier([*words[words.index("mbarrier") + 1 :]])
     if not {"global", "shared::cta"} & {*words} or "prefetch" in words:
         return 0  # of groups
-    told = READS | WRITES | _space(words)
-    return told | RELEASES | SCOPES["cluster"] if _COMPLETES in words else told
+    if _COMPLETES in words:
+        return _mbarrier(["complete_tx", "cluster"]) | _space(words)
+    return READS | WRITES | _space(words)
 
 
 def _matrix(words: Sequence[str]) -> int:

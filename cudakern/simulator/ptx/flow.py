@@ -59,9 +59,9 @@ class Flow:
             if _names(one.operands[:1]) & registers and self._place(one.operands[1]) == place
         }
 
-    def access(self, of: Instruction, callee: str = "") -> tuple[int, int]:
-        """Return what an instruction, or what it calls, does to memory, and the bytes it needs."""
-        told = access_of(callee or of.name)
+    def access(self, of: Instruction, does: str = "") -> tuple[int, int]:
+        """Return what an instruction does to memory, and which bytes it needs; maybe as another."""
+        told = access_of(does or of.name)
         opcode = of.words[0]
         if opcode == "atom" and _names(of.operands[:1]) & self._read:
             told |= RETURNS | READS

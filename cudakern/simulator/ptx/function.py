@@ -216,13 +216,16 @@ class FunctionText:
         """Return the statements at the function's end."""
         return " ".join((*self._returned, "return;"))
 
-    def site(self, of: Instruction, callee: str = "") -> str:
-        """Return a pointer to where an instruction is that can wait, fail or access memory."""
-        self._seen += 1
-        return self._site(of, callee)
+    def site(self, of: Instruction, does: str = "") -> str:
+        """Return a pointer to where an instruction is that can wait, fail or access memory.
 
-    def _site(self, of: Instruction, callee: str = "") -> str:
-        access = (0, 0) if self._flow is None else self._flow.access(of, callee)
+        What it does to memory is by its own name, or by that of what it stands for.
+        """
+        self._seen += 1
+        return self._site(of, does)
+
+    def _site(self, of: Instruction, does: str = "") -> str:
+        access = (0, 0) if self._flow is None else self._flow.access(of, does)
         return self.scope.site(of, *access)
 
     def turn(self, labels: Iterable[Operand | str], of: Instruction) -> str:
@@ -362,11 +365,7 @@ class FunctionText:
         """Return the C++ of an instruction by its row."""
         found = self._found(of)
         code = found.form.code
-        bindings = dict(found.fields)
-        if "TYPE" in bindings:
-            bindings["T"] = type_of_value(bindings["TYPE"])
-        if "{site}" in code:
-            bindings["site"] = self.site(of)
+        bindings = self._fields(of, found)
         is_expression = not code.endswith(";")
         before: list[str] = []
         after: list[str] = []
@@ -395,6 +394,17 @@ class FunctionText:
             return self.assign(result[0], made, result[1], of)
         made += ";" if is_expression else ""
         return f"{{ {' '.join((*before, made, *after))} }}"
+
+    def _fields(self, of: Instruction, found: Found) -> dict[str, str]:
+        """Return what stands for the fields of a row that are no operands."""
+        made = dict(found.fields)
+        if "TYPE" in made:
+            made["T"] = type_of_value(made["TYPE"])
+        if "{site}" in found.form.code:
+            made["site"] = self.site(of)
+        if "{arrival}" in found.form.code:
+            made["arrival"] = self.site(of, "mbarrier.complete_tx.release.cluster")
+        return made
 
     def _found(self, of: Instruction) -> Found:
         positions = of.operands[of.pairs :]

@@ -40,9 +40,7 @@ ANSWERS = {
     "st.volatile.u16": "2 Writes Strong Volatile kSys",
     "st.relaxed.cluster.shared::cluster.b32": "4 Writes Strong kCluster kCluster",
     "st.release.gpu.global.b64": "8 Writes Strong Releases kGpu kGlobal",
-    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.u32": (
-        "8 Writes Releases kCluster kCluster"
-    ),
+    "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.u32": ("8 Writes kCluster"),
     # Parameters are not checked.
     "ld.param.u64": "",
     "ld.param::entry.u64": "",
@@ -81,11 +79,11 @@ ANSWERS = {
     "cp.async.mbarrier.arrive.noinc.shared.b64": (
         "8 Reads Writes Atomic Strong Releases kCta kShared"
     ),
-    # Copies, whose size is an operand (9.7.9.25).
+    # Copies, whose size is an operand; what bulk copies do to their mbarriers (9.7.9.25).
     "cp.async.ca.shared.global": "0 Reads Writes kShared",
     "cp.async.cg.shared::cta.global.L2::128B": "0 Reads Writes kShared",
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes": (
-        "0 Reads Writes Releases kCluster kCluster"
+        "8 Reads Writes Atomic Strong kCluster kCluster"
     ),
     "cp.async.bulk.global.shared::cta.bulk_group": "0 Reads Writes kGlobal",
     "cp.async.bulk.prefetch.L2.global": "",
@@ -145,8 +143,7 @@ def word(answer):
     bits = [part for part in parts if not part.startswith("k")]
     made = int(size) | sum(1 << BITS[part] for part in bits)
     names = [part for part in parts if part.startswith("k")]
-    scopes = {"Atomic", "Strong", "Acquires", "Releases"} & {*bits} or "cluster" in answer
-    if names and (scopes or len(names) > 1 or not bits):
+    if names and (not bits or {"Strong", "Acquires", "Releases"} & {*bits}):
         made |= _enumerators("Scope").index(names.pop(0)) << _shift("Scope")
     return made | sum(_enumerators("Space").index(name) << _shift("Space") for name in names)
 

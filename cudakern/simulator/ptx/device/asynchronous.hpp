@@ -10,9 +10,9 @@ namespace ck_ptx {
 /// for it later, so it happens now.
 template <typename T>
 static inline void store_now(char* address, const T& values, char* mbarrier,
-                             const ck_sim::Site* site) {
+                             const ck_sim::Site* site, const ck_sim::Site* arrival) {
   put(address, values, site);
-  ck_sim_mbarrier_arrive(mbarrier, 0, 0, -static_cast<s32>(sizeof values), site);
+  ck_sim_mbarrier_arrive(mbarrier, 0, 0, -static_cast<s32>(sizeof values), arrival);
 }
 
 }  // namespace ck_ptx
