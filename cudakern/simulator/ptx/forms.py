@@ -16,9 +16,9 @@ The C++ is an expression for the result, or statements, which end in ``;`` and a
 Fields in braces are replaced: operands by values of the C++ types of their PTX types (``u32``,
 ``f32``, ``f16x2``, ``pred``, ...), vectors by arrays of them, addresses by ``char*``; a set of
 words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0; ``T`` by the C++
-type of ``TYPE``; ``site`` by a pointer to the instruction's `Site`, ``arrival`` by one that says what
-it does to an mbarrier. It also sees ``me``, the thread's `View`; ``window``, where the block's shared
-memory starts; and ``cc``, the carry flag.
+type of ``TYPE``; ``site`` by a pointer to the instruction's `Site`, ``arrival`` by one that says
+what it does to an mbarrier. It also sees ``me``, the thread's `View`; ``window``, where the block's
+shared memory starts; and ``cc``, the carry flag.
 """
 
 from __future__ import annotations
