@@ -252,7 +252,8 @@ MBARRIERS = (
   wait(&bar, 0);  // fault
   out[t] = s[63 - t];
 """,
-        also=("misuse", "uninitialized", "deadlock"),
+        "uninitialized",
+        also=("misuse", "race"),
         array="bar",
     ),
     kernel(
@@ -269,11 +270,12 @@ MBARRIERS = (
       arrive(&full);
       wait(&full, i);
     } else {
-      wait(&full, i);
+      wait(&full, i);  // fault
       out[32 * i + t] = s[63 - t];  // fault
     }
   }
 """,
+        also=("deadlock",),
         array="s",
     ),
     kernel(

@@ -102,7 +102,7 @@ extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arr
     Broken(
         "release_overwritten_by_another_block",
         r"""
-// What the second block stores is no part of the first one's release.
+// What the second block stores is no part of the first one's release, which nobody else reads.
 extern "C" __global__ void k(int* data, int* flag, int* out) {
   if (blockIdx.x == 0) {
     data[0] = 42;  // fault
@@ -112,17 +112,18 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     while (atomicAdd(flag, 0) != 1) {
     }
     asm volatile("st.relaxed.gpu.global.s32 [%0], 2;" ::"l"(flag) : "memory");
+    atomicExch(flag + 1, 1);
   } else {
+    while (atomicAdd(flag + 1, 0) == 0) {
+    }
     int seen;
-    do {
-      asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
-    } while (seen != 2);
-    out[0] = data[0];  // fault
+    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+    out[0] = data[0] + seen;  // fault
   }
 }
 """,
         "race",
-        lambda: (zeros(1), zeros(1), zeros(1)),
+        lambda: (zeros(1), zeros(2), zeros(1)),
         grid=(3,),
         block=(1,),
         array=0,

@@ -134,7 +134,6 @@ extern "C" __global__ void k(const int* x, int* out) {
         "out_of_bounds",
         in_and_out(9),
         block=(9,),
-        index=8,
     ),
     Broken(
         "local_array_of_which_one_element_is_not_written",
@@ -148,7 +147,6 @@ extern "C" __global__ void k(const int* x, int* out) {
         "uninitialized",
         in_and_out(8),
         block=(8,),
-        index=7,
     ),
     Broken(
         "local_array_of_another_thread",
@@ -194,7 +192,6 @@ extern "C" __global__ void k(const int* x, int* out) {
         in_and_out(9),
         block=(9,),
         array="table",
-        index=8,
     ),
     Broken(
         "structure_of_which_one_member_is_not_written",
@@ -224,7 +221,6 @@ extern "C" __global__ void k(const int* x, int* out) {
         "out_of_bounds",
         in_and_out(17),
         block=(8,),
-        index=16,
     ),
     Broken(
         "heap_read_before_it_is_written",
@@ -239,6 +235,5 @@ extern "C" __global__ void k(const int* x, int* out) {
         "uninitialized",
         in_and_out(16),
         block=(8,),
-        index=15,
     ),
 )

@@ -298,7 +298,7 @@ extern "C" __global__ void k(const int* x, int* out, int rounds) {
   }
 }
 """,
-        (2,),
+        (1,),
         (64,),
         lambda rng: (ints(rng, (4, 32)), poison((4, 32), np.int32), np.int32(4)),
         lambda x, *_: {1: 2 * x[:, ::-1]},

@@ -30,12 +30,18 @@ CORRECT = (
 MODULES = Modules(CORRECT, OPTIONS)
 
 
-def launch(correct, seed) -> None:
-    """Run a kernel once and compare what it wrote."""
+def launch(correct, seed):
+    """Run a kernel once; return its arguments and what they must hold."""
     arguments = correct.inputs(np.random.default_rng(seed))
     expected = correct.expected(*copy.deepcopy(arguments))
     kernel = MODULES.kernel(correct)
     kernel(correct.grid, correct.block, arguments, shared_mem=correct.shared_mem)
+    return arguments, expected
+
+
+def require_result(correct, seed) -> None:
+    """Run a kernel once and compare what it wrote."""
+    arguments, expected = launch(correct, seed)
     for position, wanted in expected.items():
         if correct.rtol:
             np.testing.assert_allclose(arguments[position], wanted, rtol=correct.rtol)
@@ -49,10 +55,10 @@ def test_names_are_distinct():
 
 @pytest.mark.parametrize("correct", [*cases(CORRECT)])
 def test_result_and_nothing_found(correct):
-    launch(correct, 0)
+    require_result(correct, 0)
     for seed in range(3):
         with ck.simulator.checked(seed=seed) as report:
-            launch(correct, seed)
+            require_result(correct, seed)
         assert report.launches == 1
     with ck.simulator.checked(seed=3, strict=True) as report:
         launch(correct, 3)
