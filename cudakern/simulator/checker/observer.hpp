@@ -6,6 +6,8 @@
 
 namespace ck_sim {
 
+constexpr uint64_t kMostKept = uint64_t{1} << 28;  // bytes of arrays, for the next launch
+
 // Launches, blocks, threads
 
 /// Before serials run out: forgets every access of earlier launches.
@@ -57,7 +59,12 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
 
 /// Leaves what was found.
 inline void end_launch(ck_sim_options* o) {
-  memory_map.copy_out();
+  MemoryMap& m = memory_map;
+  m.copy_out();
+  if (m.arena_bytes > kMostKept) {
+    m.arena.release();
+    m.arena_cells.release();
+  }
   o->findings = findings.data;
   o->finding_count = findings.size;
   o->traffic = traffic_rows(&o->traffic_count);
