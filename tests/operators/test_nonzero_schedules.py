@@ -13,11 +13,11 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines import sources
-from cudakern.simulator.reports import sessions
 from cudakern.operators import nonzero_plan
 from cudakern.operators.base import BoundTable
 from cudakern.operators.indexing import THREADS
 from cudakern.simulator import checked
+from cudakern.simulator.reports import sessions
 from tests.helpers.places import HOST, put, same_bytes
 
 pytestmark = pytest.mark.timeout(300)
