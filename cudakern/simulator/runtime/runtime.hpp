@@ -49,25 +49,25 @@ struct Site {
   int line;
   const char* opcode;  // with its modifiers
   // The rest is of checked launches; else zeros.
-  const char* stack;        // "file:line" of it and of the calls around it, innermost first, by '\n'
-  uint32_t access;          // what it does to memory, see below; 0 for nothing
-  uint32_t needed;          // of a load: bytes whose values are used, a bit each; others are copied
+  const char* stack;  // "file:line" of it and of the calls around it, innermost first, by '\n'
+  uint32_t access;    // what it does to memory, see below; 0 for nothing
+  uint32_t needed;    // of a load: bytes whose values are used, a bit each; others are copied
   mutable uint32_t number;  // the checker's, for this launch; 0 at first
 };
 
 // What an instruction does to memory.
-constexpr uint32_t kBytes = 0xFF;         // of one access, all elements of a vector together
-constexpr uint32_t kReads = 1u << 8;      // its result or effect depends on what was there
+constexpr uint32_t kBytes = 0xFF;     // of one access, all elements of a vector together
+constexpr uint32_t kReads = 1u << 8;  // its result or effect depends on what was there
 constexpr uint32_t kWrites = 1u << 9;
 constexpr uint32_t kAtomic = 1u << 10;    // in one step
 constexpr uint32_t kStrong = 1u << 11;    // relaxed or more; else weak
 constexpr uint32_t kVolatile = 1u << 12;  // strong, at system scope
 constexpr uint32_t kAcquires = 1u << 13;
 constexpr uint32_t kReleases = 1u << 14;
-constexpr uint32_t kGuesses = 1u << 15;   // a weak load whose value only feeds the compare of a cas
-constexpr int kScopeShift = 16;           // two bits: a Scope
-constexpr uint32_t kReturns = 1u << 18;   // of an atomic: its result is used
-constexpr int kSpaceShift = 20;           // three bits: a Space
+constexpr uint32_t kGuesses = 1u << 15;  // a weak load whose value only feeds the compare of a cas
+constexpr int kScopeShift = 16;          // two bits: a Scope
+constexpr uint32_t kReturns = 1u << 18;  // of an atomic: its result is used
+constexpr int kSpaceShift = 20;          // three bits: a Space
 enum class Scope : uint32_t { kCta, kCluster, kGpu, kSys };
 enum class Space : uint32_t { kGeneric, kGlobal, kShared, kConst, kLocal, kCluster };
 
