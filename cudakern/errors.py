@@ -141,8 +141,8 @@ class SimulatorError(CudakernError, RuntimeError):
     ----------
     kind : str
         ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"race"``,
-        ``"barrier_divergence"``, ``"deadlock"``, ``"stack_overflow"``, ``"arithmetic"``,
-        ``"trap"``, ``"assert"``, ``"misuse"``, ``"out_of_memory"`` or ``"launch"``.
+        ``"barrier_divergence"``, ``"deadlock"``, ``"stack_overflow"``, ``"trap"``,
+        ``"assert"``, ``"misuse"``, ``"out_of_memory"`` or ``"launch"``.
     kernel : str
         Name of the entry point.
     block, thread : tuple of int

@@ -173,7 +173,6 @@ STOPS = {
     "null": ("*(volatile int*)(n - n) = 1;", "out_of_bounds"),
     "trap": ("__trap();", "trap"),
     "assert": ("assert(n == 5);", "assert"),
-    "division": ("x[0] = n / x[1];", "arithmetic"),
     "stack": ("x[0] = deep(x, n);", "stack_overflow"),
 }
 DEEP = """__noinline__ __device__ int deep(int* x, int n) {

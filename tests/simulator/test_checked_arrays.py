@@ -167,7 +167,7 @@ def test_the_same_byte_races():
 
 
 PARTIAL = """extern "C" __global__ void exchange(int* x, unsigned mask) {
-  __shared__ volatile int s[32];
+  __shared__ int s[32];
   const int t = threadIdx.x;
   if (!(mask >> t & 1)) return;
   s[t] = t;

@@ -44,7 +44,7 @@ class Finding:
     kind : str
         ``"out_of_bounds"``, ``"misaligned"``, ``"uninitialized"``, ``"race"``,
         ``"barrier_divergence"`` or ``"deadlock"``; also what ends a launch in plain mode:
-        ``"stack_overflow"``, ``"arithmetic"``, ``"trap"``, ``"assert"``.
+        ``"stack_overflow"``, ``"trap"``, ``"assert"``.
     kernel : str
         Name of the kernel.
     block, thread : tuple of int

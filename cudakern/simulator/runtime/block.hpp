@@ -109,10 +109,7 @@ inline void on_fault(void* context, const siginfo_t* info) {
   char text[200];
   const char* kind = "out_of_bounds";
   const char* message = text;
-  if (info->si_signo == SIGFPE) {
-    kind = "arithmetic";
-    message = "an integer must not be divided by zero";
-  } else if (info->si_signo == SIGILL) {
+  if (info->si_signo == SIGILL) {
     kind = "trap";
     message = "the kernel must not execute a trap";
   } else if (is_overflow(thread->fiber, info->si_addr)) {

@@ -9,8 +9,8 @@
 namespace ck_sim {
 
 constexpr size_t kSignalStackBytes = 64 * 1024;
-constexpr int kSignalCount = 4;
-constexpr int kSignals[kSignalCount] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+constexpr int kSignalCount = 3;
+constexpr int kSignals[kSignalCount] = {SIGSEGV, SIGBUS, SIGILL};
 
 /// While armed, a fault on this OS thread belongs to the kernel.
 struct FaultGuard {
