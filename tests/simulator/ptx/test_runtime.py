@@ -110,6 +110,26 @@ def test_a_lock_guards_what_threads_of_a_warp_and_blocks_change():
     assert y.tolist() == [0, 384]
 
 
+def test_a_loop_of_plain_loads_lets_others_run():
+    y = np.zeros(2, np.uint32)
+    body = """
+    if (threadIdx.x == 1) { y[1] = 1; return; }
+    unsigned seen;
+    do asm volatile("ld.global.u32 %0, [%1];" : "=r"(seen) : "l"(y + 1) : "memory");
+    while (seen == 0);
+    y[0] = seen;
+    """
+    run(body, y, block=2)
+    assert y.tolist() == [1, 1]
+
+
+def test_a_checked_loop_that_never_ends_is_found():
+    y = np.zeros(2, np.uint32)
+    told = r"^k: deadlock: k\.cu:\d+: a loop must end"
+    with pytest.raises(SimulatorError, match=told), ck.simulator.checked():
+        run("while (y[0] == 0) {}", y, block=2)
+
+
 def test_a_barrier_of_a_part_is_used_again_and_again():
     y = np.zeros(64, np.uint32)
     body = """
