@@ -425,6 +425,9 @@ template <bool kWrite>
 inline char* on_access(const char* address, const void* value, const Site* site) {
   Worker* w = worker;
   checker.writes += kWrite;
+  if (checker.counts && is_full(w, number_of(w, w->running))) {
+    let_others_run(w, site, true);  // see begin_turn
+  }
   if (pass_access<kWrite>(w, address, site)) {
     return const_cast<char*>(address);
   }

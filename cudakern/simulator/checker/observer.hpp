@@ -104,7 +104,12 @@ void end_checked_block(Worker* w) {
 
 void end_checked_thread(Worker*, Thread* thread) { thread->locals = nullptr; }
 
-void begin_turn(Worker*, Thread*) {}
+void begin_turn(Worker* w, Thread* thread) {
+  const uint32_t self = number_of(w, thread);
+  if (checker.counts && is_full(w, self)) {
+    flush_warp(w, self / kLanes * kLanes);
+  }
+}
 
 // Order
 
