@@ -197,6 +197,10 @@ PLACED = [
     # ... to sectors far apart
     Case("triangular_rows", f"{LOOP} s += x[k * 128 + t * 8]; y[i] = s;",
          "load: 64x32x4 to 32 + 64x1x4 to 1; store: 4x32x4 to 4"),
+    # more than are kept of a thread
+    Case("long_loop", "float s = 0;\n#pragma unroll 1\n"
+         "for (int k = 0; k < 5000; ++k) s += x[8 * k + t % 32]; y[i] = s;",
+         "load: 20000x32x4 to 4; store: 4x32x4 to 4"),
     Case("loop_with_barrier", "for (int k = 0; k < 3; ++k) { y[i] += 1; __syncthreads(); }",
          "load, store: 12x32x4 to 4"),
     Case("loop_with_collective", "float s = 0; for (int k = 0; k < 3; ++k)"
