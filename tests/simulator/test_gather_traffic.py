@@ -1,7 +1,8 @@
-"""What gather moves, variant by variant, held against what it must move at least."""
+"""What gather and gather_nd move, by variant, held against what they must move at least."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,21 +37,27 @@ class Case:
     x: object = contiguous
     out: object = contiguous
 
+    operator = "gather"
+
     def __str__(self) -> str:
-        return self.name
+        return f"{self.operator}, {self.name}"
 
     def inputs(self):
         """Return x and the indices."""
         indices = np.random.default_rng(5).integers(0, self.shape[self.axis], self.count)
         return self.x(self.shape, self.dtype), indices.astype(self.index)
 
+    def call(self, x, indices, mode):
+        """Gather; return the output."""
+        rest = self.shape[self.axis + 1 :]
+        out = self.out((*self.shape[: self.axis], self.count, *rest), self.dtype)
+        return ck.gather(x, indices, self.axis, mode=mode, out=out)
+
     def run(self, mode="clamp"):
         """Return what the launch moved, and the roofline's sectors of x, of indices, of out."""
         x, indices = self.inputs()
-        rest = self.shape[self.axis + 1 :]
-        out = self.out((*self.shape[: self.axis], self.count, *rest), self.dtype)
         with ck.simulator.traffic() as report:
-            ck.gather(x, indices, self.axis, mode=mode, out=out)
+            out = self.call(x, indices, mode)
         (found,) = report.kernels
         written = np.unique(sectors(out)).size
         return found, (self.read(x, indices, 1), -(-indices.nbytes // SECTOR), written)
@@ -59,6 +66,32 @@ class Case:
         """Return how many units of so many sectors the picked rows lie in, row by row."""
         rows = np.take(sectors(x) // unit, indices, self.axis)
         return different(rows, self.axis + 1)
+
+
+@dataclass(frozen=True)
+class Tuples(Case):
+    """A gather_nd of ``count`` tuples a batch; the axis is how many components they have."""
+
+    batch: int = 0
+
+    operator = "gather_nd"
+
+    def inputs(self):
+        extents = self.shape[self.batch : self.batch + self.axis]
+        rng = np.random.default_rng(5)
+        picked = [rng.integers(0, n, (*self.shape[: self.batch], self.count)) for n in extents]
+        return self.x(self.shape, self.dtype), np.stack(picked, -1).astype(self.index)
+
+    def call(self, x, indices, mode):
+        rest = self.shape[self.batch + self.axis :]
+        out = self.out((*indices.shape[:-1], *rest), self.dtype)
+        return ck.gather_nd(x, indices, self.batch, mode=mode, out=out)
+
+    def read(self, x, indices, unit):
+        batches = np.ix_(*map(np.arange, self.shape[: self.batch]))
+        batches = [b[..., np.newaxis] for b in batches]
+        rows = (sectors(x) // unit)[(*batches, *np.moveaxis(indices, -1, 0))]
+        return different(rows, indices.ndim - 1)
 
 
 # The roofline: of x the sectors of each row that is picked, row by row, as if nothing remembered
@@ -149,20 +182,64 @@ STRIDED = [
     # Lanes follow out, where neighbours are of different rows of x: a sector for each element.
     Case("out transposed", "strided", (1000, 16), 0, 1600, 4.79, out=transposed),
 ]
+ND_ROWS = [
+    # Tiles of 16 KiB read their tuples once; a sector of them that two tiles share, twice.
+    Tuples("rows of 16 B by 1", "rows", (5000, 4), 1, 3200, 1.01),
+    Tuples("rows of 16 B by 2", "rows", (70, 70, 4), 2, 3200, 1.01),
+    Tuples("rows of 16 B by 2, int64", "rows", (70, 70, 4), 2, 3200, 1.01, index=np.int64),
+    Tuples("rows of 16 B by 3", "rows", (20, 20, 10, 4), 3, 3200, 1.01),
+    Tuples("rows of 16 B by 7, int64", "rows", (3,) * 7 + (4,), 7, 3200, 1.04, index=np.int64),
+    Tuples("rows of 32 B by 2", "rows", (70, 70, 8), 2, 3200, 1.01),
+    Tuples("rows of 48 B by 2", "rows", (50, 50, 12), 2, 3200, 1.02),
+    Tuples("rows of 64 B by 2, int64", "rows", (50, 50, 16), 2, 3200, 1.01, index=np.int64),
+    Tuples("rows of 128 B by 2, halves", "rows", (128, 128, 64), 2, 512, 1.01, F2),
+    Tuples(
+        "batches of rows of 128 B", "rows", (4, 32, 32, 64), 2, 256, 1.01, F2, np.int64, batch=1
+    ),
+    Tuples("two batches of rows of 16 B", "rows", (3, 5, 9, 9, 4), 2, 256, 0.85, batch=2),
+    Tuples("rows of 1 KB", "rows", (10, 10, 256), 2, 300, 1.01),
+    Tuples("rows of 4 KB, int64", "rows", (5, 8, 1024), 2, 64, 1.02, index=np.int64),
+    Tuples("rows, padded source", "rows", (30, 30, 16), 2, 1600, 1.01, x=padded),
+]
+ND_SPLICED = [
+    Tuples("rows of 24 B", "spliced", (70, 70, 6), 2, 3200, 1.02),
+    Tuples("rows of 100 B", "spliced", (20, 20, 100), 2, 640, 1.03, U1),
+    Tuples("rows of 17 B, int64", "spliced", (70, 70, 17), 2, 3072, 1.03, U1, np.int64),
+    Tuples("rows of 198 B", "spliced", (20, 20, 99), 2, 256, 1.06, F2),
+    Tuples("batches of rows of 100 B", "spliced", (5, 10, 20, 25), 2, 128, 1.03, batch=1),
+    Tuples("rows of 16001 B", "spliced", (4, 5, 16001), 2, 32, 1.03, U1),
+]
+# As in gather, the lanes of one instruction lie 16 bytes apart: a sector with several pieces of a
+# row is read for each of them.
+ND_PACKED = [
+    Tuples("rows of 3 B", "packed", (70, 70, 3), 2, 3072, 2.33, U1),
+    Tuples("rows of 12 B", "packed", (70, 70, 3), 2, 3072, 1.95),
+    Tuples("scalars of 4 B by 2", "packed", (100, 100), 2, 20480, 1.00),
+    Tuples("scalars of 4 B by 2, int64", "packed", (100, 100), 2, 20480, 1.00, index=np.int64),
+    Tuples("scalars of 4 B by 3", "packed", (30, 30, 30), 3, 20480, 1.00),
+    Tuples("scalars of 8 B by 2", "packed", (100, 100), 2, 20480, 1.00, F8),
+    Tuples("scalars of 1 B by 2, int64", "packed", (100, 100), 2, 20480, 1.00, U1, np.int64),
+    Tuples("batches of scalars", "packed", (8, 1000), 1, 2048, 0.91, batch=1),
+]
+ND_STRIDED = [
+    Tuples("out padded, 64 B", "strided", (30, 40, 16), 2, 1600, 1.07, out=padded),
+    Tuples("source reversed, 64 B", "strided", (30, 40, 16), 2, 1600, 1.18, x=backwards),
+    Tuples("out transposed", "strided", (30, 40, 16), 2, 1600, 6.08, out=transposed),
+]
 STREAMED = ROWS + SPLICED + PACKED + SCALARS
-CASES = STREAMED + LAST_AXIS + STAGED + STRIDED
+ND_STREAMED = ND_ROWS + ND_SPLICED + ND_PACKED
+CASES = STREAMED + LAST_AXIS + STAGED + STRIDED + ND_STREAMED + ND_STRIDED
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_bytes_moved(case):
     found, roofline = case.run()
-    assert found.kernel.startswith(f"ck_gather_{case.variant}_{'r' * (case.variant == 'strided')}")
-    assert found.kernel.removeprefix(f"ck_gather_{case.variant}_")[0] in "wr"
+    assert re.match(rf"ck_{case.operator}_{case.variant}_[a-z]\d", found.kernel)
     assert found.sectors <= case.figure * sum(roofline)
     assert found.atomics.requests == 0
 
 
-@pytest.mark.parametrize("case", [*ROWS, *SPLICED, *STRIDED[:3]], ids=str)
+@pytest.mark.parametrize("case", ROWS + SPLICED + STRIDED[:3] + ND_ROWS + ND_SPLICED, ids=str)
 def test_rows_of_16_bytes_and_more_keep_to_the_roofline(case):
     # The roofline has rows as whole halves of a line, 64 bytes, which memory is filled by.
     found, (_, indices, out) = case.run()
@@ -188,7 +265,9 @@ def test_a_sector_is_read_once_for_each_piece_at_most(case):
     assert found.loads.sectors <= 16 // width * (x + 2 * warps + 32 * warps)
 
 
-@pytest.mark.parametrize("case", [c for c in STREAMED if "16001" not in c.name], ids=str)
+@pytest.mark.parametrize(
+    "case", [c for c in STREAMED + ND_STREAMED if "16001" not in c.name], ids=str
+)
 def test_stores_are_whole_vectors(case):
     found, (_, _, out) = case.run()
     assert found.stores.sectors == out
@@ -220,8 +299,21 @@ def test_bank_conflicts_of_picks_at_random(case):
     assert 1 <= found.shared_stores.wavefronts_per_request <= 4
 
 
+@pytest.mark.parametrize("case", ND_ROWS[:8], ids=str)
+def test_tuples_are_staged_with_few_bank_conflicts(case):
+    # An odd number of components apart: threads read without conflicts, and write with gaps.
+    found, _ = case.run()
+    words = case.index().itemsize // 4
+    assert found.shared_loads.wavefronts_per_request <= words
+    assert found.shared_stores.wavefronts_per_request <= 1.7 * words
+
+
+OF_EACH_MODE = [ROWS[4], SPLICED[0], PACKED[0], SCALARS[0], STAGED[0]]
+OF_EACH_MODE += [ND_ROWS[1], ND_SPLICED[0], ND_PACKED[0], ND_STRIDED[0]]
+
+
 @pytest.mark.parametrize("mode", ["wrap", "fill"])
-@pytest.mark.parametrize("case", [ROWS[4], SPLICED[0], PACKED[0], SCALARS[0], STAGED[0]], ids=str)
+@pytest.mark.parametrize("case", OF_EACH_MODE, ids=str)
 def test_every_mode_moves_the_same(case, mode):
     found, _ = case.run(mode)
     clamped, _ = case.run()
