@@ -154,10 +154,10 @@ BULK_COPIES = (
     expect(&bar, 1024);
     bulk_in(s, x, 1024, &bar);  // fault
   }
-  wait(&bar, 1);
+  wait(&bar, 1);  // fault
   out[t] = s[255 - t];  // fault
 """,
-        also=EARLY,
+        also=("uninitialized", "deadlock"),
         array="s",
     ),
     kernel(
@@ -172,12 +172,12 @@ BULK_COPIES = (
       expect(&bar, 512);
       bulk_in(s[i], x + 128 * i, 512, &bar);  // fault
     }
-    wait(&bar, 0);
+    wait(&bar, 0);  // fault
     out[64 * i + t] = s[i][t];  // fault
     __syncthreads();
   }
 """,
-        also=EARLY,
+        also=("uninitialized", "deadlock"),
         array="s",
     ),
     kernel(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from tests.simulator.correct_copies import COPIES
 from tests.simulator.correct_cub import CUB
 from tests.simulator.correct_fences import BETWEEN_THREADS, HANDOFFS
 from tests.simulator.correct_groups import GROUPS
@@ -25,7 +26,7 @@ from tests.simulator.tables import Modules
 CORRECT = (
     *(*REDUCTIONS, *SCANS, *TILES, *SORTS, *ATOMICS, *BETWEEN_BLOCKS, *WARPS, *PLAIN),
     *(*BYTES_AND_VIEWS, *INLINE_PTX, *LANGUAGE, *BY_MMA, *GROUPS, *CUB, *HANDOFFS),
-    *(*BETWEEN_THREADS, *LIBCUDACXX, *RANDOM, *BY_WMMA),
+    *(*BETWEEN_THREADS, *COPIES, *LIBCUDACXX, *RANDOM, *BY_WMMA),
 )
 MODULES = Modules(CORRECT, OPTIONS)
 

@@ -1,0 +1,140 @@
+"""Correct kernels with asynchronous copies, mbarriers and clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.simulator.copies import WORDS
+from tests.simulator.tables import Correct, ints, poison
+
+
+def kernel(name, body, expected, *, grid=1, attribute=""):
+    """Return a kernel of 64 threads that reads x, of 256 numbers, and writes 256."""
+    head = f'extern "C" __global__ void {attribute} k(const int* x, int* out) {{\n'
+    return Correct(
+        name,
+        f"{WORDS}{head}  const int t = threadIdx.x;\n{body}}}\n",
+        (grid,),
+        (64,),
+        lambda rng: (ints(rng, 256), poison(256, np.int32)),
+        lambda x, _: {1: expected(x)},
+    )
+
+
+START = r"""
+  __shared__ unsigned long long full, empty;
+  if (t == 0) {
+    init(&full, 1);
+    init(&empty, 64);
+  }
+  __syncthreads();
+"""
+
+COPIES = (
+    kernel(
+        "bulk_copy_and_its_mbarrier",
+        START
+        + r"""
+  __shared__ __align__(16) int s[256];
+  if (t == 0) {
+    expect(&full, 1024);
+    bulk_in(s, x, 1024, &full);
+  }
+  wait(&full, 0);
+  for (int i = t; i < 256; i += 64) out[i] = s[255 - i];
+""",
+        lambda x: x[::-1],
+    ),
+    kernel(
+        "bulk_copies_in_turn_into_one_buffer",
+        START
+        + r"""
+  __shared__ __align__(16) int s[64];
+  for (int i = 0; i < 4; ++i) {
+    if (t == 0) {
+      if (i > 0) wait(&empty, (i - 1) % 2);
+      expect(&full, 256);
+      bulk_in(s, x + 64 * i, 256, &full);
+    }
+    wait(&full, i % 2);
+    out[64 * i + t] = s[63 - t];
+    arrive(&empty);
+  }
+""",
+        lambda x: x.reshape(4, 64)[:, ::-1].ravel(),
+    ),
+    kernel(
+        "bulk_copy_back_to_global_memory",
+        r"""
+  __shared__ __align__(16) int s[256];
+  for (int i = t; i < 256; i += 64) s[i] = 3 * x[255 - i];
+  see_copies();
+  __syncthreads();
+  if (t == 0) {
+    bulk_out(out, s, 1024);
+    bulk_wait();
+  }
+""",
+        lambda x: 3 * x[::-1],
+    ),
+    kernel(
+        "copies_that_an_mbarrier_counts",
+        r"""
+  __shared__ unsigned long long bar;
+  __shared__ __align__(16) int s[256];
+  if (t == 0) init(&bar, 64);
+  __syncthreads();
+  copy_16(s + 4 * t, x + 4 * t);
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared(&bar)) : "memory");
+  wait(&bar, 0);
+  for (int i = t; i < 256; i += 64) out[i] = s[255 - i];
+""",
+        lambda x: x[::-1],
+    ),
+    kernel(
+        "warps_that_hand_over_by_mbarriers",
+        r"""
+  __shared__ unsigned long long full[2], empty[2];
+  __shared__ int s[2][32];
+  if (t < 2) {
+    init(full + t, 32);
+    init(empty + t, 32);
+  }
+  __syncthreads();
+  for (int i = 0; i < 8; ++i) {
+    const int stage = i % 2, turn = i / 2;
+    if (t < 32) {
+      if (turn > 0) wait(empty + stage, (turn - 1) % 2);
+      s[stage][t] = x[32 * i + t] * 5;
+      arrive(full + stage);
+    } else {
+      wait(full + stage, turn % 2);
+      out[32 * i + t - 32] = s[stage][63 - t];
+      arrive(empty + stage);
+    }
+  }
+""",
+        lambda x: 5 * x.reshape(8, 32)[:, ::-1].ravel(),
+    ),
+    kernel(
+        "sums_of_a_cluster",
+        r"""
+  __shared__ int sum;
+  const int rank = blockIdx.x % 4;
+  unsigned at = shared(&sum), first;
+  if (t == 0) sum = 0;
+  asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
+  asm volatile("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(first) : "r"(at));
+  asm volatile("red.relaxed.cluster.shared::cluster.add.s32 [%0], %1;"
+               ::"r"(first), "r"(x[64 * rank + t]) : "memory");
+  asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
+  int total;
+  asm volatile("ld.shared::cluster.s32 %0, [%1];" : "=r"(total) : "r"(first) : "memory");
+  out[64 * rank + t] = total;
+  asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
+""",
+        lambda x: np.full(256, x.sum(), np.int32),
+        grid=4,
+        attribute="__cluster_dims__(4, 1, 1)",
+    ),
+)
