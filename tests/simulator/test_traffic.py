@@ -348,6 +348,15 @@ COPIED = [
          ' asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"'
          f' :: "r"(to), "l"(x + i), "r"(t % 2 * 4)); {WAIT} y[i] = s[t];',
          "load: 4x16x4 to 4; shared load, shared store: 4x32x4 to 1; store: 4x32x4 to 4"),
+    # one thread, one request
+    Case("copy_bulk", f"__shared__ alignas(16) float4 s[64]; {WINDOW} s[t] = {{}};"
+         ' asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); __syncthreads();'
+         " if (t == 0) {"
+         ' asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 1024;"'
+         ' :: "l"(y + i), "r"(to)); asm volatile("cp.async.bulk.commit_group;");'
+         ' asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }',
+         "shared store: 4x32x16 to 4; shared load: 2x1x1024 to 8; store: 2x1x1024 to 32",
+         "float4* y"),
     Case("other_block", f"__shared__ int s[64]; {WINDOW} s[t] = t; cluster_barrier(); int value;"
          ' asm volatile("{ .reg .u32 from_; mapa.shared::cluster.u32 from_, %1, %2;'
          ' ld.shared::cluster.s32 %0, [from_]; }" : "=r"(value) : "r"(to), "r"(blockIdx.x ^ 1));'
