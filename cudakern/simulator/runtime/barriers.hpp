@@ -7,12 +7,30 @@
 namespace ck_sim {
 
 /// Ends the launch: a thread came to a barrier otherwise than those before it.
-__attribute__((noreturn, noinline)) inline void stop_at(const BlockBarrier& barrier,
-                                                        const char* what, const Site* site) {
+__attribute__((noreturn, noinline)) inline void stop_at(const Site& other, const char* what,
+                                                        const Site* site) {
   char text[300];
-  snprintf(text, sizeof text, "%s; another came by %s at %s:%d", what, barrier.site->opcode,
-           barrier.site->file, barrier.site->line);
+  snprintf(text, sizeof text, "%s; another came by %s at %s:%d", what, other.opcode, other.file,
+           other.line);
   ck_sim_stop("barrier_divergence", text, site);
+}
+
+/// Ends a checked launch in which a lane of the running thread's warp waits at a barrier by another
+/// instruction, unless these may be several. Plain launches compare no places in the source.
+inline void check_lanes(const Thread* self, unsigned arrived, unsigned number, const Site* site) {
+  if (strncmp(site->opcode, "bar.", 4) != 0 && strstr(site->opcode, ".aligned") == nullptr) {
+    return;
+  }
+  for (; arrived != 0; arrived &= arrived - 1) {
+    const Thread& lane = *(self - self->view.lane + __builtin_ctz(arrived));
+    if (lane.state == State::kBarrier && lane.barrier == number) {
+      if (!same_instruction(*lane.site, *site)) {
+        stop_at(*lane.site, "all lanes of a warp must reach a barrier by the same instruction",
+                site);
+      }
+      return;  // the others came as this one did
+    }
+  }
 }
 
 /// Counts the running thread in.
@@ -41,11 +59,14 @@ inline BlockBarrier* join(Worker* w, Barrier kind, unsigned number, unsigned thr
     barrier->first = &self->view;
     w->barriers_used |= 1u << number;
   } else if (barrier->kind != kind) {
-    stop_at(*barrier, "all threads must reach a barrier by the same instruction", site);
+    stop_at(*barrier->site, "all threads must reach a barrier by the same instruction", site);
   } else if (barrier->threads != threads) {
-    stop_at(*barrier, "all threads must give a barrier the same number of threads", site);
+    stop_at(*barrier->site, "all threads must give a barrier the same number of threads", site);
   } else if ((barrier->lanes[i / kWarpSize] >> self->view.lane & 1) != 0) {
-    stop_at(*barrier, "a thread must reach a barrier once before it completes", site);
+    stop_at(*barrier->site, "a thread must reach a barrier once before it completes", site);
+  }
+  if (kChecked) {
+    check_lanes(self, barrier->lanes[i / kWarpSize], number, site);
   }
   barrier->lanes[i / kWarpSize] |= 1u << self->view.lane;
   ++barrier->arrived;

@@ -169,21 +169,19 @@ inline int is_over(char* mbarrier, uint64_t parity, int tries, const Site* site)
   if (!may_use(mbarrier, site)) {
     return 1;
   }
-  for (int i = 0;; ++i) {
-    let_arrive(w, mbarrier);
-    if (phase_of(__atomic_load_n(word, __ATOMIC_ACQUIRE), site).parity != parity) {
-      acquire_mbarrier(w, mbarrier, site);
-      return 1;
-    }
-    if (i == 1) {
+  for (int i = 0; phase_of(__atomic_load_n(word, __ATOMIC_ACQUIRE), site).parity == parity; ++i) {
+    if (i == 0) {
+      let_arrive(w, mbarrier);
+    } else if (i == 2) {
       return 0;
-    }
-    if (tries == 0) {
+    } else if (tries == 0) {
       ck_sim_poll(mbarrier, site);
     } else {
       let_others_run(w, site);
     }
   }
+  acquire_mbarrier(w, mbarrier, site);
+  return 1;
 }
 
 }  // namespace ck_sim
