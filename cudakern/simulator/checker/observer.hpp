@@ -195,6 +195,19 @@ inline bool each_piece(Worker* w, Thread* self, const char* address, uint64_t by
   return true;
 }
 
+/// Calls `mark(access, cell)` for all cells of a range.
+template <typename Mark>
+inline void each_marked(Worker* w, Thread* self, const char* address, uint64_t bytes, uint32_t kind,
+                        const Site* site, Mark mark) {
+  each_piece(w, self, address, bytes, kind, site, [mark](Access& a) {
+    Place place;
+    if (checker.checks && locate(a, &place) && place.cells != nullptr) {
+      each_cell(a, place.cells, [mark, &a](Cell* cell, uint32_t, uint32_t) { mark(a, cell); });
+    }
+    return true;
+  });
+}
+
 bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   const auto passes = [](Access& a) { return check_access(a, 1); };
   copy->site = site;
@@ -217,15 +230,13 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   }
   ThreadOrder& t = w->checked.order[number_of(w, self)];
   copy->mark = t.time;
-  const auto begins = [](Access& a) {
-    Place place;
-    if (locate(a, &place) && place.cells != nullptr && checker.checks) {
-      each_cell(a, place.cells,
-                [&a](Cell* cell, uint32_t, uint32_t) { cell->write = a.tag | kAsyncTag; });
-    }
-    return true;
-  };
-  return each_piece(w, self, copy->to, copy->bytes, kWrites, site, begins);
+  // Until it has happened, nobody may touch what it writes, nor write what it reads.
+  each_marked(w, self, copy->from, copy->size, kReads, site, [](const Access& a, Cell* cell) {
+    cell->read[(cell->read[0] & kAsyncTag) != 0] = a.tag | kAsyncTag;
+  });
+  each_marked(w, self, copy->to, copy->bytes, kWrites, site,
+              [](const Access& a, Cell* cell) { cell->write = a.tag | kAsyncTag; });
+  return true;
 }
 
 void end_copy(Worker* w, Thread* self, const Copy& copy) {
@@ -240,15 +251,15 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
   const uint32_t time = detached ? static_cast<uint32_t>(copy.mark) : t.time;
   if (copy.kind != Copy::kArrival) {
     t.dirty = true;
-    each_piece(w, self, copy.to, copy.bytes, kWrites, copy.site, [time](Access& a) {
-      Place place;
-      if (locate(a, &place) && place.cells != nullptr) {
-        const uint64_t serial = tag_serial(a.tag);
-        const uint64_t tag = make_tag(serial, a.self, time, a.site->number);
-        each_cell(a, place.cells, [tag](Cell* cell, uint32_t, uint32_t) { cell->write = tag; });
+    each_marked(w, self, copy.from, copy.size, kReads, copy.site, [](const Access& a, Cell* cell) {
+      for (uint64_t& read : cell->read) {
+        read = (read & kAsyncTag) != 0 && same_thread(read, a.tag) ? a.tag : read;
       }
-      return true;
     });
+    each_marked(w, self, copy.to, copy.bytes, kWrites, copy.site,
+                [time](const Access& a, Cell* cell) {
+                  cell->write = make_tag(tag_serial(a.tag), a.self, time, a.site->number);
+                });
   }
   if (copy.mbarrier == nullptr) {
     return;

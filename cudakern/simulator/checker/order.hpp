@@ -174,6 +174,7 @@ struct Order {
 };
 
 inline Order order;
+inline bool is_strict = false;  // of ck_sim_options
 
 inline void advance(ThreadOrder& t) {
   t.time += t.time < kMaxTime;
@@ -346,13 +347,17 @@ struct Union {
   }
 };
 
-/// Everything before a barrier of the whole block comes before everything after it.
+/// Everything before a barrier of the whole block comes before everything after it. Unless strict,
+/// it serves as the fence after a relaxed read, too, as much code takes for granted.
 inline void meet_block(Worker* w) {
   uint32_t base = 0;
   Union known;
   const uint32_t threads = w->launch->threads;
   for (uint32_t i = 0; i < threads; ++i) {
-    const ThreadOrder& t = w->checked.order[i];
+    ThreadOrder& t = w->checked.order[i];
+    if (t.seen != nullptr && !is_strict) {
+      fence(w, i, kAcquires, Scope::kGpu);
+    }
     base = t.time > base ? t.time : base;
     known.add(t.knowledge);
   }

@@ -36,9 +36,6 @@ struct Access {
   bool constant;           // of a variable of the module
 };
 
-/// Of `ck_sim_options::strict`.
-inline bool is_strict = false;
-
 inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_site = 0) {
   const uint64_t object = a.space << 16 ^ a.object;
   if (!is_new(kind, a.site->number, other_site, object)) {
@@ -122,8 +119,9 @@ inline void check_against(const Access& a, uint64_t tag, bool other_writes, uint
 /// Whether the other access came before, as far as barriers and warps alone say.
 inline bool is_settled(const Access& a, uint64_t tag) {
   const CheckedBlock& block = a.w->checked;
-  return tag_serial(tag) < a.first || same_thread(tag, a.tag) ||
-         (tag_serial(tag) == block.serial &&
+  const bool in_flight = (tag & kAsyncTag) != 0;
+  return tag_serial(tag) < a.first || (same_thread(tag, a.tag) && !in_flight) ||
+         (tag_serial(tag) == block.serial && !in_flight &&
           (tag_time(tag) < block.base ||
            (tag_thread(tag) / kLanes == a.self / kLanes &&
             tag_time(tag) <= block.order[a.self].known[tag_thread(tag) % kLanes])));
@@ -162,11 +160,13 @@ template <bool kWrite>
 inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
                        const CheckedBlock& block, bool initialized) {
   const auto passes = [tag, first, &block](uint64_t other) {
-    return tag_serial(other) < first || same_thread(other, tag) ||
-           (tag_serial(other) == block.serial && tag_time(other) < block.base);
+    return tag_serial(other) < first ||
+           ((other & kAsyncTag) == 0 &&
+            (same_thread(other, tag) ||
+             (tag_serial(other) == block.serial && tag_time(other) < block.base)));
   };
   for (uint32_t i = 0; i < words; ++i, ++cell) {
-    if ((cell->write & (kSplitTag | kAsyncTag)) != 0 || !passes(cell->write)) {
+    if ((cell->write & kSplitTag) != 0 || !passes(cell->write)) {
       return false;
     }
     if constexpr (kWrite) {
