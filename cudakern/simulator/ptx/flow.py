@@ -49,14 +49,14 @@ class Flow:
         for one in instructions:
             self._note(one)
         self._follow_copies()
+        loads = [one for one in instructions if one.words[0] == "ld" and len(one.operands) > 1]
         exchanges = [one for one in instructions if one.words[0] == "atom" and "cas" in one.words]
-        compared = [(self._place(one.operands[1]), self._before(one)) for one in exchanges]
+        compared = [(self._place(one.operands[1:2]), self._before(one)) for one in exchanges]
         self._guesses = {
             id(one)
-            for one in instructions
-            if one.words[0] == "ld" and not access_of(one.name) & STRONG
+            for one in loads
             for place, registers in compared
-            if _names(one.operands[:1]) & registers and self._place(one.operands[1]) == place
+            if _names(one.operands[:1]) & registers and self._place(one.operands[1:2]) == place
         }
 
     def access(self, of: Instruction, does: str = "") -> tuple[int, int]:
@@ -65,7 +65,7 @@ class Flow:
         opcode = of.words[0]
         if opcode == "atom" and _names(of.operands[:1]) & self._read:
             told |= RETURNS | READS
-        if id(of) in self._guesses:
+        if id(of) in self._guesses and not told & STRONG:
             told |= GUESSES
         if opcode in {"ld", "ldu"}:
             return told, self._needed_of(of) if told else 0
@@ -125,9 +125,9 @@ class Flow:
                     pending += new
         return found
 
-    def _place(self, address: Operand) -> tuple[str, int] | None:
+    def _place(self, addresses: tuple[Operand, ...]) -> tuple[str, int] | None:
         """Return an address as the name that it was copied from, and an offset."""
-        base = address.base if isinstance(address, Address) else None
+        base = next((one.base for one in addresses if isinstance(one, Address)), None)
         if not isinstance(base, Register):
             return None
         name, offset, seen = base.name, base.offset, set[str]()

@@ -90,7 +90,8 @@ template <int FTZ, int NAN_, int XORSIGN, typename T>
 CK_INLINE T minimum_half(T a, T b) {
   return each(
       [](auto x, auto y) {
-        return extreme<XORSIGN>(minimum<0, NAN_>, flushed_half<FTZ>(x), flushed_half<FTZ>(y));
+        return extreme<XORSIGN>([](f32 p, f32 q) { return minimum<0, NAN_>(p, q); },
+                                flushed_half<FTZ>(x), flushed_half<FTZ>(y));
       },
       a, b);
 }
@@ -98,7 +99,8 @@ template <int FTZ, int NAN_, int XORSIGN, typename T>
 CK_INLINE T maximum_half(T a, T b) {
   return each(
       [](auto x, auto y) {
-        return extreme<XORSIGN>(maximum<0, NAN_>, flushed_half<FTZ>(x), flushed_half<FTZ>(y));
+        return extreme<XORSIGN>([](f32 p, f32 q) { return maximum<0, NAN_>(p, q); },
+                                flushed_half<FTZ>(x), flushed_half<FTZ>(y));
       },
       a, b);
 }

@@ -1,4 +1,8 @@
-"""Address spaces, hints, stack and traps: in sections 9.7.9 and 9.7.19 of the PTX ISA manual."""
+"""Address spaces, hints, stack and traps: in sections 9.7.9 and 9.7.19 of the PTX ISA manual.
+
+Constant memory and parameters are no memory of their own here: ``isspacep`` of them is refused, and
+a constant's generic address counts as global.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ _SIZES = "u32 u64"
 
 FORMS = (
     form("9.7.9.19", "isspacep.SPACE p:pred, a:u64", "is_{SPACE}(me, (char*){a})",
-         SPACE="global local"),
-    form("9.7.9.19", "isspacep.shared{::cta} p:pred, a:u64", "is_shared(me, (char*){a})"),
+         SPACE="global local shared"),
+    form("9.7.9.19", "isspacep.shared::cta p:pred, a:u64", "is_shared(me, (char*){a})"),
     form("9.7.9.19", "isspacep.shared::cluster p:pred, a:u64",
          "shared_rank(me, (char*){a}) >= 0"),
     form("9.7.9.23", "mapa.shared::cluster.u32 d, a, b", "map_shared({a}, {b})"),
