@@ -13,8 +13,10 @@ import cudakern as ck
 from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx.compile import ptx_of_text
+from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.structural import STRUCTURAL
-from tests.simulator.ptx.harness import launch, poison
+from cudakern.simulator.ptx.translate import translate
+from tests.simulator.ptx.harness import compiled, launch, poison
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -750,3 +752,22 @@ def test_what_is_wrong_is_found_and_not_carried_out(name):
     with pytest.raises(SimulatorError, match=f"^k: {kind}: a.cu:12: "), ck.simulator.checked():
         kernel((1,), (1,), (y,))
     assert y.tolist() == [7, *[0] * 9]
+
+
+def test_sites_tell_the_calls_that_an_instruction_was_inlined_into():
+    code = """
+    __device__ int read(const int* x) { return __ldg(x); }
+    __device__ int twice(const int* x) {
+      return 2 * read(x); }
+    extern "C" __global__ void k(int* x) {
+      x[1] = twice(x); atomicAdd(x + 2, 1); }
+    """
+    text = translate(parse(compiled(code), "k"), "k", checked=True)
+    stacks = dict(re.findall(r'"(ld\.global|atom|red|st)[.\w]*", "([^"]*)"', text))
+    lines = {opcode: re.findall(r"rows\.cu:(\d+)", stack) for opcode, stack in stacks.items()}
+    assert lines.pop("ld.global") == ["2", "4", "6"]
+    assert set(map(tuple, lines.values())) == {("6",)}
+    assert all(stack.count(":") == stack.count("rows.cu:") for stack in stacks.values())
+    plain = translate(parse(compiled(code), "k"), "k")
+    assert "rows.cu:" not in plain
+    assert "ck_sim_read" not in plain
