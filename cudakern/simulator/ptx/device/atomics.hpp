@@ -23,9 +23,10 @@ CK_INLINE T replace(T* word, Update update, bool* changed) {
 }
 template <typename T, typename Update>
 CK_INLINE T atomic_update(char* address, const ck_sim::Site* site, Update update) {
+  T* const word = to_update<T>(address, site);
   bool changed = false;
-  const T seen = replace(to_update<T>(address, site), update, &changed);
-  ck_sim_updated(address, written(changed), site);
+  const T seen = replace(word, update, &changed);
+  ck_sim_updated(word, written(changed), site);
   return seen;
 }
 /// Each element, as words T, in one step; not all of them.
@@ -38,14 +39,15 @@ CK_INLINE void update_each(V (&d)[N], char* address, V (&b)[N], const ck_sim::Si
     const V value = b[i];
     d[i] = bit_cast<V>(replace(words + i, [&](T old) { return update(old, value); }, &changed));
   }
-  ck_sim_updated(address, written(changed), site);
+  ck_sim_updated(words, written(changed), site);
 }
 
 #define CK_ATOMIC(name, builtin, changed) \
   template <typename T> \
   CK_INLINE T name(char* address, T value, const ck_sim::Site* site) { \
-    const T old = builtin(to_update<T>(address, site), value, __ATOMIC_SEQ_CST); \
-    ck_sim_updated(address, written(changed), site); \
+    T* const word = to_update<T>(address, site); \
+    const T old = builtin(word, value, __ATOMIC_SEQ_CST); \
+    ck_sim_updated(word, written(changed), site); \
     return old; \
   }
 CK_ATOMIC(atomic_add, __atomic_fetch_add, value != 0)
@@ -79,7 +81,7 @@ CK_INLINE T atomic_exchange(char* address, T value, const ck_sim::Site* site) {
   } else {
     old = __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
   }
-  ck_sim_updated(address, written(old != value), site);
+  ck_sim_updated(word, written(old != value), site);
   return old;
 }
 template <typename T>
@@ -91,7 +93,7 @@ CK_INLINE T atomic_cas(char* address, T compare, T value, const ck_sim::Site* si
   } else {
     __atomic_compare_exchange_n(word, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
   }
-  ck_sim_updated(address, old == compare ? written(value != compare) : ck_sim_failed, site);
+  ck_sim_updated(word, old == compare ? written(value != compare) : ck_sim_failed, site);
   return old;
 }
 
