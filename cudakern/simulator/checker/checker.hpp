@@ -240,13 +240,22 @@ inline uint32_t needed_bytes(const Access& a) {
   return (a.kind & kAtomic) != 0 ? ~0u >> (32 - a.bytes) : 0;
 }
 
+/// Whether a neighbour of the access, which it is copied with, was written: then it may be padding.
+inline bool is_padding(const Access& a, const Cell* cell) {
+  const bool before = a.offset >= 4 && tag_serial(cell[-1].write) >= a.first;
+  return before || tag_serial(cell[(a.bytes + 3) / 4].write) >= a.first;
+}
+
 inline void check_written(const Access& a, const Place& place, uint32_t fresh) {
   const uint32_t all = ~0u >> (32 - a.bytes);
   for (uint32_t i = 0; place.unwritten != nullptr && i < a.bytes; ++i) {
     fresh &= ~(place.unwritten[i] == 0 ? 1u << i : 0u);
   }
   const bool known = place.initialized && place.unwritten == nullptr;
-  if (!known && ((fresh & needed_bytes(a)) != 0 || fresh == all)) {
+  if (known || ((fresh & needed_bytes(a)) == 0 && fresh != all)) {
+    return;
+  }
+  if ((a.kind & kPiece) == 0 || place.cells == nullptr || !is_padding(a, place.cells)) {
     report(a, "uninitialized");
   }
 }

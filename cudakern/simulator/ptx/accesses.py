@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 READS, WRITES, ATOMIC, STRONG, VOLATILE, ACQUIRES, RELEASES, GUESSES = (
     1 << i for i in range(8, 16)
 )
-RETURNS = 1 << 18
+RETURNS, PIECE = 1 << 18, 1 << 19
 SCOPES = {word: i << 16 for i, word in enumerate(("cta", "cluster", "gpu", "sys"))}
 SPACES = {
     word: i << 20

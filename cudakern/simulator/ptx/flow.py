@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.simulator.ptx.accesses import ATOMIC, GUESSES, READS, RETURNS, STRONG, access_of
+from cudakern.simulator.ptx.accesses import (
+    ATOMIC,
+    GUESSES,
+    PIECE,
+    READS,
+    RETURNS,
+    STRONG,
+    access_of,
+)
 from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.model import Address, Immediate, Instruction, Register, Vector
 
@@ -50,6 +59,7 @@ class Flow:
             self._note(one)
         self._follow_copies()
         loads = [one for one in instructions if one.words[0] == "ld" and len(one.operands) > 1]
+        self._neighbours = Counter((_base(one), one.stack) for one in loads)
         exchanges = [one for one in instructions if one.words[0] == "atom" and "cas" in one.words]
         compared = [(self._place(one.operands[1:2]), self._before(one)) for one in exchanges]
         self._guesses = {
@@ -67,10 +77,15 @@ class Flow:
             told |= RETURNS | READS
         if id(of) in self._guesses and not told & STRONG:
             told |= GUESSES
-        if opcode in {"ld", "ldu"}:
-            return told, self._needed_of(of) if told else 0
+        if opcode in {"ld", "ldu"} and told:
+            needed = self._needed_of(of)
+            return told | (0 if needed else self._piece(of)), needed
         is_read = told & READS and not told & ATOMIC
         return told, (1 << (told & 0xFF)) - 1 if is_read else 0
+
+    def _piece(self, load: Instruction) -> int:
+        """Return PIECE for one of several loads from a base that stand at the same line."""
+        return PIECE if self._neighbours[_base(load), load.stack] > 1 else 0
 
     def _needed_of(self, load: Instruction) -> int:
         size = BYTES.get(load.words[-1], 0)
@@ -140,6 +155,13 @@ class Flow:
                 case [("add", (_, Register(name), Immediate(more)))]:
                     offset += more
         return name, offset % 2**64
+
+
+def _base(load: Instruction) -> str:
+    """Return the name that a load's address starts with."""
+    address = load.operands[1]
+    base = address.base if isinstance(address, Address) else None
+    return base.name if isinstance(base, Register) else ""
 
 
 def _results(one: Instruction) -> int:

@@ -67,6 +67,7 @@ constexpr uint32_t kReleases = 1u << 14;
 constexpr uint32_t kGuesses = 1u << 15;  // a weak load whose value only feeds the compare of a cas
 constexpr int kScopeShift = 16;          // two bits: a Scope
 constexpr uint32_t kReturns = 1u << 18;  // of an atomic: its result is used
+constexpr uint32_t kPiece = 1u << 19;    // a load of one of several neighbours, only copied
 constexpr int kSpaceShift = 20;          // three bits: a Space
 enum class Scope : uint32_t { kCta, kCluster, kGpu, kSys };
 enum class Space : uint32_t { kGeneric, kGlobal, kShared, kConst, kLocal, kCluster };
