@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import sys
 from math import prod
 
 import numpy as np
@@ -12,9 +10,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import sources
 from cudakern.operators import reduce_shares
-from cudakern.operators.base import BoundTable
 from cudakern.simulator import checked
 from tests.helpers.places import HOST, Buffer, put, same_bytes
 from tests.helpers.reduce import reduce
@@ -93,36 +89,6 @@ def test_every_order_gives_the_same_bits(plans, name, function):
         assert not counters(plan).any()
 
 
-FOLD = "common/reduce_fold.cuh"
-#: Text, what is there instead, and a case that depends on it.
-FAULTS = {
-    "no barrier before counting": (
-        "  __syncthreads();\n  bool last",
-        "  bool last",
-        "columns",
-    ),
-    "no barrier in a block": (
-        "  __syncthreads();\n  if (threadIdx.x < 32) {\n",
-        "  if (threadIdx.x < 32) {\n",
-        "stream",
-    ),
-    "the first to arrive folds": (" ==\n           blocks - 1;", " == 0;", "stream"),
-}
-
-
-def fault_of(name, exact):
-    """Return whether an order has findings or other bits."""
-    for seed, resident in ORDERS:
-        try:
-            with checked(seed, resident):
-                found, _ = run(name, "sum")
-        except ck.SimulatorError:
-            return True
-        if not same_bytes(found, exact):
-            return True
-    return False
-
-
 @pytest.mark.parametrize("aligned", [True, False])
 @pytest.mark.parametrize("name", CASES)
 def test_complex128_may_lie_on_8_bytes(name, aligned):
@@ -140,19 +106,3 @@ def test_complex128_may_lie_on_8_bytes(name, aligned):
 def on_8_bytes(shape):
     """Return an array of complex128 that lies 8 bytes behind a multiple of 16."""
     return Buffer(bytes(8 + 16 * prod(shape)), HOST).view(shape, np.complex128, offset=8)
-
-
-@pytest.mark.usefixtures("plans")
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults_are_seen(tmp_path, monkeypatch, fault):
-    text, other, name = FAULTS[fault]
-    exact, _ = run(name, "sum")
-    assert not fault_of(name, exact)
-    copy = tmp_path / "kernels"
-    shutil.copytree(sources.kernel_folder(), copy)
-    monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
-    monkeypatch.setattr(sys.modules["cudakern.operators.reduce"], "_bound", BoundTable())
-    source = (copy / FOLD).read_text(encoding="utf-8")
-    assert source.count(text) == 1
-    (copy / FOLD).write_text(source.replace(text, other), encoding="utf-8")
-    assert fault_of(name, exact)

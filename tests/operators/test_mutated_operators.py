@@ -1,0 +1,232 @@
+"""Kernels of the operators with one word of their order taken out: the checker finds each.
+
+That the kernels as they are have no findings, in five orders, is what the tests of each operator
+say; here it is said once more for the very calls that are to fail.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import engines
+from cudakern.engines import sources
+from cudakern.operators import gather_nd_plan, indexing, nonzero_plan, reduce_shares
+from cudakern.operators.base import BoundTable
+from cudakern.operators.indexing import THREADS
+from cudakern.simulator import checked
+
+pytestmark = pytest.mark.timeout(300)
+
+RNG = np.random.default_rng(8)
+COLUMNS = RNG.random((900, 33), np.float32)
+ROW = RNG.random(20_003, np.float32)
+TRIPLES = RNG.random((900, 3), np.float32)
+SPARSE = (RNG.random((5000, 8)) < 0.3).astype(np.int32)
+TABLE = RNG.integers(0, 100, (20, 30, 2)).astype(np.uint8)
+TUPLES = RNG.integers(0, 20, (5000, 2)).astype(np.int32)
+LAST_EPOCH = 2**18 - 1
+#: One is enough for all: the checker knows what nothing orders, whichever comes first.
+SEED = 0
+
+CALLS = {
+    "columns": lambda: ck.reduce(COLUMNS, "sum", 0),
+    "stream": lambda: ck.reduce(ROW, "sum", 0),
+    "tiles": lambda: ck.reduce(TRIPLES, "sum", 1),
+    "nonzero": lambda: ck.argwhere(SPARSE),
+    "last epoch": lambda: (_begin_last_epoch(), ck.argwhere(SPARSE)),
+    "gather_nd": lambda: ck.gather_nd(TABLE, TUPLES),
+}
+
+
+def _begin_last_epoch():
+    """Have the blocks of the next call clear the words that they exchange."""
+    address = engines.engine_for(engines.HOST).workspace(engines.HOST, 8 * (2 + 4096))
+    ctypes.c_uint64.from_address(address).value = LAST_EPOCH << 32
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A text of a kernel, what stands there instead, and a call that depends on it.
+
+    Attributes
+    ----------
+    name : str
+        What the test is called.
+    call : str
+        One of ``CALLS``.
+    file : str
+        Below ``kernels/``.
+    text, other : str
+        Old and new.
+    """
+
+    name: str
+    call: str
+    file: str
+    text: str
+    other: str = ""
+
+    def __str__(self):
+        return self.name
+
+
+BARRIER = "__syncthreads();"
+COUNT = Mutation("", "columns", "common/ptx.cuh", "atom.acq_rel.gpu.global.inc.u32")
+FOLD, LOOK_BACK = "common/reduce_fold.cuh", "common/look_back.cuh"
+STORE, LOAD = "st.relaxed.gpu.global.u64", "ld.relaxed.gpu.global.u64"
+
+MUTATIONS = (
+    *(
+        replace(COUNT, name=f"count_by_{how}", other=f"atom.{how}.global.inc.u32")
+        for how in ("relaxed.gpu", "acquire.gpu", "release.gpu", "acq_rel.cta")
+    ),
+    Mutation("count_before_all_wrote", "columns", FOLD, f"  {BARRIER}\n  bool last", "  bool last"),
+    Mutation("fold_by_who_comes_first", "stream", FOLD, " ==\n           blocks - 1;", " == 0;"),
+    Mutation(
+        "fold_of_a_block",
+        "stream",
+        FOLD,
+        f"  {BARRIER}\n  if (threadIdx.x < 32)",
+        "  if (threadIdx.x < 32)",
+    ),
+    Mutation(
+        "fold_of_groups_before",
+        "columns",
+        FOLD,
+        f"    {BARRIER}\n    if (g + half",
+        "    if (g + half",
+    ),
+    Mutation("fold_of_groups_after", "columns", FOLD, f"    {BARRIER}\n    span", "    span"),
+    Mutation(
+        "columns_before",
+        "columns",
+        "common/reduce_columns.cuh",
+        f"    {BARRIER}\n    if (g < a",
+        "    if (g < a",
+    ),
+    Mutation(
+        "columns_after", "columns", "common/reduce_columns.cuh", f"    {BARRIER}\n  }}", "  }"
+    ),
+    Mutation(
+        "tiles",
+        "tiles",
+        "common/reduce_tiles.cuh",
+        f"  {BARRIER}\n  const uint32 lanes",
+        "  const uint32 lanes",
+    ),
+    Mutation("word_stored_weakly", "nonzero", "common/ptx.cuh", STORE, "st.global.u64"),
+    Mutation("word_loaded_weakly", "nonzero", "common/ptx.cuh", LOAD, "ld.global.u64"),
+    Mutation(
+        "word_stored_for_the_block", "nonzero", "common/ptx.cuh", STORE, "st.relaxed.cta.global.u64"
+    ),
+    Mutation(
+        "word_loaded_for_the_block", "nonzero", "common/ptx.cuh", LOAD, "ld.relaxed.cta.global.u64"
+    ),
+    Mutation(
+        "ticket_before_others_read_it",
+        "nonzero",
+        "nonzero_coordinates.cu",
+        f"  {BARRIER}\n  tiles.epoch",
+        "  tiles.epoch",
+    ),
+    Mutation(
+        "counts_before_others_wrote",
+        "nonzero",
+        "nonzero_coordinates.cu",
+        f"    {BARRIER}\n    const uint32 before",
+        "    const uint32 before",
+    ),
+    Mutation(
+        "coordinates_before_others_wrote",
+        "nonzero",
+        "common/coordinate_writer.cuh",
+        f"          {BARRIER}\n",
+        "",
+    ),
+    Mutation(
+        "clearing_without_a_release",
+        "last epoch",
+        LOOK_BACK,
+        "      __threadfence();\n      uint32* const",
+        "      uint32* const",
+    ),
+    Mutation(
+        "clearing_without_an_acquire",
+        "last epoch",
+        LOOK_BACK,
+        "      __threadfence();\n    }",
+        "    }",
+    ),
+    Mutation(
+        "tuples_while_others_read",
+        "gather_nd",
+        "gather_nd.cu",
+        f"      {BARRIER}  // the tuples or",
+        "      // the tuples or",
+    ),
+    Mutation(
+        "tuples_before_others_wrote",
+        "gather_nd",
+        "gather_nd.cu",
+        f"      {BARRIER}\n      for",
+        "      for",
+    ),
+    Mutation(
+        "table_before_others_wrote",
+        "gather_nd",
+        "gather_nd.cu",
+        f"    }}\n    {BARRIER}\n  }}",
+        "    }\n  }",
+    ),
+)
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Have small arrays take several blocks and turns, and nothing be left of other tests."""
+    for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
+        monkeypatch.setattr(reduce_shares, name, 2048)
+    monkeypatch.setattr(reduce_shares, "SHARE_OF_STATES", 1)
+    tiling = lambda n, _bytes, words: (1, -(-n // (THREADS * words)))  # noqa: E731
+    monkeypatch.setattr(nonzero_plan, "_tiling", tiling)
+    monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
+    monkeypatch.setattr(nonzero_plan, "BLOCKS", 7)
+    monkeypatch.setattr(gather_nd_plan, "STAGED_BYTES", 64)
+    monkeypatch.setattr(indexing, "MAX_BLOCKS", 2)
+    workspaces = engines.engine_for(engines.HOST)._workspaces  # noqa: SLF001
+    monkeypatch.setattr(workspaces, "by_size", {})
+    modules = [sys.modules[f"cudakern.operators.{n}"] for n in ("reduce", "nonzero_coordinates")]
+    for module in modules:
+        monkeypatch.setattr(module, "_bound", BoundTable())
+    gather_nd = sys.modules["cudakern.operators.gather_nd"]
+    monkeypatch.setattr(gather_nd._look_up, "bound", BoundTable())  # noqa: SLF001
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_nothing_is_found_in_the_kernels_as_they_are(call):
+    with checked(SEED) as report:
+        CALLS[call]()
+    assert report.launches == 1
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
+def test_mutation_is_found(tmp_path, monkeypatch, mutation):
+    copy = tmp_path / "kernels"
+    shutil.copytree(sources.kernel_folder(), copy)
+    source = (copy / mutation.file).read_text(encoding="utf-8")
+    assert source.count(mutation.text) == 1
+    (copy / mutation.file).write_text(source.replace(mutation.text, mutation.other), "utf-8")
+    monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
+    with checked(SEED) as report:
+        CALLS[mutation.call]()
+        found, report.findings = report.findings, []
+    races = [finding for finding in found if finding.kind == "race"]
+    assert races
+    assert all(finding.source[0].startswith("kernels/") for finding in races)
