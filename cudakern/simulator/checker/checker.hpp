@@ -489,6 +489,7 @@ void ck_sim_enter_local(ck_sim_local* variable) {
   ck_sim::Thread* self = ck_sim::worker->running;
   variable->outer = self->locals;
   self->locals = variable;
+  memset(variable->start, 0xFF, variable->bytes);  // not what others left: a seed decides all
 }
 void ck_sim_leave_local(ck_sim_local* variable) {
   ck_sim::worker->running->locals = variable->outer;
