@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 
 import numpy as np
 import pytest
@@ -209,20 +208,3 @@ def test_operators_on_odd_layouts_have_no_findings():
                 got = ck.gather(view, indices[:, ::-1], axis=axis)
             assert report.launches >= 1
             assert (got == np.take(view, indices[:, ::-1], axis=axis)).all()
-
-
-def test_ziglang_finds_the_same(monkeypatch):
-    pytest.importorskip("ziglang")
-    expected = findings_of(RACE, "race", zeros(3), block=(40,))
-    monkeypatch.setenv("CUDAKERN_CXX", f"{sys.executable} -m ziglang c++")
-    found = findings_of(RACE, "race", zeros(3), block=(40,))
-    assert {(f.kind, f.source, f.array, f.index) for f in found} == {
-        (f.kind, f.source, f.array, f.index) for f in expected
-    }
-    with pytest.raises(ck.SimulatorError, match=r"k\.cu:3"), checked():
-        outside_in("k")
-
-
-def outside_in(name):
-    code = f'extern "C" __global__ void {name}(int* x) {{\n  x[1] =\n    x[3];\n}}'
-    RawKernel(code, name)((1,), (1,), (zeros(3),))

@@ -1,57 +1,54 @@
-"""Which compilers the tables of kernels ran with: an absent one is a test that is skipped."""
+"""Every C++ compiler makes the same of a kernel: the same results, the same findings."""
 
 from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
 
 import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.places import HOST, Buffer
-from tests.simulator.conftest import COMPILERS
+from tests.simulator.tables import Broken, Modules
+from tests.simulator.test_broken_kernels import BROKEN
+from tests.simulator.test_correct_kernels import CORRECT
 
-CODE = r"""
-extern "C" __global__ void k(const int* x, int* y) {
-  __shared__ int s[64];
-  s[threadIdx.x] = x[threadIdx.x];
-  y[threadIdx.x] = s[63 - threadIdx.x];
+FOUND = {
+    "g++": shutil.which("g++"),
+    "clang++": shutil.which("clang++"),
+    "ziglang": importlib.util.find_spec("ziglang") and f"{sys.executable} -m ziglang c++",
 }
-"""
-FLOAT4 = """
-extern "C" __global__ void k(const float4* x, float4* y) { y[threadIdx.x] = x[threadIdx.x]; }
-"""
+SAMPLE = (
+    *(row for row in BROKEN[::10] if "#include" not in row.code),
+    *(row for row in CORRECT[::15] if not {"#include", "alone"} & {row.code, row.alone}),
+)
 
 
-@pytest.mark.parametrize("name", ["g++", "clang++", "ziglang"])
-def test_each_finds_a_missing_barrier(name, monkeypatch):
-    if name not in COMPILERS:
+def outcomes():
+    """Run a sample of rows; return what each wrote and what was found in it."""
+    modules = Modules(SAMPLE)
+    outcome = {}
+    for row in SAMPLE:
+        broken = isinstance(row, Broken)
+        arguments = row.arguments() if broken else row.inputs(np.random.default_rng(0))
+        with ck.simulator.checked(3, strict=True) as report:
+            modules.kernel(row)(row.grid, row.block, arguments, shared_mem=row.shared_mem)
+            found, report.findings = report.findings, []
+        outcome[row.name] = found, [np.asarray(one).tobytes() for one in arguments]
+    return outcome
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """What the first compiler that is found makes of the sample."""
+    return outcomes()
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_each_makes_the_same(name, expected, monkeypatch):
+    if not FOUND[name]:
         pytest.skip(f"{name} is not installed")
-    monkeypatch.setenv("CUDAKERN_CXX", COMPILERS[name])
-    x, y = ck.simulator.empty(64, "i4"), ck.simulator.empty(64, "i4")
-    x[:] = range(64)
-    with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked(seed=3):
-        ck.simulator.RawKernel(CODE, "k")((1,), (64,), (x, y))
-    places = {(finding.kind, finding.source) for finding in caught.value.findings}
-    assert {kind for kind, _ in places} <= {"race", "uninitialized"}
-    assert {source for kind, source in places if kind == "race"} <= {("k.cu", 4), ("k.cu", 5)}
-
-
-def on_8_bytes(dtype):
-    """Return an array of 64 elements of 16 bytes that lies 8 bytes behind a multiple of 16."""
-    return Buffer(bytes(8 + 64 * 16), HOST).view((64,), dtype, offset=8)
-
-
-@pytest.mark.usefixtures("each_compiler")
-def test_each_finds_vectors_of_16_bytes_on_8():
-    x, y = on_8_bytes("c16"), on_8_bytes("c16")
-    with pytest.raises(ck.SimulatorError) as caught, ck.simulator.checked():
-        ck.simulator.RawKernel(FLOAT4, "k")((1,), (64,), (x.view("f4"), y.view("f4")))
-    assert {finding.kind for finding in caught.value.findings} == {"misaligned"}
-
-
-@pytest.mark.usefixtures("each_compiler")
-def test_for_each_complex_numbers_may_lie_on_8_bytes():
-    x, out = on_8_bytes("c16").reshape(4, 16)[:, ::2], on_8_bytes("c16")[:8]
-    x[...] = np.arange(32).reshape(4, 8) * (1 - 2j)
-    with ck.simulator.checked():
-        ck.reduce(x, "sum", 0, out=out)
-    np.testing.assert_array_equal(out, x.sum(0))
+    monkeypatch.setenv("CUDAKERN_CXX", FOUND[name])
+    assert outcomes() == expected
+    assert {bool(found) for found, _ in expected.values()} == {True, False}
