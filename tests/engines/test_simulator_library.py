@@ -1,0 +1,237 @@
+"""CUDA's device library in the simulator, which NVRTC puts into a kernel's PTX, against Python.
+
+Single instructions are tests/simulator/ptx/test_instructions.py's; here is what headers and the
+compiler make of many.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+
+from tests.helpers.simulated import run
+from tests.helpers.small_floats import ALL, KINDS, assert_same, values
+
+RNG = np.random.default_rng(17)
+WORD = 2**32
+
+
+def kernel(parameters, lines, given=""):
+    """Return a kernel with one row of results per thread."""
+    body = "\n".join(f"row[{i}] = {line};" for i, line in enumerate(lines))
+    return f"""extern "C" __global__ void k({parameters}) {{
+      const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+      {given}
+      auto* row = out + {len(lines)} * i;
+      {body}
+    }}"""
+
+
+def turns(function, quarter):
+    """Return sine or cosine of pi times x, exact where it is 0, 1 or -1."""
+
+    def of(x):
+        if (2 * x).is_integer():
+            return float((0, 1, 0, -1)[(int(2 * x) + quarter) % 4])
+        return function(math.pi * math.remainder(x, 2))
+
+    return of
+
+
+#: A function of doubles, what Python has for it, and its error in units of the last place or so.
+REALS = {
+    "rsqrt(fabs(x))": (lambda x: 1 / math.sqrt(abs(x)), 1e-15),
+    "rcbrt(x)": (lambda x: 1 / math.cbrt(x), 1e-15),
+    "sinpi(x)": (turns(math.sin, 0), 1e-13),
+    "cospi(x)": (turns(math.cos, 1), 1e-13),
+    "sin(1e9 * x)": (lambda x: math.sin(1e9 * x), 1e-11),
+    "tan(x)": (math.tan, 1e-14),
+    "exp10(x)": (lambda x: 10.0**x, 1e-14),
+    "expm1(x)": (math.expm1, 1e-15),
+    "log1p(fabs(x))": (lambda x: math.log1p(abs(x)), 1e-15),
+    "pow(fabs(x), 2.5)": (lambda x: abs(x) ** 2.5, 1e-15),
+    "fmod(1000 * x, 0.7)": (lambda x: math.fmod(1000 * x, 0.7), 0.0),
+    "hypot(x, 3.0)": (lambda x: math.hypot(x, 3), 1e-15),
+    "rnorm4d(x, 2, 3, 4)": (lambda x: 1 / math.hypot(x, 2, 3, 4), 1e-15),
+    "atan2(x, -0.5)": (lambda x: math.atan2(x, -0.5), 1e-15),
+    "tgamma(x)": (math.gamma, 1e-13),
+    "lgamma(x)": (math.lgamma, 1e-11),
+    "erf(x)": (math.erf, 1e-15),
+    "erfc(erfcinv(1 + x / 20))": (lambda x: 1 + x / 20, 1e-13),
+    "normcdf(x)": (lambda x: math.erfc(-x / math.sqrt(2)) / 2, 1e-13),
+    "ldexp(x, 7)": (lambda x: x * 128, 0.0),
+}
+
+
+def test_functions_of_doubles():
+    x = np.concatenate([RNG.uniform(-4, 4, 60), [0.25, -1.5, 0.5, 3.75]])
+    out = np.zeros((64, len(REALS)))
+    text = kernel("const double* given, double* out", REALS, "const double x = given[i];")
+    run(text, [x, out], block=64)
+    for column, (name, (function, error)) in zip(out.T, REALS.items(), strict=True):
+        expected = [function(v) for v in x.tolist()]
+        np.testing.assert_allclose(column, expected, rtol=error, atol=error, err_msg=name)
+
+
+FLOATS = {
+    "__expf(x)": math.exp,
+    "expf(x)": math.exp,
+    "__logf(x)": math.log,
+    "log2f(x)": math.log2,
+    "__sinf(x)": math.sin,
+    "sinf(1e5f * x)": lambda x: math.sin(float(np.float32(1e5) * np.float32(x))),
+    "cosf(x)": math.cos,
+    "__tanf(x)": math.tan,
+    "tanhf(x)": math.tanh,
+    "__powf(x, 2.5f)": lambda x: x**2.5,
+    "powf(x, -1.25f)": lambda x: x**-1.25,
+    "cbrtf(x)": math.cbrt,
+    "__fdividef(x, 3.0f)": lambda x: x / 3,
+    "__saturatef(x)": lambda x: min(max(x, 0), 1),
+    "rhypotf(x, 2.0f)": lambda x: 1 / math.hypot(x, 2),
+    "normf(2, pair)": lambda x: math.hypot(x, 2),
+    "erfinvf(x / 6) - (float)erfinv(x / 6.0)": lambda _: 0.0,
+    "sine(sincosf, x)": math.sin,
+    "cosine(sincospif, x)": turns(math.cos, 1),
+}
+BOTH = """
+using Both = void (*)(float, float*, float*);
+__device__ float sine(Both f, float x) { float s, c; f(x, &s, &c); return s; }
+__device__ float cosine(Both f, float x) { float s, c; f(x, &s, &c); return c; }
+"""
+
+
+def test_functions_of_floats():
+    given = "const float x = in[i], pair[] = {x, 2.0f};"
+    text = BOTH + kernel("const float* in, float* out", FLOATS, given)
+    x = RNG.uniform(0.01, 5, 64).astype(np.float32)
+    out = np.zeros((64, len(FLOATS)), np.float32)
+    run(text, [x, out], block=64)
+    for column, (name, function) in zip(out.T, FLOATS.items(), strict=True):
+        expected = [function(v) for v in x.astype(np.float64).tolist()]
+        np.testing.assert_allclose(column, expected, rtol=2e-6, atol=5e-7, err_msg=name)
+
+
+HALVES = {
+    "hsqrt": np.sqrt,
+    "hrcp": lambda x: 1 / x,
+    "hexp": np.exp,
+    "hexp2": np.exp2,
+    "hlog": np.log,
+    "hlog10": np.log10,
+    "hsin": np.sin,
+    "hcos": np.cos,
+    "hrint": np.rint,
+}
+#: To results of these, cuda_fp16.h adds what makes up for the errors of a GPU's approximations.
+#: Ours have none, so a few of all results, at most eight, are the neighbours of the nearest ones.
+TUNED = ("hexp", "hexp2", "hlog", "hlog10")
+
+
+@KINDS
+def test_functions_of_every_half(kind):
+    puts = "".join(f"put({n}(x[i])); put(h2{n[1:]}(T2(T(1), x[i])).y);" for n in HALVES)
+    text = f"""
+    extern "C" __global__ void k(const T* x, T* out) {{
+      const int n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+      int r = 0;
+      auto put = [&](T value) {{ out[n * r++ + i] = value; }};
+      {puts}
+    }}"""
+    out = np.zeros((2 * len(HALVES), 2**16), np.uint16)
+    run(kind.text(text), [ALL, out], grid=256, block=256, macros=kind.macros)
+    x = values(kind, ALL)
+    for i, (name, function) in enumerate(HALVES.items()):
+        with np.errstate(all="ignore"):
+            expected = kind.rounded(function(x))
+            patterns = expected.astype(kind.dtype).view(np.uint16)
+        if name in TUNED:
+            beside = (out[2 * i] != patterns) & ~np.isnan(expected)
+            distances = np.abs(out[2 * i, beside].astype(int) - patterns[beside].astype(int))
+            assert distances.tolist() == [1] * min(distances.size, 8)
+            expected[beside] = values(kind, out[2 * i])[beside]
+        assert_same(kind, out[2 * i], expected, name)
+        assert_same(kind, out[2 * i + 1], expected, name)
+
+
+def signed(value, bits):
+    """Return the low bits of a number, read as a signed integer."""
+    value &= 2**bits - 1
+    return value - 2**bits if value >> (bits - 1) else value
+
+
+def lanes(bits, function, *, is_signed=False):
+    """Return a function of two words that is one of each lane."""
+
+    def of(a, b):
+        result = 0
+        for shift in range(0, 32, bits):
+            x, y = a >> shift & (2**bits - 1), b >> shift & (2**bits - 1)
+            given = (signed(x, bits), signed(y, bits)) if is_signed else (x, y)
+            result |= (function(*given) & (2**bits - 1)) << shift
+        return result
+
+    return of
+
+
+def permuted(a, b, selector):
+    """Return bytes of two words, chosen by hexadecimal digits."""
+    both = b << 32 | a
+    chosen = (both >> 8 * (selector >> 4 * i & 7) & 0xFF for i in range(4))
+    return sum(byte << 8 * i for i, byte in enumerate(chosen))
+
+
+def nth_set(a, first):
+    """Return the place of the second bit that is set, from a place on."""
+    return ([i for i in range(first, 32) if a >> i & 1][1:2] or [WORD - 1])[0]
+
+
+WORDS = {
+    "__popcll((unsigned long long)a << 32 | b)": lambda a, b: (a << 32 | b).bit_count(),
+    "__ffs(a)": lambda a, _: (a & -a).bit_length(),
+    "__clz((int)b)": lambda _, b: 32 - b.bit_length(),
+    "__brev(a)": lambda a, _: int(f"{a:032b}"[::-1], 2),
+    "__umul64hi((unsigned long long)a << 32, (unsigned long long)b << 32)": lambda a, b: a * b,
+    "__mul24((int)a, (int)b)": lambda a, b: signed(a, 24) * signed(b, 24),
+    "__rhadd((int)a, (int)b)": lambda a, b: (signed(a, 32) + signed(b, 32) + 1) // 2,
+    "__byte_perm(a, b, 0x3715)": lambda a, b: permuted(a, b, 0x3715),
+    "__funnelshift_rc(a, b, 45)": lambda _, b: b,
+    "__fns(a, b & 31, 2)": lambda a, b: nth_set(a, b & 31),
+    "a / (b | 1)": lambda a, b: a // (b | 1),
+    "(unsigned)(((unsigned long long)a << 31 | b) % (b | 7))": lambda a, b: (a << 31 | b) % (b | 7),
+    "__vaddus4(a, b)": lanes(8, lambda x, y: min(x + y, 255)),
+    "__vabsdiffs2(a, b)": lanes(16, lambda x, y: abs(x - y), is_signed=True),
+    "__vavgu4(a, b)": lanes(8, lambda x, y: (x + y + 1) // 2),
+    "__vcmpgts4(a, b)": lanes(8, lambda x, y: -(x > y), is_signed=True),
+    "__vmaxs2(a, b)": lanes(16, max, is_signed=True),
+}
+
+
+def test_functions_of_words():
+    edges = [0, 1, 0x80, 0xFF, 0x80808080, 0x7F7F7F7F, 0xFFFFFFFF, 0x80007FFF, 0x7FFFFFFF]
+    x = RNG.integers(0, WORD, (2, 256), dtype=np.uint32)
+    x[0, :81], x[1, :81] = np.repeat(edges, 9), np.tile(edges, 9)
+    out = np.zeros((256, len(WORDS)), np.uint32)
+    given = "const unsigned a = x[i], b = x[n + i];"
+    run(kernel("const unsigned* x, unsigned* out", WORDS, given), [x, out], block=256)
+    for row, (a, b) in zip(out.tolist(), x.T.tolist(), strict=True):
+        for got, (name, function) in zip(row, WORDS.items(), strict=True):
+            assert got == function(a, b) % WORD, (name, hex(a), hex(b))
+
+
+def test_clocks_count_up():
+    text = """
+    extern "C" __global__ void k(long long* out) {
+      const long long start = clock64();
+      const clock_t c = clock();
+      long long now = start;
+      while (now - start < 20000000) now = clock64();
+      out[0] = now - start, out[1] = (long long)clock() - (long long)c;
+    }"""
+    out, start = np.zeros(2, np.int64), time.monotonic_ns()
+    run(text, [out])
+    taken = time.monotonic_ns() - start
+    assert 20_000_000 <= out[0] <= taken
+    assert 19_000_000 <= out[1] <= taken  # began a little later
