@@ -52,12 +52,10 @@ struct CheckedBlock {
   uint32_t base;    // all accesses of the block before this time came before a barrier
   Cell* cells;      // of its shared memory
   size_t cell_count;
-  char* shared_copy;  ///< static shared memory while another block runs
-  size_t shared_copy_bytes;
-  char* dynamic_memory;  ///< dynamic shared memory between two red zones
-  size_t dynamic_bytes;
-  ThreadOrder order[kMostThreads];
-  Events events[kMostThreads];  ///< for the traffic report
+  ThreadOrder order[kMaxThreads];
+  // What fences of all threads released by the latest barrier, for each scope.
+  Vector<const Release*> fenced[kScopes];
+  Events events[kMaxThreads];  // for the traffic report
 };
 
 }  // namespace ck_sim

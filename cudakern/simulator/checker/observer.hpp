@@ -75,6 +75,9 @@ void start_checked_block(Worker* w, uint64_t) {
   c.serial = order.first_serial + started.size;
   c.first = c.serial - w->group.rank;
   c.base = 0;
+  for (Vector<const Release*>& fenced : c.fenced) {
+    fenced.clear();
+  }
   started.push(w->group.block);
   const size_t cells = cell_bytes(w->group.dynamic_offset + w->group.dynamic_bytes) / sizeof(Cell);
   if (c.cell_count < cells) {

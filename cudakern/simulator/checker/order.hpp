@@ -238,7 +238,7 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, const Site* site, bo
   ThreadOrder& t = w->checked.order[self];
   const Scope scope = scope_of(site);
   const bool releases = (site->access & kReleases) != 0;
-  if (!releases && t.fence[0] == nullptr) {
+  if (!releases && t.fence[0] == nullptr && w->checked.fenced[0].size == 0) {
     Channel** found = replaces ? order.channels.find(key) : nullptr;
     if (found != nullptr) {
       (*found)->first = (*found)->entries.size;
@@ -260,6 +260,10 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, const Site* site, bo
       leave(channel, what, what->scope < scope ? what->scope : scope);
     }
     last = what;
+    Vector<const Release*>& fenced = w->checked.fenced[i];
+    for (size_t k = 0; k < fenced.size; ++k) {
+      leave(channel, fenced[k], fenced[k]->scope < scope ? fenced[k]->scope : scope);
+    }
   }
 }
 
@@ -347,8 +351,46 @@ struct Union {
   }
 };
 
+/// Has whoever writes after a barrier release what fences before it did: of all threads at once, if
+/// none has accessed memory since its fence.
+inline void gather_fences(Worker* w, uint32_t base) {
+  CheckedBlock& block = w->checked;
+  const uint32_t threads = w->launch->threads;
+  for (int i = 0; i < kScopes; ++i) {
+    Vector<const Release*>& fenced = block.fenced[i];
+    bool clean = true;
+    Union known;
+    uint32_t fences = 0;
+    for (uint32_t k = 0; k < threads; ++k) {
+      const ThreadOrder& t = block.order[k];
+      const Release* what = t.fence[i];
+      const bool fresh = what != nullptr && what->time >= block.base;
+      fences += fresh;
+      clean = clean && !t.dirty && (fresh || t.time == (block.base == 0 ? 1 : block.base));
+      if (fresh) {
+        known.add(what->knowledge);
+      }
+    }
+    if (fences == 0) {
+      continue;
+    }
+    fenced.clear();
+    if (clean) {
+      fenced.push(order.make<Release>(
+          {block.serial, 0, base - 1, base, static_cast<Scope>(i), nullptr, known.all}));
+      continue;
+    }
+    for (uint32_t k = 0; k < threads; ++k) {
+      if (block.order[k].fence[i] != nullptr) {
+        fenced.push(block.order[k].fence[i]);
+      }
+    }
+  }
+}
+
 /// Everything before a barrier of the whole block comes before everything after it. Unless strict,
-/// it serves as the fence after a relaxed read, too, as much code takes for granted.
+/// it serves as the fence after a relaxed read and before a relaxed write, too, where there is one
+/// on its other side: much code takes that for granted.
 inline void meet_block(Worker* w) {
   uint32_t base = 0;
   Union known;
@@ -362,6 +404,9 @@ inline void meet_block(Worker* w) {
     known.add(t.knowledge);
   }
   base += base < kMaxTime;
+  if (!is_strict) {
+    gather_fences(w, base);
+  }
   w->checked.base = base;
   for (uint32_t i = 0; i < threads; ++i) {
     ThreadOrder& t = w->checked.order[i];
