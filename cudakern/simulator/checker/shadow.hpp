@@ -73,8 +73,11 @@ inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32
 /// The strength of an access as far as races are concerned: what only feeds a compare is as good as
 /// relaxed.
 inline bool is_strong(uint32_t kind) { return (kind & (kStrong | kGuesses)) != 0; }
+/// Operations on an mbarrier meet those of the whole cluster, whatever they order.
 inline Scope reach(const Site* site) {
-  return (site->access & kGuesses) != 0 ? Scope::kGpu : scope_of(site);
+  const Scope scope = (site->access & kGuesses) != 0 ? Scope::kGpu : scope_of(site);
+  const bool is_mbarrier = strncmp(site->opcode, "mbarrier", strlen("mbarrier")) == 0;
+  return is_mbarrier && scope < Scope::kCluster ? Scope::kCluster : scope;
 }
 
 /// Whether an earlier access by another thread may meet this one in any order, and must not.

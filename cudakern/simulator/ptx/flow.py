@@ -18,7 +18,7 @@ from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.model import Address, Immediate, Instruction, Register, Vector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cudakern.simulator.ptx.model import Operand, Statement
 
@@ -49,7 +49,7 @@ class _Copy(NamedTuple):
 class Flow:
     """The registers of a function."""
 
-    def __init__(self, body: Iterable[Statement]) -> None:
+    def __init__(self, body: Sequence[Statement]) -> None:
         self._needed: dict[str, int] = {}  # bytes that more is done with than copying them
         self._read: set[str] = set()
         self._definitions: dict[str, list[Instruction]] = {}
@@ -67,7 +67,7 @@ class Flow:
             for one in loads
             for place, registers in compared
             if _names(one.operands[:1]) & registers and self._place(one.operands[1:2]) == place
-        }
+        } - _kept(body)
 
     def access(self, of: Instruction, does: str = "") -> tuple[int, int]:
         """Return what an instruction does to memory, and which bytes it needs; maybe as another."""
@@ -155,6 +155,24 @@ class Flow:
                 case [("add", (_, Register(name), Immediate(more)))]:
                     offset += more
         return name, offset % 2**64
+
+
+def _kept(body: Iterable[Statement]) -> set[int]:
+    """Return the identities of loads whose very values are stored before the next label."""
+    kept: set[int] = set()
+    loaded: dict[str, int] = {}
+    for one in body:
+        if not isinstance(one, Instruction):
+            loaded.clear()
+            continue
+        first = _results(one)
+        if one.words[0] == "st":
+            kept |= {loaded[name] for name in _names(one.operands[first + 1 :]) if name in loaded}
+        for name in _names(one.operands[:first]):
+            loaded.pop(name, None)
+            if one.words[0] == "ld":
+                loaded[name] = id(one)
+    return kept
 
 
 def _base(load: Instruction) -> str:
