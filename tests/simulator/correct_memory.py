@@ -616,6 +616,7 @@ extern "C" __global__ void k(const int* x, int* out) {
         (32,),
         lambda rng: (ints(rng, (8, 32)), poison(8, np.int32)),
         lambda x, _: {1: x.sum(1, dtype=np.int32)},
+        strict=False,
     ),
     Correct(
         "private_array_handed_to_a_function",
