@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern.errors import BindingError, DTypeError
 from cudakern.simulator.arguments import pack
-from cudakern.simulator.launches import MAX_SHARED_BYTES
+from cudakern.simulator.launches import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.ptx.compile import Code
 from cudakern.simulator.raw_library import KernelLibrary, check_constructor
 from cudakern.simulator.reports import sessions
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cudakern.engines.base import Grid
     from cudakern.simulator.raw_module import RawModule
 
-#: Dynamic shared memory of a block that needs no asking for.
-_DEFAULT_SHARED_BYTES = 48 * 1024
 _FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:::[A-Za-z_$][\w$]*)*")
 
 
@@ -141,7 +139,7 @@ class RawKernel:
         if self._max_shared is not None:
             return self._max_shared
         kernel = self._library.kernel(self.name, checked=bool(sessions.active))
-        return max(0, _DEFAULT_SHARED_BYTES - kernel.static_shared)
+        return max(0, MAX_STATIC_SHARED_BYTES - kernel.static_shared)
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, value: int) -> None:
@@ -205,7 +203,7 @@ class RawKernel:
         """Raise BindingError for more dynamic shared memory than a launch may ask for."""
         most = self._max_shared
         if most is None:
-            most = max(0, _DEFAULT_SHARED_BYTES - static)
+            most = max(0, MAX_STATIC_SHARED_BYTES - static)
         if asked > most:
             requirement = (
                 f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set; "

@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, NoReturn
 
 from cudakern.errors import KernelCompileError
-from cudakern.simulator.launches import MAX_SHARED_BYTES, ParameterKind
+from cudakern.simulator.launches import MAX_STATIC_SHARED_BYTES, ParameterKind
 from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
 from cudakern.simulator.ptx.model import (
@@ -191,8 +191,9 @@ class _Translator:
                 texts[name] = made.text(STRUCTURAL)
             except RefusedError as error:
                 problems[name] = str(error)
-            if shared.bytes > MAX_SHARED_BYTES:
-                requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
+            if shared.bytes > MAX_STATIC_SHARED_BYTES:
+                most = f"{MAX_STATIC_SHARED_BYTES} bytes of static shared memory"
+                requirement = f"must have at most {most}"
                 problems[name] = self.told(function, requirement, shared.bytes)
             if function.is_entry:
                 kernels[name] = self._described(function, shared, made.local_bytes)

@@ -526,13 +526,14 @@ def test_a_function_that_is_refused_takes_its_callers_with_it():
     [
         (
             "",
-            ".shared .b8 s[232449]; st.shared.u8 [s], 1;",
-            "rows.ptx:4: error: k must have at most 232448 bytes of shared memory; got 232464",
+            ".shared .b8 s[49153]; st.shared.u8 [s], 1;",
+            "rows.ptx:4: error: k must have at most 49152 bytes of static shared memory; got 49168",
         ),
         (
             ".shared .b8 s[1 << 33];",
             "st.shared.u8 [s], 1;",
-            "rows.ptx:4: error: k must have at most 232448 bytes of shared memory; got 8589934592",
+            "rows.ptx:4: error: k must have at most 49152 bytes of static shared memory; "
+            "got 8589934592",
         ),
         (
             "",
@@ -691,7 +692,7 @@ def test_red_zones_lie_around_shared_variables_and_are_not_counted():
 
 
 def test_a_checked_kernel_has_as_much_shared_memory_as_any():
-    half = 227 * 1024 // 2
+    half = 48 * 1024 // 2
     text = HEAD + entry(
         f".shared .b8 a[{half}], b[{half}]; st.shared.u8 [a], 1; st.shared.u8 [b+{half - 1}], 2;"
         f"ld.shared.u8 %r1, [a]; ld.shared.u8 %r2, [b+{half - 1}];" + stored("%r1", "%r2")
