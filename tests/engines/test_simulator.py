@@ -248,3 +248,69 @@ def test_a_load_is_aligned_only_where_the_kernel_says_so(offset):
     out = np.zeros(32, np.int64)
     run(text, [x, out, np.int32(32), np.int32(offset == 0)])
     np.testing.assert_array_equal(out, x)
+
+
+LOOK_BACK = r"""
+extern "C" __global__ void k(const int* x, int* out, int n, unsigned* ticket,
+                             unsigned long long* states) {
+  __shared__ int tile[128];
+  __shared__ unsigned block;
+  __shared__ int before;
+  const int t = threadIdx.x;
+  if (t == 0) block = TICKET;
+  __syncthreads();
+  const int i = block * 128 + t;
+  tile[t] = i < n ? x[i] : 0;
+  __syncthreads();
+  for (int step = 1; step < 128; step *= 2) {
+    const int left = t >= step ? tile[t - step] : 0;
+    __syncthreads();
+    tile[t] += left;
+    __syncthreads();
+  }
+  if (t == 0) {
+    const unsigned long long kPartial = 1ull << 32, kWhole = 2ull << 32;
+    atomicExch(&states[block], (block == 0 ? kWhole : kPartial) | (unsigned)tile[127]);
+    int sum = 0;
+    for (int p = (int)block - 1; p >= 0;) {
+      const unsigned long long state = atomicAdd(&states[p], 0ull);
+      if (state >> 32 == 0) continue;
+      sum += (int)(unsigned)state;
+      if (state >> 32 == 2) break;
+      --p;
+    }
+    atomicExch(&states[block], kWhole | (unsigned)(sum + tile[127]));
+    before = sum;
+  }
+  __syncthreads();
+  if (i < n) out[i] = before + tile[t];
+}
+"""
+
+
+@pytest.mark.parametrize("order", ["atomicAdd(ticket, 1u)", "blockIdx.x"])
+@pytest.mark.parametrize(("resident", "eager"), [(1, False), (2, True), (5, True), (5, False)])
+def test_look_back_scan(order, resident, eager):
+    n = 128 * 37 - 5
+    x, out = RNG.integers(-9, 9, n).astype(np.int32), np.zeros(n, np.int32)
+    ticket, states = np.zeros(1, np.uint32), np.zeros(37, np.uint64)
+    run(
+        LOOK_BACK,
+        [x, out, np.int32(n), ticket, states],
+        grid=37,
+        block=128,
+        macros=(("TICKET", order),),
+        resident=resident,
+        eager=eager,
+    )
+    np.testing.assert_array_equal(out, np.cumsum(x))
+
+
+def test_atomics_that_change_nothing_are_no_deadlock():
+    text = r"""
+    extern "C" __global__ void k(int* largest, int n) {
+      for (int i = 0; i < n; ++i) atomicMax(largest, i % 7);
+    }"""
+    largest = np.array([7], np.int32)
+    run(text, [largest, np.int32(60000)], block=3)
+    assert largest[0] == 7

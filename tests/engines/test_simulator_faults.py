@@ -18,12 +18,11 @@ from tests.helpers.simulated import assert_works, fails, run
 ZIGLANG = shlex.join([sys.executable, "-m", "ziglang", "c++"])
 
 
-@pytest.fixture(params=["default", "ziglang"], autouse=True)
+@pytest.fixture
 def compiler(request, monkeypatch):
-    """Run each test with the compiler found here, and with that of the package ziglang."""
+    """Run a test with the compiler found here, or with that of the package ziglang."""
     if request.param == "ziglang":
         monkeypatch.setenv("CUDAKERN_CXX", ZIGLANG)
-    return request.param
 
 
 DIFFERENT_KINDS = r"""
@@ -140,8 +139,13 @@ SPINS = {
 }
 
 
-@pytest.mark.parametrize("grid", [1, 5])
+@pytest.mark.parametrize(
+    ("grid", "compiler"),
+    [(1, "default"), (5, "default"), (5, "ziglang")],
+    indirect=["compiler"],
+)
 @pytest.mark.parametrize("body", SPINS.values(), ids=list(SPINS))
+@pytest.mark.usefixtures("compiler")
 def test_deadlock(body, grid):
     text = f'extern "C" __global__ void k(volatile int* v) {{\n int* x = (int*)v;\n {body}\n}}'
     begin = time.perf_counter()
@@ -198,8 +202,13 @@ def check(error, name):
         raise error
 
 
-@pytest.mark.parametrize("wait", ["", "__syncthreads();"])
+@pytest.mark.parametrize(
+    ("wait", "compiler"),
+    [("", "default"), ("__syncthreads();", "default"), ("", "ziglang")],
+    indirect=["compiler"],
+)
 @pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.usefixtures("compiler")
 def test_fault(name, wait):
     faulthandler.enable(sys.__stderr__)  # as in many services
     check(fails(faulty(name, wait), [np.zeros(64, np.int32)], grid=3, block=64), name)

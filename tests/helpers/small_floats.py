@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
 import pytest
-
-RNG = np.random.default_rng(16)
 
 
 @dataclass(frozen=True)
@@ -43,14 +40,6 @@ class Kind:
         limit = 2.0 ** (2 - self.least)
         return np.where(np.abs(near) >= limit, np.copysign(np.inf, near), near)
 
-    def exactly_rounded(self, exact):
-        """Return what `rounded` returns, for one Fraction."""
-        if exact == 0:
-            return 0.0
-        exponent = int(np.frexp(float(exact))[1]) - 1
-        step = Fraction(2) ** (max(exponent, self.least) - self.mantissa)
-        return float(self.rounded(float(round(exact / step) * step)))
-
 
 HALF = Kind("cuda_fp16.h", "half", "__half", "__half2", np.dtype(np.float16), 10, -14)
 BF16 = Kind(
@@ -78,32 +67,3 @@ def assert_same(kind, got, expected, what=""):
     np.testing.assert_array_equal(got, expected, what)
     zero = expected == 0
     np.testing.assert_array_equal(np.signbit(got[zero]), np.signbit(expected[zero]), what)
-
-
-def floats(kind):
-    """Return float32 values: at random, next to every value of the kind, and between them."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        exact = values(kind, ALL).astype(np.float32)
-        finite = np.sort(exact[np.isfinite(exact)].astype(np.float64))
-        halfway = ((finite[1:] + finite[:-1]) / 2).astype(np.float32)
-        near = [
-            np.nextafter(f, np.float32(to), dtype=np.float32)
-            for f in (exact, halfway)
-            for to in (-np.inf, np.inf)
-        ]
-        random = RNG.integers(0, 2**32, 2**17, dtype=np.uint32).view(np.float32)
-        edges = np.array([65504, 65519.996, 65520, 3.3895314e38, 3.4e38, -3.4e38], np.float32)
-    return np.concatenate([exact, halfway, *near, random, edges])
-
-
-def operands(count):
-    """Return patterns for `count` operands: specials with each other, the rest at random."""
-    edge = np.array([0, 1, 2, 0x03FF, 0x0400, 0x007F, 0x0080, 0x3C00, 0x3F80, 0x7BFF, 0x7C00])
-    edge = np.concatenate([edge, [0x7F7F, 0x7F80, 0x7FFF, 0x4248, 0x3555]])
-    edge = np.concatenate([edge, edge | 0x8000]).astype(np.uint16)
-    grid = np.stack(np.meshgrid(*[edge] * count)).reshape(count, -1)
-    random = RNG.integers(0, 2**16, (count, 2**16), dtype=np.uint16)
-    # Of like size, so that sums cancel.
-    like = random[:, : 2**14] & 0x03FF | random[:1, : 2**14] & 0x7C00
-    both = np.concatenate([grid, random, like], axis=1)
-    return np.ascontiguousarray(both[:, : both.shape[1] // 256 * 256]).astype(np.uint16)
