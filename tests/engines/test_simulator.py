@@ -118,24 +118,6 @@ def test_dynamic_shared_memory(size):
     assert aligned.all()
 
 
-@pytest.mark.parametrize("threads", [1, 31, 32, 100, 1024])
-def test_barriers_that_vote(threads):
-    text = r"""
-    extern "C" __global__ void k(const int* p, int* out) {
-      const int i = threadIdx.x;
-      out[i * 4] = __syncthreads_count(p[i] & 1);
-      out[i * 4 + 1] = __syncthreads_and(p[i] & 2);
-      out[i * 4 + 2] = __syncthreads_or(p[i] & 4);
-      out[i * 4 + 3] = __syncthreads_and(p[i] & 8);
-    }"""
-    p = (RNG.integers(0, 2, threads) | 8).astype(np.int32)
-    p[threads // 2] |= 2 | 4
-    out = np.zeros((threads, 4), np.int32)
-    run(text, [p, out], block=threads)
-    expected = (p & 1).sum(), threads == 1, 1, 1
-    np.testing.assert_array_equal(out, np.tile(np.array(expected, np.int32), (threads, 1)))
-
-
 def test_threads_go_in_step_from_barrier_to_barrier():
     text = r"""
     extern "C" __global__ void k(int* out, int steps) {
@@ -150,75 +132,6 @@ def test_threads_go_in_step_from_barrier_to_barrier():
     out = np.zeros(128, np.int32)
     run(text, [out, np.int32(301)], block=128)
     np.testing.assert_array_equal(out, (np.arange(128) + 301) % 128)
-
-
-@pytest.mark.parametrize("count", [1, 255, 256, 10000])
-def test_block_reduction_and_scan(count):
-    text = r"""
-    extern "C" __global__ void k(const double* x, int n, double* sum, double* scan) {
-      __shared__ double part[256];
-      __shared__ double carry;
-      const int t = threadIdx.x;
-      if (t == 0) carry = 0;
-      for (int base = 0; base < n; base += 256) {
-        part[t] = base + t < n ? x[base + t] : 0;
-        __syncthreads();
-        for (int step = 1; step < 256; step *= 2) {
-          const double left = t >= step ? part[t - step] : 0;
-          __syncthreads();
-          part[t] += left;
-          __syncthreads();
-        }
-        if (base + t < n) scan[base + t] = carry + part[t];
-        __syncthreads();
-        if (t == 255) carry += part[255];
-        __syncthreads();
-      }
-      if (t == 0) *sum = carry;
-    }"""
-    x = RNG.integers(-1000, 1000, count).astype(np.float64)
-    total, scan = np.zeros(1), np.zeros(count)
-    run(text, [x, np.int32(count), total, scan], block=256)
-    np.testing.assert_array_equal(scan, np.cumsum(x))
-    assert total[0] == x.sum()
-
-
-def test_histogram_with_shared_atomics():
-    text = r"""
-    extern "C" __global__ void k(const unsigned char* x, int n, unsigned* bins) {
-      __shared__ unsigned local[256];
-      for (int i = threadIdx.x; i < 256; i += blockDim.x) local[i] = 0;
-      __syncthreads();
-      for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-        atomicAdd(&local[x[i]], 1u);
-      __syncthreads();
-      for (int i = threadIdx.x; i < 256; i += blockDim.x) atomicAdd(&bins[i], local[i]);
-    }"""
-    x, bins = RNG.integers(0, 256, 20011).astype(np.uint8), np.zeros(256, np.uint32)
-    run(text, [x, np.int32(x.size), bins], grid=7, block=100, eager=True)
-    np.testing.assert_array_equal(bins, np.bincount(x, minlength=256))
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (32, 32), (33, 95), (100, 7)])
-def test_tiled_transpose(shape):
-    text = r"""
-    extern "C" __global__ void k(const float* x, float* out, int rows, int columns) {
-      __shared__ float tile[32][33];
-      const int bx = blockIdx.x * 32, by = blockIdx.y * 32;
-      for (int j = threadIdx.y; j < 32; j += blockDim.y)
-        if (by + j < rows && bx + threadIdx.x < columns)
-          tile[j][threadIdx.x] = x[(by + j) * columns + bx + threadIdx.x];
-      __syncthreads();
-      for (int j = threadIdx.y; j < 32; j += blockDim.y)
-        if (bx + j < columns && by + threadIdx.x < rows)
-          out[(bx + j) * rows + by + threadIdx.x] = tile[threadIdx.x][j];
-    }"""
-    rows, columns = shape
-    x, out = RNG.random(shape, dtype=np.float32), np.zeros(shape[::-1], np.float32)
-    grid = -(-columns // 32), -(-rows // 32)
-    arguments = [x, out, np.int32(rows), np.int32(columns)]
-    run(text, arguments, grid=grid, block=(32, 8), eager=True)
-    np.testing.assert_array_equal(out, x.T)
 
 
 @pytest.mark.parametrize("offset", [0, 8])
@@ -248,62 +161,6 @@ def test_a_load_is_aligned_only_where_the_kernel_says_so(offset):
     out = np.zeros(32, np.int64)
     run(text, [x, out, np.int32(32), np.int32(offset == 0)])
     np.testing.assert_array_equal(out, x)
-
-
-LOOK_BACK = r"""
-extern "C" __global__ void k(const int* x, int* out, int n, unsigned* ticket,
-                             unsigned long long* states) {
-  __shared__ int tile[128];
-  __shared__ unsigned block;
-  __shared__ int before;
-  const int t = threadIdx.x;
-  if (t == 0) block = TICKET;
-  __syncthreads();
-  const int i = block * 128 + t;
-  tile[t] = i < n ? x[i] : 0;
-  __syncthreads();
-  for (int step = 1; step < 128; step *= 2) {
-    const int left = t >= step ? tile[t - step] : 0;
-    __syncthreads();
-    tile[t] += left;
-    __syncthreads();
-  }
-  if (t == 0) {
-    const unsigned long long kPartial = 1ull << 32, kWhole = 2ull << 32;
-    atomicExch(&states[block], (block == 0 ? kWhole : kPartial) | (unsigned)tile[127]);
-    int sum = 0;
-    for (int p = (int)block - 1; p >= 0;) {
-      const unsigned long long state = atomicAdd(&states[p], 0ull);
-      if (state >> 32 == 0) continue;
-      sum += (int)(unsigned)state;
-      if (state >> 32 == 2) break;
-      --p;
-    }
-    atomicExch(&states[block], kWhole | (unsigned)(sum + tile[127]));
-    before = sum;
-  }
-  __syncthreads();
-  if (i < n) out[i] = before + tile[t];
-}
-"""
-
-
-@pytest.mark.parametrize("order", ["atomicAdd(ticket, 1u)", "blockIdx.x"])
-@pytest.mark.parametrize(("resident", "eager"), [(1, False), (2, True), (5, True), (5, False)])
-def test_look_back_scan(order, resident, eager):
-    n = 128 * 37 - 5
-    x, out = RNG.integers(-9, 9, n).astype(np.int32), np.zeros(n, np.int32)
-    ticket, states = np.zeros(1, np.uint32), np.zeros(37, np.uint64)
-    run(
-        LOOK_BACK,
-        [x, out, np.int32(n), ticket, states],
-        grid=37,
-        block=128,
-        macros=(("TICKET", order),),
-        resident=resident,
-        eager=eager,
-    )
-    np.testing.assert_array_equal(out, np.cumsum(x))
 
 
 def test_atomics_that_change_nothing_are_no_deadlock():

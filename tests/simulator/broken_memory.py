@@ -59,36 +59,6 @@ extern "C" __global__ void k(const double* x, double* out, int n) {
         index=-1,
     ),
     Broken(
-        "write_before_the_start",
-        r"""
-extern "C" __global__ void k(const double* x, double* out, int n) {
-  const int i = threadIdx.x;
-  if (i < n) {
-    const double v = x[i];
-    out[i - 1] = v;  // fault
-  }
-}
-""",
-        "out_of_bounds",
-        numbers_and_length,
-        array=1,
-        index=-1,
-    ),
-    Broken(
-        "unsigned_underflow",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, unsigned n) {
-  const unsigned i = threadIdx.x;
-  if (i < n) {
-    const int v = x[i - 1u];  // fault
-    out[i] = v;
-  }
-}
-""",
-        "out_of_bounds",
-        lambda: (ramp(64), zeros(64), np.uint32(64)),
-    ),
-    Broken(
         "null_pointer",
         r"""
 extern "C" __global__ void k(const int* x, int* out, unsigned long long offset) {
@@ -99,25 +69,6 @@ extern "C" __global__ void k(const int* x, int* out, unsigned long long offset) 
 """,
         "out_of_bounds",
         lambda: (ramp(64), zeros(64), np.uint64(0)),
-    ),
-    Broken(
-        "column_past_the_end",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int rows, int columns) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  const int j = blockIdx.y * blockDim.y + threadIdx.y;
-  if (i <= columns && j < rows) {
-    const int v = x[j * columns + i];  // fault
-    out[j * (columns + 1) + i] = v;
-  }
-}
-""",
-        "out_of_bounds",
-        lambda: (ramp((6, 10)), zeros(6, 11), np.int32(6), np.int32(10)),
-        grid=(3, 2),
-        block=(4, 4),
-        array=0,
-        index=60,
     ),
     Broken(
         "grid_without_a_guard",
@@ -276,32 +227,6 @@ extern "C" __global__ void k(const float* x, float4* out) {
 """,
         "misaligned",
         lambda: (ramp(72, np.float32), zeros(64, dtype=np.float32)),
-        block=(16,),
-        array=0,
-    ),
-    Broken(
-        "float4_read_by_components",
-        r"""
-extern "C" __global__ void k(const float* x, float* out) {
-  const int i = threadIdx.x;
-  const float4 v = *reinterpret_cast<const float4*>(x + 1 + 4 * i);  // fault
-  out[i] = v.x + v.y * v.z - v.w;
-}
-""",
-        "misaligned",
-        lambda: (ramp(72, np.float32), zeros(16, dtype=np.float32)),
-        block=(16,),
-        array=0,
-    ),
-    Broken(
-        "int2_at_an_odd_word",
-        r"""
-extern "C" __global__ void k(const unsigned char* x, int2* out) {
-  out[threadIdx.x] = *reinterpret_cast<const int2*>(x + 4 + 8 * threadIdx.x);  // fault
-}
-""",
-        "misaligned",
-        lambda: (zeros(136, dtype=np.uint8), zeros(32)),
         block=(16,),
         array=0,
     ),

@@ -116,25 +116,6 @@ extern "C" __global__ void k(const int* x, int* out) {
         array="s",
     ),
     race(
-        "hillis_steele_without_barrier_after_write",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  s[t] = x[t];
-  __syncthreads();
-  for (int d = 1; d < 64; d *= 2) {
-    const int left = t >= d ? s[t - d] : 0;  // fault
-    __syncthreads();
-    s[t] += left;  // fault
-  }
-  out[t] = s[t];
-}
-""",
-        in_and_out(),
-        array="s",
-    ),
-    race(
         "producer_and_consumer_warps_without_barrier",
         r"""
 extern "C" __global__ void k(const int* x, int* out) {
@@ -244,20 +225,6 @@ extern "C" __global__ void k(const int* x, int* out) {
         strict=True,
     ),
     race(
-        "sums_of_warps_without_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int sums[2];
-  const int sum = __reduce_add_sync(0xffffffffu, x[threadIdx.x]);
-  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;  // fault
-  if (threadIdx.x == 0) out[0] = sums[0] + sums[1];  // fault
-}
-""",
-        in_and_out(),
-        array="sums",
-        index=1,
-    ),
-    race(
         "block_sum_called_twice_without_barrier",
         r"""
 __device__ int block_sum(int v) {
@@ -275,20 +242,6 @@ extern "C" __global__ void k(const int* x, int* out) {
 """,
         in_and_out(),
         array="sums",
-    ),
-    race(
-        "shuffle_in_place_of_block_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  s[t] = x[t];  // fault
-  const int v = __shfl_xor_sync(0xffffffffu, x[t], 1);
-  out[t] = v + s[t ^ 32];  // fault
-}
-""",
-        in_and_out(),
-        array="s",
     ),
     race(
         "dynamic_shared_without_barrier",
@@ -321,22 +274,6 @@ __global__ void rotate(const T* x, T* out) {
 
 
 RACES = (
-    Broken(
-        "histogram_in_shared_without_atomics",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int bins[4];
-  if (threadIdx.x < 4) bins[threadIdx.x] = 0;
-  __syncthreads();
-  bins[x[threadIdx.x] % 4]++;  // fault
-  __syncthreads();
-  if (threadIdx.x < 4) out[threadIdx.x] = bins[threadIdx.x];
-}
-""",
-        "race",
-        in_and_out(),
-        array="bins",
-    ),
     Broken(
         "counter_without_atomics",
         r"""
@@ -439,19 +376,6 @@ extern "C" __global__ void k(int* counter) {
         index=0,
     ),
     Broken(
-        "stencil_in_place",
-        r"""
-extern "C" __global__ void k(int* x, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i > 0 && i < n - 1) x[i] = x[i - 1] + x[i] + x[i + 1];  // fault
-}
-""",
-        "race",
-        lambda: (ramp(128), np.int32(128)),
-        grid=(2,),
-        array=0,
-    ),
-    Broken(
         "data_read_before_the_flag",
         r"""
 extern "C" __global__ void k(int* data, int* ready, int* out) {
@@ -464,29 +388,6 @@ extern "C" __global__ void k(int* data, int* ready, int* out) {
     while (atomicAdd(ready, 0) == 0) {
     }
     out[0] = v;
-  }
-}
-""",
-        "race",
-        lambda: (zeros(1), zeros(1), zeros(1)),
-        grid=(2,),
-        block=(1,),
-        array=0,
-        index=0,
-    ),
-    Broken(
-        "flag_published_before_the_data",
-        r"""
-extern "C" __global__ void k(int* data, int* ready, int* out) {
-  if (blockIdx.x == 0) {
-    atomicExch(ready, 1);
-    __threadfence();
-    data[0] = 42;  // fault
-  } else {
-    while (atomicAdd(ready, 0) == 0) {
-    }
-    __threadfence();
-    out[0] = data[0];  // fault
   }
 }
 """,
@@ -615,19 +516,6 @@ extern "C" __global__ void k(const int* x, int* y) {
 """,
         "race",
         lambda: (ramp(64),) * 2,
-    ),
-    Broken(
-        "block_index_with_the_wrong_stride",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  const int b = blockIdx.y * gridDim.y + blockIdx.x;
-  if (threadIdx.x == 0) out[b] = x[blockIdx.y * gridDim.x + blockIdx.x];  // fault
-}
-""",
-        "race",
-        lambda: (ramp(8), zeros(8)),
-        grid=(4, 2),
-        array=1,
     ),
     Broken(
         "words_written_and_bytes_read",
@@ -831,19 +719,6 @@ extern "C" __global__ void k(const int* x, int* out) {
 
 DEADLOCKS = (
     Broken(
-        "flag_never_set",
-        r"""
-extern "C" __global__ void k(int* flag, int* out) {
-  while (atomicAdd(flag, 0) == 0) {  // fault
-  }
-  out[0] = 1;
-}
-""",
-        "deadlock",
-        lambda: (zeros(1), zeros(1)),
-        block=(1,),
-    ),
-    Broken(
         "flag_set_behind_a_barrier_the_poller_must_reach",
         r"""
 extern "C" __global__ void k(int* flag, int* out) {
@@ -859,37 +734,6 @@ extern "C" __global__ void k(int* flag, int* out) {
         "deadlock",
         lambda: (zeros(1), zeros(64)),
         also=("barrier_divergence",),
-    ),
-    Broken(
-        "volatile_flag_never_set",
-        r"""
-extern "C" __global__ void k(volatile int* flag, int* out) {
-  while (*flag == 0) {  // fault
-  }
-  out[0] = 1;
-}
-""",
-        "deadlock",
-        lambda: (zeros(1), zeros(1)),
-        grid=(2,),
-        block=(1,),
-    ),
-    Broken(
-        "lock_taken_twice",
-        r"""
-extern "C" __global__ void k(int* lock, int* total) {
-  while (atomicCAS(lock, 0, 1) != 0) {
-  }
-  total[0] += 1;
-  while (atomicCAS(lock, 0, 1) != 0) {  // fault
-  }
-  total[0] += 1;
-  atomicExch(lock, 0);
-}
-""",
-        "deadlock",
-        lambda: (zeros(1), zeros(1)),
-        block=(1,),
     ),
     Broken(
         "lock_never_released",

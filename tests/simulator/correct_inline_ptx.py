@@ -21,11 +21,6 @@ def _wide_sums(x, y, *_):
     return {2: np.array(words, np.uint64).ravel()}
 
 
-def _bytes_chosen(x, y, _):
-    both = np.concatenate([x.view(np.uint8).reshape(-1, 4), y.view(np.uint8).reshape(-1, 4)], 1)
-    return {2: np.ascontiguousarray(both[:, [4, 6, 1, 3]]).view(np.uint32).ravel()}
-
-
 ARITHMETIC = (
     Correct(
         "sums_of_128_bits_by_carry",
@@ -42,58 +37,6 @@ extern "C" __global__ void k(const ulonglong2* x, const ulonglong2* y, ulonglong
         (32,),
         lambda rng: (_words(rng, 64, np.uint64), _words(rng, 64, np.uint64), poison(64, np.uint64)),
         _wide_sums,
-    ),
-    Correct(
-        "bytes_chosen_by_prmt",
-        r"""
-extern "C" __global__ void k(const unsigned* x, const unsigned* y, unsigned* out) {
-  unsigned d;
-  asm("prmt.b32 %0, %1, %2, 0x3164;" : "=r"(d) : "r"(x[threadIdx.x]), "r"(y[threadIdx.x]));
-  out[threadIdx.x] = d;
-}
-""",
-        (1,),
-        (64,),
-        lambda rng: (_words(rng, 64), _words(rng, 64), poison(64, np.uint32)),
-        _bytes_chosen,
-    ),
-    Correct(
-        "logic_of_three_by_lop3",
-        r"""
-extern "C" __global__ void k(const unsigned* x, const unsigned* y, unsigned* out) {
-  unsigned d;
-  asm("lop3.b32 %0, %1, %2, %3, %4;"
-      : "=r"(d) : "r"(x[threadIdx.x]), "r"(y[threadIdx.x]), "r"(x[63 - threadIdx.x]),
-        "n"((0xF0 & 0xCC) ^ 0xAA));
-  out[threadIdx.x] = d;
-}
-""",
-        (1,),
-        (64,),
-        lambda rng: (_words(rng, 64), _words(rng, 64), poison(64, np.uint32)),
-        lambda x, y, _: {2: x & y ^ x[::-1]},
-    ),
-    Correct(
-        "fields_of_bits",
-        r"""
-extern "C" __global__ void k(const unsigned* x, unsigned* out) {
-  unsigned field, put, both;
-  int high;
-  asm("{\n\t.reg .u32 t;\n\tbfe.u32 t, %2, 5, 9;\n\tmov.u32 %0, t;\n\tbfind.s32 %1, %2;\n\t}"
-      : "=r"(field), "=r"(high) : "r"(x[threadIdx.x]));
-  asm("bfi.b32 %0, %1, %2, 20, 8;" : "=r"(put) : "r"(field), "r"(x[threadIdx.x]));
-  asm("shf.l.wrap.b32 %0, %1, %2, 13;" : "=r"(both) : "r"(x[threadIdx.x]), "r"(put));
-  unsigned* const to = out + 4 * threadIdx.x;
-  to[0] = field;
-  to[1] = high;
-  to[2] = put;
-  to[3] = both;
-}
-""",
-        (1,),
-        (32,),
-        lambda rng: (_words(rng, 32), poison(128, np.uint32)),
-        lambda x, _: {1: _fields(x)},
     ),
     Correct(
         "loop_and_predicates_in_the_text",
@@ -124,39 +67,7 @@ extern "C" __global__ void k(const unsigned* x, unsigned* out) {
         lambda rng: (ints(rng, 40, np.uint32, 1, 1000), poison(40, np.uint32)),
         lambda x, _: {1: np.array([_collatz(int(n)) for n in x], np.uint32)},
     ),
-    Correct(
-        "dot_products_of_bytes",
-        r"""
-extern "C" __global__ void k(const int* x, const int* y, int* out) {
-  int d;
-  asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(d) : "r"(x[threadIdx.x]), "r"(y[threadIdx.x]), "r"(7));
-  out[threadIdx.x] = d;
-}
-""",
-        (1,),
-        (64,),
-        lambda rng: (
-            _words(rng, 64).view(np.int32),
-            _words(rng, 64).view(np.int32),
-            poison(64, np.int32),
-        ),
-        lambda x, y, _: {
-            2: 7
-            + (x.view(np.int8).astype(np.int32) * y.view(np.uint8).astype(np.int32))
-            .reshape(-1, 4)
-            .sum(1, dtype=np.int32)
-        },
-    ),
 )
-
-
-def _fields(x):
-    field = x >> np.uint32(5) & np.uint32(511)
-    put = x & np.uint32(0xF00FFFFF) | (field & np.uint32(255)) << np.uint32(20)
-    signed = np.where(x >> np.uint32(31), ~x, x)
-    high = np.array([int(v).bit_length() - 1 for v in signed], np.int32).view(np.uint32)
-    both = put << np.uint32(13) | x >> np.uint32(19)
-    return np.stack([field, high, put, both], 1).ravel()
 
 
 def _collatz(n):
@@ -183,33 +94,6 @@ extern "C" __global__ void k(const int4* x, int4* out) {
         (32,),
         lambda rng: (ints(rng, (32, 4)), poison((32, 4), np.int32)),
         lambda x, _: {1: x[:, ::-1]},
-    ),
-    Correct(
-        "message_by_release_and_acquire",
-        r"""
-extern "C" __global__ void k(const int* x, int* message, int* ready, int* out) {
-  if (threadIdx.x != 0) return;
-  if (blockIdx.x == 0) {
-    *message = *x + 1;
-    asm volatile("st.release.gpu.global.s32 [%0], 1;" :: "l"(ready) : "memory");
-  } else {
-    int seen;
-    do {
-      asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(ready) : "memory");
-    } while (seen == 0);
-    *out = *message;
-  }
-}
-""",
-        (2,),
-        (32,),
-        lambda rng: (
-            ints(rng, 1),
-            poison(1, np.int32),
-            np.zeros(1, np.int32),
-            poison(1, np.int32),
-        ),
-        lambda x, *_: {3: x + 1},
     ),
     Correct(
         "last_block_by_atom_inc",

@@ -318,24 +318,6 @@ extern "C" __global__ void k(const int* x, int* out) {
         strict=False,
     ),
     Correct(
-        "integers_by_typedef",
-        r"""
-typedef long long int64_t;
-typedef unsigned char uint8_t;
-extern "C" __global__ void k(const int64_t* x, const uint8_t* y, int64_t* out) {
-  out[threadIdx.x] = x[threadIdx.x] * y[threadIdx.x] / 3 % 1000003;
-}
-""",
-        (1,),
-        (64,),
-        lambda rng: (
-            ints(rng, 64, np.int64, 0, 2**50),
-            ints(rng, 64, np.uint8, 0, 255),
-            poison(64, np.int64),
-        ),
-        lambda x, y, _: {2: x * y // 3 % 1000003},
-    ),
-    Correct(
         "kernel_named_as_a_function_of_c",
         r"""
 extern "C" __global__ void signal(const int* x, int* out) { out[threadIdx.x] = x[threadIdx.x] + 1; }

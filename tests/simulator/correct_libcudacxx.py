@@ -34,35 +34,6 @@ extern "C" __global__ void k(const int* x, int* sum, unsigned long long* bits, f
         },
     ),
     Correct(
-        "message_by_atomic_reference",
-        r"""
-#include <cuda/atomic>
-extern "C" __global__ void k(const int* x, int* message, int* ready, int* out) {
-  cuda::atomic_ref<int, cuda::thread_scope_device> flag(*ready);
-  if (threadIdx.x != 0) return;
-  if (blockIdx.x == 0) {
-    *message = *x * 7;
-    flag.store(1, cuda::std::memory_order_release);
-  } else {
-    while (flag.load(cuda::std::memory_order_acquire) == 0) {
-    }
-    *out = *message;
-    int expected = 1;
-    while (!flag.compare_exchange_weak(expected, 2)) expected = 1;
-  }
-}
-""",
-        (2,),
-        (32,),
-        lambda rng: (
-            ints(rng, 1),
-            poison(1, np.int32),
-            np.zeros(1, np.int32),
-            poison(1, np.int32),
-        ),
-        lambda x, *_: {2: np.full(1, 2, np.int32), 3: 7 * x},
-    ),
-    Correct(
         "barrier_in_shared_memory",
         r"""
 #include <cuda/barrier>

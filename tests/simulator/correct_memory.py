@@ -202,37 +202,6 @@ extern "C" __global__ void k(int* x) {
         lambda x: {0: np.sort(x, axis=1)},
     ),
     Correct(
-        "odd_even_sort",
-        r"""
-extern "C" __global__ void k(int* x, int n) {
-  extern __shared__ int s[];
-  const int t = threadIdx.x;
-  if (t < n) s[t] = x[t];
-  __syncthreads();
-  for (int phase = 0; ; ++phase) {
-    int swapped = 0;
-    for (int odd = 0; odd < 2; ++odd) {
-      const int i = 2 * t + odd;
-      if (i + 1 < n && s[i] > s[i + 1]) {
-        const int v = s[i];
-        s[i] = s[i + 1];
-        s[i + 1] = v;
-        swapped = 1;
-      }
-      __syncthreads();
-    }
-    if (!__syncthreads_or(swapped)) break;
-  }
-  if (t < n) x[t] = s[t];
-}
-""",
-        (1,),
-        (64,),
-        lambda rng: (ints(rng, 61), np.int32(61)),
-        lambda x, _: {0: np.sort(x)},
-        shared_mem=4 * 61,
-    ),
-    Correct(
         "bit_reversal_permutation",
         r"""
 extern "C" __global__ void k(float2* x, int bits) {
@@ -293,27 +262,6 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
             np.int32(403),
         ),
         lambda x, *_: {1: x},
-    ),
-    Correct(
-        "three_dimensions",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int nx, int ny, int nz) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  const int j = blockIdx.y * blockDim.y + threadIdx.y;
-  const int l = blockIdx.z * blockDim.z + threadIdx.z;
-  if (i < nx && j < ny && l < nz) out[(i * ny + j) * nz + l] = x[(l * ny + j) * nx + i];
-}
-""",
-        (2, 3, 2),
-        (4, 2, 3),
-        lambda rng: (
-            ints(rng, (5, 6, 7)),
-            poison((7, 6, 5), np.int32),
-            np.int32(7),
-            np.int32(6),
-            np.int32(5),
-        ),
-        lambda x, *_: {1: x.transpose(2, 1, 0)},
     ),
     Correct(
         "dynamic_shared_in_two_arrays",

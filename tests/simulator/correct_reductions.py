@@ -57,29 +57,6 @@ REDUCTIONS = (
         + STORE,
     ),
     reduction(
-        "reduce_interleaved_strided",
-        LOAD
-        + r"""
-  for (unsigned d = 1; d < blockDim.x; d *= 2) {
-    const unsigned at = 2 * d * t;
-    if (at < blockDim.x) s[at] += s[at + d];
-    __syncthreads();
-  }
-"""
-        + STORE,
-    ),
-    reduction(
-        "reduce_sequential",
-        LOAD
-        + r"""
-  for (unsigned d = blockDim.x / 2; d > 0; d >>= 1) {
-    if (t < d) s[t] += s[t + d];
-    __syncthreads();
-  }
-"""
-        + STORE,
-    ),
-    reduction(
         "reduce_first_add_during_load",
         r"""
   const int i = blockIdx.x * blockDim.x * 2 + t;
@@ -204,47 +181,6 @@ extern "C" __global__ void k(const int* x, int n, int* partial, unsigned* done, 
         ),
         lambda x, *_: {3: np.zeros(1, np.uint32), 4: x.sum(keepdims=True, dtype=np.int32)},
         strict=False,  # what the first thread saw, all threads fence
-    ),
-    Correct(
-        "reduce_atomic_of_blocks",
-        r"""
-extern "C" __global__ void k(const int* x, int n, int* out) {
-  __shared__ int total;
-  if (threadIdx.x == 0) total = 0;
-  __syncthreads();
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) atomicAdd(&total, x[i]);
-  __syncthreads();
-  if (threadIdx.x == 0) atomicAdd(out, total);
-}
-""",
-        (5,),
-        (96,),
-        lambda rng: (ints(rng, 450), np.int32(450), np.zeros(1, np.int32)),
-        lambda x, *_: {2: x.sum(keepdims=True, dtype=np.int32)},
-    ),
-    Correct(
-        "dot_double",
-        r"""
-extern "C" __global__ void k(const double* x, const double* y, int n, double* out) {
-  __shared__ double s[64];
-  double sum = 0;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-    sum += x[i] * y[i];
-  s[threadIdx.x] = sum;
-  __syncthreads();
-  for (int d = blockDim.x / 2; d > 0; d >>= 1) {
-    if (threadIdx.x < d) s[threadIdx.x] += s[threadIdx.x + d];
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) atomicAdd(out, s[0]);
-}
-""",
-        (3,),
-        (64,),
-        lambda rng: (rng.random(500), rng.random(500), np.int32(500), np.zeros(1)),
-        lambda x, y, *_: {3: np.array([x @ y])},
-        rtol=1e-12,
     ),
     Correct(
         "softmax_of_rows",
@@ -417,28 +353,6 @@ extern "C" __global__ void k(const int* x, int* out) {
         (128,),
         lambda rng: (ints(rng, (2, 128)), poison((2, 128), np.int32)),
         lambda x, _: {1: x.cumsum(axis=1, dtype=np.int32)},
-    ),
-    Correct(
-        "scan_hillis_steele_two_barriers",
-        r"""
-extern "C" __global__ void k(int* x) {
-  __shared__ int s[96];
-  const int t = threadIdx.x;
-  s[t] = x[t];
-  __syncthreads();
-  for (int d = 1; d < blockDim.x; d *= 2) {
-    const int left = t >= d ? s[t - d] : 0;
-    __syncthreads();
-    s[t] += left;
-    __syncthreads();
-  }
-  x[t] = s[t];
-}
-""",
-        (1,),
-        (96,),
-        lambda rng: (ints(rng, 96),),
-        lambda x: {0: x.cumsum(dtype=np.int32)},
     ),
     Correct(
         "scan_blelloch",

@@ -40,20 +40,6 @@ extern "C" __global__ void k(const unsigned char* x, int n, int* bins) {
         lambda x, *_: {2: np.bincount(x, minlength=256).astype(np.int32)},
     ),
     Correct(
-        "histogram_match_any",
-        r"""
-extern "C" __global__ void k(const int* x, int* bins) {
-  const int v = x[blockIdx.x * blockDim.x + threadIdx.x];
-  const unsigned peers = __match_any_sync(0xffffffffu, v);
-  if (__ffs(peers) - 1 == threadIdx.x % 32) atomicAdd(bins + v, __popc(peers));
-}
-""",
-        (2,),
-        (64,),
-        lambda rng: (ints(rng, 128, low=0, high=5), np.zeros(5, np.int32)),
-        lambda x, _: {1: np.bincount(x, minlength=5).astype(np.int32)},
-    ),
-    Correct(
         "atomic_minimum_and_maximum",
         r"""
 extern "C" __global__ void k(const int* x, int n, int* low, int* high) {
@@ -296,31 +282,6 @@ extern "C" __global__ void k(const int* x, int* lock, int* total) {
         strict=False,
     ),
     Correct(
-        "flags_as_bits_of_a_word",
-        r"""
-extern "C" __global__ void k(const int* x, int* data, unsigned* done, int* out) {
-  const int b = blockIdx.x;
-  data[b] = x[b] * 2;
-  __threadfence();
-  atomicOr(done, 1u << b);
-  if (b < 2) return;
-  while (atomicOr(done, 0u) != 7u) {
-  }
-  __threadfence();
-  out[0] = data[0] + data[1] + data[2];
-}
-""",
-        (3,),
-        (1,),
-        lambda rng: (
-            ints(rng, 3),
-            poison(3, np.int32),
-            np.zeros(1, np.uint32),
-            poison(1, np.int32),
-        ),
-        lambda x, *_: {3: 2 * x.sum(keepdims=True, dtype=np.int32)},
-    ),
-    Correct(
         "chain_of_three_blocks",
         r"""
 extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
@@ -378,31 +339,6 @@ extern "C" __global__ void k(const int* x, int* data, int* flag, int* out) {
             poison(32, np.int32),
         ),
         lambda x, *_: {3: x[::-1] - 1},
-    ),
-    Correct(
-        "flag_in_shared_memory_by_atomics",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int data[32], ready;
-  const int lane = threadIdx.x % 32;
-  if (threadIdx.x == 0) ready = 0;
-  __syncthreads();
-  if (threadIdx.x < 32) {
-    data[lane] = x[lane] + 3;
-    __threadfence_block();
-    atomicAdd(&ready, 1);
-  } else {
-    while (atomicAdd(&ready, 0) < 32) {
-    }
-    __threadfence_block();
-    out[lane] = data[31 - lane];
-  }
-}
-""",
-        (1,),
-        (64,),
-        lambda rng: (ints(rng, 32), poison(32, np.int32)),
-        lambda x, _: {1: x[::-1] + 3},
     ),
 )
 
