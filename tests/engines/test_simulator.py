@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cudakern.arrays import address_of
-from tests.helpers.simulated import compiled, run
+from tests.helpers.simulated import compiled, fails, run
 
 RNG = np.random.default_rng(7)
 
@@ -171,3 +171,18 @@ def test_atomics_that_change_nothing_are_no_deadlock():
     largest = np.array([7], np.int32)
     run(text, [largest, np.int32(60000)], block=3)
     assert largest[0] == 7
+
+
+@pytest.mark.parametrize("resident", [1, 2, None])
+def test_a_block_waits_for_a_later_one(resident):
+    text = r"""
+    extern "C" __global__ void k(int* flags) {
+      if (blockIdx.x == 0) while (atomicAdd(&flags[1], 0) == 0) {}
+      atomicExch(&flags[blockIdx.x], 1);
+    }"""
+    flags = np.zeros(2, np.int32)
+    if resident == 1:
+        assert fails(text, [flags], grid=2, resident=1).kind == "deadlock"
+    else:
+        run(text, [flags], grid=2, resident=resident)
+        assert flags.tolist() == [1, 1]
