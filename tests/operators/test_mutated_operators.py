@@ -65,6 +65,8 @@ class Mutation:
         Below ``kernels/``.
     text, other : str
         Old and new.
+    strict : bool
+        Whether strict launches alone find it: a barrier follows, which serves as a fence else.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Mutation:
     file: str
     text: str
     other: str = ""
+    strict: bool = False
 
     def __str__(self):
         return self.name
@@ -84,7 +87,12 @@ STORE, LOAD = "st.relaxed.gpu.global.u64", "ld.relaxed.gpu.global.u64"
 
 MUTATIONS = (
     *(
-        replace(COUNT, name=f"count_by_{how}", other=f"atom.{how}.global.inc.u32")
+        replace(
+            COUNT,
+            name=f"count_by_{how}",
+            other=f"atom.{how}.global.inc.u32",
+            strict=how == "release.gpu",
+        )
         for how in ("relaxed.gpu", "acquire.gpu", "release.gpu", "acq_rel.cta")
     ),
     Mutation("count_before_all_wrote", "columns", FOLD, f"  {BARRIER}\n  bool last", "  bool last"),
@@ -163,6 +171,7 @@ MUTATIONS = (
         LOOK_BACK,
         "      __threadfence();\n    }",
         "    }",
+        strict=True,
     ),
     Mutation(
         "tuples_while_others_read",
@@ -209,9 +218,10 @@ def small(monkeypatch):
     monkeypatch.setattr(gather_nd._look_up, "bound", BoundTable())  # noqa: SLF001
 
 
+@pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("call", CALLS)
-def test_nothing_is_found_in_the_kernels_as_they_are(call):
-    with checked(SEED) as report:
+def test_nothing_is_found_in_the_kernels_as_they_are(call, strict):
+    with checked(SEED, strict=strict) as report:
         CALLS[call]()
     assert report.launches == 1
 
@@ -224,7 +234,7 @@ def test_mutation_is_found(tmp_path, monkeypatch, mutation):
     assert source.count(mutation.text) == 1
     (copy / mutation.file).write_text(source.replace(mutation.text, mutation.other), "utf-8")
     monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
-    with checked(SEED) as report:
+    with checked(SEED, strict=mutation.strict) as report:
         CALLS[mutation.call]()
         found, report.findings = report.findings, []
     races = [finding for finding in found if finding.kind == "race"]
