@@ -105,6 +105,25 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
         also=("uninitialized",),
     ),
     Broken(
+        "cluster_written_before_its_other_block_is_ready",
+        r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
+  __shared__ int s[32];
+  const auto cluster = cooperative_groups::this_cluster();
+  const int t = threadIdx.x, rank = cluster.block_rank();
+  s[t] = 0;  // fault
+  cluster.map_shared_rank(s, 1 - rank)[t] = x[32 * rank + t];  // fault
+  cluster.sync();
+  out[32 * rank + t] = s[31 - t];
+}
+""",
+        "race",
+        in_and_out(),
+        grid=(2,),
+        block=(32,),
+    ),
+    Broken(
         "cluster_written_past_the_end",
         r"""
 #include <cooperative_groups.h>
@@ -266,7 +285,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   const int t = threadIdx.x;
   s[t] = x[t];  // fault
   asm volatile("bar.sync 1, 64;" ::: "memory");  // fault
-  out[t] = s[95 - t];  // fault
+  out[t] = s[(t + 32) % 96];  // fault
 }
 """,
         "race",

@@ -27,6 +27,11 @@ INLINE void wait(unsigned long long* bar, int parity) {
                "mbarrier.try_wait.parity.shared.b64 done, [%0], %1;\n"
                "@!done bra again%=;\n}" ::"r"(shared(bar)), "r"(parity) : "memory");
 }
+INLINE void wait_for_cluster(unsigned long long* bar, int parity) {
+  asm volatile("{\n.reg .pred done;\nagain%=:\n"
+               "mbarrier.try_wait.parity.acquire.cluster.shared.b64 done, [%0], %1;\n"
+               "@!done bra again%=;\n}" ::"r"(shared(bar)), "r"(parity) : "memory");
+}
 INLINE void bulk_in(void* to, const void* from, int bytes, unsigned long long* bar) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
                " [%0], [%1], %2, [%3];"

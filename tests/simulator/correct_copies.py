@@ -117,6 +117,32 @@ COPIES = (
         lambda x: 5 * x.reshape(8, 32)[:, ::-1].ravel(),
     ),
     kernel(
+        "stores_that_an_mbarrier_of_another_block_counts",
+        r"""
+  __shared__ unsigned long long bar;
+  __shared__ int s[64];
+  const int rank = blockIdx.x % 2;
+  unsigned to, other;
+  if (t == 0) {
+    init(&bar, 1);
+    expect(&bar, 256);
+  }
+  asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(to) : "r"(shared(s + t)), "r"(1 - rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(other) : "r"(shared(&bar)), "r"(1 - rank));
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];"
+               ::"r"(to), "r"(x[64 * blockIdx.x + t]), "r"(other) : "memory");
+  wait_for_cluster(&bar, 0);
+  out[64 * blockIdx.x + t] = s[63 - t];
+  asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
+""",
+        lambda x: x.reshape(2, 2, 64)[:, ::-1, ::-1].ravel(),
+        grid=4,
+        attribute="__cluster_dims__(2, 1, 1)",
+    ),
+    kernel(
         "sums_of_a_cluster",
         r"""
   __shared__ int sum;
