@@ -21,7 +21,7 @@ _UNNAMED = re.compile(r"\W+")
 _HERE = Path(__file__).resolve().parent
 #: NVRTC has optimised already. With -O2, compiling takes 1.2 times as long, and operators run in
 #: 0.93 to 1.0 of the time (12 and 7 kernels, g++ 12). With -Og, compiling takes 0.8 of the time,
-#: operators take 0.96 to 1.3, and checked ones 0.9 to 1.1 (9 kernels).
+#: operators take 0.96 to 1.4, and checked ones 0.85 to 1.2 (9 and 5 kernels).
 _OPTIONS = ("-I.", "-O1")
 _CHECKED_OPTIONS = ("-I.", "-Og", "-DCK_SIM_CHECKED")
 #: What processors have that makes functions of the headers short; the results are the same.
