@@ -195,9 +195,8 @@ inline bool locate_elsewhere(Access& a, Place* place) {
   return false;
 }
 
-inline bool is_local(const Worker* w, const Thread* thread, const void* address) {
-  (void)w;
-  Fiber* fiber = thread->fiber;
+inline bool is_local(const Thread& thread, const void* address) {
+  Fiber* fiber = thread.fiber;
   return static_cast<uint64_t>(static_cast<const char*>(address) - fiber->bottom()) < kStackBytes;
 }
 
@@ -211,7 +210,7 @@ inline bool locate(Access& a, Place* place) {
   if (in_window < a.w->window.bytes) {
     return locate_shared(a, a.w, in_window, place);
   }
-  if (is_local(a.w, &a.w->threads[a.self], a.address)) {
+  if (is_local(a.w->threads[a.self], a.address)) {
     return locate_local(a, place);
   }
   return locate_elsewhere(a, place);
