@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -17,14 +18,18 @@ try:
 except pathfinder.DynamicLibNotFoundError:
     pytest.skip("Numba needs libnvvm; nvidia-nvvm has it", allow_module_level=True)
 
+#: Plain, and checked in two orders.
+pytestmark = pytest.mark.parametrize("seed", [None, 0, 1])
 VECTOR, MATRIX = types.float32[::1], types.float32[:, ::1]
 
 
-def compiled(function, *signature):
-    """Return Numba's PTX of a kernel, and the kernel in the simulator."""
+def launch(seed, function, signature, grid, block, arguments):
+    """Compile a kernel to PTX by Numba, and run it in the simulator."""
     ptx, _ = cuda.compile_ptx(function, signature, cc=(9, 0), lineinfo=True)
     name = re.search(r"\.entry\s+([\w$]+)", ptx)[1]
-    return ck.simulator.RawModule(code=ptx).get_function(name)
+    kernel = ck.simulator.RawModule(code=ptx).get_function(name)
+    with nullcontext() if seed is None else ck.simulator.checked(seed):
+        kernel(grid, block, tuple(passed(*arguments)))
 
 
 def passed(*arguments):
@@ -49,11 +54,31 @@ def reversed_blocks(x, out):
         out[i] = shared[63 - cuda.threadIdx.x] * 2
 
 
-def test_shared_memory():
+def test_shared_memory(seed):
     x = np.arange(256, dtype=np.float32)
     out = np.full_like(x, np.nan)
-    compiled(reversed_blocks, VECTOR, VECTOR)((4,), (64,), tuple(passed(x, out)))
+    launch(seed, reversed_blocks, (VECTOR, VECTOR), (4,), (64,), (x, out))
     np.testing.assert_array_equal(out, 2 * x.reshape(4, 64)[:, ::-1].ravel())
+
+
+def unguarded(x, out):
+    """Read what a neighbour wrote, without a barrier between."""
+    shared = cuda.shared.array(64, types.float32)
+    shared[cuda.threadIdx.x] = x[cuda.threadIdx.x]
+    out[cuda.threadIdx.x] = shared[63 - cuda.threadIdx.x]
+
+
+def test_a_missing_barrier(seed):
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    if seed is None:
+        launch(None, unguarded, (VECTOR, VECTOR), (1,), (64,), (x, out))
+        return
+    with pytest.raises(ck.SimulatorError) as caught:
+        launch(seed, unguarded, (VECTOR, VECTOR), (1,), (64,), (x, out))
+    first = unguarded.__code__.co_firstlineno
+    lines = {f.source for f in caught.value.findings if f.kind == "race"}
+    assert lines <= {(__file__, first + 3), (__file__, first + 4)}
+    assert lines
 
 
 def histogram(x, bins):
@@ -62,10 +87,10 @@ def histogram(x, bins):
         cuda.atomic.add(bins, int(x[i]), 1)
 
 
-def test_atomics():
+def test_atomics(seed):
     x = np.random.default_rng(0).integers(0, 10, 1000).astype(np.float32)
     bins = np.zeros(10, np.int32)
-    compiled(histogram, VECTOR, types.int32[::1])((3,), (64,), tuple(passed(x, bins)))
+    launch(seed, histogram, (VECTOR, types.int32[::1]), (3,), (64,), (x, bins))
     np.testing.assert_array_equal(bins, np.bincount(x.astype(int), minlength=10))
 
 
@@ -80,12 +105,12 @@ def product(x, y, out):
         out[row, column] = parts[0] + parts[1]
 
 
-def test_matrices():
+def test_matrices(seed):
     rng = np.random.default_rng(0)
     x = rng.integers(-9, 9, (21, 13)).astype(np.float32)
     y = rng.integers(-9, 9, (13, 17)).astype(np.float32)
     out = np.full((21, 17), np.nan, np.float32)
-    compiled(product, MATRIX, MATRIX, MATRIX)((3, 3), (8, 8), tuple(passed(x, y, out)))
+    launch(seed, product, (MATRIX, MATRIX, MATRIX), (3, 3), (8, 8), (x, y, out))
     np.testing.assert_array_equal(out, x @ y)
 
 
@@ -100,8 +125,8 @@ def warp_sums(x, out):
         out[cuda.grid(1) // 32] = value
 
 
-def test_shuffles():
+def test_shuffles(seed):
     x = np.random.default_rng(0).integers(-99, 99, 128).astype(np.float32)
     out = np.full(4, np.nan, np.float32)
-    compiled(warp_sums, VECTOR, VECTOR)((1,), (128,), tuple(passed(x, out)))
+    launch(seed, warp_sums, (VECTOR, VECTOR), (1,), (128,), (x, out))
     np.testing.assert_array_equal(out, x.reshape(4, 32).sum(1))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -19,10 +22,15 @@ def _cache(monkeypatch, tmp_path):
 
 
 def launch(made, grid, *arguments):
-    """Run a kernel of Triton's; two pointers to scratch memory follow its arguments."""
+    """Run a kernel of Triton's, checked and plain; two pointers to scratch memory follow."""
     kernel = ck.simulator.RawModule(code=made.asm["ptx"]).get_function(made.metadata.name)
     block = (32 * made.metadata.num_warps,)
-    kernel(grid, block, (*arguments, None, None), shared_mem=made.metadata.shared)
+    given = [copy(argument) for argument in arguments]
+    for values, seed in ((given, 0), (arguments, None)):
+        with nullcontext() if seed is None else ck.simulator.checked(seed):
+            kernel(grid, block, (*values, None, None), shared_mem=made.metadata.shared)
+    for values, plain in zip(given, arguments, strict=True):
+        np.testing.assert_array_equal(values, plain)
 
 
 def test_softmax():
