@@ -224,8 +224,8 @@ def test_functions_of_words():
 def test_clocks_count_up():
     text = """
     extern "C" __global__ void k(long long* out) {
-      const long long start = clock64();
       const clock_t c = clock();
+      const long long start = clock64();
       long long now = start;
       while (now - start < 20000000) now = clock64();
       out[0] = now - start, out[1] = (long long)clock() - (long long)c;
@@ -233,5 +233,4 @@ def test_clocks_count_up():
     out, start = np.zeros(2, np.int64), time.monotonic_ns()
     run(text, [out])
     taken = time.monotonic_ns() - start
-    assert 20_000_000 <= out[0] <= taken
-    assert 19_000_000 <= out[1] <= taken  # began a little later
+    assert 20_000_000 <= out[0] <= out[1] <= taken  # which began a little earlier
