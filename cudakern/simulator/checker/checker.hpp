@@ -344,7 +344,7 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
       check_written(a, place, fresh);
     }
     if ((a.kind & (kStrong | kWrites | kAtomic)) == (kStrong | kWrites)) {
-      publish(a.w, a.self, channel_key(a), a.site, true);
+      publish(a.w, a.self, channel_key(a), (a.kind & kReleases) != 0, scope_of(a.site), true);
     }
   }
   return true;

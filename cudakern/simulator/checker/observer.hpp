@@ -156,11 +156,17 @@ void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
   Place place;
   if (locate(a, &place)) {
-    publish(w, a.self, channel_key(a), site, false);
+    publish(w, a.self, channel_key(a), (site->access & kReleases) != 0, scope_of(site), false);
   }
 }
 
 // mbarriers
+
+/// Unless strict, operations without a scope order across the cluster, as libraries write them.
+inline Scope scope_of_mbarrier(const Site* site) {
+  const Scope scope = scope_of(site);
+  return is_strict || scope > Scope::kCluster ? scope : Scope::kCluster;
+}
 
 char* check_mbarrier(Worker* w, char* mbarrier, const Site* site) {
   Access a = access_of(w, w->running, mbarrier, 8, site->access, site);
@@ -168,7 +174,7 @@ char* check_mbarrier(Worker* w, char* mbarrier, const Site* site) {
     return nowhere();
   }
   if (checker.checks && (site->access & kReleases) != 0) {
-    publish(w, a.self, channel_key(a), site, false);
+    publish(w, a.self, channel_key(a), true, scope_of_mbarrier(site), false);
   }
   return mbarrier;
 }
@@ -177,7 +183,7 @@ void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
   Access a = access_of(w, w->running, mbarrier, 8, site->access, site);
   Place place;
   if (checker.checks && locate(a, &place)) {
-    observe(w, a.self, channel_key(a), (site->access & kAcquires) != 0, scope_of(site));
+    observe(w, a.self, channel_key(a), (site->access & kAcquires) != 0, scope_of_mbarrier(site));
   }
 }
 

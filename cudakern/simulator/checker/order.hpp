@@ -234,10 +234,9 @@ inline void leave(Channel* channel, const Release* what, Scope scope) {
 }
 
 /// A strong write, which `replaces` what others left or is an atomic's.
-inline void publish(Worker* w, uint32_t self, uint64_t key, const Site* site, bool replaces) {
+inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope scope,
+                    bool replaces) {
   ThreadOrder& t = w->checked.order[self];
-  const Scope scope = scope_of(site);
-  const bool releases = (site->access & kReleases) != 0;
   if (!releases && t.fence[0] == nullptr && w->checked.fenced[0].size == 0) {
     Channel** found = replaces ? order.channels.find(key) : nullptr;
     if (found != nullptr) {
