@@ -154,7 +154,7 @@ def test_far_from_everything():
     assert message(code, X, 0) == f"write of 4 bytes {OUTSIDE} {expected} {ONE}"
 
 
-UNORDERED = "no barrier, and no release and acquire, does"
+UNORDERED = "no barrier does, nor a release with an acquire"
 AT = "element 0 of argument 0 (x), shape (4,)"
 
 

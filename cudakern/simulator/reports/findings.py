@@ -145,7 +145,7 @@ def _race(raw: FindingStructure, what: str, where: str) -> str:
     """Say which accesses race and why."""
     reason = _Reason(raw.reason)
     other = _access(raw.access & _OTHER_WRITES, raw.access & _OTHER_ATOMIC, 0)
-    why = "no barrier, and no release and acquire, does"
+    why = "no barrier does, nor a release with an acquire"
     if reason is _Reason.NARROW:
         why = f"the scope of one, {_narrower(raw)}, leaves the other thread out"
     elif reason is _Reason.IN_FLIGHT:
