@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cudakern.caches import clear_caches
-from cudakern.simulator.engine import SimulatorEngine
 from cudakern.errors import EngineUnavailableError
 from cudakern.forks import Lock
 
@@ -21,7 +20,6 @@ _FORKED = (
     "which CUDA does not allow; start processes with multiprocessing's spawn or forkserver"
 )
 
-_simulator = SimulatorEngine()
 _asking = Lock()
 _refused: list[str] = []  # why this process must not use a GPU
 

@@ -123,7 +123,7 @@ def _address(array: np.ndarray) -> int:
 
 
 def operand_of(position: int, array: np.ndarray, parameter: str = "") -> Operand:
-    """Return an argument as the checker lays it out: as far from its allocation's start as it is."""
+    """Return an array as the checker lays it out: as far from its allocation's start as it is."""
     owner = _owner(array)
     address = _address(array)
     layout = Layout(array.shape, array.strides, array.itemsize)

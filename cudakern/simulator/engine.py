@@ -67,7 +67,7 @@ class _Workspaces(threading.local):
 
 
 class SimulatorEngine:
-    """Runs the PTX that NVRTC makes of a kernel; for observed launches, on a runtime that checks."""
+    """Runs the PTX that NVRTC makes of a kernel, observed or not."""
 
     name = "simulator"
 
@@ -95,13 +95,15 @@ class SimulatorEngine:
             runtime = _runtime(toolchain, checked=checked)
         path = toolchain.runtime(checked=checked)
         loaded, path = _open(partial(library, ptx, toolchain, path, checked=checked))
-        module = Module(path, loaded, runtime)
         with self._lock:
-            other = self._modules.get((ptx.key, toolchain, not checked))
-            if other is not None:
-                module.share_variables(other)
-            self._modules[ptx.key, toolchain, checked] = module
-        return module
+            found = self._modules.get((ptx.key, toolchain, checked))
+            if found is None or found.path != path:
+                found = Module(path, loaded, runtime)
+                other = self._modules.get((ptx.key, toolchain, not checked))
+                if other is not None:
+                    found.share_variables(other)
+                self._modules[ptx.key, toolchain, checked] = found
+            return found
 
     def kernel(self, spec: KernelSpec, *, checked: bool = False) -> Kernel:
         """Return a kernel, compiling it at first use."""

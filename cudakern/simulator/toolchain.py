@@ -141,12 +141,11 @@ class Toolchain:
             _execute(source, (*link, *links, "-lm", "-pthread", "-o", target.name), folder)
 
 
-@cache
+@lru_cache(maxsize=2)
 def runtime_parts(first: str) -> Parts:
-    """Return the files of the runtime, this one first, by name: no two have the same."""
-    files = {
-        path.name: path for room in ("runtime", "checker") for path in (_HERE / room).iterdir()
-    }
+    """Return the files of a runtime, this one first, by name: no two have the same."""
+    rooms = ("runtime", "checker") if first == _CHECKED_RUNTIME else ("runtime",)
+    files = {path.name: path for room in rooms for path in (_HERE / room).iterdir()}
     names = [first, *sorted(name for name in files if name.endswith(".hpp"))]
     return tuple((name, files[name].read_text(encoding="utf-8")) for name in names)
 

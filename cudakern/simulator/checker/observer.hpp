@@ -67,7 +67,8 @@ inline void end_launch(ck_sim_options* o) {
   }
   o->findings = findings.data;
   o->finding_count = findings.size;
-  o->traffic = traffic_rows(&o->traffic_count);
+  o->traffic = traffic.sums.data;
+  o->traffic_count = traffic.sums.size;
 }
 
 void start_checked_block(Worker* w, uint64_t) {

@@ -28,7 +28,6 @@ constexpr uint32_t kActions = 4, kKinds = 4 * kActions;
 constexpr uint32_t kMostEvents = 4096;  // of a thread, see is_full
 constexpr int kSectorShift = 5;
 constexpr uint32_t kBanks = 32;
-constexpr uint32_t kMostSites = 8192;
 
 /// What lanes of a warp access at once, each as many bytes: a power of two, up to 32.
 struct Request {
@@ -79,15 +78,6 @@ struct Traffic {
   Vector<uint32_t> touched;  // slots that the lane at hand was added to
   SmallSet set;
 
-  /// Forgets the last launch.
-  void clear() {
-    for (size_t i = 0; i < slots.size; ++i) {
-      slot_of[slots[i].key] = 0;
-    }
-    slots.clear();
-    sums.clear();
-  }
-
   uint32_t slot(const Site* site, Memory memory, Action action) {
     const uint32_t number = sites.number(site);
     const uint32_t kind = kActions * static_cast<uint32_t>(memory) + static_cast<uint32_t>(action);
@@ -109,6 +99,21 @@ struct Traffic {
 };
 
 inline Traffic traffic;
+
+/// Forgets the last launch.
+inline void clear_traffic() {
+  for (size_t i = 0; i < traffic.slots.size; ++i) {
+    traffic.slot_of[traffic.slots[i].key] = 0;
+  }
+  traffic.slots.clear();
+  traffic.sums.clear();
+}
+
+/// What the launch moved.
+inline const ck_sim_traffic* traffic_rows(uint64_t* count) {
+  *count = traffic.sums.size;
+  return traffic.sums.data;
+}
 
 /// How many different numbers there are. Mostly they ascend.
 inline uint32_t count_different(const uint64_t* numbers, uint32_t count) {

@@ -50,7 +50,7 @@ class _Kernel(ctypes.Structure):
         ("max_threads", ctypes.c_uint32),
         ("cluster", ctypes.c_uint32 * 3),
         ("local_bytes", ctypes.c_uint32),
-        ("shared_objects", ctypes.c_void_p),
+        ("shared_objects", ctypes.POINTER(_SharedObject)),
         ("shared_object_count", ctypes.c_uint32),
         ("packed_shared", ctypes.c_uint32),
     )
@@ -295,6 +295,12 @@ class Module:
             )
             for row in table("variable", _Variable)
         }
+
+    @property
+    def variable_table(self) -> ctypes.c_void_p:
+        """The library's own table of its variables."""
+        start = _Variable.in_dll(self._library, "ck_sim_variables")
+        return ctypes.c_void_p(ctypes.addressof(start))
 
     def share_variables(self, other: Module) -> None:
         """Have variables lie where they do in another library of the same module.
