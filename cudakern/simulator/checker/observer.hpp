@@ -54,7 +54,7 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
     m.blocks[i].written = true;  // by an earlier launch, perhaps
   }
   return m.copy_in() && m.take_variables(o->variables, o->variable_count) &&
-         m.heap_cells.reserve(cell_bytes(kHeapBytes));
+         (m.blocks.size == 0 || m.heap_cells.reserve(cell_bytes(kHeapBytes)));
 }
 
 /// Leaves what was found.
@@ -287,11 +287,15 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
 
 // The heap of malloc
 
-void note_malloc(char* address, uint64_t bytes) {
+bool note_malloc(char* address, uint64_t bytes) {
   MemoryMap& m = memory_map;
+  if (!m.heap_cells.reserve(cell_bytes(kHeapBytes))) {
+    return false;
+  }
   const uint64_t first = static_cast<uint64_t>(address - heap.start) / 4;
   memset(static_cast<void*>(m.heap_cells.cells() + first), 0, (bytes + 3) / 4 * sizeof(Cell));
   insert(m.blocks, {reinterpret_cast<uint64_t>(address), bytes, first, 0, false, false});
+  return true;
 }
 
 void note_free(const char* address) {

@@ -75,8 +75,8 @@ char* ck_sim_malloc(uint64_t bytes) {
     const uint64_t unit = take_block(kind);
     if (unit != UINT64_MAX) {
       heap.classes[unit] = static_cast<uint8_t>(kind + 1);
-      found = heap.start + unit * kHeapUnit;
-      note_malloc(found, bytes);
+      char* const start = heap.start + unit * kHeapUnit;
+      found = note_malloc(start, bytes) ? start : nullptr;
     }
   }
   pthread_mutex_unlock(&heap.lock);
