@@ -27,7 +27,6 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   MemoryMap& m = memory_map;
   checker.checks = o->checks != 0;
   checker.counts = o->counts != 0;
-  is_strict = o->strict != 0;
   checker.writes = 0;
   checker.residents.clear();
   order.clear();
@@ -41,7 +40,7 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
     renew_serials();
   }
   order.first_serial = checker.next_serial;
-  order.ranks = uint64_t{launch->cluster.x} * launch->cluster.y * launch->cluster.z;
+  order.ranks = launch->ranks;
   checker.next_serial += launch->blocks;
   m.buffers = o->buffers;
   m.buffer_count = o->buffer_count;
@@ -141,12 +140,7 @@ void order_release(Worker* w, Thread* self, const void* key, Scope scope) {
 void order_acquire(Worker* w, Thread* self, const void* key, Scope scope) {
   observe(w, number_of(w, self), key_of(key), true, scope);
 }
-void order_forget(const void* key) {
-  Channel** found = order.channels.find(key_of(key));
-  if (found != nullptr) {
-    (*found)->first = (*found)->entries.size;
-  }
-}
+void order_forget(const void* key) { forget(key_of(key)); }
 
 /// After an atomic; one that failed wrote nothing.
 void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site* site) {
@@ -164,9 +158,9 @@ void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site
 // mbarriers
 
 /// Unless strict, operations without a scope order across the cluster, as libraries write them.
-inline Scope scope_of_mbarrier(const Site* site) {
+inline Scope scope_of_mbarrier(const Worker* w, const Site* site) {
   const Scope scope = scope_of(site);
-  return is_strict || scope > Scope::kCluster ? scope : Scope::kCluster;
+  return w->launch->strict || scope > Scope::kCluster ? scope : Scope::kCluster;
 }
 
 char* check_mbarrier(Worker* w, char* mbarrier, const Site* site) {
@@ -175,7 +169,7 @@ char* check_mbarrier(Worker* w, char* mbarrier, const Site* site) {
     return nowhere();
   }
   if (checker.checks && (site->access & kReleases) != 0) {
-    publish(w, a.self, channel_key(a), true, scope_of_mbarrier(site), false);
+    publish(w, a.self, channel_key(a), true, scope_of_mbarrier(w, site), false);
   }
   return mbarrier;
 }
@@ -184,7 +178,7 @@ void acquire_mbarrier(Worker* w, char* mbarrier, const Site* site) {
   Access a = access_of(w, w->running, mbarrier, 8, site->access, site);
   Place place;
   if (checker.checks && locate(a, &place)) {
-    observe(w, a.self, channel_key(a), (site->access & kAcquires) != 0, scope_of_mbarrier(site));
+    observe(w, a.self, channel_key(a), (site->access & kAcquires) != 0, scope_of_mbarrier(w, site));
   }
 }
 

@@ -39,6 +39,8 @@ inline uint32_t tag_site(uint64_t tag) { return tag >> 2 & kMostSites; }
 /// Whether two tags are those of one thread.
 inline bool same_thread(uint64_t a, uint64_t b) { return (a ^ b) >> kThreadShift == 0; }
 
+inline Scope narrower(Scope a, Scope b) { return a < b ? a : b; }
+
 struct WarpTimes {
   uint32_t known[kLanes];
 };
@@ -132,7 +134,7 @@ struct Order {
       }
       const Channel::Entry& entry = channel.entries[i - 1];
       const Release& r = *entry.release;
-      const Scope scope = entry.scope < k->scope ? entry.scope : k->scope;
+      const Scope scope = narrower(entry.scope, k->scope);
       if (scope < Scope::kGpu && scope < distance(r.serial, k->serial)) {
         continue;
       }
@@ -174,7 +176,6 @@ struct Order {
 };
 
 inline Order order;
-inline bool is_strict = false;  // of ck_sim_options
 
 inline void advance(ThreadOrder& t) {
   t.time += t.time < kMaxTime;
@@ -233,21 +234,25 @@ inline void leave(Channel* channel, const Release* what, Scope scope) {
   channel->narrow = channel->narrow || scope < Scope::kGpu;
 }
 
+/// Has nobody take any more what is at an address by now.
+inline void forget(uint64_t key) {
+  Channel** found = order.channels.find(key);
+  if (found != nullptr) {
+    (*found)->first = (*found)->entries.size;
+  }
+}
+
 /// A strong write, which `replaces` what others left or is an atomic's.
 inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope scope,
                     bool replaces) {
   ThreadOrder& t = w->checked.order[self];
+  if (replaces) {
+    forget(key);
+  }
   if (!releases && t.fence[0] == nullptr && w->checked.fenced[0].size == 0) {
-    Channel** found = replaces ? order.channels.find(key) : nullptr;
-    if (found != nullptr) {
-      (*found)->first = (*found)->entries.size;
-    }
     return;
   }
   Channel* channel = channel_of(key);
-  if (replaces) {
-    channel->first = channel->entries.size;
-  }
   if (releases) {
     leave(channel, release(w, self, scope), scope);
     return;
@@ -256,12 +261,12 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
   for (int i = kScopes - 1; i >= 0; --i) {
     const Release* what = t.fence[i];
     if (what != nullptr && what != last) {
-      leave(channel, what, what->scope < scope ? what->scope : scope);
+      leave(channel, what, narrower(what->scope, scope));
     }
     last = what;
     Vector<const Release*>& fenced = w->checked.fenced[i];
     for (size_t k = 0; k < fenced.size; ++k) {
-      leave(channel, fenced[k], fenced[k]->scope < scope ? fenced[k]->scope : scope);
+      leave(channel, fenced[k], narrower(fenced[k]->scope, scope));
     }
   }
 }
@@ -316,7 +321,7 @@ inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
   if ((access & kAcquires) != 0) {
     Knowledge* last = nullptr;
     for (Knowledge* k = t.seen; k != nullptr; k = const_cast<Knowledge*>(k->next)) {
-      const Scope both = k->scope < scope ? k->scope : scope;
+      const Scope both = narrower(k->scope, scope);
       take(t, {k->channel, k->first, k->count, k->serial, both, nullptr, t.knowledge, 0});
       last = k;
     }
@@ -396,14 +401,14 @@ inline void meet_block(Worker* w) {
   const uint32_t threads = w->launch->threads;
   for (uint32_t i = 0; i < threads; ++i) {
     ThreadOrder& t = w->checked.order[i];
-    if (t.seen != nullptr && !is_strict) {
+    if (t.seen != nullptr && !w->launch->strict) {
       fence(w, i, kAcquires, Scope::kGpu);
     }
     base = t.time > base ? t.time : base;
     known.add(t.knowledge);
   }
   base += base < kMaxTime;
-  if (!is_strict) {
+  if (!w->launch->strict) {
     gather_fences(w, base);
   }
   w->checked.base = base;

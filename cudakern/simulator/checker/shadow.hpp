@@ -94,19 +94,20 @@ inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byt
     return false;
   }
   const Site* other = sites.at[tag_site(tag)];
+  const bool strict = a.w->launch->strict;
   *reason = ck_sim_unordered;
   if (is_strong(a.kind) && is_strong(other->access)) {
     const Scope mine = reach(a.site), theirs = reach(other);
     const Scope needed = order.distance(a.w->checked.serial, tag_serial(tag));
-    const bool narrow = (mine < theirs ? mine : theirs) < needed;
+    const bool narrow = narrower(mine, theirs) < needed;
     *reason = narrow ? ck_sim_narrow : ck_sim_volatiles;
-    return narrow || (is_strict && ((a.kind | other->access) & kVolatile) != 0);
+    return narrow || (strict && ((a.kind | other->access) & kVolatile) != 0);
   }
   // The same value, written twice?
   if (other_writes && a.value != nullptr && !is_strong(a.kind | other->access) &&
       memcmp(a.value + byte, a.address + byte, bytes) == 0) {
     *reason = ck_sim_same;
-    return is_strict;
+    return strict;
   }
   return true;
 }
