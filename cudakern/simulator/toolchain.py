@@ -83,7 +83,7 @@ class Toolchain:
         first = _CHECKED_RUNTIME if checked else _RUNTIME
         parts = runtime_parts(first)
         flags = ("-O2", *(("-DCK_SIM_CHECKED",) if checked else ()))
-        name = f"libcudakern_{Path(first).stem}_{self.digest(*flags, repr(parts))}.so"
+        name = f"libcudakern_{Path(first).stem}_{self.digest(*flags, _digest_of(parts))}.so"
         target = cache_folder() / name
         if target.exists():
             return target
@@ -148,6 +148,12 @@ def runtime_parts(first: str) -> Parts:
     files = {path.name: path for room in rooms for path in (_HERE / room).iterdir()}
     names = [first, *sorted(name for name in files if name.endswith(".hpp"))]
     return tuple((name, files[name].read_text(encoding="utf-8")) for name in names)
+
+
+@lru_cache(maxsize=4)
+def _digest_of(parts: Parts) -> str:
+    """Return a digest of files; that of the runtime is asked for with each kernel."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _execute(source: str, command: tuple[str, ...], folder: Path) -> None:

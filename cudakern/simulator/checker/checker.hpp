@@ -81,27 +81,18 @@ inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Place* plac
   a.window_offset = offset;
   place->initialized = false;
   place->cells = owner->checked.cells + offset / 4;
-  const bool remote = owner != a.w;
-  if (offset >= g.dynamic_offset && (g.dynamic_bytes != 0 || m.shared_object_count == 0)) {
-    a.space = remote ? ck_sim_remote : ck_sim_dynamic;
-    a.object = g.rank;
-    a.offset = static_cast<int64_t>(offset - (remote ? 0 : g.dynamic_offset));
-    return offset - g.dynamic_offset < g.dynamic_bytes &&
-           a.bytes <= g.dynamic_bytes - (offset - g.dynamic_offset);
+  uint64_t start = g.dynamic_offset, bytes = g.dynamic_bytes;
+  a.space = ck_sim_dynamic;
+  a.object = g.rank;
+  if (m.shared_object_count != 0 && (offset < start || bytes == 0)) {
+    a.space = ck_sim_shared;
+    a.object = recent.object[a.site->number] = m.shared_object_at(offset);
+    start = m.shared_objects[a.object].offset;
+    bytes = m.shared_objects[a.object].bytes;
   }
-  if (m.shared_object_count == 0) {
-    a.space = remote ? ck_sim_remote : ck_sim_dynamic;
-    a.object = g.rank;
-    a.offset = static_cast<int64_t>(offset);
-    return false;
-  }
-  const uint32_t number = recent.object[a.site->number] = m.shared_object_at(offset);
-  const ck_sim_shared_object& o = m.shared_objects[number];
-  a.space = ck_sim_shared;
-  a.object = number;
-  a.offset = static_cast<int64_t>(offset - o.offset);
-  const bool inside = is_inside(a, o.bytes);
-  if (remote) {
+  a.offset = static_cast<int64_t>(offset - start);
+  const bool inside = is_inside(a, bytes);
+  if (owner != a.w) {  // Python tells what lies there
     a.space = ck_sim_remote;
     a.object = g.rank;
     a.offset = static_cast<int64_t>(offset);
@@ -146,7 +137,7 @@ inline bool locate_object(Access& a, const Vector<Object>& objects, const Mappin
 inline bool is_stack(const Worker* w, const char* address) {
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     Fiber* fiber = w->threads[i].fiber;
-    if (fiber != nullptr && address >= fiber->bottom() && address < fiber->top()) {
+    if (fiber != nullptr && fiber->has(address)) {
       return true;
     }
   }
@@ -184,7 +175,6 @@ inline bool locate_elsewhere(Access& a, Place* place) {
   const uint64_t in_workspace = address - reinterpret_cast<uint64_t>(m.workspace);
   if (m.workspace != nullptr && in_workspace < 8) {
     place->cells = memory_map.workspace_cells + in_workspace / 4;
-    place->initialized = true;
     return a.bytes <= 8 - in_workspace;
   }
   for (size_t i = 0; i < checker.residents.size; ++i) {
@@ -193,11 +183,6 @@ inline bool locate_elsewhere(Access& a, Place* place) {
     }
   }
   return false;
-}
-
-inline bool is_local(const Thread& thread, const void* address) {
-  Fiber* fiber = thread.fiber;
-  return static_cast<uint64_t>(static_cast<const char*>(address) - fiber->bottom()) < kStackBytes;
 }
 
 inline bool locate(Access& a, Place* place) {
@@ -210,7 +195,7 @@ inline bool locate(Access& a, Place* place) {
   if (in_window < a.w->window.bytes) {
     return locate_shared(a, a.w, in_window, place);
   }
-  if (is_local(a.w->threads[a.self], a.address)) {
+  if (a.w->threads[a.self].fiber->has(a.address)) {
     return locate_local(a, place);
   }
   return locate_elsewhere(a, place);

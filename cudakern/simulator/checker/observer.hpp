@@ -70,7 +70,7 @@ inline void end_launch(ck_sim_options* o) {
   o->traffic_count = traffic.sums.size;
 }
 
-void start_checked_block(Worker* w, uint64_t) {
+void start_checked_block(Worker* w) {
   CheckedBlock& c = w->checked;
   c.serial = order.first_serial + started.size;
   c.first = c.serial - w->group.rank;
@@ -212,6 +212,14 @@ inline void each_marked(Worker* w, Thread* self, const char* address, uint64_t b
   });
 }
 
+/// Counts what a copy reads or writes as one access.
+inline void count_range(Access a) {
+  Place place;
+  if (checker.counts && a.bytes != 0 && locate(a, &place)) {
+    count_access(a);
+  }
+}
+
 bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   const auto passes = [](Access& a) { return check_access(a, 1); };
   copy->site = site;
@@ -222,16 +230,8 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
       !each_piece(w, self, copy->to, copy->bytes, kWrites | kBegins, site, passes)) {
     return false;
   }
-  if (checker.counts) {
-    for (int writes = 0; writes < 2; ++writes) {
-      Access a = writes != 0 ? access_of(w, self, copy->to, copy->bytes, kWrites, site)
-                             : access_of(w, self, copy->from, copy->size, kReads, site);
-      Place place;
-      if (a.bytes != 0 && locate(a, &place)) {
-        count_access(a);
-      }
-    }
-  }
+  count_range(access_of(w, self, copy->from, copy->size, kReads, site));
+  count_range(access_of(w, self, copy->to, copy->bytes, kWrites, site));
   ThreadOrder& t = w->checked.order[number_of(w, self)];
   copy->mark = t.time;
   // Until it has happened, nobody may touch what it writes, nor write what it reads.

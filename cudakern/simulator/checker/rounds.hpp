@@ -82,7 +82,7 @@ inline void start(Rounds* r, Worker* w, Cluster* cluster, uint64_t next) {
   start_block(w);
   memset(w->window.start, kPoison, launch->kernel->static_shared + launch->shared_bytes);
   shuffle(r, w);
-  start_checked_block(w, next);
+  start_checked_block(w);
   w->live = true;
   ++r->live;
 }

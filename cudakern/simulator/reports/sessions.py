@@ -84,7 +84,7 @@ class Observed:
     buffers : list of Buffer
         The arrays, by which findings count, and where the runtime had them: ``addresses``.
     findings, traffic : list of ctypes.Structure
-        As the runtime left them; ``stack`` tells their sites.
+        As the runtime left them; `stack_of` tells their sites.
     failure : SimulatorError or None
         Why the launch ended early, if that is not among the findings, and ``failed_at`` the place.
     """
@@ -107,8 +107,6 @@ class Observed:
         ]
         self.failure: SimulatorError | None = None
         self.failed_at: tuple[Source, ...] = ()
-
-    stack = staticmethod(stack_of)
 
 
 class Session(Protocol):

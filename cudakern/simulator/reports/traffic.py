@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.reports.findings import Source
+from cudakern.simulator.reports.sessions import stack_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -249,7 +250,7 @@ def lines_of(observed: Observed) -> list[LineTraffic]:
     """Return what a launch moved, by source line."""
     result = []
     for raw in observed.traffic:
-        stack = observed.stack(raw.site)
+        stack = stack_of(raw.site)
         source = stack[0] if stack else None
         result.append(
             LineTraffic(

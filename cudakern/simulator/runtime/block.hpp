@@ -165,8 +165,4 @@ void ck_sim_exit() {
   __builtin_unreachable();
 }
 
-int ck_sim_is_local(const void* address) {
-  ck_sim::Fiber* fiber = ck_sim::worker->running->fiber;
-  const char* at = static_cast<const char*>(address);
-  return at >= fiber->bottom() && at < fiber->top();
-}
+int ck_sim_is_local(const void* address) { return ck_sim::worker->running->fiber->has(address); }

@@ -24,6 +24,10 @@ struct Fiber {
   /// The end of the stack that is in use first.
   char* top() { return reinterpret_cast<char*>(this); }
   char* bottom() { return reinterpret_cast<char*>(this + 1) - kStackBytes; }
+  /// Whether an address is one of its memory.
+  bool has(const void* address) {
+    return static_cast<uint64_t>(static_cast<const char*>(address) - bottom()) < kStackBytes;
+  }
 };
 inline void start_context(Fiber* fiber, void (*entry)()) {
   fiber->restart = nullptr;
