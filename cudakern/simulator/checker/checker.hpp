@@ -73,6 +73,12 @@ inline bool locate_buffer(Access& a, Place* place) {
   return inside;
 }
 
+/// Whether an access can be one of shared memory. A wild address of global memory can have the
+/// number of one.
+inline bool may_be_shared(uint32_t kind) {
+  return static_cast<Space>(kind >> kSpaceShift & 7) != Space::kGlobal;
+}
+
 inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Place* place) {
   const MemoryMap& m = memory_map;
   const Group& g = owner->group;
@@ -148,7 +154,7 @@ inline bool is_stack(const Worker* w, const char* address) {
 inline bool locate_elsewhere(Access& a, Place* place) {
   const MemoryMap& m = memory_map;
   const uint64_t address = reinterpret_cast<uint64_t>(a.address);
-  for (size_t i = 0; i < checker.residents.size; ++i) {
+  for (size_t i = 0; i < checker.residents.size && may_be_shared(a.kind); ++i) {
     Worker* const other = checker.residents[i];
     const uint64_t offset = window_offset(other->window, a.address);
     if (offset < other->window.bytes) {
@@ -192,7 +198,7 @@ inline bool locate(Access& a, Place* place) {
     return locate_buffer(a, place);
   }
   const uint64_t in_window = window_offset(a.w->window, a.address);
-  if (in_window < a.w->window.bytes) {
+  if (in_window < a.w->window.bytes && may_be_shared(a.kind)) {
     return locate_shared(a, a.w, in_window, place);
   }
   if (a.w->threads[a.self].fiber->has(a.address)) {
@@ -386,7 +392,8 @@ inline bool pass_access(Worker* w, const char* address, const Site* site) {
   const uint64_t at = reinterpret_cast<uint64_t>(address);
   QuickPlace place;
   if ((at & (bytes - 1)) != 0 || number == 0 || (site->access & kStrong) != 0 ||
-      !find_quickly<kWrite>(w, address, bytes, number, &place)) {
+      !find_quickly<kWrite>(w, address, bytes, number, &place) ||
+      (place.memory == Memory::kShared && !may_be_shared(site->access))) {
     return false;
   }
   const uint32_t self = number_of(w, w->running);
