@@ -50,11 +50,15 @@ class Plan:
     workspace : int or None
         Bytes of memory that the blocks exchange words in, whose address follows those of the
         tensors: 0 if this launch needs none, None if no launch of the operator does.
+    splits, states_bytes : int
+        Blocks that share each result, and the bytes of states that one of them hands over.
     """
 
     variant: str
     launch: Launch | None
     workspace: int | None = None
+    splits: int = 1
+    states_bytes: int = 0
 
 
 class BoundLaunch:

@@ -85,4 +85,5 @@ def plan_of(
     if splits == 1:
         return Plan(variant, launch, 0)
     exchanged = blocks * (splits + -(-splits // GROUP_BLOCKS)) * states_bytes
-    return Plan(variant, launch, COUNTER_BYTES + max(MIN_STATES_BYTES, power_above(exchanged)))
+    workspace = COUNTER_BYTES + max(MIN_STATES_BYTES, power_above(exchanged))
+    return Plan(variant, launch, workspace, splits, states_bytes)

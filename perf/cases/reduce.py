@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Elements that are made at once.
 CHUNK = 2**24
-#: Integers are drawn from -INTEGERS to INTEGERS - 1.
+#: Integers are drawn from -INTEGERS, of unsigned types from 0, to INTEGERS - 1.
 INTEGERS = 100
 #: A float16 sum is 2 to this power at most, or rarely half as much again.
 HALF_BITS = 15
@@ -120,7 +120,8 @@ class ReduceProblem(Problem):
                 numbers *= self._scale
                 part[...] = numbers
             else:
-                part[...] = rng.integers(-INTEGERS, INTEGERS, part.size, dtype=self.dtype)
+                low = 0 if self.dtype.startswith("u") else -INTEGERS
+                part[...] = rng.integers(low, INTEGERS, part.size, dtype=self.dtype)
         return (x,)
 
     def blank(self, xp: Module) -> tuple[Array, ...]:

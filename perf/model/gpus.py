@@ -1,0 +1,89 @@
+"""GPUs as the model sees them, by public figures. What is an estimate is one until it is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU.
+
+    Attributes
+    ----------
+    name, arch : str
+        As people call it; what kernels are compiled for.
+    multiprocessors : int
+        Of the whole chip as it is sold.
+    clock : float
+        In GHz, boosted.
+    datasheet, bandwidth : float
+        Of memory in bytes per second: what the maker says, what a copy reaches.
+    l2_bytes, l2_bandwidth : float
+        Of the L2 cache, in bytes and bytes per second.
+    latency, l2_latency : float
+        In microseconds, until a load is there: from memory under load, from L2.
+    launch : float
+        Microseconds from one kernel of a graph to the next that no kernel gets below.
+    start : float
+        Microseconds until a block's first load is issued, and from its last result to its end.
+    issue : float
+        Share of its issue slots that a busy multiprocessor uses.
+    dependent : float
+        Clocks from one instruction of a warp to the next that waits for it, on the average of a
+        kernel's.
+    special, double, convert, integer : float
+        Lanes a clock of a multiprocessor, for special functions, float64, conversions between
+        integers and floats, and for integers, comparisons and selections.
+    """
+
+    name: str
+    arch: str
+    multiprocessors: int
+    clock: float
+    datasheet: float
+    bandwidth: float
+    l2_bytes: float
+    l2_bandwidth: float
+    latency: float
+    l2_latency: float
+    double: float
+    convert: float
+    launch: float = 2.0
+    start: float = 0.2
+    issue: float = 0.85
+    dependent: float = 4.5
+    special: float = 16.0
+    integer: float = 64.0
+
+
+MB = 2**20
+#: Clocks and widths: NVIDIA's whitepapers of Hopper, Ampere, Ada and Turing and the datasheets of
+#: H200 SXM, A100 80 GB SXM, RTX 4090 and T4; lanes a clock: CUDA C++ Programming Guide, arithmetic
+#: instructions. What a copy reaches: measured on H200; elsewhere estimates, 75 to 93 % of the
+#: datasheet. Latencies and rates of L2: estimates in the range of published microbenchmarks.
+GPUS = {
+    gpu.name: gpu
+    for gpu in (
+        Gpu(
+            *("H200", "sm_90", 132, 1.98, 4.8e12, 4.3e12, 50 * MB, 6.5e12, 0.75, 0.27),
+            double=64,
+            convert=64,
+        ),
+        Gpu(
+            *("A100", "sm_80", 108, 1.41, 2.039e12, 1.75e12, 40 * MB, 4.0e12, 0.65, 0.26),
+            double=32,
+            convert=64,
+        ),
+        Gpu(
+            *("RTX 4090", "sm_89", 128, 2.52, 1.008e12, 0.93e12, 72 * MB, 5.0e12, 0.65, 0.27),
+            double=2,
+            convert=64,
+        ),
+        Gpu(
+            *("T4", "sm_75", 40, 1.59, 0.32e12, 0.24e12, 4 * MB, 1.2e12, 0.6, 0.24),
+            double=2,
+            convert=16,
+        ),
+    )
+}

@@ -1,0 +1,138 @@
+"""The time model: from what a launch has to do to what it takes, term by term, in microseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from perf.model.gpus import Gpu
+    from perf.model.work import Work
+
+_WARP = 32
+_SCHEDULERS = 4
+#: Bytes a clock that a multiprocessor gets from L2; lanes of it that shuffle in a clock.
+PORT_BYTES, SHUFFLES = 64, 32
+#: Trips to L2 of an exchange: a state is stored, its block counted in, the others' states read.
+TRIPS = 3
+#: Microseconds in which a block folds the states that it has read.
+FOLD = 0.15
+#: A line holds that takes so many times its roofline at most, or so many microseconds more.
+RATIO, EXCESS = 1.3, 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the model says of a launch; terms are in microseconds.
+
+    Attributes
+    ----------
+    waves : int
+        How often the GPU fills with tasks.
+    memory : float
+        The least bytes at memory's rate and what is read again at that of L2.
+    port : float
+        Bytes of the busiest multiprocessor at what L2 gives one.
+    issue, pipe : float
+        Its instructions over its schedulers; those of the fullest pipe.
+    flight : float
+        Waves of rounds of loads, each of which takes a latency: Little's law.
+    serial : float
+        Waves of the instructions of a warp, one after the other.
+    latency : float
+        Waves of starts, of dependent loads and trips to L2; exchanges at the end.
+    tail : float
+        What is lost because the busiest multiprocessor has more to do than the mean.
+    total, roofline : float
+        What the launch takes; what none gets below: a launch, the least bytes at memory's rate.
+    bound : str
+        What decides.
+    """
+
+    waves: int
+    memory: float
+    port: float
+    issue: float
+    pipe: float
+    flight: float
+    serial: float
+    latency: float
+    tail: float
+    total: float
+    roofline: float
+    bound: str
+
+    @property
+    def ratio(self) -> float:
+        """The total over the roofline."""
+        return self.total / self.roofline
+
+    @property
+    def excess(self) -> float:
+        """Microseconds above the roofline."""
+        return self.total - self.roofline
+
+    @property
+    def holds(self) -> bool:
+        """Whether the total is close to the roofline."""
+        return self.ratio <= RATIO or self.excess <= EXCESS
+
+
+def in_flight(work: Work, gpu: Gpu) -> float:
+    """Return the bytes of loads that the busiest multiprocessor has in flight."""
+    blocks = ceil(min(work.grid, work.tasks) / gpu.multiprocessors)
+    return min(work.resident, blocks) * min(work.batch, work.read / work.tasks)
+
+
+def predict(work: Work, gpu: Gpu) -> Prediction:
+    """Return what a launch takes.
+
+    total = launch + max(latency + max(memory, port, issue, pipe), path) + exchanges, where path is
+    what tasks take that follow each other and have a multiprocessor for themselves.
+    """
+    clock = gpu.clock * 1e3  # of a microsecond
+    share = ceil(work.tasks / gpu.multiprocessors) / work.tasks  # of the busiest multiprocessor
+    at_once = min(work.grid, work.tasks, work.resident * gpu.multiprocessors)
+    waves = ceil(work.tasks / at_once)
+    least = work.least / gpu.bandwidth * 1e6
+    memory = least + max(0.0, work.moved - work.least) / gpu.l2_bandwidth * 1e6
+    port = share * work.moved / (PORT_BYTES * clock)
+    issue = share * work.instructions / (_SCHEDULERS * gpu.issue * clock)
+    pipe = share * max(pipes(work, gpu).values()) / clock
+
+    rounds = max(1.0, work.read / (work.tasks * work.batch)) if work.batch else 0.0
+    flight = waves * rounds * gpu.latency
+    warp = work.instructions / (work.tasks * work.threads / _WARP)
+    serial = waves * warp * gpu.dependent / clock
+    waits = gpu.start + work.dependent * gpu.latency + work.rounds * gpu.l2_latency
+    last = gpu.l2_latency * TRIPS + FOLD + work.states / (PORT_BYTES * clock)
+    exchange = work.exchanges * last
+    path = waves * waits + (max(flight, serial) if work.overlapped else flight + serial)
+
+    throughput = {"memory": memory, "port": port, "issue": issue, "pipe": pipe}
+    ramp = gpu.start + gpu.latency
+    total = gpu.launch + max(ramp + max(throughput.values()), path) + exchange
+    paths = {"in flight": flight - gpu.latency, "issue": serial}
+    paths["latency"] = waves * waits + gpu.latency + exchange
+    by_path = path > ramp + max(throughput.values())
+    terms = paths if by_path else throughput | {"latency": exchange + ramp}
+    bound = max(terms, key=lambda name: terms[name])
+    idle = 1 - 1 / (share * gpu.multiprocessors)
+    tail = idle * (path if by_path else max(port, issue, pipe))
+    if bound not in {"memory", "latency"} and idle > 1 / 2:
+        bound = "tail"
+    figures = (memory, port, issue, pipe, flight, serial, waves * waits + exchange, tail)
+    return Prediction(waves, *figures, total, gpu.launch + least, bound)
+
+
+def pipes(work: Work, gpu: Gpu) -> dict[str, float]:
+    """Return the clocks that one multiprocessor's pipes would take for all of the work."""
+    return {
+        "special": work.special * _WARP / gpu.special,
+        "double": work.double * _WARP / gpu.double,
+        "convert": work.convert * _WARP / gpu.convert,
+        "integer": work.integer * _WARP / gpu.integer,
+        "shuffle": work.shuffle * _WARP / SHUFFLES,
+        "shared": work.wavefronts,
+    }

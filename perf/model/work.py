@@ -1,0 +1,68 @@
+"""What a launch has to do, in numbers: all that the time model knows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A launch, for one architecture.
+
+    Attributes
+    ----------
+    kernel : str
+        Entry point.
+    tasks : int
+        Blocks that follow each other on the multiprocessors; tiles, where blocks draw those.
+    grid, threads : int
+        Blocks of the launch, threads of one.
+    resident : int
+        Blocks that a multiprocessor holds at once.
+    least : float
+        Bytes that have to move between memory and the chip.
+    moved : float
+        Bytes between L2 and the multiprocessors, in sectors.
+    read : float
+        Bytes that threads load from global memory.
+    batch : float
+        Bytes of loads that a block has in flight before it waits.
+    overlapped : bool
+        Whether a block works on one batch while the next one is in flight.
+    instructions : float
+        Machine instructions of warps, of all tasks.
+    special, double, convert, integer, shuffle : float
+        Those of them for these pipes.
+    wavefronts : float
+        Passes through shared memory.
+    dependent : float
+        Loads of a task that wait for another load, one after the other: indices, then rows.
+    rounds : float
+        Trips to L2 of a task that its successor waits for: tickets, look-back.
+    exchanges : int
+        Times that blocks hand states to another one, one after the other.
+    states : float
+        Bytes of states that one block reads in an exchange.
+    """
+
+    kernel: str
+    tasks: int
+    grid: int
+    threads: int
+    resident: int
+    least: float
+    moved: float
+    read: float
+    batch: float
+    overlapped: bool
+    instructions: float
+    special: float = 0
+    double: float = 0
+    convert: float = 0
+    integer: float = 0
+    shuffle: float = 0
+    wavefronts: float = 0
+    dependent: float = 0
+    rounds: float = 0
+    exchanges: int = 0
+    states: float = 0
