@@ -1,10 +1,10 @@
-"""The benchmark matrix: 37 cases of five operators, and how their time grows with size."""
+"""The benchmark matrix: 37 cases of five operators, how time grows with size, shapes between."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perf.cases import gather, gather_nd, nonzero_coordinates, one_hot, reduce
+from perf.cases import gather, gather_nd, nonzero_coordinates, one_hot, reduce, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,17 +24,19 @@ def _order(case: Case) -> tuple[int, int]:
 CASES: tuple[Case, ...] = tuple(sorted((c for m in _MODULES for c in m.CASES), key=_order))
 #: One for each operator; its lines are one problem at growing sizes.
 SWEEPS: tuple[Case, ...] = tuple(module.SWEEP for module in _MODULES)
+#: S-1 to S-7.
+SHAPES: tuple[Case, ...] = shapes.CASES
 
 
 def find(names: Iterable[str]) -> tuple[Case, ...]:
-    """Return the cases and sweeps of these names, all of them if there is no name.
+    """Return the cases, sweeps and shapes of these names, all of them if there is no name.
 
     Raises
     ------
     ValueError
         There is no such case.
     """
-    known = {case.name: case for case in CASES + SWEEPS}
+    known = {case.name: case for case in CASES + SWEEPS + SHAPES}
     names = tuple(names) or tuple(known)
     for name in names:
         if name not in known:
