@@ -147,9 +147,10 @@ class GatherProblem(Problem):
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
         """Return the table and the indices."""
         rng = generator(xp, seed)
-        return random_values(xp, rng, self.shape, self.dtype), self._indices(xp, rng)
+        return random_values(xp, rng, self.shape, self.dtype), self.indices(xp, rng)
 
-    def _indices(self, xp: Module, rng: Array) -> Array:
+    def indices(self, xp: Module, rng: Array) -> Array:
+        """Return indices of the pattern."""
         shape, dtype, extent = self.indices_shape, self.index_dtype, self.extent
         if self.pattern == "equal":
             return xp.full(shape, extent // 2, dtype)

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 from cudakern.simulator.ptx.compile import ptx_of
 from perf.machine_code.budgets import RESERVED_SHARED
 from perf.machine_code.cubins import compile_kernel, resource_usage, sass
-from perf.machine_code.reading import bits_of, main_loop, matches
+from perf.machine_code.reading import bits_of, matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from cudakern.engines.base import KernelSpec
 
 _PTX = re.compile(r"(?:^|[;{}])\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)(?=[^;{}]*;)", re.MULTILINE)
 _REGISTER = re.compile(r"(?<![A-Z])R(\d+)")
+_NAMES = re.compile(r"(?<![A-Z])R\d+")
 _WAIT = re.compile(r"^DEPBAR\.LE\s+SB\d+,\s*0x([0-9a-f]+)")
 
 
@@ -37,6 +38,8 @@ class Code:
         Batches of asynchronous copies that are in flight at once; 0 if there are none.
     instructions, ptx : int
         In machine code and in PTX.
+    shuffles_ticket : bool
+        Whether what an atomic operation returns is shuffled before anything else is done with it.
     """
 
     registers: int
@@ -45,7 +48,7 @@ class Code:
     copies: int
     instructions: int
     ptx: int
-    per_vector: float
+    shuffles_ticket: bool
 
     @property
     def per_ptx(self) -> float:
@@ -71,7 +74,7 @@ def code_of(spec: KernelSpec, arch: str) -> Code:
         max(waits, default=0) + 1 if copies else 0,
         len(used),
         sum(spellings(ptx_of(spec).text()).values()),
-        loop.per_vector / 32 if (loop := main_loop(sass(cubin)[spec.entry])) else 2.0,
+        shuffles_answer(used),
     )
 
 
@@ -94,6 +97,17 @@ def bytes_in_flight(code: Iterable[str]) -> int:
             count += bits // 8
             most = max(most, count)
     return most
+
+
+def shuffles_answer(code: Sequence[str]) -> bool:
+    """Return whether an atomic operation's answer is shuffled: ptxas adds up over a warp."""
+    for place, line in enumerate(code):
+        if matches(line, "ATOMG"):
+            answer = f"R{_REGISTER.findall(line)[0]}"
+            uses = (later for later in code[place + 1 :] if answer in _NAMES.findall(later))
+            if matches(next(uses, "NOP"), "SHFL"):
+                return True
+    return False
 
 
 def spellings(ptx: str) -> Counter[str]:

@@ -3,59 +3,56 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections import Counter
-from dataclasses import dataclass
-from math import prod
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import cache
+from math import ceil, prod
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import numpy as np
 
 from cudakern.operators.base import BoundLaunch, Plan
+from cudakern.operators.indexing import THREADS
 from cudakern.simulator import traffic
+from perf.cases.nonzero_coordinates import NonzeroProblem
 from perf.machine_code.occupancy import resident_blocks
 from perf.model.code import code_of
+from perf.model.data import data_of
 from perf.model.work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cudakern.engines.base import Launch
     from perf.cases.base import Problem
+    from perf.model.code import Code
     from perf.model.gpus import Gpu
 
+NONZERO = "nonzero_coordinates"
+#: Blocks of a launch that the simulator runs, evenly spread over the grid.
+BLOCKS = 6
+#: Elements of a search that it runs: a whole one, as blocks wait for each other.
+ELEMENTS = 2**18
 #: Blocks whose states one of them folds, as in ``kernels/common/reduce_fold.cuh``.
 GROUP_BLOCKS = 32
-SEED = 1
-#: Elements of a problem that the simulator runs.
-ELEMENTS = 2**18
+#: Byte of a search's arguments where the number of tiles is; tiles that a look-back reads at once.
+TILES_AT, LOOK_BACK = 72, 256
 _WARP = 32
-
-
-class _Planned(Exception):
-    """Carries the plan of a call out of it."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-
-
-def plan_of(call: Callable[[], object]) -> Plan:
-    """Return the plan of a call that has not run before, and run nothing."""
-
-    def stop(_bound: object, _operator: str, plan: Plan, *_rest: object, **_named: object) -> None:
-        raise _Planned(plan)
-
-    with mock.patch.object(BoundLaunch, "__init__", stop):
-        try:
-            call()
-        except _Planned as found:
-            return found.plan
-    message = "the call has been bound before"
-    raise RuntimeError(message)
+#: Pipes by how spellings of PTX begin; what none takes is for the schedulers alone.
+_PIPES = {
+    "special": r"(ex2|lg2|rcp|rsqrt|sqrt|sin|cos|tanh|div)\b",
+    "double": r"(?!ld|st|mov|cvt)\S*\.f64",
+    "convert": r"cvt\.\S*(\.f\d+\.[su]\d+|\.[su]\d+\.f\d+|\.f64\.f32|\.f32\.f64)",
+    "shuffle": r"shfl|vote|match|redux",
+    "integer": r"setp|selp|min|max|and|or\b|xor|not|sh[lr]|shf|prmt|lop3|bf[ei]|popc|clz|dp[24]a",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What warps did in the simulator.
+    """What warps did in the simulator, scaled to the whole launch.
 
     Attributes
     ----------
@@ -64,7 +61,7 @@ class Counts:
     wavefronts : float
         Of shared memory.
     instructions : Counter
-        Warp-wide instructions of PTX by spelling.
+        Of PTX, of warps, by spelling.
     """
 
     read: float
@@ -72,77 +69,131 @@ class Counts:
     wavefronts: float
     instructions: Counter[str]
 
-    def times(self, factor: float) -> Counts:
-        """Return the counts of so many times the work."""
-        scaled = Counter({k: n * factor for k, n in self.instructions.items()})
-        figures = (self.read, self.moved, self.wavefronts)
-        return Counts(*(figure * factor for figure in figures), scaled)  # type: ignore[arg-type]
+    def number(self, pattern: str) -> float:
+        """Return the instructions whose spelling begins so."""
+        found = re.compile(pattern)
+        return sum(n for spelling, n in self.instructions.items() if found.match(spelling))
 
 
-def count(problem: Problem, grid: int) -> Counts:
-    """Run a problem in the simulator, a large one at reduced size, and return what warps did."""
-    del grid
-    small = problem.shrunk(ELEMENTS)
-    call = small.call(small.inputs(np, SEED), small.outputs(np))
-    with traffic() as report:
+class _Planned(Exception):  # noqa: N818  no error
+    """Carries the plan of a call out of it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+
+def plan_of(problem: Problem) -> Plan:
+    """Return the plan of a problem's call. Nothing is bound, so nothing has to run."""
+
+    def stop(_bound: object, _operator: str, plan: Plan, *_rest: object, **_named: object) -> None:
+        raise _Planned(plan)
+
+    call = problem.call(problem.blank(np), problem.outputs(np))
+    with mock.patch.object(BoundLaunch, "__init__", stop):
+        try:
+            call()
+        except _Planned as found:
+            return found.plan
+    message = f"{problem.title}: has been bound before"
+    raise RuntimeError(message)
+
+
+@cache
+def count(problem: Problem) -> Counts:
+    """Run some blocks of a problem in the simulator, of a search a smaller one as a whole."""
+    whole = isinstance(problem, NonzeroProblem)
+    small = _small(problem) if isinstance(problem, NonzeroProblem) else problem
+    call = small.call(data_of(small), small.outputs(np))
+    with traffic() if whole else traffic(blocks=BLOCKS) as report:
         call()
     (kernel,) = report.kernels
     shared = kernel.total("shared load", "shared store", "shared atomic")
-    found = Counts(
-        kernel.loads.bytes_requested,
-        kernel.bytes_moved,
-        shared.wavefronts,
-        Counter(getattr(kernel, "instructions", {})),
+    scale = problem.traffic().total / small.traffic().total
+    return Counts(
+        kernel.loads.bytes_requested * scale,
+        kernel.bytes_moved * scale,
+        shared.wavefronts * scale,
+        Counter({name: number * scale for name, number in kernel.instructions.items()}),
     )
-    return found.times(problem.traffic().total / small.traffic().total)
 
 
-#: Pipes by what spellings of PTX begin with; what none takes is for the schedulers alone.
-_PIPES = (
-    ("special", re.compile(r"(ex2|lg2|rcp|rsqrt|sqrt|sin|cos|tanh|div)\.")),
-    ("double", re.compile(r"(?!ld|st|mov|cvt).*\.f64")),
-    ("convert", re.compile(r"cvt\.(?!u|s|b)\S*\.[us]\d|cvt\.\S*[us]\d+\.f|cvt\S*f64")),
-    ("shuffle", re.compile(r"(shfl|vote|match|redux|activemask)")),
-    ("integer", re.compile(r"(setp|selp|min|max|and|or|xor|not|sh[lrf]|prmt|lop3|bf[ei]|popc|clz|dp)")),
-)
-
-
-def pipes_of(instructions: Counter[str]) -> dict[str, float]:
-    """Return the instructions of each pipe."""
-    found = dict.fromkeys((name for name, _ in _PIPES), 0.0)
-    for spelling, number in instructions.items():
-        for name, pattern in _PIPES:
-            if pattern.match(spelling):
-                found[name] += number
-                break
-    return found
+def _small(problem: NonzeroProblem) -> NonzeroProblem:
+    """Return a search of as many elements in proportion, but of fewer in all."""
+    if problem.pattern == "last":
+        density = problem.found / problem.size
+        problem = replace(problem, density=density, pattern="random")
+    return problem.shrunk(ELEMENTS)
 
 
 def work_of(problem: Problem, gpu: Gpu) -> Work:
     """Return what the launch of a problem has to do on a GPU."""
-    plan = plan_of(problem.call(problem.blank(np), problem.outputs(np)))
+    plan = plan_of(problem)
     launch = plan.launch
     assert launch is not None, problem.title
-    code = code_of(launch.kernel, gpu.arch)
-    grid, threads = prod(launch.grid), prod(launch.block)
-    counts = count(problem, grid)
-    pipes = pipes_of(counts.instructions)
+    code, counts = code_of(launch.kernel, gpu.arch), count(problem)
+    grid, threads, tasks = prod(launch.grid), prod(launch.block), tasks_of(problem, launch)
+    shared = code.shared + launch.shared_bytes
+    pipes = {name: counts.number(pattern) * code.per_ptx for name, pattern in _PIPES.items()}
     return Work(
         kernel=launch.kernel.entry,
-        tasks=grid,
+        tasks=tasks,
         grid=grid,
         threads=threads,
-        resident=resident_blocks(
-            gpu.arch, code.registers, code.shared + launch.shared_bytes, threads
-        ),
+        resident=resident_blocks(gpu.arch, code.registers, shared, threads),
         least=problem.traffic().total,
         moved=counts.moved,
         read=counts.read,
-        batch=code.batch * threads,
-        overlapped=code.copies > 1,
-        instructions=counts.instructions.total() * code.per_ptx or code.per_vector * counts.moved / 16,
+        loads=rounds(launch, counts, code, tasks),
+        instructions=counts.instructions.total() * code.per_ptx,
         wavefronts=counts.wavefronts,
+        dependent=float(problem.operator.startswith("gather")),
+        trips=trips(launch, tasks, code) if problem.operator == NONZERO else 0,
+        overlapped=code.copies > 1 or grid < tasks,
         exchanges=0 if plan.splits == 1 else 1 if plan.splits <= GROUP_BLOCKS else 2,
         states=min(plan.splits, GROUP_BLOCKS) * plan.states_bytes if plan.splits > 1 else 0,
-        **{name: number * code.per_ptx for name, number in pipes.items()},
+        **pipes,
     )
+
+
+def tasks_of(problem: Problem, launch: Launch) -> int:
+    """Return the blocks of a launch, or the tiles that they draw."""
+    if problem.operator != NONZERO:
+        return prod(launch.grid)
+    (tiles,) = struct.unpack_from("=I", launch.arguments, TILES_AT)
+    return int(tiles)
+
+
+def rounds(launch: Launch, counts: Counts, code: Code, tasks: int) -> float:
+    """Return how often a task waits for loads.
+
+    As often as it has batches of what its code issues at once; asynchronous copies as often as it
+    has groups of them, but some are in flight at once; rows that are staged between barriers, one
+    at a time, as often as there are two of these.
+    """
+    threads = prod(launch.block)
+    warps = tasks * threads / _WARP
+    found = 0.0
+    if code.batch:
+        copied = counts.number(r"cp\.async\.c[ag]") * _WARP * 16
+        found = max(0.0, counts.read - copied) / (tasks * threads * code.batch)
+    if code.copies:
+        found += counts.number(r"cp\.async\.commit") / warps / code.copies
+    if dict(launch.kernel.defines).get("CK_STAGED") == "1":
+        found = max(found, counts.number(r"bar(rier)?\.") / warps / 2)
+    return max(1.0, found)
+
+
+def trips(launch: Launch, tiles: int, code: Code) -> float:
+    """Return the trips to L2 of a tile of a search that its rows wait for.
+
+    Two for a ticket whose answer is shuffled before the loads are issued, else one, in a block's
+    first tile alone; one for each round of the look-back, unless a warp of its own does that while
+    the others load.
+    """
+    grid = prod(launch.grid)
+    if grid == 1:
+        return 0
+    ticket, own_warp = 2 if code.shuffles_ticket else 1, prod(launch.block) > THREADS
+    if grid == tiles:
+        return ticket + (0 if own_warp else 1) + 1 + ceil(tiles / LOOK_BACK)
+    return 0 if own_warp else ticket + 2

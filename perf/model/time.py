@@ -82,7 +82,7 @@ class Prediction:
 def in_flight(work: Work, gpu: Gpu) -> float:
     """Return the bytes of loads that the busiest multiprocessor has in flight."""
     blocks = ceil(min(work.grid, work.tasks) / gpu.multiprocessors)
-    return min(work.resident, blocks) * min(work.batch, work.read / work.tasks)
+    return min(work.resident, blocks) * work.read / work.tasks / work.loads
 
 
 def predict(work: Work, gpu: Gpu) -> Prediction:
@@ -101,11 +101,10 @@ def predict(work: Work, gpu: Gpu) -> Prediction:
     issue = share * work.instructions / (_SCHEDULERS * gpu.issue * clock)
     pipe = share * max(pipes(work, gpu).values()) / clock
 
-    rounds = max(1.0, work.read / (work.tasks * work.batch)) if work.batch else 0.0
-    flight = waves * rounds * gpu.latency
+    flight = waves * work.loads * gpu.latency
     warp = work.instructions / (work.tasks * work.threads / _WARP)
     serial = waves * warp * gpu.dependent / clock
-    waits = gpu.start + work.dependent * gpu.latency + work.rounds * gpu.l2_latency
+    waits = gpu.start + work.dependent * gpu.latency + work.trips * gpu.l2_latency
     last = gpu.l2_latency * TRIPS + FOLD + work.states / (PORT_BYTES * clock)
     exchange = work.exchanges * last
     path = waves * waits + (max(flight, serial) if work.overlapped else flight + serial)

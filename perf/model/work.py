@@ -25,10 +25,8 @@ class Work:
         Bytes between L2 and the multiprocessors, in sectors.
     read : float
         Bytes that threads load from global memory.
-    batch : float
-        Bytes of loads that a block has in flight before it waits.
-    overlapped : bool
-        Whether a block works on one batch while the next one is in flight.
+    loads : float
+        Rounds of a task's loads, in each of which as many are in flight as its code issues.
     instructions : float
         Machine instructions of warps, of all tasks.
     special, double, convert, integer, shuffle : float
@@ -36,9 +34,11 @@ class Work:
     wavefronts : float
         Passes through shared memory.
     dependent : float
-        Loads of a task that wait for another load, one after the other: indices, then rows.
-    rounds : float
-        Trips to L2 of a task that its successor waits for: tickets, look-back.
+        Loads of a task that others of its loads wait for: indices.
+    trips : float
+        Trips to L2 of a task that all else waits for: tickets, look-back.
+    overlapped : bool
+        Whether a block works while its next loads are in flight.
     exchanges : int
         Times that blocks hand states to another one, one after the other.
     states : float
@@ -53,8 +53,7 @@ class Work:
     least: float
     moved: float
     read: float
-    batch: float
-    overlapped: bool
+    loads: float
     instructions: float
     special: float = 0
     double: float = 0
@@ -63,6 +62,7 @@ class Work:
     shuffle: float = 0
     wavefronts: float = 0
     dependent: float = 0
-    rounds: float = 0
+    trips: float = 0
+    overlapped: bool = False
     exchanges: int = 0
     states: float = 0

@@ -1,0 +1,44 @@
+"""Data of problems for the simulator: none where they do not matter, few that repeat for indices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perf.cases.gather import GatherProblem
+from perf.cases.gather_nd import GatherNDProblem
+from perf.cases.one_hot import OneHotProblem
+
+if TYPE_CHECKING:
+    from perf.cases.base import Problem
+
+SEED = 1
+#: Elements up to which a problem gets its own data; indices that are drawn of larger ones.
+OWN, DRAWN = 2**22, 2**16
+
+
+def data_of(problem: Problem) -> tuple[Any, ...]:
+    """Return inputs of a problem; of a large one, pages that nobody has touched, and indices."""
+    if problem.size <= OWN:
+        return problem.inputs(np, SEED)
+    table, *_ = problem.blank(np)
+    rng = np.random.default_rng(SEED)
+    if isinstance(problem, GatherProblem):
+        return table, _picks(problem, rng)
+    if isinstance(problem, GatherNDProblem):
+        drawn = rng.integers(0, problem.extents, (DRAWN, len(problem.extents)))
+        return table, np.resize(drawn.astype(problem.index_dtype), problem.indices_shape)
+    if isinstance(problem, OneHotProblem):
+        return (np.zeros(problem.indices_shape, problem.index_dtype),)
+    return (table,)
+
+
+def _picks(problem: GatherProblem, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Return indices of a large gather: neighbours where they are sorted, else a few repeated."""
+    if problem.pattern == "sorted":
+        step = problem.extent / problem.count
+        return (np.arange(problem.count) * step).astype(problem.index_dtype)
+    few = replace(problem, indices_shape=(DRAWN,))
+    return np.resize(few.indices(np, rng), problem.indices_shape)
