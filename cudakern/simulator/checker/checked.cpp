@@ -22,6 +22,14 @@ static void place_pointers(Parameters* copy, uint32_t bytes, const ck_sim_option
   memory_map.parameter_bytes = bytes;
 }
 
+/// Has as many blocks run as are asked for, or a few more: whole clusters.
+static void take_sample(Launch* launch, ck_sim_options* o) {
+  if (o->sample != 0 && o->sample < launch->blocks) {
+    launch->blocks = (o->sample + launch->ranks - 1) / launch->ranks * launch->ranks;
+  }
+  o->sample = launch->blocks;
+}
+
 static void run_launch(Launch* launch, uint64_t seed) {
   Rounds rounds = {};
   rounds.launch = launch;
@@ -54,6 +62,7 @@ CK_SIM_EXPORT int ck_sim_launch_checked(const ck_sim_kernel* kernel, const void*
       !copy_parameters(&launch, &copy, parameters, bytes, offsets, count)) {
     return 1;
   }
+  take_sample(&launch, options);
   const uint64_t resident = launch.cooperative ? launch.blocks : options->resident;
   if (!count_workers(&launch, resident, options->most_resident)) {
     return 1;

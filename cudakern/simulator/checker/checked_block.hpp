@@ -55,7 +55,9 @@ struct CheckedBlock {
   ThreadOrder order[kMaxThreads];
   // What fences of all threads released by the latest barrier, for each scope.
   Vector<const Release*> fenced[kScopes];
-  Events events[kMaxThreads];  // for the traffic report
+  // For the traffic report.
+  Events events[kMaxThreads];
+  Vector<uint32_t> executions;  // see executions.hpp
 };
 
 }  // namespace ck_sim

@@ -70,6 +70,9 @@ inline bool locate_buffer(Access& a, Place* place) {
   place->unwritten = b.unwritten == nullptr ? nullptr : b.unwritten + a.offset;
   place->initialized = (b.flags & 2) == 0;
   place->cells = m.arena_cells.cells() + (a.address - m.arena.memory) / 4;
+  if (inside && m.sampled) {
+    memory_map.fetch(b, address, a.bytes);
+  }
   return inside;
 }
 
@@ -363,8 +366,12 @@ inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_
     const bool settled = !kWrite && b.flags == 1 && b.unwritten == nullptr;
     *place = {Memory::kGlobal, at, settled ? nullptr : m.arena_cells.cells() + in_arena / 4,
               order.first_serial, b.unwritten == nullptr && (b.flags & 2) == 0};
-    return start < b.bytes && bytes <= b.bytes - start && b.valid == nullptr &&
-           !(kWrite && (b.flags & 1) != 0);
+    const bool inside = start < b.bytes && bytes <= b.bytes - start && b.valid == nullptr &&
+                        !(kWrite && (b.flags & 1) != 0);
+    if (inside && m.sampled) {
+      memory_map.fetch(b, at, bytes);
+    }
+    return inside;
   }
   const uint64_t in_window = static_cast<uint64_t>(address - w->group.window);
   if (in_window >= w->group.window_bytes) {

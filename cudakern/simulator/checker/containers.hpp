@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 namespace ck_sim {
 
@@ -28,6 +29,19 @@ struct Vector {
   }
   T& operator[](size_t i) { return data[i]; }
   void clear() { size = 0; }
+  /// Has so many values, all zero.
+  void fill(size_t count) {
+    if (capacity < count) {
+      free(data);
+      data = static_cast<T*>(malloc(count * sizeof(T)));
+      if (data == nullptr) {
+        abort();
+      }
+      capacity = count;
+    }
+    memset(static_cast<void*>(data), 0, count * sizeof(T));
+    size = count;
+  }
 };
 
 /// From non-zero words to values, by open addressing. All-zero memory is an empty one.

@@ -75,6 +75,8 @@ struct ck_sim_options {
   uint32_t pointer_count;
   const ck_sim_variable* variables;  // of the module
   uint32_t variable_count;
+  uint64_t sample;       // blocks of the grid to run; filled in: how many ran
+  uint64_t* executions;  // warp-wide, of each basic block; filled in
   // Filled in.
   const ck_sim_finding* findings;
   uint64_t finding_count;

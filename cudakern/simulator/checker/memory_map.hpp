@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The memory a checked launch may touch. Arrays are copied into an arena, each between red zones
-// and as far from a 512-byte boundary as it lies in its own allocation: as on a GPU.
+// and as far from a 512-byte boundary as it lies in its own allocation: as on a GPU. Those of a
+// sampled launch are copied as far as it touches them, and never back.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,6 +13,7 @@ namespace ck_sim {
 
 constexpr uint64_t kRedZone = 64 * 1024;  // at least
 constexpr uint64_t kBufferAlignment = 512;
+constexpr uint64_t kChunk = 4096;  // what a sampled launch copies at once
 
 /// A mapping that grows by being replaced; its pages are zero until touched.
 struct Mapping {
@@ -77,6 +79,8 @@ inline void insert(Vector<Object>& objects, const Object& object) {
 struct MemoryMap {
   Mapping arena, arena_cells, variable_cells, heap_cells;
   uint64_t arena_bytes;  // in use
+  bool sampled;
+  Mapping present;  // of a sampled launch: a byte for each chunk of the arena, whether it is there
   ck_sim_buffer* buffers;
   uint32_t buffer_count;
   const ck_sim_shared_object* shared_objects;
@@ -88,8 +92,8 @@ struct MemoryMap {
   const char* workspace;  // of a cooperative launch: two words
   Cell workspace_cells[4];
 
-  /// Lays out the buffers and copies them in.
-  bool copy_in() {
+  /// Lays out the buffers, and copies them in unless the launch is sampled.
+  bool copy_in(bool checks) {
     uint64_t end = kRedZone;
     for (uint32_t i = 0; i < buffer_count; ++i) {
       end = (end + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment + buffers[i].phase;
@@ -98,19 +102,37 @@ struct MemoryMap {
       end += buffers[i].bytes + (buffers[i].bytes > kRedZone ? buffers[i].bytes : kRedZone);
     }
     arena_bytes = end;
-    if (!arena.reserve(end) || !arena_cells.reserve(cell_bytes(end))) {
+    present.release();
+    if (!arena.reserve(end) || (checks && !arena_cells.reserve(cell_bytes(end))) ||
+        (sampled && !present.reserve(end / kChunk + 1))) {
       return false;
     }
     for (uint32_t i = 0; i < buffer_count; ++i) {
       char* const start = arena.memory + buffers[i].address;
-      memcpy(start, buffers[i].host, buffers[i].bytes);
+      if (!sampled) {
+        memcpy(start, buffers[i].host, buffers[i].bytes);
+      }
       buffers[i].address = reinterpret_cast<uint64_t>(start);
     }
     return true;
   }
 
+  /// Copies in what a sampled launch is the first to touch of a buffer.
+  void fetch(const ck_sim_buffer& b, uint64_t address, uint64_t bytes) {
+    const uint64_t start = reinterpret_cast<uint64_t>(arena.memory), end = b.address + b.bytes;
+    for (uint64_t i = (address - start) / kChunk; start + i * kChunk < address + bytes; ++i) {
+      if (present.memory[i] == 0) {
+        present.memory[i] = 1;
+        const uint64_t first = start + i * kChunk, last = first + kChunk;
+        const uint64_t from = first < b.address ? b.address : first;
+        const uint64_t to = last < end ? last : end;
+        memcpy(reinterpret_cast<char*>(from), b.host + (from - b.address), to - from);
+      }
+    }
+  }
+
   void copy_out() {
-    for (uint32_t i = 0; i < buffer_count; ++i) {
+    for (uint32_t i = 0; i < buffer_count && !sampled; ++i) {
       const ck_sim_buffer& b = buffers[i];
       const char* const from = reinterpret_cast<const char*>(b.address);
       if ((b.flags & 1) != 0) {

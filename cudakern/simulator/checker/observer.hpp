@@ -3,6 +3,7 @@
 #pragma once
 
 #include "checker.hpp"
+#include "executions.hpp"
 
 namespace ck_sim {
 
@@ -27,6 +28,7 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   MemoryMap& m = memory_map;
   checker.checks = o->checks != 0;
   checker.counts = o->counts != 0;
+  executions = o->executions;
   checker.writes = 0;
   checker.residents.clear();
   order.clear();
@@ -52,7 +54,8 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   for (size_t i = 0; i < m.blocks.size; ++i) {
     m.blocks[i].written = true;  // by an earlier launch, perhaps
   }
-  return m.copy_in() && m.take_variables(o->variables, o->variable_count) &&
+  m.sampled = launch->blocks < count_blocks(launch->grid);
+  return m.copy_in(checker.checks) && m.take_variables(o->variables, o->variable_count) &&
          (m.blocks.size == 0 || m.heap_cells.reserve(cell_bytes(kHeapBytes)));
 }
 
@@ -79,6 +82,7 @@ void start_checked_block(Worker* w) {
     fenced.clear();
   }
   started.push(w->group.block);
+  begin_executions(w);
   const size_t cells = cell_bytes(w->group.dynamic_offset + w->group.dynamic_bytes) / sizeof(Cell);
   if (c.cell_count < cells) {
     free(c.cells);
@@ -102,6 +106,7 @@ void start_checked_block(Worker* w) {
 void end_checked_block(Worker* w) {
   if (checker.counts) {
     flush_block(w);
+    end_executions(w);
   }
 }
 

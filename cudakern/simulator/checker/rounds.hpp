@@ -71,6 +71,14 @@ inline uint64_t take_cluster(Rounds* r) {
   return cluster;
 }
 
+/// The cluster of the grid that stands for number `i` of those that run: in the middle of as many
+/// as it stands for.
+inline uint64_t cluster_at(const Launch* launch, uint64_t i) {
+  const uint64_t all = count_blocks(launch->grid) / launch->ranks;
+  const uint64_t run = launch->blocks / launch->ranks, least = all / run;
+  return i * least + (least * run + (2 * i + 1) * (all % run)) / (2 * run);
+}
+
 /// Gives a worker a block: number `next` when those of a cluster follow each other.
 inline void start(Rounds* r, Worker* w, Cluster* cluster, uint64_t next) {
   const Launch* launch = r->launch;
@@ -93,7 +101,7 @@ inline void start_cluster(Rounds* r) {
   if (ranks > 1 && cluster == nullptr) {
     return;
   }
-  uint64_t next = take_cluster(r) * ranks;
+  uint64_t next = cluster_at(r->launch, take_cluster(r)) * ranks;
   const uint64_t end = next + ranks;
   for (uint32_t i = 0; next < end; ++i) {
     if (!r->workers[i]->live) {

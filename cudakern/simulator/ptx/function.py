@@ -31,6 +31,7 @@ from cudakern.simulator.ptx.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from cudakern.simulator.ptx.blocks import Blocks
     from cudakern.simulator.ptx.forms import Found, OperandForm
     from cudakern.simulator.ptx.model import Function, Operand, Statement
 
@@ -60,6 +61,7 @@ class Scope(Protocol):
     functions: dict[str, str]
     called: set[str]
     addressed: set[str]
+    blocks: Mapping[str, Blocks]
 
     def site(self, instruction: Instruction, access: int, needed: int) -> str:
         """Return a pointer to where an instruction is, and what it does to memory."""
@@ -106,6 +108,7 @@ class FunctionText:
         self._returned: list[str] = []
         self._uses_carry = False
         self._flow = Flow(function.body or ()) if scope.checked else None
+        self._blocks = scope.blocks[function.name].numbers if scope.checked else {}
         self._passed: dict[str, int] = {}  # labels above -> how much the others may have seen then
         self._seen = 0
         self._counts_turns = False
@@ -159,6 +162,8 @@ class FunctionText:
                 yield f"{self._labels[statement.name]}:;"
                 self._passed[statement.name] = self._seen
             elif isinstance(statement, Instruction):
+                if id(statement) in self._blocks:
+                    yield f"count_block(me, {self._blocks[id(statement)]});"
                 opcode = statement.name.partition(".")[0]
                 self._seen += opcode in {"st", "call"}
                 before = self._seen

@@ -53,6 +53,7 @@ class _Kernel(ctypes.Structure):
         ("shared_objects", ctypes.POINTER(_SharedObject)),
         ("shared_object_count", ctypes.c_uint32),
         ("packed_shared", ctypes.c_uint32),
+        ("basic_blocks", ctypes.c_uint32),
     )
 
 
@@ -68,15 +69,26 @@ class _Variable(ctypes.Structure):
     )
 
 
+class _Instruction(ctypes.Structure):
+    """ck_sim_instruction of runtime_api.hpp."""
+
+    _fields_ = (
+        ("kernel", ctypes.c_char_p),
+        ("name", ctypes.c_char_p),
+        ("block", ctypes.c_uint32),
+        ("count", ctypes.c_uint32),
+    )
+
+
 class _Refusal(ctypes.Structure):
     """ck_sim_refusal of ptx.hpp."""
 
     _fields_ = (("name", ctypes.c_char_p), ("message", ctypes.c_char_p))
 
 
-_Row = TypeVar("_Row", _Kernel, _Variable, _Refusal)
+_Row = TypeVar("_Row", _Kernel, _Variable, _Instruction, _Refusal)
 #: In the order in which ck_sim_sizes of the runtime tells their sizes.
-STRUCTURES = (Report, _Kernel, _Variable, Site, _SharedObject)
+STRUCTURES = (Report, _Kernel, _Variable, Site, _SharedObject, _Instruction)
 
 
 class Variable(NamedTuple):
@@ -114,6 +126,25 @@ class SharedObject(NamedTuple):
     name: str
     offset: int
     nbytes: int
+
+
+class Instructions(NamedTuple):
+    """How often a PTX instruction stands in a basic block of a loaded module.
+
+    Attributes
+    ----------
+    kernel : str or None
+        Whose block it is; None for that of a function, which any kernel may call.
+    name : str
+        With its modifiers.
+    block, count : int
+        The block's number, and how often.
+    """
+
+    kernel: str | None
+    name: str
+    block: int
+    count: int
 
 
 def resident_blocks() -> int:
@@ -269,6 +300,8 @@ class Module:
         Entries that are not executed, and why.
     variables : dict of str to Variable
         Its variables.
+    instructions : list of Instructions
+        In a library for checked launches: what its basic blocks hold.
     """
 
     def __init__(self, path: Path, library: ctypes.CDLL, runtime: ctypes.CDLL) -> None:
@@ -295,6 +328,11 @@ class Module:
             )
             for row in table("variable", _Variable)
         }
+
+        self.instructions = [
+            Instructions(row.kernel and row.kernel.decode(), row.name.decode(), row.block, row.count)
+            for row in table("instruction", _Instruction)
+        ]
 
     @property
     def variable_table(self) -> ctypes.c_void_p:

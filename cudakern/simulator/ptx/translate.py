@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.launches import MAX_STATIC_SHARED_BYTES, ParameterKind
+from cudakern.simulator.ptx.blocks import blocks_of
 from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
 from cudakern.simulator.ptx.model import (
@@ -124,6 +125,7 @@ class _Translator:
             if name not in module.functions:
                 self._fail(f"the alias {alias} must be one of a function of the module", name)
             self.functions[alias] = self.functions[name]
+        self.blocks = blocks_of([*module.functions.values()])
         self._sites: list[str] = []
         self._common = _Shared(_RED_ZONE if checked else 0)
         self._layouts: dict[str, _Shared] = {}
@@ -215,6 +217,7 @@ class _Translator:
             *tables,
             *_exported("kernel", [k for name, k in kernels.items() if name not in refused]),
             *_exported("variable", self._described_variables()),
+            *_exported("instruction", self._described_instructions() if self.checked else []),
             *_exported("refusal", [f"{quoted(n)}, {quoted(p)}" for n, p in refused.items()]),
         )
         return "\n".join(parts) + "\n"
@@ -344,6 +347,7 @@ class _Translator:
             f"{self.functions[function.name]}_shared",
             len(shared.objects),
             shared.bytes,
+            self.blocks[function.name].end if self.checked else 0,
         )
         return ", ".join(map(str, values))
 
@@ -365,6 +369,14 @@ class _Translator:
         return [
             f"{quoted(v.name)}, &{cpp}, {v.size}, {int(v.space == 'const')}, {int(v.name in own)}"
             for v, cpp in found
+        ]
+
+    def _described_instructions(self) -> list[str]:
+        """Return the members of ck_sim_instruction, of each instruction of each basic block."""
+        return [
+            f"{quoted(name) if function.is_entry else 0}, {quoted(spelling)}, {block}, {count}"
+            for name, function in self.module.functions.items()
+            for spelling, block, count in self.blocks[name].rows
         ]
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Integral
 from operator import index
 from typing import TYPE_CHECKING
 
 from cudakern.errors import BindingError, SimulatorError
 from cudakern.simulator.reports import sessions
 from cudakern.simulator.reports.findings import Finding, Source, error_for, findings_of
-from cudakern.simulator.reports.traffic import KernelTraffic, lines_of
+from cudakern.simulator.reports.traffic import KernelTraffic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,7 @@ class CheckReport:
     findings: list[Finding] = field(default_factory=list)
     launches: int = 0
     checks = True
+    blocks = None
     thread = 0
 
     def add(self, observed: Observed) -> None:
@@ -69,6 +71,8 @@ class TrafficReport:
     ----------
     kernels : list of KernelTraffic
         One for each kernel, in the order of their first launches.
+    blocks : int or None
+        As given.
 
     Examples
     --------
@@ -80,6 +84,7 @@ class TrafficReport:
     """
 
     kernels: list[KernelTraffic] = field(default_factory=list)
+    blocks: int | None = None
     checks = False
     thread = 0
     seed = 0
@@ -94,7 +99,7 @@ class TrafficReport:
         else:
             kernel = KernelTraffic(observed.name, observed.library)
             self.kernels.append(kernel)
-        kernel.add(lines_of(observed))
+        kernel.add(observed)
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.kernels)) or "no launches"
@@ -188,8 +193,14 @@ def checked(
 
 
 @contextmanager
-def traffic() -> Iterator[TrafficReport]:
-    """Count the memory traffic of the kernels that the simulator runs inside of the block.
+def traffic(blocks: int | None = None) -> Iterator[TrafficReport]:
+    """Count the memory traffic and instructions of kernels that the simulator runs in the block.
+
+    Parameters
+    ----------
+    blocks : int, optional
+        Run no more than so many blocks of each launch, spread evenly over the grid, and scale what
+        they do to the whole grid. See below.
 
     Yields
     ------
@@ -217,6 +228,18 @@ def traffic() -> Iterator[TrafficReport]:
     Arrays of raw kernels lie as in an allocation of a GPU, whose start is a multiple of 512 bytes;
     those of the operators start less than 16 bytes after such a multiple.
 
+    An instruction is one of PTX; ``ptxas`` makes machine code of it, mostly of another length. What
+    a warp executes is counted by basic block: as often as that lane does which does it most. It
+    counts whether or not its predicate holds.
+
+    With ``blocks``, launches on arrays of any size are quick: of these, only what is accessed is
+    touched, and nothing is written, so that the launch leaves them as they were. Block i of n that
+    run is number floor((i + 0.5) * count / n) of the grid, which has its true size for the kernel;
+    of clusters, whole ones run. A block that waits for one that does not run ends the launch as a
+    deadlock. Blocks that take their work from a common counter share it among those that run, which
+    makes the scaled figures too large. Inside of `checked`, too, or of a `traffic` that wants more,
+    more blocks run.
+
     A launch counts in every report whose block it is in.
 
     Examples
@@ -233,8 +256,24 @@ def traffic() -> Iterator[TrafficReport]:
     >>> (kernel,) = report.kernels
     >>> kernel.bytes_requested, kernel.stores.sectors_per_request
     (248, 4.0)
+    >>> kernel.instructions["ld.global.f32"]
+    1
+
+    Of a large launch, a few blocks tell enough:
+
+    >>> x, y = np.empty(2**25, np.float32), np.empty(2**25, np.float32)
+    >>> with ck.simulator.traffic(blocks=4) as report:
+    ...     shift((2**20,), (31,), (x, y))
+    >>> (kernel,) = report.kernels
+    >>> kernel.sampled, kernel.blocks, kernel.instructions["ld.global.f32"]
+    (4, 1048576, 1048576)
     """
-    report = TrafficReport()
+    if blocks is not None and (
+        not isinstance(blocks, Integral) or isinstance(blocks, bool) or blocks < 1
+    ):
+        requirement = f"must be an integer of at least 1; got {blocks!r}"
+        raise BindingError("simulator.traffic", "blocks", requirement)
+    report = TrafficReport(blocks=None if blocks is None else int(blocks))
     sessions.begin(report)
     try:
         yield report

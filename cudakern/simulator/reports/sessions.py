@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cudakern.simulator.launches import Report, Site, error_of
@@ -85,6 +86,10 @@ class Observed:
         The arrays, by which findings count, and where the runtime had them: ``addresses``.
     findings, traffic : list of ctypes.Structure
         As the runtime left them; `stack_of` tells their sites.
+    executions : list of int
+        How often warps executed each basic block, if anybody counts.
+    blocks, sampled : int
+        Of the grid; and those that ran.
     failure : SimulatorError or None
         Why the launch ended early, if that is not among the findings, and ``failed_at`` the place.
     """
@@ -105,6 +110,9 @@ class Observed:
             TrafficStructure.from_buffer_copy(options.traffic[i])
             for i in range(options.traffic_count)
         ]
+        count = launch.kernel.structure.basic_blocks if options.executions else 0
+        self.executions = options.executions[:count]
+        self.blocks, self.sampled = prod(launch.size[0]), int(options.sample)
         self.failure: SimulatorError | None = None
         self.failed_at: tuple[Source, ...] = ()
 
@@ -116,6 +124,7 @@ class Session(Protocol):
     resident_blocks: int
     strict: bool
     checks: bool
+    blocks: int | None  # that are to run of each launch; None for all
     thread: int  # that has begun it
 
     def add(self, observed: Observed) -> None:
@@ -158,8 +167,14 @@ def _checking() -> Session | None:
     return (own or checking)[-1] if checking else None
 
 
+def _sample() -> int:
+    """Return how many blocks of a launch are to run: as many as anybody wants; 0 for all."""
+    wanted = [session.blocks for session in active]
+    return max((n for n in wanted if n is not None), default=0) if None not in wanted else 0
+
+
 def observe(launch: Launch) -> bool:
-    """Run a launch for the sessions that are active; return whether it came to its end.
+    """Run a launch for the sessions that are active; return whether all of it came to its end.
 
     Raises
     ------
@@ -180,7 +195,9 @@ def _observe(launch: Launch) -> bool:
     checking = _checking()
     counting = [session for session in active if not session.checks]
     buffers = group(launch.operands)
-    structures = (BufferStructure * len(buffers))(*(b.structure() for b in buffers))
+    sample = _sample()
+    made = (b.structure(masks=sample == 0) for b in buffers)
+    structures = (BufferStructure * len(buffers))(*made)
     pointers = _pointers(launch, buffers)
     options = OptionsStructure()
     options.seed = 0 if checking is None else checking.seed
@@ -192,6 +209,9 @@ def _observe(launch: Launch) -> bool:
     options.pointers, options.pointer_count = pointers, len(launch.operands)
     options.variables = kernel.module.variable_table
     options.variable_count = len(kernel.module.variables)
+    options.sample = sample
+    if counting:
+        options.executions = (ctypes.c_uint64 * kernel.structure.basic_blocks)()
     starts = (ctypes.c_uint32 * len(offsets))(*offsets)
     report = Report()
     run = kernel.module.runtime.ck_sim_launch_checked
@@ -206,7 +226,7 @@ def _observe(launch: Launch) -> bool:
         checking.add(observed)
     for session in counting:
         session.add(observed)
-    return not failed
+    return not failed and observed.sampled == observed.blocks
 
 
 def _pointers(launch: Launch, buffers: Sequence[Buffer]) -> ctypes.Array[ctypes.c_uint64]:

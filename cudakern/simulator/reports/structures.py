@@ -64,6 +64,8 @@ class OptionsStructure(ctypes.Structure):
         ("pointer_count", ctypes.c_uint32),
         ("variables", ctypes.c_void_p),
         ("variable_count", ctypes.c_uint32),
+        ("sample", ctypes.c_uint64),
+        ("executions", ctypes.POINTER(ctypes.c_uint64)),
         ("findings", ctypes.POINTER(FindingStructure)),
         ("finding_count", ctypes.c_uint64),
         ("traffic", ctypes.POINTER(TrafficStructure)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from cudakern.simulator.reports.findings import Source
 from cudakern.simulator.reports.sessions import stack_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from cudakern.simulator.reports.sessions import Observed
 
 #: Bytes of a sector, the unit in which global memory moves.
@@ -128,6 +127,10 @@ class KernelTraffic:
         How often it ran.
     lines : list of LineTraffic
         By source line and kind, in the order of first requests.
+    instructions : dict of str to int
+        PTX instructions that warps executed, by name with all modifiers.
+    blocks, sampled : int
+        Of the grids of all launches; and those that ran, whose figures are scaled to all.
 
     Examples
     --------
@@ -141,19 +144,26 @@ class KernelTraffic:
     >>> with ck.simulator.traffic() as report:
     ...     shift((1,), (31,), (x, y))
     >>> (kernel,) = report.kernels
-    >>> kernel.kernel, kernel.loads.bytes_moved
-    ('shift', 128)
+    >>> kernel.kernel, kernel.loads.bytes_moved, kernel.instructions["st.global.f32"]
+    ('shift', 128, 1)
     """
 
     kernel: str
     library: str = ""
     launches: int = 0
     lines: list[LineTraffic] = field(default_factory=list)
+    instructions: dict[str, int] = field(default_factory=dict)
+    blocks: int = 0
+    sampled: int = 0
 
-    def add(self, lines: Iterable[LineTraffic]) -> None:
-        """Add what one launch moved."""
+    def add(self, observed: Observed) -> None:
+        """Add what one launch moved and executed."""
         self.launches += 1
-        for line in lines:
+        self.blocks += observed.blocks
+        self.sampled += observed.sampled
+        for name, count in _instructions_of(observed).items():
+            self.instructions[name] = self.instructions.get(name, 0) + _scaled(count, observed)
+        for line in _lines_of(observed):
             for known in self.lines:
                 if (known.kind, known.stack) == (line.kind, line.stack):
                     known.include(line)
@@ -215,6 +225,11 @@ class KernelTraffic:
         return self.total("constant load")
 
     @property
+    def instruction_count(self) -> int:
+        """PTX instructions that warps executed."""
+        return sum(self.instructions.values())
+
+    @property
     def sectors(self) -> int:
         """Sectors of global memory, of loads, stores and atomics together; not of local memory."""
         return self.total("load", "store", "atomic").sectors
@@ -234,6 +249,8 @@ class KernelTraffic:
             f"{self.kernel}: {self.launches} launches, {self.bytes_requested} bytes requested, "
             f"{self.bytes_moved} bytes moved"
         )
+        if self.sampled != self.blocks:
+            head += f", by {self.sampled} of {self.blocks} blocks"
         return "\n".join((head, *map(_row, self.lines)))
 
 
@@ -246,22 +263,28 @@ def _row(line: LineTraffic) -> str:
     return f"  {place:<40} {line.kind:<13} {line.requests:>10} requests {rate:>25}"
 
 
-def lines_of(observed: Observed) -> list[LineTraffic]:
+def _scaled(count: int, observed: Observed) -> int:
+    """Return what so much of the blocks that ran comes to in the whole grid."""
+    return (2 * count * observed.blocks + observed.sampled) // (2 * observed.sampled)
+
+
+def _instructions_of(observed: Observed) -> Counter[str]:
+    """Return how often warps executed each instruction."""
+    found: Counter[str] = Counter()
+    own = (None, observed.kernel.structure.name.decode())
+    for row in observed.kernel.module.instructions:
+        if row.kernel in own and observed.executions[row.block]:
+            found[row.name] += row.count * observed.executions[row.block]
+    return found
+
+
+def _lines_of(observed: Observed) -> list[LineTraffic]:
     """Return what a launch moved, by source line."""
     result = []
     for raw in observed.traffic:
         stack = stack_of(raw.site)
         source = stack[0] if stack else None
-        result.append(
-            LineTraffic(
-                raw.requests,
-                raw.accesses,
-                raw.bytes,
-                raw.sectors,
-                raw.wavefronts,
-                _KINDS[raw.kind],
-                source,
-                stack,
-            )
-        )
+        counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
+        scaled = (_scaled(count, observed) for count in counts)
+        result.append(LineTraffic(*scaled, _KINDS[raw.kind], source, stack))
     return result

@@ -9,7 +9,7 @@
 /// How large the structures are that Python has, too.
 CK_SIM_EXPORT const uint32_t ck_sim_sizes[] = {
     sizeof(ck_sim_report), sizeof(ck_sim_kernel),        sizeof(ck_sim_variable),
-    sizeof(ck_sim::Site),  sizeof(ck_sim_shared_object),
+    sizeof(ck_sim::Site),  sizeof(ck_sim_shared_object), sizeof(ck_sim_instruction),
 };
 
 CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
@@ -65,7 +65,7 @@ inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const uin
   launch->threads = shape[3] * shape[4] * shape[5];
   launch->ranks = 1;
   launch->shared_bytes = shape[6];
-  launch->blocks = static_cast<uint64_t>(shape[0]) * shape[1] * shape[2];
+  launch->blocks = count_blocks(launch->grid);
   launch->cooperative = shape[10] != 0;
   launch->id = __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
   launch->report = report;

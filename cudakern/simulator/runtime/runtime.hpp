@@ -41,6 +41,9 @@ struct View {
   unsigned lane;
   unsigned warp;  // the lanes that exist: all, but in the last warp of a block
   const Group* group;
+#ifdef CK_SIM_CHECKED
+  uint32_t* executions;  // of the first basic block, see executions.hpp; null: nobody counts
+#endif
 };
 
 /// An instruction that can wait, fail or, in checked launches, access memory.

@@ -17,6 +17,14 @@ struct ck_sim_shared_object {
   uint64_t offset, bytes;
 };
 
+/// How often a PTX instruction stands in a basic block. A library for checked launches exports
+/// `ck_sim_instructions` and `ck_sim_instruction_count`.
+struct ck_sim_instruction {
+  const char* kernel;  // null for a function, which any kernel may call
+  const char* name;    // with its modifiers
+  uint32_t block, count;
+};
+
 /// What a library of kernels tells about one. The library exports `ck_sim_kernels`, an array of
 /// these, and `ck_sim_kernel_count`.
 struct ck_sim_kernel {
@@ -34,6 +42,7 @@ struct ck_sim_kernel {
   const ck_sim_shared_object* shared_objects;
   uint32_t shared_object_count;
   uint32_t packed_shared;  // static_shared without that room
+  uint32_t basic_blocks;   // of all functions, then of the kernel; of checked launches
 };
 
 /// A variable of a module. The library exports `ck_sim_variables` and `ck_sim_variable_count`.

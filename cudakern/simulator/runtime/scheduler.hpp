@@ -65,7 +65,7 @@ struct Launch {
   Index3 grid, block, cluster;  // cluster: its size in blocks
   uint32_t threads, ranks;      // of a block; blocks of a cluster
   uint32_t shared_bytes;        // dynamic
-  uint64_t blocks;
+  uint64_t blocks;    // that run: of the whole grid, unless it is sampled
   uint32_t id;       // among those of the process
   bool cooperative;  // whether all blocks must be resident
   bool strict;       // whether exited threads must not count at barriers
@@ -129,6 +129,8 @@ inline uint64_t nanoseconds() {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
+
+inline uint64_t count_blocks(const Index3& grid) { return uint64_t{grid.x} * grid.y * grid.z; }
 
 /// The place of a block in its grid.
 inline Index3 block_at(const Launch* launch, uint64_t block) {

@@ -22,6 +22,13 @@ CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
   return reinterpret_cast<T*>(ck_sim_atomic(address, site));
 }
 
+/// A basic block begins: counts it, if anybody wants that. See executions.hpp.
+CK_INLINE void count_block(const ck_sim::View* me, u32 block) {
+  if (me->executions != nullptr) {
+    ++me->executions[ck_sim::kWarpSize * block];
+  }
+}
+
 /// A variable in local memory.
 template <u64 bytes, u64 alignment>
 struct Local {
