@@ -1,87 +1,54 @@
 """Predict what calls take on a GPU. ``python -m perf.model [CASE ...]``. A model, no measurement.
 
-Without a GPU: from plans, machine code and counts of the simulator.
+Needs no GPU: it has plans, machine code, and counts of the simulator. Exits with 1 if a line is not
+close to its roofline.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
-from perf.cases import find
+from perf import host_cost, results
+from perf.cases import SHAPES, find
+from perf.cases.gather import GatherProblem
 from perf.cases.nonzero_coordinates import NonzeroProblem
 from perf.cases.reduce import ReduceProblem
-from perf.console import new_console
+from perf.console import new_console, new_progress
+from perf.model import fit, predictions, small
 from perf.model.counts import work_of
-from perf.model.gpus import GPUS, Gpu
-from perf.model.time import Prediction, in_flight, predict
-from perf.model.work import Work
+from perf.model.gpus import GPUS
+from perf.model.table import table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
 
     from perf.cases.base import Problem
-
-MODEL = "model, no measurement"
-_TERMS = ("memory", "port", "issue", "pipe", "flight", "serial", "latency", "tail")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A line and what the model says of it."""
-
-    case: str
-    line: str
-    work: Work
-    prediction: Prediction
-
-
-def table_of(rows: Sequence[Row], gpu: Gpu) -> Table:
-    """Return the table of predictions for a GPU."""
-    title = f"{gpu.name}: times in microseconds ({MODEL})"
-    table = Table(title=title, box=SIMPLE_HEAD, collapse_padding=True)
-    for heading in ("case", "line", "kernel"):
-        table.add_column(heading, overflow="fold")
-    figures = ("blocks", "res", "waves", "KiB", "instr/16 B", *_TERMS)
-    for heading in (*figures, "total", "roof", "ratio", "bound"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        work, found = row.work, row.prediction
-        cells = (
-            f"{work.tasks}",
-            f"{work.resident}",
-            f"{found.waves}",
-            f"{in_flight(work, gpu) / 1024:.1f}",
-            f"{work.instructions * 32 / (work.least / 16):.0f}",
-            *(f"{getattr(found, term):.1f}" for term in _TERMS),
-            f"{found.total:.1f}",
-            f"{found.roofline:.1f}",
-            f"{found.ratio:.2f}",
-            found.bound,
-        )
-        kernel = work.kernel.removeprefix("ck_")
-        style = "" if found.holds else "red"
-        table.add_row(row.case, row.line, kernel, *cells, style=style)
-    return table
+    from perf.model.gpus import Gpu
 
 
 def _shape(text: str) -> tuple[int, ...]:
-    return tuple(int(eval(size, {"__builtins__": {}})) for size in text.split("x"))  # noqa: S307  such as 2**20
+    """Return the sizes of ``600x1001`` or ``2^22x33``."""
+    powers = ([int(part) for part in size.split("^")] for size in text.split("x"))
+    return tuple(base ** (exponent[0] if exponent else 1) for base, *exponent in powers)
 
 
 def _given(options: argparse.Namespace) -> list[Problem]:
     """Return the problems that are given by their shapes."""
     found: list[Problem] = []
+    function: Any
     for function, dtype, shape, axes in options.reduce:
-        of: Any = function
-        found.append(ReduceProblem(of, _shape(shape), tuple(map(int, axes.split(","))), dtype))
+        found.append(ReduceProblem(function, _shape(shape), _shape(axes), dtype))
     for dtype, shape, density in options.nonzero:
         found.append(NonzeroProblem(_shape(shape), dtype, float(density), "random", "uint32"))
+    for dtype, shape, axis, count in options.gather:
+        of = int(axis), _shape(count), dtype, "int32"
+        found.append(GatherProblem(_shape(shape), *of, "random"))
     return found
 
 
@@ -89,38 +56,69 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m perf.model", description=__doc__)
     parser.add_argument("case", nargs="*", help="names of cases, such as R-1; otherwise all")
     parser.add_argument("--gpu", choices=tuple(GPUS), default="H200")
-    parser.add_argument(
-        "--reduce",
-        nargs=4,
-        action="append",
-        default=[],
-        metavar=("FUNCTION", "DTYPE", "SHAPE", "AXES"),
-        help="a shape, such as sum float32 600x1001 0; more than once",
-    )
-    parser.add_argument(
-        "--nonzero",
-        nargs=3,
-        action="append",
-        default=[],
-        metavar=("DTYPE", "SHAPE", "DENSITY"),
-        help="such as bool 65536 0.5",
-    )
+    parser.add_argument("--shapes", action="store_true", help="the cases S-1 and on")
+    given = partial(parser.add_argument, action="append", default=[])
+    given("--reduce", nargs=4, metavar=("FUNCTION", "DTYPE", "SHAPE", "AXES"),
+          help="a shape, such as sum float32 600x1001 0; axes 0x2")  # fmt: skip
+    given("--nonzero", nargs=3, metavar=("DTYPE", "SHAPE", "DENSITY"), help="bool 65536 0.5")
+    given("--gather", nargs=4, metavar=("DTYPE", "SHAPE", "AXIS", "COUNT"),
+          help="float32 2^16x64 1 256")  # fmt: skip
+    parser.add_argument("--small", action="store_true", help="calls of up to 64 KiB, beside CuPy")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="what launches have to do")
+    parser.add_argument("--load", type=Path, metavar="FILE", help="predict what a file has")
+    parser.add_argument("--fit", type=Path, metavar="RESULT", help="a result file of perf.run")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 if a line does not hold."""
-    options = _parser().parse_args(arguments)
-    gpu, given = GPUS[options.gpu], _given(options)
-    problems = [("-", problem) for problem in given]
-    if options.case or not given:
-        problems += [(c.name, line.problem) for c in find(options.case) for line in c.lines]
+    """Run the command; return its exit status."""
+    options, console = _parser().parse_args(arguments), new_console()
+    gpu = GPUS[options.gpu]
+    if options.fit:
+        return _fit(options, console)
+    if options.small:
+        rows, _ = host_cost.measure()
+        hosts = small.hosts_of([(row.name, row.microseconds) for row in rows])
+        console.print(small.table_of(partial(work_of, gpu=gpu), hosts, gpu))
+        return 0
+    rows = _rows(options, gpu, console)
+    console.print(table_of(rows, gpu))
+    found = [row.predict(gpu) for row in rows]
+    console.print(f"{sum(one.holds for one in found)} of {len(rows)} lines hold (a model)")
+    if options.json:
+        predictions.save(rows, gpu, options.json)
+    return int(not all(one.holds for one in found))
+
+
+def _rows(
+    options: argparse.Namespace, gpu: Gpu, console: Console
+) -> list[predictions.Row]:
+    if options.load:
+        return predictions.load(options.load)[1]
+    lines = [("-", problem) for problem in _given(options)]
+    cases = find(options.case) if options.case or not lines else ()
+    if options.shapes:
+        cases = SHAPES
+    lines += [(case.name, line.problem) for case in cases for line in case.lines]
     rows = []
-    for case, problem in problems:
-        work = work_of(problem, gpu)
-        rows.append(Row(case, problem.title, work, predict(work, gpu)))
-    new_console().print(table_of(rows, gpu))
-    return int(not all(row.prediction.holds for row in rows))
+    with new_progress(console, transient=True) as progress:
+        for case, problem in progress.track(lines):
+            rows.append(predictions.Row(case, problem.title, work_of(problem, gpu)))
+    return rows
+
+
+def _fit(options: argparse.Namespace, console: Console) -> int:
+    """Fit the model to a result; return 1 if it gets a line wrong then."""
+    result = results.load(options.fit)
+    gpu, rows = predictions.load(options.load or predictions.PATH)
+    lines = fit.measured_lines(result, rows)
+    fitted = fit.fit(lines, gpu)
+    judged = fit.judge(lines, gpu, fitted)
+    console.print(fit.table_of(judged, gpu, fitted))
+    wrong = [one for one in judged if one.is_wrong]
+    for one in wrong:
+        console.print(f"wrong: {one.case}, {one.line}: {one.after / one.measured:.2f} of its time")
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

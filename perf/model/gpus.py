@@ -52,7 +52,7 @@ class Gpu:
     launch: float = 2.0
     start: float = 0.2
     issue: float = 0.85
-    dependent: float = 4.5
+    dependent: float = 2.5
     special: float = 16.0
     integer: float = 64.0
 
