@@ -73,6 +73,8 @@ class LineResult:
         Number of elements, for lines that show how time grows with size.
     kernel : str
         Our kernel's entry point.
+    predicted_us : float or None
+        What the time model says of it, `perf.model`; no measurement.
     timings : dict of str to Timing
         By contender; ours is ``"cudakern"``.
     state : dict of str to float
@@ -89,6 +91,7 @@ class LineResult:
     checked: bool = False
     size: int | None = None
     kernel: str = ""
+    predicted_us: float | None = None
     timings: dict[str, Timing] = field(default_factory=dict)
     state: dict[str, float] = field(default_factory=dict)
 

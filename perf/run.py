@@ -28,6 +28,7 @@ from perf.console import new_console, new_progress
 from perf.contender import describe, no_time
 from perf.engines import RecordingEngine
 from perf.gpu import Gpu
+from perf.model.predictions import predicted_for
 from perf.peers import present
 from perf.results import OURS, LineResult, Result
 from perf.smoke import main_simulator
@@ -142,6 +143,7 @@ class Session:
     ) -> None:
         self._gpu, self._peers, self._nvml, self.engine = gpu, peers, nvml, engine
         self.result, self.path = result, path
+        self._predicted = predicted_for(result.gpu["name"])
         self.failed = False
 
     def save(self, incomplete: str) -> None:
@@ -210,6 +212,7 @@ class Session:
                 checked=found.checked,
                 size=problem.size if sweep else None,
                 kernel=" + ".join(kernels),
+                predicted_us=self._predicted.get((case, problem.title)),
                 timings=found.timings,
                 state=state | self._nvml.read(),
             )

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from perf.cases.base import Case
     from perf.results import LineResult, Result
 
-COLUMNS = ("case", "line", "us (p10-p90)", "of ceiling", "goal", "best peer", "us", "ratio")
+COLUMNS = (
+    *("case", "line", "us (p10-p90)", "of ceiling", "goal", "model, us", "of model"),
+    *("best peer", "us", "ratio"),
+)
 
 
 def matrix(cases: Sequence[Case]) -> Table:
@@ -53,6 +56,11 @@ def row(result: Result, line: LineResult) -> tuple[str, ...]:
     elif ours.note.startswith("WRONG"):
         cells[0] = "WRONG"
     notes += [f"{n}: {t.note}" for n, t in line.timings.items() if n != OURS and t.note]
+    model = ["-"] * 2
+    if line.predicted_us is not None:
+        model[0] = f"{line.predicted_us:.1f}"
+        if not math.isnan(ours.median_us):
+            model[1] = f"{ours.median_us / line.predicted_us:.2f}"
     peer = ["-"] * 3
     best = best_peer(line)
     if best:
@@ -61,7 +69,7 @@ def row(result: Result, line: LineResult) -> tuple[str, ...]:
         if not math.isnan(ours.median_us):
             found = ratio(timing, ours)
             peer[2] = f"{found.value:.2f}{'' if found.is_significant else ' ~'}"
-    return (line.case, line.line, *cells, *peer, "; ".join(notes))
+    return (line.case, line.line, *cells, *model, *peer, "; ".join(notes))
 
 
 def _verdict(result: Result, line: LineResult) -> str:
@@ -78,6 +86,7 @@ def show(console: Console, result: Result, path: Path, missing: Mapping[str, str
         table.add_row(*row(result, line))
     console.print(table)
     console.print("ratio: time of the best peer over ours; ~: not significant")
+    console.print("model: what python -m perf.model predicts, no measurement; of it, our time")
     rates = ", ".join(f"{name} {rate / 1e12:.3f}" for name, rate in result.ceilings.items())
     change = "" if math.isnan(result.drift) else f"; the copy one changed by {result.drift:.1%}"
     console.print(f"ceilings in TB/s: {rates}{change}")

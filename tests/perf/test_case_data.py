@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from perf.cases import CASES, SWEEPS, find
+from perf.cases import CASES, SHAPES, SWEEPS, find
 from perf.cases.base import LINE_BYTES, SECTOR_BYTES
 from perf.cases.nonzero_coordinates import NonzeroProblem
 from perf.cases.reduce import ReduceProblem
@@ -155,9 +155,10 @@ def corrupted(problem, outputs):
 
 
 RUN = [line.problem.shrunk(2**12) for _, line in LINES] + [c.lines[0].problem for c in SWEEPS]
+RUN += [case.lines[0].problem.shrunk(2**12) for case in SHAPES]
 
 
-@pytest.mark.parametrize("problem", RUN, ids=IDS + [case.name for case in SWEEPS])
+@pytest.mark.parametrize("problem", RUN, ids=IDS + [case.name for case in SWEEPS + SHAPES])
 def test_runs_and_is_checked(problem):
     inputs, outputs = problem.inputs(np, 11), poisoned(problem)
     kept = [array.copy() for array in inputs]

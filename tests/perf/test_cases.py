@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from perf.cases import CASES, SWEEPS, find
+from perf.cases import CASES, SHAPES, SWEEPS, find
 from perf.cases.base import SECTOR_BYTES
 from perf.engines import NullEngine, RecordingEngine
 
@@ -92,6 +92,14 @@ def test_sweeps():
         assert [line.problem.size for line in case.lines] == [4**k for k in range(5, 15)]
 
 
+def test_shapes():
+    assert [case.name for case in SHAPES] == [f"S-{number}" for number in range(1, 8)]
+    titles = [line.problem.title for case in SHAPES for line in case.lines]
+    assert len(set(titles)) == len(titles)
+    # A run has twelve minutes: shapes must not take long.
+    assert sum(line.problem.traffic().total for case in SHAPES for line in case.lines) < 3e9
+
+
 def test_titles_are_unique():
     titles = [(p.operator, p.title) for p in PROBLEMS]
     assert len(set(titles)) == len(titles)
@@ -100,7 +108,7 @@ def test_titles_are_unique():
 
 
 def test_find():
-    assert find([]) == CASES + SWEEPS
+    assert find([]) == CASES + SWEEPS + SHAPES
     assert [case.name for case in find(["sweep-gather", "Z-3"])] == ["sweep-gather", "Z-3"]
     with pytest.raises(ValueError, match="got 'Z-10'"):
         find(["R-1", "Z-10"])
