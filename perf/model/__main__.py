@@ -24,7 +24,7 @@ from perf.model.gpus import GPUS
 from perf.model.table import table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
 
@@ -90,9 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(not all(one.holds for one in found))
 
 
-def _rows(
-    options: argparse.Namespace, gpu: Gpu, console: Console
-) -> list[predictions.Row]:
+def _rows(options: argparse.Namespace, gpu: Gpu, console: Console) -> list[predictions.Row]:
     if options.load:
         return predictions.load(options.load)[1]
     lines = [("-", problem) for problem in _given(options)]

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.compile import ptx_of
 from perf.machine_code.budgets import RESERVED_SHARED
 from perf.machine_code.cubins import compile_kernel, resource_usage, sass
-from perf.machine_code.reading import bits_of, matches
+from perf.machine_code.reading import VECTOR_BITS, bits_of, main_loop, matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cudakern.engines.base import KernelSpec
 
-_PTX = re.compile(r"(?:^|[;{}])\s*(?:@!?%\w+\s+)?([a-z][\w.:]*)(?=[^;{}]*;)", re.MULTILINE)
+_PTX = re.compile(r"^[\s{]+(?:@!?%\w+\s+)?[a-z][\w.:]*(?:\s[^;]*)?;", re.MULTILINE)
+_LABEL = re.compile(r"^(\$\w+):")
+_BRANCH = re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
+_MOVES = re.compile(r"\b(?:ld|st)\.global\S*?(?:\.v(\d))?\.[a-z](\d+)\s")
 _REGISTER = re.compile(r"(?<![A-Z])R(\d+)")
 _NAMES = re.compile(r"(?<![A-Z])R\d+")
 _WAIT = re.compile(r"^DEPBAR\.LE\s+SB\d+,\s*0x([0-9a-f]+)")
@@ -36,8 +38,9 @@ class Code:
         Bytes of loads that a thread issues before it waits for one.
     copies : int
         Batches of asynchronous copies that are in flight at once; 0 if there are none.
-    instructions, ptx : int
-        In machine code and in PTX.
+    per_ptx : float
+        Machine instructions for one of PTX, which counts of the simulator are multiplied with: in
+        the main loop, or else in the kernel; at most 1, as what is more ptxas has unrolled.
     shuffles_ticket : bool
         Whether what an atomic operation returns is shuffled before anything else is done with it.
     """
@@ -46,34 +49,30 @@ class Code:
     shared: int
     batch: int
     copies: int
-    instructions: int
-    ptx: int
+    per_ptx: float
     shuffles_ticket: bool
 
-    @property
-    def per_ptx(self) -> float:
-        """Machine instructions for an instruction of PTX: what counts of the simulator are
-        multiplied with.
-        """
-        return self.instructions / self.ptx
 
-
-@lru_cache(maxsize=None)
+@cache
 def code_of(spec: KernelSpec, arch: str) -> Code:
     """Compile a kernel and read it."""
     cubin = compile_kernel(spec, arch)
-    usage, lines = resource_usage([cubin])[spec.entry], sass(cubin)[spec.entry].code
+    usage, listing = resource_usage([cubin])[spec.entry], sass(cubin)[spec.entry]
     static = usage.shared - (RESERVED_SHARED if usage.shared >= RESERVED_SHARED else 0)
-    used = [line for line in lines if not matches(line, "NOP")]
+    used = [line for line in listing.code if not matches(line, "NOP")]
     waits = [int(found[1], 16) for line in used if (found := _WAIT.match(line))]
     copies = any(matches(line, "LDGSTS") for line in used)
+    text, loop = ptx_of(spec).text(), main_loop(listing)
+    instructions, of_ptx = len(used), len(_PTX.findall(text))
+    in_loop = loop_of_ptx(text)
+    if loop and in_loop:
+        instructions, of_ptx = loop.instructions, in_loop
     return Code(
         usage.registers,
         static,
         bytes_in_flight(used),
         max(waits, default=0) + 1 if copies else 0,
-        len(used),
-        sum(spellings(ptx_of(spec).text()).values()),
+        min(1.0, instructions / of_ptx),
         shuffles_answer(used),
     )
 
@@ -110,7 +109,24 @@ def shuffles_answer(code: Sequence[str]) -> bool:
     return False
 
 
-def spellings(ptx: str) -> Counter[str]:
-    """Return how many instructions of each spelling a text of PTX has."""
-    body = re.sub(r"//[^\n]*|^\s*\.[^\n]*", "", ptx, flags=re.MULTILINE)
-    return Counter(_PTX.findall(body))
+def loop_of_ptx(text: str) -> int:
+    """Return the instructions of the innermost loop of a PTX that moves most vectors; 0: none."""
+    lines = text.splitlines()
+    labels: dict[str, int] = {}
+    loops = []
+    for last, line in enumerate(lines):
+        if label := _LABEL.match(line):
+            labels[label[1]] = last
+        branch = _BRANCH.search(line)
+        if branch and branch[1] in labels:
+            first = labels[branch[1]]
+            body = "\n".join(lines[first : last + 1])
+            widths = (int(many or 1) * int(bits) for many, bits in _MOVES.findall(body))
+            loops.append((first, last, sum(w >= VECTOR_BITS for w in widths), body))
+    moving = [loop for loop in loops if loop[2]]
+    inner = [
+        (vectors, len(_PTX.findall(body)))
+        for first, last, vectors, body in moving
+        if not any(first <= a and b <= last and (a, b) != (first, last) for a, b, *_ in moving)
+    ]
+    return max(inner, default=(0, 0))[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil, prod
@@ -14,9 +15,11 @@ from unittest import mock
 import numpy as np
 
 from cudakern.caches import clear_caches
+from cudakern.operators import nonzero_plan
 from cudakern.operators.base import BoundLaunch, Plan
 from cudakern.operators.indexing import THREADS
-from cudakern.simulator import traffic
+from cudakern.simulator import TrafficReport, traffic
+from perf.cases.base import SECTOR_BYTES
 from perf.cases.nonzero_coordinates import NonzeroProblem
 from perf.machine_code.occupancy import resident_blocks
 from perf.model.code import code_of
@@ -24,7 +27,6 @@ from perf.model.data import data_of
 from perf.model.work import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from cudakern.engines.base import Launch
     from perf.cases.base import Problem
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
 NONZERO = "nonzero_coordinates"
 #: Blocks of a launch that the simulator runs, evenly spread over the grid.
 BLOCKS = 6
-#: Elements of a search that it runs: a whole one, as blocks wait for each other.
-ELEMENTS = 2**18
+#: Bytes of a search that it runs: a whole one, as blocks wait for each other.
+SEARCHED = 2**20
 #: Blocks whose states one of them folds, as in ``kernels/common/reduce_fold.cuh``.
 GROUP_BLOCKS = 32
 #: Byte of a search's arguments where the number of tiles is; tiles that a look-back reads at once.
@@ -101,29 +103,37 @@ def plan_of(problem: Problem) -> Plan:
 
 @cache
 def count(problem: Problem) -> Counts:
-    """Run some blocks of a problem in the simulator, of a search a smaller one as a whole."""
-    whole = isinstance(problem, NonzeroProblem)
-    small = _small(problem) if isinstance(problem, NonzeroProblem) else problem
-    call = small.call(data_of(small), small.outputs(np))
-    with traffic() if whole else traffic(blocks=BLOCKS) as report:
+    """Run some blocks of a problem in the simulator; a search as a whole, but with fewer tiles."""
+    if not isinstance(problem, NonzeroProblem):
+        return _counted(problem, traffic(blocks=BLOCKS))
+    launch = plan_of(problem).launch
+    assert launch is not None
+    itemsize = np.dtype(problem.dtype).itemsize
+    if problem.pattern == "last":  # nearly all of its tiles are empty
+        problem = replace(problem, density=problem.found / problem.size, pattern="random")
+    small = problem.shrunk(SEARCHED // itemsize)
+    scale = problem.traffic().total / small.traffic().total
+    tile_bytes = min(problem.size * itemsize // tiles_of(launch), nonzero_plan.TILE_BYTES)
+    patched = mock.patch.object(nonzero_plan, "MIN_TILE_BYTES", tile_bytes)
+    with patched if scale > 1 else nullcontext():  # tiles as large as in the whole
+        clear_caches()
+        return _counted(small, traffic(), scale)
+
+
+def _counted(
+    problem: Problem, counting: AbstractContextManager[TrafficReport], scale: float = 1
+) -> Counts:
+    call = problem.call(data_of(problem), problem.outputs(np))
+    with counting as report:
         call()
     (kernel,) = report.kernels
     shared = kernel.total("shared load", "shared store", "shared atomic")
-    scale = problem.traffic().total / small.traffic().total
     return Counts(
         kernel.loads.bytes_requested * scale,
         kernel.bytes_moved * scale,
         shared.wavefronts * scale,
         Counter({name: number * scale for name, number in kernel.instructions.items()}),
     )
-
-
-def _small(problem: NonzeroProblem) -> NonzeroProblem:
-    """Return a search of as many elements in proportion, but of fewer in all."""
-    if problem.pattern == "last":
-        density = problem.found / problem.size
-        problem = replace(problem, density=density, pattern="random")
-    return problem.shrunk(ELEMENTS)
 
 
 def work_of(problem: Problem, gpu: Gpu) -> Work:
@@ -133,7 +143,8 @@ def work_of(problem: Problem, gpu: Gpu) -> Work:
     assert launch is not None, problem.title
     code, counts = code_of(launch.kernel, gpu.arch), count(problem)
     grid, threads, tasks = prod(launch.grid), prod(launch.block), tasks_of(problem, launch)
-    shared = code.shared + launch.shared_bytes
+    shared, gathers = code.shared + launch.shared_bytes, problem.operator.startswith("gather")
+    sectors = problem.traffic(SECTOR_BYTES, cached=False).total
     pipes = {name: counts.number(pattern) * code.per_ptx for name, pattern in _PIPES.items()}
     return Work(
         kernel=launch.kernel.entry,
@@ -142,12 +153,13 @@ def work_of(problem: Problem, gpu: Gpu) -> Work:
         threads=threads,
         resident=resident_blocks(gpu.arch, code.registers, shared, threads),
         least=problem.traffic().total,
-        moved=counts.moved,
+        sectors=sectors,
+        moved=min(counts.moved, sectors) if gathers else counts.moved,  # L1 has what meets again
         read=counts.read,
-        loads=rounds(launch, counts, code, tasks),
+        loads=rounds(launch, counts, code, tasks, gathers=gathers),
         instructions=counts.instructions.total() * code.per_ptx,
         wavefronts=counts.wavefronts,
-        dependent=float(problem.operator.startswith("gather")),
+        dependent=float(gathers),
         trips=trips(launch, tasks, code) if problem.operator == NONZERO else 0,
         overlapped=code.copies > 1 or grid < tasks,
         exchanges=0 if plan.splits == 1 else 1 if plan.splits <= GROUP_BLOCKS else 2,
@@ -158,18 +170,22 @@ def work_of(problem: Problem, gpu: Gpu) -> Work:
 
 def tasks_of(problem: Problem, launch: Launch) -> int:
     """Return the blocks of a launch, or the tiles that they draw."""
-    if problem.operator != NONZERO:
-        return prod(launch.grid)
+    return tiles_of(launch) if problem.operator == NONZERO else prod(launch.grid)
+
+
+def tiles_of(launch: Launch) -> int:
+    """Return the tiles of a search."""
     (tiles,) = struct.unpack_from("=I", launch.arguments, TILES_AT)
     return int(tiles)
 
 
-def rounds(launch: Launch, counts: Counts, code: Code, tasks: int) -> float:
+def rounds(launch: Launch, counts: Counts, code: Code, tasks: int, *, gathers: bool) -> int:
     """Return how often a task waits for loads.
 
     As often as it has batches of what its code issues at once; asynchronous copies as often as it
     has groups of them, but some are in flight at once; rows that are staged between barriers, one
-    at a time, as often as there are two of these.
+    at a time, as often as there are two of these. Indices of a gather, which are loaded before,
+    count apart.
     """
     threads = prod(launch.block)
     warps = tasks * threads / _WARP
@@ -181,7 +197,7 @@ def rounds(launch: Launch, counts: Counts, code: Code, tasks: int) -> float:
         found += counts.number(r"cp\.async\.commit") / warps / code.copies
     if dict(launch.kernel.defines).get("CK_STAGED") == "1":
         found = max(found, counts.number(r"bar(rier)?\.") / warps / 2)
-    return max(1.0, found)
+    return max(1, int(found) if gathers else round(found))
 
 
 def trips(launch: Launch, tiles: int, code: Code) -> float:

@@ -1,8 +1,9 @@
-"""Data of problems for the simulator: none where they do not matter, few that repeat for indices."""
+"""Data of problems for the simulator: zeros if they do not matter, indices that repeat."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 SEED = 1
 #: Elements up to which a problem gets its own data; indices that are drawn of larger ones.
 OWN, DRAWN = 2**22, 2**16
+#: In place of NumPy: memory that the system gives as zeros, a page when it is read.
+_UNTOUCHED = SimpleNamespace(empty=np.zeros)
 
 
 def data_of(problem: Problem) -> tuple[Any, ...]:
-    """Return inputs of a problem; of a large one, pages that nobody has touched, and indices."""
+    """Return inputs of a problem; of a large one, zeros and indices."""
     if problem.size <= OWN:
         return problem.inputs(np, SEED)
-    table, *_ = problem.blank(np)
+    table, *_ = problem.blank(_UNTOUCHED)
     rng = np.random.default_rng(SEED)
     if isinstance(problem, GatherProblem):
         return table, _picks(problem, rng)

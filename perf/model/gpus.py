@@ -21,8 +21,9 @@ class Gpu:
         Of memory in bytes per second: what the maker says, what a copy reaches.
     l2_bytes, l2_bandwidth : float
         Of the L2 cache, in bytes and bytes per second.
-    latency, l2_latency : float
-        In microseconds, until a load is there: from memory under load, from L2.
+    latency, idle_latency, l2_latency : float
+        In microseconds, until a load is there: from memory that is busy, from one that is not, from
+        L2.
     launch : float
         Microseconds from one kernel of a graph to the next that no kernel gets below.
     start : float
@@ -30,8 +31,7 @@ class Gpu:
     issue : float
         Share of its issue slots that a busy multiprocessor uses.
     dependent : float
-        Clocks from one instruction of a warp to the next that waits for it, on the average of a
-        kernel's.
+        Clocks from one instruction of a warp to its next, on average: some wait, some do not.
     special, double, convert, integer : float
         Lanes a clock of a multiprocessor, for special functions, float64, conversions between
         integers and floats, and for integers, comparisons and selections.
@@ -46,6 +46,7 @@ class Gpu:
     l2_bytes: float
     l2_bandwidth: float
     latency: float
+    idle_latency: float
     l2_latency: float
     double: float
     convert: float
@@ -66,22 +67,22 @@ GPUS = {
     gpu.name: gpu
     for gpu in (
         Gpu(
-            *("H200", "sm_90", 132, 1.98, 4.8e12, 4.3e12, 50 * MB, 6.5e12, 0.75, 0.27),
+            *("H200", "sm_90", 132, 1.98, 4.8e12, 4.3e12, 50 * MB, 6.5e12, 0.75, 0.5, 0.27),
             double=64,
             convert=64,
         ),
         Gpu(
-            *("A100", "sm_80", 108, 1.41, 2.039e12, 1.75e12, 40 * MB, 4.0e12, 0.65, 0.26),
+            *("A100", "sm_80", 108, 1.41, 2.039e12, 1.75e12, 40 * MB, 4.0e12, 0.65, 0.45, 0.26),
             double=32,
             convert=64,
         ),
         Gpu(
-            *("RTX 4090", "sm_89", 128, 2.52, 1.008e12, 0.93e12, 72 * MB, 5.0e12, 0.65, 0.27),
+            *("RTX 4090", "sm_89", 128, 2.52, 1.008e12, 0.93e12, 72 * MB, 5.0e12, 0.65, 0.45, 0.27),
             double=2,
             convert=64,
         ),
         Gpu(
-            *("T4", "sm_75", 40, 1.59, 0.32e12, 0.24e12, 4 * MB, 1.2e12, 0.6, 0.24),
+            *("T4", "sm_75", 40, 1.59, 0.32e12, 0.24e12, 4 * MB, 1.2e12, 0.6, 0.4, 0.24),
             double=2,
             convert=16,
         ),

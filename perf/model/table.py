@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perf.model.gpus import Gpu
     from perf.model.predictions import Row
 
-_TERMS = ("memory", "port", "issue", "pipe", "flight", "serial", "latency", "tail")
+_TERMS = ("memory", "l2", "port", "issue", "pipe", "flight", "serial", "latency", "tail")
 _FIGURES = ("tasks", "fit", "waves", "KiB", "per 16 B")
 _CAPTION = (
     "tasks: blocks, or tiles that blocks draw; fit: blocks of a multiprocessor; waves; KiB of loads "

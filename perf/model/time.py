@@ -30,8 +30,8 @@ class Prediction:
     ----------
     waves : int
         How often the GPU fills with tasks.
-    memory : float
-        The least bytes at memory's rate and what is read again at that of L2.
+    memory, l2 : float
+        The least bytes at memory's rate; all that moves at that of L2.
     port : float
         Bytes of the busiest multiprocessor at what L2 gives one.
     issue, pipe : float
@@ -45,13 +45,15 @@ class Prediction:
     tail : float
         What is lost because the busiest multiprocessor has more to do than the mean.
     total, roofline : float
-        What the launch takes; what none gets below: a launch, the least bytes at memory's rate.
+        What the launch takes; what none gets below: a launch, and the least bytes, of memory or
+        of L2.
     bound : str
         What decides.
     """
 
     waves: int
     memory: float
+    l2: float
     port: float
     issue: float
     pipe: float
@@ -88,41 +90,42 @@ def in_flight(work: Work, gpu: Gpu) -> float:
 def predict(work: Work, gpu: Gpu) -> Prediction:
     """Return what a launch takes.
 
-    total = launch + max(latency + max(memory, port, issue, pipe), path) + exchanges, where path is
-    what tasks take that follow each other and have a multiprocessor for themselves.
+    total = launch + max(latency + max(memory, l2, port, issue, pipe), path) + exchanges, where path
+    is what tasks take that follow each other and have a multiprocessor for themselves.
     """
     clock = gpu.clock * 1e3  # of a microsecond
     share = ceil(work.tasks / gpu.multiprocessors) / work.tasks  # of the busiest multiprocessor
     at_once = min(work.grid, work.tasks, work.resident * gpu.multiprocessors)
     waves = ceil(work.tasks / at_once)
-    least = work.least / gpu.bandwidth * 1e6
-    memory = least + max(0.0, work.moved - work.least) / gpu.l2_bandwidth * 1e6
+    memory = work.least / gpu.bandwidth * 1e6
+    l2 = work.moved / gpu.l2_bandwidth * 1e6
     port = share * work.moved / (PORT_BYTES * clock)
     issue = share * work.instructions / (_SCHEDULERS * gpu.issue * clock)
     pipe = share * max(pipes(work, gpu).values()) / clock
 
-    flight = waves * work.loads * gpu.latency
+    flight = gpu.idle_latency + (waves * work.loads - 1) * gpu.latency  # first, nothing is busy
     warp = work.instructions / (work.tasks * work.threads / _WARP)
     serial = waves * warp * gpu.dependent / clock
-    waits = gpu.start + work.dependent * gpu.latency + work.trips * gpu.l2_latency
+    waits = gpu.start + work.dependent * gpu.idle_latency + work.trips * gpu.l2_latency
     last = gpu.l2_latency * TRIPS + FOLD + work.states / (PORT_BYTES * clock)
     exchange = work.exchanges * last
     path = waves * waits + (max(flight, serial) if work.overlapped else flight + serial)
 
-    throughput = {"memory": memory, "port": port, "issue": issue, "pipe": pipe}
-    ramp = gpu.start + gpu.latency
+    throughput = {"memory": memory, "L2": l2, "port": port, "issue": issue, "pipe": pipe}
+    ramp = gpu.start + gpu.idle_latency
     total = gpu.launch + max(ramp + max(throughput.values()), path) + exchange
-    paths = {"in flight": flight - gpu.latency, "issue": serial}
-    paths["latency"] = waves * waits + gpu.latency + exchange
+    paths = {"in flight": flight - gpu.idle_latency, "issue": serial}
+    paths["latency"] = waves * waits + gpu.idle_latency + exchange
     by_path = path > ramp + max(throughput.values())
     terms = paths if by_path else throughput | {"latency": exchange + ramp}
     bound = max(terms, key=lambda name: terms[name])
     idle = 1 - 1 / (share * gpu.multiprocessors)
     tail = idle * (path if by_path else max(port, issue, pipe))
-    if bound not in {"memory", "latency"} and idle > 1 / 2:
+    if bound not in {"memory", "L2", "latency"} and idle > 1 / 2:
         bound = "tail"
-    figures = (memory, port, issue, pipe, flight, serial, waves * waits + exchange, tail)
-    return Prediction(waves, *figures, total, gpu.launch + least, bound)
+    figures = (memory, l2, port, issue, pipe, flight, serial, waves * waits + exchange, tail)
+    roofline = gpu.launch + max(memory, min(work.sectors, work.moved) / gpu.l2_bandwidth * 1e6)
+    return Prediction(waves, *figures, total, roofline, bound)
 
 
 def pipes(work: Work, gpu: Gpu) -> dict[str, float]:

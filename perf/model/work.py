@@ -19,10 +19,10 @@ class Work:
         Blocks of the launch, threads of one.
     resident : int
         Blocks that a multiprocessor holds at once.
-    least : float
-        Bytes that have to move between memory and the chip.
+    least, sectors : float
+        Bytes that have to move between memory and the chip; between L2 and the multiprocessors.
     moved : float
-        Bytes between L2 and the multiprocessors, in sectors.
+        Bytes that do move between L2 and the multiprocessors.
     read : float
         Bytes that threads load from global memory.
     loads : float
@@ -51,6 +51,7 @@ class Work:
     threads: int
     resident: int
     least: float
+    sectors: float
     moved: float
     read: float
     loads: float

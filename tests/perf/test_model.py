@@ -23,19 +23,22 @@ STREAM = Work(
     threads=256,
     resident=4,
     least=2.0**30,
+    sectors=2.0**30,
     moved=2.0**30,
     read=2.0**30,
     loads=2.0**30 / 528 / 2**15,
     instructions=2e7,
 )
-SMALL = replace(STREAM, tasks=1, grid=1, least=64.0, moved=64.0, read=64.0, loads=1, instructions=500.0)
+SMALL = replace(
+    STREAM, tasks=1, grid=1, least=64.0, moved=64.0, read=64.0, loads=1, instructions=500.0
+)
 
 
 def test_a_long_read_takes_the_time_of_its_bytes():
     found = predict(STREAM, H200)
     assert found.bound == "memory"
     assert found.memory == pytest.approx(2**30 / 4.3e12 * 1e6)
-    assert found.total == pytest.approx(2.0 + 0.95 + 249.7, abs=0.1)
+    assert found.total == pytest.approx(2.0 + 0.7 + 249.7, abs=0.1)
     assert found.roofline == pytest.approx(2.0 + 249.7, abs=0.1)
     assert found.holds
     assert in_flight(STREAM, H200) == pytest.approx(4 * 2**15)
@@ -44,8 +47,8 @@ def test_a_long_read_takes_the_time_of_its_bytes():
 def test_a_launch_of_nothing_takes_a_latency():
     found = predict(SMALL, H200)
     assert found.bound == "latency"
-    # a launch, a block's start, a load, 62.5 instructions of a warp
-    assert found.total == pytest.approx(2.0 + 0.2 + 0.75 + 62.5 * 2.5 / 1980, abs=1e-3)
+    # A launch, a block's start, a load, 62.5 instructions of a warp.
+    assert found.total == pytest.approx(2.0 + 0.2 + 0.5 + 62.5 * 2.5 / 1980, abs=1e-3)
     assert found.roofline == pytest.approx(2.0, abs=1e-3)
     assert found.holds
 
@@ -96,7 +99,7 @@ def test_more_of_anything_is_never_faster(work, field, gpu):
 def test_blocks_beyond_those_that_fit_take_another_wave():
     one, two = (predict(replace(STREAM, tasks=n, grid=n, loads=999), H200) for n in (528, 529))
     assert (one.waves, two.waves) == (1, 2)
-    assert two.flight == pytest.approx(2 * one.flight)
+    assert two.flight == pytest.approx(2 * one.flight, rel=1e-3)
 
 
 def test_persistent_blocks_take_tiles_in_turn():
@@ -130,7 +133,7 @@ def test_the_table_says_that_it_is_no_measurement(capsys):
     text = capsys.readouterr().out
     assert "a model, no measurement" in text
     row = next(line for line in text.splitlines() if "R-1" in line)
-    for cell in ("528", "128", "249.7", "252.7", "251.7", "1.00", "memory"):
+    for cell in ("528", "128", "249.7", "252.4", "251.7", "1.00", "memory"):
         assert cell in row.split()
 
 
