@@ -65,8 +65,9 @@ _DOUBLE = frozenset({DataType.FLOAT64, DataType.COMPLEX128})
 
 #: Ranks that kernels of any layout are compiled for: dimensions kept or reduced.
 RANKS = (1, 3, 8)
-#: Bytes that a thread's states may take.
+#: Bytes that a thread's states may take: of vectors of results, and of columns.
 _MOST_STATE_BYTES = 64
+_MOST_COLUMN_BYTES = 128
 #: Results of a vector at most: with more, too few loads would be in flight beside their states.
 _MOST_RESULTS = 8
 
@@ -139,14 +140,18 @@ class Reduction:
         pair = self.is_complex or self.function is ReduceFunction.LOG_SUM_EXP
         return 2 * number if pair else number
 
-    def vector_bytes(self, *, wide: bool) -> int:
-        """Return the bytes of x that a thread may have a state for each element of."""
-        most = _MOST_STATE_BYTES // self.state_bytes(wide=wide) * self.kind.itemsize
-        return max(min(most, VECTOR_BYTES), self.kind.itemsize)
+    def column_bytes(self, *, wide: bool) -> int:
+        """Return the bytes of x that a thread of columns has a state for each element of."""
+        return self._bytes_of_states(_MOST_COLUMN_BYTES, wide=wide)
 
     def results_bytes(self, *, wide: bool) -> int:
         """Return the bytes of x, of up to 8 results, that a thread of vectors reads at once."""
-        return min(self.vector_bytes(wide=wide), _MOST_RESULTS * self.kind.itemsize)
+        most = self._bytes_of_states(_MOST_STATE_BYTES, wide=wide)
+        return min(most, _MOST_RESULTS * self.kind.itemsize)
+
+    def _bytes_of_states(self, most: int, *, wide: bool) -> int:
+        elements = most // self.state_bytes(wide=wide)
+        return max(1, min(elements, VECTOR_BYTES // self.kind.itemsize)) * self.kind.itemsize
 
     def specialise(self, variant: str, *, wide: bool, rank: int = 0, width: int = 0) -> KernelSpec:
         """Return a variant's kernel; ``width`` is in bytes."""
@@ -215,7 +220,7 @@ def specialisations() -> Iterator[KernelSpec]:
 
 def kernels_of(reduction: Reduction) -> Iterator[KernelSpec]:
     """Yield a kernel of each variant, with 32-bit offsets."""
-    item, vector = reduction.kind.itemsize, reduction.vector_bytes(wide=False)
+    item, vector = reduction.kind.itemsize, reduction.column_bytes(wide=False)
     yield reduction.specialise("stream", wide=False, rank=1)
     yield reduction.specialise("warps", wide=False, rank=1)
     yield reduction.specialise("tiles", wide=False, width=item)

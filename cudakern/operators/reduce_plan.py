@@ -17,6 +17,7 @@ from cudakern.layout import (
     alignment,
 )
 from cudakern.operators.indexing import THREADS
+from cudakern.operators.reduce_columns import plan_columns
 from cudakern.operators.reduce_grid import plan_strided, plan_vectors, takes_vectors
 from cudakern.operators.reduce_shares import (
     BLOCKS,
@@ -45,15 +46,12 @@ TILE_SLAB_BYTES = 16 * 1024
 MIN_PIECE_BYTES = 128
 BLOCK_PIECE_BYTES = 2048
 #: Bytes of shared memory that tiles go through, as in ``kernels/common/reduce_stage.cuh``: with
-#: those that lie in front of a misaligned one; and how many loads a thread has in flight.
+#: those that lie in front of a misaligned one.
 STAGE_BYTES = 32 * 1024
 STAGE_ROOM = STAGE_BYTES - SECTOR_BYTES
 MIN_STAGE_BYTES = 4 * 1024
 #: Bytes behind a tile, as in ``kernels/common/reduce_tiles.cuh``.
 GATHERED_BYTES = 4096
-LOADS = 8
-#: Bytes of a row that a block reads at once, where rows are read apart.
-ROW_ROOM = THREADS * VECTOR_BYTES - SECTOR_BYTES
 _WARP = 32
 _WARPS = THREADS // _WARP
 _BANK_BYTES = 4
@@ -66,7 +64,7 @@ def plan_reduce(problem: ReduceProblem) -> Plan:
         _plan_tiles(problem)
         or _plan_stream(problem)
         or plan_vectors(problem)
-        or _plan_columns(problem)
+        or plan_columns(problem)
         or plan_strided(problem)
     )
 
@@ -154,38 +152,6 @@ def _plan_stream(problem: ReduceProblem) -> Plan | None:
     if by_warps:
         return plan_of(variant, spec, -(-rows // _WARPS), 0, arguments)
     return plan_of(variant, spec, rows, _WARPS * state, arguments, splits, state)
-
-
-def _plan_columns(problem: ReduceProblem) -> Plan | None:
-    """Return a plan for columns of contiguous rows that do not start on vectors."""
-    slab = problem.slab()
-    if slab is None or not problem.is_aligned:
-        return None
-    slabs, rows, columns = slab
-    item, wide = problem.x.itemsize, problem.is_wide
-    vector = problem.reduction.vector_bytes(wide=wide)
-    most = vector // item * THREADS
-    whole = columns <= min(most, ROW_ROOM // item)
-    ranges = 1 if whole else -(-columns // min(most, ROW_ROOM // item))
-    width = -(-columns // ranges)
-    ranges = -(-columns // width)
-    depth = STAGE_ROOM // (columns * item) if whole else LOADS
-    groups = max(1, THREADS // width)
-    states = problem.reduction.state_bytes(wide=wide) * width
-    splits = shares_of(slabs * ranges, rows * width * item, states)
-    share = -(-rows // splits)
-    splits = -(-rows // share)
-    arguments = (
-        ArgumentPacker(wide=wide)
-        .raw(problem.rest)
-        .divisor(splits)
-        .divisor(ranges)
-        .offset(problem.x.size * item, rows, share, columns)
-        .divisor(width, wide=False)
-        .uint32(depth, whole, groups)
-    )
-    spec = problem.reduction.specialise("columns", wide=wide, width=vector)
-    return plan_of("columns", spec, slabs * ranges, STAGE_BYTES, arguments, splits, states)
 
 
 def _in_sectors(nbytes: int) -> int:

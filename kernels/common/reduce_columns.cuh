@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Columns of a contiguous x whose rows do not start on vectors: a block reads tiles of rows into
-// shared memory, whole rows one after another or a range of columns of each, and its threads keep
-// the states of their columns from tile to tile. Blocks may share columns.
+// Columns of a contiguous x whose rows do not start on vectors. A thread reads aligned vectors that
+// lie so far apart that the same columns come under them each time, and keeps a state for each
+// element of a vector; at the end those of a column meet in shared memory. Blocks may share
+// columns.
+//
+// Few columns, whole: the threads of a block follow x through the ends of rows, `groups` times
+// `span` vectors a turn, which are whole rows. Many: a block has a range of columns, and each of
+// its groups of threads reads rows that start at the same phase of a vector; vectors at the ends of
+// the range hold neighbours too, which are dropped.
 #pragma once
 
 #include "common/division.cuh"
 #include "common/reduce_fold.cuh"
+#include "common/reduce_grid.cuh"
 #include "common/reduce_stage.cuh"
 #include "common/types.cuh"
 
@@ -17,123 +24,262 @@ struct ColumnArguments {
   const void* x;
   void* out;
   uint64* workspace;
-  R rest;                 ///< what finish takes beside a state
-  Divisor<O> splits;      ///< blocks that share columns
-  Divisor<O> ranges;      ///< of columns
-  O bytes;                ///< of x
-  O rows;                 ///< of a slab
-  O share;                ///< of them for a block
-  O columns;              ///< of a slab
-  Divisor<uint32> width;  ///< columns of a range; the last may have fewer
-  uint32 depth;           ///< rows of a tile
-  uint32 whole;           ///< 1 if a range is whole rows: a tile is contiguous
-  uint32 groups;          ///< of threads that share the columns
+  R rest;                  ///< what finish takes beside a state
+  Divisor<O> splits;       ///< blocks that share columns
+  Divisor<O> ranges;       ///< of columns
+  O bytes;                 ///< of x
+  O rows;                  ///< of a slab
+  O share;                 ///< of them for a block
+  O columns;               ///< of a slab
+  Divisor<O> step;         ///< from a thread's vector, or row, to its next
+  Divisor<uint32> span;    ///< threads side by side, a vector each
+  Divisor<uint32> across;  ///< columns that are folded at once
+  uint32 width;            ///< columns of a range; the last may have fewer
+  uint32 groups;           ///< of threads side by side
+  uint32 parts;            ///< of threads that fold a column
+  uint32 period;           ///< rows of `span` vectors; 0 if a block has a range of columns
 };
 
-/// Folds the groups of threads that share columns; if there are several, each has one column.
-template <typename F, int kColumns, typename O>
-__device__ __forceinline__ void fold_columns(typename F::State (&state)[kColumns],
-                                             typename F::State* shared, uint32 q, uint32 g,
-                                             const ColumnArguments<O, typename F::Rest>& a) {
-  typename F::State first[1] = {state[0]};
-  fold_groups<F>(first, shared, q, g, a.width.value, a.groups);
-  state[0] = first[0];
+/// What a block has of x: rows [from, to) of a slab, `width` columns from `first_column` on.
+template <typename O>
+struct ColumnShare {
+  O slab;
+  O from;
+  O to;
+  O first_column;
+  uint32 width;
+};
+
+/// The vectors of a thread: number `first` and every `step`-th on, below `count`. They are whole
+/// where they lie in [low, high); the first and the last may lie there in part.
+template <typename O>
+struct ColumnWalk {
+  const char* vector;  ///< number `first`
+  O byte;              ///< of x, where that is
+  O first;
+  O step;
+  O count;
+  O unit;       ///< bytes from a number to the next
+  O last_byte;  ///< of x, where number count - 1 is
+  O low;
+  O high;
+};
+
+/// Takes kLoads vectors, `step` bytes apart; all of them, or as many as there are.
+template <typename F, typename In, int kWidth, bool kAll, typename O, int kItems>
+__device__ __forceinline__ void take_vectors(typename F::State (&state)[kItems], const char* vector,
+                                             uint64 step, O left, O every, O turn) {
+  constexpr int kLoads = 8;
+  Packed<Bytes<kWidth>, In> value[kLoads];
+#pragma unroll
+  for (int k = 0; k < kLoads; ++k) {
+    value[k] = load_unit<In, kWidth, kAll>(k * every < left, vector + k * step);
+  }
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    if constexpr (F::kTakesMany) {
+      typename F::Number numbers[kLoads];
+#pragma unroll
+      for (int k = 0; k < kLoads; ++k) {
+        const bool exists = kAll || k * every < left;
+        numbers[k] = exists ? convert<typename F::Number>(value[k].piece[i]) : F::absent();
+      }
+      F::take_many(state[i], numbers);
+    } else {
+      typename F::State taken = F::kFoldsTurns ? F::identity() : state[i];
+#pragma unroll
+      for (int k = 0; k < kLoads; ++k) {
+        if (kAll || k * every < left) {
+          F::take(taken, value[k].piece[i], static_cast<O>(turn + k));
+        }
+      }
+      state[i] = F::kFoldsTurns ? F::combine(state[i], taken) : taken;
+    }
+  }
+}
+
+/// Takes the elements of a vector that are the block's.
+template <typename F, typename In, typename O, int kItems>
+__device__ __forceinline__ void take_part(typename F::State (&state)[kItems], const char* vector,
+                                          O byte, const ColumnWalk<O>& walk, O turn) {
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const O at = byte + i * sizeof(In);
+    if (at >= walk.low && at < walk.high) {
+      F::take(state[i], load_struct(reinterpret_cast<const In*>(vector) + i), turn);
+    }
+  }
+}
+
+/// Takes the vectors of a thread; places are turns.
+template <typename F, typename In, int kWidth, typename O, int kItems>
+__device__ __forceinline__ void take_walk(typename F::State (&state)[kItems],
+                                          const ColumnWalk<O>& walk, const Divisor<O>& by) {
+  constexpr int kLoads = 8;
+  const uint64 step = static_cast<uint64>(walk.step) * walk.unit;
+  const char* vector = walk.vector;
+  O number = walk.first, turn = 0;
+  if (number < walk.count && walk.byte < walk.low) {
+    take_part<F, In>(state, vector, walk.byte, walk, turn);
+    number += walk.step, vector += step, turn = 1;
+  }
+  const bool ends = walk.last_byte + kWidth > walk.high;
+  const O whole = walk.count - (ends ? 1 : 0);
+  if constexpr (!F::kIsLong) {
+#pragma unroll 1
+    for (; number < whole && whole - number > (kLoads - 1) * walk.step; turn += kLoads) {
+      take_vectors<F, In, kWidth, true>(state, vector, step, whole - number, walk.step, turn);
+      number += kLoads * walk.step, vector += kLoads * step;
+    }
+  }
+#pragma unroll 1
+  for (; number < whole; turn += kLoads) {
+    take_vectors<F, In, kWidth, false>(state, vector, step, whole - number, walk.step, turn);
+    number += kLoads * walk.step, vector += kLoads * step;
+  }
+  const Division<O> last = divide(whole, by);
+  if (ends && last.remainder == walk.first && (last.quotient != 0 || walk.byte >= walk.low)) {
+    take_part<F, In>(state, walk.vector + last.quotient * step, walk.last_byte, walk,
+                     last.quotient);
+  }
+}
+
+/// Where the states of a block's threads are, by thread and element of a vector: so that neither
+/// threads nor elements side by side meet in a bank.
+template <typename State, int kItems>
+struct ColumnStage {
+  static constexpr uint32 kPad = kItems > 1 ? 128 / sizeof(State) / kItems : 0;
+  static constexpr uint32 kStates = kItems * (kThreads + kPad);
+  State* states;
+
+  __device__ __forceinline__ State& at(uint32 thread, uint32 item) const {
+    return states[item * (kThreads + kPad) + thread];
+  }
+};
+
+/// Folds `count` states of each of `width` columns, from(m, column) being the m-th, and gives each
+/// result to put(column, state), the same column always by the same thread. By the whole block.
+template <typename F, typename O, typename From, typename Put>
+__device__ __forceinline__ void fold_columns(const ColumnArguments<O, typename F::Rest>& a,
+                                             typename F::State* tree, uint32 width, uint32 count,
+                                             const From& from, const Put& put) {
+  constexpr int kUnrolled = F::kIsLong ? 1 : 8;
+  const Division<uint32> place = divide(threadIdx.x, a.across);
+  const uint32 part = place.quotient;
+#pragma unroll 1
+  for (uint32 base = 0; base < width; base += a.across.value) {
+    const uint32 column = base + place.remainder;
+    typename F::State state[1] = {F::identity()};
+    if (part < a.parts && column < width) {
+#pragma unroll kUnrolled
+      for (uint32 m = part; m < count; m += a.parts) {
+        state[0] = F::combine(state[0], from(m, column));
+      }
+    }
+    fold_groups<F>(state, tree, place.remainder, part, a.across.value, a.parts);
+    if (part == 0 && column < width) {
+      put(column, state[0]);
+    }
+  }
 }
 
 template <typename F, typename In, typename Out, int kColumns, typename O>
 __device__ __forceinline__ void reduce_columns(const ColumnArguments<O, typename F::Rest>& a,
                                                char* shared) {
   using State = typename F::State;
-  constexpr int kUnrolled = F::kIsLong ? 1 : 4;
-  State* const folded = reinterpret_cast<State*>(shared);
+  constexpr int kWidth = kColumns * sizeof(In);
+  using Stage = ColumnStage<State, kColumns>;
+  const Stage stage = {reinterpret_cast<State*>(shared)};
+  State* const tree = stage.states + Stage::kStates;
+  State* const total = tree + kThreads;
   const Extent<O> x(a.x, a.bytes);
   const Division<O> block = divide(static_cast<O>(blockIdx.x), a.splits);
   const Division<O> range = divide(block.quotient, a.ranges);
-  const O slab = range.quotient, first_column = range.remainder * a.width.value;
+  const O slab = range.quotient, first_column = range.remainder * a.width;
   const O left = a.columns - first_column;
-  const uint32 width = left < a.width.value ? static_cast<uint32>(left) : a.width.value;
-  const Division<uint32> place = divide(threadIdx.x, a.width);
-  const uint32 g = place.quotient, q = place.remainder;
-  State state[kColumns];
-#pragma unroll
-  for (int j = 0; j < kColumns; ++j) {
-    state[j] = F::identity();
-  }
-  const O row_bytes = a.columns * sizeof(In);
+  const uint32 width = left < a.width ? static_cast<uint32>(left) : a.width;
   const O from = block.remainder * a.share, rest = a.rows - from;
   const O to = from + (rest < a.share ? rest : a.share);
-#pragma unroll 1
-  for (O row = from; row < to; row += a.depth) {
-    const uint32 depth = to - row < a.depth ? static_cast<uint32>(to - row) : a.depth;
-    const O begin = x.begin + (slab * a.rows + row) * row_bytes + first_column * sizeof(In);
-    if (a.whole != 0) {
-      stage_run<In>(x, begin, depth * static_cast<uint32>(row_bytes), shared);
-    } else {
-      stage_rows<In>(x, begin, row_bytes, depth, width * static_cast<uint32>(sizeof(In)), shared);
-    }
-    __syncthreads();
-    if (g < a.groups) {
-      State turn[kColumns];
+  const O row_bytes = a.columns * sizeof(In);
+  const O begin = x.begin + (slab * a.rows + from) * row_bytes + first_column * sizeof(In);
+  // How many elements of its vector come before the one at a byte.
+  const auto phase_at = [](O byte) { return static_cast<uint32>(byte % kWidth) / sizeof(In); };
+  const Division<uint32> place = divide(threadIdx.x, a.span);
+  const uint32 v = place.remainder, g = place.quotient;
+  const bool whole = a.period != 0;
+  State state[kColumns];
 #pragma unroll
-      for (int j = 0; j < kColumns; ++j) {
-        turn[j] = F::kFoldsTurns ? F::identity() : state[j];
-      }
-#pragma unroll 1
-      for (uint32 k = g; k < depth; k += a.groups) {
-        const uint32 whole_at = phase_of(begin) + k * static_cast<uint32>(row_bytes);
-        const uint32 range_at =
-            k * (kThreads * 16) + phase_of(static_cast<O>(begin + k * row_bytes));
-        const In* const piece =
-            reinterpret_cast<const In*>(shared + (a.whole != 0 ? whole_at : range_at));
-#pragma unroll
-        for (int j = 0; j < kColumns; ++j) {
-          if (q + j * kThreads < width) {
-            F::take(turn[j], piece[q + j * kThreads], static_cast<O>(row + k));
-          }
-        }
-      }
-#pragma unroll
-      for (int j = 0; j < kColumns; ++j) {
-        state[j] = F::kFoldsTurns ? F::combine(state[j], turn[j]) : turn[j];
-      }
-    }
-    __syncthreads();
+  for (int i = 0; i < kColumns; ++i) {
+    state[i] = F::identity();
   }
-  fold_columns<F>(state, folded, q, g, a);
-  const uint32 splits = static_cast<uint32>(a.splits.value), states = a.width.value;
-  const auto put = [&](State* all) {
+  ColumnWalk<O> walk;
+  walk.step = a.step.value;
+  if (whole) {
+    walk.low = begin, walk.high = begin + (to - from) * row_bytes;
+    walk.unit = kWidth, walk.first = threadIdx.x;
+    walk.byte = begin / kWidth * kWidth + threadIdx.x * kWidth;
+    walk.count = (walk.high + kWidth - 1) / kWidth - begin / kWidth;
+    walk.last_byte = (walk.high - 1) / kWidth * kWidth;
+  } else {
+    const O row = begin + g * row_bytes, last = begin + (to - from - 1) * row_bytes;
+    walk.low = x.begin, walk.high = x.end;
+    walk.unit = row_bytes, walk.first = g;
+    walk.byte = row / kWidth * kWidth + v * kWidth;
+    walk.count = to - from;
+    walk.last_byte = last / kWidth * kWidth + v * kWidth;
+  }
+  walk.vector = x.base + walk.byte;
+  const bool beyond = !whole && v * kColumns >= phase_at(begin + g * row_bytes) + width;
+  if (g < a.groups && !beyond) {
+    take_walk<F, In, kWidth>(state, walk, a.step);
+  }
 #pragma unroll
-    for (int j = 0; j < kColumns; ++j) {
-      if (g == 0 && q + j * kThreads < width) {
-        all[q + j * kThreads] = state[j];
+  for (int i = 0; i < kColumns; ++i) {
+    stage.at(threadIdx.x, i) = state[i];
+  }
+  __syncthreads();
+  const uint32 turn_rows = whole ? a.groups * a.period : a.groups;
+  const auto from_threads = [&](uint32 m, uint32 column) {
+    uint32 element, thread = 0;
+    O row = from + m;
+    if (whole) {
+      element = column + phase_at(begin);
+      for (; element >= width; element -= width) {
+        --row;
       }
+      element += m * width;
+    } else {
+      element = column + phase_at(begin + m * row_bytes);
+      thread = m * a.span.value;
+    }
+    State found = stage.at(thread + element / kColumns, element % kColumns);
+    if constexpr (F::kIsPlace) {
+      found.place = found.place == F::kNone ? F::kNone : row + found.place * turn_rows;
+    }
+    return found;
+  };
+  const auto keep = [&](uint32 column, const State& found) { total[column] = found; };
+  fold_columns<F>(a, tree, width, turn_rows, from_threads, keep);
+  const uint32 splits = static_cast<uint32>(a.splits.value);
+  // Each thread has to do with the same columns each time.
+  const auto for_columns = [&](const auto& act) {
+    const Division<uint32> own = divide(threadIdx.x, a.across);
+    for (uint32 c = own.remainder; own.quotient == 0 && c < width; c += a.across.value) {
+      act(c);
     }
   };
+  const auto put = [&](State* all) { for_columns([&](uint32 c) { all[c] = total[c]; }); };
   const auto get = [&](const State* all, uint32 count) {
-#pragma unroll
-    for (int j = 0; j < kColumns; ++j) {
-      state[j] = F::identity();
-      if (g < a.groups && q + j * kThreads < width) {
-#pragma unroll kUnrolled
-        for (uint32 k = g; k < count; k += a.groups) {
-          state[j] = F::combine(state[j], all[k * states + q + j * kThreads]);
-        }
-      }
-    }
-    fold_columns<F>(state, folded, q, g, a);
+    const auto from_blocks = [&](uint32 m, uint32 column) { return all[m * a.width + column]; };
+    fold_columns<F>(a, tree, width, count, from_blocks, keep);
   };
   if (splits > 1 &&
       !fold_blocks<State>(a.workspace, static_cast<uint32>(block.quotient),
-                          static_cast<uint32>(block.remainder), splits, states, put, get)) {
+                          static_cast<uint32>(block.remainder), splits, a.width, put, get)) {
     return;
   }
   Out* const out = static_cast<Out*>(a.out) + slab * a.columns + first_column;
-#pragma unroll
-  for (int j = 0; j < kColumns; ++j) {
-    if (g == 0 && q + j * kThreads < width) {
-      store(out + q + j * kThreads, convert<Out>(F::finish(state[j], a.rest)));
-    }
-  }
+  for_columns([&](uint32 c) { store(out + c, convert<Out>(F::finish(total[c], a.rest))); });
 }
 
 }  // namespace ck
