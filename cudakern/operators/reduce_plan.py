@@ -29,22 +29,24 @@ from cudakern.operators.reduce_shares import (
     rank_of,
     shares_of,
 )
+from cudakern.operators.reduce_waves import splits_of, warps_are_faster
 
 if TYPE_CHECKING:
     from cudakern.operators.base import Plan
     from cudakern.operators.reduce_problem import ReduceProblem
 
-#: Rows of more bytes take the time of a block each; of fewer, that of a warp, if there are as many
-#: rows as MIN_WARPS. Shorter ones yet are read through shared memory, aligned ones or others.
+#: Rows of more bytes take the time of a block each; of fewer, that of a warp, if there are enough
+#: rows. Shorter ones yet are read through shared memory, aligned ones or others.
 MAX_WARP_BYTES = 16 * 1024
-MIN_WARPS = 64
 ALIGNED_TILE_ROW_BYTES = 2047
 TILE_ROW_BYTES = 4096
 #: Bytes of a slab with several columns that are read through shared memory as a whole.
 TILE_SLAB_BYTES = 16 * 1024
-#: Bytes of a contiguous piece of a row that a warp reads well, and a block.
+#: Bytes of a contiguous piece of a row that a warp reads well, and a block; rows of pieces for
+#: warps at least.
 MIN_PIECE_BYTES = 128
 BLOCK_PIECE_BYTES = 2048
+MIN_WARPS = 64
 #: Bytes of shared memory that tiles go through, as in ``kernels/common/reduce_stage.cuh``: with
 #: those that lie in front of a misaligned one.
 STAGE_BYTES = 32 * 1024
@@ -123,13 +125,15 @@ def _plan_stream(problem: ReduceProblem) -> Plan | None:
     if piece_bytes < MIN_PIECE_BYTES and (pieces > 1 or rows > 1):
         return None
     by_blocks = pieces == 1 or piece_bytes >= BLOCK_PIECE_BYTES
-    short = row_bytes <= MAX_WARP_BYTES
-    by_warps = rows >= (MIN_WARPS if short else BLOCKS * _WARPS) and (short or not by_blocks)
-    if not by_warps and not by_blocks:
-        return None
+    if by_blocks:
+        by_warps = row_bytes <= MAX_WARP_BYTES and warps_are_faster(rows, row_bytes)
+    else:
+        by_warps = rows >= (MIN_WARPS if row_bytes <= MAX_WARP_BYTES else BLOCKS * _WARPS)
+        if not by_warps:
+            return None
     wide = problem.is_wide
     state = problem.reduction.state_bytes(wide=wide)
-    splits = 1 if by_warps else shares_of(rows, row_bytes, state)
+    splits = 1 if by_warps else splits_of(rows, row_bytes)
     parts = -(-splits // pieces)
     part = -(-length // parts)
     part = min(length, -(-part * item // MIN_PIECE_BYTES) * MIN_PIECE_BYTES // item)

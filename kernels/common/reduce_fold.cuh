@@ -14,7 +14,7 @@ namespace ck {
 
 /// Counters at the start of the workspace; states follow.
 constexpr uint32 kCounters = 2048;
-/// Blocks whose states are folded by one of them.
+/// Blocks whose states are folded by one of them, unless a block has a thread for each.
 constexpr uint32 kGroupBlocks = 32;
 
 template <typename S>
@@ -96,14 +96,15 @@ __device__ __forceinline__ bool arrives_last(uint64* workspace, uint32 counter, 
 
 /// Folds the states of the `splits` blocks that share a result, of `states` states each; by one of
 /// them, for which it is true. `put(s)` writes this block's states to s, `get(s, n)` makes its own
-/// what n blocks wrote from s on. Many blocks are folded in groups first, at the same time.
-template <typename S, typename Put, typename Get>
+/// what n blocks wrote from s on. More blocks than kGroup are folded in groups first, at the same
+/// time.
+template <typename S, uint32 kGroup = kGroupBlocks, typename Put, typename Get>
 __device__ __forceinline__ bool fold_blocks(uint64* workspace, uint32 result, uint32 split,
                                             uint32 splits, uint32 states, const Put& put,
                                             const Get& get) {
-  const uint32 groups = (splits + kGroupBlocks - 1) / kGroupBlocks;
-  const uint32 group = split / kGroupBlocks, first = group * kGroupBlocks;
-  const uint32 members = splits - first < kGroupBlocks ? splits - first : kGroupBlocks;
+  const uint32 groups = (splits + kGroup - 1) / kGroup;
+  const uint32 group = split / kGroup, first = group * kGroup;
+  const uint32 members = splits - first < kGroup ? splits - first : kGroup;
   const uint32 counter = result * (groups + 1);
   S* const partials = reinterpret_cast<S*>(workspace + kCounters / 2) +
                       static_cast<uint64>(result) * (splits + groups) * states;

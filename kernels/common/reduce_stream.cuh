@@ -152,15 +152,12 @@ __device__ __forceinline__ void reduce_stream(const StreamArguments<O, kRank, ty
       }
     };
     const auto get = [&](const State* states, uint32 count) {
-      state[0] = F::identity();
-#pragma unroll 1
-      for (uint32 k = threadIdx.x; k < count; k += kThreads) {
-        state[0] = F::combine(state[0], states[k]);
-      }
+      state[0] = threadIdx.x < count ? states[threadIdx.x] : F::identity();
       state[0] = fold_block<F>(state[0], folded);
     };
-    if (splits > 1 && !fold_blocks<State>(a.workspace, static_cast<uint32>(row),
-                                          static_cast<uint32>(split), splits, 1, put, get)) {
+    if (splits > 1 &&
+        !fold_blocks<State, kThreads>(a.workspace, static_cast<uint32>(row),
+                                      static_cast<uint32>(split), splits, 1, put, get)) {
       return;
     }
   } else {
