@@ -31,6 +31,10 @@ struct alignas(8) Complex {
 };
 
 template <typename T>
+constexpr bool kIsBool = false;
+template <>
+constexpr bool kIsBool<Bool> = true;
+template <typename T>
 constexpr bool kIsFloat = false;
 template <>
 constexpr bool kIsFloat<float> = true;

@@ -76,6 +76,9 @@ struct ExtremePlace {
   static constexpr bool kIsLong = false;
   static constexpr bool kFoldsTurns = false;
   static constexpr bool kTakesMany = false;
+  static constexpr bool kTakesBytes = sizeof(In) == 1;
+  static constexpr bool kTakesHighest = kMax;
+  static constexpr bool kTakesLast = kLast;
   static constexpr P kNone = static_cast<P>(-1);
 
   __device__ __forceinline__ static State identity() {

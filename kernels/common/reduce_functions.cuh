@@ -11,7 +11,8 @@
 //   kIsPlace, kIsLong        whether that is a place, and whether taking is long code;
 //   kFoldsTurns              whether what a turn of a loop takes is folded first, which bounds the
 //                            error of long sums;
-//   kTakesMany               whether take_many(state, numbers) is shorter than taking each.
+//   kTakesMany               whether take_many(state, numbers) is shorter than taking each;
+//   kTakesBytes              whether BytePlaces (common/reduce_bytes.cuh) takes many, too.
 //
 // Products that a sum takes in are written as fma: then no compiler has a choice. What is made of
 // additions, products, fma, divisions and square roots has the same bits everywhere, since each is
@@ -21,6 +22,7 @@
 
 #include "common/numbers.cuh"
 #include "common/ptx.cuh"
+#include "common/reduce_bytes.cuh"
 #include "common/types.cuh"
 
 namespace ck {
@@ -91,6 +93,7 @@ struct OfNumbers {
   static constexpr bool kIsLong = false;
   static constexpr bool kFoldsTurns = false;
   static constexpr bool kTakesMany = false;
+  static constexpr bool kTakesBytes = false;
 };
 
 /// Sums of something of each element.
@@ -283,7 +286,15 @@ struct WithInitial : F {
 template <typename F, typename In, typename P, int kStates, int kCount>
 __device__ __forceinline__ void take_all(typename F::State (&state)[kStates], const In (&x)[kCount],
                                          P place) {
-  if constexpr (F::kTakesMany) {
+  if constexpr (F::kTakesBytes && kCount == 16) {
+    Packed<uint4, In> items;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      items.piece[k] = x[k];
+    }
+    const uint4 vector[] = {items.vector};
+    BytePlaces<F, In>::take(state[0], vector, P{1}, place, P{0});
+  } else if constexpr (F::kTakesMany) {
     typename F::Number numbers[kCount];
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {

@@ -51,6 +51,23 @@ __device__ __forceinline__ void take_vector(typename F::State (&state)[kChains],
   }
 }
 
+/// Takes in the vectors of a turn that exist, `kTeam` apart, the first of which has a place.
+template <typename F, typename In, int kTeam, typename O, int kChains, int kLoads>
+__device__ __forceinline__ void take_turn(typename F::State (&state)[kChains],
+                                          const uint4 (&vector)[kLoads], O exist, O place) {
+  constexpr O kStep = kTeam * (16 / sizeof(In));
+  if constexpr (F::kTakesBytes) {
+    BytePlaces<F, In>::take(state[0], vector, exist, place, kStep);
+  } else {
+#pragma unroll
+    for (int k = 0; k < kLoads; ++k) {
+      if (k < exist) {
+        take_vector<F, In>(state, vector[k], static_cast<O>(place + k * kStep));
+      }
+    }
+  }
+}
+
 /// Takes in `count` elements from `x` on, the first of which has a place, with `kTeam` threads. The
 /// 16 bytes that `base` lies in count as the first half of a sector: then who takes what does not
 /// depend on more of an address than plans do.
@@ -78,11 +95,8 @@ __device__ __forceinline__ void take_range(typename F::State (&state)[kChains], 
       for (int k = 0; k < kLoads; ++k) {
         value[k] = load_once(source + first + k * kTeam);
       }
-#pragma unroll
-      for (int k = 0; k < kLoads; ++k) {
-        take_vector<F, In>(state, value[k],
-                           static_cast<O>(place + head + (first + k * kTeam) * kItems));
-      }
+      take_turn<F, In, kTeam>(state, value, O{kLoads},
+                              static_cast<O>(place + head + first * kItems));
     }
   }
 #pragma unroll 1
@@ -93,13 +107,8 @@ __device__ __forceinline__ void take_range(typename F::State (&state)[kChains], 
       const O vector = first + k * kTeam;
       value[k] = load_if<true>(vector < vectors, source + vector);
     }
-#pragma unroll
-    for (int k = 0; k < kLoads; ++k) {
-      const O vector = first + k * kTeam;
-      if (vector < vectors) {
-        take_vector<F, In>(state, value[k], static_cast<O>(place + head + vector * kItems));
-      }
-    }
+    const O exist = (vectors - first + kTeam - 1) / kTeam;
+    take_turn<F, In, kTeam>(state, value, exist, static_cast<O>(place + head + first * kItems));
   }
   const O tail = head + vectors * kItems;
   if (thread < count - tail) {
@@ -112,7 +121,10 @@ __device__ __forceinline__ void reduce_stream(const StreamArguments<O, kRank, ty
                                               char* shared) {
   using State = typename F::State;
   constexpr uint32 kItems = 16 / sizeof(In);
-  constexpr uint32 kMost = F::kTakesMany ? 1 : sizeof(State) <= 4 ? 4 : sizeof(State) <= 8 ? 2 : 1;
+  constexpr uint32 kMost = F::kTakesMany || F::kTakesBytes ? 1
+                           : sizeof(State) <= 4            ? 4
+                           : sizeof(State) <= 8            ? 2
+                                                           : 1;
   constexpr int kChains = kItems < kMost ? kItems : kMost;
   constexpr uint32 kTeams = kThreads / kTeam;
   const Division<O> team =

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Argmax and argmin of elements of one byte, many at a time. They are compared in the top byte of a
+// word, whatever the bits below it are: a shift and a maximum for each, and no place. Places are
+// found afterwards, where there is something better.
+#pragma once
+
+#include "common/memory.cuh"
+#include "common/numbers.cuh"
+#include "common/types.cuh"
+
+namespace ck {
+
+/// Four elements that compare as bytes: true is 0x80, false is 0.
+template <typename In>
+__device__ __forceinline__ uint32 comparable(uint32 word) {
+  return kIsBool<In> ? (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) & 0x80808080 : word;
+}
+/// The element in the top byte of a word.
+template <typename In, typename T>
+__device__ __forceinline__ T top_element(T word) {
+  return word >> (kIsBool<In> ? 31 : 24);
+}
+
+/// The bytes of a word that are zero, as their top bits.
+__device__ __forceinline__ uint32 zero_bytes(uint32 word) {
+  return ~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word | 0x7f7f7f7f);
+}
+
+/// Argmax and argmin of bytes, as `F` takes them one by one.
+template <typename F, typename In>
+struct BytePlaces {
+  using State = typename F::State;
+  using T = decltype(State::value);
+
+  __device__ __forceinline__ static T better(T a, T b) { return F::Ordered::beats(a, b) ? a : b; }
+  /// Whether an element that comes later takes the place of the state's.
+  __device__ __forceinline__ static bool replaces(T value, const State& state) {
+    return F::kTakesLast ? !F::Ordered::beats(state.value, value)
+                         : F::Ordered::beats(value, state.value);
+  }
+
+  /// Takes the first `exist` vectors, whose places ascend, `step` from one to the next.
+  template <int kCount, typename P>
+  __device__ __forceinline__ static void take(State& state, const uint4 (&vector)[kCount], P exist,
+                                              P place, P step) {
+    T best[kCount], all = F::Ordered::worst();
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      best[k] = best_of(vector[k]);
+      all = k < exist ? better(all, best[k]) : all;
+    }
+    const T value = top_element<In>(all);
+    if (!replaces(value, state)) {
+      return;
+    }
+    uint4 found = vector[0];
+    P at = place;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      const int other = F::kTakesLast ? k : kCount - 1 - k;
+      if (other < exist && top_element<In>(best[other]) == value) {
+        found = vector[other];
+        at = place + other * step;
+      }
+    }
+    state = {value, static_cast<P>(at + index_of(found, static_cast<uint32>(all) >> 24))};
+  }
+
+ private:
+  /// The best of 16 elements, in the top byte.
+  __device__ __forceinline__ static T best_of(const uint4& vector) {
+    Packed<uint4, uint32> words;
+    words.vector = vector;
+    if constexpr (kIsBool<In>) {  // one that is true, or all
+      uint32 all = comparable<In>(words.piece[0]);
+#pragma unroll
+      for (int k = 1; k < 4; ++k) {
+        const uint32 word = comparable<In>(words.piece[k]);
+        all = F::kTakesHighest ? all | word : all & word;
+      }
+      return (F::kTakesHighest ? all != 0 : all == 0x80808080) ? 0x80000000 : 0;
+    }
+    T best = F::Ordered::worst();
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const uint32 word = comparable<In>(words.piece[k]);
+#pragma unroll
+      for (int shift = 0; shift < 32; shift += 8) {
+        best = better(best, static_cast<T>(word << shift));
+      }
+    }
+    return best;
+  }
+  /// Which of 16 elements, of which one is, is a byte.
+  __device__ __forceinline__ static uint32 index_of(const uint4& vector, uint32 byte) {
+    Packed<uint4, uint32> words;
+    words.vector = vector;
+    uint32 found = 0, at = 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const int word = F::kTakesLast ? k : 3 - k;
+      const uint32 equal = zero_bytes(comparable<In>(words.piece[word]) ^ byte * 0x01010101);
+      found = equal != 0 ? equal : found;
+      at = equal != 0 ? word * 4 : at;
+    }
+    return at + (F::kTakesLast ? 31 - __clz(found) : __ffs(found) - 1) / 8;
+  }
+};
+
+}  // namespace ck
