@@ -14,7 +14,7 @@
 //   warps    the same, a warp for each row
 //   tiles    short rows, or slabs of few rows, next to each other: through shared memory
 //   vectors  the results lie next to each other in x, on 16 bytes: a thread has a vector of them
-//   columns  they do, but not on 16 bytes: through shared memory
+//   columns  they do, but not on 16 bytes: a thread has vectors under which the same columns come
 //   strided  any layout, element by element
 //
 // Macros: CK_VARIANT_*, CK_FUNCTION, CK_INPUT_T, CK_NUMBER_T, CK_OUTPUT_T, CK_OFFSET_T, CK_RANK,

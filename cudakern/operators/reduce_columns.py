@@ -18,12 +18,14 @@ MOST_WHOLE = 512
 #: Groups of threads below each other that read ranges of columns; twice as many where rows have
 #: sixteen phases of a vector.
 GROUPS = 8
+#: With fewer rows than these, too few loads of a range are in flight.
+FEW_ROWS = 24
 #: Blocks that run at once on a large GPU, two for each multiprocessor: up to BLOCKS_BYTES of x,
 #: these are all; beyond, there are some of SHARE_BYTES each, so that no wave of them is nearly
 #: empty. Estimates, no measurement yet.
 BLOCKS = 264
 BLOCKS_BYTES = 64 * 1024 * 1024
-SHARE_BYTES = 64 * 1024
+SHARE_BYTES = 128 * 1024
 MAX_BLOCKS = 2048
 #: Bytes of x for a block that shares columns: at least, and up to which all those that share some
 #: are one group, as folding groups takes as long as reading so much.
@@ -55,6 +57,8 @@ def plan_columns(problem: ReduceProblem) -> Plan | None:
     item, wide, reduction = problem.x.itemsize, problem.is_wide, problem.reduction
     vector, state = reduction.column_bytes(wide=wide), reduction.state_bytes(wide=wide)
     threads = _threads(columns, item, vector)
+    if threads.period == 0 and rows < FEW_ROWS:
+        return None
     ranges = -(-columns // threads.width)
     splits = _splits(slabs * ranges, rows * threads.width * item, problem.x.size * item)
     share = -(-rows // min(splits, rows))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pieces of a contiguous x on their way into shared memory, as the aligned vectors that hold them:
-// no sector is read twice but where two pieces meet.
+// A piece of a contiguous x on its way into shared memory, as the aligned vectors that hold it: no
+// sector is read twice but where two pieces meet.
 #pragma once
 
 #include "common/launch.cuh"
@@ -89,30 +89,6 @@ __device__ __forceinline__ void stage_run(const Extent<O>& x, O begin, uint32 by
 #pragma unroll 1
   for (uint32 k = 0; k < kStageLoads; ++k) {
     stage_parts<In>(x, range, shared, k * kThreads + threadIdx.x);
-  }
-}
-
-/// Copies `rows` pieces of `bytes` bytes, `step` bytes apart, kThreads vectors apart: at most
-/// kStageLoads of as many vectors. By the whole block.
-template <typename In, typename O>
-__device__ __forceinline__ void stage_rows(const Extent<O>& x, O begin, O step, uint32 rows,
-                                           uint32 bytes, char* shared) {
-  uint4* const stage = reinterpret_cast<uint4*>(shared);
-  uint4 value[kStageLoads];
-#pragma unroll
-  for (uint32 k = 0; k < kStageLoads; ++k) {
-    const StageRange<O> range(x, begin + k * step, k < rows ? bytes : 0);
-    value[k] = load_if<true>(threadIdx.x >= range.from && threadIdx.x < range.to,
-                             reinterpret_cast<const uint4*>(x.base) + range.first + threadIdx.x);
-  }
-#pragma unroll
-  for (uint32 k = 0; k < kStageLoads; ++k) {
-    stage[k * kThreads + threadIdx.x] = value[k];
-  }
-#pragma unroll 1
-  for (uint32 k = 0; k < rows; ++k) {
-    const StageRange<O> range(x, begin + k * step, bytes);
-    stage_parts<In>(x, range, shared + k * kThreads * 16, threadIdx.x);
   }
 }
 

@@ -22,7 +22,7 @@ LOADS_BESIDE_8_STATES, LOADS_TO_CONVERT, LOADS_TO_WIDEN = 6, 3, 7
 LOADS_BESIDE_OFFSETS = 4  # 64-bit ones of several dimensions, and 8 states
 #: Registers of a thread, by variant; and what they may be where launch bounds leave more: to places
 #: and complex numbers, to long code and 64-bit offsets.
-REGISTERS = {"stream": 64, "warps": 64, "tiles": 64, "columns": 112, "strided": 64, "vectors": 128}
+REGISTERS = {"stream": 64, "warps": 64, "tiles": 64, "columns": 128, "strided": 64, "vectors": 128}
 SOME_REGISTERS, MOST_REGISTERS = 80, 128
 #: Variants whose blocks share results, and count themselves in.
 SHARED = {"stream", "columns", "strided", "vectors"}

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cudakern.operators import gather_nd_plan, gather_plan, nonzero_plan, one_hot_plan, reduce_plan
+from cudakern.operators import gather_nd_plan, gather_plan, nonzero_plan, one_hot_plan, reduce_columns, reduce_plan
 from cudakern.operators.catalogue import specialisations
 from cudakern.operators.indexing import THREADS
 from cudakern.operators.reduce_kernels import INPUT_TYPES, Reduction
@@ -165,15 +165,16 @@ def _of_gather(operator: str, spec: KernelSpec) -> int:
 
 def _of_reduce(spec: KernelSpec) -> int:
     variant, macros, reduction = base_of(spec), dict(spec.defines), reduction_of(spec)
-    if variant in {"tiles", "columns"}:
-        gathered = reduce_plan.GATHERED_BYTES if variant == "tiles" else 0
-        return reduce_plan.STAGE_BYTES + gathered
+    if variant == "tiles":
+        return reduce_plan.STAGE_BYTES + reduce_plan.GATHERED_BYTES
     if variant == "warps":
         return 0
     state = reduction.state_bytes(wide=macros["CK_OFFSET_T"] == "ck::uint64")
     if variant == "stream":
         return THREADS // WARP * state
-    return THREADS * state * (int(macros["CK_WIDTH"]) // reduction.kind.itemsize)
+    items = int(macros["CK_WIDTH"]) // reduction.kind.itemsize
+    return reduce_columns.shared_bytes(state, items) if variant == "columns" else (
+        THREADS * state * items)
 
 
 @cache

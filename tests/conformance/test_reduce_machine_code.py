@@ -26,7 +26,7 @@ WORSE = {  # what is changed, and the faults it makes
         one("stream", "SUM", "FLOAT32", rank=1), "constexpr int kLoads = 8;\n  constexpr uint32 kI",
         "constexpr int kLoads = 4;\n  constexpr uint32 kI", "16-byte loads"),
     "half of a stage": (
-        one("columns", "SUM", "FLOAT16", width=16), "kStageLoads = 8", "kStageLoads = 4",
+        one("tiles", "SUM", "FLOAT16", width=16), "kStageLoads = 8", "kStageLoads = 4",
         "16-byte loads"),
     "an atomic sum": (
         one("warps", "SUM", "FLOAT32", rank=1), "state[0] = fold_lanes<F>(state[0], 32);",

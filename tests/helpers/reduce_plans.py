@@ -88,8 +88,8 @@ def arguments_of(plan):
         found.tile_slabs, found.rows, found.slab_bytes, shift = read("4I")
         found.lanes, found.columns = 1 << shift, read.divisor("I")
     elif variant == "columns":
-        found.width = read.divisor("I")
-        found.depth, found.whole, found.groups = read("3I")
+        found.step, found.span, found.across = read.divisor(), read.divisor("I"), read.divisor("I")
+        found.width, found.groups, found.parts, found.period = read("4I")
     elif variant in {"vectors", "strided"}:
         shift, found.along_first = read("2I")
         found.width = 1 << shift

@@ -113,14 +113,11 @@ MUTATIONS = (
     ),
     Mutation("fold_of_groups_after", "columns", FOLD, f"    {BARRIER}\n    span", "    span"),
     Mutation(
-        "columns_before",
+        "columns_before_all_wrote",
         "columns",
         "common/reduce_columns.cuh",
-        f"    {BARRIER}\n    if (g < a",
-        "    if (g < a",
-    ),
-    Mutation(
-        "columns_after", "columns", "common/reduce_columns.cuh", f"    {BARRIER}\n  }}", "  }"
+        f"  {BARRIER}\n  const uint32 turn_rows",
+        "  const uint32 turn_rows",
     ),
     Mutation(
         "tiles",
