@@ -73,6 +73,18 @@ __device__ __forceinline__ uint16 float_to_half(float x) {
   return bits;
 }
 
+/// The sum of the products of four bytes each, and of a number.
+__device__ __forceinline__ int32 dot_product_signed(uint32 a, uint32 b, int32 sum) {
+  int32 value;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(value) : "r"(a), "r"(b), "r"(sum));
+  return value;
+}
+__device__ __forceinline__ int32 dot_product_unsigned(uint32 a, uint32 b, int32 sum) {
+  int32 value;
+  asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(value) : "r"(a), "r"(b), "r"(sum));
+  return value;
+}
+
 /// 2^x to two units in the last place; subnormal arguments and results count as zero.
 __device__ __forceinline__ float exp2_approximate(float x) {
   float value;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Argmax and argmin of elements of one byte, many at a time. They are compared in the top byte of a
-// word, whatever the bits below it are: a shift and a maximum for each, and no place. Places are
-// found afterwards, where there is something better.
+// Elements of one byte, many at a time.
+//
+// Sums: four are multiplied and added at once.
+// Argmax and argmin: they are compared in the top byte of a word, whatever the bits below it are: a
+// shift and a maximum for each, and no place. Places are found afterwards, where there is something
+// better.
 #pragma once
 
 #include "common/memory.cuh"
@@ -24,6 +27,28 @@ __device__ __forceinline__ T top_element(T word) {
 /// The bytes of a word that are zero, as their top bits.
 __device__ __forceinline__ uint32 zero_bytes(uint32 word) {
   return ~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word | 0x7f7f7f7f);
+}
+
+template <typename T>
+constexpr bool kIsSigned = static_cast<T>(-1) < T{0};
+template <>
+constexpr bool kIsSigned<Bool> = false;
+
+/// The sum of the products of four elements each, and of a number.
+template <typename In>
+__device__ __forceinline__ int32 add_products(uint32 a, uint32 b, int32 sum) {
+  return kIsSigned<In> ? dot_product_signed(a, b, sum) : dot_product_unsigned(a, b, sum);
+}
+/// Four elements as numbers: true is 1.
+template <typename In>
+__device__ __forceinline__ uint32 numbers_of(uint32 word) {
+  return kIsBool<In> ? comparable<In>(word) >> 7 : word;
+}
+/// |x| of four elements: of the least signed one, 128.
+template <typename In>
+__device__ __forceinline__ uint32 magnitudes_of(uint32 word) {
+  const uint32 negative = kIsSigned<In> ? (word >> 7) & 0x01010101 : 0;
+  return (numbers_of<In>(word) ^ negative * 0xff) + negative;
 }
 
 /// Argmax and argmin of bytes, as `F` takes them one by one.

@@ -77,6 +77,7 @@ struct ExtremePlace {
   static constexpr bool kFoldsTurns = false;
   static constexpr bool kTakesMany = false;
   static constexpr bool kTakesBytes = sizeof(In) == 1;
+  static constexpr bool kAddsWords = false;
   static constexpr bool kTakesHighest = kMax;
   static constexpr bool kTakesLast = kLast;
   static constexpr P kNone = static_cast<P>(-1);

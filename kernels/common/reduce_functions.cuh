@@ -12,7 +12,8 @@
 //   kFoldsTurns              whether what a turn of a loop takes is folded first, which bounds the
 //                            error of long sums;
 //   kTakesMany               whether take_many(state, numbers) is shorter than taking each;
-//   kTakesBytes              whether BytePlaces (common/reduce_bytes.cuh) takes many, too.
+//   kTakesBytes              whether BytePlaces (common/reduce_bytes.cuh) takes many, too;
+//   kAddsWords               whether add_word(sum, word) adds an integer for each of four bytes.
 //
 // Products that a sum takes in are written as fma: then no compiler has a choice. What is made of
 // additions, products, fma, divisions and square roots has the same bits everywhere, since each is
@@ -94,6 +95,7 @@ struct OfNumbers {
   static constexpr bool kFoldsTurns = false;
   static constexpr bool kTakesMany = false;
   static constexpr bool kTakesBytes = false;
+  static constexpr bool kAddsWords = false;
 };
 
 /// Sums of something of each element.
@@ -106,11 +108,20 @@ struct Additive : OfNumbers {
   __device__ __forceinline__ static T finish(State state, uint64) { return state; }
 };
 
+/// The same of elements of type In.
 template <typename In, typename T>
-struct Sum : Additive<T> {
+struct AdditiveOf : Additive<T> {
+  static constexpr bool kAddsWords = sizeof(In) == 1;
+};
+
+template <typename In, typename T>
+struct Sum : AdditiveOf<In, T> {
   template <typename P>
   __device__ __forceinline__ static void take(T& state, In x, P) {
     state = add(state, convert<T>(x));
+  }
+  __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {
+    return add_products<In>(numbers_of<In>(word), 0x01010101, sum);
   }
 };
 
@@ -152,7 +163,7 @@ __device__ __forceinline__ Bool magnitude_of(Bool x) {
 }
 
 template <typename In, typename T>
-struct L1 : Additive<T> {
+struct L1 : AdditiveOf<In, T> {
   template <typename P>
   __device__ __forceinline__ static void take(T& state, In x, P) {
     if constexpr (kIsComplex<In>) {
@@ -163,19 +174,28 @@ struct L1 : Additive<T> {
       state += convert<T>(magnitude_of<T>(x));
     }
   }
+  __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {
+    const uint32 magnitudes = magnitudes_of<In>(word);
+    return kIsFloat<T> ? dot_product_unsigned(magnitudes, 0x01010101, sum)
+                       : add_products<In>(magnitudes, 0x01010101, sum);
+  }
 };
 
 template <typename In, typename T>
-struct SumSquare : Additive<T> {
+struct SumSquare : AdditiveOf<In, T> {
   template <typename P>
   __device__ __forceinline__ static void take(T& state, In x, P) {
     state = multiply_add(convert<T>(x), convert<T>(x), state);
+  }
+  __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {
+    const uint32 numbers = numbers_of<In>(word);
+    return add_products<In>(numbers, numbers, sum);
   }
 };
 
 /// The square root of the sum of squared magnitudes; they are not scaled.
 template <typename In, typename T>
-struct L2 : Additive<T> {
+struct L2 : AdditiveOf<In, T> {
   template <typename P>
   __device__ __forceinline__ static void take(T& state, In x, P) {
     if constexpr (kIsComplex<In>) {
@@ -184,6 +204,10 @@ struct L2 : Additive<T> {
     } else {
       state = multiply_add(convert<T>(x), convert<T>(x), state);
     }
+  }
+  __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {
+    const uint32 numbers = numbers_of<In>(word);
+    return add_products<In>(numbers, numbers, sum);
   }
   __device__ __forceinline__ static T finish(T state, uint64) { return root(state); }
 };
@@ -286,14 +310,22 @@ struct WithInitial : F {
 template <typename F, typename In, typename P, int kStates, int kCount>
 __device__ __forceinline__ void take_all(typename F::State (&state)[kStates], const In (&x)[kCount],
                                          P place) {
-  if constexpr (F::kTakesBytes && kCount == 16) {
+  if constexpr ((F::kTakesBytes || F::kAddsWords) && kCount == 16) {
     Packed<uint4, In> items;
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       items.piece[k] = x[k];
     }
     const uint4 vector[] = {items.vector};
-    BytePlaces<F, In>::take(state[0], vector, P{1}, place, P{0});
+    if constexpr (F::kTakesBytes) {
+      BytePlaces<F, In>::take(state[0], vector, P{1}, place, P{0});
+    } else {
+      int32 sum = F::add_word(0, vector->x);
+      sum = F::add_word(sum, vector->y);
+      sum = F::add_word(sum, vector->z);
+      sum = F::add_word(sum, vector->w);
+      state[0] += static_cast<typename F::State>(sum);
+    }
   } else if constexpr (F::kTakesMany) {
     typename F::Number numbers[kCount];
 #pragma unroll

@@ -121,10 +121,10 @@ __device__ __forceinline__ void reduce_stream(const StreamArguments<O, kRank, ty
                                               char* shared) {
   using State = typename F::State;
   constexpr uint32 kItems = 16 / sizeof(In);
-  constexpr uint32 kMost = F::kTakesMany || F::kTakesBytes ? 1
-                           : sizeof(State) <= 4            ? 4
-                           : sizeof(State) <= 8            ? 2
-                                                           : 1;
+  constexpr uint32 kMost = F::kTakesMany || F::kTakesBytes || F::kAddsWords ? 1
+                           : sizeof(State) <= 4                             ? 4
+                           : sizeof(State) <= 8                             ? 2
+                                                                            : 1;
   constexpr int kChains = kItems < kMost ? kItems : kMost;
   constexpr uint32 kTeams = kThreads / kTeam;
   const Division<O> team =
