@@ -91,6 +91,33 @@ struct BytePlaces {
     state = {value, static_cast<P>(at + index_of(found, static_cast<uint32>(all) >> 24))};
   }
 
+  /// Takes element `item` of each unit that exists, of which the first does, into the state of its
+  /// own result; places ascend, equally far apart if `kRegular`. Below it lies which unit it is of:
+  /// at a tie, that decides.
+  template <bool kRegular, int kCount, typename V, typename P, typename Exists>
+  __device__ __forceinline__ static void take_item(State& state, int item,
+                                                   const Packed<V, In> (&unit)[kCount],
+                                                   const P (&place)[kCount], const Exists& exists) {
+    constexpr uint32 kFlip = F::kTakesHighest == F::kTakesLast ? 0 : kCount - 1;
+    T best = F::Ordered::worst();
+#pragma unroll
+    for (uint32 k = 0; k < kCount; ++k) {
+      const uint32 word = comparable<In>(static_cast<uint32>(unit[k].vector >> (item / 4 * 32)));
+      const T key = static_cast<T>(__byte_perm(word, k ^ kFlip, 0x554 | item % 4 << 12));
+      best = exists(k) ? better(best, key) : best;
+    }
+    const T value = top_element<In>(best);
+    if (replaces(value, state)) {
+      const uint32 which = static_cast<uint32>(best) % kCount ^ kFlip;
+      const P behind = kRegular ? which * (place[1] - place[0]) : 0;
+      state = {value, static_cast<P>(place[0] + behind)};
+#pragma unroll
+      for (uint32 k = 1; k < kCount && !kRegular; ++k) {
+        state.place = which == k ? place[k] : state.place;
+      }
+    }
+  }
+
  private:
   /// The best of 16 elements, in the top byte.
   __device__ __forceinline__ static T best_of(const uint4& vector) {

@@ -78,7 +78,10 @@ __device__ __forceinline__ void take_turn(typename F::State (&state)[kItems],
   }
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    if constexpr (F::kTakesMany) {
+    if constexpr (F::kTakesBytes && kItems > 1) {
+      const auto exists = [=](uint32 k) { return kAll || first + k * step < end; };
+      BytePlaces<F, In>::template take_item<kRank == 1>(state[i], i, value, place, exists);
+    } else if constexpr (F::kTakesMany) {
       typename F::Number numbers[kLoads];
 #pragma unroll
       for (int k = 0; k < kLoads; ++k) {
