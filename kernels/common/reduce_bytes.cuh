@@ -102,7 +102,9 @@ struct BytePlaces {
     T best = F::Ordered::worst();
 #pragma unroll
     for (uint32 k = 0; k < kCount; ++k) {
-      const uint32 word = comparable<In>(static_cast<uint32>(unit[k].vector >> (item / 4 * 32)));
+      Packed<V, uint32> words;
+      words.vector = unit[k].vector;
+      const uint32 word = comparable<In>(words.piece[item / 4]);
       const T key = static_cast<T>(__byte_perm(word, k ^ kFlip, 0x554 | item % 4 << 12));
       best = exists(k) ? better(best, key) : best;
     }

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "common/division.cuh"
-#include "common/reduce_bytes.cuh"
 #include "common/reduce_fold.cuh"
 #include "common/reduce_grid.cuh"
 #include "common/reduce_stage.cuh"
@@ -66,65 +65,20 @@ struct ColumnWalk {
   O high;
 };
 
-/// Takes a byte of each vector that exists; their places follow each other. Compared in the top
-/// byte of a word, with the number of its vector below, each takes two instructions.
-template <typename F, typename In, typename V, int kLoads, typename P, typename Exists>
-__device__ __forceinline__ void take_bytes(typename F::State& state,
-                                           const Packed<V, In> (&vector)[kLoads], int item, P place,
-                                           const Exists& exists) {
-  using Bytes = BytePlaces<F, In>;
-  using T = decltype(F::State::value);
-  constexpr bool kDescends = F::kTakesHighest != F::kTakesLast;
-  T best = F::Ordered::worst();
-#pragma unroll
-  for (int k = 0; k < kLoads; ++k) {
-    Packed<V, uint32> words;
-    words.vector = vector[k].vector;
-    const uint32 number = kDescends ? kLoads - 1 - k : k;
-    const uint32 word = comparable<In>(words.piece[item / 4]);
-    const T key = static_cast<T>(__byte_perm(word, number, item % 4 << 12 | 0x654));
-    best = exists(k) ? Bytes::better(best, key) : best;
-  }
-  const T value = top_element<In>(best);
-  if (Bytes::replaces(value, state)) {
-    const uint32 number = static_cast<uint32>(best) % kLoads;
-    state = {value, static_cast<P>(place + (kDescends ? kLoads - 1 - number : number))};
-  }
-}
-
-/// Takes kLoads vectors, `step` bytes apart; all of them, or as many as there are.
+/// Takes kLoads vectors, `step` bytes apart; all of them, or as many as are left.
 template <typename F, typename In, int kWidth, bool kAll, typename O, int kItems>
 __device__ __forceinline__ void take_vectors(typename F::State (&state)[kItems], const char* vector,
                                              uint64 step, O left, O every, O turn) {
   constexpr int kLoads = 8;
-  const auto exists = [=](int k) { return kAll || static_cast<O>(k) * every < left; };
+  const auto exists = [=](uint32 k) { return kAll || static_cast<O>(k) * every < left; };
   Packed<Bytes<kWidth>, In> value[kLoads];
+  O place[kLoads];
 #pragma unroll
-  for (int k = 0; k < kLoads; ++k) {
+  for (uint32 k = 0; k < kLoads; ++k) {
     value[k] = load_unit<In, kWidth, kAll>(exists(k), vector + k * step);
+    place[k] = turn + k;
   }
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    if constexpr (F::kTakesBytes && kWidth >= 4) {
-      take_bytes<F, In>(state[i], value, i, turn, exists);
-    } else if constexpr (F::kTakesMany) {
-      typename F::Number numbers[kLoads];
-#pragma unroll
-      for (int k = 0; k < kLoads; ++k) {
-        numbers[k] = exists(k) ? convert<typename F::Number>(value[k].piece[i]) : F::absent();
-      }
-      F::take_many(state[i], numbers);
-    } else {
-      typename F::State taken = F::kFoldsTurns ? F::identity() : state[i];
-#pragma unroll
-      for (int k = 0; k < kLoads; ++k) {
-        if (exists(k)) {
-          F::take(taken, value[k].piece[i], static_cast<O>(turn + k));
-        }
-      }
-      state[i] = F::kFoldsTurns ? F::combine(state[i], taken) : taken;
-    }
-  }
+  take_units<F, true>(state, value, place, exists);
 }
 
 /// Takes the elements of a vector that are the block's.

@@ -5,6 +5,7 @@
 
 #include "common/launch.cuh"
 #include "common/memory.cuh"
+#include "common/reduce_bytes.cuh"
 #include "common/reduce_fold.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
@@ -60,46 +61,53 @@ __device__ __forceinline__ void take(typename F::State& state, In x, P place) {
   }
 }
 
+/// Takes those of some units that exist, each element into the state of its own result; places
+/// ascend if there are several, equally far apart if `kRegular`.
+template <typename F, bool kRegular, typename In, typename V, int kLoads, int kItems, typename P,
+          typename Exists>
+__device__ __forceinline__ void take_units(typename F::State (&state)[kItems],
+                                           const Packed<V, In> (&unit)[kLoads],
+                                           const P (&place)[kLoads], const Exists& exists) {
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    if constexpr (F::kTakesBytes && sizeof(V) >= 4) {
+      BytePlaces<F, In>::template take_item<kRegular>(state[i], i, unit, place, exists);
+    } else if constexpr (F::kTakesMany) {
+      typename F::Number numbers[kLoads];
+#pragma unroll
+      for (uint32 k = 0; k < kLoads; ++k) {
+        numbers[k] = exists(k) ? convert<typename F::Number>(unit[k].piece[i]) : F::absent();
+      }
+      F::take_many(state[i], numbers);
+    } else {
+      typename F::State turn = F::kFoldsTurns ? F::identity() : state[i];
+#pragma unroll
+      for (uint32 k = 0; k < kLoads; ++k) {
+        if (exists(k)) {
+          take<F, (kItems > 1)>(turn, unit[k].piece[i], place[k]);
+        }
+      }
+      state[i] = F::kFoldsTurns ? F::combine(state[i], turn) : turn;
+    }
+  }
+}
+
 /// Takes kLoads units of x in, `step` elements apart; all of them, or those before `end`.
 template <typename F, typename In, int kWidth, int kLoads, bool kAll, typename O, int kRank,
           int kItems>
 __device__ __forceinline__ void take_turn(typename F::State (&state)[kItems],
                                           const Dimension<O, 2> (&along)[kRank], const char* x,
                                           O first, O end, uint32 step) {
-  using State = typename F::State;
+  const auto exists = [=](uint32 k) { return kAll || first + k * step < end; };
   Packed<Bytes<kWidth>, In> value[kLoads];
   O place[kLoads];
 #pragma unroll
-  for (int k = 0; k < kLoads; ++k) {
-    const O element = first + k * step;
-    const Offsets<O, 2> offset = offsets_of(element, along);
-    value[k] = load_unit<In, kWidth, kAll>(element < end, at<char>(x, offset.value[0]));
+  for (uint32 k = 0; k < kLoads; ++k) {
+    const Offsets<O, 2> offset = offsets_of(static_cast<O>(first + k * step), along);
+    value[k] = load_unit<In, kWidth, kAll>(exists(k), at<char>(x, offset.value[0]));
     place[k] = offset.value[1];
   }
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    if constexpr (F::kTakesBytes && kItems > 1) {
-      const auto exists = [=](uint32 k) { return kAll || first + k * step < end; };
-      BytePlaces<F, In>::template take_item<kRank == 1>(state[i], i, value, place, exists);
-    } else if constexpr (F::kTakesMany) {
-      typename F::Number numbers[kLoads];
-#pragma unroll
-      for (int k = 0; k < kLoads; ++k) {
-        const bool exists = kAll || first + k * step < end;
-        numbers[k] = exists ? convert<typename F::Number>(value[k].piece[i]) : F::absent();
-      }
-      F::take_many(state[i], numbers);
-    } else {
-      State turn = F::kFoldsTurns ? F::identity() : state[i];
-#pragma unroll
-      for (int k = 0; k < kLoads; ++k) {
-        if (kAll || first + k * step < end) {
-          take<F, (kItems > 1)>(turn, value[k].piece[i], place[k]);
-        }
-      }
-      state[i] = F::kFoldsTurns ? F::combine(state[i], turn) : turn;
-    }
-  }
+  take_units<F, kRank == 1>(state, value, place, exists);
 }
 
 template <typename F, typename In, typename Out, int kWidth, typename O, int kRank>
