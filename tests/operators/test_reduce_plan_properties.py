@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from cudakern.operators import nonzero_plan
+from cudakern.operators import nonzero_plan, reduce_columns
 from cudakern.operators.indexing import THREADS
 from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_shares import (
@@ -91,7 +91,9 @@ def test_blocks_share_results_within_the_limits(given):
     if a.splits > 1:
         folds = -(-a.splits // GROUP_BLOCKS)
         assert groups * (folds + 1) <= COUNTER_BYTES // 4  # that count arrivals
-        assert nbytes // a.splits >= MIN_SHARE_BYTES
+        columns = plan.variant == "columns"
+        least = reduce_columns.MIN_SHARE_BYTES if columns else MIN_SHARE_BYTES
+        assert nbytes // a.splits >= least
         assert launch.grid[0] <= MAX_SHARES
         room = plan.workspace - COUNTER_BYTES
         assert room >= max(64 * KIB, groups * (a.splits + folds) * states * state)
@@ -119,14 +121,16 @@ def test_what_is_staged_fits_shared_memory(data):
         assert before + a.tile_bytes <= 32 * KIB < plan.launch.shared_bytes
         assert a.tile_bytes == a.tile_slabs * a.slab_bytes
     if plan.variant == "columns":
-        assert plan.launch.shared_bytes == 32 * KIB
-        assert a.groups * a.width <= THREADS or a.groups == 1
-        assert (a.ranges - 1) * a.width < a.columns <= a.ranges * a.width
-        if a.whole:
-            assert a.ranges == 1
-            assert before + a.depth * a.width * item <= 32 * KIB
-        else:
-            assert 32 - item + a.width * item <= 4 * KIB  # wherever a row starts
-            assert a.depth == 8
         vector = int(dict(plan.launch.kernel.defines)["CK_WIDTH"])
-        assert a.width <= vector // item * THREADS  # columns that threads have states for
+        assert plan.launch.shared_bytes <= 48 * KIB
+        assert a.groups * a.span <= THREADS
+        assert a.parts * a.across <= THREADS
+        assert a.across in {a.width, THREADS}
+        assert (a.ranges - 1) * a.width < a.columns <= a.ranges * a.width
+        if a.period:  # turns of all threads are whole rows
+            assert (a.ranges, a.step) == (1, a.groups * a.span)
+            assert a.span * vector == a.period * a.columns * item
+        else:  # wherever in a vector a row starts; rows of a thread start at the same place in one
+            assert (a.width + vector // item - 1) * item <= a.span * vector
+            assert a.step == a.groups
+            assert a.groups * a.columns * item % vector == 0
