@@ -6,16 +6,13 @@ same. Costs are in the bytes that such a GPU reads meanwhile, 4.3 TB/s. They are
 
 from __future__ import annotations
 
+from cudakern.operators import reduce_shares
 from cudakern.operators.indexing import THREADS
-from cudakern.operators.reduce_shares import (
-    BLOCKS,
-    MIN_SHARE_BYTES,
-    ONE_BLOCK_BYTES,
-)
+from cudakern.operators.reduce_shares import BLOCKS
 
-MULTIPROCESSORS = 132
-#: Blocks that reach the rate of memory: one waits for a turn while another one reads.
-FULL = 2 * MULTIPROCESSORS
+#: Blocks that reach the rate of memory, about two on each multiprocessor: one waits for a turn while
+#: the other one reads. A block has a thread for the state of each of them.
+FULL = 256
 #: What a block or a warp has in flight: 8 vectors for each of its threads.
 BLOCK_TURN = THREADS * 8 * 16
 WARP_TURN = BLOCK_TURN * 32 // THREADS
@@ -24,19 +21,21 @@ WARP_TURN = BLOCK_TURN * 32 // THREADS
 EXCHANGE = 5 * 1024 * 1024
 #: Equal shares do not end at the same time: what of a wave is lost waiting.
 UNEVEN = 8
-#: Blocks that shares are made for, parts of a wave and whole ones, with the least bytes of a share.
-#: After 8 waves no tail matters.
-_AIMS = (
-    *((MULTIPROCESSORS * part, MIN_SHARE_BYTES) for part in (1, 2, 3, 4)),
-    *((BLOCKS * waves, BLOCK_TURN) for waves in (2, 3, 4, 8)),
-)
+#: Blocks that shares are made for: parts of a wave, and whole ones, in which a share is a turn at
+#: least. After 8 of them no tail matters.
+_PARTS = (FULL // 2, FULL, BLOCKS)
+_WAVES = tuple(BLOCKS * waves for waves in (2, 3, 4, 8))
+#: Rows that blocks are counted in for.
+_MOST_ROWS = reduce_shares.COUNTER_BYTES // 4
 
 
 def splits_of(rows: int, row_bytes: int) -> int:
     """Return how many blocks share a row."""
-    if row_bytes <= ONE_BLOCK_BYTES:
+    if row_bytes <= reduce_shares.ONE_BLOCK_BYTES or rows > _MOST_ROWS:
         return 1
-    counts = sorted({1, *(min(blocks // rows, row_bytes // least) for blocks, least in _AIMS)} - {0})
+    parts = (min(n // rows, row_bytes // reduce_shares.MIN_SHARE_BYTES) for n in _PARTS)
+    waves = (min(n // rows, row_bytes // BLOCK_TURN) for n in _WAVES)
+    counts = sorted({1, *parts, *waves} - {0})
     return min(counts, key=lambda splits: _cost(rows, row_bytes, splits))
 
 

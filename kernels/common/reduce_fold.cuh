@@ -105,7 +105,7 @@ __device__ __forceinline__ bool fold_blocks(uint64* workspace, uint32 result, ui
   const uint32 groups = (splits + kGroup - 1) / kGroup;
   const uint32 group = split / kGroup, first = group * kGroup;
   const uint32 members = splits - first < kGroup ? splits - first : kGroup;
-  const uint32 counter = result * (groups + 1);
+  const uint32 counter = result * (groups > 1 ? groups + 1 : 1);
   S* const partials = reinterpret_cast<S*>(workspace + kCounters / 2) +
                       static_cast<uint64>(result) * (splits + groups) * states;
   put(partials + split * states);

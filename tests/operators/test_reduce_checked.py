@@ -10,7 +10,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.operators import reduce_shares
+from cudakern.operators import reduce_plan, reduce_shares, reduce_waves
 from cudakern.simulator import checked
 from tests.helpers.places import HOST, Buffer, put, same_bytes
 from tests.helpers.reduce import reduce
@@ -47,6 +47,7 @@ def plans(plans, monkeypatch):
     for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
         monkeypatch.setattr(reduce_shares, name, 2048)
     monkeypatch.setattr(reduce_shares, "SHARE_OF_STATES", 1)
+    monkeypatch.setattr(reduce_waves, "EXCHANGE", 0)
     return plans
 
 
@@ -87,6 +88,19 @@ def test_every_order_gives_the_same_bits(plans, name, function):
         assert not report.findings
         assert same_bytes(found, plain), (seed, resident)
         assert not counters(plan).any()
+
+
+def test_more_blocks_than_one_has_threads_are_folded_in_groups(plans, monkeypatch):
+    monkeypatch.setattr(reduce_plan, "splits_of", lambda _rows, _nbytes: 300)
+    x = np.random.default_rng(3).random((2, 50_000), np.float32)
+    plain = ck.reduce(x, "sum", 1)
+    assert plans[0].launch.grid[0] > 2 * 256
+    np.testing.assert_allclose(plain, x.sum(1, np.float64), 1e-6)
+    with checked(*ORDERS[2]) as report:
+        found = ck.reduce(x, "sum", 1)
+    assert not report.findings
+    assert same_bytes(found, plain)
+    assert not counters(plans[0]).any()
 
 
 @pytest.mark.parametrize("aligned", [True, False])

@@ -12,6 +12,7 @@ from cudakern.operators import nonzero_plan, reduce_columns
 from cudakern.operators.indexing import THREADS
 from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_shares import (
+    BLOCKS,
     COUNTER_BYTES,
     GROUP_BLOCKS,
     MAX_SHARES,
@@ -67,6 +68,8 @@ def test_every_element_is_taken_once_for_its_result(given):
 
 @settings(max_examples=500, deadline=None)
 @given(problems(2**34))
+@example(problem((2048, 200_000), (1,)))
+@example(problem((2049, 200_000), (1,)))
 def test_blocks_share_results_within_the_limits(given):
     plan = plan_reduce(given)
     a, launch = arguments_of(plan), plan.launch
@@ -90,11 +93,11 @@ def test_blocks_share_results_within_the_limits(given):
     assert (plan.workspace > 0) == (a.splits > 1)
     if a.splits > 1:
         folds = -(-a.splits // GROUP_BLOCKS)
-        assert groups * (folds + 1) <= COUNTER_BYTES // 4  # that count arrivals
-        columns = plan.variant == "columns"
-        least = reduce_columns.MIN_SHARE_BYTES if columns else MIN_SHARE_BYTES
-        assert nbytes // a.splits >= least
-        assert launch.grid[0] <= MAX_SHARES
+        counters = -(-a.splits // THREADS) if plan.variant == "stream" else folds
+        counters += counters > 1
+        assert groups * counters <= COUNTER_BYTES // 4  # that count arrivals
+        assert nbytes // a.splits >= MIN_SHARE_BYTES
+        assert launch.grid[0] <= (8 * BLOCKS if plan.variant == "stream" else MAX_SHARES)
         room = plan.workspace - COUNTER_BYTES
         assert room >= max(64 * KIB, groups * (a.splits + folds) * states * state)
         assert room & (room - 1) == 0
