@@ -137,14 +137,14 @@ class Instructions(NamedTuple):
         Whose block it is; None for that of a function, which any kernel may call.
     name : str
         With its modifiers.
-    block, count : int
+    block, times : int
         The block's number, and how often.
     """
 
     kernel: str | None
     name: str
     block: int
-    count: int
+    times: int
 
 
 def resident_blocks() -> int:
@@ -328,9 +328,10 @@ class Module:
             )
             for row in table("variable", _Variable)
         }
-
         self.instructions = [
-            Instructions(row.kernel and row.kernel.decode(), row.name.decode(), row.block, row.count)
+            Instructions(
+                row.kernel and row.kernel.decode(), row.name.decode(), row.block, row.count
+            )
             for row in table("instruction", _Instruction)
         ]
 

@@ -28,8 +28,9 @@ from cudakern.simulator.ptx.structural import BUILTINS, STRUCTURAL
 from cudakern.simulator.ptx.values import constant_word, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from cudakern.simulator.ptx.blocks import Blocks
     from cudakern.simulator.ptx.model import Function, Module, Operand, Statement
 
 _MIN_DYNAMIC_ALIGNMENT = 16
@@ -125,7 +126,7 @@ class _Translator:
             if name not in module.functions:
                 self._fail(f"the alias {alias} must be one of a function of the module", name)
             self.functions[alias] = self.functions[name]
-        self.blocks = blocks_of([*module.functions.values()])
+        self.blocks: Mapping[str, Blocks] = blocks_of([*module.functions.values()])
         self._sites: list[str] = []
         self._common = _Shared(_RED_ZONE if checked else 0)
         self._layouts: dict[str, _Shared] = {}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from numbers import Integral
 from operator import index
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 from cudakern.errors import BindingError, SimulatorError
 from cudakern.simulator.reports import sessions
@@ -51,7 +50,7 @@ class CheckReport:
     findings: list[Finding] = field(default_factory=list)
     launches: int = 0
     checks = True
-    blocks = None
+    sample = 0
     thread = 0
 
     def add(self, observed: Observed) -> None:
@@ -71,8 +70,8 @@ class TrafficReport:
     ----------
     kernels : list of KernelTraffic
         One for each kernel, in the order of their first launches.
-    blocks : int or None
-        As given.
+    sample : int
+        How many blocks of each launch run; 0 for all.
 
     Examples
     --------
@@ -84,7 +83,7 @@ class TrafficReport:
     """
 
     kernels: list[KernelTraffic] = field(default_factory=list)
-    blocks: int | None = None
+    sample: int = 0
     checks = False
     thread = 0
     seed = 0
@@ -103,6 +102,15 @@ class TrafficReport:
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.kernels)) or "no launches"
+
+
+def _count(given: SupportsIndex) -> int:
+    """Return a number of blocks for `traffic`, or raise BindingError."""
+    is_integer = isinstance(given, SupportsIndex) and not isinstance(given, bool)
+    if not is_integer or index(given) < 1:
+        requirement = f"must be an integer of at least 1; got {given!r}"
+        raise BindingError("simulator.traffic", "blocks", requirement)
+    return index(given)
 
 
 @contextmanager
@@ -193,7 +201,7 @@ def checked(
 
 
 @contextmanager
-def traffic(blocks: int | None = None) -> Iterator[TrafficReport]:
+def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
     """Count the memory traffic and instructions of kernels that the simulator runs in the block.
 
     Parameters
@@ -268,12 +276,7 @@ def traffic(blocks: int | None = None) -> Iterator[TrafficReport]:
     >>> kernel.sampled, kernel.blocks, kernel.instructions["ld.global.f32"]
     (4, 1048576, 1048576)
     """
-    if blocks is not None and (
-        not isinstance(blocks, Integral) or isinstance(blocks, bool) or blocks < 1
-    ):
-        requirement = f"must be an integer of at least 1; got {blocks!r}"
-        raise BindingError("simulator.traffic", "blocks", requirement)
-    report = TrafficReport(blocks=None if blocks is None else int(blocks))
+    report = TrafficReport(sample=0 if blocks is None else _count(blocks))
     sessions.begin(report)
     try:
         yield report

@@ -124,7 +124,7 @@ class Session(Protocol):
     resident_blocks: int
     strict: bool
     checks: bool
-    blocks: int | None  # that are to run of each launch; None for all
+    sample: int  # blocks that are to run of each launch; 0 for all
     thread: int  # that has begun it
 
     def add(self, observed: Observed) -> None:
@@ -169,12 +169,12 @@ def _checking() -> Session | None:
 
 def _sample() -> int:
     """Return how many blocks of a launch are to run: as many as anybody wants; 0 for all."""
-    wanted = [session.blocks for session in active]
-    return max((n for n in wanted if n is not None), default=0) if None not in wanted else 0
+    wanted = [session.sample for session in active]
+    return max(wanted) if all(wanted) else 0
 
 
 def observe(launch: Launch) -> bool:
-    """Run a launch for the sessions that are active; return whether all of it came to its end.
+    """Run a launch for the sessions that are active; return whether it came to its end.
 
     Raises
     ------
@@ -226,7 +226,7 @@ def _observe(launch: Launch) -> bool:
         checking.add(observed)
     for session in counting:
         session.add(observed)
-    return not failed and observed.sampled == observed.blocks
+    return not failed
 
 
 def _pointers(launch: Launch, buffers: Sequence[Buffer]) -> ctypes.Array[ctypes.c_uint64]:

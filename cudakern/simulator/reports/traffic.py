@@ -274,7 +274,7 @@ def _instructions_of(observed: Observed) -> Counter[str]:
     own = (None, observed.kernel.structure.name.decode())
     for row in observed.kernel.module.instructions:
         if row.kernel in own and observed.executions[row.block]:
-            found[row.name] += row.count * observed.executions[row.block]
+            found[row.name] += row.times * observed.executions[row.block]
     return found
 
 
@@ -283,8 +283,11 @@ def _lines_of(observed: Observed) -> list[LineTraffic]:
     result = []
     for raw in observed.traffic:
         stack = stack_of(raw.site)
-        source = stack[0] if stack else None
-        counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
-        scaled = (_scaled(count, observed) for count in counts)
-        result.append(LineTraffic(*scaled, _KINDS[raw.kind], source, stack))
+        line = LineTraffic(kind=_KINDS[raw.kind], source=stack[0] if stack else None, stack=stack)
+        line.requests = _scaled(raw.requests, observed)
+        line.accesses = _scaled(raw.accesses, observed)
+        line.bytes_requested = _scaled(raw.bytes, observed)
+        line.sectors = _scaled(raw.sectors, observed)
+        line.wavefronts = _scaled(raw.wavefronts, observed)
+        result.append(line)
     return result

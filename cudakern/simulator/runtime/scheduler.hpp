@@ -65,11 +65,11 @@ struct Launch {
   Index3 grid, block, cluster;  // cluster: its size in blocks
   uint32_t threads, ranks;      // of a block; blocks of a cluster
   uint32_t shared_bytes;        // dynamic
-  uint64_t blocks;    // that run: of the whole grid, unless it is sampled
-  uint32_t id;       // among those of the process
-  bool cooperative;  // whether all blocks must be resident
-  bool strict;       // whether exited threads must not count at barriers
-  uint64_t start;    // nanoseconds
+  uint64_t blocks;              // that run: of the whole grid, unless it is sampled
+  uint32_t id;                  // among those of the process
+  bool cooperative;             // whether all blocks must be resident
+  bool strict;                  // whether exited threads must not count at barriers
+  uint64_t start;               // nanoseconds
   pthread_t* helper_threads;
   // Touched by the first worker only: whether the others, the helpers, were called, and how many
   // came.
