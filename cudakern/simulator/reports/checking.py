@@ -87,7 +87,7 @@ class TrafficReport:
     checks = False
     thread = 0
     seed = 0
-    resident_blocks = 4
+    resident_blocks = 1
     strict = False
 
     def add(self, observed: Observed) -> None:

@@ -201,7 +201,7 @@ def _observe(launch: Launch) -> bool:
     pointers = _pointers(launch, buffers)
     options = OptionsStructure()
     options.seed = 0 if checking is None else checking.seed
-    options.resident = 4 if checking is None else checking.resident_blocks
+    options.resident = 1 if checking is None else checking.resident_blocks
     options.most_resident = max(_MOST_RESIDENT, options.resident)
     options.checks, options.counts = checking is not None, bool(counting)
     options.strict = checking is not None and checking.strict

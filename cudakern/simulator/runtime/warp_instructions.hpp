@@ -61,7 +61,8 @@ inline void report_lanes(Worker* w, const Thread& waiting) {
 }
 
 /// Whether a lane waits for one that has exited, or that waits for it by another instruction:
-/// plain launches take the first for arrived, and find the second once nobody can run.
+/// plain launches take the first for arrived, and find the second once nobody can run. Lanes that
+/// wait with the same mask wait by the same instruction, so one of them tells for all.
 inline bool diverges(const Warp& warp, const Thread& waiting) {
   if (!kChecked || (waiting.mask & warp.exited) != 0) {
     return kChecked;
@@ -69,9 +70,8 @@ inline bool diverges(const Warp& warp, const Thread& waiting) {
   const Thread* lanes = &waiting - waiting.view.lane;
   for (unsigned rest = waiting.mask; rest != 0; rest &= rest - 1) {
     const Thread& lane = lanes[__builtin_ctz(rest)];
-    if (lane.state == State::kCollective && lane.mask == waiting.mask &&
-        !same_instruction(*lane.site, *waiting.site)) {
-      return true;
+    if (&lane != &waiting && lane.state == State::kCollective && lane.mask == waiting.mask) {
+      return !same_instruction(*lane.site, *waiting.site);
     }
   }
   return false;
