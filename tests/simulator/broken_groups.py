@@ -261,6 +261,23 @@ extern "C" __global__ void k(const int* x, int* out) {
         also=("misuse",),
     ),
     Broken(
+        "halves_of_a_warp_at_two_shuffles_that_another_warp_waits_for",
+        r"""
+extern "C" __global__ void k(const int* x, int* out) {
+  const int t = threadIdx.x;
+  if (t >= 32) {
+    while (((volatile int*)out)[0] == 0) {}
+  } else if (t < 16) {
+    out[t] = __shfl_xor_sync(~0u, x[t], 1);  // fault
+  } else {
+    out[t] = __shfl_down_sync(~0u, x[t], 1);  // fault
+  }
+}
+""",
+        "barrier_divergence",
+        in_and_out(),
+    ),
+    Broken(
         "named_barrier_of_the_wrong_number",
         r"""
 extern "C" __global__ void k(const int* x, int* out) {

@@ -248,7 +248,8 @@ def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
     makes the scaled figures too large. Inside of `checked`, too, or of a `traffic` that wants more,
     more blocks run.
 
-    A launch counts in every report whose block it is in.
+    Blocks run one after the other, side by side only where one waits for another. A launch counts
+    in every report whose block it is in.
 
     Examples
     --------
