@@ -53,6 +53,9 @@ class Launch:
         How many addresses the kernel's argument struct starts with.
     arguments : bytes
         The rest of the struct.
+    most_resident : int
+        Blocks that a multiprocessor holds at once: the grid, which has one dimension, is cut to so
+        many on each, and its blocks share out the work whatever their number. 0: it is as it is.
     """
 
     kernel: KernelSpec
@@ -61,6 +64,13 @@ class Launch:
     shared_bytes: int
     pointers: int
     arguments: bytes
+    most_resident: int = 0
+
+    def grid_on(self, multiprocessors: int) -> Grid:
+        """Return the grid for a device with so many multiprocessors."""
+        if self.most_resident == 0:
+            return self.grid
+        return min(self.grid[0], self.most_resident * multiprocessors), 1, 1
 
 
 class Tensor(NamedTuple):

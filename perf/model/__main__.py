@@ -77,8 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.fit:
         return _fit(options, console)
     if options.small:
-        rows, _ = host_cost.measure()
-        hosts = small.hosts_of([(row.name, row.microseconds) for row in rows])
+        costs, _ = host_cost.measure()
+        hosts = small.hosts_of([(cost.name, cost.microseconds) for cost in costs])
         console.print(small.table_of(partial(work_of, gpu=gpu), hosts, gpu))
         return 0
     rows = _rows(options, gpu, console)

@@ -63,16 +63,16 @@ def code_of(spec: KernelSpec, arch: str) -> Code:
     waits = [int(found[1], 16) for line in used if (found := _WAIT.match(line))]
     copies = any(matches(line, "LDGSTS") for line in used)
     text, loop = ptx_of(spec).text(), main_loop(listing)
-    instructions, of_ptx = len(used), len(_PTX.findall(text))
-    in_loop = loop_of_ptx(text)
-    if loop and in_loop:
-        instructions, of_ptx = loop.instructions, in_loop
+    per_ptx = len(used) / len(_PTX.findall(text))
+    in_loop, vectors = loop_of_ptx(text)
+    if loop and in_loop:  # for a vector, as ptxas may unroll what is a loop in PTX
+        per_ptx = loop.instructions / loop.vectors / (in_loop / vectors)
     return Code(
         usage.registers,
         static,
         bytes_in_flight(used),
         max(waits, default=0) + 1 if copies else 0,
-        min(1.0, instructions / of_ptx),
+        min(1.0, per_ptx),
         shuffles_answer(used),
     )
 
@@ -109,8 +109,8 @@ def shuffles_answer(code: Sequence[str]) -> bool:
     return False
 
 
-def loop_of_ptx(text: str) -> int:
-    """Return the instructions of the innermost loop of a PTX that moves most vectors; 0: none."""
+def loop_of_ptx(text: str) -> tuple[int, int]:
+    """Return instructions and vectors of the innermost loop of a PTX that moves most of those."""
     lines = text.splitlines()
     labels: dict[str, int] = {}
     loops = []
@@ -129,4 +129,5 @@ def loop_of_ptx(text: str) -> int:
         for first, last, vectors, body in moving
         if not any(first <= a and b <= last and (a, b) != (first, last) for a, b, *_ in moving)
     ]
-    return max(inner, default=(0, 0))[1]
+    most, instructions = max(inner, default=(0, 0))
+    return instructions, most

@@ -27,7 +27,6 @@ from perf.model.data import data_of
 from perf.model.work import Work
 
 if TYPE_CHECKING:
-
     from cudakern.engines.base import Launch
     from perf.cases.base import Problem
     from perf.model.code import Code
@@ -142,10 +141,12 @@ def work_of(problem: Problem, gpu: Gpu) -> Work:
     launch = plan.launch
     assert launch is not None, problem.title
     code, counts = code_of(launch.kernel, gpu.arch), count(problem)
-    grid, threads, tasks = prod(launch.grid), prod(launch.block), tasks_of(problem, launch)
+    grid, threads = prod(launch.grid_on(gpu.multiprocessors)), prod(launch.block)
+    tasks = tasks_of(problem, launch)
     shared, gathers = code.shared + launch.shared_bytes, problem.operator.startswith("gather")
     sectors = problem.traffic(SECTOR_BYTES, cached=False).total
-    pipes = {name: counts.number(pattern) * code.per_ptx for name, pattern in _PIPES.items()}
+    pipes = {name: counts.number(pattern) for name, pattern in _PIPES.items()}
+    pipes["integer"] *= code.per_ptx  # others have the same instructions in PTX
     return Work(
         kernel=launch.kernel.entry,
         tasks=tasks,
@@ -160,7 +161,7 @@ def work_of(problem: Problem, gpu: Gpu) -> Work:
         instructions=counts.instructions.total() * code.per_ptx,
         wavefronts=counts.wavefronts,
         dependent=float(gathers),
-        trips=trips(launch, tasks, code) if problem.operator == NONZERO else 0,
+        trips=trips(grid, threads, tasks, code) if problem.operator == NONZERO else 0,
         overlapped=code.copies > 1 or grid < tasks,
         exchanges=0 if plan.splits == 1 else 1 if plan.splits <= GROUP_BLOCKS else 2,
         states=min(plan.splits, GROUP_BLOCKS) * plan.states_bytes if plan.splits > 1 else 0,
@@ -200,17 +201,16 @@ def rounds(launch: Launch, counts: Counts, code: Code, tasks: int, *, gathers: b
     return max(1, int(found) if gathers else round(found))
 
 
-def trips(launch: Launch, tiles: int, code: Code) -> float:
+def trips(grid: int, threads: int, tiles: int, code: Code) -> float:
     """Return the trips to L2 of a tile of a search that its rows wait for.
 
     Two for a ticket whose answer is shuffled before the loads are issued, else one, in a block's
     first tile alone; one for each round of the look-back, unless a warp of its own does that while
     the others load.
     """
-    grid = prod(launch.grid)
     if grid == 1:
         return 0
-    ticket, own_warp = 2 if code.shuffles_ticket else 1, prod(launch.block) > THREADS
+    ticket, own_warp = 2 if code.shuffles_ticket else 1, threads > THREADS
     if grid == tiles:
         return ticket + (0 if own_warp else 1) + 1 + ceil(tiles / LOOK_BACK)
     return 0 if own_warp else ticket + 2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from perf.cases.base import Problem  # noqa: TC001  a field
 from perf.cases.gather import GatherProblem
 from perf.cases.gather_nd import GatherNDProblem
 from perf.cases.nonzero_coordinates import NonzeroProblem
@@ -17,7 +18,6 @@ from perf.model.time import predict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from perf.cases.base import Problem
     from perf.model.gpus import Gpu
     from perf.model.work import Work
 
