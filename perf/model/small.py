@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from perf.cases.base import Problem  # noqa: TC001  a field
+from perf.cases.base import Problem
 from perf.cases.gather import GatherProblem
 from perf.cases.gather_nd import GatherNDProblem
 from perf.cases.nonzero_coordinates import NonzeroProblem

@@ -115,6 +115,20 @@ def test_a_run_is_written_and_shown(fake, tmp_path):
     assert "warning" not in text
 
 
+def test_the_time_of_the_model_stands_beside_the_measured_one(fake, tmp_path, monkeypatch):
+    predicted = {("I-1", "[4096] u8 increment"): 5.0}
+    asked = []
+    monkeypatch.setattr(run, "predicted_for", lambda name: asked.append(name) or predicted)
+    path = tmp_path / "r.json"
+    assert run.main(["--output", str(path)]) == 0
+    assert asked == ["Stand-in 1"]
+    assert [line.predicted_us for line in load(path).lines] == [5.0, None, None, None]
+    text = fake.text.getvalue()
+    row = next(line for line in text.splitlines() if "I-1" in line)
+    assert re.search(r"1% reached\W+5\.0\W+1\.60\W+cub", row)  # 8 us are 1.6 times 5
+    assert "no measurement" in text
+
+
 @pytest.mark.usefixtures("fake")
 def test_quick_takes_few_lines_and_samples(tmp_path):
     path = tmp_path / "r.json"
