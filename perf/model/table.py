@@ -19,8 +19,8 @@ _TERMS = ("memory", "l2", "port", "issue", "pipe", "flight", "serial", "latency"
 _FIGURES = ("tasks", "fit", "waves", "KiB", "per 16 B")
 _CAPTION = (
     "tasks: blocks, or tiles that blocks draw; fit: blocks that a multiprocessor holds; KiB: of "
-    "loads in flight in the busiest; per 16 B: machine instructions; terms; what a call takes, what "
-    "none gets below. Red: does not hold"
+    "loads in flight in the busiest; per 16 B: machine instructions; terms; what a call takes and "
+    "what none gets below. Red: does not hold"
 )
 
 
