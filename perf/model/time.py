@@ -91,7 +91,8 @@ def predict(work: Work, gpu: Gpu) -> Prediction:
     """Return what a launch takes.
 
     total = launch + max(latency + max(memory, l2, port, issue, pipe), path) + exchanges, where path
-    is what tasks take that follow each other and have a multiprocessor for themselves.
+    is what tasks take that follow each other and have a multiprocessor for themselves. A last wave
+    that is not full takes no less than a task.
     """
     clock = gpu.clock * 1e3  # of a microsecond
     share = ceil(work.tasks / gpu.multiprocessors) / work.tasks  # of the busiest multiprocessor
@@ -112,15 +113,20 @@ def predict(work: Work, gpu: Gpu) -> Prediction:
     path = waves * waits + (max(flight, serial) if work.overlapped else flight + serial)
 
     throughput = {"memory": memory, "L2": l2, "port": port, "issue": issue, "pipe": pipe}
-    ramp = gpu.start + gpu.idle_latency
-    total = gpu.launch + max(ramp + max(throughput.values()), path) + exchange
+    ramp, busy = gpu.start + gpu.idle_latency, max(throughput.values())
+    rest = work.tasks % at_once if waves > 1 else 0
+    if rest:  # what begins when the others end takes no less than a task
+        busy += max(0.0, path / waves - busy * rest / work.tasks)
+    total = gpu.launch + max(ramp + busy, path) + exchange
     paths = {"in flight": flight - gpu.idle_latency, "issue": serial}
     paths["latency"] = waves * waits + gpu.idle_latency + exchange
-    by_path = path > ramp + max(throughput.values())
+    by_path = path > ramp + busy
     terms = paths if by_path else throughput | {"latency": exchange + ramp}
     bound = max(terms, key=lambda name: terms[name])
     idle = 1 - 1 / (share * gpu.multiprocessors)
-    tail = idle * (path if by_path else max(port, issue, pipe))
+    tail = (
+        idle * path if by_path else idle * max(port, issue, pipe) + busy - max(throughput.values())
+    )
     if bound not in {"memory", "L2", "latency"} and idle > 1 / 2:
         bound = "tail"
     figures = (memory, l2, port, issue, pipe, flight, serial, waves * waits + exchange, tail)

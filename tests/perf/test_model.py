@@ -102,6 +102,15 @@ def test_blocks_beyond_those_that_fit_take_another_wave():
     assert two.flight == pytest.approx(2 * one.flight, rel=1e-3)
 
 
+def test_a_last_wave_takes_a_task_at_least():
+    work = replace(STREAM, loads=8.0, instructions=1e5)
+    even, odd = (predict(replace(work, tasks=n, grid=n), H200) for n in (1056, 1057))
+    task = 0.2 + 8 * 0.75
+    assert even.bound == odd.bound == "memory"
+    assert odd.total - even.total == pytest.approx(task, rel=0.01)
+    assert odd.tail - even.tail == pytest.approx(task, rel=0.01)
+
+
 def test_persistent_blocks_take_tiles_in_turn():
     found = predict(replace(STREAM, tasks=4096, grid=444, resident=3), H200)
     assert found.waves == -(-4096 // 396)
