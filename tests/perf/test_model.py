@@ -107,8 +107,8 @@ def test_a_last_wave_takes_a_task_at_least():
     even, odd = (predict(replace(work, tasks=n, grid=n), H200) for n in (1056, 1057))
     task = 0.2 + 8 * 0.75
     assert even.bound == odd.bound == "memory"
-    assert odd.total - even.total == pytest.approx(task, rel=0.01)
-    assert odd.tail - even.tail == pytest.approx(task, rel=0.01)
+    assert odd.total - even.total == pytest.approx(task, rel=0.1)
+    assert odd.tail - even.tail == pytest.approx(task, rel=0.1)
 
 
 def test_persistent_blocks_take_tiles_in_turn():
