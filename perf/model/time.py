@@ -124,9 +124,9 @@ def predict(work: Work, gpu: Gpu) -> Prediction:
     terms = paths if by_path else throughput | {"latency": exchange + ramp}
     bound = max(terms, key=lambda name: terms[name])
     idle = 1 - 1 / (share * gpu.multiprocessors)
-    tail = (
-        idle * path if by_path else idle * max(port, issue, pipe) + busy - max(throughput.values())
-    )
+    top = max(throughput.values())
+    lost = path if by_path else top if top > max(memory, l2) else 0.0
+    tail = idle * lost + (0.0 if by_path else busy - top)
     if bound not in {"memory", "L2", "latency"} and idle > 1 / 2:
         bound = "tail"
     figures = (memory, l2, port, issue, pipe, flight, serial, waves * waits + exchange, tail)
