@@ -10,8 +10,8 @@ from cudakern.operators import reduce_shares
 from cudakern.operators.indexing import THREADS
 from cudakern.operators.reduce_shares import BLOCKS
 
-#: Blocks that reach the rate of memory, about two on each multiprocessor: one waits for a turn while
-#: the other one reads. A block has a thread for the state of each of them.
+#: Blocks that reach the rate of memory, about two on each multiprocessor: one waits for a turn
+#: while the other one reads. A block has a thread for the state of each of them.
 FULL = 256
 #: What a block or a warp has in flight: 8 vectors for each of its threads.
 BLOCK_TURN = THREADS * 8 * 16

@@ -31,10 +31,9 @@ class Allowance(NamedTuple):
 
 _PLACES = "each element finds its place in x from an index of its own"
 _WIDE_PLACES = f"{_PLACES}, in 64 bits"
+_TO_DOUBLE = "16 integers to a vector are converted to float64"
 _TRANSPOSES = "elements of a column lie side by side, their bits belong to rows"
 _WIDE_TRANSPOSES = f"{_TRANSPOSES}, whose places have 64 bits"
-_TO_DOUBLE = "16 integers to a vector are converted to float64"
-_MANY_PLACES = "16 elements to a vector, compared one by one with their places"
 #: The first that fits counts.
 ALLOWANCES = (
     Allowance(r"gather_packed_w1_.*_o32", 165, _PLACES, by_arithmetic=True),
@@ -79,16 +78,11 @@ ALLOWANCES = (
         by_arithmetic=True,
     ),
     Allowance(r"log_sum_exp_b?f16_", 90, "8 elements to a vector, an exponential each"),
-    Allowance(r"(stream|warps|vectors)_arg(max|min)_[biu]8_", 100, _MANY_PLACES),
-    Allowance(r"(stream|warps|vectors)_arg(max|min)_b?f16_", 85, "8 elements, with their places"),
-    Allowance(r"_(average|l2|log_sum)_[biu]8_f64_", 90, _TO_DOUBLE),
+    Allowance(r"(stream|warps)_arg(max|min)_b?f16_", 70, "8 elements, with their places"),
+    Allowance(r"vectors_arg(max|min)_b?f16_", 85, "8 elements, with their places"),
+    Allowance(r"columns_(average|l2|log_sum)_[biu]8_f64_", 90, _TO_DOUBLE),
+    Allowance(r"columns_l1_i8_", 130, "each is taken apart and made positive", by_arithmetic=True),
     Allowance(r"vectors_.*_r[38]_", 115, "offsets of several dimensions beside the loads"),
-    Allowance(
-        r"_l1_i8_",
-        130,
-        "16 elements to a vector, each taken apart and made positive",
-        by_arithmetic=True,
-    ),
     Allowance(r"_l1_i16_", 75, "8 elements to a vector, each taken apart, made positive"),
     Allowance(r"_l1_c64_", 85, "a square root for each element"),
 )

@@ -25,7 +25,7 @@ CASES = {
     "stream": ("stream", (20_003,), None, np.s_[1:], True),
     "stream of rows": ("stream", (3, 9001), 1, np.s_[...], True),
     "stream of pieces": ("stream", (4, 3, 700), (0, 2), np.s_[:, :, :-3], True),
-    "warps": ("warps", (70, 1025), 1, np.s_[:, :-1], False),
+    "warps": ("warps", (3, 70, 341), (0, 2), np.s_[:, :, :-1], False),
     "tiles": ("tiles", (900, 3), 1, np.s_[1:], False),
     "tiles of vectors": ("tiles", (50, 64), 1, np.s_[...], False),
     "tiles of columns": ("tiles", (60, 40, 5), 1, np.s_[...], False),
