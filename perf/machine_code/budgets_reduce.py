@@ -74,8 +74,13 @@ def loads_of(spec: KernelSpec) -> int:
     macros, variant = dict(spec.defines), base_of(spec)
     if variant == "strided" or (variant == "vectors" and macros["CK_WIDTH"] != "16"):
         return 0
+    item = reduction_of(spec).kind.itemsize
+    if variant == "columns" and item == 1:  # beside 16 states: arithmetic decides
+        return 0
+    if variant == "columns" and item == 2 and is_pair(spec):  # noqa: PLR2004
+        return LOADS_BESIDE_8_STATES
     converts = "int" in macros["CK_INPUT_T"] and macros["CK_NUMBER_T"] == "double"
-    if converts and variant in {"stream", "warps", "vectors"}:
+    if converts and variant in {"stream", "warps", "vectors", "columns"}:
         return LOADS_TO_CONVERT
     widens = macros["CK_INPUT_T"] == "float" and macros["CK_NUMBER_T"] == "double"
     magnitudes = "ck::L1<" in macros["CK_FUNCTION"] and macros["CK_INPUT_T"] == "ck::int64"
