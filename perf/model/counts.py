@@ -18,6 +18,7 @@ from cudakern.caches import clear_caches
 from cudakern.operators import nonzero_plan
 from cudakern.operators.base import BoundLaunch, Plan
 from cudakern.operators.indexing import THREADS
+from cudakern.operators.reduce_shares import GROUP_BLOCKS
 from cudakern.simulator import TrafficReport, traffic
 from perf.cases.base import SECTOR_BYTES
 from perf.cases.nonzero_coordinates import NonzeroProblem
@@ -37,8 +38,8 @@ NONZERO = "nonzero_coordinates"
 BLOCKS = 6
 #: Bytes of a search that it runs: a whole one, as blocks wait for each other.
 SEARCHED = 2**20
-#: Blocks whose states one of them folds, as in ``kernels/common/reduce_fold.cuh``.
-GROUP_BLOCKS = 32
+#: Blocks whose states one of them folds: in stream, as many as it has threads.
+FOLDED = {"stream": THREADS}
 #: Byte of a search's arguments where the number of tiles is; tiles that a look-back reads at once.
 TILES_AT, LOOK_BACK = 72, 256
 _WARP = 32
@@ -144,6 +145,7 @@ def work_of(problem: Problem, gpu: Gpu) -> Work:
     grid, threads = prod(launch.grid_on(gpu.multiprocessors)), prod(launch.block)
     tasks = tasks_of(problem, launch)
     shared, gathers = code.shared + launch.shared_bytes, problem.operator.startswith("gather")
+    folded = FOLDED.get(plan.variant, GROUP_BLOCKS)
     sectors = problem.traffic(SECTOR_BYTES, cached=False).total
     pipes = {name: counts.number(pattern) for name, pattern in _PIPES.items()}
     pipes["integer"] *= code.per_ptx  # others have the same instructions in PTX
@@ -163,8 +165,8 @@ def work_of(problem: Problem, gpu: Gpu) -> Work:
         dependent=float(gathers),
         trips=trips(grid, threads, tasks, code) if problem.operator == NONZERO else 0,
         overlapped=code.copies > 1 or grid < tasks,
-        exchanges=0 if plan.splits == 1 else 1 if plan.splits <= GROUP_BLOCKS else 2,
-        states=min(plan.splits, GROUP_BLOCKS) * plan.states_bytes if plan.splits > 1 else 0,
+        exchanges=0 if plan.splits == 1 else 1 if plan.splits <= folded else 2,
+        states=min(plan.splits, folded) * plan.states_bytes if plan.splits > 1 else 0,
         **pipes,
     )
 

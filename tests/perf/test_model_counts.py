@@ -84,11 +84,19 @@ def test_a_stream_of_shares():
     assert work.read == pytest.approx(4 * MIB, rel=0.01)
     assert work.moved == pytest.approx(4 * MIB, rel=0.03)
     assert work.least == work.sectors == 4 * MIB + 4
-    assert plan.splits == work.tasks > 32
-    assert (work.exchanges, work.states) == (2, 32 * 4)
+    assert 32 < plan.splits == work.tasks <= 256
+    assert (work.exchanges, work.states) == (1, 4 * plan.splits)
     assert work.loads == 1
     assert 2 * MIB / 32 / 4 < work.instructions < 100 * MIB / 32 / 4
     assert work.dependent == work.trips == work.special == work.double == 0
+
+
+def test_many_blocks_that_share_a_result_exchange_twice():
+    problem = ReduceProblem("sum", (2**15, 64), (0,), "float32")
+    work, plan = work_of(problem, H200), plan_of(problem)
+    assert plan.splits > 32
+    assert plan.variant != "stream"
+    assert (work.exchanges, work.states) == (2, 32 * plan.states_bytes)
 
 
 def test_pipes_are_told_apart():
