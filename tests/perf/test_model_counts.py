@@ -40,6 +40,8 @@ def test_loads_are_in_flight_until_one_of_their_registers_is_named():
     assert bytes_in_flight(LOADS) == 16 + 16 + 8 + 1
     assert bytes_in_flight(["LDG.E R7, desc[UR4][R2.64]", "IADD3 R9, R17, R70, RZ", LOADS[0]]) == 20
     assert bytes_in_flight(["FADD R0, R0, R4"]) == 0
+    again = [LOADS[0], "FADD R0, R0, R4", LOADS[1], "FADD R0, R0, R5", LOADS[2]]  # R5 was there
+    assert bytes_in_flight(again) == 16 + 8
 
 
 def test_an_answer_that_is_shuffled():
