@@ -251,4 +251,7 @@ def test_smaller_problems_run_the_same_kernels():
     for problem, ((entry, is_small), *smaller) in zip(PROBLEMS, found, strict=True):
         assert entry.startswith(f"ck_{problem.operator}_")
         assert entry.endswith("_o64") == (problem.title in WIDE), entry
-        assert smaller == [(entry.replace("_o64", "_o32"), is_small)] * 2, problem.title
+        expected = [(entry.replace("_o64", "_o32"), is_small)] * 2
+        if problem.title.startswith("[2^16, 1024]"):  # so few of these rows get a block each
+            expected[1] = (entry.replace("_warps_", "_stream_"), is_small)
+        assert smaller == expected, problem.title
