@@ -9,6 +9,7 @@
 // copied; NaN payloads, signed zeros and subnormals pass unchanged.
 #include "common/division.cuh"
 #include "common/indexing.cuh"
+#include "common/last_axis.cuh"
 #include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
@@ -96,89 +97,6 @@ __device__ __forceinline__ Packed<uint4, T> pick_elements(const StreamArguments<
   return result;
 }
 
-constexpr uint32 kNoPosition = 0xFFFFFFFF;  // the table entry of an index to be filled
-
-/// x (outer, extent), indices (count), out (outer, count), single elements. Strides in bytes. Block
-/// (b, c) handles indices from b * chunk on, for bands c, c + gridDim.y, ... of `band` outer rows.
-template <typename U>
-struct LastAxisArguments {
-  const void* x;
-  const void* indices;
-  void* out;
-  uint64 outer;
-  uint64 count;
-  int64 x_outer_stride;
-  int64 x_axis_stride;
-  int64 index_stride;
-  int64 out_outer_stride;
-  Divisor<U> extent;
-  FillPattern fill;
-  uint32 chunk;  ///< a multiple of 4
-  uint32 band;
-  uint32 row_bytes;  ///< of a staged row of x
-  uint32 unused;
-};
-
-/// Copies a row of x to `stage`, which starts as many bytes after a 16-byte boundary as the row
-/// does.
-__device__ __forceinline__ void stage_row(char* stage, const char* row, uint32 bytes) {
-  const uint32 before = static_cast<uint32>(0 - reinterpret_cast<uint64>(row)) & 15;
-  const uint32 head = before < bytes ? before : bytes;
-  const uint32 vectors = (bytes - head) / 16;
-#pragma unroll 4
-  for (uint32 k = threadIdx.x; k < vectors; k += kThreads) {
-    reinterpret_cast<uint4*>(stage + head)[k] =
-        load(reinterpret_cast<const uint4*>(row + head) + k);
-  }
-  const uint32 edges = head + (bytes - head) % 16;  // at most 30 bytes beside the vectors
-#pragma unroll 1
-  for (uint32 k = threadIdx.x; k < edges; k += kThreads) {
-    const uint32 byte = k < head ? k : k + vectors * 16;
-    stage[byte] = load(row + byte);
-  }
-}
-
-/// A block resolves its indices once, into shared memory, and applies them to row after row. A row
-/// that fits is staged: read once, coalesced, and picked from in shared memory.
-template <IndexMode mode, bool kStaged, typename T, typename I, typename U>
-__device__ __forceinline__ void gather_last_axis(const LastAxisArguments<U>& a, char* shared) {
-  uint32* const table = reinterpret_cast<uint32*>(shared);
-  char* const stage = shared + a.chunk * sizeof(uint32);
-  const uint64 first = static_cast<uint64>(blockIdx.x) * a.chunk;
-  const uint64 left = a.count - first;
-  const uint32 length = static_cast<uint32>(left < a.chunk ? left : a.chunk);
-  for (uint32 j = threadIdx.x; j < length; j += kThreads) {
-    const I index = load(at<I>(a.indices, (first + j) * static_cast<uint64>(a.index_stride)));
-    const Position<U> position = resolve_index<mode, U>(index, a.extent);
-    table[j] = position.valid ? static_cast<uint32>(position.value) : kNoPosition;
-  }
-  __syncthreads();
-  for (uint64 begin = static_cast<uint64>(blockIdx.y) * a.band; begin < a.outer;
-       begin += static_cast<uint64>(gridDim.y) * a.band) {
-    const uint64 end = begin + a.band < a.outer ? begin + a.band : a.outer;
-    for (uint64 outer = begin; outer < end; ++outer) {
-      const char* source = at<char>(a.x, outer * static_cast<uint64>(a.x_outer_stride));
-      T* const target = at<T>(a.out, outer * static_cast<uint64>(a.out_outer_stride)) + first;
-      if constexpr (kStaged) {
-        char* const staged = stage + (reinterpret_cast<uint64>(source) & 15);
-        __syncthreads();  // the previous row may still be in use
-        stage_row(staged, source, a.row_bytes);
-        source = staged;
-        __syncthreads();
-      }
-#pragma unroll 4
-      for (uint32 j = threadIdx.x; j < length; j += kThreads) {
-        const uint32 position = table[j];
-        const bool fills = mode == IndexMode::kFill && position == kNoPosition;
-        const int64 offset = (fills ? 0 : static_cast<int64>(position)) * a.x_axis_stride;
-        const T* const element = reinterpret_cast<const T*>(source + offset);
-        const T value = kStaged ? *element : load(element);
-        store_streaming(target + j, fills ? fill_piece<T>(a.fill, 0) : value);
-      }
-    }
-  }
-}
-
 using Index = CK_INDEX_T;
 using Offset = CK_OFFSET_T;
 using Extent = Wide<Index, Offset>;
@@ -221,7 +139,11 @@ CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::E
 #elif defined(CK_VARIANT_LAST_AXIS)
 CK_KERNEL CK_ENTRY(const __grid_constant__ ck::LastAxisArguments<ck::Extent> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::gather_last_axis<ck::kMode, CK_STAGED != 0, ck::Bytes<CK_WIDTH>, ck::Index>(a, shared);
+#if CK_STAGED
+  ck::gather_staged<ck::kMode, ck::Bytes<CK_WIDTH>, ck::Index>(a, shared);
+#else
+  ck::gather_unstaged<ck::kMode, ck::Bytes<CK_WIDTH>, ck::Index>(a, shared);
+#endif
 }
 #elif defined(CK_VARIANT_STRIDED)
 CK_KERNEL CK_ENTRY(

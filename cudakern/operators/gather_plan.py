@@ -20,14 +20,20 @@ from cudakern.operators.gather_kernels import specialise
 from cudakern.operators.indexing import THREADS, compares_wide
 from cudakern.operators.rows import RowProblem, Stream, plan_strided
 
-#: last_axis: worth it from so many outer rows and indices on; entries of the index table; bytes of
-#: a staged row; blocks to aim at. Estimates, no measurement yet.
+#: last_axis: worth it from so many outer rows on, and indices if rows are not staged; entries of
+#: the index table; bytes of a row that is staged; words of 16 bytes that a block reads at once.
 LAST_AXIS_MIN_OUTER = 8
 LAST_AXIS_MIN_COUNT = 256
 LAST_AXIS_TABLE = 8192
 LAST_AXIS_TABLE_STAGED = 4096
 LAST_AXIS_MAX_STAGED_BYTES = 32 * 1024 - 16
+LAST_AXIS_WORDS = 1024
+#: Blocks to have at least, at best, and at most; stages of a block, so that it reads one while it
+#: picks from another. Estimates, no measurement yet.
+LAST_AXIS_LEAST_BLOCKS = 264
+LAST_AXIS_GOOD_BLOCKS = 512
 LAST_AXIS_BLOCKS = 4096
+LAST_AXIS_STAGES = 4
 MAX_GRID_Y = 65535
 
 
@@ -135,7 +141,7 @@ def _suits_last_axis(
     return (
         bool(outer and index)
         and outer[0].size >= LAST_AXIS_MIN_OUTER
-        and index[0].size >= LAST_AXIS_MIN_COUNT
+        and (index[0].size >= LAST_AXIS_MIN_COUNT or _is_staged(problem, index[0].size))
         and index[0].strides[2] == itemsize
         and itemsize < VECTOR_BYTES
         and problem.extent < MAX_SPAN_32
@@ -146,32 +152,55 @@ def _suits_last_axis(
     )  # fmt: skip
 
 
+def _is_staged(problem: GatherProblem, count: int) -> bool:
+    """Return whether rows of x fit, and take no more sectors than reading elements one by one."""
+    row_bytes = problem.extent * problem.x.itemsize
+    return problem.axis_stride == problem.x.itemsize and row_bytes <= min(
+        LAST_AXIS_MAX_STAGED_BYTES, count * SECTOR_BYTES
+    )
+
+
 def _plan_last_axis(problem: GatherProblem, outer: Dimension, index: Dimension) -> Plan:
     itemsize, count = problem.x.itemsize, index.size
-    row_bytes = problem.extent * itemsize
-    staged = (
-        problem.axis_stride == itemsize
-        and row_bytes <= LAST_AXIS_MAX_STAGED_BYTES
-        and row_bytes <= count * SECTOR_BYTES
-    )
-    table = LAST_AXIS_TABLE_STAGED if staged else LAST_AXIS_TABLE
-    chunk = min(-(-count // 4) * 4, table)
+    staged = _is_staged(problem, count)
+    row_bytes = problem.extent * itemsize if staged else 0
+    ragged = alignment(problem.x.phase, outer.strides[0], row_bytes) < VECTOR_BYTES
+    words = -(-row_bytes // VECTOR_BYTES) + int(ragged)
+    chunk = _chunk(outer.size, count, staged=staged)
     chunks = -(-count // chunk)
-    band = -(-outer.size // max(1, LAST_AXIS_BLOCKS // chunks))
-    bands = min(-(-outer.size // band), MAX_GRID_Y)
+    rows = 1
+    if staged:
+        shared_out = -(-outer.size * chunks // LAST_AXIS_LEAST_BLOCKS)
+        rows = max(1, min(LAST_AXIS_WORDS // words, shared_out))
+    width = alignment(problem.out.phase, outer.strides[2], count * itemsize)
     arguments = (
         ArgumentPacker(wide=False)
         .int64(outer.size, count, outer.strides[0], problem.axis_stride)
-        .int64(index.strides[1], outer.strides[2])
+        .int64(index.strides[1], outer.strides[2], problem.x.dense_bytes)
         .divisor(problem.extent, wide=compares_wide(problem.indices, wide=False))
         .raw(problem.fill)
-        .uint32(chunk, band, row_bytes if staged else 0, 0)
+        .divisor(min(chunk, count) * itemsize // width, wide=False)
+        .divisor(max(words, 1), wide=False)
+        .uint32(width, chunk, rows, row_bytes, int(staged and ragged), 0)
         .done()
     )
     spec = specialise(
         "last_axis", itemsize, problem.index_type, problem.mode, wide=False, staged=staged
     )
-    shared = 4 * chunk + (-(-row_bytes // 16) * 16 + 16 if staged else 0)
-    return Plan(
-        "last_axis", Launch(spec, (chunks, bands, 1), (THREADS, 1, 1), shared, 3, arguments)
-    )
+    grid = (chunks, _bands(chunks, -(-outer.size // rows)), 1)
+    shared = 2 * chunk + rows * words * VECTOR_BYTES if staged else 4 * chunk
+    return Plan("last_axis", Launch(spec, grid, (THREADS, 1, 1), shared, 3, arguments))
+
+
+def _chunk(outer: int, count: int, *, staged: bool) -> int:
+    """Return how many indices a block has: few, if rows are, and need not be staged again."""
+    most = LAST_AXIS_TABLE_STAGED if staged else LAST_AXIS_TABLE
+    wanted = 1 if staged else -(-LAST_AXIS_LEAST_BLOCKS // outer)
+    chunk = min(max(-(-count // wanted), LAST_AXIS_MIN_COUNT), count, most)
+    return -(-chunk // VECTOR_BYTES) * VECTOR_BYTES
+
+
+def _bands(chunks: int, stages: int) -> int:
+    """Return how many blocks share the stages of a chunk."""
+    most = max(-(-stages * chunks // LAST_AXIS_STAGES), LAST_AXIS_GOOD_BLOCKS)
+    return max(1, min(stages, min(most, LAST_AXIS_BLOCKS) // chunks, MAX_GRID_Y))

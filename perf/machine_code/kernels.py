@@ -153,7 +153,7 @@ def _of_gather(operator: str, spec: KernelSpec) -> int:
         return 4 * gather_plan.LAST_AXIS_TABLE
     if variant == "last_axis_staged":
         staged = gather_plan.LAST_AXIS_MAX_STAGED_BYTES + _VECTOR
-        return 4 * gather_plan.LAST_AXIS_TABLE_STAGED + staged
+        return 2 * gather_plan.LAST_AXIS_TABLE_STAGED + staged
     wide, width = macros["CK_OFFSET_T"] == "ck::uint64", int(macros["CK_WIDTH"])
     shared = _splice_bytes(width, wide=wide) if variant == "spliced" else 0
     if operator == "gather_nd":

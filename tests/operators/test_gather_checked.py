@@ -26,6 +26,9 @@ CASES = [
     ("scalars", (5000,), (6000,), 0, np.float32),
     ("scalars", (5000,), (6000,), 0, np.uint8),
     ("last_axis_staged", (17, 300), (500,), 1, np.float32),
+    ("last_axis_staged", (70, 64), (16,), 1, np.float32),
+    ("last_axis_staged", (1200, 33), (24,), 1, np.uint8),
+    ("last_axis_staged", (9, 9001), (1003,), 1, np.float16),
     ("last_axis", (17, 9000), (500,), 1, np.float64),
     ("last_axis", (9, 30000), (300,), 1, np.float32),
 ]
@@ -48,6 +51,7 @@ def run(monkeypatch, shape, count, axis, dtype, mode, view=np.s_[...]) -> list[s
     """Gather with grids of at most two blocks a dimension; return the kernels that ran."""
     monkeypatch.setattr(indexing, "MAX_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
+    monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 3)
     # No plans of other tests.
     monkeypatch.setattr("cudakern.operators.gather._look_up.bound", BoundTable())
     rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines import sources
-from cudakern.operators import gather_nd_plan, indexing, nonzero_plan, reduce_shares, reduce_waves
+from cudakern.operators import gather_nd_plan, gather_plan, indexing, nonzero_plan, reduce_shares
 from cudakern.operators.base import BoundTable
 from cudakern.operators.indexing import THREADS
 from cudakern.simulator import checked
@@ -31,6 +31,9 @@ TRIPLES = RNG.random((900, 3), np.float32)
 SPARSE = (RNG.random((5000, 8)) < 0.3).astype(np.int32)
 TABLE = RNG.integers(0, 100, (20, 30, 2)).astype(np.uint8)
 TUPLES = RNG.integers(0, 20, (5000, 2)).astype(np.int32)
+WIDE = RNG.random((40, 64), np.float32)
+LONG = RNG.random((8, 9000), np.float32)
+PICKS = RNG.integers(0, 64, 300).astype(np.int32)
 LAST_EPOCH = 2**18 - 1
 #: One is enough for all: the checker knows what nothing orders, whichever comes first.
 SEED = 0
@@ -41,6 +44,8 @@ CALLS = {
     "tiles": lambda: ck.reduce(TRIPLES, "sum", 1),
     "nonzero": lambda: ck.argwhere(SPARSE),
     "last epoch": lambda: (_begin_last_epoch(), ck.argwhere(SPARSE)),
+    "last axis": lambda: ck.gather(LONG, PICKS[:256], 1),
+    "last axis, staged": lambda: ck.gather(WIDE, PICKS, 1),
     "gather_nd": lambda: ck.gather_nd(TABLE, TUPLES),
 }
 
@@ -83,6 +88,7 @@ class Mutation:
 BARRIER = "__syncthreads();"
 COUNT = Mutation("", "columns", "common/ptx.cuh", "atom.acq_rel.gpu.global.inc.u32")
 FOLD, LOOK_BACK = "common/reduce_fold.cuh", "common/look_back.cuh"
+LAST_AXIS = "common/last_axis.cuh"
 STORE, LOAD = "st.relaxed.gpu.global.u64", "ld.relaxed.gpu.global.u64"
 
 MUTATIONS = (
@@ -171,6 +177,27 @@ MUTATIONS = (
         strict=True,
     ),
     Mutation(
+        "indices_before_others_wrote",
+        "last axis",
+        LAST_AXIS,
+        f"  {BARRIER}\n  for (uint64 row",
+        "  for (uint64 row",
+    ),
+    Mutation(
+        "rows_before_others_wrote",
+        "last axis, staged",
+        LAST_AXIS,
+        f"    {BARRIER}\n    next.begin",
+        "    next.begin",
+    ),
+    Mutation(
+        "rows_while_others_pick",
+        "last axis, staged",
+        LAST_AXIS,
+        f"    {BARRIER}  // the next rows",
+        "    // the next rows",
+    ),
+    Mutation(
         "tuples_while_others_read",
         "gather_nd",
         "gather_nd.cu",
@@ -206,14 +233,17 @@ def small(monkeypatch):
     monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
     monkeypatch.setattr(nonzero_plan, "BLOCKS", 7)
     monkeypatch.setattr(gather_nd_plan, "STAGED_BYTES", 64)
+    monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
+    monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 5)
     monkeypatch.setattr(indexing, "MAX_BLOCKS", 2)
     workspaces = engines.engine_for(engines.HOST)._workspaces  # noqa: SLF001
     monkeypatch.setattr(workspaces, "by_size", {})
     modules = [sys.modules[f"cudakern.operators.{n}"] for n in ("reduce", "nonzero_coordinates")]
     for module in modules:
         monkeypatch.setattr(module, "_bound", BoundTable())
-    gather_nd = sys.modules["cudakern.operators.gather_nd"]
-    monkeypatch.setattr(gather_nd._look_up, "bound", BoundTable())  # noqa: SLF001
+    for name in ("gather", "gather_nd"):
+        look_up = sys.modules[f"cudakern.operators.{name}"]._look_up  # noqa: SLF001
+        monkeypatch.setattr(look_up, "bound", BoundTable())
 
 
 @pytest.mark.parametrize("strict", [False, True])
