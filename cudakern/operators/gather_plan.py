@@ -21,13 +21,15 @@ from cudakern.operators.indexing import THREADS, compares_wide
 from cudakern.operators.rows import RowProblem, Stream, plan_strided
 
 #: last_axis: worth it from so many outer rows on, and indices if rows are not staged; entries of
-#: the index table; bytes of a row that is staged; words of 16 bytes that a block reads at once.
+#: the index table; bytes of a row that is staged; words of 16 bytes that a block reads at once;
+#: elements that a thread writes at once.
 LAST_AXIS_MIN_OUTER = 8
 LAST_AXIS_MIN_COUNT = 256
 LAST_AXIS_TABLE = 8192
 LAST_AXIS_TABLE_STAGED = 4096
 LAST_AXIS_MAX_STAGED_BYTES = 32 * 1024 - 16
 LAST_AXIS_WORDS = 1024
+LAST_AXIS_MAX_PIECES = 8
 #: Blocks to have at least, at best, and at most; stages of a block, so that it reads one while it
 #: picks from another. Estimates, no measurement yet.
 LAST_AXIS_LEAST_BLOCKS = 264
@@ -165,6 +167,8 @@ def _plan_last_axis(problem: GatherProblem, outer: Dimension, index: Dimension) 
     staged = _is_staged(problem, count)
     row_bytes = problem.extent * itemsize if staged else 0
     ragged = alignment(problem.x.phase, outer.strides[0], row_bytes) < VECTOR_BYTES
+    dense = row_bytes and problem.x.dense_bytes == outer.size * outer.strides[0]
+    margin = -(-VECTOR_BYTES // row_bytes) if dense else 2**63 - 1
     words = -(-row_bytes // VECTOR_BYTES) + int(ragged)
     chunk = _chunk(outer.size, count, staged=staged)
     chunks = -(-count // chunk)
@@ -172,11 +176,14 @@ def _plan_last_axis(problem: GatherProblem, outer: Dimension, index: Dimension) 
     if staged:
         shared_out = -(-outer.size * chunks // LAST_AXIS_LEAST_BLOCKS)
         rows = max(1, min(LAST_AXIS_WORDS // words, shared_out))
-    width = alignment(problem.out.phase, outer.strides[2], count * itemsize)
+    width = min(
+        alignment(problem.out.phase, outer.strides[2], count * itemsize),
+        LAST_AXIS_MAX_PIECES * itemsize,
+    )
     arguments = (
         ArgumentPacker(wide=False)
         .int64(outer.size, count, outer.strides[0], problem.axis_stride)
-        .int64(index.strides[1], outer.strides[2], problem.x.dense_bytes)
+        .int64(index.strides[1], outer.strides[2], margin)
         .divisor(problem.extent, wide=compares_wide(problem.indices, wide=False))
         .raw(problem.fill)
         .divisor(min(chunk, count) * itemsize // width, wide=False)

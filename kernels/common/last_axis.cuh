@@ -28,7 +28,7 @@ struct LastAxisArguments {
   int64 x_axis_stride;
   int64 index_stride;
   int64 out_outer_stride;
-  uint64 x_bytes;  ///< from x on, if there is nothing between its rows; else 0
+  uint64 margin;  ///< rows around a staged one that make the words it lies in x's
   Divisor<U> extent;
   FillPattern fill;
   Divisor<uint32> vectors;  ///< of the output that a chunk has
@@ -122,6 +122,10 @@ __device__ __forceinline__ EntryTable<Entry<kStaged> > resolve_chunk(const LastA
   return {entries, first, length};
 }
 
+/// A vector of the output at most: a thread has registers for the entries of 8 pieces.
+template <typename T>
+using Widest = Bytes<sizeof(T) == 1 ? 8 : 16>;
+
 /// Calls `pick` with the vector of the output that its rows are aligned to, `V` or a narrower one.
 template <typename V, typename T, typename Pick>
 __device__ __forceinline__ void pick_by_width(uint32 width, Pick pick) {
@@ -142,29 +146,23 @@ struct RowStage {
   uint4* words;
   uint64 first;  ///< row of the stage
   uint32 rows;   ///< 0 if there is no such stage
+  bool surrounded;
 
   __device__ __forceinline__ void begin(uint64 row) {
     first = row;
     const uint64 left = row < a.outer ? a.outer - row : 0;
     rows = static_cast<uint32>(left < a.rows ? left : a.rows);
+    surrounded = row >= a.margin && left - rows >= a.margin;
   }
   __device__ __forceinline__ uint32 slots() const { return rows * a.words.value; }
   __device__ __forceinline__ const char* row_at(uint64 row) const {
     return at<char>(a.x, row * static_cast<uint64>(a.x_outer_stride));
   }
 
-  /// The word of a slot: where it lies, at which byte the row begins in it or before, and the bytes
-  /// of the row from the word's first on.
+  /// The word of a slot: where it lies, at which of its bytes its row begins and ends.
   struct Word {
     const char* source;
     int32 begin, end;
-
-    /// Whether all of it is x's.
-    __device__ __forceinline__ bool is_whole(const LastAxisArguments<U>& a) const {
-      const uint64 place = static_cast<uint64>(source - static_cast<const char*>(a.x));
-      const bool inside = (begin <= 0) & (end >= 16);
-      return inside | ((static_cast<int64>(place) >= 0) & (place + 16 <= a.x_bytes) & (end > 0));
-    }
   };
   __device__ __forceinline__ Word word_of(uint32 slot) const {
     const Division<uint32> part = divide(slot, a.words);
@@ -174,12 +172,17 @@ struct RowStage {
     return {row - low + byte, low - byte, low + static_cast<int32>(a.row_bytes) - byte};
   }
 
+  /// Whether a word is read as a whole: what lies around its row is x's, too.
+  __device__ __forceinline__ bool is_whole(const Word& word) const {
+    return (word.end > 0) & (surrounded | ((word.begin <= 0) & (word.end >= 16)));
+  }
+
   __device__ __forceinline__ void fetch(uint32 turn, uint4 (&value)[kLoads]) const {
 #pragma unroll
     for (uint32 k = 0; k < kLoads; ++k) {
       const uint32 slot = turn + k * kThreads + threadIdx.x;
       const Word word = word_of(slot);
-      value[k] = load_if<true>(slot < slots() && word.is_whole(a),
+      value[k] = load_if<true>(slot < slots() && is_whole(word),
                                reinterpret_cast<const uint4*>(word.source));
     }
   }
@@ -199,7 +202,7 @@ struct RowStage {
 #pragma unroll 1
     for (uint32 slot = threadIdx.x; slot < slots(); slot += kThreads) {
       const Word word = word_of(slot);
-      if (!word.is_whole(a)) {
+      if (!is_whole(word)) {
         const int32 from = word.begin > 0 ? word.begin : 0;
 #pragma unroll 1
         for (int32 byte = from; byte < word.end && byte < 16; byte += sizeof(T)) {
@@ -218,7 +221,7 @@ struct RowStage {
       fetch(turn, value);
       put(turn, value);
     }
-    if (a.ragged != 0) {
+    if (a.ragged != 0 && !surrounded) {
       put_edges();
     }
   }
@@ -237,7 +240,7 @@ struct RowStage {
       const V kept = table.template read<kFills, V, T>(v, entry);
       V* const target = at<V>(a.out, first * static_cast<uint64>(a.out_outer_stride)) +
                         (table.first / kPieces + v);
-#pragma unroll(kPieces < 8 ? 8 / kPieces : 1)
+#pragma unroll(kPieces < 4 ? 4 / kPieces : 1)
       for (uint32 r = place.quotient; r < rows; r += groups) {
         const uint32 phase = (low + r * static_cast<uint32>(a.x_outer_stride)) & 15;
         const char* const row = reinterpret_cast<const char*>(words + r * a.words.value) + phase;
@@ -256,7 +259,7 @@ struct RowStage {
 template <IndexMode mode, typename T, typename I, typename U>
 __device__ __forceinline__ void gather_staged(const LastAxisArguments<U>& a, char* shared) {
   using Stage = RowStage<T, U>;
-  Stage stage{a, reinterpret_cast<uint4*>(shared + a.chunk * sizeof(uint16)), 0, 0};
+  Stage stage{a, reinterpret_cast<uint4*>(shared + a.chunk * sizeof(uint16)), 0, 0, false};
   stage.begin(static_cast<uint64>(blockIdx.y) * a.rows);
   uint4 value[Stage::kLoads];
   stage.fetch(0, value);
@@ -267,7 +270,7 @@ __device__ __forceinline__ void gather_staged(const LastAxisArguments<U>& a, cha
     __syncthreads();
     next.begin(stage.first + static_cast<uint64>(gridDim.y) * a.rows);
     next.fetch(0, value);
-    pick_by_width<uint4, T>(a.width, [&](auto vector) {
+    pick_by_width<Widest<T>, T>(a.width, [&](auto vector) {
       stage.template pick<mode == IndexMode::kFill, decltype(vector)>(table);
     });
     __syncthreads();  // the next rows take the same stage
@@ -282,7 +285,7 @@ __device__ __forceinline__ void gather_unstaged(const LastAxisArguments<U>& a, c
   for (uint64 row = blockIdx.y; row < a.outer; row += gridDim.y) {
     const char* const source = at<char>(a.x, row * static_cast<uint64>(a.x_outer_stride));
     char* const target = at<char>(a.out, row * static_cast<uint64>(a.out_outer_stride));
-    pick_by_width<uint4, T>(a.width, [&](auto vector) {
+    pick_by_width<Widest<T>, T>(a.width, [&](auto vector) {
       using V = decltype(vector);
       constexpr int kPieces = Packed<V, T>::kPieces;
 #pragma unroll(kPieces < 8 ? 8 / kPieces : 1)

@@ -53,7 +53,6 @@ ALLOWANCES = (
     Allowance(r"gather_nd_packed_w8_.*_o64", 205, _WIDE_PLACES, by_arithmetic=True),
     Allowance(r"gather_scalars_.*_wrap_o64", 120, f"{_WIDE_PLACES}, and is wrapped"),
     Allowance(r"gather_scalars_.*_o64", 85, _WIDE_PLACES),
-    Allowance(r"gather_last_axis_w1_.*_fill_", 110, f"{_PLACES}, and may be filled"),
     Allowance(r"gather_nd_strided_r8_w16_.*_o32", 75, "offsets of several dimensions"),
     Allowance(r"_strided_r(4|16)_w16_.*_o64", 115, "offsets of several dimensions, in 64 bits"),
     Allowance(r"gather(_nd)?_spliced_w1_", 85, "rows are shifted into place by bytes"),

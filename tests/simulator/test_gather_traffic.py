@@ -279,7 +279,8 @@ def test_stores_are_whole_vectors(case):
 def test_stores_of_the_last_axis_are_whole_sectors(case):
     found, (_, _, out) = case.run()
     assert found.stores.sectors == out
-    assert found.stores.sectors_per_request == 16
+    # A thread writes 16 bytes, but of single bytes 8.
+    assert found.stores.sectors_per_request == min(16, 8 * np.dtype(case.dtype).itemsize)
 
 
 @pytest.mark.parametrize("case", STAGED, ids=str)
@@ -294,9 +295,9 @@ def test_staged_rows_are_read_once(case):
 @pytest.mark.parametrize("case", STAGED, ids=str)
 def test_bank_conflicts_of_picks_at_random(case):
     # Of 32 picks at random, about 3.5 meet in the busiest of 32 banks. The table is read by vectors
-    # of up to 16 bytes: 4 wavefronts, or 8 where those of a thread are two.
+    # of up to 16 bytes without conflicts.
     found, _ = case.run()
-    assert 1 <= found.shared_loads.wavefronts_per_request < 4.9
+    assert 1 <= found.shared_loads.wavefronts_per_request < 4.5
     assert 1 <= found.shared_stores.wavefronts_per_request <= 4
 
 
