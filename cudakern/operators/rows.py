@@ -25,7 +25,7 @@ from cudakern.layout import (
 from cudakern.operators import indexing
 from cudakern.operators.base import Plan
 from cudakern.operators.indexing import INDEX_TYPES, MODES, THREADS, blocks_for, compares_wide
-from cudakern.operators.splice import TILE_BYTES, Splice
+from cudakern.operators.splice import Splice
 
 #: Slots or items of a thread and turn in the rows, planes and strided variants.
 ITEMS_PER_THREAD = 4
@@ -157,8 +157,9 @@ class Stream:
             width = min(width, alignment(problem.out.phase), VECTOR_BYTES // 2)
             variant, unit, tile = "packed", width, THREADS * (VECTOR_BYTES // width)
             if row_bytes >= VECTOR_BYTES:
-                variant, unit, tile = "spliced", 1, TILE_BYTES
-                splice = Splice.of(row_bytes, width, problem.x.dense_bytes)
+                out_bytes = problem.total_rows * row_bytes
+                splice = Splice.of(row_bytes, width, problem.x.dense_bytes, out_bytes)
+                variant, unit, tile = "spliced", 1, splice.tile
         lead = problem.out.phase // unit
         pieces = problem.total_rows * row_bytes // unit
         row = Dimension(row_bytes, (1, 0, 1))

@@ -15,11 +15,11 @@ __device__ __forceinline__ uint4 load_once(const uint4* address) {
   return value;
 }
 
-/// A vector, or zeros unless there is one: without a branch, so that many are in flight. Of what
+/// A vector, or `value` unless there is one: without a branch, so that many are in flight. Of what
 /// is read once, none takes a place in L1.
 template <bool kOnce>
-__device__ __forceinline__ uint4 load_if(bool exists, const uint4* address) {
-  uint4 value = make_uint4(0, 0, 0, 0);
+__device__ __forceinline__ uint4 load_if(bool exists, const uint4* address,
+                                         uint4 value = make_uint4(0, 0, 0, 0)) {
   if constexpr (kOnce) {
     asm("{\n"
         "  .reg .pred exists;\n"

@@ -14,27 +14,29 @@
 
 namespace ck {
 
-constexpr uint32 kSpliceTile = 8192;  ///< bytes of the output; operators/splice.py knows it too
-constexpr uint32 kFilledSegment = 0x80000000;
+constexpr uint32 kSpliceLoads = 4;  ///< words of a thread in flight
+
+/// What a block knows of a segment: the byte of its first word that it begins at, whether it is to
+/// be filled, whether all of its words are x's, and the byte of its words that it ends at.
+constexpr uint32 kSegmentBegin = 15, kSegmentFilled = 16, kSegmentWhole = 32, kSegmentEnd = 8;
 
 /// How a tile is staged. In StreamShape, pieces are single bytes here.
 struct SpliceShape {
   uint64 x_bytes;         ///< from x on, if there is nothing between its rows; else 0
   Divisor<uint32> words;  ///< that a segment takes at most
   uint32 segments;        ///< of a tile at most, rounded up to even
-  uint32 unused;
+  uint32 tile;            ///< bytes of the output that a block takes at a time
 };
 
-/// Shared memory: where each segment starts in the stage, where its first word lies in x, the
-/// stage.
+/// Shared memory: what is known of each segment, where its first word lies in x, the stage.
 template <typename O>
 struct SpliceStage {
-  uint32* start;
+  uint32* entry;
   O* source;
   char* words;
 
   __device__ __forceinline__ SpliceStage(char* shared, const SpliceShape& shape)
-      : start(reinterpret_cast<uint32*>(shared)),
+      : entry(reinterpret_cast<uint32*>(shared)),
         source(reinterpret_cast<O*>(shared + shape.segments * sizeof(uint32))),
         words(shared + (shape.segments * (sizeof(uint32) + sizeof(O)) + 15) / 16 * 16) {}
 };
@@ -53,26 +55,79 @@ struct Segments {
   }
 };
 
-/// One aligned word of a segment that takes bytes [low, low + length) of its words. `offset` is the
-/// word's place in x, `at_byte` its place in the segment's words.
-template <typename T, typename O>
-__device__ __forceinline__ uint4 read_word(const void* x, const SpliceShape& shape, O offset,
-                                           uint32 at_byte, uint32 low, uint32 length) {
-  const int64 place = signed_offset(offset);
-  const bool inside = at_byte >= low && at_byte + 16 <= low + length;
-  if (inside || (place >= 0 && static_cast<uint64>(place) + 16 <= shape.x_bytes)) {
-    return load(at<uint4>(x, offset));
+/// The aligned word of a slot of the stage.
+template <typename O>
+struct SpliceWord {
+  uint32 entry;
+  uint32 byte;  ///< of the segment's words
+  O source;     ///< its place in x
+  bool exists;  ///< else the segment takes less words
+
+  __device__ __forceinline__ SpliceWord(uint32 slot, const SpliceShape& shape, uint32 count,
+                                        const SpliceStage<O>& stage) {
+    const Division<uint32> part = divide(slot, shape.words);
+    const uint32 segment = part.quotient < count ? part.quotient : 0;
+    entry = stage.entry[segment];
+    byte = part.remainder * 16;
+    source = static_cast<O>(stage.source[segment] + byte);
+    exists = (part.quotient < count) & (byte < end());
   }
-  Packed<uint4, T> word;  // what lies around the row is not x's
-  word.vector = make_uint4(0, 0, 0, 0);
-#pragma unroll
-  for (int k = 0; k < Packed<uint4, T>::kPieces; ++k) {
-    const uint32 byte = at_byte + static_cast<uint32>(k * sizeof(T));
-    if (byte >= low && byte < low + length) {
-      word.piece[k] = load(at<T>(x, static_cast<O>(offset + static_cast<O>(k * sizeof(T)))));
+  __device__ __forceinline__ uint32 begin() const { return entry & kSegmentBegin; }
+  __device__ __forceinline__ uint32 end() const { return entry >> kSegmentEnd; }
+  __device__ __forceinline__ bool is_filled() const { return (entry & kSegmentFilled) != 0; }
+
+  /// Whether all of it is x's.
+  __device__ __forceinline__ bool is_whole() const {
+    return ((entry & kSegmentWhole) != 0) | ((byte >= begin()) & (byte + 16 <= end()));
+  }
+
+  /// Copies the segment's bytes, piece after piece.
+  template <typename T>
+  __device__ __forceinline__ void copy_pieces(const void* x, uint4* target) const {
+    const uint32 last = end() - byte < 16 ? end() - byte : 16;
+#pragma unroll 1
+    for (uint32 k = byte == 0 ? begin() : 0; k < last; k += sizeof(T)) {
+      *at<T>(target, uint64{k}) = load(at<T>(x, static_cast<O>(source + k)));
     }
   }
-  return word.vector;
+};
+
+/// Reads the words of the segments, kSpliceLoads of a thread at once.
+template <typename T, typename Rows, typename O>
+__device__ __forceinline__ void stage_words(const Rows& rows, const SpliceShape& shape,
+                                            uint32 count, const SpliceStage<O>& stage) {
+  const uint32 slots = count * shape.words.value;
+  uint4* const words = reinterpret_cast<uint4*>(stage.words);
+#pragma unroll 1
+  for (uint32 turn = threadIdx.x; turn < slots; turn += kThreads * kSpliceLoads) {
+    uint4 value[kSpliceLoads];
+    bool put[kSpliceLoads];
+    bool parts = false;
+#pragma unroll
+    for (uint32 k = 0; k < kSpliceLoads; ++k) {
+      const SpliceWord<O> word(turn + k * kThreads, shape, count, stage);
+      const bool fills = Rows::kFills & word.is_filled();
+      put[k] = word.exists & (word.is_whole() | fills);
+      parts |= word.exists & !put[k];
+      value[k] = load_if<false>(put[k] & !fills, at<uint4>(rows.x(), word.source),
+                                fill_piece<uint4>(rows.fill(), 0));
+    }
+#pragma unroll
+    for (uint32 k = 0; k < kSpliceLoads; ++k) {
+      if (put[k]) {
+        words[turn + k * kThreads] = value[k];
+      }
+    }
+    if (parts) {
+#pragma unroll 1
+      for (uint32 slot = turn; slot < turn + kSpliceLoads * kThreads; slot += kThreads) {
+        const SpliceWord<O> word(slot, shape, count, stage);
+        if (word.exists & !(Rows::kFills & word.is_filled()) & !word.is_whole()) {
+          word.template copy_pieces<T>(rows.x(), words + slot);
+        }
+      }
+    }
+  }
 }
 
 template <typename T, typename Rows, typename O>
@@ -88,40 +143,31 @@ __device__ __forceinline__ void stage_segments(const Rows& rows, const StreamSha
     const uint32 low =
         (fills ? from : static_cast<uint32>(reinterpret_cast<uint64>(at<char>(rows.x(), first)))) &
         15;
-    stage.start[i] = (i * splice.words.value * 16 + low) | (fills ? kFilledSegment : 0);
+    const uint32 end = low + segments.length(i, shape.row.value);
+    const int64 place = signed_offset(static_cast<O>(first - low));
+    const bool whole =
+        place >= 0 && static_cast<uint64>(place) + (end + 15) / 16 * 16 <= splice.x_bytes;
+    stage.entry[i] =
+        end << kSegmentEnd | (whole ? kSegmentWhole : 0) | (fills ? kSegmentFilled : 0) | low;
     stage.source[i] = static_cast<O>(first - low);
   }
   __syncthreads();
-  const uint32 slots = segments.count * splice.words.value;
-#pragma unroll 2
-  for (uint32 slot = threadIdx.x; slot < slots; slot += kThreads) {
-    const Division<uint32> part = divide(slot, splice.words);
-    const uint32 start = stage.start[part.quotient];
-    const uint32 length = segments.length(part.quotient, shape.row.value);
-    const uint32 byte = part.remainder * 16;
-    if (byte < (start & 15) + length) {
-      reinterpret_cast<uint4*>(stage.words)[slot] =
-          (start & kFilledSegment) != 0
-              ? fill_piece<uint4>(rows.fill(), 0)
-              : read_word<T>(rows.x(), splice,
-                             static_cast<O>(stage.source[part.quotient] + static_cast<O>(byte)),
-                             byte, start & 15, length);
-    }
-  }
+  stage_words<T>(rows, splice, segments.count, stage);
 }
 
 /// Walks along the staged bytes of the output, from row to row.
 template <typename T, typename O>
 struct SpliceCursor {
   const SpliceStage<O>& stage;
+  uint32 pitch;  ///< bytes of the stage that a segment has
   O row;
   uint32 segment;
   O left;          ///< bytes to the end of the row
   const char* at;  ///< the next piece
 
   __device__ __forceinline__ SpliceCursor(const SpliceStage<O>& stage, const Segments<O>& segments,
-                                          const Divisor<O>& row, O byte)
-      : stage(stage), row(row.value) {
+                                          const Divisor<O>& row, uint32 words, O byte)
+      : stage(stage), pitch(words * 16), row(row.value) {
     const Division<O> place = divide(byte, row);
     segment = static_cast<uint32>(place.quotient - segments.first_row);
     left = static_cast<O>(row.value - place.remainder);
@@ -129,7 +175,7 @@ struct SpliceCursor {
          (static_cast<uint32>(place.remainder) - (segment == 0 ? segments.from : 0));
   }
   __device__ __forceinline__ const char* address(uint32 index) const {
-    return stage.words + (stage.start[index] & ~kFilledSegment);
+    return stage.words + (index * pitch + (stage.entry[index] & kSegmentBegin));
   }
   __device__ __forceinline__ T piece() const { return *reinterpret_cast<const T*>(at); }
   __device__ __forceinline__ void advance() {
@@ -148,9 +194,9 @@ __device__ __forceinline__ void splice_rows(Rows& rows, void* out, const StreamS
   constexpr int kPieces = Packed<uint4, T>::kPieces;
   const SpliceStage<O> stage(shared, splice);
   const O end = shape.pieces + shape.lead;
-  const O step = static_cast<O>(gridDim.x) * kSpliceTile;
-  for (O begin = static_cast<O>(blockIdx.x) * kSpliceTile; begin < end; begin += step) {
-    const O limit = end - begin < kSpliceTile ? end : static_cast<O>(begin + kSpliceTile);
+  const O step = static_cast<O>(gridDim.x) * splice.tile;
+  for (O begin = static_cast<O>(blockIdx.x) * splice.tile; begin < end; begin += step) {
+    const O limit = end - begin < splice.tile ? end : static_cast<O>(begin + splice.tile);
     const O first = begin < shape.lead ? O{0} : static_cast<O>(begin - shape.lead);
     const Division<O> start = divide(first, shape.row);
     const Division<O> last = divide(static_cast<O>(limit - shape.lead - 1), shape.row);
@@ -165,7 +211,8 @@ __device__ __forceinline__ void splice_rows(Rows& rows, void* out, const StreamS
     for (O at_byte = begin + threadIdx.x * 16; at_byte < limit; at_byte += kThreads * 16) {
       const bool whole = at_byte >= shape.lead && at_byte + 16 <= limit;
       const O from = at_byte < shape.lead ? shape.lead : at_byte;
-      SpliceCursor<T, O> cursor(stage, segments, shape.row, static_cast<O>(from - shape.lead));
+      SpliceCursor<T, O> cursor(stage, segments, shape.row, splice.words.value,
+                                static_cast<O>(from - shape.lead));
       char* const target =
           static_cast<char*>(out) + signed_offset(static_cast<O>(from - shape.lead));
       if (whole) {

@@ -55,7 +55,6 @@ ALLOWANCES = (
     Allowance(r"gather_scalars_.*_o64", 85, _WIDE_PLACES),
     Allowance(r"gather_nd_strided_r8_w16_.*_o32", 75, "offsets of several dimensions"),
     Allowance(r"_strided_r(4|16)_w16_.*_o64", 115, "offsets of several dimensions, in 64 bits"),
-    Allowance(r"gather(_nd)?_spliced_w1_", 85, "rows are shifted into place by bytes"),
     Allowance(r"one_hot_planes_", 95, "each vector of 16 bytes finds its plane and column anew"),
     Allowance(r"coordinates_columns_w1_.*_o32", 195, _TRANSPOSES, by_arithmetic=True),
     Allowance(r"coordinates_columns_w2_.*_o32", 120, _TRANSPOSES),

@@ -12,7 +12,7 @@ from cudakern.operators.indexing import THREADS
 from cudakern.operators.reduce_kernels import INPUT_TYPES, Reduction
 from cudakern.operators.reduce_types import ARG_FUNCTIONS, ReduceFunction
 from cudakern.operators.rows import ITEMS_PER_THREAD
-from cudakern.operators.splice import TILE_BYTES, Splice
+from cudakern.operators.splice import SHORT_TILE_BYTES, TILE_BYTES, Splice
 from perf.machine_code.occupancy import LIMITS, WARP
 from perf.machine_code.rare import rare
 
@@ -158,7 +158,7 @@ def _of_gather(operator: str, spec: KernelSpec) -> int:
     shared = _splice_bytes(width, wide=wide) if variant == "spliced" else 0
     if operator == "gather_nd":
         tiles = {"rows": THREADS * ITEMS_PER_THREAD, "packed": THREADS * _VECTOR // width}
-        rows = tiles.get(variant, TILE_BYTES // _VECTOR) + 2
+        rows = tiles.get(variant, SHORT_TILE_BYTES // _VECTOR) + 2
         shared += _rounded(rows * (8 if wide else 4)) + gather_nd_plan.STAGED_BYTES
     return shared
 
@@ -180,7 +180,7 @@ def _of_reduce(spec: KernelSpec) -> int:
 @cache
 def _splice_bytes(width: int, *, wide: bool) -> int:
     rows = range(_VECTOR, TILE_BYTES + 1)
-    return max(Splice.of(row, width, 0).shared_bytes(wide=wide) for row in rows)
+    return max(Splice.of(row, width, 0, 2**40).shared_bytes(wide=wide) for row in rows)
 
 
 def _rounded(size: int) -> int:

@@ -31,6 +31,7 @@ TRIPLES = RNG.random((900, 3), np.float32)
 SPARSE = (RNG.random((5000, 8)) < 0.3).astype(np.int32)
 TABLE = RNG.integers(0, 100, (20, 30, 2)).astype(np.uint8)
 TUPLES = RNG.integers(0, 20, (5000, 2)).astype(np.int32)
+BYTES = RNG.integers(0, 100, (40, 99)).astype(np.uint8)
 WIDE = RNG.random((40, 64), np.float32)
 LONG = RNG.random((8, 9000), np.float32)
 PICKS = RNG.integers(0, 64, 300).astype(np.int32)
@@ -46,6 +47,7 @@ CALLS = {
     "last epoch": lambda: (_begin_last_epoch(), ck.argwhere(SPARSE)),
     "last axis": lambda: ck.gather(LONG, PICKS[:256], 1),
     "last axis, staged": lambda: ck.gather(WIDE, PICKS, 1),
+    "spliced": lambda: ck.gather(BYTES, PICKS % 40),
     "gather_nd": lambda: ck.gather_nd(TABLE, TUPLES),
 }
 
@@ -88,7 +90,7 @@ class Mutation:
 BARRIER = "__syncthreads();"
 COUNT = Mutation("", "columns", "common/ptx.cuh", "atom.acq_rel.gpu.global.inc.u32")
 FOLD, LOOK_BACK = "common/reduce_fold.cuh", "common/look_back.cuh"
-LAST_AXIS = "common/last_axis.cuh"
+LAST_AXIS, SPLICE = "common/last_axis.cuh", "common/splice.cuh"
 STORE, LOAD = "st.relaxed.gpu.global.u64", "ld.relaxed.gpu.global.u64"
 
 MUTATIONS = (
@@ -196,6 +198,27 @@ MUTATIONS = (
         LAST_AXIS,
         f"    {BARRIER}  // the next rows",
         "    // the next rows",
+    ),
+    Mutation(
+        "segments_before_others_wrote",
+        "spliced",
+        SPLICE,
+        f"  {BARRIER}\n  stage_words",
+        "  stage_words",
+    ),
+    Mutation(
+        "words_before_others_wrote",
+        "spliced",
+        SPLICE,
+        f"    {BARRIER}\n    for",
+        "    for",
+    ),
+    Mutation(
+        "words_while_others_read",
+        "spliced",
+        SPLICE,
+        f"    {BARRIER}  // the next tile",
+        "    // the next tile",
     ),
     Mutation(
         "tuples_while_others_read",
