@@ -51,12 +51,57 @@ struct GatherRows {
   __device__ __forceinline__ const void* x() const { return a.x; }
   __device__ __forceinline__ const FillPattern& fill() const { return a.fill; }
 
-  __device__ __forceinline__ Position<O> locate(O row) const {
-    const Division<O> plane = kPlanes ? divide(row, a.count) : Division<O>{O{0}, row};
-    const I index = load(at<I>(a.indices, static_cast<O>(plane.remainder * a.index_stride)));
+  /// The index of a row; `plane` becomes the place of its plane in x.
+  __device__ __forceinline__ I read_index(O row, O& plane) const {
+    const Division<O> part = kPlanes ? divide(row, a.count) : Division<O>{O{0}, row};
+    plane = static_cast<O>(part.quotient * a.outer_stride);
+    return load(at<I>(a.indices, static_cast<O>(part.remainder * a.index_stride)));
+  }
+  __device__ __forceinline__ Position<O> place_of(O plane, I index) const {
     const Position<O> position = resolve_index<mode, O>(index, a.extent);
-    return {static_cast<O>(plane.quotient * a.outer_stride + position.value * a.axis_stride),
-            position.valid};
+    return {static_cast<O>(plane + position.value * a.axis_stride), position.valid};
+  }
+  __device__ __forceinline__ Position<O> locate(O row) const {
+    O plane;
+    const I index = read_index(row, plane);
+    return place_of(plane, index);
+  }
+};
+
+/// The same for a tile whose indices the block resolves once.
+template <IndexMode mode, typename I, typename O, typename U>
+struct StagedGatherRows {
+  static constexpr bool kFills = mode == IndexMode::kFill;
+  static constexpr bool kStaged = true;
+  static constexpr uint32 kReads = 16 / sizeof(I);  // of a thread that are in flight
+
+  GatherRows<mode, true, I, O, U> rows;
+  PlaceTable<kFills, O> table;
+
+  __device__ __forceinline__ const void* x() const { return rows.x(); }
+  __device__ __forceinline__ const FillPattern& fill() const { return rows.fill(); }
+  __device__ __forceinline__ Position<O> locate(O row) const { return table.locate(row); }
+
+  __device__ __forceinline__ void stage(O row, uint32 count) {
+    __syncthreads();  // the table may still be in use
+    table.first = row;
+    for (uint32 begin = threadIdx.x; begin < count; begin += kThreads * kReads) {
+      O plane[kReads];
+      I index[kReads];
+#pragma unroll
+      for (uint32 r = 0; r < kReads; ++r) {
+        if (begin + r * kThreads < count) {
+          index[r] = rows.read_index(static_cast<O>(row + begin + r * kThreads), plane[r]);
+        }
+      }
+#pragma unroll
+      for (uint32 r = 0; r < kReads; ++r) {
+        if (begin + r * kThreads < count) {
+          table.put(static_cast<O>(row + begin + r * kThreads), rows.place_of(plane[r], index[r]));
+        }
+      }
+    }
+    __syncthreads();
   }
 };
 
@@ -116,8 +161,10 @@ CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::E
 }
 #elif defined(CK_VARIANT_PACKED)
 CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
+  CK_DYNAMIC_SHARED(shared);
   using Piece = ck::Bytes<CK_WIDTH>;
-  ck::GatherRows<ck::kMode, true, ck::Index, ck::Offset, ck::Extent> rows{a};
+  ck::StagedGatherRows<ck::kMode, ck::Index, ck::Offset, ck::Extent> rows{
+      {a}, {reinterpret_cast<ck::Offset*>(shared), 0}};
   ck::copy_pieces<Piece>(rows, a.out, a.shape, [&](ck::Offset first) {
     return ck::walk_rows<Piece>(rows, a.shape, first);
   });

@@ -55,26 +55,19 @@ template <IndexMode mode, typename I, typename O, typename U>
 struct TupleRows {
   static constexpr bool kFills = mode == IndexMode::kFill;
   static constexpr bool kStaged = true;
-  static constexpr O kNoRow = O{1} << (sizeof(O) * 8 - 1);  // no offset is as low as that
-
   const StreamArguments<O, U>& a;
-  O* table;
+  PlaceTable<kFills, O> table;
   I* tuples;
-  O first = 0;
 
   __device__ __forceinline__ TupleRows(const StreamArguments<O, U>& arguments, char* shared)
       : a(arguments),
-        table(reinterpret_cast<O*>(shared)),
+        table{reinterpret_cast<O*>(shared), 0},
         tuples(reinterpret_cast<I*>(shared + arguments.tuples_at)) {}
 
   __device__ __forceinline__ const void* x() const { return a.x; }
   __device__ __forceinline__ const FillPattern& fill() const { return a.fill; }
 
-  __device__ __forceinline__ Position<O> locate(O row) const {
-    const O place = table[row - first];
-    const bool valid = !kFills || place != kNoRow;
-    return {valid ? place : O{0}, valid};
-  }
+  __device__ __forceinline__ Position<O> locate(O row) const { return table.locate(row); }
 
   /// Tuples lie an odd number of components apart, so that threads that walk along one each meet
   /// different banks.
@@ -113,7 +106,7 @@ struct TupleRows {
     }
   }
 
-  __device__ __forceinline__ O place_of(O row, const I* tuple) const {
+  __device__ __forceinline__ Position<O> place_of(O row, const I* tuple) const {
     O place = quotient(row, a.count) * a.batch_stride;
     bool valid = true;
 #pragma unroll 1
@@ -122,11 +115,11 @@ struct TupleRows {
       place += position.value * a.axis_stride[c];
       valid &= position.valid;
     }
-    return valid ? place : kNoRow;
+    return {place, valid};
   }
 
   __device__ __forceinline__ void stage(O row, uint32 count) {
-    first = row;
+    table.first = row;
 #pragma unroll 1
     for (uint32 begin = 0; begin < count; begin += a.turn) {
       const uint32 turn = count - begin < a.turn ? count - begin : a.turn;
@@ -134,7 +127,8 @@ struct TupleRows {
       read_tuples(static_cast<O>(row + begin), turn);
       __syncthreads();
       for (uint32 k = threadIdx.x; k < turn; k += kThreads) {
-        table[begin + k] = place_of(static_cast<O>(row + begin + k), tuples + k * tuple_pitch());
+        const O place = static_cast<O>(row + begin + k);
+        table.put(place, place_of(place, tuples + k * tuple_pitch()));
       }
     }
     __syncthreads();

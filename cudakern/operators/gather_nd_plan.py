@@ -99,7 +99,7 @@ def _plan_stream(source: RowProblem) -> Plan:
     tuple_size = len(source.axes)
     # Shared memory: the place of each row of a tile, then staged tuples, an odd number of
     # components apart, then what spliced needs.
-    table_rows = min((stream.tile * stream.unit - 1) // source.row_bytes + 2, source.total_rows)
+    table_rows = stream.table_rows(source)
     tuple_bytes = (tuple_size | 1) * source.indices.itemsize
     turn = min(table_rows, STAGED_BYTES // tuple_bytes)
     tuples_at = _rounded(table_rows * (8 if stream.wide else 4))

@@ -128,7 +128,7 @@ def _plan_stream(rows: RowProblem) -> Plan:
         .divisor(extent, wide=compares_wide(rows.indices, wide=stream.wide))
         .raw(rows.fill)
     )
-    shared = 0
+    shared = stream.table_rows(rows) * (8 if stream.wide else 4) if variant == "packed" else 0
     if stream.splice is not None:
         shared = stream.splice.shared_bytes(wide=stream.wide)
         stream.splice.pack(arguments)

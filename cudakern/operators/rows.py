@@ -166,6 +166,10 @@ class Stream:
         wide = problem.is_wide(pieces + lead, tile, *problem.outer, *problem.index, row)
         return cls(variant, width, unit, lead, pieces, tile, wide, splice)
 
+    def table_rows(self, problem: RowProblem) -> int:
+        """Return how many rows a tile has a part of, at most."""
+        return min((self.tile * self.unit - 1) // problem.row_bytes + 2, problem.total_rows)
+
     @property
     def grid(self) -> tuple[int, int, int]:
         """Blocks of the launch."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 #: words take more room than the output; less for a small output, to have so many tiles.
 TILE_BYTES = 16 * 1024
 SHORT_TILE_BYTES = 8 * 1024
-MIN_TILE_BYTES = 2 * 1024
+MIN_TILE_BYTES = 4 * 1024
 MEDIUM_ROWS = range(64, 5462)
 TILES = 264
 

@@ -24,6 +24,24 @@ struct StreamShape {
   Divisor<O> row;  ///< pieces of a row
 };
 
+/// Where the rows of a tile lie in x: a table in shared memory.
+template <bool kFills, typename O>
+struct PlaceTable {
+  static constexpr O kNoRow = O{1} << (sizeof(O) * 8 - 1);  // no offset is as low as that
+
+  O* places;
+  O first;  ///< row of the tile
+
+  __device__ __forceinline__ Position<O> locate(O row) const {
+    const O place = places[row - first];
+    const bool valid = !kFills || place != kNoRow;
+    return {valid ? place : O{0}, valid};
+  }
+  __device__ __forceinline__ void put(O row, Position<O> position) {
+    places[row - first] = position.valid ? position.value : kNoRow;
+  }
+};
+
 /// Has the policy stage the rows in which the pieces [first, end) lie.
 template <typename Rows, typename O>
 __device__ __forceinline__ void stage_rows(Rows& rows, const StreamShape<O>& shape, O first,

@@ -155,12 +155,12 @@ def _of_gather(operator: str, spec: KernelSpec) -> int:
         staged = gather_plan.LAST_AXIS_MAX_STAGED_BYTES + _VECTOR
         return 2 * gather_plan.LAST_AXIS_TABLE_STAGED + staged
     wide, width = macros["CK_OFFSET_T"] == "ck::uint64", int(macros["CK_WIDTH"])
+    tiles = {"rows": THREADS * ITEMS_PER_THREAD, "packed": THREADS * _VECTOR // width}
+    rows = tiles.get(variant, SHORT_TILE_BYTES // _VECTOR) + 2
     shared = _splice_bytes(width, wide=wide) if variant == "spliced" else 0
-    if operator == "gather_nd":
-        tiles = {"rows": THREADS * ITEMS_PER_THREAD, "packed": THREADS * _VECTOR // width}
-        rows = tiles.get(variant, SHORT_TILE_BYTES // _VECTOR) + 2
-        shared += _rounded(rows * (8 if wide else 4)) + gather_nd_plan.STAGED_BYTES
-    return shared
+    if operator == "gather_nd" or variant == "packed":
+        shared += _rounded(rows * (8 if wide else 4))
+    return shared + (gather_nd_plan.STAGED_BYTES if operator == "gather_nd" else 0)
 
 
 def _of_reduce(spec: KernelSpec) -> int:

@@ -38,8 +38,8 @@ class Case:
         return f"{self.kernel}-t{self.indices[-1]}-b{self.batch_dims}{rest}"
 
 
-# Tiles are 16 KiB of the result for rows, up to 8 KiB for spliced here and 4 KiB for packed: each case has at
-# least three for two blocks.
+# Tiles are 16 KiB of the result for rows, at most 8 KiB for spliced here and 4 KiB for packed: each
+# case has at least three for two blocks.
 CASES = [
     Case("rows_w16", (5, 6, 64), (300, 2), 0, np.float32, np.int32),
     Case("rows_w16", (3, 4, 5, 4), (3, 1100, 2), 1, np.float32, np.int64),

@@ -47,6 +47,7 @@ CALLS = {
     "last epoch": lambda: (_begin_last_epoch(), ck.argwhere(SPARSE)),
     "last axis": lambda: ck.gather(LONG, PICKS[:256], 1),
     "last axis, staged": lambda: ck.gather(WIDE, PICKS, 1),
+    "packed": lambda: ck.gather(TRIPLES, np.tile(PICKS, 10)),
     "spliced": lambda: ck.gather(BYTES, PICKS % 40),
     "gather_nd": lambda: ck.gather_nd(TABLE, TUPLES),
 }
@@ -198,6 +199,20 @@ MUTATIONS = (
         LAST_AXIS,
         f"    {BARRIER}  // the next rows",
         "    // the next rows",
+    ),
+    Mutation(
+        "places_while_others_read",
+        "packed",
+        "gather.cu",
+        f"    {BARRIER}  // the table",
+        "    // the table",
+    ),
+    Mutation(
+        "places_before_others_wrote",
+        "packed",
+        "gather.cu",
+        f"    }}\n    {BARRIER}\n",
+        "    }\n",
     ),
     Mutation(
         "segments_before_others_wrote",
