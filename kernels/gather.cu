@@ -73,7 +73,7 @@ template <IndexMode mode, typename I, typename O, typename U>
 struct StagedGatherRows {
   static constexpr bool kFills = mode == IndexMode::kFill;
   static constexpr bool kStaged = true;
-  static constexpr uint32 kReads = 16 / sizeof(I);  // of a thread that are in flight
+  static constexpr uint32 kReads = 2;  // of a thread that are in flight
 
   GatherRows<mode, true, I, O, U> rows;
   PlaceTable<kFills, O> table;
