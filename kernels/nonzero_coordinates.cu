@@ -19,7 +19,9 @@
 
 namespace ck {
 
-constexpr int kTileBlocks = 3;  // of a multiprocessor: 80 registers each
+// Of a multiprocessor, with 72 registers a thread. A block has one warp more than work on tiles.
+constexpr int kTileBlocks = 3;
+constexpr int kTileThreads = kThreads + 32;
 
 /// The block's shared memory, with masks for two tiles.
 template <uint32 kMaskWords>
@@ -29,8 +31,6 @@ struct NonzeroShared {
   uint64 prefix[2];
   uint64 total;
   uint32 ticket[2];
-  uint32 epoch;
-  uint32 flag;
   uint32 counts[2][kWarps];
 };
 
@@ -68,75 +68,99 @@ __device__ __forceinline__ Counts sum_counts(const uint32* counts) {
   return sum;
 }
 
+/// Looks back for the row at which a tile begins, and says so: to the block, and to those behind
+/// it.
+template <typename O>
+__device__ __forceinline__ void find_first_row(const LookBack& tiles, uint32 tile, uint32 total,
+                                               const NonzeroArguments<O>& a, uint64* prefix) {
+  const O before = tile == 0 ? O{0} : tiles.template sum_before<O>(tile);
+  const uint64 all = static_cast<uint64>(before) + total;
+  if (tile != 0) {
+    tiles.publish(tile, tiles.kPrefix, all);
+  }
+  if (threadIdx.x % 32 == 0) {
+    *prefix = before;
+    if (tile == a.tiles - 1) {
+      store_total(a.count, a.count_bytes, all);
+    }
+  }
+}
+
 template <typename C, typename Input, typename O>
 __device__ __forceinline__ void write_coordinates(const Input& input, const NonzeroArguments<O>& a,
                                                   char* memory) {
   using Shared = NonzeroShared<Input::kMaskWords>;
   Shared& s = *reinterpret_cast<Shared*>(memory);
-  const bool alone = gridDim.x == 1, first = threadIdx.x == 0;
-  const uint32 warp = threadIdx.x / 32, words = a.turns * Input::kTurnWords;
+  const bool alone = gridDim.x == 1, once = gridDim.x == a.tiles;
+  const uint32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const uint32 words = a.turns * Input::kTurnWords;
+  // The last warp deals with other blocks, and so nobody else waits for any.
+  const bool scouts = warp == kWarps;
   LookBack tiles = {a.workspace, a.tiles, a.slots, 0};
-  if (first) {
-    const uint64 drawn = alone ? 0 : tiles.draw();
-    s.ticket[1] = alone ? 0 : tiles.settle(drawn);
-    s.epoch = static_cast<uint32>(drawn >> 32);
+  const CoordinateWriter<C, O, kWarps> writer(a.coordinates, a.table, a.sizes, s.stage);
+  if (scouts) {
+    const uint32 drawn = alone ? 0 : tiles.begin();
+    if (lane == 0) {
+      s.ticket[1] = drawn;
+    }
   }
   __syncthreads();
-  tiles.epoch = s.epoch;
   // While a tile is written, the next one is loaded. Two of everything, lest a warp that is ahead
   // writes what another still reads.
   uint32 tile = a.tiles, next = s.ticket[1];
   Counts counts = {0, 0};
   for (uint32 turn = 0; tile < a.tiles || next < a.tiles; turn ^= 1) {
     const uint32 other = turn ^ 1;
-    if (next < a.tiles) {
-      const uint64 drawn = first && !alone ? tiles.draw() : 0;
+    const bool has_tile = tile < a.tiles, has_next = next < a.tiles;
+    if (scouts) {
+      const bool draws = has_next && !once;
+      const uint64 drawn = draws ? tiles.draw() : 0;
+      if (has_tile) {
+        find_first_row(tiles, tile, counts.total, a, &s.prefix[turn]);
+      }
+      const uint32 upcoming = draws ? tiles.settle(drawn) : a.tiles;
+      if (lane == 0) {
+        s.ticket[turn] = upcoming;
+      }
+    } else if (has_next) {
       store_count(s.counts[other], input.load(next, s.masks[other]));
-      if (first) {
-        s.ticket[turn] = alone ? a.tiles : tiles.settle(drawn);
-      }
-    }
-    if (tile < a.tiles && warp == 0) {
-      const O before = tile == 0 ? O{0} : tiles.template sum_before<O>(tile);
-      if (first) {
-        const uint64 all = static_cast<uint64>(before) + counts.total;
-        s.prefix[turn] = before;
-        if (tile != 0) {
-          tiles.publish(tile, tiles.kPrefix, all);
-        }
-        if (tile == a.tiles - 1) {
-          store_total(a.count, a.count_bytes, all);
-        }
-      }
     }
     __syncthreads();
-    const uint32 before = counts.before, total = counts.total, upcoming = s.ticket[turn];
-    if (next < a.tiles) {
-      counts = sum_counts(s.counts[other]);
-      if (first && !alone) {
-        tiles.publish(next, next == 0 ? tiles.kPrefix : tiles.kAggregate, counts.total);
+    const uint32 upcoming = s.ticket[turn];
+    if (has_tile && !scouts) {
+      const O row = static_cast<O>(s.prefix[turn]);
+      if (writer.fits(counts.total)) {
+        writer.write_share(row, counts.total, input.elements_of(tile));
+      } else {
+        writer.write_own(s.masks[turn] + warp * words, words, warp * words * 32,
+                         row + counts.before, input.elements_of(tile));
       }
     }
-    if (tile < a.tiles) {
-      CoordinateWriter<C, O, kWarps> writer(a.coordinates, a.table, a.sizes, s.stage);
-      writer.write(s.masks[turn] + warp * words, words, warp * words * 32,
-                   static_cast<O>(s.prefix[turn]), before, total, input.elements_of(tile));
-      if (alone && first) {
-        s.total = total;
+    if (has_next) {
+      counts = sum_counts(s.counts[other]);
+      if (scouts && !alone) {
+        tiles.publish(next, next == 0 ? tiles.kPrefix : tiles.kAggregate, counts.total);
+      } else if (!scouts) {
+        if (has_tile) {
+          sync_first_threads<kThreads>();
+        }
+        if (writer.fits(counts.total)) {
+          writer.place_all(s.masks[other] + warp * words, words, warp * words * 32, counts.before);
+        }
       }
     }
     tile = next;
-    next = next < a.tiles ? upcoming : next;
+    next = has_next ? upcoming : next;
   }
   if (a.fills != 0) {
-    if (first && !alone) {
-      s.total = tiles.total();
+    if (scouts && lane == 0) {
+      s.total = alone ? counts.total : tiles.total();
     }
     __syncthreads();
     fill_rows<C>(a.coordinates, a.table, s.total);
   }
-  if (!alone) {
-    tiles.finish(&s.flag);
+  if (scouts && !alone) {
+    tiles.finish();
   }
 }
 
@@ -146,13 +170,15 @@ using Offset = CK_OFFSET_T;
 }  // namespace ck
 
 #if defined(CK_VARIANT_STREAM)
-CK_KERNEL_OF(ck::kTileBlocks) CK_ENTRY(const __grid_constant__ ck::NonzeroArguments<ck::Offset> a) {
+CK_KERNEL_WITH(ck::kTileThreads, ck::kTileBlocks)
+CK_ENTRY(const __grid_constant__ ck::NonzeroArguments<ck::Offset> a) {
   CK_DYNAMIC_SHARED(shared);
   const ck::StreamInput<CK_WIDTH, ck::Offset> input{a};
   ck::write_coordinates<ck::Coordinate>(input, a, shared);
 }
 #elif defined(CK_VARIANT_COLUMNS) || defined(CK_VARIANT_PARTS)
-CK_KERNEL_OF(ck::kTileBlocks) CK_ENTRY(const __grid_constant__ ck::ColumnsArguments<ck::Offset> a) {
+CK_KERNEL_WITH(ck::kTileThreads, ck::kTileBlocks)
+CK_ENTRY(const __grid_constant__ ck::ColumnsArguments<ck::Offset> a) {
   CK_DYNAMIC_SHARED(shared);
 #if defined(CK_VARIANT_PARTS)
   const ck::ColumnsInput<CK_WIDTH, ck::Offset, true> input{a};
@@ -162,7 +188,7 @@ CK_KERNEL_OF(ck::kTileBlocks) CK_ENTRY(const __grid_constant__ ck::ColumnsArgume
   ck::write_coordinates<ck::Coordinate>(input, a.common, shared);
 }
 #elif defined(CK_VARIANT_STRIDED)
-CK_KERNEL_OF(ck::kTileBlocks)
+CK_KERNEL_WITH(ck::kTileThreads, ck::kTileBlocks)
 CK_ENTRY(const __grid_constant__ ck::StridedArguments<ck::Offset, CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
   const ck::StridedInput<CK_WIDTH, ck::Offset, CK_RANK> input{a.common, a.dimensions};

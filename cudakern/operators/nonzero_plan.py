@@ -243,7 +243,7 @@ def _plan(
 ) -> Plan:
     shared = shared_bytes(variant, problem.x.itemsize)
     grid = (min(tiles, BLOCKS), 1, 1)
-    launch = Launch(spec, grid, (THREADS, 1, 1), shared, 4, arguments.done())
+    launch = Launch(spec, grid, (THREADS + _WARP, 1, 1), shared, 4, arguments.done())
     slots = slots_for(tiles)
     return Plan(variant, launch, 8 * (HEADER_WORDS + slots) if slots else 0)
 
@@ -252,7 +252,7 @@ def shared_bytes(variant: str, width: int) -> int:
     """Return the shared memory of a block: ``NonzeroShared`` of the kernel."""
     masks = 2 * (MAX_PLACES if variant in {"columns", "parts"} else TILE_BYTES // width) // 8
     stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + 2 * _STAGED_PLACES)
-    words = 8 * 3 + 4 * (4 + 2 * _WARPS)
+    words = 8 * 3 + 4 * (2 + 2 * _WARPS)
     return -(-(masks + stages + words) // VECTOR_BYTES) * VECTOR_BYTES
 
 

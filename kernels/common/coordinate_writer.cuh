@@ -52,37 +52,43 @@ class CoordinateWriter {
         buffer_(reinterpret_cast<char*>(stage.buffers[threadIdx.x / 32])),
         lane_(threadIdx.x % 32) {}
 
-  /// Writes rows for the bits set in the warp's `masks`, the first one being that of `place` in the
-  /// tile. The tile has `total` rows from `row` on, `before` of them before the warp's;
-  /// element_of(place) is the number of an element. Called by the whole block.
-  ///
-  /// If all places of the tile fit into shared memory, the warps share them out anew, so that few
-  /// runs of rows begin and end; else each writes its own, as often as its part is full.
+  /// Whether all places of a tile with so many rows fit into shared memory. Then the warps share
+  /// them out anew, so that few runs of rows begin and end: place_all by each, a barrier of theirs,
+  /// write_share. Else each writes its own, as often as its part is full: write_own.
+  __device__ __forceinline__ static bool fits(uint32 total) {
+    return total <= kWarps * kStagedPlaces;
+  }
+
+  /// Puts down the places of the bits set in the warp's `masks`, the first one being that of
+  /// `place` in the tile; the tile has `before` of them before the warp's.
+  __device__ __forceinline__ void place_all(const uint32* masks, uint32 words, uint32 place,
+                                            uint32 before) const {
+    uint16* places = places_ + before;
+    for (uint32 base = 0; base < words; base += kChunkWords) {
+      const Chunk chunk = chunk_of(masks + base, words - base);
+      put_places(chunk, masks + base, words - base, place + base * 32, places);
+      places += chunk.found;
+    }
+  }
+
+  /// Writes the warp's share of the tile's rows, of which there are `total` from `row` on;
+  /// element_of(place) is the number of an element.
   template <typename Elements>
-  __device__ __forceinline__ void write(const uint32* masks, uint32 words, uint32 place, O row,
-                                        uint32 before, uint32 total,
-                                        const Elements& element_of) const {
-    const uint32 warp = threadIdx.x / 32;
-    const bool together = total <= kWarps * kStagedPlaces;
-    Run run = {places_ + (together ? before : warp * kStagedPlaces), 0, row + before};
+  __device__ __forceinline__ void write_share(O row, uint32 total,
+                                              const Elements& element_of) const {
+    write_rows(share_of(row, total, threadIdx.x / 32), element_of);
+  }
+
+  /// Writes rows for the bits set in the warp's masks, from `row` on.
+  template <typename Elements>
+  __device__ __forceinline__ void write_own(const uint32* masks, uint32 words, uint32 place, O row,
+                                            const Elements& element_of) const {
+    Run run = {places_ + threadIdx.x / 32 * kStagedPlaces, 0, row};
     for (uint32 base = 0;; base += kChunkWords) {
-      const uint32 mask = base + lane_ < words ? masks[base + lane_] : 0;
-      const uint32 count = static_cast<uint32>(__popc(mask));
-      uint32 inclusive = count;
-#pragma unroll
-      for (int step = 1; step < 32; step *= 2) {
-        const uint32 below = __shfl_up_sync(kAllLanes, inclusive, step);
-        inclusive += lane_ >= step ? below : 0;
-      }
-      const uint32 found = __shfl_sync(kAllLanes, inclusive, 31);
       const bool done = base >= words;
-      if (done || (!together && run.count + found > kStagedPlaces)) {
-        if (together) {
-          __syncthreads();
-          run = share_of(row, total, warp);
-        } else {
-          __syncwarp();
-        }
+      const Chunk chunk = done ? Chunk{0, 0, 0} : chunk_of(masks + base, words - base);
+      if (done || run.count + chunk.found > kStagedPlaces) {
+        __syncwarp();
         write_rows(run, element_of);
         __syncwarp();
         run.row += run.count;
@@ -91,13 +97,8 @@ class CoordinateWriter {
       if (done) {
         return;
       }
-      uint16* const places = run.places + run.count;
-      if (found < kDensePlaces) {
-        place_bits_of_word(mask, place + (base + lane_) * 32, places + inclusive - count);
-      } else {
-        place_words(masks + base, words - base, place + base * 32, places);
-      }
-      run.count += found;
+      put_places(chunk, masks + base, words - base, place + base * 32, run.places + run.count);
+      run.count += chunk.found;
     }
   }
 
@@ -108,6 +109,34 @@ class CoordinateWriter {
     uint32 count;
     O row;
   };
+
+  /// Some masks, one for each lane: the bits set before the lane's, and all.
+  struct Chunk {
+    uint32 mask;
+    uint32 before;
+    uint32 found;
+  };
+
+  __device__ __forceinline__ Chunk chunk_of(const uint32* masks, uint32 words) const {
+    const uint32 mask = lane_ < words ? masks[lane_] : 0;
+    const uint32 count = static_cast<uint32>(__popc(mask));
+    uint32 inclusive = count;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+      const uint32 below = __shfl_up_sync(kAllLanes, inclusive, step);
+      inclusive += lane_ >= step ? below : 0;
+    }
+    return {mask, inclusive - count, __shfl_sync(kAllLanes, inclusive, 31)};
+  }
+
+  __device__ __forceinline__ void put_places(const Chunk& chunk, const uint32* masks, uint32 words,
+                                             uint32 place, uint16* places) const {
+    if (chunk.found < kDensePlaces) {
+      place_bits_of_word(chunk.mask, place + lane_ * 32, places + chunk.before);
+    } else {
+      place_words(masks, words, place, places);
+    }
+  }
 
   /// A warp's share of the tile's rows, from sector to sector.
   __device__ __forceinline__ Run share_of(O row, uint32 total, uint32 warp) const {

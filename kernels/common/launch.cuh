@@ -3,7 +3,9 @@
 #pragma once
 
 #define CK_KERNEL CK_KERNEL_OF(ck::kBlocksPerMultiprocessor)
-#define CK_KERNEL_OF(blocks) extern "C" __global__ void __launch_bounds__(ck::kThreads, blocks)
+#define CK_KERNEL_OF(blocks) CK_KERNEL_WITH(ck::kThreads, blocks)
+#define CK_KERNEL_WITH(threads, blocks) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks)
 
 namespace ck {
 

@@ -24,120 +24,154 @@ namespace ck {
 struct LookBack {
   static constexpr int kValueBits = 44;
   static constexpr uint32 kLastEpoch = (1u << (62 - kValueBits)) - 1;
-  static constexpr uint64 kAggregate = 1, kPrefix = 2;
+  static constexpr uint32 kAggregate = 1, kPrefix = 2;
   static constexpr uint32 kHeaderWords = 2;
+  // Words that a lane reads at once: those of 256 tiles, where each block has one; else of 128.
+  static constexpr uint32 kReads = 8, kReadsInTurn = 4;
 
   uint64* words;
   uint32 tiles;
   uint32 slots;  ///< words for tiles that the workspace has
   uint32 epoch;
 
-  /// Draws a ticket, by one thread; the high half is the epoch. It is to be settled.
-  __device__ __forceinline__ uint64 draw() const { return atomicAdd(words, uint64{1}); }
+  /// Draws a ticket, to be settled. All of the workspace is used by one warp of each block.
+  __device__ __forceinline__ uint64 draw() const {
+    return threadIdx.x % 32 == 0 ? draw_relaxed(words) : 0;
+  }
 
-  /// Starts the next epoch if a ticket is the last one; later than the draw, so that nothing waits
-  /// for it. Returns its number.
-  __device__ __forceinline__ uint32 settle(uint64 ticket) const {
-    if (static_cast<uint32>(ticket) == tiles + gridDim.x - 1) {
-      const uint64 next = ticket >> 32 == kLastEpoch ? 0 : (ticket >> 32) + 1;
+  /// Returns the number of a ticket; the last one starts the next epoch. It is later than the draw,
+  /// so that nothing waits for that.
+  __device__ __forceinline__ uint32 settle(uint64 drawn) const {
+    const uint32 last = (tiles == gridDim.x ? tiles : tiles + gridDim.x) - 1;
+    if (threadIdx.x % 32 == 0 && static_cast<uint32>(drawn) == last) {
+      const uint64 next = drawn >> 32 == kLastEpoch ? 0 : (drawn >> 32) + 1;
       store_relaxed(words, next << 32);
     }
-    return static_cast<uint32>(ticket);
+    return __shfl_sync(kAllLanes, static_cast<uint32>(drawn), 0);
   }
 
-  /// Tells the others what a tile has, or what it and all before it have; by one thread.
-  __device__ __forceinline__ void publish(uint32 tile, uint64 status, uint64 value) const {
-    const uint64 stamp = status << 62 | static_cast<uint64>(epoch) << kValueBits;
-    store_relaxed(words + kHeaderWords + tile, stamp | value);
+  /// Learns the epoch; returns the block's first tile.
+  __device__ __forceinline__ uint32 begin() {
+    const uint64 drawn = draw();
+    epoch = __shfl_sync(kAllLanes, static_cast<uint32>(drawn >> 32), 0);
+    return settle(drawn);
   }
 
-  __device__ __forceinline__ uint64 read(uint32 tile) const {
-    return load_relaxed(words + kHeaderWords + tile);
+  /// Tells the others what a tile has, or what it and all before it have.
+  __device__ __forceinline__ void publish(uint32 tile, uint32 status, uint64 value) const {
+    if (threadIdx.x % 32 == 0) {
+      store_relaxed(of_tile(tile), static_cast<uint64>(stamp(status)) << kValueBits | value);
+    }
   }
-  __device__ __forceinline__ bool is_set(uint64 word) const {
-    return word >> 62 != 0 && (static_cast<uint32>(word >> kValueBits) & kLastEpoch) == epoch;
+
+  /// Returns what all tiles before this one have. Each lane reads some words at once, and again
+  /// those that say nothing yet: one round, where the others are done. Where each block has one
+  /// tile, all are under way together, and no prefix is known before all the rest is.
+  template <typename O>
+  __device__ __forceinline__ O sum_before(uint32 tile) const {
+    constexpr uint32 kNone = 0x80000000;
+    const uint32 reads = tiles == gridDim.x ? kReads : kReadsInTurn;
+    const uint32 lane = threadIdx.x % 32, aggregate = stamp(kAggregate), prefix = stamp(kPrefix);
+    O sum = 0;
+    for (uint32 back = lane;; back += 32 * reads) {
+      uint64 word[kReads];
+#pragma unroll
+      for (uint32 r = 0; r < kReads; ++r) {
+        word[r] = r < reads ? 0 : static_cast<uint64>(aggregate) << kValueBits;
+      }
+      // The nearest word that is no aggregate: a prefix, after which none is needed, or an empty
+      // one, which is odd here. In front of the first tile, which has a prefix, all are empty.
+      uint32 nearest;
+      do {
+#pragma unroll
+        for (uint32 r = 0; r < kReads; ++r) {
+          const bool known = stamp_of(word[r]) == aggregate;
+          const uint32 before = back + r * 32;
+          load_relaxed_if(!known && before < tile, of_tile(tile - 1 - before), word[r]);
+        }
+        nearest = kNone;
+#pragma unroll
+        for (uint32 r = kReads; r-- > 0;) {
+          const uint32 found = stamp_of(word[r]);
+          const uint32 place = (r * 32 + lane) * 2 + (found == prefix ? 0 : 1);
+          nearest = found == aggregate ? nearest : place;
+        }
+        nearest = lowest_of_warp(nearest);
+      } while (nearest % 2 != 0);
+#pragma unroll
+      for (uint32 r = 0; r < kReads; ++r) {
+        sum += r * 32 + lane <= nearest / 2 ? value_of<O>(word[r]) : O{0};
+      }
+      if (nearest != kNone) {
+        break;
+      }
+    }
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+      sum += __shfl_xor_sync(kAllLanes, sum, step);
+    }
+    return sum;
+  }
+
+  /// Returns what all tiles have, as soon as that is known.
+  __device__ __forceinline__ uint64 total() const {
+    uint64 word = 0;
+    do {
+      load_relaxed_if(true, of_tile(tiles - 1), word);
+    } while (stamp_of(word) != stamp(kPrefix));
+    return value_of<uint64>(word);
+  }
+
+  /// Called by each block at its end: in the last epoch the last block to come here empties the
+  /// words, lest they count when the epochs begin anew. No other block reads one any more; the
+  /// fence has what they wrote be there before.
+  __device__ __forceinline__ void finish() const {
+    if (epoch != kLastEpoch) {
+      return;
+    }
+    const uint32 lane = threadIdx.x % 32;
+    uint32 before = 0;
+    if (lane == 0) {
+      __threadfence();
+      before = atomicInc(reinterpret_cast<uint32*>(words + 1), gridDim.x - 1);
+      __threadfence();
+    }
+    if (__shfl_sync(kAllLanes, before, 0) == gridDim.x - 1) {
+#pragma unroll 1
+      for (uint32 k = lane; k < slots; k += 32) {
+        words[kHeaderWords + k] = 0;
+      }
+    }
+  }
+
+ private:
+  __device__ __forceinline__ uint64* of_tile(uint32 tile) const {
+    return words + kHeaderWords + tile;
+  }
+
+  /// What is above the value in a word of this epoch, and in any word.
+  __device__ __forceinline__ uint32 stamp(uint32 status) const {
+    return status << (62 - kValueBits) | epoch;
+  }
+  __device__ __forceinline__ static uint32 stamp_of(uint64 word) {
+    return static_cast<uint32>(word >> kValueBits);
   }
   template <typename O>
   __device__ __forceinline__ static O value_of(uint64 word) {
     return static_cast<O>(word & ((uint64{1} << kValueBits) - 1));
   }
 
-  /// Returns what all tiles before this one have; by one whole warp. It reads 32 words, which are
-  /// enough where others are done, and then 256 at once.
-  template <typename O>
-  __device__ __forceinline__ O sum_before(uint32 tile) const {
-    constexpr uint32 kReads = 8;
-    const uint32 lane = threadIdx.x % 32;
-    O sum = 0;
-    for (uint32 back = lane, reads = 1;; back += 32 * reads, reads = kReads) {
-      uint64 word[kReads];
+  __device__ __forceinline__ static uint32 lowest_of_warp(uint32 value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(kAllLanes, value);
+#else
 #pragma unroll
-      for (uint32 r = 0; r < kReads; ++r) {
-        const uint32 before = back + r * 32;
-        // In front of the first tile there is nothing.
-        word[r] = kPrefix << 62 | static_cast<uint64>(epoch) << kValueBits;
-        if (r < reads && before < tile) {
-          word[r] = read(tile - 1 - before);
-        }
-      }
-#pragma unroll
-      for (uint32 r = 0; r < kReads; ++r) {
-        if (r == reads) {
-          break;
-        }
-        uint32 prefixes, needed;
-        while (true) {
-          const bool set = is_set(word[r]);
-          prefixes = __ballot_sync(kAllLanes, set && word[r] >> 62 == kPrefix);
-          needed = prefixes == 0 ? kAllLanes : prefixes ^ (prefixes - 1);
-          if ((__ballot_sync(kAllLanes, !set) & needed) == 0) {
-            break;
-          }
-          if (!set) {
-            word[r] = read(tile - 1 - (back + r * 32));
-          }
-        }
-        sum += (needed >> lane & 1) != 0 ? value_of<O>(word[r]) : O{0};
-        if (prefixes != 0) {
-#pragma unroll
-          for (int step = 16; step > 0; step /= 2) {
-            sum += __shfl_xor_sync(kAllLanes, sum, step);
-          }
-          return sum;
-        }
-      }
+    for (int step = 16; step > 0; step /= 2) {
+      const uint32 other = __shfl_xor_sync(kAllLanes, value, step);
+      value = other < value ? other : value;
     }
-  }
-
-  /// Returns what all tiles have, as soon as that is known; by one thread.
-  __device__ __forceinline__ uint64 total() const {
-    uint64 word;
-    do {
-      word = read(tiles - 1);
-    } while (!is_set(word) || word >> 62 != kPrefix);
-    return value_of<uint64>(word);
-  }
-
-  /// Called by all threads of each block at its end, `flag` being shared memory: in the last epoch
-  /// the last block to come here empties the words, lest they count when the epochs begin anew. No
-  /// other block reads one any more; the fence has what they wrote be there before.
-  __device__ __forceinline__ void finish(uint32* flag) const {
-    if (epoch != kLastEpoch) {
-      return;
-    }
-    if (threadIdx.x == 0) {
-      __threadfence();
-      uint32* const finished = reinterpret_cast<uint32*>(words + 1);
-      *flag = atomicInc(finished, gridDim.x - 1) == gridDim.x - 1 ? 1 : 0;
-      __threadfence();
-    }
-    __syncthreads();
-    if (*flag != 0) {
-#pragma unroll 1
-      for (uint32 k = threadIdx.x; k < slots; k += blockDim.x) {
-        words[kHeaderWords + k] = 0;
-      }
-    }
+    return value;
+#endif
   }
 };
 

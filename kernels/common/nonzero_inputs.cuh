@@ -7,7 +7,7 @@
 //   kTurnWords         masks of a warp's turn,
 //   load(tile, masks)  puts a tile's bits into the block's masks, of which each warp has `turns`
 //                      times kTurnWords, in order; returns how many of the lane's are set; called
-//                      by the whole block,
+//                      by the first kWarps warps,
 //   elements_of(tile)  which element belongs to a bit.
 #pragma once
 
@@ -233,7 +233,6 @@ struct ColumnsInput {
     const O start = offsets_of(part.quotient, a.outer).value[0] + (row - skipped) * kWidth;
     const uint32 rows = left < a.group ? static_cast<uint32>(left) : a.group;
     const uint32 vectors = (kParts ? 1 : a.group / kOfVector) * a.strips.value;
-    __syncthreads();  // others may still read these masks
     for (uint32 first = warp; first < vectors; first += kWarps * kLoads) {
       bool exists[kLoads];
       const uint4* source[kLoads];
@@ -273,7 +272,7 @@ struct ColumnsInput {
     for (uint32 k = a.group * a.strips.value + threadIdx.x; k < words * kWarps; k += kThreads) {
       masks[k] = 0;
     }
-    __syncthreads();
+    sync_first_threads<kThreads>();
     uint32 count = 0;
     for (uint32 k = lane; k < words; k += 32) {
       count += static_cast<uint32>(__popc(masks[warp * words + k]));

@@ -40,14 +40,45 @@ __device__ __forceinline__ uint4 load_if(bool exists, const uint4* address,
   return value;
 }
 
-/// A read and a write of a word that blocks exchange. They say nothing about other words.
-__device__ __forceinline__ uint64 load_relaxed(uint64* address) {
-  uint64 value;
-  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(address));
-  return value;
+/// A barrier for the first warps of a block, as many as these threads are.
+template <uint32 kThreadsOfThem>
+__device__ __forceinline__ void sync_first_threads() {
+  asm volatile("bar.sync 1, %0;" ::"n"(kThreadsOfThem) : "memory");
+}
+
+/// A read, if there is something to read, and a write of a word that blocks exchange. They say
+/// nothing about other words. The read is without a branch, so that many are in flight.
+__device__ __forceinline__ void load_relaxed_if(bool exists, const uint64* address, uint64& value) {
+  asm volatile(
+      "{\n"
+      "  .reg .pred exists;\n"
+      "  setp.ne.u32 exists, %2, 0;\n"
+      "  @exists ld.relaxed.gpu.global.u64 %0, [%1];\n"
+      "}"
+      : "+l"(value)
+      : "l"(address), "r"(static_cast<uint32>(exists)));
 }
 __device__ __forceinline__ void store_relaxed(uint64* address, uint64 value) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value));
+}
+
+/// Adds 1, by lane 0 of a warp; returns what was there. The lane is part of the addend: one that is
+/// known to be the same in all lanes would be added up over the warp, and a shuffle of the answer
+/// would wait for it before all that follows.
+__device__ __forceinline__ uint64 draw_relaxed(uint64* address) {
+  uint64 before;
+  asm volatile(
+      "{\n"
+      "  .reg .u32 lane;\n"
+      "  .reg .u64 one;\n"
+      "  mov.u32 lane, %%laneid;\n"
+      "  add.u32 lane, lane, 1;\n"
+      "  cvt.u64.u32 one, lane;\n"
+      "  atom.relaxed.gpu.global.add.u64 %0, [%1], one;\n"
+      "}"
+      : "=l"(before)
+      : "l"(address));
+  return before;
 }
 
 /// Adds 1, or goes back to 0 from `limit`; returns what was there. What the threads that came
