@@ -91,7 +91,7 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
                                                   char* memory) {
   using Shared = NonzeroShared<Input::kMaskWords>;
   Shared& s = *reinterpret_cast<Shared*>(memory);
-  const bool alone = gridDim.x == 1, once = gridDim.x == a.tiles;
+  const bool alone = a.tiles == 1, once = gridDim.x == a.tiles;
   const uint32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const uint32 words = a.turns * Input::kTurnWords;
   // The last warp deals with other blocks, and so nobody else waits for any.

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from cudakern.engines.base import KernelSpec, Launch, Tensor
+    from cudakern.engines.base import Grid, KernelSpec, Launch, Tensor
 
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
+_MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
 #: The driver's words for a file that is no machine code, or not whole.
 _DAMAGED = ("CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_INVALID_PTX", "CUDA_ERROR_INVALID_SOURCE")
 
@@ -180,6 +181,10 @@ class CudaEngine:
         """Return whether CuPy's current stream of a device is being captured into a graph."""
         return is_captured(self._cupy, self._cupy.cuda.get_current_stream(device).ptr)
 
+    def multiprocessors(self, device: int) -> int:
+        """Return how many multiprocessors a device has."""
+        return int(self._cupy.cuda.runtime.deviceGetAttribute(_MULTIPROCESSORS, device))
+
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
     ) -> Callable[..., None]:
@@ -193,6 +198,8 @@ class CudaEngine:
         runtime = self._cupy.cuda.runtime
         switch = self._cupy.cuda.Device
         grid, block, shared_bytes = launch.grid, launch.block, launch.shared_bytes
+        if launch.most_resident:
+            grid = launch.grid_on(self.multiprocessors(device))
         count, tail = launch.pointers, launch.arguments
         size = 8 * count + len(tail)
         pointer = self._cupy.cuda.function.CPointer if self._takes_addresses else None
@@ -222,7 +229,7 @@ class CudaEngine:
                     kernel(grid, block, buffer[1], shared_mem=shared_bytes)
             buffers.append(buffer)
             if debug:
-                self._report(launch, device)
+                self._report(launch, grid, device)
 
         return call
 
@@ -270,9 +277,9 @@ class CudaEngine:
     def _zeros(self, nbytes: int) -> Any:  # noqa: ANN401
         return self._cupy.zeros(nbytes // 8, np.uint64)
 
-    def _report(self, launch: Launch, device: int) -> None:
+    def _report(self, launch: Launch, grid: Grid, device: int) -> None:
         """Wait for a launch and name it on standard error (``CUDAKERN_DEBUG=1``)."""
         with self._cupy.cuda.Device(device):
             self._cupy.cuda.get_current_stream().synchronize()
-        line = f"cudakern: {launch.kernel.entry} grid={launch.grid} block={launch.block} done"
+        line = f"cudakern: {launch.kernel.entry} grid={grid} block={launch.block} done"
         print(line, file=sys.stderr)  # noqa: T201  what the variable asks for

@@ -33,12 +33,18 @@ RANKS = (2, 4, 8)
 COORDINATE_TYPES = {4: ("u32", "ck::uint32"), 8: ("i64", "ck::int64")}
 #: Bytes of x in a tile at most, as in the kernel, where a mask has a bit for each element of it.
 TILE_BYTES = 64 * 1024
-#: Blocks of a grid at most, as many as large GPUs run at once; up to this many tiles, tiles are
-#: smaller and each block has one. Up to ONE_BLOCK_BYTES of x, there is one block. Estimates, no
-#: measurement yet. A tile costs about 400 bytes of traffic between blocks, 2.5 % of the smallest.
-BLOCKS = 444
-MIN_TILE_BYTES = 16 * 1024
-ONE_BLOCK_BYTES = 64 * 1024
+#: Blocks that a multiprocessor holds, as in the kernel, and so a large GPU at once. While they
+#: suffice, there are TILES tiles at most, in one block each: as many as its look-back reads at once;
+#: half as many if tiles were smaller than twice MIN_TILE_BYTES, since each reads 8 bytes for all
+#: before it. More tiles than BLOCKS are a whole number of rounds. Estimates, no measurement yet.
+TILE_BLOCKS = 3
+BLOCKS = 132 * TILE_BLOCKS
+TILES = 256
+#: Bytes of x in a tile at least, where its size is free.
+MIN_TILE_BYTES = 4 * 1024
+#: Up to so many bytes of x and of coordinates there is one block: about what one moves in the time
+#: that two take to hear of each other.
+ONE_BLOCK_BYTES = 128 * 1024
 #: Elements of a tile at most: their places in it have 16 bits.
 MAX_PLACES = 65536
 #: Dimensions outside and inside of the contiguous one that the columns variant takes, and columns
@@ -49,15 +55,18 @@ MIN_COLUMNS = 16
 MIN_SLOTS = 4096
 #: 64-bit words of a workspace in front of those of its tiles.
 HEADER_WORDS = 2
-#: Bytes in which a warp puts coordinates together, and what they are rounded to, as in
-#: ``kernels/common/coordinate_writer.cuh``.
+#: Bytes in which a warp puts rows of coordinates together, gaps between them, and what rows are
+#: rounded to, as in ``kernels/common/coordinate_writer.cuh``.
 BUFFER_BYTES = 1536
+GAP_BYTES = BUFFER_BYTES // 128 * 8
 ALIGNED_ROWS = 8
 _WARP = 32
 _WARPS = THREADS // _WARP
 _STAGED_PLACES = 1024
 _FORMS = {"rows": 0, "axes": 1, "scattered": 2}
 _STRIDED_TURN_WORDS = 8
+#: Of a block: one warp works on no tile.
+TILE_THREADS = THREADS + _WARP
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,12 @@ class NonzeroProblem:
     kind: DataType
     count_bytes: int = 4
     fill: int | None = None
+
+    @property
+    def written(self) -> int:
+        """Bytes of coordinates at most."""
+        capacity, columns = self.coordinates.shape
+        return min(capacity, self.x.size) * columns * self.coordinates.itemsize
 
     @property
     def kept(self) -> tuple[int, int]:
@@ -113,7 +128,7 @@ def _plan_stream(problem: NonzeroProblem) -> Plan:
     lead = x.phase // x.itemsize
     vectors = max(1, -(-(lead + x.size) * x.itemsize // VECTOR_BYTES))
     wide = x.size >= MAX_ITEMS_32
-    turns, tiles = _tiling(vectors, VECTOR_BYTES, 1)
+    turns, tiles = _tiling(problem, vectors, VECTOR_BYTES, 1)
     spec = specialise("stream", x.itemsize, problem.coordinates.itemsize, wide=wide)
     arguments = _common(problem, turns, tiles, lead, wide=wide)
     return _plan("stream", problem, spec, tiles, arguments)
@@ -133,7 +148,7 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> P
     fits = max(len(outer), len(inner)) <= COLUMN_RANK and columns >= MIN_COLUMNS
     aligned = alignment(x.phase, rows * item, *others) == VECTOR_BYTES
     planes = prod(d.size for d in outer)
-    group = _rows_of_tile(x, planes, rows, columns, padded) if fits and aligned else 0
+    group = _rows_of_tile(problem, planes, rows, columns, padded) if fits and aligned else 0
     if group == 0:
         return None
     groups = -(-rows // group)
@@ -156,26 +171,30 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> P
     return _plan(variant, problem, spec, tiles, arguments)
 
 
-def _rows_of_tile(x: Layout, planes: int, rows: int, columns: int, padded: int) -> int:
+def _rows_of_tile(
+    problem: NonzeroProblem, planes: int, rows: int, columns: int, padded: int
+) -> int:
     """Return the rows of a tile of columns or parts; 0 if tiles would be too large or small."""
+    x = problem.x
     of_vector = VECTOR_BYTES // x.itemsize
     most = MAX_PLACES // padded
     if most < of_vector:  # parts: several tiles read the same vectors, each uses other rows of them
         return 1 << (most.bit_length() - 1) if most > 1 else 0
     most, of_column = most // of_vector, rows // of_vector
-    if planes > 1 or x.size * x.itemsize > ONE_BLOCK_BYTES or of_column > most:
+    if planes > 1 or _moved(problem) > ONE_BLOCK_BYTES or of_column > most:
         if rows * columns * x.itemsize < MIN_TILE_BYTES:
             return 0  # a tile lies in one plane
-        # Two vectors of a column are a sector.
-        least = max(2, -(-MIN_TILE_BYTES // (columns * VECTOR_BYTES)))
-        even = max(least, -(-planes * of_column // BLOCKS))
-        most = min(most, max(least, TILE_BYTES // (columns * VECTOR_BYTES)), even)
+        # Two vectors of a column are a sector, which two tiles read where there are few.
+        whole = 2 if planes * of_column >= TILES else 1
+        least = max(whole, -(-MIN_TILE_BYTES // (columns * VECTOR_BYTES)))
+        largest = max(least, TILE_BYTES // (columns * VECTOR_BYTES))
+        most = min(most, _size_of_tile(planes * of_column, least, largest))
     return min(of_column, most) * of_vector
 
 
 def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Plan:
     x = problem.x
-    turns, tiles = _tiling(x.size, x.itemsize, _STRIDED_TURN_WORDS)
+    turns, tiles = _tiling(problem, x.size, x.itemsize, _STRIDED_TURN_WORDS)
     wide = x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
     rank = next(r for r in RANKS if r >= len(dimensions))
     spec = specialise("strided", x.itemsize, problem.coordinates.itemsize, wide=wide, rank=rank)
@@ -184,16 +203,30 @@ def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> P
     return _plan("strided", problem, spec, tiles, arguments)
 
 
-def _tiling(items: int, item_bytes: int, turn_words: int) -> tuple[int, int]:
+def _moved(problem: NonzeroProblem) -> int:
+    """Return the bytes of x and of coordinates at most."""
+    return problem.x.size * problem.x.itemsize + problem.written
+
+
+def _tiling(problem: NonzeroProblem, items: int, item_bytes: int, words: int) -> tuple[int, int]:
     """Return the turns of a tile, and the tiles, for loads of items by the lanes of a block."""
-    per_turn = THREADS * turn_words
+    per_turn = THREADS * words
     most = TILE_BYTES // (per_turn * item_bytes)
     needed = -(-items // per_turn)
-    if items * item_bytes <= ONE_BLOCK_BYTES and needed <= most:
+    if needed <= most and _moved(problem) <= ONE_BLOCK_BYTES:
         return needed, 1
     least = max(1, MIN_TILE_BYTES // (per_turn * item_bytes))
-    turns = min(most, max(least, -(-needed // BLOCKS)))
+    turns = _size_of_tile(needed, least, most)
     return turns, -(-needed // turns)
+
+
+def _size_of_tile(units: int, least: int, most: int) -> int:
+    """Return how many of these units are a tile, at least and at most so many."""
+    if units <= TILES * most:
+        small = min(2 * least, -(-units // (TILES // 2)))
+        return min(most, max(least, small, -(-units // TILES)))
+    rounds = -(-units // (BLOCKS * most))
+    return -(-units // (BLOCKS * rounds))
 
 
 def _common(
@@ -242,8 +275,8 @@ def _plan(
     variant: str, problem: NonzeroProblem, spec: KernelSpec, tiles: int, arguments: ArgumentPacker
 ) -> Plan:
     shared = shared_bytes(variant, problem.x.itemsize)
-    grid = (min(tiles, BLOCKS), 1, 1)
-    launch = Launch(spec, grid, (THREADS + _WARP, 1, 1), shared, 4, arguments.done())
+    block = (TILE_THREADS, 1, 1)
+    launch = Launch(spec, (tiles, 1, 1), block, shared, 4, arguments.done(), TILE_BLOCKS)
     slots = slots_for(tiles)
     return Plan(variant, launch, 8 * (HEADER_WORDS + slots) if slots else 0)
 
@@ -251,7 +284,7 @@ def _plan(
 def shared_bytes(variant: str, width: int) -> int:
     """Return the shared memory of a block: ``NonzeroShared`` of the kernel."""
     masks = 2 * (MAX_PLACES if variant in {"columns", "parts"} else TILE_BYTES // width) // 8
-    stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + 2 * _STAGED_PLACES)
+    stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + GAP_BYTES + 2 * _STAGED_PLACES)
     words = 8 * 3 + 4 * (2 + 2 * _WARPS)
     return -(-(masks + stages + words) // VECTOR_BYTES) * VECTOR_BYTES
 

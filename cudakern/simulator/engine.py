@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec, Launch, Tensor
 
+_MULTIPROCESSORS = 132
+
 
 def _open(build: Callable[[], Path]) -> tuple[ctypes.CDLL, Path]:
     """Load a library, building it once more if what the cache holds is damaged."""
@@ -122,6 +124,11 @@ class SimulatorEngine:
             runtime = toolchain.runtime()  # first: not by each of the threads that compile kernels
         library(ptx_of(spec), toolchain, runtime)
 
+    def multiprocessors(self, device: int) -> int:
+        """Return those of an H200: grids here are as there."""
+        del device
+        return _MULTIPROCESSORS
+
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on this thread."""
         del device
@@ -142,10 +149,10 @@ class SimulatorEngine:
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
     ) -> Callable[..., None]:
         """Compile what the launch needs; the result takes the addresses of the arrays."""
-        del device
         pack = struct.Struct(f"={launch.pointers}Q").pack
         tail = launch.arguments
-        size = (launch.grid, launch.block, launch.shared_bytes)
+        grid = launch.grid_on(self.multiprocessors(device))
+        size = (grid, launch.block, launch.shared_bytes)
 
         def kernel(*, checked: bool) -> Kernel:
             found = self.kernel(launch.kernel, checked=checked)

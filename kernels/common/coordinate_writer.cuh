@@ -10,11 +10,12 @@
 
 namespace ck {
 
-constexpr uint32 kChunkWords = 32;                  // masks that a warp turns into places at once
-constexpr uint32 kStagedPlaces = 32 * kChunkWords;  // that it keeps until it writes them
-constexpr uint32 kDensePlaces = 4 * kChunkWords;    // from which on lanes take bits, not words
-constexpr uint32 kBufferBytes = 1536 + 16;
-constexpr uint32 kAlignedRows = 8;  // of coordinates: they end where a sector does
+constexpr uint32 kChunkWords = 32;                   // masks that a warp turns into places at once
+constexpr uint32 kStagedPlaces = 32 * kChunkWords;   // that it keeps until it writes them
+constexpr uint32 kDensePlaces = 4 * kChunkWords;     // from which on lanes take bits, not words
+constexpr uint32 kBankBytes = 128;                   // of rows, after which a gap may be left
+constexpr uint32 kBufferBytes = 1536 + 16 + 12 * 8;  // for rows, their phase, gaps
+constexpr uint32 kAlignedRows = 8;                   // of coordinates: they end where a sector does
 
 enum Form : uint32 { kRows, kAxes, kScattered };
 
@@ -50,7 +51,8 @@ class CoordinateWriter {
         sizes_(sizes),
         places_(stage.places[0]),
         buffer_(reinterpret_cast<char*>(stage.buffers[threadIdx.x / 32])),
-        lane_(threadIdx.x % 32) {}
+        lane_(threadIdx.x % 32),
+        gap_(gap_of(table)) {}
 
   /// Whether all places of a tile with so many rows fit into shared memory. Then the warps share
   /// them out anew, so that few runs of rows begin and end: place_all by each, a barrier of theirs,
@@ -213,6 +215,16 @@ class CoordinateWriter {
     put(0, static_cast<C>(rest));
   }
 
+  /// Rows of 2, 4 or 8 coordinates would have those of an axis in few banks. A gap of one behind
+  /// every 128 bytes has them in all.
+  __device__ __forceinline__ static uint32 gap_of(const CoordinateTable& table) {
+    const bool few = table.columns % 2 == 0 && (table.columns & (table.columns - 1)) == 0;
+    return table.form == kRows && few ? sizeof(C) : 0;
+  }
+
+  /// The gaps in front of so many bytes of rows.
+  __device__ __forceinline__ uint32 gaps(uint32 bytes) const { return bytes / kBankBytes * gap_; }
+
   /// Puts rows into the buffer, where they have the same phase as at their target.
   template <typename Elements>
   __device__ __forceinline__ void fill_buffer(const char* target, const uint16* places, uint32 rows,
@@ -222,11 +234,12 @@ class CoordinateWriter {
     const uint32 axis_step = packed ? sizeof(C) : table_.buffer_step;
     const uint32 phase = static_cast<uint32>(reinterpret_cast<uint64>(target));
     const uint32 change = packed ? 0 : static_cast<uint32>(table_.axis_step);
+    char* row = buffer_ + lane_ * row_step + gaps(lane_ * row_step);
 #pragma unroll 1
-    for (uint32 k = lane_; k < rows; k += 32) {
+    for (uint32 k = lane_; k < rows; k += 32, row += 32 * row_step + gaps(32 * row_step)) {
       decompose(element_of(places[k]), [&](uint32 axis, C coordinate) {
         const uint32 offset = axis * axis_step + (phase + axis * change) % 16;
-        *reinterpret_cast<C*>(buffer_ + offset + k * row_step) = coordinate;
+        *reinterpret_cast<C*>(row + offset) = coordinate;
       });
     }
   }
@@ -238,18 +251,33 @@ class CoordinateWriter {
     target -= phase;
     const uint32 whole = (phase + 15) / 16 * 16;  // where vectors begin ...
     const uint32 rest = end / 16 * 16;            // ... and end
-#pragma unroll 4
-    for (uint32 k = whole + lane_ * 16; k < rest; k += 32 * 16) {
-      store_streaming(reinterpret_cast<uint4*>(target + k),
-                      *reinterpret_cast<const uint4*>(source + k));
-    }
     constexpr uint32 kOfVector = 16 / sizeof(C);
+    const auto coordinate = [&](uint32 k) {
+      return *reinterpret_cast<const C*>(source + k + gaps(k - phase));
+    };
+    if (gap_ != 0) {
+#pragma unroll 2
+      for (uint32 k = whole + lane_ * 16; k < rest; k += 32 * 16) {
+        Packed<uint4, C> vector;
+#pragma unroll
+        for (uint32 i = 0; i < kOfVector; ++i) {
+          vector.piece[i] = coordinate(k + i * sizeof(C));
+        }
+        store_streaming(reinterpret_cast<uint4*>(target + k), vector.vector);
+      }
+    } else {
+#pragma unroll 4
+      for (uint32 k = whole + lane_ * 16; k < rest; k += 32 * 16) {
+        store_streaming(reinterpret_cast<uint4*>(target + k),
+                        *reinterpret_cast<const uint4*>(source + k));
+      }
+    }
     const bool head = lane_ < kOfVector;
     const uint32 begin = head ? phase : rest < whole ? whole : rest;
     const uint32 stop = head && whole < end ? whole : end;
     const uint32 k = begin + lane_ % kOfVector * sizeof(C);
     if (lane_ < 2 * kOfVector && k < stop) {
-      *reinterpret_cast<C*>(target + k) = *reinterpret_cast<const C*>(source + k);
+      *reinterpret_cast<C*>(target + k) = coordinate(k);
     }
   }
 
@@ -271,6 +299,7 @@ class CoordinateWriter {
   uint16* places_;
   char* buffer_;
   uint32 lane_;
+  uint32 gap_;
 };
 
 /// Fills the rows from `first` on that are left, each block its share.

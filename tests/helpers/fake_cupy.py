@@ -31,6 +31,8 @@ NEW_STREAM = 9999
 RELAXED = 2
 #: What every GPU here can, and the CUDA version of its driver.
 CAPABILITY, DRIVER = "90", 14000
+#: By number: how many multiprocessors it has.
+ATTRIBUTES = {16: 5}
 COMPILE, NVRTC = nvrtc.compile_program, nvrtc._nvrtc  # noqa: SLF001
 #: Handles of graphs are this and the number of their capture.
 GRAPH = 5000
@@ -341,6 +343,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
             get_current_stream=current_stream,
             runtime=types.SimpleNamespace(
                 CUDARuntimeError=CUDARuntimeError,
+                deviceGetAttribute=lambda attribute, _device: ATTRIBUTES[attribute],
                 driverGetVersion=lambda: DRIVER,
                 eventRecord=event_record,
                 getDevice=lambda: state.current,

@@ -20,7 +20,7 @@ from cudakern.engines import sources
 from cudakern.operators import gather_nd_plan, gather_plan, indexing, nonzero_plan, reduce_shares
 from cudakern.operators.base import BoundTable
 from cudakern.operators.indexing import THREADS
-from cudakern.simulator import checked
+from cudakern.simulator import checked, engine
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -265,11 +265,11 @@ def small(monkeypatch):
     for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
         monkeypatch.setattr(reduce_shares, name, 2048)
     monkeypatch.setattr(reduce_shares, "SHARE_OF_STATES", 1)
-    monkeypatch.setattr(reduce_waves, "EXCHANGE", 0)
-    tiling = lambda n, _bytes, words: (1, -(-n // (THREADS * words)))  # noqa: E731
+    tiling = lambda _problem, n, _bytes, words: (1, -(-n // (THREADS * words)))  # noqa: E731
     monkeypatch.setattr(nonzero_plan, "_tiling", tiling)
     monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
-    monkeypatch.setattr(nonzero_plan, "BLOCKS", 7)
+    monkeypatch.setattr(nonzero_plan, "TILE_BLOCKS", 7)
+    monkeypatch.setattr(engine, "_MULTIPROCESSORS", 1)
     monkeypatch.setattr(gather_nd_plan, "STAGED_BYTES", 64)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 5)

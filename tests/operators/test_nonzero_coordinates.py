@@ -15,6 +15,7 @@ from cudakern.dtypes import bfloat16
 from cudakern.operators import nonzero_plan
 from cudakern.operators.base import BoundTable
 from cudakern.operators.indexing import THREADS
+from cudakern.simulator import engine
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.nonzero import (
     COORDINATE_STRIDES,
@@ -74,10 +75,11 @@ def few_blocks(monkeypatch, kind, data):
     """Run with two or three blocks that have many small tiles."""
     turns = data.draw(st.integers(1, 2), "turns")
 
-    def tiling(items, _item_bytes, turn_words):
+    def tiling(_problem, items, _item_bytes, turn_words):
         return turns, -(-items // (turns * THREADS * turn_words))
 
-    plan_anew(monkeypatch, _tiling=tiling, BLOCKS=data.draw(st.integers(2, 3), "blocks"))
+    monkeypatch.setattr(engine, "_MULTIPROCESSORS", 1)
+    plan_anew(monkeypatch, _tiling=tiling, TILE_BLOCKS=data.draw(st.integers(2, 3), "blocks"))
     assert_any_call(HOST, kind, data.draw)
 
 

@@ -13,7 +13,7 @@ from cudakern.dtypes import DataType
 from cudakern.layout import Layout, packed_strides
 from cudakern.operators import nonzero_plan
 from cudakern.operators.indexing import THREADS
-from cudakern.operators.nonzero_plan import BLOCKS, NonzeroProblem, plan_nonzero, specialisations
+from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero, specialisations
 from tests.helpers.strategies import memory_layouts
 
 KIB = 1024
@@ -102,7 +102,7 @@ def test_kernel_is_pinned(given, kernel):
     plan = plan_nonzero(given)
     assert plan.launch.kernel.entry == f"ck_nonzero_coordinates_{kernel}"
     assert plan.launch.kernel in set(specialisations())
-    assert (plan.launch.block, plan.launch.pointers) == ((THREADS, 1, 1), 4)
+    assert (plan.launch.block, plan.launch.pointers) == ((THREADS + 32, 1, 1), 4)
     assert kernel.startswith(f"{plan.variant}_")
     assert plan_nonzero(given) == plan
 
@@ -135,8 +135,15 @@ TILINGS = [  # x, then tiles, turns and bytes of the workspace
     ("an element more", problem((KIB + 1,)), 1, 2, 0),
     ("4 KiB, not on a vector", problem((KIB,), phase=8), 1, 2, 0),
     ("64 KiB", problem((16 * KIB,)), 1, 16, 0),
-    ("largest tiles", problem((16 * KIB * BLOCKS,)), BLOCKS, 16, 32784),
-    ("an element more", problem((16 * KIB * BLOCKS + 1,)), BLOCKS + 1, 16, 32784),
+    ("64 KiB, to 8 bytes each", problem((16 * KIB,), item=8), 16, 1, 32784),
+    ("64 KiB, to few of them", problem((16 * KIB,), item=8, rows=9), 1, 16, 0),
+    ("smallest tiles", problem((2**19,), 1), 128, 1, 32784),
+    ("1 MiB", problem((2**20,), 1), 128, 2, 32784),
+    ("2 MiB", problem((2**21,), 1), 256, 2, 32784),
+    ("a tile for each block", problem((16 * KIB * 256,)), 256, 16, 32784),
+    ("an element more", problem((16 * KIB * 256 + 1,)), 373, 11, 32784),
+    ("as many as blocks", problem((16 * KIB * 396,)), 396, 16, 32784),
+    ("two rounds", problem((16 * KIB * 396 + 1,)), 705, 9, 32784),
     ("4096 tiles", problem((2**26,)), 4096, 16, 32784),
     ("4097 tiles", problem((2**26 + 1,)), 4097, 16, 65552),
     ("4096 tiles, not on a vector", problem((2**26,), phase=4), 4097, 16, 65552),
@@ -154,12 +161,12 @@ def test_tiles_are_pinned(given, tiles, turns, workspace):
     found = arguments_of(plan)
     assert (found.tiles, found.turns, plan.workspace) == (tiles, turns, workspace)
     assert found.slots == (workspace // 8 - 2 if workspace else 0)
-    assert plan.launch.grid == (min(tiles, BLOCKS), 1, 1)
+    assert plan.launch.grid == (tiles, 1, 1)
 
 
 @settings(max_examples=2000)
 @given(st.data())
-def test_tiles_cover_x_and_are_as_small_as_there_are_blocks_for(data):
+def test_tiles_cover_x_and_each_block_has_one_or_many(data):
     width, strided = data.draw(st.sampled_from([*KINDS])), data.draw(st.booleans())
     size = data.draw(st.one_of(*(st.integers(2, 2**bits) for bits in (12, 17, 24, 29, 32))))
     phase = width * data.draw(st.integers(0, 15)) % 16
@@ -173,15 +180,15 @@ def test_tiles_cover_x_and_are_as_small_as_there_are_blocks_for(data):
     assert (found.tiles - 1) * tile < items <= found.tiles * tile
     assert tile * item_bytes <= TILE
     if found.tiles == 1:
-        assert items * item_bytes <= TILE
+        assert size * (width + 8) <= 128 * KIB
         assert (found.turns - 1) * per_turn < items  # no larger than x
     else:
-        assert items * item_bytes > TILE
-        assert tile * item_bytes >= nonzero_plan.MIN_TILE_BYTES
-        assert found.tiles <= BLOCKS or tile * item_bytes == TILE
-        smaller = (found.turns - 1) * per_turn
-        assert smaller * item_bytes < nonzero_plan.MIN_TILE_BYTES or -(-items // smaller) > BLOCKS
-    assert plan.launch.grid == (min(found.tiles, BLOCKS), 1, 1)
+        assert size * (width + 8) > 128 * KIB or items * item_bytes > TILE
+        assert tile * item_bytes >= 4 * KIB
+        assert found.tiles <= 256 or items * item_bytes > 256 * (TILE - item_bytes * per_turn)
+        assert found.tiles <= 128 or tile * item_bytes >= 8 * KIB
+    assert plan.launch.grid_on(132) == (min(found.tiles, 396), 1, 1)
+    assert plan.launch.grid_on(16) == (min(found.tiles, 48), 1, 1)
     assert plan.workspace == (8 * (2 + found.slots) if found.tiles > 1 else 0)
     assert found.slots == nonzero_plan.slots_for(found.tiles)
 
@@ -284,7 +291,7 @@ def test_tiles_of_columns_cover_x_and_fit(data):
     assert (groups - 1) * group < rows <= groups * group
     assert (found.turns - 1) * 256 < group * padded <= found.turns * 256 <= 65536
     assert found.tiles == planes * groups
-    assert plan.launch.grid == (min(found.tiles, BLOCKS), 1, 1)
+    assert plan.launch.grid == (found.tiles, 1, 1)
     assert found.slots == nonzero_plan.slots_for(found.tiles)
 
 

@@ -16,7 +16,7 @@ from cudakern.engines import sources
 from cudakern.operators import nonzero_plan
 from cudakern.operators.base import BoundTable
 from cudakern.operators.indexing import THREADS
-from cudakern.simulator import checked
+from cudakern.simulator import checked, engine
 from cudakern.simulator.reports import sessions
 from tests.helpers.places import HOST, put, same_bytes
 
@@ -47,13 +47,15 @@ class Plans:
 
     def __init__(self, monkeypatch):
         self.set = monkeypatch.setattr
-        self.set(nonzero_plan, "_tiling", lambda n, _bytes, words: (1, -(-n // (THREADS * words))))
+        tiling = lambda _problem, n, _bytes, words: (1, -(-n // (THREADS * words)))  # noqa: E731
+        self.set(nonzero_plan, "_tiling", tiling)
         self.set(nonzero_plan, "MIN_TILE_BYTES", 0)
         self.set(sessions, "_MOST_RESIDENT", 1)
+        self.set(engine, "_MULTIPROCESSORS", 1)
         self.of(7)
 
     def of(self, blocks):
-        self.set(nonzero_plan, "BLOCKS", blocks)
+        self.set(nonzero_plan, "TILE_BLOCKS", blocks)
         self.set(sys.modules["cudakern.operators.nonzero_coordinates"], "_bound", BoundTable())
 
 
