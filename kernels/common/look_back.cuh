@@ -136,7 +136,9 @@ struct LookBack {
       before = atomicInc(reinterpret_cast<uint32*>(words + 1), gridDim.x - 1);
       __threadfence();
     }
-    if (__shfl_sync(kAllLanes, before, 0) == gridDim.x - 1) {
+    __syncwarp();
+    const bool last = __shfl_sync(kAllLanes, before, 0) == gridDim.x - 1;
+    if (last) {
 #pragma unroll 1
       for (uint32 k = lane; k < slots; k += 32) {
         words[kHeaderWords + k] = 0;

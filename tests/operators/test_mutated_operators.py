@@ -44,6 +44,7 @@ CALLS = {
     "stream": lambda: ck.reduce(ROW, "sum", 0),
     "tiles": lambda: ck.reduce(TRIPLES, "sum", 1),
     "nonzero": lambda: ck.argwhere(SPARSE),
+    "nonzero columns": lambda: ck.argwhere(SPARSE[:1280].reshape(40, 64, 4).transpose(0, 2, 1)),
     "last epoch": lambda: (_begin_last_epoch(), ck.argwhere(SPARSE)),
     "last axis": lambda: ck.gather(LONG, PICKS[:256], 1),
     "last axis, staged": lambda: ck.gather(WIDE, PICKS, 1),
@@ -88,7 +89,7 @@ class Mutation:
         return self.name
 
 
-BARRIER = "__syncthreads();"
+BARRIER, WARPS_BARRIER = "__syncthreads();", "sync_first_threads<kThreads>();"
 COUNT = Mutation("", "columns", "common/ptx.cuh", "atom.acq_rel.gpu.global.inc.u32")
 FOLD, LOOK_BACK = "common/reduce_fold.cuh", "common/look_back.cuh"
 LAST_AXIS, SPLICE = "common/last_axis.cuh", "common/splice.cuh"
@@ -147,29 +148,38 @@ MUTATIONS = (
         "ticket_before_others_read_it",
         "nonzero",
         "nonzero_coordinates.cu",
-        f"  {BARRIER}\n  tiles.epoch",
-        "  tiles.epoch",
+        f"  {BARRIER}\n  // While",
+        "  // While",
     ),
     Mutation(
         "counts_before_others_wrote",
         "nonzero",
         "nonzero_coordinates.cu",
-        f"    {BARRIER}\n    const uint32 before",
-        "    const uint32 before",
+        f"    {BARRIER}\n    const uint32 upcoming",
+        "    const uint32 upcoming",
     ),
     Mutation(
-        "coordinates_before_others_wrote",
+        "places_while_others_read", "nonzero", "nonzero_coordinates.cu", f"          {WARPS_BARRIER}\n"
+    ),
+    Mutation(
+        "row_of_the_next_tile_in_its_place",
         "nonzero",
-        "common/coordinate_writer.cuh",
-        f"          {BARRIER}\n",
-        "",
+        "nonzero_coordinates.cu",
+        "turn ^= 1)",
+        "turn = 0)",
+    ),
+    Mutation(
+        "masks_before_others_wrote",
+        "nonzero columns",
+        "common/nonzero_inputs.cuh",
+        f"    {WARPS_BARRIER}\n",
     ),
     Mutation(
         "clearing_without_a_release",
         "last epoch",
         LOOK_BACK,
-        "      __threadfence();\n      uint32* const",
-        "      uint32* const",
+        "      __threadfence();\n      before",
+        "      before",
     ),
     Mutation(
         "clearing_without_an_acquire",

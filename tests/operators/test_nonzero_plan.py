@@ -150,7 +150,7 @@ TILINGS = [  # x, then tiles, turns and bytes of the workspace
     ("2^32 - 1 bytes", problem((2**32 - 1,), 1), 65536, 16, 512 * KIB + 16),
     ("2^32 elements", problem((2**32,), 2, item=8), 2**17, 16, 2**20 + 16),
     ("one strided tile", problem((16 * KIB,), strides=(8,)), 1, 8, 0),
-    ("of bytes", problem((TILE,), 1, strides=(2,)), 1, 32, 0),
+    ("of bytes", problem((TILE // 4,), 1, strides=(2,)), 1, 8, 0),
     ("strided 2^32 - 1", problem((2**32 - 1,), 1, strides=(0,)), 65536, 32, 512 * KIB + 16),
 ]
 

@@ -229,9 +229,9 @@ def fault_of(epoch, sizes, size=None, seeds=SEEDS):
 
 KERNEL, HEADER = "nonzero_coordinates.cu", "common/look_back.cuh"
 NO_PREFIX = (KERNEL, "tiles.publish(tile, tiles.kPrefix, all);", ";")
-ANY_EPOCH = (HEADER, "(static_cast<uint32>(word >> kValueBits) & kLastEpoch) == epoch", "true")
+ANY_EPOCH = (HEADER, "status << (62 - kValueBits) | epoch", "status << (62 - kValueBits)")
 NO_RESET = (HEADER, "store_relaxed(words, next << 32);", "(void)next;")
-NO_CLEARING = (HEADER, "if (*flag != 0) {", "if (false) {")
+NO_CLEARING = (HEADER, "if (last) {", "if (false) {")
 
 
 @pytest.mark.usefixtures("small")
