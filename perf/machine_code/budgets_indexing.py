@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perf.machine_code.kernels import NONZERO, operator_of, variant_of
-from perf.machine_code.reading import divides, loads_in_flight, matches, opcode
+from perf.machine_code.reading import divides, loads_in_flight, matches, opcode, registers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudakern.engines.base import KernelSpec
 
-#: Registers of a thread, with 256 threads a block: for 4 blocks a multiprocessor, or 3.
-MAX_REGISTERS, NONZERO_REGISTERS = 64, 80
+#: Registers of a thread, with 256 threads a block for 4 blocks a multiprocessor, or 288 for 3.
+MAX_REGISTERS, NONZERO_REGISTERS = 64, 72
 #: Variants that write a packed output.
 STREAMS = {"rows", "planes", "spliced", "packed", "scalars", "stream"}
 SLOTS = 4  # 16-byte reads of a thread that rows and planes promise to have in flight
@@ -95,9 +95,27 @@ def _nonzero_faults(spec: KernelSpec, code: Sequence[str]) -> list[str]:
     groups = loads_in_flight(code, 64, "STRONG", "GPU")
     if max(groups, default=0) < LOOK_BACK_READS:
         wrong.append(f"reads of the look-back in flight: {groups}, not {LOOK_BACK_READS}")
+    # A ticket is drawn before the look-back, and its answer used after: nothing waits for it.
+    if max(_reads_before_answers(code), default=0) < LOOK_BACK_READS:
+        wrong.append(f"reads of the look-back behind a ticket: {_reads_before_answers(code)}")
     # A block waits for others with relaxed reads. Fences, or what an acquiring read puts behind
     # itself, belong only where the workspace is emptied, after the last of them.
     reads = [k for k, line in enumerate(code) if matches(line, "LDG", "STRONG")]
     before = code[: max(reads, default=0)]
     fences = [line for line in before if any(matches(line, name) for name in ("MEMBAR", "CCTL"))]
     return wrong + [f"a fence: {opcode(line)}" for line in fences]
+
+
+def _reads_before_answers(code: Sequence[str]) -> list[int]:
+    """Return, for each ticket, how many words of others are read before its answer is used."""
+    found = []
+    for k, line in enumerate(code):
+        if not matches(line, "ATOMG", "ADD", "64"):
+            continue
+        low, reads = registers(line)[0], 0
+        for later in code[k + 1 :]:
+            if {low, low + 1} & set(registers(later)):
+                break
+            reads += matches(later, "LDG", "64", "STRONG", "GPU")
+        found.append(reads)
+    return found

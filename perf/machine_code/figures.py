@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cudakern.operators.indexing import THREADS
 from perf.machine_code.budgets import RESERVED_SHARED, faults
 from perf.machine_code.cubins import compile_kernels, resource_usage, sass
-from perf.machine_code.kernels import dynamic_shared, operator_of, variant_of
+from perf.machine_code.kernels import dynamic_shared, operator_of, threads_of, variant_of
 from perf.machine_code.occupancy import WARP, resident_blocks
 from perf.machine_code.reading import (
     divides,
@@ -87,7 +87,8 @@ def read(spec: KernelSpec, arch: str, usage: Usage, listing: Listing) -> Figures
     """Return the figures of a kernel that was compiled for an architecture."""
     code, dynamic = listing.code, dynamic_shared(spec)
     static = usage.shared - (RESERVED_SHARED if usage.shared >= RESERVED_SHARED else 0)
-    blocks = resident_blocks(arch, usage.registers, static + dynamic, THREADS)
+    threads = threads_of(spec)
+    blocks = resident_blocks(arch, usage.registers, static + dynamic, threads)
     loads = max(loads_in_flight(code), default=0)
     loop = main_loop(listing)
     figures = Figures(
@@ -100,9 +101,9 @@ def read(spec: KernelSpec, arch: str, usage: Usage, listing: Listing) -> Figures
         local=usage.local,
         static_shared=static,
         dynamic_shared=dynamic,
-        blocks_by_registers=resident_blocks(arch, usage.registers, 0, THREADS),
+        blocks_by_registers=resident_blocks(arch, usage.registers, 0, threads),
         blocks=blocks,
-        warps=blocks * THREADS // WARP,
+        warps=blocks * threads // WARP,
         loads_in_flight=loads,
         bytes_in_flight=blocks * THREADS * loads * 16,
         load_bits=widest(code, "LDG"),

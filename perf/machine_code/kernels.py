@@ -106,6 +106,11 @@ def _cost(specs: Sequence[KernelSpec]) -> int:
     return sum(3 if operator_of(spec) in {NONZERO, REDUCE} else 1 for spec in specs)
 
 
+def threads_of(spec: KernelSpec) -> int:
+    """Return how many threads a block of a kernel has."""
+    return nonzero_plan.TILE_THREADS if operator_of(spec) == NONZERO else THREADS
+
+
 def promised_blocks(spec: KernelSpec) -> int:
     """Return how many blocks of a multiprocessor the launch bounds of a kernel promise."""
     operator, macros = operator_of(spec), dict(spec.defines)

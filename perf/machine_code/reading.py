@@ -53,6 +53,11 @@ def matches(instruction: str, name: str, *modifiers: str) -> bool:
     return first == name and set(modifiers) <= set(rest)
 
 
+def registers(instruction: str) -> list[int]:
+    """Return the numbers of the registers that an instruction names: of several, the first."""
+    return [int(number) for number in _REGISTER.findall(instruction)]
+
+
 def loads_in_flight(code: Iterable[str], bits: int = VECTOR_BITS, *modifiers: str) -> list[int]:
     """Return how many loads are issued, each time until one of them is waited for.
 
@@ -66,13 +71,13 @@ def loads_in_flight(code: Iterable[str], bits: int = VECTOR_BITS, *modifiers: st
     pending: set[int] = set()  # by their first registers
     count = 0
     for instruction in code:
-        registers = [int(number) for number in _REGISTER.findall(instruction)]
-        if any(number // each * each in pending for number in registers):
+        named = registers(instruction)
+        if any(number // each * each in pending for number in named):
             groups.append(count)
             pending.clear()
             count = 0
         if matches(instruction, "LDG", str(bits), *modifiers):
-            pending.add(registers[0])
+            pending.add(named[0])
             count += 1
     return groups + [count] * (count > 0)
 
