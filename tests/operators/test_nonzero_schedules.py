@@ -22,9 +22,9 @@ from tests.helpers.places import HOST, put, same_bytes
 
 pytestmark = pytest.mark.timeout(300)
 
-TILES = 40
+TILES = 20
 SLOTS = 4096
-SEEDS = range(20)
+SEEDS = range(12)
 LAST_EPOCH = 2**18 - 1
 PREFIX = 2
 #: Elements of a tile of each variant, as ``small`` has them.
@@ -127,10 +127,10 @@ def test_every_order_fills_what_is_missing(small, resident):
         assert not report.findings, seed
 
 
-@pytest.mark.parametrize("resident", [2, 64])
+@pytest.mark.parametrize("resident", [64, 300])
 def test_looking_back_over_hundreds_of_tiles(small, resident):
-    """More than a warp reads at once, first and later."""
-    small.of(64)
+    """More than a warp reads at once, where each block has one tile."""
+    small.of(300)
     for seed in SEEDS[:2]:
         with checked(seed, resident) as report:
             assert_right(make(np.random.default_rng(seed), tiles=300))

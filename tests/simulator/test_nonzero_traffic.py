@@ -134,6 +134,21 @@ def test_bytes_moved_in_other_layouts(case):
     assert arrays <= case.figure * sum(roofline)
 
 
+@pytest.mark.parametrize("kind", [U4, I8])
+@pytest.mark.parametrize("columns", range(1, 9))
+def test_rows_are_put_together_without_conflicts(columns, kind):
+    """Lanes write rows side by side; of 6 coordinates, those of an axis are in half of the banks."""
+    found, _ = Case("rows", (2,) * (columns - 1) + (4096,), 1, 1, kind=kind).run()
+    lines = [line for line in found.lines if line.kind == "shared store"]
+    lines = [line for line in lines if "coordinate_writer.cuh" in line.stack[0][0]]
+    assert lines
+    for line in lines:
+        least = max(line.requests, line.bytes_requested / 128)
+        # A buffer of 8 coordinates of 8 bytes has no row for each lane.
+        least *= 2 if columns == 6 else 4 / 3 if columns * np.dtype(kind).itemsize > 48 else 1
+        assert line.wavefronts <= 1.05 * least
+
+
 def test_masks_are_built_without_conflicts():
     found, _ = packed(0, LINE).run()
     lines = [line for line in found.lines if line.kind.startswith("shared")]
