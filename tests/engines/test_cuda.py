@@ -192,6 +192,15 @@ def test_mixed_places_are_named(cupy, places, message):
     assert not cupy.state.launches
 
 
+@pytest.mark.parametrize(("device", "blocks"), [(0, 15), (1, 6)])
+def test_grids_are_cut_to_what_a_device_holds(cupy, device, blocks):
+    x = np.arange(2**18, dtype=np.int32) % 3
+    count, rows = ck.nonzero_coordinates(*on(device, x))
+    (launch,) = cupy.state.launches
+    assert launch[2] == (blocks, 1, 1)
+    assert np.array_equal(rows.get()[: count.get()[0]], np.argwhere(x))
+
+
 def test_debug_waits_and_names_each_launch(cupy, monkeypatch, capsys):
     monkeypatch.setenv("CUDAKERN_DEBUG", "1")
     ck.gather(*on(0, X, INDICES))

@@ -31,8 +31,8 @@ NEW_STREAM = 9999
 RELAXED = 2
 #: What every GPU here can, and the CUDA version of its driver.
 CAPABILITY, DRIVER = "90", 14000
-#: By number: how many multiprocessors it has.
-ATTRIBUTES = {16: 5}
+#: By number, for each: how many multiprocessors it has.
+ATTRIBUTES = {16: (5, 2)}
 COMPILE, NVRTC = nvrtc.compile_program, nvrtc._nvrtc  # noqa: SLF001
 #: Handles of graphs are this and the number of their capture.
 GRAPH = 5000
@@ -343,7 +343,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
             get_current_stream=current_stream,
             runtime=types.SimpleNamespace(
                 CUDARuntimeError=CUDARuntimeError,
-                deviceGetAttribute=lambda attribute, _device: ATTRIBUTES[attribute],
+                deviceGetAttribute=lambda attrib, device: ATTRIBUTES[attrib][device],
                 driverGetVersion=lambda: DRIVER,
                 eventRecord=event_record,
                 getDevice=lambda: state.current,

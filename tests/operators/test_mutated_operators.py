@@ -159,7 +159,10 @@ MUTATIONS = (
         "    const uint32 upcoming",
     ),
     Mutation(
-        "places_while_others_read", "nonzero", "nonzero_coordinates.cu", f"          {WARPS_BARRIER}\n"
+        "places_while_others_read",
+        "nonzero",
+        "nonzero_coordinates.cu",
+        f"          {WARPS_BARRIER}\n",
     ),
     Mutation(
         "row_of_the_next_tile_in_its_place",
