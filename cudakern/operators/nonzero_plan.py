@@ -34,9 +34,9 @@ COORDINATE_TYPES = {4: ("u32", "ck::uint32"), 8: ("i64", "ck::int64")}
 #: Bytes of x in a tile at most, as in the kernel, where a mask has a bit for each element of it.
 TILE_BYTES = 64 * 1024
 #: Blocks that a multiprocessor holds, as in the kernel, and so a large GPU at once. While they
-#: suffice, there are TILES tiles at most, in one block each: as many as its look-back reads at once;
-#: half as many if tiles were smaller than twice MIN_TILE_BYTES, since each reads 8 bytes for all
-#: before it. More tiles than BLOCKS are a whole number of rounds. Estimates, no measurement yet.
+#: suffice, there are TILES tiles at most, one in each: as many as its look-back reads at once. They
+#: are half as many where else they were smaller than twice MIN_TILE_BYTES: a look-back is 8 bytes
+#: for each tile before. More than BLOCKS are about whole rounds. Estimates, no measurement yet.
 TILE_BLOCKS = 3
 BLOCKS = 132 * TILE_BLOCKS
 TILES = 256

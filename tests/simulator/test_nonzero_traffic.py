@@ -137,7 +137,7 @@ def test_bytes_moved_in_other_layouts(case):
 @pytest.mark.parametrize("kind", [U4, I8])
 @pytest.mark.parametrize("columns", range(1, 9))
 def test_rows_are_put_together_without_conflicts(columns, kind):
-    """Lanes write rows side by side; of 6 coordinates, those of an axis are in half of the banks."""
+    """Lanes write rows side by side; of 6 coordinates, those of an axis are in half the banks."""
     found, _ = Case("rows", (2,) * (columns - 1) + (4096,), 1, 1, kind=kind).run()
     lines = [line for line in found.lines if line.kind == "shared store"]
     lines = [line for line in lines if "coordinate_writer.cuh" in line.stack[0][0]]
