@@ -92,13 +92,11 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
   using Shared = NonzeroShared<Input::kMaskWords>;
   Shared& s = *reinterpret_cast<Shared*>(memory);
   const bool alone = a.tiles == 1;
-  // Who fills waits for the last tile: until it has no more ticket, that may be nobody's.
-  const bool once = gridDim.x == a.tiles && a.fills == 0;
   const uint32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const uint32 words = a.turns * Input::kTurnWords;
   // The last warp deals with other blocks, and so nobody else waits for any.
   const bool scouts = warp == kWarps;
-  LookBack tiles = {a.workspace, a.tiles, a.slots, once ? a.tiles : a.tiles + gridDim.x, 0};
+  LookBack tiles = {a.workspace, a.tiles, a.slots, 0};
   const CoordinateWriter<C, O, kWarps> writer(a.coordinates, a.table, a.sizes, s.stage);
   if (scouts) {
     const uint32 drawn = alone ? 0 : tiles.begin();
@@ -115,7 +113,7 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
     const uint32 other = turn ^ 1;
     const bool has_tile = tile < a.tiles, has_next = next < a.tiles;
     if (scouts) {
-      const bool draws = has_next && !once && !alone;
+      const bool draws = has_next && !alone;
       const uint64 drawn = draws ? tiles.draw() : 0;
       if (has_tile) {
         find_first_row(tiles, tile, counts.total, a, &s.prefix[turn]);

@@ -10,8 +10,8 @@
 // next ticket), a count of finished blocks, and a word for each tile (status, epoch, value), which
 // is read and written as a whole, so nothing has to be fenced. Each launch is an epoch. A word of
 // another epoch counts as empty, so nothing has to be cleared either, but in one of 2^18 launches.
-// The number of draws is known: each block draws until a ticket is no tile any more, or once, where
-// each has one tile and waits for nothing but those before. Who draws last starts the next epoch.
+// The number of draws is known: each block draws until a ticket is no tile any more. Who draws last
+// starts the next epoch.
 #pragma once
 
 #include "common/launch.cuh"
@@ -32,7 +32,6 @@ struct LookBack {
   uint64* words;
   uint32 tiles;
   uint32 slots;  ///< words for tiles that the workspace has
-  uint32 draws;  ///< of the whole launch
   uint32 epoch;
 
   /// Draws a ticket, to be settled. All of the workspace is used by one warp of each block.
@@ -43,7 +42,7 @@ struct LookBack {
   /// Returns the number of a ticket; the last one starts the next epoch. It is later than the draw,
   /// so that nothing waits for that.
   __device__ __forceinline__ uint32 settle(uint64 drawn) const {
-    if (threadIdx.x % 32 == 0 && static_cast<uint32>(drawn) == draws - 1) {
+    if (threadIdx.x % 32 == 0 && static_cast<uint32>(drawn) == tiles + gridDim.x - 1) {
       const uint64 next = drawn >> 32 == kLastEpoch ? 0 : (drawn >> 32) + 1;
       store_relaxed(words, next << 32);
     }
