@@ -10,12 +10,11 @@
 
 namespace ck {
 
-constexpr uint32 kChunkWords = 32;                   // masks that a warp turns into places at once
-constexpr uint32 kStagedPlaces = 32 * kChunkWords;   // that it keeps until it writes them
-constexpr uint32 kDensePlaces = 4 * kChunkWords;     // from which on lanes take bits, not words
-constexpr uint32 kBankBytes = 128;                   // of rows, after which a gap may be left
-constexpr uint32 kBufferBytes = 1536 + 16 + 12 * 8;  // for rows, their phase, gaps
-constexpr uint32 kAlignedRows = 8;                   // of coordinates: they end where a sector does
+constexpr uint32 kChunkWords = 32;                  // masks that a warp turns into places at once
+constexpr uint32 kStagedPlaces = 32 * kChunkWords;  // that it keeps until it writes them
+constexpr uint32 kDensePlaces = 8 * kChunkWords;    // from which on lanes take bits, not words
+constexpr uint32 kBufferBytes = 1536 + 16;
+constexpr uint32 kAlignedRows = 8;  // of coordinates: they end where a sector does
 
 enum Form : uint32 { kRows, kAxes, kScattered };
 
@@ -121,6 +120,9 @@ class CoordinateWriter {
 
   __device__ __forceinline__ Chunk chunk_of(const uint32* masks, uint32 words) const {
     const uint32 mask = lane_ < words ? masks[lane_] : 0;
+    if (__all_sync(kAllLanes, mask == 0)) {
+      return {0, 0, 0};
+    }
     const uint32 count = static_cast<uint32>(__popc(mask));
     uint32 inclusive = count;
 #pragma unroll
@@ -136,7 +138,7 @@ class CoordinateWriter {
     if (chunk.found < kDensePlaces) {
       place_bits_of_word(chunk.mask, place + lane_ * 32, places + chunk.before);
     } else {
-      place_words(masks, words, place, places);
+      place_words(chunk, place, places);
     }
   }
 
@@ -160,16 +162,16 @@ class CoordinateWriter {
   }
 
   /// Many bits: each lane has a bit of word after word.
-  __device__ __forceinline__ void place_words(const uint32* masks, uint32 words, uint32 element,
+  __device__ __forceinline__ void place_words(const Chunk& chunk, uint32 element,
                                               uint16* places) const {
-    const uint32 below = (1u << lane_) - 1;
-#pragma unroll 4
+    const uint32 bit = 1u << lane_;
+#pragma unroll 16
     for (uint32 k = 0; k < kChunkWords; ++k) {
-      const uint32 mask = k < words ? masks[k] : 0;
-      if ((mask >> lane_ & 1) != 0) {
-        places[__popc(mask & below)] = static_cast<uint16>(element + k * 32 + lane_);
+      const uint32 mask = __shfl_sync(kAllLanes, chunk.mask, k);
+      const uint32 before = __shfl_sync(kAllLanes, chunk.before, k);
+      if ((mask & bit) != 0) {
+        places[before + __popc(mask & (bit - 1))] = static_cast<uint16>(element + k * 32 + lane_);
       }
-      places += __popc(mask);
     }
   }
 
@@ -186,6 +188,8 @@ class CoordinateWriter {
       char* const target = out_ + static_cast<int64>(row) * table_.row_step;
       if (table_.form == kScattered) {
         scatter(target, run.places + done, rows, element_of);
+      } else if (table_.columns == 1) {
+        write_line(target, run.places + done, rows, element_of);
       } else {
         const bool packed = table_.form == kRows;
         const uint32 streams = packed ? 1 : table_.columns;
@@ -215,15 +219,29 @@ class CoordinateWriter {
     put(0, static_cast<C>(rest));
   }
 
-  /// Rows of 2, 4 or 8 coordinates would have those of an axis in few banks. A gap of one behind
-  /// every 128 bytes has them in all.
-  __device__ __forceinline__ static uint32 gap_of(const CoordinateTable& table) {
-    const bool few = table.columns % 2 == 0 && (table.columns & (table.columns - 1)) == 0;
-    return table.form == kRows && few ? sizeof(C) : 0;
+  /// Writes rows of one coordinate: the vectors of the target, and what is left at both ends.
+  template <typename Elements>
+  __device__ __forceinline__ void write_line(char* target, const uint16* places, uint32 rows,
+                                             const Elements& element_of) const {
+    constexpr uint32 kOfVector = 16 / sizeof(C);
+    const uint32 to_vector =
+        static_cast<uint32>(0 - reinterpret_cast<uint64>(target)) % 16 / sizeof(C);
+    const uint32 head = to_vector < rows ? to_vector : rows;
+    const uint32 tail = (rows - head) % kOfVector, whole = rows - tail;
+#pragma unroll 2
+    for (uint32 k = head + lane_ * kOfVector; k < whole; k += 32 * kOfVector) {
+      Packed<uint4, C> vector;
+#pragma unroll
+      for (uint32 i = 0; i < kOfVector; ++i) {
+        vector.piece[i] = static_cast<C>(element_of(places[k + i]));
+      }
+      store_streaming(reinterpret_cast<uint4*>(target + k * sizeof(C)), vector.vector);
+    }
+    if (lane_ < head + tail) {
+      const uint32 k = lane_ < head ? lane_ : whole + lane_ - head;
+      reinterpret_cast<C*>(target)[k] = static_cast<C>(element_of(places[k]));
+    }
   }
-
-  /// The gaps in front of so many bytes of rows.
-  __device__ __forceinline__ uint32 gaps(uint32 bytes) const { return bytes / kBankBytes * gap_; }
 
   /// Puts rows into the buffer, where they have the same phase as at their target.
   template <typename Elements>

@@ -87,9 +87,12 @@ struct StreamInput {
       }
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
+        if (first + r * 32 >= vectors) {
+          break;
+        }
         const uint32 bits = bits_of<kWidth>(value[r], a.kept);
         count += static_cast<uint32>(__popc(bits));
-        store_bits<kWidth>(masks, first + r * 32 + lane, bits, first + r * 32 < vectors);
+        store_bits<kWidth>(masks, first + r * 32 + lane, bits, true);
       }
     }
     // The first and the last vector may lie in x in part.
