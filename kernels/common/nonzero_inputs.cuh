@@ -133,7 +133,8 @@ struct StridedArguments {
 /// on 8.
 template <int kWidth, typename O, int kRank>
 struct StridedInput {
-  static constexpr int kLoads = kWidth == 16 || kRank * sizeof(O) > 16 ? 4 : 8;
+  static constexpr int kMost = kWidth == 16 || kRank * sizeof(O) > 16 ? 4 : 8;
+  static constexpr int kLoads = kWidth * sizeof(O) == 128 ? 2 : kMost;
   static constexpr uint32 kMaskWords = kTileBytes / kWidth / 32;
   static constexpr uint32 kTurnWords = 8;
   using Piece = Bytes<kWidth == 16 ? 8 : kWidth>;
