@@ -27,7 +27,6 @@ from cudakern.operators.reduce_shares import (
     power_above,
     power_below,
     rank_of,
-    shares_of,
 )
 from cudakern.operators.reduce_waves import splits_of, warps_are_faster
 

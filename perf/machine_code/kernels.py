@@ -6,7 +6,14 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cudakern.operators import gather_nd_plan, gather_plan, nonzero_plan, one_hot_plan, reduce_columns, reduce_plan
+from cudakern.operators import (
+    gather_nd_plan,
+    gather_plan,
+    nonzero_plan,
+    one_hot_plan,
+    reduce_columns,
+    reduce_plan,
+)
 from cudakern.operators.catalogue import specialisations
 from cudakern.operators.indexing import THREADS
 from cudakern.operators.reduce_kernels import INPUT_TYPES, Reduction
@@ -178,8 +185,11 @@ def _of_reduce(spec: KernelSpec) -> int:
     if variant == "stream":
         return THREADS // WARP * state
     items = int(macros["CK_WIDTH"]) // reduction.kind.itemsize
-    return reduce_columns.shared_bytes(state, items) if variant == "columns" else (
-        THREADS * state * items)
+    return (
+        reduce_columns.shared_bytes(state, items)
+        if variant == "columns"
+        else (THREADS * state * items)
+    )
 
 
 @cache

@@ -99,8 +99,8 @@ MISALIGNED = [
 ]
 CASES = FULL + ROWS + COLUMNS + INNER + ELEMENTS + MISALIGNED
 # What does not keep to that. The model has no cache: a sector that two requests meet counts twice.
-# Ranges of columns meet within sectors, and blocks that share them exchange states: both stay in L2,
-# and more blocks take less time.
+# Ranges of columns meet within sectors, and blocks that share them exchange states: that stays in
+# L2, and more blocks take less time.
 RANGES = [
     (1.05, Case("columns", (2**14, 33), 0)),
     (1.05, Case("columns", (2**16, 33), 0, I1)),
