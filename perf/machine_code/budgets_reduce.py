@@ -72,11 +72,10 @@ def flushes(spec: KernelSpec, code: Sequence[str]) -> list[str]:
 def loads_of(spec: KernelSpec) -> int:
     """Return how many 16-byte loads a thread must have in flight; 0 where it need not."""
     macros, variant = dict(spec.defines), base_of(spec)
-    if variant == "strided" or (variant == "vectors" and macros["CK_WIDTH"] != "16"):
-        return 0
     item = reduction_of(spec).kind.itemsize
-    if variant == "columns" and item == 1:  # beside 16 states: arithmetic decides
-        return 0
+    narrow = variant in {"vectors", "columns"} and macros["CK_WIDTH"] != "16"
+    if variant == "strided" or narrow or (variant == "columns" and item == 1):
+        return 0  # of columns of bytes: beside 16 states, arithmetic decides
     if variant == "columns" and item == 2 and is_pair(spec):  # noqa: PLR2004
         return LOADS_BESIDE_8_STATES
     converts = "int" in macros["CK_INPUT_T"] and macros["CK_NUMBER_T"] == "double"
