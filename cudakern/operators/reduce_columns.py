@@ -20,13 +20,11 @@ MOST_WHOLE = 512
 GROUPS = 8
 #: With fewer rows than these, too few loads of a range are in flight.
 FEW_ROWS = 24
-#: Blocks that run at once on a large GPU, two for each multiprocessor: up to BLOCKS_BYTES of x,
-#: these are all; beyond, there are some of SHARE_BYTES each, so that no wave of them is nearly
-#: empty. Estimates, no measurement yet.
+#: Blocks that run at once on a large GPU, two for each multiprocessor: so many there are, or in
+#: WAVES at most of them for shares of SHARE_BYTES. Estimates, no measurement yet.
 BLOCKS = 264
-BLOCKS_BYTES = 64 * 1024 * 1024
 SHARE_BYTES = 128 * 1024
-MAX_BLOCKS = 2048
+WAVES = 7
 #: Bytes of x for a block that shares columns: at least, and up to which all those that share some
 #: are one group, as folding groups takes as long as reading so much.
 MIN_SHARE_BYTES = 8 * 1024
@@ -103,11 +101,9 @@ def _threads(columns: int, item: int, vector: int) -> _Threads:
 
 def _splits(columns: int, nbytes: int, all_bytes: int) -> int:
     """Return how many blocks share each of so many ranges of columns, of ``nbytes`` each."""
-    if nbytes <= ONE_BLOCK_BYTES or columns >= MAX_BLOCKS:
+    if nbytes <= ONE_BLOCK_BYTES:
         return 1
-    blocks = BLOCKS
-    if all_bytes > BLOCKS_BYTES:
-        blocks = min(MAX_BLOCKS, all_bytes // SHARE_BYTES)
+    blocks = BLOCKS * max(1, min(WAVES, all_bytes // SHARE_BYTES // BLOCKS))
     splits = min(blocks // columns, nbytes // MIN_SHARE_BYTES)
     if nbytes <= GROUP_BLOCKS * GROUP_SHARE_BYTES:
         splits = min(splits, GROUP_BLOCKS)

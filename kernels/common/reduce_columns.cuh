@@ -40,14 +40,37 @@ struct ColumnArguments {
   uint32 period;           ///< rows of `span` vectors; 0 if a block has a range of columns
 };
 
-/// What a block has of x: rows [from, to) of a slab, `width` columns from `first_column` on.
+/// How many elements of its vector lie in front of the one at a byte of x.
+template <typename In, int kWidth, typename O>
+__device__ __forceinline__ uint32 phase_of_item(O byte) {
+  return static_cast<uint32>(byte % kWidth) / sizeof(In);
+}
+
+/// What a block has of x: `rows` rows of a slab from `from` on, `width` columns from `first_column`
+/// on; the first of these elements is at byte `begin`.
 template <typename O>
 struct ColumnShare {
+  Division<O> block;
   O slab;
   O from;
-  O to;
+  O rows;
   O first_column;
   uint32 width;
+  O row_bytes;
+  O begin;
+
+  template <typename R>
+  __device__ __forceinline__ ColumnShare(const ColumnArguments<O, R>& a, O x, uint32 item) {
+    block = divide(static_cast<O>(blockIdx.x), a.splits);
+    const Division<O> range = divide(block.quotient, a.ranges);
+    slab = range.quotient, first_column = range.remainder * a.width;
+    const O left = a.columns - first_column;
+    width = left < a.width ? static_cast<uint32>(left) : a.width;
+    from = block.remainder * a.share;
+    rows = a.rows - from < a.share ? a.rows - from : a.share;
+    row_bytes = a.columns * item;
+    begin = x + (slab * a.rows + from) * row_bytes + first_column * item;
+  }
 };
 
 /// The vectors of a thread: number `first` and every `step`-th on, below `count`. They are whole
@@ -166,6 +189,62 @@ __device__ __forceinline__ void fold_columns(const ColumnArguments<O, typename F
   }
 }
 
+/// The walk of this thread, and whether it has one.
+template <typename In, int kWidth, typename O, typename R>
+__device__ __forceinline__ bool find_walk(ColumnWalk<O>& walk, const ColumnArguments<O, R>& a,
+                                          const Extent<O>& x, const ColumnShare<O>& share) {
+  constexpr uint32 kItems = kWidth / sizeof(In);
+  const Division<uint32> place = divide(threadIdx.x, a.span);
+  const uint32 v = place.remainder, g = place.quotient;
+  bool reads = g < a.groups;
+  walk.step = a.step.value;
+  if (a.period != 0) {
+    walk.low = share.begin, walk.high = share.begin + share.rows * share.row_bytes;
+    walk.unit = kWidth, walk.first = threadIdx.x;
+    walk.byte = share.begin / kWidth * kWidth + threadIdx.x * kWidth;
+    walk.count = (walk.high + kWidth - 1) / kWidth - share.begin / kWidth;
+    walk.last_byte = (walk.high - 1) / kWidth * kWidth;
+  } else {
+    const O row = share.begin + g * share.row_bytes;
+    const O last = share.begin + (share.rows - 1) * share.row_bytes;
+    walk.low = x.begin, walk.high = x.end;
+    walk.unit = share.row_bytes, walk.first = g;
+    walk.byte = row / kWidth * kWidth + v * kWidth;
+    walk.count = share.rows;
+    walk.last_byte = last / kWidth * kWidth + v * kWidth;
+    reads = reads && v * kItems < phase_of_item<In, kWidth>(row) + share.width;
+  }
+  walk.vector = x.base + walk.byte;
+  return reads;
+}
+
+/// The m-th of the states that threads have for a column. Places, which are turns, become rows.
+template <typename F, typename In, int kItems, typename O>
+__device__ __forceinline__ typename F::State staged_state(
+    const ColumnStage<typename F::State, kItems>& stage,
+    const ColumnArguments<O, typename F::Rest>& a, const ColumnShare<O>& share, uint32 m,
+    uint32 column) {
+  constexpr int kWidth = kItems * sizeof(In);
+  uint32 element, thread = 0, turn_rows = a.groups;
+  O row = share.from + m;
+  if (a.period != 0) {
+    element = column + phase_of_item<In, kWidth>(share.begin);
+    for (; element >= share.width; element -= share.width) {
+      --row;
+    }
+    element += m * share.width;
+    turn_rows *= a.period;
+  } else {
+    element = column + phase_of_item<In, kWidth>(static_cast<O>(share.begin + m * share.row_bytes));
+    thread = m * a.span.value;
+  }
+  typename F::State state = stage.at(thread + element / kItems, element % kItems);
+  if constexpr (F::kIsPlace) {
+    state.place = state.place == F::kNone ? F::kNone : row + state.place * turn_rows;
+  }
+  return state;
+}
+
 template <typename F, typename In, typename Out, int kColumns, typename O>
 __device__ __forceinline__ void reduce_columns(const ColumnArguments<O, typename F::Rest>& a,
                                                char* shared) {
@@ -176,44 +255,14 @@ __device__ __forceinline__ void reduce_columns(const ColumnArguments<O, typename
   State* const tree = stage.states + Stage::kStates;
   State* const total = tree + kThreads;
   const Extent<O> x(a.x, a.bytes);
-  const Division<O> block = divide(static_cast<O>(blockIdx.x), a.splits);
-  const Division<O> range = divide(block.quotient, a.ranges);
-  const O slab = range.quotient, first_column = range.remainder * a.width;
-  const O left = a.columns - first_column;
-  const uint32 width = left < a.width ? static_cast<uint32>(left) : a.width;
-  const O from = block.remainder * a.share, rest = a.rows - from;
-  const O to = from + (rest < a.share ? rest : a.share);
-  const O row_bytes = a.columns * sizeof(In);
-  const O begin = x.begin + (slab * a.rows + from) * row_bytes + first_column * sizeof(In);
-  // How many elements of its vector come before the one at a byte.
-  const auto phase_at = [](O byte) { return static_cast<uint32>(byte % kWidth) / sizeof(In); };
-  const Division<uint32> place = divide(threadIdx.x, a.span);
-  const uint32 v = place.remainder, g = place.quotient;
-  const bool whole = a.period != 0;
+  const ColumnShare<O> share(a, x.begin, sizeof(In));
   State state[kColumns];
 #pragma unroll
   for (int i = 0; i < kColumns; ++i) {
     state[i] = F::identity();
   }
   ColumnWalk<O> walk;
-  walk.step = a.step.value;
-  if (whole) {
-    walk.low = begin, walk.high = begin + (to - from) * row_bytes;
-    walk.unit = kWidth, walk.first = threadIdx.x;
-    walk.byte = begin / kWidth * kWidth + threadIdx.x * kWidth;
-    walk.count = (walk.high + kWidth - 1) / kWidth - begin / kWidth;
-    walk.last_byte = (walk.high - 1) / kWidth * kWidth;
-  } else {
-    const O row = begin + g * row_bytes, last = begin + (to - from - 1) * row_bytes;
-    walk.low = x.begin, walk.high = x.end;
-    walk.unit = row_bytes, walk.first = g;
-    walk.byte = row / kWidth * kWidth + v * kWidth;
-    walk.count = to - from;
-    walk.last_byte = last / kWidth * kWidth + v * kWidth;
-  }
-  walk.vector = x.base + walk.byte;
-  const bool beyond = !whole && v * kColumns >= phase_at(begin + g * row_bytes) + width;
-  if (g < a.groups && !beyond) {
+  if (find_walk<In, kWidth>(walk, a, x, share)) {
     take_walk<F, In, kWidth>(state, walk, a.step);
   }
 #pragma unroll
@@ -221,47 +270,31 @@ __device__ __forceinline__ void reduce_columns(const ColumnArguments<O, typename
     stage.at(threadIdx.x, i) = state[i];
   }
   __syncthreads();
-  const uint32 turn_rows = whole ? a.groups * a.period : a.groups;
   const auto from_threads = [&](uint32 m, uint32 column) {
-    uint32 element, thread = 0;
-    O row = from + m;
-    if (whole) {
-      element = column + phase_at(begin);
-      for (; element >= width; element -= width) {
-        --row;
-      }
-      element += m * width;
-    } else {
-      element = column + phase_at(begin + m * row_bytes);
-      thread = m * a.span.value;
-    }
-    State found = stage.at(thread + element / kColumns, element % kColumns);
-    if constexpr (F::kIsPlace) {
-      found.place = found.place == F::kNone ? F::kNone : row + found.place * turn_rows;
-    }
-    return found;
+    return staged_state<F, In>(stage, a, share, m, column);
   };
   const auto keep = [&](uint32 column, const State& found) { total[column] = found; };
-  fold_columns<F>(a, tree, width, turn_rows, from_threads, keep);
-  const uint32 splits = static_cast<uint32>(a.splits.value);
+  const uint32 states = a.groups * (a.period != 0 ? a.period : 1);  // of a column
+  fold_columns<F>(a, tree, share.width, states, from_threads, keep);
   // Each thread has to do with the same columns each time.
   const auto for_columns = [&](const auto& act) {
     const Division<uint32> own = divide(threadIdx.x, a.across);
-    for (uint32 c = own.remainder; own.quotient == 0 && c < width; c += a.across.value) {
+    for (uint32 c = own.remainder; own.quotient == 0 && c < share.width; c += a.across.value) {
       act(c);
     }
   };
   const auto put = [&](State* all) { for_columns([&](uint32 c) { all[c] = total[c]; }); };
   const auto get = [&](const State* all, uint32 count) {
     const auto from_blocks = [&](uint32 m, uint32 column) { return all[m * a.width + column]; };
-    fold_columns<F>(a, tree, width, count, from_blocks, keep);
+    fold_columns<F>(a, tree, share.width, count, from_blocks, keep);
   };
+  const uint32 splits = static_cast<uint32>(a.splits.value);
   if (splits > 1 &&
-      !fold_blocks<State>(a.workspace, static_cast<uint32>(block.quotient),
-                          static_cast<uint32>(block.remainder), splits, a.width, put, get)) {
+      !fold_blocks<State>(a.workspace, static_cast<uint32>(share.block.quotient),
+                          static_cast<uint32>(share.block.remainder), splits, a.width, put, get)) {
     return;
   }
-  Out* const out = static_cast<Out*>(a.out) + slab * a.columns + first_column;
+  Out* const out = static_cast<Out*>(a.out) + share.slab * a.columns + share.first_column;
   for_columns([&](uint32 c) { store(out + c, convert<Out>(F::finish(total[c], a.rest))); });
 }
 

@@ -126,8 +126,8 @@ MUTATIONS = (
         "columns_before_all_wrote",
         "columns",
         "common/reduce_columns.cuh",
-        f"  {BARRIER}\n  const uint32 turn_rows",
-        "  const uint32 turn_rows",
+        f"  {BARRIER}\n  const auto from_threads",
+        "  const auto from_threads",
     ),
     Mutation(
         "tiles",
