@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Coordinates of the elements that are not zero, in ascending row-major order, and their count.
 //
-// One launch reads x once. A tile of x becomes bits in shared memory; the block publishes how many
-// are set, and while other blocks do so, it loads its next tile; then it looks back for the row at
-// which its tile begins (common/look_back.cuh), turns bits into coordinates and writes them as
-// 16-byte vectors (common/coordinate_writer.cuh). A grid of one block has one tile and needs no
+// One launch reads x once. A tile of x becomes bits in shared memory. One warp of a block, which
+// reads nothing of x, publishes how many are set and looks back for the row at which the tile begins
+// (common/look_back.cuh), while the others turn bits into places and load the next tile; then they
+// write coordinates as 16-byte vectors (common/coordinate_writer.cuh). A single tile needs no
 // workspace. Variants, chosen by cudakern/operators/nonzero_plan.py: stream reads a contiguous x in
 // 16-byte vectors, columns one that is contiguous along another dimension than the last, parts the
 // same with very many columns, strided any layout element by element; all in logical order. Macros:
