@@ -180,6 +180,17 @@ class CoordinateWriter {
   __device__ __forceinline__ void write_rows(const Run& run, const Elements& element_of) const {
     const int64 room = table_.capacity - static_cast<int64>(run.row);
     const uint32 end = room >= run.count ? run.count : room > 0 ? static_cast<uint32>(room) : 0;
+    char* const first = out_ + static_cast<int64>(run.row) * table_.row_step;
+    if (table_.columns == 1 && table_.form != kScattered) {
+      write_vectors<1>(first, run.places, end, element_of);
+      return;
+    }
+    constexpr uint32 kRowBytes = 2 * sizeof(C);
+    if (table_.columns == 2 && table_.form == kRows &&
+        reinterpret_cast<uint64>(first) % kRowBytes == 0) {
+      write_vectors<2>(first, run.places, end, element_of);
+      return;
+    }
     uint32 rows;
     for (uint32 done = 0; done < end; done += rows) {
       const uint64 row = static_cast<uint64>(run.row) + done;
@@ -219,27 +230,57 @@ class CoordinateWriter {
     put(0, static_cast<C>(rest));
   }
 
-  /// Writes rows of one coordinate: the vectors of the target, and what is left at both ends.
-  template <typename Elements>
-  __device__ __forceinline__ void write_line(char* target, const uint16* places, uint32 rows,
-                                             const Elements& element_of) const {
-    constexpr uint32 kOfVector = 16 / sizeof(C);
+  /// Rows of 2, 4 or 8 coordinates would have those of an axis in few banks. A gap of one behind
+  /// every 128 bytes has them in all.
+  __device__ __forceinline__ static uint32 gap_of(const CoordinateTable& table) {
+    const bool few = table.columns % 2 == 0 && (table.columns & (table.columns - 1)) == 0;
+    return table.form == kRows && few ? sizeof(C) : 0;
+  }
+
+  /// The gaps in front of so many bytes of rows.
+  __device__ __forceinline__ uint32 gaps(uint32 bytes) const { return bytes / kBankBytes * gap_; }
+
+  /// A few rows, all of whose coordinates are in registers.
+  template <uint32 kColumns, uint32 kRows, typename Elements>
+  __device__ __forceinline__ void decompose_rows(C (&row)[kRows * kColumns], const uint16* places,
+                                                 const Elements& element_of) const {
+#pragma unroll
+    for (uint32 i = 0; i < kRows; ++i) {
+      O rest = element_of(places[i]);
+#pragma unroll
+      for (uint32 axis = kColumns - 1; axis > 0; --axis) {
+        const Division<O> part = divide(rest, sizes_[kColumns - 1 - axis]);
+        row[i * kColumns + axis] = static_cast<C>(part.remainder);
+        rest = part.quotient;
+      }
+      row[i * kColumns] = static_cast<C>(rest);
+    }
+  }
+
+  /// Writes rows of few coordinates, on a multiple of their size: the vectors of the target, each
+  /// by one lane, and the rows that are left at both ends.
+  template <uint32 kColumns, typename Elements>
+  __device__ __forceinline__ void write_vectors(char* target, const uint16* places, uint32 rows,
+                                                const Elements& element_of) const {
+    constexpr uint32 kRowBytes = kColumns * sizeof(C), kOfVector = 16 / kRowBytes;
     const uint32 to_vector =
-        static_cast<uint32>(0 - reinterpret_cast<uint64>(target)) % 16 / sizeof(C);
+        static_cast<uint32>(0 - reinterpret_cast<uint64>(target)) % 16 / kRowBytes;
     const uint32 head = to_vector < rows ? to_vector : rows;
     const uint32 tail = (rows - head) % kOfVector, whole = rows - tail;
 #pragma unroll 2
     for (uint32 k = head + lane_ * kOfVector; k < whole; k += 32 * kOfVector) {
       Packed<uint4, C> vector;
-#pragma unroll
-      for (uint32 i = 0; i < kOfVector; ++i) {
-        vector.piece[i] = static_cast<C>(element_of(places[k + i]));
-      }
-      store_streaming(reinterpret_cast<uint4*>(target + k * sizeof(C)), vector.vector);
+      decompose_rows<kColumns, kOfVector>(vector.piece, places + k, element_of);
+      store_streaming(reinterpret_cast<uint4*>(target + k * kRowBytes), vector.vector);
     }
     if (lane_ < head + tail) {
       const uint32 k = lane_ < head ? lane_ : whole + lane_ - head;
-      reinterpret_cast<C*>(target)[k] = static_cast<C>(element_of(places[k]));
+      C row[kColumns];
+      decompose_rows<kColumns, 1>(row, places + k, element_of);
+#pragma unroll
+      for (uint32 axis = 0; axis < kColumns; ++axis) {
+        reinterpret_cast<C*>(target + k * kRowBytes)[axis] = row[axis];
+      }
     }
   }
 
