@@ -65,7 +65,8 @@ _DOUBLE = frozenset({DataType.FLOAT64, DataType.COMPLEX128})
 
 #: Ranks that kernels of any layout are compiled for: dimensions kept or reduced.
 RANKS = (1, 3, 8)
-#: Bytes that a thread's states may take: of vectors of results, and of columns.
+#: Bytes that a thread's states may take: of vectors of results, and of columns, which need no
+#: offsets besides; but integers become doubles by way of more registers.
 _MOST_STATE_BYTES = 64
 _MOST_COLUMN_BYTES = 128
 #: Results of a vector at most: with more, too few loads would be in flight beside their states.
@@ -142,7 +143,9 @@ class Reduction:
 
     def column_bytes(self, *, wide: bool) -> int:
         """Return the bytes of x that a thread of columns has a state for each element of."""
-        return self._bytes_of_states(_MOST_COLUMN_BYTES, wide=wide)
+        converts = self.kind in _INTEGRAL and self.number is DataType.FLOAT64
+        most = _MOST_STATE_BYTES if converts else _MOST_COLUMN_BYTES
+        return self._bytes_of_states(most, wide=wide)
 
     def results_bytes(self, *, wide: bool) -> int:
         """Return the bytes of x, of up to 8 results, that a thread of vectors reads at once."""

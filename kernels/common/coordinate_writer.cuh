@@ -10,11 +10,12 @@
 
 namespace ck {
 
-constexpr uint32 kChunkWords = 32;                  // masks that a warp turns into places at once
-constexpr uint32 kStagedPlaces = 32 * kChunkWords;  // that it keeps until it writes them
-constexpr uint32 kDensePlaces = 8 * kChunkWords;    // from which on lanes take bits, not words
-constexpr uint32 kBufferBytes = 1536 + 16;
-constexpr uint32 kAlignedRows = 8;  // of coordinates: they end where a sector does
+constexpr uint32 kChunkWords = 32;                   // masks that a warp turns into places at once
+constexpr uint32 kStagedPlaces = 32 * kChunkWords;   // that it keeps until it writes them
+constexpr uint32 kDensePlaces = 8 * kChunkWords;     // from which on lanes take bits, not words
+constexpr uint32 kBankBytes = 128;                   // of rows, after which a gap may be left
+constexpr uint32 kBufferBytes = 1536 + 16 + 12 * 8;  // for rows, their phase, gaps
+constexpr uint32 kAlignedRows = 8;                   // of coordinates: they end where a sector does
 
 enum Form : uint32 { kRows, kAxes, kScattered };
 
@@ -199,8 +200,6 @@ class CoordinateWriter {
       char* const target = out_ + static_cast<int64>(row) * table_.row_step;
       if (table_.form == kScattered) {
         scatter(target, run.places + done, rows, element_of);
-      } else if (table_.columns == 1) {
-        write_line(target, run.places + done, rows, element_of);
       } else {
         const bool packed = table_.form == kRows;
         const uint32 streams = packed ? 1 : table_.columns;

@@ -88,6 +88,19 @@ struct ColumnWalk {
   O high;
 };
 
+/// A vector; also of one complex128, which lies on 16 bytes here.
+template <typename In, int kWidth, bool kAlways>
+__device__ __forceinline__ Packed<Bytes<kWidth>, In> load_vector(bool exists, const char* address) {
+  if constexpr (sizeof(In) == 16) {
+    Packed<uint4, In> item;
+    const uint4* const vector = reinterpret_cast<const uint4*>(address);
+    item.vector = kAlways ? load_once(vector) : load_if<true>(exists, vector);
+    return item;
+  } else {
+    return load_unit<In, kWidth, kAlways>(exists, address);
+  }
+}
+
 /// Takes kLoads vectors, `step` bytes apart; all of them, or as many as are left.
 template <typename F, typename In, int kWidth, bool kAll, typename O, int kItems>
 __device__ __forceinline__ void take_vectors(typename F::State (&state)[kItems], const char* vector,
@@ -98,7 +111,7 @@ __device__ __forceinline__ void take_vectors(typename F::State (&state)[kItems],
   O place[kLoads];
 #pragma unroll
   for (uint32 k = 0; k < kLoads; ++k) {
-    value[k] = load_unit<In, kWidth, kAll>(exists(k), vector + k * step);
+    value[k] = load_vector<In, kWidth, kAll>(exists(k), vector + k * step);
     place[k] = turn + k;
   }
   take_units<F, true>(state, value, place, exists);

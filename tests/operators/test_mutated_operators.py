@@ -17,7 +17,15 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines import sources
-from cudakern.operators import gather_nd_plan, gather_plan, indexing, nonzero_plan, reduce_shares
+from cudakern.operators import (
+    gather_nd_plan,
+    gather_plan,
+    indexing,
+    nonzero_plan,
+    reduce_columns,
+    reduce_shares,
+    reduce_waves,
+)
 from cudakern.operators.base import BoundTable
 from cudakern.operators.indexing import THREADS
 from cudakern.simulator import checked, engine
@@ -278,6 +286,9 @@ def small(monkeypatch):
     for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
         monkeypatch.setattr(reduce_shares, name, 2048)
     monkeypatch.setattr(reduce_shares, "SHARE_OF_STATES", 1)
+    for name in ("MIN_SHARE_BYTES", "ONE_BLOCK_BYTES"):
+        monkeypatch.setattr(reduce_columns, name, 2048)
+    monkeypatch.setattr(reduce_waves, "EXCHANGE", 0)
     tiling = lambda _problem, n, _bytes, words: (1, -(-n // (THREADS * words)))  # noqa: E731
     monkeypatch.setattr(nonzero_plan, "_tiling", tiling)
     monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
