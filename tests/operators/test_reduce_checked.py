@@ -10,7 +10,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.operators import reduce_plan, reduce_shares, reduce_waves
+from cudakern.operators import reduce_columns, reduce_plan, reduce_shares, reduce_waves
 from cudakern.simulator import checked
 from tests.helpers.places import HOST, Buffer, put, same_bytes
 from tests.helpers.reduce import reduce
@@ -46,6 +46,8 @@ def plans(plans, monkeypatch):
     """List the plans; blocks share small results."""
     for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
         monkeypatch.setattr(reduce_shares, name, 2048)
+    for name in ("MIN_SHARE_BYTES", "ONE_BLOCK_BYTES"):
+        monkeypatch.setattr(reduce_columns, name, 2048)
     monkeypatch.setattr(reduce_shares, "SHARE_OF_STATES", 1)
     monkeypatch.setattr(reduce_waves, "EXCHANGE", 0)
     return plans
