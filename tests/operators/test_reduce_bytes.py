@@ -34,7 +34,7 @@ def test_places_of_equal_bytes(dtype, shape, axis):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_])
-@pytest.mark.parametrize(("shape", "axis"), CASES)
+@pytest.mark.parametrize(("shape", "axis"), CASES[::2])
 def test_sums_of_bytes(dtype, shape, axis):
     x = draw(dtype, shape, 256)
     numbers = (x.view(np.uint8) != 0 if dtype is np.bool_ else x).astype(np.int64)
