@@ -73,7 +73,7 @@ ALLOWANCES = (
     Allowance(r"coordinates_parts_.*_o32", 120, _TRANSPOSES),
     Allowance(r"coordinates_parts_.*_o64", 175, _WIDE_TRANSPOSES, by_arithmetic=True),
     Allowance(
-        r"vectors_log_sum_exp_.*_f64_",
+        r"(vectors|reduce_columns)_log_sum_exp_.*_f64_",
         335,
         "an exponential in float64 for each element",
         by_arithmetic=True,
