@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: What is compiled for.
-CAPABILITY = "90"
+CAPABILITY, MULTIPROCESSORS = "90", 132
 
 
 class _Device(nullcontext[None]):
@@ -65,6 +65,7 @@ def without_driver() -> ExitStack:
         (cupy.cuda, "get_current_stream", lambda: SimpleNamespace(ptr=0)),
         (cupy.cuda.runtime, "getDevice", lambda: 0),
         (cupy.cuda.runtime, "driverGetVersion", lambda: 99000),
+        (cupy.cuda.runtime, "deviceGetAttribute", lambda _attribute, _device: MULTIPROCESSORS),
     ]
     context = ExitStack()
     for owner, name, stand_in in replaced:

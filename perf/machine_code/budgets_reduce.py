@@ -76,7 +76,7 @@ def loads_of(spec: KernelSpec) -> int:
     narrow = variant in {"vectors", "columns"} and macros["CK_WIDTH"] != "16"
     if variant == "strided" or narrow or (variant == "columns" and item == 1):
         return 0  # of columns of bytes: beside 16 states, arithmetic decides
-    if variant == "columns" and item == 2 and is_pair(spec):  # noqa: PLR2004
+    if variant == "columns" and item == 2:  # noqa: PLR2004
         return LOADS_BESIDE_8_STATES
     converts = "int" in macros["CK_INPUT_T"] and macros["CK_NUMBER_T"] == "double"
     if converts and variant in {"stream", "warps", "vectors", "columns"}:
