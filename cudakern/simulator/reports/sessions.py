@@ -170,7 +170,7 @@ def _checking() -> Session | None:
 def _sample() -> int:
     """Return how many blocks of a launch are to run: as many as anybody wants; 0 for all."""
     wanted = [session.sample for session in active]
-    return max(wanted) if all(wanted) else 0
+    return max(wanted) if wanted and all(wanted) else 0  # none: they ended meanwhile
 
 
 def observe(launch: Launch) -> bool:
