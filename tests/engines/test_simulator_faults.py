@@ -5,7 +5,6 @@ from __future__ import annotations
 import faulthandler
 import shlex
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -148,9 +147,7 @@ SPINS = {
 @pytest.mark.usefixtures("compiler")
 def test_deadlock(body, grid):
     text = f'extern "C" __global__ void k(volatile int* v) {{\n int* x = (int*)v;\n {body}\n}}'
-    begin = time.perf_counter()
     error = fails(text, [np.zeros(3, np.int32)], grid=grid, block=40, eager=True)
-    assert time.perf_counter() - begin < 10
     assert error.kind == "deadlock"
     assert "test.cu:3: the launch must not wait forever" in str(error)
     if "17" in body:
