@@ -127,27 +127,18 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
     }
     __syncthreads();
     const uint32 upcoming = s.ticket[turn];
-    if (has_tile && !scouts) {
-      const O row = static_cast<O>(s.prefix[turn]);
-      if (writer.fits(counts.total)) {
-        writer.write_share(row, counts.total, input.elements_of(tile));
-      } else {
-        writer.write_own(s.masks[turn] + warp * words, words, warp * words * 32,
-                         row + counts.before, input.elements_of(tile));
-      }
-    }
+    const Counts now = counts;
     if (has_next) {
       counts = sum_counts(s.counts[other]);
-      if (scouts && !alone) {
-        tiles.publish(next, next == 0 ? tiles.kPrefix : tiles.kAggregate, counts.total);
-      } else if (!scouts) {
-        if (has_tile) {
-          sync_first_threads<kThreads>();
-        }
-        if (writer.fits(counts.total)) {
-          writer.place_all(s.masks[other] + warp * words, words, warp * words * 32, counts.before);
-        }
-      }
+    }
+    if (!scouts) {
+      const O row = has_tile ? static_cast<O>(s.prefix[turn]) : O{0};
+      writer.write_and_place(
+          {s.masks[turn] + warp * words, now.total, now.before, row},
+          {s.masks[other] + warp * words, has_next ? counts.total : 0, counts.before, 0}, words,
+          input.elements_of(tile));
+    } else if (has_next && !alone) {
+      tiles.publish(next, next == 0 ? tiles.kPrefix : tiles.kAggregate, counts.total);
     }
     tile = next;
     next = has_next ? upcoming : next;

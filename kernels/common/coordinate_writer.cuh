@@ -43,6 +43,14 @@ struct CoordinateStage {
 template <typename C, typename O, uint32 kWarps>
 class CoordinateWriter {
  public:
+  /// What a warp has to know of a tile.
+  struct Tile {
+    const uint32* masks;  ///< the warp's
+    uint32 total;         ///< rows; 0 if there is no tile
+    uint32 before;        ///< of these, in front of the warp's
+    O row;                ///< of the tile's first one; not known yet of the next tile
+  };
+
   __device__ __forceinline__ CoordinateWriter(void* out, const CoordinateTable& table,
                                               const Divisor<O>* sizes,
                                               CoordinateStage<kWarps>& stage)
@@ -54,57 +62,64 @@ class CoordinateWriter {
         lane_(threadIdx.x % 32),
         gap_(gap_of(table)) {}
 
-  /// Whether all places of a tile with so many rows fit into shared memory. Then the warps share
-  /// them out anew, so that few runs of rows begin and end: place_all by each, a barrier of theirs,
-  /// write_share. Else each writes its own, as often as its part is full: write_own.
-  __device__ __forceinline__ static bool fits(uint32 total) {
-    return total <= kWarps * kStagedPlaces;
-  }
-
-  /// Puts down the places of the bits set in the warp's `masks`, the first one being that of
-  /// `place` in the tile; the tile has `before` of them before the warp's.
-  __device__ __forceinline__ void place_all(const uint32* masks, uint32 words, uint32 place,
-                                            uint32 before) const {
-    uint16* places = places_ + before;
-    for (uint32 base = 0; base < words; base += kChunkWords) {
-      const Chunk chunk = chunk_of(masks + base, words - base);
-      put_places(chunk, masks + base, words - base, place + base * 32, places);
-      places += chunk.found;
-    }
-  }
-
-  /// Writes the warp's share of the tile's rows, of which there are `total` from `row` on;
-  /// element_of(place) is the number of an element.
+  /// Writes the rows of a tile, and puts down the places of the next one, of which there may be
+  /// none.
+  ///
+  /// If all places of a tile fit into shared memory, its warps share them out anew, so that few
+  /// runs of rows begin and end: put down one turn ahead, they are written when all know where.
+  /// Else each warp puts down and writes its own, as often as its part is full. element_of(place)
+  /// is the number of an element of the tile; `words` are the masks of a warp.
   template <typename Elements>
-  __device__ __forceinline__ void write_share(O row, uint32 total,
-                                              const Elements& element_of) const {
-    write_rows(share_of(row, total, threadIdx.x / 32), element_of);
-  }
-
-  /// Writes rows for the bits set in the warp's masks, from `row` on.
-  template <typename Elements>
-  __device__ __forceinline__ void write_own(const uint32* masks, uint32 words, uint32 place, O row,
-                                            const Elements& element_of) const {
-    Run run = {places_ + threadIdx.x / 32 * kStagedPlaces, 0, row};
-    for (uint32 base = 0;; base += kChunkWords) {
-      const bool done = base >= words;
-      const Chunk chunk = done ? Chunk{0, 0, 0} : chunk_of(masks + base, words - base);
-      if (done || run.count + chunk.found > kStagedPlaces) {
-        __syncwarp();
-        write_rows(run, element_of);
-        __syncwarp();
-        run.row += run.count;
-        run.count = 0;
+  __device__ __forceinline__ void write_and_place(const Tile& tile, const Tile& next, uint32 words,
+                                                  const Elements& element_of) const {
+    const uint32 warp = threadIdx.x / 32;
+    Run run = {places_ + warp * kStagedPlaces, 0, static_cast<O>(tile.row + tile.before)};
+    uint32 room = kStagedPlaces, word = 0;
+    const uint32* masks = tile.masks;
+    if (tile.total <= kPlaces) {
+      word = words;
+      if (tile.total != 0) {
+        run = share_of(tile.row, tile.total, warp);
       }
-      if (done) {
+    }
+    for (;;) {
+      if (run.count != 0) {
+        write_rows(run, element_of);
+      }
+      const bool ends = word >= words;
+      if (ends) {
+        if (next.total == 0 || next.total > kPlaces) {
+          return;
+        }
+        if (tile.total != 0) {
+          sync_first_threads<32 * kWarps>();
+        }
+        masks = next.masks;
+        word = 0;
+        run.places = places_ + next.before;
+        room = kPlaces;
+      }
+      run.row += run.count;
+      run.count = 0;
+      // All lanes have read what they wrote rows of: a chunk begins with a vote.
+      for (; word < words; word += kChunkWords) {
+        const Chunk chunk = chunk_of(masks + word, words - word);
+        if (run.count + chunk.found > room) {
+          break;
+        }
+        put_places(chunk, (warp * words + word) * 32, run.places + run.count);
+        run.count += chunk.found;
+      }
+      if (ends) {
         return;
       }
-      put_places(chunk, masks + base, words - base, place + base * 32, run.places + run.count);
-      run.count += chunk.found;
+      __syncwarp();
     }
   }
 
  private:
+  static constexpr uint32 kPlaces = kWarps * kStagedPlaces;  // that there is room for
+
   /// Consecutive rows, and the places of their elements.
   struct Run {
     uint16* places;
@@ -134,8 +149,8 @@ class CoordinateWriter {
     return {mask, inclusive - count, __shfl_sync(kAllLanes, inclusive, 31)};
   }
 
-  __device__ __forceinline__ void put_places(const Chunk& chunk, const uint32* masks, uint32 words,
-                                             uint32 place, uint16* places) const {
+  __device__ __forceinline__ void put_places(const Chunk& chunk, uint32 place,
+                                             uint16* places) const {
     if (chunk.found < kDensePlaces) {
       place_bits_of_word(chunk.mask, place + lane_ * 32, places + chunk.before);
     } else {

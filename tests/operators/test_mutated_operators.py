@@ -53,6 +53,7 @@ CALLS = {
     "tiles": lambda: ck.reduce(TRIPLES, "sum", 1),
     "nonzero": lambda: ck.argwhere(SPARSE),
     "nonzero columns": lambda: ck.argwhere(SPARSE[:1280].reshape(40, 64, 4).transpose(0, 2, 1)),
+    "nonzero dense": lambda: ck.argwhere(np.ones(65536, bool)),
     "last epoch": lambda: (_begin_last_epoch(), ck.argwhere(SPARSE)),
     "last axis": lambda: ck.gather(LONG, PICKS[:256], 1),
     "last axis, staged": lambda: ck.gather(WIDE, PICKS, 1),
@@ -97,7 +98,7 @@ class Mutation:
         return self.name
 
 
-BARRIER, WARPS_BARRIER = "__syncthreads();", "sync_first_threads<kThreads>();"
+BARRIER = "__syncthreads();"
 COUNT = Mutation("", "columns", "common/ptx.cuh", "atom.acq_rel.gpu.global.inc.u32")
 FOLD, LOOK_BACK = "common/reduce_fold.cuh", "common/look_back.cuh"
 LAST_AXIS, SPLICE = "common/last_axis.cuh", "common/splice.cuh"
@@ -169,8 +170,15 @@ MUTATIONS = (
     Mutation(
         "places_while_others_read",
         "nonzero",
-        "nonzero_coordinates.cu",
-        f"          {WARPS_BARRIER}\n",
+        "common/coordinate_writer.cuh",
+        "          sync_first_threads<32 * kWarps>();\n",
+    ),
+    Mutation(
+        "places_before_others_put_them_down",
+        "nonzero dense",
+        "common/coordinate_writer.cuh",
+        "      __syncwarp();\n    }\n  }\n",
+        "    }\n  }\n",
     ),
     Mutation(
         "row_of_the_next_tile_in_its_place",
@@ -183,7 +191,7 @@ MUTATIONS = (
         "masks_before_others_wrote",
         "nonzero columns",
         "common/nonzero_inputs.cuh",
-        f"    {WARPS_BARRIER}\n",
+        "    sync_first_threads<kThreads>();\n",
     ),
     Mutation(
         "clearing_without_a_release",
@@ -280,6 +288,11 @@ MUTATIONS = (
 )
 
 
+def _tiling(_problem, items, _bytes, words):
+    turns = 4 if items == 4096 else 1  # dense: a warp's masks are more than a chunk
+    return turns, -(-items // (turns * THREADS * words))
+
+
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Have small arrays take several blocks and turns, and nothing be left of other tests."""
@@ -289,8 +302,7 @@ def small(monkeypatch):
     for name in ("MIN_SHARE_BYTES", "ONE_BLOCK_BYTES"):
         monkeypatch.setattr(reduce_columns, name, 2048)
     monkeypatch.setattr(reduce_waves, "EXCHANGE", 0)
-    tiling = lambda _problem, n, _bytes, words: (1, -(-n // (THREADS * words)))  # noqa: E731
-    monkeypatch.setattr(nonzero_plan, "_tiling", tiling)
+    monkeypatch.setattr(nonzero_plan, "_tiling", _tiling)
     monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
     monkeypatch.setattr(nonzero_plan, "TILE_BLOCKS", 7)
     monkeypatch.setattr(engine, "_MULTIPROCESSORS", 1)
