@@ -141,6 +141,20 @@ def test_seeds_differ_in_the_order_of_threads(capfd):
     assert len({" ".join(sorted(order.split())) for order in orders}) == 1
 
 
+def test_a_seed_gives_the_same_order_whatever_ran_before():
+    code = """extern "C" __global__ void order(int* drawn, int* turns) {
+      const int first = 5 * (blockIdx.x * blockDim.x + threadIdx.x);
+      for (int k = 0; k < 5; ++k) turns[first + k] = atomicAdd(drawn, 1);
+    }"""
+    orders = set()
+    for _ in range(60):  # so that no count of atomics, kept from launch to launch, goes unseen
+        drawn, turns = zeros(1), zeros(5 * 256)
+        with checked(3):
+            RawKernel(code, "order")((8,), (32,), (drawn, turns))
+        orders.add(turns.tobytes())
+    assert len(orders) == 1
+
+
 @pytest.mark.parametrize("blocks", [0, -1])
 def test_resident_blocks_must_be_positive(blocks):
     with (

@@ -29,6 +29,7 @@ inline Thread* start_thread(Worker* w, Fiber* fiber) {
   thread->state = State::kReady;
   thread->fiber = fiber;
   thread->polled = nullptr;
+  thread->polls = thread->updates = 0;
   thread->cluster_arrived = false;
   w->running = thread;
   ck_sim_current = &thread->view;
