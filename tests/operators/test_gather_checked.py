@@ -11,7 +11,7 @@ from cudakern.operators.base import BoundTable
 from tests.helpers.oracle import options
 from tests.helpers.places import POISON
 
-pytestmark = pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=3)
+pytestmark = pytest.mark.cudakern_checked(seeds=range(3), resident_blocks=3)
 
 CASES = [
     ("rows", (50, 64), (700,), 0, np.float32),

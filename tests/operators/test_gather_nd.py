@@ -23,9 +23,9 @@ from tests.helpers.strategies import (
 
 pytestmark = PLAIN_AND_CHECKED
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
-CHECKED = pytest.mark.cudakern_checked(seeds=range(5))
+CHECKED = pytest.mark.cudakern_checked(seeds=range(2))
 
-EXAMPLES_PER_INDEX_TYPE = 400
+EXAMPLES_PER_INDEX_TYPE = 200
 CHECKED_EXAMPLES_PER_INDEX_TYPE = 30
 
 

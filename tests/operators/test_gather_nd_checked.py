@@ -17,7 +17,7 @@ from tests.helpers.gather_nd import random_tuples
 from tests.helpers.oracle import options
 from tests.helpers.places import HOST, POISON, Buffer, same_bytes
 
-pytestmark = pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=3)
+pytestmark = pytest.mark.cudakern_checked(seeds=range(3), resident_blocks=3)
 
 
 @dataclass(frozen=True, eq=False)

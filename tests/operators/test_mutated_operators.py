@@ -1,6 +1,6 @@
 """Kernels of the operators with one word of their order taken out: the checker finds each.
 
-That the kernels as they are have no findings, in five orders, is what the tests of each operator
+That the kernels as they are have no findings, in three orders, is what the tests of each operator
 say; here it is said once more for the very calls that are to fail.
 """
 

@@ -55,7 +55,7 @@ def test_equals_numpy(place, kind, data):
     assert_any_call(place, kind, data.draw)
 
 
-@pytest.mark.cudakern_checked(seeds=range(5))
+@pytest.mark.cudakern_checked(seeds=range(2))
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=CHECKED_EXAMPLES_PER_KIND)
 @given(data=st.data())
@@ -91,7 +91,7 @@ def test_few_blocks(monkeypatch, kind, data):
     few_blocks(monkeypatch, kind, data)
 
 
-@pytest.mark.cudakern_checked(seeds=range(5), resident_blocks=3)
+@pytest.mark.cudakern_checked(seeds=range(2), resident_blocks=3)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=CHECKED_EXAMPLES_PER_KIND)
 @given(data=st.data())

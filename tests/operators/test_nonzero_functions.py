@@ -25,7 +25,7 @@ from tests.helpers.strategies import DTYPES
 pytestmark = PLAIN_AND_CHECKED
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
-EXAMPLES = 150
+EXAMPLES = 100
 CHECKED_EXAMPLES = 10
 EXTREMES = [-(2**63), 2**63 - 1]
 
@@ -72,7 +72,7 @@ def test_equals_numpy(place, function, data):
     compare(place, function, data.draw)
 
 
-@pytest.mark.cudakern_checked(seeds=range(5))
+@pytest.mark.cudakern_checked(seeds=range(2))
 @pytest.mark.parametrize("function", ["argwhere", "nonzero", "nonzero of a size"])
 @settings(max_examples=CHECKED_EXAMPLES)
 @given(data=st.data())

@@ -157,7 +157,7 @@ def test_any_legal_descriptor(place, level, data):
     compare(place, level, data.draw)
 
 
-@pytest.mark.cudakern_checked(seeds=range(5))
+@pytest.mark.cudakern_checked(seeds=range(2))
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
 @settings(max_examples=CHECKED_EXAMPLES_PER_LEVEL)
 @given(data=st.data())

@@ -24,10 +24,13 @@ plans = test_reduce_checked.plans
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("name", CASES)
-def test_every_dtype_in_every_variant(place, plans, name, function):
+def test_dtypes_in_every_variant(place, plans, name, function):
+    """A third of the dtypes each, and float32, of which the plan is known."""
     variant, shape, axis, view, shared = CASES[name]
     rng = np.random.default_rng(21)
-    for dtype in (dtype for dtype in DTYPES if is_legal(function, dtype)):
+    third = [*CASES].index(name) % 3
+    dtypes = {"float32", *DTYPES[third::3]}
+    for dtype in (dtype for dtype in DTYPES if dtype in dtypes and is_legal(function, dtype)):
         kind = result_dtype(function, dtype)
         x = put(random_values(rng, shape, dtype, function), place)[view]
         nan = "ignore" if function in {"max", "min"} and rng.random() < 0.5 else "propagate"
