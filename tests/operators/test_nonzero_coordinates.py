@@ -36,7 +36,7 @@ pytestmark = PLAIN_AND_CHECKED
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 KINDS = ["uint32", "int64"]
-EXAMPLES_PER_KIND = 500
+EXAMPLES_PER_KIND = 250
 CHECKED_EXAMPLES_PER_KIND = 30
 
 

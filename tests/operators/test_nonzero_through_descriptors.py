@@ -31,7 +31,7 @@ pytestmark = PLAIN_AND_CHECKED_ONCE
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 EXTENDED = FeatureLevel.EXTENDED
 LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
-EXAMPLES_PER_LEVEL = 200
+EXAMPLES_PER_LEVEL = 100
 CHECKED_EXAMPLES_PER_LEVEL = 15
 COUNT, COORDINATES = "output_count_tensor", "output_coordinates_tensor"
 X = np.array([[[[1, 0, 0, 2], [-0.0, 3.5, 0, -5.2]]]], np.float32)
