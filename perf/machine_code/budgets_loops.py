@@ -66,7 +66,7 @@ ALLOWANCES = (
     Allowance(r"_strided_r(4|16)_w16_.*_o64", 115, "offsets of several dimensions, in 64 bits"),
     Allowance(r"one_hot_planes_", 95, "each vector of 16 bytes finds its plane and column anew"),
     Allowance(r"coordinates_columns_w1_.*_o32", 195, _TRANSPOSES, by_arithmetic=True),
-    Allowance(r"coordinates_columns_w2_.*_o32", 125, _TRANSPOSES),
+    Allowance(r"coordinates_columns_w2_.*_o32", 122, _TRANSPOSES),
     Allowance(r"coordinates_columns_w[48]_.*_o32", 80, _TRANSPOSES),
     Allowance(r"coordinates_columns_w1_.*_o64", 260, _WIDE_TRANSPOSES, by_arithmetic=True),
     Allowance(r"coordinates_columns_w2_.*_o64", 185, _WIDE_TRANSPOSES, by_arithmetic=True),
