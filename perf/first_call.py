@@ -17,6 +17,7 @@ from unittest import mock
 import numpy as np
 
 import cudakern as ck
+from cudakern.engines.base import MULTIPROCESSORS
 from cudakern.engines.cuda import import_cupy
 from perf.host_cost import cupy_stand_in
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: What is compiled for.
-CAPABILITY, MULTIPROCESSORS = "90", 132
+CAPABILITY = "90"
 
 
 class _Device(nullcontext[None]):

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from cudakern.layout import Layout
 
 Grid = tuple[int, int, int]
+#: Of the large GPU that work is divided for, an H200, and of the one that the simulator stands for.
+MULTIPROCESSORS = 132
 
 
 @dataclass(frozen=True, slots=True)

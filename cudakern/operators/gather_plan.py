@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cudakern.engines.base import Launch
+from cudakern.engines.base import MULTIPROCESSORS, Launch
 from cudakern.layout import (
     MAX_SPAN_32,
     SECTOR_BYTES,
@@ -32,7 +32,7 @@ LAST_AXIS_WORDS = 1024
 LAST_AXIS_MAX_PIECES = 8
 #: Blocks to have at least, at best, and at most; stages of a block, so that it reads one while it
 #: picks from another. Estimates, no measurement yet.
-LAST_AXIS_LEAST_BLOCKS = 264
+LAST_AXIS_LEAST_BLOCKS = 2 * MULTIPROCESSORS
 LAST_AXIS_GOOD_BLOCKS = 512
 LAST_AXIS_BLOCKS = 4096
 LAST_AXIS_STAGES = 8

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cudakern.dtypes import DataType
-from cudakern.engines.base import KernelSpec, Launch
+from cudakern.engines.base import MULTIPROCESSORS, KernelSpec, Launch
 from cudakern.layout import (
     MAX_DIMENSIONS,
     MAX_ITEMS_32,
@@ -38,7 +38,7 @@ TILE_BYTES = 64 * 1024
 #: are half as many where else they were smaller than twice MIN_TILE_BYTES: a look-back is 8 bytes
 #: for each tile before. More than BLOCKS are about whole rounds. Estimates, no measurement yet.
 TILE_BLOCKS = 3
-BLOCKS = 132 * TILE_BLOCKS
+BLOCKS = TILE_BLOCKS * MULTIPROCESSORS
 TILES = 256
 #: Bytes of x in a tile at least, where its size is free.
 MIN_TILE_BYTES = 4 * 1024

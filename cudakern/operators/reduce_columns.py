@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
+from cudakern.engines.base import MULTIPROCESSORS
 from cudakern.layout import ArgumentPacker
 from cudakern.operators.indexing import THREADS
 from cudakern.operators.reduce_shares import GROUP_BLOCKS, plan_of
@@ -22,7 +23,7 @@ GROUPS = 8
 FEW_ROWS = 24
 #: Blocks that run at once on a large GPU, two for each multiprocessor: so many there are, or in
 #: WAVES at most of them for shares of SHARE_BYTES. Estimates, no measurement yet.
-BLOCKS = 264
+BLOCKS = 2 * MULTIPROCESSORS
 SHARE_BYTES = 128 * 1024
 WAVES = 7
 #: Bytes of x for a block that shares columns: at least, and up to which all those that share some

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.engines.base import Launch
+from cudakern.engines.base import MULTIPROCESSORS, Launch
 from cudakern.layout import Dimension
 from cudakern.operators.base import Plan
 from cudakern.operators.indexing import THREADS
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from cudakern.engines.base import KernelSpec
     from cudakern.layout import ArgumentPacker
 
-#: Blocks that keep a large GPU busy: 4 for each of 132 multiprocessors. With fewer results, blocks
-#: share them. This and what follows are estimates, no measurement yet.
-BLOCKS = 528
+#: Blocks that keep a large GPU busy: 4 for each multiprocessor. With fewer results, blocks share
+#: them. This and what follows are estimates, no measurement yet.
+BLOCKS = 4 * MULTIPROCESSORS
 #: Bytes of x for a block that shares a result: at least, and where there are blocks enough.
 MIN_SHARE_BYTES = 16 * 1024
 SHARE_BYTES = 64 * 1024

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cudakern.engines.base import MULTIPROCESSORS
 from cudakern.layout import VECTOR_BYTES
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ TILE_BYTES = 16 * 1024
 SHORT_TILE_BYTES = 8 * 1024
 MIN_TILE_BYTES = 4 * 1024
 MEDIUM_ROWS = range(64, 5462)
-TILES = 264
+TILES = 2 * MULTIPROCESSORS
 
 
 @dataclass(frozen=True, slots=True)

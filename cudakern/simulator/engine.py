@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern.engines.base import MULTIPROCESSORS
 from cudakern.engines.sources import load_source
 from cudakern.errors import BindingError, EngineUnavailableError
 from cudakern.forks import Lock
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cudakern.engines.base import KernelSpec, Launch, Tensor
-
-_MULTIPROCESSORS = 132
 
 
 def _open(build: Callable[[], Path]) -> tuple[ctypes.CDLL, Path]:
@@ -127,7 +126,7 @@ class SimulatorEngine:
     def multiprocessors(self, device: int) -> int:
         """Return those of an H200: grids here are as there."""
         del device
-        return _MULTIPROCESSORS
+        return MULTIPROCESSORS
 
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on this thread."""

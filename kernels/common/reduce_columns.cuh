@@ -18,6 +18,8 @@
 
 namespace ck {
 
+constexpr int kColumnLoads = 8;  // vectors of a thread in flight
+
 /// Both arrays are contiguous.
 template <typename O, typename R>
 struct ColumnArguments {
@@ -101,16 +103,15 @@ __device__ __forceinline__ Packed<Bytes<kWidth>, In> load_vector(bool exists, co
   }
 }
 
-/// Takes kLoads vectors, `step` bytes apart; all of them, or as many as are left.
+/// Takes kColumnLoads vectors, `step` bytes apart; all of them, or as many as are left.
 template <typename F, typename In, int kWidth, bool kAll, typename O, int kItems>
 __device__ __forceinline__ void take_vectors(typename F::State (&state)[kItems], const char* vector,
                                              uint64 step, O left, O every, O turn) {
-  constexpr int kLoads = 8;
   const auto exists = [=](uint32 k) { return kAll || static_cast<O>(k) * every < left; };
-  Packed<Bytes<kWidth>, In> value[kLoads];
-  O place[kLoads];
+  Packed<Bytes<kWidth>, In> value[kColumnLoads];
+  O place[kColumnLoads];
 #pragma unroll
-  for (uint32 k = 0; k < kLoads; ++k) {
+  for (uint32 k = 0; k < kColumnLoads; ++k) {
     value[k] = load_vector<In, kWidth, kAll>(exists(k), vector + k * step);
     place[k] = turn + k;
   }
@@ -134,7 +135,6 @@ __device__ __forceinline__ void take_part(typename F::State (&state)[kItems], co
 template <typename F, typename In, int kWidth, typename O, int kItems>
 __device__ __forceinline__ void take_walk(typename F::State (&state)[kItems],
                                           const ColumnWalk<O>& walk, const Divisor<O>& by) {
-  constexpr int kLoads = 8;
   const uint64 step = static_cast<uint64>(walk.step) * walk.unit;
   const char* vector = walk.vector;
   O number = walk.first, turn = 0;
@@ -146,15 +146,16 @@ __device__ __forceinline__ void take_walk(typename F::State (&state)[kItems],
   const O whole = walk.count - (ends ? 1 : 0);
   if constexpr (!F::kIsLong) {
 #pragma unroll 1
-    for (; number < whole && whole - number > (kLoads - 1) * walk.step; turn += kLoads) {
+    for (; number < whole && whole - number > (kColumnLoads - 1) * walk.step;
+         turn += kColumnLoads) {
       take_vectors<F, In, kWidth, true>(state, vector, step, whole - number, walk.step, turn);
-      number += kLoads * walk.step, vector += kLoads * step;
+      number += kColumnLoads * walk.step, vector += kColumnLoads * step;
     }
   }
 #pragma unroll 1
-  for (; number < whole; turn += kLoads) {
+  for (; number < whole; turn += kColumnLoads) {
     take_vectors<F, In, kWidth, false>(state, vector, step, whole - number, walk.step, turn);
-    number += kLoads * walk.step, vector += kLoads * step;
+    number += kColumnLoads * walk.step, vector += kColumnLoads * step;
   }
   const Division<O> last = divide(whole, by);
   if (ends && last.remainder == walk.first && (last.quotient != 0 || walk.byte >= walk.low)) {

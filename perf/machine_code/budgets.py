@@ -26,6 +26,11 @@ def faults(spec: KernelSpec, figures: Figures, usage: Usage, listing: Listing) -
     return wrong + throughput_faults(spec, figures, loads=rules.loads_of(spec))
 
 
+def static_shared(usage: Usage) -> int:
+    """Return the bytes of static shared memory of a kernel's own."""
+    return usage.shared - (RESERVED_SHARED if usage.shared >= RESERVED_SHARED else 0)
+
+
 def resource_faults(usage: Usage, registers: int) -> list[str]:
     """Return what a kernel takes beyond so many registers, or at all."""
     wrong = []

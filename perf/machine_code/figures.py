@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudakern.operators.indexing import THREADS
-from perf.machine_code.budgets import RESERVED_SHARED, faults
+from perf.machine_code.budgets import faults, static_shared
 from perf.machine_code.cubins import compile_kernels, resource_usage, sass
 from perf.machine_code.kernels import dynamic_shared, operator_of, threads_of, variant_of
 from perf.machine_code.occupancy import WARP, resident_blocks
@@ -86,7 +86,7 @@ class Figures:
 def read(spec: KernelSpec, arch: str, usage: Usage, listing: Listing) -> Figures:
     """Return the figures of a kernel that was compiled for an architecture."""
     code, dynamic = listing.code, dynamic_shared(spec)
-    static = usage.shared - (RESERVED_SHARED if usage.shared >= RESERVED_SHARED else 0)
+    static = static_shared(usage)
     threads = threads_of(spec)
     blocks = resident_blocks(arch, usage.registers, static + dynamic, threads)
     loads = max(loads_in_flight(code), default=0)

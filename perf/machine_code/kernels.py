@@ -185,11 +185,9 @@ def _of_reduce(spec: KernelSpec) -> int:
     if variant == "stream":
         return THREADS // WARP * state
     items = int(macros["CK_WIDTH"]) // reduction.kind.itemsize
-    return (
-        reduce_columns.shared_bytes(state, items)
-        if variant == "columns"
-        else (THREADS * state * items)
-    )
+    if variant == "columns":
+        return reduce_columns.shared_bytes(state, items)
+    return THREADS * state * items
 
 
 @cache

@@ -8,9 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.compile import ptx_of
-from perf.machine_code.budgets import RESERVED_SHARED
+from perf.machine_code.budgets import static_shared
 from perf.machine_code.cubins import compile_kernel, resource_usage, sass
-from perf.machine_code.reading import VECTOR_BITS, bits_of, main_loop, matches
+from perf.machine_code.reading import VECTOR_BITS, bits_of, main_loop, matches, registers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,8 +21,6 @@ _PTX = re.compile(r"^[\s{]+(?:@!?%\w+\s+)?[a-z][\w.:]*(?:\s[^;]*)?;", re.MULTILI
 _LABEL = re.compile(r"^(\$\w+):")
 _BRANCH = re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
 _MOVES = re.compile(r"\b(?:ld|st)\.global\S*?(?:\.v(\d))?\.[a-z](\d+)\s")
-_REGISTER = re.compile(r"(?<![A-Z])R(\d+)")
-_NAMES = re.compile(r"(?<![A-Z])R\d+")
 _WAIT = re.compile(r"^DEPBAR\.LE\s+SB\d+,\s*0x([0-9a-f]+)")
 
 
@@ -58,7 +56,6 @@ def code_of(spec: KernelSpec, arch: str) -> Code:
     """Compile a kernel and read it."""
     cubin = compile_kernel(spec, arch)
     usage, listing = resource_usage([cubin])[spec.entry], sass(cubin)[spec.entry]
-    static = usage.shared - (RESERVED_SHARED if usage.shared >= RESERVED_SHARED else 0)
     used = [line for line in listing.code if not matches(line, "NOP")]
     waits = [int(found[1], 16) for line in used if (found := _WAIT.match(line))]
     copies = any(matches(line, "LDGSTS") for line in used)
@@ -69,7 +66,7 @@ def code_of(spec: KernelSpec, arch: str) -> Code:
         per_ptx = loop.instructions / loop.vectors / (in_loop / vectors)
     return Code(
         usage.registers,
-        static,
+        static_shared(usage),
         bytes_in_flight(used),
         max(waits, default=0) + 1 if copies else 0,
         min(1.0, per_ptx),
@@ -86,13 +83,13 @@ def bytes_in_flight(code: Iterable[str]) -> int:
     most = count = 0
     pending: set[int] = set()
     for instruction in code:
-        registers = [int(number) for number in _REGISTER.findall(instruction)]
-        if not pending.isdisjoint(registers):
+        named = registers(instruction)
+        if not pending.isdisjoint(named):
             pending.clear()
             count = 0
         bits = bits_of(instruction, "LDG")
         if bits:
-            pending.update(range(registers[0], registers[0] + max(1, bits // 32)))
+            pending.update(range(named[0], named[0] + max(1, bits // 32)))
             count += bits // 8
             most = max(most, count)
     return most
@@ -102,8 +99,8 @@ def shuffles_answer(code: Sequence[str]) -> bool:
     """Return whether an atomic operation's answer is shuffled: ptxas adds up over a warp."""
     for place, line in enumerate(code):
         if matches(line, "ATOMG"):
-            answer = f"R{_REGISTER.findall(line)[0]}"
-            uses = (later for later in code[place + 1 :] if answer in _NAMES.findall(later))
+            answer = registers(line)[0]
+            uses = (later for later in code[place + 1 :] if answer in registers(later))
             if matches(next(uses, "NOP"), "SHFL"):
                 return True
     return False

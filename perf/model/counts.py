@@ -40,8 +40,8 @@ BLOCKS = 6
 SEARCHED = 2**20
 #: Blocks whose states one of them folds: in stream, as many as it has threads.
 FOLDED = {"stream": THREADS}
-#: Byte of a search's arguments where the number of tiles is; tiles that a look-back reads at once.
-TILES_AT, LOOK_BACK = 72, 256
+#: Byte of a search's arguments where the number of tiles is.
+TILES_AT = 72
 _WARP = 32
 #: Pipes by how spellings of PTX begin; what none takes is for the schedulers alone.
 _PIPES = {
@@ -214,5 +214,5 @@ def trips(grid: int, threads: int, tiles: int, code: Code) -> float:
         return 0
     ticket, own_warp = 2 if code.shuffles_ticket else 1, threads > THREADS
     if grid == tiles:
-        return ticket + (0 if own_warp else 1) + 1 + ceil(tiles / LOOK_BACK)
+        return ticket + (0 if own_warp else 1) + 1 + ceil(tiles / nonzero_plan.TILES)
     return 0 if own_warp else ticket + 2

@@ -144,6 +144,7 @@ SPINS = {
     indirect=["compiler"],
 )
 @pytest.mark.parametrize("body", SPINS.values(), ids=list(SPINS))
+@pytest.mark.timeout(45)  # it takes 60 s until the runtime gives up without having found one
 @pytest.mark.usefixtures("compiler")
 def test_deadlock(body, grid):
     text = f'extern "C" __global__ void k(volatile int* v) {{\n int* x = (int*)v;\n {body}\n}}'

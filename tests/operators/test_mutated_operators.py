@@ -305,7 +305,7 @@ def small(monkeypatch):
     monkeypatch.setattr(nonzero_plan, "_tiling", _tiling)
     monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
     monkeypatch.setattr(nonzero_plan, "TILE_BLOCKS", 7)
-    monkeypatch.setattr(engine, "_MULTIPROCESSORS", 1)
+    monkeypatch.setattr(engine, "MULTIPROCESSORS", 1)
     monkeypatch.setattr(gather_nd_plan, "STAGED_BYTES", 64)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 5)

@@ -78,7 +78,7 @@ def few_blocks(monkeypatch, kind, data):
     def tiling(_problem, items, _item_bytes, turn_words):
         return turns, -(-items // (turns * THREADS * turn_words))
 
-    monkeypatch.setattr(engine, "_MULTIPROCESSORS", 1)
+    monkeypatch.setattr(engine, "MULTIPROCESSORS", 1)
     plan_anew(monkeypatch, _tiling=tiling, TILE_BLOCKS=data.draw(st.integers(2, 3), "blocks"))
     assert_any_call(HOST, kind, data.draw)
 

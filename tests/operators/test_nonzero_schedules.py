@@ -51,7 +51,7 @@ class Plans:
         self.set(nonzero_plan, "_tiling", tiling)
         self.set(nonzero_plan, "MIN_TILE_BYTES", 0)
         self.set(sessions, "_MOST_RESIDENT", 1)
-        self.set(engine, "_MULTIPROCESSORS", 1)
+        self.set(engine, "MULTIPROCESSORS", 1)
         self.of(7)
 
     def of(self, blocks):
