@@ -110,6 +110,7 @@ def test_kernels_compile_at_the_same_time_and_each_once(cupy, monkeypatch):
 
 def test_a_driver_of_an_older_major_version_is_named(cupy, monkeypatch):
     monkeypatch.setattr(cupy.cuda.runtime, "driverGetVersion", lambda: 12080)
+    monkeypatch.setattr(nvrtc, "version", lambda: "13.0.1")
     monkeypatch.setattr(nvrtc, "library_path", lambda: "libnvrtc.so.13")
     with pytest.raises(ck.EngineUnavailableError) as error:
         ck.gather(*on(0, X, INDICES))

@@ -62,7 +62,7 @@ def test_what_is_launched_is_what_is_measured(monkeypatch, folder, handed, sourc
             loaded.append(Path(path).read_bytes())
 
         def get_function(self, name):
-            return fake.RawKernel("", name, 0)
+            return fake.RawKernel("", "", name, 0)
 
     monkeypatch.setattr(fake, "RawModule", RawModule)
     cuda.CudaEngine().kernel(spec, 0)

@@ -1,9 +1,9 @@
 """A stand-in for CuPy on machines without a GPU: its arrays, compiler and launcher, as far as used.
 
-In place of NVRTC's machine code stands the text that it was to be made of, so that is what a module
-loads. A launch reads the argument struct where the launcher was told it lies and executes the PTX
-that NVRTC makes of that text, in the simulator. So everything of the CUDA engine but the driver is
-exercised.
+In place of NVRTC's machine code stand the name of a source and the text that it was to be made of,
+so that is what a module loads. A launch reads the argument struct where the launcher was told it
+lies and executes the PTX that NVRTC makes of that text, in the simulator. So everything of the CUDA
+engine but the driver is exercised.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RELAXED = 2
 CAPABILITY, DRIVER = "90", 14000
 #: By number, for each: how many multiprocessors it has.
 ATTRIBUTES = {16: (5, 2)}
-COMPILE, NVRTC = nvrtc.compile_program, nvrtc._nvrtc  # noqa: SLF001
+COMPILE, NVRTC, PATH_OF = nvrtc.compile_program, nvrtc._nvrtc, nvrtc.path_of  # noqa: SLF001
 #: Handles of graphs are this and the number of their capture.
 GRAPH = 5000
 
@@ -214,19 +214,21 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         def get_function(self, name):
             unsafe()
             state.loaded.append((state.current, name))
-            return RawKernel(Path(self.path).read_text(encoding="utf-8"), name, state.current)
+            source, _, text = Path(self.path).read_text(encoding="utf-8").partition("\n")
+            return RawKernel(source, text, name, state.current)
 
     class RawKernel:
-        def __init__(self, text, name, device):
-            self.text, self.name, self.device, self.kernel = text, name, device, None
+        def __init__(self, source, text, name, device):
+            self.source, self.text, self.name, self.device = source, text, name, device
+            self.kernel = None  # read where CuPy loads it
 
         def __call__(self, grid, block, args, *, shared_mem=0):
             assert state.current == self.device, "launched while another device is current"
             (pointer,) = args
             state.launches.append((state.current, self.name, grid, block, shared_mem))
             state.order.append(("launch", state.stream.ptr))
-            module = simulator.module(ptx_of_program("gather.cu", self.text))
-            kernel = module.kernel(self.name, "gather.cu")
+            module = simulator.module(ptx_of_program(self.source, self.text, self.name))
+            kernel = module.kernel(self.name, self.source)
             if isinstance(pointer, np.ndarray):
                 assert pointer.size == 1, "only arrays of one element are passed by value"
                 parameters = pointer.tobytes()
@@ -382,7 +384,11 @@ def install(monkeypatch, folder=None, *, by_address=True):
         if "#error" in program.text:
             log = "kernels/gather.cu(1): error: #error directive"
             raise KernelCompileError(program.name, program.options, log)
-        return program.text.encode(), ""
+        return f"{program.name}\n{program.text}".encode(), ""
+
+    def path_of(stem, program, more=""):
+        path = PATH_OF(stem, program, more)
+        return path if program.is_ptx else folder / path.name
 
     def exchange(mode):
         before, fake.state.capture_mode = fake.state.capture_mode, mode
@@ -405,8 +411,7 @@ def install(monkeypatch, folder=None, *, by_address=True):
     if folder is not None:
         monkeypatch.setattr(nvrtc, "_nvrtc", Compiler)
         monkeypatch.setattr(nvrtc, "compile_program", compile_program)
-        monkeypatch.setattr(nvrtc, "cache_folder", lambda: folder)
-        monkeypatch.setattr(nvrtc, "version", lambda: "13.0.1")
+        monkeypatch.setattr(nvrtc, "path_of", path_of)
     return fake
 
 
