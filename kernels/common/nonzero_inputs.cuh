@@ -133,8 +133,9 @@ struct StridedArguments {
 /// on 8.
 template <int kWidth, typename O, int kRank>
 struct StridedInput {
-  static constexpr int kMost = kWidth == 16 || kRank * sizeof(O) > 16 ? 4 : 8;
-  static constexpr int kLoads = kWidth * sizeof(O) == 128 ? 2 : kMost;
+  static constexpr bool kIsLong = kRank * sizeof(O) > 16;
+  static constexpr int kMost = kWidth == 16 || kIsLong ? 4 : 8;
+  static constexpr int kLoads = kWidth == 16 && (kIsLong || sizeof(O) == 8) ? 2 : kMost;
   static constexpr uint32 kMaskWords = kTileBytes / kWidth / 32;
   static constexpr uint32 kTurnWords = 8;
   using Piece = Bytes<kWidth == 16 ? 8 : kWidth>;

@@ -40,6 +40,14 @@ __device__ __forceinline__ uint4 load_if(bool exists, const uint4* address,
   return value;
 }
 
+/// |x| of what was sign-extended; the compiler makes abs(x) an operation of 16 bits, which sm_100
+/// and sm_120 do in many instructions.
+__device__ __forceinline__ int32 absolute_word(int32 x) {
+  int32 y;
+  asm("abs.s32 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
+
 /// A barrier for the first warps of a block, as many as these threads are.
 template <uint32 kThreadsOfThem>
 __device__ __forceinline__ void sync_first_threads() {

@@ -151,7 +151,9 @@ struct LogSum : Sum<In, T> {
 /// |x| of an integer, modulo its range: the least signed one has no opposite and stays.
 template <typename T, typename In>
 __device__ __forceinline__ In magnitude_of(In x) {
-  if constexpr (static_cast<In>(-1) < In{0}) {
+  if constexpr (kIsSigned<In> && sizeof(In) < sizeof(int32)) {
+    return static_cast<In>(absolute_word(x));
+  } else if constexpr (kIsSigned<In>) {
     return x < In{0} ? static_cast<In>(T{0} - static_cast<T>(x)) : x;
   } else {
     return x;
@@ -181,11 +183,21 @@ struct L1 : AdditiveOf<In, T> {
   }
 };
 
+/// sum + x * x; what is true is its own square.
+template <typename T, typename In>
+__device__ __forceinline__ T add_square(T sum, In x) {
+  if constexpr (kIsBool<In>) {
+    return sum + convert<T>(x);
+  } else {
+    return multiply_add(convert<T>(x), convert<T>(x), sum);
+  }
+}
+
 template <typename In, typename T>
 struct SumSquare : AdditiveOf<In, T> {
   template <typename P>
   __device__ __forceinline__ static void take(T& state, In x, P) {
-    state = multiply_add(convert<T>(x), convert<T>(x), state);
+    state = add_square(state, x);
   }
   __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {
     const uint32 numbers = numbers_of<In>(word);
@@ -202,7 +214,7 @@ struct L2 : AdditiveOf<In, T> {
       const T re = static_cast<T>(x.re), im = static_cast<T>(x.im);
       state = multiply_add(re, re, multiply_add(im, im, state));
     } else {
-      state = multiply_add(convert<T>(x), convert<T>(x), state);
+      state = add_square(state, x);
     }
   }
   __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {

@@ -76,11 +76,11 @@ def loads_of(spec: KernelSpec) -> int:
     narrow = variant in {"vectors", "columns"} and macros["CK_WIDTH"] != "16"
     if variant == "strided" or narrow or (variant == "columns" and item == 1):
         return 0  # of columns of bytes: beside 16 states, arithmetic decides
-    if variant == "columns" and item == 2:  # noqa: PLR2004
-        return LOADS_BESIDE_8_STATES
     converts = "int" in macros["CK_INPUT_T"] and macros["CK_NUMBER_T"] == "double"
     if converts and variant in {"stream", "warps", "vectors", "columns"}:
         return LOADS_TO_CONVERT
+    if variant == "columns" and item == 2:  # noqa: PLR2004
+        return LOADS_BESIDE_8_STATES
     widens = macros["CK_INPUT_T"] == "float" and macros["CK_NUMBER_T"] == "double"
     magnitudes = "ck::L1<" in macros["CK_FUNCTION"] and macros["CK_INPUT_T"] == "ck::int64"
     if (widens or magnitudes) and variant in {"stream", "warps"}:
