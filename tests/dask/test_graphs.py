@@ -130,9 +130,9 @@ def launches(monkeypatch):
 def test_all_calls_at_once_give_what_each_gives_alone():
     """No two of them share a key of different tasks; threads share tables of bound launches."""
     rng = np.random.default_rng(9)
-    x = da.from_array(rng.standard_normal((30, 20)).astype(np.float32), chunks=(4, 7))
-    indices = da.from_array(rng.integers(-30, 20, 40), chunks=3)
-    tuples = da.from_array(rng.integers(-20, 20, (20, 2)), chunks=(3, 1))
+    x = da.from_array(rng.standard_normal((30, 20)).astype(np.float32), chunks=(11, 7))
+    indices = da.from_array(rng.integers(-30, 20, 40), chunks=9)
+    tuples = da.from_array(rng.integers(-20, 20, (20, 2)), chunks=(7, 1))
     arrays = [call() for call in calls(x, indices % 20, tuples).values()]
     arrays = [array for array in arrays if "coordinates-table" not in array.name]  # ends undefined
     alone = [array.compute() for array in arrays]

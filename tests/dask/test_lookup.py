@@ -65,7 +65,7 @@ def assert_right(lazy, right):
     assert same_bytes(lazy.compute(), right)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.data())
 def test_gather_of_any_chunks(data):
     x, indices, axis, mode, fill = data.draw(operands("gather"))
@@ -75,7 +75,7 @@ def test_gather_of_any_chunks(data):
     assert_right(result, oracle.gather(x, indices, axis, mode, fill))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.data())
 def test_gather_nd_of_any_chunks(data):
     x, indices, batch, mode, fill = data.draw(operands("gather_nd"))

@@ -32,7 +32,7 @@ def arrays(draw):
     return x, draw(chunked(x))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(arrays(), st.data())
 def test_coordinates_of_any_chunks(pair, data):
     x, lazy = pair

@@ -25,7 +25,7 @@ from tests.helpers.strategies import DTYPES
 pytestmark = PLAIN_AND_CHECKED
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
-EXAMPLES = 100
+EXAMPLES = 60
 CHECKED_EXAMPLES = 10
 EXTREMES = [-(2**63), 2**63 - 1]
 

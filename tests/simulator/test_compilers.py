@@ -20,8 +20,8 @@ FOUND = {
     "ziglang": importlib.util.find_spec("ziglang") and f"{sys.executable} -m ziglang c++",
 }
 SAMPLE = (
-    *(row for row in BROKEN[::10] if "#include" not in row.code),
-    *(row for row in CORRECT[::15] if not {"#include", "alone"} & {row.code, row.alone}),
+    *(row for row in BROKEN[::20] if "#include" not in row.code),
+    *(row for row in CORRECT[::25] if not {"#include", "alone"} & {row.code, row.alone}),
 )
 
 
