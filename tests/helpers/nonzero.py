@@ -15,7 +15,7 @@ from tests.helpers.strategies import DTYPES, MemoryLayout, memory_layouts, rando
 
 TILE = 65536  # bytes, or elements: no tile of any variant is larger
 VECTOR = 16
-LARGEST = 300_000  # bytes of an array
+LARGEST, CHECKED_LARGEST = 300_000, 40_000  # bytes of an array; the same where accesses are checked
 LAST_TILE, CLUSTERED = "last tile", "clustered"
 DENSITIES = [0, 0.001, 0.01, 0.5, 0.99, 1, LAST_TILE, CLUSTERED]
 
@@ -74,17 +74,17 @@ def random_elements(rng, shape, dtype, density):
 
 
 @st.composite
-def nonzero_shapes(draw, itemsize):
+def nonzero_shapes(draw, itemsize, largest):
     """Draw shapes: small ones of any rank, and sizes around the limits of a kernel's parts."""
     if draw(st.booleans()):
         rank = draw(st.integers(0, 8))
         low = st.sampled_from([0] + [1] * 24)
         longest = 3 if rank > 4 else 7
         return tuple(draw(st.integers(min(1, draw(low)), longest)) for _ in range(rank))
-    limits = [1, 32, VECTOR // itemsize, *[n * TILE // itemsize for n in (1, 2, 3)]]
-    limits += [n for n in (TILE, 3 * TILE) if n * itemsize < LARGEST]
+    limits = [n * TILE // itemsize for n in (1, 2, 3)] + [TILE, 3 * TILE]
+    limits = [1, 32, VECTOR // itemsize, *[n for n in limits if n * itemsize < largest]]
     near = draw(st.sampled_from(limits)) + draw(st.integers(-2, 2))
-    count = max(1, draw(st.one_of(st.just(near), st.integers(1, LARGEST // itemsize))))
+    count = max(1, draw(st.one_of(st.just(near), st.integers(1, largest // itemsize))))
     outer = draw(st.sampled_from([1, 1, 2, 3, 40]))
     middle = draw(st.sampled_from([1, 1, 5]))
     shape = (outer, middle, max(1, count // (outer * middle)))
@@ -172,9 +172,10 @@ def assert_found(result, coordinates, shape, size=None):
 
 
 @st.composite
-def turned_layouts(draw, itemsize):
+def turned_layouts(draw, itemsize, largest):
     """Draw the layout of an array whose memory is contiguous along an axis before the last."""
-    rows = VECTOR // itemsize * draw(st.integers(1, 20)) - draw(st.sampled_from([0, 0, 0, 1]))
+    vectors = draw(st.integers(1, min(20, largest // 8192)))
+    rows = VECTOR // itemsize * vectors - draw(st.sampled_from([0, 0, 0, 1]))
     before = draw(st.lists(st.integers(1, 3), max_size=1))
     after = [
         draw(st.sampled_from([3, 16, 31, 32, 40])),
@@ -191,22 +192,22 @@ def turned_layouts(draw, itemsize):
     return MemoryLayout(shape, tuple(strides), offset, offset + run)
 
 
-def any_x(place, draw):
-    """Draw an array of any dtype, shape, density and memory layout."""
+def any_x(place, draw, largest):
+    """Draw an array of any dtype, shape, density and layout, of about so many bytes at most."""
     dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
     if draw(st.integers(0, 4), "turned") == 0:
-        layout = draw(turned_layouts(dtype.itemsize), "layout")
+        layout = draw(turned_layouts(dtype.itemsize, largest), "layout")
     else:
-        shape = draw(nonzero_shapes(dtype.itemsize), "shape")
+        shape = draw(nonzero_shapes(dtype.itemsize, largest), "shape")
         layout = draw(memory_layouts(shape, dtype.itemsize), "layout")
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
     density = draw(st.sampled_from(DENSITIES), "density")
     return layout.holding(random_elements(rng, layout.shape, dtype, density), place)
 
 
-def assert_any_call(place, kind, draw):
+def assert_any_call(place, kind, draw, largest=LARGEST):
     """Draw a call of nonzero_coordinates and hold its result against the expected one."""
-    x = any_x(place, draw)
+    x = any_x(place, draw, largest)
     expected = expected_coordinates(x, kind)  # one that is repeated keeps the last value written
     around = st.sampled_from([0, 1, max(0, len(expected) - 1), len(expected), len(expected) + 1])
     size = draw(st.one_of(st.none(), around, st.integers(0, x.size + 9)), "size")

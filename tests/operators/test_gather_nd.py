@@ -25,8 +25,8 @@ pytestmark = PLAIN_AND_CHECKED
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 CHECKED = pytest.mark.cudakern_checked(seeds=range(2))
 
-EXAMPLES_PER_INDEX_TYPE = 100
-CHECKED_EXAMPLES_PER_INDEX_TYPE = 30
+EXAMPLES_PER_INDEX_TYPE = 80
+CHECKED_EXAMPLES_PER_INDEX_TYPE = 20
 
 
 @PLAIN

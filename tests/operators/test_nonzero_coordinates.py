@@ -18,6 +18,7 @@ from cudakern.operators.indexing import THREADS
 from cudakern.simulator import engine
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.nonzero import (
+    CHECKED_LARGEST,
     COORDINATE_STRIDES,
     DENSITIES,
     LARGEST,
@@ -36,7 +37,7 @@ pytestmark = PLAIN_AND_CHECKED
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 KINDS = ["uint32", "int64"]
-EXAMPLES_PER_KIND = 250
+EXAMPLES_PER_KIND = 160
 CHECKED_EXAMPLES_PER_KIND = 30
 
 
@@ -60,7 +61,7 @@ def test_equals_numpy(place, kind, data):
 @settings(max_examples=CHECKED_EXAMPLES_PER_KIND)
 @given(data=st.data())
 def test_equals_numpy_when_checked(place, kind, data):
-    assert_any_call(place, kind, data.draw)
+    assert_any_call(place, kind, data.draw, CHECKED_LARGEST)
 
 
 def plan_anew(monkeypatch, **limits):
@@ -80,7 +81,7 @@ def few_blocks(monkeypatch, kind, data):
 
     monkeypatch.setattr(engine, "MULTIPROCESSORS", 1)
     plan_anew(monkeypatch, _tiling=tiling, TILE_BLOCKS=data.draw(st.integers(2, 3), "blocks"))
-    assert_any_call(HOST, kind, data.draw)
+    assert_any_call(HOST, kind, data.draw, CHECKED_LARGEST)
 
 
 @PLAIN

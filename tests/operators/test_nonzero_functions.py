@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import cudakern as ck
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.nonzero import (
+    CHECKED_LARGEST,
+    LARGEST,
     Outputs,
     any_x,
     assert_found,
@@ -46,9 +48,9 @@ def assert_nonzero(x, size=None, fill_value=-1):
         assert same_bytes(found, column)
 
 
-def compare(place, function, draw):
+def compare(place, function, draw, largest):
     """Draw a call and hold its result against the expected one."""
-    x = any_x(place, draw)
+    x = any_x(place, draw, largest)
     if function == "argwhere":
         assert same_bytes(ck.argwhere(x), np.argwhere(is_nonzero(x)))
     elif x.ndim == 0:
@@ -69,7 +71,7 @@ def compare(place, function, draw):
 @settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_equals_numpy(place, function, data):
-    compare(place, function, data.draw)
+    compare(place, function, data.draw, LARGEST)
 
 
 @pytest.mark.cudakern_checked(seeds=range(2))
@@ -77,7 +79,7 @@ def test_equals_numpy(place, function, data):
 @settings(max_examples=CHECKED_EXAMPLES)
 @given(data=st.data())
 def test_equals_numpy_when_checked(place, function, data):
-    compare(place, function, data.draw)
+    compare(place, function, data.draw, CHECKED_LARGEST)
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"], ids=str)

@@ -28,8 +28,8 @@ from tests.helpers.strategies import (
 pytestmark = PLAIN_AND_CHECKED
 
 PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
-EXAMPLES_PER_INDEX_TYPE = 100
-CHECKED_EXAMPLES_PER_INDEX_TYPE = 40
+EXAMPLES_PER_INDEX_TYPE = 80
+CHECKED_EXAMPLES_PER_INDEX_TYPE = 25
 
 
 def compare(place, index_dtype, draw):

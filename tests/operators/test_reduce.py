@@ -26,8 +26,8 @@ from tests.helpers.reduce_cases import (
 from tests.helpers.small_floats import BF16, HALF
 from tests.helpers.strategies import DTYPES, MemoryLayout, memory_layouts
 
-EXAMPLES_PER_FUNCTION = 60
-EXAMPLES_PER_COMBINATION = 70
+EXAMPLES_PER_FUNCTION = 40
+EXAMPLES_PER_COMBINATION = 50
 #: Functions, dtypes and options that every kind of kernel is compiled for: elements of each size,
 #: and states of each kind.
 COMBINATIONS = [

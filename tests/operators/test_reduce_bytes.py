@@ -19,8 +19,14 @@ def draw(dtype, shape, spread):
     return values.view(dtype)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_])
-@pytest.mark.parametrize(("shape", "axis"), CASES)
+@pytest.mark.parametrize(
+    ("dtype", "shape", "axis"),
+    [
+        (dtype, *case)
+        for dtype, cases in ((np.int8, CASES), (np.uint8, CASES[::2]), (np.bool_, CASES[1:4]))
+        for case in cases
+    ],
+)
 def test_places_of_equal_bytes(dtype, shape, axis):
     for spread in (1, 3, 256):
         x = draw(dtype, shape, spread)
