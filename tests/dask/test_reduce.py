@@ -85,7 +85,7 @@ def has_no_value(x, function, axis, options):
     return function in EXTREMES and "initial" not in options and x.size == 0 and kept > 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.data())
 def test_every_function_of_any_chunks(data):
     x, function, axis, options = data.draw(calls())

@@ -22,7 +22,7 @@ second one too. Arrays have the NumPy dtype of the PTX type: ``DTYPES``; packed 
 
 `Kernel` is for rows that need memory, several threads or vectors of registers: a small module of
 PTX, or CUDA C++, that contains the instruction. A function that takes a spelling's name and words
-and returns a Kernel serves all spellings of its row; a tuple of kernels serves it together.
+and returns a Kernel serves each spelling of its row; a tuple of kernels serves it together.
 """
 
 from __future__ import annotations
@@ -521,7 +521,7 @@ class Chapter:
                 check_kernel(_name_in(form, kernel), kernel)
         else:
             assert answer is not None, f"{form.pattern} must have an oracle or a kernel"
-            for name, words in form.spellings():
+            for name, words in spellings_to_try(form):
                 check_kernel(name, answer(name, words))
 
 

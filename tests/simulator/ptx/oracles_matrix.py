@@ -1,7 +1,7 @@
 """Answers for `instructions/matrix.py`: products by NumPy, of matrices that are dealt to the lanes
 as the manual's figures show.
 
-All spellings of a row are entries of one module.
+The spellings of a row that are tried are entries of one module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from cudakern.simulator.ptx.instructions.matrix import FORMS
-from tests.simulator.ptx.harness import Kernel, poison
+from tests.simulator.ptx.harness import Kernel, poison, spellings_to_try
 
 LANES = 32
 HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
@@ -308,7 +308,8 @@ def _as_elements(words, element):
 
 @cache
 def _spellings(pattern):
-    return [(form, *one) for form in FORMS if form.pattern == pattern for one in form.spellings()]
+    forms = [form for form in FORMS if form.pattern == pattern]
+    return [(form, *one) for form in forms for one in spellings_to_try(form)]
 
 
 @cache
