@@ -135,6 +135,7 @@ template <int kWidth, typename O, int kRank>
 struct StridedInput {
   static constexpr bool kIsLong = kRank * sizeof(O) > 16;
   static constexpr int kMost = kWidth == 16 || kIsLong ? 4 : 8;
+  // With more, registers spill.
   static constexpr int kLoads = kWidth == 16 && (kIsLong || sizeof(O) == 8) ? 2 : kMost;
   static constexpr uint32 kMaskWords = kTileBytes / kWidth / 32;
   static constexpr uint32 kTurnWords = 8;

@@ -40,8 +40,8 @@ __device__ __forceinline__ uint4 load_if(bool exists, const uint4* address,
   return value;
 }
 
-/// |x| of what was sign-extended; the compiler makes abs(x) an operation of 16 bits, which sm_100
-/// and sm_120 do in many instructions.
+/// |x|. Of abs(x), where x is an int16 made wider, the compiler makes an operation of 16 bits,
+/// which takes sm_100 and sm_120 many instructions.
 __device__ __forceinline__ int32 absolute_word(int32 x) {
   int32 y;
   asm("abs.s32 %0, %1;" : "=r"(y) : "r"(x));

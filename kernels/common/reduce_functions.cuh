@@ -183,21 +183,15 @@ struct L1 : AdditiveOf<In, T> {
   }
 };
 
-/// sum + x * x; what is true is its own square.
-template <typename T, typename In>
-__device__ __forceinline__ T add_square(T sum, In x) {
-  if constexpr (kIsBool<In>) {
-    return sum + convert<T>(x);
-  } else {
-    return multiply_add(convert<T>(x), convert<T>(x), sum);
-  }
-}
-
 template <typename In, typename T>
 struct SumSquare : AdditiveOf<In, T> {
   template <typename P>
   __device__ __forceinline__ static void take(T& state, In x, P) {
-    state = add_square(state, x);
+    if constexpr (kIsBool<In>) {
+      state += convert<T>(x);  // what is true is its own square
+    } else {
+      state = multiply_add(convert<T>(x), convert<T>(x), state);
+    }
   }
   __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {
     const uint32 numbers = numbers_of<In>(word);
@@ -207,19 +201,15 @@ struct SumSquare : AdditiveOf<In, T> {
 
 /// The square root of the sum of squared magnitudes; they are not scaled.
 template <typename In, typename T>
-struct L2 : AdditiveOf<In, T> {
+struct L2 : SumSquare<In, T> {
   template <typename P>
-  __device__ __forceinline__ static void take(T& state, In x, P) {
+  __device__ __forceinline__ static void take(T& state, In x, P place) {
     if constexpr (kIsComplex<In>) {
       const T re = static_cast<T>(x.re), im = static_cast<T>(x.im);
       state = multiply_add(re, re, multiply_add(im, im, state));
     } else {
-      state = add_square(state, x);
+      SumSquare<In, T>::take(state, x, place);
     }
-  }
-  __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {
-    const uint32 numbers = numbers_of<In>(word);
-    return add_products<In>(numbers, numbers, sum);
   }
   __device__ __forceinline__ static T finish(T state, uint64) { return root(state); }
 };
