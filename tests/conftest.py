@@ -64,13 +64,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Spare later collections of garbage the objects that thousands of tests are made of."""
+    """Keep garbage collection from walking all tests each time."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_unconfigure() -> None:
-    """Let these objects end in the order that their libraries expect."""
+    """Let garbage collection have the tests again: some libraries look for leaks at the end."""
     gc.unfreeze()
 
 

@@ -174,7 +174,7 @@ def assert_found(result, coordinates, shape, size=None):
 @st.composite
 def turned_layouts(draw, itemsize, largest):
     """Draw the layout of an array whose memory is contiguous along an axis before the last."""
-    vectors = draw(st.integers(1, min(20, largest // 8192)))
+    vectors = draw(st.integers(1, min(20, largest // (VECTOR * 3 * 40 * 4))))  # by all other axes
     rows = VECTOR // itemsize * vectors - draw(st.sampled_from([0, 0, 0, 1]))
     before = draw(st.lists(st.integers(1, 3), max_size=1))
     after = [

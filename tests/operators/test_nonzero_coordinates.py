@@ -72,7 +72,7 @@ def plan_anew(monkeypatch, **limits):
     monkeypatch.setattr(module, "_bound", BoundTable())
 
 
-def few_blocks(monkeypatch, kind, data):
+def few_blocks(monkeypatch, kind, data, largest):
     """Run with two or three blocks that have many small tiles."""
     turns = data.draw(st.integers(1, 2), "turns")
 
@@ -81,7 +81,7 @@ def few_blocks(monkeypatch, kind, data):
 
     monkeypatch.setattr(engine, "MULTIPROCESSORS", 1)
     plan_anew(monkeypatch, _tiling=tiling, TILE_BLOCKS=data.draw(st.integers(2, 3), "blocks"))
-    assert_any_call(HOST, kind, data.draw, CHECKED_LARGEST)
+    assert_any_call(HOST, kind, data.draw, largest)
 
 
 @PLAIN
@@ -89,7 +89,7 @@ def few_blocks(monkeypatch, kind, data):
 @settings(max_examples=EXAMPLES_PER_KIND // 8)
 @given(data=st.data())
 def test_few_blocks(monkeypatch, kind, data):
-    few_blocks(monkeypatch, kind, data)
+    few_blocks(monkeypatch, kind, data, LARGEST)
 
 
 @pytest.mark.cudakern_checked(seeds=range(2), resident_blocks=3)
@@ -97,7 +97,7 @@ def test_few_blocks(monkeypatch, kind, data):
 @settings(max_examples=CHECKED_EXAMPLES_PER_KIND)
 @given(data=st.data())
 def test_few_blocks_when_checked(monkeypatch, kind, data):
-    few_blocks(monkeypatch, kind, data)
+    few_blocks(monkeypatch, kind, data, CHECKED_LARGEST)
 
 
 @PLAIN

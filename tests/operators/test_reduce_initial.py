@@ -25,7 +25,7 @@ plans = test_reduce_checked.plans
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("name", CASES)
 def test_dtypes_in_every_variant(place, plans, name, function):
-    """Each variant one or two dtypes, all variants all; sums float32 too: its plan is known."""
+    """Each variant takes one or two dtypes, all together take all; sums take float32, too."""
     variant, shape, axis, view, shared = CASES[name]
     rng = np.random.default_rng(21)
     first = ([*CASES].index(name) + 3 * FUNCTIONS.index(function)) % len(CASES)

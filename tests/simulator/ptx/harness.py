@@ -22,7 +22,7 @@ second one too. Arrays have the NumPy dtype of the PTX type: ``DTYPES``; packed 
 
 `Kernel` is for rows that need memory, several threads or vectors of registers: a small module of
 PTX, or CUDA C++, that contains the instruction. A function that takes a spelling's name and words
-and returns a Kernel serves each spelling of its row; a tuple of kernels serves it together.
+and returns a Kernel serves each spelling that is tried; a tuple of kernels serves them together.
 """
 
 from __future__ import annotations
