@@ -6,8 +6,8 @@ Importing this package needs NumPy alone.
 from __future__ import annotations
 
 from cudakern import simulator
-from cudakern.caches import clear_caches
-from cudakern.dtypes import DataType
+from cudakern._caches import clear_caches
+from cudakern._dtypes import DataType
 from cudakern.errors import (
     ArgumentError,
     BindingError,
@@ -78,3 +78,7 @@ __all__ = [
     "reduce",
     "simulator",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

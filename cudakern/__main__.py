@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status."""
     options = parser().parse_args(arguments)
-    module = importlib.import_module(f"cudakern.commands.{options.command}")
+    module = importlib.import_module(f"cudakern._commands.{options.command}")
     try:
         status: int = module.run(options)
         sys.stdout.flush()

@@ -13,10 +13,10 @@ from enum import IntFlag
 from math import prod
 from typing import TYPE_CHECKING
 
-from cudakern.dtypes import EXTENSIONS, DataType
+from cudakern._dtypes import EXTENSIONS, DataType
+from cudakern._layout import MAX_DIMENSIONS, overlaps_itself, packed_strides
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
-from cudakern.layout import MAX_DIMENSIONS, overlaps_itself, packed_strides
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

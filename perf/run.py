@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
-from cudakern import ranges
+from cudakern import _ranges as ranges
 from cudakern.engines import engine_for
 from cudakern.engines.cuda import device_count, import_cupy
 from perf import ceilings, environment, table

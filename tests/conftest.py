@@ -8,7 +8,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-import cudakern.pytest_plugin
+import cudakern.simulator.reports.pytest_plugin
 from cudakern.engines.cuda import device_count
 from tests.helpers.gpu_use import GpuUse, uses_gpu
 from tests.helpers.places import CUDA, HOST
@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Count what uses a GPU; have the package's own plugin also where it is not installed."""
     config.pluginmanager.register(GpuUse(required=REQUIRES_GPU), "gpu_use")
     if not config.pluginmanager.has_plugin("cudakern"):
-        config.pluginmanager.register(cudakern.pytest_plugin, "cudakern")
+        config.pluginmanager.register(cudakern.simulator.reports.pytest_plugin, "cudakern")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from cudakern import arrays
+from cudakern import _arrays as arrays
 from perf.host_cost import cupy_stand_in
 from tests.helpers import fake_cupy
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written

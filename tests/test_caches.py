@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import caches
+from cudakern import _caches as caches
 from cudakern.__main__ import main
-from cudakern.caches import Family, Results, Size
+from cudakern._caches import Family, Results, Size
 from cudakern.operators import base
 from cudakern.operators.base import MAX_BOUND, BoundTable
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
@@ -55,7 +55,7 @@ def test_every_cache_has_a_name_and_a_bound():
 def test_every_table_of_the_package_has_a_name():
     program = """
 import gc, cudakern
-from cudakern import caches
+from cudakern import _caches as caches
 from cudakern.operators.base import BoundTable
 tables = {id(value) for value in gc.get_objects() if type(value) is BoundTable}
 print(len(tables), len(tables - set(map(id, caches._caches.values()))))

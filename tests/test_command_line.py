@@ -19,8 +19,8 @@ from packaging.requirements import Requirement
 
 from cudakern import __version__
 from cudakern.__main__ import main
-from cudakern.commands import console, demo, info, warmup
-from cudakern.commands.examples import examples
+from cudakern._commands import console, demo, info, warmup
+from cudakern._commands.examples import examples
 from cudakern.engines import nvrtc
 from cudakern.errors import EngineUnavailableError
 from cudakern.operators.catalogue import specialisations
@@ -247,7 +247,7 @@ def run(command, *, few=False, **options):
 import sys
 sys.modules["rich"] = None
 from cudakern.__main__ import main
-from cudakern.commands import warmup
+from cudakern._commands import warmup
 few = [*warmup.kernels(everything=False)][::60]
 if FEW: warmup.kernels = lambda everything: few
 sys.exit(main(sys.argv[1:]))

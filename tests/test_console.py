@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from cudakern.commands import console
+from cudakern._commands import console
 
 ROWS = [("[a]", "1"), ("b", "2 :x:\n[/bold] [bold]3"), ("cccc", "pip install 'cudakern[cuda12]'")]
 PLAIN = """\

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cudakern.layout import (
+from cudakern._layout import (
     Dimension,
     Layout,
     alignment,

@@ -80,7 +80,7 @@ print(ck.gather([5, 6, 7], [2, 0]).tolist())
 
 
 def test_public_names_are_the_documented_ones():
-    assert sorted(ck.__all__) == sorted(PUBLIC.split())
+    assert dir(ck) == sorted(ck.__all__) == sorted(PUBLIC.split())
     assert all(hasattr(ck, name) for name in ck.__all__)
 
 

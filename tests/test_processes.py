@@ -13,7 +13,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import FeatureLevel, TensorDesc
-from cudakern.commands.examples import examples
+from cudakern._commands.examples import examples
 from tests.helpers.bindings import (
     DESC,
     EXPECTED,

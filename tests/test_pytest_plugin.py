@@ -29,7 +29,7 @@ def inner(pytester):
         pytester.makepyfile(KERNELS + textwrap.dedent(text))
         options = ("-p", "no:cacheprovider", "-Werror")
         if not entry_points(group="pytest11", name="cudakern"):
-            options += ("-p", "cudakern.pytest_plugin")
+            options += ("-p", "cudakern.simulator.reports.pytest_plugin")
         return pytester.runpytest_inprocess(*options, "--strict-markers", "-v", *arguments)
 
     return run

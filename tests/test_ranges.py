@@ -58,7 +58,7 @@ CALLS = """
 import inspect, json, nvtx
 import numpy as np
 import cudakern as ck
-from cudakern import ranges
+from cudakern import _ranges as ranges
 
 x = np.arange(6, dtype=np.float32).reshape(2, 3)
 ck.gather(x, [0])
@@ -130,7 +130,7 @@ UNCHANGED = """
 import json, sys
 BEFORE
 import cudakern as ck
-from cudakern import ranges
+from cudakern import _ranges as ranges
 
 def f():
     pass

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import caches
+from cudakern import _caches as caches
 from cudakern.simulator.reports import sessions
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import CALLS, call, call_all

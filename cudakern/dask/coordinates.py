@@ -12,7 +12,7 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from cudakern.arrays import (
+from cudakern._arrays import (
     Array,
     converted,
     copied,
@@ -22,6 +22,7 @@ from cudakern.arrays import (
     fill_elements,
     place_of,
 )
+from cudakern._foreign import as_array
 from cudakern.dask.operands import (
     Lazy,
     as_lazy,
@@ -34,7 +35,6 @@ from cudakern.dask.operands import (
     starts_of,
     tree,
 )
-from cudakern.foreign import as_array
 from cudakern.operators.indexing import element_bytes
 from cudakern.operators.nonzero import argwhere as argwhere_array
 from cudakern.operators.nonzero_coordinates import (

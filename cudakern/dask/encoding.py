@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 import numpy as np
 
-from cudakern.arrays import Array, require_rank, require_size
+from cudakern._arrays import Array, require_rank, require_size
 from cudakern.dask.operands import (
     Lazy,
     as_lazy,
@@ -26,7 +26,7 @@ from cudakern.operators.one_hot_values import off_on
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from cudakern.array_types import NegativeIndex
+    from cudakern._array_types import NegativeIndex
 
 _NAME = operator.NAME
 

@@ -16,7 +16,7 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from cudakern.arrays import (
+from cudakern._arrays import (
     Array,
     converted,
     copied,
@@ -28,6 +28,8 @@ from cudakern.arrays import (
     require_rank,
     require_size,
 )
+from cudakern._dtypes import copyable, require_dtype
+from cudakern._foreign import as_array
 from cudakern.dask.operands import (
     Lazy,
     as_lazy,
@@ -44,10 +46,8 @@ from cudakern.dask.operands import (
     starts_of,
     tree,
 )
-from cudakern.dtypes import copyable, require_dtype
 from cudakern.engines import HOST
 from cudakern.errors import DTypeError
-from cudakern.foreign import as_array
 from cudakern.operators import gather as gather_operator
 from cudakern.operators import gather_nd as gather_nd_operator
 from cudakern.operators.base import normalize_axis
@@ -65,7 +65,7 @@ from cudakern.operators.indexing import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.array_types import IndexMode, NegativeIndex, Scalar
+    from cudakern._array_types import IndexMode, NegativeIndex, Scalar
 
 
 def gather(

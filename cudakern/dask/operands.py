@@ -11,10 +11,10 @@ from dask.array.utils import meta_from_array
 from dask.base import is_dask_collection
 from dask.layers import ArrayValuesDep
 
-from cudakern.arrays import Array, common_place, copy_elements, empty, place_of
+from cudakern._arrays import Array, common_place, copy_elements, empty, place_of
+from cudakern._foreign import as_array
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, DTypeError, shown
-from cudakern.foreign import as_array
 from cudakern.operators.indexing import as_indices, require_index_dtype
 
 if TYPE_CHECKING:

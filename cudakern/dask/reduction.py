@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 import numpy as np
 
-from cudakern.arrays import Array, current, empty, place_of
+from cudakern._arrays import Array, current, empty, place_of
+from cudakern._dtypes import DataType, as_dtype, known
+from cudakern._foreign import as_array
 from cudakern.dask.operands import (
     Lazy,
     as_lazy,
@@ -23,8 +25,6 @@ from cudakern.dask.operands import (
     start_of_each,
     tree,
 )
-from cudakern.dtypes import DataType, as_dtype, known
-from cudakern.foreign import as_array
 from cudakern.operators.indexing import element_bytes
 from cudakern.operators.reduce import reduce as reduce_array
 from cudakern.operators.reduce_arguments import (
@@ -45,7 +45,7 @@ from cudakern.operators.reduce_types import (
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from cudakern.array_types import Axes, Function, NanRule, Scalar
+    from cudakern._array_types import Axes, Function, NanRule, Scalar
 
 _KEY = f"cudakern-{NAME}"
 _SUM, _MAX, _MIN = ReduceFunction.SUM, ReduceFunction.MAX, ReduceFunction.MIN

@@ -6,9 +6,9 @@ import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from cudakern.caches import clear_caches
+from cudakern._caches import clear_caches
+from cudakern._forks import Lock
 from cudakern.errors import EngineUnavailableError
-from cudakern.forks import Lock
 
 if TYPE_CHECKING:
     from cudakern.engines.base import Engine

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.layout import Layout
+    from cudakern._layout import Layout
 
 Grid = tuple[int, int, int]
 #: Of the large GPU that work is divided for, an H200, and of the one that the simulator stands for.

@@ -10,19 +10,19 @@ from operator import index
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from cudakern.arrays import share_memory
+from cudakern._arrays import share_memory
+from cudakern._hints import did_you_mean
+from cudakern._layout import Layout
 from cudakern.engines import engine_for
 from cudakern.engines.base import Launch, Tensor
 from cudakern.errors import ArgumentError, BindingError, DescriptorError, DTypeError, shown
 from cudakern.feature_level import FeatureLevel
-from cudakern.hints import did_you_mean
-from cudakern.layout import Layout
 from cudakern.tensor import TensorDesc, check_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cudakern.dtypes import DataType
+    from cudakern._dtypes import DataType
     from cudakern.engines.base import PreparedLaunch
 
     #: Data types by the feature level that introduced them, newest first.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from cudakern.arrays import (
+from cudakern._arrays import (
     Array,
     address_of,
     as_strided,
@@ -20,17 +20,17 @@ from cudakern.arrays import (
     owner_address,
     place_of,
 )
-from cudakern.caches import Family, kept
+from cudakern._caches import Family, kept
+from cudakern._foreign import as_array, as_output
+from cudakern._layout import Layout
+from cudakern._ranges import of_operator
 from cudakern.errors import ArgumentError, BindingError, shown
 from cudakern.feature_level import FeatureLevel
-from cudakern.foreign import as_array, as_output
-from cudakern.layout import Layout
 from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, as_level
-from cudakern.ranges import of_operator
 from cudakern.tensor import TensorFlags
 
 if TYPE_CHECKING:
-    from cudakern.array_types import Operand, Outputs
+    from cudakern._array_types import Operand, Outputs
 
 _MIN_ADDRESS_ALIGNMENT = 16
 #: What several outputs are given in.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, overload
 
+from cudakern._ranges import named
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.base import OperatorDesc, Plan, normalize_axis
 from cudakern.operators.gather_plan import GatherProblem, plan_gather
@@ -21,7 +22,6 @@ from cudakern.operators.indexing import (
     fill_pattern,
 )
 from cudakern.operators.lookup import LookupFunction, Selection, as_operands
-from cudakern.ranges import named
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cudakern.array_types import (
+    from cudakern._array_types import (
         AnyArray,
         IndexMode,
         Modes,
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
         Scalar,
         T,
     )
-    from cudakern.arrays import Array
-    from cudakern.layout import Layout
+    from cudakern._arrays import Array
+    from cudakern._layout import Layout
 
 NAME = "gather"
 

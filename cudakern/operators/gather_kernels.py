@@ -6,7 +6,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern.layout import VECTOR_BYTES
+from cudakern._layout import VECTOR_BYTES
 from cudakern.operators import rows
 from cudakern.operators.indexing import INDEX_TYPES
 from cudakern.operators.rows import STRIDED_RANKS

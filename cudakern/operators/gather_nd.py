@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, overload
 
+from cudakern._layout import MAX_DIMENSIONS
+from cudakern._ranges import named
 from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.feature_level import FeatureLevel
-from cudakern.layout import MAX_DIMENSIONS
 from cudakern.operators.base import OperatorDesc, Plan
 from cudakern.operators.gather_nd_plan import GatherNDProblem, plan_gather_nd
 from cudakern.operators.indexing import (
@@ -25,7 +26,6 @@ from cudakern.operators.indexing import (
     fill_pattern,
 )
 from cudakern.operators.lookup import LookupFunction, Selection, as_operands
-from cudakern.ranges import named
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from cudakern.array_types import (
+    from cudakern._array_types import (
         AnyArray,
         IndexMode,
         Modes,
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
         Scalar,
         T,
     )
-    from cudakern.arrays import Array
-    from cudakern.layout import Layout
+    from cudakern._arrays import Array
+    from cudakern._layout import Layout
 
 NAME = "gather_nd"
 

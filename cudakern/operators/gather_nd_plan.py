@@ -7,8 +7,8 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
+from cudakern._layout import MAX_DIMENSIONS, VECTOR_BYTES, ArgumentPacker, Dimension, Layout, merge
 from cudakern.engines.base import Launch
-from cudakern.layout import MAX_DIMENSIONS, VECTOR_BYTES, ArgumentPacker, Dimension, Layout, merge
 from cudakern.operators import rows
 from cudakern.operators.base import Plan
 from cudakern.operators.indexing import INDEX_TYPES, THREADS

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cudakern.engines.base import MULTIPROCESSORS, Launch
-from cudakern.layout import (
+from cudakern._layout import (
     MAX_SPAN_32,
     SECTOR_BYTES,
     VECTOR_BYTES,
@@ -15,6 +14,7 @@ from cudakern.layout import (
     alignment,
     merge,
 )
+from cudakern.engines.base import MULTIPROCESSORS, Launch
 from cudakern.operators.base import Plan
 from cudakern.operators.gather_kernels import specialise
 from cudakern.operators.indexing import THREADS, compares_wide

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern import dtypes
-from cudakern.arrays import (
+from cudakern import _dtypes as dtypes
+from cudakern._arrays import (
     Array,
     address_of,
     converted,
@@ -19,13 +19,9 @@ from cudakern.arrays import (
     layout_of,
     place_of,
 )
-from cudakern.dtypes import DataType
-from cudakern.engines import engine_for
-from cudakern.engines.base import KernelSpec, Launch, Tensor
-from cudakern.errors import ArgumentError, BindingError, DTypeError, IndexRangeError, reason, shown
-from cudakern.feature_level import FeatureLevel
-from cudakern.hints import did_you_mean
-from cudakern.layout import (
+from cudakern._dtypes import DataType
+from cudakern._hints import did_you_mean
+from cudakern._layout import (
     MAX_DIMENSIONS,
     VECTOR_BYTES,
     WORD_BYTES,
@@ -34,6 +30,10 @@ from cudakern.layout import (
     Layout,
     merge,
 )
+from cudakern.engines import engine_for
+from cudakern.engines.base import KernelSpec, Launch, Tensor
+from cudakern.errors import ArgumentError, BindingError, DTypeError, IndexRangeError, reason, shown
+from cudakern.feature_level import FeatureLevel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.arrays import (
+from cudakern._arrays import (
     Array,
     check_output,
     common_place,
@@ -22,9 +22,9 @@ from cudakern.arrays import (
     require_rank,
     require_size,
 )
-from cudakern.caches import kept
-from cudakern.dtypes import copyable, require_dtype
-from cudakern.foreign import as_array, as_output
+from cudakern._caches import kept
+from cudakern._dtypes import copyable, require_dtype
+from cudakern._foreign import as_array, as_output
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import (
     as_indices,
@@ -37,7 +37,7 @@ from cudakern.operators.indexing import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cudakern.layout import Layout
+    from cudakern._layout import Layout
 
     #: Returns the plan for the layouts of x, indices and out, and the dtype of the indices.
     Planner = Callable[[Sequence[Layout], "Selection", str], Plan]

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from cudakern.arrays import Array, copy_elements, empty, place_of, require_eager, temporary
+from cudakern._arrays import Array, copy_elements, empty, place_of, require_eager, temporary
+from cudakern._ranges import named
 from cudakern.operators.indexing import element_bytes
 from cudakern.operators.nonzero_coordinates import as_input, as_rows, find_coordinates, new_count
-from cudakern.ranges import named
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from cudakern.array_types import AnyArray, OnGPU, OnHost
+    from cudakern._array_types import AnyArray, OnGPU, OnHost
 
 _INT64 = np.dtype(np.int64)
 #: Bytes of coordinates that are allocated before their number is known; from there on, elements are

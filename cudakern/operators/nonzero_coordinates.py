@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from cudakern.arrays import (
+from cudakern._arrays import (
     Array,
     check_output,
     copied,
@@ -22,14 +22,14 @@ from cudakern.arrays import (
     require_rank,
     require_size,
 )
-from cudakern.caches import kept
-from cudakern.dtypes import DataType, as_dtype, known, require_dtype
+from cudakern._caches import kept
+from cudakern._dtypes import DataType, as_dtype, known, require_dtype
+from cudakern._foreign import as_array, as_output
+from cudakern._ranges import named
 from cudakern.errors import ArgumentError, BindingError
-from cudakern.foreign import as_array, as_output
 from cudakern.operators.base import BoundLaunch, BoundTable, as_extent
 from cudakern.operators.indexing import check_alignment
 from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
-from cudakern.ranges import named
 from cudakern.tensor import MAX_ELEMENTS
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike, NDArray
 
-    from cudakern.array_types import AnyArray, OnGPU, OnHost, Operand, Out
+    from cudakern._array_types import AnyArray, OnGPU, OnHost, Operand, Out
 
 NAME = "nonzero_coordinates"
 _NAMES = ("x", "out.count", "out.coordinates")

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern import dtypes
-from cudakern.dtypes import DataType
+from cudakern import _dtypes as dtypes
+from cudakern._dtypes import DataType
+from cudakern._layout import MAX_DIMENSIONS, Layout
 from cudakern.feature_level import FeatureLevel
-from cudakern.layout import MAX_DIMENSIONS, Layout
 from cudakern.operators.base import OperatorDesc, Plan
 from cudakern.operators.indexing import check_alignment
 from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from cudakern.dtypes import DataType
-from cudakern.engines.base import MULTIPROCESSORS, KernelSpec, Launch
-from cudakern.layout import (
+from cudakern._dtypes import DataType
+from cudakern._layout import (
     MAX_DIMENSIONS,
     MAX_ITEMS_32,
     MAX_SPAN_32,
@@ -20,6 +19,7 @@ from cudakern.layout import (
     merge,
     reach,
 )
+from cudakern.engines.base import MULTIPROCESSORS, KernelSpec, Launch
 from cudakern.operators.base import Plan
 from cudakern.operators.indexing import THREADS
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack, overload
 
-from cudakern.arrays import (
+from cudakern._arrays import (
     Array,
     check_output,
     common_place,
@@ -21,10 +21,11 @@ from cudakern.arrays import (
     require_rank,
     require_size,
 )
-from cudakern.caches import kept
+from cudakern._caches import kept
+from cudakern._foreign import as_array, as_output
+from cudakern._layout import Layout
+from cudakern._ranges import named
 from cudakern.feature_level import FeatureLevel
-from cudakern.foreign import as_array, as_output
-from cudakern.layout import Layout
 from cudakern.operators.base import (
     BoundLaunch,
     BoundTable,
@@ -44,7 +45,6 @@ from cudakern.operators.indexing import (
 )
 from cudakern.operators.one_hot_plan import OneHotProblem, plan_one_hot
 from cudakern.operators.one_hot_values import OffOn, off_on
-from cudakern.ranges import named
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cudakern.array_types import (
+    from cudakern._array_types import (
         AnyArray,
         Direction,
         DType,

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING
 
-from cudakern.engines.base import Launch
-from cudakern.layout import (
+from cudakern._layout import (
     MAX_ITEMS_32,
     MAX_SPAN_32,
     SECTOR_BYTES,
@@ -20,6 +19,7 @@ from cudakern.layout import (
     order_by,
     reach,
 )
+from cudakern.engines.base import Launch
 from cudakern.operators import indexing
 from cudakern.operators.base import Plan
 from cudakern.operators.indexing import THREADS, blocks_for, compares_wide

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.arrays import Array, converted, place_of
-from cudakern.caches import Results, kept
-from cudakern.dtypes import as_dtype, copyable, require_dtype
+from cudakern._arrays import Array, converted, place_of
+from cudakern._caches import Results, kept
+from cudakern._dtypes import as_dtype, copyable, require_dtype
+from cudakern._foreign import as_array
+from cudakern._layout import VECTOR_BYTES
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, DTypeError, reason, shown
-from cudakern.foreign import as_array
-from cudakern.layout import VECTOR_BYTES
 from cudakern.operators.indexing import element_bytes
 
 if TYPE_CHECKING:

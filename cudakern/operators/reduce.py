@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from cudakern.arrays import (
+from cudakern._arrays import (
     Array,
     check_output,
     copied,
@@ -18,23 +18,23 @@ from cudakern.arrays import (
     layout_of,
     place_of,
 )
-from cudakern.caches import kept
-from cudakern.dtypes import DataType, as_dtype, known
-from cudakern.foreign import as_array, as_output
-from cudakern.layout import Layout
+from cudakern._caches import kept
+from cudakern._dtypes import DataType, as_dtype, known
+from cudakern._foreign import as_array, as_output
+from cudakern._layout import Layout
+from cudakern._ranges import named
 from cudakern.operators.base import BoundLaunch, BoundTable, Plan
 from cudakern.operators.indexing import check_alignment, element_bytes
 from cudakern.operators.reduce_arguments import as_axes, as_function, check_flags, find_call
 from cudakern.operators.reduce_plan import plan_reduce
 from cudakern.operators.reduce_problem import ReduceProblem
 from cudakern.operators.reduce_types import NAME
-from cudakern.ranges import named
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cudakern.array_types import (
+    from cudakern._array_types import (
         AllRules,
         AnyArray,
         Arg,

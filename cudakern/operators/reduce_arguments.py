@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.arrays import Array, require_rank, require_size
-from cudakern.dtypes import DataType, known, require_dtype
+from cudakern._arrays import Array, require_rank, require_size
+from cudakern._dtypes import DataType, known, require_dtype
+from cudakern._hints import did_you_mean
 from cudakern.errors import ArgumentError, BindingError, DTypeError, shown
-from cudakern.hints import did_you_mean
 from cudakern.operators.base import AXIS_WORDS, normalize_axis
 from cudakern.operators.reduce_types import (
     ARG_FUNCTIONS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING, NamedTuple
 
+from cudakern._layout import ArgumentPacker
 from cudakern.engines.base import MULTIPROCESSORS
-from cudakern.layout import ArgumentPacker
 from cudakern.operators.indexing import THREADS
 from cudakern.operators.reduce_shares import GROUP_BLOCKS, plan_of
 

@@ -37,7 +37,7 @@ from cudakern.tensor import TensorDesc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.layout import Layout
+    from cudakern._layout import Layout
 
 
 class AxisDirection(IntEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from cudakern.layout import (
+from cudakern._layout import (
     SECTOR_BYTES,
     VECTOR_BYTES,
     ArgumentPacker,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern.dtypes import DataType
+from cudakern._dtypes import DataType
+from cudakern._layout import VECTOR_BYTES
 from cudakern.engines.base import KernelSpec
-from cudakern.layout import VECTOR_BYTES
 from cudakern.operators.reduce_types import (
     ARG_FUNCTIONS,
     EXTREMES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import gcd, lcm
 from typing import TYPE_CHECKING
 
-from cudakern.layout import (
+from cudakern._layout import (
     SECTOR_BYTES,
     VECTOR_BYTES,
     ArgumentPacker,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudakern.dtypes import DataType
-from cudakern.layout import (
+from cudakern._dtypes import DataType
+from cudakern._layout import (
     MAX_ITEMS_32,
     MAX_SPAN_32,
     VECTOR_BYTES,

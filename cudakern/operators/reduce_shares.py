@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudakern._layout import Dimension
 from cudakern.engines.base import MULTIPROCESSORS, Launch
-from cudakern.layout import Dimension
 from cudakern.operators.base import Plan
 from cudakern.operators.indexing import THREADS
 from cudakern.operators.reduce_kernels import RANKS
@@ -13,8 +13,8 @@ from cudakern.operators.reduce_kernels import RANKS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cudakern._layout import ArgumentPacker
     from cudakern.engines.base import KernelSpec
-    from cudakern.layout import ArgumentPacker
 
 #: Blocks that keep a large GPU busy: 4 for each multiprocessor. With fewer results, blocks share
 #: them. This and what follows are estimates, no measurement yet.

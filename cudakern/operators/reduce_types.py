@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudakern import dtypes
-from cudakern.dtypes import DataType
+from cudakern import _dtypes as dtypes
+from cudakern._dtypes import DataType
 from cudakern.errors import DTypeError
 from cudakern.feature_level import FeatureLevel
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from cudakern.engines.base import KernelSpec, Launch
-from cudakern.layout import (
+from cudakern._layout import (
     MAX_ITEMS_32,
     MAX_SPAN_32,
     VECTOR_BYTES,
@@ -22,6 +21,7 @@ from cudakern.layout import (
     order_by,
     reach,
 )
+from cudakern.engines.base import KernelSpec, Launch
 from cudakern.operators import indexing
 from cudakern.operators.base import Plan
 from cudakern.operators.indexing import INDEX_TYPES, MODES, THREADS, blocks_for, compares_wide

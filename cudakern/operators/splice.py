@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cudakern._layout import VECTOR_BYTES
 from cudakern.engines.base import MULTIPROCESSORS
-from cudakern.layout import VECTOR_BYTES
 
 if TYPE_CHECKING:
-    from cudakern.layout import ArgumentPacker
+    from cudakern._layout import ArgumentPacker
 
 #: Bytes of the output that a block takes at a time: of rows of medium length, and of others, whose
 #: words take more room than the output; less for a small output, to have so many tiles.

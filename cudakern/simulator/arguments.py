@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from cudakern._layout import Layout
 from cudakern.errors import BindingError, DTypeError
-from cudakern.layout import Layout
 from cudakern.simulator.launches import ParameterKind
 from cudakern.simulator.operands import Operand
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern._forks import Lock
 from cudakern.engines.base import MULTIPROCESSORS
 from cudakern.engines.sources import load_source
 from cudakern.errors import BindingError, EngineUnavailableError
-from cudakern.forks import Lock
 from cudakern.simulator.launches import Report
 from cudakern.simulator.operands import operands_of
 from cudakern.simulator.ptx.compile import Ptx, ptx_of, target

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cudakern.layout import Layout
+from cudakern._layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

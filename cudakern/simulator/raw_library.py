@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cudakern._forks import Lock
 from cudakern.engines import nvrtc
 from cudakern.errors import BindingError, DTypeError
-from cudakern.forks import Lock
 from cudakern.simulator.engine import ENGINE
 from cudakern.simulator.parameter_names import parameter_names
 from cudakern.simulator.ptx import compile as compiling

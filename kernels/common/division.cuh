@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Division by a divisor known to the host: one high multiplication, two shifts, two additions.
 //
-// The host prepares (multiplier, shift) for a divisor d >= 1 (cudakern/layout.py,
+// The host prepares (multiplier, shift) for a divisor d >= 1 (cudakern/_layout.py,
 // prepare_division): with s = ceil(log2 d), multiplier = floor(2^N * (2^s - d) / d) + 1 modulo 2^N.
 // Then, for every n below 2^N, the quotient is (t + ((n - t) >> min(1, s))) >> max(0, s - 1) with
 // t = high(n * multiplier). It is exact for all n and d, and no 64-bit division is left in the

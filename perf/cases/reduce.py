@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 import cudakern as ck
-from cudakern.array_types import FunctionName
+from cudakern._array_types import FunctionName
 from perf.cases.base import (
     LINE_BYTES,
     Array,

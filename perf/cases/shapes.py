@@ -10,7 +10,7 @@ from perf.cases.nonzero_coordinates import NonzeroProblem
 from perf.cases.reduce import ReduceProblem
 
 if TYPE_CHECKING:
-    from cudakern.array_types import FunctionName
+    from cudakern._array_types import FunctionName
 
 
 def _columns(function: FunctionName, rows: int, columns: int, dtype: str = "float32") -> Line:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cudakern.dtypes import DataType
+from cudakern._dtypes import DataType
 from cudakern.operators.reduce_kernels import Reduction
 from cudakern.operators.reduce_types import ReduceFunction, result_type
 

@@ -14,7 +14,7 @@ from unittest import mock
 
 import numpy as np
 
-from cudakern.caches import clear_caches
+from cudakern._caches import clear_caches
 from cudakern.operators import nonzero_plan
 from cudakern.operators.base import BoundLaunch, Plan
 from cudakern.operators.indexing import THREADS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from cudakern.ranges import DOMAIN
+from cudakern._ranges import DOMAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

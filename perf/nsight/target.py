@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cudakern import ranges
-from cudakern.commands.engines import choose
+from cudakern import _ranges as ranges
+from cudakern._commands.engines import choose
 from cudakern.engines.cuda import import_cupy
 from cudakern.errors import EngineUnavailableError
 from perf.cases import find

@@ -14,7 +14,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cudakern.arrays import address_of
+from cudakern._arrays import address_of
 from cudakern.engines.cache import cache_folder
 from perf.peers.base import Prepared
 from perf.peers.dispatch import Dispatch, MissingPeerError, require_cupy

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cudakern.dtypes import DataType
+from cudakern._dtypes import DataType
 from cudakern.engines import nvrtc
 from cudakern.operators.reduce_kernels import kernels_of, reductions
 from cudakern.operators.reduce_types import INITIAL_FUNCTIONS, ReduceFunction

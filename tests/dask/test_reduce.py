@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 import cudakern.dask as cd
-from cudakern.dtypes import bfloat16
+from cudakern._dtypes import bfloat16
 from tests.helpers.chunked import chunked
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS, Expected, is_legal, reduce
 from tests.helpers.reduce_bounds import Arithmetic, Enclosure

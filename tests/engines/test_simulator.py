@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from cudakern.arrays import address_of
+from cudakern._arrays import address_of
 from tests.helpers.simulated import compiled, fails, run
 
 RNG = np.random.default_rng(7)

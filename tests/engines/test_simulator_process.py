@@ -13,7 +13,7 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from cudakern.arrays import address_of
+from cudakern._arrays import address_of
 from cudakern.engines.base import KernelSpec, Launch
 from cudakern.errors import BindingError
 from cudakern.simulator import engine as engine_module

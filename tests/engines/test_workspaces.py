@@ -15,9 +15,9 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
+from cudakern._layout import Layout
 from cudakern.engines import cuda, sources
 from cudakern.engines.base import KernelSpec, Launch, Tensor
-from cudakern.layout import Layout
 from cudakern.operators import nonzero_plan
 from cudakern.simulator.engine import SimulatorEngine
 from tests.helpers import fake_cupy

@@ -20,7 +20,7 @@ from math import prod
 import numpy as np
 
 import cudakern as ck
-from cudakern.dtypes import bfloat16
+from cudakern._dtypes import bfloat16
 from tests.helpers.gpu_use import wait_for_gpu
 from tests.helpers.places import CUDA, HOST, POISON, Buffer, overwrite, put, same_bytes
 

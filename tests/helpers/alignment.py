@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from cudakern.layout import packed_strides
+from cudakern._layout import packed_strides
 from tests.helpers import fake_cupy
 from tests.helpers.places import POISON
 from tests.helpers.strategies import MemoryLayout

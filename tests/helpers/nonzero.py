@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import cudakern as ck
-from cudakern.dtypes import bfloat16
-from cudakern.layout import packed_strides
+from cudakern._dtypes import bfloat16
+from cudakern._layout import packed_strides
 from tests.helpers.places import POISON, get, same_bytes
 from tests.helpers.strategies import DTYPES, MemoryLayout, memory_layouts, random_bytes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cudakern.layout import Layout, packed_strides
+from cudakern._layout import Layout, packed_strides
 
 HOST = "host"
 CUDA = "cuda"

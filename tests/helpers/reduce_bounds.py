@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cudakern.dtypes import bfloat16
+from cudakern._dtypes import bfloat16
 from tests.helpers.small_floats import BF16
 
 #: Additions that one thread makes one after the other, and levels of the trees above: at most, for

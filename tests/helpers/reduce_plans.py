@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from cudakern.dtypes import DataType
-from cudakern.layout import Layout, packed_strides, prepare_division
+from cudakern._dtypes import DataType
+from cudakern._layout import Layout, packed_strides, prepare_division
 from cudakern.operators.indexing import THREADS
 from cudakern.operators.reduce_problem import ReduceProblem
 from cudakern.operators.reduce_types import ReduceFunction, result_type

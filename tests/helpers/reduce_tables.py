@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cudakern.dtypes import bfloat16
+from cudakern._dtypes import bfloat16
 
 NAN, INF = np.nan, np.inf
 IGNORE = {"nan": "ignore"}

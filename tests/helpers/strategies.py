@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
-from cudakern.dtypes import bfloat16
+from cudakern._dtypes import bfloat16
 from tests.helpers.places import POISON, Buffer
 
 DTYPES = [

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.arrays import address_of
-from cudakern.foreign import as_array
+from cudakern._arrays import address_of
+from cudakern._foreign import as_array
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run
 from tests.helpers.places import Buffer, get, same_bytes
 

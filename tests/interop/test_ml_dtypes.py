@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.foreign import as_array
+from cudakern._foreign import as_array
 from tests.helpers.foreign_arrays import ArrayOnly
 from tests.helpers.places import same_bytes
 

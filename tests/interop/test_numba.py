@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.arrays import address_of
+from cudakern._arrays import address_of
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run
 from tests.helpers.places import same_bytes
 

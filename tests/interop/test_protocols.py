@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import dtypes
-from cudakern.arrays import address_of
-from cudakern.foreign import as_array, as_output
+from cudakern import _dtypes as dtypes
+from cudakern._arrays import address_of
+from cudakern._foreign import as_array, as_output
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run
 from tests.helpers.foreign_arrays import (
     HAS_VERSIONS,

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import cudakern as ck
-from cudakern.arrays import address_of
-from cudakern.foreign import as_array, as_output
+from cudakern._arrays import address_of
+from cudakern._foreign import as_array, as_output
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run
 from tests.helpers.places import get, same_bytes
 

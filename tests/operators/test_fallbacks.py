@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.dtypes import DataType, bfloat16
+from cudakern._dtypes import DataType, bfloat16
 from cudakern.feature_level import FeatureLevel
 from cudakern.tensor import TensorDesc, TensorFlags
 from tests.helpers import fake_cupy, oracle

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cudakern.layout import Layout, packed_strides
+from cudakern._layout import Layout, packed_strides
 from cudakern.operators.gather_nd_plan import GatherNDProblem, plan_gather_nd, specialisations
 
 STATIC_SHARED_LIMIT = 48 * 1024  # bytes a block may have without asking for more

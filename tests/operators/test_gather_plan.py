@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from cudakern.layout import Layout, packed_strides
+from cudakern._layout import Layout, packed_strides
 from cudakern.operators.gather_kernels import specialisations
 from cudakern.operators.gather_plan import GatherProblem, plan_gather
 

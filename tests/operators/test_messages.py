@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import DataType, TensorDesc, dtypes
-from cudakern.dtypes import known
+from cudakern import DataType, TensorDesc
+from cudakern import _dtypes as dtypes
+from cudakern._dtypes import known
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 I = np.array([0, -1], np.int32)  # noqa: E741  as in the operators' formulas

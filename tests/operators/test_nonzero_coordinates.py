@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
-from cudakern.dtypes import bfloat16
+from cudakern._dtypes import bfloat16
 from cudakern.operators import nonzero_plan
 from cudakern.operators.base import BoundTable
 from cudakern.operators.indexing import THREADS

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cudakern.dtypes import DataType
-from cudakern.layout import Layout, packed_strides
+from cudakern._dtypes import DataType
+from cudakern._layout import Layout, packed_strides
 from cudakern.operators import nonzero_plan
 from cudakern.operators.indexing import THREADS
 from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero, specialisations

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudakern as ck
-from cudakern.dtypes import bfloat16
+from cudakern._dtypes import bfloat16
 from cudakern.operators import one_hot_plan
 from cudakern.operators.base import BoundTable
 from tests.helpers.checked import PLAIN_AND_CHECKED

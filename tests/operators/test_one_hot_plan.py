@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cudakern.layout import Layout, packed_strides
+from cudakern._layout import Layout, packed_strides
 from cudakern.operators import one_hot_plan
 from cudakern.operators.one_hot_kernels import specialisations
 from cudakern.operators.one_hot_plan import OneHotProblem, plan_one_hot

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudakern as ck
-from cudakern.dtypes import bfloat16
+from cudakern._dtypes import bfloat16
 from tests.helpers.places import POISON, get, put
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.dtypes import bfloat16
+from cudakern._dtypes import bfloat16
 from tests.helpers.places import get, put
 from tests.helpers.reduce import FUNCTIONS, is_legal, reduce, result_dtype
 from tests.helpers.reduce_tables import (

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cudakern import ranges
+from cudakern import _ranges as ranges
 from perf.cases import find
 from perf.nsight import target
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern._layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 from cudakern.engines import HOST, engine_for, require_own_process
 from cudakern.errors import ArgumentError, BindingError
-from cudakern.layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -291,7 +291,7 @@ def check_output(
     operator, name : str
         For the message.
     array : array
-        From `cudakern.foreign.as_output`.
+        From `cudakern._foreign.as_output`.
     shape, dtype, place
         What the result has.
     reason : str

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern import __version__
-from cudakern.caches import sizes
-from cudakern.commands.console import show_table
+from cudakern._caches import sizes
+from cudakern._commands.console import show_table
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda import import_cupy, translate

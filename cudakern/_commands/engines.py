@@ -10,7 +10,7 @@ from cudakern.engines.cuda import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
 
 if TYPE_CHECKING:
-    from cudakern.arrays import Array
+    from cudakern._arrays import Array
 
 
 def choose(wanted: str) -> str:

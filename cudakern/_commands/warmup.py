@@ -6,8 +6,8 @@ import re
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
-from cudakern.commands.console import progress, show
-from cudakern.commands.engines import choose
+from cudakern._commands.console import progress, show
+from cudakern._commands.engines import choose
 from cudakern.engines import HOST, engine_for, nvrtc
 from cudakern.operators.catalogue import specialisations
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern._hints import did_you_mean
 from cudakern.errors import DTypeError, shown
-from cudakern.hints import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

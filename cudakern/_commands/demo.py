@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.commands.console import show, show_table
-from cudakern.commands.engines import choose, to_engine, to_host
-from cudakern.commands.examples import Example, examples
+from cudakern._commands.console import show, show_table
+from cudakern._commands.engines import choose, to_engine, to_host
+from cudakern._commands.examples import Example, examples
 from cudakern.errors import DescriptorError
 from cudakern.operators.compiled import compile_operator
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.dtypes import DataType
+from cudakern._dtypes import DataType
 from cudakern.operators.base import OperatorDesc
 from cudakern.operators.gather import GatherOperatorDesc
 from cudakern.operators.gather_nd import GatherND1OperatorDesc, GatherNDOperatorDesc

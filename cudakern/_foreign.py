@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cudakern.arrays import Array, address_of, is_cupy, is_read_only
-from cudakern.dtypes import narrow_float
+from cudakern._arrays import Array, address_of, is_cupy, is_read_only
+from cudakern._dtypes import narrow_float
 from cudakern.errors import BindingError, CudakernError, DTypeError, reason
 
 # Of DLPack: where memory is that the processor reads, and that a CUDA device does.
