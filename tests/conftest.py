@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 import cudakern.simulator.reports.pytest_plugin
 from cudakern.engines.cuda import device_count
+from tests.helpers import samples
 from tests.helpers.gpu_use import GpuUse, uses_gpu
 from tests.helpers.places import CUDA, HOST
 
@@ -28,8 +29,18 @@ settings.register_profile(
 settings.load_profile("cudakern")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that leaves no case out."""
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="run every case of the tables: all kernels, compilers and orders of threads",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Count what uses a GPU; have the package's own plugin also where it is not installed."""
+    samples.choose(thorough=config.getoption("--thorough"))
     config.pluginmanager.register(GpuUse(required=REQUIRES_GPU), "gpu_use")
     if not config.pluginmanager.has_plugin("cudakern"):
         config.pluginmanager.register(cudakern.simulator.reports.pytest_plugin, "cudakern")
