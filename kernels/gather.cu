@@ -9,13 +9,13 @@
 // copied; NaN payloads, signed zeros and subnormals pass unchanged.
 #include "common/division.cuh"
 #include "common/indexing.cuh"
-#include "common/last_axis.cuh"
 #include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
 #include "common/splice.cuh"
 #include "common/strided_gather.cuh"
 #include "common/types.cuh"
+#include "gather/last_axis.cuh"
 
 namespace ck {
 

@@ -3,19 +3,19 @@
 //
 // One launch reads x once. A tile of x becomes bits in shared memory. One warp of a block, which
 // reads nothing of x, publishes how many are set and looks back for the row at which the tile
-// begins (common/look_back.cuh), while the others turn bits into places and load the next tile;
-// then they write coordinates as 16-byte vectors (common/coordinate_writer.cuh). A single tile
+// begins (nonzero/look_back.cuh), while the others turn bits into places and load the next tile;
+// then they write coordinates as 16-byte vectors (nonzero/coordinate_writer.cuh). A single tile
 // needs no workspace. Variants, chosen by cudakern/operators/nonzero_plan.py: stream reads a
 // contiguous x in 16-byte vectors, columns one that is contiguous along another dimension than the
 // last, parts the same with very many columns, strided any layout element by element; all in
 // logical order. Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_COORDINATE_T, CK_OFFSET_T, CK_RANK.
 // Numeric contract: an element is zero if all its bits are, those of signs of floats aside; so NaN
 // and subnormals count and -0.0 does not, whatever the compiler flushes.
-#include "common/coordinate_writer.cuh"
 #include "common/launch.cuh"
-#include "common/look_back.cuh"
-#include "common/nonzero_inputs.cuh"
 #include "common/types.cuh"
+#include "nonzero/coordinate_writer.cuh"
+#include "nonzero/inputs.cuh"
+#include "nonzero/look_back.cuh"
 
 namespace ck {
 

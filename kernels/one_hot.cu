@@ -9,13 +9,13 @@
 // columns in a range of planes. Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_INDEX_T, CK_OFFSET_T,
 // CK_RANK. Numeric contract: bytes are copied; NaN payloads, signed zeros and subnormals pass
 // unchanged. 64-bit indices are compared at full width.
-#include "common/bit_vectors.cuh"
 #include "common/division.cuh"
 #include "common/indexing.cuh"
 #include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
+#include "one_hot/bit_vectors.cuh"
 
 namespace ck {
 

@@ -3,7 +3,7 @@
 //
 // Every element is read once. A thread takes elements into states in registers, lanes fold theirs
 // by shuffles, warps through shared memory. Blocks that share a result put their states into the
-// workspace, and the one that arrives last folds them (common/reduce_fold.cuh). Who folds what, and
+// workspace, and the one that arrives last folds them (reduce/fold.cuh). Who folds what, and
 // in which order, follows from shapes, strides, types and alignment alone: the same input gives the
 // same bits, however many blocks run at once. There are no floating-point atomics.
 // cudakern/operators/README.md says which functions have the same bits on every device.
@@ -22,13 +22,13 @@
 
 #include "common/launch.cuh"
 #include "common/memory.cuh"
-#include "common/numbers.cuh"
-#include "common/reduce_columns.cuh"
-#include "common/reduce_extremes.cuh"
-#include "common/reduce_functions.cuh"
-#include "common/reduce_grid.cuh"
-#include "common/reduce_stream.cuh"
-#include "common/reduce_tiles.cuh"
+#include "reduce/columns.cuh"
+#include "reduce/extremes.cuh"
+#include "reduce/functions.cuh"
+#include "reduce/grid.cuh"
+#include "reduce/numbers.cuh"
+#include "reduce/stream.cuh"
+#include "reduce/tiles.cuh"
 
 namespace ck {
 

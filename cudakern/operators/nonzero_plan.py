@@ -56,7 +56,7 @@ MIN_SLOTS = 4096
 #: 64-bit words of a workspace in front of those of its tiles.
 HEADER_WORDS = 2
 #: Bytes in which a warp puts rows of coordinates together, gaps between them, and what rows are
-#: rounded to, as in ``kernels/common/coordinate_writer.cuh``.
+#: rounded to, as in ``kernels/nonzero/coordinate_writer.cuh``.
 BUFFER_BYTES = 1536
 GAP_BYTES = BUFFER_BYTES // 128 * 8
 ALIGNED_ROWS = 8

@@ -46,12 +46,12 @@ TILE_SLAB_BYTES = 16 * 1024
 MIN_PIECE_BYTES = 128
 BLOCK_PIECE_BYTES = 2048
 MIN_WARPS = 64
-#: Bytes of shared memory that tiles go through, as in ``kernels/common/reduce_stage.cuh``: with
+#: Bytes of shared memory that tiles go through, as in ``kernels/reduce/stage.cuh``: with
 #: those that lie in front of a misaligned one.
 STAGE_BYTES = 32 * 1024
 STAGE_ROOM = STAGE_BYTES - SECTOR_BYTES
 MIN_STAGE_BYTES = 4 * 1024
-#: Bytes behind a tile, as in ``kernels/common/reduce_tiles.cuh``.
+#: Bytes behind a tile, as in ``kernels/reduce/tiles.cuh``.
 GATHERED_BYTES = 4096
 _WARP = 32
 _WARPS = THREADS // _WARP

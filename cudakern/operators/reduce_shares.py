@@ -29,7 +29,7 @@ MIN_SHARES = 256
 SHARE_OF_STATES = 112
 #: Bytes of x up to which one block is enough: counting blocks in takes longer than it saves.
 ONE_BLOCK_BYTES = 64 * 1024
-#: Bytes of the counters in front of a workspace, as in ``kernels/common/reduce_fold.cuh``, and the
+#: Bytes of the counters in front of a workspace, as in ``kernels/reduce/fold.cuh``, and the
 #: least that follows: so that no other operator's workspace has the same size.
 COUNTER_BYTES = 8192
 MIN_STATES_BYTES = 64 * 1024

@@ -100,8 +100,8 @@ class Mutation:
 
 BARRIER = "__syncthreads();"
 COUNT = Mutation("", "columns", "common/ptx.cuh", "atom.acq_rel.gpu.global.inc.u32")
-FOLD, LOOK_BACK = "common/reduce_fold.cuh", "common/look_back.cuh"
-LAST_AXIS, SPLICE = "common/last_axis.cuh", "common/splice.cuh"
+FOLD, LOOK_BACK = "reduce/fold.cuh", "nonzero/look_back.cuh"
+LAST_AXIS, SPLICE = "gather/last_axis.cuh", "common/splice.cuh"
 STORE, LOAD = "st.relaxed.gpu.global.u64", "ld.relaxed.gpu.global.u64"
 
 MUTATIONS = (
@@ -134,14 +134,14 @@ MUTATIONS = (
     Mutation(
         "columns_before_all_wrote",
         "columns",
-        "common/reduce_columns.cuh",
+        "reduce/columns.cuh",
         f"  {BARRIER}\n  const auto from_threads",
         "  const auto from_threads",
     ),
     Mutation(
         "tiles",
         "tiles",
-        "common/reduce_tiles.cuh",
+        "reduce/tiles.cuh",
         f"  {BARRIER}\n  const uint32 lanes",
         "  const uint32 lanes",
     ),
@@ -170,13 +170,13 @@ MUTATIONS = (
     Mutation(
         "places_while_others_read",
         "nonzero",
-        "common/coordinate_writer.cuh",
+        "nonzero/coordinate_writer.cuh",
         "          sync_first_threads<32 * kWarps>();\n",
     ),
     Mutation(
         "places_before_others_put_them_down",
         "nonzero dense",
-        "common/coordinate_writer.cuh",
+        "nonzero/coordinate_writer.cuh",
         "      __syncwarp();\n    }\n  }\n",
         "    }\n  }\n",
     ),
@@ -190,7 +190,7 @@ MUTATIONS = (
     Mutation(
         "masks_before_others_wrote",
         "nonzero columns",
-        "common/nonzero_inputs.cuh",
+        "nonzero/inputs.cuh",
         "    sync_first_threads<kThreads>();\n",
     ),
     Mutation(

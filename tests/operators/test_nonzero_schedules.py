@@ -224,7 +224,7 @@ def fault_of(epoch, sizes, size=None, seeds=SEEDS):
     return None
 
 
-KERNEL, HEADER = "nonzero_coordinates.cu", "common/look_back.cuh"
+KERNEL, HEADER = "nonzero_coordinates.cu", "nonzero/look_back.cuh"
 NO_PREFIX = (KERNEL, "tiles.publish(tile, tiles.kPrefix, all);", ";")
 ANY_EPOCH = (HEADER, "status << (62 - kValueBits) | epoch", "status << (62 - kValueBits)")
 NO_RESET = (HEADER, "store_relaxed(words, next << 32);", "(void)next;")

@@ -3,9 +3,9 @@
 // 32 elements put together in shared memory, in the order of the elements.
 #pragma once
 
-#include "common/look_back.cuh"
 #include "common/memory.cuh"
 #include "common/types.cuh"
+#include "nonzero/look_back.cuh"
 
 namespace ck {
 

@@ -11,10 +11,10 @@
 #pragma once
 
 #include "common/division.cuh"
-#include "common/reduce_fold.cuh"
-#include "common/reduce_grid.cuh"
-#include "common/reduce_stage.cuh"
 #include "common/types.cuh"
+#include "reduce/fold.cuh"
+#include "reduce/grid.cuh"
+#include "reduce/stage.cuh"
 
 namespace ck {
 

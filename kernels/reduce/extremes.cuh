@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Max, min, argmax and argmin, as common/reduce_functions.cuh describes functions.
+// Max, min, argmax and argmin, as reduce/functions.cuh describes functions.
 #pragma once
 
-#include "common/numbers.cuh"
-#include "common/reduce_functions.cuh"
 #include "common/types.cuh"
+#include "reduce/functions.cuh"
+#include "reduce/numbers.cuh"
 
 namespace ck {
 

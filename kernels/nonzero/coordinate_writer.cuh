@@ -4,9 +4,9 @@
 #pragma once
 
 #include "common/division.cuh"
-#include "common/look_back.cuh"
 #include "common/memory.cuh"
 #include "common/types.cuh"
+#include "nonzero/look_back.cuh"
 
 namespace ck {
 

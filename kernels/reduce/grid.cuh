@@ -5,10 +5,10 @@
 
 #include "common/launch.cuh"
 #include "common/memory.cuh"
-#include "common/reduce_bytes.cuh"
-#include "common/reduce_fold.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
+#include "reduce/bytes.cuh"
+#include "reduce/fold.cuh"
 
 namespace ck {
 

@@ -12,7 +12,7 @@
 //   kFoldsTurns              whether what a turn of a loop takes is folded first, which bounds the
 //                            error of long sums;
 //   kTakesMany               whether take_many(state, numbers) is shorter than taking each;
-//   kTakesBytes              whether BytePlaces (common/reduce_bytes.cuh) takes many, too;
+//   kTakesBytes              whether BytePlaces (reduce/bytes.cuh) takes many, too;
 //   kAddsWords               whether add_word(sum, word) adds an integer for each of four bytes.
 //
 // Products that a sum takes in are written as fma: then no compiler has a choice. What is made of
@@ -21,10 +21,10 @@
 // Subnormal numbers are kept.
 #pragma once
 
-#include "common/numbers.cuh"
 #include "common/ptx.cuh"
-#include "common/reduce_bytes.cuh"
 #include "common/types.cuh"
+#include "reduce/bytes.cuh"
+#include "reduce/numbers.cuh"
 
 namespace ck {
 

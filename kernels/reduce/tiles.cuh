@@ -4,10 +4,10 @@
 #pragma once
 
 #include "common/division.cuh"
-#include "common/reduce_fold.cuh"
-#include "common/reduce_functions.cuh"
-#include "common/reduce_stage.cuh"
 #include "common/types.cuh"
+#include "reduce/fold.cuh"
+#include "reduce/functions.cuh"
+#include "reduce/stage.cuh"
 
 namespace ck {
 

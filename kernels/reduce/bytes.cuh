@@ -8,8 +8,8 @@
 #pragma once
 
 #include "common/memory.cuh"
-#include "common/numbers.cuh"
 #include "common/types.cuh"
+#include "reduce/numbers.cuh"
 
 namespace ck {
 

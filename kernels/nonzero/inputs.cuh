@@ -11,13 +11,13 @@
 //   elements_of(tile)  which element belongs to a bit.
 #pragma once
 
-#include "common/bit_masks.cuh"
-#include "common/coordinate_writer.cuh"
 #include "common/division.cuh"
 #include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
+#include "nonzero/bit_masks.cuh"
+#include "nonzero/coordinate_writer.cuh"
 
 namespace ck {
 
