@@ -9,7 +9,6 @@
 // copied; NaN payloads, signed zeros and subnormals pass unchanged.
 #include "common/division.cuh"
 #include "common/indexing.cuh"
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
 #include "common/splice.cuh"
@@ -48,20 +47,20 @@ struct GatherRows {
   static constexpr bool kStaged = false;
   const StreamArguments<O, U>& a;
 
-  __device__ __forceinline__ const void* x() const { return a.x; }
-  __device__ __forceinline__ const FillPattern& fill() const { return a.fill; }
+  CK_DEVICE const void* x() const { return a.x; }
+  CK_DEVICE const FillPattern& fill() const { return a.fill; }
 
   /// The index of a row; `plane` becomes the place of its plane in x.
-  __device__ __forceinline__ I read_index(O row, O& plane) const {
+  CK_DEVICE I read_index(O row, O& plane) const {
     const Division<O> part = kPlanes ? divide(row, a.count) : Division<O>{O{0}, row};
     plane = static_cast<O>(part.quotient * a.outer_stride);
     return load(at<I>(a.indices, static_cast<O>(part.remainder * a.index_stride)));
   }
-  __device__ __forceinline__ Position<O> place_of(O plane, I index) const {
+  CK_DEVICE Position<O> place_of(O plane, I index) const {
     const Position<O> position = resolve_index<mode, O>(index, a.extent);
     return {static_cast<O>(plane + position.value * a.axis_stride), position.valid};
   }
-  __device__ __forceinline__ Position<O> locate(O row) const {
+  CK_DEVICE Position<O> locate(O row) const {
     O plane;
     const I index = read_index(row, plane);
     return place_of(plane, index);
@@ -78,11 +77,11 @@ struct StagedGatherRows {
   GatherRows<mode, true, I, O, U> rows;
   PlaceTable<kFills, O> table;
 
-  __device__ __forceinline__ const void* x() const { return rows.x(); }
-  __device__ __forceinline__ const FillPattern& fill() const { return rows.fill(); }
-  __device__ __forceinline__ Position<O> locate(O row) const { return table.locate(row); }
+  CK_DEVICE const void* x() const { return rows.x(); }
+  CK_DEVICE const FillPattern& fill() const { return rows.fill(); }
+  CK_DEVICE Position<O> locate(O row) const { return table.locate(row); }
 
-  __device__ __forceinline__ void stage(O row, uint32 count) {
+  CK_DEVICE void stage(O row, uint32 count) {
     __syncthreads();  // the table may still be in use
     table.first = row;
     for (uint32 begin = threadIdx.x; begin < count; begin += kThreads * kReads) {
@@ -108,7 +107,7 @@ struct StagedGatherRows {
 /// The elements of one output vector, whose indices are contiguous: all indices first, then all
 /// elements, so that as many reads as there are elements are in flight.
 template <IndexMode mode, typename T, typename I, typename O, typename U>
-__device__ __forceinline__ Packed<uint4, T> pick_elements(const StreamArguments<O, U>& a, O first) {
+CK_DEVICE Packed<uint4, T> pick_elements(const StreamArguments<O, U>& a, O first) {
   constexpr int kPieces = Packed<uint4, T>::kPieces;
   constexpr int kIndexBytes = kPieces * sizeof(I) < 16 ? kPieces * sizeof(I) : 16;
   using IndexVector = Bytes<kIndexBytes>;
@@ -147,58 +146,52 @@ using Offset = CK_OFFSET_T;
 using Extent = Wide<Index, Offset>;
 constexpr IndexMode kMode = IndexMode::CK_MODE;
 
-}  // namespace ck
-
 #if defined(CK_VARIANT_ROWS) || defined(CK_VARIANT_PLANES)
 #ifdef CK_VARIANT_PLANES
 constexpr bool kPlanes = true;
 #else
 constexpr bool kPlanes = false;
 #endif
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
-  ck::GatherRows<ck::kMode, kPlanes, ck::Index, ck::Offset, ck::Extent> rows{a};
-  ck::copy_rows(rows, a.out, a.shape);
+CK_KERNEL(StreamArguments<Offset, Extent> a) {
+  GatherRows<kMode, kPlanes, Index, Offset, Extent> rows{a};
+  copy_rows(rows, a.out, a.shape);
 }
 #elif defined(CK_VARIANT_PACKED)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
+CK_KERNEL(StreamArguments<Offset, Extent> a) {
   CK_DYNAMIC_SHARED(shared);
-  using Piece = ck::Bytes<CK_WIDTH>;
-  ck::StagedGatherRows<ck::kMode, ck::Index, ck::Offset, ck::Extent> rows{
-      {a}, {reinterpret_cast<ck::Offset*>(shared), 0}};
-  ck::copy_pieces<Piece>(rows, a.out, a.shape, [&](ck::Offset first) {
-    return ck::walk_rows<Piece>(rows, a.shape, first);
-  });
+  using Piece = Bytes<CK_WIDTH>;
+  StagedGatherRows<kMode, Index, Offset, Extent> rows{{a}, {reinterpret_cast<Offset*>(shared), 0}};
+  copy_pieces<Piece>(rows, a.out, a.shape,
+                     [&](Offset first) { return walk_rows<Piece>(rows, a.shape, first); });
 }
 #elif defined(CK_VARIANT_SPLICED)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::SplicedArguments<ck::Offset, ck::Extent> a) {
+CK_KERNEL(SplicedArguments<Offset, Extent> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::GatherRows<ck::kMode, true, ck::Index, ck::Offset, ck::Extent> rows{a.stream};
-  ck::splice_rows<ck::Bytes<CK_WIDTH> >(rows, a.stream.out, a.stream.shape, a.splice, shared);
+  GatherRows<kMode, true, Index, Offset, Extent> rows{a.stream};
+  splice_rows<Bytes<CK_WIDTH> >(rows, a.stream.out, a.stream.shape, a.splice, shared);
 }
 #elif defined(CK_VARIANT_SCALARS)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
-  using Piece = ck::Bytes<CK_WIDTH>;
-  ck::GatherRows<ck::kMode, false, ck::Index, ck::Offset, ck::Extent> rows{a};
-  ck::copy_pieces<Piece>(rows, a.out, a.shape, [&](ck::Offset first) {
-    return ck::pick_elements<ck::kMode, Piece, ck::Index>(a, first);
-  });
+CK_KERNEL(StreamArguments<Offset, Extent> a) {
+  using Piece = Bytes<CK_WIDTH>;
+  GatherRows<kMode, false, Index, Offset, Extent> rows{a};
+  copy_pieces<Piece>(rows, a.out, a.shape,
+                     [&](Offset first) { return pick_elements<kMode, Piece, Index>(a, first); });
 }
 #elif defined(CK_VARIANT_LAST_AXIS)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::LastAxisArguments<ck::Extent> a) {
+CK_KERNEL(LastAxisArguments<Extent> a) {
   CK_DYNAMIC_SHARED(shared);
 #if CK_STAGED
-  ck::gather_staged<ck::kMode, ck::Bytes<CK_WIDTH>, ck::Index>(a, shared);
+  gather_staged<kMode, Bytes<CK_WIDTH>, Index>(a, shared);
 #else
-  ck::gather_unstaged<ck::kMode, ck::Bytes<CK_WIDTH>, ck::Index>(a, shared);
+  gather_unstaged<kMode, Bytes<CK_WIDTH>, Index>(a, shared);
 #endif
 }
 #elif defined(CK_VARIANT_STRIDED)
-CK_KERNEL CK_ENTRY(
-    const __grid_constant__ ck::StridedArguments<ck::Offset, ck::Extent, CK_RANK, 1> a) {
-  ck::gather_strided<ck::kMode, ck::Bytes<CK_WIDTH>, ck::Index>(a);
+CK_KERNEL(StridedArguments<Offset, Extent, CK_RANK, 1> a) {
+  gather_strided<kMode, Bytes<CK_WIDTH>, Index>(a);
 }
 #elif defined(CK_VARIANT_CHECK)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::CheckArguments<CK_RANK, 1> a) {
-  ck::check_indices<ck::Index>(a);
-}
+CK_KERNEL(CheckArguments<CK_RANK, 1> a) { check_indices<Index>(a); }
 #endif
+
+}  // namespace ck

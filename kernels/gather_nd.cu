@@ -10,7 +10,6 @@
 // subnormals pass unchanged.
 #include "common/division.cuh"
 #include "common/indexing.cuh"
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
 #include "common/splice.cuh"
@@ -59,22 +58,22 @@ struct TupleRows {
   PlaceTable<kFills, O> table;
   I* tuples;
 
-  __device__ __forceinline__ TupleRows(const StreamArguments<O, U>& arguments, char* shared)
+  CK_DEVICE TupleRows(const StreamArguments<O, U>& arguments, char* shared)
       : a(arguments),
         table{reinterpret_cast<O*>(shared), 0},
         tuples(reinterpret_cast<I*>(shared + arguments.tuples_at)) {}
 
-  __device__ __forceinline__ const void* x() const { return a.x; }
-  __device__ __forceinline__ const FillPattern& fill() const { return a.fill; }
+  CK_DEVICE const void* x() const { return a.x; }
+  CK_DEVICE const FillPattern& fill() const { return a.fill; }
 
-  __device__ __forceinline__ Position<O> locate(O row) const { return table.locate(row); }
+  CK_DEVICE Position<O> locate(O row) const { return table.locate(row); }
 
   /// Tuples lie an odd number of components apart, so that threads that walk along one each meet
   /// different banks.
-  __device__ __forceinline__ uint32 tuple_pitch() const { return a.tuple.value | 1; }
+  CK_DEVICE uint32 tuple_pitch() const { return a.tuple.value | 1; }
 
   /// Component k of the tuples that begin with that of `row`: where it is, and its place here.
-  __device__ __forceinline__ const I* component(O row, uint32 k, uint32& slot) const {
+  CK_DEVICE const I* component(O row, uint32 k, uint32& slot) const {
     const Division<uint32> part = divide(k, a.tuple);
     const Division<O> batch = divide(static_cast<O>(row + part.quotient), a.count);
     slot = part.quotient * tuple_pitch() + part.remainder;
@@ -84,7 +83,7 @@ struct TupleRows {
   }
 
   /// Four reads of a thread are in flight.
-  __device__ __forceinline__ void read_tuples(O row, uint32 count) {
+  CK_DEVICE void read_tuples(O row, uint32 count) {
     constexpr int kReads = 4;
     const uint32 components = count * a.tuple.value;
     for (uint32 first = threadIdx.x; first < components; first += kThreads * kReads) {
@@ -106,7 +105,7 @@ struct TupleRows {
     }
   }
 
-  __device__ __forceinline__ Position<O> place_of(O row, const I* tuple) const {
+  CK_DEVICE Position<O> place_of(O row, const I* tuple) const {
     O place = quotient(row, a.count) * a.batch_stride;
     bool valid = true;
 #pragma unroll 1
@@ -118,7 +117,7 @@ struct TupleRows {
     return {place, valid};
   }
 
-  __device__ __forceinline__ void stage(O row, uint32 count) {
+  CK_DEVICE void stage(O row, uint32 count) {
     table.first = row;
 #pragma unroll 1
     for (uint32 begin = 0; begin < count; begin += a.turn) {
@@ -141,38 +140,33 @@ using Extent = Wide<Index, Offset>;
 constexpr IndexMode kMode = IndexMode::CK_MODE;
 using Rows = TupleRows<kMode, Index, Offset, Extent>;
 
-}  // namespace ck
-
 #if defined(CK_VARIANT_ROWS)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
+CK_KERNEL(StreamArguments<Offset, Extent> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::Rows rows(a, shared);
-  ck::copy_rows(rows, a.out, a.shape);
+  Rows rows(a, shared);
+  copy_rows(rows, a.out, a.shape);
 }
 #elif defined(CK_VARIANT_PACKED)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
+CK_KERNEL(StreamArguments<Offset, Extent> a) {
   CK_DYNAMIC_SHARED(shared);
-  using Piece = ck::Bytes<CK_WIDTH>;
-  ck::Rows rows(a, shared);
-  ck::copy_pieces<Piece>(rows, a.out, a.shape, [&](ck::Offset first) {
-    return ck::walk_rows<Piece>(rows, a.shape, first);
-  });
+  using Piece = Bytes<CK_WIDTH>;
+  Rows rows(a, shared);
+  copy_pieces<Piece>(rows, a.out, a.shape,
+                     [&](Offset first) { return walk_rows<Piece>(rows, a.shape, first); });
 }
 #elif defined(CK_VARIANT_SPLICED)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::SplicedArguments<ck::Offset, ck::Extent> a) {
+CK_KERNEL(SplicedArguments<Offset, Extent> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::Rows rows(a.stream, shared);
-  ck::splice_rows<ck::Bytes<CK_WIDTH> >(rows, a.stream.out, a.stream.shape, a.splice,
-                                        shared + a.stream.table_bytes);
+  Rows rows(a.stream, shared);
+  splice_rows<Bytes<CK_WIDTH> >(rows, a.stream.out, a.stream.shape, a.splice,
+                                shared + a.stream.table_bytes);
 }
 #elif defined(CK_VARIANT_STRIDED)
-CK_KERNEL CK_ENTRY(
-    const __grid_constant__ ck::StridedArguments<ck::Offset, ck::Extent, CK_RANK, ck::kMaxTuple>
-        a) {
-  ck::gather_strided<ck::kMode, ck::Bytes<CK_WIDTH>, ck::Index>(a);
+CK_KERNEL(StridedArguments<Offset, Extent, CK_RANK, kMaxTuple> a) {
+  gather_strided<kMode, Bytes<CK_WIDTH>, Index>(a);
 }
 #elif defined(CK_VARIANT_CHECK)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::CheckArguments<CK_RANK, ck::kMaxTuple> a) {
-  ck::check_indices<ck::Index>(a);
-}
+CK_KERNEL(CheckArguments<CK_RANK, kMaxTuple> a) { check_indices<Index>(a); }
 #endif
+
+}  // namespace ck

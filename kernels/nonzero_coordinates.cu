@@ -11,7 +11,6 @@
 // logical order. Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_COORDINATE_T, CK_OFFSET_T, CK_RANK.
 // Numeric contract: an element is zero if all its bits are, those of signs of floats aside; so NaN
 // and subnormals count and -0.0 does not, whatever the compiler flushes.
-#include "common/launch.cuh"
 #include "common/types.cuh"
 #include "nonzero/coordinate_writer.cuh"
 #include "nonzero/inputs.cuh"
@@ -34,7 +33,7 @@ struct NonzeroShared {
   uint32 counts[2][kWarps];
 };
 
-__device__ __forceinline__ void store_total(void* count, uint32 bytes, uint64 total) {
+CK_DEVICE void store_total(void* count, uint32 bytes, uint64 total) {
   if (bytes == 4) {
     *static_cast<uint32*>(count) = static_cast<uint32>(total);
   } else {
@@ -48,7 +47,7 @@ struct Counts {
   uint32 before;
 };
 
-__device__ __forceinline__ void store_count(uint32* counts, uint32 count) {
+CK_DEVICE void store_count(uint32* counts, uint32 count) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) {
     count += __shfl_xor_sync(kAllLanes, count, step);
@@ -58,7 +57,7 @@ __device__ __forceinline__ void store_count(uint32* counts, uint32 count) {
   }
 }
 
-__device__ __forceinline__ Counts sum_counts(const uint32* counts) {
+CK_DEVICE Counts sum_counts(const uint32* counts) {
   Counts sum = {0, 0};
 #pragma unroll
   for (uint32 w = 0; w < kWarps; ++w) {
@@ -71,8 +70,8 @@ __device__ __forceinline__ Counts sum_counts(const uint32* counts) {
 /// Looks back for the row at which a tile begins, and says so: to the block, and to those behind
 /// it.
 template <typename O>
-__device__ __forceinline__ void find_first_row(const LookBack& tiles, uint32 tile, uint32 total,
-                                               const NonzeroArguments<O>& a, uint64* prefix) {
+CK_DEVICE void find_first_row(const LookBack& tiles, uint32 tile, uint32 total,
+                              const NonzeroArguments<O>& a, uint64* prefix) {
   const O before = tile == 0 ? O{0} : tiles.template sum_before<O>(tile);
   const uint64 all = static_cast<uint64>(before) + total;
   if (tile != 0) {
@@ -87,8 +86,7 @@ __device__ __forceinline__ void find_first_row(const LookBack& tiles, uint32 til
 }
 
 template <typename C, typename Input, typename O>
-__device__ __forceinline__ void write_coordinates(const Input& input, const NonzeroArguments<O>& a,
-                                                  char* memory) {
+CK_DEVICE void write_coordinates(const Input& input, const NonzeroArguments<O>& a, char* memory) {
   using Shared = NonzeroShared<Input::kMaskWords>;
   Shared& s = *reinterpret_cast<Shared*>(memory);
   const bool alone = a.tiles == 1;
@@ -158,31 +156,28 @@ __device__ __forceinline__ void write_coordinates(const Input& input, const Nonz
 using Coordinate = CK_COORDINATE_T;
 using Offset = CK_OFFSET_T;
 
-}  // namespace ck
-
 #if defined(CK_VARIANT_STREAM)
-CK_KERNEL_WITH(ck::kTileThreads, ck::kTileBlocks)
-CK_ENTRY(const __grid_constant__ ck::NonzeroArguments<ck::Offset> a) {
+CK_KERNEL_WITH(kTileThreads, kTileBlocks, NonzeroArguments<Offset> a) {
   CK_DYNAMIC_SHARED(shared);
-  const ck::StreamInput<CK_WIDTH, ck::Offset> input{a};
-  ck::write_coordinates<ck::Coordinate>(input, a, shared);
+  const StreamInput<CK_WIDTH, Offset> input{a};
+  write_coordinates<Coordinate>(input, a, shared);
 }
 #elif defined(CK_VARIANT_COLUMNS) || defined(CK_VARIANT_PARTS)
-CK_KERNEL_WITH(ck::kTileThreads, ck::kTileBlocks)
-CK_ENTRY(const __grid_constant__ ck::ColumnsArguments<ck::Offset> a) {
+CK_KERNEL_WITH(kTileThreads, kTileBlocks, ColumnsArguments<Offset> a) {
   CK_DYNAMIC_SHARED(shared);
 #if defined(CK_VARIANT_PARTS)
-  const ck::ColumnsInput<CK_WIDTH, ck::Offset, true> input{a};
+  const ColumnsInput<CK_WIDTH, Offset, true> input{a};
 #else
-  const ck::ColumnsInput<CK_WIDTH, ck::Offset, false> input{a};
+  const ColumnsInput<CK_WIDTH, Offset, false> input{a};
 #endif
-  ck::write_coordinates<ck::Coordinate>(input, a.common, shared);
+  write_coordinates<Coordinate>(input, a.common, shared);
 }
 #elif defined(CK_VARIANT_STRIDED)
-CK_KERNEL_WITH(ck::kTileThreads, ck::kTileBlocks)
-CK_ENTRY(const __grid_constant__ ck::StridedArguments<ck::Offset, CK_RANK> a) {
+CK_KERNEL_WITH(kTileThreads, kTileBlocks, StridedArguments<Offset, CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
-  const ck::StridedInput<CK_WIDTH, ck::Offset, CK_RANK> input{a.common, a.dimensions};
-  ck::write_coordinates<ck::Coordinate>(input, a.common, shared);
+  const StridedInput<CK_WIDTH, Offset, CK_RANK> input{a.common, a.dimensions};
+  write_coordinates<Coordinate>(input, a.common, shared);
 }
 #endif
+
+}  // namespace ck

@@ -11,7 +11,6 @@
 // unchanged. 64-bit indices are compared at full width.
 #include "common/division.cuh"
 #include "common/indexing.cuh"
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
@@ -41,8 +40,8 @@ struct Place {
 /// Reads `count` indices, the k-th at place(k), and calls mark(label, position) for those that name
 /// an element. Four reads of a thread are in flight; a warp's begin where a sector does.
 template <typename I, typename O, typename U, typename PlaceOf, typename Mark>
-__device__ __forceinline__ void mark_indices(const OneHotArguments<O, U>& a, uint32 count,
-                                             PlaceOf place_of, Mark mark) {
+CK_DEVICE void mark_indices(const OneHotArguments<O, U>& a, uint32 count, PlaceOf place_of,
+                            Mark mark) {
   constexpr int kReads = 4;
   const I* const start = at<I>(a.indices, place_of(0).offset);
   const uint32 skew = static_cast<uint32>(reinterpret_cast<uint64>(start)) % kSectorBytes /
@@ -86,7 +85,7 @@ struct StreamArguments {
 };
 
 template <typename T, typename I, typename O, typename U>
-__device__ __forceinline__ void write_stream(const StreamArguments<O, U>& a, char* shared) {
+CK_DEVICE void write_stream(const StreamArguments<O, U>& a, char* shared) {
   constexpr uint32 kOfLine = kLineBytes / sizeof(T);
   uint4* const stage = reinterpret_cast<uint4*>(shared);
   uint32* const bits = reinterpret_cast<uint32*>(shared + kStagedBytes);
@@ -154,7 +153,7 @@ struct PlanesArguments {
 /// first column of this tile and of the next. The last run of a plane ends in the next plane. Only
 /// where an outer row begins and ends, runs do as well: there alone is a sector written twice.
 template <typename T, typename I, typename O, typename U>
-__device__ __forceinline__ void write_planes(const PlanesArguments<O, U>& a, char* shared) {
+CK_DEVICE void write_planes(const PlanesArguments<O, U>& a, char* shared) {
   constexpr uint32 kOfSector = kSectorBytes / sizeof(T);
   const O depth = static_cast<O>(a.common.depth.value);
   uint4* const stage = reinterpret_cast<uint4*>(shared);
@@ -225,7 +224,7 @@ struct StridedArguments {
 };
 
 template <typename T, typename I, typename O, typename U, int kRank>
-__device__ __forceinline__ void write_strided(const StridedArguments<O, U, kRank>& a) {
+CK_DEVICE void write_strided(const StridedArguments<O, U, kRank>& a) {
   constexpr int kItems = kRank * sizeof(O) > 16 ? 2 : 4;  // there are 64 registers
   const TwoValues<O>& pair = a.common.pair;
   const O step = static_cast<O>(gridDim.x) * (kThreads * kItems);
@@ -259,21 +258,18 @@ using Index = CK_INDEX_T;
 using Offset = CK_OFFSET_T;
 using Extent = Wide<Index, Offset>;
 
-}  // namespace ck
-
 #if defined(CK_VARIANT_STREAM)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, ck::Extent> a) {
+CK_KERNEL(StreamArguments<Offset, Extent> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::write_stream<ck::Bytes<CK_WIDTH>, ck::Index>(a, shared);
+  write_stream<Bytes<CK_WIDTH>, Index>(a, shared);
 }
 #elif defined(CK_VARIANT_PLANES)
-CK_KERNEL CK_ENTRY(const __grid_constant__ ck::PlanesArguments<ck::Offset, ck::Extent> a) {
+CK_KERNEL(PlanesArguments<Offset, Extent> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::write_planes<ck::Bytes<CK_WIDTH>, ck::Index>(a, shared);
+  write_planes<Bytes<CK_WIDTH>, Index>(a, shared);
 }
 #elif defined(CK_VARIANT_STRIDED)
-CK_KERNEL CK_ENTRY(
-    const __grid_constant__ ck::StridedArguments<ck::Offset, ck::Extent, CK_RANK> a) {
-  ck::write_strided<ck::Bytes<CK_WIDTH>, ck::Index>(a);
-}
+CK_KERNEL(StridedArguments<Offset, Extent, CK_RANK> a) { write_strided<Bytes<CK_WIDTH>, Index>(a); }
 #endif
+
+}  // namespace ck

@@ -20,7 +20,6 @@
 // Macros: CK_VARIANT_*, CK_FUNCTION, CK_INPUT_T, CK_NUMBER_T, CK_OUTPUT_T, CK_OFFSET_T, CK_RANK,
 // CK_WIDTH; CK_INITIAL, CK_INITIAL_T for kernels with an initial value.
 
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "reduce/columns.cuh"
 #include "reduce/extremes.cuh"
@@ -49,36 +48,32 @@ constexpr bool kIsPair = Function::kIsPlace || kIsComplex<Input>;
 constexpr int kStreamBlocks = kIsWide ? 2 : kIsPair ? 3 : kBlocksPerMultiprocessor;
 constexpr int kColumnBlocks = 2;
 
-}  // namespace ck
-
 #if defined(CK_VARIANT_STREAM) || defined(CK_VARIANT_WARPS)
-CK_KERNEL_OF(ck::kStreamBlocks)
-CK_ENTRY(const __grid_constant__ ck::StreamArguments<ck::Offset, CK_RANK, ck::Function::Rest> a) {
+CK_KERNEL_OF(kStreamBlocks, StreamArguments<Offset, CK_RANK, Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
 #if defined(CK_VARIANT_STREAM)
-  constexpr int kTeam = ck::kThreads;
+  constexpr int kTeam = kThreads;
 #else
   constexpr int kTeam = 32;
 #endif
-  ck::reduce_stream<ck::Function, ck::Input, ck::Output, kTeam>(a, shared);
+  reduce_stream<Function, Input, Output, kTeam>(a, shared);
 }
 #elif defined(CK_VARIANT_TILES)
-CK_KERNEL_OF(ck::kStreamBlocks)
-CK_ENTRY(const __grid_constant__ ck::TileArguments<ck::Offset, ck::Function::Rest> a) {
+CK_KERNEL_OF(kStreamBlocks, TileArguments<Offset, Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::reduce_tiles<ck::Function, ck::Input, ck::Output, CK_WIDTH>(a, shared);
+  reduce_tiles<Function, Input, Output, CK_WIDTH>(a, shared);
 }
 #elif defined(CK_VARIANT_COLUMNS)
-CK_KERNEL_OF(ck::kColumnBlocks)
-CK_ENTRY(const __grid_constant__ ck::ColumnArguments<ck::Offset, ck::Function::Rest> a) {
+CK_KERNEL_OF(kColumnBlocks, ColumnArguments<Offset, Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::reduce_columns<ck::Function, ck::Input, ck::Output, CK_WIDTH / sizeof(ck::Input)>(a, shared);
+  reduce_columns<Function, Input, Output, CK_WIDTH / sizeof(Input)>(a, shared);
 }
 #elif defined(CK_VARIANT_VECTORS) || defined(CK_VARIANT_STRIDED)
-constexpr int kGridBlocks = ck::kIsWide || CK_WIDTH >= 8 * sizeof(ck::Input) ? 2 : 3;
-CK_KERNEL_OF(kGridBlocks)
-CK_ENTRY(const __grid_constant__ ck::GridArguments<ck::Offset, CK_RANK, ck::Function::Rest> a) {
+constexpr int kGridBlocks = kIsWide || CK_WIDTH >= 8 * sizeof(Input) ? 2 : 3;
+CK_KERNEL_OF(kGridBlocks, GridArguments<Offset, CK_RANK, Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
-  ck::reduce_grid<ck::Function, ck::Input, ck::Output, CK_WIDTH>(a, shared);
+  reduce_grid<Function, Input, Output, CK_WIDTH>(a, shared);
 }
 #endif
+
+}  // namespace ck

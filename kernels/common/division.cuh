@@ -27,17 +27,17 @@ struct Division {
   T remainder;
 };
 
-__device__ __forceinline__ uint32 high_product(uint32 a, uint32 b) { return __umulhi(a, b); }
-__device__ __forceinline__ uint64 high_product(uint64 a, uint64 b) { return __umul64hi(a, b); }
+CK_DEVICE uint32 high_product(uint32 a, uint32 b) { return __umulhi(a, b); }
+CK_DEVICE uint64 high_product(uint64 a, uint64 b) { return __umul64hi(a, b); }
 
 template <typename T>
-__device__ __forceinline__ T quotient(T n, const Divisor<T>& d) {
+CK_DEVICE T quotient(T n, const Divisor<T>& d) {
   const T t = high_product(n, d.multiplier);
   return (t + ((n - t) >> d.first_shift)) >> d.second_shift;
 }
 
 template <typename T>
-__device__ __forceinline__ Division<T> divide(T n, const Divisor<T>& d) {
+CK_DEVICE Division<T> divide(T n, const Divisor<T>& d) {
   const T q = quotient(n, d);
   return {q, static_cast<T>(n - q * d.value)};
 }

@@ -40,7 +40,7 @@ struct Position {
 /// The extent is at least 1 and below 2^63, and below 2^31 when `U` has 32 bits. 64-bit values are
 /// narrowed after the comparison, never before.
 template <IndexMode mode, typename O, typename I, typename U>
-__device__ __forceinline__ Position<O> resolve_index(I index, const Divisor<U>& extent) {
+CK_DEVICE Position<O> resolve_index(I index, const Divisor<U>& extent) {
   constexpr bool kSigned = kIsSigned<I>;
   if constexpr (mode == IndexMode::kWrap) {
     if constexpr (kSigned) {
@@ -83,7 +83,7 @@ struct CheckArguments {
 };
 
 template <typename I, int kRank, int kComponents>
-__device__ __forceinline__ void check_indices(const CheckArguments<kRank, kComponents>& a) {
+CK_DEVICE void check_indices(const CheckArguments<kRank, kComponents>& a) {
   const uint64 step = static_cast<uint64>(gridDim.x) * blockDim.x;
   for (uint64 item = static_cast<uint64>(blockIdx.x) * blockDim.x + threadIdx.x; item < a.items;
        item += step) {

@@ -6,7 +6,7 @@
 #include "common/ptx.cuh"
 #include "common/types.cuh"
 
-// The block's dynamic shared memory as bytes on a 16-byte boundary.
+/// Declares the block's dynamic shared memory, bytes on a 16-byte boundary.
 #define CK_DYNAMIC_SHARED(name) extern __shared__ __align__(16) char name[]
 
 namespace ck {
@@ -22,13 +22,13 @@ union Packed {
 
 /// A read through the read-only path; nothing writes the array while the kernel runs.
 template <typename T>
-__device__ __forceinline__ T load(const T* address) {
+CK_DEVICE T load(const T* address) {
   return __ldg(address);
 }
 
 /// The same for a type that is no built-in one.
 template <typename T>
-__device__ __forceinline__ T load_struct(const T* address) {
+CK_DEVICE T load_struct(const T* address) {
   Packed<Bytes<sizeof(T)>, T> value;
   value.vector = load(reinterpret_cast<const Bytes<sizeof(T)>*>(address));
   return value.piece[0];
@@ -36,13 +36,13 @@ __device__ __forceinline__ T load_struct(const T* address) {
 
 /// A write whose result is not read again soon: evict-first.
 template <typename T>
-__device__ __forceinline__ void store_streaming(T* address, T value) {
+CK_DEVICE void store_streaming(T* address, T value) {
   __stcs(address, value);
 }
 
 /// Writes a value; one of 16 bytes may lie on 8.
 template <typename T>
-__device__ __forceinline__ void store(T* address, const T& value) {
+CK_DEVICE void store(T* address, const T& value) {
   if constexpr (sizeof(T) == 16) {
     Packed<T, uint64> halves;
     halves.vector = value;
@@ -55,7 +55,7 @@ __device__ __forceinline__ void store(T* address, const T& value) {
 
 /// Writes `kCount` values next to each other: as vectors, if they lie like that.
 template <typename T, int kCount>
-__device__ __forceinline__ void store_packed(T* address, const T (&value)[kCount]) {
+CK_DEVICE void store_packed(T* address, const T (&value)[kCount]) {
   constexpr int kBytes = kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16;
   using Vector = Bytes<kBytes>;
   constexpr int kPieces = Packed<Vector, T>::kPieces;
@@ -85,7 +85,7 @@ struct FillPattern {
 /// The piece of the pattern that belongs `phase` bytes into an element row. Shifts instead of an
 /// array subscript keep the pattern in constant memory.
 template <typename T>
-__device__ __forceinline__ T fill_piece(const FillPattern& fill, uint32 phase) {
+CK_DEVICE T fill_piece(const FillPattern& fill, uint32 phase) {
   if constexpr (sizeof(T) == 16) {
     return make_uint4(static_cast<uint32>(fill.word[0]), static_cast<uint32>(fill.word[0] >> 32),
                       static_cast<uint32>(fill.word[1]), static_cast<uint32>(fill.word[1] >> 32));

@@ -7,7 +7,7 @@
 namespace ck {
 
 /// A vector that is read once: it takes no place in L1.
-__device__ __forceinline__ uint4 load_once(const uint4* address) {
+CK_DEVICE uint4 load_once(const uint4* address) {
   uint4 value;
   asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
       : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
@@ -18,8 +18,7 @@ __device__ __forceinline__ uint4 load_once(const uint4* address) {
 /// A vector, or `value` unless there is one: without a branch, so that many are in flight. Of what
 /// is read once, none takes a place in L1.
 template <bool kOnce>
-__device__ __forceinline__ uint4 load_if(bool exists, const uint4* address,
-                                         uint4 value = make_uint4(0, 0, 0, 0)) {
+CK_DEVICE uint4 load_if(bool exists, const uint4* address, uint4 value = make_uint4(0, 0, 0, 0)) {
   if constexpr (kOnce) {
     asm("{\n"
         "  .reg .pred exists;\n"
@@ -42,21 +41,21 @@ __device__ __forceinline__ uint4 load_if(bool exists, const uint4* address,
 
 /// |x|. Of abs(x), where x is an int16 made wider, the compiler makes an operation of 16 bits,
 /// which takes sm_100 and sm_120 many instructions.
-__device__ __forceinline__ int32 absolute_word(int32 x) {
+CK_DEVICE int32 absolute_word(int32 x) {
   int32 y;
   asm("abs.s32 %0, %1;" : "=r"(y) : "r"(x));
   return y;
 }
 
 /// A barrier for the first warps of a block, as many as these threads are.
-template <uint32 kThreadsOfThem>
-__device__ __forceinline__ void sync_first_threads() {
-  asm volatile("bar.sync 1, %0;" ::"n"(kThreadsOfThem) : "memory");
+template <uint32 kCount>
+CK_DEVICE void sync_first_threads() {
+  asm volatile("bar.sync 1, %0;" ::"n"(kCount) : "memory");
 }
 
 /// A read, if there is something to read, and a write of a word that blocks exchange. They say
 /// nothing about other words. The read is without a branch, so that many are in flight.
-__device__ __forceinline__ void load_relaxed_if(bool exists, const uint64* address, uint64& value) {
+CK_DEVICE void load_relaxed_if(bool exists, const uint64* address, uint64& value) {
   asm volatile(
       "{\n"
       "  .reg .pred exists;\n"
@@ -66,14 +65,14 @@ __device__ __forceinline__ void load_relaxed_if(bool exists, const uint64* addre
       : "+l"(value)
       : "l"(address), "r"(static_cast<uint32>(exists)));
 }
-__device__ __forceinline__ void store_relaxed(uint64* address, uint64 value) {
+CK_DEVICE void store_relaxed(uint64* address, uint64 value) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value));
 }
 
 /// Adds 1, by lane 0 of a warp; returns what was there. The lane is part of the addend: one that is
 /// known to be the same in all lanes would be added up over the warp, and a shuffle of the answer
 /// would wait for it before all that follows.
-__device__ __forceinline__ uint64 draw_relaxed(uint64* address) {
+CK_DEVICE uint64 draw_relaxed(uint64* address) {
   uint64 before;
   asm volatile(
       "{\n"
@@ -91,7 +90,7 @@ __device__ __forceinline__ uint64 draw_relaxed(uint64* address) {
 
 /// Adds 1, or goes back to 0 from `limit`; returns what was there. What the threads that came
 /// before it wrote can be read afterwards.
-__device__ __forceinline__ uint32 increment_acquire_release(uint32* address, uint32 limit) {
+CK_DEVICE uint32 increment_acquire_release(uint32* address, uint32 limit) {
   uint32 before;
   asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
                : "=r"(before)
@@ -101,31 +100,31 @@ __device__ __forceinline__ uint32 increment_acquire_release(uint32* address, uin
 }
 
 /// A 16-bit float, given as its bits, as a float; and back, rounded to nearest, ties to even.
-__device__ __forceinline__ float half_to_float(uint16 bits) {
+CK_DEVICE float half_to_float(uint16 bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
 }
-__device__ __forceinline__ uint16 float_to_half(float x) {
+CK_DEVICE uint16 float_to_half(float x) {
   uint16 bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
   return bits;
 }
 
 /// The sum of the products of four bytes each, and of a number.
-__device__ __forceinline__ int32 dot_product_signed(uint32 a, uint32 b, int32 sum) {
+CK_DEVICE int32 dot_product_signed(uint32 a, uint32 b, int32 sum) {
   int32 value;
   asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(value) : "r"(a), "r"(b), "r"(sum));
   return value;
 }
-__device__ __forceinline__ int32 dot_product_unsigned(uint32 a, uint32 b, int32 sum) {
+CK_DEVICE int32 dot_product_unsigned(uint32 a, uint32 b, int32 sum) {
   int32 value;
   asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(value) : "r"(a), "r"(b), "r"(sum));
   return value;
 }
 
 /// 2^x to two units in the last place; subnormal arguments and results count as zero.
-__device__ __forceinline__ float exp2_approximate(float x) {
+CK_DEVICE float exp2_approximate(float x) {
   float value;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
   return value;

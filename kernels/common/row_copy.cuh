@@ -10,7 +10,6 @@
 
 #include "common/division.cuh"
 #include "common/indexing.cuh"
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/types.cuh"
 
@@ -32,20 +31,19 @@ struct PlaceTable {
   O* places;
   O first;  ///< row of the tile
 
-  __device__ __forceinline__ Position<O> locate(O row) const {
+  CK_DEVICE Position<O> locate(O row) const {
     const O place = places[row - first];
     const bool valid = !kFills || place != kNoRow;
     return {valid ? place : O{0}, valid};
   }
-  __device__ __forceinline__ void put(O row, Position<O> position) {
+  CK_DEVICE void put(O row, Position<O> position) {
     places[row - first] = position.valid ? position.value : kNoRow;
   }
 };
 
 /// Has the policy stage the rows in which the pieces [first, end) lie.
 template <typename Rows, typename O>
-__device__ __forceinline__ void stage_rows(Rows& rows, const StreamShape<O>& shape, O first,
-                                           O end) {
+CK_DEVICE void stage_rows(Rows& rows, const StreamShape<O>& shape, O first, O end) {
   if constexpr (Rows::kStaged) {
     const O row = quotient(first, shape.row);
     const O last = quotient(static_cast<O>(end - 1), shape.row);
@@ -56,8 +54,7 @@ __device__ __forceinline__ void stage_rows(Rows& rows, const StreamShape<O>& sha
 /// kSlots slots of 16 bytes a thread, one block apart, so that all their reads are in flight at
 /// once and each warp reads and writes 512 contiguous bytes (given rows as long).
 template <bool kFull, int kSlots, typename Rows, typename O>
-__device__ __forceinline__ void copy_slots(const Rows& rows, uint4* out,
-                                           const StreamShape<O>& shape, O first) {
+CK_DEVICE void copy_slots(const Rows& rows, uint4* out, const StreamShape<O>& shape, O first) {
   bool valid[kSlots];
   const uint4* source[kSlots];
   uint4 value[kSlots];
@@ -88,7 +85,7 @@ __device__ __forceinline__ void copy_slots(const Rows& rows, uint4* out,
 
 /// Rows of whole 16-byte slots, source and output aligned.
 template <typename Rows, typename O>
-__device__ __forceinline__ void copy_rows(Rows& rows, void* out, const StreamShape<O>& shape) {
+CK_DEVICE void copy_rows(Rows& rows, void* out, const StreamShape<O>& shape) {
   constexpr int kSlots = 4;
   constexpr O kTile = kSlots * kThreads;
   const O step = static_cast<O>(gridDim.x) * kTile;
@@ -105,7 +102,7 @@ __device__ __forceinline__ void copy_rows(Rows& rows, void* out, const StreamSha
 }
 
 template <typename T, typename Rows, typename O>
-__device__ __forceinline__ T read_piece(const Rows& rows, Position<O> row, O column) {
+CK_DEVICE T read_piece(const Rows& rows, Position<O> row, O column) {
   const O within = column * static_cast<O>(sizeof(T));
   const T value = load(at<T>(rows.x(), static_cast<O>(row.value + within)));
   return Rows::kFills && !row.valid ? fill_piece<T>(rows.fill(), static_cast<uint32>(within) & 15)
@@ -116,8 +113,7 @@ __device__ __forceinline__ T read_piece(const Rows& rows, Position<O> row, O col
 /// All are read at once; but 16 of them with 64-bit offsets a word at a time, for want of
 /// registers.
 template <typename T, typename Rows, typename O>
-__device__ __forceinline__ Packed<uint4, T> walk_rows(const Rows& rows, const StreamShape<O>& shape,
-                                                      O first) {
+CK_DEVICE Packed<uint4, T> walk_rows(const Rows& rows, const StreamShape<O>& shape, O first) {
   constexpr int kPieces = Packed<uint4, T>::kPieces;
   const Division<O> start = divide(first, shape.row);
   O number = start.quotient, column = start.remainder;
@@ -157,8 +153,7 @@ __device__ __forceinline__ Packed<uint4, T> walk_rows(const Rows& rows, const St
 /// moves the vectors onto 16-byte boundaries, so the first and the last may be partial: those are
 /// written piece by piece.
 template <typename T, typename Rows, typename O, typename Assemble>
-__device__ __forceinline__ void copy_pieces(Rows& rows, void* out, const StreamShape<O>& shape,
-                                            Assemble assemble) {
+CK_DEVICE void copy_pieces(Rows& rows, void* out, const StreamShape<O>& shape, Assemble assemble) {
   constexpr O kPieces = Packed<uint4, T>::kPieces;
   const O end = shape.pieces + shape.lead;
   T* const target = static_cast<T*>(out);

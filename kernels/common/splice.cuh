@@ -7,7 +7,6 @@
 #pragma once
 
 #include "common/division.cuh"
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
 #include "common/types.cuh"
@@ -35,7 +34,7 @@ struct SpliceStage {
   O* source;
   char* words;
 
-  __device__ __forceinline__ SpliceStage(char* shared, const SpliceShape& shape)
+  CK_DEVICE SpliceStage(char* shared, const SpliceShape& shape)
       : entry(reinterpret_cast<uint32*>(shared)),
         source(reinterpret_cast<O*>(shared + shape.segments * sizeof(uint32))),
         words(shared + (shape.segments * (sizeof(uint32) + sizeof(O)) + 15) / 16 * 16) {}
@@ -50,7 +49,7 @@ struct Segments {
   uint32 to;    ///< one past the last byte of the last segment in its row
 
   /// The bytes of a segment; rows longer than the tile have 32-bit segments all the same.
-  __device__ __forceinline__ uint32 length(uint32 segment, O row) const {
+  CK_DEVICE uint32 length(uint32 segment, O row) const {
     return (segment + 1 == count ? to : static_cast<uint32>(row)) - (segment == 0 ? from : 0);
   }
 };
@@ -63,8 +62,8 @@ struct SpliceWord {
   O source;     ///< its place in x
   bool exists;  ///< else the segment takes less words
 
-  __device__ __forceinline__ SpliceWord(uint32 slot, const SpliceShape& shape, uint32 count,
-                                        const SpliceStage<O>& stage) {
+  CK_DEVICE SpliceWord(uint32 slot, const SpliceShape& shape, uint32 count,
+                       const SpliceStage<O>& stage) {
     const Division<uint32> part = divide(slot, shape.words);
     const uint32 segment = part.quotient < count ? part.quotient : 0;
     entry = stage.entry[segment];
@@ -72,18 +71,18 @@ struct SpliceWord {
     source = static_cast<O>(stage.source[segment] + byte);
     exists = (part.quotient < count) & (byte < end());
   }
-  __device__ __forceinline__ uint32 begin() const { return entry & kSegmentBegin; }
-  __device__ __forceinline__ uint32 end() const { return entry >> kSegmentEnd; }
-  __device__ __forceinline__ bool is_filled() const { return (entry & kSegmentFilled) != 0; }
+  CK_DEVICE uint32 begin() const { return entry & kSegmentBegin; }
+  CK_DEVICE uint32 end() const { return entry >> kSegmentEnd; }
+  CK_DEVICE bool is_filled() const { return (entry & kSegmentFilled) != 0; }
 
   /// Whether all of it is x's.
-  __device__ __forceinline__ bool is_whole() const {
+  CK_DEVICE bool is_whole() const {
     return ((entry & kSegmentWhole) != 0) | ((byte >= begin()) & (byte + 16 <= end()));
   }
 
   /// Copies the segment's bytes, piece after piece.
   template <typename T>
-  __device__ __forceinline__ void copy_pieces(const void* x, uint4* target) const {
+  CK_DEVICE void copy_pieces(const void* x, uint4* target) const {
     const uint32 last = end() - byte < 16 ? end() - byte : 16;
 #pragma unroll 1
     for (uint32 k = byte == 0 ? begin() : 0; k < last; k += sizeof(T)) {
@@ -94,8 +93,8 @@ struct SpliceWord {
 
 /// Reads the words of the segments, kSpliceLoads of a thread at once.
 template <typename T, typename Rows, typename O>
-__device__ __forceinline__ void stage_words(const Rows& rows, const SpliceShape& shape,
-                                            uint32 count, const SpliceStage<O>& stage) {
+CK_DEVICE void stage_words(const Rows& rows, const SpliceShape& shape, uint32 count,
+                           const SpliceStage<O>& stage) {
   const uint32 slots = count * shape.words.value;
   uint4* const words = reinterpret_cast<uint4*>(stage.words);
 #pragma unroll 1
@@ -131,10 +130,9 @@ __device__ __forceinline__ void stage_words(const Rows& rows, const SpliceShape&
 }
 
 template <typename T, typename Rows, typename O>
-__device__ __forceinline__ void stage_segments(const Rows& rows, const StreamShape<O>& shape,
-                                               const SpliceShape& splice,
-                                               const Segments<O>& segments,
-                                               const SpliceStage<O>& stage) {
+CK_DEVICE void stage_segments(const Rows& rows, const StreamShape<O>& shape,
+                              const SpliceShape& splice, const Segments<O>& segments,
+                              const SpliceStage<O>& stage) {
   for (uint32 i = threadIdx.x; i < segments.count; i += kThreads) {
     const Position<O> row = rows.locate(static_cast<O>(segments.first_row + i));
     const uint32 from = i == 0 ? segments.from : 0;
@@ -165,8 +163,8 @@ struct SpliceCursor {
   O left;          ///< bytes to the end of the row
   const char* at;  ///< the next piece
 
-  __device__ __forceinline__ SpliceCursor(const SpliceStage<O>& stage, const Segments<O>& segments,
-                                          const Divisor<O>& row, uint32 words, O byte)
+  CK_DEVICE SpliceCursor(const SpliceStage<O>& stage, const Segments<O>& segments,
+                         const Divisor<O>& row, uint32 words, O byte)
       : stage(stage), pitch(words * 16), row(row.value) {
     const Division<O> place = divide(byte, row);
     segment = static_cast<uint32>(place.quotient - segments.first_row);
@@ -174,11 +172,11 @@ struct SpliceCursor {
     at = address(segment) +
          (static_cast<uint32>(place.remainder) - (segment == 0 ? segments.from : 0));
   }
-  __device__ __forceinline__ const char* address(uint32 index) const {
+  CK_DEVICE const char* address(uint32 index) const {
     return stage.words + (index * pitch + (stage.entry[index] & kSegmentBegin));
   }
-  __device__ __forceinline__ T piece() const { return *reinterpret_cast<const T*>(at); }
-  __device__ __forceinline__ void advance() {
+  CK_DEVICE T piece() const { return *reinterpret_cast<const T*>(at); }
+  CK_DEVICE void advance() {
     at += sizeof(T);
     left -= static_cast<O>(sizeof(T));
     if (left == 0) {
@@ -189,8 +187,8 @@ struct SpliceCursor {
 };
 
 template <typename T, typename Rows, typename O>
-__device__ __forceinline__ void splice_rows(Rows& rows, void* out, const StreamShape<O>& shape,
-                                            const SpliceShape& splice, char* shared) {
+CK_DEVICE void splice_rows(Rows& rows, void* out, const StreamShape<O>& shape,
+                           const SpliceShape& splice, char* shared) {
   constexpr int kPieces = Packed<uint4, T>::kPieces;
   const SpliceStage<O> stage(shared, splice);
   const O end = shape.pieces + shape.lead;

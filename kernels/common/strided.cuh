@@ -23,8 +23,8 @@ struct Offsets {
 };
 
 template <int kRank, int kOperands, typename O>
-__device__ __forceinline__ Offsets<O, kOperands> offsets_of(
-    O item, const Dimension<O, kOperands> (&dimensions)[kRank]) {
+CK_DEVICE Offsets<O, kOperands> offsets_of(O item,
+                                           const Dimension<O, kOperands> (&dimensions)[kRank]) {
   Offsets<O, kOperands> result = {};
   // Ranks above 8, and above 4 with 64-bit offsets, stay a loop: unrolled, they would need more
   // registers than there are.

@@ -4,7 +4,6 @@
 
 #include "common/division.cuh"
 #include "common/indexing.cuh"
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
@@ -29,8 +28,7 @@ struct StridedArguments {
 
 template <IndexMode mode, typename T, typename I, typename O, typename U, int kRank,
           int kComponents>
-__device__ __forceinline__ void gather_strided(
-    const StridedArguments<O, U, kRank, kComponents>& a) {
+CK_DEVICE void gather_strided(const StridedArguments<O, U, kRank, kComponents>& a) {
   // Registers are few for 64-bit offsets, and for tuples with many dimensions.
   constexpr int kItems = sizeof(O) == 8 || (kComponents > 1 && kRank > 4) ? 2 : 4;
   const int components = kComponents == 1 ? 1 : static_cast<int>(a.components);

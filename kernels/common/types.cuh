@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Fixed-width integers, byte-width data types and the helpers every kernel needs. No header of the
-// CUDA toolkit is included: a kernel compiles in about 0.05 s.
+// What every kernel needs: how entry points begin, integer types, the types of byte widths,
+// addresses. No header of the CUDA toolkit is included: a kernel compiles in about 0.05 s.
 #pragma once
+
+/// The head of an entry point, which takes one struct.
+#define CK_KERNEL(...) CK_KERNEL_OF(kBlocksPerMultiprocessor, __VA_ARGS__)
+#define CK_KERNEL_OF(blocks, ...) CK_KERNEL_WITH(kThreads, blocks, __VA_ARGS__)
+#define CK_KERNEL_WITH(threads, blocks, ...) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) \
+      CK_ENTRY(const __grid_constant__ __VA_ARGS__)
+
+/// What every other function begins with: all are inlined.
+#define CK_DEVICE __device__ __forceinline__
 
 namespace ck {
 
@@ -12,46 +22,41 @@ using uint16 = unsigned short;
 using uint32 = unsigned int;
 using uint64 = unsigned long long;
 
-static_assert(sizeof(uint16) == 2 && sizeof(uint32) == 4 && sizeof(uint64) == 8, "integer widths");
+constexpr int kThreads = 256;
+constexpr int kBlocksPerMultiprocessor = 4;  // 64 registers each: leaves room for loads in flight
+constexpr uint32 kAllLanes = 0xFFFFFFFF;
+constexpr uint32 kSectorBytes = 32;  // what memory moves at least
 
 /// The unsigned type of a byte width: copies move bytes, so any data type of that width is served.
 template <int width>
-struct BytesOf;
-template <>
-struct BytesOf<1> {
-  using type = uint8;
-};
-template <>
-struct BytesOf<2> {
-  using type = uint16;
-};
-template <>
-struct BytesOf<4> {
-  using type = uint32;
-};
-template <>
-struct BytesOf<8> {
-  using type = uint64;
-};
-template <>
-struct BytesOf<16> {
-  using type = uint4;
-};
+CK_DEVICE constexpr auto bytes_of() {
+  if constexpr (width == 1) {
+    return uint8{};
+  } else if constexpr (width == 2) {
+    return uint16{};
+  } else if constexpr (width == 4) {
+    return uint32{};
+  } else if constexpr (width == 8) {
+    return uint64{};
+  } else {
+    return uint4{};
+  }
+}
 template <int width>
-using Bytes = typename BytesOf<width>::type;
+using Bytes = decltype(bytes_of<width>());
 
 /// An offset as the kernels compute it: modulo 2^32 or 2^64. The host chose 32 bits only when every
 /// byte offset lies in [-2^31, 2^31), so sign extension gives back the exact value.
-__device__ __forceinline__ int64 signed_offset(uint32 offset) { return static_cast<int32>(offset); }
-__device__ __forceinline__ int64 signed_offset(uint64 offset) { return static_cast<int64>(offset); }
+CK_DEVICE int64 signed_offset(uint32 offset) { return static_cast<int32>(offset); }
+CK_DEVICE int64 signed_offset(uint64 offset) { return static_cast<int64>(offset); }
 
 /// The address `offset` bytes from `base`.
 template <typename T, typename O>
-__device__ __forceinline__ const T* at(const void* base, O offset) {
+CK_DEVICE const T* at(const void* base, O offset) {
   return reinterpret_cast<const T*>(static_cast<const char*>(base) + signed_offset(offset));
 }
 template <typename T, typename O>
-__device__ __forceinline__ T* at(void* base, O offset) {
+CK_DEVICE T* at(void* base, O offset) {
   return reinterpret_cast<T*>(static_cast<char*>(base) + signed_offset(offset));
 }
 

@@ -9,7 +9,6 @@
 
 #include "common/division.cuh"
 #include "common/indexing.cuh"
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/types.cuh"
 
@@ -57,7 +56,7 @@ struct EntryTable {
 
   /// Those of vector `v` of the output; 0 for those to be filled. Returns ones for the others.
   template <bool kFills, typename V, typename T, int kPieces>
-  __device__ __forceinline__ V read(uint32 v, E (&entry)[kPieces]) const {
+  CK_DEVICE V read(uint32 v, E (&entry)[kPieces]) const {
     constexpr int kBytes = kPieces * sizeof(E) < 16 ? kPieces * sizeof(E) : 16;
     using Group = Packed<Bytes<kBytes>, E>;
     Packed<V, T> kept;
@@ -78,7 +77,7 @@ struct EntryTable {
 
 /// The bits of a vector that are kept, and those of the fill value for the others.
 template <bool kFills, typename V>
-__device__ __forceinline__ V filled(V picked, V kept, const FillPattern& fill) {
+CK_DEVICE V filled(V picked, V kept, const FillPattern& fill) {
   const V other = fill_piece<V>(fill, 0);
   if constexpr (!kFills) {
     return picked;
@@ -92,8 +91,7 @@ __device__ __forceinline__ V filled(V picked, V kept, const FillPattern& fill) {
 }
 
 template <IndexMode mode, bool kStaged, typename T, typename I, typename U>
-__device__ __forceinline__ EntryTable<Entry<kStaged> > resolve_chunk(const LastAxisArguments<U>& a,
-                                                                     char* shared) {
+CK_DEVICE EntryTable<Entry<kStaged> > resolve_chunk(const LastAxisArguments<U>& a, char* shared) {
   using E = Entry<kStaged>;
   constexpr uint32 kReads = 32 / sizeof(I);  // of a thread that are in flight
   E* const entries = reinterpret_cast<E*>(shared);
@@ -128,7 +126,7 @@ using Widest = Bytes<sizeof(T) == 1 ? 8 : 16>;
 
 /// Calls `pick` with the vector of the output that its rows are aligned to, `V` or a narrower one.
 template <typename V, typename T, typename Pick>
-__device__ __forceinline__ void pick_by_width(uint32 width, Pick pick) {
+CK_DEVICE void pick_by_width(uint32 width, Pick pick) {
   if (sizeof(V) == sizeof(T) || width == sizeof(V)) {
     pick(V{});
   } else if constexpr (sizeof(V) > sizeof(T)) {
@@ -148,14 +146,14 @@ struct RowStage {
   uint32 rows;   ///< 0 if there is no such stage
   bool surrounded;
 
-  __device__ __forceinline__ void begin(uint64 row) {
+  CK_DEVICE void begin(uint64 row) {
     first = row;
     const uint64 left = row < a.outer ? a.outer - row : 0;
     rows = static_cast<uint32>(left < a.rows ? left : a.rows);
     surrounded = row >= a.margin && left - rows >= a.margin;
   }
-  __device__ __forceinline__ uint32 slots() const { return rows * a.words.value; }
-  __device__ __forceinline__ const char* row_at(uint64 row) const {
+  CK_DEVICE uint32 slots() const { return rows * a.words.value; }
+  CK_DEVICE const char* row_at(uint64 row) const {
     return at<char>(a.x, row * static_cast<uint64>(a.x_outer_stride));
   }
 
@@ -164,7 +162,7 @@ struct RowStage {
     const char* source;
     int32 begin, end;
   };
-  __device__ __forceinline__ Word word_of(uint32 slot) const {
+  CK_DEVICE Word word_of(uint32 slot) const {
     const Division<uint32> part = divide(slot, a.words);
     const char* const row = row_at(first + part.quotient);
     const int32 low = static_cast<int32>(reinterpret_cast<uint64>(row)) & 15;
@@ -173,11 +171,11 @@ struct RowStage {
   }
 
   /// Whether a word is read as a whole: what lies around its row is x's, too.
-  __device__ __forceinline__ bool is_whole(const Word& word) const {
+  CK_DEVICE bool is_whole(const Word& word) const {
     return (word.end > 0) & (surrounded | ((word.begin <= 0) & (word.end >= 16)));
   }
 
-  __device__ __forceinline__ void fetch(uint32 turn, uint4 (&value)[kLoads]) const {
+  CK_DEVICE void fetch(uint32 turn, uint4 (&value)[kLoads]) const {
 #pragma unroll
     for (uint32 k = 0; k < kLoads; ++k) {
       const uint32 slot = turn + k * kThreads + threadIdx.x;
@@ -187,7 +185,7 @@ struct RowStage {
     }
   }
 
-  __device__ __forceinline__ void put(uint32 turn, const uint4 (&value)[kLoads]) const {
+  CK_DEVICE void put(uint32 turn, const uint4 (&value)[kLoads]) const {
 #pragma unroll
     for (uint32 k = 0; k < kLoads; ++k) {
       const uint32 slot = turn + k * kThreads + threadIdx.x;
@@ -198,7 +196,7 @@ struct RowStage {
   }
 
   /// Puts the elements of words that are not whole.
-  __device__ __forceinline__ void put_edges() const {
+  CK_DEVICE void put_edges() const {
 #pragma unroll 1
     for (uint32 slot = threadIdx.x; slot < slots(); slot += kThreads) {
       const Word word = word_of(slot);
@@ -214,7 +212,7 @@ struct RowStage {
   }
 
   /// Puts all of the stage, whose first turn has been fetched. By the whole block.
-  __device__ __forceinline__ void fill(uint4 (&value)[kLoads]) const {
+  CK_DEVICE void fill(uint4 (&value)[kLoads]) const {
     put(0, value);
 #pragma unroll 1
     for (uint32 turn = kTurn; turn < slots(); turn += kTurn) {
@@ -229,7 +227,7 @@ struct RowStage {
   /// A vector of the output for a thread and group of rows, as many groups as there are threads
   /// for: the entries of a vector are the same in all rows.
   template <bool kFills, typename V>
-  __device__ __forceinline__ void pick(const EntryTable<uint16>& table) const {
+  CK_DEVICE void pick(const EntryTable<uint16>& table) const {
     constexpr int kPieces = Packed<V, T>::kPieces;
     const uint32 groups = a.vectors.value < kThreads ? quotient(uint32{kThreads}, a.vectors) : 1;
     const Division<uint32> place = divide(threadIdx.x, a.vectors);
@@ -257,7 +255,7 @@ struct RowStage {
 };
 
 template <IndexMode mode, typename T, typename I, typename U>
-__device__ __forceinline__ void gather_staged(const LastAxisArguments<U>& a, char* shared) {
+CK_DEVICE void gather_staged(const LastAxisArguments<U>& a, char* shared) {
   using Stage = RowStage<T, U>;
   Stage stage{a, reinterpret_cast<uint4*>(shared + a.chunk * sizeof(uint16)), 0, 0, false};
   stage.begin(static_cast<uint64>(blockIdx.y) * a.rows);
@@ -278,7 +276,7 @@ __device__ __forceinline__ void gather_staged(const LastAxisArguments<U>& a, cha
 }
 
 template <IndexMode mode, typename T, typename I, typename U>
-__device__ __forceinline__ void gather_unstaged(const LastAxisArguments<U>& a, char* shared) {
+CK_DEVICE void gather_unstaged(const LastAxisArguments<U>& a, char* shared) {
   constexpr bool kFills = mode == IndexMode::kFill;
   const EntryTable<uint32> table = resolve_chunk<mode, false, T, I>(a, shared);
   __syncthreads();

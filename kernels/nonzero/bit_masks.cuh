@@ -16,7 +16,7 @@ struct KeptBits {
 };
 
 template <typename T>
-__device__ __forceinline__ bool is_nonzero(T value, KeptBits kept) {
+CK_DEVICE bool is_nonzero(T value, KeptBits kept) {
   if constexpr (sizeof(T) == 16) {
     return ((value.x & kept.low) | (value.y & kept.high) | (value.z & kept.low) |
             (value.w & kept.high)) != 0;
@@ -30,7 +30,7 @@ __device__ __forceinline__ bool is_nonzero(T value, KeptBits kept) {
 
 /// One bit for each element of a word, for elements of 1, 2 and 4 bytes.
 template <int kWidth>
-__device__ __forceinline__ uint32 bits_of_word(uint32 word) {
+CK_DEVICE uint32 bits_of_word(uint32 word) {
   if constexpr (kWidth == 1) {
     // The top bit of each byte that is not zero; then the four, 8 apart, are brought together.
     const uint32 tops = (((word & 0x7F7F7F7F) + 0x7F7F7F7F) | word) & 0x80808080;
@@ -45,7 +45,7 @@ __device__ __forceinline__ uint32 bits_of_word(uint32 word) {
 
 /// One bit for each element of a vector, the first one lowest.
 template <int kWidth>
-__device__ __forceinline__ uint32 bits_of(uint4 v, KeptBits kept) {
+CK_DEVICE uint32 bits_of(uint4 v, KeptBits kept) {
   const uint32 x = v.x & kept.low, y = v.y & kept.high, z = v.z & kept.low, w = v.w & kept.high;
   if constexpr (kWidth == 16) {
     return (x | y | z | w) != 0 ? 1 : 0;
@@ -62,7 +62,7 @@ __device__ __forceinline__ uint32 bits_of(uint4 v, KeptBits kept) {
 /// number of the lane's vector in the warp's `masks`; neighbours have neighbouring ones, and lane 0
 /// a multiple of 32.
 template <int kWidth>
-__device__ __forceinline__ void store_bits(uint32* masks, uint32 vector, uint32 bits, bool fits) {
+CK_DEVICE void store_bits(uint32* masks, uint32 vector, uint32 bits, bool fits) {
   constexpr uint32 kBits = 16 / kWidth;
   constexpr uint32 kVectors = 32 / kBits;  // of a word
   if constexpr (kWidth == 1) {

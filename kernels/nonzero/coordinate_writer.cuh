@@ -51,9 +51,8 @@ class CoordinateWriter {
     O row;                ///< of the tile's first one; not known yet of the next tile
   };
 
-  __device__ __forceinline__ CoordinateWriter(void* out, const CoordinateTable& table,
-                                              const Divisor<O>* sizes,
-                                              CoordinateStage<kWarps>& stage)
+  CK_DEVICE CoordinateWriter(void* out, const CoordinateTable& table, const Divisor<O>* sizes,
+                             CoordinateStage<kWarps>& stage)
       : out_(static_cast<char*>(out)),
         table_(table),
         sizes_(sizes),
@@ -70,8 +69,8 @@ class CoordinateWriter {
   /// Else each warp puts down and writes its own, as often as its part is full. element_of(place)
   /// is the number of an element of the tile; `words` are the masks of a warp.
   template <typename Elements>
-  __device__ __forceinline__ void write_and_place(const Tile& tile, const Tile& next, uint32 words,
-                                                  const Elements& element_of) const {
+  CK_DEVICE void write_and_place(const Tile& tile, const Tile& next, uint32 words,
+                                 const Elements& element_of) const {
     const uint32 warp = threadIdx.x / 32;
     Run run = {places_ + warp * kStagedPlaces, 0, static_cast<O>(tile.row + tile.before)};
     uint32 room = kStagedPlaces, word = 0;
@@ -134,7 +133,7 @@ class CoordinateWriter {
     uint32 found;
   };
 
-  __device__ __forceinline__ Chunk chunk_of(const uint32* masks, uint32 words) const {
+  CK_DEVICE Chunk chunk_of(const uint32* masks, uint32 words) const {
     const uint32 mask = lane_ < words ? masks[lane_] : 0;
     if (__all_sync(kAllLanes, mask == 0)) {
       return {0, 0, 0};
@@ -149,8 +148,7 @@ class CoordinateWriter {
     return {mask, inclusive - count, __shfl_sync(kAllLanes, inclusive, 31)};
   }
 
-  __device__ __forceinline__ void put_places(const Chunk& chunk, uint32 place,
-                                             uint16* places) const {
+  CK_DEVICE void put_places(const Chunk& chunk, uint32 place, uint16* places) const {
     if (chunk.found < kDensePlaces) {
       place_bits_of_word(chunk.mask, place + lane_ * 32, places + chunk.before);
     } else {
@@ -159,7 +157,7 @@ class CoordinateWriter {
   }
 
   /// A warp's share of the tile's rows, from sector to sector.
-  __device__ __forceinline__ Run share_of(O row, uint32 total, uint32 warp) const {
+  CK_DEVICE Run share_of(O row, uint32 total, uint32 warp) const {
     const uint32 phase = static_cast<uint32>(row) % kAlignedRows;
     const uint32 rows =
         ((total + phase + kWarps - 1) / kWarps + kAlignedRows - 1) / kAlignedRows * kAlignedRows;
@@ -169,8 +167,7 @@ class CoordinateWriter {
   }
 
   /// Few bits: each lane has a word and goes from bit to bit.
-  __device__ __forceinline__ void place_bits_of_word(uint32 mask, uint32 element,
-                                                     uint16* places) const {
+  CK_DEVICE void place_bits_of_word(uint32 mask, uint32 element, uint16* places) const {
 #pragma unroll 1
     for (; mask != 0; mask &= mask - 1) {
       *places++ = static_cast<uint16>(element + static_cast<uint32>(__ffs(mask)) - 1);
@@ -178,8 +175,7 @@ class CoordinateWriter {
   }
 
   /// Many bits: each lane has a bit of word after word.
-  __device__ __forceinline__ void place_words(const Chunk& chunk, uint32 element,
-                                              uint16* places) const {
+  CK_DEVICE void place_words(const Chunk& chunk, uint32 element, uint16* places) const {
     const uint32 bit = 1u << lane_;
 #pragma unroll 16
     for (uint32 k = 0; k < kChunkWords; ++k) {
@@ -193,7 +189,7 @@ class CoordinateWriter {
 
   /// Writes the rows of a run, as far as there is room.
   template <typename Elements>
-  __device__ __forceinline__ void write_rows(const Run& run, const Elements& element_of) const {
+  CK_DEVICE void write_rows(const Run& run, const Elements& element_of) const {
     const int64 room = table_.capacity - static_cast<int64>(run.row);
     const uint32 end = room >= run.count ? run.count : room > 0 ? static_cast<uint32>(room) : 0;
     char* const first = out_ + static_cast<int64>(run.row) * table_.row_step;
@@ -232,7 +228,7 @@ class CoordinateWriter {
 
   /// Calls put(axis, coordinate) for an element.
   template <typename Put>
-  __device__ __forceinline__ void decompose(O element, Put put) const {
+  CK_DEVICE void decompose(O element, Put put) const {
     O rest = element;
     uint32 axis = table_.columns - 1;
 #pragma unroll 1
@@ -246,18 +242,18 @@ class CoordinateWriter {
 
   /// Rows of 2, 4 or 8 coordinates would have those of an axis in few banks. A gap of one behind
   /// every 128 bytes has them in all.
-  __device__ __forceinline__ static uint32 gap_of(const CoordinateTable& table) {
+  CK_DEVICE static uint32 gap_of(const CoordinateTable& table) {
     const bool few = table.columns % 2 == 0 && (table.columns & (table.columns - 1)) == 0;
     return table.form == kRows && few ? sizeof(C) : 0;
   }
 
   /// The gaps in front of so many bytes of rows.
-  __device__ __forceinline__ uint32 gaps(uint32 bytes) const { return bytes / kBankBytes * gap_; }
+  CK_DEVICE uint32 gaps(uint32 bytes) const { return bytes / kBankBytes * gap_; }
 
   /// A few rows, all of whose coordinates are in registers.
   template <uint32 kColumns, uint32 kRows, typename Elements>
-  __device__ __forceinline__ void decompose_rows(C (&row)[kRows * kColumns], const uint16* places,
-                                                 const Elements& element_of) const {
+  CK_DEVICE void decompose_rows(C (&row)[kRows * kColumns], const uint16* places,
+                                const Elements& element_of) const {
 #pragma unroll
     for (uint32 i = 0; i < kRows; ++i) {
       O rest = element_of(places[i]);
@@ -274,8 +270,8 @@ class CoordinateWriter {
   /// Writes rows of few coordinates, on a multiple of their size: the vectors of the target, each
   /// by one lane, and the rows that are left at both ends.
   template <uint32 kColumns, typename Elements>
-  __device__ __forceinline__ void write_vectors(char* target, const uint16* places, uint32 rows,
-                                                const Elements& element_of) const {
+  CK_DEVICE void write_vectors(char* target, const uint16* places, uint32 rows,
+                               const Elements& element_of) const {
     constexpr uint32 kRowBytes = kColumns * sizeof(C), kOfVector = 16 / kRowBytes;
     const uint32 to_vector =
         static_cast<uint32>(0 - reinterpret_cast<uint64>(target)) % 16 / kRowBytes;
@@ -300,8 +296,8 @@ class CoordinateWriter {
 
   /// Puts rows into the buffer, where they have the same phase as at their target.
   template <typename Elements>
-  __device__ __forceinline__ void fill_buffer(const char* target, const uint16* places, uint32 rows,
-                                              const Elements& element_of) const {
+  CK_DEVICE void fill_buffer(const char* target, const uint16* places, uint32 rows,
+                             const Elements& element_of) const {
     const bool packed = table_.form == kRows;
     const uint32 row_step = packed ? table_.columns * sizeof(C) : sizeof(C);
     const uint32 axis_step = packed ? sizeof(C) : table_.buffer_step;
@@ -318,7 +314,7 @@ class CoordinateWriter {
   }
 
   /// Copies from the buffer to a target of the same phase: vectors, and what is left at both ends.
-  __device__ __forceinline__ void copy_out(char* target, const char* source, uint32 bytes) const {
+  CK_DEVICE void copy_out(char* target, const char* source, uint32 bytes) const {
     const uint32 phase = static_cast<uint32>(reinterpret_cast<uint64>(target)) % 16;
     const uint32 end = phase + bytes;
     target -= phase;
@@ -356,8 +352,8 @@ class CoordinateWriter {
 
   /// Writes coordinates one by one.
   template <typename Elements>
-  __device__ __forceinline__ void scatter(char* target, const uint16* places, uint32 rows,
-                                          const Elements& element_of) const {
+  CK_DEVICE void scatter(char* target, const uint16* places, uint32 rows,
+                         const Elements& element_of) const {
 #pragma unroll 1
     for (uint32 k = lane_; k < rows; k += 32) {
       decompose(element_of(places[k]), [&](uint32 axis, C coordinate) {
@@ -377,7 +373,7 @@ class CoordinateWriter {
 
 /// Fills the rows from `first` on that are left, each block its share.
 template <typename C>
-__device__ __forceinline__ void fill_rows(void* out, const CoordinateTable& table, uint64 first) {
+CK_DEVICE void fill_rows(void* out, const CoordinateTable& table, uint64 first) {
   const int64 step = static_cast<int64>(gridDim.x) * blockDim.x;
 #pragma unroll 1
   for (uint32 axis = 0; axis < table.columns; ++axis) {

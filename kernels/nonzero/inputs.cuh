@@ -12,7 +12,6 @@
 #pragma once
 
 #include "common/division.cuh"
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
@@ -49,7 +48,7 @@ template <typename O>
 struct Consecutive {
   O first;
 
-  __device__ __forceinline__ O operator()(uint32 place) const { return first + place; }
+  CK_DEVICE O operator()(uint32 place) const { return first + place; }
 };
 
 /// A contiguous x: a warp reads 512 bytes a turn, 8 turns at once. Elements are counted from the
@@ -62,11 +61,11 @@ struct StreamInput {
   static constexpr int kLoads = 8;
   const NonzeroArguments<O>& a;
 
-  __device__ __forceinline__ Consecutive<O> elements_of(uint32 tile) const {
+  CK_DEVICE Consecutive<O> elements_of(uint32 tile) const {
     return {static_cast<O>(static_cast<O>(tile) * (a.turns * kThreads * kOfVector) - a.lead)};
   }
 
-  __device__ __forceinline__ uint32 load(uint32 tile, uint32* masks) const {
+  CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
     const uint32 lane = threadIdx.x % 32, vectors = a.turns * 32;  // of the warp
     const uint64 start =
         static_cast<uint64>(tile) * (a.turns * kThreads) + threadIdx.x / 32 * vectors;
@@ -108,7 +107,7 @@ struct StreamInput {
   }
 
   /// Adds the bits of a vector that lies in x in part; returns how many are set.
-  __device__ __forceinline__ uint32 add_part(uint32* masks, uint32 at, uint64 vector) const {
+  CK_DEVICE uint32 add_part(uint32* masks, uint32 at, uint64 vector) const {
     uint32 count = 0;
 #pragma unroll 1
     for (uint32 k = 0; k < kOfVector; ++k) {
@@ -144,11 +143,11 @@ struct StridedInput {
   const NonzeroArguments<O>& a;
   const Dimension<O, 1> (&dimensions)[kRank];
 
-  __device__ __forceinline__ Consecutive<O> elements_of(uint32 tile) const {
+  CK_DEVICE Consecutive<O> elements_of(uint32 tile) const {
     return {static_cast<O>(static_cast<O>(tile) * (a.turns * kTurnWords * kThreads))};
   }
 
-  __device__ __forceinline__ uint32 load(uint32 tile, uint32* masks) const {
+  CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
     const uint32 lane = threadIdx.x % 32, words = a.turns * kTurnWords;
     const uint32 begin = threadIdx.x / 32 * words;
     const O start = elements_of(tile)(begin * 32 + lane);
@@ -218,18 +217,18 @@ struct ColumnsInput {
     Divisor<uint32> padded;
     uint32 columns;
 
-    __device__ __forceinline__ O operator()(uint32 place) const {
+    CK_DEVICE O operator()(uint32 place) const {
       return first + (place - quotient(place, padded) * (padded.value - columns));
     }
   };
 
-  __device__ __forceinline__ Elements elements_of(uint32 tile) const {
+  CK_DEVICE Elements elements_of(uint32 tile) const {
     const Division<O> part = divide(static_cast<O>(tile), a.groups);
     return {static_cast<O>((part.quotient * a.rows + part.remainder * a.group) * a.columns),
             a.padded, a.columns};
   }
 
-  __device__ __forceinline__ uint32 load(uint32 tile, uint32* masks) const {
+  CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
     const uint32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, words = a.common.turns;
     const Division<O> part = divide(static_cast<O>(tile), a.groups);
     const O row = part.remainder * a.group;

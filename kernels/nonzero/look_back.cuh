@@ -14,7 +14,6 @@
 // starts the next epoch.
 #pragma once
 
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/types.cuh"
 
@@ -35,13 +34,11 @@ struct LookBack {
   uint32 epoch;
 
   /// Draws a ticket, to be settled. All of the workspace is used by one warp of each block.
-  __device__ __forceinline__ uint64 draw() const {
-    return threadIdx.x % 32 == 0 ? draw_relaxed(words) : 0;
-  }
+  CK_DEVICE uint64 draw() const { return threadIdx.x % 32 == 0 ? draw_relaxed(words) : 0; }
 
   /// Returns the number of a ticket; the last one starts the next epoch. It is later than the draw,
   /// so that nothing waits for that.
-  __device__ __forceinline__ uint32 settle(uint64 drawn) const {
+  CK_DEVICE uint32 settle(uint64 drawn) const {
     if (threadIdx.x % 32 == 0 && static_cast<uint32>(drawn) == tiles + gridDim.x - 1) {
       const uint64 next = drawn >> 32 == kLastEpoch ? 0 : (drawn >> 32) + 1;
       store_relaxed(words, next << 32);
@@ -50,14 +47,14 @@ struct LookBack {
   }
 
   /// Learns the epoch; returns the block's first tile.
-  __device__ __forceinline__ uint32 begin() {
+  CK_DEVICE uint32 begin() {
     const uint64 drawn = draw();
     epoch = __shfl_sync(kAllLanes, static_cast<uint32>(drawn >> 32), 0);
     return settle(drawn);
   }
 
   /// Tells the others what a tile has, or what it and all before it have.
-  __device__ __forceinline__ void publish(uint32 tile, uint32 status, uint64 value) const {
+  CK_DEVICE void publish(uint32 tile, uint32 status, uint64 value) const {
     if (threadIdx.x % 32 == 0) {
       store_relaxed(of_tile(tile), static_cast<uint64>(stamp(status)) << kValueBits | value);
     }
@@ -67,7 +64,7 @@ struct LookBack {
   /// those that say nothing yet: one round, where the others are done. Where each block has one
   /// tile, all are under way together, and no prefix is known before all the rest is.
   template <typename O>
-  __device__ __forceinline__ O sum_before(uint32 tile) const {
+  CK_DEVICE O sum_before(uint32 tile) const {
     constexpr uint32 kNone = 0x80000000;
     const uint32 reads = tiles == gridDim.x ? kReads : kReadsInTurn;
     const uint32 lane = threadIdx.x % 32, aggregate = stamp(kAggregate), prefix = stamp(kPrefix);
@@ -113,7 +110,7 @@ struct LookBack {
   }
 
   /// Returns what all tiles have, as soon as that is known.
-  __device__ __forceinline__ uint64 total() const {
+  CK_DEVICE uint64 total() const {
     uint64 word = 0;
     do {
       load_relaxed_if(true, of_tile(tiles - 1), word);
@@ -124,7 +121,7 @@ struct LookBack {
   /// Called by each block at its end: in the last epoch the last block to come here empties the
   /// words, lest they count when the epochs begin anew. No other block reads one any more; the
   /// fence has what they wrote be there before.
-  __device__ __forceinline__ void finish() const {
+  CK_DEVICE void finish() const {
     if (epoch != kLastEpoch) {
       return;
     }
@@ -146,23 +143,17 @@ struct LookBack {
   }
 
  private:
-  __device__ __forceinline__ uint64* of_tile(uint32 tile) const {
-    return words + kHeaderWords + tile;
-  }
+  CK_DEVICE uint64* of_tile(uint32 tile) const { return words + kHeaderWords + tile; }
 
   /// What is above the value in a word of this epoch, and in any word.
-  __device__ __forceinline__ uint32 stamp(uint32 status) const {
-    return status << (62 - kValueBits) | epoch;
-  }
-  __device__ __forceinline__ static uint32 stamp_of(uint64 word) {
-    return static_cast<uint32>(word >> kValueBits);
-  }
+  CK_DEVICE uint32 stamp(uint32 status) const { return status << (62 - kValueBits) | epoch; }
+  CK_DEVICE static uint32 stamp_of(uint64 word) { return static_cast<uint32>(word >> kValueBits); }
   template <typename O>
-  __device__ __forceinline__ static O value_of(uint64 word) {
+  CK_DEVICE static O value_of(uint64 word) {
     return static_cast<O>(word & ((uint64{1} << kValueBits) - 1));
   }
 
-  __device__ __forceinline__ static uint32 lowest_of_warp(uint32 value) {
+  CK_DEVICE static uint32 lowest_of_warp(uint32 value) {
 #if __CUDA_ARCH__ >= 800
     return __reduce_min_sync(kAllLanes, value);
 #else

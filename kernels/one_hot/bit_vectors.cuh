@@ -3,7 +3,6 @@
 // registers, with neither a branch nor a lookup.
 #pragma once
 
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/types.cuh"
 
@@ -27,8 +26,7 @@ struct Palette {
 /// Brings the values to shared memory, 32 bytes, for `palette_of` behind a barrier. Two threads
 /// read them, lest every warp moves a sector; 8 bytes at a time, which is what they are aligned to.
 template <typename T, typename O>
-__device__ __forceinline__ void stage_values(const TwoValues<O>& given, const void* memory,
-                                             uint4* stage) {
+CK_DEVICE void stage_values(const TwoValues<O>& given, const void* memory, uint4* stage) {
   using Piece = Bytes<sizeof(T) < 8 ? sizeof(T) : 8>;
   constexpr int kOfElement = sizeof(T) / sizeof(Piece);
   if (threadIdx.x < 2) {
@@ -46,14 +44,14 @@ __device__ __forceinline__ void stage_values(const TwoValues<O>& given, const vo
   }
 }
 
-__device__ __forceinline__ Palette palette_of(const uint4* stage) {
+CK_DEVICE Palette palette_of(const uint4* stage) {
   const uint4 off = stage[0], on = stage[1];
   return {off, make_uint4(off.x ^ on.x, off.y ^ on.y, off.z ^ on.z, off.w ^ on.w)};
 }
 
 /// All ones in the bytes of a vector's `word` whose elements have their bit set.
 template <int kWidth>
-__device__ __forceinline__ uint32 spread(uint32 bits, int word) {
+CK_DEVICE uint32 spread(uint32 bits, int word) {
   if constexpr (kWidth == 1) {
     return (((bits >> (4 * word) & 0xF) * 0x00204081) & 0x01010101) * 0xFF;
   } else if constexpr (kWidth == 2) {
@@ -64,7 +62,7 @@ __device__ __forceinline__ uint32 spread(uint32 bits, int word) {
 }
 
 template <int kWidth>
-__device__ __forceinline__ uint4 paint(const Palette& palette, uint32 bits) {
+CK_DEVICE uint4 paint(const Palette& palette, uint32 bits) {
   return make_uint4(palette.off.x ^ (palette.change.x & spread<kWidth>(bits, 0)),
                     palette.off.y ^ (palette.change.y & spread<kWidth>(bits, 1)),
                     palette.off.z ^ (palette.change.z & spread<kWidth>(bits, 2)),
@@ -81,12 +79,10 @@ struct BitRun {
   uint32 from;
   uint32 to;
 
-  __device__ __forceinline__ uint32 bits_from(uint32 element) const {
-    return bits[element / 32] >> (element % 32);
-  }
+  CK_DEVICE uint32 bits_from(uint32 element) const { return bits[element / 32] >> (element % 32); }
 
   /// Writes the vector that begins with an element, if all of it belongs to the run.
-  __device__ __forceinline__ void write_vector(uint32 first, const Palette& palette) const {
+  CK_DEVICE void write_vector(uint32 first, const Palette& palette) const {
     if (first >= from && first + kPieces <= to) {
       store_streaming(reinterpret_cast<uint4*>(target + first),
                       paint<sizeof(T)>(palette, bits_from(first)));
@@ -94,7 +90,7 @@ struct BitRun {
   }
 
   /// Writes what is left at both ends, each thread of the first warp one element.
-  __device__ __forceinline__ void write_ends(const Palette& palette) const {
+  CK_DEVICE void write_ends(const Palette& palette) const {
     const uint32 whole = (from + kPieces - 1) / kPieces * kPieces;  // where vectors begin ...
     const uint32 rest = to / kPieces * kPieces;                     // ... and end
     const bool first = threadIdx.x < kPieces;
@@ -110,14 +106,12 @@ struct BitRun {
 };
 
 /// Clears 128 bits for each of `vectors`.
-__device__ __forceinline__ void clear_bits(uint32* bits, uint32 vectors) {
+CK_DEVICE void clear_bits(uint32* bits, uint32 vectors) {
   for (uint32 k = threadIdx.x; k < vectors; k += kThreads) {
     reinterpret_cast<uint4*>(bits)[k] = make_uint4(0, 0, 0, 0);
   }
 }
 
-__device__ __forceinline__ void set_bit(uint32* bits, uint32 bit) {
-  atomicOr(bits + bit / 32, 1u << (bit % 32));
-}
+CK_DEVICE void set_bit(uint32* bits, uint32 bit) { atomicOr(bits + bit / 32, 1u << (bit % 32)); }
 
 }  // namespace ck

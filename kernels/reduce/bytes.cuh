@@ -15,17 +15,17 @@ namespace ck {
 
 /// Four elements that compare as bytes: true is 0x80, false is 0.
 template <typename In>
-__device__ __forceinline__ uint32 comparable(uint32 word) {
+CK_DEVICE uint32 comparable(uint32 word) {
   return kIsBool<In> ? (((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word) & 0x80808080 : word;
 }
 /// The element in the top byte of a word.
 template <typename In, typename T>
-__device__ __forceinline__ T top_element(T word) {
+CK_DEVICE T top_element(T word) {
   return word >> (kIsBool<In> ? 31 : 24);
 }
 
 /// The bytes of a word that are zero, as their top bits.
-__device__ __forceinline__ uint32 zero_bytes(uint32 word) {
+CK_DEVICE uint32 zero_bytes(uint32 word) {
   return ~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word | 0x7f7f7f7f);
 }
 
@@ -36,17 +36,17 @@ constexpr bool kIsSigned<Bool> = false;
 
 /// The sum of the products of four elements each, and of a number.
 template <typename In>
-__device__ __forceinline__ int32 add_products(uint32 a, uint32 b, int32 sum) {
+CK_DEVICE int32 add_products(uint32 a, uint32 b, int32 sum) {
   return kIsSigned<In> ? dot_product_signed(a, b, sum) : dot_product_unsigned(a, b, sum);
 }
 /// Four elements as numbers: true is 1.
 template <typename In>
-__device__ __forceinline__ uint32 numbers_of(uint32 word) {
+CK_DEVICE uint32 numbers_of(uint32 word) {
   return kIsBool<In> ? comparable<In>(word) >> 7 : word;
 }
 /// |x| of four elements: of the least signed one, 128.
 template <typename In>
-__device__ __forceinline__ uint32 magnitudes_of(uint32 word) {
+CK_DEVICE uint32 magnitudes_of(uint32 word) {
   const uint32 negative = kIsSigned<In> ? (word >> 7) & 0x01010101 : 0;
   return (numbers_of<In>(word) ^ negative * 0xff) + negative;
 }
@@ -57,17 +57,17 @@ struct BytePlaces {
   using State = typename F::State;
   using T = decltype(State::value);
 
-  __device__ __forceinline__ static T better(T a, T b) { return F::Ordered::beats(a, b) ? a : b; }
+  CK_DEVICE static T better(T a, T b) { return F::Ordered::beats(a, b) ? a : b; }
   /// Whether an element that comes later takes the place of the state's.
-  __device__ __forceinline__ static bool replaces(T value, const State& state) {
+  CK_DEVICE static bool replaces(T value, const State& state) {
     return F::kTakesLast ? !F::Ordered::beats(state.value, value)
                          : F::Ordered::beats(value, state.value);
   }
 
   /// Takes the first `exist` vectors, whose places ascend, `step` from one to the next.
   template <int kCount, typename P>
-  __device__ __forceinline__ static void take(State& state, const uint4 (&vector)[kCount], P exist,
-                                              P place, P step) {
+  CK_DEVICE static void take(State& state, const uint4 (&vector)[kCount], P exist, P place,
+                             P step) {
     T best[kCount], all = F::Ordered::worst();
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
@@ -95,9 +95,8 @@ struct BytePlaces {
   /// own result; places ascend, equally far apart if `kRegular`. Below it lies which unit it is of:
   /// at a tie, that decides.
   template <bool kRegular, int kCount, typename V, typename P, typename Exists>
-  __device__ __forceinline__ static void take_item(State& state, int item,
-                                                   const Packed<V, In> (&unit)[kCount],
-                                                   const P (&place)[kCount], const Exists& exists) {
+  CK_DEVICE static void take_item(State& state, int item, const Packed<V, In> (&unit)[kCount],
+                                  const P (&place)[kCount], const Exists& exists) {
     constexpr uint32 kFlip = F::kTakesHighest == F::kTakesLast ? 0 : kCount - 1;
     T best = F::Ordered::worst();
 #pragma unroll
@@ -122,7 +121,7 @@ struct BytePlaces {
 
  private:
   /// The best of 16 elements, in the top byte.
-  __device__ __forceinline__ static T best_of(const uint4& vector) {
+  CK_DEVICE static T best_of(const uint4& vector) {
     Packed<uint4, uint32> words;
     words.vector = vector;
     if constexpr (kIsBool<In>) {  // one that is true, or all
@@ -146,7 +145,7 @@ struct BytePlaces {
     return best;
   }
   /// Which of 16 elements, of which one is, is a byte.
-  __device__ __forceinline__ static uint32 index_of(const uint4& vector, uint32 byte) {
+  CK_DEVICE static uint32 index_of(const uint4& vector, uint32 byte) {
     Packed<uint4, uint32> words;
     words.vector = vector;
     uint32 found = 0, at = 0;

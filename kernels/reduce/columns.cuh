@@ -44,7 +44,7 @@ struct ColumnArguments {
 
 /// How many elements of its vector lie in front of the one at a byte of x.
 template <typename In, int kWidth, typename O>
-__device__ __forceinline__ uint32 phase_of_item(O byte) {
+CK_DEVICE uint32 phase_of_item(O byte) {
   return static_cast<uint32>(byte % kWidth) / sizeof(In);
 }
 
@@ -62,7 +62,7 @@ struct ColumnShare {
   O begin;
 
   template <typename R>
-  __device__ __forceinline__ ColumnShare(const ColumnArguments<O, R>& a, O x, uint32 item) {
+  CK_DEVICE ColumnShare(const ColumnArguments<O, R>& a, O x, uint32 item) {
     block = divide(static_cast<O>(blockIdx.x), a.splits);
     const Division<O> range = divide(block.quotient, a.ranges);
     slab = range.quotient, first_column = range.remainder * a.width;
@@ -92,7 +92,7 @@ struct ColumnWalk {
 
 /// A vector; also of one complex128, which lies on 16 bytes here.
 template <typename In, int kWidth, bool kAlways>
-__device__ __forceinline__ Packed<Bytes<kWidth>, In> load_vector(bool exists, const char* address) {
+CK_DEVICE Packed<Bytes<kWidth>, In> load_vector(bool exists, const char* address) {
   if constexpr (sizeof(In) == 16) {
     Packed<uint4, In> item;
     const uint4* const vector = reinterpret_cast<const uint4*>(address);
@@ -105,8 +105,8 @@ __device__ __forceinline__ Packed<Bytes<kWidth>, In> load_vector(bool exists, co
 
 /// Takes kColumnLoads vectors, `step` bytes apart; all of them, or as many as are left.
 template <typename F, typename In, int kWidth, bool kAll, typename O, int kItems>
-__device__ __forceinline__ void take_vectors(typename F::State (&state)[kItems], const char* vector,
-                                             uint64 step, O left, O every, O turn) {
+CK_DEVICE void take_vectors(typename F::State (&state)[kItems], const char* vector, uint64 step,
+                            O left, O every, O turn) {
   const auto exists = [=](uint32 k) { return kAll || static_cast<O>(k) * every < left; };
   Packed<Bytes<kWidth>, In> value[kColumnLoads];
   O place[kColumnLoads];
@@ -120,8 +120,8 @@ __device__ __forceinline__ void take_vectors(typename F::State (&state)[kItems],
 
 /// Takes the elements of a vector that are the block's.
 template <typename F, typename In, typename O, int kItems>
-__device__ __forceinline__ void take_part(typename F::State (&state)[kItems], const char* vector,
-                                          O byte, const ColumnWalk<O>& walk, O turn) {
+CK_DEVICE void take_part(typename F::State (&state)[kItems], const char* vector, O byte,
+                         const ColumnWalk<O>& walk, O turn) {
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
     const O at = byte + i * sizeof(In);
@@ -133,8 +133,8 @@ __device__ __forceinline__ void take_part(typename F::State (&state)[kItems], co
 
 /// Takes the vectors of a thread; places are turns.
 template <typename F, typename In, int kWidth, typename O, int kItems>
-__device__ __forceinline__ void take_walk(typename F::State (&state)[kItems],
-                                          const ColumnWalk<O>& walk, const Divisor<O>& by) {
+CK_DEVICE void take_walk(typename F::State (&state)[kItems], const ColumnWalk<O>& walk,
+                         const Divisor<O>& by) {
   const uint64 step = static_cast<uint64>(walk.step) * walk.unit;
   const char* vector = walk.vector;
   O number = walk.first, turn = 0;
@@ -172,7 +172,7 @@ struct ColumnStage {
   static constexpr uint32 kStates = kItems * (kThreads + kPad);
   State* states;
 
-  __device__ __forceinline__ State& at(uint32 thread, uint32 item) const {
+  CK_DEVICE State& at(uint32 thread, uint32 item) const {
     return states[item * (kThreads + kPad) + thread];
   }
 };
@@ -180,9 +180,8 @@ struct ColumnStage {
 /// Folds `count` states of each of `width` columns, from(m, column) being the m-th, and gives each
 /// result to put(column, state), the same column always by the same thread. By the whole block.
 template <typename F, typename O, typename From, typename Put>
-__device__ __forceinline__ void fold_columns(const ColumnArguments<O, typename F::Rest>& a,
-                                             typename F::State* tree, uint32 width, uint32 count,
-                                             const From& from, const Put& put) {
+CK_DEVICE void fold_columns(const ColumnArguments<O, typename F::Rest>& a, typename F::State* tree,
+                            uint32 width, uint32 count, const From& from, const Put& put) {
   constexpr int kUnrolled = F::kIsLong ? 1 : 8;
   const Division<uint32> place = divide(threadIdx.x, a.across);
   const uint32 part = place.quotient;
@@ -205,8 +204,8 @@ __device__ __forceinline__ void fold_columns(const ColumnArguments<O, typename F
 
 /// The walk of this thread, and whether it has one.
 template <typename In, int kWidth, typename O, typename R>
-__device__ __forceinline__ bool find_walk(ColumnWalk<O>& walk, const ColumnArguments<O, R>& a,
-                                          const Extent<O>& x, const ColumnShare<O>& share) {
+CK_DEVICE bool find_walk(ColumnWalk<O>& walk, const ColumnArguments<O, R>& a, const Extent<O>& x,
+                         const ColumnShare<O>& share) {
   constexpr uint32 kItems = kWidth / sizeof(In);
   const Division<uint32> place = divide(threadIdx.x, a.span);
   const uint32 v = place.remainder, g = place.quotient;
@@ -234,10 +233,9 @@ __device__ __forceinline__ bool find_walk(ColumnWalk<O>& walk, const ColumnArgum
 
 /// The m-th of the states that threads have for a column. Places, which are turns, become rows.
 template <typename F, typename In, int kItems, typename O>
-__device__ __forceinline__ typename F::State staged_state(
-    const ColumnStage<typename F::State, kItems>& stage,
-    const ColumnArguments<O, typename F::Rest>& a, const ColumnShare<O>& share, uint32 m,
-    uint32 column) {
+CK_DEVICE typename F::State staged_state(const ColumnStage<typename F::State, kItems>& stage,
+                                         const ColumnArguments<O, typename F::Rest>& a,
+                                         const ColumnShare<O>& share, uint32 m, uint32 column) {
   constexpr int kWidth = kItems * sizeof(In);
   uint32 element, thread = 0, turn_rows = a.groups;
   O row = share.from + m;
@@ -260,8 +258,7 @@ __device__ __forceinline__ typename F::State staged_state(
 }
 
 template <typename F, typename In, typename Out, int kColumns, typename O>
-__device__ __forceinline__ void reduce_columns(const ColumnArguments<O, typename F::Rest>& a,
-                                               char* shared) {
+CK_DEVICE void reduce_columns(const ColumnArguments<O, typename F::Rest>& a, char* shared) {
   using State = typename F::State;
   constexpr int kWidth = kColumns * sizeof(In);
   using Stage = ColumnStage<State, kColumns>;

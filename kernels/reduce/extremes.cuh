@@ -11,7 +11,7 @@ namespace ck {
 /// Which of two numbers max or min prefers. `kIgnore`: NaN counts as absent; else it wins.
 template <typename T, bool kMax, bool kIgnore>
 struct Order {
-  __device__ __forceinline__ static bool beats(T a, T b) {
+  CK_DEVICE static bool beats(T a, T b) {
     const bool better = kMax ? a > b : a < b;
     if constexpr (kIsFloat<T>) {
       return kIgnore ? better || (b != b && a == a) : better || (a != a && b == b);
@@ -20,7 +20,7 @@ struct Order {
     }
   }
   /// What no number loses to.
-  __device__ __forceinline__ static T worst() {
+  CK_DEVICE static T worst() {
     if constexpr (kIsFloat<T>) {
       return kMax ? -infinity<T>() : infinity<T>();
     } else if constexpr (static_cast<T>(-1) < T{0}) {
@@ -36,7 +36,7 @@ template <typename In, typename T, bool kMax, bool kIgnore>
 struct Extreme : OfNumbers {
   using State = T;
   using Ordered = Order<T, kMax, kIgnore>;
-  __device__ __forceinline__ static State identity() {
+  CK_DEVICE static State identity() {
     if constexpr (kIsFloat<T> && kIgnore) {
       return not_a_number<T>();
     } else {
@@ -44,10 +44,10 @@ struct Extreme : OfNumbers {
     }
   }
   template <typename P>
-  __device__ __forceinline__ static void take(State& state, In x, P) {
+  CK_DEVICE static void take(State& state, In x, P) {
     state = combine(state, convert<T>(x));
   }
-  __device__ __forceinline__ static State combine(State a, State b) {
+  CK_DEVICE static State combine(State a, State b) {
     if constexpr (kIsFloat<T> && kIgnore) {
       if constexpr (sizeof(T) == 4) {
         return kMax ? fmaxf(a, b) : fminf(a, b);
@@ -60,7 +60,7 @@ struct Extreme : OfNumbers {
       return (kMax ? a > b : a < b) ? a : b;
     }
   }
-  __device__ __forceinline__ static T finish(State state, uint64) { return state; }
+  CK_DEVICE static T finish(State state, uint64) { return state; }
 };
 
 /// The place of an extreme element; of equal ones the first, or the last.
@@ -82,10 +82,8 @@ struct ExtremePlace {
   static constexpr bool kTakesLast = kLast;
   static constexpr P kNone = static_cast<P>(-1);
 
-  __device__ __forceinline__ static State identity() {
-    return {Extreme<In, T, kMax, kIgnore>::identity(), kNone};
-  }
-  __device__ __forceinline__ static void take(State& state, In element, P place) {
+  CK_DEVICE static State identity() { return {Extreme<In, T, kMax, kIgnore>::identity(), kNone}; }
+  CK_DEVICE static void take(State& state, In element, P place) {
     const T x = convert<T>(element);
     // Without NaN, a state that has no place yet only loses to what is better than the worst; if
     // nothing is, all elements are equal.
@@ -95,19 +93,19 @@ struct ExtremePlace {
     }
   }
   /// The same for an element whose place may be anywhere.
-  __device__ __forceinline__ static void take_anywhere(State& state, In element, P place) {
+  CK_DEVICE static void take_anywhere(State& state, In element, P place) {
     const T x = convert<T>(element);
     if (!kIgnore || x == x) {
       state = combine(state, {x, place});
     }
   }
-  __device__ __forceinline__ static State combine(State a, State b) {
+  CK_DEVICE static State combine(State a, State b) {
     const bool better = Ordered::beats(b.value, a.value);
     const bool equal = !better && !Ordered::beats(a.value, b.value);
     const bool nearer = kLast ? b.place + 1 > a.place + 1 : b.place < a.place;  // none is lowest
     return better || (equal && nearer) ? b : a;
   }
-  __device__ __forceinline__ static P finish(State state, uint64) {
+  CK_DEVICE static P finish(State state, uint64) {
     return state.place == kNone ? P{0} : state.place;
   }
 };

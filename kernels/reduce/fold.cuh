@@ -6,7 +6,6 @@
 // launches and a captured one can be replayed.
 #pragma once
 
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/types.cuh"
 
@@ -18,7 +17,7 @@ constexpr uint32 kCounters = 2048;
 constexpr uint32 kGroupBlocks = 32;
 
 template <typename S>
-__device__ __forceinline__ S shuffle_down(const S& state, uint32 distance) {
+CK_DEVICE S shuffle_down(const S& state, uint32 distance) {
   Packed<S, uint32> words;
   words.vector = state;
 #pragma unroll
@@ -30,7 +29,7 @@ __device__ __forceinline__ S shuffle_down(const S& state, uint32 distance) {
 
 /// The state of `lanes` lanes, a power of two, in the first of them; by whole warps.
 template <typename F>
-__device__ __forceinline__ typename F::State fold_lanes(typename F::State state, uint32 lanes) {
+CK_DEVICE typename F::State fold_lanes(typename F::State state, uint32 lanes) {
 #pragma unroll 1
   for (uint32 distance = lanes / 2; distance > 0; distance /= 2) {
     state = F::combine(state, shuffle_down(state, distance));
@@ -40,8 +39,7 @@ __device__ __forceinline__ typename F::State fold_lanes(typename F::State state,
 
 /// The state of a block, in its first thread; `shared` has one for each warp.
 template <typename F>
-__device__ __forceinline__ typename F::State fold_block(typename F::State state,
-                                                        typename F::State* shared) {
+CK_DEVICE typename F::State fold_block(typename F::State state, typename F::State* shared) {
   constexpr uint32 kWarps = kThreads / 32;
   state = fold_lanes<F>(state, 32);
   if (threadIdx.x % 32 == 0) {
@@ -58,9 +56,8 @@ __device__ __forceinline__ typename F::State fold_block(typename F::State state,
 /// Folds `groups` groups of `width` threads each into the first group; thread q of group g. Each
 /// has `kItems` states; `shared` has room for those of all threads. By the whole block.
 template <typename F, int kItems>
-__device__ __forceinline__ void fold_groups(typename F::State (&state)[kItems],
-                                            typename F::State* shared, uint32 q, uint32 g,
-                                            uint32 width, uint32 groups) {
+CK_DEVICE void fold_groups(typename F::State (&state)[kItems], typename F::State* shared, uint32 q,
+                           uint32 g, uint32 width, uint32 groups) {
 #pragma unroll 1
   for (uint32 span = groups; span > 1;) {
     const uint32 half = (span + 1) / 2;
@@ -84,7 +81,7 @@ __device__ __forceinline__ void fold_groups(typename F::State (&state)[kItems],
 
 /// Counts this block in; whether all `blocks` that share a counter are, so that what they wrote
 /// can be read. By the whole block.
-__device__ __forceinline__ bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
+CK_DEVICE bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
   __syncthreads();
   bool last = false;
   if (threadIdx.x == 0) {
@@ -99,9 +96,8 @@ __device__ __forceinline__ bool arrives_last(uint64* workspace, uint32 counter, 
 /// what n blocks wrote from s on. More blocks than kGroup are folded in groups first, at the same
 /// time.
 template <typename S, uint32 kGroup = kGroupBlocks, typename Put, typename Get>
-__device__ __forceinline__ bool fold_blocks(uint64* workspace, uint32 result, uint32 split,
-                                            uint32 splits, uint32 states, const Put& put,
-                                            const Get& get) {
+CK_DEVICE bool fold_blocks(uint64* workspace, uint32 result, uint32 split, uint32 splits,
+                           uint32 states, const Put& put, const Get& get) {
   const uint32 groups = (splits + kGroup - 1) / kGroup;
   const uint32 group = split / kGroup, first = group * kGroup;
   const uint32 members = splits - first < kGroup ? splits - first : kGroup;

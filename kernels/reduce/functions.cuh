@@ -30,48 +30,46 @@ namespace ck {
 
 /// exp(x) to a few units in the last place of the result or of 1, whichever is greater, for x <= 0.
 /// Of results less than 2^-126 it makes zero, which no sum shows: each has a term of 1.
-__device__ __forceinline__ float exponential(float x) {
+CK_DEVICE float exponential(float x) {
   constexpr float kLog2E = 1.44269504088896340736f;
   return exp2_approximate(x * kLog2E);
 }
-__device__ __forceinline__ double exponential(double x) { return exp(x); }
-__device__ __forceinline__ float logarithm(float x) { return logf(x); }
-__device__ __forceinline__ double logarithm(double x) { return log(x); }
-__device__ __forceinline__ float root(float x) { return sqrtf(x); }
-__device__ __forceinline__ double root(double x) { return sqrt(x); }
-__device__ __forceinline__ float absolute(float x) { return fabsf(x); }
-__device__ __forceinline__ double absolute(double x) { return fabs(x); }
-__device__ __forceinline__ float length_of(float x, float y) { return hypotf(x, y); }
-__device__ __forceinline__ double length_of(double x, double y) { return hypot(x, y); }
-__device__ __forceinline__ float angle_of(float y, float x) { return atan2f(y, x); }
-__device__ __forceinline__ double angle_of(double y, double x) { return atan2(y, x); }
+CK_DEVICE double exponential(double x) { return exp(x); }
+CK_DEVICE float logarithm(float x) { return logf(x); }
+CK_DEVICE double logarithm(double x) { return log(x); }
+CK_DEVICE float root(float x) { return sqrtf(x); }
+CK_DEVICE double root(double x) { return sqrt(x); }
+CK_DEVICE float absolute(float x) { return fabsf(x); }
+CK_DEVICE double absolute(double x) { return fabs(x); }
+CK_DEVICE float length_of(float x, float y) { return hypotf(x, y); }
+CK_DEVICE double length_of(double x, double y) { return hypot(x, y); }
+CK_DEVICE float angle_of(float y, float x) { return atan2f(y, x); }
+CK_DEVICE double angle_of(double y, double x) { return atan2(y, x); }
 
 /// a * b + c, rounded once for floats.
-__device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
-__device__ __forceinline__ double multiply_add(double a, double b, double c) {
-  return fma(a, b, c);
-}
+CK_DEVICE float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+CK_DEVICE double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 template <typename T>
-__device__ __forceinline__ T multiply_add(T a, T b, T c) {
+CK_DEVICE T multiply_add(T a, T b, T c) {
   return a * b + c;
 }
 template <typename T>
-__device__ __forceinline__ Complex<T> multiply_add(Complex<T> a, Complex<T> b, Complex<T> c) {
+CK_DEVICE Complex<T> multiply_add(Complex<T> a, Complex<T> b, Complex<T> c) {
   return {multiply_add(a.re, b.re, multiply_add(-a.im, b.im, c.re)),
           multiply_add(a.re, b.im, multiply_add(a.im, b.re, c.im))};
 }
 
 template <typename T>
-__device__ __forceinline__ T add(T a, T b) {
+CK_DEVICE T add(T a, T b) {
   return a + b;
 }
 template <typename T>
-__device__ __forceinline__ Complex<T> add(Complex<T> a, Complex<T> b) {
+CK_DEVICE Complex<T> add(Complex<T> a, Complex<T> b) {
   return {a.re + b.re, a.im + b.im};
 }
 
 template <typename T>
-__device__ __forceinline__ T infinity() {
+CK_DEVICE T infinity() {
   if constexpr (sizeof(T) == 4) {
     return __uint_as_float(0x7f800000);
   } else {
@@ -79,7 +77,7 @@ __device__ __forceinline__ T infinity() {
   }
 }
 template <typename T>
-__device__ __forceinline__ T not_a_number() {
+CK_DEVICE T not_a_number() {
   if constexpr (sizeof(T) == 4) {
     return __uint_as_float(0x7fffffff);
   } else {
@@ -103,9 +101,9 @@ template <typename T>
 struct Additive : OfNumbers {
   static constexpr bool kFoldsTurns = kIsFloat<T> || kIsComplex<T>;
   using State = T;
-  __device__ __forceinline__ static State identity() { return convert<T>(0); }
-  __device__ __forceinline__ static State combine(State a, State b) { return add(a, b); }
-  __device__ __forceinline__ static T finish(State state, uint64) { return state; }
+  CK_DEVICE static State identity() { return convert<T>(0); }
+  CK_DEVICE static State combine(State a, State b) { return add(a, b); }
+  CK_DEVICE static T finish(State state, uint64) { return state; }
 };
 
 /// The same of elements of type In.
@@ -117,17 +115,17 @@ struct AdditiveOf : Additive<T> {
 template <typename In, typename T>
 struct Sum : AdditiveOf<In, T> {
   template <typename P>
-  __device__ __forceinline__ static void take(T& state, In x, P) {
+  CK_DEVICE static void take(T& state, In x, P) {
     state = add(state, convert<T>(x));
   }
-  __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {
+  CK_DEVICE static int32 add_word(int32 sum, uint32 word) {
     return add_products<In>(numbers_of<In>(word), 0x01010101, sum);
   }
 };
 
 template <typename In, typename T>
 struct Average : Sum<In, T> {
-  __device__ __forceinline__ static T finish(T state, uint64 count) {
+  CK_DEVICE static T finish(T state, uint64 count) {
     if constexpr (kIsComplex<T>) {
       const auto n = static_cast<decltype(T::re)>(count);
       return {state.re / n, state.im / n};
@@ -139,7 +137,7 @@ struct Average : Sum<In, T> {
 
 template <typename In, typename T>
 struct LogSum : Sum<In, T> {
-  __device__ __forceinline__ static T finish(T state, uint64) {
+  CK_DEVICE static T finish(T state, uint64) {
     if constexpr (kIsComplex<T>) {
       return {logarithm(length_of(state.re, state.im)), angle_of(state.im, state.re)};
     } else {
@@ -150,7 +148,7 @@ struct LogSum : Sum<In, T> {
 
 /// |x| of an integer, modulo its range: the least signed one has no opposite and stays.
 template <typename T, typename In>
-__device__ __forceinline__ In magnitude_of(In x) {
+CK_DEVICE In magnitude_of(In x) {
   if constexpr (kIsSigned<In> && sizeof(In) < sizeof(int32)) {
     return static_cast<In>(absolute_word(x));
   } else if constexpr (kIsSigned<In>) {
@@ -160,14 +158,14 @@ __device__ __forceinline__ In magnitude_of(In x) {
   }
 }
 template <typename T>
-__device__ __forceinline__ Bool magnitude_of(Bool x) {
+CK_DEVICE Bool magnitude_of(Bool x) {
   return x;
 }
 
 template <typename In, typename T>
 struct L1 : AdditiveOf<In, T> {
   template <typename P>
-  __device__ __forceinline__ static void take(T& state, In x, P) {
+  CK_DEVICE static void take(T& state, In x, P) {
     if constexpr (kIsComplex<In>) {
       state += length_of(static_cast<T>(x.re), static_cast<T>(x.im));
     } else if constexpr (kIsFloat<T>) {
@@ -176,7 +174,7 @@ struct L1 : AdditiveOf<In, T> {
       state += convert<T>(magnitude_of<T>(x));
     }
   }
-  __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {
+  CK_DEVICE static int32 add_word(int32 sum, uint32 word) {
     const uint32 magnitudes = magnitudes_of<In>(word);
     return kIsFloat<T> ? dot_product_unsigned(magnitudes, 0x01010101, sum)
                        : add_products<In>(magnitudes, 0x01010101, sum);
@@ -186,14 +184,14 @@ struct L1 : AdditiveOf<In, T> {
 template <typename In, typename T>
 struct SumSquare : AdditiveOf<In, T> {
   template <typename P>
-  __device__ __forceinline__ static void take(T& state, In x, P) {
+  CK_DEVICE static void take(T& state, In x, P) {
     if constexpr (kIsBool<In>) {
       state += convert<T>(x);  // what is true is its own square
     } else {
       state = multiply_add(convert<T>(x), convert<T>(x), state);
     }
   }
-  __device__ __forceinline__ static int32 add_word(int32 sum, uint32 word) {
+  CK_DEVICE static int32 add_word(int32 sum, uint32 word) {
     const uint32 numbers = numbers_of<In>(word);
     return add_products<In>(numbers, numbers, sum);
   }
@@ -203,7 +201,7 @@ struct SumSquare : AdditiveOf<In, T> {
 template <typename In, typename T>
 struct L2 : SumSquare<In, T> {
   template <typename P>
-  __device__ __forceinline__ static void take(T& state, In x, P place) {
+  CK_DEVICE static void take(T& state, In x, P place) {
     if constexpr (kIsComplex<In>) {
       const T re = static_cast<T>(x.re), im = static_cast<T>(x.im);
       state = multiply_add(re, re, multiply_add(im, im, state));
@@ -211,25 +209,25 @@ struct L2 : SumSquare<In, T> {
       SumSquare<In, T>::take(state, x, place);
     }
   }
-  __device__ __forceinline__ static T finish(T state, uint64) { return root(state); }
+  CK_DEVICE static T finish(T state, uint64) { return root(state); }
 };
 
 template <typename In, typename T>
 struct Multiply : OfNumbers {
   using State = T;
-  __device__ __forceinline__ static State identity() { return convert<T>(1); }
+  CK_DEVICE static State identity() { return convert<T>(1); }
   template <typename P>
-  __device__ __forceinline__ static void take(State& state, In x, P) {
+  CK_DEVICE static void take(State& state, In x, P) {
     state = combine(state, convert<T>(x));
   }
-  __device__ __forceinline__ static State combine(State a, State b) {
+  CK_DEVICE static State combine(State a, State b) {
     if constexpr (kIsComplex<T>) {
       return {multiply_add(a.re, b.re, -(a.im * b.im)), multiply_add(a.re, b.im, a.im * b.re)};
     } else {
       return a * b;
     }
   }
-  __device__ __forceinline__ static T finish(State state, uint64) { return state; }
+  CK_DEVICE static T finish(State state, uint64) { return state; }
 };
 
 /// log(sum(exp(x))) in one pass: the sum is of exp(x - m) for the maximum m so far, or of exp(x) if
@@ -243,9 +241,9 @@ struct LogSumExp : OfNumbers {
     T maximum;
     T sum;
   };
-  __device__ __forceinline__ static State identity() { return {-infinity<T>(), T{0}}; }
+  CK_DEVICE static State identity() { return {-infinity<T>(), T{0}}; }
   template <typename P>
-  __device__ __forceinline__ static void take(State& state, In element, P) {
+  CK_DEVICE static void take(State& state, In element, P) {
     const T x = convert<T>(element);
     const T scale = exponential(x == state.maximum ? T{0} : -absolute(x - state.maximum));
     const bool higher = x > state.maximum;
@@ -253,10 +251,10 @@ struct LogSumExp : OfNumbers {
     state.maximum = higher ? x : state.maximum;
   }
   /// A number that changes nothing.
-  __device__ __forceinline__ static T absent() { return -infinity<T>(); }
+  CK_DEVICE static T absent() { return -infinity<T>(); }
   /// Adds numbers: the sum is scaled once.
   template <int kCount>
-  __device__ __forceinline__ static void take_many(State& state, const T (&x)[kCount]) {
+  CK_DEVICE static void take_many(State& state, const T (&x)[kCount]) {
     T maximum = state.maximum;
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
@@ -271,20 +269,18 @@ struct LogSumExp : OfNumbers {
     }
     state = {maximum, sum};
   }
-  __device__ __forceinline__ static State combine(State a, State b) {
+  CK_DEVICE static State combine(State a, State b) {
     const T maximum = larger(a.maximum, b.maximum);
     return {maximum, multiply_add(a.sum, scale_between(a.maximum, maximum),
                                   b.sum * scale_between(b.maximum, maximum))};
   }
-  __device__ __forceinline__ static T finish(State state, uint64) {
-    return state.maximum + logarithm(state.sum);
-  }
+  CK_DEVICE static T finish(State state, uint64) { return state.maximum + logarithm(state.sum); }
 
  private:
-  __device__ __forceinline__ static float larger(float a, float b) { return fmaxf(a, b); }
-  __device__ __forceinline__ static double larger(double a, double b) { return fmax(a, b); }
+  CK_DEVICE static float larger(float a, float b) { return fmaxf(a, b); }
+  CK_DEVICE static double larger(double a, double b) { return fmax(a, b); }
   /// What a sum for a maximum is multiplied with when the maximum becomes another.
-  __device__ __forceinline__ static T scale_between(T before, T after) {
+  CK_DEVICE static T scale_between(T before, T after) {
     return before == after ? T{1} : exponential(before - after);
   }
 };
@@ -300,8 +296,7 @@ struct alignas(8) Initial {
 template <typename F, typename G, typename T>
 struct WithInitial : F {
   using Rest = Initial<T>;
-  __device__ __forceinline__ static typename G::State finish(typename F::State state,
-                                                             const Rest& initial) {
+  CK_DEVICE static typename G::State finish(typename F::State state, const Rest& initial) {
     typename G::State all = convert<typename G::State>(convert<T>(F::finish(state, 0)));
     G::take(all, initial.value, 0);
     return all;
@@ -310,8 +305,7 @@ struct WithInitial : F {
 
 /// Takes elements next to each other, the first of which has a place, into states that share them.
 template <typename F, typename In, typename P, int kStates, int kCount>
-__device__ __forceinline__ void take_all(typename F::State (&state)[kStates], const In (&x)[kCount],
-                                         P place) {
+CK_DEVICE void take_all(typename F::State (&state)[kStates], const In (&x)[kCount], P place) {
   if constexpr ((F::kTakesBytes || F::kAddsWords) && kCount == 16) {
     Packed<uint4, In> items;
 #pragma unroll

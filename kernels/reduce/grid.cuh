@@ -3,7 +3,6 @@
 // reads vectors of results that are next to each other in x, or single elements.
 #pragma once
 
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
@@ -34,7 +33,7 @@ struct GridArguments {
 
 /// A vector, or as many bytes as there are in an element; complex128 may lie on 8 bytes.
 template <typename In, int kWidth, bool kAlways>
-__device__ __forceinline__ Packed<Bytes<kWidth>, In> load_unit(bool exists, const char* address) {
+CK_DEVICE Packed<Bytes<kWidth>, In> load_unit(bool exists, const char* address) {
   Packed<Bytes<kWidth>, In> unit;
   if constexpr (kWidth == 16 && sizeof(In) == 16) {
     Packed<In, uint64> halves;
@@ -53,7 +52,7 @@ __device__ __forceinline__ Packed<Bytes<kWidth>, In> load_unit(bool exists, cons
 
 /// Vectors are taken in the order of their places, single elements in any.
 template <typename F, bool kInOrder, typename In, typename P>
-__device__ __forceinline__ void take(typename F::State& state, In x, P place) {
+CK_DEVICE void take(typename F::State& state, In x, P place) {
   if constexpr (kInOrder || !F::kIsPlace) {
     F::take(state, x, place);
   } else {
@@ -65,9 +64,8 @@ __device__ __forceinline__ void take(typename F::State& state, In x, P place) {
 /// ascend if there are several, equally far apart if `kRegular`.
 template <typename F, bool kRegular, typename In, typename V, int kLoads, int kItems, typename P,
           typename Exists>
-__device__ __forceinline__ void take_units(typename F::State (&state)[kItems],
-                                           const Packed<V, In> (&unit)[kLoads],
-                                           const P (&place)[kLoads], const Exists& exists) {
+CK_DEVICE void take_units(typename F::State (&state)[kItems], const Packed<V, In> (&unit)[kLoads],
+                          const P (&place)[kLoads], const Exists& exists) {
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
     if constexpr (F::kTakesBytes && sizeof(V) >= 4) {
@@ -95,9 +93,8 @@ __device__ __forceinline__ void take_units(typename F::State (&state)[kItems],
 /// Takes kLoads units of x in, `step` elements apart; all of them, or those before `end`.
 template <typename F, typename In, int kWidth, int kLoads, bool kAll, typename O, int kRank,
           int kItems>
-__device__ __forceinline__ void take_turn(typename F::State (&state)[kItems],
-                                          const Dimension<O, 2> (&along)[kRank], const char* x,
-                                          O first, O end, uint32 step) {
+CK_DEVICE void take_turn(typename F::State (&state)[kItems], const Dimension<O, 2> (&along)[kRank],
+                         const char* x, O first, O end, uint32 step) {
   const auto exists = [=](uint32 k) { return kAll || first + k * step < end; };
   Packed<Bytes<kWidth>, In> value[kLoads];
   O place[kLoads];
@@ -111,8 +108,7 @@ __device__ __forceinline__ void take_turn(typename F::State (&state)[kItems],
 }
 
 template <typename F, typename In, typename Out, int kWidth, typename O, int kRank>
-__device__ __forceinline__ void reduce_grid(const GridArguments<O, kRank, typename F::Rest>& a,
-                                            char* shared) {
+CK_DEVICE void reduce_grid(const GridArguments<O, kRank, typename F::Rest>& a, char* shared) {
   using State = typename F::State;
   constexpr int kItems = kWidth / sizeof(In);
   constexpr bool kHasManyOffsets = kRank > 1 && sizeof(O) > 4 && kItems >= 8;

@@ -45,14 +45,12 @@ constexpr bool kIsComplex = false;
 template <typename T>
 constexpr bool kIsComplex<Complex<T>> = true;
 
-__device__ __forceinline__ float to_float(Float16 x) { return half_to_float(x.bits); }
-__device__ __forceinline__ float to_float(BFloat16 x) {
-  return __uint_as_float(static_cast<uint32>(x.bits) << 16);
-}
+CK_DEVICE float to_float(Float16 x) { return half_to_float(x.bits); }
+CK_DEVICE float to_float(BFloat16 x) { return __uint_as_float(static_cast<uint32>(x.bits) << 16); }
 
 /// The float nearest to zero of those around x, its last bit set if it is not x: rounding it to 16
 /// bits gives what rounding x does.
-__device__ __forceinline__ float to_odd_float(double x) {
+CK_DEVICE float to_odd_float(double x) {
   const float nearest = static_cast<float>(x);
   const double back = static_cast<double>(nearest);
   uint32 bits = __float_as_uint(nearest);
@@ -64,14 +62,14 @@ __device__ __forceinline__ float to_odd_float(double x) {
   }
   return __uint_as_float(bits | 1);
 }
-__device__ __forceinline__ float to_odd_float(float x) { return x; }
+CK_DEVICE float to_odd_float(float x) { return x; }
 template <typename From>
-__device__ __forceinline__ float to_odd_float(From x) {
+CK_DEVICE float to_odd_float(From x) {
   return to_odd_float(static_cast<double>(x));
 }
 
-__device__ __forceinline__ Float16 to_float16(float x) { return {float_to_half(x)}; }
-__device__ __forceinline__ BFloat16 to_bfloat16(float x) {
+CK_DEVICE Float16 to_float16(float x) { return {float_to_half(x)}; }
+CK_DEVICE BFloat16 to_bfloat16(float x) {
   const uint32 bits = __float_as_uint(x);
   const uint32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   return {static_cast<uint16>(x != x ? 0x7fff : rounded)};
@@ -81,7 +79,7 @@ __device__ __forceinline__ BFloat16 to_bfloat16(float x) {
 /// true.
 template <typename To, typename From>
 struct Conversion {
-  __device__ __forceinline__ static To of(From x) {
+  CK_DEVICE static To of(From x) {
     if constexpr (kIsComplex<To>) {
       using Part = decltype(To::re);
       if constexpr (kIsComplex<From>) {
@@ -96,39 +94,31 @@ struct Conversion {
 };
 template <typename To>
 struct Conversion<To, Bool> {
-  __device__ __forceinline__ static To of(Bool x) {
-    return Conversion<To, uint32>::of(x.byte != 0 ? 1 : 0);
-  }
+  CK_DEVICE static To of(Bool x) { return Conversion<To, uint32>::of(x.byte != 0 ? 1 : 0); }
 };
 template <typename To>
 struct Conversion<To, Float16> {
-  __device__ __forceinline__ static To of(Float16 x) {
-    return Conversion<To, float>::of(to_float(x));
-  }
+  CK_DEVICE static To of(Float16 x) { return Conversion<To, float>::of(to_float(x)); }
 };
 template <typename To>
 struct Conversion<To, BFloat16> {
-  __device__ __forceinline__ static To of(BFloat16 x) {
-    return Conversion<To, float>::of(to_float(x));
-  }
+  CK_DEVICE static To of(BFloat16 x) { return Conversion<To, float>::of(to_float(x)); }
 };
 template <typename From>
 struct Conversion<Bool, From> {
-  __device__ __forceinline__ static Bool of(From x) {
-    return {static_cast<uint8>(x != From{0} ? 1 : 0)};
-  }
+  CK_DEVICE static Bool of(From x) { return {static_cast<uint8>(x != From{0} ? 1 : 0)}; }
 };
 template <typename From>
 struct Conversion<Float16, From> {
-  __device__ __forceinline__ static Float16 of(From x) { return to_float16(to_odd_float(x)); }
+  CK_DEVICE static Float16 of(From x) { return to_float16(to_odd_float(x)); }
 };
 template <typename From>
 struct Conversion<BFloat16, From> {
-  __device__ __forceinline__ static BFloat16 of(From x) { return to_bfloat16(to_odd_float(x)); }
+  CK_DEVICE static BFloat16 of(From x) { return to_bfloat16(to_odd_float(x)); }
 };
 
 template <typename To, typename From>
-__device__ __forceinline__ To convert(From x) {
+CK_DEVICE To convert(From x) {
   return Conversion<To, From>::of(x);
 }
 

@@ -3,7 +3,6 @@
 // sector is read twice but where two pieces meet.
 #pragma once
 
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/types.cuh"
 
@@ -20,7 +19,7 @@ struct Extent {
   uint32 begin;
   O end;
 
-  __device__ __forceinline__ Extent(const void* x, O bytes) {
+  CK_DEVICE Extent(const void* x, O bytes) {
     begin = static_cast<uint32>(reinterpret_cast<uint64>(x)) % 16;
     base = static_cast<const char*>(x) - begin;
     end = bytes + begin;
@@ -29,7 +28,7 @@ struct Extent {
 
 /// How far a byte lies behind the start of its sector.
 template <typename O>
-__device__ __forceinline__ uint32 phase_of(O byte) {
+CK_DEVICE uint32 phase_of(O byte) {
   return static_cast<uint32>(byte % kSectorBytes);
 }
 
@@ -42,7 +41,7 @@ struct StageRange {
   uint32 from;
   uint32 to;
 
-  __device__ __forceinline__ StageRange(const Extent<O>& x, O begin, uint32 bytes) {
+  CK_DEVICE StageRange(const Extent<O>& x, O begin, uint32 bytes) {
     first = begin / kSectorBytes * (kSectorBytes / 16);
     count = bytes == 0 ? 0 : (phase_of(begin) + bytes + 15) / 16;
     const O inside = (x.begin + 15) / 16, whole = x.end / 16;
@@ -54,8 +53,8 @@ struct StageRange {
 
 /// Copies the elements of a range's vectors that lie in x in part.
 template <typename In, typename O>
-__device__ __forceinline__ void stage_parts(const Extent<O>& x, const StageRange<O>& range,
-                                            char* shared, uint32 vector) {
+CK_DEVICE void stage_parts(const Extent<O>& x, const StageRange<O>& range, char* shared,
+                           uint32 vector) {
   if (vector >= range.count || (vector >= range.from && vector < range.to)) {
     return;
   }
@@ -72,7 +71,7 @@ __device__ __forceinline__ void stage_parts(const Extent<O>& x, const StageRange
 /// Copies `bytes` bytes from `begin` on, of which the first comes to its place in a sector; at most
 /// kStageBytes with what is in front of it. By the whole block.
 template <typename In, typename O>
-__device__ __forceinline__ void stage_run(const Extent<O>& x, O begin, uint32 bytes, char* shared) {
+CK_DEVICE void stage_run(const Extent<O>& x, O begin, uint32 bytes, char* shared) {
   const StageRange<O> range(x, begin, bytes);
   const uint4* const source = reinterpret_cast<const uint4*>(x.base) + range.first;
   uint4* const stage = reinterpret_cast<uint4*>(shared);

@@ -3,7 +3,6 @@
 // vectors, 8 in flight for each thread. Blocks may share a row.
 #pragma once
 
-#include "common/launch.cuh"
 #include "common/memory.cuh"
 #include "common/strided.cuh"
 #include "common/types.cuh"
@@ -31,8 +30,7 @@ struct StreamArguments {
 
 /// Takes in the elements of a vector, the first of which has a place.
 template <typename F, typename In, typename O, int kChains>
-__device__ __forceinline__ void take_vector(typename F::State (&state)[kChains],
-                                            const uint4& vector, O place) {
+CK_DEVICE void take_vector(typename F::State (&state)[kChains], const uint4& vector, O place) {
   constexpr uint32 kItems = 16 / sizeof(In);
   if constexpr (F::kIsLong && sizeof(In) < 8) {
     constexpr uint32 kBits = sizeof(In) * 8;
@@ -53,8 +51,8 @@ __device__ __forceinline__ void take_vector(typename F::State (&state)[kChains],
 
 /// Takes in the vectors of a turn that exist, `kTeam` apart, the first of which has a place.
 template <typename F, typename In, int kTeam, typename O, int kChains, int kLoads>
-__device__ __forceinline__ void take_turn(typename F::State (&state)[kChains],
-                                          const uint4 (&vector)[kLoads], O exist, O place) {
+CK_DEVICE void take_turn(typename F::State (&state)[kChains], const uint4 (&vector)[kLoads],
+                         O exist, O place) {
   constexpr O kStep = kTeam * (16 / sizeof(In));
   if constexpr (F::kTakesBytes) {
     BytePlaces<F, In>::take(state[0], vector, exist, place, kStep);
@@ -72,8 +70,8 @@ __device__ __forceinline__ void take_turn(typename F::State (&state)[kChains],
 /// 16 bytes that `base` lies in count as the first half of a sector: then who takes what does not
 /// depend on more of an address than plans do.
 template <typename F, int kTeam, typename In, typename O, int kChains>
-__device__ __forceinline__ void take_range(typename F::State (&state)[kChains], const void* base,
-                                           const In* x, O count, O place) {
+CK_DEVICE void take_range(typename F::State (&state)[kChains], const void* base, const In* x,
+                          O count, O place) {
   constexpr int kLoads = 8;
   constexpr uint32 kItems = 16 / sizeof(In);
   const uint32 thread = threadIdx.x % kTeam;
@@ -117,8 +115,7 @@ __device__ __forceinline__ void take_range(typename F::State (&state)[kChains], 
 }
 
 template <typename F, typename In, typename Out, int kTeam, typename O, int kRank>
-__device__ __forceinline__ void reduce_stream(const StreamArguments<O, kRank, typename F::Rest>& a,
-                                              char* shared) {
+CK_DEVICE void reduce_stream(const StreamArguments<O, kRank, typename F::Rest>& a, char* shared) {
   using State = typename F::State;
   constexpr uint32 kItems = 16 / sizeof(In);
   constexpr uint32 kMost = F::kTakesMany || F::kTakesBytes || F::kAddsWords ? 1

@@ -31,8 +31,7 @@ struct TileArguments {
 };
 
 template <typename F, typename In, typename Out, int kWidth, typename O>
-__device__ __forceinline__ void reduce_tiles(const TileArguments<O, typename F::Rest>& a,
-                                             char* shared) {
+CK_DEVICE void reduce_tiles(const TileArguments<O, typename F::Rest>& a, char* shared) {
   using State = typename F::State;
   using Unit = Packed<Bytes<kWidth>, In>;
   constexpr uint32 kItems = kWidth / sizeof(In);
