@@ -1,1 +1,1 @@
-"""Benchmarks. Each module prints a table when run with ``python -m``."""
+"""Benchmarks of the operators: ``python -m perf --help``."""

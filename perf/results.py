@@ -5,14 +5,32 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from perf.cases.base import Line
+
 SCHEMA = 1
+NAN = math.nan
 #: Our own name among the contenders.
 OURS = "cudakern"
+#: A run is not to be trusted if its copy ceiling changed by more than this share.
+MAX_DRIFT = 0.02
+
+
+class Ratio(NamedTuple):
+    """How many times as long one takes as the other, with the least and the most it may be."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Three digits, and ``~`` if the intervals from 10th to 90th percentile overlap."""
+        significant = self.low > 1 or self.high < 1
+        return f"{digits(self.value)}{'' if significant else ' ~'}"
 
 
 @dataclass(slots=True)
@@ -52,6 +70,19 @@ class Timing:
     scratch_bytes: int = 0
     note: str = ""
 
+    @property
+    def interval(self) -> str:
+        """Median, 10th and 90th percentile as text."""
+        return f"{digits(self.median_us)} ({digits(self.p10_us)}-{digits(self.p90_us)})"
+
+    def over(self, faster: Timing) -> Ratio:
+        """Return how many times as long this takes as another; below 1 it is faster."""
+        return Ratio(
+            self.median_us / faster.median_us,
+            self.p10_us / faster.p90_us,
+            self.p90_us / faster.p10_us,
+        )
+
 
 @dataclass(slots=True)
 class LineResult:
@@ -74,7 +105,7 @@ class LineResult:
     kernel : str
         Our kernel's entry point.
     predicted_us : float or None
-        What the time model says of it, `perf.model`; no measurement.
+        What the time model says of it; no measurement.
     timings : dict of str to Timing
         By contender; ours is ``"cudakern"``.
     state : dict of str to float
@@ -94,6 +125,17 @@ class LineResult:
     predicted_us: float | None = None
     timings: dict[str, Timing] = field(default_factory=dict)
     state: dict[str, float] = field(default_factory=dict)
+
+    def timing(self, contender: str = OURS) -> Timing | None:
+        """Return a contender's timing; None if it has no time."""
+        found = self.timings.get(contender)
+        return found if found is not None and found.median_us > 0 else None
+
+    def best_peer(self) -> tuple[str, Timing] | None:
+        """Return the fastest contender but us, if any; its note may say how its work differs."""
+        timed = {name: t for name in self.timings if (t := self.timing(name))}
+        peers = {name: t for name, t in timed.items() if not name.startswith(OURS)}
+        return min(peers.items(), key=lambda pair: pair[1].median_us, default=None)
 
 
 @dataclass(slots=True)
@@ -132,12 +174,36 @@ class Result:
     lines: list[LineResult] = field(default_factory=list)
     incomplete: str = ""
 
-    def fraction(self, line: LineResult, contender: str = OURS) -> float:
-        """Return the fraction of its ceiling that a contender reached; NaN if it has no time."""
-        timing = line.timings.get(contender)
-        if timing is None:
-            return float("nan")
-        return line.bytes / (timing.median_us * 1e-6) / self.ceilings[line.ceiling]
+    @property
+    def is_measurement(self) -> bool:
+        """Whether there are times of a GPU in it."""
+        timed = (line.timing(name) for line in self.lines for name in line.timings)
+        return self.engine == "cuda" and any(timed)
+
+    def fraction(self, line: LineResult) -> float:
+        """Return the fraction of its ceiling that we reached; NaN if either is unknown."""
+        timing, ceiling = line.timing(), self.ceilings.get(line.ceiling)
+        if timing is None or not ceiling:
+            return NAN
+        return line.bytes / (timing.median_us * 1e-6) / ceiling
+
+    def share_of_goal(self, line: LineResult) -> float:
+        """Return what we reached of a line's goal, 1 and above being reached; NaN if unknown."""
+        timing = line.timing()
+        if timing is not None and line.goal_us is not None:
+            return line.goal_us / timing.median_us
+        return NAN if line.goal is None else self.fraction(line) / line.goal
+
+    def warnings(self) -> list[str]:
+        """Return what keeps it from being trusted."""
+        found = []
+        if not self.is_measurement:
+            found.append(f"no measurement (engine {self.engine})")
+        if self.incomplete:
+            found.append(f"the run is incomplete: {self.incomplete}")
+        if self.drift > MAX_DRIFT:
+            found.append(f"the copy ceiling changed by more than {MAX_DRIFT:.0%}; run again")
+        return found
 
     def save(self, path: Path) -> None:
         """Write the file, which is whole at any time; its folder is made."""
@@ -149,17 +215,19 @@ class Result:
         target.replace(path)
 
 
-def best_peer(line: LineResult) -> tuple[str, Timing] | None:
-    """Return the fastest contender but us, if any; its note may say in what its work differs."""
-    others = [
-        (timing.median_us, name)
-        for name, timing in line.timings.items()
-        if not name.startswith(OURS) and not math.isnan(timing.median_us)
-    ]
-    if not others:
-        return None
-    name = min(others)[1]
-    return name, line.timings[name]
+def digits(value: float) -> str:
+    """Return a number with three digits or, from 1000 on, with all before the point."""
+    for limit, places in ((10, 2), (100, 1)):
+        if value < limit:
+            return f"{value:.{places}f}"
+    return f"{value:.0f}"
+
+
+def goal(line: Line | LineResult) -> str:
+    """Return the goal of a line as text; empty if it has none."""
+    if line.goal_us is not None:
+        return f"{line.goal_us:g} us"
+    return "" if line.goal is None else f"{line.goal:.0%}"
 
 
 def load(path: Path) -> Result:
@@ -178,10 +246,10 @@ def load(path: Path) -> Result:
             raise ValueError(message)
         lines = [_line(entry) for entry in data.pop("lines")]
         if data["drift"] is None:
-            data["drift"] = math.nan
+            data["drift"] = NAN
         return Result(lines=lines, **data)
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        message = f"{path}: must be a result file of perf.run; got {error!r}"
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        message = f"{path}: must be a result file of perf run; got {error!r}"
         raise ValueError(message) from error
 
 
@@ -199,6 +267,5 @@ def _without_nan(value: Any) -> Any:  # noqa: ANN401  JSON
 
 
 def _with_nan(timing: dict[str, Any]) -> dict[str, Any]:
-    nan = float("nan")
-    times = {k: nan for k in ("median_us", "p10_us", "p90_us") if timing[k] is None}
+    times = {k: NAN for k in ("median_us", "p10_us", "p90_us") if timing[k] is None}
     return timing | times

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cudakern import _arrays as arrays
-from perf.host_cost import cupy_stand_in
+from perf.static.host_cost import cupy_stand_in
 from tests.helpers import fake_cupy
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
 from tests.helpers.places import HOST

@@ -8,9 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.compile import ptx_of
-from perf.machine_code.budgets import static_shared
-from perf.machine_code.cubins import compile_kernel, resource_usage, sass
-from perf.machine_code.reading import VECTOR_BITS, bits_of, main_loop, matches, registers
+from perf.static.budgets import static_shared
+from perf.static.cubins import compile_kernel, resource_usage, sass
+from perf.static.reading import VECTOR_BITS, bits_of, main_loop, matches, registers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

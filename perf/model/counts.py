@@ -22,10 +22,10 @@ from cudakern.operators.reduce_shares import GROUP_BLOCKS
 from cudakern.simulator import TrafficReport, traffic
 from perf.cases.base import SECTOR_BYTES
 from perf.cases.nonzero_coordinates import NonzeroProblem
-from perf.machine_code.occupancy import resident_blocks
 from perf.model.code import code_of
 from perf.model.data import data_of
 from perf.model.work import Work
+from perf.static.occupancy import resident_blocks
 
 if TYPE_CHECKING:
     from cudakern.engines.base import Launch

@@ -1,1 +1,1 @@
-"""NVIDIA's profilers and compute-sanitizer over lines of the benchmark matrix, a command each."""
+"""NVIDIA's profilers and compute-sanitizer over lines of the benchmark matrix."""

@@ -1,4 +1,4 @@
-"""compute-sanitizer over lines of the matrix. ``python -m perf.nsight.sanitizer memcheck Z-4``.
+"""compute-sanitizer over lines of the matrix.
 
 Without names of tools, all of them run one after the other; without names of cases, all cases do.
 Problems are reduced, and arrays come from the driver instead of CuPy's pool, in which what lies
@@ -7,28 +7,17 @@ behind an array is valid memory. Everything that runs on the GPU is looked at, C
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
 from perf.cases import CASES
 from perf.console import new_console
-from perf.nsight.tools import (
-    Tool,
-    add_arguments,
-    check_cases,
-    ended,
-    report_path,
-    run,
-    shown,
-    target,
-)
+from perf.nsight.tools import Tool, check_cases, execute, report_path, shown, target
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
 SANITIZER = Tool(
@@ -71,10 +60,10 @@ def judge(status: int, printed: str) -> Verdict:
     return Verdict(clean=status == 0 and text.startswith("0 "), text=text)
 
 
-def check(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the tools and print what they found; return the exit status."""
-    tools = [name for name in options.names if name in TOOLS] or TOOLS
-    cases = [name for name in options.names if name not in TOOLS]
+    tools = [name for name in options.cases if name in TOOLS] or TOOLS
+    cases = [name for name in options.cases if name not in TOOLS]
     check_cases(cases)
     cases = cases or [case.name for case in CASES]
     program = SANITIZER.find(dry_run=options.dry_run)
@@ -88,25 +77,11 @@ def check(options: argparse.Namespace) -> int:
     clean = True
     options.output.mkdir(parents=True, exist_ok=True)
     for tool in tools:
-        status, printed = run(command_of(program, tool, cases))
-        path = report_path(options.output, tool).with_suffix(".txt")
+        status, printed = execute(command_of(program, tool, cases))
+        path = report_path(options.output, tool).with_suffix(SANITIZER.suffix)
         path.write_text(printed, encoding="utf-8")
         verdict = judge(status, printed)
         clean = clean and verdict.clean
         table.add_row(tool, "clean" if verdict.clean else "NOT CLEAN", verdict.text, str(path))
     new_console().print(table)
     return 0 if clean else 1
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m perf.nsight.sanitizer", description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", metavar="TOOL|CASE", help=f"{', '.join(TOOLS)}; such as R-1"
-    )
-    add_arguments(parser)
-    return ended(partial(check, parser.parse_args(arguments)), "sanitizer")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""The program that is profiled: one NVTX range per line. ``python -m perf.nsight.target R-1 G-2``.
+"""The program that is profiled: one NVTX range for each line.
 
 The data of all lines is made and each line is run once before the profiler is switched on, so that
 it sees the calls alone. With ``--engine simulator`` there is no profiler; then it shows that the
@@ -7,8 +7,6 @@ lines run, and needs ``--elements``, since the full sizes are a GPU's.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,10 +16,11 @@ from cudakern import _ranges as ranges
 from cudakern._commands.engines import choose
 from cudakern.engines.cuda import import_cupy
 from cudakern.errors import EngineUnavailableError
-from perf.cases import find
+from perf.nsight.tools import NsightError, check_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    import argparse
+    from collections.abc import Callable, Iterator
 
     from perf.cases.base import Module, Problem
 
@@ -70,38 +69,22 @@ def _module(engine: str, *, pool: bool) -> Module:
     return cupy
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    made = argparse.ArgumentParser(prog="python -m perf.nsight.target", description=__doc__)
-    made.add_argument("cases", nargs="+", metavar="CASE", help="such as R-1 or sweep-gather")
-    made.add_argument("--repeats", type=int, default=10, help="calls in a range (default: 10)")
-    made.add_argument("--elements", type=int, help="reduce problems to about so many elements")
-    made.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
-    made.add_argument(
-        "--no-pool",
-        action="store_true",
-        help="no memory pool, so that each array's bounds are those of its allocation",
-    )
-    return made
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the lines; return the exit status."""
-    options = parser().parse_args(arguments)
+    lines = [
+        (case.name, line.problem) for case in check_cases(options.cases) for line in case.lines
+    ]
     try:
-        lines = [(case.name, line.problem) for case in find(options.cases) for line in case.lines]
         xp = _module(options.engine, pool=not options.no_pool)
-    except (ValueError, EngineUnavailableError) as error:
-        sys.stderr.write(f"perf.nsight.target: {error}\n")
-        return 1
+    except EngineUnavailableError as error:
+        raise NsightError(str(error)) from error
     if options.elements is not None:
         lines = [(name, problem.shrunk(options.elements)) for name, problem in lines]
     try:
         works = [prepare(name, problem, xp) for name, problem in lines]
     except MemoryError as error:  # CuPy's is one, too
-        reason = f"the data of all lines must fit into memory at once, name fewer cases ({error})"
-        sys.stderr.write(f"perf.nsight.target: {reason}\n")
-        return 1
+        message = f"the data of all lines must fit into memory at once, name fewer cases ({error})"
+        raise NsightError(message) from error
     with profiled(xp):
         for work in works:
             with ranges.marked(work.name, work.nbytes):
@@ -110,7 +93,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for work in works:
         print(f"{work.name}: {options.repeats} calls of {work.nbytes} bytes")  # noqa: T201
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

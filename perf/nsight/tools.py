@@ -1,4 +1,4 @@
-"""What the commands of this package share: where tools are, and how they are run."""
+"""What the tools share: where they are, and how they are run."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from perf.cases import find
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from perf.cases.base import Case
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = Path(__file__).resolve().parent / "reports"
-TARGET = "perf.nsight.target"
 
 
 class NsightError(Exception):
@@ -42,11 +43,14 @@ class Tool:
         Where to get it.
     patterns : tuple of str
         Where its installers put it, if it is not on PATH; the newest version counts.
+    suffix : str
+        Of its reports.
     """
 
     program: str
     brought_by: str
     patterns: tuple[str, ...]
+    suffix: str = ".txt"
 
     def find(self, *, dry_run: bool) -> str:
         """Return the path of the program; its mere name if it is absent and not to be run.
@@ -73,32 +77,17 @@ def _version(path: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", path)))
 
 
-def require(package: str, name: str) -> None:
-    """Raise NsightError unless a Python module can be imported."""
-    if find_spec(name) is None:
-        message = f"the package {package} is not installed; run: pip install {package}"
-        raise NsightError(message)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that all commands have."""
-    parser.add_argument(
-        "--output", type=Path, default=REPORTS, help="folder of the reports (default: %(default)s)"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="print the command and end")
-
-
-def check_cases(names: Sequence[str]) -> None:
-    """Raise NsightError if one of these is no case."""
+def check_cases(names: Sequence[str]) -> tuple[Case, ...]:
+    """Return the cases of these names; raise NsightError if one is no case."""
     try:
-        find(names)
+        return find(names)
     except ValueError as error:
         raise NsightError(str(error)) from error
 
 
 def target(cases: Sequence[str], *options: str) -> list[str]:
     """Return the command of the program that is profiled."""
-    return [sys.executable, "-m", TARGET, *cases, *options]
+    return [sys.executable, "-m", "perf", "nsight", "target", *cases, *options]
 
 
 def report_path(folder: Path, command: str) -> Path:
@@ -111,7 +100,7 @@ def shown(command: Sequence[str]) -> str:
     return f"CUDAKERN_LINEINFO=1 {join(command)}"
 
 
-def run(command: Sequence[str], *, echo: bool = True) -> tuple[int, str]:
+def execute(command: Sequence[str], *, echo: bool = True) -> tuple[int, str]:
     """Run a command in the repository's root; return its exit status and what it printed.
 
     Kernels are compiled with source lines.
@@ -134,10 +123,51 @@ def run(command: Sequence[str], *, echo: bool = True) -> tuple[int, str]:
     return process.returncode, "".join(printed)
 
 
-def ended(command: Callable[[], int], name: str) -> int:
-    """Run a command's work and return its exit status, 1 with a sentence where it cannot."""
-    try:
-        return command()
-    except NsightError as error:
-        sys.stderr.write(f"perf.nsight.{name}: {error}\n")
-        return 1
+def profiled(
+    options: argparse.Namespace,
+    tool: Tool,
+    command_of: Callable[[str, Path], list[str]],
+    packages: Mapping[str, str],
+    reasons: Mapping[str, str],
+) -> Path | None:
+    """Run a profiler; return its report, or None where the command is only printed.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With ``cases``, ``tool``, ``output`` and ``dry_run``.
+    tool : Tool
+        The profiler.
+    command_of : callable
+        Returns the command, of the program and of the report without its suffix.
+    packages : mapping of str to str
+        Modules that must be there, each with its package.
+    reasons : mapping of str to str
+        What a printed word means that the profiler ends with.
+
+    Raises
+    ------
+    NsightError
+        Something is missing, or there is no report.
+    """
+    check_cases(options.cases)
+    program = tool.find(dry_run=options.dry_run)
+    report = report_path(options.output, options.tool)
+    command = command_of(program, report)
+    if options.dry_run:
+        print(shown(command))  # noqa: T201
+        return None
+    for name, package in packages.items():
+        if find_spec(name) is None:
+            message = f"the package {package} is not installed; run: pip install {package}"
+            raise NsightError(message)
+    report.parent.mkdir(parents=True, exist_ok=True)
+    status, printed = execute(command)
+    for word, reason in reasons.items():
+        if word in printed:
+            raise NsightError(reason)
+    path = Path(f"{report}{tool.suffix}")
+    if status or not path.exists():
+        message = f"{tool.program} ended with {status} and left no complete report"
+        raise NsightError(message)
+    return path

@@ -13,12 +13,12 @@ from cudakern.engines.base import KernelSpec
 from cudakern.errors import KernelCompileError
 from cudakern.operators.catalogue import specialisations
 from cudakern.operators.gather_kernels import specialise
-from perf.machine_code import cubins
-from perf.machine_code.budgets import RESERVED_SHARED, resource_faults
-from perf.machine_code.budgets_indexing import MAX_REGISTERS
-from perf.machine_code.figures import survey
-from perf.machine_code.kernels import ARCHITECTURES, operator_of, variant_of
-from perf.machine_code.reading import divides, loads_in_flight
+from perf.static import cubins
+from perf.static.budgets import RESERVED_SHARED, resource_faults
+from perf.static.budgets_indexing import MAX_REGISTERS
+from perf.static.figures import survey
+from perf.static.kernels import ARCHITECTURES, operator_of, variant_of
+from perf.static.reading import divides, loads_in_flight
 
 VARIANTS: dict[str, list[KernelSpec]] = {}
 for spec in specialisations():

@@ -9,9 +9,9 @@ import pytest
 from cudakern.engines import sources
 from cudakern.operators.gather_kernels import specialise as specialise_gather
 from cudakern.operators.nonzero_plan import specialise
-from perf.machine_code import cubins
-from perf.machine_code.budgets import resource_faults
-from perf.machine_code.budgets_indexing import code_faults, max_registers
+from perf.static import cubins
+from perf.static.budgets import resource_faults
+from perf.static.budgets_indexing import code_faults, max_registers
 
 STREAM = specialise("stream", 1, 4, wide=False)
 COLUMNS = specialise("columns", 4, 8, wide=False)

@@ -11,11 +11,11 @@ from cudakern._dtypes import DataType
 from cudakern.engines import nvrtc
 from cudakern.operators.reduce_kernels import kernels_of, reductions
 from cudakern.operators.reduce_types import INITIAL_FUNCTIONS, ReduceFunction
-from perf.machine_code import cubins
-from perf.machine_code.budgets_reduce import code_faults, flushes
-from perf.machine_code.figures import survey
-from perf.machine_code.kernels import base_of
-from perf.machine_code.rare import one
+from perf.static import cubins
+from perf.static.budgets_reduce import code_faults, flushes
+from perf.static.figures import survey
+from perf.static.kernels import base_of
+from perf.static.rare import one
 from tests.conformance import test_nonzero_machine_code
 
 worse = test_nonzero_machine_code.worse

@@ -17,7 +17,7 @@ from cuda.bindings import nvrtc as bindings
 import cudakern as ck
 from cudakern.engines import cuda, nvrtc
 from cudakern.operators.catalogue import specialisations
-from perf.machine_code import cubins
+from perf.static import cubins
 from tests.helpers import fake_cupy
 
 SPECS = {spec.source: spec for spec in specialisations()}

@@ -48,7 +48,7 @@ def planned(folder: Path) -> list[Step]:
     checks = ("launch", "subnormal", "capture", "misaligned")
     options = [*GPU_TESTS, "-n", str(workers()), "-v", "--tb=short", "-p", "no:cacheprovider"]
     tests = ["pytest", *options, f"--junit-xml={folder / 'gpu.xml'}"]
-    perf = ["perf.run", "--quick", f"--output={folder / 'perf.json'}"]
+    perf = ["perf", "run", "--quick", f"--output={folder / 'perf.json'}"]
     return [
         Step("info", [*python, "cudakern", "info", "--check"], 60),
         *(Step(name, [*python, "tests.gpu.checks", name], 60) for name in checks),

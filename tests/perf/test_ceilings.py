@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cudakern.simulator import RawModule, checked, empty
-from perf import ceilings
-from perf.gpu import Gpu
+from perf.timing import ceilings
+from perf.timing.gpu import Gpu
 from tests.helpers import timed_gpu
 
 #: 16-byte vectors of which the last tile is not full; all blocks have several tiles.

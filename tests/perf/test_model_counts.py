@@ -13,8 +13,7 @@ from perf.cases.gather import GatherProblem
 from perf.cases.nonzero_coordinates import NonzeroProblem
 from perf.cases.one_hot import OneHotProblem
 from perf.cases.reduce import ReduceProblem
-from perf.model import __main__ as command
-from perf.model import predictions, small
+from perf.model import command, predictions, small
 from perf.model.code import Code, bytes_in_flight, loop_of_ptx, shuffles_answer
 from perf.model.counts import plan_of, tasks_of, trips, work_of
 from perf.model.data import data_of
@@ -22,7 +21,7 @@ from perf.model.gpus import GPUS
 from perf.results import OURS, LineResult, Result, Timing
 
 H200 = GPUS["H200"]
-REGENERATE = "run python -m perf.model --json perf/model/predictions.json"
+REGENERATE = "run python -m perf model --json perf/model/predictions.json"
 MIB = 2**20
 
 LOADS = [

@@ -10,7 +10,7 @@ import pytest
 
 from cudakern.engines.sources import kernel_folder
 from perf.cases import CASES
-from perf.nsight import compute, sanitizer, systems, tools
+from perf.nsight import command, compute, tools
 from tests.helpers.nsight import install
 
 
@@ -40,8 +40,8 @@ def after(arguments, name):
 def target_of(arguments):
     """Return what follows the program that is profiled, which must be ours."""
     first = arguments.index(sys.executable)
-    assert arguments[first + 1 : first + 3] == ["-m", "perf.nsight.target"]
-    return arguments[first + 3 :]
+    assert arguments[first + 1 : first + 5] == ["-m", "perf", "nsight", "target"]
+    return arguments[first + 5 :]
 
 
 def rows(text):
@@ -52,7 +52,7 @@ def rows(text):
 
 def test_systems_profiles_and_sums_up(fake, tmp_path, capsys):
     output = tmp_path / "reports"
-    assert systems.main(["G-1", "Z-1", "--repeats", "7", "--output", str(output)]) == 0
+    assert command.main(["systems", "G-1", "Z-1", "--repeats", "7", "--output", str(output)]) == 0
     (profile, lines, folder), (stats, _, _) = fake()
     assert profile[:5] == [
         "profile",
@@ -84,13 +84,13 @@ def test_systems_profiles_and_sums_up(fake, tmp_path, capsys):
 )
 def test_systems_without_a_result_fails(fake, tmp_path, capsys, monkeypatch, state, reason):
     monkeypatch.setenv("FAKE", state)
-    assert systems.main(["G-1", "--output", str(tmp_path)]) == 1
+    assert command.main(["systems", "G-1", "--output", str(tmp_path)]) == 1
     assert reason in capsys.readouterr().err
     assert fake()
 
 
 def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
-    assert compute.main(["G-1", "--output", str(tmp_path / "reports")]) == 0
+    assert command.main(["compute", "G-1", "--output", str(tmp_path / "reports")]) == 0
     ((arguments, lines, _),) = fake()
     assert after(arguments, "--set") == "full"
     assert after(arguments, "--import-source") == "yes"
@@ -125,7 +125,7 @@ def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
 
 def test_compute_says_who_may_read_counters(fake, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("FAKE", "refused")
-    assert compute.main(["G-1", "--output", str(tmp_path)]) == 1
+    assert command.main(["compute", "G-1", "--output", str(tmp_path)]) == 1
     text = capsys.readouterr().err
     assert fake()
     for hint in ("--user 0", "SYS_ADMIN", "R565", "NVreg_RestrictProfilingToAdminUsers=0"):
@@ -135,20 +135,20 @@ def test_compute_says_who_may_read_counters(fake, tmp_path, capsys, monkeypatch)
 
 def test_compute_without_a_report_fails(fake, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("FAKE", "empty")
-    assert compute.main(["G-1", "--output", str(tmp_path)]) == 1
+    assert command.main(["compute", "G-1", "--output", str(tmp_path)]) == 1
     assert "left no complete report" in capsys.readouterr().err
     assert fake()
 
 
 def test_a_report_without_kernels_fails(fake, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(compute, "kernels", lambda _path: iter(()))
-    assert compute.main(["G-1", "--output", str(tmp_path)]) == 1
+    assert command.main(["compute", "G-1", "--output", str(tmp_path)]) == 1
     assert "has no kernel" in capsys.readouterr().err
     assert fake()
 
 
 def test_sanitizer_runs_all_tools_over_all_cases(fake, tmp_path, capsys):
-    assert sanitizer.main(["--output", str(tmp_path / "reports")]) == 0
+    assert command.main(["sanitizer", "--output", str(tmp_path / "reports")]) == 0
     calls = [arguments for arguments, _, _ in fake()]
     tools_run = [after(arguments, "--tool") for arguments in calls]
     assert tools_run == ["memcheck", "racecheck", "initcheck", "synccheck"]
@@ -176,42 +176,42 @@ def test_sanitizer_fails_unless_every_tool_says_clean(
 ):
     monkeypatch.setenv("FAKE", state)
     names = ["racecheck", "G-1", "memcheck"]
-    assert sanitizer.main([*names, "--output", str(tmp_path / "reports")]) == 1
+    assert command.main(["sanitizer", *names, "--output", str(tmp_path / "reports")]) == 1
     assert [target_of(arguments)[0] for arguments, _, _ in fake()] == ["G-1", "G-1"]
     found = {row[0]: row[1:3] for row in rows(capsys.readouterr().out)}
     assert found["racecheck"] == ["NOT CLEAN", summary]
     assert found["memcheck"] == ["clean", "0 errors"]
 
 
-COMMANDS = [(systems, "nsys"), (compute, "ncu"), (sanitizer, "compute-sanitizer")]
+COMMANDS = [("systems", "nsys"), ("compute", "ncu"), ("sanitizer", "compute-sanitizer")]
 
 
-@pytest.mark.parametrize(("module", "program"), COMMANDS)
-def test_a_dry_run_prints_the_command_alone(fake, tmp_path, capsys, module, program):
-    assert module.main(["G-1", "--dry-run", "--output", str(tmp_path / "reports")]) == 0
+@pytest.mark.parametrize(("name", "program"), COMMANDS)
+def test_a_dry_run_prints_the_command_alone(fake, tmp_path, capsys, name, program):
+    assert command.main([name, "G-1", "--dry-run", "--output", str(tmp_path / "reports")]) == 0
     text = capsys.readouterr().out
     assert text.startswith("CUDAKERN_LINEINFO=1 ")
     assert program in text.split()[1]
-    assert "perf.nsight.target G-1" in text
+    assert "perf nsight target G-1" in text
     assert fake() == []
     assert not (tmp_path / "reports").exists()
 
 
-@pytest.mark.parametrize(("module", "program"), COMMANDS)
-def test_an_absent_tool_is_one_sentence(tmp_path, capsys, monkeypatch, module, program):
+@pytest.mark.parametrize(("name", "program"), COMMANDS)
+def test_an_absent_tool_is_one_sentence(tmp_path, capsys, monkeypatch, name, program):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(tools, "glob", lambda _pattern: [])
-    assert module.main(["G-1", "--output", str(tmp_path)]) == 1
+    assert command.main([name, "G-1", "--output", str(tmp_path)]) == 1
     text = capsys.readouterr().err
     assert f"{program} is not installed: NVIDIA's apt package" in text
     assert text.count("\n") == 1
-    assert module.main(["G-1", "--dry-run"]) == 0
+    assert command.main([name, "G-1", "--dry-run"]) == 0
     assert f"CUDAKERN_LINEINFO=1 {program} " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("module", "program"), COMMANDS)
-def test_an_unknown_case_is_one_sentence(fake, capsys, module, program):
-    assert module.main(["G-1", "G-77"]) == 1
+@pytest.mark.parametrize(("name", "program"), COMMANDS)
+def test_an_unknown_case_is_one_sentence(fake, capsys, name, program):
+    assert command.main([name, "G-1", "G-77"]) == 1
     text = capsys.readouterr().err
     assert "G-77" in text
     assert text.count("\n") == 1
@@ -219,15 +219,21 @@ def test_an_unknown_case_is_one_sentence(fake, capsys, module, program):
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "package"),
-    [(systems, "nvtx", "nvtx"), (compute, "nvtx", "nvtx"), (compute, "ncu_report", "ncu-report")],
+    ("name", "module", "package"),
+    [
+        ("systems", "nvtx", "nvtx"),
+        ("compute", "nvtx", "nvtx"),
+        ("compute", "ncu_report", "ncu-report"),
+    ],
 )
 def test_an_absent_package_is_one_sentence(
-    fake, tmp_path, capsys, monkeypatch, module, name, package
+    fake, tmp_path, capsys, monkeypatch, name, module, package
 ):
     present = tools.find_spec
-    monkeypatch.setattr(tools, "find_spec", lambda asked: None if asked == name else present(asked))
-    assert module.main(["G-1", "--output", str(tmp_path)]) == 1
+    monkeypatch.setattr(
+        tools, "find_spec", lambda asked: None if asked == module else present(asked)
+    )
+    assert command.main([name, "G-1", "--output", str(tmp_path)]) == 1
     text = capsys.readouterr().err
     assert f"pip install {package}" in text
     assert text.count("\n") == 1

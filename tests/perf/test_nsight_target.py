@@ -10,7 +10,7 @@ import pytest
 
 from cudakern import _ranges as ranges
 from perf.cases import find
-from perf.nsight import target
+from perf.nsight import command, target, tools
 
 
 def test_target_runs_on_the_simulator(capsys, monkeypatch):
@@ -23,7 +23,7 @@ def test_target_runs_on_the_simulator(capsys, monkeypatch):
 
     monkeypatch.setattr(ranges, "marked", mark)
     options = ["--engine", "simulator", "--elements", "4096", "--repeats", "3"]
-    assert target.main(["G-1", *options]) == 0
+    assert command.main(["target", "G-1", *options]) == 0
     problems = [line.problem.shrunk(4096) for line in find(["G-1"])[0].lines]
     assert marked == [(f"G-1 {p.title}", round(p.traffic().total)) for p in problems]
     assert capsys.readouterr().out.count(": 3 calls of ") == len(problems)
@@ -71,7 +71,7 @@ def gpu(monkeypatch):
         SimpleNamespace(problem=problem("a", 12.0)),
         SimpleNamespace(problem=problem("b", 9.6)),
     ]
-    monkeypatch.setattr(target, "find", lambda _names: [SimpleNamespace(name="X-1", lines=lines)])
+    monkeypatch.setattr(tools, "find", lambda _names: [SimpleNamespace(name="X-1", lines=lines)])
     monkeypatch.setattr(target, "choose", lambda engine: engine)
     monkeypatch.setattr(target, "import_cupy", lambda: Recorded(events))
     monkeypatch.setattr(ranges, "marked", mark)
@@ -79,7 +79,7 @@ def gpu(monkeypatch):
 
 
 def test_target_profiles_prepared_calls_alone(gpu):
-    assert target.main(["X-1", "--repeats", "2"]) == 0
+    assert command.main(["target", "X-1", "--repeats", "2"]) == 0
     assert gpu == [
         *("call a", "call b", "synchronize", "start"),
         *("X-1 a 12", "call a", "call a", "end", "X-1 b 10", "call b", "call b", "end"),
@@ -88,7 +88,7 @@ def test_target_profiles_prepared_calls_alone(gpu):
 
 
 def test_target_without_pools_turns_them_off_first(gpu):
-    assert target.main(["X-1", "--no-pool"]) == 0
+    assert command.main(["target", "X-1", "--no-pool"]) == 0
     assert gpu[:3] == ["allocator None", "pinned None", "call a"]
 
 
@@ -97,7 +97,7 @@ def test_target_out_of_memory_is_one_sentence(gpu, capsys, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(target, "prepare", refuse)
-    assert target.main(["X-1"]) == 1
+    assert command.main(["target", "X-1"]) == 1
     text = capsys.readouterr().err
     assert "name fewer cases" in text
     assert text.count("\n") == 1
@@ -110,5 +110,5 @@ def test_target_without_a_gpu_is_one_sentence(capsys, monkeypatch):
         raise target.EngineUnavailableError(message)
 
     monkeypatch.setattr(target, "choose", absent)
-    assert target.main(["G-1"]) == 1
-    assert capsys.readouterr().err == "perf.nsight.target: cudakern: no device for cuda\n"
+    assert command.main(["target", "G-1"]) == 1
+    assert capsys.readouterr().err == "perf nsight target: cudakern: no device for cuda\n"

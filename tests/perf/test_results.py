@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perf.results import OURS, LineResult, Result, Timing, best_peer, load
+from perf.results import OURS, LineResult, Result, Timing, digits, load
 
 
 def timing(median, **more):
@@ -97,15 +97,31 @@ def test_what_is_no_result_file_is_refused_by_name(tmp_path, text):
 
 
 def test_the_fraction_is_of_the_ceiling_of_the_line():
-    entry = line(**{OURS: timing(4.0), "torch": timing(8.0)})
+    entry = line(**{OURS: timing(4.0)})
     assert result().fraction(entry) == pytest.approx(0.5)  # 8 MB in 4 us are 2 TB/s of 4
-    assert result().fraction(entry, "torch") == pytest.approx(0.25)
-    assert math.isnan(result().fraction(entry, "cub"))
+    assert result().share_of_goal(entry) == pytest.approx(0.5 / 0.9)
+    entry.goal_us = 3.0
+    assert result().share_of_goal(entry) == pytest.approx(0.75)
+    assert math.isnan(result().fraction(line(cub=timing(4.0))))
 
 
 def test_the_best_peer_is_the_fastest_that_has_a_time():
     nothing = Timing(*[math.nan] * 3, 0, "", cold=False)
     entry = line(**{OURS: timing(1.0), "a": nothing, "torch": timing(8.0), "cub": timing(5.0)})
-    assert best_peer(entry) == ("cub", entry.timings["cub"])
-    assert best_peer(line(**{OURS: timing(1.0), "a": nothing})) is None
-    assert best_peer(line(**{f"{OURS}, argwhere": timing(1.0)})) is None
+    assert entry.best_peer() == ("cub", entry.timings["cub"])
+    assert line(**{OURS: timing(1.0), "a": nothing}).best_peer() is None
+    assert line(**{f"{OURS}, argwhere": timing(1.0)}).best_peer() is None
+
+
+def test_a_ratio_has_a_mark_where_intervals_overlap():
+    assert timing(8.0).over(timing(4.0)) == pytest.approx((2.0, 7 / 5, 3.0))
+    assert str(timing(8.0).over(timing(4.0))) == "2.00"
+    assert str(timing(8.0).over(timing(16.0))) == "0.50"
+    assert str(timing(8.0).over(timing(7.0))) == "1.14 ~"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(3.14159, "3.14"), (31.4159, "31.4"), (3141.5, "3142")]
+)
+def test_digits(value, text):
+    assert digits(value) == text

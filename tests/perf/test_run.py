@@ -11,13 +11,14 @@ import pytest
 
 from cudakern.engines.base import KernelSpec, Launch
 from cudakern.operators import base as operators
-from perf import environment, run
 from perf.cases.base import Case, Line
 from perf.console import new_console
 from perf.engines import NullEngine
-from perf.gpu import FLUSH_FACTOR
 from perf.results import OURS, load
-from perf.timing import Deadline
+from perf.timing import command as run
+from perf.timing import environment
+from perf.timing.gpu import FLUSH_FACTOR
+from perf.timing.turns import Deadline
 from tests.helpers import timed_gpu
 from tests.helpers.timed_problems import Increment, TimedPeer
 
@@ -107,7 +108,7 @@ def test_a_run_is_written_and_shown(fake, tmp_path):
     text = fake.text.getvalue()
     row = next(line for line in text.splitlines() if "I-1" in line)
     # 8 KiB in 8 us are 1.024 GB/s of 10; the peer takes 5 us
-    assert re.search(r"8\.0 \(8\.0-8\.0\).*10\.2%.*1% reached.*cub.*5\.0.*0\.6", row)
+    assert re.search(r"8\.00 \(8\.00-8\.00\).*10\.2%.*1% reached.*cub, 5\.00 us.*0\.62", row)
     row = next(line for line in text.splitlines() if "I-2" in line)
     assert "1 us missed" in row
     assert "without torch: pip install 'x[torch]'" in text
@@ -125,7 +126,7 @@ def test_the_time_of_the_model_stands_beside_the_measured_one(fake, tmp_path, mo
     assert [line.predicted_us for line in load(path).lines] == [5.0, None, None, None]
     text = fake.text.getvalue()
     row = next(line for line in text.splitlines() if "I-1" in line)
-    assert re.search(r"1% reached\W+5\.0\W+1\.60\W+cub", row)  # 8 us are 1.6 times 5
+    assert re.search(r"1% reached\W+5\.00\W+1\.60\W+cub", row)  # 8 us are 1.6 times 5
     assert "no measurement" in text
 
 
@@ -305,7 +306,7 @@ def test_what_fails_before_the_first_line_is_one_sentence(tmp_path, monkeypatch,
     monkeypatch.setattr(run.ceilings, "measure", measure)
     assert run.main(["--output", str(tmp_path / "r.json")]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("perf.run: ")
+    assert said.startswith("perf run: ")
     assert said.count("\n") == 1
     assert message.split(":")[0] in said
     assert not list(tmp_path.iterdir())
@@ -314,7 +315,7 @@ def test_what_fails_before_the_first_line_is_one_sentence(tmp_path, monkeypatch,
 def test_too_little_memory_to_begin_with_is_one_sentence(fake, tmp_path, capsys):
     fake.cupy.gpu.capacity = 2**20
     assert run.main(["--output", str(tmp_path / "r.json")]) == 1
-    assert capsys.readouterr().err.startswith("perf.run: the GPU cannot be measured: OutOfMemory")
+    assert capsys.readouterr().err.startswith("perf run: the GPU cannot be measured: OutOfMemory")
 
 
 @pytest.mark.usefixtures("fake")

@@ -10,10 +10,10 @@ from rich.progress import Progress
 
 import cudakern as ck
 from cudakern.errors import EngineUnavailableError
-from perf import smoke
 from perf.cases import find
 from perf.cases.one_hot import OneHotProblem
 from perf.results import load
+from perf.timing import simulated
 
 ONE_HOT = "ck_one_hot_stream_w4_i64_o32"
 
@@ -59,7 +59,7 @@ def rows(printed):
 
 
 def test_right_results(capsys):
-    assert smoke.main_simulator(find(["O-8", "G-9"]), None) == 0
+    assert simulated.main_simulator(find(["O-8", "G-9"]), None) == 0
     printed = capsys.readouterr().out
     title = "[128] int64 x 10 f32"
     assert rows(printed)[0] == ["O-8", title, ONE_HOT, "1280", "right"]
@@ -69,15 +69,15 @@ def test_right_results(capsys):
 
 
 def test_no_time_is_told(capsys):
-    smoke.main_simulator(find(["O-8"]), None)
+    simulated.main_simulator(find(["O-8"]), None)
     printed = capsys.readouterr().out
     assert "This is no measurement" in printed
     assert not re.search(r"\d\s*(us|ms|s|GB/s|TB/s|%)\b", printed)
 
 
 def test_a_large_problem_runs_small():
-    with mock.patch.object(smoke, "ELEMENTS", 4000), Progress(disable=True) as progress:
-        (outcome,) = smoke.run(find(["O-2"]), progress)
+    with mock.patch.object(simulated, "ELEMENTS", 4000), Progress(disable=True) as progress:
+        (outcome,) = simulated.run(find(["O-2"]), progress)
     assert outcome.problem == OneHotProblem((64,), 32, 1, "float16", "int64")
     assert (outcome.error, outcome.kernel) == ("", "ck_one_hot_stream_w2_i64_o32")
 
@@ -93,7 +93,7 @@ def test_a_large_problem_runs_small():
 def test_wrong_results_are_told(call, message, capsys, tmp_path):
     path = tmp_path / "result.json"
     with stand_in(call):
-        assert smoke.main_simulator(find(["O-8", "G-9"]), path) == 1
+        assert simulated.main_simulator(find(["O-8", "G-9"]), path) == 1
     printed = capsys.readouterr().out
     first, *others = rows(printed)
     assert first[0] == "O-8"
@@ -106,14 +106,14 @@ def test_wrong_results_are_told(call, message, capsys, tmp_path):
 def test_without_a_simulator(capsys, tmp_path):
     path = tmp_path / "result.json"
     with stand_in(without_compiler):
-        assert smoke.main_simulator(find(["O-8"]), path) == 1
+        assert simulated.main_simulator(find(["O-8"]), path) == 1
     assert capsys.readouterr().out.strip() == "no C++ compiler"
     assert not path.exists()
 
 
 def test_the_file_has_lines_and_no_times(tmp_path):
     path = tmp_path / "folder" / "result.json"
-    assert smoke.main_simulator(find(["O-8", "O-3"]), path) == 0
+    assert simulated.main_simulator(find(["O-8", "O-3"]), path) == 0
     result = load(path)
     assert (result.engine, result.ceilings, result.gpu) == ("simulator", {}, {})
     assert [(line.case, line.operator, line.checked) for line in result.lines] == [
@@ -124,4 +124,4 @@ def test_the_file_has_lines_and_no_times(tmp_path):
     first, second = result.lines
     assert (first.line, first.size, first.kernel) == ("[128] int64 x 10 f32", 1280, ONE_HOT)
     assert first.bytes == 128 * 8 + 1280 * 4
-    assert second.size <= smoke.ELEMENTS  # as it ran, not as the matrix has it
+    assert second.size <= simulated.ELEMENTS  # as it ran, not as the matrix has it

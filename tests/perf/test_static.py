@@ -12,13 +12,14 @@ from rich.progress import Progress
 
 from cudakern.errors import KernelCompileError
 from cudakern.operators.catalogue import specialisations
-from perf import host_cost, static
 from perf.cases import CASES
-from perf.host_cost import Row
-from perf.machine_code import budgets_indexing, budgets_loops, cubins, kernels
-from perf.machine_code.occupancy import resident_blocks
-from perf.machine_code.rare import one, rare
-from perf.machine_code.reading import main_loop, vector_loops, widest
+from perf.static import budgets_indexing, budgets_loops, cubins, first_call, host_cost, kernels
+from perf.static import command as static
+from perf.static.host_cost import Row
+from perf.static.occupancy import resident_blocks
+from perf.static.rare import one, rare
+from perf.static.reading import main_loop, vector_loops, widest
+from tests.helpers.samples import sample
 
 LISTING = """
 .text.ck_made_up:
@@ -146,7 +147,7 @@ def few(monkeypatch):
     return found
 
 
-ARGUMENTS = ["--jobs", "1", "--skip-traffic", "--skip-host-cost"]
+ARGUMENTS = ["code", "--jobs", "1"]
 
 
 def test_figures_are_written(few, tmp_path, capsys):
@@ -198,9 +199,9 @@ def test_a_broken_budget_is_named(few, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("name", "value", "fault"),
     [
-        ("perf.machine_code.budgets.MIN_BYTES_IN_FLIGHT", 2**20, "bytes in flight, not 1048576"),
-        ("perf.machine_code.budgets_loops.MOST", 3, "instructions for 16 bytes, more than 3"),
-        ("perf.machine_code.budgets.promised_blocks", lambda _spec: 9, "blocks, not 9"),
+        ("perf.static.budgets.MIN_BYTES_IN_FLIGHT", 2**20, "bytes in flight, not 1048576"),
+        ("perf.static.budgets_loops.MOST", 3, "instructions for 16 bytes, more than 3"),
+        ("perf.static.budgets.promised_blocks", lambda _spec: 9, "blocks, not 9"),
     ],
 )
 def test_slow_code_is_seen(monkeypatch, name, value, fault):
@@ -292,21 +293,20 @@ def test_host_cost_has_every_call(monkeypatch):
 
 def test_the_first_call_of_a_process_is_measured(monkeypatch):
     pytest.importorskip("cupy", reason="CuPy is not installed")
-    monkeypatch.setattr(host_cost, "PROCESSES", 2)
-    rows = host_cost.first_calls()
-    assert [row.name.split()[1] for row in rows] == [
-        *("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce")
-    ]
+    monkeypatch.setattr(first_call, "PROCESSES", 2)
+    assert set(first_call.OPERATORS) == set(first_call.calls())
+    monkeypatch.setattr(first_call, "OPERATORS", sample(first_call.OPERATORS, 5))
+    rows = first_call.first_calls()
+    assert [row.name.split()[1] for row in rows] == [*first_call.OPERATORS]
     assert {row.budget for row in rows} == {5000}
     assert all(100 < row.microseconds < 1e6 for row in rows)
 
 
-@pytest.mark.usefixtures("few")
 def test_a_broken_host_budget_ends_with_1(monkeypatch, capsys):
     slow = Row("compiled a", 7.0, 1.0, 3.0)
     monkeypatch.setattr(host_cost, "measure", lambda: ([slow], 2.0))
-    monkeypatch.setattr(host_cost, "first_calls", list)
-    assert static.main(["--jobs", "1", "--skip-traffic"]) == 1
+    monkeypatch.setattr(static, "first_calls", list)
+    assert static.main(["host"]) == 1
     assert "broken: compiled a: 7.00 us, more than 6.00" in capsys.readouterr().out
 
 

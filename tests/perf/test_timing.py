@@ -4,11 +4,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from perf import timing
-from perf.contender import CALLS, Ring, plan_ring
-from perf.gpu import Gpu
 from perf.results import OURS
-from perf.timing import Deadline, measure
+from perf.timing import turns
+from perf.timing.contender import CALLS, Ring, plan_ring
+from perf.timing.gpu import Gpu
+from perf.timing.turns import Deadline, measure
 from tests.helpers import timed_gpu
 from tests.helpers.timed_problems import Increment, TimedPeer
 
@@ -302,7 +302,7 @@ def test_memory_that_outlives_its_lane_is_given_back_in_the_end(cupy):
 
 def test_too_little_memory_for_all_sets_leaves_one(cupy, monkeypatch):
     gpu = Gpu(cupy, cupy.clock)
-    monkeypatch.setattr(timing, "plan_ring", lambda *_: Ring(7, flushed=False))
+    monkeypatch.setattr(turns, "plan_ring", lambda *_: Ring(7, flushed=False))
     cupy.gpu.capacity = 6 * 2**18
     problem = Increment(cupy, nbytes=2**17)
     found = measure(gpu, problem, (), SAMPLES, Deadline(cupy.clock, 1000, 1)).timings[OURS]

@@ -1,6 +1,6 @@
 """Every benchmark case once in the simulator, small and checked: that it runs, not how fast.
 
-``python -m perf.run --engine simulator`` ends here.
+``python -m perf run --engine simulator`` ends here.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import cudakern as ck
 from cudakern.errors import CudakernError, EngineUnavailableError
 from perf.cases.base import Problem
 from perf.console import new_console, new_progress
-from perf.environment import commit, now
 from perf.results import LineResult, Result
+from perf.timing.environment import commit, now
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Predict what calls take on a GPU. ``python -m perf.model [CASE ...]``. A model, no measurement.
+"""Predict what calls take on a GPU. This is a model and no measurement.
 
 Needs no GPU: it has plans, machine code, and counts of the simulator. Exits with 1 if a line is not
 close to its roofline.
@@ -7,12 +7,11 @@ close to its roofline.
 from __future__ import annotations
 
 import argparse
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perf import host_cost, results
+from perf import results
 from perf.cases import SHAPES, find
 from perf.cases.gather import GatherProblem
 from perf.cases.nonzero_coordinates import NonzeroProblem
@@ -22,6 +21,7 @@ from perf.model import fit, predictions, small
 from perf.model.counts import work_of
 from perf.model.gpus import GPUS
 from perf.model.table import table_of
+from perf.static import host_cost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def _given(options: argparse.Namespace) -> list[Problem]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m perf.model", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m perf model", description=__doc__)
     parser.add_argument("case", nargs="*", help="names of cases, such as R-1; otherwise all")
     parser.add_argument("--gpu", choices=tuple(GPUS), default="H200")
     parser.add_argument("--shapes", action="store_true", help="the cases S-1 and on")
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--small", action="store_true", help="calls of up to 64 KiB, beside CuPy")
     parser.add_argument("--json", type=Path, metavar="FILE", help="what launches have to do")
     parser.add_argument("--load", type=Path, metavar="FILE", help="predict what a file has")
-    parser.add_argument("--fit", type=Path, metavar="RESULT", help="a result file of perf.run")
+    parser.add_argument("--fit", type=Path, metavar="RESULT", help="a result file of perf run")
     return parser
 
 
@@ -117,7 +117,3 @@ def _fit(options: argparse.Namespace, console: Console) -> int:
     for one in wrong:
         console.print(f"wrong: {one.case}, {one.line}: {one.after / one.measured:.2f} of its time")
     return int(bool(wrong))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

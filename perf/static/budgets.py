@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perf.machine_code import budgets_indexing, budgets_reduce
-from perf.machine_code.budgets_loops import max_per_vector
-from perf.machine_code.kernels import REDUCE, operator_of, promised_blocks
+from perf.static import budgets_indexing, budgets_reduce
+from perf.static.budgets_loops import max_per_vector
+from perf.static.kernels import REDUCE, operator_of, promised_blocks
 
 if TYPE_CHECKING:
     from cudakern.engines.base import KernelSpec
-    from perf.machine_code.cubins import Listing, Usage
-    from perf.machine_code.figures import Figures
+    from perf.static.cubins import Listing, Usage
+    from perf.static.figures import Figures
 
 RESERVED_SHARED = 1024  # bytes that sm_90 and later take for themselves
 #: Bytes in flight that a multiprocessor of an H200 needs, where a thread promises loads.

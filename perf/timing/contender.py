@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf.gpu import FLUSH_FACTOR
 from perf.results import Timing
+from perf.timing.gpu import FLUSH_FACTOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from perf.gpu import Gpu
     from perf.peers.base import Prepared
+    from perf.timing.gpu import Gpu
 
 #: Calls in a graph, at most; also the most sets of data that are gone through.
 CALLS = 20

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudakern.operators.indexing import THREADS
-from perf.machine_code.budgets import faults, static_shared
-from perf.machine_code.cubins import compile_kernels, resource_usage, sass
-from perf.machine_code.kernels import dynamic_shared, operator_of, threads_of, variant_of
-from perf.machine_code.occupancy import WARP, resident_blocks
-from perf.machine_code.reading import (
+from perf.static.budgets import faults, static_shared
+from perf.static.cubins import compile_kernels, resource_usage, sass
+from perf.static.kernels import dynamic_shared, operator_of, threads_of, variant_of
+from perf.static.occupancy import WARP, resident_blocks
+from perf.static.reading import (
     divides,
     is_atomic,
     loads_in_flight,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudakern.engines.base import KernelSpec
-    from perf.machine_code.cubins import Listing, Usage
+    from perf.static.cubins import Listing, Usage
 
 
 @dataclass(frozen=True, slots=True)

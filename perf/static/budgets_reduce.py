@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from perf.machine_code.kernels import base_of, is_pair, reduction_of
-from perf.machine_code.reading import divides, is_atomic, loads_in_flight, matches, opcode
+from perf.static.kernels import base_of, is_pair, reduction_of
+from perf.static.reading import divides, is_atomic, loads_in_flight, matches, opcode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

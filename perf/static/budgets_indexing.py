@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perf.machine_code.kernels import NONZERO, operator_of, variant_of
-from perf.machine_code.reading import divides, loads_in_flight, matches, opcode, registers
+from perf.static.kernels import NONZERO, operator_of, variant_of
+from perf.static.reading import divides, loads_in_flight, matches, opcode, registers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from perf.cases.base import Array
-    from perf.gpu import Gpu, Lane
+    from perf.timing.gpu import Gpu, Lane
 
 #: Size of what is read and of what is written.
 NBYTES = 2**30

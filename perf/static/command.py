@@ -1,16 +1,17 @@
-"""What can be said about speed without a GPU, held to budgets. ``python -m perf.static``.
+"""Hold what can be said about speed without a GPU to budgets.
 
-Machine code of every kernel, compiled for one of seven architectures, or for all of them
-with ``--all``. Traffic in the simulator of every line of the matrix. Cost of a call on the host.
-Exits with 1 if a budget is broken.
+Parts: ``code``, the machine code of every kernel, compiled for one of seven architectures, or for
+all of them with ``--all``; ``traffic`` in the simulator of every line of the matrix; ``host``, the
+cost of a call on the host; ``simulator``, its speed and what its checks cost; ``dask``, the time
+that graphs take to build. The first three are the default. Exits with 1 if a budget is broken.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
-import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -23,14 +24,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from cudakern.errors import CudakernError, KernelCompileError
-from cudakern.operators.catalogue import specialisations
 from cudakern.simulator import traffic
-from perf import host_cost
 from perf.cases import CASES
 from perf.cases.base import SECTOR_BYTES
 from perf.console import new_console, new_progress
-from perf.machine_code import cubins, kernels
-from perf.machine_code.figures import Figures, survey
+from perf.static import cubins, host_cost, kernels
+from perf.static.figures import Figures, survey
+from perf.static.first_call import first_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from perf.cases.base import Line
 
 SCHEMA = 1
+PARTS = ("code", "traffic", "host", "simulator", "dask")
 #: Elements that the lines of the matrix are reduced to for the simulator.
 ELEMENTS = 2**18
 _HEADINGS = (
@@ -171,7 +172,11 @@ def traffic_table(moved: Sequence[Moved]) -> Table:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, write; return 1 if a budget is broken or something is missing."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    unknown = set(options.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"PART must be one of {', '.join(PARTS)}; got {', '.join(sorted(unknown))}")
     console = new_console()
     try:
         broken = _run(options, console)
@@ -185,47 +190,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace, console: Console) -> list[str]:
     """Return the budgets that are broken, a line each."""
-    cubins.require()
-    known = {spec.source.removesuffix(".cu") for spec in specialisations()}
-    wanted = set(options.operators) or known
-    chosen = kernels.everything() if options.all else kernels.rotation()[:: options.every]
-    chosen = [pair for pair in chosen if kernels.operator_of(pair[1]) in wanted]
-    lines = [(c.name, li) for c in CASES for li in c.lines if li.problem.operator in wanted]
-    with new_progress(console) as progress:
-        figures, broken = compile_all(chosen, options.jobs, progress)
-        moved = [] if options.skip_traffic else move_all(lines, progress)
-    broken += [f"{one.entry}, {one.arch}: {fault}" for one in figures for fault in one.faults]
-    broken += [fault for one in moved if (fault := one.fault())]
-    table = code_table(figures, len(kernels.everything()))
-    console.print(table, soft_wrap=False)  # its caption is long
-    if moved:
+    parts = set(options.parts or PARTS[:3])
+    data: dict[str, Any] = {"schema": SCHEMA}
+    broken: list[str] = []
+    if "code" in parts:
+        broken += _code(options, console, data)
+    if "traffic" in parts:
+        lines = [(case.name, line) for case in CASES for line in case.lines]
+        wanted = [pair for pair in lines if _is_wanted(pair[1].problem.operator, options)]
+        with new_progress(console) as progress:
+            moved = move_all(wanted, progress)
         console.print(traffic_table(moved))
-    costs, scale = ([], 1.0) if options.skip_host_cost else host_cost.measure()
-    if not options.skip_host_cost:
-        costs += host_cost.first_calls()
-    broken += [fault for row in costs if (fault := row.fault(scale))]
-    if costs:
+        broken += [fault for one in moved if (fault := one.fault())]
+        data["traffic"] = [asdict(one) | {"ratio": one.ratio} for one in moved]
+    if "host" in parts:
+        costs, scale = host_cost.measure()
+        costs += first_calls()
         console.print(host_cost.table_of(costs, scale))
+        broken += [fault for row in costs if (fault := row.fault(scale))]
+        data["host_cost"] = [asdict(row) | {"limit": row.limit(scale)} for row in costs]
+        data["scale"] = scale
+    for name, module in (("simulator", "simulator"), ("dask", "graphs")):
+        if name in parts:  # dask is optional
+            table, slow = importlib.import_module(f"perf.static.{module}").measure()
+            console.print(table)
+            broken += slow
     if options.json:
-        data = {
-            "schema": SCHEMA,
-            "machine_code": [asdict(one) for one in figures],
-            "traffic": [asdict(one) | {"ratio": one.ratio} for one in moved],
-            "host_cost": [asdict(row) | {"limit": row.limit(scale)} for row in costs],
-            "scale": scale,
-            "broken": broken,
-        }
-        _write(options.json, data)
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        data["broken"] = broken
+        options.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     return broken
 
 
-def _write(path: Path, data: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+def _is_wanted(operator: str, options: argparse.Namespace) -> bool:
+    return not options.operators or operator in options.operators
+
+
+def _code(options: argparse.Namespace, console: Console, data: dict[str, Any]) -> list[str]:
+    """Read the machine code of kernels; return the budgets that are broken."""
+    cubins.require()
+    chosen = kernels.everything() if options.all else kernels.rotation()[:: options.every]
+    chosen = [pair for pair in chosen if _is_wanted(kernels.operator_of(pair[1]), options)]
+    with new_progress(console) as progress:
+        figures, broken = compile_all(chosen, options.jobs, progress)
+    table = code_table(figures, len(kernels.everything()))
+    console.print(table, soft_wrap=False)  # its caption is long
+    data["machine_code"] = [asdict(one) for one in figures]
+    return broken + [f"{one.entry}, {one.arch}: {fault}" for one in figures for fault in one.faults]
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m perf.static", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m perf static", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--all", action="store_true", help="every kernel for every architecture")
     parser.add_argument(
         "--every", type=int, default=1, metavar="N", help="every N-th kernel; default: each"
@@ -235,10 +251,4 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
     parser.add_argument("--json", type=Path, metavar="FILE", help="all figures go there")
-    parser.add_argument("--skip-traffic", action="store_true", help="without the simulator")
-    parser.add_argument("--skip-host-cost", action="store_true", help="without the cost of calls")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
-"""Time our operators and their peers on a CUDA GPU. ``python -m perf.run [CASE ...]``.
+"""Time our operators and their peers on a CUDA GPU.
 
-Prints a table and writes ``perf/results/<gpu>/<date>-<commit>.json``, anew after each line; a run
+Prints a table and writes ``perf/results/<gpu>/<date>-<commit>.json``, anew after each line. A run
 that SIGTERM or Ctrl-C ends says there what it lacks. ``--quick`` takes a few lines and fewer
 samples. ``--engine simulator`` measures nothing; it checks every case without a GPU.
 """
@@ -22,17 +22,18 @@ from unittest import mock
 from cudakern import _ranges as ranges
 from cudakern.engines import engine_for
 from cudakern.engines.cuda import device_count, import_cupy
-from perf import ceilings, environment, table
 from perf.cases import SWEEPS, find
 from perf.console import new_console, new_progress
-from perf.contender import describe, no_time
 from perf.engines import RecordingEngine
-from perf.gpu import Gpu
 from perf.model.predictions import predicted_for
 from perf.peers import present
+from perf.report import table
 from perf.results import OURS, LineResult, Result
-from perf.smoke import main_simulator
-from perf.timing import Deadline, Measured, measure
+from perf.timing import ceilings, environment
+from perf.timing.contender import describe, no_time
+from perf.timing.gpu import Gpu
+from perf.timing.simulated import main_simulator
+from perf.timing.turns import Deadline, Measured, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +53,7 @@ MINUTES, QUICK_MINUTES = 12, 4
 
 def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Case]]:
     """Return the options and the cases that are asked for."""
-    parser = argparse.ArgumentParser(prog="python -m perf.run", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m perf run", description=__doc__)
     parser.add_argument("case", nargs="*", help="names of cases, such as R-1; otherwise all")
     parser.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
     parser.add_argument("--quick", action="store_true", help="few lines, few samples, no sweeps")
@@ -306,7 +307,7 @@ def run_cuda(options: argparse.Namespace, cases: Sequence[Case], console: Consol
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"perf.run: {message}\n")
+    sys.stderr.write(f"perf run: {message}\n")
     return 1
 
 
@@ -321,7 +322,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if device_count() == 0:
         return _fail(NO_GPU)
     return run_cuda(options, cases, new_console())
-
-
-if __name__ == "__main__":
-    sys.exit(main())

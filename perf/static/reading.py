@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from perf.machine_code.cubins import Listing
+    from perf.static.cubins import Listing
 
 VECTOR_BITS = 128
 _VECTOR_BYTES = VECTOR_BITS // 8

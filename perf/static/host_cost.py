@@ -1,16 +1,14 @@
-"""Python cost of a warm call in microseconds, without its kernel. ``python -m perf.host_cost``.
+"""Python cost of a warm call in microseconds, without its kernel.
 
 The engine is replaced by one that launches nothing, so the figure is the floor for small problems.
 NumPy arrays serve everywhere; where CuPy is installed, CuPy arrays too, which need no GPU for this.
-Beside each stands a call of NumPy that does the same to the same arguments, with its work. Budgets
-are for a reference machine; on a slower one they grow by what a fixed piece of Python takes longer.
-The first calls of new processes follow, whose kernels are on disk.
+Beside each call stands one of NumPy that does the same to the same arguments, with its work.
+Budgets are for a reference machine. On a slower one they grow with the time of a fixed piece of
+Python.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import timeit
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,6 @@ from rich.table import Table
 import cudakern as ck
 from cudakern.engines.cuda import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
-from perf.console import new_console
 from perf.engines import NullEngine
 
 if TYPE_CHECKING:
@@ -30,10 +27,6 @@ if TYPE_CHECKING:
 
 #: Microseconds that a compiled operator may take, and a function beyond a bare call of NumPy.
 COMPILED_BUDGET, FUNCTION_BUDGET = 3.0, 8.0
-#: Microseconds that the first call of a process may take, its kernel being on disk.
-FIRST_BUDGET = 5000.0
-#: Processes for each operator; the first compiles what is not on disk.
-PROCESSES = 4
 CALLS = 10_000
 REPEATS = 11
 #: How often all is measured, as long as a budget is broken.
@@ -203,27 +196,6 @@ def measure() -> tuple[list[Row], float]:
     return rows, scale
 
 
-def first_calls() -> list[Row]:
-    """Return what the first call of each operator costs in a new process, where CuPy is installed.
-
-    Drivers load and launch nothing here.
-    """
-    try:
-        import_cupy()
-    except EngineUnavailableError:
-        return []
-    rows = []
-    for operator in ("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce"):
-        command = [sys.executable, "-m", "perf.first_call", operator]
-        times = [
-            float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            for _ in range(PROCESSES)
-        ]
-        name = f"first {operator} of a process, CuPy arrays"
-        rows.append(Row(name, min(times[1:]), None, FIRST_BUDGET))
-    return rows
-
-
 def table_of(rows: list[Row], scale: float) -> Table:
     """Return the table of a measurement."""
     title = "Python cost of a call without its kernel"
@@ -236,19 +208,3 @@ def table_of(rows: list[Row], scale: float) -> Table:
         cells = ("-" if figure is None else f"{figure:.2f}" for figure in figures)
         table.add_row(row.name, *cells, style="red" if row.fault(scale) else "")
     return table
-
-
-def main() -> int:
-    """Measure and print; return 1 if a budget is broken."""
-    rows, scale = measure()
-    rows += first_calls()
-    console = new_console()
-    console.print(table_of(rows, scale))
-    wrong = [fault for row in rows if (fault := row.fault(scale))]
-    for fault in wrong:
-        console.print(f"broken: {fault}", style="red")
-    return int(bool(wrong))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

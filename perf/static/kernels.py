@@ -20,8 +20,8 @@ from cudakern.operators.reduce_kernels import INPUT_TYPES, Reduction
 from cudakern.operators.reduce_types import ARG_FUNCTIONS, ReduceFunction
 from cudakern.operators.rows import ITEMS_PER_THREAD
 from cudakern.operators.splice import SHORT_TILE_BYTES, TILE_BYTES, Splice
-from perf.machine_code.occupancy import LIMITS, WARP
-from perf.machine_code.rare import rare
+from perf.static.occupancy import LIMITS, WARP
+from perf.static.rare import rare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -1,8 +1,7 @@
-"""Time that functions over dask arrays take to build a graph. ``python -m perf.dask_graphs``."""
+"""Time that functions over dask arrays take to build a graph, and its number of tasks."""
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from rich.table import Table
 
 import cudakern.dask as cd
-from perf.console import new_console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +48,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], int]]:
     }
 
 
-def measure(call: Callable[[], Any]) -> tuple[float, int]:
+def cost(call: Callable[[], Any]) -> tuple[float, int]:
     """Return the seconds that a call takes, its graph made of tasks included, and their number."""
     start = time.perf_counter()
     found = call()
@@ -60,20 +58,16 @@ def measure(call: Callable[[], Any]) -> tuple[float, int]:
     return time.perf_counter() - start, len(graph)
 
 
-def main() -> int:
-    """Measure and print; return 1 if a graph takes longer than it may."""
+def measure() -> tuple[Table, list[str]]:
+    """Return the table of all calls, and which budgets are broken."""
     table = Table(title=f"Graphs of {CHUNKS} chunks, at most {BUDGET:.0f} s each")
     table.add_column("call")
     for heading in ("seconds", "tasks", "besides operands"):
         table.add_column(heading, justify="right")
-    slow = False
+    broken = []
     for name, (call, of_operands) in calls().items():
-        seconds, count = measure(call)
-        slow |= seconds > BUDGET
+        seconds, count = cost(call)
         table.add_row(name, f"{seconds:.2f}", str(count), str(count - of_operands))
-    new_console().print(table)
-    return int(slow)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        if seconds > BUDGET:
+            broken.append(f"{name}: {seconds:.2f} s, more than {BUDGET:g}")
+    return table, broken

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from perf.contender import Contender, Flush, Ring, describe, no_time, plan_ring
 from perf.peers.base import Prepared
 from perf.results import OURS, Timing
+from perf.timing.contender import Contender, Flush, Ring, describe, no_time, plan_ring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from perf.cases.base import Array, Problem
-    from perf.gpu import Gpu
     from perf.peers.base import Peer
+    from perf.timing.gpu import Gpu
 
 #: Fewer samples are never taken.
 LEAST_SAMPLES = 5

@@ -1,0 +1,64 @@
+"""Run NVIDIA's tools over lines of the matrix, kernels compiled with source lines."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perf.nsight import compute, sanitizer, systems, target
+from perf.nsight.tools import REPORTS, NsightError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: By name: the module whose `run` takes the options, and what it does.
+TOOLS = {
+    "systems": (systems, "Nsight Systems: a timeline, kernels and ranges as tables"),
+    "compute": (compute, "Nsight Compute: counters of each kernel"),
+    "sanitizer": (sanitizer, "compute-sanitizer: errors of memory, races"),
+    "target": (target, "the program that these run"),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    top = argparse.ArgumentParser(prog="python -m perf nsight", description=__doc__)
+    tools = top.add_subparsers(dest="tool", required=True, metavar="tool")
+    made = {
+        name: tools.add_parser(name, help=text, description=module.__doc__)
+        for name, (module, text) in TOOLS.items()
+    }
+    for name, one in made.items():
+        if name == "sanitizer":
+            help_names = f"{', '.join(sanitizer.TOOLS)}; such as R-1"
+            one.add_argument("cases", nargs="*", metavar="TOOL|CASE", help=help_names)
+        else:
+            one.add_argument("cases", nargs="+", metavar="CASE", help="such as R-1 or sweep-gather")
+        if name in {"systems", "target"}:
+            one.add_argument(
+                "--repeats", type=int, default=10, help="calls of a line (default: 10)"
+            )
+        if name != "target":
+            help_output = "folder of the reports (default: %(default)s)"
+            one.add_argument("--output", type=Path, default=REPORTS, help=help_output)
+            one.add_argument("--dry-run", action="store_true", help="print the command and end")
+    made["target"].add_argument("--elements", type=int, help="reduce problems to about so many")
+    made["target"].add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
+    made["target"].add_argument(
+        "--no-pool",
+        action="store_true",
+        help="no memory pool, so that each array's bounds are those of its allocation",
+    )
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a tool; return the exit status, 1 with a sentence where it cannot do its work."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(TOOLS[options.tool][0].run(options))
+    except NsightError as error:
+        sys.stderr.write(f"perf nsight {options.tool}: {error}\n")
+        return 1

@@ -1,0 +1,1 @@
+"""Tables, pictures and a page of result files."""

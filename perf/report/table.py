@@ -1,0 +1,106 @@
+"""Tables: the cases, and what a run found."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from perf.cases.base import REFERENCE_BANDWIDTH
+from perf.results import OURS, digits, goal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from perf.cases.base import Case
+    from perf.results import LineResult, Result
+
+_TEXTS = {"case", "line", "strongest peers", "shows", "notes"}
+#: What a terminal has room for of a row.
+COLUMNS = (
+    *("case", "line", "us (p10-p90)", "of ceiling", "goal", "model, us", "of model"),
+    *("best peer", "ratio", "notes"),
+)
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column, justify="left" if column in _TEXTS else "right")
+    return table
+
+
+def matrix(cases: Sequence[Case]) -> Table:
+    """Return the lines of cases: the least they move, the least time, what they are held to."""
+    title = f"least times at {REFERENCE_BANDWIDTH / 1e12:g} TB/s"
+    table = _table(title, ("case", "line", "MB", "us", "goal", "strongest peers", "shows"))
+    for case in cases:
+        for line in case.lines:
+            traffic = line.problem.traffic()
+            figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds():.1f}"
+            named = ", ".join(case.peers)
+            cells = (case.name, line.problem.title, *figures, goal(line) or "-", named, case.shows)
+            table.add_row(*cells)
+    return table
+
+
+def row(result: Result, line: LineResult, before: LineResult | None = None) -> dict[str, str]:
+    """Return the cells of a line by their headings; ``before`` is the same line of another run."""
+    ours, best = line.timing(), line.best_peer()
+    old = before.timing() if before else None
+    share, fraction = result.share_of_goal(line), result.fraction(line)
+    reached = "" if math.isnan(share) else " reached" if share >= 1 else " missed"
+    model, host = line.predicted_us, ours.host_us if ours else None
+    return {
+        "case": line.case,
+        "line": line.line,
+        "us (p10-p90)": _time(line),
+        "of ceiling": "-" if math.isnan(fraction) else f"{fraction:.1%}",
+        "goal": f"{goal(line) or '-'}{reached}",
+        "model, us": digits(model) if model is not None else "-",
+        "of model": digits(ours.median_us / model) if ours and model else "-",
+        "best peer": f"{best[0]}, {digits(best[1].median_us)} us" if best else "-",
+        "ratio": str(best[1].over(ours)) if best and ours else "-",
+        "notes": "; ".join(f"{n}: {t.note}" for n, t in line.timings.items() if t.note),
+        "before": f"{old.interval} us, {old.over(ours)} of now" if old and ours else "-",
+        "peers": "; ".join(
+            f"{name} {timed.interval}"
+            for name in line.timings
+            if name != OURS and (timed := line.timing(name))
+        ),
+        "host, us": "-" if host is None else digits(host),
+        "method": ours.method if ours else "-",
+        "kernel": line.kernel,
+    }
+
+
+def _time(line: LineResult) -> str:
+    """Return our time as text, or why there is none."""
+    ours, noted = line.timing(), line.timings.get(OURS)
+    if ours is None:
+        return "WRONG" if noted and noted.note.startswith("WRONG") else "-"
+    warm = "" if ours.warm_us is None else f", warm {digits(ours.warm_us)}"
+    return f"{ours.interval}{warm if ours.cold else ' warm'}"
+
+
+def show(console: Console, result: Result, path: Path, missing: Mapping[str, str]) -> None:
+    """Print the table of a run, its ceilings, the peers that are missing, and the file's path."""
+    table = _table(f"{result.gpu['name']}, {result.commit}", COLUMNS)
+    for line in result.lines:
+        cells = row(result, line)
+        table.add_row(*(cells[column] for column in COLUMNS))
+    console.print(table)
+    console.print("ratio: time of the best peer over ours; ~: not significant")
+    console.print("model: what python -m perf model predicts, no measurement; of it, our time")
+    rates = ", ".join(f"{name} {rate / 1e12:.3f}" for name, rate in result.ceilings.items())
+    change = "" if math.isnan(result.drift) else f"; the copy one changed by {result.drift:.1%}"
+    console.print(f"ceilings in TB/s: {rates}{change}")
+    for warning in result.warnings():
+        console.print(f"warning: {warning}")
+    for name, reason in missing.items():
+        console.print(f"without {name}: {reason}")
+    console.print(str(path))

@@ -1,0 +1,1 @@
+"""Our operators and their peers, timed in turn on a GPU or checked in the simulator."""
