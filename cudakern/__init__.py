@@ -21,20 +21,27 @@ from cudakern.errors import (
 )
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.compiled import CompiledOperator, compile_operator
-from cudakern.operators.gather import GatherOperatorDesc, gather
-from cudakern.operators.gather_nd import GatherND1OperatorDesc, GatherNDOperatorDesc, gather_nd
-from cudakern.operators.nonzero import argwhere, nonzero
-from cudakern.operators.nonzero_coordinates import NonzeroCoordinates, nonzero_coordinates
-from cudakern.operators.nonzero_descriptor import NonzeroCoordinatesOperatorDesc
-from cudakern.operators.one_hot import OneHotOperatorDesc, one_hot
-from cudakern.operators.reduce import reduce
-from cudakern.operators.reduce_descriptor import (
+from cudakern.operators.gather.descriptor import GatherOperatorDesc
+from cudakern.operators.gather.function import gather
+from cudakern.operators.gather_nd.descriptor import GatherND1OperatorDesc, GatherNDOperatorDesc
+from cudakern.operators.gather_nd.function import gather_nd
+from cudakern.operators.nonzero.descriptor import NonzeroCoordinatesOperatorDesc
+from cudakern.operators.nonzero.function import (
+    NonzeroCoordinates,
+    argwhere,
+    nonzero,
+    nonzero_coordinates,
+)
+from cudakern.operators.one_hot.descriptor import OneHotOperatorDesc
+from cudakern.operators.one_hot.function import one_hot
+from cudakern.operators.reduce.descriptor import (
     ArgmaxOperatorDesc,
     ArgminOperatorDesc,
     AxisDirection,
     ReduceOperatorDesc,
 )
-from cudakern.operators.reduce_types import ReduceFunction
+from cudakern.operators.reduce.function import reduce
+from cudakern.operators.reduce.types import ReduceFunction
 from cudakern.tensor import TensorDesc, TensorFlags, minimum_tensor_size_in_bytes
 
 __version__ = "0.1.0"

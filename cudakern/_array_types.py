@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from cudakern.operators.reduce_types import ReduceFunction
+from cudakern.operators.reduce.types import ReduceFunction
 
 
 class SupportsDLPack(Protocol):

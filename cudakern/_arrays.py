@@ -138,6 +138,8 @@ def owner_address(array: Array) -> int:
 def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:
     """Return the arrays' addresses, and what a plan depends on: equal facts get the same plan.
 
+    None stands for an array that a call does without.
+
     Raises
     ------
     AttributeError
@@ -147,6 +149,10 @@ def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:
     facts: list[Facts] = []
     for array in arrays:  # the hot path of every call
         if type(array) is not _ndarray:
+            if array is None:
+                addresses.append(0)
+                facts.append(())
+                continue
             data = array.data
             place, address = data.device_id, data.ptr
         elif _FAST:
@@ -163,8 +169,10 @@ def is_read_only(array: Array) -> bool:
     return isinstance(array, np.ndarray) and not array.flags.writeable
 
 
-def layout_of(array: Array, address: int) -> Layout:
-    """Return an array's layout."""
+def layout_of(array: Array | None, address: int) -> Layout:
+    """Return an array's layout; None has no elements."""
+    if array is None:
+        return Layout((0,), (1,), 1)
     return Layout(array.shape, array.strides, array.dtype.itemsize, address & 15)
 
 

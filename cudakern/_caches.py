@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from random import Random
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from functools import _lru_cache_wrapper
+
+#: Entries of a table at most.
+MAX_ENTRIES = 1024
+_random = Random()  # noqa: S311  no secrets; its own, so that a seed of the caller's stays as it is
 
 
 class Cache(Sized, Protocol):
@@ -35,6 +41,38 @@ class Results:
     def __len__(self) -> int:
         """Return how many results are kept."""
         return self._function.cache_info().currsize
+
+
+V = TypeVar("V")
+
+
+class Table(Generic[V]):
+    """What was made for some facts. Beyond the limit, one entry at random makes room.
+
+    So a loop over a few more facts finds nearly all; a table that started anew would find none.
+    There is no lock: each step on the dictionary is one of its own operations, and an entry that is
+    forgotten while it is used is still that of its user.
+    """
+
+    limit = MAX_ENTRIES
+
+    def __init__(self) -> None:
+        self._entries: dict[Any, V] = {}
+        self.find: Callable[[Any], V | None] = self._entries.get
+        self.clear = self._entries.clear
+
+    def __len__(self) -> int:
+        """Return how many entries are kept."""
+        return len(self._entries)
+
+    def add(self, key: object, made: V) -> V:
+        """Keep what was made for some facts; of two made at once for the same, the first one."""
+        added = self._entries.setdefault(key, made)
+        while len(keys := list(self._entries)) > self.limit:
+            other = _random.choice(keys)
+            if other != key:
+                self._entries.pop(other, None)
+        return added
 
 
 class Family:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from cudakern.operators.base import OperatorDesc
+    from cudakern.operators.descriptor import OperatorDesc
 
     class Described(Protocol):
         """What has a descriptor."""

@@ -18,10 +18,6 @@
 
 namespace ck {
 
-// Of a multiprocessor, with 72 registers a thread. A block has one warp more than work on tiles.
-constexpr int kTileBlocks = 3;
-constexpr int kTileThreads = kThreads + 32;
-
 /// The block's shared memory, with masks for two tiles.
 template <uint32 kMaskWords>
 struct NonzeroShared {
@@ -157,13 +153,13 @@ using Coordinate = CK_COORDINATE_T;
 using Offset = CK_OFFSET_T;
 
 #if defined(CK_VARIANT_STREAM)
-CK_KERNEL_WITH(kTileThreads, kTileBlocks, NonzeroArguments<Offset> a) {
+CK_KERNEL(NonzeroArguments<Offset> a) {
   CK_DYNAMIC_SHARED(shared);
   const StreamInput<CK_WIDTH, Offset> input{a};
   write_coordinates<Coordinate>(input, a, shared);
 }
 #elif defined(CK_VARIANT_COLUMNS) || defined(CK_VARIANT_PARTS)
-CK_KERNEL_WITH(kTileThreads, kTileBlocks, ColumnsArguments<Offset> a) {
+CK_KERNEL(ColumnsArguments<Offset> a) {
   CK_DYNAMIC_SHARED(shared);
 #if defined(CK_VARIANT_PARTS)
   const ColumnsInput<CK_WIDTH, Offset, true> input{a};
@@ -173,7 +169,7 @@ CK_KERNEL_WITH(kTileThreads, kTileBlocks, ColumnsArguments<Offset> a) {
   write_coordinates<Coordinate>(input, a.common, shared);
 }
 #elif defined(CK_VARIANT_STRIDED)
-CK_KERNEL_WITH(kTileThreads, kTileBlocks, StridedArguments<Offset, CK_RANK> a) {
+CK_KERNEL(StridedArguments<Offset, CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
   const StridedInput<CK_WIDTH, Offset, CK_RANK> input{a.common, a.dimensions};
   write_coordinates<Coordinate>(input, a.common, shared);

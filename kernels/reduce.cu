@@ -41,15 +41,8 @@ using Function = WithInitial<CK_FUNCTION, CK_INITIAL, CK_INITIAL_T>;
 using Function = CK_FUNCTION;
 #endif
 
-// Blocks of a multiprocessor, which share its registers: fewer where a thread has many states or
-// 64-bit offsets besides the loads in flight, or long code.
-constexpr bool kIsWide = Function::kIsLong || sizeof(Offset) > 4;
-constexpr bool kIsPair = Function::kIsPlace || kIsComplex<Input>;
-constexpr int kStreamBlocks = kIsWide ? 2 : kIsPair ? 3 : kBlocksPerMultiprocessor;
-constexpr int kColumnBlocks = 2;
-
 #if defined(CK_VARIANT_STREAM) || defined(CK_VARIANT_WARPS)
-CK_KERNEL_OF(kStreamBlocks, StreamArguments<Offset, CK_RANK, Function::Rest> a) {
+CK_KERNEL(StreamArguments<Offset, CK_RANK, Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
 #if defined(CK_VARIANT_STREAM)
   constexpr int kTeam = kThreads;
@@ -59,18 +52,17 @@ CK_KERNEL_OF(kStreamBlocks, StreamArguments<Offset, CK_RANK, Function::Rest> a) 
   reduce_stream<Function, Input, Output, kTeam>(a, shared);
 }
 #elif defined(CK_VARIANT_TILES)
-CK_KERNEL_OF(kStreamBlocks, TileArguments<Offset, Function::Rest> a) {
+CK_KERNEL(TileArguments<Offset, Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
   reduce_tiles<Function, Input, Output, CK_WIDTH>(a, shared);
 }
 #elif defined(CK_VARIANT_COLUMNS)
-CK_KERNEL_OF(kColumnBlocks, ColumnArguments<Offset, Function::Rest> a) {
+CK_KERNEL(ColumnArguments<Offset, Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
   reduce_columns<Function, Input, Output, CK_WIDTH / sizeof(Input)>(a, shared);
 }
 #elif defined(CK_VARIANT_VECTORS) || defined(CK_VARIANT_STRIDED)
-constexpr int kGridBlocks = kIsWide || CK_WIDTH >= 8 * sizeof(Input) ? 2 : 3;
-CK_KERNEL_OF(kGridBlocks, GridArguments<Offset, CK_RANK, Function::Rest> a) {
+CK_KERNEL(GridArguments<Offset, CK_RANK, Function::Rest> a) {
   CK_DYNAMIC_SHARED(shared);
   reduce_grid<Function, Input, Output, CK_WIDTH>(a, shared);
 }

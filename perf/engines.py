@@ -34,6 +34,10 @@ class NullEngine:
         del device, nbytes
         return 0
 
+    def is_captured(self, device: int) -> bool:  # noqa: ARG002
+        """Return False."""
+        return False
+
     def keep(self, device: int, memory: object) -> None:
         """Do nothing."""
 
@@ -66,6 +70,10 @@ class RecordingEngine:
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of the engine's memory."""
         return self._engine.workspace(device, nbytes)
+
+    def is_captured(self, device: int) -> bool:
+        """Return what the engine says."""
+        return self._engine.is_captured(device)
 
     def keep(self, device: int, memory: object) -> None:
         """Have the engine keep memory."""

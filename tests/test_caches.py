@@ -19,9 +19,8 @@ import pytest
 import cudakern as ck
 from cudakern import _caches as caches
 from cudakern.__main__ import main
-from cudakern._caches import Family, Results, Size
-from cudakern.operators import base
-from cudakern.operators.base import MAX_BOUND, BoundTable
+from cudakern._caches import MAX_ENTRIES, Family, Results, Size, Table
+from cudakern.operators import binding
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import call_all
 
@@ -56,8 +55,8 @@ def test_every_table_of_the_package_has_a_name():
     program = """
 import gc, cudakern
 from cudakern import _caches as caches
-from cudakern.operators.base import BoundTable
-tables = {id(value) for value in gc.get_objects() if type(value) is BoundTable}
+from cudakern._caches import Table
+tables = {id(value) for value in gc.get_objects() if type(value) is Table}
 print(len(tables), len(tables - set(map(id, caches._caches.values()))))
 """
     result = subprocess.run(
@@ -81,21 +80,21 @@ def test_results_are_remembered_without_bound_for_nothing_that_varies():
 
 
 def test_a_table_keeps_the_first_of_two_and_no_more_than_its_limit():
-    table = BoundTable()
+    table = Table()
     assert table.add("key", "first") == "first"
     assert table.add("key", "second") == table.find("key") == "first"
-    for key in range(3 * MAX_BOUND):
+    for key in range(3 * MAX_ENTRIES):
         assert table.add(key, -key) == table.find(key) == -key, "another one makes room"
-        assert len(table) <= table.limit == MAX_BOUND
-    assert len(table) == MAX_BOUND
-    assert all(table.find(key) in {None, -key} for key in range(3 * MAX_BOUND))
+        assert len(table) <= table.limit == MAX_ENTRIES
+    assert len(table) == MAX_ENTRIES
+    assert all(table.find(key) in {None, -key} for key in range(3 * MAX_ENTRIES))
     table.clear()
-    assert (len(table), table.find(3 * MAX_BOUND - 1)) == (0, None)
+    assert (len(table), table.find(3 * MAX_ENTRIES - 1)) == (0, None)
 
 
 @pytest.mark.parametrize("beyond", [1, 50])
 def test_a_loop_over_a_few_more_than_fit_finds_nearly_all(beyond):
-    table, keys = BoundTable(), range(MAX_BOUND + beyond)
+    table, keys = Table(), range(MAX_ENTRIES + beyond)
     made = 0
     for turn in range(12):
         for key in keys:
@@ -106,16 +105,16 @@ def test_a_loop_over_a_few_more_than_fit_finds_nearly_all(beyond):
 
 
 def test_the_random_numbers_of_the_caller_stay_as_they_are():
-    table = BoundTable()
+    table = Table()
     state = random.getstate()
-    for key in range(MAX_BOUND + 10):
+    for key in range(MAX_ENTRIES + 10):
         table.add(key, key)
     assert random.getstate() == state
 
 
 @pytest.mark.usefixtures("cleared")
 def test_results_are_right_when_few_launches_are_kept(monkeypatch):
-    monkeypatch.setattr(base.BoundTable, "limit", 3)
+    monkeypatch.setattr(Table, "limit", 3)
     for seed in range(2):
         call_all(seed)
         found = caches.sizes()
@@ -126,7 +125,7 @@ def test_results_are_right_when_few_launches_are_kept(monkeypatch):
 
 @pytest.mark.usefixtures("cleared")
 def test_each_initial_value_is_an_entry_and_entries_are_few(monkeypatch):
-    monkeypatch.setattr(base.BoundTable, "limit", 16)
+    monkeypatch.setattr(Table, "limit", 16)
     x = np.arange(12).reshape(3, 4)
     for initial in range(50):
         np.testing.assert_array_equal(ck.reduce(x, "sum", 0, initial=initial), x.sum(0) + initial)
@@ -174,7 +173,7 @@ def test_tables_of_compiled_operators_count_as_long_as_these_live():
     for operator in operators:
         np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)
     found = caches.sizes()["compiled operators"]
-    assert found == Size(before.entries + 3, before.limit + 3 * MAX_BOUND)
+    assert found == Size(before.entries + 3, before.limit + 3 * MAX_ENTRIES)
     ck.clear_caches()
     for operator in operators:
         np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)
@@ -185,23 +184,23 @@ def test_tables_of_compiled_operators_count_as_long_as_these_live():
 
 @pytest.mark.parametrize("how", ["function", "compiled"])
 def test_clearing_while_a_launch_runs(monkeypatch, how):
-    run = base.BoundLaunch.__call__
+    run = binding.Bound.__call__
 
-    def clear_and_run(self, addresses):
+    def clear_and_run(self, addresses, arrays):
         ck.clear_caches()
         gc.collect()
-        run(self, addresses)
+        run(self, addresses, arrays)
         ck.clear_caches()
 
     operator = ck.compile_operator(DESC)
     work = partial(ck.gather, X, INDICES[0]) if how == "function" else partial(operator, X, INDICES)
-    monkeypatch.setattr(base.BoundLaunch, "__call__", clear_and_run)
+    monkeypatch.setattr(binding.Bound, "__call__", clear_and_run)
     for _ in range(3):
         np.testing.assert_array_equal(work(), EXPECTED)
 
 
 def test_results_of_a_function_are_a_cache():
-    from cudakern.operators.one_hot_values import _numbers  # noqa: PLC0415
+    from cudakern.operators.one_hot.function import _numbers  # noqa: PLC0415
 
     results = Results(_numbers)
     results.clear()
@@ -228,7 +227,7 @@ def test_info_has_the_sizes(capsys, monkeypatch, tmp_path):
     assert found["cache"] == str(tmp_path)
     assert (found["cache_files"], found["cache_bytes"]) == (2, 120)
     assert list(found["caches"]) == NAMES
-    assert found["caches"]["gather"] == {"entries": 0, "limit": MAX_BOUND}
+    assert found["caches"]["gather"] == {"entries": 0, "limit": MAX_ENTRIES}
     assert main(["info"]) == 0
     assert "caches.gather.limit" in capsys.readouterr().out
 

@@ -23,7 +23,7 @@ from cudakern._commands import console, demo, info, warmup
 from cudakern._commands.examples import examples
 from cudakern.engines import nvrtc
 from cudakern.errors import EngineUnavailableError
-from cudakern.operators.catalogue import specialisations
+from cudakern.operators import specialisations
 from cudakern.simulator import toolchain
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx import library

@@ -75,7 +75,7 @@ def test_nothing_grows_once_all_has_been_called():
 
 @pytest.mark.usefixtures("switching_often")
 def test_tables_are_never_too_long(monkeypatch):
-    monkeypatch.setattr("cudakern.operators.base.BoundTable.limit", 2)
+    monkeypatch.setattr("cudakern._caches.Table.limit", 2)
     ck.clear_caches()
     side_by_side(mixed(200, clearing=False))
     found = caches.sizes()

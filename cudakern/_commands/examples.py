@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern._dtypes import DataType
-from cudakern.operators.base import OperatorDesc
-from cudakern.operators.gather import GatherOperatorDesc
-from cudakern.operators.gather_nd import GatherND1OperatorDesc, GatherNDOperatorDesc
-from cudakern.operators.nonzero_descriptor import NonzeroCoordinatesOperatorDesc
-from cudakern.operators.one_hot import OneHotOperatorDesc
-from cudakern.operators.reduce_descriptor import (
+from cudakern.operators.descriptor import OperatorDesc
+from cudakern.operators.gather.descriptor import GatherOperatorDesc
+from cudakern.operators.gather_nd.descriptor import GatherND1OperatorDesc, GatherNDOperatorDesc
+from cudakern.operators.nonzero.descriptor import NonzeroCoordinatesOperatorDesc
+from cudakern.operators.one_hot.descriptor import OneHotOperatorDesc
+from cudakern.operators.reduce.descriptor import (
     ArgmaxOperatorDesc,
     ArgminOperatorDesc,
     AxisDirection,
     ReduceOperatorDesc,
 )
-from cudakern.operators.reduce_types import ReduceFunction
+from cudakern.operators.reduce.types import ReduceFunction
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:

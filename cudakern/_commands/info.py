@@ -23,7 +23,7 @@ from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda import import_cupy, translate
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import CudakernError
-from cudakern.operators.gather import gather
+from cudakern.operators.gather.function import gather
 from cudakern.simulator.ptx.compile import target
 from cudakern.simulator.toolchain import find_toolchain
 

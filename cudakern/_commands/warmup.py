@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cudakern._commands.console import progress, show
 from cudakern._commands.engines import choose
 from cudakern.engines import HOST, engine_for, nvrtc
-from cudakern.operators.catalogue import specialisations
+from cudakern.operators import specialisations
 
 if TYPE_CHECKING:
     import argparse

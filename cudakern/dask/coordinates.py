@@ -12,6 +12,7 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
+from cudakern._arguments import element_bytes
 from cudakern._arrays import (
     Array,
     converted,
@@ -35,9 +36,7 @@ from cudakern.dask.operands import (
     starts_of,
     tree,
 )
-from cudakern.operators.indexing import element_bytes
-from cudakern.operators.nonzero import argwhere as argwhere_array
-from cudakern.operators.nonzero_coordinates import (
+from cudakern.operators.nonzero.function import (
     NAME,
     NonzeroCoordinates,
     as_rows,
@@ -45,6 +44,7 @@ from cudakern.operators.nonzero_coordinates import (
     count_type,
     require_input,
 )
+from cudakern.operators.nonzero.function import argwhere as argwhere_array
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 import numpy as np
 
+from cudakern._arguments import as_extent, normalize_axis
 from cudakern._arrays import Array, require_rank, require_size
 from cudakern.dask.operands import (
     Lazy,
@@ -18,10 +19,9 @@ from cudakern.dask.operands import (
     refuse_output,
     require_one_place,
 )
-from cudakern.operators import one_hot as operator
-from cudakern.operators.base import as_extent, normalize_axis
-from cudakern.operators.indexing import check_negative
-from cudakern.operators.one_hot_values import off_on
+from cudakern.operators.indices import check_negative
+from cudakern.operators.one_hot import function as operator
+from cudakern.operators.one_hot.function import off_on
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -16,6 +16,7 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
+from cudakern._arguments import element_bytes, normalize_axis
 from cudakern._arrays import (
     Array,
     converted,
@@ -48,15 +49,13 @@ from cudakern.dask.operands import (
 )
 from cudakern.engines import HOST
 from cudakern.errors import DTypeError
-from cudakern.operators import gather as gather_operator
-from cudakern.operators import gather_nd as gather_nd_operator
-from cudakern.operators.base import normalize_axis
-from cudakern.operators.gather_nd import check_shapes
-from cudakern.operators.indexing import (
+from cudakern.operators.gather import function as gather_operator
+from cudakern.operators.gather_nd import function as gather_nd_operator
+from cudakern.operators.gather_nd.function import check_shapes
+from cudakern.operators.indices import (
     ZERO,
     as_indices,
     check_mode,
-    element_bytes,
     raise_if_outside,
     require_extents,
     widened,
@@ -197,7 +196,7 @@ def _operands(
 ) -> tuple[Lazy, Lazy, Array | None]:
     """Return x and indices as dask arrays, and the latter as an array if they are at hand.
 
-    What `cudakern.operators.lookup.as_operands` demands of arrays is checked.
+    What `cudakern.operators.indices.as_operands` demands of arrays is checked.
     """
     data = as_lazy(operator, "x", x)
     positions, found = as_lazy_indices(operator, indices)

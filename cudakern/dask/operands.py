@@ -15,7 +15,7 @@ from cudakern._arrays import Array, common_place, copy_elements, empty, place_of
 from cudakern._foreign import as_array
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, DTypeError, shown
-from cudakern.operators.indexing import as_indices, require_index_dtype
+from cudakern.operators.indices import as_indices, require_index_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

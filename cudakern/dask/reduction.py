@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 import numpy as np
 
+from cudakern._arguments import element_bytes
 from cudakern._arrays import Array, current, empty, place_of
 from cudakern._dtypes import DataType, as_dtype, known
 from cudakern._foreign import as_array
@@ -25,22 +26,16 @@ from cudakern.dask.operands import (
     start_of_each,
     tree,
 )
-from cudakern.operators.indexing import element_bytes
-from cudakern.operators.reduce import reduce as reduce_array
-from cudakern.operators.reduce_arguments import (
+from cudakern.operators.reduce.function import (
     ReduceCall,
     as_axes,
     as_function,
     check_flags,
     find_call,
 )
-from cudakern.operators.reduce_kernels import Reduction
-from cudakern.operators.reduce_types import (
-    ARG_FUNCTIONS,
-    EXTREMES,
-    NAME,
-    ReduceFunction,
-)
+from cudakern.operators.reduce.function import reduce as reduce_array
+from cudakern.operators.reduce.plan import Reduction
+from cudakern.operators.reduce.types import ARG_FUNCTIONS, EXTREMES, NAME, ReduceFunction
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

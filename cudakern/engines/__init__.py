@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from cudakern._forks import Lock
 from cudakern.errors import EngineUnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from cudakern.engines.base import Engine
 
 #: The place of arrays in host memory; CUDA devices are their ordinals.
@@ -22,6 +25,7 @@ _FORKED = (
 
 _asking = Lock()
 _refused: list[str] = []  # why this process must not use a GPU
+_handed_in: list[Engine] = []
 
 
 @lru_cache(maxsize=1)
@@ -44,6 +48,21 @@ def require_own_process() -> None:
         raise EngineUnavailableError(_refused[0])
 
 
+@contextmanager
+def use(engine: Engine) -> Iterator[None]:
+    """Have an engine run all kernels inside of a block, wherever the arrays are.
+
+    Launches that were bound before, or inside of the block, are forgotten at its start and end.
+    """
+    clear_caches()
+    _handed_in.append(engine)
+    try:
+        yield
+    finally:
+        _handed_in.pop()
+        clear_caches()
+
+
 def engine_for(place: int) -> Engine:
     """Return the engine that runs kernels on arrays in a place (`HOST` or a device ordinal).
 
@@ -52,6 +71,8 @@ def engine_for(place: int) -> Engine:
     EngineUnavailableError
         There is no CuPy, or this process was forked after its parent had used a GPU.
     """
+    if _handed_in:
+        return _handed_in[-1]
     if place == HOST:
         return _simulator()
     require_own_process()

@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 Grid = tuple[int, int, int]
 #: Of the large GPU that work is divided for, an H200, and of the one that the simulator stands for.
 MULTIPROCESSORS = 132
+#: Threads of a block, unless an operator says otherwise.
+THREADS = 256
+#: Blocks that a multiprocessor can hold at once, with 64 registers a thread: leaves room for loads
+#: in flight.
+RESIDENT_BLOCKS = 4
+#: Blocks of a grid at most; kernels stride over what is left. Far more than any GPU holds at once.
+MAX_BLOCKS = 2**16
+
+
+def blocks_for(items: int, per_block: int) -> int:
+    """Return how many blocks a kernel gets that strides over ``items``, ``per_block`` at a time."""
+    return min(-(-items // per_block), MAX_BLOCKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,34 +33,54 @@ class KernelSpec:
 
     Attributes
     ----------
-    source : str
-        File name below ``kernels/``, such as ``"gather.cu"``.
+    operator : str
+        Whose source it is: ``kernels/<operator>.cu``.
+    variant : str
+        Which entry point of the source, such as ``"rows"``.
     entry : str
         Name of the ``extern "C"`` entry point; profilers show it.
     defines : tuple of (str, str)
-        Macros that specialise the source, without ``CK_ENTRY``, which the engine adds.
+        Macros of the plan that specialise the source.
+    threads : int
+        Of a block.
+    resident_blocks : int
+        Blocks that a multiprocessor can hold at once, as far as registers decide.
     """
 
-    source: str
+    operator: str
+    variant: str
     entry: str
     defines: tuple[tuple[str, str], ...]
+    threads: int = THREADS
+    resident_blocks: int = RESIDENT_BLOCKS
+
+    @property
+    def source(self) -> str:
+        """File name below ``kernels/``, such as ``"gather.cu"``."""
+        return f"{self.operator}.cu"
 
     @property
     def macros(self) -> tuple[tuple[str, str], ...]:
-        """All macros the source is compiled with."""
-        return (*self.defines, ("CK_ENTRY", self.entry))
+        """All macros that the source is compiled with."""
+        return (
+            (f"CK_VARIANT_{self.variant.upper()}", "1"),
+            *self.defines,
+            ("CK_THREADS", str(self.threads)),
+            ("CK_RESIDENT_BLOCKS", str(self.resident_blocks)),
+            ("CK_ENTRY", self.entry),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A kernel with everything but the pointers of its arrays.
+    """How a problem is solved: a kernel with everything but the addresses of its arrays.
 
     Attributes
     ----------
     kernel : KernelSpec
         The specialisation to run.
-    grid, block : tuple of int
-        Blocks of the grid and threads of a block, each in x, y, z.
+    grid : tuple of int
+        Blocks of the grid in x, y, z.
     shared_bytes : int
         Dynamic shared memory of a block, in bytes.
     pointers : int
@@ -58,15 +90,32 @@ class Launch:
     most_resident : int
         Blocks that a multiprocessor holds at once: the grid, which has one dimension, is cut to so
         many on each, and its blocks share out the work whatever their number. 0: it is as it is.
+    workspace : int or None
+        Bytes of memory that the blocks exchange words in, whose address follows those of the
+        arrays: 0 if this launch needs none, None if no launch of the operator does.
+    splits, states_bytes : int
+        Blocks that share each result, and the bytes of states that one of them hands over.
     """
 
     kernel: KernelSpec
     grid: Grid
-    block: Grid
     shared_bytes: int
     pointers: int
     arguments: bytes
     most_resident: int = 0
+    workspace: int | None = None
+    splits: int = 1
+    states_bytes: int = 0
+
+    @property
+    def variant(self) -> str:
+        """The kernel's variant."""
+        return self.kernel.variant
+
+    @property
+    def block(self) -> Grid:
+        """Threads of a block in x, y, z."""
+        return self.kernel.threads, 1, 1
 
     def grid_on(self, multiprocessors: int) -> Grid:
         """Return the grid for a device with so many multiprocessors."""

@@ -13,7 +13,6 @@ from cudakern._arrays import (
     common_place,
     copied,
     copy_elements,
-    describe,
     empty,
     fill_elements,
     is_read_only,
@@ -26,7 +25,8 @@ from cudakern._layout import Layout
 from cudakern._ranges import of_operator
 from cudakern.errors import ArgumentError, BindingError, shown
 from cudakern.feature_level import FeatureLevel
-from cudakern.operators.base import BoundLaunch, BoundTable, OperatorDesc, as_level
+from cudakern.operators.binding import Binding, Work
+from cudakern.operators.descriptor import OperatorDesc, as_level
 from cudakern.tensor import TensorFlags
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ class CompiledOperator:
         self._several = len(self._outputs) > 1
         self._constant = desc.constant()
         # Without these, the static facts of a call decide everything.
-        self._plain = not self._needs and not self._aligned and self._constant is None
-        self._bound: BoundTable[BoundLaunch] = _bound.added(BoundTable())
+        self._plain = not self._needs and not self._aligned
+        self._run = Binding(desc.operator, self._names, self._bind, outputs=len(self._outputs))
+        _bound.added(self._run.table)
 
     def __repr__(self) -> str:
         """Return operator, level, tensors, and the kernel variant for arrays on 16 bytes."""
@@ -93,11 +94,12 @@ class CompiledOperator:
             Layout(tensor.sizes, self._byte_strides(i), self._dtypes[i].itemsize)
             for i, (_, tensor) in enumerate(named)
         ]
+        launch = self._desc.plan(layouts)
         parts = [
             ", ".join(filter(None, (self._desc.operator, self._desc.options()))),
             *(f"{name} {tensor.sizes} {tensor.data_type.name}" for name, tensor in named),
             f"feature level {self._level.label}",
-            f"variant {self._desc.plan(layouts).variant}",
+            f"variant {launch.variant if launch else 'empty'}",
         ]
         return f"<CompiledOperator {'; '.join(parts)}>"
 
@@ -161,9 +163,9 @@ class CompiledOperator:
         owned = []
         for i, tensor in zip(self._needs, tensors, strict=True):
             array = as_array(self._desc.operator, self._names[i], tensor)
-            self._fit(i, array, address_of(array))
+            self._fit(i, array)
             if self._tensors[i].guaranteed_base_offset_alignment:
-                self._check_offset(i, array, address_of(array))
+                self._check_offset(i, array)
             owned.append((i, array, self._is_shaped(i, array)))
         return self._with_copies(owned)
 
@@ -199,14 +201,14 @@ class CompiledOperator:
         Synchronization: none. The launch goes to CuPy's current stream of the arrays' device.
         """
         if out is not None and self._plain and len(inputs) == len(self._inputs):
-            outputs = out if self._several and isinstance(out, _PAIRS) else (out,)
+            arrays = (*inputs, *(out if self._several and isinstance(out, _PAIRS) else (out,)))
             try:
-                addresses, facts = describe((*inputs, *outputs))
-                bound = self._bound.find(facts)
+                known = self._run.known(None, arrays)
             except Exception:  # noqa: BLE001  not arrays yet, but of other libraries
-                return self._call(inputs, out)
-            if bound is not None and not any(map(is_read_only, outputs)):
-                bound(addresses)
+                known = None
+            if known is not None:
+                bound, addresses = known
+                bound(addresses, arrays)
                 return out
         return self._call(inputs, out)
 
@@ -225,17 +227,9 @@ class CompiledOperator:
             function(self._desc.operator, name, array)
             for function, name, array in zip(convert, self._names, arrays, strict=True)
         ]
-        addresses, facts = describe(arrays)
-        bound = self._bind(arrays, addresses)
-        if self._plain:
-            self._bound.add(facts, bound)
         if self._aligned:
-            self._check_offsets(arrays, addresses)
-        bound(addresses)
-        if self._constant is not None:
-            strides = self._byte_strides(-1)
-            target = as_strided(arrays[-1], self._tensors[-1].sizes, strides)
-            fill_elements(target, np.array(self._constant, self._dtypes[-1]).tobytes())
+            self._check_offsets(arrays)
+        self._run(None, tuple(arrays))
         return given
 
     def _with_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
@@ -270,16 +264,22 @@ class CompiledOperator:
         buffer = empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
         return as_strided(buffer, tensor.sizes, self._byte_strides(i))
 
-    def _bind(self, arrays: list[Array], addresses: list[int]) -> BoundLaunch:
-        operator = self._desc.operator
-        place = common_place(operator, self._names, arrays)
-        given = enumerate(zip(arrays, addresses, strict=True))
-        layouts = [self._fit(i, array, address) for i, (array, address) in given]
-        plan = self._desc.plan(layouts)
-        return BoundLaunch(operator, plan, place, self._names, layouts, len(self._outputs))
+    def _bind(self, _: None, arrays: tuple[Array, ...], layouts: list[Layout], __: int) -> Work:
+        common_place(self._desc.operator, self._names, arrays)
+        for i, array in enumerate(arrays):
+            layouts[i] = self._fit(i, array)
+        before = None if self._constant is None else self._fill
+        return Work(self._desc.plan(layouts), before)
 
-    def _fit(self, i: int, array: Array, address: int) -> Layout:
+    def _fill(self, arrays: tuple[Array, ...]) -> bool:
+        """Write the result for an input without elements."""
+        target = as_strided(arrays[-1], self._tensors[-1].sizes, self._byte_strides(-1))
+        fill_elements(target, np.array(self._constant, self._dtypes[-1]).tobytes())
+        return False
+
+    def _fit(self, i: int, array: Array) -> Layout:
         """Return the layout in which an array is read or written as tensor ``i``."""
+        address = address_of(array)
         operator, name = self._desc.operator, self._names[i]
         tensor, dtype = self._tensors[i], self._dtypes[i]
         if array.dtype != dtype:
@@ -318,14 +318,18 @@ class CompiledOperator:
             for size, have, want in zip(sizes, array.strides, self._byte_strides(i), strict=True)
         )
 
-    def _check_offsets(self, arrays: list[Array], addresses: list[int]) -> None:
+    def _check_offsets(self, arrays: list[Array]) -> None:
+        """Check arrays whose descriptors promise where they start, which no static fact tells."""
+        common_place(self._desc.operator, self._names, arrays)
+        for i, array in enumerate(arrays):
+            self._fit(i, array)
         for i in self._aligned:
             if i not in self._owned:
-                self._check_offset(i, arrays[i], addresses[i])
+                self._check_offset(i, arrays[i])
 
-    def _check_offset(self, i: int, array: Array, address: int) -> None:
+    def _check_offset(self, i: int, array: Array) -> None:
         required = self._tensors[i].guaranteed_base_offset_alignment
-        offset = address - owner_address(array)
+        offset = address_of(array) - owner_address(array)
         if offset % required:
             requirement = f"must start at a multiple of {required} bytes in its buffer"
             raise BindingError(

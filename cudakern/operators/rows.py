@@ -21,17 +21,22 @@ from cudakern._layout import (
     order_by,
     reach,
 )
-from cudakern.engines.base import KernelSpec, Launch
-from cudakern.operators import indexing
-from cudakern.operators.base import Plan
-from cudakern.operators.indexing import INDEX_TYPES, MODES, THREADS, blocks_for, compares_wide
-from cudakern.operators.splice import Splice
+from cudakern.engines import base
+from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch, blocks_for
+from cudakern.operators.indices import INDEX_TYPES, MODES, compares_wide
 
 #: Slots or items of a thread and turn in the rows, planes and strided variants.
 ITEMS_PER_THREAD = 4
 #: Ranks that the strided variants are compiled for, by whether offsets are wide. Those are a loop
 #: over the dimensions from 8 on.
 STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}
+#: Bytes of the output that a block takes at a time: of rows of medium length, and of others, whose
+#: words take more room than the output; less for a small output, to have so many tiles.
+TILE_BYTES = 16 * 1024
+SHORT_TILE_BYTES = 8 * 1024
+MIN_TILE_BYTES = 4 * 1024
+MEDIUM_ROWS = range(64, 5462)
+TILES = 2 * MULTIPROCESSORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +113,57 @@ class RowProblem:
         reaches[0] += sum((extent - 1) * abs(stride) for extent, stride in self.axes)
         reaches[1] += (len(self.axes) - 1) * abs(self.component_stride)
         return (
-            items + per_block * indexing.MAX_BLOCKS >= MAX_ITEMS_32
+            items + per_block * base.MAX_BLOCKS >= MAX_ITEMS_32
             or max(reaches) + VECTOR_BYTES >= MAX_SPAN_32
             or max((extent for extent, _ in self.axes), default=0) >= MAX_SPAN_32
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """How a block stages the rows of a tile.
+
+    Attributes
+    ----------
+    tile : int
+        Bytes of the output that a block takes at a time.
+    segments : int
+        Rows of a tile at most.
+    words : int
+        Aligned 16-byte words that the part of a row in a tile lies in, at most.
+    x_bytes : int
+        Bytes of x if nothing lies between its rows, else 0.
+    """
+
+    tile: int
+    segments: int
+    words: int
+    x_bytes: int
+
+    @classmethod
+    def of(cls, row_bytes: int, width: int, x_bytes: int, out_bytes: int) -> Splice:
+        """Return the geometry for rows that are aligned to ``width`` bytes."""
+        tile = TILE_BYTES if row_bytes in MEDIUM_ROWS else SHORT_TILE_BYTES
+        while tile > MIN_TILE_BYTES and out_bytes < TILES * tile:
+            tile //= 2
+        segments = (tile - 1) // row_bytes + 2
+        words = (min(row_bytes, tile) - 1 + VECTOR_BYTES - width) // VECTOR_BYTES + 1
+        return cls(tile, segments, words, x_bytes)
+
+    def pack(self, packer: ArgumentPacker) -> ArgumentPacker:
+        """Append the ``SpliceShape`` of the kernel's arguments."""
+        packer.int64(self.x_bytes).divisor(self.words, wide=False)
+        return packer.uint32(self._entries, self.tile)
+
+    @property
+    def _entries(self) -> int:
+        """Segments of the table: even, so that what has 8 bytes lies behind 4-byte entries."""
+        return self.segments + self.segments % 2
+
+    def shared_bytes(self, *, wide: bool) -> int:
+        """Return the dynamic shared memory of a block: the table, then the stage."""
+        table = self._entries * (4 + (8 if wide else 4))
+        return -(-table // VECTOR_BYTES) * VECTOR_BYTES + self.segments * self.words * VECTOR_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +228,7 @@ class Stream:
         return blocks_for(self.pieces + self.lead, self.tile), 1, 1
 
 
-def plan_strided(operator: str, problem: RowProblem, components: int) -> Plan:
+def plan_strided(operator: str, problem: RowProblem, components: int) -> Launch:
     """Return the plan for any layout; the kernel has room for so many components of a tuple."""
     itemsize = problem.x.itemsize
     dimensions = merge(order_by((*problem.outer, *problem.index, *problem.inner), 2))
@@ -206,7 +258,7 @@ def plan_strided(operator: str, problem: RowProblem, components: int) -> Plan:
         operator, "strided", width, problem.index_type, problem.mode, wide=wide, rank=rank
     )
     grid = (blocks_for(items, per_block), 1, 1)
-    return Plan("strided", Launch(spec, grid, (THREADS, 1, 1), 0, 3, arguments.done()))
+    return Launch(spec, grid, 0, 3, arguments.done())
 
 
 def pack_axes(
@@ -236,7 +288,6 @@ def specialise(
     suffix = {"strided": f"_r{rank}", "last_axis": "_staged" if staged else ""}.get(variant, "")
     name = f"ck_{operator}_{variant}{suffix}_w{width}_{short}"
     defines = [
-        (f"CK_VARIANT_{variant.upper()}", "1"),
         ("CK_WIDTH", str(width)),
         ("CK_INDEX_T", device_type),
         ("CK_OFFSET_T", f"ck::uint{bits}"),
@@ -248,4 +299,4 @@ def specialise(
         defines.append(("CK_RANK", str(rank)))
     if variant == "last_axis":
         defines.append(("CK_STAGED", str(int(staged))))
-    return KernelSpec(f"{operator}.cu", f"{name}_o{bits}", tuple(defines))
+    return KernelSpec(operator, variant, f"{name}_o{bits}", tuple(defines))

@@ -4,10 +4,8 @@
 #pragma once
 
 /// The head of an entry point, which takes one struct.
-#define CK_KERNEL(...) CK_KERNEL_OF(kBlocksPerMultiprocessor, __VA_ARGS__)
-#define CK_KERNEL_OF(blocks, ...) CK_KERNEL_WITH(kThreads, blocks, __VA_ARGS__)
-#define CK_KERNEL_WITH(threads, blocks, ...) \
-  extern "C" __global__ void __launch_bounds__(threads, blocks) \
+#define CK_KERNEL(...) \
+  extern "C" __global__ void __launch_bounds__(CK_THREADS, CK_RESIDENT_BLOCKS) \
       CK_ENTRY(const __grid_constant__ __VA_ARGS__)
 
 /// What every other function begins with: all are inlined.
@@ -22,8 +20,7 @@ using uint16 = unsigned short;
 using uint32 = unsigned int;
 using uint64 = unsigned long long;
 
-constexpr int kThreads = 256;
-constexpr int kBlocksPerMultiprocessor = 4;  // 64 registers each: leaves room for loads in flight
+constexpr int kThreads = CK_THREADS;  // of a block
 constexpr uint32 kAllLanes = 0xFFFFFFFF;
 constexpr uint32 kSectorBytes = 32;  // what memory moves at least
 

@@ -20,7 +20,8 @@
 
 namespace ck {
 
-constexpr uint32 kWarps = kThreads / 32;
+constexpr int kReaders = kThreads - 32;  // one warp of a block works on no tile
+constexpr uint32 kWarps = kReaders / 32;
 constexpr uint32 kTileBytes = 64 * 1024;  // of x at most, but in columns
 constexpr uint32 kMostPlaces = 65536;     // of a tile: they have 16 bits
 
@@ -62,13 +63,13 @@ struct StreamInput {
   const NonzeroArguments<O>& a;
 
   CK_DEVICE Consecutive<O> elements_of(uint32 tile) const {
-    return {static_cast<O>(static_cast<O>(tile) * (a.turns * kThreads * kOfVector) - a.lead)};
+    return {static_cast<O>(static_cast<O>(tile) * (a.turns * kReaders * kOfVector) - a.lead)};
   }
 
   CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
     const uint32 lane = threadIdx.x % 32, vectors = a.turns * 32;  // of the warp
     const uint64 start =
-        static_cast<uint64>(tile) * (a.turns * kThreads) + threadIdx.x / 32 * vectors;
+        static_cast<uint64>(tile) * (a.turns * kReaders) + threadIdx.x / 32 * vectors;
     const uint64 elements = a.elements + a.lead, end = elements / kOfVector;  // of whole vectors
     const uint64 left = end > start ? end - start : 0;
     const uint32 from = start == 0 && a.lead != 0 ? 1 : 0;
@@ -144,7 +145,7 @@ struct StridedInput {
   const Dimension<O, 1> (&dimensions)[kRank];
 
   CK_DEVICE Consecutive<O> elements_of(uint32 tile) const {
-    return {static_cast<O>(static_cast<O>(tile) * (a.turns * kTurnWords * kThreads))};
+    return {static_cast<O>(static_cast<O>(tile) * (a.turns * kTurnWords * kReaders))};
   }
 
   CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
@@ -274,10 +275,10 @@ struct ColumnsInput {
         }
       }
     }
-    for (uint32 k = a.group * a.strips.value + threadIdx.x; k < words * kWarps; k += kThreads) {
+    for (uint32 k = a.group * a.strips.value + threadIdx.x; k < words * kWarps; k += kReaders) {
       masks[k] = 0;
     }
-    sync_first_threads<kThreads>();
+    sync_first_threads<kReaders>();
     uint32 count = 0;
     for (uint32 k = lane; k < words; k += 32) {
       count += static_cast<uint32>(__popc(masks[warp * words + k]));

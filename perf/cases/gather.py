@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import numpy as np
 
 import cudakern as ck
-from cudakern.operators.gather_plan import (
+from cudakern.operators.gather.plan import (
     LAST_AXIS_MAX_STAGED_BYTES,
     LAST_AXIS_MIN_COUNT,
     LAST_AXIS_MIN_OUTER,

@@ -15,13 +15,14 @@ from unittest import mock
 import numpy as np
 
 from cudakern._caches import clear_caches
-from cudakern.operators import nonzero_plan
-from cudakern.operators.base import BoundLaunch, Plan
-from cudakern.operators.indexing import THREADS
-from cudakern.operators.reduce_shares import GROUP_BLOCKS
+from cudakern.engines import use
+from cudakern.engines.base import THREADS, Launch
+from cudakern.operators.nonzero import plan as nonzero_plan
+from cudakern.operators.reduce.plan import GROUP_BLOCKS
 from cudakern.simulator import TrafficReport, traffic
 from perf.cases.base import SECTOR_BYTES
 from perf.cases.nonzero_coordinates import NonzeroProblem
+from perf.engines import NullEngine
 from perf.model.code import code_of
 from perf.model.data import data_of
 from perf.model.work import Work
@@ -78,27 +79,13 @@ class Counts:
         return sum(n for spelling, n in self.instructions.items() if found.match(spelling))
 
 
-class _Planned(Exception):  # noqa: N818  no error
-    """Carries the plan of a call out of it."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-
-
-def plan_of(problem: Problem) -> Plan:
-    """Return the plan of a problem's call. Nothing is bound, so nothing has to run."""
-
-    def stop(_bound: object, _operator: str, plan: Plan, *_rest: object, **_named: object) -> None:
-        raise _Planned(plan)
-
+def plan_of(problem: Problem) -> Launch:
+    """Return the launch of a problem's call, which does not run."""
     call = problem.call(problem.blank(np), problem.outputs(np))
-    clear_caches()
-    with mock.patch.object(BoundLaunch, "__init__", stop):
-        try:
-            call()
-        except _Planned as found:
-            return found.plan
-    raise AssertionError(problem.title)
+    engine = NullEngine()
+    with use(engine):
+        call()
+    return engine.prepared[-1]
 
 
 @cache
@@ -106,8 +93,7 @@ def count(problem: Problem) -> Counts:
     """Run some blocks of a problem in the simulator; a search as a whole, but with fewer tiles."""
     if not isinstance(problem, NonzeroProblem):
         return _counted(problem, traffic(blocks=BLOCKS))
-    launch = plan_of(problem).launch
-    assert launch is not None
+    launch = plan_of(problem)
     itemsize = np.dtype(problem.dtype).itemsize
     if problem.pattern == "last":  # nearly all of its tiles are empty
         problem = replace(problem, density=problem.found / problem.size, pattern="random")
@@ -138,14 +124,12 @@ def _counted(
 
 def work_of(problem: Problem, gpu: Gpu) -> Work:
     """Return what the launch of a problem has to do on a GPU."""
-    plan = plan_of(problem)
-    launch = plan.launch
-    assert launch is not None, problem.title
+    launch = plan_of(problem)
     code, counts = code_of(launch.kernel, gpu.arch), count(problem)
     grid, threads = prod(launch.grid_on(gpu.multiprocessors)), prod(launch.block)
     tasks = tasks_of(problem, launch)
     shared, gathers = code.shared + launch.shared_bytes, problem.operator.startswith("gather")
-    folded = FOLDED.get(plan.variant, GROUP_BLOCKS)
+    folded = FOLDED.get(launch.variant, GROUP_BLOCKS)
     sectors = problem.traffic(SECTOR_BYTES, cached=False).total
     pipes = {name: counts.number(pattern) for name, pattern in _PIPES.items()}
     pipes["integer"] *= code.per_ptx  # others have the same instructions in PTX
@@ -165,8 +149,8 @@ def work_of(problem: Problem, gpu: Gpu) -> Work:
         dependent=float(gathers),
         trips=trips(grid, threads, tasks, code) if problem.operator == NONZERO else 0,
         overlapped=code.copies > 1 or grid < tasks,
-        exchanges=0 if plan.splits == 1 else 1 if plan.splits <= folded else 2,
-        states=min(plan.splits, folded) * plan.states_bytes if plan.splits > 1 else 0,
+        exchanges=0 if launch.splits == 1 else 1 if launch.splits <= folded else 2,
+        states=min(launch.splits, folded) * launch.states_bytes if launch.splits > 1 else 0,
         **pipes,
     )
 

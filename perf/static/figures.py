@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cudakern.operators.indexing import THREADS
+from cudakern.engines.base import THREADS
 from perf.static.budgets import faults, static_shared
 from perf.static.cubins import compile_kernels, resource_usage, sass
 from perf.static.kernels import dynamic_shared, operator_of, threads_of, variant_of

@@ -12,12 +12,12 @@ from __future__ import annotations
 import timeit
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 import numpy as np
 from rich.table import Table
 
 import cudakern as ck
+from cudakern.engines import use
 from cudakern.engines.cuda import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
 from perf.engines import NullEngine
@@ -167,7 +167,7 @@ def measure() -> tuple[list[Row], float]:
     """
     timed: dict[str, Callable[[], object]] = {_YARDSTICK: yardstick}
     budgets: dict[str, float | None] = {}
-    with mock.patch("cudakern.operators.base.engine_for", return_value=NullEngine()):
+    with use(NullEngine()):
         for kind, convert in (("NumPy", lambda array: array), ("CuPy", cupy_stand_in)):
             try:
                 calls = calls_of(convert)

@@ -6,20 +6,16 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from cudakern.operators import (
-    gather_nd_plan,
-    gather_plan,
-    nonzero_plan,
-    one_hot_plan,
-    reduce_columns,
-    reduce_plan,
-)
-from cudakern.operators.catalogue import specialisations
-from cudakern.operators.indexing import THREADS
-from cudakern.operators.reduce_kernels import INPUT_TYPES, Reduction
-from cudakern.operators.reduce_types import ARG_FUNCTIONS, ReduceFunction
-from cudakern.operators.rows import ITEMS_PER_THREAD
-from cudakern.operators.splice import SHORT_TILE_BYTES, TILE_BYTES, Splice
+from cudakern.engines.base import THREADS
+from cudakern.operators import specialisations
+from cudakern.operators.gather import plan as gather_plan
+from cudakern.operators.gather_nd import plan as gather_nd_plan
+from cudakern.operators.nonzero import plan as nonzero_plan
+from cudakern.operators.one_hot import plan as one_hot_plan
+from cudakern.operators.reduce import plan as reduce_plan
+from cudakern.operators.reduce.plan import INPUT_TYPES, Reduction
+from cudakern.operators.reduce.types import ARG_FUNCTIONS, ReduceFunction
+from cudakern.operators.rows import ITEMS_PER_THREAD, SHORT_TILE_BYTES, TILE_BYTES, Splice
 from perf.static.occupancy import LIMITS, WARP
 from perf.static.rare import rare
 
@@ -43,18 +39,16 @@ Work = tuple[str, list["KernelSpec"]]
 
 
 def operator_of(spec: KernelSpec) -> str:
-    """Return the operator of a kernel, by the name of its source."""
-    return spec.source.removesuffix(".cu")
+    """Return the operator of a kernel."""
+    return spec.operator
 
 
 def variant_of(spec: KernelSpec) -> str:
     """Return the variant of a kernel, with its rank if it is of any layout."""
     macros = dict(spec.defines)
-    name = next(key for key in macros if key.startswith("CK_VARIANT_"))
-    name = name.removeprefix("CK_VARIANT_").lower()
-    if name == "strided":
+    if spec.variant == "strided":
         return f"strided_r{macros['CK_RANK']}"
-    return "last_axis_staged" if macros.get("CK_STAGED") == "1" else name
+    return "last_axis_staged" if macros.get("CK_STAGED") == "1" else spec.variant
 
 
 def base_of(spec: KernelSpec) -> str:
@@ -115,22 +109,12 @@ def _cost(specs: Sequence[KernelSpec]) -> int:
 
 def threads_of(spec: KernelSpec) -> int:
     """Return how many threads a block of a kernel has."""
-    return nonzero_plan.TILE_THREADS if operator_of(spec) == NONZERO else THREADS
+    return spec.threads
 
 
 def promised_blocks(spec: KernelSpec) -> int:
     """Return how many blocks of a multiprocessor the launch bounds of a kernel promise."""
-    operator, macros = operator_of(spec), dict(spec.defines)
-    if operator != REDUCE:
-        return 3 if operator == NONZERO else 4
-    reduction = reduction_of(spec)
-    wide = reduction.is_long or macros["CK_OFFSET_T"] == "ck::uint64"
-    if base_of(spec) in {"vectors", "strided"}:
-        many = int(macros["CK_WIDTH"]) >= 8 * reduction.kind.itemsize
-        return 2 if wide or many else 3
-    if wide or base_of(spec) == "columns":
-        return 2
-    return 3 if is_pair(spec) else 4
+    return spec.resident_blocks
 
 
 def reduction_of(spec: KernelSpec) -> Reduction:
@@ -186,7 +170,7 @@ def _of_reduce(spec: KernelSpec) -> int:
         return THREADS // WARP * state
     items = int(macros["CK_WIDTH"]) // reduction.kind.itemsize
     if variant == "columns":
-        return reduce_columns.shared_bytes(state, items)
+        return reduce_plan.column_shared_bytes(state, items)
     return THREADS * state * items
 
 

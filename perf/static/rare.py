@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cudakern._dtypes import DataType
-from cudakern.operators.reduce_kernels import Reduction
-from cudakern.operators.reduce_types import ReduceFunction, result_type
+from cudakern.operators.reduce.plan import Reduction
+from cudakern.operators.reduce.types import ReduceFunction, result_type
 
 if TYPE_CHECKING:
     from cudakern.engines.base import KernelSpec

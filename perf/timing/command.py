@@ -17,10 +17,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from unittest import mock
 
 from cudakern import _ranges as ranges
-from cudakern.engines import engine_for
+from cudakern.engines import engine_for, use
 from cudakern.engines.cuda import device_count, import_cupy
 from perf.cases import SWEEPS, find
 from perf.console import new_console, new_progress
@@ -275,7 +274,7 @@ def proceed(
     gc.disable()  # it would run in the midst of what is timed or captured
     try:
         with (
-            mock.patch("cudakern.operators.base.engine_for", return_value=session.engine),
+            use(session.engine),
             new_progress(console, auto_refresh=False) as progress,
         ):
             task = progress.add_task("", total=count)

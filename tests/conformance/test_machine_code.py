@@ -11,8 +11,8 @@ import pytest
 from cudakern.engines import sources
 from cudakern.engines.base import KernelSpec
 from cudakern.errors import KernelCompileError
-from cudakern.operators.catalogue import specialisations
-from cudakern.operators.gather_kernels import specialise
+from cudakern.operators import specialisations
+from cudakern.operators.gather.plan import specialise
 from perf.static import cubins
 from perf.static.budgets import RESERVED_SHARED, resource_faults
 from perf.static.budgets_indexing import MAX_REGISTERS
@@ -92,14 +92,14 @@ def test_a_warning_is_an_error(kernels):
     text = 'extern "C" __global__ void CK_ENTRY(int* out) { int unused; *out = 0; }\n'
     (kernels / "warns.cu").write_text(text, encoding="utf-8")
     with pytest.raises(KernelCompileError, match="never referenced"):
-        cubins.compile_kernel(KernelSpec("warns.cu", "ck_warns", ()), "sm_80")
+        cubins.compile_kernel(KernelSpec("warns", "plain", "ck_warns", ()), "sm_80")
 
 
 def test_a_division_is_seen(kernels):
     text = 'extern "C" __global__ void CK_ENTRY(CK_T* out, CK_T by) { *out /= by; }\n'
     (kernels / "divides.cu").write_text(text, encoding="utf-8")
     for number in ("unsigned", "unsigned long long"):
-        spec = KernelSpec("divides.cu", "ck_divides", (("CK_T", number),))
+        spec = KernelSpec("divides", "plain", "ck_divides", (("CK_T", number),))
         for arch in ARCHITECTURES:
             code = cubins.sass(cubins.compile_kernel(spec, arch))["ck_divides"].code
             calls = [line for line in code if "__cuda_" in line]
@@ -135,7 +135,7 @@ def test_a_spill_is_seen(kernels):
         }
     """
     (kernels / "spills.cu").write_text(text, encoding="utf-8")
-    cubin = cubins.compile_kernel(KernelSpec("spills.cu", "ck_spills", ()), "sm_90")
+    cubin = cubins.compile_kernel(KernelSpec("spills", "plain", "ck_spills", ()), "sm_90")
     usage = cubins.resource_usage([cubin])["ck_spills"]
     assert "stack" in resource_faults(usage, MAX_REGISTERS)[0]
     assert "registers" in resource_faults(usage, usage.registers - 1)[1]

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from cudakern.engines import sources
-from cudakern.operators.gather_kernels import specialise as specialise_gather
-from cudakern.operators.nonzero_plan import specialise
+from cudakern.operators.gather.plan import specialise as specialise_gather
+from cudakern.operators.nonzero.plan import specialise
 from perf.static import cubins
 from perf.static.budgets import resource_faults
 from perf.static.budgets_indexing import code_faults, max_registers

@@ -9,8 +9,8 @@ import pytest
 
 from cudakern._dtypes import DataType
 from cudakern.engines import nvrtc
-from cudakern.operators.reduce_kernels import kernels_of, reductions
-from cudakern.operators.reduce_types import INITIAL_FUNCTIONS, ReduceFunction
+from cudakern.operators.reduce.plan import kernels_of, reductions
+from cudakern.operators.reduce.types import INITIAL_FUNCTIONS, ReduceFunction
 from perf.static import cubins
 from perf.static.budgets_reduce import code_faults, flushes
 from perf.static.figures import survey

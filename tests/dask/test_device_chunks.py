@@ -10,15 +10,13 @@ import pytest
 import cudakern as ck
 import cudakern.dask as cd
 from cudakern import engines
-from cudakern.operators.base import BoundTable
+from tests.helpers.bound import forget
 from tests.helpers.device_arrays import DeviceArray, install
 
 X = np.array([[3, -1, 0.5, 2], [0, 7, 1e-45, -4], [1, 7, 2, 0]], np.float32)
 I = np.array([2, 0, -1, 9, 1], np.int64)  # noqa: E741  as in the operators' formulas
 T = np.array([[0, 3], [2, 1], [-1, 5]], np.int32)
 LEAST = np.arange(1, 7, dtype=np.uint32)[::-1].view(np.float32)
-TABLES = ["gather._look_up.bound", "gather_nd._look_up.bound", "reduce._bound", "one_hot._bound",
-          "nonzero_coordinates._bound"]  # fmt: skip
 FILL = {"mode": "fill", "fill_value": -0.0}
 
 CALLS = {
@@ -56,8 +54,7 @@ CALLS = {
 @pytest.fixture(autouse=True)
 def fake(monkeypatch, tmp_path):
     """Return the stand-in for CuPy; no launch is left of it."""
-    for table in TABLES:
-        monkeypatch.setattr(f"cudakern.operators.{table}", BoundTable())
+    forget(monkeypatch)
     engines._cuda.cache_clear()  # noqa: SLF001  a process has one engine
     yield install(monkeypatch, tmp_path)
     engines._cuda.cache_clear()  # noqa: SLF001

@@ -15,6 +15,7 @@ import pytest
 
 import cudakern as ck
 import cudakern.dask as cd
+from tests.helpers.bound import launched
 from tests.helpers.chunked import tasks
 
 NAMES = ["argwhere", "gather", "gather_nd", "nonzero", "nonzero_coordinates", "one_hot", "reduce"]
@@ -117,14 +118,7 @@ def test_other_calls_have_other_keys(operands):
 @pytest.fixture
 def launches(monkeypatch):
     """List the launches of operators."""
-    from cudakern.operators import base  # noqa: PLC0415  what is replaced
-
-    made = []
-    run = base.BoundLaunch.__call__
-    monkeypatch.setattr(
-        base.BoundLaunch, "__call__", lambda self, addresses: made.append(1) or run(self, addresses)
-    )
-    return made
+    return launched(monkeypatch)
 
 
 def test_all_calls_at_once_give_what_each_gives_alone():

@@ -101,7 +101,7 @@ def test_kernels_compile_at_the_same_time_and_each_once(cupy, monkeypatch):
         return compile_program(program)
 
     monkeypatch.setattr(nvrtc, "compile_program", wait)
-    specs = [KernelSpec("gather.cu", f"ck_{k % 2}", ()) for k in range(8)]
+    specs = [KernelSpec("gather", "rows", f"ck_{k % 2}", ()) for k in range(8)]
     engine = cuda.CudaEngine()
     with ThreadPoolExecutor(8) as pool:
         kernels = list(pool.map(lambda spec: engine.kernel(spec, 0), specs))
@@ -223,7 +223,7 @@ def test_compiler_errors_are_translated(monkeypatch):
     monkeypatch.setattr(cuda, "load_source", lambda _name: broken)
     monkeypatch.setattr(nvrtc, "load_source", lambda _name: broken)
     with pytest.raises(ck.KernelCompileError) as error:
-        cuda.CudaEngine().kernel(KernelSpec("gather.cu", "ck_x", (("CK_RANK", "2"),)), 0)
+        cuda.CudaEngine().kernel(KernelSpec("gather", "rows", "ck_x", (("CK_RANK", "2"),)), 0)
     assert error.value.source == "gather.cu"
     assert "-std=c++17" in error.value.options
     assert "#error directive" in error.value.log
@@ -244,7 +244,7 @@ def test_driver_errors_say_what_to_do(cupy, raised, text):
 
     cupy.RawModule = fail
     with pytest.raises(ck.EngineUnavailableError, match="cudakern: ") as error:
-        cuda.CudaEngine().kernel(KernelSpec("gather.cu", "ck_x", ()), 0)
+        cuda.CudaEngine().kernel(KernelSpec("gather", "rows", "ck_x", ()), 0)
     assert text in str(error.value)
 
 
@@ -254,7 +254,7 @@ def test_other_errors_stay_what_they_are(cupy):
 
     cupy.RawModule = fail
     with pytest.raises(RuntimeError, match="cudaErrorIllegalAddress"):
-        cuda.CudaEngine().kernel(KernelSpec("gather.cu", "ck_x", ()), 0)
+        cuda.CudaEngine().kernel(KernelSpec("gather", "rows", "ck_x", ()), 0)
 
 
 def test_the_stand_in_does_not_pass_for_a_pointer_of_cupy():

@@ -16,7 +16,7 @@ from cuda.bindings import nvrtc as bindings
 
 import cudakern as ck
 from cudakern.engines import cuda, nvrtc
-from cudakern.operators.catalogue import specialisations
+from cudakern.operators import specialisations
 from perf.static import cubins
 from tests.helpers import fake_cupy
 
@@ -120,7 +120,7 @@ def test_another_process_compiles_nothing(folder):
     script = (
         "import sys\n"
         "from cudakern.engines import nvrtc\n"
-        "from cudakern.operators.catalogue import specialisations\n"
+        "from cudakern.operators import specialisations\n"
         "spec = next(s for s in specialisations() if s.entry == sys.argv[1])\n"
         "print(nvrtc.compiled_for(spec, 90), 'cuda.bindings.nvrtc' in sys.modules)\n"
     )

@@ -63,14 +63,14 @@ def structure(x, value):
 def test_packed_arguments_must_have_the_kernels_size(tail, monkeypatch):
     kernel = compiled(FILL)
     monkeypatch.setattr(SimulatorEngine, "kernel", lambda *_, **__: kernel)
-    launch = Launch(KernelSpec("test.cu", "k", ()), (1, 1, 1), (4, 1, 1), 0, 1, tail)
+    launch = Launch(KernelSpec("test", "plain", "k", (), 4), (1, 1, 1), 0, 1, tail)
     with pytest.raises(BindingError) as caught:
         SimulatorEngine().prepare(launch, -1)
     assert str(caught.value) == (
         f"k: arguments must fill the kernel's parameters of (16,) bytes; got {8 + len(tail)}"
     )
     x = np.zeros(4, np.int32)
-    launch = Launch(launch.kernel, (1, 1, 1), (4, 1, 1), 0, 1, (9).to_bytes(8, "little"))
+    launch = Launch(launch.kernel, (1, 1, 1), 0, 1, (9).to_bytes(8, "little"))
     SimulatorEngine().prepare(launch, -1)(address_of(x))
     assert x.tolist() == [9] * 4
 

@@ -18,7 +18,7 @@ from cudakern import engines
 from cudakern._layout import Layout
 from cudakern.engines import cuda, sources
 from cudakern.engines.base import KernelSpec, Launch, Tensor
-from cudakern.operators import nonzero_plan
+from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator.engine import SimulatorEngine
 from tests.helpers import fake_cupy
 from tests.helpers.nonzero import expected_coordinates, random_elements
@@ -250,7 +250,7 @@ def test_argwhere_keeps_what_it_allocated_if_most_of_it_is_needed(cupy):
 
 
 def test_argwhere_counts_first_where_memory_matters(cupy, monkeypatch):
-    monkeypatch.setattr(sys.modules["cudakern.operators.nonzero"], "UNCOUNTED_BYTES", 1000)
+    monkeypatch.setattr(sys.modules["cudakern.operators.nonzero.function"], "UNCOUNTED_BYTES", 1000)
     x, rows = make()
     ck.argwhere(x)
     found, *cost = costs(cupy, lambda: ck.argwhere(x))
@@ -314,7 +314,7 @@ def test_a_launch_that_failed_leaves_no_workspace(tmp_path, monkeypatch, observe
     (tmp_path / "fails.cu").write_text(text, encoding="utf-8")
     monkeypatch.setattr(sources, "kernel_folder", lambda: tmp_path)
     engine = SimulatorEngine()
-    launch = Launch(KernelSpec("fails.cu", "ck_fails", ()), (1, 1, 1), (1, 1, 1), 0, 1, b"")
+    launch = Launch(KernelSpec("fails", "plain", "ck_fails", (), 1), (1, 1, 1), 0, 1, b"")
     words = Tensor("workspace", Layout((8,), (8,), 8), read=True, written=True)
     run = engine.prepare(launch, -1, (words,))
     address = engine.workspace(-1, 64)

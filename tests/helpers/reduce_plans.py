@@ -9,9 +9,9 @@ import numpy as np
 
 from cudakern._dtypes import DataType
 from cudakern._layout import Layout, packed_strides, prepare_division
-from cudakern.operators.indexing import THREADS
-from cudakern.operators.reduce_problem import ReduceProblem
-from cudakern.operators.reduce_types import ReduceFunction, result_type
+from cudakern.engines.base import THREADS
+from cudakern.operators.reduce.plan import ReduceProblem, Reduction
+from cudakern.operators.reduce.types import ReduceFunction, result_type
 
 _WARPS = THREADS // 32
 _FIELDS = {
@@ -36,7 +36,9 @@ def problem(shape, axes=None, kind="FLOAT32", function="SUM", *, strides=None, p
     x = Layout(shape, strides or packed_strides(shape, kind.itemsize), kind.itemsize, phase)
     sizes = tuple(1 if k in axes else size for k, size in enumerate(shape))
     written = Layout(sizes, out or packed_strides(sizes, result.itemsize), result.itemsize)
-    return ReduceProblem(function, x, written, axes, kind, result, **options)
+    initial = options.pop("initial", None)
+    reduction = Reduction(function, kind, result, has_initial=initial is not None, **options)
+    return ReduceProblem(reduction, x, written, axes, initial)
 
 
 class _Reader:
@@ -69,8 +71,8 @@ class _Reader:
 
 def arguments_of(plan):
     """Return what a kernel is told, by the names that the structs in ``kernels/common`` have."""
-    macros, found = dict(plan.launch.kernel.defines), SimpleNamespace()
-    read = _Reader(plan.launch.arguments, 64 if macros["CK_OFFSET_T"] == "ck::uint64" else 32)
+    macros, found = dict(plan.kernel.defines), SimpleNamespace()
+    read = _Reader(plan.arguments, 64 if macros["CK_OFFSET_T"] == "ck::uint64" else 32)
     rank, variant = int(macros.get("CK_RANK", 0)), plan.variant
     (found.reduced,) = read("q")
     if rank:
@@ -101,8 +103,8 @@ def arguments_of(plan):
 def taken(given, plan):
     """Return what is taken in by a launch: (offset in out, offset in x, place), one in a row."""
     a, item = arguments_of(plan), given.x.itemsize
-    width = int(dict(plan.launch.kernel.defines).get("CK_WIDTH", item))
-    block = np.arange(plan.launch.grid[0])
+    width = int(dict(plan.kernel.defines).get("CK_WIDTH", item))
+    block = np.arange(plan.grid[0])
     if plan.variant in {"stream", "warps"}:
         teams = np.arange(block.size * (_WARPS if plan.variant == "warps" else 1))
         row, split, nth, i = _grid(teams, a.splits, a.share, a.part)

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from cudakern.operators import base
+from cudakern.operators.reduce import function
+from tests.helpers.bound import forget, launched
 
 
 @pytest.fixture
 def launches(monkeypatch):
     """Count the launches of operators."""
-    made = []
-    run = base.BoundLaunch.__call__
-    monkeypatch.setattr(
-        base.BoundLaunch, "__call__", lambda self, addresses: made.append(1) or run(self, addresses)
-    )
-    return made
+    return launched(monkeypatch)
 
 
 @pytest.fixture
 def plans(monkeypatch):
     """List the plans of reduce, of which none are from other tests."""
-    module, made = sys.modules["cudakern.operators.reduce"], []
-    plan = module.plan_reduce
+    made, plan = [], function.plan_reduce
     monkeypatch.setattr(
-        module, "plan_reduce", lambda problem: made.append(plan(problem)) or made[-1]
+        function, "plan_reduce", lambda problem: made.append(plan(problem)) or made[-1]
     )
-    monkeypatch.setattr(module, "_bound", base.BoundTable())
+    forget(monkeypatch)
     return made

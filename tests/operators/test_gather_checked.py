@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.operators import gather_plan, indexing
-from cudakern.operators.base import BoundTable
+from cudakern.engines import base
+from cudakern.operators.gather import plan as gather_plan
+from tests.helpers.bound import forget
 from tests.helpers.oracle import options
 from tests.helpers.places import POISON
 
@@ -49,11 +50,10 @@ def test_strided_layouts(monkeypatch, mode):
 
 def run(monkeypatch, shape, count, axis, dtype, mode, view=np.s_[...]) -> list[str]:
     """Gather with grids of at most two blocks a dimension; return the kernels that ran."""
-    monkeypatch.setattr(indexing, "MAX_BLOCKS", 2)
+    monkeypatch.setattr(base, "MAX_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 3)
-    # No plans of other tests.
-    monkeypatch.setattr("cudakern.operators.gather._look_up.bound", BoundTable())
+    forget(monkeypatch)
     rng = np.random.default_rng(0)
     x = rng.integers(0, 100, shape).astype(dtype)[view]
     indices = rng.integers(-2 * x.shape[axis], 2 * x.shape[axis], count)

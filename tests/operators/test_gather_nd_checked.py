@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.operators import gather_nd as gather_nd_module
-from cudakern.operators import gather_nd_plan, indexing, rows
-from cudakern.operators.base import BoundTable
+from cudakern.engines import base
+from cudakern.operators import rows
+from cudakern.operators.gather_nd import plan as gather_nd_plan
 from tests.helpers import gather_nd as oracle
+from tests.helpers.bound import forget
 from tests.helpers.gather_nd import random_tuples
 from tests.helpers.oracle import options
 from tests.helpers.places import HOST, POISON, Buffer, same_bytes
@@ -118,8 +119,8 @@ def operands(case, mode):
 
 def run(monkeypatch, case, mode) -> str:
     """Look up with grids of at most two blocks; return the rest of the kernel's name."""
-    monkeypatch.setattr(indexing, "MAX_BLOCKS", 2)
-    monkeypatch.setattr(gather_nd_module._look_up, "bound", BoundTable())  # noqa: SLF001  no old plans
+    monkeypatch.setattr(base, "MAX_BLOCKS", 2)
+    forget(monkeypatch)
     x, indices, expected = operands(case, mode)
     buffer = Buffer(bytes([POISON]) * (case.out_offset + expected.nbytes + 64), HOST)
     out = buffer.view(expected.shape, x.dtype, offset=case.out_offset)

@@ -164,7 +164,7 @@ def test_bad_input_is_named(launches, bad_call, text, error, error_base):
 
 def test_a_good_call_counts_as_a_launch(launches):
     ck.gather_nd(X, I)
-    assert launches == [1]
+    assert len(launches) == 1
 
 
 def poisoned(shape, dtype, place):

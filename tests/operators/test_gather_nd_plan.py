@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cudakern._layout import Layout, packed_strides
-from cudakern.operators.gather_nd_plan import GatherNDProblem, plan_gather_nd, specialisations
+from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of, specialisations
 
 STATIC_SHARED_LIMIT = 48 * 1024  # bytes a block may have without asking for more
 
@@ -19,7 +19,7 @@ def problem(
     """Return a problem; ``x``, ``index`` and ``out`` are byte strides, packed by default."""
     result = (*indices[:-1], *shape[batch + indices[-1] :])
     phases = phases or (0, 0, 0)
-    return GatherNDProblem(
+    return rows_of(
         Layout(shape, x or packed_strides(shape, itemsize), itemsize, phases[0]),
         Layout(indices, index or packed_strides(indices, index_bytes), index_bytes, phases[1]),
         Layout(result, out or packed_strides(result, itemsize), itemsize, phases[2]),
@@ -133,7 +133,7 @@ PINNED = [
 )
 def test_plan_is_pinned(given, kernel):
     plan = plan_gather_nd(given)
-    assert plan.launch.kernel.entry == f"ck_gather_nd_{kernel}"
+    assert plan.kernel.entry == f"ck_gather_nd_{kernel}"
     assert kernel.startswith(plan.variant)
     assert plan_gather_nd(given) == plan
 
@@ -148,13 +148,13 @@ def test_plan_is_pinned(given, kernel):
 def test_plan_follows_mode_and_index_type(mode, name, index_type, short):
     given = problem((9, 4), (7, 1), index_bytes=int(index_type[-2:]) // 8)
     plan = plan_gather_nd(replace(given, mode=mode, index_type=index_type))
-    assert plan.launch.kernel.entry == f"ck_gather_nd_rows_w16_{short}_{name}_o32"
+    assert plan.kernel.entry == f"ck_gather_nd_rows_w16_{short}_{name}_o32"
 
 
 def test_plan_of_nothing_launches_nothing():
-    assert plan_gather_nd(problem((3, 0), (7, 1))).launch is None
-    assert plan_gather_nd(problem((3, 4), (0, 2))).launch is None
-    assert plan_gather_nd(problem((0, 4), (0, 7, 1), 1)).launch is None
+    assert plan_gather_nd(problem((3, 0), (7, 1))) is None
+    assert plan_gather_nd(problem((3, 4), (0, 2))) is None
+    assert plan_gather_nd(problem((0, 4), (0, 7, 1), 1)) is None
 
 
 def kinds_of_streams():
@@ -176,7 +176,7 @@ def test_plans_of_streams_fit_the_machine():
     listed = {spec.entry: spec for spec in specialisations()}
     variants, most = set(), 0
     for given, row in kinds_of_streams():
-        launch = plan_gather_nd(given).launch
+        launch = plan_gather_nd(given)
         assert listed[launch.kernel.entry] == launch.kernel
         variants.add(launch.kernel.entry.removeprefix("ck_gather_nd_"))
         assert launch.shared_bytes <= STATIC_SHARED_LIMIT
@@ -202,7 +202,7 @@ def test_plans_of_streams_fit_the_machine():
 def test_every_planned_kernel_is_a_listed_specialisation():
     listed = {spec.entry: spec for spec in specialisations()}
     for _, given, _ in PINNED:
-        spec = plan_gather_nd(given).launch.kernel
+        spec = plan_gather_nd(given).kernel
         assert listed[spec.entry] == spec
 
 

@@ -7,14 +7,13 @@ import itertools
 import pytest
 
 from cudakern._layout import Layout, packed_strides
-from cudakern.operators.gather_kernels import specialisations
-from cudakern.operators.gather_plan import GatherProblem, plan_gather
+from cudakern.operators.gather.plan import plan_gather, rows_of, specialisations
 
 
 def problem(shape, axis, indices, itemsize=4, *, index_bytes=4, x=None, out=None, phases=(0, 0, 0)):
     """Return a problem; ``x`` and ``out`` are byte strides, packed by default."""
     result = (*shape[:axis], *indices, *shape[axis + 1 :])
-    return GatherProblem(
+    return rows_of(
         Layout(shape, x or packed_strides(shape, itemsize), itemsize, phases[0]),
         Layout(indices, packed_strides(indices, index_bytes), index_bytes, phases[1]),
         Layout(result, out or packed_strides(result, itemsize), itemsize, phases[2]),
@@ -75,14 +74,14 @@ PINNED = [
 )
 def test_plan_is_pinned(given, kernel):
     plan = plan_gather(given)
-    assert plan.launch.kernel.entry == f"ck_gather_{kernel}"
+    assert plan.kernel.entry == f"ck_gather_{kernel}"
     assert kernel.startswith(plan.variant)
     assert plan_gather(given) == plan
 
 
 def test_plan_of_nothing_launches_nothing():
-    assert plan_gather(problem((3, 0), 0, (7,))).launch is None
-    assert plan_gather(problem((3, 4), 0, (0,))).launch is None
+    assert plan_gather(problem((3, 0), 0, (7,))) is None
+    assert plan_gather(problem((3, 4), 0, (0,))) is None
 
 
 def test_strided_ranks_grow_to_what_a_call_can_need():
@@ -91,13 +90,13 @@ def test_strided_ranks_grow_to_what_a_call_can_need():
     result = 15
     out = tuple(3**k * 4 for k in reversed(range(result)))
     plan = plan_gather(problem(shape, 3, indices, out=out))
-    assert plan.launch.kernel.entry == "ck_gather_strided_r16_w4_i32_clamp_o32"
+    assert plan.kernel.entry == "ck_gather_strided_r16_w4_i32_clamp_o32"
 
 
 def test_every_planned_kernel_is_a_listed_specialisation():
     listed = {spec.entry: spec for spec in specialisations()}
     for _, given, _ in PINNED:
-        spec = plan_gather(given).launch.kernel
+        spec = plan_gather(given).kernel
         assert listed[spec.entry] == spec
 
 
@@ -112,7 +111,7 @@ def test_last_axis_grid_covers_every_row_and_index(outer):
     for count, extent in itertools.product([256, 4095, 4097, 20_000], [300, 50_000]):
         plan = plan_gather(problem((max(outer, 8), extent), 1, (count,)))
         assert plan.variant == "last_axis"
-        chunks, bands, _ = plan.launch.grid
+        chunks, bands, _ = plan.grid
         assert chunks * 8192 >= count
         assert 1 <= bands <= 65535
-        assert plan.launch.shared_bytes <= 48 * 1024
+        assert plan.shared_bytes <= 48 * 1024

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,19 +15,14 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import sources
-from cudakern.operators import (
-    gather_nd_plan,
-    gather_plan,
-    indexing,
-    nonzero_plan,
-    reduce_columns,
-    reduce_shares,
-    reduce_waves,
-)
-from cudakern.operators.base import BoundTable
-from cudakern.operators.indexing import THREADS
+from cudakern.engines import base, sources
+from cudakern.engines.base import THREADS
+from cudakern.operators.gather import plan as gather_plan
+from cudakern.operators.gather_nd import plan as gather_nd_plan
+from cudakern.operators.nonzero import plan as nonzero_plan
+from cudakern.operators.reduce import plan as reduce_plan
 from cudakern.simulator import checked, engine
+from tests.helpers.bound import forget
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -297,11 +291,11 @@ def _tiling(_problem, items, _bytes, words):
 def small(monkeypatch):
     """Have small arrays take several blocks and turns, and nothing be left of other tests."""
     for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(reduce_shares, name, 2048)
-    monkeypatch.setattr(reduce_shares, "SHARE_OF_STATES", 1)
+        monkeypatch.setattr(reduce_plan, name, 2048)
+    monkeypatch.setattr(reduce_plan, "SHARE_OF_STATES", 1)
     for name in ("MIN_SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(reduce_columns, name, 2048)
-    monkeypatch.setattr(reduce_waves, "EXCHANGE", 0)
+        monkeypatch.setattr(reduce_plan, f"COLUMN_{name}", 2048)
+    monkeypatch.setattr(reduce_plan, "EXCHANGE", 0)
     monkeypatch.setattr(nonzero_plan, "_tiling", _tiling)
     monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
     monkeypatch.setattr(nonzero_plan, "TILE_BLOCKS", 7)
@@ -309,15 +303,10 @@ def small(monkeypatch):
     monkeypatch.setattr(gather_nd_plan, "STAGED_BYTES", 64)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 5)
-    monkeypatch.setattr(indexing, "MAX_BLOCKS", 2)
+    monkeypatch.setattr(base, "MAX_BLOCKS", 2)
     workspaces = engines.engine_for(engines.HOST)._workspaces  # noqa: SLF001
     monkeypatch.setattr(workspaces, "by_size", {})
-    modules = [sys.modules[f"cudakern.operators.{n}"] for n in ("reduce", "nonzero_coordinates")]
-    for module in modules:
-        monkeypatch.setattr(module, "_bound", BoundTable())
-    for name in ("gather", "gather_nd"):
-        look_up = sys.modules[f"cudakern.operators.{name}"]._look_up  # noqa: SLF001
-        monkeypatch.setattr(look_up, "bound", BoundTable())
+    forget(monkeypatch)
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.operators.indexing import widened
+from cudakern.operators.indices import widened
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.places import Buffer, get, put, same_bytes
 

@@ -8,7 +8,7 @@ import pytest
 import cudakern as ck
 from cudakern._dtypes import DataType
 from cudakern._layout import Layout
-from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
+from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.nonzero import assert_found, expected_coordinates, random_elements
 from tests.helpers.places import put

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,10 +10,10 @@ from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
 from cudakern._dtypes import bfloat16
-from cudakern.operators import nonzero_plan
-from cudakern.operators.base import BoundTable
-from cudakern.operators.indexing import THREADS
+from cudakern.engines.base import THREADS
+from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import engine
+from tests.helpers.bound import forget
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.nonzero import (
     CHECKED_LARGEST,
@@ -68,8 +66,7 @@ def plan_anew(monkeypatch, **limits):
     """Plan with other limits; no plans of other tests."""
     for name, value in limits.items():
         monkeypatch.setattr(nonzero_plan, name, value)
-    module = sys.modules["cudakern.operators.nonzero_coordinates"]
-    monkeypatch.setattr(module, "_bound", BoundTable())
+    forget(monkeypatch)
 
 
 def few_blocks(monkeypatch, kind, data, largest):

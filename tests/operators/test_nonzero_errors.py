@@ -197,7 +197,7 @@ def test_bad_input_is_named(launches, call, error, text):
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_good_call_counts_as_a_launch(launches, function):
     getattr(ck, function)(X)
-    assert launches == [1]
+    assert len(launches) == 1
 
 
 # Where x of six elements, the count and twelve coordinates lie, in elements of four bytes.

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from cudakern._dtypes import DataType
 from cudakern._layout import Layout, packed_strides
-from cudakern.operators import nonzero_plan
-from cudakern.operators.indexing import THREADS
-from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero, specialisations
+from cudakern.engines.base import THREADS
+from cudakern.operators.nonzero import plan as nonzero_plan
+from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero, specialisations
 from tests.helpers.strategies import memory_layouts
 
 KIB = 1024
@@ -37,7 +37,7 @@ def problem(shape, width=4, *, strides=None, phase=0, item=4, rows=None, out=Non
 
 def arguments_of(plan):
     """Return the fields that the argument structs begin with, and those of the variant."""
-    launch = plan.launch
+    launch = plan
     wide = launch.kernel.entry.endswith("o64")
     offset, divisor = ("Q", "QQII") if wide else ("I", "IIII")
     dimension = divisor + offset
@@ -100,9 +100,9 @@ PINNED = [
 @pytest.mark.parametrize(("given", "kernel"), named(PINNED))
 def test_kernel_is_pinned(given, kernel):
     plan = plan_nonzero(given)
-    assert plan.launch.kernel.entry == f"ck_nonzero_coordinates_{kernel}"
-    assert plan.launch.kernel in set(specialisations())
-    assert (plan.launch.block, plan.launch.pointers) == ((THREADS + 32, 1, 1), 4)
+    assert plan.kernel.entry == f"ck_nonzero_coordinates_{kernel}"
+    assert plan.kernel in set(specialisations())
+    assert (plan.block, plan.pointers) == ((THREADS + 32, 1, 1), 4)
     assert kernel.startswith(f"{plan.variant}_")
     assert plan_nonzero(given) == plan
 
@@ -119,7 +119,7 @@ def test_every_planned_kernel_is_listed(data):
     given = problem(shape, width, strides=made.strides, **options)
     assume(given.x.size < (2**32 if item == 4 else 2**36))
     plan = plan_nonzero(given)
-    assert plan.launch.kernel in listed
+    assert plan.kernel in listed
     found = arguments_of(plan)
     assert (found.elements, found.capacity) == (given.x.size, options["rows"])
     assert found.sizes == (*shape[:0:-1], *[1] * (8 - max(1, len(shape))))
@@ -161,7 +161,7 @@ def test_tiles_are_pinned(given, tiles, turns, workspace):
     found = arguments_of(plan)
     assert (found.tiles, found.turns, plan.workspace) == (tiles, turns, workspace)
     assert found.slots == (workspace // 8 - 2 if workspace else 0)
-    assert plan.launch.grid == (tiles, 1, 1)
+    assert plan.grid == (tiles, 1, 1)
 
 
 @settings(max_examples=2000)
@@ -187,8 +187,8 @@ def test_tiles_cover_x_and_each_block_has_one_or_many(data):
         assert tile * item_bytes >= 4 * KIB
         assert found.tiles <= 256 or items * item_bytes > 256 * (TILE - item_bytes * per_turn)
         assert found.tiles <= 128 or tile * item_bytes >= 8 * KIB
-    assert plan.launch.grid_on(132) == (min(found.tiles, 396), 1, 1)
-    assert plan.launch.grid_on(16) == (min(found.tiles, 48), 1, 1)
+    assert plan.grid_on(132) == (min(found.tiles, 396), 1, 1)
+    assert plan.grid_on(16) == (min(found.tiles, 48), 1, 1)
     assert plan.workspace == (8 * (2 + found.slots) if found.tiles > 1 else 0)
     assert found.slots == nonzero_plan.slots_for(found.tiles)
 
@@ -291,7 +291,7 @@ def test_tiles_of_columns_cover_x_and_fit(data):
     assert (groups - 1) * group < rows <= groups * group
     assert (found.turns - 1) * 256 < group * padded <= found.turns * 256 <= 65536
     assert found.tiles == planes * groups
-    assert plan.launch.grid == (found.tiles, 1, 1)
+    assert plan.grid == (found.tiles, 1, 1)
     assert found.slots == nonzero_plan.slots_for(found.tiles)
 
 
@@ -303,5 +303,5 @@ def test_three_blocks_share_the_memory_of_a_multiprocessor(width):
     assert [plan.variant for plan in plans] == ["stream", "strided", "columns"][: len(plans)]
     for plan in plans:
         nbytes = nonzero_plan.shared_bytes(plan.variant, width)
-        assert plan.launch.shared_bytes == nbytes <= 48 * KIB
+        assert plan.shared_bytes == nbytes <= 48 * KIB
         assert nbytes % 16 == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-import sys
 import threading
 
 import numpy as np
@@ -13,11 +12,11 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines import sources
-from cudakern.operators import nonzero_plan
-from cudakern.operators.base import BoundTable
-from cudakern.operators.indexing import THREADS
+from cudakern.engines.base import THREADS
+from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import checked, engine
 from cudakern.simulator.reports import sessions
+from tests.helpers.bound import forget
 from tests.helpers.places import HOST, put, same_bytes
 
 pytestmark = pytest.mark.timeout(300)
@@ -46,7 +45,7 @@ class Plans:
     """Tiles as small as they can be, few blocks, and no more of these at once than asked for."""
 
     def __init__(self, monkeypatch):
-        self.set = monkeypatch.setattr
+        self.monkeypatch, self.set = monkeypatch, monkeypatch.setattr
         tiling = lambda _problem, n, _bytes, words: (1, -(-n // (THREADS * words)))  # noqa: E731
         self.set(nonzero_plan, "_tiling", tiling)
         self.set(nonzero_plan, "MIN_TILE_BYTES", 0)
@@ -56,7 +55,7 @@ class Plans:
 
     def of(self, blocks):
         self.set(nonzero_plan, "TILE_BLOCKS", blocks)
-        self.set(sys.modules["cudakern.operators.nonzero_coordinates"], "_bound", BoundTable())
+        forget(self.monkeypatch)
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,8 +9,8 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern._dtypes import bfloat16
-from cudakern.operators import one_hot_plan
-from cudakern.operators.base import BoundTable
+from cudakern.operators.one_hot import plan as one_hot_plan
+from tests.helpers.bound import forget
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.one_hot import expected, one_hot_shapes
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
@@ -223,7 +221,7 @@ def test_one_hot_of_eight_dimensions_has_nine(place):
 def wide(monkeypatch):
     """Plan as if 32 bits were too few for anything."""
     monkeypatch.setattr(one_hot_plan, "MAX_ITEMS_32", 1)
-    monkeypatch.setattr(sys.modules["cudakern.operators.one_hot"], "_bound", BoundTable())
+    forget(monkeypatch)
 
 
 @pytest.mark.usefixtures("wide")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.operators import indexing, one_hot_plan
-from cudakern.operators.base import BoundTable
+from cudakern.engines import base
+from cudakern.operators.one_hot import plan as one_hot_plan
+from tests.helpers.bound import forget
 from tests.helpers.one_hot import expected
 from tests.helpers.places import POISON, Buffer, same_bytes
 
@@ -53,12 +52,11 @@ def run(
     monkeypatch, shape, depth, axis, dtype, tile, lead, view=..., index_type=np.int64, *, values
 ) -> list[str]:
     """Run with grids of at most two blocks; return the kernels that ran."""
-    monkeypatch.setattr(indexing, "MAX_BLOCKS", 2)
+    monkeypatch.setattr(base, "MAX_BLOCKS", 2)
     for name in ("TILE_BYTES", "MIN_TILE_BYTES"):
         monkeypatch.setattr(one_hot_plan, name, tile)
     monkeypatch.setattr(one_hot_plan, "TILES", 10**9)
-    # no plans of other tests
-    monkeypatch.setattr(sys.modules["cudakern.operators.one_hot"], "_bound", BoundTable())
+    forget(monkeypatch)
     low = 0 if index_type is np.uint64 else -2 * depth
     indices = np.random.default_rng(0).integers(low, 2 * depth, shape).astype(index_type)
     result_shape = np.array((*shape[:axis], depth, *shape[axis:]))

@@ -119,7 +119,7 @@ def test_bad_input_is_named(launches, call, error, text):
 
 def test_a_good_call_counts_as_a_launch(launches):
     ck.one_hot(I, 5)
-    assert launches == [1]
+    assert len(launches) == 1
 
 
 @pytest.mark.parametrize("operand", ["indices", "values"])

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudakern._layout import Layout, packed_strides
-from cudakern.operators import one_hot_plan
-from cudakern.operators.one_hot_kernels import specialisations
-from cudakern.operators.one_hot_plan import OneHotProblem, plan_one_hot
+from cudakern.operators.one_hot import plan as one_hot_plan
+from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot, specialisations
 
 
 def problem(
@@ -25,7 +24,6 @@ def problem(
         Layout(result, out or packed_strides(result, itemsize), itemsize, phases[0]),
         axis,
         {4: "int32", 8: "int64"}[index_bytes],
-        on,
     )
 
 
@@ -79,27 +77,27 @@ PINNED = [
 )
 def test_plan_is_pinned(given, kernel):
     plan = plan_one_hot(given)
-    assert plan.launch.kernel.entry == f"ck_one_hot_{kernel}"
+    assert plan.kernel.entry == f"ck_one_hot_{kernel}"
     assert kernel.startswith(plan.variant)
     assert plan_one_hot(given) == plan
 
 
 def test_plan_of_nothing_launches_nothing():
-    assert plan_one_hot(problem((3, 0), 5, 1)).launch is None
-    assert plan_one_hot(problem((3, 4), 0, 1)).launch is None
+    assert plan_one_hot(problem((3, 0), 5, 1)) is None
+    assert plan_one_hot(problem((3, 4), 0, 1)) is None
 
 
 def test_strided_ranks_grow_to_what_a_call_can_need():
     # No two of nine dimensions chained, and elements in two pieces: ten.
     out = tuple(3**k * 16 for k in reversed(range(9)))
     plan = plan_one_hot(problem((2,) * 8, 2, 3, 16, out=out, phases=(8, 0)))
-    assert plan.launch.kernel.entry == "ck_one_hot_strided_r16_w8_i32_o32"
+    assert plan.kernel.entry == "ck_one_hot_strided_r16_w8_i32_o32"
 
 
 def test_every_planned_kernel_is_a_listed_specialisation():
     listed = {spec.entry: spec for spec in specialisations()}
     for _, pinned, _ in PINNED:
-        spec = plan_one_hot(pinned).launch.kernel
+        spec = plan_one_hot(pinned).kernel
         assert listed[spec.entry] == spec
 
 
@@ -111,11 +109,11 @@ def test_specialisations_have_names_of_their_own():
 
 def fields(plan, index_bytes):
     """Return the fields of the variant's own part of the arguments."""
-    wide = plan.launch.kernel.entry.endswith("o64")
+    wide = plan.kernel.entry.endswith("o64")
     offset, divisor = ("Q", "QQII") if wide else ("I", "IIII")
     start = 32 + (16 if wide else 8) + (24 if wide or index_bytes > 4 else 16)
     code = {"stream": f"=6{offset}", "planes": f"=4{offset}{divisor}{divisor}8I"}[plan.variant]
-    return struct.unpack_from(code, plan.launch.arguments, start)
+    return struct.unpack_from(code, plan.arguments, start)
 
 
 SIZES = st.one_of(st.integers(1, 50), st.integers(1, 5000), st.integers(1, 10**6))
@@ -126,7 +124,7 @@ SIZES = st.one_of(st.integers(1, 50), st.integers(1, 5000), st.integers(1, 10**6
 def test_tiles_cover_the_output_and_fit_in_shared_memory(sizes, itemsize, index_bytes):
     outer, depth, inner = sizes
     plan = plan_one_hot(problem((outer, inner), depth, 1, itemsize, index_bytes=index_bytes))
-    launch = plan.launch
+    launch = plan
     found = fields(plan, index_bytes)
     if plan.variant == "stream":
         elements, tile, tiles, clears, *_ = found
@@ -166,7 +164,7 @@ def test_large_problems_have_large_tiles_and_many():
         ((16, 1024, 1024), 21, 1, 1),
     ]:
         given = problem(shape, depth, axis, itemsize)
-        launch = plan_one_hot(given).launch
+        launch = plan_one_hot(given)
         most = 4 * one_hot_plan.TILE_BYTES
         tiles = fields(plan_one_hot(given), 4)[{1: 2, 2: 1, 3: 1}[len(shape)]]
         assert tiles >= one_hot_plan.TILES

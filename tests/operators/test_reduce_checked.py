@@ -10,7 +10,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.operators import reduce_columns, reduce_plan, reduce_shares, reduce_waves
+from cudakern.operators.reduce import plan as reduce_plan
 from cudakern.simulator import checked
 from tests.helpers.places import HOST, Buffer, put, same_bytes
 from tests.helpers.reduce import reduce
@@ -45,11 +45,11 @@ RUNS += [("stream", function) for function in FLOATING]
 def plans(plans, monkeypatch):
     """List the plans; blocks share small results."""
     for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(reduce_shares, name, 2048)
+        monkeypatch.setattr(reduce_plan, name, 2048)
     for name in ("MIN_SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(reduce_columns, name, 2048)
-    monkeypatch.setattr(reduce_shares, "SHARE_OF_STATES", 1)
-    monkeypatch.setattr(reduce_waves, "EXCHANGE", 0)
+        monkeypatch.setattr(reduce_plan, f"COLUMN_{name}", 2048)
+    monkeypatch.setattr(reduce_plan, "SHARE_OF_STATES", 1)
+    monkeypatch.setattr(reduce_plan, "EXCHANGE", 0)
     return plans
 
 
@@ -58,7 +58,7 @@ def counters(plan):
     if not plan.workspace:
         return np.zeros(0, np.uint32)
     address = engines.engine_for(engines.HOST).workspace(engines.HOST, plan.workspace)
-    memory = (ctypes.c_uint32 * (reduce_shares.COUNTER_BYTES // 4)).from_address(address)
+    memory = (ctypes.c_uint32 * (reduce_plan.COUNTER_BYTES // 4)).from_address(address)
     return np.frombuffer(memory, np.uint32)
 
 
@@ -96,7 +96,7 @@ def test_more_blocks_than_one_has_threads_are_folded_in_groups(plans, monkeypatc
     monkeypatch.setattr(reduce_plan, "splits_of", lambda _rows, _nbytes: 300)
     x = np.random.default_rng(3).random((2, 50_000), np.float32)
     plain = ck.reduce(x, "sum", 1)
-    assert plans[0].launch.grid[0] > 2 * 256
+    assert plans[0].grid[0] > 2 * 256
     np.testing.assert_allclose(plain, x.sum(1, np.float64), 1e-6)
     with checked(*ORDERS[2]) as report:
         found = ck.reduce(x, "sum", 1)

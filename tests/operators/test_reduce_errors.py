@@ -233,7 +233,7 @@ def test_operator_and_argument_are_attributes():
 
 def test_a_good_call_counts_as_a_launch(launches):
     assert float(ck.reduce(X, "sum")) == 11
-    assert launches == [1]
+    assert len(launches) == 1
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "uint8"])

@@ -39,7 +39,7 @@ def test_dtypes_in_every_variant(place, plans, name, function):
         reduce(get(x), function, axis, initial=initial, nan=nan).assert_is(found)
         if dtype == "float32":
             assert (plans[-1].variant, bool(plans[-1].workspace)) == (variant, shared)
-            assert "_initial_" in plans[-1].launch.kernel.entry
+            assert "_initial_" in plans[-1].kernel.entry
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.operators import base
+from cudakern.engines import use
 from perf.engines import NullEngine
 from tests.helpers.places import get, put
 from tests.helpers.reduce import FUNCTIONS, reduce
@@ -40,12 +42,10 @@ def test_results_have_the_dtype_of_out(place, function, dtype, kind):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_the_dtype_of_out_is_as_good_as_dtype(monkeypatch, plans, function):
-    monkeypatch.setattr(base, "engine_for", lambda _place: NullEngine())
-    for kind in DTYPES:
-        x = np.ones((6, 5), kind)
-        for result in DTYPES:
-            out = np.zeros(6, result)
+def test_the_dtype_of_out_is_as_good_as_dtype(plans, function):
+    with use(NullEngine()):
+        for kind, result in product(DTYPES, DTYPES):
+            x, out = np.ones((6, 5), kind), np.zeros(6, result)
             plans.clear()
             try:
                 ck.reduce(x, function, 1, dtype=result, out=out)

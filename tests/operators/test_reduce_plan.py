@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from cudakern.operators.indexing import THREADS
-from cudakern.operators.reduce_kernels import specialisations
-from cudakern.operators.reduce_plan import plan_reduce
-from cudakern.operators.reduce_shares import COUNTER_BYTES
+from cudakern.engines.base import THREADS
+from cudakern.operators.reduce.plan import COUNTER_BYTES, plan_reduce, specialisations
 from tests.helpers.reduce_plans import arguments_of, problem
 
 KIB = 1024
@@ -135,8 +133,8 @@ def test_plan_is_pinned(given, kernel, blocks, splits, own):
     variant, *shape = kernel.removesuffix("_o64").split("_")
     found = {part[0]: int(part[1:]) for part in shape}
     spec = reduction.specialise(variant, wide=wide, rank=found.get("r", 0), width=found.get("w", 0))
-    assert (plan.variant, plan.launch.kernel) == (variant, spec)
-    assert (plan.launch.grid, plan.launch.block) == ((blocks, 1, 1), (THREADS, 1, 1))
+    assert (plan.variant, plan.kernel) == (variant, spec)
+    assert (plan.grid, plan.block) == ((blocks, 1, 1), (THREADS, 1, 1))
     arguments = arguments_of(plan)
     assert arguments.splits == splits
     assert tuple(getattr(arguments, name) for name in OWN[variant]) == own
@@ -177,24 +175,24 @@ NAMES = [
 
 @pytest.mark.parametrize(("options", "name"), NAMES, ids=[name for _, name in NAMES])
 def test_names_tell_types_and_choices(options, name):
-    entry = plan_reduce(problem((10**6,), **options)).launch.kernel.entry
+    entry = plan_reduce(problem((10**6,), **options)).kernel.entry
     assert entry == f"ck_reduce_stream_{name}_r1_o32"
 
 
 def test_places_follow_an_x_that_is_walked_in_another_order():
     swapped = problem((1000, 2000), function="ARGMAX", **SWAPPED)
     plan = plan_reduce(swapped)
-    assert plan.launch.kernel.entry == "ck_reduce_strided_argmax_f32_i64_r3_w4_o32"
+    assert plan.kernel.entry == "ck_reduce_strided_argmax_f32_i64_r3_w4_o32"
     assert arguments_of(plan).along == ((2000, 4000, 1), (1000, 4, 2000))
     # Where places ascend in memory, or nobody asks for them, x is one row.
     assert plan_reduce(problem((1000, 2000), function="ARGMAX")).variant == "stream"
-    assert plan_reduce(replace(swapped, function=problem((1,)).function)).variant == "stream"
+    assert plan_reduce(replace(swapped, reduction=problem((1,)).reduction)).variant == "stream"
 
 
 def test_listed_kernels_have_names_of_their_own_and_are_those_that_are_planned():
     listed = {spec.entry: spec for spec in specialisations()}
     assert len(listed) == len(list(specialisations())) == 170 * 5 + 163 * 2 - 10
-    planned = [plan_reduce(pinned).launch.kernel for _, pinned, *_ in PINNED]
+    planned = [plan_reduce(pinned).kernel for _, pinned, *_ in PINNED]
     found = [listed[spec.entry] == spec for spec in planned if spec.entry in listed]
     assert all(found)
     rare = [spec.entry for spec in planned if spec.entry not in listed]

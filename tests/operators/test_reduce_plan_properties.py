@@ -8,17 +8,18 @@ import numpy as np
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from cudakern.operators import nonzero_plan, reduce_columns
-from cudakern.operators.indexing import THREADS
-from cudakern.operators.reduce_plan import plan_reduce
-from cudakern.operators.reduce_shares import (
+from cudakern.engines.base import THREADS
+from cudakern.operators.nonzero import plan as nonzero_plan
+from cudakern.operators.reduce import plan as reduce_plan
+from cudakern.operators.reduce.plan import (
     BLOCKS,
     COUNTER_BYTES,
     GROUP_BLOCKS,
     MAX_SHARES,
     MIN_SHARE_BYTES,
+    plan_reduce,
 )
-from cudakern.operators.reduce_types import ARG_FUNCTIONS
+from cudakern.operators.reduce.types import ARG_FUNCTIONS
 from tests.helpers.reduce_plans import arguments_of, must_be_taken, problem, taken
 from tests.helpers.strategies import memory_layouts
 
@@ -61,7 +62,7 @@ def problems(draw, most):
 @example(problem((3, 40, 200), (0, 2), function="ARGMAX"))
 def test_every_element_is_taken_once_for_its_result(given):
     found, wanted = taken(given, plan_reduce(given)), must_be_taken(given)
-    count = 3 if given.function in ARG_FUNCTIONS else 2  # else no place counts
+    count = 3 if given.reduction.function in ARG_FUNCTIONS else 2  # else no place counts
     found, wanted = (rows[np.lexsort(rows[:, :count].T)] for rows in (found, wanted))
     np.testing.assert_array_equal(found[:, :count], wanted[:, :count])
 
@@ -72,7 +73,7 @@ def test_every_element_is_taken_once_for_its_result(given):
 @example(problem((2049, 200_000), (1,)))
 def test_blocks_share_results_within_the_limits(given):
     plan = plan_reduce(given)
-    a, launch = arguments_of(plan), plan.launch
+    a, launch = arguments_of(plan), plan
     item, wide = given.x.itemsize, launch.kernel.entry.endswith("_o64")
     state = given.reduction.state_bytes(wide=wide)
     width = int(dict(launch.kernel.defines).get("CK_WIDTH", item))
@@ -97,7 +98,7 @@ def test_blocks_share_results_within_the_limits(given):
         counters += counters > 1
         assert groups * counters <= COUNTER_BYTES // 4  # that count arrivals
         columns = plan.variant == "columns"
-        least = reduce_columns.MIN_SHARE_BYTES if columns else MIN_SHARE_BYTES
+        least = reduce_plan.COLUMN_MIN_SHARE_BYTES if columns else MIN_SHARE_BYTES
         assert nbytes // a.splits >= least
         assert launch.grid[0] <= (8 * BLOCKS if plan.variant == "stream" else MAX_SHARES)
         room = plan.workspace - COUNTER_BYTES
@@ -123,11 +124,11 @@ def test_what_is_staged_fits_shared_memory(data):
     a = arguments_of(plan)
     before = 16 + given.x.phase  # of the sector that x starts in
     if plan.variant == "tiles":
-        assert before + a.tile_bytes <= 32 * KIB < plan.launch.shared_bytes
+        assert before + a.tile_bytes <= 32 * KIB < plan.shared_bytes
         assert a.tile_bytes == a.tile_slabs * a.slab_bytes
     if plan.variant == "columns":
-        vector = int(dict(plan.launch.kernel.defines)["CK_WIDTH"])
-        assert plan.launch.shared_bytes <= 48 * KIB
+        vector = int(dict(plan.kernel.defines)["CK_WIDTH"])
+        assert plan.shared_bytes <= 48 * KIB
         assert a.groups * a.span <= THREADS
         assert a.parts * a.across <= THREADS
         assert a.across in {a.width, THREADS}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from cudakern.operators import base
+from cudakern.operators import binding
 from tests.helpers import reduce as oracle
 from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.descriptors import change
@@ -257,7 +257,7 @@ OF_NOTHING = {"sum": 0, "l1": 0, "l2": 0, "sum_square": 0, "multiply": 1, "log_s
 @pytest.mark.parametrize("kind", ["INT8", "FLOAT16", "COMPLEX64", "BOOL", "BFLOAT16"])
 @pytest.mark.parametrize("function", OF_NOTHING)
 def test_functions_of_nothing_at_the_extended_level(place, monkeypatch, function, kind):
-    monkeypatch.setattr(base, "engine_for", None)  # nothing is launched
+    monkeypatch.setattr(binding, "engine_for", None)  # nothing is launched
     if not oracle.is_legal(function, DataType[kind].numpy):
         return
     own = oracle.result_dtype(function, DataType[kind].numpy)

@@ -7,8 +7,8 @@ import pytest
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from cudakern.operators.reduce_arguments import as_function
-from cudakern.operators.reduce_types import ReduceFunction, result_type
+from cudakern.operators.reduce.function import as_function
+from cudakern.operators.reduce.types import ReduceFunction, result_type
 from tests.helpers.descriptors import broken_rule
 from tests.helpers.reduce_descriptors import ARG_DESCS, arg, reduce
 from tests.helpers.type_table import FLOATS, INDEX, MORE, NAMES, SMALL, expected_rule

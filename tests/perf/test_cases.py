@@ -6,11 +6,11 @@ import mmap
 from concurrent.futures import ProcessPoolExecutor
 from math import prod
 from multiprocessing import get_context
-from unittest import mock
 
 import numpy as np
 import pytest
 
+from cudakern.engines import use
 from perf.cases import CASES, SHAPES, SWEEPS, find
 from perf.cases.base import SECTOR_BYTES
 from perf.engines import NullEngine, RecordingEngine
@@ -232,7 +232,7 @@ def entries():
     """Return the kernel of each line, and whether it has one block, at full and smaller sizes."""
     engine = RecordingEngine(NullEngine())
     found = []
-    with mock.patch("cudakern.operators.base.engine_for", return_value=engine):
+    with use(engine):
         for problem in PROBLEMS:
             row = []
             for p in (problem, problem.shrunk(2**20), problem.shrunk(2**18)):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch
-from cudakern.operators import base as operators
 from perf.cases.base import Case, Line
 from perf.console import new_console
 from perf.engines import NullEngine
@@ -31,9 +31,8 @@ class Launched(Increment):
 
     def call(self, inputs, outputs):
         call = super().call(inputs, outputs)
-        kernel = KernelSpec("increment.cu", self.entry, ())
-        found = Launch(kernel, (1, 1, 1), (1, 1, 1), 0, 0, b"")
-        launch = operators.engine_for(0).prepare(found, 0)
+        kernel = KernelSpec("increment", "plain", self.entry, (), 1)
+        launch = engine_for(0).prepare(Launch(kernel, (1, 1, 1), 0, 0, b""), 0)
 
         def both():
             launch()

@@ -11,7 +11,7 @@ import pytest
 from rich.progress import Progress
 
 from cudakern.errors import KernelCompileError
-from cudakern.operators.catalogue import specialisations
+from cudakern.operators import specialisations
 from perf.cases import CASES
 from perf.static import budgets_indexing, budgets_loops, cubins, first_call, host_cost, kernels
 from perf.static import command as static

@@ -12,7 +12,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.engines import nvrtc
-from cudakern.operators.catalogue import specialisations
+from cudakern.operators import specialisations
 from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator.ptx import cupy_manner
 from cudakern.simulator.ptx.compile import Code, is_ptx, ptx_of, ptx_of_code, target

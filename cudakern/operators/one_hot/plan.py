@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -19,15 +21,16 @@ from cudakern._layout import (
     order_by,
     reach,
 )
-from cudakern.engines.base import Launch
-from cudakern.operators import indexing
-from cudakern.operators.base import Plan
-from cudakern.operators.indexing import THREADS, blocks_for, compares_wide
-from cudakern.operators.one_hot_kernels import specialise
+from cudakern.engines import base
+from cudakern.engines.base import THREADS, Launch, blocks_for
+from cudakern.operators.indices import INDEX_TYPES, compares_wide
 from cudakern.operators.rows import ITEMS_PER_THREAD, STRIDED_RANKS
+from cudakern.operators.rows import specialise as specialise_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from cudakern.engines.base import KernelSpec
 
 #: Shared memory of a block at most: a multiprocessor is to have room for 4. It has the two values,
 #: then a bit for each element of the tile, cleared 128 at a time.
@@ -50,6 +53,10 @@ MIN_RUN_BYTES = 128
 RUN_BYTES = 256
 LINE_BYTES = 128
 _WORD_BITS = 32
+_WIDTHS = (1, 2, 4, 8, 16)
+
+#: Returns a variant's kernel, by width in bytes, index type and offset width.
+specialise = partial(specialise_for, "one_hot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +68,14 @@ class OneHotProblem:
     indices : Layout
         Of the output's shape without the axis.
     values : Layout
-        Where off and on are, on ``on_offset`` bytes behind off; of size 0 if they are in
-        ``pattern``.
+        Where off and on are, on one step behind off along the last dimension that has one; of size
+        0 if they are in ``pattern``.
     out : Layout
         With the axis.
     axis : int
         Of the output.
     index_type : str
         Dtype of the indices.
-    on_offset : int
-        In bytes.
     pattern : bytes
         Off, then on, each repeated to 16 bytes; or zeros.
     """
@@ -80,8 +85,13 @@ class OneHotProblem:
     out: Layout
     axis: int
     index_type: str
-    on_offset: int = 0
     pattern: bytes = bytes(2 * VECTOR_BYTES)
+
+    @property
+    def on_offset(self) -> int:
+        """Bytes from off to on."""
+        shape, strides = self.values.shape, self.values.strides
+        return next((s for n, s in zip(shape[::-1], strides[::-1], strict=True) if n > 1), 0)
 
     @property
     def depth(self) -> int:
@@ -112,14 +122,14 @@ class OneHotProblem:
         return outer, depth, inner
 
 
-def plan_one_hot(problem: OneHotProblem) -> Plan:
+def plan_one_hot(problem: OneHotProblem) -> Launch | None:
     """Choose the variant for a problem whose shapes and types are already known to be legal.
 
     stream and planes need an output that is packed in some order of its dimensions, and indices
     that have one stride outside of the axis and one inside; strided serves the rest.
     """
     if problem.out.size == 0:
-        return Plan("empty", None)
+        return None
     outer, depth, inner = problem.parts()
     itemsize = problem.out.itemsize
     columns = inner[0].size if inner else 1
@@ -157,7 +167,7 @@ def _common(problem: OneHotProblem, *, wide: bool) -> ArgumentPacker:
 
 def _plan_packed(
     problem: OneHotProblem, outer: tuple[Dimension, ...], inner: tuple[Dimension, ...], row: int
-) -> Plan:
+) -> Launch:
     """Return the plan for out as (outer, depth, inner), packed in this order."""
     size, itemsize = problem.out.size, problem.out.itemsize
     rows = outer[0].size if outer else 1
@@ -208,7 +218,7 @@ def _plan_planes(
     target: int,
     *,
     wide: bool,
-) -> Plan:
+) -> Launch:
     depth, itemsize = problem.depth, problem.out.itemsize
     sector = SECTOR_BYTES // itemsize
     margin = 2 * sector  # bits of a run beyond its columns: up to a sector before and behind
@@ -249,14 +259,14 @@ def _rounded(count: int) -> int:
 
 def _plan_tiles(
     variant: str, problem: OneHotProblem, tiles: int, clears: int, arguments: bytes, *, wide: bool
-) -> Plan:
+) -> Launch:
     spec = specialise(variant, problem.out.itemsize, problem.index_type, wide=wide)
     shared = STAGED_BYTES + clears * CLEARED_BITS // 8
     grid = (blocks_for(tiles, 1), 1, 1)
-    return Plan(variant, Launch(spec, grid, (THREADS, 1, 1), shared, 3, arguments))
+    return Launch(spec, grid, shared, 3, arguments)
 
 
-def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> Plan:
+def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> Launch:
     itemsize = problem.out.itemsize
     dimensions = merge(order_by(dimensions, 1))
     read = (problem.values.phase, problem.on_offset) if problem.values.size else ()
@@ -268,7 +278,7 @@ def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> 
     items = problem.out.size * itemsize // width
     per_block = THREADS * ITEMS_PER_THREAD
     wide = (
-        _is_wide(problem, items + per_block * indexing.MAX_BLOCKS, dimensions)
+        _is_wide(problem, items + per_block * base.MAX_BLOCKS, dimensions)
         or reach(dimensions, 1) + VECTOR_BYTES >= MAX_SPAN_32
     )
     rank = next(r for r in STRIDED_RANKS[wide] if r >= len(dimensions))
@@ -280,4 +290,13 @@ def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> 
     )
     spec = specialise("strided", width, problem.index_type, wide=wide, rank=rank)
     grid = (blocks_for(items, per_block), 1, 1)
-    return Plan("strided", Launch(spec, grid, (THREADS, 1, 1), 0, 3, arguments))
+    return Launch(spec, grid, 0, 3, arguments)
+
+
+def specialisations() -> Iterator[KernelSpec]:
+    """Yield every kernel that `plan_one_hot` can ask for."""
+    for index_type, wide, width in product(INDEX_TYPES, (False, True), _WIDTHS):
+        for variant in ("stream", "planes"):
+            yield specialise(variant, width, index_type, wide=wide)
+        for rank in STRIDED_RANKS[wide]:
+            yield specialise("strided", width, index_type, wide=wide, rank=rank)

@@ -1,25 +1,35 @@
-"""Index tensors: their types, their modes, fill values, and the check behind ``mode="raise"``."""
+"""Indices: types, modes, fill values, the check behind ``mode="raise"``, lookups by them."""
 
 from __future__ import annotations
 
-from math import isfinite, isinf
+from functools import partial
+from itertools import product
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cudakern import _dtypes as dtypes
+from cudakern._arguments import element_bytes
 from cudakern._arrays import (
     Array,
     address_of,
+    check_output,
+    common_place,
     converted,
     copied,
     current,
     empty,
+    fill_elements,
     layout_of,
     place_of,
+    require_eager,
+    require_rank,
+    require_size,
 )
-from cudakern._dtypes import DataType
+from cudakern._caches import kept
+from cudakern._dtypes import DataType, copyable, require_dtype
+from cudakern._foreign import as_array, as_output
 from cudakern._hints import did_you_mean
 from cudakern._layout import (
     MAX_DIMENSIONS,
@@ -31,12 +41,17 @@ from cudakern._layout import (
     merge,
 )
 from cudakern.engines import engine_for
-from cudakern.engines.base import KernelSpec, Launch, Tensor
-from cudakern.errors import ArgumentError, BindingError, DTypeError, IndexRangeError, reason, shown
+from cudakern.engines.base import THREADS, KernelSpec, Launch, Tensor, blocks_for
+from cudakern.errors import ArgumentError, BindingError, DTypeError, IndexRangeError, shown
 from cudakern.feature_level import FeatureLevel
+from cudakern.operators.binding import Binding, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from cudakern.operators.rows import RowProblem
+
+    RowsOf = Callable[[Layout, Layout, Layout, int, str, str, bytes], RowProblem]
 
 #: What the copy operators take at each feature level, newest first: data, and indices.
 DATA_TYPES = (
@@ -55,10 +70,6 @@ INDEX_DATA_TYPES = (
     (FeatureLevel.LEVEL_3_0, dtypes.INDEX_TYPES),
     (FeatureLevel.LEVEL_1_0, frozenset({DataType.UINT32})),
 )
-
-THREADS = 256
-#: Blocks of a grid at most; kernels stride over what is left. Far more than any GPU holds at once.
-MAX_BLOCKS = 2**16
 
 #: The fill pattern where there is no fill value.
 NO_FILL = bytes(VECTOR_BYTES)
@@ -183,93 +194,31 @@ def check_alignment(operator: str, name: str, layout: Layout) -> None:
         raise BindingError(operator, name, f"{requirement}; got {found}")
 
 
-def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
-    """Return the bytes of a scalar as one element of a dtype.
-
-    Raises
-    ------
-    DTypeError
-        The value is no scalar, or does not fit the dtype.
-    """
-    try:
-        element = np.asarray(value)
-        if element.ndim == 0:
-            return _converted_element(element, dtype).tobytes()
-    except Exception as error:
-        found = f"{shown(value)} ({reason(error)})"
-        message = f"{operator}: {name} must fit {dtype}; got {found}"
-        raise DTypeError(message) from error
-    message = f"{operator}: {name} must be a scalar; got shape {element.shape}"
-    raise DTypeError(message)
-
-
-def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return a number in another dtype, rounded to its floats; raise if it has no counterpart.
-
-    NumPy would make infinities of numbers that are too large, NaN of None and numbers of texts.
-    """
-    if element.dtype == dtype:
-        return element
-    value = element.item()
-    if not (isinstance(value, int) or element.dtype in dtypes.copyable()):  # of any number of bits
-        raise TypeError("it is no number")
-    if isinstance(value, complex) and dtype.kind != "c":
-        raise TypeError("it is complex")
-    if dtype.kind in "iub":
-        return np.array(_whole(value, dtype), dtype)
-    value = value if isinstance(value, complex) else float(value)
-    with np.errstate(all="ignore"):
-        result = np.array(value, dtype)
-        found = result.astype(np.complex128).item()
-    for before, after in ((value.real, found.real), (value.imag, found.imag)):
-        if before == 0 != after:
-            raise ValueError("there is no zero")
-        if isfinite(before) and not isfinite(after):
-            raise OverflowError("it is out of range")
-        if isinf(before) and not isinf(after):
-            raise ValueError("there is no infinity")
-    return result
-
-
-def _whole(value: float, dtype: np.dtype[Any]) -> int:
-    """Return a number as an integer that a dtype of integers or bool has."""
-    if not isfinite(value):
-        raise ValueError("it is no integer")
-    if value != int(value):
-        raise ValueError("a fraction would be lost")
-    if dtype.kind == "b":
-        if value not in (0, 1):
-            raise ValueError("a bool is 0 or 1")
-    elif not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-        raise OverflowError("it is out of range")
-    return int(value)
-
-
 def fill_pattern(operator: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:
     """Return one element of the fill value repeated to 16 bytes."""
     element = element_bytes(operator, "fill_value", fill_value, dtype)
     return element * (VECTOR_BYTES // dtype.itemsize)
 
 
-def blocks_for(items: int, per_block: int) -> int:
-    """Return how many blocks a kernel gets that strides over ``items``, ``per_block`` at a time."""
-    return min(-(-items // per_block), MAX_BLOCKS)
-
-
 def check_spec(operator: str, index_type: str) -> KernelSpec:
     """Return the kernel that looks for indices out of range."""
     short, device_type = INDEX_TYPES[index_type]
     return KernelSpec(
-        f"{operator}.cu",
+        operator,
+        "check",
         f"ck_{operator}_check_{short}",
         (
-            ("CK_VARIANT_CHECK", "1"),
             ("CK_INDEX_T", device_type),
             ("CK_MODE", "kClamp"),
             ("CK_OFFSET_T", "ck::uint64"),
             ("CK_RANK", str(_CHECK_RANK)),
         ),
     )
+
+
+def check_specs() -> Iterator[KernelSpec]:
+    """Yield all kernels that look for indices out of range."""
+    return (check_spec(*names) for names in product(CHECKED_COMPONENTS, INDEX_TYPES))
 
 
 def check_launch(
@@ -288,7 +237,6 @@ def check_launch(
     return Launch(
         check_spec(operator, index_type),
         (blocks_for(indices.size, THREADS), 1, 1),
-        (THREADS, 1, 1),
         0,
         2,
         arguments.done(),
@@ -368,3 +316,135 @@ def require_extents(operator: str, extents: Sequence[int], first: int, count: in
             requirement = f"x.shape[{axis}] must be at least 1 for {count} indices"
             message = f"{operator}: {requirement}; got 0"
             raise IndexRangeError(message)
+
+
+def as_operands(operator: str, x: object, indices: object, least: int) -> tuple[Array, Array]:
+    """Return x and indices as arrays of supported dtypes, the latter of ``least`` dimensions."""
+    data = as_array(operator, "x", x)
+    positions = as_indices(operator, indices, as_array(operator, "indices", indices))
+    require_dtype(operator, "x", data.dtype, copyable())
+    require_rank(operator, "x", data, 1)
+    require_rank(operator, "indices", positions, least)
+    return data, positions
+
+
+class Selection(NamedTuple):
+    """What indices select, and what those out of range mean.
+
+    Attributes
+    ----------
+    first, stop : int
+        The axes of x that indices select from: from the first to before ``stop``.
+    mode : str
+        One of MODES.
+    fill : bytes
+        The fill value repeated to 16 bytes.
+    negative : str
+        What a negative index is: counted from the end, or invalid.
+    """
+
+    first: int
+    stop: int
+    mode: str
+    fill: bytes
+    negative: str
+
+
+class Lookup:
+    """What gather and gather_nd do with their operands, once these are known.
+
+    Parameters
+    ----------
+    operator : str
+        The function's name.
+    option : str
+        The parameter that the first axis is given by.
+    rows_of : callable
+        Returns the problem for the layouts of x, indices and out, the first axis, the type that
+        kernels read indices as, the mode, and the fill value repeated to 16 bytes.
+    plan : callable
+        Returns the launch for a problem.
+    tuples : bool
+        Whether the last dimension of the indices runs over the axes.
+    """
+
+    def __init__(
+        self,
+        operator: str,
+        option: str,
+        rows_of: RowsOf,
+        plan: Callable[[RowProblem], Launch | None],
+        *,
+        tuples: bool,
+    ) -> None:
+        self._operator, self._option, self._tuples = operator, option, tuples
+        self._rows_of, self._plan = rows_of, plan
+        self._run = Binding(operator, ("x", "indices", "out"), self._bind, aligned=(1,))
+        kept(operator, self._run.table)
+
+    def __call__(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Array:
+        """Return what is selected, in ``out`` if given.
+
+        Raises
+        ------
+        ArgumentError
+            The call would wait for the GPU, and is being captured into a graph.
+        BindingError
+            An array does not fit.
+        IndexRangeError
+            As the mode demands.
+        """
+        if selection.mode == "raise":
+            requirement = "must not be 'raise', which waits for the GPU,"
+            require_eager(self._operator, "mode", requirement, place_of(x))
+        if selection.negative == "invalid":
+            extents = x.shape[selection.first : selection.stop]
+            indices = widened(indices, extents, selection.negative)
+        if out is None:
+            place = common_place(self._operator, ("x", "indices"), (x, indices))
+            shape = self._shape(x, indices, selection)
+            require_size(self._operator, "indices", shape, x.dtype.itemsize)
+            out = empty(shape, x.dtype, place)
+        self._run(selection, (x, indices, as_output(self._operator, "out", out)))
+        return out
+
+    def _shape(self, x: Array, indices: Array, selection: Selection) -> tuple[int, ...]:
+        chosen = indices.shape[:-1] if self._tuples else indices.shape
+        shape: tuple[int, ...] = chosen + x.shape[selection.stop :]
+        return shape if self._tuples else x.shape[: selection.first] + shape
+
+    def _bind(
+        self, selection: Selection, arrays: tuple[Array, ...], layouts: list[Layout], place: int
+    ) -> Work:
+        x, indices, out = arrays
+        shape, reason = self._shape(x, indices, selection), f"for {self._option}={selection.first}"
+        check_output(self._operator, "out", out, shape, x.dtype, place, reason)
+        extents = x.shape[selection.first : selection.stop]
+        if 0 in extents:
+            return Work(None, partial(self._fill, selection) if out.size else None)
+        kind = index_type(indices, selection.negative)
+        source, where, result = layouts
+        mode, fill = selection.mode, selection.fill
+        problem = self._rows_of(source, where, result, selection.first, kind, mode, fill)
+        launch = self._plan(problem)
+        checks = selection.mode == "raise" and extents and out.size
+        return Work(launch, partial(self._check, selection) if checks else None)
+
+    def _fill(self, selection: Selection, arrays: tuple[Array, ...]) -> bool:
+        """Fill the result where x has nothing to select from."""
+        x, indices, out = arrays
+        if selection.mode != "fill":
+            extents = x.shape[selection.first : selection.stop]
+            require_extents(self._operator, extents, selection.first, indices.size)
+        fill_elements(out, selection.fill[: x.dtype.itemsize])
+        return False
+
+    def _check(self, selection: Selection, arrays: tuple[Array, ...]) -> bool:
+        """Raise IndexRangeError if an index is out of range."""
+        x, indices, _ = arrays
+        first, negative = selection.first, selection.negative
+        extents = x.shape[first : selection.stop]
+        raise_if_outside(
+            self._operator, indices, extents, first, tuples=self._tuples, negative=negative
+        )
+        return True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING
 
 from cudakern._layout import (
     MAX_SPAN_32,
@@ -15,10 +17,14 @@ from cudakern._layout import (
     merge,
 )
 from cudakern.engines.base import MULTIPROCESSORS, Launch
-from cudakern.operators.base import Plan
-from cudakern.operators.gather_kernels import specialise
-from cudakern.operators.indexing import THREADS, compares_wide
-from cudakern.operators.rows import RowProblem, Stream, plan_strided
+from cudakern.operators import rows
+from cudakern.operators.indices import INDEX_TYPES, compares_wide
+from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, plan_strided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cudakern.engines.base import KernelSpec
 
 #: last_axis: worth it from so many outer rows on, and indices if rows are not staged; entries of
 #: the index table; bytes of a row that is staged; words of 16 bytes that a block reads at once;
@@ -38,58 +44,31 @@ LAST_AXIS_BLOCKS = 4096
 LAST_AXIS_STAGES = 8
 MAX_GRID_Y = 65535
 
-
-@dataclass(frozen=True, slots=True)
-class GatherProblem:
-    """``out[o, i, c] = x[o, indices[i], c]`` with its three parts merged as far as they go."""
-
-    x: Layout
-    indices: Layout
-    out: Layout
-    axis: int
-    index_type: str
-    mode: str
-    fill: bytes
-
-    @property
-    def extent(self) -> int:
-        """Size of the gathered axis."""
-        return self.x.shape[self.axis]
-
-    @property
-    def axis_stride(self) -> int:
-        """Byte stride of x along the axis; 0 where there is nothing to stride over."""
-        return self.x.strides[self.axis] if self.extent > 1 else 0
-
-    def rows(self) -> RowProblem:
-        """Return the problem with its dimensions in three merged parts."""
-        x, out, axis = self.x, self.out, self.axis
-        rank = len(self.indices.shape)
-        outer = [Dimension(x.shape[d], (x.strides[d], 0, out.strides[d])) for d in range(axis)]
-        index = [
-            Dimension(self.indices.shape[d], (0, self.indices.strides[d], out.strides[axis + d]))
-            for d in range(rank)
-        ]
-        inner = [
-            Dimension(x.shape[d], (x.strides[d], 0, out.strides[d - 1 + rank]))
-            for d in range(axis + 1, len(x.shape))
-        ]
-        return RowProblem(
-            x,
-            self.indices,
-            out,
-            merge(outer),
-            merge(index),
-            merge(inner),
-            ((self.extent, self.axis_stride),),
-            0,
-            self.index_type,
-            self.mode,
-            self.fill,
-        )
+#: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
+specialise = partial(rows.specialise, "gather")
 
 
-def plan_gather(problem: GatherProblem) -> Plan:
+def rows_of(
+    x: Layout, indices: Layout, out: Layout, axis: int, index_type: str, mode: str, fill: bytes
+) -> RowProblem:
+    """Return ``out[o, i, c] = x[o, indices[i], c]`` as rows that indices pick."""
+    rank = len(indices.shape)
+    outer = [Dimension(x.shape[d], (x.strides[d], 0, out.strides[d])) for d in range(axis)]
+    index = [
+        Dimension(indices.shape[d], (0, indices.strides[d], out.strides[axis + d]))
+        for d in range(rank)
+    ]
+    inner = [
+        Dimension(x.shape[d], (x.strides[d], 0, out.strides[d - 1 + rank]))
+        for d in range(axis + 1, len(x.shape))
+    ]
+    extent = x.shape[axis]
+    axes = ((extent, x.strides[axis] if extent > 1 else 0),)
+    parts = merge(outer), merge(index), merge(inner)
+    return RowProblem(x, indices, out, *parts, axes, 0, index_type, mode, fill)
+
+
+def plan_gather(problem: RowProblem) -> Launch | None:
     """Choose the variant for a problem whose shapes and types are already known to be legal.
 
     rows and planes need an inner part that is contiguous in x and out, a packed out, everything on
@@ -97,14 +76,13 @@ def plan_gather(problem: GatherProblem) -> Plan:
     shorter ones; last_axis serves single elements with many outer rows; strided the rest.
     """
     if problem.out.size == 0:
-        return Plan("empty", None)
-    rows = problem.rows()
-    if rows.is_merged() and not rows.inner and _suits_last_axis(problem, rows.outer, rows.index):
-        return _plan_last_axis(problem, rows.outer[0], rows.index[0])
-    return _plan_stream(rows) if rows.is_stream() else plan_strided("gather", rows, 1)
+        return None
+    if problem.is_merged() and not problem.inner and _suits_last_axis(problem):
+        return _plan_last_axis(problem)
+    return _plan_stream(problem) if problem.is_stream() else plan_strided("gather", problem, 1)
 
 
-def _plan_stream(rows: RowProblem) -> Plan:
+def _plan_stream(rows: RowProblem) -> Launch:
     stream = Stream.of(rows)
     outer_stride = rows.outer[0].strides[0] if rows.outer else 0
     index_stride = rows.index[0].strides[1] if rows.index else 0
@@ -133,39 +111,39 @@ def _plan_stream(rows: RowProblem) -> Plan:
         shared = stream.splice.shared_bytes(wide=stream.wide)
         stream.splice.pack(arguments)
     spec = specialise(variant, stream.width, rows.index_type, rows.mode, wide=stream.wide)
-    return Plan(variant, Launch(spec, stream.grid, (THREADS, 1, 1), shared, 3, arguments.done()))
+    return Launch(spec, stream.grid, shared, 3, arguments.done())
 
 
-def _suits_last_axis(
-    problem: GatherProblem, outer: tuple[Dimension, ...], index: tuple[Dimension, ...]
-) -> bool:
-    itemsize = problem.x.itemsize
+def _suits_last_axis(rows: RowProblem) -> bool:
+    outer, index, itemsize = rows.outer, rows.index, rows.x.itemsize
+    extent, stride = rows.axes[0]
     return (
         bool(outer and index)
         and outer[0].size >= LAST_AXIS_MIN_OUTER
-        and (index[0].size >= LAST_AXIS_MIN_COUNT or _is_staged(problem, index[0].size))
+        and (index[0].size >= LAST_AXIS_MIN_COUNT or _is_staged(rows, index[0].size))
         and index[0].strides[2] == itemsize
         and itemsize < VECTOR_BYTES
-        and problem.extent < MAX_SPAN_32
+        and extent < MAX_SPAN_32
         and alignment(
-            problem.x.phase, problem.axis_stride, outer[0].strides[0],
-            problem.out.phase, outer[0].strides[2],
-        ) >= itemsize
-    )  # fmt: skip
-
-
-def _is_staged(problem: GatherProblem, count: int) -> bool:
-    """Return whether rows of x fit, and take no more sectors than reading elements one by one."""
-    row_bytes = problem.extent * problem.x.itemsize
-    return problem.axis_stride == problem.x.itemsize and row_bytes <= min(
-        LAST_AXIS_MAX_STAGED_BYTES, count * SECTOR_BYTES
+            rows.x.phase, stride, outer[0].strides[0], rows.out.phase, outer[0].strides[2]
+        )
+        >= itemsize
     )
 
 
-def _plan_last_axis(problem: GatherProblem, outer: Dimension, index: Dimension) -> Plan:
+def _is_staged(rows: RowProblem, count: int) -> bool:
+    """Return whether rows of x fit, and take no more sectors than reading elements one by one."""
+    extent, stride = rows.axes[0]
+    most = min(LAST_AXIS_MAX_STAGED_BYTES, count * SECTOR_BYTES)
+    return stride == rows.x.itemsize and extent * stride <= most
+
+
+def _plan_last_axis(problem: RowProblem) -> Launch:
+    outer, index = problem.outer[0], problem.index[0]
     itemsize, count = problem.x.itemsize, index.size
+    extent, axis_stride = problem.axes[0]
     staged = _is_staged(problem, count)
-    row_bytes = problem.extent * itemsize if staged else 0
+    row_bytes = extent * itemsize if staged else 0
     ragged = alignment(problem.x.phase, outer.strides[0], row_bytes) < VECTOR_BYTES
     dense = row_bytes and problem.x.dense_bytes == outer.size * outer.strides[0]
     margin = -(-VECTOR_BYTES // row_bytes) if dense else 2**63 - 1
@@ -182,9 +160,9 @@ def _plan_last_axis(problem: GatherProblem, outer: Dimension, index: Dimension) 
     )
     arguments = (
         ArgumentPacker(wide=False)
-        .int64(outer.size, count, outer.strides[0], problem.axis_stride)
+        .int64(outer.size, count, outer.strides[0], axis_stride)
         .int64(index.strides[1], outer.strides[2], margin)
-        .divisor(problem.extent, wide=compares_wide(problem.indices, wide=False))
+        .divisor(extent, wide=compares_wide(problem.indices, wide=False))
         .raw(problem.fill)
         .divisor(min(chunk, count) * itemsize // width, wide=False)
         .divisor(max(words, 1), wide=False)
@@ -196,7 +174,7 @@ def _plan_last_axis(problem: GatherProblem, outer: Dimension, index: Dimension) 
     )
     grid = (chunks, _bands(chunks, -(-outer.size // rows)), 1)
     shared = 2 * chunk + rows * words * VECTOR_BYTES if staged else 4 * chunk
-    return Plan("last_axis", Launch(spec, grid, (THREADS, 1, 1), shared, 3, arguments))
+    return Launch(spec, grid, shared, 3, arguments)
 
 
 def _chunk(outer: int, count: int, *, staged: bool) -> int:
@@ -211,3 +189,17 @@ def _bands(chunks: int, stages: int) -> int:
     """Return how many blocks share the stages of a chunk."""
     most = max(-(-stages * chunks // LAST_AXIS_STAGES), LAST_AXIS_GOOD_BLOCKS)
     return max(1, min(stages, min(most, LAST_AXIS_BLOCKS) // chunks, MAX_GRID_Y))
+
+
+def specialisations() -> Iterator[KernelSpec]:
+    """Yield every kernel that `plan_gather` can ask for."""
+    bytewise = product((1, 2, 4, 8), ("packed", "scalars", "spliced"))
+    streams = [("rows", VECTOR_BYTES), ("planes", VECTOR_BYTES), *((v, w) for w, v in bytewise)]
+    for index_type, mode in product(INDEX_TYPES, ("clamp", "wrap", "fill")):
+        for wide in (False, True):
+            for variant, width in streams:
+                yield specialise(variant, width, index_type, mode, wide=wide)
+            for width, rank in product((1, 2, 4, 8, 16), STRIDED_RANKS[wide]):
+                yield specialise("strided", width, index_type, mode, wide=wide, rank=rank)
+        for width, staged in product((1, 2, 4, 8), (False, True)):
+            yield specialise("last_axis", width, index_type, mode, wide=False, staged=staged)

@@ -19,9 +19,7 @@ from cudakern._layout import (
     merge,
     reach,
 )
-from cudakern.engines.base import MULTIPROCESSORS, KernelSpec, Launch
-from cudakern.operators.base import Plan
-from cudakern.operators.indexing import THREADS
+from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,7 +109,7 @@ class NonzeroProblem:
         return kept & 0xFFFFFFFF, kept >> 32
 
 
-def plan_nonzero(problem: NonzeroProblem) -> Plan:
+def plan_nonzero(problem: NonzeroProblem) -> Launch:
     """Choose the variant for a problem whose shapes and types are already known to be legal."""
     x = problem.x
     dimensions = merge(
@@ -123,7 +121,7 @@ def plan_nonzero(problem: NonzeroProblem) -> Plan:
     return _plan_columns(problem, dimensions) or _plan_strided(problem, dimensions)
 
 
-def _plan_stream(problem: NonzeroProblem) -> Plan:
+def _plan_stream(problem: NonzeroProblem) -> Launch:
     x = problem.x
     lead = x.phase // x.itemsize
     vectors = max(1, -(-(lead + x.size) * x.itemsize // VECTOR_BYTES))
@@ -134,7 +132,7 @@ def _plan_stream(problem: NonzeroProblem) -> Plan:
     return _plan("stream", problem, spec, tiles, arguments)
 
 
-def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Plan | None:
+def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Launch | None:
     """Return a plan for an x that is contiguous along a dimension but the last, if that fits."""
     x, item = problem.x, problem.x.itemsize
     found = [k for k, d in enumerate(dimensions[:-1]) if d.strides[0] == item]
@@ -192,7 +190,7 @@ def _rows_of_tile(
     return min(of_column, most) * of_vector
 
 
-def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Plan:
+def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Launch:
     x = problem.x
     turns, tiles = _tiling(problem, x.size, x.itemsize, _STRIDED_TURN_WORDS)
     wide = x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
@@ -273,12 +271,11 @@ def slots_for(tiles: int) -> int:
 
 def _plan(
     variant: str, problem: NonzeroProblem, spec: KernelSpec, tiles: int, arguments: ArgumentPacker
-) -> Plan:
+) -> Launch:
     shared = shared_bytes(variant, problem.x.itemsize)
-    block = (TILE_THREADS, 1, 1)
-    launch = Launch(spec, (tiles, 1, 1), block, shared, 4, arguments.done(), TILE_BLOCKS)
     slots = slots_for(tiles)
-    return Plan(variant, launch, 8 * (HEADER_WORDS + slots) if slots else 0)
+    workspace = 8 * (HEADER_WORDS + slots) if slots else 0
+    return Launch(spec, (tiles, 1, 1), shared, 4, arguments.done(), TILE_BLOCKS, workspace)
 
 
 def shared_bytes(variant: str, width: int) -> int:
@@ -297,7 +294,6 @@ def specialise(
     bits = 64 if wide else 32
     suffix = f"_r{rank}" if rank else ""
     defines = [
-        (f"CK_VARIANT_{variant.upper()}", "1"),
         ("CK_WIDTH", str(width)),
         ("CK_COORDINATE_T", device_type),
         ("CK_OFFSET_T", f"ck::uint{bits}"),
@@ -305,7 +301,9 @@ def specialise(
     if rank:
         defines.append(("CK_RANK", str(rank)))
     entry = f"ck_nonzero_coordinates_{variant}{suffix}_w{width}_{short}_o{bits}"
-    return KernelSpec("nonzero_coordinates.cu", entry, tuple(defines))
+    return KernelSpec(
+        "nonzero_coordinates", variant, entry, tuple(defines), TILE_THREADS, TILE_BLOCKS
+    )
 
 
 def specialisations() -> Iterator[KernelSpec]:

@@ -18,7 +18,7 @@ from cudakern.errors import DTypeError
 from cudakern.feature_level import FeatureLevel
 
 if TYPE_CHECKING:
-    from cudakern.operators.base import TypeTable
+    from cudakern.operators.descriptor import TypeTable
 
 NAME = "reduce"
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern._layout import MAX_DIMENSIONS, VECTOR_BYTES, ArgumentPacker, Dimension, Layout, merge
+from cudakern._layout import (
+    MAX_DIMENSIONS,
+    VECTOR_BYTES,
+    ArgumentPacker,
+    Dimension,
+    Layout,
+    merge,
+)
 from cudakern.engines.base import Launch
 from cudakern.operators import rows
-from cudakern.operators.base import Plan
-from cudakern.operators.indexing import INDEX_TYPES, THREADS
+from cudakern.operators.indices import INDEX_TYPES
 from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, pack_axes, plan_strided
 
 if TYPE_CHECKING:
@@ -29,55 +34,31 @@ STAGED_BYTES = 12 * 1024
 specialise = partial(rows.specialise, OPERATOR)
 
 
-@dataclass(frozen=True, slots=True)
-class GatherNDProblem:
-    """``out[b, i, c] = x[b, indices[b, i, 0], ..., indices[b, i, t - 1], c]``."""
-
-    x: Layout
-    indices: Layout
-    out: Layout
-    batch_dims: int
-    index_type: str
-    mode: str
-    fill: bytes
-
-    def rows(self) -> RowProblem:
-        """Return the problem with its dimensions in three merged parts."""
-        x, indices, out, batch = self.x, self.indices, self.out, self.batch_dims
-        last = len(indices.shape) - 1
-        tuple_size = indices.shape[-1]
-        outer = [
-            Dimension(x.shape[d], (x.strides[d], indices.strides[d], out.strides[d]))
-            for d in range(batch)
-        ]
-        index = [
-            Dimension(indices.shape[d], (0, indices.strides[d], out.strides[d]))
-            for d in range(batch, last)
-        ]
-        first = batch + tuple_size
-        inner = [
-            Dimension(x.shape[d], (x.strides[d], 0, out.strides[last + d - first]))
-            for d in range(first, len(x.shape))
-        ]
-        axes = tuple(
-            (x.shape[d], x.strides[d] if x.shape[d] > 1 else 0) for d in range(batch, first)
-        )
-        return RowProblem(
-            x,
-            indices,
-            out,
-            merge(outer),
-            merge(index),
-            merge(inner),
-            axes,
-            indices.strides[-1] if tuple_size > 1 else 0,
-            self.index_type,
-            self.mode,
-            self.fill,
-        )
+def rows_of(
+    x: Layout, indices: Layout, out: Layout, batch: int, index_type: str, mode: str, fill: bytes
+) -> RowProblem:
+    """Return ``out[b, i, c] = x[b, indices[b, i, 0], ..., indices[b, i, t - 1], c]`` as rows."""
+    last, tuple_size = len(indices.shape) - 1, indices.shape[-1]
+    first = batch + tuple_size
+    outer = [
+        Dimension(x.shape[d], (x.strides[d], indices.strides[d], out.strides[d]))
+        for d in range(batch)
+    ]
+    index = [
+        Dimension(indices.shape[d], (0, indices.strides[d], out.strides[d]))
+        for d in range(batch, last)
+    ]
+    inner = [
+        Dimension(x.shape[d], (x.strides[d], 0, out.strides[last + d - first]))
+        for d in range(first, len(x.shape))
+    ]
+    axes = tuple((x.shape[d], x.strides[d] if x.shape[d] > 1 else 0) for d in range(batch, first))
+    step = indices.strides[-1] if tuple_size > 1 else 0
+    parts = merge(outer), merge(index), merge(inner)
+    return RowProblem(x, indices, out, *parts, axes, step, index_type, mode, fill)
 
 
-def plan_gather_nd(problem: GatherNDProblem) -> Plan:
+def plan_gather_nd(problem: RowProblem) -> Launch | None:
     """Choose the variant for a problem whose shapes and types are already known to be legal.
 
     A packed output of contiguous rows is a stream: rows if everything lies on 16 bytes, spliced
@@ -85,14 +66,13 @@ def plan_gather_nd(problem: GatherNDProblem) -> Plan:
     no component, which copy all of x.
     """
     if problem.out.size == 0:
-        return Plan("empty", None)
-    source = problem.rows()
-    if source.axes and source.is_stream():
-        return _plan_stream(source)
-    return plan_strided(OPERATOR, source, MAX_TUPLE)
+        return None
+    if problem.axes and problem.is_stream():
+        return _plan_stream(problem)
+    return plan_strided(OPERATOR, problem, MAX_TUPLE)
 
 
-def _plan_stream(source: RowProblem) -> Plan:
+def _plan_stream(source: RowProblem) -> Launch:
     stream = Stream.of(source)
     outer = source.outer[0].strides if source.outer else (0, 0, 0)
     index_stride = source.index[0].strides[1] if source.index else 0
@@ -116,8 +96,7 @@ def _plan_stream(source: RowProblem) -> Plan:
     spec = specialise(
         stream.variant, stream.width, source.index_type, source.mode, wide=stream.wide
     )
-    launch = Launch(spec, stream.grid, (THREADS, 1, 1), shared, 3, arguments.done())
-    return Plan(stream.variant, launch)
+    return Launch(spec, stream.grid, shared, 3, arguments.done())
 
 
 def _rounded(size: int) -> int:

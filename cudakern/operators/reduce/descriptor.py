@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
-from cudakern.operators.base import OperatorDesc, Plan
-from cudakern.operators.indexing import check_alignment
-from cudakern.operators.reduce_plan import plan_reduce
-from cudakern.operators.reduce_problem import ReduceProblem
-from cudakern.operators.reduce_types import (
+from cudakern.operators.descriptor import OperatorDesc
+from cudakern.operators.indices import check_alignment
+from cudakern.operators.reduce.plan import ReduceProblem, Reduction, plan_reduce
+from cudakern.operators.reduce.types import (
     ARG_FUNCTIONS,
     BY_LABEL,
     INDEX_DATA_TYPES,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudakern._layout import Layout
+    from cudakern.engines.base import Launch
 
 
 class AxisDirection(IntEnum):
@@ -117,25 +117,22 @@ class _ReducingDesc(OperatorDesc):
             return None
         return of_nothing(self._function(), self.output_tensor.data_type)
 
-    def plan(self, layouts: Sequence[Layout]) -> Plan:
+    def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan; raise BindingError for a tensor whose elements are not aligned."""
         for (field, _), layout in zip((*self.inputs(), *self.outputs()), layouts, strict=True):
             check_alignment(self.operator, field, layout)
         x, out = layouts
         if x.size == 0:
-            return Plan("empty", None)
+            return None
         function = self._function()
-        problem = ReduceProblem(
+        reduction = Reduction(
             function,
-            x,
-            out,
-            tuple(sorted(self.axes)),
             self.input_tensor.data_type,
             self.output_tensor.data_type,
             ignore_nan=function in NAN_FUNCTIONS,
             last_index=self._last_index(),
         )
-        return plan_reduce(problem)
+        return plan_reduce(ReduceProblem(reduction, x, out, tuple(sorted(self.axes))))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Nonzero-coordinates: where an array's elements are not zero, in ascending order.
 
-Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``; rules Z1 to Z8.
+NumPy's names for the same are argwhere and nonzero.
+Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
 """
 
 from __future__ import annotations
@@ -9,27 +10,27 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
+from cudakern._arguments import as_extent, element_bytes
 from cudakern._arrays import (
     Array,
     check_output,
-    copied,
+    copy_elements,
     current,
-    describe,
     empty,
-    is_read_only,
-    layout_of,
     place_of,
+    require_eager,
     require_rank,
     require_size,
+    temporary,
 )
 from cudakern._caches import kept
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output
 from cudakern._ranges import named
 from cudakern.errors import ArgumentError, BindingError
-from cudakern.operators.base import BoundLaunch, BoundTable, as_extent
-from cudakern.operators.indexing import check_alignment
-from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
+from cudakern.operators.binding import Binding, Work
+from cudakern.operators.indices import check_alignment
+from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from cudakern.tensor import MAX_ELEMENTS
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from cudakern._array_types import AnyArray, OnGPU, OnHost, Operand, Out
+    from cudakern._layout import Layout
 
 NAME = "nonzero_coordinates"
 _NAMES = ("x", "out.count", "out.coordinates")
@@ -45,6 +47,9 @@ _UINT32, _UINT64, _INT64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np
 _KINDS = (_UINT32, _INT64)
 #: Elements at most: more than any memory holds, and few enough for the words that blocks exchange.
 MAX_COUNTED = 2**40
+#: Bytes of coordinates that are allocated before their number is known; from there on, elements are
+#: counted first.
+UNCOUNTED_BYTES = 64 * 2**20
 
 A = TypeVar("A")
 
@@ -69,9 +74,6 @@ class NonzeroCoordinates(NamedTuple, Generic[A]):
 
     count: A  # type: ignore[assignment]  # hides the method of tuples
     coordinates: A
-
-
-_bound: BoundTable[BoundLaunch] = kept(NAME, BoundTable())
 
 
 @overload
@@ -159,7 +161,7 @@ def nonzero_coordinates(
         requirement = f"must be a pair (count, coordinates); got {type(out).__name__}"
         raise BindingError(NAME, "out", requirement)
     count, coordinates = map(as_output, (NAME, NAME), _NAMES[1:], pair)
-    find_coordinates(NAME, x, count, coordinates, kind, None, rows)
+    _find(_Request(kind, None, rows), (x, count, coordinates))
     return pair
 
 
@@ -207,61 +209,174 @@ def count_type(x: Array) -> np.dtype[Any]:
     return _UINT64 if x.size > MAX_ELEMENTS else _UINT32
 
 
-def find_coordinates(
-    operator: str,
-    x: Array,
-    count: Array,
-    rows: Array,
-    kind: np.dtype[Any],
-    fill: int | None = None,
-    wanted: int | None = None,
-) -> None:
-    """Write the count and as many rows as there is room for; ``fill`` goes where none belongs.
+class _Request(NamedTuple):
+    """What is written besides the count.
 
-    Rows may be the caller's own; then there must be as many as are ``wanted``.
+    Rows of a dtype; ``fill`` where no coordinates belong. Rows may be the caller's own; then there
+    must be as many as are ``wanted``.
     """
-    arrays = (x, count, rows)
-    addresses, facts = describe(arrays)
-    key = (operator, kind, fill, wanted, facts)
-    bound = _bound.find(key)
-    if bound is None or is_read_only(count) or is_read_only(rows):
-        if not layout_of(x, addresses[0]).is_aligned:
-            find_coordinates(operator, copied(x), count, rows, kind, fill, wanted)
-            return
-        bound = _bound.add(key, _bind(operator, arrays, addresses, kind, fill, wanted))
-    if x.size:
-        bound(addresses)
-        return
-    bound.check(addresses)
-    with current(bound.place):
+
+    kind: np.dtype[Any]
+    fill: int | None = None
+    wanted: int | None = None
+
+
+def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], place: int) -> Work:
+    (x, count, rows), (kind, fill, wanted) = arrays, request
+    check_output(NAME, _NAMES[1], count, (1,), count_type(x), place, "")
+    if wanted is not None:
+        reason = f"for x.shape={x.shape}" + ("" if wanted == x.size else f", size={wanted}")
+        check_output(NAME, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, place, reason)
+    for name, layout in zip(_NAMES[1:], layouts[1:], strict=True):
+        check_alignment(NAME, name, layout)
+    if not x.size:
+        return Work(None, lambda arrays: _find_nothing(arrays, fill, place))
+    kind_of_x, count_bytes = DataType.from_numpy(x.dtype), count.dtype.itemsize
+    problem = NonzeroProblem(layouts[0], layouts[2], kind_of_x, count_bytes, fill)
+    return Work(plan_nonzero(problem))
+
+
+def _find_nothing(arrays: tuple[Array, ...], fill: int | None, place: int) -> bool:
+    """Write the results for an x without elements."""
+    _, count, rows = arrays
+    with current(place):
         count.fill(0)
         if fill is not None:
             rows.fill(fill)
+    return False
 
 
-def _bind(
-    operator: str,
-    arrays: tuple[Array, ...],
-    addresses: list[int],
-    kind: np.dtype[Any],
-    fill: int | None,
-    wanted: int | None,
-) -> BoundLaunch:
-    """Check everything that the static facts decide, plan, and prepare the launch."""
-    x, count, rows = arrays
-    place = place_of(x)
-    check_output(operator, _NAMES[1], count, (1,), count_type(x), place, "")
-    if wanted is not None:
-        reason = f"for x.shape={x.shape}" + ("" if wanted == x.size else f", size={wanted}")
-        check_output(operator, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, place, reason)
-    layouts = list(map(layout_of, arrays, addresses))
-    for name, layout in zip(_NAMES[1:], layouts[1:], strict=True):
-        check_alignment(operator, name, layout)
-    problem = NonzeroProblem(
-        layouts[0],
-        layouts[2],
-        DataType.from_numpy(x.dtype),
-        count.dtype.itemsize,
-        fill,
-    )
-    return BoundLaunch(operator, plan_nonzero(problem), place, _NAMES, layouts, outputs=2)
+_find = Binding(NAME, _NAMES, _bind, outputs=2, aligned=(0,))
+kept(NAME, _find.table)
+
+
+@overload
+def argwhere(x: OnGPU) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def argwhere(x: OnHost) -> NDArray[np.int64]: ...
+@overload
+def argwhere(x: AnyArray) -> Any: ...  # noqa: ANN401  its place is not in its type
+@named("argwhere")
+def argwhere(x: Any) -> Array:
+    """Return the coordinates of the elements that are not zero, as ``numpy.argwhere`` does.
+
+    Parameters
+    ----------
+    x : array, shape (...)
+        Of 0 to 8 dimensions, any supported dtype and any strides.
+
+    Returns
+    -------
+    array of int64, shape (count, x.ndim)
+        In row-major order.
+
+    Raises
+    ------
+    ArgumentError
+        There are too many dimensions.
+    DTypeError
+        The dtype is not supported.
+
+    Notes
+    -----
+    Synchronization: one, on the current stream, to learn the count. Where the coordinates of all
+    elements would take more than 64 MiB, a first launch counts, and memory is allocated for as many
+    as there are; x is then read twice.
+    Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> ck.argwhere([[0, 3], [5, 0]])
+    array([[0, 1],
+           [1, 0]])
+    """
+    x = as_input("argwhere", x, 0)
+    requirement = "must be given to nonzero(x, size=...), which does not wait for the GPU,"
+    require_eager("argwhere", "x", requirement, place_of(x))
+    return _trimmed(x)[:, : x.ndim]
+
+
+@overload
+def nonzero(x: OnGPU, *, size: int | None = None, fill_value: int = -1) -> tuple[Any, ...]: ...
+@overload
+def nonzero(
+    x: OnHost, *, size: int | None = None, fill_value: int = -1
+) -> tuple[NDArray[np.int64], ...]: ...
+@overload
+def nonzero(x: AnyArray, *, size: int | None = None, fill_value: int = -1) -> tuple[Any, ...]: ...
+@named("nonzero")
+def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Array, ...]:
+    """Return the coordinates of the elements that are not zero, as ``numpy.nonzero`` does.
+
+    Parameters
+    ----------
+    x : array, shape (...)
+        Of 1 to 8 dimensions, any supported dtype and any strides.
+    size : int, optional
+        How many coordinates to return, without a look at how many there are.
+    fill_value : int, optional
+        Stands for what is missing if there are fewer.
+
+    Returns
+    -------
+    tuple of arrays of int64, shape (count,) or (size,)
+        One for each dimension, in row-major order.
+
+    Raises
+    ------
+    ArgumentError
+        There are too many dimensions or none, or ``size`` is negative.
+    DTypeError
+        The dtype is not supported, ``size`` is no integer, or ``fill_value`` is no int64.
+
+    Notes
+    -----
+    Synchronization: none with ``size``; else one, as for `argwhere`. JAX's ``size`` is the same,
+    its ``fill_value`` 0 unless given, which cannot be told from a coordinate.
+    Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> ck.nonzero([[0, 3], [5, 0]])
+    (array([0, 1]), array([1, 0]))
+    >>> ck.nonzero([[0, 3], [5, 0]], size=3)
+    (array([ 0,  1, -1]), array([ 1,  0, -1]))
+    """
+    x = as_input("nonzero", x, 1)
+    if size is None:
+        requirement = "must be given, as without it the call waits for the GPU,"
+        require_eager("nonzero", "size", requirement, place_of(x))
+        return tuple(_trimmed(x, by_axis=True).T)
+    rows = as_rows("nonzero", size, x, _INT64)
+    fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
+    axes = empty((x.ndim, rows), _INT64, place_of(x))
+    _find(_Request(_INT64, fill), (x, temporary(new_count(x)), axes.T))
+    return tuple(axes)
+
+
+def _trimmed(x: Array, *, by_axis: bool = False) -> Array:
+    """Return as many rows of int64 as there are; ``by_axis``, in memory column after column."""
+    place, columns = place_of(x), max(1, x.ndim)
+
+    def table(rows: int) -> Array:
+        if by_axis:
+            return empty((columns, rows), _INT64, place).T
+        return empty((rows, columns), _INT64, place)
+
+    count, request = new_count(x), _Request(_INT64)
+    if x.size * columns * _INT64.itemsize > UNCOUNTED_BYTES:
+        _find(request, (x, count, table(0)))
+        rows = table(int(count[0]))
+        if rows.size:
+            _find(request, (x, count, rows))
+        return rows
+    rows = table(x.size)
+    _find(request, (x, count, rows))
+    found = int(count[0])
+    if 2 * found > x.size:
+        return rows[:found]
+    kept = table(found)  # what is not needed is not kept
+    copy_elements(kept, rows[:found])
+    return kept

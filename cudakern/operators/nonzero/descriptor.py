@@ -13,15 +13,15 @@ from cudakern import _dtypes as dtypes
 from cudakern._dtypes import DataType
 from cudakern._layout import MAX_DIMENSIONS, Layout
 from cudakern.feature_level import FeatureLevel
-from cudakern.operators.base import OperatorDesc, Plan
-from cudakern.operators.indexing import check_alignment
-from cudakern.operators.nonzero_plan import NonzeroProblem, plan_nonzero
+from cudakern.operators.descriptor import OperatorDesc
+from cudakern.operators.indices import check_alignment
+from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from cudakern.tensor import MAX_ELEMENTS, TensorDesc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-NAME = "nonzero_coordinates"
+    from cudakern.engines.base import Launch
 
 _SMALL = dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32
 #: What the input may be. Unlike the copy operators, this one has no 64-bit types in DirectML.
@@ -76,7 +76,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
     output_count_tensor: TensorDesc
     output_coordinates_tensor: TensorDesc
 
-    operator: ClassVar[str] = NAME
+    operator: ClassVar[str] = "nonzero_coordinates"
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor",)
     output_fields: ClassVar[tuple[str, ...]] = ("output_count_tensor", "output_coordinates_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_3_0
@@ -121,10 +121,10 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
         requirement = f"must have {low} to {high} entries at {level.label}; got {rank}"
         self.require(rule, f"{field}.sizes", low <= rank <= high, requirement)
 
-    def plan(self, layouts: Sequence[Layout]) -> Plan:
+    def plan(self, layouts: Sequence[Layout]) -> Launch:
         """Return the plan; raise BindingError for a tensor whose elements are not aligned."""
         for (field, _), layout in zip((*self.inputs(), *self.outputs()), layouts, strict=True):
-            check_alignment(NAME, field, layout)
+            check_alignment(self.operator, field, layout)
         x, _, coordinates = layouts
         shape, strides = coordinates.shape[-2:], coordinates.strides[-2:]
         rows = Layout(shape, strides, coordinates.itemsize, coordinates.phase)

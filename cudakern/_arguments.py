@@ -1,0 +1,120 @@
+"""Arguments of the functions that are no arrays: axes, sizes, scalars."""
+
+from __future__ import annotations
+
+from math import isfinite, isinf
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from cudakern._dtypes import copyable
+from cudakern._hints import did_you_mean
+from cudakern.errors import ArgumentError, DTypeError, reason, shown
+
+#: Words for an axis, and what to write instead.
+AXIS_WORDS = {"first": "0", "rows": "0", "index": "0", "columns": "1", "last": "-1"}
+
+
+def normalize_axis(operator: str, axis: int, rank: int) -> int:
+    """Return an axis counted from the first one.
+
+    Raises
+    ------
+    DTypeError
+        The axis is no integer.
+    ArgumentError
+        It is out of range.
+    """
+    try:
+        position = index(axis)
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
+        hint = did_you_mean(axis, (), AXIS_WORDS)
+        message = f"{operator}: axis must be an int; got {shown(axis)}{hint}"
+        raise DTypeError(message) from None
+    if not -rank <= position < rank:
+        requirement = f"must lie in [{-rank}, {rank - 1}]; got {axis}"
+        raise ArgumentError(operator, "axis", requirement)
+    return position % rank
+
+
+def as_extent(operator: str, field: str, given: object) -> int:
+    """Return a size that was given as an integer of any kind.
+
+    Raises
+    ------
+    DTypeError
+        It is no integer.
+    ArgumentError
+        It is negative.
+    """
+    try:
+        found = index(given)  # type: ignore[arg-type]  # what else was given, the error says
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
+        message = f"{operator}: {field} must be an int; got {shown(given)}"
+        raise DTypeError(message) from None
+    if found < 0:
+        raise ArgumentError(operator, field, f"must be at least 0; got {found}")
+    return found
+
+
+def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
+    """Return the bytes of a scalar as one element of a dtype.
+
+    Raises
+    ------
+    DTypeError
+        The value is no scalar, or does not fit the dtype.
+    """
+    try:
+        element = np.asarray(value)
+        if element.ndim == 0:
+            return _converted_element(element, dtype).tobytes()
+    except Exception as error:
+        found = f"{shown(value)} ({reason(error)})"
+        message = f"{operator}: {name} must fit {dtype}; got {found}"
+        raise DTypeError(message) from error
+    message = f"{operator}: {name} must be a scalar; got shape {element.shape}"
+    raise DTypeError(message)
+
+
+def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return a number in another dtype, rounded to its floats; raise if it has no counterpart.
+
+    NumPy would make infinities of numbers that are too large, NaN of None and numbers of texts.
+    """
+    if element.dtype == dtype:
+        return element
+    value = element.item()
+    if not (isinstance(value, int) or element.dtype in copyable()):  # of any number of bits
+        raise TypeError("it is no number")
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise TypeError("it is complex")
+    if dtype.kind in "iub":
+        return np.array(_whole(value, dtype), dtype)
+    value = value if isinstance(value, complex) else float(value)
+    with np.errstate(all="ignore"):
+        result = np.array(value, dtype)
+        found = result.astype(np.complex128).item()
+    for before, after in ((value.real, found.real), (value.imag, found.imag)):
+        if before == 0 != after:
+            raise ValueError("there is no zero")
+        if isfinite(before) and not isfinite(after):
+            raise OverflowError("it is out of range")
+        if isinf(before) and not isinf(after):
+            raise ValueError("there is no infinity")
+    return result
+
+
+def _whole(value: float, dtype: np.dtype[Any]) -> int:
+    """Return a number as an integer that a dtype of integers or bool has."""
+    if not isfinite(value):
+        raise ValueError("it is no integer")
+    if value != int(value):
+        raise ValueError("a fraction would be lost")
+    if dtype.kind == "b":
+        if value not in (0, 1):
+            raise ValueError("a bool is 0 or 1")
+    elif not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+        raise OverflowError("it is out of range")
+    return int(value)

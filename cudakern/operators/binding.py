@@ -1,0 +1,192 @@
+"""From arrays to a launch: the one way of all functions and compiled operators.
+
+A call describes its arrays, finds what was bound for equal facts or binds anew, and runs it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cudakern._arrays import (
+    Array,
+    common_place,
+    copied,
+    describe,
+    is_read_only,
+    layout_of,
+    share_memory,
+)
+from cudakern._caches import Table
+from cudakern._layout import WORD_BYTES, Layout
+from cudakern.engines import engine_for
+from cudakern.engines.base import Tensor
+from cudakern.errors import BindingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cudakern.engines.base import Launch, PreparedLaunch
+
+    Arrays = tuple[Array, ...]
+
+
+class Work(NamedTuple):
+    """What a call does with arrays of some static facts.
+
+    Attributes
+    ----------
+    launch : Launch or None
+        None where a kernel has nothing to do.
+    before : callable or None
+        Takes the arrays before the launch, and returns whether that is still to be made.
+    """
+
+    launch: Launch | None
+    before: Callable[[Arrays], bool] | None = None
+
+
+if TYPE_CHECKING:
+    #: Checks all that the static facts decide, given what a call asks for, its arrays and layouts
+    #: and the place of its inputs; plans.
+    Bind = Callable[[Any, Arrays, list[Layout], int], Work]
+
+
+class Bound:
+    """Work prepared for one place: checks that outputs overlap nothing, then runs."""
+
+    __slots__ = ("_before", "_layouts", "_names", "_operator", "_pairs", "_run", "_workspace")
+
+    def __init__(
+        self,
+        operator: str,
+        names: tuple[str, ...],
+        layouts: Sequence[Layout],
+        outputs: int,
+        work: Work,
+        place: int,
+    ) -> None:
+        self._operator, self._names, self._layouts = operator, names, layouts
+        first_output = len(layouts) - outputs
+        # Output o and array k are apart unless their addresses differ by less than their spans.
+        spans = [layout.span for layout in layouts]
+        self._pairs = tuple(
+            (o, k, spans[k][0] - spans[o][1], spans[k][1] - spans[o][0])
+            for o in range(first_output, len(layouts))
+            for k in range(o)
+        )
+        launch, self._before = work
+        self._run: PreparedLaunch | None = None
+        self._workspace: Callable[[], int] | None = None
+        if launch is None:
+            return
+        tensors = [
+            Tensor(name, layout, i < first_output, i >= first_output)
+            for i, (name, layout) in enumerate(zip(names, layouts, strict=True))
+        ]
+        engine, size = engine_for(place), launch.workspace
+        if size is not None:
+            words = Layout((size // WORD_BYTES,), (WORD_BYTES,), WORD_BYTES)
+            tensors.append(Tensor("workspace", words, read=True, written=True))
+            self._workspace = partial(engine.workspace, place, size) if size else int
+        self._run = engine.prepare(launch, place, tensors)
+
+    def __call__(self, addresses: Sequence[int], arrays: Arrays) -> None:
+        """Run on arrays at these addresses.
+
+        Raises
+        ------
+        BindingError
+            An output overlaps another array (rule T19).
+        """
+        run, before = self._run, self._before
+        if run is None and before is None:
+            return
+        for o, k, low, high in self._pairs:
+            if low < addresses[o] - addresses[k] < high:
+                self._require_apart(o, k, addresses)
+        if (before is not None and not before(arrays)) or run is None:
+            return
+        if self._workspace is None:
+            run(*addresses)
+        else:
+            run(*addresses, self._workspace())
+
+    def _require_apart(self, o: int, k: int, addresses: Sequence[int]) -> None:
+        if share_memory(self._layouts[o], addresses[o], self._layouts[k], addresses[k]):
+            requirement = f"must not overlap {self._names[k]}; they share memory"
+            raise BindingError(self._operator, self._names[o], requirement, "T19")
+
+
+class Binding:
+    """An operator's way from arrays to launches. Safe to use from many threads.
+
+    Parameters
+    ----------
+    operator : str
+        For messages.
+    names : tuple of str
+        Names of the arrays: inputs, then outputs. Kernels take their addresses in this order.
+    bind : callable
+        Checks a call and plans it; called once for equal facts.
+    outputs : int
+        How many of the arrays are outputs: one or two.
+    aligned : tuple of int
+        Inputs that are copied where their elements are not aligned, which kernels cannot read.
+    """
+
+    def __init__(
+        self,
+        operator: str,
+        names: tuple[str, ...],
+        bind: Bind,
+        *,
+        outputs: int = 1,
+        aligned: tuple[int, ...] = (),
+    ) -> None:
+        self._operator, self._names, self._bind = operator, names, bind
+        self._outputs, self._aligned = outputs, aligned
+        self.table: Table[Bound] = Table()
+
+    def __call__(self, request: object, arrays: Arrays) -> None:
+        """Run what a request asks for on arrays; an input may be None.
+
+        Raises
+        ------
+        BindingError
+            An array does not fit, or an output overlaps another array.
+        """
+        addresses, facts = describe(arrays)
+        key = (request, facts)
+        bound = self.table.find(key)
+        if bound is None or self._is_read_only(arrays):
+            layouts = list(map(layout_of, arrays, addresses))
+            misaligned = [i for i in self._aligned if not layouts[i].is_aligned]
+            if misaligned:
+                self(
+                    request,
+                    tuple(copied(a) if i in misaligned else a for i, a in enumerate(arrays)),
+                )
+                return
+            bound = self.table.add(key, self._bound(request, arrays, layouts))
+        bound(addresses, arrays)
+
+    def known(self, request: object, arrays: Arrays) -> tuple[Bound, list[int]] | None:
+        """Return what was bound for equal facts, and the addresses; None if nothing fits."""
+        addresses, facts = describe(arrays)
+        bound = self.table.find((request, facts))
+        if bound is None or self._is_read_only(arrays):
+            return None
+        return bound, addresses
+
+    def _is_read_only(self, arrays: Arrays) -> bool:
+        return is_read_only(arrays[-1]) or (self._outputs > 1 and is_read_only(arrays[-2]))
+
+    def _bound(self, request: object, arrays: Arrays, layouts: list[Layout]) -> Bound:
+        inputs = len(arrays) - self._outputs
+        given = [
+            (n, a) for n, a in zip(self._names[:inputs], arrays, strict=False) if a is not None
+        ]
+        place = common_place(self._operator, *zip(*given, strict=True))
+        work = self._bind(request, arrays, layouts, place)
+        return Bound(self._operator, self._names, layouts, self._outputs, work, place)

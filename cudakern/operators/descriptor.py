@@ -1,0 +1,131 @@
+"""What all operator descriptors have in common: their tensors, and how rules are checked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import TYPE_CHECKING, ClassVar
+
+from cudakern.errors import ArgumentError, DescriptorError, shown
+from cudakern.feature_level import FeatureLevel
+from cudakern.tensor import TensorDesc, check_tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern._dtypes import DataType
+    from cudakern._layout import Layout
+    from cudakern.engines.base import Launch
+
+    #: Data types by the feature level that introduced them, newest first.
+    TypeTable = tuple[tuple[FeatureLevel, frozenset[DataType]], ...]
+
+#: Dimensions of every tensor below feature level 3_0.
+EARLY_RANK = 4
+
+
+def as_level(operator: str, given: object) -> FeatureLevel:
+    """Return a feature level that was given as a member or by its value.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such level.
+    """
+    try:
+        return FeatureLevel(given)  # type: ignore[arg-type]  # what else was given, the error says
+    except Exception:  # noqa: BLE001  whatever a comparison with an array raises
+        requirement = f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {shown(given)}"
+        raise ArgumentError(operator, "feature_level", requirement) from None
+
+
+@dataclass(frozen=True)
+class OperatorDesc(ABC):
+    """A DirectML operator descriptor: tensors and options, immutable and hashable."""
+
+    operator: ClassVar[str]
+    introduced: ClassVar[FeatureLevel]
+
+    #: Names of the fields that are tensors, in binding order.
+    input_fields: ClassVar[tuple[str, ...]]
+    output_fields: ClassVar[tuple[str, ...]] = ("output_tensor",)
+
+    def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
+        """Return the input tensors with their field names, in binding order."""
+        return tuple((name, getattr(self, name)) for name in self.input_fields)
+
+    def outputs(self) -> tuple[tuple[str, TensorDesc], ...]:
+        """Return the output tensors with their field names, in binding order."""
+        return tuple((name, getattr(self, name)) for name in self.output_fields)
+
+    def options(self) -> str:
+        """Return the fields that are no tensors, such as ``axis=0, index_dimensions=1``."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return ", ".join(
+            f"{name}={value.name if isinstance(value, IntEnum) else value}"
+            for name, value in values
+            if not isinstance(value, TensorDesc)
+        )
+
+    @abstractmethod
+    def check_rules(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError for the operator's first broken rule, type tables excepted."""
+
+    @abstractmethod
+    def check_types(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError if the type tables do not list the data types at a level."""
+
+    @abstractmethod
+    def plan(self, layouts: Sequence[Layout]) -> Launch | None:
+        """Return the launch for tensors bound with these layouts, in binding order."""
+
+    def constant(self) -> complex | None:
+        """Return what the output is full of if the inputs have no element, and None otherwise."""
+        return None
+
+    def require(self, rule: str, field: str, condition: bool, requirement: str) -> None:  # noqa: FBT001
+        """Raise DescriptorError with a rule's id unless a condition holds."""
+        if not condition:
+            raise DescriptorError(self.operator, field, requirement, rule)
+
+    def require_same_rank(self, rule: str, level: FeatureLevel) -> None:
+        """Raise DescriptorError unless all tensors have as many dimensions: 4 below level 3_0."""
+        ranks = tuple(len(tensor.sizes) for _, tensor in (*self.inputs(), *self.outputs()))
+        requirement = f"must all have the same number of dimensions; got {ranks}"
+        self.require(rule, "tensors", len(set(ranks)) == 1, requirement)
+        legal = level >= FeatureLevel.LEVEL_3_0 or ranks[0] == EARLY_RANK
+        requirement = f"must have {EARLY_RANK} dimensions below feature level 3_0; got {ranks[0]}"
+        self.require(rule, "tensors", legal, requirement)
+
+    def require_type(self, rule: str, field: str, level: FeatureLevel, table: TypeTable) -> None:
+        """Raise DescriptorError unless a table lists the data type of a tensor at a level."""
+        data_type: DataType = getattr(self, field).data_type
+        allowed = next(types for since, types in table if level >= since)
+        names = ", ".join(sorted(kind.name for kind in allowed))
+        requirement = f"must be one of {names} at {level.label}; got {data_type.name}"
+        self.require(rule, f"{field}.data_type", data_type in allowed, requirement)
+
+    def validate(self, feature_level: FeatureLevel = FeatureLevel.LEVEL_6_4) -> None:
+        """Hold the descriptor against every documented rule.
+
+        Parameters
+        ----------
+        feature_level : FeatureLevel, optional
+            The DirectML feature level, or EXTENDED.
+
+        Raises
+        ------
+        DescriptorError
+            For the first broken rule: the tensors' own in binding order, then the operator's in
+            ascending order, then the type tables. Its attribute ``rule`` names it.
+        """
+        level = as_level(self.operator, feature_level)
+        if level < self.introduced:
+            requirement = f"must be at least {self.introduced.label}; got {level.label}"
+            raise DescriptorError(self.operator, "feature_level", requirement)
+        for output, tensors in ((False, self.inputs()), (True, self.outputs())):
+            for field, tensor in tensors:
+                check_tensor(self.operator, field, tensor, level, output=output)
+        self.check_rules(level)
+        self.check_types(level)

@@ -1,0 +1,1 @@
+"""Gather: slices of a tensor along one axis."""

@@ -1,0 +1,137 @@
+"""Gather: slices of an array along one axis.
+
+Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack, overload
+
+from cudakern._arguments import normalize_axis
+from cudakern._ranges import named
+from cudakern.operators.gather.plan import plan_gather, rows_of
+from cudakern.operators.indices import (
+    NO_FILL,
+    ZERO,
+    Lookup,
+    Selection,
+    as_operands,
+    check_mode,
+    fill_pattern,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from cudakern._array_types import (
+        AnyArray,
+        IndexMode,
+        Modes,
+        NegativeIndex,
+        Numbers,
+        OnGPU,
+        Operand,
+        Out,
+        Scalar,
+        T,
+    )
+    from cudakern._arrays import Array
+
+NAME = "gather"
+
+
+_look_up = Lookup(NAME, "axis", rows_of, plan_gather, tuples=False)
+
+
+@overload
+def gather(
+    x: OnGPU, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather(
+    x: NDArray[T], indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> NDArray[T]: ...
+@overload
+def gather(
+    x: Numbers, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> NDArray[Any]: ...
+@overload
+def gather(
+    x: AnyArray, indices: Operand, axis: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather(
+    x: Operand, indices: Operand, axis: int = 0, *, out: Out, **how: Unpack[Modes]
+) -> Out: ...
+@named(NAME)
+def gather(
+    x: Any,
+    indices: Any,
+    axis: int = 0,
+    *,
+    mode: IndexMode = "clamp",
+    fill_value: Scalar = ZERO,
+    negative: NegativeIndex = "from_end",
+    out: Array | None = None,
+) -> Array:
+    """Select slices of ``x`` along ``axis``.
+
+    ``result[o, m, i] = x[o, indices[m], i]``, with the axes before and after ``axis`` folded into
+    ``o`` and ``i``, those of ``indices`` into ``m``.
+
+    Parameters
+    ----------
+    x : array, shape (..., E, ...)
+        The data, of 1 to 8 dimensions, any supported dtype and any strides.
+    indices : array of int, shape (...)
+        Positions along the axis, of 0 to 8 dimensions: int32, int64, uint32 or uint64; narrower
+        integers are widened. Negative ones count from the end once, in every mode but "wrap".
+    axis : int, optional
+        The axis of length E; negative values count from the last.
+    mode : {"clamp", "wrap", "fill", "raise"}, optional
+        What an index out of range means: the nearest valid one, the index modulo E, ``fill_value``,
+        or an error.
+    fill_value : scalar, optional
+        For ``mode="fill"`` alone; must fit the dtype of ``x``.
+    negative : {"from_end", "invalid"}, optional
+        Whether a negative index counts from the end, or is out of range: for the modes "fill" and
+        "raise".
+    out : array, optional
+        Where to put the result: of its shape and dtype, any strides, overlapping no input.
+
+    Returns
+    -------
+    array, shape x.shape[:axis] + indices.shape + x.shape[axis + 1:], dtype of x
+        ``out`` if given. Of NumPy for arrays on the host, of CuPy for arrays on a GPU.
+
+    Raises
+    ------
+    ArgumentError
+        ``axis`` is out of range, ``mode``, ``negative`` and ``fill_value`` do not go together, or
+        there are too many dimensions.
+    DTypeError
+        A dtype is not supported, or ``fill_value`` does not fit.
+    BindingError
+        ``out`` does not fit, an array overlaps it, or arrays are in different places.
+    IndexRangeError
+        An index is out of range in ``mode="raise"``, ``out`` being untouched then; or E is 0 while
+        there are indices, in every mode but "fill".
+
+    Notes
+    -----
+    Synchronization: none, except that ``mode="raise"`` waits for a check of the indices.
+    Determinism: the result is a copy of bytes, the same in every run and on every engine.
+    NumPy's ``take`` has the same shapes and raises by default; CuPy's wraps.
+    Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> ck.gather([10, 20, 30], [2, 0, -1, 7])
+    array([30, 10, 30, 30])
+    """
+    check_mode(NAME, mode, negative, fill_value)
+    x, indices = as_operands(NAME, x, indices, 0)
+    axis = normalize_axis(NAME, axis, x.ndim)
+    fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else NO_FILL
+    return _look_up(x, indices, Selection(axis, axis + 1, mode, fill, negative), out)

@@ -1,0 +1,1 @@
+"""Gather by index tuples, with batch dimensions."""

@@ -1,0 +1,176 @@
+"""The DirectML descriptors of gather_nd.
+
+Source: DirectML reference, ``DML_GATHER_ND_OPERATOR_DESC`` and ``DML_GATHER_ND1_OPERATOR_DESC``;
+rules N1 to N9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from cudakern.feature_level import FeatureLevel
+from cudakern.operators.descriptor import OperatorDesc
+from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
+from cudakern.operators.indices import DATA_TYPES, INDEX_DATA_TYPES, NO_FILL, check_alignment
+from cudakern.tensor import TensorDesc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern._layout import Layout
+    from cudakern.engines.base import Launch
+
+
+@dataclass(frozen=True)
+class GatherNDOperatorDesc(OperatorDesc):
+    """DirectML's gather by index tuples, which the last dimension of the indices holds.
+
+    Parameters
+    ----------
+    input_tensor, indices_tensor, output_tensor : TensorDesc
+        All of the same number of dimensions, leading ones of size 1 as needed.
+    input_dimension_count, indices_dimension_count : int
+        How many trailing dimensions of the input and of the indices count.
+
+    Notes
+    -----
+    Signed indices count from the end once; indices out of range clamp, each on its own dimension.
+    Source: DirectML reference, ``DML_GATHER_ND_OPERATOR_DESC``, rules N1 to N9 of the README.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.GatherNDOperatorDesc(
+    ...     input_tensor=ck.TensorDesc(ck.DataType.INT32, (2, 2)),
+    ...     indices_tensor=ck.TensorDesc(ck.DataType.INT64, (3, 2)),
+    ...     output_tensor=ck.TensorDesc(ck.DataType.INT32, (1, 3)),
+    ...     input_dimension_count=2,
+    ...     indices_dimension_count=2,
+    ... )
+    >>> x = np.array([[1, 2], [3, 4]], np.int32)
+    >>> ck.compile_operator(desc)(x, np.array([[0, 1], [1, 0], [1, 1]]))
+    array([[2, 3, 4]], dtype=int32)
+    """
+
+    input_tensor: TensorDesc
+    indices_tensor: TensorDesc
+    output_tensor: TensorDesc
+    input_dimension_count: int
+    indices_dimension_count: int
+
+    operator: ClassVar[str] = "gather_nd"
+    input_fields: ClassVar[tuple[str, ...]] = ("input_tensor", "indices_tensor")
+    introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_1
+
+    @property
+    def batch_dims(self) -> int:
+        """How many dimensions the input and the indices have in common."""
+        return 0
+
+    def check_rules(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError for the first broken rule of N1 to N9, type tables excepted."""
+        x, indices, out = self.input_tensor, self.indices_tensor, self.output_tensor
+        self.require_same_rank("N1", level)
+        requirement = f"must be input_tensor's, {x.data_type.name}; got {out.data_type.name}"
+        self.require("N2", "output_tensor.data_type", out.data_type == x.data_type, requirement)
+        rank, batch = len(x.sizes), self.batch_dims
+        counts = {
+            "input_dimension_count": self.input_dimension_count,
+            "indices_dimension_count": self.indices_dimension_count,
+        }
+        for field, count in counts.items():
+            requirement = f"must lie in [1, {rank}]; got {count}"
+            self.require("N3", field, 1 <= count <= rank, requirement)
+        most = min(counts.values()) - 1
+        requirement = f"must lie in [0, {most}]; got {batch}"
+        self.require("N4", "batch_dimension_count", 0 <= batch <= most, requirement)
+        tuple_size = indices.sizes[-1]
+        room = self.input_dimension_count - batch
+        requirement = f"must be 1 to {room} in the last dimension; got {tuple_size}"
+        self.require("N5", "indices_tensor.sizes", 1 <= tuple_size <= room, requirement)
+        for (field, tensor), count in zip(self.inputs(), counts.values(), strict=True):
+            requirement = f"must be 1 before the last {count}; got {tensor.sizes}"
+            leading = tensor.sizes[: rank - count]
+            self.require("N6", f"{field}.sizes", all(n == 1 for n in leading), requirement)
+        x_sizes = x.sizes[rank - self.input_dimension_count :]
+        index_sizes = indices.sizes[rank - self.indices_dimension_count :]
+        requirement = f"must start with the batch {x_sizes[:batch]}; got {index_sizes[:batch]}"
+        agree = index_sizes[:batch] == x_sizes[:batch]
+        self.require("N7", "indices_tensor.sizes", agree, requirement)
+        result = (*index_sizes[:-1], *x_sizes[batch + tuple_size :])
+        requirement = f"must have at least {len(result)} dimensions; got {rank}"
+        self.require("N8", "output_tensor.sizes", len(result) <= rank, requirement)
+        empty_axis = 0 in x_sizes[batch : batch + tuple_size] and 0 not in out.sizes
+        requirement = f"must be at least 1 in the indexed dimensions; got {x.sizes}"
+        self.require("T4", "input_tensor.sizes", not empty_axis, requirement)
+        expected = (1,) * (rank - len(result)) + result
+        requirement = f"must be {expected}; got {out.sizes}"
+        self.require("N9", "output_tensor.sizes", out.sizes == expected, requirement)
+
+    def check_types(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError if the type tables do not list the data types at a level."""
+        self.require_type("N2", "input_tensor", level, DATA_TYPES)
+        self.require_type("N2", "indices_tensor", level, INDEX_DATA_TYPES)
+
+    def plan(self, layouts: Sequence[Layout]) -> Launch | None:
+        """Return the plan: the padding dimensions are cropped, indices out of range clamp."""
+        x, indices, out = layouts
+        check_alignment(self.operator, "indices_tensor", indices)
+        tuple_size = indices.shape[-1]
+        copied = self.input_dimension_count - self.batch_dims - tuple_size
+        problem = rows_of(
+            x.last(self.input_dimension_count),
+            indices.last(self.indices_dimension_count),
+            out.last(self.indices_dimension_count - 1 + copied),
+            self.batch_dims,
+            self.indices_tensor.data_type.name.lower(),
+            "clamp",
+            NO_FILL,
+        )
+        return plan_gather_nd(problem)
+
+
+@dataclass(frozen=True)
+class GatherND1OperatorDesc(GatherNDOperatorDesc):
+    """DirectML's gather by index tuples with batch dimensions.
+
+    Parameters
+    ----------
+    input_tensor, indices_tensor, output_tensor : TensorDesc
+        All of the same number of dimensions, leading ones of size 1 as needed.
+    input_dimension_count, indices_dimension_count : int
+        How many trailing dimensions of the input and of the indices count.
+    batch_dimension_count : int
+        How many of these, counted from the first, the input and the indices have in common.
+
+    Notes
+    -----
+    Source: DirectML reference, ``DML_GATHER_ND1_OPERATOR_DESC``, rules N1 to N9 of the README.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.GatherND1OperatorDesc(
+    ...     input_tensor=ck.TensorDesc(ck.DataType.INT32, (2, 2)),
+    ...     indices_tensor=ck.TensorDesc(ck.DataType.INT64, (2, 1)),
+    ...     output_tensor=ck.TensorDesc(ck.DataType.INT32, (1, 2)),
+    ...     input_dimension_count=2,
+    ...     indices_dimension_count=2,
+    ...     batch_dimension_count=1,
+    ... )
+    >>> x = np.array([[1, 2], [3, 4]], np.int32)
+    >>> ck.compile_operator(desc)(x, np.array([[1], [0]]))  # an index for each row
+    array([[2, 3]], dtype=int32)
+    """
+
+    batch_dimension_count: int
+
+    introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_3_0
+
+    @property
+    def batch_dims(self) -> int:
+        """How many dimensions the input and the indices have in common."""
+        return self.batch_dimension_count

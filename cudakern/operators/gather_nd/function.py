@@ -1,0 +1,173 @@
+"""Gather by index tuples: elements or slices of an array, with batch dimensions.
+
+Source: DirectML reference, ``DML_GATHER_ND_OPERATOR_DESC`` and ``DML_GATHER_ND1_OPERATOR_DESC``.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import TYPE_CHECKING, Any, Unpack, overload
+
+from cudakern._layout import MAX_DIMENSIONS
+from cudakern._ranges import named
+from cudakern.errors import ArgumentError, DTypeError, shown
+from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
+from cudakern.operators.indices import (
+    NO_FILL,
+    ZERO,
+    Lookup,
+    Selection,
+    as_operands,
+    check_mode,
+    fill_pattern,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from cudakern._array_types import (
+        AnyArray,
+        IndexMode,
+        Modes,
+        NegativeIndex,
+        Numbers,
+        OnGPU,
+        Operand,
+        Out,
+        Scalar,
+        T,
+    )
+    from cudakern._arrays import Array
+
+NAME = "gather_nd"
+
+
+_look_up = Lookup(NAME, "batch_dims", rows_of, plan_gather_nd, tuples=True)
+
+
+@overload
+def gather_nd(
+    x: OnGPU, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather_nd(
+    x: NDArray[T], indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> NDArray[T]: ...
+@overload
+def gather_nd(
+    x: Numbers, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> NDArray[Any]: ...
+@overload
+def gather_nd(
+    x: AnyArray, indices: Operand, batch_dims: int = 0, *, out: None = None, **how: Unpack[Modes]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def gather_nd(
+    x: Operand, indices: Operand, batch_dims: int = 0, *, out: Out, **how: Unpack[Modes]
+) -> Out: ...
+@named(NAME)
+def gather_nd(
+    x: Any,
+    indices: Any,
+    batch_dims: int = 0,
+    *,
+    mode: IndexMode = "clamp",
+    fill_value: Scalar = ZERO,
+    negative: NegativeIndex = "from_end",
+    out: Array | None = None,
+) -> Array:
+    """Select elements or slices of ``x`` by tuples of indices.
+
+    ``result[b, m, i] = x[b, indices[b, m, 0], ..., indices[b, m, t - 1], i]``, with the common
+    dimensions folded into ``b``, the others of the indices into ``m``, and those of ``x`` that no
+    index selects from into ``i``.
+
+    Parameters
+    ----------
+    x : array, shape (B..., E0, ..., Et-1, ...)
+        The data, of 1 to 8 dimensions, any supported dtype and any strides.
+    indices : array of int, shape (B..., ..., t)
+        Tuples of t positions, in 1 to 8 dimensions: int32, int64, uint32 or uint64; narrower
+        integers are widened. Negative ones count from the end once, in every mode but "wrap". With
+        t = 0 every tuple selects all of its batch.
+    batch_dims : int, optional
+        How many leading dimensions ``x`` and ``indices`` have in common; fewer than either has.
+    mode : {"clamp", "wrap", "fill", "raise"}, optional
+        What an index out of range means: the nearest valid one, the index modulo the extent,
+        ``fill_value`` for the whole slice, or an error. Each index is held against its own axis.
+    fill_value : scalar, optional
+        For ``mode="fill"`` alone; must fit the dtype of ``x``.
+    negative : {"from_end", "invalid"}, optional
+        Whether a negative index counts from the end, or is out of range: for the modes "fill" and
+        "raise".
+    out : array, optional
+        Where to put the result: of its shape and dtype, any strides, overlapping no input.
+
+    Returns
+    -------
+    array, shape indices.shape[:-1] + x.shape[batch_dims + t:], dtype of x
+        ``out`` if given. Of NumPy for arrays on the host, of CuPy for arrays on a GPU.
+
+    Raises
+    ------
+    ArgumentError
+        ``batch_dims`` or t is out of range, the batches differ, ``mode``, ``negative`` and
+        ``fill_value`` do not go together, or there are too many dimensions.
+    DTypeError
+        A dtype is not supported, or ``fill_value`` does not fit.
+    BindingError
+        ``out`` does not fit, an array overlaps it, or arrays are in different places.
+    IndexRangeError
+        An index is out of range in ``mode="raise"``, ``out`` being untouched then; or an extent is
+        0 while there are tuples, in every mode but "fill".
+
+    Notes
+    -----
+    Synchronization: none, except that ``mode="raise"`` waits for a check of the indices.
+    Determinism: the result is a copy of bytes, the same in every run and on every engine.
+    TensorFlow's and ONNX's operators of this name have the same shapes; CuPy and NumPy write
+    ``x[tuple(indices.T)]`` for ``batch_dims=0``.
+    Source: DirectML reference, ``DML_GATHER_ND1_OPERATOR_DESC``.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> ck.gather_nd([[10, 11], [20, 21]], [[1, 0], [0, -1]])
+    array([20, 11])
+    >>> ck.gather_nd([[10, 11], [20, 21]], [[1], [0]], batch_dims=1)
+    array([11, 20])
+    """
+    check_mode(NAME, mode, negative, fill_value)
+    x, indices = as_operands(NAME, x, indices, 1)
+    batch = check_shapes(x.shape, indices.shape, batch_dims)
+    stop = batch + indices.shape[-1]
+    fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else NO_FILL
+    return _look_up(x, indices, Selection(batch, stop, mode, fill, negative), out)
+
+
+def check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int) -> int:
+    """Return batch_dims, or raise for the first rule that the shapes break with it."""
+    try:
+        batch = index(batch_dims)
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
+        message = f"{NAME}: batch_dims must be an int; got {shown(batch_dims)}"
+        raise DTypeError(message) from None
+    most = min(len(x), len(indices)) - 1
+    if not 0 <= batch <= most:
+        requirement = f"must lie in [0, {most}]; got {batch}{_hint(x, indices, batch)}"
+        raise ArgumentError(NAME, "batch_dims", requirement)
+    room = len(x) - batch
+    if indices[-1] > room:
+        requirement = f"must have at most {room} in the last dimension for batch_dims={batch}"
+        found = f"shape {indices}{_hint(x, indices, batch)}"
+        raise ArgumentError(NAME, "indices", f"{requirement}; got {found}")
+    if x[:batch] != indices[:batch]:
+        requirement = f"must start with the batch {x[:batch]} of x; got shape {indices}"
+        raise ArgumentError(NAME, "indices", requirement)
+    return batch
+
+
+def _hint(x: tuple[int, ...], indices: tuple[int, ...], batch: int) -> str:
+    """Return the end of a message: what to write if indices alone stand where tuples should."""
+    batched = 0 <= batch <= len(indices) < MAX_DIMENSIONS and indices[:batch] == x[:batch]
+    return "; for single indices, use indices[..., None]" if batched and batch < len(x) else ""

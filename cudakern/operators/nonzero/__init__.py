@@ -1,0 +1,1 @@
+"""Nonzero-coordinates: where elements are not zero."""

@@ -1,0 +1,100 @@
+"""The DirectML descriptor of one_hot.
+
+Source: DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``; rules O1 to O7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, ClassVar
+
+from cudakern._layout import Layout
+from cudakern.feature_level import FeatureLevel
+from cudakern.operators.descriptor import OperatorDesc
+from cudakern.operators.indices import DATA_TYPES, INDEX_DATA_TYPES, check_alignment
+from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
+from cudakern.tensor import TensorDesc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern.engines.base import Launch
+
+
+@dataclass(frozen=True)
+class OneHotOperatorDesc(OperatorDesc):
+    """DirectML's one-hot: along the axis, the output is on where the index says and off elsewhere.
+
+    Parameters
+    ----------
+    indices_tensor, values_tensor, output_tensor : TensorDesc
+        All of the same number of dimensions. The first two elements of values_tensor, along its
+        last dimension with more than one, are off and on.
+    axis : int
+        The dimension of the output that the indices are positions in; theirs has size 1.
+
+    Notes
+    -----
+    Signed indices count from the end once; where an index is out of range, all is off. Source:
+    DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``, rules O1 to O7 of the README. O5, an axis of
+    size 1 at least, follows from T4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> desc = ck.OneHotOperatorDesc(
+    ...     indices_tensor=ck.TensorDesc(ck.DataType.INT64, (2, 1)),
+    ...     values_tensor=ck.TensorDesc(ck.DataType.INT32, (1, 2)),
+    ...     output_tensor=ck.TensorDesc(ck.DataType.INT32, (2, 3)),
+    ...     axis=1,
+    ... )
+    >>> ck.compile_operator(desc)(np.array([[2], [0]]), np.array([[-1, 1]], np.int32))
+    array([[-1, -1,  1],
+           [ 1, -1, -1]], dtype=int32)
+    """
+
+    indices_tensor: TensorDesc
+    values_tensor: TensorDesc
+    output_tensor: TensorDesc
+    axis: int
+
+    operator: ClassVar[str] = "one_hot"
+    input_fields: ClassVar[tuple[str, ...]] = ("indices_tensor", "values_tensor")
+    introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_0
+
+    def check_rules(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError for the first broken rule of O1 to O6."""
+        indices, values, out = self.indices_tensor, self.values_tensor, self.output_tensor
+        rank, axis = len(indices.sizes), self.axis
+        self.require_same_rank("O1", level)
+        requirement = f"must be values_tensor's, {values.data_type.name}; got {out.data_type.name}"
+        same = out.data_type == values.data_type
+        self.require("O2", "output_tensor.data_type", same, requirement)
+        self.require("O3", "axis", 0 <= axis < rank, f"must lie in [0, {rank - 1}]; got {axis}")
+        expected = (*out.sizes[:axis], 1, *out.sizes[axis + 1 :])
+        requirement = f"must be {expected} for axis={axis}; got {indices.sizes}"
+        self.require("O4", "indices_tensor.sizes", indices.sizes == expected, requirement)
+        requirement = f"must hold at least 2 elements; got {values.sizes}"
+        self.require("O6", "values_tensor.sizes", prod(values.sizes) >= 2, requirement)  # noqa: PLR2004
+
+    def check_types(self, level: FeatureLevel) -> None:
+        """Raise DescriptorError if the type tables do not list the data types at a level."""
+        self.require_type("O7", "indices_tensor", level, INDEX_DATA_TYPES)
+        self.require_type("O7", "values_tensor", level, DATA_TYPES)
+
+    def plan(self, layouts: Sequence[Layout]) -> Launch | None:
+        """Return the plan: the axis of the indices, of size 1, is dropped."""
+        indices, values, out = layouts
+        check_alignment(self.operator, "indices_tensor", indices)
+        check_alignment(self.operator, "values_tensor", values)
+        kind = self.indices_tensor.data_type.name.lower()
+        axis = self.axis
+        dropped = Layout(
+            indices.shape[:axis] + indices.shape[axis + 1 :],
+            indices.strides[:axis] + indices.strides[axis + 1 :],
+            indices.itemsize,
+            indices.phase,
+        )
+        return plan_one_hot(OneHotProblem(dropped, values, out, axis, kind))

@@ -1,0 +1,297 @@
+"""One-hot: indices become vectors that are on at one place.
+
+Source: DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
+
+import numpy as np
+
+from cudakern._arguments import as_extent, element_bytes, normalize_axis
+from cudakern._arrays import (
+    Array,
+    check_output,
+    common_place,
+    converted,
+    empty,
+    place_of,
+    require_rank,
+    require_size,
+)
+from cudakern._caches import Results, kept
+from cudakern._dtypes import as_dtype, copyable, require_dtype
+from cudakern._foreign import as_array, as_output
+from cudakern._layout import VECTOR_BYTES
+from cudakern._ranges import named
+from cudakern.engines import HOST
+from cudakern.errors import ArgumentError, DTypeError, reason, shown
+from cudakern.operators.binding import Binding, Work
+from cudakern.operators.indices import as_indices, check_negative, index_type, widened
+from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from cudakern._array_types import (
+        AnyArray,
+        Direction,
+        DType,
+        NegativeIndex,
+        OnGPU,
+        OnHost,
+        Operand,
+        Out,
+        T,
+        TypedVectors,
+        Vectors,
+    )
+    from cudakern._layout import Layout
+
+NAME = "one_hot"
+_NAMES = ("indices", "values", "out")
+_BYTES = 2 * VECTOR_BYTES
+_REAL = frozenset({bool, int, float})
+_COUNT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OffOn:
+    """Off and on.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        Of the result.
+    pattern : bytes
+        Off, then on, each repeated to 16 bytes; zeros where they are in an array.
+    array : array or None
+        Off and on, its two elements.
+    """
+
+    dtype: np.dtype[Any]
+    pattern: bytes = bytes(_BYTES)
+    array: Array | None = None
+
+
+def off_on(operator: str, values: object, dtype: object) -> OffOn:
+    """Return the values as they were given, of a dtype or of their own.
+
+    Raises
+    ------
+    ArgumentError
+        There are not two of them.
+    DTypeError
+        A dtype is not supported, or a value is no scalar or does not fit the dtype.
+    """
+    wanted = None if dtype is None else as_dtype(operator, dtype, copyable())
+    if isinstance(values, list | tuple):
+        if len(values) != _COUNT:
+            _refuse(operator, f"{len(values)} of them")
+        off, on = values
+        if type(off) in _REAL and type(on) in _REAL:
+            # 0.0 and -0.0 are equal and have different bytes.
+            return _numbers(operator, off, on, off == 0 and str(off), on == 0 and str(on), wanted)
+        return _scalars(operator, off, on, wanted)
+    array = as_array(operator, "values", values)
+    if array.size != _COUNT:
+        _refuse(operator, f"shape {array.shape}")
+    require_dtype(operator, "values", array.dtype, copyable())
+    if wanted is not None and array.dtype != wanted:
+        if place_of(array) == HOST:  # elsewhere, a look at them would synchronise
+            _pattern(operator, array.ravel(), wanted)
+        array = converted(array, wanted)
+    return OffOn(array.dtype, array=array)
+
+
+def _refuse(operator: str, found: str) -> None:
+    requirement = f"must be two scalars or an array of two elements; got {found}"
+    raise ArgumentError(operator, "values", requirement)
+
+
+def _scalars(operator: str, off: object, on: object, wanted: np.dtype[Any] | None) -> OffOn:
+    dtype = _common_dtype(operator, (off, on)) if wanted is None else wanted
+    return OffOn(dtype, _pattern(operator, (off, on), dtype))
+
+
+def _pattern(operator: str, values: Iterable[object], dtype: np.dtype[Any]) -> bytes:
+    """Return off and on as bytes, each repeated; raise DTypeError where one does not fit."""
+    elements = (
+        element_bytes(operator, f"values[{k}]", value, dtype) for k, value in enumerate(values)
+    )
+    return b"".join(element * (VECTOR_BYTES // dtype.itemsize) for element in elements)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _numbers(
+    operator: str,
+    off: complex,
+    on: complex,
+    _off_zero: object,
+    _on_zero: object,
+    wanted: np.dtype[Any] | None,
+) -> OffOn:
+    return _scalars(operator, off, on, wanted)
+
+
+kept("one_hot values", Results(_numbers))
+
+
+def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]:
+    """Return the dtype of NumPy's scalars among two values; without any, of Python's numbers."""
+    numbers = [
+        isinstance(value, int | float | complex) and not isinstance(value, np.generic)
+        for value in values
+    ]
+    if all(numbers):
+        if all(isinstance(value, bool) for value in values):
+            return np.dtype(np.bool_)
+        some_complex = any(isinstance(value, complex) for value in values)
+        return np.dtype(np.complex64 if some_complex else np.float32)
+    try:
+        own = [np.asarray(v).dtype for v, number in zip(values, numbers, strict=True) if not number]
+        dtype: np.dtype[Any] = np.result_type(*own)
+    except Exception as error:
+        found = f"{shown(values)} ({reason(error)})"
+        message = f"{operator}: values must be scalars of one dtype; got {found}"
+        raise DTypeError(message) from error
+    require_dtype(operator, "values", dtype, copyable())
+    return dtype
+
+
+class _Request(NamedTuple):
+    """What a call asks for besides its arrays."""
+
+    axis: int
+    depth: int
+    dtype: np.dtype[Any]
+    pattern: bytes
+    negative: str
+
+
+def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], place: int) -> Work:
+    axis, depth, dtype, pattern, negative = request
+    indices, _, out = arrays
+    shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
+    check_output(NAME, "out", out, shape, dtype, place, f"for axis={axis}, depth={depth}")
+    on_device, values, result = layouts
+    kind = index_type(indices, negative)
+    problem = OneHotProblem(on_device, values, result, axis, kind, pattern)
+    return Work(plan_one_hot(problem))
+
+
+_run = Binding(NAME, _NAMES, _bind, aligned=(0, 1))
+kept(NAME, _run.table)
+
+
+@overload
+def one_hot(
+    indices: OnGPU, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def one_hot(indices: OnHost, depth: int, **how: Unpack[Direction]) -> NDArray[np.float32]: ...
+@overload
+def one_hot(
+    indices: OnHost, depth: int, *, dtype: DType[T], **how: Unpack[Vectors]
+) -> NDArray[T]: ...
+@overload
+def one_hot(
+    indices: OnHost, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
+) -> NDArray[Any]: ...
+@overload
+def one_hot(
+    indices: AnyArray, depth: int, *, out: None = None, **how: Unpack[TypedVectors]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def one_hot(indices: Operand, depth: int, *, out: Out, **how: Unpack[TypedVectors]) -> Out: ...
+@named(NAME)
+def one_hot(
+    indices: Any,
+    depth: int,
+    *,
+    axis: int = -1,
+    values: Any = (0, 1),
+    dtype: Any = None,
+    negative: NegativeIndex = "from_end",
+    out: Array | None = None,
+) -> Array:
+    """Turn each index into a vector of ``depth`` elements along ``axis``, on at its position.
+
+    ``result[o, d, i] = on if d == indices[o, i] else off``, with the axes before ``axis`` folded
+    into ``o``, those behind it into ``i``.
+
+    Parameters
+    ----------
+    indices : array of int, shape (...)
+        Positions along the new axis, of 0 to 8 dimensions: int32, int64, uint32 or uint64; narrower
+        integers are widened. Negative ones count from the end once. An index that is still out of
+        range is on nowhere.
+    depth : int
+        Length of the new axis; 0 gives an empty result.
+    axis : int, optional
+        Where the new axis is in the result; negative values count from the last.
+    values : (off, on) or array of two elements, optional
+        Two scalars, or off and on in an array of any shape and strides, where the indices are.
+    dtype : dtype, optional
+        Of the result: any supported one, which the values must fit; those of an array on a GPU are
+        converted without a look at them. None means the values' own: that of the array, the common
+        one of NumPy's scalars; for Python's numbers float32, complex64 if one is complex, bool if
+        both are bools.
+    negative : {"from_end", "invalid"}, optional
+        Whether a negative index counts from the end, or is out of range.
+    out : array, optional
+        Where to put the result: of its shape and dtype, any strides, overlapping no input.
+
+    Returns
+    -------
+    array, shape indices.shape[:axis] + (depth,) + indices.shape[axis:]
+        ``out`` if given. Of NumPy for arrays on the host, of CuPy for arrays on a GPU.
+
+    Raises
+    ------
+    ArgumentError
+        ``axis`` or ``depth`` is out of range, ``negative`` is no such word, there are too many
+        dimensions, or not two values.
+    DTypeError
+        A dtype is not supported, ``depth`` or ``axis`` is no integer, or a value does not fit.
+    BindingError
+        ``out`` does not fit, an array overlaps it, or arrays are in different places.
+
+    Notes
+    -----
+    Synchronization: none. An array of values is read on its device; scalars travel with the launch.
+    Determinism: the result is made of copied bytes, the same in every run and on every engine.
+    Where an array of values on a GPU has another dtype, CuPy converts it: subnormal float32 to 0.
+    PyTorch's ``one_hot`` gives int64 and raises for an index out of range.
+    Source: DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> ck.one_hot([0, 2, -1, 5], 3, dtype="int32")
+    array([[1, 0, 0],
+           [0, 0, 1],
+           [0, 0, 1],
+           [0, 0, 0]], dtype=int32)
+    """
+    indices = as_indices(NAME, indices, as_array(NAME, "indices", indices))
+    require_rank(NAME, "indices", indices, 0)
+    depth = as_extent(NAME, "depth", depth)
+    axis = normalize_axis(NAME, axis, indices.ndim + 1)
+    check_negative(NAME, negative)
+    indices = widened(indices, (depth,), negative)
+    given = off_on(NAME, values, dtype)
+    if out is None:
+        inputs = (indices,) if given.array is None else (indices, given.array)
+        place = common_place(NAME, _NAMES[: len(inputs)], inputs)
+        shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
+        require_size(NAME, "depth", shape, given.dtype.itemsize)
+        out = empty(shape, given.dtype, place)
+    request = _Request(axis, depth, given.dtype, given.pattern, negative)
+    _run(request, (indices, given.array, as_output(NAME, "out", out)))
+    return out

@@ -1,0 +1,1 @@
+"""Reduce: twelve functions of an array over some of its axes."""

@@ -1,0 +1,462 @@
+"""Reduce: a function of x over some of its axes, such as their sum.
+
+Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from operator import index
+from typing import TYPE_CHECKING, Any, Unpack, overload
+
+import numpy as np
+
+from cudakern._arguments import AXIS_WORDS, element_bytes, normalize_axis
+from cudakern._arrays import (
+    Array,
+    check_output,
+    empty,
+    fill_elements,
+    place_of,
+    require_rank,
+    require_size,
+)
+from cudakern._caches import Table, kept
+from cudakern._dtypes import DataType, as_dtype, known, require_dtype
+from cudakern._foreign import as_array, as_output
+from cudakern._hints import did_you_mean
+from cudakern._layout import Layout
+from cudakern._ranges import named
+from cudakern.errors import ArgumentError, BindingError, DTypeError, shown
+from cudakern.operators.binding import Binding, Work
+from cudakern.operators.indices import check_alignment
+from cudakern.operators.reduce.plan import ReduceProblem, Reduction, plan_reduce
+from cudakern.operators.reduce.types import (
+    ARG_FUNCTIONS,
+    BY_LABEL,
+    INITIAL_FUNCTIONS,
+    NAME,
+    NAN_FUNCTIONS,
+    ReduceFunction,
+    function_of,
+    holds_indices,
+    initial_type,
+    of_nothing,
+    result_type,
+    result_types,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from cudakern._array_types import (
+        AllRules,
+        AnyArray,
+        Arg,
+        Axes,
+        DType,
+        F,
+        Fold,
+        Function,
+        NanRule,
+        OnGPU,
+        OnHost,
+        Operand,
+        Out,
+        Rules,
+        T,
+    )
+
+_IGNORED = {"propagate": False, "ignore": True}
+#: What other libraries call these, and ONNX with "Reduce" in front; "nan" in front means "ignore".
+_OTHER_NAMES = {
+    **dict.fromkeys(("mean", "avg"), "'average'"),
+    **dict.fromkeys(("prod", "product", "mul"), "'multiply'"),
+    **dict.fromkeys(("amax", "maximum"), "'max'"),
+    **dict.fromkeys(("amin", "minimum"), "'min'"),
+    **dict.fromkeys(("norm", "euclidean"), "'l2'"),
+    **dict.fromkeys(("asum", "abssum"), "'l1'"),
+    **dict.fromkeys(("add", "total"), "'sum'"),
+    **dict.fromkeys(("sumsq", "sumofsquares"), "'sum_square'"),
+    **{f"nan{f.label}": f"'{f.label}' with nan='ignore'" for f in NAN_FUNCTIONS},
+}
+_OTHER_NAN_WORDS = dict.fromkeys(("omit", "skip", "skipna", "drop"), "'ignore'")
+_OTHER_AXIS_WORDS = {**AXIS_WORDS, "all": "None", "none": "None"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReduceCall:
+    """What the arguments of a call mean for x of a dtype and shape.
+
+    Attributes
+    ----------
+    function : ReduceFunction
+        What is computed.
+    axes : tuple of int
+        The axes that are reduced, ascending.
+    shape, dtype
+        Of the result.
+    initial_dtype
+        Of an initial value.
+    ignore_nan, last_index : bool
+        As in `Reduction`.
+    constant : complex or None
+        What all of the result is if x is empty and there is no initial value.
+    """
+
+    function: ReduceFunction
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    initial_dtype: np.dtype[Any]
+    ignore_nan: bool
+    last_index: bool
+    constant: complex | None
+
+    def of_nothing(self, initial: bytes | None) -> bytes:
+        """Return one element of the result if x is empty."""
+        if initial is None:
+            return np.array(self.constant, self.dtype).tobytes()
+        return np.frombuffer(initial, self.initial_dtype).astype(self.dtype).tobytes()
+
+
+def as_function(given: object) -> ReduceFunction:
+    """Return a function that was given by name, as a member of the enumeration or by its value.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such function.
+    """
+    found = function_of(given)
+    if found is None:
+        word = given.lower().removeprefix("reduce") if isinstance(given, str) else given
+        hint = did_you_mean(word, BY_LABEL, _OTHER_NAMES)
+        requirement = f"must be one of {', '.join(BY_LABEL)}; got {shown(given)}{hint}"
+        raise ArgumentError(NAME, "function", requirement)
+    return found
+
+
+def as_axes(axis: object) -> int | tuple[int, ...]:
+    """Return axes as an int or a tuple of those."""
+    try:
+        return tuple(map(index, axis)) if isinstance(axis, tuple) else index(axis)  # type: ignore[arg-type]  # so TypeError
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
+        hint = did_you_mean(axis, (), _OTHER_AXIS_WORDS)
+        message = f"{NAME}: axis must be an int, a tuple of ints or None; got {shown(axis)}{hint}"
+        raise DTypeError(message) from None
+
+
+def check_flags(**flags: object) -> None:
+    """Raise ArgumentError for what is neither true nor false, as an array of several elements."""
+    for name, given in flags.items():
+        try:
+            bool(given)
+        except Exception:  # noqa: BLE001  whatever a tensor of another library raises
+            requirement = f"must be True or False; got {shown(given)}"
+            raise ArgumentError(NAME, name, requirement) from None
+
+
+def find_call(
+    x: Array,
+    given: str | ReduceFunction,
+    axis: int | tuple[int, ...] | None,
+    keepdims: bool,  # noqa: FBT001  as in the key
+    dtype: np.dtype[Any] | None,
+    nan: object,
+    last_index: bool,  # noqa: FBT001
+    initial: object,
+    *,
+    of_out: bool,
+) -> ReduceCall:
+    """Check the arguments of a call and return what they mean; ``of_out``: dtype is that of out."""
+    require_dtype(NAME, "x", x.dtype, known())
+    require_rank(NAME, "x", x, 0)
+    function = as_function(given)
+    ignored = _IGNORED.get(nan) if isinstance(nan, str) else None
+    if ignored is None:
+        hint = did_you_mean(nan, _IGNORED, _OTHER_NAN_WORDS)
+        requirement = f"must be 'propagate' or 'ignore'; got {shown(nan)}{hint}"
+        raise ArgumentError(NAME, "nan", requirement)
+    if ignored and function not in NAN_FUNCTIONS:
+        requirement = f"must be 'propagate' for {function.label}; got 'ignore'"
+        raise ArgumentError(NAME, "nan", requirement)
+    if last_index and function not in ARG_FUNCTIONS:
+        requirement = f"must be False for {function.label}; got True"
+        raise ArgumentError(NAME, "last_index", requirement)
+    if initial is not None and function not in INITIAL_FUNCTIONS:
+        requirement = f"must be None for {function.label}; got {shown(initial)}"
+        raise ArgumentError(NAME, "initial", requirement)
+    axes = _normalized(axis, x.ndim)
+    count = prod(x.shape[d] for d in axes)
+    result = _result_of(function, DataType.from_numpy(x.dtype), dtype, count, of_out=of_out)
+    if keepdims:
+        shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+    else:
+        shape = tuple(n for d, n in enumerate(x.shape) if d not in axes)
+    require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
+    constant = of_nothing(function, result)
+    has_value = constant is not None or initial is not None
+    if not has_value and x.size == 0 and 0 not in shape:
+        requirement = f"must have elements for {function.label}, which has no identity"
+        hint = "; give initial" if function in INITIAL_FUNCTIONS else ""
+        raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}{hint}")
+    initial_dtype = initial_type(function, result).numpy
+    return ReduceCall(
+        function, axes, shape, result.numpy, initial_dtype, ignored, last_index, constant
+    )
+
+
+def _result_of(
+    function: ReduceFunction,
+    kind: DataType,
+    dtype: np.dtype[Any] | None,
+    count: int,
+    *,
+    of_out: bool,
+) -> DataType:
+    """Return the data type of results of ``count`` elements each: of a dtype, or the default.
+
+    Raises
+    ------
+    DTypeError
+        The function takes no such elements, or gives no such results.
+    BindingError
+        It gives no results of the dtype that out has.
+    """
+    requested = None if dtype is None or of_out else DataType.from_numpy(dtype)
+    result = result_type(function, kind, requested)
+    if dtype is not None and of_out:
+        words, allowed = result_types(function, kind)
+        result = known().get(dtype, DataType.UNKNOWN)
+        if result not in allowed:
+            requirement = f"must have dtype {words} for {function.label} of {kind.name.lower()}"
+            raise BindingError(NAME, "out", f"{requirement}; got {dtype}")
+    if not holds_indices(function, result, count):
+        requirement = f"must hold indices up to {count - 1}; got {result.name.lower()}"
+        if of_out:
+            raise BindingError(NAME, "out", requirement)
+        message = f"{NAME}: dtype {requirement}"
+        raise DTypeError(message)
+    return result
+
+
+def _normalized(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """Return axes counted from the first one, ascending."""
+    if axis is None:
+        return tuple(range(rank))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    if given and rank == 0:
+        raise ArgumentError(NAME, "axis", f"must be None or () for a scalar; got {axis}")
+    axes = tuple(sorted(normalize_axis(NAME, d, rank) for d in given))
+    if len(set(axes)) < len(axes):
+        raise ArgumentError(NAME, "axis", f"must name no axis twice; got {axis}")
+    return axes
+
+
+def _bind(
+    request: tuple[ReduceCall, bytes | None],
+    arrays: tuple[Array, ...],
+    layouts: list[Layout],
+    place: int,
+) -> Work:
+    (call, initial), (x, out) = request, arrays
+    reason = f"for x.shape={x.shape}, axis={call.axes}"
+    check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
+    check_alignment(NAME, "out", layouts[1])
+    if not x.size:
+        return Work(None, partial(_fill, call.of_nothing(initial)) if out.size else None)
+    reduction = Reduction(
+        call.function,
+        DataType.from_numpy(x.dtype),
+        DataType.from_numpy(out.dtype),
+        call.ignore_nan,
+        call.last_index,
+        initial is not None,
+    )
+    kept_axes = _with_axes(layouts[1], call.axes, x.ndim)
+    return Work(plan_reduce(ReduceProblem(reduction, layouts[0], kept_axes, call.axes, initial)))
+
+
+def _fill(element: bytes, arrays: tuple[Array, ...]) -> bool:
+    """Write the result for an x without elements."""
+    fill_elements(arrays[1], element)
+    return False
+
+
+def _with_axes(out: Layout, axes: tuple[int, ...], rank: int) -> Layout:
+    """Return the layout of a result with the reduced axes, each of one element."""
+    if len(out.shape) == rank:
+        return out
+    kept = iter(zip(out.shape, out.strides, strict=True))
+    pairs = [(1, 0) if d in axes else next(kept) for d in range(rank)]
+    shape, strides = zip(*pairs, strict=True)
+    return Layout(shape, strides, out.itemsize, out.phase)
+
+
+_run = Binding(NAME, ("x", "out"), _bind, aligned=(0,))
+_calls: Table[ReduceCall] = kept(f"{NAME} arguments", Table())
+kept(NAME, _run.table)
+
+
+@overload
+def reduce(
+    x: OnGPU, function: Function, axis: Axes = None, *, out: None = None, **how: Unpack[AllRules]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def reduce(
+    x: OnHost, function: Arg, axis: Axes = None, **how: Unpack[Rules]
+) -> NDArray[np.int64]: ...
+@overload
+def reduce(
+    x: NDArray[F], function: Fold, axis: Axes = None, **how: Unpack[Rules]
+) -> NDArray[F]: ...
+@overload
+def reduce(
+    x: OnHost, function: Function, axis: Axes = None, *, dtype: DType[T], **how: Unpack[Rules]
+) -> NDArray[T]: ...
+@overload
+def reduce(
+    x: OnHost, function: Function, axis: Axes = None, *, out: None = None, **how: Unpack[AllRules]
+) -> NDArray[Any]: ...
+@overload
+def reduce(
+    x: AnyArray, function: Function, axis: Axes = None, *, out: None = None, **how: Unpack[AllRules]
+) -> Any: ...  # noqa: ANN401  its place is not in its type
+@overload
+def reduce(
+    x: Operand, function: Function, axis: Axes = None, *, out: Out, **how: Unpack[AllRules]
+) -> Out: ...
+@named(NAME)
+def reduce(
+    x: Any,
+    function: Function,
+    axis: Axes = None,
+    *,
+    keepdims: bool = False,
+    dtype: Any = None,
+    nan: NanRule = "propagate",
+    last_index: bool = False,
+    initial: Any = None,
+    out: Array | None = None,
+) -> Array:
+    """Reduce ``x`` by a function along some of its axes.
+
+    Parameters
+    ----------
+    x : array, shape (...)
+        The data, of 0 to 8 dimensions, any supported dtype and any strides. Complex numbers have no
+        order, so no max, min, argmax, argmin and log_sum_exp.
+    function : str or ReduceFunction
+        Of n elements x:
+
+        - ``"sum"``, ``"multiply"``, ``"average"``: their sum, product, sum / n
+        - ``"l1"``, ``"l2"``, ``"sum_square"``: sum of ``|x|``, root of the sum of ``|x|^2``, sum of
+          ``x * x``
+        - ``"log_sum"``, ``"log_sum_exp"``: natural logarithm of the sum, of the sum of ``exp(x)``,
+          the latter shifted by the maximum
+        - ``"max"``, ``"min"``: the largest, the smallest
+        - ``"argmax"``, ``"argmin"``: where that is, as a row-major index within the reduced axes,
+          these ascending
+
+        Floats narrower than float64 are added and multiplied in float32, unless the result is wider
+        than that. Integers wrap around in the result's type, also ``|x|`` of the least one, and are
+        float64 where the result is no integer. A bool is whether its value is not 0.
+    axis : int or tuple of int, optional
+        The axes that are reduced; negative values count from the last. None means all of them, ()
+        none: the function of each element on its own.
+    keepdims : bool, optional
+        Whether the result has the reduced axes, with size 1.
+    dtype : dtype, optional
+        Of the result; it may not hold less than x does, in the order bool, integers, floats,
+        complex. l1 and l2 of complex numbers may be floats. argmax and argmin take any integer type
+        that their indices fit in. None means that of ``out``; without one, x's own, but for argmax
+        and argmin int64; for average, l2, log_sum and log_sum_exp of integers and bool float64; for
+        sum, l1 and sum_square of bool int64.
+
+        So sums and products of integers wrap in x's own type: int8 [100, 100] sums to -56. NumPy
+        and PyTorch add narrow integers up in 64 bits; with ``dtype="int64"`` so does this function.
+    nan : {"propagate", "ignore"}, optional
+        For max, min, argmax and argmin: whether a NaN wins over all numbers, or counts as absent.
+        If all are NaN, "ignore" gives NaN, and index 0.
+    last_index : bool, optional
+        For argmax and argmin: whether the last of equal elements, or of NaNs, is found instead of
+        the first.
+    initial : scalar, optional
+        For sum, multiply, max and min: what each result starts from. It must fit the result's
+        dtype, and be real for max and min. It is added or multiplied before the result is rounded,
+        compared as a value of the result's dtype. NaN counts as ``nan`` says. None means that there
+        is none.
+    out : array, optional
+        Where to put the result: of its shape, any strides, not overlapping x. Without ``dtype``, it
+        may have any dtype that ``dtype`` may be; otherwise it must have that one.
+
+    Returns
+    -------
+    array, shape of x without the reduced axes, or with size 1 there
+        ``out`` if given. Of NumPy for arrays on the host, of CuPy for arrays on a GPU.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such function, or no such axis, or it is named twice; there are too many
+        dimensions; ``nan``, ``last_index`` or ``initial`` is not for this function; or x has no
+        elements where max, min, argmax or argmin need one.
+    DTypeError
+        A dtype is not supported, or not for this function and x; an axis is no integer; or
+        ``initial`` is no scalar that fits the result's dtype.
+    BindingError
+        ``out`` does not fit, x overlaps it, or it is in another place.
+
+    Notes
+    -----
+    Synchronization: none. Determinism: the same bits in every run, whatever the number of
+    multiprocessors. log_sum, log_sum_exp and l1 of complex numbers may have other last bits on
+    another GPU architecture, with another version of NVRTC or in the simulator; others have not.
+    On a GPU, launches of a stream share workspaces of 72 KiB and more, which few results of many
+    elements need; those that it has in a CUDA graph share others, which go with the graph.
+    Of no elements, sum, l1, l2 and sum_square are 0, multiply is 1, log_sum and log_sum_exp are
+    -inf, average is NaN; with ``initial``, the result is that. +0 and -0 are equal.
+    Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``.
+
+    Examples
+    --------
+    >>> import cudakern as ck
+    >>> ck.reduce([[1, 2], [3, 4]], "sum", axis=0)
+    array([4, 6])
+    >>> ck.reduce([[1, 7, 2], [7, 0, 7]], "argmax", axis=1, last_index=True)
+    array([1, 2])
+    >>> ck.reduce([[1, 7, 2], [7, 0, 7]], "max", axis=0, initial=3)
+    array([7, 7, 7])
+    """
+    x = as_array(NAME, "x", x)
+    if type(function) is not str:
+        function = as_function(function)
+    if axis is not None and type(axis) is not int:
+        axis = as_axes(axis)
+    target = None if out is None else as_output(NAME, "out", out)
+    of_out = dtype is None
+    if not of_out:
+        dtype = as_dtype(NAME, dtype, known())
+    elif target is not None:
+        dtype = target.dtype
+    try:
+        # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
+        key = (
+            function, axis, bool(keepdims), dtype, nan, bool(last_index), initial is None,
+            x.dtype, x.shape,
+        )  # fmt: skip
+        call = _calls.find(key)
+    except Exception:  # noqa: BLE001  whatever a tensor of another library raises
+        check_flags(keepdims=keepdims, last_index=last_index)
+        call = None  # nan is not hashable
+    if call is None:
+        call = _calls.add(key, find_call(x, *key[:6], initial, of_out=of_out))
+    if initial is not None:
+        initial = element_bytes(NAME, "initial", initial, call.initial_dtype)
+    if target is None:
+        target = out = empty(call.shape, call.dtype, place_of(x))
+    _run((call, initial), (x, target))
+    return out

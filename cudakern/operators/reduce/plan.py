@@ -1,0 +1,786 @@
+"""Planning of reduce: which dimensions are kept, which are reduced, and by which kernel.
+
+How work is divided depends on the shape and the types alone, never on the device: so do the bits
+of the result.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import gcd, lcm, prod
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cudakern._dtypes import DataType
+from cudakern._layout import (
+    MAX_ITEMS_32,
+    MAX_SPAN_32,
+    SECTOR_BYTES,
+    VECTOR_BYTES,
+    WORD_BYTES,
+    ArgumentPacker,
+    Dimension,
+    Layout,
+    alignment,
+    merge,
+    packed_strides,
+    reach,
+)
+from cudakern.engines.base import MULTIPROCESSORS, RESIDENT_BLOCKS, THREADS, KernelSpec, Launch
+from cudakern.operators.reduce.types import (
+    ARG_FUNCTIONS,
+    EXTREMES,
+    NAN_FUNCTIONS,
+    ORDERED,
+    ReduceFunction,
+    initial_type,
+    result_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+WARP = 32
+WARPS = THREADS // WARP
+BANK_BYTES = 4
+
+# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
+# that follows from hardware or kernels. No line is measured yet.
+#
+# Kernels
+RANKS = (1, 3, 8)  # dimensions kept or reduced of a strided kernel; few kernels; estimate
+MOST_STATE_BYTES = 64  # bytes of a thread's states of vectors; its registers; limit
+MOST_COLUMN_BYTES = 128  # bytes of those of columns, which need no offsets besides; limit
+MOST_RESULTS = 8  # results of a vector: more would leave too few loads in flight; limit
+SLACK = 4096  # elements that positions of a 32-bit kernel may run past the last one: a turn; limit
+STAGE_BYTES = 32 * 1024  # bytes of shared memory that tiles go through; 4 blocks fit; limit
+STAGE_ROOM = STAGE_BYTES - SECTOR_BYTES  # bytes of a tile: its first sector may be in part; limit
+GATHERED_BYTES = 4096  # bytes of results behind a tile, written as vectors; estimate
+#
+# Which variant
+MAX_WARP_BYTES = 16 * 1024  # bytes of a row that a warp takes; longer ones take a block; model
+ALIGNED_TILE_ROW_BYTES = 2047  # bytes of an aligned row that is read as a tile; model
+TILE_ROW_BYTES = 4096  # bytes of another such row; model
+TILE_SLAB_BYTES = 16 * 1024  # bytes of a slab with several columns read as a tile; estimate
+MIN_STAGE_BYTES = 4 * 1024  # bytes of a tile where there are few; estimate
+MOST_LANES = 8  # lanes of a row of a tile for the sake of banks alone; limit
+MIN_PIECE_BYTES = 128  # bytes of a contiguous piece that a warp reads well: a line; limit
+BLOCK_PIECE_BYTES = 2048  # bytes of one that a block reads well: half a turn; estimate
+MIN_WARPS = 64  # rows of pieces from which on a warp takes each; estimate
+MIN_WIDTH = 8  # threads that read neighbouring results together; a sector; estimate
+#
+# How blocks share results
+BLOCKS = (
+    4 * MULTIPROCESSORS
+)  # blocks that keep a large GPU busy; fewer results are shared; estimate
+MIN_SHARE_BYTES = 16 * 1024  # bytes of x for a block that shares a result; model
+SHARE_BYTES = 64 * 1024  # bytes of x for one where there are blocks enough; model
+MAX_SHARES = 2048  # blocks that share results, in all; estimate
+MIN_SHARES = 256  # blocks up to which shares stay small; model
+SHARE_OF_STATES = 112  # bytes of a share for a byte of states: these stay 2 % of it; estimate
+ONE_BLOCK_BYTES = 64 * 1024  # bytes of x for which counting blocks in takes longer; model
+COUNTER_BYTES = 8192  # bytes of counters in front of a workspace: 2,048 results; limit
+MIN_STATES_BYTES = 64 * 1024  # bytes of states: no other operator's workspace has this size; limit
+GROUP_BLOCKS = 32  # blocks whose states one of them folds; the last one folds groups; estimate
+#
+# How many waves of blocks share a row. Costs are in the bytes that 132 multiprocessors of 4 blocks
+# read meanwhile, at 4.3 TB/s; smaller GPUs run more waves of the same.
+FULL = 256  # blocks that reach the rate of memory: one waits for a turn, one reads; model
+BLOCK_TURN = THREADS * 8 * 16  # bytes of a block in flight: 8 vectors a thread; limit
+WARP_TURN = BLOCK_TURN * 32 // THREADS  # bytes of a warp in flight; limit
+EXCHANGE = 5 * 1024 * 1024  # bytes: 1.25 us until a last block has folded; model
+UNEVEN = 8  # part of a wave lost as equal shares do not end at the same time; estimate
+PARTS = (FULL // 2, FULL, BLOCKS)  # blocks of a part of a wave that shares are made for; estimate
+WAVES = tuple(BLOCKS * waves for waves in (2, 3, 4, 8))  # of whole waves: then no tail matters
+MOST_ROWS = COUNTER_BYTES // 4  # rows that blocks are counted in for; limit
+#
+# Columns
+COLUMN_MOST_WHOLE = 512  # columns of rows that the threads of a block follow as a whole; limit
+COLUMN_GROUPS = 8  # groups of threads below each other for ranges of columns; estimate
+COLUMN_MIN_ROWS = 24  # rows; fewer leave too few loads of a range in flight; model
+COLUMN_BLOCKS = 2 * MULTIPROCESSORS  # blocks that run at once: two fit; limit
+COLUMN_SHARE_BYTES = 128 * 1024  # bytes of x for a block in a further wave; model
+COLUMN_WAVES = 7  # waves; then no tail matters; model
+COLUMN_MIN_SHARE_BYTES = 8 * 1024  # bytes of x for a block that shares columns; model
+COLUMN_GROUP_SHARE_BYTES = 96 * 1024  # bytes that are read while groups would be folded; model
+COLUMN_ONE_BLOCK_BYTES = 32 * 1024  # bytes of x for which counting blocks in takes longer; model
+
+#: No dimension: of what is kept or reduced, and of pieces.
+POINT = (Dimension(1, (0, 0)),)
+PIECE = (Dimension(1, (0,)),)
+
+#: Data types: name in entry points, and in device code.
+INPUT_TYPES = {
+    DataType.BOOL: ("b8", "ck::Bool"),
+    DataType.INT8: ("i8", "ck::int8"),
+    DataType.INT16: ("i16", "ck::int16"),
+    DataType.INT32: ("i32", "ck::int32"),
+    DataType.INT64: ("i64", "ck::int64"),
+    DataType.UINT8: ("u8", "ck::uint8"),
+    DataType.UINT16: ("u16", "ck::uint16"),
+    DataType.UINT32: ("u32", "ck::uint32"),
+    DataType.UINT64: ("u64", "ck::uint64"),
+    DataType.FLOAT16: ("f16", "ck::Float16"),
+    DataType.BFLOAT16: ("bf16", "ck::BFloat16"),
+    DataType.FLOAT32: ("f32", "float"),
+    DataType.FLOAT64: ("f64", "double"),
+    DataType.COMPLEX64: ("c64", "ck::Complex<float>"),
+    DataType.COMPLEX128: ("c128", "ck::Complex<double>"),
+}
+_TEMPLATES = {
+    ReduceFunction.ARGMAX: "ExtremePlace",
+    ReduceFunction.ARGMIN: "ExtremePlace",
+    ReduceFunction.AVERAGE: "Average",
+    ReduceFunction.L1: "L1",
+    ReduceFunction.L2: "L2",
+    ReduceFunction.LOG_SUM: "LogSum",
+    ReduceFunction.LOG_SUM_EXP: "LogSumExp",
+    ReduceFunction.MAX: "Extreme",
+    ReduceFunction.MIN: "Extreme",
+    ReduceFunction.MULTIPLY: "Multiply",
+    ReduceFunction.SUM: "Sum",
+    ReduceFunction.SUM_SQUARE: "SumSquare",
+}
+#: Complex numbers by their parts.
+_COMPLEX_OF = {DataType.FLOAT32: DataType.COMPLEX64, DataType.FLOAT64: DataType.COMPLEX128}
+_COMPLEX = frozenset(_COMPLEX_OF.values())
+_MAXIMA = frozenset({ReduceFunction.MAX, ReduceFunction.ARGMAX})
+_NORMS = frozenset({ReduceFunction.L1, ReduceFunction.L2})
+_LONG = frozenset({DataType.INT64, DataType.UINT64, DataType.BOOL})
+_INTEGRAL = frozenset(k for k in DataType if k.name.startswith(("INT", "UINT", "BOOL")))
+_DOUBLE = frozenset({DataType.FLOAT64, DataType.COMPLEX128})
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """What is computed, of what, as far as kernels are compiled for it.
+
+    Attributes
+    ----------
+    function : ReduceFunction
+        What is computed.
+    kind, result : DataType
+        Of x and of out.
+    ignore_nan : bool
+        Whether NaN counts as absent for max, min, argmax and argmin, instead of winning.
+    last_index : bool
+        Whether argmax and argmin give the last of equal positions, instead of the first.
+    has_initial : bool
+        Whether there is an initial value.
+    """
+
+    function: ReduceFunction
+    kind: DataType
+    result: DataType
+    ignore_nan: bool = False
+    last_index: bool = False
+    has_initial: bool = False
+
+    @property
+    def number(self) -> DataType:
+        """What is computed with; for complex numbers, their parts."""
+        kind, result = self.kind, self.result
+        if self.function in NAN_FUNCTIONS:
+            if kind in {DataType.INT64, DataType.UINT64, DataType.FLOAT64}:
+                return kind
+            if kind in _INTEGRAL:
+                return DataType.INT32 if kind.name.startswith("INT") else DataType.UINT32
+            return DataType.FLOAT32
+        if kind in _INTEGRAL and result in _INTEGRAL:
+            return DataType.UINT64 if result in _LONG else DataType.UINT32
+        exact = kind in _INTEGRAL or kind in _DOUBLE or result in _DOUBLE
+        return DataType.FLOAT64 if exact else DataType.FLOAT32
+
+    @property
+    def is_long(self) -> bool:
+        """Whether taking an element is long code: ``kIsLong`` of the function in device code."""
+        return self.function is ReduceFunction.LOG_SUM_EXP and self.number is DataType.FLOAT64
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether complex numbers are computed with."""
+        return self.kind in _COMPLEX and self.function not in _NORMS
+
+    @property
+    def accumulator(self) -> DataType:
+        """What sums and products are kept in."""
+        return _COMPLEX_OF[self.number] if self.is_complex else self.number
+
+    @property
+    def initial(self) -> DataType:
+        """What an initial value is combined in: results of max and min, otherwise numbers."""
+        if self.function in EXTREMES:
+            return initial_type(self.function, self.result)
+        return _COMPLEX_OF[self.number] if self.result in _COMPLEX else self.number
+
+    def state_bytes(self, *, wide: bool) -> int:
+        """Return the size of a state: ``State`` of the function in device code."""
+        number = self.number.itemsize
+        if self.function in ARG_FUNCTIONS:
+            return 2 * max(number, 8 if wide else 4)
+        pair = self.is_complex or self.function is ReduceFunction.LOG_SUM_EXP
+        return 2 * number if pair else number
+
+    def column_bytes(self, *, wide: bool) -> int:
+        """Return the bytes of x that a thread of columns has a state for each element of."""
+        converts = self.kind in _INTEGRAL and self.number is DataType.FLOAT64
+        most = MOST_STATE_BYTES if converts else MOST_COLUMN_BYTES
+        return self._bytes_of_states(most, wide=wide)
+
+    def results_bytes(self, *, wide: bool) -> int:
+        """Return the bytes of x, of up to 8 results, that a thread of vectors reads at once."""
+        most = self._bytes_of_states(MOST_STATE_BYTES, wide=wide)
+        return min(most, MOST_RESULTS * self.kind.itemsize)
+
+    def _bytes_of_states(self, most: int, *, wide: bool) -> int:
+        elements = most // self.state_bytes(wide=wide)
+        return max(1, min(elements, VECTOR_BYTES // self.kind.itemsize)) * self.kind.itemsize
+
+    def specialise(self, variant: str, *, wide: bool, rank: int = 0, width: int = 0) -> KernelSpec:
+        """Return a variant's kernel; ``width`` is in bytes."""
+        bits = 64 if wide else 32
+        kind, result = INPUT_TYPES[self.kind], INPUT_TYPES[self.result]
+        defines = [
+            ("CK_FUNCTION", self._struct("ck::Input", "ck::Number")),
+            ("CK_INPUT_T", kind[1]),
+            ("CK_NUMBER_T", self._number_type),
+            ("CK_OUTPUT_T", result[1]),
+            ("CK_OFFSET_T", f"ck::uint{bits}"),
+        ]
+        if self.has_initial:
+            last = Reduction(self.function, self.initial, self.initial, self.ignore_nan)
+            initial = INPUT_TYPES[self.initial][1]
+            defines.append(("CK_INITIAL_T", initial))
+            defines.append(("CK_INITIAL", last._struct(initial, last._number_type)))
+        defines += [("CK_RANK", str(rank))] if rank else []
+        defines += [("CK_WIDTH", str(width))] if width else []
+        suffix = "_ignore" if self.ignore_nan else ""
+        suffix += "_last" if self.last_index else ""
+        suffix += "_initial" if self.has_initial else ""
+        types = f"{kind[0]}_{result[0]}{suffix}"
+        shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
+        entry = f"ck_reduce_{variant}_{self.function.label}_{types}{shape}_o{bits}"
+        blocks = self._resident_blocks(variant, width, wide=wide)
+        return KernelSpec("reduce", variant, entry, tuple(defines), THREADS, blocks)
+
+    def _resident_blocks(self, variant: str, width: int, *, wide: bool) -> int:
+        """Return the blocks of a multiprocessor, which share its registers.
+
+        They are fewer where a thread has many states or 64-bit offsets besides the loads in flight,
+        or long code.
+        """
+        is_long = wide or self.is_long
+        if variant == "columns":
+            return 2
+        if variant in {"vectors", "strided"}:
+            return 2 if is_long or width >= MOST_RESULTS * self.kind.itemsize else 3
+        is_pair = self.function in ARG_FUNCTIONS or self.kind in _COMPLEX
+        return 2 if is_long else 3 if is_pair else RESIDENT_BLOCKS
+
+    @property
+    def _number_type(self) -> str:
+        """What is computed with, in device code."""
+        return INPUT_TYPES[self.accumulator][1]
+
+    def _struct(self, x: str, number: str) -> str:
+        """Return the function in device code, for types of x and of what is computed with."""
+        arguments = [x, number]
+        if self.function in ARG_FUNCTIONS:
+            arguments.append("ck::Offset")
+        if self.function in NAN_FUNCTIONS:
+            arguments += map(_literal, (self.function in _MAXIMA, self.ignore_nan))
+        if self.function in ARG_FUNCTIONS:
+            arguments.append(_literal(self.last_index))
+        return f"ck::{_TEMPLATES[self.function]}<{','.join(arguments)}>"
+
+
+def _literal(value: bool) -> str:  # noqa: FBT001
+    return "true" if value else "false"
+
+
+@dataclass(frozen=True)
+class ReduceProblem:
+    """A function of x over some of its axes.
+
+    Attributes
+    ----------
+    reduction : Reduction
+        What is computed.
+    x, out : Layout
+        The operands, of the same rank: out has size 1 along the axes that are reduced.
+    axes : tuple of int
+        Those axes, ascending.
+    initial : bytes or None
+        The initial value, of `initial_type`; None if there is none.
+    """
+
+    reduction: Reduction
+    x: Layout
+    out: Layout
+    axes: tuple[int, ...]
+    initial: bytes | None = None
+
+    @property
+    def rest(self) -> bytes:
+        """What ``finish`` of the function takes in device code: elements, or an initial value."""
+        if self.initial is None:
+            return struct.pack("=Q", self.length)
+        given = np.frombuffer(
+            self.initial, initial_type(self.reduction.function, self.reduction.result).numpy
+        )
+        with np.errstate(invalid="ignore"):  # of NaN
+            value = given.astype(self.reduction.initial.numpy).tobytes()
+        return value.ljust(WORD_BYTES, b"\0")
+
+    @cached_property
+    def kept(self) -> tuple[Dimension, ...]:
+        """What is kept, with the strides of x and out: as x is walked best."""
+        kept = (k for k in range(len(self.x.shape)) if k not in self.axes)
+        x, out = self.x, self.out
+        return merge(_ordered(Dimension(x.shape[k], (x.strides[k], out.strides[k])) for k in kept))
+
+    @cached_property
+    def logical(self) -> tuple[Dimension, ...]:
+        """What is reduced, with the strides of x and of places: in the order of places."""
+        shape = [self.x.shape[k] for k in self.axes]
+        places = (
+            packed_strides(shape, 1)
+            if self.reduction.function in ARG_FUNCTIONS
+            else [0] * len(shape)
+        )
+        strides = [self.x.strides[k] for k in self.axes]
+        return merge(map(Dimension, shape, zip(strides, places, strict=True)))
+
+    @cached_property
+    def along(self) -> tuple[Dimension, ...]:
+        """The same, as x is walked best."""
+        return merge(_ordered(self.logical))
+
+    @property
+    def in_order(self) -> bool:
+        """Whether walking x like this meets places in ascending order, if they matter."""
+        return self.reduction.function not in ARG_FUNCTIONS or self.along == self.logical
+
+    @property
+    def length(self) -> int:
+        """Elements of x for one of out."""
+        return prod(d.size for d in self.along)
+
+    @property
+    def results(self) -> int:
+        """Elements of out."""
+        return prod(d.size for d in self.kept)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether offsets need 64 bits."""
+        spans = (reach(self.kept, 0) + reach(self.along, 0), reach(self.kept, 1))
+        return (
+            max(spans) + VECTOR_BYTES >= MAX_SPAN_32
+            or max(self.length, self.results) + SLACK >= MAX_ITEMS_32
+        )
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether elements lie on multiples of their size; complex128 may lie on half of it."""
+        strides = (d.strides[0] for d in (*self.kept, *self.along))
+        return alignment(self.x.phase, *strides) % self.x.itemsize == 0
+
+    def slab(self) -> tuple[int, int, int] | None:
+        """Return x as a contiguous array of (slabs, rows, columns) reduced along rows, if it is."""
+        item, out_item = self.x.itemsize, self.out.itemsize
+        if len(self.along) > 1 or len(self.kept) > 2 or not self.in_order:  # noqa: PLR2004
+            return None
+        rows, kept = self.length, list(self.kept)
+        columns = 1
+        if kept and kept[-1].strides == (item, out_item):
+            columns = kept.pop().size
+        if rows > 1 and self.along[0].strides[0] != columns * item:
+            return None
+        slabs = kept[0].size if kept else 1
+        apart = (rows * columns * item, columns * out_item)
+        if len(kept) > 1 or (kept and kept[0].strides != apart):
+            return None
+        return slabs, rows, columns
+
+
+def _ordered(dimensions: Iterable[Dimension]) -> list[Dimension]:
+    """Sort dimensions by the strides of x, largest first; those of stride 0 are outermost."""
+    return sorted(
+        (d for d in dimensions if d.size > 1),
+        key=lambda d: (d.strides[0] != 0, -abs(d.strides[0])),
+    )
+
+
+def plan_reduce(problem: ReduceProblem) -> Launch:
+    """Choose the variant for a problem whose shapes and types are already known to be legal."""
+    return (
+        _plan_tiles(problem)
+        or _plan_stream(problem)
+        or plan_vectors(problem)
+        or plan_columns(problem)
+        or plan_strided(problem)
+    )
+
+
+def _plan_tiles(problem: ReduceProblem) -> Launch | None:
+    """Return a plan for short rows, or slabs of few rows, next to each other."""
+    item, slab = problem.x.itemsize, problem.slab()
+    if slab is None or not problem.is_aligned:
+        return None
+    slabs, rows, columns = slab
+    slab_bytes = rows * columns * item
+    phase = problem.x.phase
+    if columns == 1:
+        aligned = alignment(phase, slab_bytes) == VECTOR_BYTES and slab_bytes % SECTOR_BYTES == 0
+        most = ALIGNED_TILE_ROW_BYTES if aligned else TILE_ROW_BYTES
+        fits = rows > 1 and slab_bytes <= most and slabs > 1
+    else:
+        fits = slab_bytes <= TILE_SLAB_BYTES and not takes_vectors(problem)
+    if not fits:
+        return None
+    by_vectors = columns == 1 and alignment(phase, slab_bytes) == VECTOR_BYTES
+    by_vectors = by_vectors and not problem.reduction.is_long
+    width = VECTOR_BYTES if by_vectors else item
+    units = slab_bytes // width if columns == 1 else rows
+    room = min(STAGE_ROOM, max(MIN_STAGE_BYTES, slabs * slab_bytes // BLOCKS))
+    # Tiles start with sectors of x and of out, unless that takes too many slabs.
+    of_sector = lcm(_in_sectors(slab_bytes), _in_sectors(columns * problem.out.itemsize))
+    if of_sector * slab_bytes > STAGE_ROOM:
+        room, of_sector = STAGE_ROOM, 1
+    tile_slabs = min(slabs, max(of_sector, room // slab_bytes // of_sector * of_sector))
+    lanes = min(WARP, power_below(max(1, THREADS // (tile_slabs * columns))))
+    if columns == 1:  # neighbours that read a row together do not meet in banks
+        step = slab_bytes // (VECTOR_BYTES if by_vectors else BANK_BYTES)
+        lanes = max(lanes, min(step & -step, MOST_LANES) if step else 1)
+    lanes = min(lanes, power_above(units))
+    wide = problem.is_wide
+    arguments = (
+        ArgumentPacker(wide=wide)
+        .raw(problem.rest)
+        .offset(slabs * slab_bytes, slabs, tile_slabs * slab_bytes)
+        .uint32(tile_slabs, units, slab_bytes, lanes.bit_length() - 1)
+        .divisor(columns, wide=False)
+    )
+    spec = problem.reduction.specialise("tiles", wide=wide, width=width)
+    return launch_of(spec, -(-slabs // tile_slabs), STAGE_BYTES + GATHERED_BYTES, arguments)
+
+
+def _plan_stream(problem: ReduceProblem) -> Launch | None:
+    """Return a plan for rows that are made of contiguous pieces."""
+    item, along = problem.x.itemsize, problem.along
+    contiguous = along and along[-1].strides[0] == item
+    if not contiguous or not problem.in_order or not problem.is_aligned:
+        return None
+    length, rows = along[-1].size, problem.results
+    pieces, row_bytes, piece_bytes = problem.length // length, problem.length * item, length * item
+    if piece_bytes < MIN_PIECE_BYTES and (pieces > 1 or rows > 1):
+        return None
+    by_blocks = pieces == 1 or piece_bytes >= BLOCK_PIECE_BYTES
+    if by_blocks:
+        by_warps = row_bytes <= MAX_WARP_BYTES and warps_are_faster(rows, row_bytes)
+    else:
+        by_warps = rows >= (MIN_WARPS if row_bytes <= MAX_WARP_BYTES else BLOCKS * WARPS)
+        if not by_warps:
+            return None
+    wide = problem.is_wide
+    state = problem.reduction.state_bytes(wide=wide)
+    splits = 1 if by_warps else splits_of(rows, row_bytes)
+    parts = -(-splits // pieces)
+    part = -(-length // parts)
+    part = min(length, -(-part * item // MIN_PIECE_BYTES) * MIN_PIECE_BYTES // item)
+    parts = -(-length // part)
+    units = pieces * parts
+    share = -(-units // splits)
+    splits = -(-units // share)
+    variant = "warps" if by_warps else "stream"
+    rank = rank_of(problem.kept, along[:-1])
+    arguments = (
+        ArgumentPacker(wide=wide)
+        .raw(problem.rest)
+        .dimensions(problem.kept or POINT, rank)
+        .dimensions([Dimension(d.size, d.strides[:1]) for d in along[:-1]] or PIECE, rank)
+        .divisor(splits)
+        .divisor(parts)
+        .offset(rows, length, part, units, share)
+    )
+    spec = problem.reduction.specialise(variant, wide=wide, rank=rank)
+    if by_warps:
+        return launch_of(spec, -(-rows // WARPS), 0, arguments)
+    return launch_of(spec, rows, WARPS * state, arguments, splits, state)
+
+
+def _in_sectors(nbytes: int) -> int:
+    """Return how many pieces of so many bytes are whole sectors."""
+    return SECTOR_BYTES // gcd(SECTOR_BYTES, nbytes)
+
+
+def plan_vectors(problem: ReduceProblem) -> Launch | None:
+    """Return a plan for results whose elements lie next to each other, on whole vectors."""
+    if not takes_vectors(problem):
+        return None
+    width = problem.reduction.results_bytes(wide=problem.is_wide)
+    items = width // problem.x.itemsize
+    *outer, inner = problem.kept
+    vector = Dimension(inner.size // items, tuple(s * items for s in inner.strides))
+    kept = merge((*outer, vector))
+    return _plan_grid(problem, "vectors", kept, problem.logical, width, inner.strides[1])
+
+
+def plan_strided(problem: ReduceProblem) -> Launch:
+    """Return a plan for any layout."""
+    return _plan_grid(problem, "strided", problem.kept, problem.along, problem.x.itemsize, 0)
+
+
+def _plan_grid(
+    problem: ReduceProblem,
+    variant: str,
+    kept: Sequence[Dimension],
+    along: Sequence[Dimension],
+    width_bytes: int,
+    step: int,
+) -> Launch:
+    """Return a plan for blocks that are a grid of results by threads which share each."""
+    reduction, wide = problem.reduction, problem.is_wide
+    units, length = prod(d.size for d in kept), problem.length
+    items = width_bytes // problem.x.itemsize
+    state = reduction.state_bytes(wide=wide) * items
+    along_first = bool(along) and (
+        not kept or abs(along[-1].strides[0]) < abs(kept[-1].strides[0]) or kept[-1].strides[0] == 0
+    )
+    unit_bytes = length * width_bytes
+    if along_first:
+        groups = power_above(min(length, WARP if units >= BLOCKS * WARPS else THREADS))
+        width = THREADS // groups
+    else:
+        width = _width_for(units, unit_bytes, state)
+        width = max(width, THREADS // power_above(min(length, THREADS)))
+    tiles = -(-units // width)
+    splits = shares_of(tiles, width * unit_bytes, width * state)
+    share = -(-length // splits)
+    splits = -(-length // share)
+    rank = rank_of(kept, along)
+    arguments = (
+        ArgumentPacker(wide=wide)
+        .raw(problem.rest)
+        .dimensions(kept or POINT, rank)
+        .dimensions(along or POINT, rank)
+        .divisor(splits)
+        .offset(units, length, share, step)
+        .uint32(width.bit_length() - 1, along_first)
+    )
+    spec = reduction.specialise(variant, wide=wide, rank=rank, width=width_bytes)
+    return launch_of(spec, tiles, THREADS * state, arguments, splits, width * state)
+
+
+def takes_vectors(problem: ReduceProblem) -> bool:
+    """Return whether the results' elements lie next to each other, on whole vectors."""
+    kept, item = problem.kept, problem.x.itemsize
+    if not kept or kept[-1].strides[0] != item or item == VECTOR_BYTES:
+        return False
+    columns = kept[-1].size * item
+    others = (d.strides[0] for d in (*kept[:-1], *problem.along))
+    return columns % SECTOR_BYTES == 0 and alignment(problem.x.phase, *others) == VECTOR_BYTES
+
+
+def _width_for(units: int, unit_bytes: int, state_bytes: int) -> int:
+    """Return how many units a block has, where neighbouring threads have neighbouring ones."""
+    if units >= BLOCKS * THREADS:
+        return THREADS
+    even = even_share(units * unit_bytes)
+    width = WARP
+    while width > MIN_WIDTH and units < width * BLOCKS:
+        if even >= SHARE_OF_STATES * width * state_bytes:
+            break
+        width //= 2
+    return min(width, power_above(units))
+
+
+class _ColumnThreads(NamedTuple):
+    """How the threads of a block lie over x.
+
+    `span` are side by side, a vector each, and `groups` of these below each other. `period` is the
+    rows that `span` vectors are; 0 if a block has a range of `width` columns.
+    """
+
+    span: int
+    groups: int
+    period: int
+    width: int
+
+
+def plan_columns(problem: ReduceProblem) -> Launch | None:
+    """Return a plan for the columns of a contiguous x."""
+    slab = problem.slab()
+    if slab is None or not problem.is_aligned:
+        return None
+    slabs, rows, columns = slab
+    item, wide, reduction = problem.x.itemsize, problem.is_wide, problem.reduction
+    vector, state = reduction.column_bytes(wide=wide), reduction.state_bytes(wide=wide)
+    threads = _column_threads(columns, item, vector)
+    if threads.period == 0 and rows < COLUMN_MIN_ROWS:
+        return None
+    ranges = -(-columns // threads.width)
+    splits = _column_splits(slabs * ranges, rows * threads.width * item, problem.x.size * item)
+    share = -(-rows // min(splits, rows))
+    splits = -(-rows // share)
+    across = min(threads.width, THREADS)
+    step = threads.groups * (threads.span if threads.period else 1)
+    arguments = (
+        ArgumentPacker(wide=wide)
+        .raw(problem.rest)
+        .divisor(splits)
+        .divisor(ranges)
+        .offset(problem.x.size * item, rows, share, columns)
+        .divisor(step)
+        .divisor(threads.span, wide=False)
+        .divisor(across, wide=False)
+        .uint32(threads.width, threads.groups, THREADS // across, threads.period)
+    )
+    spec = reduction.specialise("columns", wide=wide, width=vector)
+    shared = column_shared_bytes(state, vector // item, threads.width)
+    states = state * threads.width
+    return launch_of(spec, slabs * ranges, shared, arguments, splits, states)
+
+
+def column_shared_bytes(state: int, items: int, width: int = COLUMN_MOST_WHOLE) -> int:
+    """Return the shared memory of a block: states of all threads, and of its columns twice."""
+    pad = 128 // state // items if items > 1 else 0
+    return state * (items * (THREADS + pad) + THREADS + width)
+
+
+def _column_threads(columns: int, item: int, vector: int) -> _ColumnThreads:
+    """Return how the threads of a block lie over rows of so many columns."""
+    common = gcd(columns * item, vector)
+    span, period, items = columns * item // common, vector // common, vector // item
+    if span <= THREADS and columns <= COLUMN_MOST_WHOLE:
+        return _ColumnThreads(span, THREADS // span, period, columns)
+    groups = max(COLUMN_GROUPS, period)
+    most = THREADS // groups * items - (items - 1)  # wherever in a vector a row starts
+    ranges = -(-columns // most)
+    width = -(-columns // ranges)
+    return _ColumnThreads(-(-(width + items - 1) // items), groups, 0, width)
+
+
+def _column_splits(columns: int, nbytes: int, all_bytes: int) -> int:
+    """Return how many blocks share each of so many ranges of columns, of ``nbytes`` each."""
+    if nbytes <= COLUMN_ONE_BLOCK_BYTES:
+        return 1
+    blocks = COLUMN_BLOCKS * max(
+        1, min(COLUMN_WAVES, all_bytes // COLUMN_SHARE_BYTES // COLUMN_BLOCKS)
+    )
+    splits = min(blocks // columns, nbytes // COLUMN_MIN_SHARE_BYTES)
+    if nbytes <= GROUP_BLOCKS * COLUMN_GROUP_SHARE_BYTES:
+        splits = min(splits, GROUP_BLOCKS)
+    return max(1, splits)
+
+
+def shares_of(results: int, nbytes: int, states_bytes: int) -> int:
+    """Return how many blocks share a result of ``nbytes``, each exchanging so many of states."""
+    if results >= BLOCKS:
+        return 1
+    return max(1, nbytes // max(even_share(results * nbytes), SHARE_OF_STATES * states_bytes))
+
+
+def even_share(nbytes: int) -> int:
+    """Return the bytes of a share, of so many in all."""
+    if nbytes <= ONE_BLOCK_BYTES:
+        return ONE_BLOCK_BYTES
+    return max(MIN_SHARE_BYTES, min(nbytes // MIN_SHARES, SHARE_BYTES), nbytes // MAX_SHARES)
+
+
+def rank_of(*lists: Sequence[Dimension]) -> int:
+    """Return the rank of the kernel that takes lists of dimensions."""
+    return next(r for r in RANKS if r >= max(map(len, lists)))
+
+
+def power_below(value: int) -> int:
+    """Return the greatest power of two that is at most a value."""
+    return 1 << (value.bit_length() - 1)
+
+
+def power_above(value: int) -> int:
+    """Return the least power of two that is at least a value."""
+    return 1 << (value - 1).bit_length()
+
+
+def launch_of(
+    spec: KernelSpec,
+    blocks: int,
+    shared: int,
+    arguments: ArgumentPacker,
+    splits: int = 1,
+    states_bytes: int = 0,
+) -> Launch:
+    """Return a launch; ``splits`` blocks share the results of a block, if more than one."""
+    grid, packed = (blocks * splits, 1, 1), arguments.done()
+    if splits == 1:
+        return Launch(spec, grid, shared, 3, packed, workspace=0)
+    exchanged = blocks * (splits + -(-splits // GROUP_BLOCKS)) * states_bytes
+    workspace = COUNTER_BYTES + max(MIN_STATES_BYTES, power_above(exchanged))
+    return Launch(spec, grid, shared, 3, packed, 0, workspace, splits, states_bytes)
+
+
+def splits_of(rows: int, row_bytes: int) -> int:
+    """Return how many blocks share a row."""
+    if row_bytes <= ONE_BLOCK_BYTES or rows > MOST_ROWS:
+        return 1
+    parts = (min(n // rows, row_bytes // MIN_SHARE_BYTES) for n in PARTS)
+    waves = (min(n // rows, row_bytes // BLOCK_TURN) for n in WAVES)
+    counts = sorted({1, *parts, *waves} - {0})
+    return min(counts, key=lambda splits: _cost(rows, row_bytes, splits))
+
+
+def warps_are_faster(rows: int, row_bytes: int) -> bool:
+    """Return whether rows take fewer turns of a warp each than of a block each, waves in all."""
+    by_warps = -(-rows * 32 // (BLOCKS * THREADS)) * -(-row_bytes // WARP_TURN)
+    return by_warps < -(-rows // BLOCKS) * -(-row_bytes // BLOCK_TURN)
+
+
+def _cost(rows: int, row_bytes: int, splits: int) -> int:
+    """Return the cost of so many blocks for each row.
+
+    A last wave of few blocks takes as long as one that reaches the rate of memory.
+    """
+    waves, rest = divmod(rows * splits, BLOCKS)
+    share = -(-row_bytes // splits)
+    blocks = waves * BLOCKS + (max(rest, FULL) if rest else 0)
+    exchanges = (splits > 1) + (splits > THREADS)
+    waiting = min(rows * splits, BLOCKS) // UNEVEN
+    return (blocks + waiting) * share + exchanges * EXCHANGE
+
+
+def reductions() -> Iterator[Reduction]:
+    """Yield each function of each data type, with the results that are the default."""
+    for function, kind in product(ReduceFunction, INPUT_TYPES):
+        if kind not in _COMPLEX or function not in ORDERED:
+            yield Reduction(function, kind, result_type(function, kind, None))
+
+
+def specialisations() -> Iterator[KernelSpec]:
+    """Yield the kernels of all functions and data types, with 32-bit offsets where both exist.
+
+    Others, which are few at a time, are of results of another type, of other choices about NaN and
+    ties, of initial values, of more dimensions, and of 64-bit offsets.
+    """
+    for reduction in reductions():
+        yield from kernels_of(reduction)
+
+
+def kernels_of(reduction: Reduction) -> Iterator[KernelSpec]:
+    """Yield a kernel of each variant, with 32-bit offsets."""
+    item, vector = reduction.kind.itemsize, reduction.column_bytes(wide=False)
+    yield reduction.specialise("stream", wide=False, rank=1)
+    yield reduction.specialise("warps", wide=False, rank=1)
+    yield reduction.specialise("tiles", wide=False, width=item)
+    yield reduction.specialise("columns", wide=False, width=vector)
+    yield reduction.specialise("strided", wide=False, rank=3, width=item)
+    if item < VECTOR_BYTES:
+        if not reduction.is_long:
+            yield reduction.specialise("tiles", wide=False, width=VECTOR_BYTES)
+        results = reduction.results_bytes(wide=False)
+        yield reduction.specialise("vectors", wide=False, rank=1, width=results)
