@@ -38,6 +38,19 @@ def normalize_axis(operator: str, axis: int, rank: int) -> int:
     return position % rank
 
 
+def normalize_axes(operator: str, axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """Return axes counted from the first one, ascending; None means all."""
+    if axis is None:
+        return tuple(range(rank))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    if given and rank == 0:
+        raise ArgumentError(operator, "axis", f"must be None or () for a scalar; got {axis}")
+    axes = tuple(sorted([normalize_axis(operator, d, rank) for d in given]))
+    if len(set(axes)) < len(axes):
+        raise ArgumentError(operator, "axis", f"must name no axis twice; got {axis}")
+    return axes
+
+
 def as_extent(operator: str, field: str, given: object) -> int:
     """Return a size that was given as an integer of any kind.
 

@@ -73,20 +73,20 @@ def place_name(place: int) -> str:
     return "the host" if place == HOST else f"CUDA device {place}"
 
 
-def common_place(operator: str, names: Sequence[str], arrays: Sequence[Array]) -> int:
-    """Return where all the arrays are.
+def common_place(operator: str, names: Sequence[str], arrays: Sequence[Array | None]) -> int:
+    """Return where all the arrays are; there is a first one.
 
     Raises
     ------
     BindingError
         They are in different places; the message names both.
     """
-    places = [place_of(array) for array in arrays]
-    for name, place in zip(names, places, strict=True):
-        if place != places[0]:
-            requirement = f"must be where {names[0]} is, on {place_name(places[0])}"
+    first = place_of(arrays[0])
+    for name, array in zip(names, arrays, strict=False):
+        if array is not None and (place := place_of(array)) != first:
+            requirement = f"must be where {names[0]} is, on {place_name(first)}"
             raise BindingError(operator, name, f"{requirement}; got {place_name(place)}")
-    return places[0]
+    return first
 
 
 # NumPy's public ways to an address cost 1.5 us. The address is the first field behind the object
@@ -291,6 +291,7 @@ def check_output(
     dtype: np.dtype[Any],
     place: int,
     reason: str,
+    aligned: Layout | None = None,
 ) -> None:
     """Raise BindingError unless an array can receive a result.
 
@@ -304,6 +305,8 @@ def check_output(
         What the result has.
     reason : str
         What the shape follows from, such as ``"for axis=1"``.
+    aligned : Layout, optional
+        The array's, if its elements must be aligned.
     """
     found = place_of(array)
     if found != place:
@@ -319,6 +322,16 @@ def check_output(
     if overlaps_itself(array.shape, array.strides, dtype.itemsize):
         requirement = f"must give each element an address of its own; got strides {array.strides}"
         raise BindingError(operator, name, requirement)
+    if aligned is not None and not aligned.is_aligned:
+        check_alignment(operator, name, aligned)
+
+
+def check_alignment(operator: str, name: str, layout: Layout) -> None:
+    """Raise BindingError unless a layout is aligned."""
+    if not layout.is_aligned:
+        requirement = f"must lie on multiples of {min(layout.itemsize, WORD_BYTES)} bytes"
+        found = f"an address {layout.phase} bytes beyond a multiple of 16, strides {layout.strides}"
+        raise BindingError(operator, name, f"{requirement}; got {found}")
 
 
 class _Footprint:

@@ -21,7 +21,15 @@ class DataType(IntEnum):
 
     BOOL, BFLOAT16, COMPLEX64 and COMPLEX128 do not exist in DirectML; they need the feature level
     ``EXTENDED`` and have values that DirectML does not use.
+
+    Attributes
+    ----------
+    bits, itemsize : int
+        Of an element: bits, 0 for UNKNOWN; bytes, rounded up to whole ones.
     """
+
+    bits: int
+    itemsize: int
 
     UNKNOWN = 0
     FLOAT32 = 1
@@ -41,16 +49,6 @@ class DataType(IntEnum):
     BFLOAT16 = 0x1002
     COMPLEX64 = 0x1003
     COMPLEX128 = 0x1004
-
-    @property
-    def bits(self) -> int:
-        """Bits of an element; 0 for UNKNOWN."""
-        return _BITS[self]
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element, rounded up to whole bytes."""
-        return (self.bits + 7) // 8
 
     @property
     def numpy(self) -> np.dtype[Any]:
@@ -93,25 +91,17 @@ class DataType(IntEnum):
 
 
 _BITS = {
-    DataType.UNKNOWN: 0,
-    DataType.FLOAT32: 32,
-    DataType.FLOAT16: 16,
-    DataType.UINT32: 32,
-    DataType.UINT16: 16,
-    DataType.UINT8: 8,
-    DataType.INT32: 32,
-    DataType.INT16: 16,
-    DataType.INT8: 8,
-    DataType.FLOAT64: 64,
-    DataType.UINT64: 64,
-    DataType.INT64: 64,
-    DataType.UINT4: 4,
-    DataType.INT4: 4,
-    DataType.BOOL: 8,
-    DataType.BFLOAT16: 16,
-    DataType.COMPLEX64: 64,
-    DataType.COMPLEX128: 128,
+    0: "UNKNOWN",
+    4: "UINT4 INT4",
+    8: "UINT8 INT8 BOOL",
+    16: "FLOAT16 UINT16 INT16 BFLOAT16",
+    32: "FLOAT32 UINT32 INT32",
+    64: "FLOAT64 UINT64 INT64 COMPLEX64",
+    128: "COMPLEX128",
 }
+for _bits, _names in _BITS.items():
+    for _member in map(DataType.__getitem__, _names.split()):
+        _member.bits, _member.itemsize = _bits, (_bits + 7) // 8
 
 FLOATS_16_32 = frozenset({DataType.FLOAT32, DataType.FLOAT16})
 INTEGERS_8_TO_32 = frozenset(

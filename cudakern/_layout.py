@@ -141,6 +141,17 @@ def order_by(dimensions: Iterable[Dimension], operand: int) -> tuple[Dimension, 
     return tuple(sorted(dimensions, key=lambda d: -abs(d.strides[operand])))
 
 
+def walked(dimensions: Iterable[Dimension]) -> list[Dimension]:
+    """Sort dimensions as the first operand is walked best.
+
+    Its largest strides come first, those of 0 before all; dimensions of size 1 go.
+    """
+    return sorted(
+        [d for d in dimensions if d.size > 1],
+        key=lambda d: (d.strides[0] != 0, -abs(d.strides[0])),
+    )
+
+
 def alignment(*offsets: int) -> int:
     """Return the widest power of two, at most 16, that divides every offset (in bytes)."""
     combined = VECTOR_BYTES

@@ -29,13 +29,18 @@ from cudakern.dask.operands import (
 from cudakern.operators.reduce.function import (
     ReduceCall,
     as_axes,
-    as_function,
     check_flags,
     find_call,
 )
 from cudakern.operators.reduce.function import reduce as reduce_array
 from cudakern.operators.reduce.plan import Reduction
-from cudakern.operators.reduce.types import ARG_FUNCTIONS, EXTREMES, NAME, ReduceFunction
+from cudakern.operators.reduce.types import (
+    ARG_FUNCTIONS,
+    EXTREMES,
+    NAME,
+    ReduceFunction,
+    as_function,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

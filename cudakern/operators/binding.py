@@ -6,6 +6,7 @@ A call describes its arrays, finds what was bound for equal facts or binds anew,
 from __future__ import annotations
 
 from functools import partial
+from operator import attrgetter, not_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cudakern._arrays import (
@@ -69,21 +70,18 @@ class Bound:
         self._operator, self._names, self._layouts = operator, names, layouts
         first_output = len(layouts) - outputs
         # Output o and array k are apart unless their addresses differ by less than their spans.
-        spans = [layout.span for layout in layouts]
-        self._pairs = tuple(
-            (o, k, spans[k][0] - spans[o][1], spans[k][1] - spans[o][0])
-            for o in range(first_output, len(layouts))
-            for k in range(o)
-        )
+        spans = list(map(attrgetter("span"), layouts))
+        self._pairs = []
+        for o in range(first_output, len(layouts)):
+            for k in range(o):
+                self._pairs.append((o, k, spans[k][0] - spans[o][1], spans[k][1] - spans[o][0]))
         launch, self._before = work
         self._run: PreparedLaunch | None = None
         self._workspace: Callable[[], int] | None = None
         if launch is None:
             return
-        tensors = [
-            Tensor(name, layout, i < first_output, i >= first_output)
-            for i, (name, layout) in enumerate(zip(names, layouts, strict=True))
-        ]
+        written = [False] * first_output + [True] * outputs
+        tensors = list(map(Tensor, names, layouts, map(not_, written), written))
         engine, size = engine_for(place), launch.workspace
         if size is not None:
             words = Layout((size // WORD_BYTES,), (WORD_BYTES,), WORD_BYTES)
@@ -161,14 +159,14 @@ class Binding:
         bound = self.table.find(key)
         if bound is None or self._is_read_only(arrays):
             layouts = list(map(layout_of, arrays, addresses))
-            misaligned = [i for i in self._aligned if not layouts[i].is_aligned]
-            if misaligned:
-                self(
-                    request,
-                    tuple(copied(a) if i in misaligned else a for i, a in enumerate(arrays)),
-                )
-                return
-            bound = self.table.add(key, self._bound(request, arrays, layouts))
+            place = common_place(self._operator, self._names, arrays[: -self._outputs])
+            for i in self._aligned:
+                if not layouts[i].is_aligned:
+                    self(request, (*arrays[:i], copied(arrays[i]), *arrays[i + 1 :]))
+                    return
+            work = self._bind(request, arrays, layouts, place)
+            made = Bound(self._operator, self._names, layouts, self._outputs, work, place)
+            bound = self.table.add(key, made)
         bound(addresses, arrays)
 
     def known(self, request: object, arrays: Arrays) -> tuple[Bound, list[int]] | None:
@@ -181,12 +179,3 @@ class Binding:
 
     def _is_read_only(self, arrays: Arrays) -> bool:
         return is_read_only(arrays[-1]) or (self._outputs > 1 and is_read_only(arrays[-2]))
-
-    def _bound(self, request: object, arrays: Arrays, layouts: list[Layout]) -> Bound:
-        inputs = len(arrays) - self._outputs
-        given = [
-            (n, a) for n, a in zip(self._names[:inputs], arrays, strict=False) if a is not None
-        ]
-        place = common_place(self._operator, *zip(*given, strict=True))
-        work = self._bind(request, arrays, layouts, place)
-        return Bound(self._operator, self._names, layouts, self._outputs, work, place)

@@ -34,7 +34,6 @@ from cudakern._hints import did_you_mean
 from cudakern._layout import (
     MAX_DIMENSIONS,
     VECTOR_BYTES,
-    WORD_BYTES,
     ArgumentPacker,
     Dimension,
     Layout,
@@ -42,7 +41,7 @@ from cudakern._layout import (
 )
 from cudakern.engines import engine_for
 from cudakern.engines.base import THREADS, KernelSpec, Launch, Tensor, blocks_for
-from cudakern.errors import ArgumentError, BindingError, DTypeError, IndexRangeError, shown
+from cudakern.errors import ArgumentError, DTypeError, IndexRangeError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.binding import Binding, Work
 
@@ -184,14 +183,6 @@ def require_index_dtype(operator: str, dtype: np.dtype[Any]) -> None:
         requirement = "must be int32, int64, uint32 or uint64"
         message = f"{operator}: indices.dtype {requirement}; got {dtype}"
         raise DTypeError(message)
-
-
-def check_alignment(operator: str, name: str, layout: Layout) -> None:
-    """Raise BindingError unless a layout is aligned."""
-    if not layout.is_aligned:
-        requirement = f"must lie on multiples of {min(layout.itemsize, WORD_BYTES)} bytes"
-        found = f"an address {layout.phase} bytes beyond a multiple of 16, strides {layout.strides}"
-        raise BindingError(operator, name, f"{requirement}; got {found}")
 
 
 def fill_pattern(operator: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:
@@ -401,11 +392,13 @@ class Lookup:
             extents = x.shape[selection.first : selection.stop]
             indices = widened(indices, extents, selection.negative)
         if out is None:
-            place = common_place(self._operator, ("x", "indices"), (x, indices))
             shape = self._shape(x, indices, selection)
+            place = common_place(self._operator, ("x", "indices"), (x, indices))
             require_size(self._operator, "indices", shape, x.dtype.itemsize)
-            out = empty(shape, x.dtype, place)
-        self._run(selection, (x, indices, as_output(self._operator, "out", out)))
+            target = out = empty(shape, x.dtype, place)
+        else:
+            target = as_output(self._operator, "out", out)
+        self._run(selection, (x, indices, target))
         return out
 
     def _shape(self, x: Array, indices: Array, selection: Selection) -> tuple[int, ...]:
@@ -418,11 +411,11 @@ class Lookup:
     ) -> Work:
         x, indices, out = arrays
         shape, reason = self._shape(x, indices, selection), f"for {self._option}={selection.first}"
+        kind = index_type(indices, selection.negative)
         check_output(self._operator, "out", out, shape, x.dtype, place, reason)
         extents = x.shape[selection.first : selection.stop]
         if 0 in extents:
             return Work(None, partial(self._fill, selection) if out.size else None)
-        kind = index_type(indices, selection.negative)
         source, where, result = layouts
         mode, fill = selection.mode, selection.fill
         problem = self._rows_of(source, where, result, selection.first, kind, mode, fill)

@@ -7,6 +7,7 @@ that make a row. A stream is a problem whose output is packed, row after row.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from cudakern._layout import (
@@ -39,7 +40,7 @@ MEDIUM_ROWS = range(64, 5462)
 TILES = 2 * MULTIPROCESSORS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RowProblem:
     """Rows of x that indices pick, in any layout.
 
@@ -72,22 +73,22 @@ class RowProblem:
     mode: str
     fill: bytes
 
-    @property
+    @cached_property
     def row_bytes(self) -> int:
         """Bytes of a row."""
         return self.x.itemsize * prod(d.size for d in self.inner)
 
-    @property
+    @cached_property
     def planes(self) -> int:
         """How many outer positions there are."""
         return prod(d.size for d in self.outer)
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Rows of one outer position."""
         return prod(d.size for d in self.index)
 
-    @property
+    @cached_property
     def total_rows(self) -> int:
         """Rows of the output."""
         return self.planes * self.count

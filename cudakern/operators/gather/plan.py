@@ -75,7 +75,7 @@ def plan_gather(problem: RowProblem) -> Launch | None:
     16 bytes; spliced drops the last condition for rows of that length, scalars and packed for
     shorter ones; last_axis serves single elements with many outer rows; strided the rest.
     """
-    if problem.out.size == 0:
+    if 0 in problem.out.shape:
         return None
     if problem.is_merged() and not problem.inner and _suits_last_axis(problem):
         return _plan_last_axis(problem)
@@ -97,13 +97,14 @@ def _plan_stream(rows: RowProblem) -> Launch:
     group = min(VECTOR_BYTES // stream.width * index_bytes, VECTOR_BYTES)
     aligned = (rows.indices.phase - stream.lead * index_bytes) % group == 0
     extent, axis_stride = rows.axes[0]
+    compared = compares_wide(rows.indices, wide=stream.wide)
     arguments = (
         ArgumentPacker(wide=stream.wide)
         .offset(stream.pieces, stream.lead)
         .divisor(rows.row_bytes // stream.unit)
         .offset(outer_stride, axis_stride, index_stride, int(aligned))
         .divisor(rows.count)
-        .divisor(extent, wide=compares_wide(rows.indices, wide=stream.wide))
+        .divisor(extent, wide=compared)
         .raw(rows.fill)
     )
     shared = stream.table_rows(rows) * (8 if stream.wide else 4) if variant == "packed" else 0

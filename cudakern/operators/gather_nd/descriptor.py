@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from cudakern._arrays import check_alignment
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
-from cudakern.operators.indices import DATA_TYPES, INDEX_DATA_TYPES, NO_FILL, check_alignment
+from cudakern.operators.indices import DATA_TYPES, INDEX_DATA_TYPES, NO_FILL
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ def plan_gather_nd(problem: RowProblem) -> Launch | None:
     for other rows of that length, packed for shorter ones. strided serves the rest, and tuples of
     no component, which copy all of x.
     """
-    if problem.out.size == 0:
+    if 0 in problem.out.shape:
         return None
     if problem.axes and problem.is_stream():
         return _plan_stream(problem)

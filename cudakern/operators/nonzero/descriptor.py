@@ -10,11 +10,11 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 from cudakern import _dtypes as dtypes
+from cudakern._arrays import check_alignment
 from cudakern._dtypes import DataType
 from cudakern._layout import MAX_DIMENSIONS, Layout
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
-from cudakern.operators.indices import check_alignment
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from cudakern.tensor import MAX_ELEMENTS, TensorDesc
 

@@ -13,6 +13,7 @@ import numpy as np
 from cudakern._arguments import as_extent, element_bytes
 from cudakern._arrays import (
     Array,
+    check_alignment,
     check_output,
     copy_elements,
     current,
@@ -29,7 +30,6 @@ from cudakern._foreign import as_array, as_output
 from cudakern._ranges import named
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.binding import Binding, Work
-from cudakern.operators.indices import check_alignment
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from cudakern.tensor import MAX_ELEMENTS
 

@@ -14,10 +14,10 @@ from math import prod
 from operator import index
 from typing import TYPE_CHECKING, ClassVar
 
+from cudakern._arrays import check_alignment
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
-from cudakern.operators.indices import check_alignment
 from cudakern.operators.reduce.plan import ReduceProblem, Reduction, plan_reduce
 from cudakern.operators.reduce.types import (
     ARG_FUNCTIONS,

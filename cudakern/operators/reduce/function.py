@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
-from cudakern._arguments import AXIS_WORDS, element_bytes, normalize_axis
+from cudakern._arguments import AXIS_WORDS, element_bytes, normalize_axes
 from cudakern._arrays import (
     Array,
     check_output,
@@ -27,20 +27,17 @@ from cudakern._caches import Table, kept
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output
 from cudakern._hints import did_you_mean
-from cudakern._layout import Layout
 from cudakern._ranges import named
 from cudakern.errors import ArgumentError, BindingError, DTypeError, shown
 from cudakern.operators.binding import Binding, Work
-from cudakern.operators.indices import check_alignment
 from cudakern.operators.reduce.plan import ReduceProblem, Reduction, plan_reduce
 from cudakern.operators.reduce.types import (
     ARG_FUNCTIONS,
-    BY_LABEL,
     INITIAL_FUNCTIONS,
     NAME,
     NAN_FUNCTIONS,
     ReduceFunction,
-    function_of,
+    as_function,
     holds_indices,
     initial_type,
     of_nothing,
@@ -68,20 +65,9 @@ if TYPE_CHECKING:
         Rules,
         T,
     )
+    from cudakern._layout import Layout
 
 _IGNORED = {"propagate": False, "ignore": True}
-#: What other libraries call these, and ONNX with "Reduce" in front; "nan" in front means "ignore".
-_OTHER_NAMES = {
-    **dict.fromkeys(("mean", "avg"), "'average'"),
-    **dict.fromkeys(("prod", "product", "mul"), "'multiply'"),
-    **dict.fromkeys(("amax", "maximum"), "'max'"),
-    **dict.fromkeys(("amin", "minimum"), "'min'"),
-    **dict.fromkeys(("norm", "euclidean"), "'l2'"),
-    **dict.fromkeys(("asum", "abssum"), "'l1'"),
-    **dict.fromkeys(("add", "total"), "'sum'"),
-    **dict.fromkeys(("sumsq", "sumofsquares"), "'sum_square'"),
-    **{f"nan{f.label}": f"'{f.label}' with nan='ignore'" for f in NAN_FUNCTIONS},
-}
 _OTHER_NAN_WORDS = dict.fromkeys(("omit", "skip", "skipna", "drop"), "'ignore'")
 _OTHER_AXIS_WORDS = {**AXIS_WORDS, "all": "None", "none": "None"}
 
@@ -92,7 +78,7 @@ class ReduceCall:
 
     Attributes
     ----------
-    function : ReduceFunction
+    reduction : Reduction
         What is computed.
     axes : tuple of int
         The axes that are reduced, ascending.
@@ -100,43 +86,37 @@ class ReduceCall:
         Of the result.
     initial_dtype
         Of an initial value.
-    ignore_nan, last_index : bool
-        As in `Reduction`.
     constant : complex or None
         What all of the result is if x is empty and there is no initial value.
     """
 
-    function: ReduceFunction
+    reduction: Reduction
     axes: tuple[int, ...]
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     initial_dtype: np.dtype[Any]
-    ignore_nan: bool
-    last_index: bool
     constant: complex | None
+
+    @property
+    def function(self) -> ReduceFunction:
+        """What is computed."""
+        return self.reduction.function
+
+    @property
+    def ignore_nan(self) -> bool:
+        """Whether NaN counts as absent."""
+        return self.reduction.ignore_nan
+
+    @property
+    def last_index(self) -> bool:
+        """Whether the last of equal positions is found."""
+        return self.reduction.last_index
 
     def of_nothing(self, initial: bytes | None) -> bytes:
         """Return one element of the result if x is empty."""
         if initial is None:
             return np.array(self.constant, self.dtype).tobytes()
         return np.frombuffer(initial, self.initial_dtype).astype(self.dtype).tobytes()
-
-
-def as_function(given: object) -> ReduceFunction:
-    """Return a function that was given by name, as a member of the enumeration or by its value.
-
-    Raises
-    ------
-    ArgumentError
-        There is no such function.
-    """
-    found = function_of(given)
-    if found is None:
-        word = given.lower().removeprefix("reduce") if isinstance(given, str) else given
-        hint = did_you_mean(word, BY_LABEL, _OTHER_NAMES)
-        requirement = f"must be one of {', '.join(BY_LABEL)}; got {shown(given)}{hint}"
-        raise ArgumentError(NAME, "function", requirement)
-    return found
 
 
 def as_axes(axis: object) -> int | tuple[int, ...]:
@@ -189,24 +169,24 @@ def find_call(
     if initial is not None and function not in INITIAL_FUNCTIONS:
         requirement = f"must be None for {function.label}; got {shown(initial)}"
         raise ArgumentError(NAME, "initial", requirement)
-    axes = _normalized(axis, x.ndim)
-    count = prod(x.shape[d] for d in axes)
-    result = _result_of(function, DataType.from_numpy(x.dtype), dtype, count, of_out=of_out)
+    axes = normalize_axes(NAME, axis, x.ndim)
+    count = prod([x.shape[d] for d in axes])
     if keepdims:
-        shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
+        shape = tuple([1 if d in axes else n for d, n in enumerate(x.shape)])
     else:
-        shape = tuple(n for d, n in enumerate(x.shape) if d not in axes)
+        shape = tuple([n for d, n in enumerate(x.shape) if d not in axes])
+    kind = known()[x.dtype]
+    result = _result_of(function, kind, dtype, count, of_out=of_out)
+    constant, initial_kind = of_nothing(function, result), initial_type(function, result)
+    own, of_initial = result.numpy, initial_kind.numpy
     require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
-    constant = of_nothing(function, result)
     has_value = constant is not None or initial is not None
     if not has_value and x.size == 0 and 0 not in shape:
         requirement = f"must have elements for {function.label}, which has no identity"
         hint = "; give initial" if function in INITIAL_FUNCTIONS else ""
         raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}{hint}")
-    initial_dtype = initial_type(function, result).numpy
-    return ReduceCall(
-        function, axes, shape, result.numpy, initial_dtype, ignored, last_index, constant
-    )
+    reduction = Reduction(function, kind, result, ignored, last_index, initial is not None)
+    return ReduceCall(reduction, axes, shape, own, of_initial, constant)
 
 
 def _result_of(
@@ -243,19 +223,6 @@ def _result_of(
     return result
 
 
-def _normalized(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
-    """Return axes counted from the first one, ascending."""
-    if axis is None:
-        return tuple(range(rank))
-    given = axis if isinstance(axis, tuple) else (axis,)
-    if given and rank == 0:
-        raise ArgumentError(NAME, "axis", f"must be None or () for a scalar; got {axis}")
-    axes = tuple(sorted(normalize_axis(NAME, d, rank) for d in given))
-    if len(set(axes)) < len(axes):
-        raise ArgumentError(NAME, "axis", f"must name no axis twice; got {axis}")
-    return axes
-
-
 def _bind(
     request: tuple[ReduceCall, bytes | None],
     arrays: tuple[Array, ...],
@@ -264,36 +231,17 @@ def _bind(
 ) -> Work:
     (call, initial), (x, out) = request, arrays
     reason = f"for x.shape={x.shape}, axis={call.axes}"
-    check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
-    check_alignment(NAME, "out", layouts[1])
+    check_output(NAME, "out", out, call.shape, call.dtype, place, reason, layouts[1])
     if not x.size:
         return Work(None, partial(_fill, call.of_nothing(initial)) if out.size else None)
-    reduction = Reduction(
-        call.function,
-        DataType.from_numpy(x.dtype),
-        DataType.from_numpy(out.dtype),
-        call.ignore_nan,
-        call.last_index,
-        initial is not None,
-    )
-    kept_axes = _with_axes(layouts[1], call.axes, x.ndim)
-    return Work(plan_reduce(ReduceProblem(reduction, layouts[0], kept_axes, call.axes, initial)))
+    source, result = layouts
+    return Work(plan_reduce(ReduceProblem(call.reduction, source, result, call.axes, initial)))
 
 
 def _fill(element: bytes, arrays: tuple[Array, ...]) -> bool:
     """Write the result for an x without elements."""
     fill_elements(arrays[1], element)
     return False
-
-
-def _with_axes(out: Layout, axes: tuple[int, ...], rank: int) -> Layout:
-    """Return the layout of a result with the reduced axes, each of one element."""
-    if len(out.shape) == rank:
-        return out
-    kept = iter(zip(out.shape, out.strides, strict=True))
-    pairs = [(1, 0) if d in axes else next(kept) for d in range(rank)]
-    shape, strides = zip(*pairs, strict=True)
-    return Layout(shape, strides, out.itemsize, out.phase)
 
 
 _run = Binding(NAME, ("x", "out"), _bind, aligned=(0,))

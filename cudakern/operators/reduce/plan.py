@@ -7,7 +7,7 @@ of the result.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from math import gcd, lcm, prod
@@ -29,6 +29,7 @@ from cudakern._layout import (
     merge,
     packed_strides,
     reach,
+    walked,
 )
 from cudakern.engines.base import MULTIPROCESSORS, RESIDENT_BLOCKS, THREADS, KernelSpec, Launch
 from cudakern.operators.reduce.types import (
@@ -42,7 +43,7 @@ from cudakern.operators.reduce.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 WARP = 32
 WARPS = THREADS // WARP
@@ -311,11 +312,16 @@ class ReduceProblem:
     reduction : Reduction
         What is computed.
     x, out : Layout
-        The operands, of the same rank: out has size 1 along the axes that are reduced.
+        The operands. Out lacks the axes that are reduced, or has size 1 along them.
     axes : tuple of int
         Those axes, ascending.
     initial : bytes or None
         The initial value, of `initial_type`; None if there is none.
+    kept : tuple of Dimension
+        What is kept, with the strides of x and out: as x is walked best.
+    logical, along : tuple of Dimension
+        What is reduced, with the strides of x and of places: in the order of places, and as x is
+        walked best.
     """
 
     reduction: Reduction
@@ -323,6 +329,26 @@ class ReduceProblem:
     out: Layout
     axes: tuple[int, ...]
     initial: bytes | None = None
+    kept: tuple[Dimension, ...] = field(init=False)
+    logical: tuple[Dimension, ...] = field(init=False)
+    along: tuple[Dimension, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        x, out, axes = self.x, self.out, self.axes
+        rest = [k for k in range(len(x.shape)) if k not in axes]
+        written = out.strides if len(out.shape) == len(rest) else [out.strides[k] for k in rest]
+        kept = [
+            Dimension(x.shape[k], (x.strides[k], stride))
+            for k, stride in zip(rest, written, strict=True)
+        ]
+        shape = [x.shape[k] for k in axes]
+        counts = self.reduction.function in ARG_FUNCTIONS
+        places = packed_strides(shape, 1) if counts else [0] * len(shape)
+        strides = [x.strides[k] for k in axes]
+        logical = merge(map(Dimension, shape, zip(strides, places, strict=True)))
+        object.__setattr__(self, "kept", merge(walked(kept)))
+        object.__setattr__(self, "logical", logical)
+        object.__setattr__(self, "along", merge(walked(logical)))
 
     @property
     def rest(self) -> bytes:
@@ -337,45 +363,21 @@ class ReduceProblem:
         return value.ljust(WORD_BYTES, b"\0")
 
     @cached_property
-    def kept(self) -> tuple[Dimension, ...]:
-        """What is kept, with the strides of x and out: as x is walked best."""
-        kept = (k for k in range(len(self.x.shape)) if k not in self.axes)
-        x, out = self.x, self.out
-        return merge(_ordered(Dimension(x.shape[k], (x.strides[k], out.strides[k])) for k in kept))
-
-    @cached_property
-    def logical(self) -> tuple[Dimension, ...]:
-        """What is reduced, with the strides of x and of places: in the order of places."""
-        shape = [self.x.shape[k] for k in self.axes]
-        places = (
-            packed_strides(shape, 1)
-            if self.reduction.function in ARG_FUNCTIONS
-            else [0] * len(shape)
-        )
-        strides = [self.x.strides[k] for k in self.axes]
-        return merge(map(Dimension, shape, zip(strides, places, strict=True)))
-
-    @cached_property
-    def along(self) -> tuple[Dimension, ...]:
-        """The same, as x is walked best."""
-        return merge(_ordered(self.logical))
-
-    @property
     def in_order(self) -> bool:
         """Whether walking x like this meets places in ascending order, if they matter."""
         return self.reduction.function not in ARG_FUNCTIONS or self.along == self.logical
 
-    @property
+    @cached_property
     def length(self) -> int:
         """Elements of x for one of out."""
         return prod(d.size for d in self.along)
 
-    @property
+    @cached_property
     def results(self) -> int:
         """Elements of out."""
         return prod(d.size for d in self.kept)
 
-    @property
+    @cached_property
     def is_wide(self) -> bool:
         """Whether offsets need 64 bits."""
         spans = (reach(self.kept, 0) + reach(self.along, 0), reach(self.kept, 1))
@@ -384,11 +386,21 @@ class ReduceProblem:
             or max(self.length, self.results) + SLACK >= MAX_ITEMS_32
         )
 
-    @property
+    @cached_property
     def is_aligned(self) -> bool:
         """Whether elements lie on multiples of their size; complex128 may lie on half of it."""
         strides = (d.strides[0] for d in (*self.kept, *self.along))
         return alignment(self.x.phase, *strides) % self.x.itemsize == 0
+
+    @cached_property
+    def takes_vectors(self) -> bool:
+        """Whether the results' elements lie next to each other, on whole vectors."""
+        kept, item = self.kept, self.x.itemsize
+        if not kept or kept[-1].strides[0] != item or item == VECTOR_BYTES:
+            return False
+        columns = kept[-1].size * item
+        others = [d.strides[0] for d in (*kept[:-1], *self.along)]
+        return columns % SECTOR_BYTES == 0 and alignment(self.x.phase, *others) == VECTOR_BYTES
 
     def slab(self) -> tuple[int, int, int] | None:
         """Return x as a contiguous array of (slabs, rows, columns) reduced along rows, if it is."""
@@ -406,14 +418,6 @@ class ReduceProblem:
         if len(kept) > 1 or (kept and kept[0].strides != apart):
             return None
         return slabs, rows, columns
-
-
-def _ordered(dimensions: Iterable[Dimension]) -> list[Dimension]:
-    """Sort dimensions by the strides of x, largest first; those of stride 0 are outermost."""
-    return sorted(
-        (d for d in dimensions if d.size > 1),
-        key=lambda d: (d.strides[0] != 0, -abs(d.strides[0])),
-    )
 
 
 def plan_reduce(problem: ReduceProblem) -> Launch:
@@ -440,7 +444,7 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
         most = ALIGNED_TILE_ROW_BYTES if aligned else TILE_ROW_BYTES
         fits = rows > 1 and slab_bytes <= most and slabs > 1
     else:
-        fits = slab_bytes <= TILE_SLAB_BYTES and not takes_vectors(problem)
+        fits = slab_bytes <= TILE_SLAB_BYTES and not problem.takes_vectors
     if not fits:
         return None
     by_vectors = columns == 1 and alignment(phase, slab_bytes) == VECTOR_BYTES
@@ -459,12 +463,14 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
         lanes = max(lanes, min(step & -step, MOST_LANES) if step else 1)
     lanes = min(lanes, power_above(units))
     wide = problem.is_wide
+    rest = problem.rest
     arguments = (
         ArgumentPacker(wide=wide)
-        .raw(problem.rest)
+        .raw(rest)
         .offset(slabs * slab_bytes, slabs, tile_slabs * slab_bytes)
         .uint32(tile_slabs, units, slab_bytes, lanes.bit_length() - 1)
         .divisor(columns, wide=False)
+        .done()
     )
     spec = problem.reduction.specialise("tiles", wide=wide, width=width)
     return launch_of(spec, -(-slabs // tile_slabs), STAGE_BYTES + GATHERED_BYTES, arguments)
@@ -499,14 +505,16 @@ def _plan_stream(problem: ReduceProblem) -> Launch | None:
     splits = -(-units // share)
     variant = "warps" if by_warps else "stream"
     rank = rank_of(problem.kept, along[:-1])
+    rest = problem.rest
     arguments = (
         ArgumentPacker(wide=wide)
-        .raw(problem.rest)
+        .raw(rest)
         .dimensions(problem.kept or POINT, rank)
         .dimensions([Dimension(d.size, d.strides[:1]) for d in along[:-1]] or PIECE, rank)
         .divisor(splits)
         .divisor(parts)
         .offset(rows, length, part, units, share)
+        .done()
     )
     spec = problem.reduction.specialise(variant, wide=wide, rank=rank)
     if by_warps:
@@ -521,7 +529,7 @@ def _in_sectors(nbytes: int) -> int:
 
 def plan_vectors(problem: ReduceProblem) -> Launch | None:
     """Return a plan for results whose elements lie next to each other, on whole vectors."""
-    if not takes_vectors(problem):
+    if not problem.takes_vectors:
         return None
     width = problem.reduction.results_bytes(wide=problem.is_wide)
     items = width // problem.x.itemsize
@@ -564,27 +572,19 @@ def _plan_grid(
     share = -(-length // splits)
     splits = -(-length // share)
     rank = rank_of(kept, along)
+    rest = problem.rest
     arguments = (
         ArgumentPacker(wide=wide)
-        .raw(problem.rest)
+        .raw(rest)
         .dimensions(kept or POINT, rank)
         .dimensions(along or POINT, rank)
         .divisor(splits)
         .offset(units, length, share, step)
         .uint32(width.bit_length() - 1, along_first)
+        .done()
     )
     spec = reduction.specialise(variant, wide=wide, rank=rank, width=width_bytes)
     return launch_of(spec, tiles, THREADS * state, arguments, splits, width * state)
-
-
-def takes_vectors(problem: ReduceProblem) -> bool:
-    """Return whether the results' elements lie next to each other, on whole vectors."""
-    kept, item = problem.kept, problem.x.itemsize
-    if not kept or kept[-1].strides[0] != item or item == VECTOR_BYTES:
-        return False
-    columns = kept[-1].size * item
-    others = (d.strides[0] for d in (*kept[:-1], *problem.along))
-    return columns % SECTOR_BYTES == 0 and alignment(problem.x.phase, *others) == VECTOR_BYTES
 
 
 def _width_for(units: int, unit_bytes: int, state_bytes: int) -> int:
@@ -630,9 +630,10 @@ def plan_columns(problem: ReduceProblem) -> Launch | None:
     splits = -(-rows // share)
     across = min(threads.width, THREADS)
     step = threads.groups * (threads.span if threads.period else 1)
+    rest = problem.rest
     arguments = (
         ArgumentPacker(wide=wide)
-        .raw(problem.rest)
+        .raw(rest)
         .divisor(splits)
         .divisor(ranges)
         .offset(problem.x.size * item, rows, share, columns)
@@ -640,6 +641,7 @@ def plan_columns(problem: ReduceProblem) -> Launch | None:
         .divisor(threads.span, wide=False)
         .divisor(across, wide=False)
         .uint32(threads.width, threads.groups, THREADS // across, threads.period)
+        .done()
     )
     spec = reduction.specialise("columns", wide=wide, width=vector)
     shared = column_shared_bytes(state, vector // item, threads.width)
@@ -712,17 +714,17 @@ def launch_of(
     spec: KernelSpec,
     blocks: int,
     shared: int,
-    arguments: ArgumentPacker,
+    arguments: bytes,
     splits: int = 1,
     states_bytes: int = 0,
 ) -> Launch:
     """Return a launch; ``splits`` blocks share the results of a block, if more than one."""
-    grid, packed = (blocks * splits, 1, 1), arguments.done()
+    grid = (blocks * splits, 1, 1)
     if splits == 1:
-        return Launch(spec, grid, shared, 3, packed, workspace=0)
+        return Launch(spec, grid, shared, 3, arguments, workspace=0)
     exchanged = blocks * (splits + -(-splits // GROUP_BLOCKS)) * states_bytes
     workspace = COUNTER_BYTES + max(MIN_STATES_BYTES, power_above(exchanged))
-    return Launch(spec, grid, shared, 3, packed, 0, workspace, splits, states_bytes)
+    return Launch(spec, grid, shared, 3, arguments, 0, workspace, splits, states_bytes)
 
 
 def splits_of(rows: int, row_bytes: int) -> int:

@@ -14,7 +14,8 @@ import numpy as np
 
 from cudakern import _dtypes as dtypes
 from cudakern._dtypes import DataType
-from cudakern.errors import DTypeError
+from cudakern._hints import did_you_mean
+from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.feature_level import FeatureLevel
 
 if TYPE_CHECKING:
@@ -24,7 +25,15 @@ NAME = "reduce"
 
 
 class ReduceFunction(IntEnum):
-    """What a reduction computes, with DirectML's values."""
+    """What a reduction computes, with DirectML's values.
+
+    Attributes
+    ----------
+    label : str
+        The name that `cudakern.reduce` takes, such as ``"log_sum_exp"``.
+    """
+
+    label: str
 
     ARGMAX = 0
     ARGMIN = 1
@@ -39,11 +48,9 @@ class ReduceFunction(IntEnum):
     SUM = 10
     SUM_SQUARE = 11
 
-    @property
-    def label(self) -> str:
-        """The name that `cudakern.reduce` takes, such as ``"log_sum_exp"``."""
-        return self.name.lower()
 
+for _function in ReduceFunction:
+    _function.label = _function.name.lower()
 
 #: Functions whose result is a position.
 ARG_FUNCTIONS = frozenset({ReduceFunction.ARGMAX, ReduceFunction.ARGMIN})
@@ -66,6 +73,18 @@ FLOAT_FUNCTIONS = frozenset(
 )
 
 BY_LABEL = {function.label: function for function in ReduceFunction}
+#: What other libraries call functions; ONNX has "Reduce" in front, and "nan" there means "ignore".
+_OTHER_NAMES = {
+    **dict.fromkeys(("mean", "avg"), "'average'"),
+    **dict.fromkeys(("prod", "product", "mul"), "'multiply'"),
+    **dict.fromkeys(("amax", "maximum"), "'max'"),
+    **dict.fromkeys(("amin", "minimum"), "'min'"),
+    **dict.fromkeys(("norm", "euclidean"), "'l2'"),
+    **dict.fromkeys(("asum", "abssum"), "'l1'"),
+    **dict.fromkeys(("add", "total"), "'sum'"),
+    **dict.fromkeys(("sumsq", "sumofsquares"), "'sum_square'"),
+    **{f"nan{f.label}": f"'{f.label}' with nan='ignore'" for f in NAN_FUNCTIONS},
+}
 _INT32 = frozenset({DataType.INT32, DataType.UINT32})
 _INT64 = frozenset({DataType.INT64, DataType.UINT64})
 _INTEGERS = dtypes.INTEGERS_8_TO_32 | _INT64
@@ -140,6 +159,23 @@ def function_of(given: object) -> ReduceFunction | None:
         return ReduceFunction(index(given))  # type: ignore[arg-type]  # what else was given is none
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         return None
+
+
+def as_function(given: object) -> ReduceFunction:
+    """Return a function that was given by name, as a member of the enumeration or by its value.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such function.
+    """
+    found = function_of(given)
+    if found is None:
+        word = given.lower().removeprefix("reduce") if isinstance(given, str) else given
+        hint = did_you_mean(word, BY_LABEL, _OTHER_NAMES)
+        requirement = f"must be one of {', '.join(BY_LABEL)}; got {shown(given)}{hint}"
+        raise ArgumentError(NAME, "function", requirement)
+    return found
 
 
 def input_data_types(function: ReduceFunction) -> TypeTable:
