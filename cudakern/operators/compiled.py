@@ -38,6 +38,91 @@ _PAIRS = (tuple, list)
 _bound = kept("compiled operators", Family())
 
 
+class _Tensors:
+    """The tensors of a descriptor: how arrays are read and written as them."""
+
+    def __init__(self, desc: OperatorDesc, level: FeatureLevel) -> None:
+        tensors = (*desc.inputs(), *desc.outputs())
+        self.operator, self.inputs = desc.operator, len(desc.inputs())
+        self.names = tuple(name for name, _ in tensors)
+        self.tensors = tuple(tensor for _, tensor in tensors)
+        self.dtypes = tuple(tensor.data_type.numpy for tensor in self.tensors)
+        self._level, self._plan, self._constant = level, desc.plan, desc.constant()
+
+    def bind(self, _: None, arrays: tuple[Array, ...], layouts: list[Layout], __: int) -> Work:
+        common_place(self.operator, self.names, arrays)
+        for i, array in enumerate(arrays):
+            layouts[i] = self.fit(i, array)
+        before = None if self._constant is None else self._fill
+        return Work(self._plan(layouts), before)
+
+    def _fill(self, arrays: tuple[Array, ...]) -> bool:
+        """Write the result for an input without elements."""
+        target = as_strided(arrays[-1], self.tensors[-1].sizes, self.byte_strides(-1))
+        fill_elements(target, np.array(self._constant, self.dtypes[-1]).tobytes())
+        return False
+
+    def fit(self, i: int, array: Array) -> Layout:
+        """Return the layout in which an array is read or written as tensor ``i``."""
+        address = address_of(array)
+        operator, name = self.operator, self.names[i]
+        tensor, dtype = self.tensors[i], self.dtypes[i]
+        if array.dtype != dtype:
+            raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}")
+        writes = i >= self.inputs
+        if writes and is_read_only(array):
+            raise BindingError(operator, name, "must be writeable; got a read-only array")
+        beyond = address % _MIN_ADDRESS_ALIGNMENT
+        if beyond and self._level is not FeatureLevel.EXTENDED:
+            requirement = f"must start at a multiple of {_MIN_ADDRESS_ALIGNMENT} bytes"
+            raise BindingError(operator, name, f"{requirement}; got {beyond} bytes more", "T15")
+        layout = self.layout(i, address & 15)
+        if self.is_shaped(i, array):
+            return layout
+        flat = array.ndim == 1 and (array.size <= 1 or array.strides == (dtype.itemsize,))
+        if not flat:
+            requirement = (
+                f"must have sizes {tensor.sizes} and strides {tensor.element_strides} in elements, "
+                "or be a contiguous buffer of one dimension"
+            )
+            found = f"{array.shape} and {_in_elements(array.strides, dtype.itemsize)}"
+            raise BindingError(operator, name, f"{requirement}; got {found}")
+        if array.nbytes < tensor.total_bytes:
+            requirement = f"must hold at least {tensor.total_bytes} bytes as a flat buffer"
+            raise BindingError(operator, name, f"{requirement}; got {array.nbytes}", "T17")
+        return layout
+
+    def is_shaped(self, i: int, array: Array) -> bool:
+        """Return whether an array has the sizes and strides of tensor ``i``."""
+        sizes = self.tensors[i].sizes
+        return array.shape == sizes and all(
+            size == 1 or have == want or array.size == 0
+            for size, have, want in zip(sizes, array.strides, self.byte_strides(i), strict=True)
+        )
+
+    def empty(self, i: int, place: int) -> Array:
+        """Return a new array with the sizes and strides of tensor ``i``."""
+        tensor, dtype = self.tensors[i], self.dtypes[i]
+        if tensor.strides is None:
+            return empty(tensor.sizes, dtype, place)
+        buffer = empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
+        return as_strided(buffer, tensor.sizes, self.byte_strides(i))
+
+    def layout(self, i: int, phase: int = 0) -> Layout:
+        """Return the layout of tensor ``i`` at an address of this phase."""
+        return Layout(self.tensors[i].sizes, self.byte_strides(i), self.dtypes[i].itemsize, phase)
+
+    def byte_strides(self, i: int) -> tuple[int, ...]:
+        return tuple(s * self.dtypes[i].itemsize for s in self.tensors[i].element_strides)
+
+    def check_offset(self, i: int, array: Array) -> None:
+        required = self.tensors[i].guaranteed_base_offset_alignment
+        offset = address_of(array) - owner_address(array)
+        if offset % required:
+            requirement = f"must start at a multiple of {required} bytes in its buffer"
+            raise BindingError(self.operator, self.names[i], f"{requirement}; got {offset}", "T14")
+
+
 class CompiledOperator:
     """An operator whose descriptor has been validated: call it with tensors in binding order.
 
@@ -67,34 +152,22 @@ class CompiledOperator:
     ) -> None:
         self._desc = desc
         self._level = feature_level
-        self._inputs = desc.inputs()
-        self._outputs = desc.outputs()
-        tensors = (*self._inputs, *self._outputs)
-        self._names = tuple(name for name, _ in tensors)
-        self._tensors = tuple(tensor for _, tensor in tensors)
-        self._dtypes = tuple(tensor.data_type.numpy for tensor in self._tensors)
+        self._tensors = tensors = _Tensors(desc, feature_level)
         self._owned = owned or {}
-        self._needs = tuple(
-            i for i, t in enumerate(self._tensors) if t.flags & TensorFlags.OWNED_BY_DML
-        )
-        self._aligned = tuple(
-            i for i, t in enumerate(self._tensors) if t.guaranteed_base_offset_alignment
-        )
-        self._several = len(self._outputs) > 1
-        self._constant = desc.constant()
+        given = list(enumerate(tensors.tensors))
+        self._needs = tuple(i for i, t in given if t.flags & TensorFlags.OWNED_BY_DML)
+        self._aligned = tuple(i for i, t in given if t.guaranteed_base_offset_alignment)
+        self._outputs = len(given) - tensors.inputs
+        self._several = self._outputs > 1
         # Without these, the static facts of a call decide everything.
         self._plain = not self._needs and not self._aligned
-        self._run = Binding(desc.operator, self._names, self._bind, outputs=len(self._outputs))
+        self._run = Binding(desc.operator, tensors.names, tensors.bind, outputs=self._outputs)
         _bound.added(self._run.table)
 
     def __repr__(self) -> str:
         """Return operator, level, tensors, and the kernel variant for arrays on 16 bytes."""
-        named = list(zip(self._names, self._tensors, strict=True))
-        layouts = [
-            Layout(tensor.sizes, self._byte_strides(i), self._dtypes[i].itemsize)
-            for i, (_, tensor) in enumerate(named)
-        ]
-        launch = self._desc.plan(layouts)
+        named = list(zip(self._tensors.names, self._tensors.tensors, strict=True))
+        launch = self._desc.plan([self._tensors.layout(i) for i in range(len(named))])
         parts = [
             ", ".join(filter(None, (self._desc.operator, self._desc.options()))),
             *(f"{name} {tensor.sizes} {tensor.data_type.name}" for name, tensor in named),
@@ -113,7 +186,7 @@ class CompiledOperator:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how to make it elsewhere: from what it was made of, not from what it keeps."""
-        owned = [(i, array, self._is_shaped(i, array)) for i, array in self._owned.items()]
+        owned = [(i, array, self._tensors.is_shaped(i, array)) for i, array in self._owned.items()]
         return _arrived, (self._desc, self._level, owned)
 
     def _with_copies(self, arrays: list[tuple[int, Array, bool]]) -> CompiledOperator:
@@ -121,7 +194,7 @@ class CompiledOperator:
         owned = {}
         for i, array, shaped in arrays:
             if shaped:
-                owned[i] = self._empty(i, place_of(array))
+                owned[i] = self._tensors.empty(i, place_of(array))
                 copy_elements(owned[i], array)
             else:  # a flat buffer
                 owned[i] = copied(array)
@@ -162,11 +235,11 @@ class CompiledOperator:
             )
         owned = []
         for i, tensor in zip(self._needs, tensors, strict=True):
-            array = as_array(self._desc.operator, self._names[i], tensor)
-            self._fit(i, array)
-            if self._tensors[i].guaranteed_base_offset_alignment:
-                self._check_offset(i, array)
-            owned.append((i, array, self._is_shaped(i, array)))
+            array = as_array(self._desc.operator, self._tensors.names[i], tensor)
+            self._tensors.fit(i, array)
+            if self._tensors.tensors[i].guaranteed_base_offset_alignment:
+                self._tensors.check_offset(i, array)
+            owned.append((i, array, self._tensors.is_shaped(i, array)))
         return self._with_copies(owned)
 
     @overload
@@ -200,7 +273,7 @@ class CompiledOperator:
         -----
         Synchronization: none. The launch goes to CuPy's current stream of the arrays' device.
         """
-        if out is not None and self._plain and len(inputs) == len(self._inputs):
+        if out is not None and self._plain and len(inputs) == self._tensors.inputs:
             arrays = (*inputs, *(out if self._several and isinstance(out, _PAIRS) else (out,)))
             try:
                 known = self._run.known(None, arrays)
@@ -218,31 +291,40 @@ class CompiledOperator:
         given = out
         if out is None:
             out = given = self._allocate(arrays)
-        if self._several and (not isinstance(out, _PAIRS) or len(out) != len(self._outputs)):
-            requirement = f"must be {len(self._outputs)} tensors; got {shown(out)}"
+        if self._several and (not isinstance(out, _PAIRS) or len(out) != self._outputs):
+            requirement = f"must be {self._outputs} tensors; got {shown(out)}"
             raise BindingError(self._desc.operator, "out", requirement, "T20")
         arrays += out if self._several else (out,)
-        convert = [as_array] * len(self._inputs) + [as_output] * len(self._outputs)
+        convert = [as_array] * self._tensors.inputs + [as_output] * self._outputs
         arrays = [
             function(self._desc.operator, name, array)
-            for function, name, array in zip(convert, self._names, arrays, strict=True)
+            for function, name, array in zip(convert, self._tensors.names, arrays, strict=True)
         ]
-        if self._aligned:
-            self._check_offsets(arrays)
+        if self._aligned:  # no static fact tells where arrays start in their buffers
+            common_place(self._desc.operator, self._tensors.names, arrays)
+            for i, array in enumerate(arrays):
+                self._tensors.fit(i, array)
+            for i in set(self._aligned) - set(self._owned):
+                self._tensors.check_offset(i, arrays[i])
         self._run(None, tuple(arrays))
         return given
 
     def _with_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
         """Return all inputs in binding order."""
-        operator, count = self._desc.operator, len(self._inputs)
+        tensors = self._tensors
+        operator, count = tensors.operator, tensors.inputs
         for i in self._needs:
             required = "is OWNED_BY_DML: it must be given to initialize()"
             if i not in self._owned:
-                raise BindingError(operator, self._names[i], f"{required} before the call", "T16")
+                raise BindingError(
+                    operator, self._tensors.names[i], f"{required} before the call", "T16"
+                )
             if len(inputs) == count:
-                raise BindingError(operator, self._names[i], f"{required}, not to the call", "T16")
+                raise BindingError(
+                    operator, self._tensors.names[i], f"{required}, not to the call", "T16"
+                )
         if len(inputs) != count - len(self._needs):
-            names = [name for i, (name, _) in enumerate(self._inputs) if i not in self._needs]
+            names = [tensors.names[i] for i in range(count) if i not in self._needs]
             requirement = f"must be {len(names)} tensors ({', '.join(names)}); got {len(inputs)}"
             raise BindingError(operator, "inputs", requirement, "T20")
         arrays = list(inputs)
@@ -251,90 +333,13 @@ class CompiledOperator:
         return arrays
 
     def _allocate(self, arrays: list[Array]) -> Any:  # noqa: ANN401
-        first = as_array(self._desc.operator, self._names[0], arrays[0])
+        first = as_array(self._desc.operator, self._tensors.names[0], arrays[0])
         place = place_of(first)
-        made = [self._empty(k, place) for k in range(len(self._inputs), len(self._tensors))]
+        made = [
+            self._tensors.empty(k, place)
+            for k in range(self._tensors.inputs, len(self._tensors.names))
+        ]
         return tuple(made) if len(made) > 1 else made[0]
-
-    def _empty(self, i: int, place: int) -> Array:
-        """Return a new array with the sizes and strides of tensor ``i``."""
-        tensor, dtype = self._tensors[i], self._dtypes[i]
-        if tensor.strides is None:
-            return empty(tensor.sizes, dtype, place)
-        buffer = empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
-        return as_strided(buffer, tensor.sizes, self._byte_strides(i))
-
-    def _bind(self, _: None, arrays: tuple[Array, ...], layouts: list[Layout], __: int) -> Work:
-        common_place(self._desc.operator, self._names, arrays)
-        for i, array in enumerate(arrays):
-            layouts[i] = self._fit(i, array)
-        before = None if self._constant is None else self._fill
-        return Work(self._desc.plan(layouts), before)
-
-    def _fill(self, arrays: tuple[Array, ...]) -> bool:
-        """Write the result for an input without elements."""
-        target = as_strided(arrays[-1], self._tensors[-1].sizes, self._byte_strides(-1))
-        fill_elements(target, np.array(self._constant, self._dtypes[-1]).tobytes())
-        return False
-
-    def _fit(self, i: int, array: Array) -> Layout:
-        """Return the layout in which an array is read or written as tensor ``i``."""
-        address = address_of(array)
-        operator, name = self._desc.operator, self._names[i]
-        tensor, dtype = self._tensors[i], self._dtypes[i]
-        if array.dtype != dtype:
-            raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}")
-        writes = i >= len(self._inputs)
-        if writes and is_read_only(array):
-            raise BindingError(operator, name, "must be writeable; got a read-only array")
-        beyond = address % _MIN_ADDRESS_ALIGNMENT
-        if beyond and self._level is not FeatureLevel.EXTENDED:
-            requirement = f"must start at a multiple of {_MIN_ADDRESS_ALIGNMENT} bytes"
-            raise BindingError(operator, name, f"{requirement}; got {beyond} bytes more", "T15")
-        layout = Layout(tensor.sizes, self._byte_strides(i), dtype.itemsize, address & 15)
-        if self._is_shaped(i, array):
-            return layout
-        flat = array.ndim == 1 and (array.size <= 1 or array.strides == (dtype.itemsize,))
-        if not flat:
-            requirement = (
-                f"must have sizes {tensor.sizes} and strides {tensor.element_strides} in elements, "
-                "or be a contiguous buffer of one dimension"
-            )
-            found = f"{array.shape} and {_in_elements(array.strides, dtype.itemsize)}"
-            raise BindingError(operator, name, f"{requirement}; got {found}")
-        if array.nbytes < tensor.total_bytes:
-            requirement = f"must hold at least {tensor.total_bytes} bytes as a flat buffer"
-            raise BindingError(operator, name, f"{requirement}; got {array.nbytes}", "T17")
-        return layout
-
-    def _byte_strides(self, i: int) -> tuple[int, ...]:
-        return tuple(s * self._dtypes[i].itemsize for s in self._tensors[i].element_strides)
-
-    def _is_shaped(self, i: int, array: Array) -> bool:
-        """Return whether an array has the sizes and strides of tensor ``i``."""
-        sizes = self._tensors[i].sizes
-        return array.shape == sizes and all(
-            size == 1 or have == want or array.size == 0
-            for size, have, want in zip(sizes, array.strides, self._byte_strides(i), strict=True)
-        )
-
-    def _check_offsets(self, arrays: list[Array]) -> None:
-        """Check arrays whose descriptors promise where they start, which no static fact tells."""
-        common_place(self._desc.operator, self._names, arrays)
-        for i, array in enumerate(arrays):
-            self._fit(i, array)
-        for i in self._aligned:
-            if i not in self._owned:
-                self._check_offset(i, arrays[i])
-
-    def _check_offset(self, i: int, array: Array) -> None:
-        required = self._tensors[i].guaranteed_base_offset_alignment
-        offset = address_of(array) - owner_address(array)
-        if offset % required:
-            requirement = f"must start at a multiple of {required} bytes in its buffer"
-            raise BindingError(
-                self._desc.operator, self._names[i], f"{requirement}; got {offset}", "T14"
-            )
 
 
 def _in_elements(strides: tuple[int, ...], itemsize: int) -> str:
