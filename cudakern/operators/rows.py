@@ -26,18 +26,16 @@ from cudakern.engines import base
 from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch, blocks_for
 from cudakern.operators.indices import INDEX_TYPES, MODES, compares_wide
 
-#: Slots or items of a thread and turn in the rows, planes and strided variants.
-ITEMS_PER_THREAD = 4
-#: Ranks that the strided variants are compiled for, by whether offsets are wide. Those are a loop
-#: over the dimensions from 8 on.
-STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}
-#: Bytes of the output that a block takes at a time: of rows of medium length, and of others, whose
-#: words take more room than the output; less for a small output, to have so many tiles.
-TILE_BYTES = 16 * 1024
-SHORT_TILE_BYTES = 8 * 1024
-MIN_TILE_BYTES = 4 * 1024
-MEDIUM_ROWS = range(64, 5462)
-TILES = 2 * MULTIPROCESSORS
+# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
+# that follows from hardware or kernels. No line is measured yet.
+ITEMS_PER_THREAD = 4  # slots or items of a thread and turn in rows, planes and strided; limit
+STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}  # dimensions of a strided kernel, by whether
+# offsets are wide; from 8 on they are a loop; few kernels; estimate
+TILE_BYTES = 16 * 1024  # bytes of the output that a block splices at a time; estimate
+SHORT_TILE_BYTES = 8 * 1024  # of rows whose words take more room than the output; limit
+MIN_TILE_BYTES = 4 * 1024  # of an output with fewer than TILES tiles; estimate
+MEDIUM_ROWS = range(64, 5462)  # bytes of rows that take TILE_BYTES; their words fit then; limit
+TILES = 2 * MULTIPROCESSORS  # tiles to have; estimate
 
 
 @dataclass(frozen=True)

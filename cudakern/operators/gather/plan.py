@@ -26,23 +26,21 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec
 
-#: last_axis: worth it from so many outer rows on, and indices if rows are not staged; entries of
-#: the index table; bytes of a row that is staged; words of 16 bytes that a block reads at once;
-#: elements that a thread writes at once.
-LAST_AXIS_MIN_OUTER = 8
-LAST_AXIS_MIN_COUNT = 256
-LAST_AXIS_TABLE = 8192
-LAST_AXIS_TABLE_STAGED = 4096
-LAST_AXIS_MAX_STAGED_BYTES = 32 * 1024 - 16
-LAST_AXIS_WORDS = 1024
-LAST_AXIS_MAX_PIECES = 8
-#: Blocks to have at least, at best, and at most; stages of a block, so that it reads one while it
-#: picks from another. Estimates, no measurement yet.
-LAST_AXIS_LEAST_BLOCKS = 2 * MULTIPROCESSORS
-LAST_AXIS_GOOD_BLOCKS = 512
-LAST_AXIS_BLOCKS = 4096
-LAST_AXIS_STAGES = 8
-MAX_GRID_Y = 65535
+# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
+# that follows from hardware or kernels. No line is measured yet.
+# All are of last_axis; those of the other variants are in rows.py.
+LAST_AXIS_MIN_OUTER = 8  # outer rows that share an index table; estimate
+LAST_AXIS_MIN_COUNT = 256  # indices of a row, unless rows are staged; estimate
+LAST_AXIS_TABLE = 8192  # entries of the index table, 4 bytes each; limit
+LAST_AXIS_TABLE_STAGED = 4096  # entries, 2 bytes each, beside staged rows; limit
+LAST_AXIS_MAX_STAGED_BYTES = 32 * 1024 - 16  # bytes of a staged row, and what aligns it; limit
+LAST_AXIS_WORDS = 1024  # words of 16 bytes that a block stages at once: four a thread; model
+LAST_AXIS_MAX_PIECES = 8  # elements that a thread writes at once; estimate
+LAST_AXIS_LEAST_BLOCKS = 2 * MULTIPROCESSORS  # blocks to have at least; model
+LAST_AXIS_GOOD_BLOCKS = 512  # blocks to have at best; estimate
+LAST_AXIS_BLOCKS = 4096  # blocks at most; estimate
+LAST_AXIS_STAGES = 8  # stages of a block: it reads one while it picks from another; model
+MAX_GRID_Y = 65535  # blocks in y; CUDA's limit
 
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
 specialise = partial(rows.specialise, "gather")

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from cudakern.engines.base import KernelSpec
 
 OPERATOR = "gather_nd"
-#: Components of an index tuple at most.
-MAX_TUPLE = MAX_DIMENSIONS
-#: Shared memory in which a block stages index tuples, in bytes, and so how many at a time.
-STAGED_BYTES = 12 * 1024
+
+# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
+# that follows from hardware or kernels. No line is measured yet.
+# Those of the variants are in rows.py.
+MAX_TUPLE = MAX_DIMENSIONS  # components of an index tuple; limit
+STAGED_BYTES = 12 * 1024  # bytes of shared memory in which a block stages tuples; estimate
 
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
 specialise = partial(rows.specialise, OPERATOR)

@@ -25,46 +25,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 WIDTHS = (1, 2, 4, 8, 16)
-#: Ranks that the strided variant is compiled for.
-RANKS = (2, 4, 8)
 #: Types of coordinates: name in entry points, and in device code.
 COORDINATE_TYPES = {4: ("u32", "ck::uint32"), 8: ("i64", "ck::int64")}
-#: Bytes of x in a tile at most, as in the kernel, where a mask has a bit for each element of it.
-TILE_BYTES = 64 * 1024
-#: Blocks that a multiprocessor holds, as in the kernel, and so a large GPU at once. While they
-#: suffice, there are TILES tiles at most, one in each: as many as its look-back reads at once. They
-#: are half as many where else they were smaller than twice MIN_TILE_BYTES: a look-back is 8 bytes
-#: for each tile before. More than BLOCKS are about whole rounds. Estimates, no measurement yet.
-TILE_BLOCKS = 3
-BLOCKS = TILE_BLOCKS * MULTIPROCESSORS
-TILES = 256
-#: Bytes of x in a tile at least, where its size is free.
-MIN_TILE_BYTES = 4 * 1024
-#: Up to so many bytes of x and of coordinates there is one block: about what one moves in the time
-#: that two take to hear of each other.
-ONE_BLOCK_BYTES = 128 * 1024
-#: Elements of a tile at most: their places in it have 16 bits.
-MAX_PLACES = 65536
-#: Dimensions outside and inside of the contiguous one that the columns variant takes, and columns
-#: it must have inside: with fewer, most lanes would idle. An estimate, no measurement yet.
-COLUMN_RANK = 4
-MIN_COLUMNS = 16
-#: Tiles a workspace has room for at least; beyond, a power of two.
-MIN_SLOTS = 4096
-#: 64-bit words of a workspace in front of those of its tiles.
-HEADER_WORDS = 2
-#: Bytes in which a warp puts rows of coordinates together, gaps between them, and what rows are
-#: rounded to, as in ``kernels/nonzero/coordinate_writer.cuh``.
-BUFFER_BYTES = 1536
-GAP_BYTES = BUFFER_BYTES // 128 * 8
-ALIGNED_ROWS = 8
+_FORMS = {"rows": 0, "axes": 1, "scattered": 2}
 _WARP = 32
 _WARPS = THREADS // _WARP
-_STAGED_PLACES = 1024
-_FORMS = {"rows": 0, "axes": 1, "scattered": 2}
-_STRIDED_TURN_WORDS = 8
-#: Of a block: one warp works on no tile.
-TILE_THREADS = THREADS + _WARP
+
+# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
+# that follows from hardware or kernels. No line is measured yet.
+#
+# Blocks and tiles. While BLOCKS suffice, there are TILES tiles at most, one in each block; more
+# tiles than BLOCKS are about whole rounds of blocks.
+RANKS = (2, 4, 8)  # dimensions of a strided kernel; few kernels; estimate
+TILE_THREADS = THREADS + _WARP  # threads of a block: one warp works on no tile; limit
+TILE_BLOCKS = 3  # blocks of a multiprocessor, with 72 registers a thread; limit
+BLOCKS = TILE_BLOCKS * MULTIPROCESSORS  # blocks that a large GPU holds at once; limit
+TILES = 256  # tiles that a look-back reads at once; half as many rather than small ones; model
+TILE_BYTES = 64 * 1024  # bytes of x in a tile: a mask has a bit for each element; limit
+MIN_TILE_BYTES = 4 * 1024  # bytes of x in a tile: a look-back takes 8 for each before; model
+ONE_BLOCK_BYTES = 128 * 1024  # bytes that one block moves while two hear of each other; model
+MAX_PLACES = 65536  # elements of a tile: their places have 16 bits; limit
+STRIDED_TURN_WORDS = 8  # words of masks that a lane makes in a turn of strided; limit
+COLUMN_RANK = 4  # dimensions outside and inside of the contiguous one of columns; limit
+MIN_COLUMNS = 16  # columns inside: with fewer most lanes idle; estimate
+#
+# Workspace
+MIN_SLOTS = 4096  # tiles that there is room for; beyond, a power of two; estimate
+HEADER_WORDS = 2  # words of 8 bytes in front of the tiles' own; limit
+#
+# Writing coordinates
+BUFFER_BYTES = 1536  # bytes in which a warp puts rows together; limit
+GAP_BYTES = BUFFER_BYTES // 128 * 8  # bytes between rows that would meet in banks; limit
+ALIGNED_ROWS = 8  # rows that a warp's part is rounded to: its end is a sector's; limit
+STAGED_PLACES = 1024  # places that a warp keeps until it writes them; limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +185,7 @@ def _rows_of_tile(
 
 def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Launch:
     x = problem.x
-    turns, tiles = _tiling(problem, x.size, x.itemsize, _STRIDED_TURN_WORDS)
+    turns, tiles = _tiling(problem, x.size, x.itemsize, STRIDED_TURN_WORDS)
     wide = x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
     rank = next(r for r in RANKS if r >= len(dimensions))
     spec = specialise("strided", x.itemsize, problem.coordinates.itemsize, wide=wide, rank=rank)
@@ -260,8 +253,8 @@ def _form_of(out: Layout) -> tuple[str, int, int]:
         form, step = "axes", (BUFFER_BYTES // columns) // VECTOR_BYTES * VECTOR_BYTES
         rows = (step - VECTOR_BYTES) // item
     else:
-        form, step, rows = "scattered", 0, _STAGED_PLACES
-    return form, min(rows, _STAGED_PLACES) // ALIGNED_ROWS * ALIGNED_ROWS, step
+        form, step, rows = "scattered", 0, STAGED_PLACES
+    return form, min(rows, STAGED_PLACES) // ALIGNED_ROWS * ALIGNED_ROWS, step
 
 
 def slots_for(tiles: int) -> int:
@@ -281,7 +274,7 @@ def _plan(
 def shared_bytes(variant: str, width: int) -> int:
     """Return the shared memory of a block: ``NonzeroShared`` of the kernel."""
     masks = 2 * (MAX_PLACES if variant in {"columns", "parts"} else TILE_BYTES // width) // 8
-    stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + GAP_BYTES + 2 * _STAGED_PLACES)
+    stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + GAP_BYTES + 2 * STAGED_PLACES)
     words = 8 * 3 + 4 * (2 + 2 * _WARPS)
     return -(-(masks + stages + words) // VECTOR_BYTES) * VECTOR_BYTES
 

@@ -32,26 +32,21 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec
 
-#: Shared memory of a block at most: a multiprocessor is to have room for 4. It has the two values,
-#: then a bit for each element of the tile, cleared 128 at a time.
-SHARED_BYTES = 16 * 1024
-STAGED_BYTES = 32
-CLEARED_BITS = 128
-TILE_BITS = (SHARED_BYTES - STAGED_BYTES) * 8
-#: Bytes of the output that a tile should have, less if there would be fewer tiles than that.
-TILE_BYTES = 32 * 1024
-MIN_TILE_BYTES = 8 * 1024
-TILES = 1024
-#: Indices may be read again if a tile writes so many times their bytes. For this, tiles may become
-#: larger: twice as large, and more as long as there are so many. Estimates, no measurement yet, as
-#: are the bytes below.
-REREAD = 128
-MIN_TILES = 256
-#: Bytes of a row of planes from which on tiles can have a part of it; of a part at least, at best.
-MIN_PLANE_BYTES = 256
-MIN_RUN_BYTES = 128
-RUN_BYTES = 256
-LINE_BYTES = 128
+# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
+# that follows from hardware or kernels. No line is measured yet.
+SHARED_BYTES = 16 * 1024  # bytes of shared memory of a block: four blocks fit; limit
+STAGED_BYTES = 32  # bytes of the two values, in front of the bits; limit
+CLEARED_BITS = 128  # bits that a thread clears at a time; limit
+TILE_BITS = (SHARED_BYTES - STAGED_BYTES) * 8  # bits of a tile, one for each element; limit
+TILE_BYTES = 32 * 1024  # bytes of the output that a tile should have; estimate
+MIN_TILE_BYTES = 8 * 1024  # bytes of a tile where there would be fewer than TILES; estimate
+TILES = 1024  # tiles that keep a large GPU busy to the end; estimate
+REREAD = 128  # bytes that a tile writes for a byte of indices it reads again; estimate
+MIN_TILES = 256  # tiles to keep when tiles grow so that REREAD holds; estimate
+MIN_PLANE_BYTES = 256  # bytes of a row of planes from which on tiles have a part of it; estimate
+MIN_RUN_BYTES = 128  # bytes of such a part: a line; limit
+RUN_BYTES = 256  # bytes of such a part at best; estimate
+LINE_BYTES = 128  # bytes that tiles of the output begin at; limit
 _WORD_BITS = 32
 _WIDTHS = (1, 2, 4, 8, 16)
 
