@@ -5,11 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perf.cases import gather, gather_nd, nonzero_coordinates, one_hot, reduce, shapes
+from perf.cases.gather import GatherProblem
+from perf.cases.gather_nd import GatherNDProblem
+from perf.cases.nonzero_coordinates import NonzeroProblem
+from perf.cases.one_hot import OneHotProblem
+from perf.cases.reduce import ReduceProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from perf.cases.base import Case
+
+__all__ = [
+    "CASES",
+    "SHAPES",
+    "SWEEPS",
+    "GatherNDProblem",
+    "GatherProblem",
+    "NonzeroProblem",
+    "OneHotProblem",
+    "ReduceProblem",
+    "find",
+]
 
 _MODULES = (reduce, nonzero_coordinates, gather, gather_nd, one_hot)
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+import numpy as np
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+#: Elements that are made at once.
+CHUNK = 2**24
 
 #: An array of NumPy or CuPy, and the module it is from: neither has types to check against.
 Array = Any
@@ -51,10 +57,16 @@ class Traffic:
         return self.total / bandwidth * 1e6
 
 
+#: Shape and data type of an array.
+Layout = tuple[tuple[int, ...], str]
+
+
 class Problem(ABC):
     """One call of an operator: its data, what it must move, what is right."""
 
     operator: ClassVar[str]
+    #: Whether the first input is the transposed view of a contiguous array.
+    transposed: bool = False
 
     @property
     @abstractmethod
@@ -63,8 +75,18 @@ class Problem(ABC):
 
     @property
     @abstractmethod
+    def operands(self) -> tuple[Layout, ...]:
+        """The inputs."""
+
+    @property
+    @abstractmethod
+    def results(self) -> tuple[Layout, ...]:
+        """The outputs."""
+
+    @property
     def size(self) -> int:
         """Number of elements of the data, or of the result if those are more."""
+        return max(prod(shape) for shape, _ in (self.operands[0], *self.results))
 
     @abstractmethod
     def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
@@ -86,13 +108,15 @@ class Problem(ABC):
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
         """Return new inputs, made where the arrays of ``xp`` live."""
 
-    @abstractmethod
     def blank(self, xp: Module) -> tuple[Array, ...]:
         """Return arrays laid out like the inputs, from ``xp.empty``, for who needs no data."""
+        (shape, dtype), *others = self.operands
+        first = xp.empty(shape[::-1], dtype).T if self.transposed else xp.empty(shape, dtype)
+        return (first, *(xp.empty(*other) for other in others))
 
-    @abstractmethod
     def outputs(self, xp: Module) -> tuple[Array, ...]:
         """Return new outputs for `call`; what is in them is undefined."""
+        return tuple(xp.empty(*result) for result in self.results)
 
     @abstractmethod
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
@@ -139,7 +163,7 @@ class Case:
         Such as ``"R-1"``.
     shows : str
         What it is there for.
-    peers : tuple of str
+    peers : str
         The strongest ones to be expected, by name.
     lines : tuple of Line
         Its problems.
@@ -147,24 +171,27 @@ class Case:
 
     name: str
     shows: str
-    peers: tuple[str, ...]
+    peers: str
     lines: tuple[Line, ...]
+
+
+def case(name: str, shows: str, peers: str, *lines: Line | Problem) -> Case:
+    """Return a case; a problem that is held to nothing is a line, too."""
+    return Case(name, shows, peers, tuple(x if isinstance(x, Line) else Line(x) for x in lines))
+
+
+def nbytes(layout: Layout) -> int:
+    """Return the bytes of an array."""
+    return prod(layout[0]) * np.dtype(layout[1]).itemsize
 
 
 def shrink(sizes: Sequence[int], elements: int) -> tuple[int, ...]:
     """Return sizes with the largest one halved until their product is at most so many elements."""
     found = list(sizes)
-    while _product(found) > elements and max(found) > 1:
+    while prod(found) > elements and max(found) > 1:
         largest = found.index(max(found))
         found[largest] = (found[largest] + 1) // 2
     return tuple(found)
-
-
-def _product(sizes: Sequence[int]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
 
 
 def power(size: int) -> str:
@@ -187,3 +214,10 @@ def generator(xp: Module, seed: int) -> Any:  # noqa: ANN401  of NumPy or CuPy
 def shape_title(sizes: Sequence[int]) -> str:
     """Return ``"[2^22, 33]"``."""
     return f"[{', '.join(map(power, sizes))}]"
+
+
+def pieces(x: Array) -> Iterator[Array]:
+    """Yield parts of an array, in the order of its memory, for whom all at once is too much."""
+    flat = (x if x.flags.c_contiguous else x.T).reshape(-1)
+    for begin in range(0, flat.size, CHUNK):
+        yield flat[begin : begin + CHUNK]

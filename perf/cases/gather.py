@@ -19,10 +19,13 @@ from perf.cases.base import (
     L2_BYTES,
     LINE_BYTES,
     Case,
+    Layout,
     Line,
     Problem,
     Traffic,
+    case,
     generator,
+    nbytes,
     power,
     shape_title,
     short_type,
@@ -102,17 +105,22 @@ class GatherProblem(Problem):
         return (*self.shape[: self.axis], *self.indices_shape, *self.shape[self.axis + 1 :])
 
     @property
+    def operands(self) -> tuple[Layout, ...]:
+        """Table and indices."""
+        return (self.shape, self.dtype), (self.indices_shape, self.index_dtype)
+
+    @property
+    def results(self) -> tuple[Layout, ...]:
+        """The rows that are picked."""
+        return ((self.result_shape, self.dtype),)
+
+    @property
     def title(self) -> str:
         """Table, indices, axis."""
         pattern = self.pattern.replace("_", " ")
         indices = f"{' x '.join(map(power, self.indices_shape))} {pattern} {self.index_dtype}"
         axis = f", axis {self.axis}" if len(self.shape) > 1 else ""
         return f"{shape_title(self.shape)} {short_type(self.dtype)}, {indices}{axis}"
-
-    @property
-    def size(self) -> int:
-        """Number of elements of the table or of the result."""
-        return max(prod(self.shape), prod(self.result_shape))
 
     def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
         """Return the bytes of the granules that rows lie in, of the indices, of the result."""
@@ -126,9 +134,7 @@ class GatherProblem(Problem):
             beyond = _beyond(self.extent) if cached and self.pattern == "out_of_range" else 0
             picks = self.count * self.extent / (self.extent + beyond)
             read = picks * granules_of_row(self.row_bytes, granule) * granule
-        indices = self.count * np.dtype(self.index_dtype).itemsize
-        result = prod(self.result_shape) * np.dtype(self.dtype).itemsize
-        return Traffic(self.planes * read + indices, result)
+        return Traffic(self.planes * read + nbytes(self.operands[1]), nbytes(self.results[0]))
 
     def shrunk(self, elements: int) -> Self:
         """Return rows of the same length, fewer of them; at least what the last axis asks for."""
@@ -163,14 +169,6 @@ class GatherProblem(Problem):
         if self.pattern == "sorted":
             indices.reshape(-1).sort()
         return indices
-
-    def blank(self, xp: Module) -> tuple[Array, ...]:
-        """Return room for the table and the indices."""
-        return xp.empty(self.shape, self.dtype), xp.empty(self.indices_shape, self.index_dtype)
-
-    def outputs(self, xp: Module) -> tuple[Array, ...]:
-        """Return room for the result."""
-        return (xp.empty(self.result_shape, self.dtype),)
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return the call of `cudakern.gather`."""
@@ -212,89 +210,78 @@ def _scalars(
 
 
 CASES: tuple[Case, ...] = (
-    Case("G-1", "sector rate", ("cupy", "torch"), (Line(_scalars(2**28, 2**28), goal=0.90),)),
-    Case(
+    case("G-1", "sector rate", "cupy, torch", Line(_scalars(2**28, 2**28), goal=0.90)),
+    case(
         "G-2",
         "coalescing; a table in L2",
-        ("torch",),
-        (
-            # Four elements of a thread are four loads, which meet the same sectors: L1 has them.
-            Line(_scalars(2**28, 2**28, pattern="sorted"), goal=0.85, moved=2.03),
-            Line(_scalars(2**22, 2**28), quick=True),
-        ),
+        "torch",
+        # Four elements of a thread are four loads, which meet the same sectors: L1 has them.
+        Line(_scalars(2**28, 2**28, pattern="sorted"), goal=0.85, moved=2.03),
+        Line(_scalars(2**22, 2**28), quick=True),
     ),
-    Case(
+    case(
         "G-3",
         "short rows",
-        ("torch",),
-        (
-            Line(_rows(2**24, 16), goal=0.85, quick=True),
-            Line(_rows(2**24, 16, index_dtype="int32"), goal=0.85),
-        ),
+        "torch",
+        Line(_rows(2**24, 16), goal=0.85, quick=True),
+        Line(_rows(2**24, 16, index_dtype="int32"), goal=0.85),
     ),
-    Case("G-4", "embedding rows", ("torch",), (Line(_rows(2**20, 256), goal=0.92, quick=True),)),
-    Case(
+    case("G-4", "embedding rows", "torch", Line(_rows(2**20, 256), goal=0.92, quick=True)),
+    case(
         "G-5",
         "long rows",
-        ("torch",),
-        (
-            Line(_rows(2**18, 2048, "float16"), goal=0.92, quick=True),
-            Line(_rows(2**16, 7168, "float16"), goal=0.92),
-        ),
+        "torch",
+        Line(_rows(2**18, 2048, "float16"), goal=0.92, quick=True),
+        Line(_rows(2**16, 7168, "float16"), goal=0.92),
     ),
-    Case(
+    case(
         "G-6",
         "rows and scalars off 16 bytes",
-        ("cupy",),
-        (
-            # A row is loaded in pieces of 4 bytes, or of 1, which meet the same sectors.
-            Line(_rows(2**23, 3, index_dtype="int32"), goal=0.75, moved=2.03, quick=True),
-            Line(_rows(2**21, 100, "uint8", "int32"), goal=0.75),
-            Line(
-                GatherProblem((2**25, 3), 0, (2**23,), "uint8", "int32", "random"),
-                goal=0.75,
-                moved=2.54,
-            ),
-            # 16 or 8 indices of a thread are several loads, and two of them meet each sector.
-            Line(_scalars(2**27, 2**23, "uint8"), goal=0.75, moved=1.11),
-            Line(_scalars(2**26, 2**23, "float16"), goal=0.75, moved=1.11),
+        "cupy",
+        # A row is loaded in pieces of 4 bytes, or of 1, which meet the same sectors.
+        Line(_rows(2**23, 3, index_dtype="int32"), goal=0.75, moved=2.03, quick=True),
+        Line(_rows(2**21, 100, "uint8", "int32"), goal=0.75),
+        Line(
+            GatherProblem((2**25, 3), 0, (2**23,), "uint8", "int32", "random"),
+            goal=0.75,
+            moved=2.54,
         ),
+        # 16 or 8 indices of a thread are several loads, and two of them meet each sector.
+        Line(_scalars(2**27, 2**23, "uint8"), goal=0.75, moved=1.11),
+        Line(_scalars(2**26, 2**23, "float16"), goal=0.75, moved=1.11),
     ),
-    Case(
+    case(
         "G-7",
         "last axis",
-        ("torch",),
-        (
-            # Blocks take one row each as long as there are few, and read the indices for it.
-            Line(
-                GatherProblem((4096, 2**16), 1, (2**16,), "float32", "int32", "random"),
-                goal=0.70,
-                moved=1.10,
-                quick=True,
-            ),
+        "torch",
+        # Blocks take one row each as long as there are few, and read the indices for it.
+        Line(
+            GatherProblem((4096, 2**16), 1, (2**16,), "float32", "int32", "random"),
+            goal=0.70,
+            moved=1.10,
+            quick=True,
         ),
     ),
-    Case(
+    case(
         "G-9",
         "latency",
-        ("cupy",),
-        (Line(_rows(2**12, 16), goal_us=3.0, quick=True), Line(_scalars(2**12, 256), goal_us=3.0)),
+        "cupy",
+        Line(_rows(2**12, 16), goal_us=3.0, quick=True),
+        Line(_scalars(2**12, 256), goal_us=3.0),
     ),
-    Case(
+    case(
         "G-10",
         "a hot row; what clamping costs",
-        ("torch",),
-        (
-            # Every warp reads the row, which counts once: L1 has it.
-            Line(_rows(2**24, 16, pattern="equal"), moved=1.12, quick=True),
-            Line(_rows(2**24, 16, pattern="out_of_range"), goal=0.85),
-        ),
+        "torch",
+        # Every warp reads the row, which counts once: L1 has it.
+        Line(_rows(2**24, 16, pattern="equal"), moved=1.12, quick=True),
+        Line(_rows(2**24, 16, pattern="out_of_range"), goal=0.85),
     ),
 )
 
-SWEEP = Case(
+SWEEP = case(
     "sweep-gather",
     "time against size: rows of 64 B",
-    ("cupy", "torch"),
-    tuple(Line(_rows(2**k // 16, 16, index_dtype="int32")) for k in range(10, 29, 2)),
+    "cupy, torch",
+    *(_rows(2**k // 16, 16, index_dtype="int32") for k in range(10, 29, 2)),
 )

@@ -7,17 +7,18 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Self
 
-import numpy as np
-
 import cudakern as ck
 from perf.cases.base import (
     L2_BYTES,
     LINE_BYTES,
     Case,
+    Layout,
     Line,
     Problem,
     Traffic,
+    case,
     generator,
+    nbytes,
     power,
     shape_title,
     short_type,
@@ -91,6 +92,16 @@ class GatherNDProblem(Problem):
         return (*self.indices_shape[:-1], *self.slice_shape)
 
     @property
+    def operands(self) -> tuple[Layout, ...]:
+        """Table and indices."""
+        return (self.shape, self.dtype), (self.indices_shape, self.index_dtype)
+
+    @property
+    def results(self) -> tuple[Layout, ...]:
+        """The slices that are picked."""
+        return ((self.result_shape, self.dtype),)
+
+    @property
     def title(self) -> str:
         """Table, tuples, batch dimensions."""
         *counts, components = self.indices_shape
@@ -98,22 +109,15 @@ class GatherNDProblem(Problem):
         batch = f", batch {self.batch_dims}" if self.batch_dims else ""
         return f"{shape_title(self.shape)} {short_type(self.dtype)}, {tuples}{batch}"
 
-    @property
-    def size(self) -> int:
-        """Number of elements of the table or of the result."""
-        return max(prod(self.shape), prod(self.result_shape))
-
     def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
         """Return the bytes of the granules that slices lie in, of the indices, of the result."""
-        itemsize = np.dtype(self.dtype).itemsize
-        row = prod(self.slice_shape) * itemsize
+        row = nbytes((self.slice_shape, self.dtype))
         table = prod(self.extents) * row
         if cached and table <= L2_BYTES:
             read = bytes_of_distinct(self.count, table, row, granule)
         else:
             read = self.count * granules_of_row(row, granule) * granule
-        indices = prod(self.indices_shape) * np.dtype(self.index_dtype).itemsize
-        return Traffic(self.batches * read + indices, prod(self.result_shape) * itemsize)
+        return Traffic(self.batches * read + nbytes(self.operands[1]), nbytes(self.results[0]))
 
     def shrunk(self, elements: int) -> Self:
         """Return slices of the same length, fewer of them, in fewer batches."""
@@ -134,14 +138,6 @@ class GatherNDProblem(Problem):
             indices[..., component] = positions
         return table, indices
 
-    def blank(self, xp: Module) -> tuple[Array, ...]:
-        """Return room for the table and the indices."""
-        return xp.empty(self.shape, self.dtype), xp.empty(self.indices_shape, self.index_dtype)
-
-    def outputs(self, xp: Module) -> tuple[Array, ...]:
-        """Return room for the result."""
-        return (xp.empty(self.result_shape, self.dtype),)
-
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return the call of `cudakern.gather_nd`."""
         (x, indices), (out,) = inputs, outputs
@@ -161,26 +157,21 @@ class GatherNDProblem(Problem):
 
 
 CASES: tuple[Case, ...] = (
-    Case(
+    case(
         "G-8",
         "fused offsets of index tuples",
-        ("onnxruntime", "cupy"),
-        (
-            Line(
-                GatherNDProblem((64, 128, 128, 64), (64, 8192, 2), 1, "float16", "int64"),
-                goal=0.85,
-                quick=True,
-            ),
+        "onnxruntime, cupy",
+        Line(
+            GatherNDProblem((64, 128, 128, 64), (64, 8192, 2), 1, "float16", "int64"),
+            goal=0.85,
+            quick=True,
         ),
     ),
 )
 
-SWEEP = Case(
+SWEEP = case(
     "sweep-gather_nd",
     "time against size: batches of 128 slices of 128 B",
-    ("onnxruntime", "cupy"),
-    tuple(
-        Line(GatherNDProblem((4**k, 16, 16, 64), (4**k, 128, 2), 1, "float16", "int64"))
-        for k in range(8)
-    ),
+    "onnxruntime, cupy",
+    *(GatherNDProblem((4**k, 16, 16, 64), (4**k, 128, 2), 1, "float16", "int64") for k in range(8)),
 )

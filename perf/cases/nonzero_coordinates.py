@@ -6,18 +6,20 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-import numpy as np
-
 import cudakern as ck
 from perf.cases.base import (
+    CHUNK,
     LINE_BYTES,
     Array,
-    Case,
+    Layout,
     Line,
     Module,
     Problem,
     Traffic,
+    case,
     generator,
+    nbytes,
+    pieces,
     shape_title,
     short_type,
     shrink,
@@ -28,15 +30,12 @@ if TYPE_CHECKING:
 
 Pattern = Literal["random", "clustered", "last"]
 
-#: Elements that are made or checked at once.
-CHUNK = 2**24
 #: Pieces that clustered data consists of, each of ones or of zeros.
 PIECES = 4096
 #: Elements at the end that are ones with the pattern ``"last"``.
 LAST = 2**16
 #: Integers that are not zero are drawn from 1 to INTEGERS - 1.
 INTEGERS = 100
-COUNT_BYTES = 4
 _SHORT_RESULTS = {"uint32": "u32", "int64": "i64"}
 #: Rows that a transposed array keeps at least, before it becomes narrower.
 MIN_ROWS = 16
@@ -71,17 +70,27 @@ class NonzeroProblem(Problem):
     transposed: bool = False
 
     @property
+    def operands(self) -> tuple[Layout, ...]:
+        """The array that is searched."""
+        return ((self.shape, self.dtype),)
+
+    @property
+    def results(self) -> tuple[Layout, ...]:
+        """The count, and room for coordinates of all elements."""
+        return ((1,), "uint32"), ((self.size, len(self.shape)), self.result)
+
+    @property
+    def size(self) -> int:
+        """Number of elements of x."""
+        return prod(self.shape)
+
+    @property
     def title(self) -> str:
         """``"[2^28] bool, 1 %, u32"``."""
         share = f"{100 * self.density:g} %"
         where = {"random": share, "clustered": f"{share} clustered", "last": "ones in last 64 Ki"}
         title = f"{shape_title(self.shape)} {short_type(self.dtype)}, {where[self.pattern]}"
         return f"{title}, {_SHORT_RESULTS[self.result]}" + ", transposed" * self.transposed
-
-    @property
-    def size(self) -> int:
-        """Number of elements of x."""
-        return prod(self.shape)
 
     @property
     def found(self) -> float:
@@ -93,8 +102,8 @@ class NonzeroProblem(Problem):
     def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
         """Return x once, the coordinates that are found and the count."""
         del granule, cached
-        row = len(self.shape) * np.dtype(self.result).itemsize
-        return Traffic(self.size * np.dtype(self.dtype).itemsize, self.found * row + COUNT_BYTES)
+        count, coordinates = map(nbytes, self.results)
+        return Traffic(nbytes(self.operands[0]), self.found / self.size * coordinates + count)
 
     def shrunk(self, elements: int) -> Self:
         """Return the same problem with the largest dimension halved, of transposed ones the first.
@@ -109,16 +118,15 @@ class NonzeroProblem(Problem):
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
         """Return (x,)."""
         (x,) = self.blank(xp)
-        flat = (x.T if self.transposed else x).reshape(-1)
-        rng = generator(xp, seed)
-        pieces = xp.argsort(rng.random(PIECES, dtype="float32")) < round(self.density * PIECES)
-        for begin in range(0, flat.size, CHUNK):
-            part = flat[begin : begin + CHUNK]
+        rng, begin = generator(xp, seed), 0
+        whole = xp.argsort(rng.random(PIECES, dtype="float32")) < round(self.density * PIECES)
+        for part in pieces(x):
             places = xp.arange(begin, begin + part.size)
+            begin += part.size
             if self.pattern == "last":
-                mask = places >= flat.size - LAST
+                mask = places >= x.size - LAST
             elif self.pattern == "clustered":
-                mask = pieces[places // -(-flat.size // PIECES)]
+                mask = whole[places // -(-x.size // PIECES)]
             else:
                 # A generator of numbers from 0 to 1 may or may not give either of these.
                 mask = rng.random(part.size, dtype="float32") < self.density
@@ -131,17 +139,6 @@ class NonzeroProblem(Problem):
             else:
                 part[...] = mask * rng.integers(1, INTEGERS, part.size, dtype=self.dtype)
         return (x,)
-
-    def blank(self, xp: Module) -> tuple[Array, ...]:
-        """Return (x,), uninitialised."""
-        shape = self.shape[::-1] if self.transposed else self.shape
-        x = xp.empty(shape, dtype=self.dtype)
-        return (x.T if self.transposed else x,)
-
-    def outputs(self, xp: Module) -> tuple[Array, ...]:
-        """Return (count, coordinates), uninitialised."""
-        rows = self.size, len(self.shape)
-        return xp.empty((1,), dtype="uint32"), xp.empty(rows, dtype=self.result)
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return our call of `cudakern.nonzero_coordinates`."""
@@ -194,76 +191,60 @@ _LOOKED = 1.13
 _TRANSPOSED = NonzeroProblem((2**14, 2**14), "bool", 0.5, "random", "uint32", transposed=True)
 
 CASES = (
-    Case(
-        "Z-1",
-        "rate of reading",
-        ("cub",),
-        _both(_LARGE, "bool", 0, goal=0.85, moved=_LOOKED),
-    ),
-    Case(
+    case("Z-1", "rate of reading", "cub", *_both(_LARGE, "bool", 0, goal=0.85, moved=_LOOKED)),
+    case(
         "Z-2",
         "few elements",
-        ("cub",),
-        _both(_LARGE, "bool", 0.01, goal=0.8, moved=_LOOKED, quick=True),
+        "cub",
+        *_both(_LARGE, "bool", 0.01, goal=0.8, moved=_LOOKED, quick=True),
     ),
-    Case(
-        "Z-3",
-        "branches at their worst",
-        ("cub",),
-        _both(_LARGE, "bool", 0.5, goal=0.8),
-    ),
-    Case(
+    case("Z-3", "branches at their worst", "cub", *_both(_LARGE, "bool", 0.5, goal=0.8)),
+    case(
         "Z-4",
         "rate of writing; a last tile that waits for all others",
-        ("cub",),
-        (
-            *_both(_LARGE, "bool", 0.99, goal=0.85),
-            *_both(_LARGE, "bool", 1, goal=0.85, quick=True),
-            Line(_bools(2**28, 0, "last"), goal=0.85, moved=_LOOKED),
-        ),
+        "cub",
+        *_both(_LARGE, "bool", 0.99, goal=0.85),
+        *_both(_LARGE, "bool", 1, goal=0.85, quick=True),
+        Line(_bools(2**28, 0, "last"), goal=0.85, moved=_LOOKED),
     ),
-    Case(
+    case(
         "Z-5",
         "arithmetic of coordinates",
-        ("torch",),
-        _both((512, 512, 1024), "float32", 0.5, goal=0.85),
+        "torch",
+        *_both((512, 512, 1024), "float32", 0.5, goal=0.85),
     ),
-    Case(
+    case(
         "Z-6",
         "tiles with much and with little to write",
-        ("cub",),
-        _both(
+        "cub",
+        *_both(
             (2**14, 2**14), "float16", 0.1, pattern="clustered", goal=0.8, moved=_LOOKED, quick=True
         ),
     ),
-    Case(
+    case(
         "Z-7",
         "data of the size of L2",
-        ("cub",),
-        _both((2**24,), "int8", 0.1, goal=None, goal_us=15, moved=_LOOKED, quick=True),
+        "cub",
+        *_both((2**24,), "int8", 0.1, goal=None, goal_us=15, moved=_LOOKED, quick=True),
     ),
-    Case(
+    case(
         "Z-8",
         "latency, with and without the count on the host",
-        ("torch", "cub"),
-        (
-            Line(_bools(2**10, 0.1), goal_us=5, quick=True),
-            Line(_bools(2**14, 0.1), goal_us=5),
-            Line(_bools(2**18, 0.1), goal_us=5, moved=_LOOKED),
-        ),
+        "torch, cub",
+        Line(_bools(2**10, 0.1), goal_us=5, quick=True),
+        Line(_bools(2**14, 0.1), goal_us=5),
+        Line(_bools(2**18, 0.1), goal_us=5, moved=_LOOKED),
     ),
-    Case(
+    case(
         "Z-9",
         "order of coordinates against that of memory",
-        ("cupy",),
-        # A tile has room for 4 rows of 2^14 columns; tiles read the sectors of these again, which a
-        # cache would keep: at full size 2.42.
-        (Line(_TRANSPOSED, goal=0.5, moved=1.64, quick=True),),
+        "cupy",
+        Line(_TRANSPOSED, goal=0.5, moved=1.64, quick=True),
     ),
 )
-SWEEP = Case(
+SWEEP = case(
     "sweep-nonzero_coordinates",
     "time of a search for 1 % by size",
-    ("cub", "torch", "cupy"),
-    tuple(Line(_bools(2**k, 0.01)) for k in range(10, 29, 2)),
+    "cub, torch, cupy",
+    *(_bools(2**k, 0.01) for k in range(10, 29, 2)),
 )

@@ -7,16 +7,17 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Self
 
-import numpy as np
-
 import cudakern as ck
 from perf.cases.base import (
     LINE_BYTES,
     Case,
+    Layout,
     Line,
     Problem,
     Traffic,
+    case,
     generator,
+    nbytes,
     power,
     shape_title,
     short_type,
@@ -63,22 +64,26 @@ class OneHotProblem(Problem):
         return self.indices_shape[: self.axis], self.indices_shape[self.axis :]
 
     @property
+    def operands(self) -> tuple[Layout, ...]:
+        """The indices."""
+        return ((self.indices_shape, self.index_dtype),)
+
+    @property
+    def results(self) -> tuple[Layout, ...]:
+        """A vector for each index."""
+        return ((self.result_shape, self.dtype),)
+
+    @property
     def title(self) -> str:
         """Indices, depth, dtype of the result, axis."""
         title = f"{shape_title(self.indices_shape)} {self.index_dtype} x {power(self.depth)}"
         title = f"{title} {short_type(self.dtype)}"
         return title if self.axis == len(self.indices_shape) else f"{title}, axis {self.axis}"
 
-    @property
-    def size(self) -> int:
-        """Number of elements of the result."""
-        return prod(self.result_shape)
-
     def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
         """Return the bytes of the indices and of the result."""
         del granule, cached  # all of both, once
-        indices = prod(self.indices_shape) * np.dtype(self.index_dtype).itemsize
-        return Traffic(indices, self.size * np.dtype(self.dtype).itemsize)
+        return Traffic(nbytes(self.operands[0]), nbytes(self.results[0]))
 
     def shrunk(self, elements: int) -> Self:
         """Return rows of the same depth, fewer of them; shorter planes once two are left."""
@@ -91,14 +96,6 @@ class OneHotProblem(Problem):
         """Return the indices."""
         rng = generator(xp, seed)
         return (rng.integers(0, self.depth, self.indices_shape, dtype=self.index_dtype),)
-
-    def blank(self, xp: Module) -> tuple[Array, ...]:
-        """Return room for the indices."""
-        return (xp.empty(self.indices_shape, self.index_dtype),)
-
-    def outputs(self, xp: Module) -> tuple[Array, ...]:
-        """Return room for the result."""
-        return (xp.empty(self.result_shape, self.dtype),)
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return the call of `cudakern.one_hot`."""
@@ -123,38 +120,34 @@ def _rows(count: int, depth: int, dtype: str = "float32") -> OneHotProblem:
 
 
 CASES: tuple[Case, ...] = (
-    Case("O-1", "plain", ("onnxruntime", "torch"), (Line(_rows(2**20, 1000), goal=0.93),)),
-    Case(
-        "O-2", "short rows", ("cupy",), (Line(_rows(2**22, 32, "float16"), goal=0.88, quick=True),)
-    ),
-    Case(
+    case("O-1", "plain", "onnxruntime, torch", Line(_rows(2**20, 1000), goal=0.93)),
+    case("O-2", "short rows", "cupy", Line(_rows(2**22, 32, "float16"), goal=0.88, quick=True)),
+    case(
         "O-3",
         "rows shorter than a vector",
-        ("cupy",),
-        (Line(_rows(2**24, 10, "int8"), goal=0.80, quick=True),),
+        "cupy",
+        Line(_rows(2**24, 10, "int8"), goal=0.80, quick=True),
     ),
-    Case(
+    case(
         "O-4",
         "odd, long rows",
-        ("onnxruntime", "torch"),
-        (Line(_rows(2**17, 50257, "float16"), goal=0.93),),
+        "onnxruntime, torch",
+        Line(_rows(2**17, 50257, "float16"), goal=0.93),
     ),
-    Case("O-5", "torch's own type", ("torch",), (Line(_rows(2**20, 1000, "int64"), goal=0.93),)),
-    Case(
+    case("O-5", "torch's own type", "torch", Line(_rows(2**20, 1000, "int64"), goal=0.93)),
+    case(
         "O-6",
         "inner planes",
-        ("onnxruntime",),
-        (Line(OneHotProblem((256, 4096), 64, 1, "float32", "int64"), goal=0.90, quick=True),),
+        "onnxruntime",
+        Line(OneHotProblem((256, 4096), 64, 1, "float32", "int64"), goal=0.90, quick=True),
     ),
-    Case(
-        "O-7", "odd depth", ("cupy",), (Line(_rows(2**18, 777, "float64"), goal=0.92, quick=True),)
-    ),
-    Case("O-8", "latency", ("torch",), (Line(_rows(128, 10), goal_us=3.0, quick=True),)),
+    case("O-7", "odd depth", "cupy", Line(_rows(2**18, 777, "float64"), goal=0.92, quick=True)),
+    case("O-8", "latency", "torch", Line(_rows(128, 10), goal_us=3.0, quick=True)),
 )
 
-SWEEP = Case(
+SWEEP = case(
     "sweep-one_hot",
     "time against size: rows of 1000",
-    ("onnxruntime", "torch"),
-    tuple(Line(_rows(4**k, 1000)) for k in range(10)),
+    "onnxruntime, torch",
+    *(_rows(4**k, 1000) for k in range(10)),
 )

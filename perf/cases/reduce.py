@@ -6,19 +6,20 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, ClassVar, Self
 
-import numpy as np
-
 import cudakern as ck
 from cudakern._array_types import FunctionName
 from perf.cases.base import (
     LINE_BYTES,
     Array,
-    Case,
+    Layout,
     Line,
     Module,
     Problem,
     Traffic,
+    case,
     generator,
+    nbytes,
+    pieces,
     shape_title,
     short_type,
     shrink,
@@ -27,8 +28,6 @@ from perf.cases.base import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-#: Elements that are made at once.
-CHUNK = 2**24
 #: Integers are drawn from -INTEGERS, of unsigned types from 0, to INTEGERS - 1.
 INTEGERS = 100
 #: A float16 sum is 2 to this power at most, or rarely half as much again.
@@ -72,6 +71,16 @@ class ReduceProblem(Problem):
     transposed: bool = False
 
     @property
+    def operands(self) -> tuple[Layout, ...]:
+        """The array that is reduced."""
+        return ((self.shape, self.dtype),)
+
+    @property
+    def results(self) -> tuple[Layout, ...]:
+        """The reduced array."""
+        return ((self.kept, self.out_dtype),)
+
+    @property
     def title(self) -> str:
         """``"[2^22, 33] f32 sum, axis 1"``."""
         parts = [f"{shape_title(self.shape)} {short_type(self.dtype)} {self.function}"]
@@ -80,11 +89,6 @@ class ReduceProblem(Problem):
         if self.transposed:
             parts.append("transposed")
         return ", ".join(parts)
-
-    @property
-    def size(self) -> int:
-        """Number of elements of x."""
-        return prod(self.shape)
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -99,8 +103,7 @@ class ReduceProblem(Problem):
     def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
         """Return x once and the results once."""
         del granule, cached
-        written = prod(self.kept) * np.dtype(self.out_dtype).itemsize
-        return Traffic(self.size * np.dtype(self.dtype).itemsize, written)
+        return Traffic(nbytes(self.operands[0]), nbytes(self.results[0]))
 
     def shrunk(self, elements: int) -> Self:
         """Return the same problem with the largest dimension halved, again and again."""
@@ -109,10 +112,8 @@ class ReduceProblem(Problem):
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
         """Return (x,): floats from 0.5 to 1.5 times a power of two, small integers."""
         (x,) = self.blank(xp)
-        flat = (x.T if self.transposed else x).reshape(-1)
         rng = generator(xp, seed)
-        for begin in range(0, flat.size, CHUNK):
-            part = flat[begin : begin + CHUNK]
+        for part in pieces(x):
             if self.dtype in _ROUNDING:
                 wide = "float64" if self.dtype == "float64" else "float32"
                 numbers = rng.random(part.size, dtype=wide)
@@ -123,16 +124,6 @@ class ReduceProblem(Problem):
                 low = 0 if self.dtype.startswith("u") else -INTEGERS
                 part[...] = rng.integers(low, INTEGERS, part.size, dtype=self.dtype)
         return (x,)
-
-    def blank(self, xp: Module) -> tuple[Array, ...]:
-        """Return (x,), uninitialised."""
-        shape = self.shape[::-1] if self.transposed else self.shape
-        x = xp.empty(shape, dtype=self.dtype)
-        return (x.T if self.transposed else x,)
-
-    def outputs(self, xp: Module) -> tuple[Array, ...]:
-        """Return (out,), uninitialised."""
-        return (xp.empty(self.kept, dtype=self.out_dtype),)
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Return our call of `cudakern.reduce`."""
@@ -210,93 +201,78 @@ def _full(function: FunctionName, dtype: str, size: int = 2**28) -> ReduceProble
 _TRANSPOSED = ReduceProblem("sum", (2**14, 2**14), (1,), "float64", transposed=True)
 
 CASES = (
-    Case(
+    case(
         "R-1",
         "parity where every library is good; int32, which peers may convert",
-        ("cub", "torch"),
-        (
-            Line(_full("sum", "float32"), goal=0.95, quick=True),
-            Line(_full("sum", "int32"), goal=0.95),
-        ),
+        "cub, torch",
+        Line(_full("sum", "float32"), goal=0.95, quick=True),
+        Line(_full("sum", "int32"), goal=0.95),
     ),
-    Case(
+    case(
         "R-2",
         "narrow types",
-        ("cub", "torch"),
-        (
-            Line(_full("max", "int8"), goal=0.92, quick=True),
-            Line(_full("sum", "float16"), goal=0.92),
-        ),
+        "cub, torch",
+        Line(_full("max", "int8"), goal=0.92, quick=True),
+        Line(_full("sum", "float16"), goal=0.92),
     ),
-    Case(
+    case(
         "R-3",
         "inner reduction",
-        ("torch",),
-        (
-            Line(_f32("sum", (2**16, 1024), 1), goal=0.92),
-            Line(_f32("argmax", (2**16, 1024), 1), goal=0.92),
-            Line(_f32("log_sum_exp", (2**16, 1024), 1), goal=0.92, quick=True),
-        ),
+        "torch",
+        Line(_f32("sum", (2**16, 1024), 1), goal=0.92),
+        Line(_f32("argmax", (2**16, 1024), 1), goal=0.92),
+        Line(_f32("log_sum_exp", (2**16, 1024), 1), goal=0.92, quick=True),
     ),
-    Case(
+    case(
         "R-4",
         "tiny and odd rows",
-        ("torch", "cub"),
-        (
-            Line(_f32("sum", (2**22, 33), 1), goal=0.85, quick=True),
-            Line(_f32("sum", (2**24, 4), 1), goal=0.85),
-        ),
+        "torch, cub",
+        Line(_f32("sum", (2**22, 33), 1), goal=0.85, quick=True),
+        Line(_f32("sum", (2**24, 4), 1), goal=0.85),
     ),
-    Case(
+    case(
         "R-5",
         "few huge rows",
-        ("cub", "torch"),
-        (
-            Line(_f32("argmax", (8, 129280), 1), goal_us=6, quick=True),
-            Line(_f32("sum", (4, 2**24), 1), goal=0.92),
-        ),
+        "cub, torch",
+        Line(_f32("argmax", (8, 129280), 1), goal_us=6, quick=True),
+        Line(_f32("sum", (4, 2**24), 1), goal=0.92),
     ),
-    Case("R-6", "outer reduction", ("torch",), (Line(_f32("sum", (2**14, 2**14), 0), goal=0.92),)),
-    Case(
+    case("R-6", "outer reduction", "torch", Line(_f32("sum", (2**14, 2**14), 0), goal=0.92)),
+    case(
         "R-7",
         "few columns",
-        ("torch",),
-        (
-            Line(_f32("sum", (2**24, 8), 0), goal=0.88, quick=True),
-            Line(_f32("max", (2**22, 33), 0), goal=0.88, moved=1.06),
-        ),
+        "torch",
+        Line(_f32("sum", (2**24, 8), 0), goal=0.88, quick=True),
+        Line(_f32("max", (2**22, 33), 0), goal=0.88, moved=1.06),
     ),
-    Case(
+    case(
         "R-8",
         "middle and nested axes, of the size of L2",
-        ("torch",),
-        (
-            Line(_f32("sum", (64, 512, 512), 1), goal=0.8, quick=True),
-            Line(ReduceProblem("sum", (32, 64, 128, 128), (0, 2, 3), "float16"), goal=0.8),
-        ),
+        "torch",
+        Line(_f32("sum", (64, 512, 512), 1), goal=0.8, quick=True),
+        Line(ReduceProblem("sum", (32, 64, 128, 128), (0, 2, 3), "float16"), goal=0.8),
     ),
-    Case(
+    case(
         "R-9",
         "wide type, strides",
-        ("cub", "torch"),
-        (Line(_full("sum", "float64"), goal=0.95), Line(_TRANSPOSED, goal=0.88)),
+        "cub, torch",
+        Line(_full("sum", "float64"), goal=0.95),
+        Line(_TRANSPOSED, goal=0.88),
     ),
-    Case(
+    case(
         "R-10",
         "latency, on the GPU and on the host",
-        ("cub",),
-        (
-            # Its result is a part of a sector.
-            Line(_full("sum", "float32", 16), goal_us=3.5, moved=1.42, quick=True),
-            Line(_full("sum", "float32", 2**12), goal_us=3.5),
-            Line(_full("sum", "float32", 2**16), goal_us=3.5),
-            Line(_f32("sum", (1024, 64), 1), goal_us=3.5),
-        ),
+        "cub",
+        # Its result is a part of a sector.
+        Line(_full("sum", "float32", 16), goal_us=3.5, moved=1.42, quick=True),
+        Line(_full("sum", "float32", 2**12), goal_us=3.5),
+        Line(_full("sum", "float32", 2**16), goal_us=3.5),
+        Line(_f32("sum", (1024, 64), 1), goal_us=3.5),
     ),
 )
-SWEEP = Case(
+SWEEP = case(
     "sweep-reduce",
     "time of a full sum by size",
-    ("cub", "torch", "cupy"),
-    tuple(Line(_full("sum", "float32", 2**k)) for k in range(10, 29, 2)),
+    "cub, torch, cupy",
+    *(_full("sum", "float32", 2**k) for k in range(10, 29, 2)),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perf.cases.base import Case, Line
+from perf.cases.base import Case, Problem, case
 from perf.cases.gather import GatherProblem
 from perf.cases.nonzero_coordinates import NonzeroProblem
 from perf.cases.reduce import ReduceProblem
@@ -13,95 +13,88 @@ if TYPE_CHECKING:
     from cudakern._array_types import FunctionName
 
 
-def _columns(function: FunctionName, rows: int, columns: int, dtype: str = "float32") -> Line:
-    return Line(ReduceProblem(function, (rows, columns), (0,), dtype))
+def _columns(function: FunctionName, rows: int, columns: int, dtype: str = "float32") -> Problem:
+    return ReduceProblem(function, (rows, columns), (0,), dtype)
 
 
-def _rows(function: FunctionName, rows: int, columns: int, dtype: str = "float32") -> Line:
-    return Line(ReduceProblem(function, (rows, columns), (1,), dtype))
+def _rows(function: FunctionName, rows: int, columns: int, dtype: str = "float32") -> Problem:
+    return ReduceProblem(function, (rows, columns), (1,), dtype)
 
 
-def _found(size: int, dtype: str = "bool") -> Line:
-    return Line(NonzeroProblem((size,), dtype, 0.5, "random", "uint32"))
+def _found(size: int, dtype: str = "bool") -> Problem:
+    return NonzeroProblem((size,), dtype, 0.5, "random", "uint32")
 
 
-def _last_axis(rows: int, columns: int) -> Line:
+def _last_axis(rows: int, columns: int) -> Problem:
     """Return as many elements of each row as it has, 256 at least."""
     shape, count = (rows, columns), max(columns, 256)
-    return Line(GatherProblem(shape, 1, (count,), "float32", "int32", "random"))
+    return GatherProblem(shape, 1, (count,), "float32", "int32", "random")
 
 
-def _spliced(rows: int, columns: int, dtype: str) -> Line:
-    return Line(GatherProblem((rows, columns), 0, (rows,), dtype, "int32", "random"))
+def _spliced(rows: int, columns: int, dtype: str) -> Problem:
+    return GatherProblem((rows, columns), 0, (rows,), dtype, "int32", "random")
 
 
-_PEERS = ("cupy", "torch")
+_PEERS = "cupy, torch"
 
 CASES: tuple[Case, ...] = (
-    Case(
+    case(
         "S-1",
         "columns of odd widths",
         _PEERS,
-        (
-            _columns("sum", 600, 1001),
-            _columns("argmax", 600, 1001),
-            _columns("sum", 100, 10007),
-            _columns("sum", 6000, 1001),
-            _columns("sum", 1000, 10007),
-            _columns("sum", 4096, 4095),
-        ),
+        _columns("sum", 600, 1001),
+        _columns("argmax", 600, 1001),
+        _columns("sum", 100, 10007),
+        _columns("sum", 6000, 1001),
+        _columns("sum", 1000, 10007),
+        _columns("sum", 4096, 4095),
     ),
-    Case(
+    case(
         "S-2",
         "narrow columns",
         _PEERS,
-        (
-            _columns("max", 2**24, 3, "uint8"),
-            _columns("max", 2**22, 33, "uint8"),
-            _columns("max", 2**19, 200, "uint8"),
-            _columns("sum", 2**22, 33, "float16"),
-        ),
+        _columns("max", 2**24, 3, "uint8"),
+        _columns("max", 2**22, 33, "uint8"),
+        _columns("max", 2**19, 200, "uint8"),
+        _columns("sum", 2**22, 33, "float16"),
     ),
-    Case(
+    case(
         "S-3",
         "few long rows",
         _PEERS,
-        (
-            _rows("sum", 63, 4096),
-            _rows("sum", 64, 4096),
-            _rows("sum", 256, 4096),
-            _rows("sum", 529, 2**16),
-            _rows("sum", 600, 2**16),
-        ),
+        _rows("sum", 63, 4096),
+        _rows("sum", 64, 4096),
+        _rows("sum", 256, 4096),
+        _rows("sum", 529, 2**16),
+        _rows("sum", 600, 2**16),
     ),
-    Case(
+    case(
         "S-4",
         "searches of middle size",
-        ("cub", "torch"),
-        (
-            *(_found(2**k) for k in (13, 16, 18, 20, 22, 24)),
-            _found(2**20, "float32"),
-        ),
+        "cub, torch",
+        *(_found(2**k) for k in (13, 16, 18, 20, 22, 24)),
+        _found(2**20, "float32"),
     ),
-    Case(
+    case(
         "S-5",
         "last axis, short rows",
         _PEERS,
-        (_last_axis(2**16, 64), _last_axis(2**15, 256), _last_axis(2**13, 1024)),
+        _last_axis(2**16, 64),
+        _last_axis(2**15, 256),
+        _last_axis(2**13, 1024),
     ),
-    Case(
+    case(
         "S-6",
         "rows off 16 bytes",
         _PEERS,
-        (_spliced(2**16, 1001, "float32"), _spliced(2**20, 33, "float16")),
+        _spliced(2**16, 1001, "float32"),
+        _spliced(2**20, 33, "float16"),
     ),
-    Case(
+    case(
         "S-7",
         "places of 8-bit integers",
         _PEERS,
-        (
-            Line(ReduceProblem("argmax", (2**28,), (0,), "int8")),
-            _rows("argmax", 2**16, 4096, "uint8"),
-        ),
+        ReduceProblem("argmax", (2**28,), (0,), "int8"),
+        _rows("argmax", 2**16, 4096, "uint8"),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perf.peers import cub, cuda_compute, cupy, onnxruntime, torch
-from perf.peers.dispatch import MissingPeerError
+from perf.peers.base import MissingPeerError
 
 if TYPE_CHECKING:
     from perf.peers.base import Peer

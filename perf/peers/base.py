@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from cudakern.engines.cuda import device_count, import_cupy
+from cudakern.errors import EngineUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perf.cases.base import Array, Problem
+    from perf.cases.base import Array, Module, Problem
+
+ALLOCATES, WAITS = "allocates its result", "waits for the count"
+
+
+class MissingPeerError(Exception):
+    """A library cannot be used; the text says in one line why, and what to install."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +44,59 @@ class Prepared:
     scratch_bytes: int = 0
 
 
-class Peer(Protocol):
-    """A library with some of the operators."""
+class Peer:
+    """A library with the operators that its methods of these names prepare.
 
-    @property
-    def name(self) -> str:
-        """As results call it: ``"cupy"``, ``"torch"``, ``"cub"``, ..."""
+    Such a method takes a problem and its inputs. It returns the call, or None where the library has
+    no such operator. The result is allocated there wherever the library can write into a given
+    array. What is compiled or tuned at the first call is done by that call.
 
-    @property
-    def version(self) -> str:
-        """Of the library."""
+    Attributes
+    ----------
+    name : str
+        As results call it: ``"cupy"``, ``"torch"``, ``"cub"``, ...
+    version : str
+        Of the library.
+    """
+
+    name: str
+    version: str
 
     def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
         """Return the call for a problem's inputs, or None where it has no such operator.
 
-        The result is allocated here wherever the library can write into a given array. What it
-        compiles or tunes at its first call is done by that call. It works on the stream that is
-        current now, and is called where that is still so.
+        It works on the stream that is current now, and is called where that is still so. Nobody
+        else takes the nearest valid index for one that is out of range.
         """
+        method = getattr(self, problem.operator, None)
+        if method is None or getattr(problem, "pattern", "") == "out_of_range":
+            return None
+        prepared: Prepared | None = method(problem, *inputs)
+        return prepared
+
+
+def require_cupy() -> Module:
+    """Return CuPy, whose arrays peers are given.
+
+    Raises
+    ------
+    MissingPeerError
+        It is not installed, or there is no device for it.
+    """
+    try:
+        cupy = import_cupy()
+    except EngineUnavailableError as error:
+        raise MissingPeerError(str(error)) from error
+    if device_count() == 0:
+        raise MissingPeerError("no CUDA device can be used")
+    return cupy
+
+
+def remarks(*parts: str) -> str:
+    """Return the parts that are not empty as one note."""
+    return "; ".join(part for part in parts if part)
+
+
+def other_type(ours: str, theirs: str) -> str:
+    """Return a remark on a result's type where it is not ours."""
+    return "" if ours == theirs else f"{theirs} in place of {ours}"

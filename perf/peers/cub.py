@@ -16,17 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern._arrays import address_of
 from cudakern.engines.cache import cache_folder
-from perf.peers.base import Prepared
-from perf.peers.dispatch import Dispatch, MissingPeerError, require_cupy
+from perf.peers.base import MissingPeerError, Peer, Prepared, require_cupy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from perf.cases import GatherProblem, NonzeroProblem, ReduceProblem
     from perf.cases.base import Array, Module
-    from perf.cases.gather import GatherProblem
-    from perf.cases.nonzero_coordinates import NonzeroProblem
-    from perf.cases.reduce import ReduceProblem
-    from perf.peers.base import Peer
 
 SOURCE = Path(__file__).with_name("cub.cu")
 INSTALL = (
@@ -44,7 +40,7 @@ NONZERO = frozenset({("bool", 1), ("int8", 1), ("float16", 2), ("float32", 3)})
 GATHERED_BYTES = frozenset({1, 2, 4})
 
 
-class CubPeer(Dispatch):
+class CubPeer(Peer):
     """CUB's device-wide algorithms.
 
     Parameters
@@ -63,12 +59,8 @@ class CubPeer(Dispatch):
         self._xp = xp
         self._library = library
         self._stream = stream
-
-    @property
-    def version(self) -> str:
-        """Of CUB."""
-        number = int(self._library.version())
-        return f"{number // 100000}.{number // 100 % 1000}.{number % 100}"
+        number = int(library.version())
+        self.version = f"{number // 100000}.{number // 100 % 1000}.{number % 100}"
 
     def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
         """Prepare DeviceReduce for all elements, DeviceSegmentedReduce for rows."""
@@ -90,7 +82,7 @@ class CubPeer(Dispatch):
         numbers = [ctypes.c_int(size) for size in sizes]
         return self._with_scratch(name, (x, out), numbers, out)
 
-    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
         """Prepare DeviceSelect::Flagged of a counting iterator."""
         rank = len(problem.shape)
         if (problem.dtype, rank) not in NONZERO or not x.flags.c_contiguous or x.size > LARGEST:

@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perf.peers.base import Prepared
-from perf.peers.dispatch import Dispatch, MissingPeerError, require_cupy
+from perf.peers.base import MissingPeerError, Peer, Prepared, require_cupy
 
 if TYPE_CHECKING:
+    from perf.cases import NonzeroProblem, ReduceProblem
     from perf.cases.base import Array, Module
-    from perf.cases.nonzero_coordinates import NonzeroProblem
-    from perf.cases.reduce import ReduceProblem
-    from perf.peers.base import Peer
 
 _OFFSETS = "reads where rows begin and end"
 
 
-class ComputePeer(Dispatch):
+class ComputePeer(Peer):
     """cuda.compute.
 
     Parameters
@@ -35,18 +32,23 @@ class ComputePeer(Dispatch):
         With ``__cuda_stream__``, the current stream whenever it is asked; None for no stream.
     predicates : bool
         Whether functions in Python can be compiled, which needs numba-cuda-mlir.
+    version : str
+        Of the package cuda-cccl.
     """
 
     name = "cuda.compute"
 
-    def __init__(self, compute: Module, xp: Module, stream: Any, *, predicates: bool) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        compute: Module,
+        xp: Module,
+        stream: Any,  # noqa: ANN401
+        *,
+        predicates: bool,
+        version: str,
+    ) -> None:
         self._compute, self._xp, self._stream = compute, xp, stream
-        self._predicates = predicates
-
-    @property
-    def version(self) -> str:
-        """Of the package."""
-        return importlib.metadata.version("cuda-cccl")
+        self._predicates, self.version = predicates, version
 
     def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
         """Prepare reduce_into for all elements, segmented_reduce for rows."""
@@ -79,7 +81,7 @@ class ComputePeer(Dispatch):
             made, {**arguments, **sizes, "op": operation, "h_init": start}, out, note
         )
 
-    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
         """Prepare select of a counting iterator, for vectors."""
         if not self._predicates or len(problem.shape) != 1:
             return None
@@ -146,4 +148,6 @@ def find() -> list[Peer]:
         )
         raise MissingPeerError(message)
     predicates = importlib.util.find_spec("numba_cuda_mlir") is not None
-    return [ComputePeer(compute, cupy, _CurrentStream(cupy), predicates=predicates)]
+    version = importlib.metadata.version("cuda-cccl")
+    stream = _CurrentStream(cupy)
+    return [ComputePeer(compute, cupy, stream, predicates=predicates, version=version)]

@@ -1,30 +1,39 @@
-"""CuPy: what its users would write."""
+"""CuPy: what its users would write. And our own search that waits for the count."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from perf.peers.base import Prepared
-from perf.peers.dispatch import Dispatch, other_type, remarks, require_cupy
-from perf.peers.own import OwnArgwhere
+import cudakern as ck
+from perf.peers.base import (
+    ALLOCATES,
+    WAITS,
+    Peer,
+    Prepared,
+    other_type,
+    remarks,
+    require_cupy,
+)
+from perf.results import OURS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from perf.cases import (
+        GatherNDProblem,
+        GatherProblem,
+        NonzeroProblem,
+        OneHotProblem,
+        ReduceProblem,
+    )
     from perf.cases.base import Array, Module
-    from perf.cases.gather import GatherProblem
-    from perf.cases.gather_nd import GatherNDProblem
-    from perf.cases.nonzero_coordinates import NonzeroProblem
-    from perf.cases.one_hot import OneHotProblem
-    from perf.cases.reduce import ReduceProblem
-    from perf.peers.base import Peer
 
 #: Largest identity matrix that one-hot rows are taken from, in bytes.
 TABLE_BYTES = 2**25
+#: Elements up to which `OwnArgwhere` is timed: of more, the wait is a small part.
+MOST_ELEMENTS = 2**18
 
 
-class CupyPeer(Dispatch):
+class CupyPeer(Peer):
     """CuPy with the accelerators that it has by default.
 
     Parameters
@@ -36,12 +45,7 @@ class CupyPeer(Dispatch):
     name = "cupy"
 
     def __init__(self, xp: Module) -> None:
-        self._xp = xp
-
-    @property
-    def version(self) -> str:
-        """Of CuPy."""
-        return str(self._xp.__version__)
+        self._xp, self.version = xp, str(xp.__version__)
 
     def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
         """Prepare cupy.sum, max or argmax; log_sum_exp has to be put together."""
@@ -76,12 +80,10 @@ class CupyPeer(Dispatch):
         note = "six calls, with an intermediate array as large as x"
         return Prepared(call, note, scratch_bytes=work.nbytes + peak.nbytes)
 
-    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared:
+    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared:
         """Prepare cupy.argwhere."""
         xp = self._xp
-        note = remarks(
-            other_type(problem.result, "int64"), "waits for the count", "allocates its result"
-        )
+        note = remarks(other_type(problem.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: xp.argwhere(x), note, captures=False)
 
     def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared:
@@ -94,7 +96,7 @@ class CupyPeer(Dispatch):
         """Prepare indexing with an array for each axis."""
         key = fancy_key(self._xp, problem, indices)
         scratch = sum(grid.nbytes for grid in key[: problem.batch_dims])
-        return Prepared(lambda: x[key], "allocates its result", scratch_bytes=scratch)
+        return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=scratch)
 
     def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared:
         """Prepare a comparison of the indices with all classes."""
@@ -107,58 +109,43 @@ class CupyPeer(Dispatch):
         return Prepared(lambda: xp.equal(spread, classes, out=out), scratch_bytes=classes.nbytes)
 
 
-class CupyWithoutCub(Dispatch):
+class CupyWithoutCub(Peer):
     """CuPy's own reduction kernels."""
 
     name = "cupy, CUB off"
 
     def __init__(self, xp: Module, accelerators: Any) -> None:  # noqa: ANN401  cupy._core
-        self._cupy = CupyPeer(xp)
+        self._cupy, self.version = CupyPeer(xp), str(xp.__version__)
         self._core = accelerators
-
-    @property
-    def version(self) -> str:
-        """Of CuPy."""
-        return self._cupy.version
 
     def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
         """Prepare the reduction; CuPy looks up its accelerators at each call."""
         prepared = self._cupy.reduce(problem, x)
         if prepared is None:
             return None
-        return replace(prepared, call=self._without_cub(prepared.call))
-
-    def _without_cub(self, call: Callable[[], Array]) -> Callable[[], Array]:
-        core = self._core
+        core, with_cub = self._core, prepared.call
 
         def without_cub() -> Array:
-            routines, reductions = (
-                core.get_routine_accelerators(),
-                core.get_reduction_accelerators(),
-            )
+            routines = core.get_routine_accelerators()
+            reductions = core.get_reduction_accelerators()
             core.set_routine_accelerators([])
             core.set_reduction_accelerators([])
             try:
-                return call()
+                return with_cub()
             finally:
                 core.set_routine_accelerators(routines)
                 core.set_reduction_accelerators(reductions)
 
-        return without_cub
+        return replace(prepared, call=without_cub)
 
 
-class CupyIdentity(Dispatch):
+class CupyIdentity(Peer):
     """Rows of an identity matrix, another way to one-hot."""
 
     name = "cupy, rows of eye"
 
     def __init__(self, xp: Module) -> None:
-        self._xp = xp
-
-    @property
-    def version(self) -> str:
-        """Of CuPy."""
-        return str(self._xp.__version__)
+        self._xp, self.version = xp, str(xp.__version__)
 
     def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared | None:
         """Prepare cupy.take from an identity matrix that fits."""
@@ -168,10 +155,25 @@ class CupyIdentity(Dispatch):
         if not is_last or problem.depth**2 * out.dtype.itemsize > TABLE_BYTES:
             return None
         table = xp.eye(problem.depth, dtype=out.dtype)
-        note = "reads an identity matrix that is made beforehand"
         return Prepared(
-            lambda: xp.take(table, indices, axis=0, out=out), note, scratch_bytes=table.nbytes
+            lambda: xp.take(table, indices, axis=0, out=out),
+            "reads an identity matrix that is made beforehand",
+            scratch_bytes=table.nbytes,
         )
+
+
+class OwnArgwhere(Peer):
+    """cudakern.argwhere."""
+
+    name = f"{OURS}, argwhere"
+    version = ck.__version__
+
+    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+        """Prepare the call for few elements."""
+        if x.size > MOST_ELEMENTS:
+            return None
+        note = remarks(other_type(problem.result, "int64"), WAITS, ALLOCATES)
+        return Prepared(lambda: ck.argwhere(x), note, captures=False)
 
 
 def fancy_key(xp: Module, problem: GatherNDProblem, indices: Array) -> tuple[Array, ...]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern._arrays import address_of
-from perf.peers.base import Prepared
-from perf.peers.dispatch import (
-    Dispatch,
+from perf.peers.base import (
+    ALLOCATES,
     MissingPeerError,
+    Peer,
+    Prepared,
     other_type,
     remarks,
     require_cupy,
@@ -20,13 +21,14 @@ from perf.peers.dispatch import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from perf.cases import (
+        GatherNDProblem,
+        GatherProblem,
+        NonzeroProblem,
+        OneHotProblem,
+        ReduceProblem,
+    )
     from perf.cases.base import Array, Module
-    from perf.cases.gather import GatherProblem
-    from perf.cases.gather_nd import GatherNDProblem
-    from perf.cases.nonzero_coordinates import NonzeroProblem
-    from perf.cases.one_hot import OneHotProblem
-    from perf.cases.reduce import ReduceProblem
-    from perf.peers.base import Peer
 
 #: Of the models; every operator here has had its present form since.
 OPSET = 18
@@ -78,7 +80,7 @@ class Node:
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
 
-class RuntimePeer(Dispatch):
+class RuntimePeer(Peer):
     """ONNX Runtime.
 
     Parameters
@@ -99,12 +101,7 @@ class RuntimePeer(Dispatch):
         self, xp: Module, session: Callable[[bytes], Any], device: str, version: str
     ) -> None:
         self._xp, self._session, self._device = xp, session, device
-        self._version = version
-
-    @property
-    def version(self) -> str:
-        """Of ONNX Runtime."""
-        return self._version
+        self.version = version
 
     def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
         """Prepare ReduceSum, ReduceMax, ReduceLogSumExp or ArgMax."""
@@ -121,10 +118,10 @@ class RuntimePeer(Dispatch):
         note = other_type(problem.out_dtype, node.result)
         return self._prepared(node, (x,), out, note)
 
-    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
         """Prepare NonZero."""
         different = other_type(problem.result, "int64")
-        note = remarks(different, "a row for each axis", "allocates its result")
+        note = remarks(different, "a row for each axis", ALLOCATES)
         return self._prepared(Node("NonZero", {}, {}, "int64"), (x,), None, note)
 
     def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared | None:

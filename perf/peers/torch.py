@@ -5,27 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from perf.peers.base import Prepared
+from perf.peers.base import (
+    ALLOCATES,
+    WAITS,
+    MissingPeerError,
+    Peer,
+    Prepared,
+    other_type,
+    remarks,
+    require_cupy,
+)
 from perf.peers.cupy import fancy_key
-from perf.peers.dispatch import Dispatch, MissingPeerError, other_type, remarks, require_cupy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from perf.cases import (
+        GatherNDProblem,
+        GatherProblem,
+        NonzeroProblem,
+        OneHotProblem,
+        ReduceProblem,
+    )
     from perf.cases.base import Array, Module, Problem
-    from perf.cases.gather import GatherProblem
-    from perf.cases.gather_nd import GatherNDProblem
-    from perf.cases.nonzero_coordinates import NonzeroProblem
-    from perf.cases.one_hot import OneHotProblem
-    from perf.cases.reduce import ReduceProblem
-    from perf.peers.base import Peer
 
-_ALLOCATES = "allocates its result"
 _WIDENED = "indices are widened to int64 beforehand"
 
 
-class TorchPeer(Dispatch):
-    """Eager PyTorch.
+class TorchBase(Peer):
+    """PyTorch, with none of its functions.
 
     Parameters
     ----------
@@ -35,16 +43,9 @@ class TorchPeer(Dispatch):
         CuPy, whose current stream is worked on; None for arrays of NumPy.
     """
 
-    name = "torch"
-
     def __init__(self, torch: Module, cupy: Module | None) -> None:
-        self._torch = torch
-        self._cupy = cupy
-
-    @property
-    def version(self) -> str:
-        """Of PyTorch."""
-        return str(self._torch.__version__)
+        self._torch, self._cupy = torch, cupy
+        self.version = str(torch.__version__)
 
     def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
         """Return the call on the stream that is current now."""
@@ -73,6 +74,18 @@ class TorchPeer(Dispatch):
         kind = getattr(self._torch, dtype)
         return self._torch.empty(tuple(shape), dtype=kind, device=like.device)
 
+    def _wide(self, indices: Any) -> tuple[Any, str]:  # noqa: ANN401
+        """Return indices of int64, and a remark if they were of another type."""
+        if indices.dtype == self._torch.int64:
+            return indices, ""
+        return indices.long(), _WIDENED
+
+
+class TorchPeer(TorchBase):
+    """Eager PyTorch."""
+
+    name = "torch"
+
     def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
         """Prepare torch.sum, amax, argmax or logsumexp."""
         torch, axes = self._torch, problem.axes
@@ -89,10 +102,10 @@ class TorchPeer(Dispatch):
             return Prepared(lambda: torch.logsumexp(x, axes, out=out), "allocates what it needs")
         return None
 
-    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared:
+    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared:
         """Prepare torch.nonzero."""
         torch = self._torch
-        note = remarks(other_type(problem.result, "int64"), "waits for the count", _ALLOCATES)
+        note = remarks(other_type(problem.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: torch.nonzero(x), note, captures=False)
 
     def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared:
@@ -112,7 +125,7 @@ class TorchPeer(Dispatch):
         """Prepare indexing with a tensor for each axis."""
         key = fancy_key(_Like(self._torch, x), problem, indices)
         scratch = sum(grid.nbytes for grid in key[: problem.batch_dims])
-        return Prepared(lambda: x[key], _ALLOCATES, scratch_bytes=scratch)
+        return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=scratch)
 
     def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared | None:
         """Prepare torch.nn.functional.one_hot, which has int64 along the last axis alone."""
@@ -120,27 +133,16 @@ class TorchPeer(Dispatch):
         if problem.axis != indices.ndim:
             return None
         wide, widened = self._wide(indices)
-        note = remarks(other_type(problem.dtype, "int64"), _ALLOCATES, widened)
+        note = remarks(other_type(problem.dtype, "int64"), ALLOCATES, widened)
         return Prepared(lambda: one_hot(wide, depth), note)
 
-    def _wide(self, indices: Any) -> tuple[Any, str]:  # noqa: ANN401
-        """Return indices of int64, and a remark if they were of another type."""
-        if indices.dtype == self._torch.int64:
-            return indices, ""
-        return indices.long(), _WIDENED
 
-
-class TorchStatic(TorchPeer):
+class TorchStatic(TorchBase):
     """torch.nonzero_static."""
 
     name = "torch, nonzero_static"
 
-    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
-        """Return the call for problems that look for what is not zero."""
-        is_nonzero = problem.operator == "nonzero_coordinates"
-        return super().prepare(problem, inputs) if is_nonzero else None
-
-    def nonzero(self, problem: NonzeroProblem, x: Array) -> Prepared:
+    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared:
         """Prepare the call with the true count, which leaves nothing to be filled."""
         torch = self._torch
         count = int(torch.count_nonzero(x))
@@ -150,14 +152,10 @@ class TorchStatic(TorchPeer):
         return Prepared(lambda: torch.nonzero_static(x, size=count, out=out), note)
 
 
-class TorchGather(TorchPeer):
+class TorchGather(TorchBase):
     """torch.gather of whole rows."""
 
     name = "torch, gather"
-
-    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
-        """Return the call for gathers."""
-        return super().prepare(problem, inputs) if problem.operator == "gather" else None
 
     def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared:
         """Prepare torch.gather with indices that are the same along all other axes."""
@@ -176,14 +174,10 @@ class TorchGather(TorchPeer):
         return Prepared(call, widened, scratch_bytes=wide.nbytes if widened else 0)
 
 
-class TorchScatter(TorchPeer):
+class TorchScatter(TorchBase):
     """Zeros, and ones scattered over them."""
 
     name = "torch, memset + scatter"
-
-    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
-        """Return the call for one-hot."""
-        return super().prepare(problem, inputs) if problem.operator == "one_hot" else None
 
     def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared:
         """Prepare zero_ and scatter_."""
@@ -197,16 +191,12 @@ class TorchScatter(TorchPeer):
         )
 
 
-class TorchCompiled(TorchPeer):
+class TorchCompiled(TorchBase):
     """Reductions through torch.compile."""
 
     name = "torch.compile"
     _problem: Problem | None = None
     _function: Any = None
-
-    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
-        """Return the call for reductions."""
-        return super().prepare(problem, inputs) if problem.operator == "reduce" else None
 
     def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
         """Prepare the compiled function; its first call compiles."""
@@ -227,7 +217,7 @@ class TorchCompiled(TorchPeer):
             self._problem = problem
         compiled = self._function
         return Prepared(
-            lambda: compiled(x), remarks(other_type(problem.out_dtype, theirs), _ALLOCATES)
+            lambda: compiled(x), remarks(other_type(problem.out_dtype, theirs), ALLOCATES)
         )
 
 

@@ -42,9 +42,8 @@ def matrix(cases: Sequence[Case]) -> Table:
         for line in case.lines:
             traffic = line.problem.traffic()
             figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds():.1f}"
-            named = ", ".join(case.peers)
-            cells = (case.name, line.problem.title, *figures, goal(line) or "-", named, case.shows)
-            table.add_row(*cells)
+            held_to = goal(line) or "-", case.peers, case.shows
+            table.add_row(case.name, line.problem.title, *figures, *held_to)
     return table
 
 

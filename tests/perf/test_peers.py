@@ -12,8 +12,8 @@ import pytest
 from perf import peers
 from perf.cases import CASES
 from perf.cases.reduce import ReduceProblem
-from perf.peers import cub, cuda_compute, cupy, onnxruntime, own, torch
-from perf.peers.dispatch import MissingPeerError
+from perf.peers import cub, cuda_compute, cupy, onnxruntime, torch
+from perf.peers.base import MissingPeerError
 from tests.helpers import peer_libraries as fakes
 
 ELEMENTS = 2**12
@@ -94,13 +94,13 @@ def rows(found):
 HEADERS = ("libcudacxx", "cub", "thrust")
 CORE = fakes.Accelerators()
 PEERS = {
-    "cudakern, argwhere": (own.OwnArgwhere(), rows),
+    "cudakern, argwhere": (cupy.OwnArgwhere(), rows),
     "cupy": (cupy.CupyPeer(np), rows),
     "cupy, CUB off": (cupy.CupyWithoutCub(np, CORE), rows),
     "cupy, rows of eye": (cupy.CupyIdentity(np), rows),
     "cub": (cub.CubPeer(np, fakes.CubLibrary(), lambda: fakes.STREAM), rows),
     "cuda.compute": (
-        cuda_compute.ComputePeer(fakes.compute(), np, fakes.STREAM, predicates=True),
+        cuda_compute.ComputePeer(fakes.compute(), np, fakes.STREAM, predicates=True, version="1.0"),
         rows,
     ),
     "onnx.reference": (
@@ -176,6 +176,7 @@ def test_cub_is_off_during_the_call_alone():
     seen = []
 
     class Xp:
+        __version__ = "14.2.0"
         empty = staticmethod(np.empty)
 
         @staticmethod
@@ -216,7 +217,7 @@ def test_cub_reports_an_error_code_and_scratch():
     peer = cub.CubPeer(np, fakes.CubLibrary(), lambda: fakes.STREAM)
     assert peer.version == "3.5.0"
     assert peer.prepare(problem, inputs).scratch_bytes == fakes.SCRATCH
-    failing = types.SimpleNamespace(sum_float32=lambda *_arguments: 2)
+    failing = types.SimpleNamespace(version=lambda: 0, sum_float32=lambda *_arguments: 2)
     with pytest.raises(RuntimeError, match="CUDA error 2"):
         cub.CubPeer(np, failing, lambda: fakes.STREAM).prepare(problem, inputs)
 
