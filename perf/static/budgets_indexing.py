@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perf.static.kernels import NONZERO, operator_of, variant_of
+from cudakern._layout import VECTOR_BYTES
+from perf.static.kernels import NONZERO
 from perf.static.reading import divides, loads_in_flight, matches, opcode, registers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.engines.base import KernelSpec
+    from perf.static.kernels import Kernel
 
 #: Registers of a thread, with 256 threads a block for 4 blocks a multiprocessor, or 288 for 3.
 MAX_REGISTERS, NONZERO_REGISTERS = 64, 72
@@ -26,52 +27,52 @@ NONZERO_LOADS: dict[str, tuple[int, tuple[str, ...]]] = {
 LOOK_BACK_READS = 8  # words of other blocks that a thread reads at once
 
 
-def max_registers(spec: KernelSpec) -> int:
+def max_registers(kernel: Kernel) -> int:
     """Return how many registers a thread may have."""
-    return NONZERO_REGISTERS if operator_of(spec) == NONZERO else MAX_REGISTERS
+    return NONZERO_REGISTERS if kernel.operator == NONZERO else MAX_REGISTERS
 
 
-def loads_of(spec: KernelSpec) -> int:
+def loads_of(kernel: Kernel) -> int:
     """Return how many 16-byte loads a thread must have in flight; 0 where it need not."""
-    if operator_of(spec) == NONZERO:
-        return NONZERO_LOADS.get(variant_of(spec), (0, ()))[0]
-    return SLOTS if keeps_loads_in_flight(spec) else 0
+    if kernel.operator == NONZERO:
+        return NONZERO_LOADS.get(kernel.variant, (0, ()))[0]
+    return SLOTS if keeps_loads_in_flight(kernel) else 0
 
 
-def stores_vectors(spec: KernelSpec) -> bool:
+def stores_vectors(kernel: Kernel) -> bool:
     """Return whether this is a variant that writes 16 bytes at a time."""
-    variant = variant_of(spec)
-    strided = variant in {"strided_r2", "strided_r4"} and dict(spec.defines)["CK_WIDTH"] == "16"
-    return strided or variant in STREAMS or operator_of(spec) == NONZERO
+    strided = kernel.label in {"strided_r2", "strided_r4"} and kernel.width == VECTOR_BYTES
+    return strided or kernel.variant in STREAMS or kernel.operator == NONZERO
 
 
-def keeps_loads_in_flight(spec: KernelSpec) -> bool:
+def keeps_loads_in_flight(kernel: Kernel) -> bool:
     """Return whether this is a variant that copies 16-byte slots, several at a time."""
-    return variant_of(spec) in {"rows", "planes"} and operator_of(spec).startswith("gather")
+    return kernel.variant in {"rows", "planes"} and kernel.operator.startswith("gather")
 
 
-def reads_index_vectors(spec: KernelSpec) -> bool:
+def reads_index_vectors(kernel: Kernel) -> bool:
     """Return whether this is the variant scalars with 16 bytes of indices to an output vector."""
-    if variant_of(spec) != "scalars":
+    if kernel.variant != "scalars":
         return False
-    macros = dict(spec.defines)
-    index_bytes = 8 if "64" in macros["CK_INDEX_T"] else 4
-    return 16 // int(macros["CK_WIDTH"]) * index_bytes >= 16  # noqa: PLR2004  bytes of a vector
+    index_bytes = 8 if "64" in kernel.macros["CK_INDEX_T"] else 4
+    return VECTOR_BYTES // kernel.width * index_bytes >= VECTOR_BYTES
 
 
-def code_faults(spec: KernelSpec, code: Sequence[str]) -> list[str]:
+def code_faults(kernel: Kernel, code: Sequence[str]) -> list[str]:
     """Return what is wrong with the instructions of a kernel, a line each."""
     wrong = []
     stores = [line for line in code if matches(line, "STG")]
-    if dict(spec.defines).get("CK_OFFSET_T") == "ck::uint32":
+    if kernel.macros.get("CK_OFFSET_T") == "ck::uint32":
         wrong += [f"a division: {line}" for line in code if divides(line)]
-    if stores_vectors(spec) and not any(matches(line, "STG", "E", "EF", "128") for line in stores):
+    if stores_vectors(kernel) and not any(
+        matches(line, "STG", "E", "EF", "128") for line in stores
+    ):
         wrong.append("no 16-byte store with the evict-first hint")
-    if (keeps_loads_in_flight(spec) or reads_index_vectors(spec)) and not any(
+    if (keeps_loads_in_flight(kernel) or reads_index_vectors(kernel)) and not any(
         matches(line, "LDG", "E", "128") for line in code
     ):
         wrong.append("no 16-byte load")
-    if keeps_loads_in_flight(spec):
+    if keeps_loads_in_flight(kernel):
         # Whole tiles read all slots at once. In the last, partial tile the compiler may move a read
         # behind the test whether its slot exists: those are groups of their own.
         groups = loads_in_flight(code)
@@ -82,12 +83,12 @@ def code_faults(spec: KernelSpec, code: Sequence[str]) -> list[str]:
             for line in stores
             if not matches(line, "STG", "E", "EF", "128")
         ]
-    return wrong + (_nonzero_faults(spec, code) if operator_of(spec) == NONZERO else [])
+    return wrong + (_nonzero_faults(kernel, code) if kernel.operator == NONZERO else [])
 
 
-def _nonzero_faults(spec: KernelSpec, code: Sequence[str]) -> list[str]:
+def _nonzero_faults(kernel: Kernel, code: Sequence[str]) -> list[str]:
     wrong = []
-    promised, modifiers = NONZERO_LOADS.get(variant_of(spec), (0, ()))
+    promised, modifiers = NONZERO_LOADS.get(kernel.variant, (0, ()))
     groups = loads_in_flight(code, 128, *modifiers)
     if max(groups, default=0) < promised:
         kind = " ".join(("16-byte", *modifiers))

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from cudakern.engines.base import KernelSpec
     from perf.cases.base import Line
 
 SCHEMA = 1
@@ -80,7 +79,7 @@ class Moved:
 
 
 def compile_all(
-    chosen: Iterable[tuple[str, KernelSpec]], jobs: int, progress: Progress
+    chosen: Iterable[tuple[str, kernels.Kernel]], jobs: int, progress: Progress
 ) -> tuple[list[Figures], list[str]]:
     """Return the figures of kernels for architectures, and what could not be compiled."""
     works = kernels.batches(chosen)
@@ -230,7 +229,7 @@ def _code(options: argparse.Namespace, console: Console, data: dict[str, Any]) -
     """Read the machine code of kernels; return the budgets that are broken."""
     cubins.require()
     chosen = kernels.everything() if options.all else kernels.rotation()[:: options.every]
-    chosen = [pair for pair in chosen if _is_wanted(kernels.operator_of(pair[1]), options)]
+    chosen = [pair for pair in chosen if _is_wanted(pair[1].operator, options)]
     with new_progress(console) as progress:
         figures, broken = compile_all(chosen, options.jobs, progress)
     table = code_table(figures, len(kernels.everything()))

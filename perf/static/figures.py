@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from cudakern.engines.base import THREADS
 from perf.static.budgets import faults, static_shared
 from perf.static.cubins import compile_kernels, resource_usage, sass
-from perf.static.kernels import dynamic_shared, operator_of, threads_of, variant_of
 from perf.static.occupancy import WARP, resident_blocks
 from perf.static.reading import (
     divides,
@@ -22,8 +21,8 @@ from perf.static.reading import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.engines.base import KernelSpec
     from perf.static.cubins import Listing, Usage
+    from perf.static.kernels import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +82,18 @@ class Figures:
     faults: list[str]
 
 
-def read(spec: KernelSpec, arch: str, usage: Usage, listing: Listing) -> Figures:
+def read(kernel: Kernel, arch: str, usage: Usage, listing: Listing) -> Figures:
     """Return the figures of a kernel that was compiled for an architecture."""
-    code, dynamic = listing.code, dynamic_shared(spec)
+    code, dynamic = listing.code, kernel.dynamic_shared
     static = static_shared(usage)
-    threads = threads_of(spec)
+    threads = kernel.spec.threads
     blocks = resident_blocks(arch, usage.registers, static + dynamic, threads)
     loads = max(loads_in_flight(code), default=0)
     loop = main_loop(listing)
     figures = Figures(
-        entry=spec.entry,
-        operator=operator_of(spec),
-        variant=variant_of(spec),
+        entry=kernel.entry,
+        operator=kernel.operator,
+        variant=kernel.label,
         arch=arch,
         registers=usage.registers,
         stack=usage.stack,
@@ -116,12 +115,12 @@ def read(spec: KernelSpec, arch: str, usage: Usage, listing: Listing) -> Figures
         atomics=sum(map(is_atomic, code)),
         faults=[],
     )
-    figures.faults.extend(faults(spec, figures, usage, listing))
+    figures.faults.extend(faults(kernel, figures, usage, listing))
     return figures
 
 
-def survey(arch: str, specs: Sequence[KernelSpec]) -> list[Figures]:
+def survey(arch: str, kernels: Sequence[Kernel]) -> list[Figures]:
     """Compile kernels of one source together and return their figures."""
-    cubin = compile_kernels(specs, arch)
+    cubin = compile_kernels([kernel.spec for kernel in kernels], arch)
     usage, code = resource_usage([cubin]), sass(cubin)
-    return [read(spec, arch, usage[spec.entry], code[spec.entry]) for spec in specs]
+    return [read(kernel, arch, usage[kernel.entry], code[kernel.entry]) for kernel in kernels]

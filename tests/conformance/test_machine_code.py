@@ -1,4 +1,4 @@
-"""The checks of the machine code, on a sample; ``python -m perf.static`` makes them for all."""
+"""The checks of the machine code, on a sample; ``python -m perf static`` makes them for all."""
 
 from __future__ import annotations
 
@@ -8,22 +8,31 @@ from dataclasses import replace
 
 import pytest
 
-from cudakern.engines import sources
+from cudakern._dtypes import DataType
+from cudakern.engines import nvrtc, sources
 from cudakern.engines.base import KernelSpec
 from cudakern.errors import KernelCompileError
-from cudakern.operators import specialisations
-from cudakern.operators.gather.plan import specialise
+from cudakern.operators.gather.plan import specialise as gather
+from cudakern.operators.nonzero.plan import specialise as nonzero
+from cudakern.operators.reduce.plan import kernels_of, reductions
+from cudakern.operators.reduce.types import INITIAL_FUNCTIONS, ReduceFunction
 from perf.static import cubins
-from perf.static.budgets import RESERVED_SHARED, resource_faults
-from perf.static.budgets_indexing import MAX_REGISTERS
+from perf.static.budgets import RESERVED_SHARED, resource_faults, rules_of
+from perf.static.budgets_indexing import MAX_REGISTERS, max_registers
+from perf.static.budgets_reduce import flushes
 from perf.static.figures import survey
-from perf.static.kernels import ARCHITECTURES, operator_of, variant_of
+from perf.static.kernels import ARCHITECTURES, Kernel, listed, one
 from perf.static.reading import divides, loads_in_flight
+from tests.helpers.samples import sample
 
-VARIANTS: dict[str, list[KernelSpec]] = {}
-for spec in specialisations():
-    VARIANTS.setdefault(f"{operator_of(spec)}-{variant_of(spec)}", []).append(spec)
-SOURCES = sorted({spec.source for spec in specialisations()})
+VARIANTS: dict[tuple[str, str], list[Kernel]] = {}
+for kernel in listed():
+    VARIANTS.setdefault((kernel.operator, kernel.label), []).append(kernel)
+OPERATORS = sorted({operator for operator, _ in VARIANTS})
+
+
+def of_each_variant(operator, place):
+    return [kernels[place] for (of, _), kernels in VARIANTS.items() if of == operator]
 
 
 def without_labels(code):
@@ -36,18 +45,32 @@ def without_reserved(usage):
     return replace(usage, shared=usage.shared % RESERVED_SHARED)
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_one_kernel_of_each_variant_keeps_its_budgets(source):
-    specs = [kernels[-1] for kernels in VARIANTS.values() if kernels[-1].source == source]
-    figures = survey("sm_90", specs)
-    assert [one.entry for one in figures] == [spec.entry for spec in specs]
-    wrong = [f"{one.entry}: {fault}" for one in figures for fault in one.faults]
+def wrong_ones(kernels):
+    found = survey("sm_90", kernels)
+    assert [one.entry for one in found] == [kernel.entry for kernel in kernels]
+    return [f"{one.entry}: {fault}" for one in found for fault in one.faults]
+
+
+@pytest.mark.parametrize("operator", sample(OPERATORS, 5))
+def test_one_kernel_of_each_variant_keeps_its_budgets(operator):
+    wrong = wrong_ones(of_each_variant(operator, -1))
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_kernels_compiled_together_are_the_kernels_that_run(source):
-    specs = [kernels[0] for kernels in VARIANTS.values() if kernels[0].source == source]
+@pytest.mark.parametrize("function", sample(sorted(INITIAL_FUNCTIONS), 4), ids=lambda f: f.label)
+def test_kernels_with_an_initial_value_keep_the_budgets(function):
+    """One for each data type, of another variant in turn."""
+    given = [replace(r, has_initial=True) for r in reductions() if r.function is function]
+    turns = [[Kernel(spec, r) for spec in kernels_of(r)] for r in given]
+    kernels = [turn[place % len(turn)] for place, turn in enumerate(turns)]
+    assert {k.variant for k in kernels} == {k.variant for turn in turns for k in turn}
+    wrong = wrong_ones(kernels)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("operator", sample(OPERATORS, 5))
+def test_kernels_compiled_together_are_the_kernels_that_run(operator):
+    specs = [kernel.spec for kernel in of_each_variant(operator, 0)]
     together = cubins.compile_kernels(specs, "sm_90")
     code, usage = cubins.sass(together), cubins.resource_usage([together])
     for spec in (specs[0], specs[-1]):
@@ -60,7 +83,7 @@ def test_kernels_compiled_together_are_the_kernels_that_run(source):
 
 
 def test_every_kernel_has_an_entry_point_of_its_own():
-    entries = [spec.entry for spec in specialisations()]
+    entries = [kernel.entry for kernel in listed()]
     assert len(entries) == len(set(entries))
 
 
@@ -100,7 +123,7 @@ def test_a_division_is_seen(kernels):
     (kernels / "divides.cu").write_text(text, encoding="utf-8")
     for number in ("unsigned", "unsigned long long"):
         spec = KernelSpec("divides", "plain", "ck_divides", (("CK_T", number),))
-        for arch in ARCHITECTURES:
+        for arch in sample(ARCHITECTURES, 3):
             code = cubins.sass(cubins.compile_kernel(spec, arch))["ck_divides"].code
             calls = [line for line in code if "__cuda_" in line]
             assert len(calls) == (number == "unsigned long long"), (number, arch)
@@ -165,7 +188,177 @@ def test_loads_in_flight_are_counted(code, groups):
     assert loads_in_flight(code) == groups
 
 
-def test_variants_hold_all_kernels():
-    spec = specialise("rows", 16, "int32", "clamp", wide=False)
-    assert spec in VARIANTS["gather-rows"]
-    assert sum(len(specs) for specs in VARIANTS.values()) == len([*specialisations()])
+STREAM = Kernel(nonzero("stream", 1, 4, wide=False))
+COLUMNS = Kernel(nonzero("columns", 4, 8, wide=False))
+STRIDED = Kernel(nonzero("strided", 2, 8, wide=True, rank=8))
+REDUCED = one("strided", "SUM", "FLOAT32", wide=True, rank=3, width=4)
+#: A kernel, what is changed in its source, and which faults that makes.
+WORSE = [
+    (
+        STREAM,
+        "@exists ld.global.nc.L1::no_allocate",
+        "@exists ld.global.nc",
+        "16-byte NA loads in flight: []",
+    ),
+    (
+        STREAM,
+        "static constexpr int kLoads = 8",
+        "static constexpr int kLoads = 4",
+        "16-byte NA loads in flight: [4",
+    ),
+    (COLUMNS, "uint32 kLoads = 4", "uint32 kLoads = 2", "16-byte loads in flight: [2"),
+    (STRIDED, "kReads = 8", "kReads = 4", "reads of the look-back"),
+    (STREAM, "lane, %%laneid;", "lane, 0;", "reads of the look-back behind a ticket: [0"),
+    (STRIDED, "ld.relaxed", "ld.acquire", "a fence: CCTL"),
+    (STREAM, "st.relaxed", "st.release", "a fence: MEMBAR|16-byte NA loads"),
+    (STRIDED, "__stcs(address, value)", "*address = value", "no 16-byte store"),
+    (
+        one("stream", "SUM", "FLOAT32", rank=1),
+        "constexpr int kLoads = 8;\n  constexpr uint32 kI",
+        "constexpr int kLoads = 4;\n  constexpr uint32 kI",
+        "16-byte loads",
+    ),
+    (
+        one("tiles", "SUM", "FLOAT16", width=16),
+        "kStageLoads = 8",
+        "kStageLoads = 4",
+        "16-byte loads",
+    ),
+    (
+        one("warps", "SUM", "FLOAT32", rank=1),
+        "state[0] = fold_lanes<F>(state[0], 32);",
+        "atomicAdd(static_cast<float*>(a.out) + row, state[0]);",
+        "atomic operations|takes subnormal numbers for zero: REDG",
+    ),
+    (REDUCED, "atom.acq_rel.gpu.global.inc", "atom.relaxed.gpu.global.inc", "fences"),
+    (REDUCED, "tile * width + q", "tile * width + q % a.units", "a division"),
+    (
+        REDUCED,
+        "state[kItems];",
+        "state[kItems]; volatile int t[9]; t[q % 9] = t[q % 8];",
+        "of no use here: LDL|of no use here: STL",
+    ),
+]
+
+
+@pytest.fixture
+def worse(kernels):
+    """Return a function that replaces a text in the kernel sources, which is there once."""
+
+    def replace(old, new):
+        texts = {path: path.read_text(encoding="utf-8") for path in kernels.rglob("*.cu*")}
+        (found,) = [path for path, text in texts.items() if old in text]
+        assert texts[found].count(old) == 1
+        found.write_text(texts[found].replace(old, new), encoding="utf-8")
+
+    return replace
+
+
+@pytest.mark.parametrize(("kernel", "old", "new", "fault"), WORSE)
+@pytest.mark.parametrize("arch", sample(["sm_90", "sm_75"], 2))
+def test_worse_code_is_seen(worse, arch, kernel, old, new, fault):
+    if kernel.operator == "reduce" and arch != "sm_90":
+        pytest.skip("of reduce, one architecture is enough")
+    worse(old, new)
+    code = cubins.sass(cubins.compile_kernel(kernel.spec, arch))[kernel.entry].code
+    faults = rules_of(kernel).code_faults(kernel, code)
+    assert faults, "this change must not pass"
+    assert all(wrong.startswith(tuple(fault.split("|"))) for wrong in faults), faults
+
+
+ROWS = Kernel(gather("rows", 16, "int32", "clamp", wide=False))
+
+
+@pytest.mark.parametrize(("kernel", "most"), [(ROWS, 64), (STREAM, 72)])
+def test_a_register_too_many_is_seen(kernel, most):
+    limit = max_registers(kernel)
+    assert resource_faults(cubins.Usage(most, 0, 0, 0), limit) == []
+    too_many = resource_faults(cubins.Usage(most + 1, 0, 0, 0), limit)
+    assert too_many == [f"{most + 1} registers, more than {most}"]
+
+
+FLOATING = re.compile(r"(?:@!?U?P\d+ )?((?:FFMA|FMUL|FADD|MUFU)\S*)")
+FLOATING_PTX = re.compile(r"\s((?!ld|st|mov|set|cvt|sel|shfl)[a-z][a-z0-9.]*)\.f(?:32|64)\s")
+#: Functions that complex numbers do not have.
+ORDERED = ("MAX", "MIN", "ARGMAX", "ARGMIN", "LOG_SUM_EXP")
+#: Kernels that multiply and add.
+FUSED = [
+    one("stream", "LOG_SUM_EXP", "FLOAT32", rank=1),
+    one("stream", "LOG_SUM_EXP", "FLOAT16", rank=1),
+    one("vectors", "LOG_SUM_EXP", "FLOAT32", rank=1, width=16),
+    one("stream", "L2", "COMPLEX64", rank=1),
+    one("stream", "MULTIPLY", "COMPLEX64", rank=1),
+]
+#: Kernels whose results have the same bits everywhere.
+REAL = ("ARGMAX", "ARGMIN", "AVERAGE", "L1", "L2", "MAX", "MIN", "MULTIPLY", "SUM", "SUM_SQUARE")
+COMPLEX = ("AVERAGE", "L2", "MULTIPLY", "SUM", "SUM_SQUARE")
+SAME = [
+    one("tiles", function, kind, width=DataType[kind].itemsize)
+    for kinds, functions in (
+        (("FLOAT32", "FLOAT64"), REAL),
+        (("COMPLEX64", "COMPLEX128"), COMPLEX),
+    )
+    for kind in kinds
+    for function in functions
+]
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Return a function that compiles kernels for a target with more options of NVRTC."""
+    ours = nvrtc.Program.options.fget
+
+    def of(target, kernels, *more):
+        with monkeypatch.context() as patch:
+            patch.setattr(nvrtc.Program, "options", property(lambda self: ours(self) + more))
+            return cubins.compile_kernels([kernel.spec for kernel in kernels], target)
+
+    return of
+
+
+def code_of(cubin, kernels):
+    """Return the machine code of each kernel."""
+    listings = cubins.sass(cubin)
+    return [listings[kernel.entry].code for kernel in kernels]
+
+
+@pytest.mark.parametrize("function", sample([function.name for function in ReduceFunction], 4))
+def test_a_flush_of_subnormals_is_seen(compiled, function):
+    kinds = ("FLOAT32",) if function in ORDERED else ("FLOAT32", "COMPLEX64")
+    kernels = [one("stream", function, kind, rank=1) for kind in kinds]
+    found = [
+        [flushes(*pair) for pair in zip(kernels, code_of(cubin, kernels), strict=True)]
+        for cubin in (compiled("sm_90", kernels), compiled("sm_90", kernels, "-ftz=true"))
+    ]
+    assert not any(found[0])
+    assert all(len(lines) > 10 for lines in found[1])
+
+
+def arithmetic(cubin, kernels):
+    """Return the floating-point operations of kernels, in order."""
+    matches = [[FLOATING.match(line) for line in code] for code in code_of(cubin, kernels)]
+    return [[match[1] for match in found if match] for found in matches]
+
+
+@pytest.mark.parametrize("arch", sample(["sm_90", "sm_80"], 2))
+def test_no_compiler_has_a_choice_between_one_rounding_and_two(compiled, arch):
+    free = arithmetic(compiled(arch, FUSED), FUSED)
+    assert all(free)
+    assert free == arithmetic(compiled(arch, FUSED, "-fmad=false"), FUSED)
+
+
+def test_a_choice_is_seen(worse, compiled):
+    scaled, term = "scale_between(state.maximum, maximum)", "exponential(x[0] - shift)"
+    worse(f"multiply_add(state.sum, {scaled}, {term})", f"state.sum * {scaled} + {term}")
+    free, bound = (
+        arithmetic(compiled("sm_90", FUSED[:1], *options), FUSED[:1])
+        for options in ((), ("-fmad=false",))
+    )
+    assert free != bound
+
+
+def test_operations_with_the_same_bits_everywhere_are_rounded_as_in_ieee_754(compiled):
+    operations = {"add", "fma.rn", "mul", "div.rn", "sqrt.rn", "abs", "neg"}
+    assert set(FLOATING_PTX.findall(compiled("compute_90", SAME).decode())) == operations
+    approximate = compiled("compute_90", FUSED[:1]).decode()
+    assert "ex2.approx.ftz" in FLOATING_PTX.findall(approximate)

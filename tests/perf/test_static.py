@@ -12,12 +12,14 @@ from rich.progress import Progress
 
 from cudakern.errors import KernelCompileError
 from cudakern.operators import specialisations
+from cudakern.operators.gather.plan import specialise as gather
 from perf.cases import CASES
-from perf.static import budgets_indexing, budgets_loops, cubins, first_call, host_cost, kernels
+from perf.static import budgets, budgets_indexing, cubins, first_call, host_cost, kernels
 from perf.static import command as static
+from perf.static.figures import survey
 from perf.static.host_cost import Row
+from perf.static.kernels import Kernel, one
 from perf.static.occupancy import resident_blocks
-from perf.static.rare import one, rare
 from perf.static.reading import main_loop, vector_loops, widest
 from tests.helpers.samples import sample
 
@@ -91,58 +93,75 @@ def test_occupancy_is_that_of_the_published_limits(arch, registers, shared, thre
 
 
 def test_the_rotation_covers_all_groups_and_architectures():
-    chosen = kernels.rotation()
-    times = Counter(entry for _, entry in {(arch, spec.entry) for arch, spec in chosen})
+    chosen, listed = kernels.rotation(), kernels.listed()
+    times = Counter(kernel.entry for _, kernel in chosen)
     assert set(times.values()) == {1}
-    assert sum(times.values()) == len(chosen)
-    assert set(times) == {spec.entry for spec in (*specialisations(), *rare())}
-    groups = Counter(kernels.group_of(spec) for spec in specialisations())
+    assert set(times) == {kernel.entry for kernel in (*listed, *kernels.RARE)}
+    assert {*times} >= {spec.entry for spec in specialisations()}
+    groups = Counter(kernel.group for kernel in listed)
     assert len([group for group in groups if group[0] == "reduce"]) == 170
     architectures = {}
-    for arch, spec in chosen:
-        architectures.setdefault(kernels.group_of(spec), set()).add(arch)
+    for arch, kernel in chosen:
+        architectures.setdefault(kernel.group, set()).add(arch)
     for group, count in groups.items():
         assert len(architectures[group]) >= min(2, count), group
-    met = {(kernels.operator_of(s), kernels.base_of(s), arch) for arch, s in chosen}
-    listed = {(kernels.operator_of(s), kernels.base_of(s)) for s in specialisations()}
-    wanted = {(*pair, arch) for pair in listed for arch in kernels.ARCHITECTURES}
+    met = {(kernel.operator, kernel.variant, arch) for arch, kernel in chosen}
+    wanted = {(k.operator, k.variant, arch) for k in listed for arch in kernels.ARCHITECTURES}
     assert {variant for _, variant, _ in wanted - met} <= {"check"}  # of 4 kernels
 
 
 def test_all_is_every_kernel_for_every_architecture():
     pairs = kernels.everything()
-    assert len(pairs) == len({(arch, spec.entry) for arch, spec in pairs})
-    listed = {spec.entry for spec in specialisations()}
+    assert len(pairs) == len({(arch, kernel.entry) for arch, kernel in pairs})
+    listed = {kernel.entry for kernel in kernels.listed()}
     for arch in kernels.ARCHITECTURES:
-        assert listed <= {spec.entry for of, spec in pairs if of == arch}
+        assert listed <= {kernel.entry for of, kernel in pairs if of == arch}
     batches = kernels.batches(pairs)
-    assert sum(len(specs) for _, specs in batches) == len(pairs)
-    assert all(len({spec.source for spec in specs}) == 1 for _, specs in batches)
+    assert sum(len(batch) for _, batch in batches) == len(pairs)
+    assert all(len({kernel.operator for kernel in batch}) == 1 for _, batch in batches)
 
 
-SPEC = one("stream", "SUM", "FLOAT32", rank=1)
-WIDE_SPEC = one("vectors", "SUM", "FLOAT64", wide=True, rank=1, width=16)
+SUM = one("stream", "SUM", "FLOAT32", rank=1)
+WIDE = one("vectors", "SUM", "FLOAT64", wide=True, rank=1, width=16)
 
 
-@pytest.mark.parametrize(("spec", "blocks", "shared"), [(SPEC, 4, 32), (WIDE_SPEC, 2, 4096)])
-def test_what_a_kernel_is_launched_with(spec, blocks, shared):
-    assert kernels.promised_blocks(spec) == blocks
-    assert kernels.dynamic_shared(spec) == shared
+@pytest.mark.parametrize(("kernel", "blocks", "shared"), [(SUM, 4, 32), (WIDE, 2, 4096)])
+def test_what_a_kernel_is_launched_with(kernel, blocks, shared):
+    assert kernel.spec.resident_blocks == blocks
+    assert kernel.dynamic_shared == shared
 
 
 def test_an_allowance_fits_a_kernel_and_says_why():
-    entries = [spec.entry for spec in (*specialisations(), *rare())]
-    for allowance in budgets_loops.ALLOWANCES:
-        assert allowance.most > budgets_loops.MOST
-        assert (allowance.most > budgets_loops.HARD_MOST) == allowance.by_arithmetic, allowance
+    for allowance in budgets.ALLOWANCES:
+        assert allowance.most > budgets.MOST
         assert allowance.reason
-        assert any(re.search(allowance.entries, entry) for entry in entries), allowance
+        assert any(map(allowance.fits, (*kernels.listed(), *kernels.RARE))), allowance.reason
+
+
+@pytest.mark.parametrize(
+    ("kernel", "most"),
+    [
+        (SUM, 62),
+        (Kernel(gather("packed", 1, "int32", "fill", wide=False)), 235),
+        (Kernel(gather("packed", 1, "int32", "wrap", wide=False)), 152),
+        (Kernel(gather("scalars", 1, "int64", "wrap", wide=True)), 120),
+        (Kernel(gather("scalars", 1, "int64", "clamp", wide=True)), 85),
+        (Kernel(gather("rows", 16, "int64", "clamp", wide=True)), 62),
+        (one("stream", "ARGMAX", "FLOAT16", wide=True, rank=8), 80),
+        (one("stream", "ARGMAX", "FLOAT16", rank=1), 70),
+        (one("columns", "L1", "INT8", width=16), 124),
+        (one("columns", "L1", "UINT8", width=16), 100),
+        (one("vectors", "LOG_SUM_EXP", "FLOAT64", rank=1, width=16), 335),
+    ],
+)
+def test_the_first_allowance_that_fits_counts(kernel, most):
+    assert budgets.max_per_vector(kernel) == most
 
 
 @pytest.fixture
 def few(monkeypatch):
     """Let three kernels be all there are to compile."""
-    found = [pair for pair in kernels.rotation() if "one_hot_stream_w4_" in pair[1].entry][:3]
+    found = [pair for pair in kernels.rotation() if pair[1].group == ("one_hot", "stream")][:3]
     monkeypatch.setattr(kernels, "rotation", lambda: found)
     return found
 
@@ -196,39 +215,29 @@ def test_a_broken_budget_is_named(few, monkeypatch, capsys):
         ), lines
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "fault"),
-    [
-        ("perf.static.budgets.MIN_BYTES_IN_FLIGHT", 2**20, "bytes in flight, not 1048576"),
-        ("perf.static.budgets_loops.MOST", 3, "instructions for 16 bytes, more than 3"),
-        ("perf.static.budgets.promised_blocks", lambda _spec: 9, "blocks, not 9"),
-    ],
-)
-def test_slow_code_is_seen(monkeypatch, name, value, fault):
-    monkeypatch.setattr(kernels, "rotation", lambda: [("sm_90", SPEC)])
-    with Progress(disable=True) as progress:
-        ((figures,), _) = static.compile_all(kernels.rotation(), 1, progress)
-        assert figures.faults == []
-        monkeypatch.setattr(name, value)
-        ((figures,), _) = static.compile_all(kernels.rotation(), 1, progress)
-    assert [wrong[-len(fault) :] for wrong in figures.faults] == [fault]
+def test_slow_code_is_seen(monkeypatch):
+    (figures,) = survey("sm_90", [SUM])
+    assert figures.faults == []
+    many = Kernel(dataclasses.replace(SUM.spec, resident_blocks=9), SUM.reduction)
+    monkeypatch.setattr(budgets, "MIN_BYTES_IN_FLIGHT", 2**20)
+    monkeypatch.setattr(budgets, "MOST", 3)
+    found = budgets.throughput_faults(many, figures, loads=8)
+    assert [fault.partition(" ")[2] for fault in found] == [
+        "blocks, not 9",
+        "bytes in flight, not 1048576",
+        "instructions for 16 bytes, more than 3",
+    ]
 
 
 def test_code_that_does_not_compile_is_named(monkeypatch, capsys):
-    spec = dataclasses.replace(
-        SPEC, defines=(*SPEC.defines, ("CK_VARIANT_NONE", "1")), source="x.cu"
-    )
-    monkeypatch.setattr(
-        static,
-        "survey",
-        lambda *_work: (_ for _ in ()).throw(KernelCompileError("gather.cu", (), "no such")),
-    )
-    monkeypatch.setattr(kernels, "rotation", lambda: [("sm_90", spec)])
-    assert static.main([*ARGUMENTS, "--operators", "x"]) == 1
-    assert (
-        f"broken: sm_90, {spec.entry} to {spec.entry}: gather.cu: the kernel must compile; no such"
-        in capsys.readouterr().out
-    )
+    def fail(*_work):
+        raise KernelCompileError("gather.cu", (), "no such")
+
+    monkeypatch.setattr(static, "survey", fail)
+    monkeypatch.setattr(kernels, "rotation", lambda: [("sm_90", SUM)])
+    assert static.main([*ARGUMENTS, "--operators", "reduce"]) == 1
+    named = f"broken: sm_90, {SUM.entry} to {SUM.entry}: gather.cu: the kernel must compile"
+    assert f"{named}; no such" in capsys.readouterr().out
 
 
 def test_what_is_missing_is_one_line(monkeypatch, capsys):
