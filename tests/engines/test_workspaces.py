@@ -6,7 +6,6 @@ What only a driver can show is shown by the operators' tests on a GPU.
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 from contextlib import nullcontext
 
@@ -250,7 +249,7 @@ def test_argwhere_keeps_what_it_allocated_if_most_of_it_is_needed(cupy):
 
 
 def test_argwhere_counts_first_where_memory_matters(cupy, monkeypatch):
-    monkeypatch.setattr(sys.modules["cudakern.operators.nonzero.function"], "UNCOUNTED_BYTES", 1000)
+    monkeypatch.setattr(nonzero_plan, "UNCOUNTED_BYTES", 1000)
     x, rows = make()
     ck.argwhere(x)
     found, *cost = costs(cupy, lambda: ck.argwhere(x))

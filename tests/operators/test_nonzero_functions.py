@@ -129,7 +129,7 @@ def test_rows_behind_the_count_of_many_tiles(place):
 
 
 def test_counts_first_where_all_coordinates_would_be_many(place, monkeypatch):
-    monkeypatch.setattr("cudakern.operators.nonzero.function.UNCOUNTED_BYTES", 999)
+    monkeypatch.setattr("cudakern.operators.nonzero.plan.UNCOUNTED_BYTES", 999)
     for shape in ((), (5, 10), (70, 70), (2, 9000)):
         for density in (0, 0.3, 1):
             x = random_elements(np.random.default_rng(4), shape, "float32", density)

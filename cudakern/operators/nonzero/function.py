@@ -30,6 +30,7 @@ from cudakern._foreign import as_array, as_output
 from cudakern._ranges import named
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.binding import Binding, Work
+from cudakern.operators.nonzero import plan
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from cudakern.tensor import MAX_ELEMENTS
 
@@ -47,9 +48,6 @@ _UINT32, _UINT64, _INT64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np
 _KINDS = (_UINT32, _INT64)
 #: Elements at most: more than any memory holds, and few enough for the words that blocks exchange.
 MAX_COUNTED = 2**40
-#: Bytes of coordinates that are allocated before their number is known; from there on, elements are
-#: counted first.
-UNCOUNTED_BYTES = 64 * 2**20
 
 A = TypeVar("A")
 
@@ -366,7 +364,7 @@ def _trimmed(x: Array, *, by_axis: bool = False) -> Array:
         return empty((rows, columns), _INT64, place)
 
     count, request = new_count(x), _Request(_INT64)
-    if x.size * columns * _INT64.itemsize > UNCOUNTED_BYTES:
+    if x.size * columns * _INT64.itemsize > plan.UNCOUNTED_BYTES:
         _find(request, (x, count, table(0)))
         rows = table(int(count[0]))
         if rows.size:

@@ -57,6 +57,7 @@ HEADER_WORDS = 2  # words of 8 bytes in front of the tiles' own; limit
 BUFFER_BYTES = 1536  # bytes in which a warp puts rows together; limit
 GAP_BYTES = BUFFER_BYTES // 128 * 8  # bytes between rows that would meet in banks; limit
 ALIGNED_ROWS = 8  # rows that a warp's part is rounded to: its end is a sector's; limit
+UNCOUNTED_BYTES = 64 * 2**20  # bytes that are allocated before elements are counted; estimate
 STAGED_PLACES = 1024  # places that a warp keeps until it writes them; limit
 
 
