@@ -1,41 +1,45 @@
 // SPDX-License-Identifier: MIT
 // Gather by index tuples: out[b, i, c] = x[b, position(indices[b, i, 0]), ..., c].
 //
-// Variants, chosen by cudakern/operators/gather_nd_plan.py: rows moves rows in 16-byte slots,
-// spliced rows of 16 bytes and more on any alignment, packed rows of less than 16 bytes and single
-// elements (with 16-byte stores), strided takes any layout, check looks for bad indices. In the
-// first three a block reads the tuples of its tile of the output once, coalesced, and keeps the
-// places of their rows in shared memory. Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_INDEX_T,
-// CK_MODE, CK_OFFSET_T, CK_RANK. Numeric contract: bytes are copied; NaN payloads, signed zeros and
-// subnormals pass unchanged.
-#include "common/division.cuh"
+// Variants, chosen by cudakern/operators/gather_nd_plan.py:
+//   rows     rows of whole 16-byte slots
+//   spliced  rows of 16 bytes and more, on any alignment
+//   packed   rows of less than 16 bytes and single elements
+//   strided  any layout
+//   check    looks for bad indices
+// In the first three a block reads the tuples of its tile of the output once, coalesced, and keeps
+// the places of their rows in shared memory.
+// Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_INDEX_T, CK_MODE, CK_OFFSET_T, CK_RANK.
+// Numeric contract: bytes are copied; NaN payloads, signed zeros and subnormals pass unchanged.
 #include "common/indexing.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
 #include "common/splice.cuh"
 #include "common/strided_gather.cuh"
-#include "common/types.cuh"
 
 namespace ck {
 
+using Index = CK_INDEX_T;
+using Offset = CK_OFFSET_T;
+using Extent = Wide<Index, Offset>;
+constexpr IndexMode kMode = IndexMode::CK_MODE;
 constexpr int kMaxTuple = 8;
 
 /// x (batch, extents..., row), indices (batch, count, tuple), out (batch, count, row), out packed.
 /// Strides in bytes.
-template <typename O, typename U>
 struct StreamArguments {
   const void* x;
   const void* indices;
   void* out;
   FillPattern fill;
-  Divisor<U> extent[kMaxTuple];
-  O axis_stride[kMaxTuple];  ///< of x
-  StreamShape<O> shape;
-  O batch_stride;        ///< of x
-  O index_batch_stride;  ///< of indices, as the next two
-  O index_stride;
-  O component_stride;
-  Divisor<O> count;
+  Divisor<Extent> extent[kMaxTuple];
+  Offset axis_stride[kMaxTuple];  ///< of x
+  StreamShape<Offset> shape;
+  Offset batch_stride;        ///< of x
+  Offset index_batch_stride;  ///< of indices, as the next two
+  Offset index_stride;
+  Offset component_stride;
+  Divisor<Offset> count;
   Divisor<uint32> tuple;
   uint32 turn;         ///< tuples that are staged at a time
   uint32 tuples_at;    ///< bytes of shared memory before the staged tuples
@@ -43,123 +47,91 @@ struct StreamArguments {
   uint32 unused;
 };
 
-template <typename O, typename U>
-struct SplicedArguments {
-  StreamArguments<O, U> stream;
-  SpliceShape splice;
-};
-
 /// The rows policy of row_copy.cuh: a table in shared memory has the place of each row of a tile.
-template <IndexMode mode, typename I, typename O, typename U>
 struct TupleRows {
-  static constexpr bool kFills = mode == IndexMode::kFill;
+  static constexpr bool kFills = kMode == IndexMode::kFill;
   static constexpr bool kStaged = true;
-  const StreamArguments<O, U>& a;
-  PlaceTable<kFills, O> table;
-  I* tuples;
+  const StreamArguments& a;
+  PlaceTable<kFills, Offset> table;
+  Index* tuples;
 
-  CK_DEVICE TupleRows(const StreamArguments<O, U>& arguments, char* shared)
+  CK_DEVICE TupleRows(const StreamArguments& arguments, char* shared)
       : a(arguments),
-        table{reinterpret_cast<O*>(shared), 0},
-        tuples(reinterpret_cast<I*>(shared + arguments.tuples_at)) {}
+        table{reinterpret_cast<Offset*>(shared), 0},
+        tuples(reinterpret_cast<Index*>(shared + arguments.tuples_at)) {}
 
   CK_DEVICE const void* x() const { return a.x; }
   CK_DEVICE const FillPattern& fill() const { return a.fill; }
+  CK_DEVICE Position<Offset> locate(Offset row) const { return table.locate(row); }
 
-  CK_DEVICE Position<O> locate(O row) const { return table.locate(row); }
-
-  /// Tuples lie an odd number of components apart, so that threads that walk along one each meet
+  /// Tuples lie an odd number of components apart: threads that walk along one tuple each then meet
   /// different banks.
   CK_DEVICE uint32 tuple_pitch() const { return a.tuple.value | 1; }
 
-  /// Component k of the tuples that begin with that of `row`: where it is, and its place here.
-  CK_DEVICE const I* component(O row, uint32 k, uint32& slot) const {
+  /// A component of a tuple, and its place among the staged ones.
+  struct Component {
+    uint32 slot;
+    Index index;
+  };
+  /// Component k of the tuples that begin with that of `row`.
+  CK_DEVICE Component read_component(Offset row, uint32 k) const {
     const Division<uint32> part = divide(k, a.tuple);
-    const Division<O> batch = divide(static_cast<O>(row + part.quotient), a.count);
-    slot = part.quotient * tuple_pitch() + part.remainder;
-    return at<I>(a.indices, static_cast<O>(batch.quotient * a.index_batch_stride +
-                                           batch.remainder * a.index_stride +
-                                           static_cast<O>(part.remainder) * a.component_stride));
+    const Division<Offset> batch = divide(row + part.quotient, a.count);
+    return {part.quotient * tuple_pitch() + part.remainder,
+            load(at<Index>(a.indices, batch.quotient * a.index_batch_stride +
+                                          batch.remainder * a.index_stride +
+                                          part.remainder * a.component_stride))};
   }
 
-  /// Four reads of a thread are in flight.
-  CK_DEVICE void read_tuples(O row, uint32 count) {
-    constexpr int kReads = 4;
-    const uint32 components = count * a.tuple.value;
-    for (uint32 first = threadIdx.x; first < components; first += kThreads * kReads) {
-      uint32 slot[kReads];
-      I index[kReads];
-#pragma unroll
-      for (int r = 0; r < kReads; ++r) {
-        const uint32 k = first + r * kThreads;
-        if (k < components) {
-          index[r] = load(component(row, k, slot[r]));
-        }
-      }
-#pragma unroll
-      for (int r = 0; r < kReads; ++r) {
-        if (first + r * kThreads < components) {
-          tuples[slot[r]] = index[r];
-        }
-      }
-    }
-  }
-
-  CK_DEVICE Position<O> place_of(O row, const I* tuple) const {
-    O place = quotient(row, a.count) * a.batch_stride;
+  CK_DEVICE Position<Offset> place_of(Offset row, const Index* tuple) const {
+    Offset place = quotient(row, a.count) * a.batch_stride;
     bool valid = true;
 #pragma unroll 1
     for (uint32 c = 0; c < a.tuple.value; ++c) {
-      const Position<O> position = resolve_index<mode, O>(tuple[c], a.extent[c]);
+      const Position<Offset> position = resolve_index<kMode, Offset>(tuple[c], a.extent[c]);
       place += position.value * a.axis_stride[c];
       valid &= position.valid;
     }
     return {place, valid};
   }
 
-  CK_DEVICE void stage(O row, uint32 count) {
+  CK_DEVICE void stage(Offset row, uint32 count) {
     table.first = row;
 #pragma unroll 1
     for (uint32 begin = 0; begin < count; begin += a.turn) {
       const uint32 turn = count - begin < a.turn ? count - begin : a.turn;
+      const Offset first = row + begin;
       __syncthreads();  // the tuples or the table may still be in use
-      read_tuples(static_cast<O>(row + begin), turn);
+      read_ahead<4>(
+          turn * a.tuple.value, [&](uint32 k) { return read_component(first, k); },
+          [&](uint32, const Component& read) { tuples[read.slot] = read.index; });
       __syncthreads();
       for (uint32 k = threadIdx.x; k < turn; k += kThreads) {
-        const O place = static_cast<O>(row + begin + k);
-        table.put(place, place_of(place, tuples + k * tuple_pitch()));
+        table.put(first + k, place_of(first + k, tuples + k * tuple_pitch()));
       }
     }
     __syncthreads();
   }
 };
 
-using Index = CK_INDEX_T;
-using Offset = CK_OFFSET_T;
-using Extent = Wide<Index, Offset>;
-constexpr IndexMode kMode = IndexMode::CK_MODE;
-using Rows = TupleRows<kMode, Index, Offset, Extent>;
-
 #if defined(CK_VARIANT_ROWS)
-CK_KERNEL(StreamArguments<Offset, Extent> a) {
+CK_KERNEL(StreamArguments a) {
   CK_DYNAMIC_SHARED(shared);
-  Rows rows(a, shared);
+  TupleRows rows(a, shared);
   copy_rows(rows, a.out, a.shape);
 }
 #elif defined(CK_VARIANT_PACKED)
-CK_KERNEL(StreamArguments<Offset, Extent> a) {
+CK_KERNEL(StreamArguments a) {
   CK_DYNAMIC_SHARED(shared);
-  using Piece = Bytes<CK_WIDTH>;
-  Rows rows(a, shared);
-  copy_pieces<Piece>(rows, a.out, a.shape,
-                     [&](Offset first) { return walk_rows<Piece>(rows, a.shape, first); });
+  TupleRows rows(a, shared);
+  copy_pieces<Bytes<CK_WIDTH>>(rows, a.out, a.shape);
 }
 #elif defined(CK_VARIANT_SPLICED)
-CK_KERNEL(SplicedArguments<Offset, Extent> a) {
+CK_KERNEL(SplicedArguments<StreamArguments> a) {
   CK_DYNAMIC_SHARED(shared);
-  Rows rows(a.stream, shared);
-  splice_rows<Bytes<CK_WIDTH> >(rows, a.stream.out, a.stream.shape, a.splice,
-                                shared + a.stream.table_bytes);
+  TupleRows rows(a.stream, shared);
+  splice_rows<Bytes<CK_WIDTH>>(rows, a.stream.out, a.stream.shape, a.splice,
+                               shared + a.stream.table_bytes);
 }
 #elif defined(CK_VARIANT_STRIDED)
 CK_KERNEL(StridedArguments<Offset, Extent, CK_RANK, kMaxTuple> a) {

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Coordinates of the elements that are not zero, in ascending row-major order, and their count.
 //
-// One launch reads x once. A tile of x becomes bits in shared memory. One warp of a block, which
-// reads nothing of x, publishes how many are set and looks back for the row at which the tile
-// begins (nonzero/look_back.cuh), while the others turn bits into places and load the next tile;
-// then they write coordinates as 16-byte vectors (nonzero/coordinate_writer.cuh). A single tile
-// needs no workspace. Variants, chosen by cudakern/operators/nonzero_plan.py: stream reads a
-// contiguous x in 16-byte vectors, columns one that is contiguous along another dimension than the
-// last, parts the same with very many columns, strided any layout element by element; all in
-// logical order. Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_COORDINATE_T, CK_OFFSET_T, CK_RANK.
-// Numeric contract: an element is zero if all its bits are, those of signs of floats aside; so NaN
-// and subnormals count and -0.0 does not, whatever the compiler flushes.
-#include "common/types.cuh"
+// One launch reads x once. The warps of a block turn a tile of x into bits in shared memory. One
+// warp more, the scout, reads nothing of x: it publishes how many bits are set and looks back for
+// the row at which the tile begins (nonzero/look_back.cuh). Meanwhile the others turn bits into
+// places and load the next tile; then they write coordinates as 16-byte vectors
+// (nonzero/coordinate_writer.cuh). A single tile needs no workspace.
+//
+// Variants, chosen by cudakern/operators/nonzero_plan.py, all in logical order:
+//   stream   a contiguous x, in 16-byte vectors
+//   columns  another dimension than the last is contiguous
+//   parts    the same with very many columns
+//   strided  any layout, element by element
+// Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_COORDINATE_T, CK_OFFSET_T, CK_RANK.
+// Numeric contract: an element is zero if all its bits are, the signs of floats aside; so NaN and
+// subnormals count and -0.0 does not, whatever the compiler flushes.
 #include "nonzero/coordinate_writer.cuh"
 #include "nonzero/inputs.cuh"
 #include "nonzero/look_back.cuh"
@@ -22,7 +25,7 @@ namespace ck {
 template <uint32 kMaskWords>
 struct NonzeroShared {
   uint32 masks[2][kMaskWords];
-  CoordinateStage<kWarps> stage;
+  CoordinateStage stage;
   uint64 prefix[2];
   uint64 total;
   uint32 ticket[2];
@@ -37,17 +40,14 @@ CK_DEVICE void store_total(void* count, uint32 bytes, uint64 total) {
   }
 }
 
-/// What a block has of a tile, and a warp before its part of it.
+/// The bits of a tile that are set: all, and those in front of the warp's part.
 struct Counts {
   uint32 total;
   uint32 before;
 };
 
 CK_DEVICE void store_count(uint32* counts, uint32 count) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) {
-    count += __shfl_xor_sync(kAllLanes, count, step);
-  }
+  count = sum_of_warp(count);
   if (threadIdx.x % 32 == 0) {
     counts[threadIdx.x / 32] = count;
   }
@@ -63,12 +63,10 @@ CK_DEVICE Counts sum_counts(const uint32* counts) {
   return sum;
 }
 
-/// Looks back for the row at which a tile begins, and says so: to the block, and to those behind
-/// it.
-template <typename O>
+/// Looks back for the row at which a tile begins, and tells it to the block and to other blocks.
 CK_DEVICE void find_first_row(const LookBack& tiles, uint32 tile, uint32 total,
-                              const NonzeroArguments<O>& a, uint64* prefix) {
-  const O before = tile == 0 ? O{0} : tiles.template sum_before<O>(tile);
+                              const NonzeroArguments& a, uint64* prefix) {
+  const Offset before = tile == 0 ? Offset{0} : tiles.template sum_before<Offset>(tile);
   const uint64 all = static_cast<uint64>(before) + total;
   if (tile != 0) {
     tiles.publish(tile, tiles.kPrefix, all);
@@ -81,17 +79,18 @@ CK_DEVICE void find_first_row(const LookBack& tiles, uint32 tile, uint32 total,
   }
 }
 
-template <typename C, typename Input, typename O>
-CK_DEVICE void write_coordinates(const Input& input, const NonzeroArguments<O>& a, char* memory) {
+template <typename Input>
+CK_DEVICE void write_coordinates(const Input& input, char* memory) {
   using Shared = NonzeroShared<Input::kMaskWords>;
+  const NonzeroArguments& a = input.common();
   Shared& s = *reinterpret_cast<Shared*>(memory);
   const bool alone = a.tiles == 1;
   const uint32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const uint32 words = a.turns * Input::kTurnWords;
-  // The last warp deals with other blocks, and so nobody else waits for any.
+  // The scout alone deals with other blocks, so no other warp waits for them.
   const bool scouts = warp == kWarps;
   LookBack tiles = {a.workspace, a.tiles, a.slots, 0};
-  const CoordinateWriter<C, O, kWarps> writer(a.coordinates, a.table, a.sizes, s.stage);
+  const CoordinateWriter writer(a.coordinates, a.table, a.sizes, s.stage);
   if (scouts) {
     const uint32 drawn = alone ? 0 : tiles.begin();
     if (lane == 0) {
@@ -99,8 +98,8 @@ CK_DEVICE void write_coordinates(const Input& input, const NonzeroArguments<O>& 
     }
   }
   __syncthreads();
-  // While a tile is written, the next one is loaded. Two of everything, lest a warp that is ahead
-  // writes what another still reads.
+  // While a tile is written, the next one is loaded. There are two of everything, lest a warp that
+  // is ahead writes what another still reads.
   uint32 tile = a.tiles, next = s.ticket[1];
   Counts counts = {0, 0};
   for (uint32 turn = 0; tile < a.tiles || next < a.tiles; turn ^= 1) {
@@ -126,7 +125,7 @@ CK_DEVICE void write_coordinates(const Input& input, const NonzeroArguments<O>& 
       counts = sum_counts(s.counts[other]);
     }
     if (!scouts) {
-      const O row = has_tile ? static_cast<O>(s.prefix[turn]) : O{0};
+      const Offset row = has_tile ? static_cast<Offset>(s.prefix[turn]) : Offset{0};
       writer.write_and_place(
           {s.masks[turn] + warp * words, now.total, now.before, row},
           {s.masks[other] + warp * words, has_next ? counts.total : 0, counts.before, 0}, words,
@@ -142,38 +141,26 @@ CK_DEVICE void write_coordinates(const Input& input, const NonzeroArguments<O>& 
       s.total = alone ? counts.total : tiles.total();
     }
     __syncthreads();
-    fill_rows<C>(a.coordinates, a.table, s.total);
+    fill_rows(a.coordinates, a.table, s.total);
   }
   if (scouts && !alone) {
     tiles.finish();
   }
 }
 
-using Coordinate = CK_COORDINATE_T;
-using Offset = CK_OFFSET_T;
-
 #if defined(CK_VARIANT_STREAM)
-CK_KERNEL(NonzeroArguments<Offset> a) {
-  CK_DYNAMIC_SHARED(shared);
-  const StreamInput<CK_WIDTH, Offset> input{a};
-  write_coordinates<Coordinate>(input, a, shared);
-}
-#elif defined(CK_VARIANT_COLUMNS) || defined(CK_VARIANT_PARTS)
-CK_KERNEL(ColumnsArguments<Offset> a) {
-  CK_DYNAMIC_SHARED(shared);
-#if defined(CK_VARIANT_PARTS)
-  const ColumnsInput<CK_WIDTH, Offset, true> input{a};
-#else
-  const ColumnsInput<CK_WIDTH, Offset, false> input{a};
-#endif
-  write_coordinates<Coordinate>(input, a.common, shared);
-}
+using Input = StreamInput<CK_WIDTH>;
+#elif defined(CK_VARIANT_COLUMNS)
+using Input = ColumnsInput<CK_WIDTH, false>;
+#elif defined(CK_VARIANT_PARTS)
+using Input = ColumnsInput<CK_WIDTH, true>;
 #elif defined(CK_VARIANT_STRIDED)
-CK_KERNEL(StridedArguments<Offset, CK_RANK> a) {
-  CK_DYNAMIC_SHARED(shared);
-  const StridedInput<CK_WIDTH, Offset, CK_RANK> input{a.common, a.dimensions};
-  write_coordinates<Coordinate>(input, a.common, shared);
-}
+using Input = StridedInput<CK_WIDTH, CK_RANK>;
 #endif
+
+CK_KERNEL(Input::Arguments a) {
+  CK_DYNAMIC_SHARED(shared);
+  write_coordinates(Input{a}, shared);
+}
 
 }  // namespace ck

@@ -22,7 +22,6 @@
 
 #include "common/memory.cuh"
 #include "reduce/columns.cuh"
-#include "reduce/extremes.cuh"
 #include "reduce/functions.cuh"
 #include "reduce/grid.cuh"
 #include "reduce/numbers.cuh"
@@ -31,40 +30,30 @@
 
 namespace ck {
 
-using Input = CK_INPUT_T;
-using Number = CK_NUMBER_T;
-using Output = CK_OUTPUT_T;
-using Offset = CK_OFFSET_T;
-#if defined(CK_INITIAL)
-using Function = WithInitial<CK_FUNCTION, CK_INITIAL, CK_INITIAL_T>;
-#else
-using Function = CK_FUNCTION;
-#endif
-
 #if defined(CK_VARIANT_STREAM) || defined(CK_VARIANT_WARPS)
-CK_KERNEL(StreamArguments<Offset, CK_RANK, Function::Rest> a) {
+CK_KERNEL(StreamArguments<CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
 #if defined(CK_VARIANT_STREAM)
   constexpr int kTeam = kThreads;
 #else
   constexpr int kTeam = 32;
 #endif
-  reduce_stream<Function, Input, Output, kTeam>(a, shared);
+  reduce_stream<kTeam>(a, shared);
 }
 #elif defined(CK_VARIANT_TILES)
-CK_KERNEL(TileArguments<Offset, Function::Rest> a) {
+CK_KERNEL(TileArguments a) {
   CK_DYNAMIC_SHARED(shared);
-  reduce_tiles<Function, Input, Output, CK_WIDTH>(a, shared);
+  reduce_tiles<CK_WIDTH>(a, shared);
 }
 #elif defined(CK_VARIANT_COLUMNS)
-CK_KERNEL(ColumnArguments<Offset, Function::Rest> a) {
+CK_KERNEL(ColumnArguments a) {
   CK_DYNAMIC_SHARED(shared);
-  reduce_columns<Function, Input, Output, CK_WIDTH / sizeof(Input)>(a, shared);
+  reduce_columns<CK_WIDTH / sizeof(Input)>(a, shared);
 }
 #elif defined(CK_VARIANT_VECTORS) || defined(CK_VARIANT_STRIDED)
-CK_KERNEL(GridArguments<Offset, CK_RANK, Function::Rest> a) {
+CK_KERNEL(GridArguments<CK_RANK> a) {
   CK_DYNAMIC_SHARED(shared);
-  reduce_grid<Function, Input, Output, CK_WIDTH>(a, shared);
+  reduce_grid<CK_WIDTH>(a, shared);
 }
 #endif
 

@@ -3,8 +3,6 @@
 #pragma once
 
 #include "common/division.cuh"
-#include "common/strided.cuh"
-#include "common/types.cuh"
 
 namespace ck {
 
@@ -15,20 +13,9 @@ enum class IndexMode {
   kFill,   ///< negative values count from the end once; still outside: the fill value
 };
 
-template <typename I>
-constexpr bool kIsSigned = static_cast<I>(-1) < static_cast<I>(0);
-
 /// The unsigned type in which an index is compared with its extent: 64 bits if either needs them.
-template <typename I, typename O, bool wide = (sizeof(I) > 4 || sizeof(O) > 4)>
-struct WideOf {
-  using type = uint64;
-};
 template <typename I, typename O>
-struct WideOf<I, O, false> {
-  using type = uint32;
-};
-template <typename I, typename O>
-using Wide = typename WideOf<I, O>::type;
+using Wide = Bytes<(sizeof(I) > 4 || sizeof(O) > 4) ? 8 : 4>;
 
 /// A position that is safe to read, and whether the index named it.
 template <typename O>

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "common/ptx.cuh"
-#include "common/types.cuh"
 
 /// Declares the block's dynamic shared memory, bytes on a 16-byte boundary.
 #define CK_DYNAMIC_SHARED(name) extern __shared__ __align__(16) char name[]
@@ -20,21 +19,38 @@ union Packed {
   T piece[kPieces];
 };
 
-/// A read through the read-only path; nothing writes the array while the kernel runs.
+/// Reads through the read-only path: nothing writes the array while the kernel runs.
 template <typename T>
 CK_DEVICE T load(const T* address) {
-  return __ldg(address);
-}
-
-/// The same for a type that is no built-in one.
-template <typename T>
-CK_DEVICE T load_struct(const T* address) {
   Packed<Bytes<sizeof(T)>, T> value;
-  value.vector = load(reinterpret_cast<const Bytes<sizeof(T)>*>(address));
+  value.vector = __ldg(reinterpret_cast<const Bytes<sizeof(T)>*>(address));
   return value.piece[0];
 }
 
-/// A write whose result is not read again soon: evict-first.
+/// Has the block's threads call read(k) for each k < count, and then use(k, value) with the value
+/// that was read. A thread has kReads reads in flight. The threads start `skew` numbers before 0.
+template <uint32 kReads, typename Read, typename Use>
+CK_DEVICE void read_ahead(uint32 count, const Read& read, const Use& use, uint32 skew = 0) {
+  for (uint32 first = threadIdx.x; first < count + skew; first += kThreads * kReads) {
+    decltype(read(first)) value[kReads];
+#pragma unroll
+    for (uint32 r = 0; r < kReads; ++r) {
+      const uint32 k = first + r * kThreads - skew;  // a number before 0 wraps
+      if (k < count) {
+        value[r] = read(k);
+      }
+    }
+#pragma unroll
+    for (uint32 r = 0; r < kReads; ++r) {
+      const uint32 k = first + r * kThreads - skew;
+      if (k < count) {
+        use(k, value[r]);
+      }
+    }
+  }
+}
+
+/// Writes what is not read again soon: evict-first.
 template <typename T>
 CK_DEVICE void store_streaming(T* address, T value) {
   __stcs(address, value);

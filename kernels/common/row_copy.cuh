@@ -11,7 +11,6 @@
 #include "common/division.cuh"
 #include "common/indexing.cuh"
 #include "common/memory.cuh"
-#include "common/types.cuh"
 
 namespace ck {
 
@@ -46,7 +45,7 @@ template <typename Rows, typename O>
 CK_DEVICE void stage_rows(Rows& rows, const StreamShape<O>& shape, O first, O end) {
   if constexpr (Rows::kStaged) {
     const O row = quotient(first, shape.row);
-    const O last = quotient(static_cast<O>(end - 1), shape.row);
+    const O last = quotient(end - 1, shape.row);
     rows.stage(row, static_cast<uint32>(last - row) + 1);
   }
 }
@@ -60,12 +59,12 @@ CK_DEVICE void copy_slots(const Rows& rows, uint4* out, const StreamShape<O>& sh
   uint4 value[kSlots];
 #pragma unroll
   for (int k = 0; k < kSlots; ++k) {
-    const O slot = first + static_cast<O>(k * kThreads);
+    const O slot = first + k * kThreads;
     const Division<O> part =
         divide(kFull || slot < shape.pieces ? slot : shape.pieces - 1, shape.row);
     const Position<O> row = rows.locate(part.quotient);
     valid[k] = row.valid;
-    source[k] = at<uint4>(rows.x(), static_cast<O>(row.value + part.remainder * O{16}));
+    source[k] = at<uint4>(rows.x(), row.value + part.remainder * O{16});
   }
 #pragma unroll
   for (int k = 0; k < kSlots; ++k) {
@@ -73,7 +72,7 @@ CK_DEVICE void copy_slots(const Rows& rows, uint4* out, const StreamShape<O>& sh
   }
 #pragma unroll
   for (int k = 0; k < kSlots; ++k) {
-    const O slot = first + static_cast<O>(k * kThreads);
+    const O slot = first + k * kThreads;
     if (Rows::kFills && !valid[k]) {
       value[k] = fill_piece<uint4>(rows.fill(), 0);
     }
@@ -91,7 +90,7 @@ CK_DEVICE void copy_rows(Rows& rows, void* out, const StreamShape<O>& shape) {
   const O step = static_cast<O>(gridDim.x) * kTile;
   for (O tile = static_cast<O>(blockIdx.x) * kTile; tile < shape.pieces; tile += step) {
     const O first = tile + static_cast<O>(threadIdx.x);
-    const O end = tile + kTile <= shape.pieces ? static_cast<O>(tile + kTile) : shape.pieces;
+    const O end = tile + kTile <= shape.pieces ? tile + kTile : shape.pieces;
     stage_rows(rows, shape, tile, end);
     if (tile + kTile <= shape.pieces) {
       copy_slots<true, kSlots>(rows, static_cast<uint4*>(out), shape, first);
@@ -104,7 +103,7 @@ CK_DEVICE void copy_rows(Rows& rows, void* out, const StreamShape<O>& shape) {
 template <typename T, typename Rows, typename O>
 CK_DEVICE T read_piece(const Rows& rows, Position<O> row, O column) {
   const O within = column * static_cast<O>(sizeof(T));
-  const T value = load(at<T>(rows.x(), static_cast<O>(row.value + within)));
+  const T value = load(at<T>(rows.x(), row.value + within));
   return Rows::kFills && !row.valid ? fill_piece<T>(rows.fill(), static_cast<uint32>(within) & 15)
                                     : value;
 }
@@ -160,9 +159,8 @@ CK_DEVICE void copy_pieces(Rows& rows, void* out, const StreamShape<O>& shape, A
   constexpr O kTile = kThreads * kPieces;
   const O step = static_cast<O>(gridDim.x) * kTile;
   for (O tile = static_cast<O>(blockIdx.x) * kTile; tile < end; tile += step) {
-    const O limit = end - tile < kTile ? end : static_cast<O>(tile + kTile);
-    stage_rows(rows, shape, tile < shape.lead ? O{0} : static_cast<O>(tile - shape.lead),
-               static_cast<O>(limit - shape.lead));
+    const O limit = end - tile < kTile ? end : tile + kTile;
+    stage_rows(rows, shape, tile < shape.lead ? O{0} : tile - shape.lead, limit - shape.lead);
     const O begin = tile + static_cast<O>(threadIdx.x) * kPieces;
     if (begin >= shape.lead && begin + kPieces <= end) {
       const O first = begin - shape.lead;
@@ -177,6 +175,12 @@ CK_DEVICE void copy_pieces(Rows& rows, void* out, const StreamShape<O>& shape, A
       target[piece] = read_piece<T>(rows, rows.locate(start.quotient), start.remainder);
     }
   }
+}
+
+/// The same, each vector put together along the rows.
+template <typename T, typename Rows, typename O>
+CK_DEVICE void copy_pieces(Rows& rows, void* out, const StreamShape<O>& shape) {
+  copy_pieces<T>(rows, out, shape, [&](O first) { return walk_rows<T>(rows, shape, first); });
 }
 
 }  // namespace ck

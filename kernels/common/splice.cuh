@@ -9,7 +9,6 @@
 #include "common/division.cuh"
 #include "common/memory.cuh"
 #include "common/row_copy.cuh"
-#include "common/types.cuh"
 
 namespace ck {
 
@@ -25,6 +24,13 @@ struct SpliceShape {
   Divisor<uint32> words;  ///< that a segment takes at most
   uint32 segments;        ///< of a tile at most, rounded up to even
   uint32 tile;            ///< bytes of the output that a block takes at a time
+};
+
+/// The arguments of a kernel that splices rows.
+template <typename S>
+struct SplicedArguments {
+  S stream;
+  SpliceShape splice;
 };
 
 /// Shared memory: what is known of each segment, where its first word lies in x, the stage.
@@ -68,7 +74,7 @@ struct SpliceWord {
     const uint32 segment = part.quotient < count ? part.quotient : 0;
     entry = stage.entry[segment];
     byte = part.remainder * 16;
-    source = static_cast<O>(stage.source[segment] + byte);
+    source = stage.source[segment] + byte;
     exists = (part.quotient < count) & (byte < end());
   }
   CK_DEVICE uint32 begin() const { return entry & kSegmentBegin; }
@@ -86,7 +92,7 @@ struct SpliceWord {
     const uint32 last = end() - byte < 16 ? end() - byte : 16;
 #pragma unroll 1
     for (uint32 k = byte == 0 ? begin() : 0; k < last; k += sizeof(T)) {
-      *at<T>(target, uint64{k}) = load(at<T>(x, static_cast<O>(source + k)));
+      *at<T>(target, uint64{k}) = load(at<T>(x, source + k));
     }
   }
 };
@@ -134,20 +140,20 @@ CK_DEVICE void stage_segments(const Rows& rows, const StreamShape<O>& shape,
                               const SpliceShape& splice, const Segments<O>& segments,
                               const SpliceStage<O>& stage) {
   for (uint32 i = threadIdx.x; i < segments.count; i += kThreads) {
-    const Position<O> row = rows.locate(static_cast<O>(segments.first_row + i));
+    const Position<O> row = rows.locate(segments.first_row + i);
     const uint32 from = i == 0 ? segments.from : 0;
-    const O first = static_cast<O>(row.value + from);
+    const O first = row.value + from;
     const bool fills = Rows::kFills && !row.valid;
     const uint32 low =
         (fills ? from : static_cast<uint32>(reinterpret_cast<uint64>(at<char>(rows.x(), first)))) &
         15;
     const uint32 end = low + segments.length(i, shape.row.value);
-    const int64 place = signed_offset(static_cast<O>(first - low));
+    const int64 place = signed_offset(first - low);
     const bool whole =
         place >= 0 && static_cast<uint64>(place) + (end + 15) / 16 * 16 <= splice.x_bytes;
     stage.entry[i] =
         end << kSegmentEnd | (whole ? kSegmentWhole : 0) | (fills ? kSegmentFilled : 0) | low;
-    stage.source[i] = static_cast<O>(first - low);
+    stage.source[i] = first - low;
   }
   __syncthreads();
   stage_words<T>(rows, splice, segments.count, stage);
@@ -168,7 +174,7 @@ struct SpliceCursor {
       : stage(stage), pitch(words * 16), row(row.value) {
     const Division<O> place = divide(byte, row);
     segment = static_cast<uint32>(place.quotient - segments.first_row);
-    left = static_cast<O>(row.value - place.remainder);
+    left = row.value - place.remainder;
     at = address(segment) +
          (static_cast<uint32>(place.remainder) - (segment == 0 ? segments.from : 0));
   }
@@ -194,10 +200,10 @@ CK_DEVICE void splice_rows(Rows& rows, void* out, const StreamShape<O>& shape,
   const O end = shape.pieces + shape.lead;
   const O step = static_cast<O>(gridDim.x) * splice.tile;
   for (O begin = static_cast<O>(blockIdx.x) * splice.tile; begin < end; begin += step) {
-    const O limit = end - begin < splice.tile ? end : static_cast<O>(begin + splice.tile);
-    const O first = begin < shape.lead ? O{0} : static_cast<O>(begin - shape.lead);
+    const O limit = end - begin < splice.tile ? end : begin + splice.tile;
+    const O first = begin < shape.lead ? O{0} : begin - shape.lead;
     const Division<O> start = divide(first, shape.row);
-    const Division<O> last = divide(static_cast<O>(limit - shape.lead - 1), shape.row);
+    const Division<O> last = divide(limit - shape.lead - 1, shape.row);
     const Segments<O> segments = {
         start.quotient, static_cast<uint32>(last.quotient - start.quotient) + 1,
         static_cast<uint32>(start.remainder), static_cast<uint32>(last.remainder) + 1};
@@ -209,10 +215,8 @@ CK_DEVICE void splice_rows(Rows& rows, void* out, const StreamShape<O>& shape,
     for (O at_byte = begin + threadIdx.x * 16; at_byte < limit; at_byte += kThreads * 16) {
       const bool whole = at_byte >= shape.lead && at_byte + 16 <= limit;
       const O from = at_byte < shape.lead ? shape.lead : at_byte;
-      SpliceCursor<T, O> cursor(stage, segments, shape.row, splice.words.value,
-                                static_cast<O>(from - shape.lead));
-      char* const target =
-          static_cast<char*>(out) + signed_offset(static_cast<O>(from - shape.lead));
+      SpliceCursor<T, O> cursor(stage, segments, shape.row, splice.words.value, from - shape.lead);
+      char* const target = static_cast<char*>(out) + signed_offset(from - shape.lead);
       if (whole) {
         Packed<uint4, T> word;
 #pragma unroll
@@ -224,7 +228,7 @@ CK_DEVICE void splice_rows(Rows& rows, void* out, const StreamShape<O>& shape,
         }
         store_streaming(reinterpret_cast<uint4*>(target), word.vector);
       } else {
-        const O to = at_byte + 16 < limit ? static_cast<O>(at_byte + 16) : limit;
+        const O to = at_byte + 16 < limit ? at_byte + 16 : limit;
 #pragma unroll 1
         for (O k = from; k < to; k += static_cast<O>(sizeof(T))) {
           reinterpret_cast<T*>(target)[(k - from) / sizeof(T)] = cursor.piece();

@@ -5,8 +5,6 @@
 #include "common/division.cuh"
 #include "common/indexing.cuh"
 #include "common/memory.cuh"
-#include "common/strided.cuh"
-#include "common/types.cuh"
 
 namespace ck {
 
@@ -40,7 +38,7 @@ CK_DEVICE void gather_strided(const StridedArguments<O, U, kRank, kComponents>& 
     T value[kItems];
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      const O item = first + static_cast<O>(k * kThreads);
+      const O item = first + k * kThreads;
       offset[k] = offsets_of(item < a.items ? item : a.items - 1, a.dimensions);
       valid[k] = true;
     }
@@ -64,7 +62,7 @@ CK_DEVICE void gather_strided(const StridedArguments<O, U, kRank, kComponents>& 
     }
 #pragma unroll
     for (int k = 0; k < kItems; ++k) {
-      if (first + static_cast<O>(k * kThreads) < a.items) {
+      if (first + k * kThreads < a.items) {
         store_streaming(at<T>(a.out, offset[k].value[2]), value[k]);
       }
     }

@@ -20,6 +20,9 @@ using uint16 = unsigned short;
 using uint32 = unsigned int;
 using uint64 = unsigned long long;
 
+template <typename T>
+constexpr bool kIsSigned = static_cast<T>(-1) < static_cast<T>(0);
+
 constexpr int kThreads = CK_THREADS;  // of a block
 constexpr uint32 kAllLanes = 0xFFFFFFFF;
 constexpr uint32 kSectorBytes = 32;  // what memory moves at least

@@ -10,7 +10,6 @@
 #include "common/division.cuh"
 #include "common/indexing.cuh"
 #include "common/memory.cuh"
-#include "common/types.cuh"
 
 namespace ck {
 
@@ -91,32 +90,22 @@ CK_DEVICE V filled(V picked, V kept, const FillPattern& fill) {
 }
 
 template <IndexMode mode, bool kStaged, typename T, typename I, typename U>
-CK_DEVICE EntryTable<Entry<kStaged> > resolve_chunk(const LastAxisArguments<U>& a, char* shared) {
+CK_DEVICE EntryTable<Entry<kStaged>> resolve_chunk(const LastAxisArguments<U>& a, char* shared) {
   using E = Entry<kStaged>;
-  constexpr uint32 kReads = 32 / sizeof(I);  // of a thread that are in flight
   E* const entries = reinterpret_cast<E*>(shared);
   const uint64 first = static_cast<uint64>(blockIdx.x) * a.chunk;
   const uint64 left = a.count - first;
   const uint32 length = static_cast<uint32>(left < a.chunk ? left : a.chunk);
-  for (uint32 begin = threadIdx.x; begin < length; begin += kThreads * kReads) {
-    I index[kReads];
-#pragma unroll
-    for (uint32 r = 0; r < kReads; ++r) {
-      const uint32 j = begin + r * kThreads;
-      if (j < length) {
-        index[r] = load(at<I>(a.indices, (first + j) * static_cast<uint64>(a.index_stride)));
-      }
-    }
-#pragma unroll
-    for (uint32 r = 0; r < kReads; ++r) {
-      const uint32 j = begin + r * kThreads;
-      if (j < length) {
-        const Position<U> position = resolve_index<mode, U>(index[r], a.extent);
+  read_ahead<32 / sizeof(I)>(
+      length,
+      [&](uint32 k) {
+        return load(at<I>(a.indices, (first + k) * static_cast<uint64>(a.index_stride)));
+      },
+      [&](uint32 k, I index) {
+        const Position<U> position = resolve_index<mode, U>(index, a.extent);
         const uint32 place = static_cast<uint32>(position.value) * (kStaged ? sizeof(T) : 1);
-        entries[j] = position.valid ? static_cast<E>(place) : kNoEntry<E>;
-      }
-    }
-  }
+        entries[k] = position.valid ? static_cast<E>(place) : kNoEntry<E>;
+      });
   return {entries, first, length};
 }
 
@@ -300,6 +289,15 @@ CK_DEVICE void gather_unstaged(const LastAxisArguments<U>& a, char* shared) {
         store_streaming(reinterpret_cast<V*>(target) + (table.first / kPieces + v), picked.vector);
       }
     });
+  }
+}
+
+template <IndexMode mode, bool kStaged, typename T, typename I, typename U>
+CK_DEVICE void gather_last_axis(const LastAxisArguments<U>& a, char* shared) {
+  if constexpr (kStaged) {
+    gather_staged<mode, T, I>(a, shared);
+  } else {
+    gather_unstaged<mode, T, I>(a, shared);
   }
 }
 

@@ -5,11 +5,15 @@
 
 #include "common/division.cuh"
 #include "common/memory.cuh"
-#include "common/types.cuh"
 #include "nonzero/look_back.cuh"
 
 namespace ck {
 
+using Coordinate = CK_COORDINATE_T;
+using Offset = CK_OFFSET_T;
+
+constexpr int kReaders = kThreads - 32;  // threads that work on tiles: all but the scout's
+constexpr uint32 kWarps = kReaders / 32;
 constexpr uint32 kChunkWords = 32;                   // masks that a warp turns into places at once
 constexpr uint32 kStagedPlaces = 32 * kChunkWords;   // that it keeps until it writes them
 constexpr uint32 kDensePlaces = 8 * kChunkWords;     // from which on lanes take bits, not words
@@ -32,15 +36,13 @@ struct CoordinateTable {
 };
 
 /// The block's shared memory for it: for each warp a buffer, and places, of elements in the tile.
-template <uint32 kWarps>
 struct CoordinateStage {
   uint4 buffers[kWarps][kBufferBytes / 16];
   uint16 places[kWarps][kStagedPlaces];
 };
 
-/// Writes the coordinates of a tile's elements. `C` is the type of a coordinate, `O` that of the
-/// number of an element; `sizes` are those of x, innermost first.
-template <typename C, typename O, uint32 kWarps>
+/// Writes the coordinates of a tile's elements. `sizes` are those of x,
+/// innermost first.
 class CoordinateWriter {
  public:
   /// What a warp has to know of a tile.
@@ -48,11 +50,11 @@ class CoordinateWriter {
     const uint32* masks;  ///< the warp's
     uint32 total;         ///< rows; 0 if there is no tile
     uint32 before;        ///< of these, in front of the warp's
-    O row;                ///< of the tile's first one; not known yet of the next tile
+    Offset row;           ///< of the tile's first one; not known yet of the next tile
   };
 
-  CK_DEVICE CoordinateWriter(void* out, const CoordinateTable& table, const Divisor<O>* sizes,
-                             CoordinateStage<kWarps>& stage)
+  CK_DEVICE CoordinateWriter(void* out, const CoordinateTable& table, const Divisor<Offset>* sizes,
+                             CoordinateStage& stage)
       : out_(static_cast<char*>(out)),
         table_(table),
         sizes_(sizes),
@@ -72,7 +74,7 @@ class CoordinateWriter {
   CK_DEVICE void write_and_place(const Tile& tile, const Tile& next, uint32 words,
                                  const Elements& element_of) const {
     const uint32 warp = threadIdx.x / 32;
-    Run run = {places_ + warp * kStagedPlaces, 0, static_cast<O>(tile.row + tile.before)};
+    Run run = {places_ + warp * kStagedPlaces, 0, tile.row + tile.before};
     uint32 room = kStagedPlaces, word = 0;
     const uint32* masks = tile.masks;
     if (tile.total <= kPlaces) {
@@ -123,7 +125,7 @@ class CoordinateWriter {
   struct Run {
     uint16* places;
     uint32 count;
-    O row;
+    Offset row;
   };
 
   /// Some masks, one for each lane: the bits set before the lane's, and all.
@@ -157,13 +159,13 @@ class CoordinateWriter {
   }
 
   /// A warp's share of the tile's rows, from sector to sector.
-  CK_DEVICE Run share_of(O row, uint32 total, uint32 warp) const {
+  CK_DEVICE Run share_of(Offset row, uint32 total, uint32 warp) const {
     const uint32 phase = static_cast<uint32>(row) % kAlignedRows;
     const uint32 rows =
         ((total + phase + kWarps - 1) / kWarps + kAlignedRows - 1) / kAlignedRows * kAlignedRows;
     const uint32 begin = warp == 0 ? 0 : warp * rows - phase;
     const uint32 end = (warp + 1) * rows - phase < total ? (warp + 1) * rows - phase : total;
-    return {places_ + begin, begin < end ? end - begin : 0, static_cast<O>(row + begin)};
+    return {places_ + begin, begin < end ? end - begin : 0, row + begin};
   }
 
   /// Few bits: each lane has a word and goes from bit to bit.
@@ -197,7 +199,7 @@ class CoordinateWriter {
       write_vectors<1>(first, run.places, end, element_of);
       return;
     }
-    constexpr uint32 kRowBytes = 2 * sizeof(C);
+    constexpr uint32 kRowBytes = 2 * sizeof(Coordinate);
     if (table_.columns == 2 && table_.form == kRows &&
         reinterpret_cast<uint64>(first) % kRowBytes == 0) {
       write_vectors<2>(first, run.places, end, element_of);
@@ -214,7 +216,7 @@ class CoordinateWriter {
       } else {
         const bool packed = table_.form == kRows;
         const uint32 streams = packed ? 1 : table_.columns;
-        const uint32 bytes = rows * (packed ? table_.columns : 1) * sizeof(C);
+        const uint32 bytes = rows * (packed ? table_.columns : 1) * sizeof(Coordinate);
         fill_buffer(target, run.places + done, rows, element_of);
         __syncwarp();
 #pragma unroll 1
@@ -228,23 +230,23 @@ class CoordinateWriter {
 
   /// Calls put(axis, coordinate) for an element.
   template <typename Put>
-  CK_DEVICE void decompose(O element, Put put) const {
-    O rest = element;
+  CK_DEVICE void decompose(Offset element, Put put) const {
+    Offset rest = element;
     uint32 axis = table_.columns - 1;
 #pragma unroll 1
     for (uint32 d = 0; axis > 0; ++d, --axis) {
-      const Division<O> part = divide(rest, sizes_[d]);
-      put(axis, static_cast<C>(part.remainder));
+      const Division<Offset> part = divide(rest, sizes_[d]);
+      put(axis, static_cast<Coordinate>(part.remainder));
       rest = part.quotient;
     }
-    put(0, static_cast<C>(rest));
+    put(0, static_cast<Coordinate>(rest));
   }
 
   /// Rows of 2, 4 or 8 coordinates would have those of an axis in few banks. A gap of one behind
   /// every 128 bytes has them in all.
   CK_DEVICE static uint32 gap_of(const CoordinateTable& table) {
     const bool few = table.columns % 2 == 0 && (table.columns & (table.columns - 1)) == 0;
-    return table.form == kRows && few ? sizeof(C) : 0;
+    return table.form == kRows && few ? sizeof(Coordinate) : 0;
   }
 
   /// The gaps in front of so many bytes of rows.
@@ -252,18 +254,18 @@ class CoordinateWriter {
 
   /// A few rows, all of whose coordinates are in registers.
   template <uint32 kColumns, uint32 kRows, typename Elements>
-  CK_DEVICE void decompose_rows(C (&row)[kRows * kColumns], const uint16* places,
+  CK_DEVICE void decompose_rows(Coordinate (&row)[kRows * kColumns], const uint16* places,
                                 const Elements& element_of) const {
 #pragma unroll
     for (uint32 i = 0; i < kRows; ++i) {
-      O rest = element_of(places[i]);
+      Offset rest = element_of(places[i]);
 #pragma unroll
       for (uint32 axis = kColumns - 1; axis > 0; --axis) {
-        const Division<O> part = divide(rest, sizes_[kColumns - 1 - axis]);
-        row[i * kColumns + axis] = static_cast<C>(part.remainder);
+        const Division<Offset> part = divide(rest, sizes_[kColumns - 1 - axis]);
+        row[i * kColumns + axis] = static_cast<Coordinate>(part.remainder);
         rest = part.quotient;
       }
-      row[i * kColumns] = static_cast<C>(rest);
+      row[i * kColumns] = static_cast<Coordinate>(rest);
     }
   }
 
@@ -272,24 +274,24 @@ class CoordinateWriter {
   template <uint32 kColumns, typename Elements>
   CK_DEVICE void write_vectors(char* target, const uint16* places, uint32 rows,
                                const Elements& element_of) const {
-    constexpr uint32 kRowBytes = kColumns * sizeof(C), kOfVector = 16 / kRowBytes;
+    constexpr uint32 kRowBytes = kColumns * sizeof(Coordinate), kOfVector = 16 / kRowBytes;
     const uint32 to_vector =
         static_cast<uint32>(0 - reinterpret_cast<uint64>(target)) % 16 / kRowBytes;
     const uint32 head = to_vector < rows ? to_vector : rows;
     const uint32 tail = (rows - head) % kOfVector, whole = rows - tail;
 #pragma unroll 2
     for (uint32 k = head + lane_ * kOfVector; k < whole; k += 32 * kOfVector) {
-      Packed<uint4, C> vector;
+      Packed<uint4, Coordinate> vector;
       decompose_rows<kColumns, kOfVector>(vector.piece, places + k, element_of);
       store_streaming(reinterpret_cast<uint4*>(target + k * kRowBytes), vector.vector);
     }
     if (lane_ < head + tail) {
       const uint32 k = lane_ < head ? lane_ : whole + lane_ - head;
-      C row[kColumns];
+      Coordinate row[kColumns];
       decompose_rows<kColumns, 1>(row, places + k, element_of);
 #pragma unroll
       for (uint32 axis = 0; axis < kColumns; ++axis) {
-        reinterpret_cast<C*>(target + k * kRowBytes)[axis] = row[axis];
+        reinterpret_cast<Coordinate*>(target + k * kRowBytes)[axis] = row[axis];
       }
     }
   }
@@ -299,16 +301,16 @@ class CoordinateWriter {
   CK_DEVICE void fill_buffer(const char* target, const uint16* places, uint32 rows,
                              const Elements& element_of) const {
     const bool packed = table_.form == kRows;
-    const uint32 row_step = packed ? table_.columns * sizeof(C) : sizeof(C);
-    const uint32 axis_step = packed ? sizeof(C) : table_.buffer_step;
+    const uint32 row_step = packed ? table_.columns * sizeof(Coordinate) : sizeof(Coordinate);
+    const uint32 axis_step = packed ? sizeof(Coordinate) : table_.buffer_step;
     const uint32 phase = static_cast<uint32>(reinterpret_cast<uint64>(target));
     const uint32 change = packed ? 0 : static_cast<uint32>(table_.axis_step);
     char* row = buffer_ + lane_ * row_step + gaps(lane_ * row_step);
 #pragma unroll 1
     for (uint32 k = lane_; k < rows; k += 32, row += 32 * row_step + gaps(32 * row_step)) {
-      decompose(element_of(places[k]), [&](uint32 axis, C coordinate) {
+      decompose(element_of(places[k]), [&](uint32 axis, Coordinate coordinate) {
         const uint32 offset = axis * axis_step + (phase + axis * change) % 16;
-        *reinterpret_cast<C*>(row + offset) = coordinate;
+        *reinterpret_cast<Coordinate*>(row + offset) = coordinate;
       });
     }
   }
@@ -320,17 +322,17 @@ class CoordinateWriter {
     target -= phase;
     const uint32 whole = (phase + 15) / 16 * 16;  // where vectors begin ...
     const uint32 rest = end / 16 * 16;            // ... and end
-    constexpr uint32 kOfVector = 16 / sizeof(C);
+    constexpr uint32 kOfVector = 16 / sizeof(Coordinate);
     const auto coordinate = [&](uint32 k) {
-      return *reinterpret_cast<const C*>(source + k + gaps(k - phase));
+      return *reinterpret_cast<const Coordinate*>(source + k + gaps(k - phase));
     };
     if (gap_ != 0) {
 #pragma unroll 2
       for (uint32 k = whole + lane_ * 16; k < rest; k += 32 * 16) {
-        Packed<uint4, C> vector;
+        Packed<uint4, Coordinate> vector;
 #pragma unroll
         for (uint32 i = 0; i < kOfVector; ++i) {
-          vector.piece[i] = coordinate(k + i * sizeof(C));
+          vector.piece[i] = coordinate(k + i * sizeof(Coordinate));
         }
         store_streaming(reinterpret_cast<uint4*>(target + k), vector.vector);
       }
@@ -344,9 +346,9 @@ class CoordinateWriter {
     const bool head = lane_ < kOfVector;
     const uint32 begin = head ? phase : rest < whole ? whole : rest;
     const uint32 stop = head && whole < end ? whole : end;
-    const uint32 k = begin + lane_ % kOfVector * sizeof(C);
+    const uint32 k = begin + lane_ % kOfVector * sizeof(Coordinate);
     if (lane_ < 2 * kOfVector && k < stop) {
-      *reinterpret_cast<C*>(target + k) = coordinate(k);
+      *reinterpret_cast<Coordinate*>(target + k) = coordinate(k);
     }
   }
 
@@ -356,15 +358,16 @@ class CoordinateWriter {
                          const Elements& element_of) const {
 #pragma unroll 1
     for (uint32 k = lane_; k < rows; k += 32) {
-      decompose(element_of(places[k]), [&](uint32 axis, C coordinate) {
-        *reinterpret_cast<C*>(target + k * table_.row_step + axis * table_.axis_step) = coordinate;
+      decompose(element_of(places[k]), [&](uint32 axis, Coordinate coordinate) {
+        *reinterpret_cast<Coordinate*>(target + k * table_.row_step + axis * table_.axis_step) =
+            coordinate;
       });
     }
   }
 
   char* out_;
   const CoordinateTable& table_;
-  const Divisor<O>* sizes_;
+  const Divisor<Offset>* sizes_;
   uint16* places_;
   char* buffer_;
   uint32 lane_;
@@ -372,7 +375,6 @@ class CoordinateWriter {
 };
 
 /// Fills the rows from `first` on that are left, each block its share.
-template <typename C>
 CK_DEVICE void fill_rows(void* out, const CoordinateTable& table, uint64 first) {
   const int64 step = static_cast<int64>(gridDim.x) * blockDim.x;
 #pragma unroll 1
@@ -381,8 +383,8 @@ CK_DEVICE void fill_rows(void* out, const CoordinateTable& table, uint64 first) 
     int64 row = static_cast<int64>(first) + blockIdx.x * blockDim.x + threadIdx.x;
 #pragma unroll 1
     for (; row < table.capacity; row += step) {
-      store_streaming(reinterpret_cast<C*>(target + row * table.row_step),
-                      static_cast<C>(table.fill_value));
+      store_streaming(reinterpret_cast<Coordinate*>(target + row * table.row_step),
+                      static_cast<Coordinate>(table.fill_value));
     }
   }
 }

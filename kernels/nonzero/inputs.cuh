@@ -1,32 +1,108 @@
 // SPDX-License-Identifier: MIT
-// How a tile of x becomes masks of the elements that are not zero, for each way x can lie in
+// How a tile of x becomes masks in shared memory, a bit for each element, for each way x can lie in
 // memory.
 //
 // An input has
+//   Arguments          the struct that its kernel takes,
 //   kMaskWords         masks of a tile at most,
 //   kTurnWords         masks of a warp's turn,
-//   load(tile, masks)  puts a tile's bits into the block's masks, of which each warp has `turns`
-//                      times kTurnWords, in order; returns how many of the lane's are set; called
-//                      by the first kWarps warps,
-//   elements_of(tile)  which element belongs to a bit.
+//   common()           the arguments that all inputs have,
+//   load(tile, masks)  puts a tile's bits into the block's masks, `turns` times kTurnWords for each
+//                      warp, in order. The first kWarps warps call it. It returns how many bits of
+//                      the lane's are set.
+//   elements_of(tile)  a function from the place of a bit to the number of its element.
 #pragma once
 
 #include "common/division.cuh"
 #include "common/memory.cuh"
-#include "common/strided.cuh"
-#include "common/types.cuh"
-#include "nonzero/bit_masks.cuh"
 #include "nonzero/coordinate_writer.cuh"
 
 namespace ck {
 
-constexpr int kReaders = kThreads - 32;  // one warp of a block works on no tile
-constexpr uint32 kWarps = kReaders / 32;
+/// The bits of an element that count, repeated to 8 bytes: all, but the signs of floats.
+struct KeptBits {
+  uint32 low;
+  uint32 high;
+};
+
+template <typename T>
+CK_DEVICE bool is_nonzero(T value, KeptBits kept) {
+  if constexpr (sizeof(T) == 16) {
+    return ((value.x & kept.low) | (value.y & kept.high) | (value.z & kept.low) |
+            (value.w & kept.high)) != 0;
+  } else if constexpr (sizeof(T) == 8) {
+    return ((static_cast<uint32>(value) & kept.low) |
+            (static_cast<uint32>(value >> 32) & kept.high)) != 0;
+  } else {
+    return (value & static_cast<T>(kept.low)) != 0;
+  }
+}
+
+/// One bit for each element of a word, for elements of 1, 2 and 4 bytes.
+template <int kWidth>
+CK_DEVICE uint32 bits_of_word(uint32 word) {
+  if constexpr (kWidth == 1) {
+    // The top bit of each byte that is not zero; then the four, 8 apart, are brought together.
+    const uint32 tops = (((word & 0x7F7F7F7F) + 0x7F7F7F7F) | word) & 0x80808080;
+    return (tops >> 7) * 0x10204080 >> 28;
+  } else if constexpr (kWidth == 2) {
+    const uint32 tops = (((word & 0x7FFF7FFF) + 0x7FFF7FFF) | word) & 0x80008000;
+    return (tops >> 15 | tops >> 30) & 3;
+  } else {
+    return word != 0 ? 1 : 0;
+  }
+}
+
+/// One bit for each element of a vector, the first one lowest.
+template <int kWidth>
+CK_DEVICE uint32 bits_of(uint4 v, KeptBits kept) {
+  const uint32 x = v.x & kept.low, y = v.y & kept.high, z = v.z & kept.low, w = v.w & kept.high;
+  if constexpr (kWidth == 16) {
+    return (x | y | z | w) != 0 ? 1 : 0;
+  } else if constexpr (kWidth == 8) {
+    return ((x | y) != 0 ? 1 : 0) | ((z | w) != 0 ? 2 : 0);
+  } else {
+    constexpr int kOfWord = 4 / kWidth;
+    return bits_of_word<kWidth>(x) | bits_of_word<kWidth>(y) << kOfWord |
+           bits_of_word<kWidth>(z) << (2 * kOfWord) | bits_of_word<kWidth>(w) << (3 * kOfWord);
+  }
+}
+
+/// Puts the bits of one vector of each lane where they belong, if there is room. `vector` is the
+/// number of the lane's vector in the warp's `masks`; neighbours have neighbouring ones, and lane 0
+/// a multiple of 32.
+template <int kWidth>
+CK_DEVICE void store_bits(uint32* masks, uint32 vector, uint32 bits, bool fits) {
+  constexpr uint32 kBits = 16 / kWidth;
+  constexpr uint32 kVectors = 32 / kBits;  // of a word
+  if constexpr (kWidth == 1) {
+    if (fits) {
+      reinterpret_cast<uint16*>(masks)[vector] = static_cast<uint16>(bits);
+    }
+  } else if constexpr (kWidth == 2) {
+    if (fits) {
+      reinterpret_cast<uint8*>(masks)[vector] = static_cast<uint8>(bits);
+    }
+  } else {
+    uint32 word = bits << (vector % kVectors * kBits);
+    if constexpr (kWidth == 16) {
+      word = __ballot_sync(kAllLanes, bits != 0);
+    } else {
+#pragma unroll
+      for (uint32 step = 1; step < kVectors; step *= 2) {
+        word |= __shfl_xor_sync(kAllLanes, word, step);
+      }
+    }
+    if (fits && vector % kVectors == 0) {
+      masks[vector / kVectors] = word;
+    }
+  }
+}
+
 constexpr uint32 kTileBytes = 64 * 1024;  // of x at most, but in columns
 constexpr uint32 kMostPlaces = 65536;     // of a tile: they have 16 bits
 
 /// Fields with pointers first, then by size: there is no padding.
-template <typename O>
 struct NonzeroArguments {
   const void* x;
   void* count;
@@ -38,32 +114,35 @@ struct NonzeroArguments {
   uint32 count_bytes;  ///< of the count: 4 or 8
   uint32 fills;        ///< 1: rows beyond the count get the fill value
   uint32 tiles;
-  uint32 slots;         ///< tiles that the workspace has room for
-  uint32 turns;         ///< how often a lane loads, for a tile
-  uint32 lead;          ///< elements between a 16-byte boundary and x
-  Divisor<O> sizes[7];  ///< innermost first
+  uint32 slots;              ///< tiles that the workspace has room for
+  uint32 turns;              ///< how often a lane loads, for a tile
+  uint32 lead;               ///< elements between a 16-byte boundary and x
+  Divisor<Offset> sizes[7];  ///< innermost first
 };
 
 /// Which element of x is at a place of a tile: they follow each other.
-template <typename O>
 struct Consecutive {
-  O first;
+  Offset first;
 
-  CK_DEVICE O operator()(uint32 place) const { return first + place; }
+  CK_DEVICE Offset operator()(uint32 place) const { return first + place; }
 };
 
 /// A contiguous x: a warp reads 512 bytes a turn, 8 turns at once. Elements are counted from the
 /// 16-byte boundary at or before x.
-template <int kWidth, typename O>
+template <int kWidth>
 struct StreamInput {
   static constexpr uint32 kOfVector = 16 / kWidth;
   static constexpr uint32 kMaskWords = kTileBytes / kWidth / 32;
   static constexpr uint32 kTurnWords = kOfVector;
   static constexpr int kLoads = 8;
-  const NonzeroArguments<O>& a;
+  using Arguments = NonzeroArguments;
+  const Arguments& a;
 
-  CK_DEVICE Consecutive<O> elements_of(uint32 tile) const {
-    return {static_cast<O>(static_cast<O>(tile) * (a.turns * kReaders * kOfVector) - a.lead)};
+  CK_DEVICE const NonzeroArguments& common() const { return a; }
+
+  CK_DEVICE Consecutive elements_of(uint32 tile) const {
+    return {
+        static_cast<Offset>(static_cast<Offset>(tile) * (a.turns * kReaders * kOfVector) - a.lead)};
   }
 
   CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
@@ -123,48 +202,51 @@ struct StreamInput {
   }
 };
 
-template <typename O, int kRank>
+template <int kRank>
 struct StridedArguments {
-  NonzeroArguments<O> common;
-  Dimension<O, 1> dimensions[kRank];
+  NonzeroArguments common;
+  Dimension<Offset, 1> dimensions[kRank];
 };
 
 /// Any layout: a warp reads 32 elements at once, which are one mask. Elements of 16 bytes may lie
 /// on 8.
-template <int kWidth, typename O, int kRank>
+template <int kWidth, int kRank>
 struct StridedInput {
-  static constexpr bool kIsLong = kRank * sizeof(O) > 16;
+  static constexpr bool kIsLong = kRank * sizeof(Offset) > 16;
   static constexpr int kMost = kWidth == 16 || kIsLong ? 4 : 8;
   // With more, registers spill.
-  static constexpr int kLoads = kWidth == 16 && (kIsLong || sizeof(O) == 8) ? 2 : kMost;
+  static constexpr int kLoads = kWidth == 16 && (kIsLong || sizeof(Offset) == 8) ? 2 : kMost;
   static constexpr uint32 kMaskWords = kTileBytes / kWidth / 32;
   static constexpr uint32 kTurnWords = 8;
   using Piece = Bytes<kWidth == 16 ? 8 : kWidth>;
   static constexpr int kPieces = kWidth / sizeof(Piece);
-  const NonzeroArguments<O>& a;
-  const Dimension<O, 1> (&dimensions)[kRank];
+  using Arguments = StridedArguments<kRank>;
+  const Arguments& a;
 
-  CK_DEVICE Consecutive<O> elements_of(uint32 tile) const {
-    return {static_cast<O>(static_cast<O>(tile) * (a.turns * kTurnWords * kReaders))};
+  CK_DEVICE const NonzeroArguments& common() const { return a.common; }
+
+  CK_DEVICE Consecutive elements_of(uint32 tile) const {
+    return {
+        static_cast<Offset>(static_cast<Offset>(tile) * (a.common.turns * kTurnWords * kReaders))};
   }
 
   CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
-    const uint32 lane = threadIdx.x % 32, words = a.turns * kTurnWords;
+    const uint32 lane = threadIdx.x % 32, words = a.common.turns * kTurnWords;
     const uint32 begin = threadIdx.x / 32 * words;
-    const O start = elements_of(tile)(begin * 32 + lane);
-    const O elements = static_cast<O>(a.elements);
+    const Offset start = elements_of(tile)(begin * 32 + lane);
+    const Offset elements = static_cast<Offset>(a.common.elements);
     uint32 count = 0;
     for (uint32 word = 0; word < words; word += kLoads) {
       Piece value[kLoads][kPieces];
       uint32 mask = 0;
 #pragma unroll
       for (int r = 0; r < kLoads; ++r) {
-        const O element = start + static_cast<O>((word + r) * 32);
-        const O offset =
-            offsets_of(element < elements ? element : elements - 1, dimensions).value[0];
+        const Offset element = start + (word + r) * 32;
+        const Offset offset =
+            offsets_of(element < elements ? element : elements - 1, a.dimensions).value[0];
 #pragma unroll
         for (int k = 0; k < kPieces; ++k) {
-          value[r][k] = ck::load(at<Piece>(a.x, offset) + k);
+          value[r][k] = ck::load(at<Piece>(a.common.x, offset) + k);
         }
       }
 #pragma unroll
@@ -172,9 +254,9 @@ struct StridedInput {
         bool set = false;
 #pragma unroll
         for (int k = 0; k < kPieces; ++k) {
-          set = set || is_nonzero(value[r][k], a.kept);
+          set = set || is_nonzero(value[r][k], a.common.kept);
         }
-        const bool exists = start + static_cast<O>((word + r) * 32) < elements;
+        const bool exists = start + ((word + r) * 32) < elements;
         const uint32 bits = __ballot_sync(kAllLanes, set && exists);
         mask = lane == static_cast<uint32>(r) ? bits : mask;
       }
@@ -187,13 +269,12 @@ struct StridedInput {
   }
 };
 
-template <typename O>
 struct ColumnsArguments {
-  NonzeroArguments<O> common;
-  Dimension<O, 1> outer[4];
-  Dimension<O, 1> inner[4];
-  Divisor<O> groups;       ///< of rows
-  O rows;                  ///< along the contiguous dimension
+  NonzeroArguments common;
+  Dimension<Offset, 1> outer[4];
+  Dimension<Offset, 1> inner[4];
+  Divisor<Offset> groups;  ///< of rows
+  Offset rows;             ///< along the contiguous dimension
   uint32 group;            ///< rows of a tile, in whole vectors; of parts, a power of two
   uint32 columns;          ///< elements of a row, in the dimensions inside
   Divisor<uint32> strips;  ///< of 32 columns
@@ -205,38 +286,40 @@ struct ColumnsArguments {
 /// a mask of 32 columns of a row. In the masks, rows are padded to whole ones. If columns are too
 /// many for all rows of a vector, a tile is parts of vectors: it uses some of these rows, and other
 /// tiles read the vector again.
-template <int kWidth, typename O, bool kParts>
+template <int kWidth, bool kParts>
 struct ColumnsInput {
   static constexpr uint32 kOfVector = 16 / kWidth;
   static constexpr uint32 kMaskWords = kMostPlaces / 32;
   static constexpr uint32 kTurnWords = 1;
   static constexpr uint32 kLoads = 4;
-  const ColumnsArguments<O>& a;
+  using Arguments = ColumnsArguments;
+  const Arguments& a;
+
+  CK_DEVICE const NonzeroArguments& common() const { return a.common; }
 
   struct Elements {
-    O first;
+    Offset first;
     Divisor<uint32> padded;
     uint32 columns;
 
-    CK_DEVICE O operator()(uint32 place) const {
+    CK_DEVICE Offset operator()(uint32 place) const {
       return first + (place - quotient(place, padded) * (padded.value - columns));
     }
   };
 
   CK_DEVICE Elements elements_of(uint32 tile) const {
-    const Division<O> part = divide(static_cast<O>(tile), a.groups);
-    return {static_cast<O>((part.quotient * a.rows + part.remainder * a.group) * a.columns),
-            a.padded, a.columns};
+    const Division<Offset> part = divide(static_cast<Offset>(tile), a.groups);
+    return {(part.quotient * a.rows + part.remainder * a.group) * a.columns, a.padded, a.columns};
   }
 
   CK_DEVICE uint32 load(uint32 tile, uint32* masks) const {
     const uint32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, words = a.common.turns;
-    const Division<O> part = divide(static_cast<O>(tile), a.groups);
-    const O row = part.remainder * a.group;
-    const O left = a.rows - row;
+    const Division<Offset> part = divide(static_cast<Offset>(tile), a.groups);
+    const Offset row = part.remainder * a.group;
+    const Offset left = a.rows - row;
     const uint32 skipped = kParts ? static_cast<uint32>(row) % kOfVector : 0;
     const uint32 used = kParts ? a.group : kOfVector;
-    const O start = offsets_of(part.quotient, a.outer).value[0] + (row - skipped) * kWidth;
+    const Offset start = offsets_of(part.quotient, a.outer).value[0] + (row - skipped) * kWidth;
     const uint32 rows = left < a.group ? static_cast<uint32>(left) : a.group;
     const uint32 vectors = (kParts ? 1 : a.group / kOfVector) * a.strips.value;
     for (uint32 first = warp; first < vectors; first += kWarps * kLoads) {
@@ -248,9 +331,9 @@ struct ColumnsInput {
       for (uint32 r = 0; r < kLoads; ++r) {
         const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
         const uint32 inside = at_row.quotient * kOfVector, column = at_row.remainder * 32 + lane;
-        const O offset = offsets_of(static_cast<O>(column), a.inner).value[0];
+        const Offset offset = offsets_of(static_cast<Offset>(column), a.inner).value[0];
         exists[r] = inside < rows && column < a.columns;
-        source[r] = at<uint4>(a.common.x, static_cast<O>(start + inside * kWidth + offset));
+        source[r] = at<uint4>(a.common.x, start + inside * kWidth + offset);
       }
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {

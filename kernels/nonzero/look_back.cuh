@@ -1,23 +1,46 @@
 // SPDX-License-Identifier: MIT
-// Blocks that number tiles in order and add up what the tiles before theirs have, in one launch.
+// Blocks number tiles in order and add up what the tiles before theirs have, in one launch.
 //
-// A block draws tickets: the numbers of its tiles, lowest first. It publishes the sum of a tile as
-// soon as it knows it, and then looks back: it adds up the sums of the tiles before, until it comes
-// to one whose inclusive prefix is known, and publishes its own. Nobody waits for a higher ticket,
-// and who has a lower one is running already, so nobody waits forever, however few blocks run.
+// A block draws tickets, which are the numbers of its tiles, lowest first. It publishes the sum of
+// its tile as soon as it knows it: an aggregate. Then it looks back: it adds up the sums of the
+// tiles before, nearest first, up to one whose prefix, the sum of it and all before, is known; and
+// publishes its own prefix. A block waits for lower tickets alone, and who has a lower ticket is
+// running already: so no block waits forever, however few run.
 //
-// All of it is in a workspace of 64-bit words that starts as zeros: the word of the tickets (epoch,
-// next ticket), a count of finished blocks, and a word for each tile (status, epoch, value), which
-// is read and written as a whole, so nothing has to be fenced. Each launch is an epoch. A word of
-// another epoch counts as empty, so nothing has to be cleared either, but in one of 2^18 launches.
-// The number of draws is known: each block draws until a ticket is no tile any more. Who draws last
-// starts the next epoch.
+//   time  block of tile 0         block of tile 1              block of tile 2
+//    |    draws 0                 draws 1                      draws 2
+//    |    counts 7                counts 4                     counts 9
+//    |    publishes prefix 7      publishes aggregate 4        publishes aggregate 9
+//    |    draws 3                 reads tile 0: prefix 7       reads tile 1: aggregate 4
+//    |    counts 5                publishes prefix 11               tile 0: prefix 7
+//    v    publishes aggregate 5   draws 4                      publishes prefix 20
+//
+// The workspace starts as zeros and has words of 64 bits. A word is read and written as a whole, so
+// nothing has to be fenced.
+//
+//   byte 0          tickets          epoch (63..32), next ticket (31..0)
+//   byte 8          finished blocks  number (31..0)
+//   byte 16 + 8 t   tile t           status (63..62), epoch (61..44), value (43..0)
+//                                    status: 0 none, 1 value is the aggregate, 2 the prefix
+//
+// Each launch is an epoch, and a word of another epoch counts as empty: nothing is cleared, but in
+// one of 2^18 launches. How often all blocks draw is known, because each draws until a ticket is no
+// tile any more: who draws last starts the next epoch.
 #pragma once
 
 #include "common/memory.cuh"
-#include "common/types.cuh"
 
 namespace ck {
+
+/// The sum of a value of each lane, in all lanes.
+template <typename T>
+CK_DEVICE T sum_of_warp(T value) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    value += __shfl_xor_sync(kAllLanes, value, step);
+  }
+  return value;
+}
 
 /// The workspace of a launch, as one block sees it.
 struct LookBack {
@@ -25,7 +48,7 @@ struct LookBack {
   static constexpr uint32 kLastEpoch = (1u << (62 - kValueBits)) - 1;
   static constexpr uint32 kAggregate = 1, kPrefix = 2;
   static constexpr uint32 kHeaderWords = 2;
-  // Words that a lane reads at once: those of 256 tiles, where each block has one; else of 128.
+  // Words that a lane reads at once: a warp reads 256 where each block has one tile, else 128.
   static constexpr uint32 kReads = 8, kReadsInTurn = 4;
 
   uint64* words;
@@ -33,11 +56,11 @@ struct LookBack {
   uint32 slots;  ///< words for tiles that the workspace has
   uint32 epoch;
 
-  /// Draws a ticket, to be settled. All of the workspace is used by one warp of each block.
+  /// Draws a ticket, which `settle` makes a number of. One warp of a block calls all of these.
   CK_DEVICE uint64 draw() const { return threadIdx.x % 32 == 0 ? draw_relaxed(words) : 0; }
 
-  /// Returns the number of a ticket; the last one starts the next epoch. It is later than the draw,
-  /// so that nothing waits for that.
+  /// Returns the number of a ticket; the last ticket starts the next epoch. It is apart from the
+  /// draw, whose latency other work hides.
   CK_DEVICE uint32 settle(uint64 drawn) const {
     if (threadIdx.x % 32 == 0 && static_cast<uint32>(drawn) == tiles + gridDim.x - 1) {
       const uint64 next = drawn >> 32 == kLastEpoch ? 0 : (drawn >> 32) + 1;
@@ -53,16 +76,16 @@ struct LookBack {
     return settle(drawn);
   }
 
-  /// Tells the others what a tile has, or what it and all before it have.
+  /// Tells other blocks a tile's aggregate or prefix.
   CK_DEVICE void publish(uint32 tile, uint32 status, uint64 value) const {
     if (threadIdx.x % 32 == 0) {
       store_relaxed(of_tile(tile), static_cast<uint64>(stamp(status)) << kValueBits | value);
     }
   }
 
-  /// Returns what all tiles before this one have. Each lane reads some words at once, and again
-  /// those that say nothing yet: one round, where the others are done. Where each block has one
-  /// tile, all are under way together, and no prefix is known before all the rest is.
+  /// Returns the sum of all tiles before this one. Each lane reads some words at once, and those
+  /// that are empty again. Where each block has one tile, all tiles are under way together and
+  /// prefixes come late: then a lane reads more words at once.
   template <typename O>
   CK_DEVICE O sum_before(uint32 tile) const {
     constexpr uint32 kNone = 0x80000000;
@@ -75,8 +98,8 @@ struct LookBack {
       for (uint32 r = 0; r < kReads; ++r) {
         word[r] = r < reads ? 0 : static_cast<uint64>(aggregate) << kValueBits;
       }
-      // The nearest word that is no aggregate: a prefix, after which none is needed, or an empty
-      // one, which is odd here. In front of the first tile, which has a prefix, all are empty.
+      // Twice the distance of the nearest word that is no aggregate, plus one if it is empty. Words
+      // beyond a prefix are not needed. Words in front of tile 0, which has a prefix, stay empty.
       uint32 nearest;
       do {
 #pragma unroll
@@ -102,14 +125,10 @@ struct LookBack {
         break;
       }
     }
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-      sum += __shfl_xor_sync(kAllLanes, sum, step);
-    }
-    return sum;
+    return sum_of_warp(sum);
   }
 
-  /// Returns what all tiles have, as soon as that is known.
+  /// Returns the sum of all tiles, as soon as it is known.
   CK_DEVICE uint64 total() const {
     uint64 word = 0;
     do {
@@ -118,9 +137,9 @@ struct LookBack {
     return value_of<uint64>(word);
   }
 
-  /// Called by each block at its end: in the last epoch the last block to come here empties the
-  /// words, lest they count when the epochs begin anew. No other block reads one any more; the
-  /// fence has what they wrote be there before.
+  /// Each block calls this at its end. In the last epoch the last block that does empties the
+  /// words, which would count again when epochs begin anew. No other block reads a word any more;
+  /// the fences order what other blocks wrote before the zeros.
   CK_DEVICE void finish() const {
     if (epoch != kLastEpoch) {
       return;
@@ -145,7 +164,7 @@ struct LookBack {
  private:
   CK_DEVICE uint64* of_tile(uint32 tile) const { return words + kHeaderWords + tile; }
 
-  /// What is above the value in a word of this epoch, and in any word.
+  /// Status and epoch: of a word of this epoch, and of any word.
   CK_DEVICE uint32 stamp(uint32 status) const { return status << (62 - kValueBits) | epoch; }
   CK_DEVICE static uint32 stamp_of(uint64 word) { return static_cast<uint32>(word >> kValueBits); }
   template <typename O>

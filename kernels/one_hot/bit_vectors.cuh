@@ -4,7 +4,6 @@
 #pragma once
 
 #include "common/memory.cuh"
-#include "common/types.cuh"
 
 namespace ck {
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include "common/memory.cuh"
-#include "common/types.cuh"
 #include "reduce/numbers.cuh"
 
 namespace ck {
@@ -28,11 +27,6 @@ CK_DEVICE T top_element(T word) {
 CK_DEVICE uint32 zero_bytes(uint32 word) {
   return ~(((word & 0x7f7f7f7f) + 0x7f7f7f7f) | word | 0x7f7f7f7f);
 }
-
-template <typename T>
-constexpr bool kIsSigned = static_cast<T>(-1) < T{0};
-template <>
-constexpr bool kIsSigned<Bool> = false;
 
 /// The sum of the products of four elements each, and of a number.
 template <typename In>
@@ -88,7 +82,7 @@ struct BytePlaces {
         at = place + other * step;
       }
     }
-    state = {value, static_cast<P>(at + index_of(found, static_cast<uint32>(all) >> 24))};
+    state = {value, at + index_of(found, static_cast<uint32>(all) >> 24)};
   }
 
   /// Takes element `item` of each unit that exists, of which the first does, into the state of its
@@ -111,7 +105,7 @@ struct BytePlaces {
     if (replaces(value, state)) {
       const uint32 which = static_cast<uint32>(best) % kCount ^ kFlip;
       const P behind = kRegular ? which * (place[1] - place[0]) : 0;
-      state = {value, static_cast<P>(place[0] + behind)};
+      state = {value, place[0] + behind};
 #pragma unroll
       for (uint32 k = 1; k < kCount && !kRegular; ++k) {
         state.place = which == k ? place[k] : state.place;

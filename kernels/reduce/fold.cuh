@@ -1,63 +1,111 @@
 // SPDX-License-Identifier: MIT
 // Folding the states of lanes, of groups of threads and of blocks, always in the same order.
 //
-// Blocks that share a result put their states into the workspace and count arrivals. The block that
-// arrives last folds them. The counter wraps to zero by itself, so nothing is cleared between
-// launches and a captured one can be replayed.
+// Blocks that share a result put their states into the workspace and count themselves in. The block
+// that arrives last folds the states. More blocks than a group has are folded in groups first, all
+// groups at the same time, and then the groups' states; here 96 blocks in three groups of 32:
+//
+//   time  block 0             block 31              block 64             block 95
+//    |    puts its state      puts its state        puts its state       puts its state
+//    |    counter 0: 0 -> 1   ...                   counter 2: 0 -> 1    ...
+//    |    ends                counter 0: 31 -> 0    ends                 counter 2: 31 -> 0
+//    |                        folds states 0..31                         folds states 64..95
+//    |                        puts state of group 0                      puts state of group 2
+//    |                        counter 3: 0 -> 1                          ...
+//    |                        ends                                       counter 3: 2 -> 0
+//    |                                                                   folds the groups' states
+//    v                                                                   writes the result
+//
+// Counting in releases what the block wrote and acquires what the blocks before it wrote. A counter
+// wraps to zero by itself: nothing is cleared between launches, and a captured launch can be
+// replayed.
+//
+// The workspace starts as zeros. Of s blocks that share a result, in g groups:
+//
+//   byte 0     2048 counters of 32 bits; a result has one, or g + 1 if g > 1: counter i < g is of
+//              group i, counter g is of the groups
+//   byte 8192  states; a result has s + g times `states`: first of each block, then of each group
 #pragma once
 
+#include "common/division.cuh"
 #include "common/memory.cuh"
-#include "common/types.cuh"
+#include "reduce/functions.cuh"
 
 namespace ck {
 
-/// Counters at the start of the workspace; states follow.
-constexpr uint32 kCounters = 2048;
-/// Blocks whose states are folded by one of them, unless a block has a thread for each.
-constexpr uint32 kGroupBlocks = 32;
+constexpr uint32 kCounters = 2048;   // at the start of the workspace
+constexpr uint32 kGroupBlocks = 32;  // of a group, unless a block has a thread for each state
 
-template <typename S>
-CK_DEVICE S shuffle_down(const S& state, uint32 distance) {
-  Packed<S, uint32> words;
+/// What the arguments of all variants begin with.
+struct ReduceArguments {
+  const void* x;
+  void* out;
+  uint64* workspace;
+  Rest rest;  ///< what finish takes beside a state
+};
+
+/// A contiguous array in bytes, counted from the 16-byte boundary at or before it.
+template <typename O>
+struct Extent {
+  const char* base;
+  uint32 begin;
+  O end;
+
+  CK_DEVICE Extent(const void* x, O bytes) {
+    begin = static_cast<uint32>(reinterpret_cast<uint64>(x)) % 16;
+    base = static_cast<const char*>(x) - begin;
+    end = bytes + begin;
+  }
+};
+
+/// Makes states those of no elements.
+template <int kCount>
+CK_DEVICE void clear(State (&state)[kCount]) {
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    state[k] = Function::identity();
+  }
+}
+
+CK_DEVICE State shuffle_down(const State& state, uint32 distance) {
+  Packed<State, uint32> words;
   words.vector = state;
 #pragma unroll
-  for (int k = 0; k < Packed<S, uint32>::kPieces; ++k) {
+  for (int k = 0; k < Packed<State, uint32>::kPieces; ++k) {
     words.piece[k] = __shfl_down_sync(kAllLanes, words.piece[k], distance);
   }
   return words.vector;
 }
 
 /// The state of `lanes` lanes, a power of two, in the first of them; by whole warps.
-template <typename F>
-CK_DEVICE typename F::State fold_lanes(typename F::State state, uint32 lanes) {
+CK_DEVICE State fold_lanes(State state, uint32 lanes) {
 #pragma unroll 1
   for (uint32 distance = lanes / 2; distance > 0; distance /= 2) {
-    state = F::combine(state, shuffle_down(state, distance));
+    state = Function::combine(state, shuffle_down(state, distance));
   }
   return state;
 }
 
 /// The state of a block, in its first thread; `shared` has one for each warp.
-template <typename F>
-CK_DEVICE typename F::State fold_block(typename F::State state, typename F::State* shared) {
+CK_DEVICE State fold_block(State state, State* shared) {
   constexpr uint32 kWarps = kThreads / 32;
-  state = fold_lanes<F>(state, 32);
+  state = fold_lanes(state, 32);
   if (threadIdx.x % 32 == 0) {
     shared[threadIdx.x / 32] = state;
   }
   __syncthreads();
   if (threadIdx.x < 32) {
-    state = threadIdx.x < kWarps ? shared[threadIdx.x] : F::identity();
-    state = fold_lanes<F>(state, kWarps);
+    state = threadIdx.x < kWarps ? shared[threadIdx.x] : Function::identity();
+    state = fold_lanes(state, kWarps);
   }
   return state;
 }
 
 /// Folds `groups` groups of `width` threads each into the first group; thread q of group g. Each
 /// has `kItems` states; `shared` has room for those of all threads. By the whole block.
-template <typename F, int kItems>
-CK_DEVICE void fold_groups(typename F::State (&state)[kItems], typename F::State* shared, uint32 q,
-                           uint32 g, uint32 width, uint32 groups) {
+template <int kItems>
+CK_DEVICE void fold_groups(State (&state)[kItems], State* shared, uint32 q, uint32 g, uint32 width,
+                           uint32 groups) {
 #pragma unroll 1
   for (uint32 span = groups; span > 1;) {
     const uint32 half = (span + 1) / 2;
@@ -71,7 +119,7 @@ CK_DEVICE void fold_groups(typename F::State (&state)[kItems], typename F::State
     if (g + half < span) {
 #pragma unroll
       for (int k = 0; k < kItems; ++k) {
-        state[k] = F::combine(state[k], shared[k * kThreads + g * width + q]);
+        state[k] = Function::combine(state[k], shared[k * kThreads + g * width + q]);
       }
     }
     __syncthreads();
@@ -79,8 +127,8 @@ CK_DEVICE void fold_groups(typename F::State (&state)[kItems], typename F::State
   }
 }
 
-/// Counts this block in; whether all `blocks` that share a counter are, so that what they wrote
-/// can be read. By the whole block.
+/// Counts this block in; returns whether all `blocks` blocks of a counter are in, so that what they
+/// wrote can be read. By the whole block.
 CK_DEVICE bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
   __syncthreads();
   bool last = false;
@@ -91,19 +139,19 @@ CK_DEVICE bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
   return __syncthreads_or(last) != 0;
 }
 
-/// Folds the states of the `splits` blocks that share a result, of `states` states each; by one of
-/// them, for which it is true. `put(s)` writes this block's states to s, `get(s, n)` makes its own
-/// what n blocks wrote from s on. More blocks than kGroup are folded in groups first, at the same
-/// time.
-template <typename S, uint32 kGroup = kGroupBlocks, typename Put, typename Get>
+/// Folds the states of the blocks that share a result, `states` states each. Block
+/// `share.remainder` of `divisor` calls it for result `share.quotient`; it returns true in one
+/// block, which has the result. put(s) writes this block's states to s; get(s, n) makes them what n
+/// blocks wrote from s on.
+template <uint32 kGroup = kGroupBlocks, typename Put, typename Get>
 CK_DEVICE bool fold_blocks(uint64* workspace, uint32 result, uint32 split, uint32 splits,
                            uint32 states, const Put& put, const Get& get) {
   const uint32 groups = (splits + kGroup - 1) / kGroup;
   const uint32 group = split / kGroup, first = group * kGroup;
   const uint32 members = splits - first < kGroup ? splits - first : kGroup;
   const uint32 counter = result * (groups > 1 ? groups + 1 : 1);
-  S* const partials = reinterpret_cast<S*>(workspace + kCounters / 2) +
-                      static_cast<uint64>(result) * (splits + groups) * states;
+  State* const partials = reinterpret_cast<State*>(workspace + kCounters / 2) +
+                          static_cast<uint64>(result) * (splits + groups) * states;
   put(partials + split * states);
   if (!arrives_last(workspace, counter + group, members)) {
     return false;
@@ -112,7 +160,7 @@ CK_DEVICE bool fold_blocks(uint64* workspace, uint32 result, uint32 split, uint3
   if (groups == 1) {
     return true;
   }
-  S* const of_groups = partials + splits * states;
+  State* const of_groups = partials + splits * states;
   put(of_groups + group * states);
   if (!arrives_last(workspace, counter + groups, groups)) {
     return false;

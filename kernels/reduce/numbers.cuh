@@ -6,7 +6,6 @@
 #pragma once
 
 #include "common/ptx.cuh"
-#include "common/types.cuh"
 
 namespace ck {
 
@@ -30,6 +29,8 @@ struct alignas(8) Complex {
   T im;
 };
 
+template <>
+constexpr bool kIsSigned<Bool> = false;
 template <typename T>
 constexpr bool kIsBool = false;
 template <>
