@@ -185,7 +185,7 @@ MUTATIONS = (
         "masks_before_others_wrote",
         "nonzero columns",
         "nonzero/inputs.cuh",
-        "    sync_first_threads<kThreads>();\n",
+        "    sync_first_threads<kReaders>();\n",
     ),
     Mutation(
         "clearing_without_a_release",
