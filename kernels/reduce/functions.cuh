@@ -17,7 +17,7 @@
 //
 // Products that a sum takes in are written as fma: then no compiler has a choice. What is made of
 // additions, products, fma, divisions and square roots has the same bits everywhere, since each is
-// rounded as in IEEE 754; what calls exponential, logarithm, length_of or angle_of has not.
+// rounded as in IEEE 754; what calls exponential, log, hypot or atan2 has not.
 // Subnormal numbers are kept.
 #pragma once
 
@@ -33,23 +33,14 @@ CK_DEVICE float exponential(float x) {
   return exp2_approximate(x * kLog2E);
 }
 CK_DEVICE double exponential(double x) { return exp(x); }
-CK_DEVICE float logarithm(float x) { return logf(x); }
-CK_DEVICE double logarithm(double x) { return log(x); }
-CK_DEVICE float root(float x) { return sqrtf(x); }
-CK_DEVICE double root(double x) { return sqrt(x); }
-CK_DEVICE float absolute(float x) { return fabsf(x); }
-CK_DEVICE double absolute(double x) { return fabs(x); }
-CK_DEVICE float length_of(float x, float y) { return hypotf(x, y); }
-CK_DEVICE double length_of(double x, double y) { return hypot(x, y); }
-CK_DEVICE float angle_of(float y, float x) { return atan2f(y, x); }
-CK_DEVICE double angle_of(double y, double x) { return atan2(y, x); }
-
 /// a * b + c, rounded once for floats.
-CK_DEVICE float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
-CK_DEVICE double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 template <typename T>
 CK_DEVICE T multiply_add(T a, T b, T c) {
-  return a * b + c;
+  if constexpr (kIsFloat<T>) {
+    return fma(a, b, c);
+  } else {
+    return a * b + c;
+  }
 }
 template <typename T>
 CK_DEVICE Complex<T> multiply_add(Complex<T> a, Complex<T> b, Complex<T> c) {
@@ -68,11 +59,7 @@ CK_DEVICE Complex<T> add(Complex<T> a, Complex<T> b) {
 
 template <typename T>
 CK_DEVICE T infinity() {
-  if constexpr (sizeof(T) == 4) {
-    return __uint_as_float(0x7f800000);
-  } else {
-    return __longlong_as_double(0x7ff0000000000000);
-  }
+  return static_cast<T>(__uint_as_float(0x7f800000));
 }
 template <typename T>
 CK_DEVICE T not_a_number() {
@@ -137,9 +124,9 @@ template <typename In, typename T>
 struct LogSum : Sum<In, T> {
   CK_DEVICE static T finish(T state, uint64) {
     if constexpr (kIsComplex<T>) {
-      return {logarithm(length_of(state.re, state.im)), angle_of(state.im, state.re)};
+      return {log(hypot(state.re, state.im)), atan2(state.im, state.re)};
     } else {
-      return logarithm(state);
+      return log(state);
     }
   }
 };
@@ -165,9 +152,9 @@ struct L1 : AdditiveOf<In, T> {
   template <typename P>
   CK_DEVICE static void take(T& state, In x, P) {
     if constexpr (kIsComplex<In>) {
-      state += length_of(static_cast<T>(x.re), static_cast<T>(x.im));
+      state += hypot(static_cast<T>(x.re), static_cast<T>(x.im));
     } else if constexpr (kIsFloat<T>) {
-      state += absolute(convert<T>(x));
+      state += fabs(convert<T>(x));
     } else {
       state += convert<T>(magnitude_of<T>(x));
     }
@@ -207,7 +194,7 @@ struct L2 : SumSquare<In, T> {
       SumSquare<In, T>::take(state, x, place);
     }
   }
-  CK_DEVICE static T finish(T state, uint64) { return root(state); }
+  CK_DEVICE static T finish(T state, uint64) { return sqrt(state); }
 };
 
 template <typename In, typename T>
@@ -243,7 +230,7 @@ struct LogSumExp : OfNumbers {
   template <typename P>
   CK_DEVICE static void take(State& state, In element, P) {
     const T x = convert<T>(element);
-    const T scale = exponential(x == state.maximum ? T{0} : -absolute(x - state.maximum));
+    const T scale = exponential(x == state.maximum ? T{0} : -fabs(x - state.maximum));
     const bool higher = x > state.maximum;
     state.sum = higher ? multiply_add(state.sum, scale, T{1}) : state.sum + scale;
     state.maximum = higher ? x : state.maximum;
@@ -256,9 +243,9 @@ struct LogSumExp : OfNumbers {
     T maximum = state.maximum;
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
-      maximum = larger(maximum, x[k]);
+      maximum = fmax(maximum, x[k]);
     }
-    const T shift = absolute(maximum) < infinity<T>() ? maximum : T{0};
+    const T shift = fabs(maximum) < infinity<T>() ? maximum : T{0};
     T sum =
         multiply_add(state.sum, scale_between(state.maximum, maximum), exponential(x[0] - shift));
 #pragma unroll
@@ -268,15 +255,13 @@ struct LogSumExp : OfNumbers {
     state = {maximum, sum};
   }
   CK_DEVICE static State combine(State a, State b) {
-    const T maximum = larger(a.maximum, b.maximum);
+    const T maximum = fmax(a.maximum, b.maximum);
     return {maximum, multiply_add(a.sum, scale_between(a.maximum, maximum),
                                   b.sum * scale_between(b.maximum, maximum))};
   }
-  CK_DEVICE static T finish(State state, uint64) { return state.maximum + logarithm(state.sum); }
+  CK_DEVICE static T finish(State state, uint64) { return state.maximum + log(state.sum); }
 
  private:
-  CK_DEVICE static float larger(float a, float b) { return fmaxf(a, b); }
-  CK_DEVICE static double larger(double a, double b) { return fmax(a, b); }
   /// What a sum for a maximum is multiplied with when the maximum becomes another.
   CK_DEVICE static T scale_between(T before, T after) {
     return before == after ? T{1} : exponential(before - after);
@@ -324,11 +309,7 @@ struct Extreme : OfNumbers {
   }
   CK_DEVICE static State combine(State a, State b) {
     if constexpr (kIsFloat<T> && kIgnore) {
-      if constexpr (sizeof(T) == 4) {
-        return kMax ? fmaxf(a, b) : fminf(a, b);
-      } else {
-        return kMax ? fmax(a, b) : fmin(a, b);
-      }
+      return kMax ? fmax(a, b) : fmin(a, b);
     } else if constexpr (kIsFloat<T>) {
       return (kMax ? a > b : a < b) || a != a ? a : b;
     } else {

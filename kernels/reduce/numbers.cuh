@@ -42,6 +42,12 @@ constexpr bool kIsFloat<float> = true;
 template <>
 constexpr bool kIsFloat<double> = true;
 template <typename T>
+constexpr bool kIsShortFloat = false;
+template <>
+constexpr bool kIsShortFloat<Float16> = true;
+template <>
+constexpr bool kIsShortFloat<BFloat16> = true;
+template <typename T>
 constexpr bool kIsComplex = false;
 template <typename T>
 constexpr bool kIsComplex<Complex<T>> = true;
@@ -69,58 +75,37 @@ CK_DEVICE float to_odd_float(From x) {
   return to_odd_float(static_cast<double>(x));
 }
 
-CK_DEVICE Float16 to_float16(float x) { return {float_to_half(x)}; }
-CK_DEVICE BFloat16 to_bfloat16(float x) {
+CK_DEVICE void round_to(Float16& to, float x) { to = {float_to_half(x)}; }
+CK_DEVICE void round_to(BFloat16& to, float x) {
   const uint32 bits = __float_as_uint(x);
   const uint32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  return {static_cast<uint16>(x != x ? 0x7fff : rounded)};
+  to = {static_cast<uint16>(x != x ? 0x7fff : rounded)};
 }
 
 /// `From` as `To`, as a cast does it; a real number gets the imaginary part 0, and all but zero is
 /// true.
 template <typename To, typename From>
-struct Conversion {
-  CK_DEVICE static To of(From x) {
-    if constexpr (kIsComplex<To>) {
-      using Part = decltype(To::re);
-      if constexpr (kIsComplex<From>) {
-        return {static_cast<Part>(x.re), static_cast<Part>(x.im)};
-      } else {
-        return {static_cast<Part>(x), Part{0}};
-      }
-    } else {
-      return static_cast<To>(x);
-    }
-  }
-};
-template <typename To>
-struct Conversion<To, Bool> {
-  CK_DEVICE static To of(Bool x) { return Conversion<To, uint32>::of(x.byte != 0 ? 1 : 0); }
-};
-template <typename To>
-struct Conversion<To, Float16> {
-  CK_DEVICE static To of(Float16 x) { return Conversion<To, float>::of(to_float(x)); }
-};
-template <typename To>
-struct Conversion<To, BFloat16> {
-  CK_DEVICE static To of(BFloat16 x) { return Conversion<To, float>::of(to_float(x)); }
-};
-template <typename From>
-struct Conversion<Bool, From> {
-  CK_DEVICE static Bool of(From x) { return {static_cast<uint8>(x != From{0} ? 1 : 0)}; }
-};
-template <typename From>
-struct Conversion<Float16, From> {
-  CK_DEVICE static Float16 of(From x) { return to_float16(to_odd_float(x)); }
-};
-template <typename From>
-struct Conversion<BFloat16, From> {
-  CK_DEVICE static BFloat16 of(From x) { return to_bfloat16(to_odd_float(x)); }
-};
-
-template <typename To, typename From>
 CK_DEVICE To convert(From x) {
-  return Conversion<To, From>::of(x);
+  if constexpr (kIsBool<From>) {
+    return convert<To>(x.byte != 0 ? 1u : 0u);
+  } else if constexpr (kIsShortFloat<From>) {
+    return convert<To>(to_float(x));
+  } else if constexpr (kIsBool<To>) {
+    return {static_cast<uint8>(x != From{0} ? 1 : 0)};
+  } else if constexpr (kIsShortFloat<To>) {
+    To rounded;
+    round_to(rounded, to_odd_float(x));
+    return rounded;
+  } else if constexpr (kIsComplex<To>) {
+    using Part = decltype(To::re);
+    if constexpr (kIsComplex<From>) {
+      return {static_cast<Part>(x.re), static_cast<Part>(x.im)};
+    } else {
+      return {static_cast<Part>(x), Part{0}};
+    }
+  } else {
+    return static_cast<To>(x);
+  }
 }
 
 }  // namespace ck
