@@ -2,23 +2,22 @@
 // The twelve functions of reduce, a struct each, over a state that elements are taken into.
 //
 // A function of elements `In`, in arithmetic of `T`, has
-//   State                    what is known of some elements; of words, copied freely,
-//   identity()               of none,
-//   take(state, x, place)    adds an element, whose place among the reduced ones is above those
-//                            that the state has,
-//   combine(a, b)            of both; in either order,
-//   finish(state, rest)      the result; `Rest` is of how many elements, or an initial value;
-//   kIsPlace, kIsLong        whether that is a place, and whether taking is long code;
-//   kFoldsTurns              whether what a turn of a loop takes is folded first, which bounds the
-//                            error of long sums;
-//   kTakesMany               whether take_many(state, numbers) is shorter than taking each;
-//   kTakesBytes              whether BytePlaces (reduce/bytes.cuh) takes many, too;
-//   kAddsWords               whether add_word(sum, word) adds an integer for each of four bytes.
+//   State                    what is known of some elements: words, which are copied freely
+//   identity()               the state of no element
+//   take(state, x, place)    adds an element whose place is above those that the state has
+//   combine(a, b)            the state of both, in either order
+//   finish(state, rest)      the result; `Rest` is the number of elements or an initial value
+//   kIsPlace, kIsLong        whether the result is a place; whether taking is long code
+//   kFoldsTurns              whether what a turn of a loop takes is folded before it is added,
+//                            which bounds the error of long sums
+//   kTakesMany               whether take_many(state, numbers) is shorter than taking each
+//   kTakesBytes              whether BytePlaces (reduce/bytes.cuh) takes many
+//   kAddsWords               whether add_word(sum, word) adds four bytes to an integer
 //
-// Products that a sum takes in are written as fma: then no compiler has a choice. What is made of
-// additions, products, fma, divisions and square roots has the same bits everywhere, since each is
-// rounded as in IEEE 754; what calls exponential, log, hypot or atan2 has not.
-// Subnormal numbers are kept.
+// Products in sums are written as fma, so that no compiler has a choice. Additions, products, fma,
+// divisions and square roots are rounded as in IEEE 754: functions made of them have the same bits
+// everywhere. Functions that call exponential, log, hypot or atan2 do not. Subnormal numbers are
+// kept.
 #pragma once
 
 #include "reduce/bytes.cuh"
@@ -26,13 +25,14 @@
 
 namespace ck {
 
-/// exp(x) to a few units in the last place of the result or of 1, whichever is greater, for x <= 0.
-/// Of results less than 2^-126 it makes zero, which no sum shows: each has a term of 1.
+/// exp(x) for x <= 0, to a few units in the last place of the result or of 1, whichever is greater.
+/// A result below 2^-126 becomes zero, which no sum shows: each sum has a term of 1.
 CK_DEVICE float exponential(float x) {
   constexpr float kLog2E = 1.44269504088896340736f;
   return exp2_approximate(x * kLog2E);
 }
 CK_DEVICE double exponential(double x) { return exp(x); }
+
 /// a * b + c, rounded once for floats.
 template <typename T>
 CK_DEVICE T multiply_add(T a, T b, T c) {
@@ -70,8 +70,8 @@ CK_DEVICE T not_a_number() {
   }
 }
 
-/// Functions whose results are numbers, not places, and which are a few instructions an element.
-struct OfNumbers {
+/// What functions have unless they say otherwise: the result is a number, taking is short code.
+struct Defaults {
   using Rest = uint64;
   static constexpr bool kIsPlace = false;
   static constexpr bool kIsLong = false;
@@ -81,9 +81,9 @@ struct OfNumbers {
   static constexpr bool kAddsWords = false;
 };
 
-/// Sums of something of each element.
+/// Functions that sum.
 template <typename T>
-struct Additive : OfNumbers {
+struct Additive : Defaults {
   static constexpr bool kFoldsTurns = kIsFloat<T> || kIsComplex<T>;
   using State = T;
   CK_DEVICE static State identity() { return convert<T>(0); }
@@ -91,7 +91,7 @@ struct Additive : OfNumbers {
   CK_DEVICE static T finish(State state, uint64) { return state; }
 };
 
-/// The same of elements of type In.
+/// The same, of elements of type In.
 template <typename In, typename T>
 struct AdditiveOf : Additive<T> {
   static constexpr bool kAddsWords = sizeof(In) == 1;
@@ -131,7 +131,7 @@ struct LogSum : Sum<In, T> {
   }
 };
 
-/// |x| of an integer, modulo its range: the least signed one has no opposite and stays.
+/// |x| of an integer; the least signed integer has no opposite and stays.
 template <typename T, typename In>
 CK_DEVICE In magnitude_of(In x) {
   if constexpr (kIsSigned<In> && sizeof(In) < sizeof(int32)) {
@@ -182,7 +182,7 @@ struct SumSquare : AdditiveOf<In, T> {
   }
 };
 
-/// The square root of the sum of squared magnitudes; they are not scaled.
+/// The square root of the sum of squared magnitudes, which are not scaled.
 template <typename In, typename T>
 struct L2 : SumSquare<In, T> {
   template <typename P>
@@ -198,7 +198,7 @@ struct L2 : SumSquare<In, T> {
 };
 
 template <typename In, typename T>
-struct Multiply : OfNumbers {
+struct Multiply : Defaults {
   using State = T;
   CK_DEVICE static State identity() { return convert<T>(1); }
   template <typename P>
@@ -215,10 +215,10 @@ struct Multiply : OfNumbers {
   CK_DEVICE static T finish(State state, uint64) { return state; }
 };
 
-/// log(sum(exp(x))) in one pass: the sum is of exp(x - m) for the maximum m so far, or of exp(x) if
-/// that is infinite.
+/// log(sum(exp(x))) in one pass. The state sums exp(x - m) for the maximum m so far, or exp(x) if m
+/// is infinite.
 template <typename In, typename T>
-struct LogSumExp : OfNumbers {
+struct LogSumExp : Defaults {
   static constexpr bool kIsLong = sizeof(T) > 4;
   static constexpr bool kTakesMany = !kIsLong;
   using Number = T;
@@ -237,7 +237,7 @@ struct LogSumExp : OfNumbers {
   }
   /// A number that changes nothing.
   CK_DEVICE static T absent() { return -infinity<T>(); }
-  /// Adds numbers: the sum is scaled once.
+  /// Takes all numbers; the sum is scaled once.
   template <int kCount>
   CK_DEVICE static void take_many(State& state, const T (&x)[kCount]) {
     T maximum = state.maximum;
@@ -262,7 +262,7 @@ struct LogSumExp : OfNumbers {
   CK_DEVICE static T finish(State state, uint64) { return state.maximum + log(state.sum); }
 
  private:
-  /// What a sum for a maximum is multiplied with when the maximum becomes another.
+  /// By what a sum is multiplied when its maximum changes.
   CK_DEVICE static T scale_between(T before, T after) {
     return before == after ? T{1} : exponential(before - after);
   }
@@ -279,7 +279,7 @@ struct Order {
       return better;
     }
   }
-  /// What no number loses to.
+  /// The number that beats no other.
   CK_DEVICE static T worst() {
     if constexpr (kIsFloat<T>) {
       return kMax ? -infinity<T>() : infinity<T>();
@@ -293,7 +293,7 @@ struct Order {
 };
 
 template <typename In, typename T, bool kMax, bool kIgnore>
-struct Extreme : OfNumbers {
+struct Extreme : Defaults {
   using State = T;
   using Ordered = Order<T, kMax, kIgnore>;
   CK_DEVICE static State identity() {
@@ -321,7 +321,7 @@ struct Extreme : OfNumbers {
 
 /// The place of an extreme element; of equal ones the first, or the last.
 template <typename In, typename T, typename P, bool kMax, bool kIgnore, bool kLast>
-struct ExtremePlace : OfNumbers {
+struct ExtremePlace : Defaults {
   using Ordered = Order<T, kMax, kIgnore>;
   struct State {
     T value;
@@ -336,14 +336,14 @@ struct ExtremePlace : OfNumbers {
   CK_DEVICE static State identity() { return {Extreme<In, T, kMax, kIgnore>::identity(), kNone}; }
   CK_DEVICE static void take(State& state, In element, P place) {
     const T x = convert<T>(element);
-    // Without NaN, a state that has no place yet only loses to what is better than the worst; if
-    // nothing is, all elements are equal.
+    // A state without a place has the worst value. If no element beats it, all elements are equal
+    // to it (there is no NaN then), and finish makes the missing place 0.
     const bool later = kLast && !Ordered::beats(state.value, x) && (!kIgnore || x == x);
     if (later || Ordered::beats(x, state.value)) {
       state = {x, place};
     }
   }
-  /// The same for an element whose place may be anywhere.
+  /// Takes an element whose place may be below those that the state has.
   CK_DEVICE static void take_anywhere(State& state, In element, P place) {
     const T x = convert<T>(element);
     if (!kIgnore || x == x) {
@@ -361,14 +361,14 @@ struct ExtremePlace : OfNumbers {
   }
 };
 
-/// An initial value, of the type that it is combined in.
+/// An initial value in the type that it is combined in.
 template <typename T>
 struct alignas(8) Initial {
   T value;
 };
 
-/// A function `F` with an initial value, which is combined once with the result: by `G`, the same
-/// function of values of type T.
+/// A function `F` whose result is combined once with an initial value, by `G`: the same function of
+/// values of type T.
 template <typename F, typename G, typename T>
 struct WithInitial : F {
   using Rest = Initial<T>;
@@ -391,7 +391,7 @@ using Function = CK_FUNCTION;
 using State = Function::State;
 using Rest = Function::Rest;
 
-/// Takes elements next to each other, the first of which has a place, into states that share them.
+/// Takes elements next to each other into states that share them; `place` is the first one's.
 template <typename F, typename In, typename P, int kStates, int kCount>
 CK_DEVICE void take_all(typename F::State (&state)[kStates], const In (&x)[kCount], P place) {
   if constexpr ((F::kTakesBytes || F::kAddsWords) && kCount == 16) {
