@@ -23,7 +23,7 @@ using Index = CK_INDEX_T;
 using Offset = CK_OFFSET_T;
 using Extent = Wide<Index, Offset>;
 constexpr IndexMode kMode = IndexMode::CK_MODE;
-constexpr int kMaxTuple = 8;
+constexpr int kMaxTuple = CK_MAX_TUPLE;
 
 /// x (batch, extents..., row), indices (batch, count, tuple), out (batch, count, row), out packed.
 /// Strides in bytes.

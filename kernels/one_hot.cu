@@ -24,8 +24,8 @@ using Offset = CK_OFFSET_T;
 using Extent = Wide<Index, Offset>;
 using Element = Bytes<CK_WIDTH>;
 
-constexpr uint32 kLineBytes = 128;
-constexpr uint32 kStagedBytes = 32;  // of the two values, in front of the bits
+constexpr uint32 kLineBytes = CK_LINE_BYTES;
+constexpr uint32 kStagedBytes = CK_STAGED_BYTES;  // of the two values, in front of the bits
 
 struct OneHotArguments {
   const void* indices;
@@ -222,7 +222,8 @@ struct StridedArguments {
 
 template <int kRank>
 CK_DEVICE void write_strided(const StridedArguments<kRank>& a) {
-  constexpr int kItems = kRank * sizeof(Offset) > 16 ? 2 : 4;  // there are 64 registers
+  constexpr int kItems =
+      kRank * sizeof(Offset) > 16 ? CK_ITEMS / 2 : CK_ITEMS;  // there are 64 registers
   const TwoValues<Offset>& pair = a.common.pair;
   const Offset step = static_cast<Offset>(gridDim.x) * (kThreads * kItems);
   Offset first = static_cast<Offset>(blockIdx.x) * (kThreads * kItems) + threadIdx.x;

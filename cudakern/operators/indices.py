@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     RowsOf = Callable[[Layout, Layout, Layout, int, str, str, bytes], RowProblem]
 
+ITEMS_PER_THREAD = 4  # slots or items of a thread and turn in rows, planes and strided; limit
 #: What the copy operators take at each feature level, newest first: data, and indices.
 DATA_TYPES = (
     (
@@ -203,6 +204,8 @@ def check_spec(operator: str, index_type: str) -> KernelSpec:
             ("CK_MODE", "kClamp"),
             ("CK_OFFSET_T", "ck::uint64"),
             ("CK_RANK", str(_CHECK_RANK)),
+            ("CK_ITEMS", str(ITEMS_PER_THREAD)),
+            ("CK_MAX_TUPLE", str(CHECKED_COMPONENTS[operator])),
         ),
     )
 

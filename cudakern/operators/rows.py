@@ -24,11 +24,10 @@ from cudakern._layout import (
 )
 from cudakern.engines import base
 from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch, blocks_for
-from cudakern.operators.indices import INDEX_TYPES, MODES, compares_wide
+from cudakern.operators.indices import INDEX_TYPES, ITEMS_PER_THREAD, MODES, compares_wide
 
 # Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
 # that follows from hardware or kernels. No line is measured yet.
-ITEMS_PER_THREAD = 4  # slots or items of a thread and turn in rows, planes and strided; limit
 STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}  # dimensions of a strided kernel, by whether
 # offsets are wide; from 8 on they are a loop; few kernels; estimate
 TILE_BYTES = 16 * 1024  # bytes of the output that a block splices at a time; estimate
@@ -280,8 +279,12 @@ def specialise(
     wide: bool,
     rank: int = 2,
     staged: bool = False,
+    macros: tuple[tuple[str, int], ...] = (),
 ) -> KernelSpec:
-    """Return a variant's kernel, by width in bytes, index type, mode if any, and offset width."""
+    """Return a variant's kernel, by width in bytes, index type, mode if any, and offset width.
+
+    ``macros`` are constants of the operator.
+    """
     short, device_type = INDEX_TYPES[index_type]
     bits = 64 if wide else 32
     suffix = {"strided": f"_r{rank}", "last_axis": "_staged" if staged else ""}.get(variant, "")
@@ -290,6 +293,8 @@ def specialise(
         ("CK_WIDTH", str(width)),
         ("CK_INDEX_T", device_type),
         ("CK_OFFSET_T", f"ck::uint{bits}"),
+        ("CK_ITEMS", str(ITEMS_PER_THREAD)),
+        *((macro, str(value)) for macro, value in macros),
     ]
     if mode is not None:
         name += f"_{MODES[mode][1:].lower()}"

@@ -85,7 +85,7 @@ CK_DEVICE void copy_slots(const Rows& rows, uint4* out, const StreamShape<O>& sh
 /// Rows of whole 16-byte slots, source and output aligned.
 template <typename Rows, typename O>
 CK_DEVICE void copy_rows(Rows& rows, void* out, const StreamShape<O>& shape) {
-  constexpr int kSlots = 4;
+  constexpr int kSlots = CK_ITEMS;
   constexpr O kTile = kSlots * kThreads;
   const O step = static_cast<O>(gridDim.x) * kTile;
   for (O tile = static_cast<O>(blockIdx.x) * kTile; tile < shape.pieces; tile += step) {

@@ -28,7 +28,7 @@ template <IndexMode mode, typename T, typename I, typename O, typename U, int kR
           int kComponents>
 CK_DEVICE void gather_strided(const StridedArguments<O, U, kRank, kComponents>& a) {
   // Registers are few for 64-bit offsets, and for tuples with many dimensions.
-  constexpr int kItems = sizeof(O) == 8 || (kComponents > 1 && kRank > 4) ? 2 : 4;
+  constexpr int kItems = sizeof(O) == 8 || (kComponents > 1 && kRank > 4) ? CK_ITEMS / 2 : CK_ITEMS;
   const int components = kComponents == 1 ? 1 : static_cast<int>(a.components);
   const O step = static_cast<O>(gridDim.x) * (kThreads * kItems);
   O first = static_cast<O>(blockIdx.x) * (kThreads * kItems) + threadIdx.x;

@@ -14,12 +14,13 @@ using Offset = CK_OFFSET_T;
 
 constexpr int kReaders = kThreads - 32;  // threads that work on tiles: all but the scout's
 constexpr uint32 kWarps = kReaders / 32;
-constexpr uint32 kChunkWords = 32;                   // masks that a warp turns into places at once
-constexpr uint32 kStagedPlaces = 32 * kChunkWords;   // that it keeps until it writes them
-constexpr uint32 kDensePlaces = 8 * kChunkWords;     // from which on lanes take bits, not words
-constexpr uint32 kBankBytes = 128;                   // of rows, after which a gap may be left
-constexpr uint32 kBufferBytes = 1536 + 16 + 12 * 8;  // for rows, their phase, gaps
-constexpr uint32 kAlignedRows = 8;                   // of coordinates: they end where a sector does
+constexpr uint32 kChunkWords = 32;                  // masks that a warp turns into places at once
+constexpr uint32 kStagedPlaces = CK_STAGED_PLACES;  // that it keeps until it writes them
+constexpr uint32 kDensePlaces = 8 * kChunkWords;    // from which on lanes take bits, not words
+constexpr uint32 kBankBytes = 128;                  // of rows, after which a gap may be left
+constexpr uint32 kBufferBytes =
+    CK_BUFFER_BYTES + 16 + CK_BUFFER_BYTES / kBankBytes * 8;  // for rows, their phase, gaps
+constexpr uint32 kAlignedRows = CK_ALIGNED_ROWS;  // of coordinates: they end where a sector does
 
 enum Form : uint32 { kRows, kAxes, kScattered };
 

@@ -99,8 +99,7 @@ CK_DEVICE void store_bits(uint32* masks, uint32 vector, uint32 bits, bool fits) 
   }
 }
 
-constexpr uint32 kTileBytes = 64 * 1024;  // of x at most, but in columns
-constexpr uint32 kMostPlaces = 65536;     // of a tile: they have 16 bits
+constexpr uint32 kTileBytes = CK_TILE_BYTES;  // of x at most, but in columns
 
 /// Fields with pointers first, then by size: there is no padding.
 struct NonzeroArguments {
@@ -217,7 +216,7 @@ struct StridedInput {
   // With more, registers spill.
   static constexpr int kLoads = kWidth == 16 && (kIsLong || sizeof(Offset) == 8) ? 2 : kMost;
   static constexpr uint32 kMaskWords = kTileBytes / kWidth / 32;
-  static constexpr uint32 kTurnWords = 8;
+  static constexpr uint32 kTurnWords = CK_STRIDED_TURN_WORDS;
   using Piece = Bytes<kWidth == 16 ? 8 : kWidth>;
   static constexpr int kPieces = kWidth / sizeof(Piece);
   using Arguments = StridedArguments<kRank>;
@@ -289,7 +288,7 @@ struct ColumnsArguments {
 template <int kWidth, bool kParts>
 struct ColumnsInput {
   static constexpr uint32 kOfVector = 16 / kWidth;
-  static constexpr uint32 kMaskWords = kMostPlaces / 32;
+  static constexpr uint32 kMaskWords = CK_MAX_PLACES / 32;
   static constexpr uint32 kTurnWords = 1;
   static constexpr uint32 kLoads = 4;
   using Arguments = ColumnsArguments;

@@ -47,7 +47,7 @@ struct LookBack {
   static constexpr int kValueBits = 44;
   static constexpr uint32 kLastEpoch = (1u << (62 - kValueBits)) - 1;
   static constexpr uint32 kAggregate = 1, kPrefix = 2;
-  static constexpr uint32 kHeaderWords = 2;
+  static constexpr uint32 kHeaderWords = CK_HEADER_WORDS;
   // Words that a lane reads at once: a warp reads 256 where each block has one tile, else 128.
   static constexpr uint32 kReads = 8, kReadsInTurn = 4;
 

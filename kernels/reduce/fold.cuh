@@ -33,8 +33,9 @@
 
 namespace ck {
 
-constexpr uint32 kCounters = 2048;   // at the start of the workspace
-constexpr uint32 kGroupBlocks = 32;  // of a group, unless a block has a thread for each state
+constexpr uint32 kCounters = CK_COUNTERS;  // at the start of the workspace
+constexpr uint32 kGroupBlocks =
+    CK_GROUP_BLOCKS;  // of a group, unless a block has a thread for each state
 
 /// What the arguments of all variants begin with.
 struct ReduceArguments {

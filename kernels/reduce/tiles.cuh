@@ -11,9 +11,9 @@
 namespace ck {
 
 /// Vectors that each thread of a block reads at once.
-constexpr int kStageLoads = 8;
-constexpr uint32 kStageBytes = kStageLoads * kThreads * 16;
-constexpr uint32 kGatheredBytes = 4096;  // of results, behind the tile
+constexpr uint32 kStageBytes = CK_STAGE_BYTES;
+constexpr int kStageLoads = kStageBytes / 16 / kThreads;
+constexpr uint32 kGatheredBytes = CK_GATHERED_BYTES;  // of results, behind the tile
 
 /// How far a byte lies behind the start of its sector.
 CK_DEVICE uint32 phase_of(Offset byte) { return static_cast<uint32>(byte % kSectorBytes); }

@@ -17,7 +17,7 @@ from cudakern.operators.one_hot import plan as one_hot_plan
 from cudakern.operators.reduce import plan as reduce_plan
 from cudakern.operators.reduce.plan import Reduction, kernels_of, reductions
 from cudakern.operators.reduce.types import ReduceFunction, result_type
-from cudakern.operators.rows import ITEMS_PER_THREAD, SHORT_TILE_BYTES, TILE_BYTES, Splice
+from cudakern.operators.rows import SHORT_TILE_BYTES, TILE_BYTES, Splice
 from perf.static.occupancy import LIMITS, WARP
 
 if TYPE_CHECKING:

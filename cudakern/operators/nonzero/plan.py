@@ -59,6 +59,17 @@ GAP_BYTES = BUFFER_BYTES // 128 * 8  # bytes between rows that would meet in ban
 ALIGNED_ROWS = 8  # rows that a warp's part is rounded to: its end is a sector's; limit
 UNCOUNTED_BYTES = 64 * 2**20  # bytes that are allocated before elements are counted; estimate
 STAGED_PLACES = 1024  # places that a warp keeps until it writes them; limit
+#
+# What kernels are told of these as macros.
+_MACROS = {
+    "CK_TILE_BYTES": TILE_BYTES,
+    "CK_MAX_PLACES": MAX_PLACES,
+    "CK_HEADER_WORDS": HEADER_WORDS,
+    "CK_BUFFER_BYTES": BUFFER_BYTES,
+    "CK_ALIGNED_ROWS": ALIGNED_ROWS,
+    "CK_STAGED_PLACES": STAGED_PLACES,
+    "CK_STRIDED_TURN_WORDS": STRIDED_TURN_WORDS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +302,7 @@ def specialise(
         ("CK_WIDTH", str(width)),
         ("CK_COORDINATE_T", device_type),
         ("CK_OFFSET_T", f"ck::uint{bits}"),
+        *((name, str(value)) for name, value in _MACROS.items()),
     ]
     if rank:
         defines.append(("CK_RANK", str(rank)))

@@ -23,8 +23,8 @@ from cudakern._layout import (
 )
 from cudakern.engines import base
 from cudakern.engines.base import THREADS, Launch, blocks_for
-from cudakern.operators.indices import INDEX_TYPES, compares_wide
-from cudakern.operators.rows import ITEMS_PER_THREAD, STRIDED_RANKS
+from cudakern.operators.indices import INDEX_TYPES, ITEMS_PER_THREAD, compares_wide
+from cudakern.operators.rows import STRIDED_RANKS
 from cudakern.operators.rows import specialise as specialise_for
 
 if TYPE_CHECKING:
@@ -51,7 +51,11 @@ _WORD_BITS = 32
 _WIDTHS = (1, 2, 4, 8, 16)
 
 #: Returns a variant's kernel, by width in bytes, index type and offset width.
-specialise = partial(specialise_for, "one_hot")
+specialise = partial(
+    specialise_for,
+    "one_hot",
+    macros=(("CK_STAGED_BYTES", STAGED_BYTES), ("CK_LINE_BYTES", LINE_BYTES)),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,13 @@ COLUMN_ONE_BLOCK_BYTES = 32 * 1024  # bytes of x for which counting blocks in ta
 #: No dimension: of what is kept or reduced, and of pieces.
 POINT = (Dimension(1, (0, 0)),)
 PIECE = (Dimension(1, (0,)),)
+#: What the kernels are told of these.
+_MACROS = {
+    "CK_COUNTERS": COUNTER_BYTES // 4,
+    "CK_GROUP_BLOCKS": GROUP_BLOCKS,
+    "CK_STAGE_BYTES": STAGE_BYTES,
+    "CK_GATHERED_BYTES": GATHERED_BYTES,
+}
 
 #: Data types: name in entry points, and in device code.
 INPUT_TYPES = {
@@ -251,6 +258,7 @@ class Reduction:
             ("CK_NUMBER_T", self._number_type),
             ("CK_OUTPUT_T", result[1]),
             ("CK_OFFSET_T", f"ck::uint{bits}"),
+            *((name, str(value)) for name, value in _MACROS.items()),
         ]
         if self.has_initial:
             last = Reduction(self.function, self.initial, self.initial, self.ignore_nan)
