@@ -24,7 +24,13 @@ from cudakern._layout import (
 )
 from cudakern.engines import base
 from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch, blocks_for
-from cudakern.operators.indices import INDEX_TYPES, ITEMS_PER_THREAD, MODES, compares_wide
+from cudakern.operators.indices import (
+    CHECKED_COMPONENTS,
+    INDEX_TYPES,
+    ITEMS_PER_THREAD,
+    MODES,
+    compares_wide,
+)
 
 # Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
 # that follows from hardware or kernels. No line is measured yet.
@@ -296,6 +302,8 @@ def specialise(
         ("CK_ITEMS", str(ITEMS_PER_THREAD)),
         *((macro, str(value)) for macro, value in macros),
     ]
+    if operator in CHECKED_COMPONENTS:
+        defines.append(("CK_MAX_TUPLE", str(CHECKED_COMPONENTS[operator])))
     if mode is not None:
         name += f"_{MODES[mode][1:].lower()}"
         defines.append(("CK_MODE", MODES[mode]))

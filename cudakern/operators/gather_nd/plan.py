@@ -33,7 +33,7 @@ MAX_TUPLE = MAX_DIMENSIONS  # components of an index tuple; limit
 STAGED_BYTES = 12 * 1024  # bytes of shared memory in which a block stages tuples; estimate
 
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
-specialise = partial(rows.specialise, OPERATOR, macros=(("CK_MAX_TUPLE", MAX_TUPLE),))
+specialise = partial(rows.specialise, OPERATOR)
 
 
 def rows_of(
