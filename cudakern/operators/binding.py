@@ -72,7 +72,7 @@ class Bound:
         # Output o and array k are apart unless their addresses differ by less than their spans.
         spans = list(map(attrgetter("span"), layouts))
         self._pairs = []
-        for o in range(first_output, len(layouts)):
+        for o in range(first_output, len(layouts)) if any(work) else ():
             for k in range(o):
                 self._pairs.append((o, k, spans[k][0] - spans[o][1], spans[k][1] - spans[o][0]))
         launch, self._before = work
@@ -97,13 +97,13 @@ class Bound:
         BindingError
             An output overlaps another array (rule T19).
         """
-        run, before = self._run, self._before
-        if run is None and before is None:
-            return
         for o, k, low, high in self._pairs:
             if low < addresses[o] - addresses[k] < high:
                 self._require_apart(o, k, addresses)
-        if (before is not None and not before(arrays)) or run is None:
+        if self._before is not None and not self._before(arrays):
+            return
+        run = self._run
+        if run is None:
             return
         if self._workspace is None:
             run(*addresses)
@@ -146,7 +146,7 @@ class Binding:
         self._outputs, self._aligned = outputs, aligned
         self.table: Table[Bound] = Table()
 
-    def __call__(self, request: object, arrays: Arrays) -> None:
+    def run(self, request: object, arrays: Arrays) -> None:
         """Run what a request asks for on arrays; an input may be None.
 
         Raises
@@ -155,27 +155,20 @@ class Binding:
             An array does not fit, or an output overlaps another array.
         """
         addresses, facts = describe(arrays)
-        key = (request, facts)
+        key = facts if request is None else (request, facts)
         bound = self.table.find(key)
-        if bound is None or self._is_read_only(arrays):
+        if (
+            bound is None
+            or is_read_only(arrays[-1])
+            or (self._outputs > 1 and is_read_only(arrays[-2]))
+        ):
             layouts = list(map(layout_of, arrays, addresses))
             place = common_place(self._operator, self._names, arrays[: -self._outputs])
             for i in self._aligned:
                 if not layouts[i].is_aligned:
-                    self(request, (*arrays[:i], copied(arrays[i]), *arrays[i + 1 :]))
+                    self.run(request, (*arrays[:i], copied(arrays[i]), *arrays[i + 1 :]))
                     return
             work = self._bind(request, arrays, layouts, place)
             made = Bound(self._operator, self._names, layouts, self._outputs, work, place)
             bound = self.table.add(key, made)
         bound(addresses, arrays)
-
-    def known(self, request: object, arrays: Arrays) -> tuple[Bound, list[int]] | None:
-        """Return what was bound for equal facts, and the addresses; None if nothing fits."""
-        addresses, facts = describe(arrays)
-        bound = self.table.find((request, facts))
-        if bound is None or self._is_read_only(arrays):
-            return None
-        return bound, addresses
-
-    def _is_read_only(self, arrays: Arrays) -> bool:
-        return is_read_only(arrays[-1]) or (self._outputs > 1 and is_read_only(arrays[-2]))

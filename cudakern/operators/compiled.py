@@ -13,6 +13,7 @@ from cudakern._arrays import (
     common_place,
     copied,
     copy_elements,
+    describe,
     empty,
     fill_elements,
     is_read_only,
@@ -161,8 +162,8 @@ class CompiledOperator:
         self._several = self._outputs > 1
         # Without these, the static facts of a call decide everything.
         self._plain = not self._needs and not self._aligned
-        self._run = Binding(desc.operator, tensors.names, tensors.bind, outputs=self._outputs)
-        _bound.added(self._run.table)
+        binding = Binding(desc.operator, tensors.names, tensors.bind, outputs=self._outputs)
+        self._run, self._find = binding.run, _bound.added(binding.table).find
 
     def __repr__(self) -> str:
         """Return operator, level, tensors, and the kernel variant for arrays on 16 bytes."""
@@ -274,13 +275,14 @@ class CompiledOperator:
         Synchronization: none. The launch goes to CuPy's current stream of the arrays' device.
         """
         if out is not None and self._plain and len(inputs) == self._tensors.inputs:
-            arrays = (*inputs, *(out if self._several and isinstance(out, _PAIRS) else (out,)))
+            outputs = out if self._several and isinstance(out, _PAIRS) else (out,)
+            arrays = (*inputs, *outputs)
             try:
-                known = self._run.known(None, arrays)
+                addresses, facts = describe(arrays)
+                bound = self._find(facts)
             except Exception:  # noqa: BLE001  not arrays yet, but of other libraries
-                known = None
-            if known is not None:
-                bound, addresses = known
+                return self._call(inputs, out)
+            if bound is not None and not any(map(is_read_only, outputs)):
                 bound(addresses, arrays)
                 return out
         return self._call(inputs, out)

@@ -373,8 +373,9 @@ class Lookup:
     ) -> None:
         self._operator, self._option, self._tuples = operator, option, tuples
         self._rows_of, self._plan = rows_of, plan
-        self._run = Binding(operator, ("x", "indices", "out"), self._bind, aligned=(1,))
-        kept(operator, self._run.table)
+        self.binding = Binding(operator, ("x", "indices", "out"), self._bind, aligned=(1,))
+        self._run = self.binding.run
+        kept(operator, self.binding.table)
 
     def __call__(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Array:
         """Return what is selected, in ``out`` if given.

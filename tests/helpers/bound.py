@@ -12,11 +12,11 @@ from cudakern.operators.one_hot import function as one_hot
 from cudakern.operators.reduce import function as reduce
 
 BINDINGS = (
-    gather._look_up._run,  # noqa: SLF001
-    gather_nd._look_up._run,  # noqa: SLF001
-    nonzero._find,  # noqa: SLF001
-    one_hot._run,  # noqa: SLF001
-    reduce._run,  # noqa: SLF001
+    gather._look_up.binding,  # noqa: SLF001
+    gather_nd._look_up.binding,  # noqa: SLF001
+    nonzero._binding,  # noqa: SLF001
+    one_hot._binding,  # noqa: SLF001
+    reduce._binding,  # noqa: SLF001
 )
 
 

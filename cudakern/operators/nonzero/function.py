@@ -159,7 +159,7 @@ def nonzero_coordinates(
         requirement = f"must be a pair (count, coordinates); got {type(out).__name__}"
         raise BindingError(NAME, "out", requirement)
     count, coordinates = map(as_output, (NAME, NAME), _NAMES[1:], pair)
-    _find(_Request(kind, None, rows), (x, count, coordinates))
+    _find((kind, None, rows), (x, count, coordinates))
     return pair
 
 
@@ -207,16 +207,9 @@ def count_type(x: Array) -> np.dtype[Any]:
     return _UINT64 if x.size > MAX_ELEMENTS else _UINT32
 
 
-class _Request(NamedTuple):
-    """What is written besides the count.
-
-    Rows of a dtype; ``fill`` where no coordinates belong. Rows may be the caller's own; then there
-    must be as many as are ``wanted``.
-    """
-
-    kind: np.dtype[Any]
-    fill: int | None = None
-    wanted: int | None = None
+#: Dtype of the rows that are written besides the count; what stands where no coordinates belong,
+#: if anything; how many rows of the caller's own there must be.
+_Request = tuple["np.dtype[Any]", int | None, int | None]
 
 
 def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], place: int) -> Work:
@@ -244,8 +237,9 @@ def _find_nothing(arrays: tuple[Array, ...], fill: int | None, place: int) -> bo
     return False
 
 
-_find = Binding(NAME, _NAMES, _bind, outputs=2, aligned=(0,))
-kept(NAME, _find.table)
+_binding = Binding(NAME, _NAMES, _bind, outputs=2, aligned=(0,))
+_find = _binding.run
+kept(NAME, _binding.table)
 
 
 @overload
@@ -350,7 +344,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     rows = as_rows("nonzero", size, x, _INT64)
     fill = int(np.frombuffer(element_bytes("nonzero", "fill_value", fill_value, _INT64), _INT64)[0])
     axes = empty((x.ndim, rows), _INT64, place_of(x))
-    _find(_Request(_INT64, fill), (x, temporary(new_count(x)), axes.T))
+    _find((_INT64, fill, None), (x, temporary(new_count(x)), axes.T))
     return tuple(axes)
 
 
@@ -363,7 +357,7 @@ def _trimmed(x: Array, *, by_axis: bool = False) -> Array:
             return empty((columns, rows), _INT64, place).T
         return empty((rows, columns), _INT64, place)
 
-    count, request = new_count(x), _Request(_INT64)
+    count, request = new_count(x), (_INT64, None, None)
     if x.size * columns * _INT64.itemsize > plan.UNCOUNTED_BYTES:
         _find(request, (x, count, table(0)))
         rows = table(int(count[0]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
@@ -164,14 +164,8 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
     return dtype
 
 
-class _Request(NamedTuple):
-    """What a call asks for besides its arrays."""
-
-    axis: int
-    depth: int
-    dtype: np.dtype[Any]
-    pattern: bytes
-    negative: str
+#: Axis, depth, dtype and pattern of the result, and what a negative index is.
+_Request = tuple[int, int, "np.dtype[Any]", bytes, str]
 
 
 def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], place: int) -> Work:
@@ -185,8 +179,9 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], p
     return Work(plan_one_hot(problem))
 
 
-_run = Binding(NAME, _NAMES, _bind, aligned=(0, 1))
-kept(NAME, _run.table)
+_binding = Binding(NAME, _NAMES, _bind, aligned=(0, 1))
+_run = _binding.run
+kept(NAME, _binding.table)
 
 
 @overload
@@ -292,6 +287,6 @@ def one_hot(
         shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
         require_size(NAME, "depth", shape, given.dtype.itemsize)
         out = empty(shape, given.dtype, place)
-    request = _Request(axis, depth, given.dtype, given.pattern, negative)
+    request = (axis, depth, given.dtype, given.pattern, negative)
     _run(request, (indices, given.array, as_output(NAME, "out", out)))
     return out

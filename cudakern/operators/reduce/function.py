@@ -224,12 +224,13 @@ def _result_of(
 
 
 def _bind(
-    request: tuple[ReduceCall, bytes | None],
+    request: ReduceCall | tuple[ReduceCall, bytes],
     arrays: tuple[Array, ...],
     layouts: list[Layout],
     place: int,
 ) -> Work:
-    (call, initial), (x, out) = request, arrays
+    call, initial = request if isinstance(request, tuple) else (request, None)
+    x, out = arrays
     reason = f"for x.shape={x.shape}, axis={call.axes}"
     check_output(NAME, "out", out, call.shape, call.dtype, place, reason, layouts[1])
     if not x.size:
@@ -244,9 +245,10 @@ def _fill(element: bytes, arrays: tuple[Array, ...]) -> bool:
     return False
 
 
-_run = Binding(NAME, ("x", "out"), _bind, aligned=(0,))
+_binding = Binding(NAME, ("x", "out"), _bind, aligned=(0,))
+_run = _binding.run
 _calls: Table[ReduceCall] = kept(f"{NAME} arguments", Table())
-kept(NAME, _run.table)
+kept(NAME, _binding.table)
 
 
 @overload
@@ -406,5 +408,5 @@ def reduce(
         initial = element_bytes(NAME, "initial", initial, call.initial_dtype)
     if target is None:
         target = out = empty(call.shape, call.dtype, place_of(x))
-    _run((call, initial), (x, target))
+    _run(call if initial is None else (call, initial), (x, target))
     return out
