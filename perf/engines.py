@@ -46,35 +46,22 @@ class RecordingEngine:
     """Another engine, whose launches are noted: `launches` has those of the calls since cleared."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self.name = engine.name
+        self.name, self.compile, self._prepare = engine.name, engine.compile, engine.prepare
+        self.workspace, self.is_captured, self.keep = (
+            engine.workspace,
+            engine.is_captured,
+            engine.keep,
+        )
         self.launches: list[Launch] = []
-
-    def compile(self, spec: KernelSpec, device: int) -> None:
-        """Compile a specialisation."""
-        self._engine.compile(spec, device)
 
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
     ) -> Callable[..., None]:
         """Prepare a launch that is noted each time it runs."""
-        run = self._engine.prepare(launch, device, tensors)
-        note = self.launches.append
+        run, note = self._prepare(launch, device, tensors), self.launches.append
 
         def call(*addresses: int) -> None:
             note(launch)
             run(*addresses)
 
         return call
-
-    def workspace(self, device: int, nbytes: int) -> int:
-        """Return the address of the engine's memory."""
-        return self._engine.workspace(device, nbytes)
-
-    def is_captured(self, device: int) -> bool:
-        """Return what the engine says."""
-        return self._engine.is_captured(device)
-
-    def keep(self, device: int, memory: object) -> None:
-        """Have the engine keep memory."""
-        self._engine.keep(device, memory)

@@ -88,9 +88,8 @@ class Problem(ABC):
         """Number of elements of the data, or of the result if those are more."""
         return max(prod(shape) for shape, _ in (self.operands[0], *self.results))
 
-    @abstractmethod
     def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
-        """Return the bytes that have to move.
+        """Return the bytes that have to move: all inputs and outputs, once.
 
         Parameters
         ----------
@@ -99,6 +98,8 @@ class Problem(ABC):
         cached : bool, optional
             Whether what is read again from a small table counts once, as if a cache kept it.
         """
+        del granule, cached
+        return Traffic(sum(map(nbytes, self.operands)), sum(map(nbytes, self.results)))
 
     @abstractmethod
     def shrunk(self, elements: int) -> Self:

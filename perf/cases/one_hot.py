@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import cudakern as ck
 from perf.cases.base import (
-    LINE_BYTES,
     Case,
     Layout,
     Line,
     Problem,
-    Traffic,
     case,
     generator,
-    nbytes,
     power,
     shape_title,
     short_type,
@@ -79,11 +76,6 @@ class OneHotProblem(Problem):
         title = f"{shape_title(self.indices_shape)} {self.index_dtype} x {power(self.depth)}"
         title = f"{title} {short_type(self.dtype)}"
         return title if self.axis == len(self.indices_shape) else f"{title}, axis {self.axis}"
-
-    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
-        """Return the bytes of the indices and of the result."""
-        del granule, cached  # all of both, once
-        return Traffic(nbytes(self.operands[0]), nbytes(self.results[0]))
 
     def shrunk(self, elements: int) -> Self:
         """Return rows of the same depth, fewer of them; shorter planes once two are left."""

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import cudakern as ck
 from cudakern._array_types import FunctionName
 from perf.cases.base import (
-    LINE_BYTES,
     Array,
     Layout,
     Line,
     Module,
     Problem,
-    Traffic,
     case,
     generator,
-    nbytes,
     pieces,
     shape_title,
     short_type,
@@ -99,11 +96,6 @@ class ReduceProblem(Problem):
     def out_dtype(self) -> str:
         """Of the result."""
         return self.result or ("int64" if self.function == "argmax" else self.dtype)
-
-    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
-        """Return x once and the results once."""
-        del granule, cached
-        return Traffic(nbytes(self.operands[0]), nbytes(self.results[0]))
 
     def shrunk(self, elements: int) -> Self:
         """Return the same problem with the largest dimension halved, again and again."""

@@ -17,11 +17,10 @@ from perf.cases.gather import GatherProblem
 from perf.cases.nonzero_coordinates import NonzeroProblem
 from perf.cases.reduce import ReduceProblem
 from perf.console import new_console, new_progress
-from perf.model import fit, predictions, small
+from perf.model import fit, predictions
 from perf.model.counts import work_of
 from perf.model.gpus import GPUS
 from perf.model.table import table_of
-from perf.static import host_cost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +62,6 @@ def _parser() -> argparse.ArgumentParser:
     given("--nonzero", nargs=3, metavar=("DTYPE", "SHAPE", "DENSITY"), help="bool 65536 0.5")
     given("--gather", nargs=4, metavar=("DTYPE", "SHAPE", "AXIS", "COUNT"),
           help="float32 2^16x64 1 256")  # fmt: skip
-    parser.add_argument("--small", action="store_true", help="calls of up to 64 KiB, beside CuPy")
     parser.add_argument("--json", type=Path, metavar="FILE", help="what launches have to do")
     parser.add_argument("--load", type=Path, metavar="FILE", help="predict what a file has")
     parser.add_argument("--fit", type=Path, metavar="RESULT", help="a result file of perf run")
@@ -76,11 +74,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gpu = GPUS[options.gpu]
     if options.fit:
         return _fit(options, console)
-    if options.small:
-        costs, _ = host_cost.measure()
-        hosts = small.hosts_of([(cost.name, cost.microseconds) for cost in costs])
-        console.print(small.table_of(partial(work_of, gpu=gpu), hosts, gpu))
-        return 0
     rows = _rows(options, gpu, console)
     console.print(table_of(rows, gpu))
     found = [row.predict(gpu) for row in rows]

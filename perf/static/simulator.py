@@ -27,14 +27,8 @@ GOAL = 1.0
 BOUND = 15
 #: Calls, of which the fastest counts.
 REPEATS = 3
-THREADS = 256
 
 CODE = r"""
-extern "C" __global__ void saxpy(int n, float a, const float* x, float* y) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-    y[i] = a * x[i] + y[i];
-  }
-}
 extern "C" __global__ void tree_sum(const float* x, float* sums) {
   __shared__ float s[256];
   s[threadIdx.x] = x[blockIdx.x * 256 + threadIdx.x];
@@ -43,20 +37,6 @@ extern "C" __global__ void tree_sum(const float* x, float* sums) {
     if (threadIdx.x < half) s[threadIdx.x] += s[threadIdx.x + half];
   }
   if (threadIdx.x == 0) sums[blockIdx.x] = s[0];
-}
-extern "C" __global__ void tiled_matmul(int n, const float* a, const float* b, float* c) {
-  __shared__ float left[16][16], right[16][16];
-  const int x = threadIdx.x, y = threadIdx.y;
-  const int row = blockIdx.y * 16 + y, column = blockIdx.x * 16 + x;
-  float sum = 0;
-  for (int k = 0; k < n; k += 16) {
-    left[y][x] = a[row * n + k + x];
-    right[y][x] = b[(k + y) * n + column];
-    __syncthreads();
-    for (int i = 0; i < 16; ++i) sum += left[y][i] * right[i][x];
-    __syncthreads();
-  }
-  c[row * n + column] = sum;
 }
 extern "C" __global__ void histogram(int n, const unsigned char* x, int* counts) {
   __shared__ int bins[256];
@@ -118,34 +98,21 @@ def gathers(rng: np.random.Generator) -> list[Case]:
 def raw_kernels(rng: np.random.Generator) -> list[Case]:
     """Return launches of the kernels in `CODE`."""
     module = RawModule(code=CODE)
-    x, y = rng.random(2**19, np.float32), rng.random(2**19, np.float32)
-    a, b = rng.random((128, 128), np.float32), rng.random((128, 128), np.float32)
+    x = rng.random(2**17, np.float32)
     letters = rng.integers(0, 256, 2**18).astype(np.uint8)
-
-    def saxpy() -> Array:
-        result = y.copy()
-        module.get_function("saxpy")((64,), (THREADS,), (x.size, np.float32(2), x, result))
-        return result
 
     def tree_sum() -> Array:
         sums = np.zeros(2**9, np.float32)
-        module.get_function("tree_sum")((sums.size,), (THREADS,), (x, sums))
+        module.get_function("tree_sum")((sums.size,), (256,), (x, sums))
         return sums
-
-    def matmul() -> Array:
-        c = np.zeros_like(a)
-        module.get_function("tiled_matmul")((8, 8), (16, 16), (128, a, b, c))
-        return c
 
     def histogram() -> Array:
         counts = np.zeros(256, np.int32)
-        module.get_function("histogram")((32,), (THREADS,), (letters.size, letters, counts))
+        module.get_function("histogram")((32,), (256,), (letters.size, letters, counts))
         return counts
 
     return [
-        Case("saxpy, 2^19", saxpy, 2 * x + y),
-        Case("tree reduction, 2^17", tree_sum, x[: 2**17].reshape(-1, 256).sum(1)),
-        Case("tiled matmul, 128^2", matmul, a @ b),
+        Case("tree reduction, 2^17", tree_sum, x.reshape(-1, 256).sum(1)),
         Case("shared histogram, 2^18", histogram, np.bincount(letters, minlength=256)),
     ]
 

@@ -13,7 +13,7 @@ from perf.cases.gather import GatherProblem
 from perf.cases.nonzero_coordinates import NonzeroProblem
 from perf.cases.one_hot import OneHotProblem
 from perf.cases.reduce import ReduceProblem
-from perf.model import command, predictions, small
+from perf.model import command, predictions
 from perf.model.code import Code, bytes_in_flight, loop_of_ptx, shuffles_answer
 from perf.model.counts import plan_of, tasks_of, trips, work_of
 from perf.model.data import data_of
@@ -207,17 +207,3 @@ def test_the_command_takes_shapes_and_files(tmp_path, capsys, monkeypatch):
         assert title in text
     assert command.main(["--load", str(path)]) == status
     assert capsys.readouterr().out.strip() == text.strip()
-
-
-def test_small_calls_are_small_and_shown_beside_those_of_cupy():
-    for one in small.SMALL:
-        assert one.problem.traffic().read <= 160 * 1024
-    hosts = small.hosts_of([(f"{one.host}, NumPy arrays", 5.0) for one in small.SMALL])
-    work = work_of(small.SMALL[0].problem, H200)
-    table = small.table_of(lambda _problem: work, hosts, H200)
-    assert "model, no measurement" in str(table.title)
-    assert table.row_count == len(small.SMALL)
-    times = [small.cupy_microseconds(one, H200) for one in small.SMALL]
-    by_launches = sorted(zip([one.launches for one in small.SMALL], times, strict=True))
-    assert [time for _, time in by_launches] == sorted(times)
-    assert small.hosts_of([("reduce, CuPy arrays", 3.0)]) == {}

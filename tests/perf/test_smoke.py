@@ -77,9 +77,9 @@ def test_no_time_is_told(capsys):
 
 def test_a_large_problem_runs_small():
     with mock.patch.object(simulated, "ELEMENTS", 4000), Progress(disable=True) as progress:
-        (outcome,) = simulated.run(find(["O-2"]), progress)
-    assert outcome.problem == OneHotProblem((64,), 32, 1, "float16", "int64")
-    assert (outcome.error, outcome.kernel) == ("", "ck_one_hot_stream_w2_i64_o32")
+        (line,) = simulated.run(find(["O-2"]), progress).lines
+    assert (line.line, line.size) == ("[64] int64 x 32 f16", 2**11)
+    assert (line.checked, line.kernel) == (True, "ck_one_hot_stream_w2_i64_o32")
 
 
 @pytest.mark.parametrize(
