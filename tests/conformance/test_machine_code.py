@@ -192,20 +192,16 @@ STREAM = Kernel(nonzero("stream", 1, 4, wide=False))
 COLUMNS = Kernel(nonzero("columns", 4, 8, wide=False))
 STRIDED = Kernel(nonzero("strided", 2, 8, wide=True, rank=8))
 REDUCED = one("strided", "SUM", "FLOAT32", wide=True, rank=3, width=4)
+_NO_LOADS, _LOADS = "@exists ld.global.nc", "static constexpr int kLoads = "
+_STREAM, _STAGE = "constexpr int kLoads = {};\n  constexpr uint32 kI", "kStageLoads = "
+_FOLD = "state[0] = fold_lanes<F>(state[0], 32);"
+_ATOMIC = "atomicAdd(static_cast<float*>(a.out) + row, state[0]);"
+_TABLE = "state[kItems]; volatile int t[9]; t[q % 9] = t[q % 8];"
+_INC = "atom.{}.gpu.global.inc"
 #: A kernel, what is changed in its source, and which faults that makes.
 WORSE = [
-    (
-        STREAM,
-        "@exists ld.global.nc.L1::no_allocate",
-        "@exists ld.global.nc",
-        "16-byte NA loads in flight: []",
-    ),
-    (
-        STREAM,
-        "static constexpr int kLoads = 8",
-        "static constexpr int kLoads = 4",
-        "16-byte NA loads in flight: [4",
-    ),
+    (STREAM, f"{_NO_LOADS}.L1::no_allocate", _NO_LOADS, "16-byte NA loads in flight: []"),
+    (STREAM, f"{_LOADS}8", f"{_LOADS}4", "16-byte NA loads in flight: [4"),
     (COLUMNS, "uint32 kLoads = 4", "uint32 kLoads = 2", "16-byte loads in flight: [2"),
     (STRIDED, "kReads = 8", "kReads = 4", "reads of the look-back"),
     (STREAM, "lane, %%laneid;", "lane, 0;", "reads of the look-back behind a ticket: [0"),
@@ -214,30 +210,16 @@ WORSE = [
     (STRIDED, "__stcs(address, value)", "*address = value", "no 16-byte store"),
     (
         one("stream", "SUM", "FLOAT32", rank=1),
-        "constexpr int kLoads = 8;\n  constexpr uint32 kI",
-        "constexpr int kLoads = 4;\n  constexpr uint32 kI",
-        "16-byte loads",
+        *(_STREAM.format(8), _STREAM.format(4), "16-byte loads"),
     ),
-    (
-        one("tiles", "SUM", "FLOAT16", width=16),
-        "kStageLoads = 8",
-        "kStageLoads = 4",
-        "16-byte loads",
-    ),
+    (one("tiles", "SUM", "FLOAT16", width=16), f"{_STAGE}8", f"{_STAGE}4", "16-byte loads"),
     (
         one("warps", "SUM", "FLOAT32", rank=1),
-        "state[0] = fold_lanes<F>(state[0], 32);",
-        "atomicAdd(static_cast<float*>(a.out) + row, state[0]);",
-        "atomic operations|takes subnormal numbers for zero: REDG",
+        *(_FOLD, _ATOMIC, "atomic operations|takes subnormal numbers for zero: REDG"),
     ),
-    (REDUCED, "atom.acq_rel.gpu.global.inc", "atom.relaxed.gpu.global.inc", "fences"),
+    (REDUCED, _INC.format("acq_rel"), _INC.format("relaxed"), "fences"),
     (REDUCED, "tile * width + q", "tile * width + q % a.units", "a division"),
-    (
-        REDUCED,
-        "state[kItems];",
-        "state[kItems]; volatile int t[9]; t[q % 9] = t[q % 8];",
-        "of no use here: LDL|of no use here: STL",
-    ),
+    (REDUCED, "state[kItems];", _TABLE, "of no use here: LDL|of no use here: STL"),
 ]
 
 

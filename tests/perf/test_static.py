@@ -13,7 +13,7 @@ from rich.progress import Progress
 from cudakern.errors import KernelCompileError
 from cudakern.operators import specialisations
 from cudakern.operators.gather.plan import specialise as gather
-from perf.cases import CASES
+from perf.cases import find
 from perf.static import budgets, budgets_indexing, cubins, first_call, host_cost, kernels
 from perf.static import command as static
 from perf.static.figures import survey
@@ -160,8 +160,8 @@ def test_the_first_allowance_that_fits_counts(kernel, most):
 
 @pytest.fixture
 def few(monkeypatch):
-    """Let three kernels be all there are to compile."""
-    found = [pair for pair in kernels.rotation() if pair[1].group == ("one_hot", "stream")][:3]
+    """Let two kernels be all there are to compile."""
+    found = [pair for pair in kernels.rotation() if pair[1].group == ("one_hot", "stream")][:2]
     monkeypatch.setattr(kernels, "rotation", lambda: found)
     return found
 
@@ -189,11 +189,15 @@ def test_figures_are_written(few, tmp_path, capsys):
     assert "broken" not in text
 
 
-def test_a_part_of_the_kernels_is_read(few, tmp_path):
-    path = tmp_path / "static.json"
-    assert static.main([*ARGUMENTS, "--every", "2", "--json", str(path)]) == 0
-    rows = json.loads(path.read_text(encoding="utf-8"))["machine_code"]
-    assert {(row["arch"], row["entry"]) for row in rows} == {(a, s.entry) for a, s in few[::2]}
+@pytest.mark.parametrize(
+    ("option", "read"),
+    [(["--every", "2"], 1), (["--operators", "one_hot"], 2), (["--operators", "reduce"], 0)],
+)
+def test_a_part_of_the_kernels_is_read(few, monkeypatch, option, read):
+    found = []
+    monkeypatch.setattr(static, "survey", lambda arch, kernels: found.append((arch, kernels)) or [])
+    assert static.main([*ARGUMENTS, *option]) == 0
+    assert sorted(found, key=str) == sorted(((a, [k]) for a, k in few[:read]), key=str)
 
 
 def test_processes_find_the_same(few):
@@ -208,11 +212,9 @@ def test_a_broken_budget_is_named(few, monkeypatch, capsys):
     assert static.main(ARGUMENTS) == 1
     lines = [line for line in capsys.readouterr().out.splitlines() if "broken" in line]
     assert len(lines) == len(few)
-    for arch, spec in few:
-        assert any(
-            re.fullmatch(rf"broken: {spec.entry}, {arch}: \d+ registers, more than 8", line)
-            for line in lines
-        ), lines
+    for arch, kernel in few:
+        expected = re.compile(rf"broken: {kernel.entry}, {arch}: \d+ registers, more than 8")
+        assert any(map(expected.fullmatch, lines)), lines
 
 
 def test_slow_code_is_seen(monkeypatch):
@@ -251,18 +253,15 @@ def test_what_is_missing_is_one_line(monkeypatch, capsys):
 
 
 def test_traffic_is_held_to_what_a_line_may_move():
-    case = next(case for case in CASES if case.name == "O-8")
-    line = case.lines[0]
+    (line,) = find(["O-8"])[0].lines
     with Progress(disable=True) as progress:
         (moved,) = static.move_all([("O-8", line)], progress)
         tight = dataclasses.replace(line, moved=0.5)
         (broken,) = static.move_all([("O-8", tight)], progress)
     assert moved.least == line.problem.traffic(32, cached=False).total
     assert moved.fault() is None
-    assert (
-        broken.fault()
-        == f"O-8, {line.problem.title}: moves {moved.ratio:.3f} of its bytes, not 0.5"
-    )
+    title = f"O-8, {line.problem.title}"
+    assert broken.fault() == f"{title}: moves {moved.ratio:.3f} of its bytes, not 0.5"
 
 
 @pytest.mark.parametrize(
