@@ -193,8 +193,8 @@ COLUMNS = Kernel(nonzero("columns", 4, 8, wide=False))
 STRIDED = Kernel(nonzero("strided", 2, 8, wide=True, rank=8))
 REDUCED = one("strided", "SUM", "FLOAT32", wide=True, rank=3, width=4)
 _NO_LOADS, _LOADS = "@exists ld.global.nc", "static constexpr int kLoads = "
-_STREAM, _STAGE = "constexpr int kLoads = {};\n  constexpr uint32 kI", "kStageLoads = "
-_FOLD = "state[0] = fold_lanes<F>(state[0], 32);"
+_STREAM, _STAGE = "constexpr int kLoads = {};\n  constexpr uint32 kI", "kStageBytes / {} / kThreads"
+_FOLD = "state[0] = fold_lanes(state[0], 32);"
 _ATOMIC = "atomicAdd(static_cast<float*>(a.out) + row, state[0]);"
 _TABLE = "state[kItems]; volatile int t[9]; t[q % 9] = t[q % 8];"
 _INC = "atom.{}.gpu.global.inc"
@@ -212,13 +212,18 @@ WORSE = [
         one("stream", "SUM", "FLOAT32", rank=1),
         *(_STREAM.format(8), _STREAM.format(4), "16-byte loads"),
     ),
-    (one("tiles", "SUM", "FLOAT16", width=16), f"{_STAGE}8", f"{_STAGE}4", "16-byte loads"),
+    (
+        one("tiles", "SUM", "FLOAT16", width=16),
+        _STAGE.format(16),
+        _STAGE.format(32),
+        "16-byte loads",
+    ),
     (
         one("warps", "SUM", "FLOAT32", rank=1),
         *(_FOLD, _ATOMIC, "atomic operations|takes subnormal numbers for zero: REDG"),
     ),
     (REDUCED, _INC.format("acq_rel"), _INC.format("relaxed"), "fences"),
-    (REDUCED, "tile * width + q", "tile * width + q % a.units", "a division"),
+    (REDUCED, "block.quotient * width + q", "block.quotient * width + q % a.units", "a division"),
     (REDUCED, "state[kItems];", _TABLE, "of no use here: LDL|of no use here: STL"),
 ]
 
