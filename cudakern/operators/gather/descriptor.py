@@ -66,6 +66,10 @@ class GatherOperatorDesc(OperatorDesc):
     operator: ClassVar[str] = "gather"
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor", "indices_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_1_0
+    type_tables = (
+        ("G2", "input_tensor", DATA_TYPES),
+        ("G3", "indices_tensor", INDEX_DATA_TYPES),
+    )
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of G1 to G9, type tables excepted."""
@@ -95,11 +99,6 @@ class GatherOperatorDesc(OperatorDesc):
             f"must be {expected} for axis={axis}, index_dimensions={count}; got {out.sizes}"
         )
         self.require(rule, "output_tensor.sizes", out.sizes == expected, requirement)
-
-    def check_types(self, level: FeatureLevel) -> None:
-        """Raise DescriptorError if the type tables do not list the data types at a level."""
-        self.require_type("G2", "input_tensor", level, DATA_TYPES)
-        self.require_type("G3", "indices_tensor", level, INDEX_DATA_TYPES)
 
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan: the padding dimensions are cropped, indices out of range clamp."""

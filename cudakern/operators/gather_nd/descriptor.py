@@ -64,6 +64,10 @@ class GatherNDOperatorDesc(OperatorDesc):
     operator: ClassVar[str] = "gather_nd"
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor", "indices_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_1
+    type_tables = (
+        ("N2", "input_tensor", DATA_TYPES),
+        ("N2", "indices_tensor", INDEX_DATA_TYPES),
+    )
 
     @property
     def batch_dims(self) -> int:
@@ -109,11 +113,6 @@ class GatherNDOperatorDesc(OperatorDesc):
         expected = (1,) * (rank - len(result)) + result
         requirement = f"must be {expected}; got {out.sizes}"
         self.require("N9", "output_tensor.sizes", out.sizes == expected, requirement)
-
-    def check_types(self, level: FeatureLevel) -> None:
-        """Raise DescriptorError if the type tables do not list the data types at a level."""
-        self.require_type("N2", "input_tensor", level, DATA_TYPES)
-        self.require_type("N2", "indices_tensor", level, INDEX_DATA_TYPES)
 
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan: the padding dimensions are cropped, indices out of range clamp."""

@@ -80,6 +80,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor",)
     output_fields: ClassVar[tuple[str, ...]] = ("output_count_tensor", "output_coordinates_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_3_0
+    type_tables = (("Z1", "input_tensor", _DATA_TYPES),)
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of Z1 to Z8, type tables excepted."""
@@ -108,10 +109,6 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
         legal = level >= FeatureLevel.LEVEL_4_0 or len(set(ranks)) == 1
         requirement = f"must all have the same number of dimensions at {level.label}; got {ranks}"
         self.require("Z8", "tensors", legal, requirement)
-
-    def check_types(self, level: FeatureLevel) -> None:
-        """Raise DescriptorError if the type table does not list the input's data type."""
-        self.require_type("Z1", "input_tensor", level, _DATA_TYPES)
 
     def _require_rank(self, rule: str, field: str, level: FeatureLevel, least: int) -> None:
         """Raise DescriptorError unless a tensor has ``least`` to 8 dimensions, 4 or 5 at 3_x."""

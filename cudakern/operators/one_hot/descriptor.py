@@ -64,6 +64,10 @@ class OneHotOperatorDesc(OperatorDesc):
     operator: ClassVar[str] = "one_hot"
     input_fields: ClassVar[tuple[str, ...]] = ("indices_tensor", "values_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_0
+    type_tables = (
+        ("O7", "indices_tensor", INDEX_DATA_TYPES),
+        ("O7", "values_tensor", DATA_TYPES),
+    )
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of O1 to O6."""
@@ -79,11 +83,6 @@ class OneHotOperatorDesc(OperatorDesc):
         self.require("O4", "indices_tensor.sizes", indices.sizes == expected, requirement)
         requirement = f"must hold at least 2 elements; got {values.sizes}"
         self.require("O6", "values_tensor.sizes", prod(values.sizes) >= 2, requirement)  # noqa: PLR2004
-
-    def check_types(self, level: FeatureLevel) -> None:
-        """Raise DescriptorError if the type tables do not list the data types at a level."""
-        self.require_type("O7", "indices_tensor", level, INDEX_DATA_TYPES)
-        self.require_type("O7", "values_tensor", level, DATA_TYPES)
 
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan: the axis of the indices, of size 1, is dropped."""

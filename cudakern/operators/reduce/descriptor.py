@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from cudakern._layout import Layout
     from cudakern.engines.base import Launch
+    from cudakern.operators.descriptor import TypeTable
 
 
 class AxisDirection(IntEnum):
@@ -104,12 +105,13 @@ class _ReducingDesc(OperatorDesc):
         requirement = f"must hold indices up to {count - 1}; got {result.name}"
         self.require("R9", field, holds_indices(function, result, count), requirement)
 
-    def check_types(self, level: FeatureLevel) -> None:
-        """Raise DescriptorError if the type tables do not list the data types at a level."""
+    def types(self) -> tuple[tuple[str, str, TypeTable], ...]:
+        """Return the type tables, which depend on the function."""
         function = self._function()
-        self.require_type("R10", "input_tensor", level, input_data_types(function))
-        if function in ARG_FUNCTIONS:
-            self.require_type("R10", "output_tensor", level, INDEX_DATA_TYPES)
+        of_input = ("R10", "input_tensor", input_data_types(function))
+        if function not in ARG_FUNCTIONS:
+            return (of_input,)
+        return of_input, ("R10", "output_tensor", INDEX_DATA_TYPES)
 
     def constant(self) -> complex | None:
         """Return what the output is full of if the input has no element, and None otherwise."""

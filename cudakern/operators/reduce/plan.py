@@ -75,9 +75,7 @@ MIN_WARPS = 64  # rows of pieces from which on a warp takes each; estimate
 MIN_WIDTH = 8  # threads that read neighbouring results together; a sector; estimate
 #
 # How blocks share results
-BLOCKS = (
-    4 * MULTIPROCESSORS
-)  # blocks that keep a large GPU busy; fewer results are shared; estimate
+BLOCKS = 4 * MULTIPROCESSORS  # blocks that keep a large GPU busy; estimate
 MIN_SHARE_BYTES = 16 * 1024  # bytes of x for a block that shares a result; model
 SHARE_BYTES = 64 * 1024  # bytes of x for one where there are blocks enough; model
 MAX_SHARES = 2048  # blocks that share results, in all; estimate
@@ -139,19 +137,11 @@ INPUT_TYPES = {
     DataType.COMPLEX64: ("c64", "ck::Complex<float>"),
     DataType.COMPLEX128: ("c128", "ck::Complex<double>"),
 }
+#: The functions' structs in device code, such as ``LogSumExp``.
 _TEMPLATES = {
-    ReduceFunction.ARGMAX: "ExtremePlace",
-    ReduceFunction.ARGMIN: "ExtremePlace",
-    ReduceFunction.AVERAGE: "Average",
-    ReduceFunction.L1: "L1",
-    ReduceFunction.L2: "L2",
-    ReduceFunction.LOG_SUM: "LogSum",
-    ReduceFunction.LOG_SUM_EXP: "LogSumExp",
-    ReduceFunction.MAX: "Extreme",
-    ReduceFunction.MIN: "Extreme",
-    ReduceFunction.MULTIPLY: "Multiply",
-    ReduceFunction.SUM: "Sum",
-    ReduceFunction.SUM_SQUARE: "SumSquare",
+    **{function: function.name.title().replace("_", "") for function in ReduceFunction},
+    **dict.fromkeys(EXTREMES, "Extreme"),
+    **dict.fromkeys(ARG_FUNCTIONS, "ExtremePlace"),
 }
 #: Complex numbers by their parts.
 _COMPLEX_OF = {DataType.FLOAT32: DataType.COMPLEX64, DataType.FLOAT64: DataType.COMPLEX128}
@@ -165,7 +155,7 @@ _DOUBLE = frozenset({DataType.FLOAT64, DataType.COMPLEX128})
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What is computed, of what, as far as kernels are compiled for it.
+    """What a kernel computes: the function, its types and its rules.
 
     Attributes
     ----------
@@ -234,13 +224,13 @@ class Reduction:
         return 2 * number if pair else number
 
     def column_bytes(self, *, wide: bool) -> int:
-        """Return the bytes of x that a thread of columns has a state for each element of."""
+        """Return the bytes of x that a thread of columns keeps states of, one for each element."""
         converts = self.kind in _INTEGRAL and self.number is DataType.FLOAT64
         most = MOST_STATE_BYTES if converts else MOST_COLUMN_BYTES
         return self._bytes_of_states(most, wide=wide)
 
     def results_bytes(self, *, wide: bool) -> int:
-        """Return the bytes of x, of up to 8 results, that a thread of vectors reads at once."""
+        """Return the bytes of x that a thread of vectors reads at once: at most 8 results."""
         most = self._bytes_of_states(MOST_STATE_BYTES, wide=wide)
         return min(most, MOST_RESULTS * self.kind.itemsize)
 
@@ -470,8 +460,7 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
         step = slab_bytes // (VECTOR_BYTES if by_vectors else BANK_BYTES)
         lanes = max(lanes, min(step & -step, MOST_LANES) if step else 1)
     lanes = min(lanes, power_above(units))
-    wide = problem.is_wide
-    rest = problem.rest
+    wide, rest = problem.is_wide, problem.rest
     arguments = (
         ArgumentPacker(wide=wide)
         .raw(rest)
@@ -560,7 +549,7 @@ def _plan_grid(
     width_bytes: int,
     step: int,
 ) -> Launch:
-    """Return a plan for blocks that are a grid of results by threads which share each."""
+    """Return a plan for blocks whose threads form a grid: results by threads that share one."""
     reduction, wide = problem.reduction, problem.is_wide
     units, length = prod(d.size for d in kept), problem.length
     items = width_bytes // problem.x.itemsize
@@ -596,7 +585,7 @@ def _plan_grid(
 
 
 def _width_for(units: int, unit_bytes: int, state_bytes: int) -> int:
-    """Return how many units a block has, where neighbouring threads have neighbouring ones."""
+    """Return how many units a block has if neighbouring threads have neighbouring units."""
     if units >= BLOCKS * THREADS:
         return THREADS
     even = even_share(units * unit_bytes)
@@ -611,8 +600,8 @@ def _width_for(units: int, unit_bytes: int, state_bytes: int) -> int:
 class _ColumnThreads(NamedTuple):
     """How the threads of a block lie over x.
 
-    `span` are side by side, a vector each, and `groups` of these below each other. `period` is the
-    rows that `span` vectors are; 0 if a block has a range of `width` columns.
+    `span` threads lie side by side, a vector each; `groups` such rows of threads lie below each
+    other. `span` vectors are `period` rows of x; a period of 0 means a range of `width` columns.
     """
 
     span: int
@@ -677,7 +666,7 @@ def _column_threads(columns: int, item: int, vector: int) -> _ColumnThreads:
 
 
 def _column_splits(columns: int, nbytes: int, all_bytes: int) -> int:
-    """Return how many blocks share each of so many ranges of columns, of ``nbytes`` each."""
+    """Return how many blocks share each range of columns; a range has ``nbytes``."""
     if nbytes <= COLUMN_ONE_BLOCK_BYTES:
         return 1
     blocks = COLUMN_BLOCKS * max(
@@ -690,14 +679,14 @@ def _column_splits(columns: int, nbytes: int, all_bytes: int) -> int:
 
 
 def shares_of(results: int, nbytes: int, states_bytes: int) -> int:
-    """Return how many blocks share a result of ``nbytes``, each exchanging so many of states."""
+    """Return how many blocks share a result of ``nbytes``; each hands over ``states_bytes``."""
     if results >= BLOCKS:
         return 1
     return max(1, nbytes // max(even_share(results * nbytes), SHARE_OF_STATES * states_bytes))
 
 
 def even_share(nbytes: int) -> int:
-    """Return the bytes of a share, of so many in all."""
+    """Return the bytes of x in a share if x has ``nbytes``."""
     if nbytes <= ONE_BLOCK_BYTES:
         return ONE_BLOCK_BYTES
     return max(MIN_SHARE_BYTES, min(nbytes // MIN_SHARES, SHARE_BYTES), nbytes // MAX_SHARES)
@@ -746,7 +735,7 @@ def splits_of(rows: int, row_bytes: int) -> int:
 
 
 def warps_are_faster(rows: int, row_bytes: int) -> bool:
-    """Return whether rows take fewer turns of a warp each than of a block each, waves in all."""
+    """Return whether all rows take fewer turns with a warp each than with a block each."""
     by_warps = -(-rows * 32 // (BLOCKS * THREADS)) * -(-row_bytes // WARP_TURN)
     return by_warps < -(-rows // BLOCKS) * -(-row_bytes // BLOCK_TURN)
 
@@ -765,17 +754,17 @@ def _cost(rows: int, row_bytes: int, splits: int) -> int:
 
 
 def reductions() -> Iterator[Reduction]:
-    """Yield each function of each data type, with the results that are the default."""
+    """Yield each function of each data type, with its default result."""
     for function, kind in product(ReduceFunction, INPUT_TYPES):
         if kind not in _COMPLEX or function not in ORDERED:
             yield Reduction(function, kind, result_type(function, kind, None))
 
 
 def specialisations() -> Iterator[KernelSpec]:
-    """Yield the kernels of all functions and data types, with 32-bit offsets where both exist.
+    """Yield the kernels of all functions and data types, with 32-bit offsets.
 
-    Others, which are few at a time, are of results of another type, of other choices about NaN and
-    ties, of initial values, of more dimensions, and of 64-bit offsets.
+    Kernels are rare, and compile on first use, for a result of another dtype, other rules of NaN
+    and ties, an initial value, more dimensions or 64-bit offsets.
     """
     for reduction in reductions():
         yield from kernels_of(reduction)
