@@ -134,7 +134,7 @@ def _device_type(value: Any) -> int:  # noqa: ANN401
 
 def _on_device(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401
     """Return what is on a CUDA device as a CuPy array."""
-    from cudakern.engines.loans import borrowed  # noqa: PLC0415  CuPy is optional
+    from cudakern.engines.cuda import borrowed  # noqa: PLC0415  CuPy is optional
 
     # PyTorch exports a tensor that shows its elements negated as if it did not.
     if getattr(value, "is_neg", bool)():

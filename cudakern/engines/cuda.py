@@ -1,6 +1,8 @@
 """The CUDA engine: machine code of `cudakern.engines.nvrtc` on CuPy's current stream.
 
-This is the only module that touches CuPy's loader and launcher.
+This is the only module that touches CuPy's loader, launcher and streams. A call that is captured
+into a CUDA graph leaves it the memory that it needs to run again. A call with an array of another
+library takes its turn in that library's stream, too.
 """
 
 from __future__ import annotations
@@ -10,19 +12,20 @@ import os
 import sys
 import threading
 import weakref
-from contextlib import nullcontext
+from collections import deque
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudakern.engines import nvrtc
-from cudakern.engines.graphs import GraphMemory, is_captured, relaxed
 from cudakern.engines.nvrtc import INSTALL
 from cudakern.engines.sources import line_info, load_source
-from cudakern.errors import CudakernError, EngineUnavailableError
+from cudakern.errors import BindingError, CudakernError, EngineUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from types import ModuleType
 
@@ -30,8 +33,17 @@ if TYPE_CHECKING:
 
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
 _MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
+_LEGACY_STREAMS = (0, 1)  # the default one, and cudaStreamLegacy, which is the same
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+_NO_DESTRUCTOR_SYNC = 1  # CU_USER_OBJECT_NO_DESTRUCTOR_SYNC
+_MOVE = 1  # CU_GRAPH_USER_OBJECT_MOVE
+_SEMAPHORE_BYTES = 64  # sem_t has 32 in glibc and musl
 #: The driver's words for a file that is no machine code, or not whole.
 _DAMAGED = ("CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_INVALID_PTX", "CUDA_ERROR_INVALID_SOURCE")
+
+#: What calls that may still run have borrowed from libraries whose streams are not known, each
+#: after the event that ends its call.
+_unreturned: deque[tuple[Any, Any]] = deque()
 
 
 def import_cupy() -> ModuleType:
@@ -96,6 +108,139 @@ def takes_addresses(cupy: ModuleType) -> bool:
         return False
     field = id(pointer) + object.__basicsize__
     return bool(ctypes.c_void_p.from_address(field).value == address)
+
+
+# ------------------------------------------------------------------------------------------- graphs
+
+
+def _ask(function: str, *arguments: object) -> list[Any]:
+    """Call a function of the driver; return what it gives.
+
+    Raises
+    ------
+    RuntimeError
+        It fails.
+    """
+    from cuda.bindings import driver  # noqa: PLC0415  optional, and 30 ms
+
+    results: list[Any]
+    status, *results = getattr(driver, function)(*arguments)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        message = f"{function}: {status.name}"
+        raise RuntimeError(message)
+    return results
+
+
+def exchange_capture_mode(mode: int) -> int:
+    """Set this thread's capture mode, a value of ``CUstreamCaptureMode``; return what it was."""
+    from cuda.bindings import driver  # noqa: PLC0415  optional, and 30 ms
+
+    (before,) = _ask("cuThreadExchangeStreamCaptureMode", driver.CUstreamCaptureMode(mode))
+    return int(before)
+
+
+def same_stream(a: int, b: int) -> bool:
+    """Return whether two handles are of one stream."""
+    return a == b or (a in _LEGACY_STREAMS and b in _LEGACY_STREAMS)
+
+
+def is_captured(cupy: ModuleType, stream: int) -> bool:
+    """Return whether a stream is being captured into a graph."""
+    # The legacy default stream cannot be captured, and asking might end another's capture.
+    return stream not in _LEGACY_STREAMS and bool(cupy.cuda.runtime.streamIsCapturing(stream))
+
+
+def graph_of(stream: int) -> tuple[int, int]:
+    """Return the number of the capture that a stream is in, and the handle of its graph."""
+    _, number, graph, *_ = _ask("cuStreamGetCaptureInfo", stream)
+    return int(number), int(graph)
+
+
+def call_after(graph: int, function: int, argument: int) -> None:
+    """Have a C function called with an address once a graph is gone with all that runs of it."""
+    (user_object,) = _ask("cuUserObjectCreate", argument, function, 1, _NO_DESTRUCTOR_SYNC)
+    _ask("cuGraphRetainUserObject", graph, user_object, 1, _MOVE)
+
+
+@contextmanager
+def relaxed() -> Iterator[None]:
+    """Let this thread allocate and load, uncaptured, while a stream is captured in any mode."""
+    before = exchange_capture_mode(_RELAXED)
+    try:
+        yield
+    finally:
+        exchange_capture_mode(before)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+class _Event:
+    """What CUDA sets from a thread of its own, which must not wait for Python: a semaphore."""
+
+    def __init__(self) -> None:
+        self._semaphore = ctypes.create_string_buffer(_SEMAPHORE_BYTES)
+        _libc().sem_init(self._semaphore, 0, 0)
+
+    def set_after(self, graph: int) -> None:
+        """Have it set once a graph is gone."""
+        function = ctypes.cast(_libc().sem_post, ctypes.c_void_p).value
+        call_after(graph, int(function or 0), ctypes.addressof(self._semaphore))
+
+    def is_set(self) -> bool:
+        value = ctypes.c_int()
+        _libc().sem_getvalue(self._semaphore, ctypes.byref(value))
+        return value.value > 0
+
+
+class _Captured:
+    """Memory of the calls that were captured into a graph."""
+
+    def __init__(self) -> None:
+        self.gone = _Event()
+        self.memory: list[object] = []
+        self.workspaces: dict[tuple[int, int], Any] = {}
+
+
+class GraphMemory:
+    """Memory that graphs use whenever they run. It is given back after they are gone."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._captured: dict[int, _Captured] = {}
+
+    def __len__(self) -> int:
+        return len(self._captured)
+
+    def keep(self, stream: int, memory: object) -> None:
+        """Keep memory that the graph uses which a stream is being captured into."""
+        with relaxed():
+            self._of(stream).memory.append(memory)
+
+    def workspace(self, stream: int, nbytes: int, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Return the workspace of the launches that this stream has in a graph, one by one."""
+        with relaxed():
+            kept = self._of(stream).workspaces
+            if (stream, nbytes) not in kept:
+                kept[stream, nbytes] = make()
+            return kept[stream, nbytes]
+
+    def _of(self, stream: int) -> _Captured:
+        number, graph = graph_of(stream)
+        with self._lock:
+            for other in [k for k, captured in self._captured.items() if captured.gone.is_set()]:
+                del self._captured[other]
+            captured = self._captured.get(number)
+            if captured is None:
+                captured = _Captured()
+                captured.gone.set_after(graph)
+                self._captured[number] = captured
+            return captured
+
+
+# ------------------------------------------------------------------------------------------- engine
 
 
 class _OfThread(threading.local):
@@ -283,3 +428,121 @@ class CudaEngine:
             self._cupy.cuda.get_current_stream().synchronize()
         line = f"cudakern: {launch.kernel.entry} grid={grid} block={launch.block} done"
         print(line, file=sys.stderr)  # noqa: T201  what the variable asks for
+
+
+# ------------------------------------------------------------------------ arrays of other libraries
+
+
+def borrowed(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arrays of any library
+    """Return a cupy.ndarray with the memory of another library's array on a GPU, without a copy.
+
+    The call runs after what is in the library's current stream now, and what comes there later runs
+    after the call. Where that stream is not known, the array is kept until the call has run.
+
+    Parameters
+    ----------
+    operator, name : str
+        For the message.
+    value : array
+        Has ``__dlpack__`` or ``__cuda_array_interface__``.
+
+    Raises
+    ------
+    BindingError
+        A graph is being captured, and the order with the array's library cannot be kept.
+    """
+    cupy = import_cupy()
+    _return()
+    torch = sys.modules.get("torch")
+    lender: int | None = None
+    if torch is not None and isinstance(value, torch.Tensor):
+        lender = int(torch.cuda.current_stream(value.device).cuda_stream)
+        array = cupy.from_dlpack(_Unordered(value))
+    elif hasattr(value, "__dlpack__"):
+        device = int(value.__dlpack_device__()[1])
+        if is_captured(cupy, cupy.cuda.get_current_stream(device).ptr):
+            requirement = "must be of CuPy or PyTorch while a CUDA graph is captured"
+            raise BindingError(operator, name, f"{requirement}; got {type(value).__name__}")
+        array = cupy.from_dlpack(value)  # CuPy's stream waits for the library's
+    else:
+        interface = dict(value.__cuda_array_interface__)
+        lender = interface.pop("stream", None)
+        array = cupy.asarray(_Interface(interface, value))  # which would wait for that stream
+    with cupy.cuda.Device(array.data.device_id):
+        return _in_order(operator, name, array, lender, cupy)
+
+
+def _return() -> None:
+    """Give back what no call uses any more."""
+    while _unreturned:
+        with suppress(IndexError), relaxed():  # another thread was faster
+            loan = _unreturned.popleft()
+            if not loan[0].done:
+                _unreturned.appendleft(loan)
+                break
+
+
+def _in_order(operator: str, name: str, array: Any, lender: int | None, cupy: Any) -> Any:  # noqa: ANN401
+    """Have CuPy's current stream wait for the lender's now, and that for this when all is done."""
+    stream = cupy.cuda.get_current_stream()
+    if lender is not None and same_stream(lender, stream.ptr):
+        return array
+    if lender is not None and is_captured(cupy, lender):
+        requirement = (
+            "must be of a library whose current stream is CuPy's while that stream is captured "
+            "into a CUDA graph; got another stream; enter cupy.cuda.Stream.from_external of it"
+        )
+        raise BindingError(operator, name, requirement)
+    if is_captured(cupy, stream.ptr):
+        return array  # its graph runs later, when its caller says
+    if lender is not None:
+        event = cupy.cuda.Event(disable_timing=True)
+        cupy.cuda.runtime.eventRecord(event.ptr, lender)
+        stream.wait_event(event)
+    memory, loan = array.data.mem, _Loan(array, stream, lender, cupy)
+    memory = cupy.cuda.UnownedMemory(memory.ptr, memory.size, loan, memory.device_id)
+    pointer = cupy.cuda.MemoryPointer(memory, array.data.ptr - memory.ptr)
+    return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
+
+
+class _Loan:
+    """Owns borrowed memory as long as any array of CuPy is a view of it: to the end of the call."""
+
+    def __init__(self, array: Any, stream: Any, lender: int | None, cupy: Any) -> None:  # noqa: ANN401
+        self._kept = array
+        self._stream = stream
+        self._lender = lender
+        self._cupy = cupy
+
+    def __del__(self) -> None:
+        if sys.is_finalizing():
+            return
+        with suppress(RuntimeError), self._cupy.cuda.Device(self._kept.data.device_id):
+            event = self._cupy.cuda.Event(disable_timing=True)
+            event.record(self._stream)
+            if self._lender is None:
+                _unreturned.append((event, self._kept))
+            else:
+                self._cupy.cuda.runtime.streamWaitEvent(self._lender, event.ptr)
+
+
+class _Unordered:
+    """A tensor whose library is not asked to order streams: that is done here, for all of them."""
+
+    def __init__(self, value: Any) -> None:  # noqa: ANN401
+        self._value = value
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self._value.__dlpack_device__()
+        return device
+
+    def __dlpack__(self, **options: Any) -> Any:  # noqa: ANN401
+        return self._value.__dlpack__(**{**options, "stream": -1})
+
+
+class _Interface:
+    """A CUDA array interface without its stream, and the array that it is of."""
+
+    def __init__(self, interface: dict[str, Any], array: object) -> None:
+        self.__cuda_array_interface__ = interface
+        self._array = array

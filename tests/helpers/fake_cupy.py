@@ -21,7 +21,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import cuda, graphs, nvrtc
+from cudakern.engines import cuda, nvrtc
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx.compile import ptx_of_program
@@ -404,9 +404,9 @@ def install(monkeypatch, folder=None, *, by_address=True):
         fake.state.destructors[graph] = function, argument
 
     fake.state.captures, fake.state.destructors = 1, {}
-    monkeypatch.setattr(graphs, "exchange_capture_mode", exchange)
-    monkeypatch.setattr(graphs, "graph_of", graph_of)
-    monkeypatch.setattr(graphs, "call_after", call_after)
+    monkeypatch.setattr(cuda, "exchange_capture_mode", exchange)
+    monkeypatch.setattr(cuda, "graph_of", graph_of)
+    monkeypatch.setattr(cuda, "call_after", call_after)
     monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: by_address)
     if folder is not None:
         monkeypatch.setattr(nvrtc, "_nvrtc", Compiler)
