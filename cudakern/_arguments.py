@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from cudakern._dtypes import copyable
-from cudakern._hints import did_you_mean
-from cudakern.errors import ArgumentError, DTypeError, reason, shown
+from cudakern.errors import ArgumentError, DTypeError, did_you_mean, reason, shown
 
 #: Words for an axis, and what to write instead.
 AXIS_WORDS = {"first": "0", "rows": "0", "index": "0", "columns": "1", "last": "-1"}

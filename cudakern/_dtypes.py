@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._hints import did_you_mean
-from cudakern.errors import DTypeError, shown
+from cudakern.errors import DTypeError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

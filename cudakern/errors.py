@@ -5,10 +5,17 @@ Every message is one line of three parts: operator and argument, what was requir
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
+
+#: Words longer than this are no misspelt names.
+_LONGEST = 40
+#: How much of a word must be right.
+_LIKENESS = 0.7
 
 
 def shown(found: object) -> str:
@@ -27,6 +34,26 @@ def _text(convert: Callable[[object], str], found: object) -> str:
         return convert(found)
     except Exception:  # noqa: BLE001  whatever that class raises
         return f"<{type(found).__name__}>"
+
+
+def did_you_mean(
+    given: object, names: Iterable[str], others: Mapping[str, str] | None = None
+) -> str:
+    """Return the end of a message, such as ``"; did you mean 'average'?"`` or nothing.
+
+    ``others`` maps names of other libraries, in lower case without underscores, to what to show.
+    """
+    if not isinstance(given, str) or len(given) > _LONGEST:
+        return ""
+    word = _plain(given)
+    known = {_plain(name): repr(name) for name in names}
+    near = get_close_matches(word, known, n=1, cutoff=_LIKENESS)
+    found = known.get(word) or (others or {}).get(word) or (known[near[0]] if near else None)
+    return f"; did you mean {found}?" if found else ""
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", word.lower())
 
 
 class CudakernError(Exception):

@@ -30,7 +30,6 @@ from cudakern._arrays import (
 from cudakern._caches import kept
 from cudakern._dtypes import DataType, copyable, require_dtype
 from cudakern._foreign import as_array, as_output
-from cudakern._hints import did_you_mean
 from cudakern._layout import (
     MAX_DIMENSIONS,
     VECTOR_BYTES,
@@ -41,7 +40,7 @@ from cudakern._layout import (
 )
 from cudakern.engines import engine_for
 from cudakern.engines.base import THREADS, KernelSpec, Launch, Tensor, blocks_for
-from cudakern.errors import ArgumentError, DTypeError, IndexRangeError, shown
+from cudakern.errors import ArgumentError, DTypeError, IndexRangeError, did_you_mean, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.binding import Binding, Work
 

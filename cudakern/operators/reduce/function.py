@@ -26,9 +26,8 @@ from cudakern._arrays import (
 from cudakern._caches import Table, kept
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output
-from cudakern._hints import did_you_mean
 from cudakern._ranges import named
-from cudakern.errors import ArgumentError, BindingError, DTypeError, shown
+from cudakern.errors import ArgumentError, BindingError, DTypeError, did_you_mean, shown
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.reduce.plan import ReduceProblem, Reduction, plan_reduce
 from cudakern.operators.reduce.types import (

@@ -14,8 +14,7 @@ import numpy as np
 
 from cudakern import _dtypes as dtypes
 from cudakern._dtypes import DataType
-from cudakern._hints import did_you_mean
-from cudakern.errors import ArgumentError, DTypeError, shown
+from cudakern.errors import ArgumentError, DTypeError, did_you_mean, shown
 from cudakern.feature_level import FeatureLevel
 
 if TYPE_CHECKING:
