@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern._commands.console import show, show_table
-from cudakern._commands.engines import choose, to_engine, to_host
+from cudakern._commands.engines import choose
 from cudakern._commands.examples import Example, examples
+from cudakern.engines.cuda import import_cupy
 from cudakern.errors import DescriptorError
 from cudakern.operators.compiled import compile_operator
 
@@ -37,12 +38,12 @@ def _row(name: str, tensor: TensorDesc, array: np.ndarray[Any, Any]) -> tuple[st
 
 def _run(example: Example, engine: str) -> bool:
     """Run one example and print it; return whether the result is the documented one."""
-    inputs = [to_engine(array, engine) for array in example.inputs]
-    outputs = compile_operator(example.desc)(*inputs)
+    library = import_cupy() if engine == "cuda" else np
+    outputs = compile_operator(example.desc)(*map(library.asarray, example.inputs))
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     # What lies outside of an expected array is undefined, so neither compared nor shown.
     results = [
-        to_host(output)[tuple(map(slice, expected.shape))]
+        (output if engine == "simulator" else output.get())[tuple(map(slice, expected.shape))]
         for output, expected in zip(outputs, example.expected, strict=True)
     ]
     correct = all(map(np.array_equal, results, example.expected))

@@ -1,16 +1,9 @@
-"""Which engine a command uses, and arrays for it."""
+"""Which engine a command uses."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
 from cudakern.engines.cuda import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
-
-if TYPE_CHECKING:
-    from cudakern._arrays import Array
 
 
 def choose(wanted: str) -> str:
@@ -28,13 +21,3 @@ def choose(wanted: str) -> str:
         message = "cudakern: no CUDA device is visible; in a container start it with --gpus all"
         raise EngineUnavailableError(message)
     return wanted
-
-
-def to_engine(array: Array, engine: str) -> Array:
-    """Return a NumPy array as an array of the engine."""
-    return import_cupy().asarray(array) if engine == "cuda" else array
-
-
-def to_host(array: Array) -> Array:
-    """Return an array as a NumPy array."""
-    return array if isinstance(array, np.ndarray) else array.get()

@@ -30,31 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Example:
-    """One documented example.
-
-    Attributes
-    ----------
-    title : str
-        Operator and number.
-    desc : OperatorDesc
-        The descriptor as documented, or as corrected.
-    inputs : tuple of numpy.ndarray
-        In binding order.
-    expected : tuple of numpy.ndarray
-        The documented result of each output. Of the last one it may hold fewer rows than the
-        descriptor: the rows behind these are undefined.
-    remark : str
-        What is odd about the documented form.
-    rejected : OperatorDesc or None
-        The descriptor as printed, where it breaks a rule.
-    """
+    """One documented example."""
 
     title: str
-    desc: OperatorDesc
+    desc: OperatorDesc  #: as documented, or as corrected
     inputs: tuple[np.ndarray[Any, Any], ...]
+    #: Of each output. The last may hold fewer rows than the descriptor: the others are undefined.
     expected: tuple[np.ndarray[Any, Any], ...]
-    remark: str = ""
-    rejected: OperatorDesc | None = None
+    remark: str = ""  #: what is odd about the documented form
+    rejected: OperatorDesc | None = None  #: as printed, where that breaks a rule
 
 
 def _tensor(sizes: Sizes, data_type: DataType = DataType.FLOAT32) -> TensorDesc:

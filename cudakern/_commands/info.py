@@ -29,7 +29,7 @@ from cudakern.simulator.toolchain import find_toolchain
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 #: Besides what pyproject.toml names: CuPy as its source installs it, and whose arrays are taken.
 _PACKAGES = ("cudakern", "numpy", "cupy", "jax", "numba", "torch")
@@ -67,44 +67,53 @@ def _packages() -> dict[str, str | None]:
     return found
 
 
-def _cuda() -> dict[str, Any]:
-    """Return driver, runtime and devices, or the reason why there are none."""
+def _found(look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return what a function finds, or the reason why that is not there."""
     try:
-        cupy = import_cupy()
-    except CudakernError as error:
-        return {"available": False, "reason": str(error)}
-    try:
-        runtime = cupy.cuda.runtime
-        devices = []
-        for ordinal in range(runtime.getDeviceCount()):
-            found = runtime.getDeviceProperties(ordinal)
-            devices.append(
-                {
-                    "ordinal": ordinal,
-                    "name": found["name"].decode(),
-                    "compute_capability": f"{found['major']}.{found['minor']}",
-                    "multiprocessors": found["multiProcessorCount"],
-                    "memory_bytes": found["totalGlobalMem"],
-                }
-            )
-        return {
-            "available": bool(devices),
-            "driver": runtime.driverGetVersion(),
-            "runtime": runtime.runtimeGetVersion(),
-            "cupy_cache": os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache"),
-            "devices": devices,
-        }
-    except (RuntimeError, OSError, ImportError) as error:
+        return {"available": True, **look()}
+    except (CudakernError, RuntimeError, OSError, ImportError) as error:
         return {"available": False, "reason": str(translate(error) or error)}
 
 
+def _cuda() -> dict[str, Any]:
+    """Return driver, runtime and devices."""
+    runtime = import_cupy().cuda.runtime
+    devices = []
+    for ordinal in range(runtime.getDeviceCount()):
+        found = runtime.getDeviceProperties(ordinal)
+        devices.append(
+            {
+                "ordinal": ordinal,
+                "name": found["name"].decode(),
+                "compute_capability": f"{found['major']}.{found['minor']}",
+                "multiprocessors": found["multiProcessorCount"],
+                "memory_bytes": found["totalGlobalMem"],
+            }
+        )
+    return {
+        "available": bool(devices),
+        "driver": runtime.driverGetVersion(),
+        "runtime": runtime.runtimeGetVersion(),
+        "cupy_cache": os.environ.get("CUPY_CACHE_DIR", "~/.cupy/kernel_cache"),
+        "devices": devices,
+    }
+
+
 def _nvrtc() -> dict[str, Any]:
-    """Return the version and the path of NVRTC, or the reason why there is none."""
-    try:
-        path = nvrtc.library_path()
-        return {"available": True, "version": nvrtc.version(), "path": path}
-    except CudakernError as error:
-        return {"available": False, "reason": str(error)}
+    """Return the version and the path of NVRTC."""
+    path = nvrtc.library_path()
+    return {"version": nvrtc.version(), "path": path}
+
+
+def _simulator() -> dict[str, Any]:
+    """Return what the simulator uses besides NVRTC, which it needs."""
+    nvrtc.library_path()
+    toolchain = find_toolchain()
+    return {
+        "architecture": target(),
+        "compiler": " ".join(toolchain.command),
+        "version": toolchain.version,
+    }
 
 
 def _cache() -> dict[str, Any]:
@@ -129,21 +138,6 @@ def _cache() -> dict[str, Any]:
     }
 
 
-def _simulator() -> dict[str, Any]:
-    """Return what the simulator uses besides NVRTC, or the reason why it cannot run."""
-    try:
-        nvrtc.library_path()
-        toolchain = find_toolchain()
-        return {
-            "available": True,
-            "architecture": target(),
-            "compiler": " ".join(toolchain.command),
-            "version": toolchain.version,
-        }
-    except CudakernError as error:
-        return {"available": False, "reason": str(error)}
-
-
 def collect() -> dict[str, Any]:
     """Return everything ``info`` shows, ready for JSON."""
     return {
@@ -153,9 +147,9 @@ def collect() -> dict[str, Any]:
         "kernels": str(kernel_folder()),
         "packages": _packages(),
         **_cache(),
-        "cuda": _cuda(),
-        "nvrtc": _nvrtc(),
-        "simulator": _simulator(),
+        "cuda": _found(_cuda),
+        "nvrtc": _found(_nvrtc),
+        "simulator": _found(_simulator),
         "environment": {name: os.environ.get(name) for name in _VARIABLES},
     }
 

@@ -28,14 +28,14 @@ _COMMON_REDUCTIONS = re.compile(
 
 def is_common(spec: KernelSpec) -> bool:
     """Return whether a specialisation is one that most calls need."""
-    if spec.source == "reduce.cu":
+    if spec.operator == "reduce":
         return _COMMON_REDUCTIONS.fullmatch(spec.entry) is not None
     macros = dict(spec.defines)
     return (
         macros.get("CK_INDEX_T") not in _RARE_INDEX_TYPES
         and macros.get("CK_MODE", "kClamp") == "kClamp"
-        and (macros["CK_OFFSET_T"] == "ck::uint32" or "CK_VARIANT_CHECK" in macros)
-        and ("CK_VARIANT_STRIDED" not in macros or macros["CK_RANK"] in _COMMON_RANKS)
+        and (macros["CK_OFFSET_T"] == "ck::uint32" or spec.variant == "check")
+        and (spec.variant != "strided" or macros["CK_RANK"] in _COMMON_RANKS)
     )
 
 
