@@ -112,7 +112,7 @@ def compares_wide(indices: Layout, *, wide: bool) -> bool:
 
 
 class _NotGiven(int):
-    """The value of a parameter that was left out, which an equal number is not."""
+    """The value of a parameter that was left out. An equal number is another object."""
 
 
 #: The fill value where none is given. It shows as 0.
@@ -120,7 +120,7 @@ ZERO = _NotGiven(0)
 
 
 def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> None:
-    """Raise ArgumentError unless ``mode`` is one of MODES, and the others go with it."""
+    """Raise ArgumentError unless the mode is known and the other two go with it."""
     if not isinstance(mode, str) or mode not in MODES:
         hint = did_you_mean(mode, MODES, _OTHER_MODES)
         requirement = f"must be 'clamp', 'wrap', 'fill' or 'raise'; got {shown(mode)}{hint}"
@@ -142,8 +142,8 @@ def check_negative(operator: str, negative: object) -> None:
         raise ArgumentError(operator, "negative", requirement)
 
 
-# Read as unsigned integers of their width, negative indices are at least 2^31, or 2^63: out of
-# range of any axis that is not longer.
+# Kernels read indices as unsigned integers where negative ones are invalid: a negative one is then
+# at least 2^31, or 2^63, and out of range of any axis that is not longer.
 
 
 def index_type(indices: Array, negative: str) -> str:
@@ -178,7 +178,7 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
 
 
 def require_index_dtype(operator: str, dtype: np.dtype[Any]) -> None:
-    """Raise DTypeError unless indices may have a dtype, maybe to be widened."""
+    """Raise DTypeError unless indices may have a dtype, or can be widened from it."""
     if dtype not in _INDEX_DTYPES and dtype not in _WIDENED:
         requirement = "must be int32, int64, uint32 or uint64"
         message = f"{operator}: indices.dtype {requirement}; got {dtype}"
@@ -303,7 +303,7 @@ def raise_if_outside(
 
 
 def require_extents(operator: str, extents: Sequence[int], first: int, count: int) -> None:
-    """Raise IndexRangeError if an axis of x is empty that so many indices select from."""
+    """Raise IndexRangeError if ``count`` indices select from an empty axis of x."""
     for axis, extent in enumerate(extents, first):
         if extent == 0:
             requirement = f"x.shape[{axis}] must be at least 1 for {count} indices"
@@ -312,7 +312,7 @@ def require_extents(operator: str, extents: Sequence[int], first: int, count: in
 
 
 def as_operands(operator: str, x: object, indices: object, least: int) -> tuple[Array, Array]:
-    """Return x and indices as arrays of supported dtypes, the latter of ``least`` dimensions."""
+    """Return x and indices as arrays of supported dtypes; indices have ``least`` dimensions."""
     data = as_array(operator, "x", x)
     positions = as_indices(operator, indices, as_array(operator, "indices", indices))
     require_dtype(operator, "x", data.dtype, copyable())

@@ -32,8 +32,7 @@ from cudakern.operators.indices import (
     compares_wide,
 )
 
-# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
-# that follows from hardware or kernels. No line is measured yet.
+# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
 STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}  # dimensions of a strided kernel, by whether
 # offsets are wide; from 8 on they are a loop; few kernels; estimate
 TILE_BYTES = 16 * 1024  # bytes of the output that a block splices at a time; estimate
@@ -103,7 +102,7 @@ class RowProblem:
         return one and (not self.inner or self.inner[0].strides == (item, 0, item))
 
     def is_stream(self) -> bool:
-        """Return whether, besides, the output has no gaps between rows."""
+        """Return whether the problem is merged and the output has no gaps between rows."""
         row = self.row_bytes
         return (
             self.is_merged()
@@ -161,7 +160,7 @@ class Splice:
 
     @property
     def _entries(self) -> int:
-        """Segments of the table: even, so that what has 8 bytes lies behind 4-byte entries."""
+        """Entries of the table: an even number of 4 bytes each, so 8-byte words can follow."""
         return self.segments + self.segments % 2
 
     def shared_bytes(self, *, wide: bool) -> int:
@@ -223,7 +222,7 @@ class Stream:
         return cls(variant, width, unit, lead, pieces, tile, wide, splice)
 
     def table_rows(self, problem: RowProblem) -> int:
-        """Return how many rows a tile has a part of, at most."""
+        """Return how many rows a tile can have a part of."""
         return min((self.tile * self.unit - 1) // problem.row_bytes + 2, problem.total_rows)
 
     @property
@@ -233,7 +232,7 @@ class Stream:
 
 
 def plan_strided(operator: str, problem: RowProblem, components: int) -> Launch:
-    """Return the plan for any layout; the kernel has room for so many components of a tuple."""
+    """Return the plan for any layout; the kernel takes tuples of up to ``components``."""
     itemsize = problem.x.itemsize
     dimensions = merge(order_by((*problem.outer, *problem.index, *problem.inner), 2))
     inner = dimensions[-1] if dimensions else None

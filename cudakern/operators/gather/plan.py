@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec
 
-# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
-# that follows from hardware or kernels. No line is measured yet.
-# All are of last_axis; those of the other variants are in rows.py.
+# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
+# These are of last_axis; rows.py has the other variants' constants.
 LAST_AXIS_MIN_OUTER = 8  # outer rows that share an index table; estimate
 LAST_AXIS_MIN_COUNT = 256  # indices of a row, unless rows are staged; estimate
 LAST_AXIS_TABLE = 8192  # entries of the index table, 4 bytes each; limit
@@ -177,7 +176,7 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
 
 
 def _chunk(outer: int, count: int, *, staged: bool) -> int:
-    """Return how many indices a block has: few, if rows are, and need not be staged again."""
+    """Return how many indices a block has: fewer for few rows, unless these were staged again."""
     most = LAST_AXIS_TABLE_STAGED if staged else LAST_AXIS_TABLE
     wanted = 1 if staged else -(-LAST_AXIS_LEAST_BLOCKS // outer)
     chunk = min(max(-(-count // wanted), LAST_AXIS_MIN_COUNT), count, most)

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
 OPERATOR = "gather_nd"
 
-# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
-# that follows from hardware or kernels. No line is measured yet.
-# Those of the variants are in rows.py.
+# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
+# rows.py has the variants' constants.
 MAX_TUPLE = MAX_DIMENSIONS  # components of an index tuple; limit
 STAGED_BYTES = 12 * 1024  # bytes of shared memory in which a block stages tuples; estimate
 

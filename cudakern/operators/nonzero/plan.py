@@ -31,8 +31,7 @@ _FORMS = {"rows": 0, "axes": 1, "scattered": 2}
 _WARP = 32
 _WARPS = THREADS // _WARP
 
-# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
-# that follows from hardware or kernels. No line is measured yet.
+# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
 #
 # Blocks and tiles. While BLOCKS suffice, there are TILES tiles at most, one in each block; more
 # tiles than BLOCKS are about whole rounds of blocks.
@@ -138,7 +137,7 @@ def _plan_stream(problem: NonzeroProblem) -> Launch:
 
 
 def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Launch | None:
-    """Return a plan for an x that is contiguous along a dimension but the last, if that fits."""
+    """Return a plan for an x that is contiguous along another dimension than the last, or None."""
     x, item = problem.x, problem.x.itemsize
     found = [k for k, d in enumerate(dimensions[:-1]) if d.strides[0] == item]
     if not found or item == VECTOR_BYTES:
@@ -212,7 +211,7 @@ def _moved(problem: NonzeroProblem) -> int:
 
 
 def _tiling(problem: NonzeroProblem, items: int, item_bytes: int, words: int) -> tuple[int, int]:
-    """Return the turns of a tile, and the tiles, for loads of items by the lanes of a block."""
+    """Return the turns of a tile and the tiles, if lanes of a block load the items."""
     per_turn = THREADS * words
     most = TILE_BYTES // (per_turn * item_bytes)
     needed = -(-items // per_turn)
@@ -224,7 +223,7 @@ def _tiling(problem: NonzeroProblem, items: int, item_bytes: int, words: int) ->
 
 
 def _size_of_tile(units: int, least: int, most: int) -> int:
-    """Return how many of these units are a tile, at least and at most so many."""
+    """Return how many units a tile has, between ``least`` and ``most``."""
     if units <= TILES * most:
         small = min(2 * least, -(-units // (TILES // 2)))
         return min(most, max(least, small, -(-units // TILES)))
@@ -270,7 +269,7 @@ def _form_of(out: Layout) -> tuple[str, int, int]:
 
 
 def slots_for(tiles: int) -> int:
-    """Return the tiles a workspace has room for that is used for so many; 0 for a single one."""
+    """Return how many tiles a workspace for ``tiles`` has room for; 0 for a single tile."""
     return 0 if tiles == 1 else max(MIN_SLOTS, 1 << (tiles - 1).bit_length())
 
 

@@ -49,8 +49,7 @@ WARP = 32
 WARPS = THREADS // WARP
 BANK_BYTES = 4
 
-# Tuning. Each line: unit; reason; how it was found: an estimate, the model (perf/model), or a limit
-# that follows from hardware or kernels. No line is measured yet.
+# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
 #
 # Kernels
 RANKS = (1, 3, 8)  # dimensions kept or reduced of a strided kernel; few kernels; estimate
