@@ -55,24 +55,12 @@ _unwritten: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDict
 
 @dataclass(frozen=True)
 class Packed:
-    """The parameters of a launch.
-
-    Attributes
-    ----------
-    parameters : bytes
-        All of them, the i-th at ``offsets[i]``.
-    offsets : tuple of int
-        Where each starts.
-    operands : tuple of Operand
-        The arrays among them, if they were asked for.
-    places : tuple of int
-        Where the address of each array is.
-    """
+    """The parameters of a launch."""
 
     parameters: bytes
-    offsets: tuple[int, ...]
-    operands: tuple[Operand, ...]
-    places: tuple[int, ...]
+    offsets: tuple[int, ...]  # where each parameter starts
+    operands: tuple[Operand, ...]  # the arrays among them, if they were asked for
+    places: tuple[int, ...]  # where the address of each array is
 
 
 def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.ndarray:

@@ -14,13 +14,12 @@ from cudakern._forks import Lock
 from cudakern.engines.base import MULTIPROCESSORS
 from cudakern.engines.sources import load_source
 from cudakern.errors import BindingError, EngineUnavailableError
-from cudakern.simulator.launches import Report
 from cudakern.simulator.operands import operands_of
 from cudakern.simulator.ptx.compile import Ptx, ptx_of, target
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.ptx.module import Kernel, Module
 from cudakern.simulator.reports import sessions
-from cudakern.simulator.reports.structures import require_same_sizes
+from cudakern.simulator.structures import Report, require_same_sizes
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
 
 if TYPE_CHECKING:
@@ -82,13 +81,8 @@ class SimulatorEngine:
         """Return a loaded PTX module, compiling it unless it is cached.
 
         Its variables are those of the module for launches of the other kind, if that is loaded.
-
-        Raises
-        ------
-        KernelCompileError
-            NVRTC made no PTX of it; with the log.
-        EngineUnavailableError
-            No NVRTC, no C++ compiler, or no folder for what they compile.
+        KernelCompileError has the log of NVRTC where it made no PTX; EngineUnavailableError tells
+        that NVRTC, a C++ compiler or a folder is missing.
         """
         toolchain = find_toolchain()
         with self._lock:

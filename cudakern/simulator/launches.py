@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudakern.engines.base import Grid
+    from cudakern.simulator.structures import Report
 
 #: A GPU's limits.
 _MAX_THREADS = 1024
@@ -31,32 +31,6 @@ class ParameterKind(IntEnum):
     FLOATING = 3
     #: An address or an integer of its size: PTX does not tell them apart.
     WORD = 4
-
-
-class Report(ctypes.Structure):
-    """ck_sim_report of scheduler.hpp: what a failed launch leaves behind."""
-
-    _fields_ = (
-        ("kind", ctypes.c_char * 32),
-        ("message", ctypes.c_char * 480),
-        ("block", ctypes.c_uint32 * 3),
-        ("thread", ctypes.c_uint32 * 3),
-        ("site", ctypes.c_void_p),
-    )
-
-
-class Site(ctypes.Structure):
-    """ck_sim::Site of runtime.hpp: an instruction that can wait, fail or access memory."""
-
-    _fields_ = (
-        ("file", ctypes.c_char_p),
-        ("line", ctypes.c_int),
-        ("opcode", ctypes.c_char_p),
-        ("stack", ctypes.c_char_p),
-        ("access", ctypes.c_uint32),
-        ("needed", ctypes.c_uint32),
-        ("number", ctypes.c_uint32),
-    )
 
 
 def required_bytes(name: str, sizes: Sequence[int], offsets: Sequence[int], most: int) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cudakern._layout import Layout
+from cudakern.simulator import structures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,33 +21,15 @@ _ALLOCATION_ALIGNMENT = 512
 
 @dataclass(frozen=True)
 class Operand:
-    """An array that a kernel gets the address of.
+    """An array that a kernel gets the address of."""
 
-    Attributes
-    ----------
-    name : int or str
-        Position among the kernel's arguments, or the operator's name for it.
-    address : int
-        Of its first element.
-    layout : Layout
-        Shape, strides and size of its elements.
-    phase : int
-        Its address modulo 512, as it would be on a GPU.
-    read_only : bool
-        Whether a write is an error.
-    unwritten : numpy.ndarray or bool
-        Which bytes of the span nothing has written yet.
-    parameter : str
-        What a raw kernel's text calls it, if that is known.
-    """
-
-    name: int | str
-    address: int
+    name: int | str  # position among the kernel's arguments, or the operator's name for it
+    address: int  # of its first element
     layout: Layout
-    phase: int
-    read_only: bool = False
-    unwritten: np.ndarray | bool = False
-    parameter: str = ""
+    phase: int  # its address modulo 512, as it would be on a GPU
+    read_only: bool = False  # whether a write is an error
+    unwritten: np.ndarray | bool = False  # which bytes of the span nothing has written yet
+    parameter: str = ""  # what a raw kernel's text calls it, if that is known
 
     @property
     def start(self) -> int:
@@ -76,20 +58,6 @@ def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> list[Ope
     ]
 
 
-class BufferStructure(ctypes.Structure):
-    """ck_sim_buffer of launch_api.hpp."""
-
-    _fields_ = (
-        ("host", ctypes.c_uint64),
-        ("bytes", ctypes.c_uint64),
-        ("phase", ctypes.c_uint32),
-        ("flags", ctypes.c_uint32),
-        ("valid", ctypes.c_void_p),
-        ("unwritten", ctypes.c_void_p),
-        ("address", ctypes.c_uint64),
-    )
-
-
 @dataclass
 class Buffer:
     """Operands that share memory, or one alone: what the checker copies as a whole."""
@@ -99,13 +67,13 @@ class Buffer:
     operands: list[Operand] = field(default_factory=list)
     _kept: list[np.ndarray] = field(default_factory=list)
 
-    def structure(self, *, masks: bool) -> BufferStructure:
+    def structure(self, *, masks: bool) -> structures.Buffer:
         """Return the form in which the runtime takes it; valid as long as this object is.
 
         Without masks, what lies between the elements of an array counts as the array's, too.
         """
         first = self.operands[0]
-        made = BufferStructure()
+        made = structures.Buffer()
         made.host, made.bytes = self.start, self.end - self.start
         made.phase = (first.phase + first.layout.span[0]) % _ALLOCATION_ALIGNMENT
         made.flags = int(all(operand.read_only for operand in self.operands))

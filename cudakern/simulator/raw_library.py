@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 class KernelLibrary:
     """Kernels compiled together, at first use: for plain and for observed launches, of one PTX.
 
-    Parameters
-    ----------
-    owner : str
-        What errors name: ``"RawKernel"`` or ``"RawModule"``.
-    code : Code
-        The text; it may be PTX.
+    Errors name ``owner``, RawKernel or RawModule. The text of the code may be PTX.
     """
 
     def __init__(self, owner: str, code: compiling.Code) -> None:
@@ -66,12 +61,8 @@ class KernelLibrary:
     def kernel(self, name: str, *, checked: bool = False) -> Kernel:
         """Return a kernel for plain or for observed launches, which errors call by this name.
 
-        Raises
-        ------
-        BindingError
-            There is no such kernel.
-        KernelCompileError
-            It has what the simulator does not execute.
+        BindingError tells that there is no such kernel, KernelCompileError that it has what the
+        simulator does not execute.
         """
         found = self._kernels.get((name, checked))
         if found is None:

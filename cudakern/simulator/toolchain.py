@@ -51,21 +51,11 @@ Parts = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A C++17 compiler.
+    """A C++17 compiler."""
 
-    Attributes
-    ----------
-    command : tuple of str
-        The command line it starts with.
-    version : str
-        First line of its ``--version``.
-    is_gcc : bool
-        Whether it is GCC, by the copyright that its ``--version`` tells.
-    """
-
-    command: tuple[str, ...]
-    version: str
-    is_gcc: bool = False
+    command: tuple[str, ...]  # its command line starts with
+    version: str  # the first line that --version prints
+    is_gcc: bool = False  # by the copyright that --version prints
 
     @property
     def is_zig(self) -> bool:
@@ -113,23 +103,14 @@ class Toolchain:
         flags: tuple[str, ...],
         links: tuple[str, ...],
     ) -> None:
-        """Build a shared library.
+        """Build a shared library in the cache folder: write the parts, compile the first.
 
-        Parameters
-        ----------
-        target : Path
-            In the cache folder.
-        source : str
-            What an error names.
-        parts : tuple of (file name, text)
-            What is written into the build folder; the first is compiled.
-        flags, links : tuple of str
-            Further arguments of the compiler and of the linker.
+        ``flags`` are further arguments of the compiler, ``links`` of the linker.
 
         Raises
         ------
         KernelCompileError
-            With the compiler's log.
+            It names ``source`` and has the compiler's log.
         EngineUnavailableError
             There is no folder to build in.
         """

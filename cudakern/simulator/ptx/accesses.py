@@ -39,12 +39,9 @@ _COMPLETES = "mbarrier::complete_tx::bytes"
 
 
 def access_of(name: str) -> int:
-    """Return what an instruction does to memory; 0 for nothing, or nothing that is checked.
+    """Return what an instruction, by its full name, or a built-in function does to memory.
 
-    Parameters
-    ----------
-    name : str
-        Of an instruction, with all modifiers; or of a function that NVRTC does not define.
+    It is 0 for nothing, and for what is not checked.
     """
     opcode, *words = name.split(".")
     told = _OPCODES.get(opcode)

@@ -17,21 +17,11 @@ _ENDS = {"bra", "brx", "call", "exit", "ret", "trap"}
 
 
 class Blocks:
-    """The basic blocks of a function.
-
-    Attributes
-    ----------
-    numbers : dict of int to int
-        By the identity of each block's first instruction.
-    rows : list of (str, int, int)
-        How often instructions stand in each block: name, number of the block, count.
-    end : int
-        The number after the last one.
-    """
+    """The basic blocks of a function: their numbers, and how often instructions stand in each."""
 
     def __init__(self, body: Iterable[Statement], first: int) -> None:
-        self.numbers: dict[int, int] = {}
-        self.end = first
+        self.numbers: dict[int, int] = {}  # by the identity of a block's first instruction
+        self.end = first  # the number after the last one
         found: Counter[tuple[str, int]] = Counter()
         begins = True
         for statement in body:
@@ -44,6 +34,7 @@ class Blocks:
                 self.end += 1
             found[statement.name, self.end - 1] += 1
             begins = statement.words[0] in _ENDS
+        #: Name, number of the block, count.
         self.rows = [(*key, count) for key, count in found.items()]
 
 

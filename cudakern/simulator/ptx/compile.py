@@ -47,58 +47,29 @@ _BROUGHT = (
 
 @dataclass(frozen=True, slots=True)
 class Ptx:
-    """A PTX module, which need not be compiled yet.
+    """A PTX module, which need not be compiled yet."""
 
-    Attributes
-    ----------
-    key : str
-        What tells it from all others.
-    source : str
-        What errors call it.
-    text : callable
-        Returns it, compiling it unless the cache folder has it.
-    """
-
-    key: str
-    source: str
-    text: Callable[[], str]
+    key: str  # what tells it from all others
+    source: str  # what errors call it
+    text: Callable[[], str]  # returns it, compiling it unless the cache folder has it
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Anybody's kernels, as they are given to CuPy.
+    """Anybody's kernels, as they are given to CuPy."""
 
-    Attributes
-    ----------
-    source : str
-        What errors and reports call the text.
-    text : str
-        CUDA C++.
-    options : tuple of str
-        For NVRTC.
-    expressions : tuple of str
-        Names of kernels and variables whose symbols are wanted.
-    path : Path or None
-        The file that the text was read from, whose folder ``#include "..."`` counts from.
-    translate_cucomplex : bool
-        As CuPy's argument.
-    """
-
-    source: str
-    text: str
-    options: tuple[str, ...] = ()
-    expressions: tuple[str, ...] = ()
-    path: Path | None = None
-    translate_cucomplex: bool = False
+    source: str  # what errors and reports call the text
+    text: str  # CUDA C++
+    options: tuple[str, ...] = ()  # for NVRTC
+    expressions: tuple[str, ...] = ()  # names of kernels and variables whose symbols are wanted
+    path: Path | None = None  # the file of the text, whose folder #include "..." counts from
+    translate_cucomplex: bool = False  # as CuPy's argument
 
 
 def target() -> str:
     """Return the architecture whose PTX is executed: that of ``CUDAKERN_ARCH``, or ``compute_90``.
 
-    Raises
-    ------
-    EngineUnavailableError
-        ``CUDAKERN_ARCH`` is no architecture.
+    EngineUnavailableError tells that ``CUDAKERN_ARCH`` is no architecture.
     """
     given = os.environ.get("CUDAKERN_ARCH") or "90"
     found = _ARCHITECTURE.fullmatch(given)
@@ -117,24 +88,12 @@ def is_ptx(text: str) -> bool:
 
 
 def ptx_of(spec: KernelSpec) -> Ptx:
-    """Return the PTX of one of the package's kernels, made as its machine code is.
-
-    Raises
-    ------
-    EngineUnavailableError
-        NVRTC is not installed.
-    """
+    """Return the PTX of one of the package's kernels, made as its machine code is."""
     return ptx_of_program(spec.source, nvrtc.text_of(spec), spec.entry)
 
 
 def ptx_of_program(source: str, text: str, stem: str = "kernel") -> Ptx:
-    """Return the PTX of a text, made as that of the package's kernels.
-
-    Raises
-    ------
-    EngineUnavailableError
-        NVRTC is not installed.
-    """
+    """Return the PTX of a text, made as that of the package's kernels."""
     return _module(stem, source, nvrtc.Program(source, text, target(), lines=True))
 
 
@@ -146,14 +105,8 @@ def ptx_of_text(text: str, source: str) -> Ptx:
 
 
 def ptx_of_code(code: Code) -> Ptx:
-    """Return the PTX of anybody's kernels.
-
-    Raises
-    ------
-    EngineUnavailableError
-        NVRTC is not installed.
-    """
-    nvrtc.version()  # without it nothing else is worth telling
+    """Return the PTX of anybody's kernels."""
+    nvrtc.version()  # EngineUnavailableError without NVRTC: then nothing else is worth telling
     folders = [Path(one).absolute() for one in cupy_manner.user_folders(code.options)]
     names = cupy_manner.user_headers(code.options)
     beside = None if code.path is None else code.path.absolute().parent

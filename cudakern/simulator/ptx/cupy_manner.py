@@ -25,15 +25,7 @@ _CU_COMPLEX = re.compile(r"\s*#\s*include\s*<\s*cuComplex\.h\s*>")
 
 
 def options(given: tuple[str, ...], arch: str) -> tuple[str, ...]:
-    """Return all of NVRTC's options for a kernel that is given some.
-
-    Parameters
-    ----------
-    given : tuple of str
-        The caller's.
-    arch : str
-        Such as ``"compute_90"``.
-    """
+    """Return all of NVRTC's options for a kernel given some, and ``arch`` like ``compute_90``."""
     cupy, cuda, cccl = _cupy(), _headers_of("cudart"), _headers_of("cccl")
     standard = () if any("-std=" in option for option in given) else ("--std=c++17",)
     first = [cupy / folder for folder in _CCCL] if cupy else [cccl]

@@ -48,43 +48,21 @@ _OPERAND = re.compile(r"(\[?)(\w+)\]?(?::(\w+))?")
 
 @dataclass(frozen=True, slots=True)
 class OperandForm:
-    """An operand of a form.
+    """An operand of a form."""
 
-    Attributes
-    ----------
-    name : str
-        What the C++ calls it.
-    type : str
-        Of PTX, or the name of a set of types; empty for that of the instruction.
-    is_address : bool
-        Whether it is in brackets.
-    """
-
-    name: str
-    type: str
-    is_address: bool
+    name: str  # what the C++ calls it
+    type: str  # of PTX, or the name of a set of types; empty for that of the instruction
+    is_address: bool  # whether it is in brackets
 
 
 @dataclass(frozen=True)
 class Form:
-    """One row of the table: an instruction form, and what it does.
+    """One row of the table: an instruction form, and what it does."""
 
-    Attributes
-    ----------
-    section : str
-        Of the PTX ISA manual, version 9.
-    pattern : str
-        See the module.
-    code : str
-        C++: an expression for the first operand, or statements.
-    sets : mapping of str to str
-        The words that each upper-case name of the pattern stands for.
-    """
-
-    section: str
-    pattern: str
-    code: str
-    sets: Mapping[str, str] = field(default_factory=dict)
+    section: str  # of the PTX ISA manual, version 9
+    pattern: str  # see the module
+    code: str  # C++: an expression for the first operand, or statements
+    sets: Mapping[str, str] = field(default_factory=dict)  # words of the pattern's names
 
     @cached_property
     def opcode(self) -> str:
@@ -187,14 +165,7 @@ class Table:
     def find(self, name: str, operands: int, predicates: Collection[int] = ()) -> Found | None:
         """Return what is known of an instruction with so many operands.
 
-        Parameters
-        ----------
-        name : str
-            With all modifiers.
-        operands : int
-            How many positions it has.
-        predicates : collection of int, optional
-            The positions of operands that are predicates; they tell some forms apart.
+        ``predicates`` are the positions of those that are predicates: they tell some forms apart.
         """
         best, fewest = None, operands + 1
         for found in self._named(name):

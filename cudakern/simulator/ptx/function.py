@@ -83,20 +83,14 @@ class Scope(Protocol):
 
 
 class FunctionText:
-    """A function on its way to C++.
-
-    Attributes
-    ----------
-    local_bytes : int
-        What its variables take of a thread's stack.
-    """
+    """A function on its way to C++."""
 
     def __init__(self, scope: Scope, function: Function, offsets: Mapping[str, int]) -> None:
         self.scope = scope
         self.function = function
         self.is_checked = scope.checked
         self.offsets = offsets
-        self.local_bytes = 0
+        self.local_bytes = 0  # what its variables take of a thread's stack
         self.targets: dict[str, Targets] = {}
         self.places: dict[str, str] = {}  # C++ names of local and parameter memory
         self._table = table()
@@ -116,17 +110,9 @@ class FunctionText:
     # The function as a whole
 
     def text(self, structural: Mapping[str, Callable[[FunctionText, Instruction], str]]) -> str:
-        """Return the function in C++.
+        """Return the function in C++; RefusedError if it has what the simulator does not execute.
 
-        Parameters
-        ----------
-        structural : mapping
-            What makes statements of instructions, by opcode, that are no rows of the table.
-
-        Raises
-        ------
-        RefusedError
-            It has what the simulator does not execute.
+        ``structural`` makes statements of instructions, by opcode, that are no rows of the table.
         """
         body = self.function.body or []
         loaded = self._parameters()

@@ -27,18 +27,7 @@ _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpo
 
 
 def library(ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = False) -> Path:
-    """Return the library of a PTX module, building it unless it is cached.
-
-    Parameters
-    ----------
-    ptx : Ptx
-        The module.
-    toolchain : Toolchain
-        The compiler.
-    runtime : Path
-        The library that the kernels run on.
-    checked : bool, optional
-        Whether that is the one that checks.
+    """Return the library of a PTX module on a runtime, building it unless it is cached.
 
     Raises
     ------

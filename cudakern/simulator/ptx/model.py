@@ -19,21 +19,11 @@ Stack = tuple[Place, ...]
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A register, special register, variable, label or function: an operand that is a name.
+    """An operand that is a name: a register, special register, variable, label or function."""
 
-    Attributes
-    ----------
-    name : str
-        As declared; those of inner scopes have a suffix.
-    offset : int
-        What is added to it.
-    negated : bool
-        Whether a predicate stands with an exclamation mark.
-    """
-
-    name: str
-    offset: int = 0
-    negated: bool = False
+    name: str  # as declared; those of inner scopes have a suffix
+    offset: int = 0  # what is added to it
+    negated: bool = False  # whether a predicate stands with an exclamation mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +53,14 @@ Operand = Register | Immediate | Address | Vector
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction.
+    """One instruction."""
 
-    Attributes
-    ----------
-    name : str
-        With all modifiers, such as ``"ld.global.u32"``.
-    operands : tuple of Operand
-        In order. A second result, behind ``|``, follows the first one.
-    guard : Register or None
-        The predicate that it is executed under.
-    pairs : int
-        How many of the operands are second results.
-    line : int
-        In the PTX text.
-    stack : Stack
-        In the source, as far as the PTX tells.
-    """
-
-    name: str
-    operands: tuple[Operand, ...]
-    guard: Register | None
-    pairs: int
-    line: int
-    stack: Stack
+    name: str  # with all modifiers, such as "ld.global.u32"
+    operands: tuple[Operand, ...]  # a second result, behind |, follows the first one
+    guard: Register | None  # the predicate that it is executed under
+    pairs: int  # how many of the operands are second results
+    line: int  # in the PTX text
+    stack: Stack  # in the source, as far as the PTX tells
 
     @property
     def words(self) -> list[str]:
@@ -102,7 +76,7 @@ class Instruction:
     @property
     def place(self) -> Place | None:
         """The innermost line that is not in NVRTC's own header."""
-        return next((one for one in self.stack if not one[0].endswith(_OWN_HEADER)), None)
+        return next(iter(self.places), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,56 +88,26 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """A table of labels (``.branchtargets``), of functions (``.calltargets``), or a prototype.
+    """A table of labels (``.branchtargets``), of functions (``.calltargets``), or a prototype."""
 
-    Attributes
-    ----------
-    name : str
-        Unique in its function.
-    labels : tuple of str
-        Labels or functions.
-    prototype : Function or None
-        What a called function is declared like.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    prototype: Function | None = None
+    name: str  # unique in its function
+    labels: tuple[str, ...]  # labels or functions
+    prototype: Function | None = None  # what a called function is declared like
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable, register or parameter.
+    """A variable, register or parameter."""
 
-    Attributes
-    ----------
-    space : str
-        ``"reg" "global" "const" "shared" "local" "param"``.
-    type : str
-        Of an element.
-    name : str
-        Unique in its function.
-    alignment, size : int
-        In bytes; the size is 0 for an array without one, and counts vectors.
-    initial : tuple
-        Elements: constants, or names of variables and functions with offsets.
-    linkage : str
-        ``"extern" "visible" "weak" "common"`` or empty.
-    registers : int
-        How many, where a name stands for several, such as ``%r<9>``.
-    is_pointer : bool
-        Whether a parameter is declared as a pointer.
-    """
-
-    space: str
-    type: str
-    name: str
-    alignment: int
-    size: int
-    initial: tuple[Operand, ...] = ()
-    linkage: str = ""
-    registers: int = 0
-    is_pointer: bool = False
+    space: str  # "reg" "global" "const" "shared" "local" "param"
+    type: str  # of an element
+    name: str  # unique in its function
+    alignment: int  # in bytes
+    size: int  # in bytes, of all vectors; 0 for an array without a size
+    initial: tuple[Operand, ...] = ()  # constants, or names of variables and functions with offsets
+    linkage: str = ""  # "extern" "visible" "weak" "common", or none
+    registers: int = 0  # how many, where a name stands for several, such as %r<9>
+    is_pointer: bool = False  # whether a parameter is declared as a pointer
 
 
 Statement = Instruction | Label | Targets | Variable
@@ -171,31 +115,15 @@ Statement = Instruction | Label | Targets | Variable
 
 @dataclass(slots=True)
 class Function:
-    """An entry or a function.
+    """An entry, which can be launched, or a function."""
 
-    Attributes
-    ----------
-    name : str
-        Its symbol.
-    is_entry : bool
-        Whether it can be launched.
-    parameters, results : list of Variable
-        Of its declaration.
-    directives : dict of str to tuple of int
-        Such as ``"reqntid": (32, 1, 1)``.
-    body : list of Statement or None
-        None for a declaration.
-    line : int
-        In the PTX text.
-    """
-
-    name: str
+    name: str  # its symbol
     is_entry: bool
     parameters: list[Variable] = field(default_factory=list)
     results: list[Variable] = field(default_factory=list)
-    directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    body: list[Statement] | None = None
-    line: int = 0
+    directives: dict[str, tuple[int, ...]] = field(default_factory=dict)  # "reqntid": (32, 1, 1)
+    body: list[Statement] | None = None  # None for a declaration
+    line: int = 0  # in the PTX text
     linkage: str = ""
 
 

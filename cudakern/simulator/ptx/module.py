@@ -8,12 +8,11 @@ from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cudakern.errors import BindingError, KernelCompileError
+from cudakern.simulator import structures
 from cudakern.simulator.launches import (
     MAX_PARAMETER_BYTES,
     MAX_SHARED_BYTES,
     ParameterKind,
-    Report,
-    Site,
     check_shape,
     error_of,
     required_bytes,
@@ -26,93 +25,17 @@ if TYPE_CHECKING:
     from cudakern.engines.base import Grid
 
 
-class _SharedObject(ctypes.Structure):
-    """ck_sim_shared_object of runtime_api.hpp."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("offset", ctypes.c_uint64),
-        ("bytes", ctypes.c_uint64),
-    )
-
-
-class _Kernel(ctypes.Structure):
-    """ck_sim_kernel of runtime_api.hpp."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("entry", ctypes.c_void_p),
-        ("parameters", ctypes.c_uint32),
-        ("parameter_sizes", ctypes.POINTER(ctypes.c_uint32)),
-        ("static_shared", ctypes.c_uint32),
-        ("shared_alignment", ctypes.c_uint32),
-        ("required_block", ctypes.c_uint32 * 3),
-        ("max_threads", ctypes.c_uint32),
-        ("cluster", ctypes.c_uint32 * 3),
-        ("local_bytes", ctypes.c_uint32),
-        ("shared_objects", ctypes.POINTER(_SharedObject)),
-        ("shared_object_count", ctypes.c_uint32),
-        ("packed_shared", ctypes.c_uint32),
-        ("basic_blocks", ctypes.c_uint32),
-    )
-
-
-class _Variable(ctypes.Structure):
-    """ck_sim_variable of runtime_api.hpp."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("place", ctypes.c_void_p),
-        ("bytes", ctypes.c_uint64),
-        ("is_constant", ctypes.c_uint32),
-        ("has_addresses", ctypes.c_uint32),
-    )
-
-
-class _Instruction(ctypes.Structure):
-    """ck_sim_instruction of runtime_api.hpp."""
-
-    _fields_ = (
-        ("kernel", ctypes.c_char_p),
-        ("name", ctypes.c_char_p),
-        ("block", ctypes.c_uint32),
-        ("count", ctypes.c_uint32),
-    )
-
-
-class _Refusal(ctypes.Structure):
-    """ck_sim_refusal of ptx.hpp."""
-
-    _fields_ = (("name", ctypes.c_char_p), ("message", ctypes.c_char_p))
-
-
-_Row = TypeVar("_Row", _Kernel, _Variable, _Instruction, _Refusal)
-#: In the order in which ck_sim_sizes of the runtime tells their sizes.
-STRUCTURES = (Report, _Kernel, _Variable, Site, _SharedObject, _Instruction)
+_Row = TypeVar("_Row", bound=ctypes.Structure)
 
 
 class Variable(NamedTuple):
-    """A ``__device__`` or ``__constant__`` variable of a loaded module.
+    """A ``__device__`` or ``__constant__`` variable of a loaded module."""
 
-    Attributes
-    ----------
-    name : str
-        Its symbol.
-    place : int
-        Where its address stands.
-    nbytes : int
-        Its size.
-    is_constant : bool
-        Whether it is in constant memory.
-    has_addresses : bool
-        Whether its initial value leads to functions, which are its library's own.
-    """
-
-    name: str
-    place: int
+    name: str  # its symbol
+    place: int  # where its address stands
     nbytes: int
-    is_constant: bool
-    has_addresses: bool
+    is_constant: bool  # whether it is in constant memory
+    has_addresses: bool  # whether its value leads to functions, which are its library's own
 
     @property
     def address(self) -> int:
@@ -129,21 +52,11 @@ class SharedObject(NamedTuple):
 
 
 class Instructions(NamedTuple):
-    """How often a PTX instruction stands in a basic block of a loaded module.
+    """How often a PTX instruction stands in a basic block of a loaded module."""
 
-    Attributes
-    ----------
-    kernel : str or None
-        Whose block it is; None for that of a function, which any kernel may call.
-    name : str
-        With its modifiers.
-    block, times : int
-        The block's number, and how often.
-    """
-
-    kernel: str | None
-    name: str
-    block: int
+    kernel: str | None  # whose block it is; None for that of a function, which any may call
+    name: str  # with its modifiers
+    block: int  # the block's number
     times: int
 
 
@@ -153,30 +66,16 @@ def resident_blocks() -> int:
 
 
 class Kernel:
-    """A kernel of a loaded module.
+    """A kernel of a loaded module."""
 
-    Attributes
-    ----------
-    name : str
-        Name of its entry point.
-    parameter_sizes : tuple of int
-        Bytes of each of its parameters.
-    parameter_kinds : tuple of ParameterKind
-        What each of them is.
-    static_shared : int
-        Bytes of shared memory that a launch need not ask for.
-    shared_objects : tuple of SharedObject
-        In a library for checked launches: what is in static shared memory.
-    """
-
-    def __init__(self, module: Module, structure: _Kernel) -> None:
+    def __init__(self, module: Module, structure: structures.Kernel) -> None:
         self.module = module
         self.name = structure.name.decode()
         count = structure.parameters
-        self.parameter_sizes = tuple(structure.parameter_sizes[:count])
+        self.parameter_sizes = tuple(structure.parameter_sizes[:count])  # in bytes
         kinds = structure.parameter_sizes[count : 2 * count]
         self.parameter_kinds = tuple(map(ParameterKind, kinds))
-        self.static_shared = int(structure.packed_shared)
+        self.static_shared = int(structure.packed_shared)  # bytes: a launch need not ask for them
         objects = structure.shared_objects[: structure.shared_object_count]
         self.shared_objects = tuple(
             SharedObject(found.name.decode(), found.offset, found.bytes) for found in objects
@@ -200,10 +99,8 @@ class Kernel:
 
         Parameters
         ----------
-        grid, block : tuple of int
-            Blocks of the grid and threads of a block, each in x, y, z.
-        shared_bytes : int, optional
-            Dynamic shared memory of a block.
+        grid, block, shared_bytes
+            Of the launch; the bytes are those of dynamic shared memory.
         offsets : sequence of int, optional
             Where each parameter starts among the packed bytes.
         resident : int, optional
@@ -229,7 +126,7 @@ class Kernel:
         starts = (ctypes.c_uint32 * count)(*offsets)
         run = self.module.runtime.ck_sim_launch_kernel
         kernel = ctypes.byref(self.structure)
-        reports: list[Report] = []  # spare ones: each call takes its own
+        reports: list[structures.Report] = []  # spare ones: each call takes its own
 
         def launch(parameters: bytes) -> None:
             size = len(parameters)
@@ -239,7 +136,7 @@ class Kernel:
             try:
                 report = reports.pop()
             except IndexError:
-                report = Report()
+                report = structures.Report()
             if run(kernel, parameters, required, starts, count, shape, report):
                 raise error_of(name, report)
             reports.append(report)
@@ -259,13 +156,7 @@ class Kernel:
     def shape(
         self, grid: Grid, block: Grid, shared_bytes: int, how: tuple[int, int, int, int]
     ) -> ctypes.Array[ctypes.c_uint32]:
-        """Return a launch's shape as the runtime takes it, which ends with ``how``.
-
-        Raises
-        ------
-        BindingError
-            No GPU could run such a launch.
-        """
+        """Return a launch's shape as the runtime takes it, which ends with ``how``."""
         self._check_shape(grid, block, shared_bytes)
         return (ctypes.c_uint32 * 11)(*grid, *block, shared_bytes, *how)
 
@@ -292,16 +183,8 @@ class Kernel:
 class Module:
     """A loaded library. It stays loaded until the process ends.
 
-    Attributes
-    ----------
-    kernels : dict of str to Kernel
-        Its entries.
-    refused : dict of str to str
-        Entries that are not executed, and why.
-    variables : dict of str to Variable
-        Its variables.
-    instructions : list of Instructions
-        In a library for checked launches: what its basic blocks hold.
+    ``refused`` says why an entry is not executed. Only libraries for checked launches tell their
+    ``instructions``, and the ``shared_objects`` of kernels.
     """
 
     def __init__(self, path: Path, library: ctypes.CDLL, runtime: ctypes.CDLL) -> None:
@@ -315,30 +198,30 @@ class Module:
 
         self.kernels = {
             structure.name.decode(): Kernel(self, structure)
-            for structure in table("kernel", _Kernel)
+            for structure in table("kernel", structures.Kernel)
         }
         self.refused = {
             refusal.name.decode(): refusal.message.decode()
-            for refusal in table("refusal", _Refusal)
+            for refusal in table("refusal", structures.Refusal)
         }
         self.variables = {
             row.name.decode(): Variable(
                 *(row.name.decode(), row.place, row.bytes),
                 *(bool(row.is_constant), bool(row.has_addresses)),
             )
-            for row in table("variable", _Variable)
+            for row in table("variable", structures.Variable)
         }
         self.instructions = [
             Instructions(
                 row.kernel and row.kernel.decode(), row.name.decode(), row.block, row.count
             )
-            for row in table("instruction", _Instruction)
+            for row in table("instruction", structures.Instruction)
         ]
 
     @property
     def variable_table(self) -> ctypes.c_void_p:
         """The library's own table of its variables."""
-        start = _Variable.in_dll(self._library, "ck_sim_variables")
+        start = structures.Variable.in_dll(self._library, "ck_sim_variables")
         return ctypes.c_void_p(ctypes.addressof(start))
 
     def share_variables(self, other: Module) -> None:
@@ -353,15 +236,7 @@ class Module:
         self._library.ck_sim_initialise()
 
     def kernel(self, name: str, source: str) -> Kernel:
-        """Return an entry.
-
-        Raises
-        ------
-        KernelCompileError
-            It has what the simulator does not execute.
-        BindingError
-            There is no such entry.
-        """
+        """Return an entry; KernelCompileError if it is refused, BindingError if there is none."""
         if name in self.refused:
             raise KernelCompileError(source, (), self.refused[name])
         if name not in self.kernels:

@@ -42,13 +42,7 @@ _NO_LABEL = frozenset('0123456789()[]{}:;,@!=|<>+-*/&^~?."')
 
 
 def parse(text: str, source: str = "module.ptx") -> Module:
-    """Return the module of a PTX text.
-
-    Raises
-    ------
-    KernelCompileError
-        The text is no PTX; the message names the line.
-    """
+    """Return the module of a PTX text; KernelCompileError names the line of what is no PTX."""
     try:
         return _Parser(Tokens(text, source)).module()
     except RecursionError:

@@ -65,23 +65,13 @@ def _wrapped(value: int) -> int:
 
 
 class Tokens:
-    """The words of a text, which are taken up one after the other.
-
-    Attributes
-    ----------
-    source : str
-        What errors call the text.
-    words : list of str
-        All of them; the last one is empty.
-    at : int
-        The next one.
-    """
+    """The words of a text, which are taken up one after the other."""
 
     def __init__(self, text: str, source: str) -> None:
-        self.source = source
+        self.source = source  # what errors call the text
         plain = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text).rstrip("\0")
-        self.words: list[str] = []
-        self.at = 0
+        self.words: list[str] = []  # the last one is empty
+        self.at = 0  # the next one
         self._starts: list[int] = []
         self._lines = [match.start() for match in re.finditer(r"\n", plain)]
         end = 0

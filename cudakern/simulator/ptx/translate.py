@@ -45,16 +45,9 @@ _INITIALISE = "CK_SIM_EXPORT __attribute__((constructor)) void ck_sim_initialise
 
 
 def translate(module: Module, source: str, *, checked: bool = False) -> str:
-    """Return a module in C++.
+    """Return a module in C++; if it is checked, the checker is asked before each access to memory.
 
-    Parameters
-    ----------
-    module : Module
-        From `parse`.
-    source : str
-        What errors name where the PTX tells no file.
-    checked : bool, optional
-        Whether the checker is asked before each access to memory.
+    Errors name ``source`` where the PTX tells no file.
 
     Raises
     ------
@@ -67,28 +60,14 @@ def translate(module: Module, source: str, *, checked: bool = False) -> str:
 
 @dataclass(slots=True)
 class _Shared:
-    """Where the shared variables of a function lie.
+    """Where the shared variables of a function lie."""
 
-    Attributes
-    ----------
-    zone : int
-        How much room there is around each, at least.
-    offsets : dict of str to int
-        Of those that the function names.
-    objects : tuple of (str, int, int)
-        Name, offset and size of all that have a place.
-    end, packed : int
-        Where the last one ends, and the room after it; where it would end without any room.
-    alignment : int
-        Of dynamic shared memory.
-    """
-
-    zone: int
-    offsets: dict[str, int] = field(default_factory=dict)
-    objects: tuple[tuple[str, int, int], ...] = ()
-    end: int = 0
-    packed: int = 0
-    alignment: int = _MIN_DYNAMIC_ALIGNMENT
+    zone: int  # how much room there is around each, at least
+    offsets: dict[str, int] = field(default_factory=dict)  # of those that the function names
+    objects: tuple[tuple[str, int, int], ...] = ()  # name, offset, size of all that have a place
+    end: int = 0  # of the last one, and of the room after it
+    packed: int = 0  # where the last one would end without any room
+    alignment: int = _MIN_DYNAMIC_ALIGNMENT  # of dynamic shared memory
 
     @property
     def dynamic(self) -> int:

@@ -7,13 +7,12 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from cudakern.errors import SimulatorError
-from cudakern.simulator.launches import Site
+from cudakern.simulator import structures
 from cudakern.simulator.reports.places import WRITES, place_of, requirement
 from cudakern.simulator.reports.sessions import stack_of
 
 if TYPE_CHECKING:
     from cudakern.simulator.reports.sessions import Observed
-    from cudakern.simulator.reports.structures import FindingStructure
 
 
 class _Reason(IntEnum):
@@ -122,7 +121,7 @@ def _failure(error: SimulatorError, stack: tuple[Source, ...]) -> Finding:
     return Finding(error.kind, error.kernel, *place, message)
 
 
-def _finding(observed: Observed, raw: FindingStructure) -> Finding:
+def _finding(observed: Observed, raw: structures.Finding) -> Finding:
     kind = raw.kind.decode()
     stack = stack_of(raw.site)
     array, index, where = place_of(observed, raw)
@@ -141,7 +140,7 @@ def _finding(observed: Observed, raw: FindingStructure) -> Finding:
     return Finding(kind, observed.name, block, thread, source, stack, array, index, message)
 
 
-def _race(raw: FindingStructure, what: str, where: str) -> str:
+def _race(raw: structures.Finding, what: str, where: str) -> str:
     """Say which accesses race and why."""
     reason = _Reason(raw.reason)
     other = _access(raw.access & _OTHER_WRITES, raw.access & _OTHER_ATOMIC, 0)
@@ -159,9 +158,9 @@ def _race(raw: FindingStructure, what: str, where: str) -> str:
     return f"{what} at {where} must be ordered with the {other} at {at} by {by}: {why}"
 
 
-def _narrower(raw: FindingStructure) -> str:
+def _narrower(raw: structures.Finding) -> str:
     """Return the narrower scope of two strong accesses."""
-    given = [Site.from_address(site).access for site in (raw.site, raw.other_site)]
+    given = [structures.Site.from_address(site).access for site in (raw.site, raw.other_site)]
     scopes = [_GPU if access & _GUESSES else access >> _SCOPE_SHIFT & 3 for access in given]
     return _SCOPES[min(scopes)]
 

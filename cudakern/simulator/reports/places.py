@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from cudakern.simulator.ptx.names import qualified
 
 if TYPE_CHECKING:
+    from cudakern.simulator import structures
     from cudakern.simulator.operands import Operand
     from cudakern.simulator.ptx.module import Variable
     from cudakern.simulator.reports.sessions import Observed
-    from cudakern.simulator.reports.structures import FindingStructure
 
 #: Of a finding's access, as in launch_api.hpp.
 WRITES = 1
@@ -39,7 +39,7 @@ class _Space(IntEnum):
     REMOTE = 9
 
 
-def requirement(observed: Observed, raw: FindingStructure) -> str:
+def requirement(observed: Observed, raw: structures.Finding) -> str:
     """Return what must hold of an access that is not to where it may be."""
     if raw.access & WRITES:
         if raw.space == _Space.PARAMETERS:
@@ -52,19 +52,19 @@ def requirement(observed: Observed, raw: FindingStructure) -> str:
     return "must lie inside of an array"
 
 
-def _inside(observed: Observed, raw: FindingStructure) -> list[Operand]:
+def _inside(observed: Observed, raw: structures.Finding) -> list[Operand]:
     """Return the arrays that an access to global memory lies in."""
     buffer = observed.buffers[raw.object]
     address = buffer.start + raw.offset
     return [o for o in buffer.operands if o.start <= address < o.end]
 
 
-def _variable(observed: Observed, raw: FindingStructure) -> Variable:
+def _variable(observed: Observed, raw: structures.Finding) -> Variable:
     number: int = raw.object
     return [*observed.kernel.module.variables.values()][number]
 
 
-def place_of(observed: Observed, raw: FindingStructure) -> Where:
+def place_of(observed: Observed, raw: structures.Finding) -> Where:
     """Return the array, the element and a phrase for where an access lies."""
     space = _Space(raw.space)
     if space is _Space.GLOBAL:
@@ -107,7 +107,7 @@ def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
 
-def _of_shared(observed: Observed, raw: FindingStructure, space: _Space) -> Where:
+def _of_shared(observed: Observed, raw: structures.Finding, space: _Space) -> Where:
     offset: int = raw.offset
     objects, start = observed.kernel.shared_objects, observed.kernel.structure.static_shared
     block = ""

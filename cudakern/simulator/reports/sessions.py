@@ -8,13 +8,9 @@ import threading
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from cudakern.simulator.launches import Report, Site, error_of
-from cudakern.simulator.operands import BufferStructure, group
-from cudakern.simulator.reports.structures import (
-    FindingStructure,
-    OptionsStructure,
-    TrafficStructure,
-)
+from cudakern.simulator import structures
+from cudakern.simulator.launches import error_of
+from cudakern.simulator.operands import group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,40 +26,22 @@ _MOST_RESIDENT = 64
 
 
 class Launch(NamedTuple):
-    """A launch that is to be observed.
+    """A launch that is to be observed."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        Of a library for checked launches.
-    size : tuple
-        Grid, block, and bytes of dynamic shared memory.
-    parameters : bytes
-        The packed parameters, the i-th at byte ``offsets[i]``.
-    operands : sequence of Operand
-        The arrays whose addresses are among the parameters.
-    places : sequence of int
-        The byte where each address is.
-    offsets : sequence of int
-        Where each parameter starts.
-    cooperative : bool
-        Whether all blocks must be resident.
-    """
-
-    kernel: Kernel
-    size: tuple[Grid, Grid, int]
-    parameters: bytes
-    operands: Sequence[Operand]
-    places: Sequence[int]
-    offsets: Sequence[int] = (0,)
-    cooperative: bool = False
+    kernel: Kernel  # of a library for checked launches
+    size: tuple[Grid, Grid, int]  # grid, block, bytes of dynamic shared memory
+    parameters: bytes  # all of them, packed
+    operands: Sequence[Operand]  # the arrays whose addresses are among the parameters
+    places: Sequence[int]  # the byte where each address is
+    offsets: Sequence[int] = (0,)  # the byte where each parameter starts
+    cooperative: bool = False  # whether all blocks must be resident
 
 
 def stack_of(site: int | None) -> tuple[Source, ...]:
     """Return file and line of a site, then of the calls that it was inlined through."""
     if not site:
         return ()
-    found = Site.from_address(site)
+    found = structures.Site.from_address(site)
     if not found.stack:
         return ((found.file.decode(errors="replace"), found.line),) if found.file else ()
     lines = found.stack.decode(errors="replace").split("\n")
@@ -72,47 +50,30 @@ def stack_of(site: int | None) -> tuple[Source, ...]:
 
 
 class Observed:
-    """One launch that was observed.
+    """One launch that was observed."""
 
-    Attributes
-    ----------
-    kernel : Kernel
-        What ran.
-    name, library : str
-        The kernel's, and of the library it is in.
-    dynamic_bytes : int
-        Of shared memory.
-    buffers : list of Buffer
-        The arrays, by which findings count, and where the runtime had them: ``addresses``.
-    findings, traffic : list of ctypes.Structure
-        As the runtime left them; `stack_of` tells their sites.
-    executions : list of int
-        How often warps executed each basic block, if anybody counts.
-    blocks, sampled : int
-        Of the grid; and those that ran.
-    failure : SimulatorError or None
-        Why the launch ended early, if that is not among the findings, and ``failed_at`` the place.
-    """
-
-    def __init__(self, launch: Launch, options: OptionsStructure, buffers: list[Buffer]) -> None:
+    def __init__(self, launch: Launch, options: structures.Options, buffers: list[Buffer]) -> None:
         self.kernel = launch.kernel
         self.name = launch.kernel.name
         self.library = launch.kernel.module.path.name
-        self.dynamic_bytes = launch.size[2]
-        self.buffers = buffers
+        self.dynamic_bytes = launch.size[2]  # of shared memory
+        self.buffers = buffers  # in the order by which findings count
+        #: Where the runtime had the buffers.
         self.addresses = [int(options.buffers[i].address) for i in range(len(buffers))]
-        # Copied: the next launch overwrites them.
+        # Copied: the next launch overwrites them. `stack_of` tells their sites.
         self.findings = [
-            FindingStructure.from_buffer_copy(options.findings[i])
+            structures.Finding.from_buffer_copy(options.findings[i])
             for i in range(options.finding_count)
         ]
         self.traffic = [
-            TrafficStructure.from_buffer_copy(options.traffic[i])
+            structures.Traffic.from_buffer_copy(options.traffic[i])
             for i in range(options.traffic_count)
         ]
         count = launch.kernel.structure.basic_blocks if options.executions else 0
+        #: How often warps executed each basic block, if anybody counts.
         self.executions = options.executions[:count]
         self.blocks, self.sampled = prod(launch.size[0]), int(options.sample)
+        #: Why the launch ended early, if that is not among the findings, and where.
         self.failure: SimulatorError | None = None
         self.failed_at: tuple[Source, ...] = ()
 
@@ -197,15 +158,15 @@ def _observe(launch: Launch) -> bool:
     buffers = group(launch.operands)
     sample = _sample()
     made = (b.structure(masks=sample == 0) for b in buffers)
-    structures = (BufferStructure * len(buffers))(*made)
+    given_buffers = (structures.Buffer * len(buffers))(*made)
     pointers = _pointers(launch, buffers)
-    options = OptionsStructure()
+    options = structures.Options()
     options.seed = 0 if checking is None else checking.seed
     options.resident = 1 if checking is None else checking.resident_blocks
     options.most_resident = max(_MOST_RESIDENT, options.resident)
     options.checks, options.counts = checking is not None, bool(counting)
     options.strict = checking is not None and checking.strict
-    options.buffers, options.buffer_count = structures, len(buffers)
+    options.buffers, options.buffer_count = given_buffers, len(buffers)
     options.pointers, options.pointer_count = pointers, len(launch.operands)
     options.variables = kernel.module.variable_table
     options.variable_count = len(kernel.module.variables)
@@ -213,7 +174,7 @@ def _observe(launch: Launch) -> bool:
     if counting:
         options.executions = (ctypes.c_uint64 * kernel.structure.basic_blocks)()
     starts = (ctypes.c_uint32 * len(offsets))(*offsets)
-    report = Report()
+    report = structures.Report()
     run = kernel.module.runtime.ck_sim_launch_checked
     given = ctypes.byref(kernel.structure), launch.parameters, required, starts, len(offsets), shape
     failed = run(*given, ctypes.byref(options), report)
