@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from cudakern.simulator.reports.findings import Source
 from cudakern.simulator.reports.sessions import stack_of
@@ -73,11 +73,8 @@ class Requests:
 
     def include(self, other: Requests) -> None:
         """Add other requests to these."""
-        self.requests += other.requests
-        self.accesses += other.accesses
-        self.bytes_requested += other.bytes_requested
-        self.sectors += other.sectors
-        self.wavefronts += other.wavefronts
+        for one in fields(Requests):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
 
 
 @dataclass
@@ -113,6 +110,15 @@ class LineTraffic(Requests):
     kind: str = ""
     source: Source | None = None
     stack: tuple[Source, ...] = ()
+
+
+def _total(kind: str, told: str) -> Any:  # noqa: ANN401  a property of type Requests
+    """Return a property of a kernel's traffic: the sum over lines of a kind."""
+
+    def total(traffic: KernelTraffic) -> Requests:
+        return traffic.total(kind)
+
+    return property(total, doc=told)
 
 
 @dataclass
@@ -179,50 +185,21 @@ class KernelTraffic:
                 result.include(line)
         return result
 
-    @property
-    def loads(self) -> Requests:
-        """Reads of global memory."""
-        return self.total("load")
-
-    @property
-    def stores(self) -> Requests:
-        """Writes of global memory."""
-        return self.total("store")
-
-    @property
-    def atomics(self) -> Requests:
-        """Atomic updates of global memory."""
-        return self.total("atomic")
-
-    @property
-    def shared_loads(self) -> Requests:
-        """Reads of shared memory."""
-        return self.total("shared load")
-
-    @property
-    def shared_stores(self) -> Requests:
-        """Writes of shared memory."""
-        return self.total("shared store")
-
-    @property
-    def shared_atomics(self) -> Requests:
-        """Atomic updates of shared memory."""
-        return self.total("shared atomic")
-
-    @property
-    def local_loads(self) -> Requests:
-        """Reads of what each thread has for itself and registers cannot hold, such as arrays."""
-        return self.total("local load")
-
-    @property
-    def local_stores(self) -> Requests:
-        """Writes of it. Registers that ``ptxas`` spills are not counted: PTX has none."""
-        return self.total("local store")
-
-    @property
-    def constant_loads(self) -> Requests:
-        """Reads of ``__constant__`` variables."""
-        return self.total("constant load")
+    loads = _total("load", "Reads of global memory.")
+    stores = _total("store", "Writes of global memory.")
+    atomics = _total("atomic", "Atomic updates of global memory.")
+    shared_loads = _total("shared load", "Reads of shared memory.")
+    shared_stores = _total("shared store", "Writes of shared memory.")
+    shared_atomics = _total("shared atomic", "Atomic updates of shared memory.")
+    local_loads = _total(
+        "local load",
+        "Reads of what each thread has for itself and registers cannot hold, such as arrays.",
+    )
+    local_stores = _total(
+        "local store",
+        "Writes of it; registers that ``ptxas`` spills are not counted: PTX has none.",
+    )
+    constant_loads = _total("constant load", "Reads of ``__constant__`` variables.")
 
     @property
     def instruction_count(self) -> int:
@@ -283,11 +260,8 @@ def _lines_of(observed: Observed) -> list[LineTraffic]:
     result = []
     for raw in observed.traffic:
         stack = stack_of(raw.site)
-        line = LineTraffic(kind=_KINDS[raw.kind], source=stack[0] if stack else None, stack=stack)
-        line.requests = _scaled(raw.requests, observed)
-        line.accesses = _scaled(raw.accesses, observed)
-        line.bytes_requested = _scaled(raw.bytes, observed)
-        line.sectors = _scaled(raw.sectors, observed)
-        line.wavefronts = _scaled(raw.wavefronts, observed)
-        result.append(line)
+        counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
+        made = LineTraffic(kind=_KINDS[raw.kind], source=stack[0] if stack else None, stack=stack)
+        made.include(Requests(*(_scaled(count, observed) for count in counts)))
+        result.append(made)
     return result
