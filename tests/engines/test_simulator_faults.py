@@ -24,86 +24,50 @@ def compiler(request, monkeypatch):
         monkeypatch.setenv("CUDAKERN_CXX", ZIGLANG)
 
 
-DIFFERENT_KINDS = r"""
-extern "C" __global__ void k(int* x) {
+DIVERGENT = r"""
+extern "C" __global__ void different_kinds(int* x) {
   threadIdx.x == 3 ? (void)__syncthreads_or(1) : __syncthreads(); x[0] = 1;
 }
-"""
-SOME_ELSEWHERE = r"""
-extern "C" __global__ void k(int* x) {
+extern "C" __global__ void some_elsewhere(int* x) {
   if (threadIdx.x >= 90) return;
   if (threadIdx.x < 60) __syncthreads();
   else asm volatile("bar.sync 1;");
 }
-"""
-LANE_ELSEWHERE = r"""
-extern "C" __global__ void k(int* x) {
+extern "C" __global__ void lane_elsewhere(int* x) {
   if (threadIdx.x == 5) __syncthreads();
   if (threadIdx.x < 6) x[0] = __ballot_sync(0x3fu, 1);
 }
-"""
-DIFFERENT_MASKS = r"""
-extern "C" __global__ void k(int* x) {
+extern "C" __global__ void different_masks(int* x) {
   if (threadIdx.x < 4) __syncwarp(threadIdx.x < 2 ? 0xfu : 0xcu);
   __syncthreads();
 }
-"""
-NOT_IN_MASK = r"""
-extern "C" __global__ void k(int* x) {
+extern "C" __global__ void not_in_mask(int* x) {
   if (threadIdx.x == 9) x[0] = __any_sync(0xffu, 1);
 }
 """
+#: By kernel: the line, the rest of the message, and the thread that is blamed.
+DIVERGENCES = {
+    "different_kinds": "3: all threads must reach a barrier by the same instruction; "
+    "another came by bar.sync at test.cu:3 (thread 3)",
+    "some_elsewhere": "7: 96 threads of the block must reach barrier 0; "
+    "60 came, 6 exited and 30 wait elsewhere (thread 0)",
+    "lane_elsewhere": "12: all lanes of mask 0x0000003f must reach vote.sync.ballot.b32 with that "
+    "mask; 1 of them wait elsewhere (thread 0)",
+    "different_masks": "15: all lanes of mask 0x0000000f must reach bar.warp.sync with that mask; "
+    "2 of them wait elsewhere (thread 0)",
+    "not_in_mask": "19: the mask of vote.sync.any.pred must name the calling lane; "
+    "mask 0x000000ff, lane 9 (thread 9)",
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "thread", "message"),
-    [
-        (
-            DIFFERENT_KINDS,
-            (3, 0, 0),
-            (
-                "test.cu:3: all threads must reach a barrier by the same instruction; "
-                "another came by bar.sync at test.cu:3"
-            ),
-        ),
-        (
-            SOME_ELSEWHERE,
-            (0, 0, 0),
-            (
-                "test.cu:4: 96 threads of the block must reach barrier 0; "
-                "60 came, 6 exited and 30 wait elsewhere"
-            ),
-        ),
-        (
-            LANE_ELSEWHERE,
-            (0, 0, 0),
-            (
-                "test.cu:4: all lanes of mask 0x0000003f must reach vote.sync.ballot.b32 with that "
-                "mask; 1 of them wait elsewhere"
-            ),
-        ),
-        (
-            DIFFERENT_MASKS,
-            (0, 0, 0),
-            (
-                "test.cu:3: all lanes of mask 0x0000000f must reach bar.warp.sync with that mask; "
-                "2 of them wait elsewhere"
-            ),
-        ),
-        (
-            NOT_IN_MASK,
-            (9, 0, 0),
-            (
-                "test.cu:3: the mask of vote.sync.any.pred must name the calling lane; "
-                "mask 0x000000ff, lane 9"
-            ),
-        ),
-    ],
-)
-def test_divergence(text, thread, message):
-    error = fails(text, [np.zeros(4, np.int32)], grid=4, block=96)
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_divergence(name):
+    error = fails(DIVERGENT, [np.zeros(4, np.int32)], grid=4, block=96, name=name)
     assert error.kind == "barrier_divergence"
-    assert str(error) == f"k: {message} (block {error.block}, thread {thread})"
+    place = f"(block {error.block}, thread {error.thread})"
+    plain = f"(thread {error.thread[0]})"
+    assert error.thread[1:] == (0, 0)
+    assert str(error).replace(place, plain) == f"{name}: test.cu:{DIVERGENCES[name]}"
     assert error.block in {(i, 0, 0) for i in range(4)}
 
 
@@ -129,44 +93,46 @@ def test_threads_that_exited_keep_nobody_waiting():
 
 
 SPINS = {
-    "one thread": "if (threadIdx.x == 17) while (atomicAdd(x, 0) == 0) {}",
-    "all threads": "while (atomicCAS(x, 1, 1) != 1) __nanosleep(100);",
-    "two flags": "while (atomicAdd(x, 0) + atomicAdd(x + 1, 0) == 0) __threadfence();",
-    "others at a barrier": "if (threadIdx.x == 17) while (__ldcv(x) == 0) {} __syncthreads();",
-    "a lock": "while (atomicExch(x + 2, 1) == 1) {} ",
-    "each other": "while (atomicAdd(x, 0) == 0) {} atomicExch(x, 1);",
+    "one_thread": "if (threadIdx.x == 17) while (atomicAdd(x, 0) == 0) {}",
+    "all_threads": "while (atomicCAS(x, 1, 1) != 1) __nanosleep(100);",
+    "two_flags": "while (atomicAdd(x, 0) + atomicAdd(x + 1, 0) == 0) __threadfence();",
+    "others_at_a_barrier": "if (threadIdx.x == 17) while (__ldcv(x) == 0) {} __syncthreads();",
+    "a_lock": "while (atomicExch(x + 2, 1) == 1) {} ",
+    "each_other": "while (atomicAdd(x, 0) == 0) {} atomicExch(x, 1);",
 }
-
-
-@pytest.mark.parametrize(
-    ("grid", "compiler"),
-    [(1, "default"), (5, "default"), (5, "ziglang")],
-    indirect=["compiler"],
+SPINNING = "".join(
+    f'#line 1 "test.cu"\nextern "C" __global__ void {name}(volatile int* v) {{\n'
+    f" int* x = (int*)v;\n {body}\n}}\n"
+    for name, body in SPINS.items()
 )
-@pytest.mark.parametrize("body", SPINS.values(), ids=list(SPINS))
+#: Blocks of a grid, and the compiler.
+LAUNCHES = [(1, "default"), (5, "default"), (5, "ziglang")]
+
+
+@pytest.mark.parametrize(("grid", "compiler"), LAUNCHES, indirect=["compiler"])
+@pytest.mark.parametrize("name", SPINS)
 @pytest.mark.timeout(45)  # it takes 60 s until the runtime gives up without having found one
 @pytest.mark.usefixtures("compiler")
-def test_deadlock(body, grid):
-    text = f'extern "C" __global__ void k(volatile int* v) {{\n int* x = (int*)v;\n {body}\n}}'
-    error = fails(text, [np.zeros(3, np.int32)], grid=grid, block=40, eager=True)
+def test_deadlock(name, grid):
+    error = fails(SPINNING, [np.zeros(3, np.int32)], grid=grid, block=40, eager=True, name=name)
     assert error.kind == "deadlock"
     assert "test.cu:3: the launch must not wait forever" in str(error)
-    if "17" in body:
+    if "17" in SPINS[name]:
         assert error.thread == (17, 0, 0)
     assert error.block[0] < grid
 
 
 FAULTS = {
     "null": ("*(int*)(size_t)x[0] = 1;", "out_of_bounds", r"address \(nil\) is not"),
-    "null read": ("x[i] = *(int*)(size_t)(x[0] + 8);", "out_of_bounds", "address 0x8 is not"),
+    "null_read": ("x[i] = *(int*)(size_t)(x[0] + 8);", "out_of_bounds", "address 0x8 is not"),
     "wild": ("x[(1ll << 45) + i] = 1;", "out_of_bounds", "memory must be mapped"),
-    "not canonical": ("*(int*)(1ull << 62) = 1;", "out_of_bounds", "mapped .* and vectors aligned"),
+    "not_canonical": ("*(int*)(1ull << 62) = 1;", "out_of_bounds", "mapped .* and vectors aligned"),
     "recursion": ("x[i] = down(i + x[0]);", "stack_overflow", "at most 131072 bytes of stack"),
-    "large frame": ("x[i] = wide(i + x[0]);", "stack_overflow", "at most 131072 bytes of stack"),
-    "trap": ("__trap();", "trap", "test.cu:17: the kernel must not execute a trap"),
-    "assertion": ("assert(x[i] == 1);", "assert", r"test.cu:17: assertion `x\[i\] == 1` must hold"),
+    "large_frame": ("x[i] = wide(i + x[0]);", "stack_overflow", "at most 131072 bytes of stack"),
+    "trap": ("__trap();", "trap", "test.cu:5: the kernel must not execute a trap"),
+    "assertion": ("assert(x[i] == 1);", "assert", r"test.cu:5: assertion `x\[i\] == 1` must hold"),
 }
-FAULT = r"""
+FUNCTIONS = r"""
 __device__ __noinline__ int down(int n) {
   volatile int room[64];
   room[n & 63] = n;
@@ -177,19 +143,22 @@ __device__ __noinline__ int wide(int n) {
   room[n & 63] = n;
   return room[(n + 1) & 63];
 }
-extern "C" __global__ void k(int* x) {
+"""
+FAULT = r"""#line 1 "test.cu"
+extern "C" __global__ void NAME(int* x) {
   const int i = threadIdx.x;
   WAIT
   if (blockIdx.x == 1 && threadIdx.x == 35) {
-    // The next line is the faulty one.
     BODY
   }
 }
 """
-
-
-def faulty(name, wait=""):
-    return FAULT.replace("BODY", FAULTS[name][0]).replace("WAIT", wait)
+#: Kernels named by their faults, and the same that have waited at a barrier before.
+FAULTY = FUNCTIONS + "".join(
+    FAULT.replace("NAME", name + suffix).replace("BODY", FAULTS[name][0]).replace("WAIT", wait)
+    for name in FAULTS
+    for suffix, wait in (("", ""), ("_later", "__syncthreads();"))
+)
 
 
 def check(error, name):
@@ -201,15 +170,15 @@ def check(error, name):
 
 
 @pytest.mark.parametrize(
-    ("wait", "compiler"),
-    [("", "default"), ("__syncthreads();", "default"), ("", "ziglang")],
+    ("later", "compiler"),
+    [("", "default"), ("_later", "default"), ("", "ziglang")],
     indirect=["compiler"],
 )
 @pytest.mark.parametrize("name", FAULTS)
 @pytest.mark.usefixtures("compiler")
-def test_fault(name, wait):
+def test_fault(name, later):
     faulthandler.enable(sys.__stderr__)  # as in many services
-    check(fails(faulty(name, wait), [np.zeros(64, np.int32)], grid=3, block=64), name)
+    check(fails(FAULTY, [np.zeros(64, np.int32)], grid=3, block=64, name=name + later), name)
     assert faulthandler.is_enabled()
 
 
@@ -220,7 +189,7 @@ def test_faults_in_four_threads_at_once():
         for _ in range(20):
             barrier.wait()
             with pytest.raises(SimulatorError) as caught:
-                run(faulty(name), [np.zeros(64, np.int32)], grid=3, block=64, eager=True)
+                run(FAULTY, [np.zeros(64, np.int32)], grid=3, block=64, eager=True, name=name)
             check(caught.value, name)
 
     def work():

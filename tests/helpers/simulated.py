@@ -40,14 +40,16 @@ def code_of(text, macros=()) -> Code:
     return Code("test.cu", f'{defined}#line 1 "test.cu"\n{text}')
 
 
-def compiled(text, macros=(), engine=ENGINE):
-    """Return the kernel ``k`` of a text."""
-    return engine.module(ptx_of_code(code_of(text, macros))).kernel("k", "test.cu")
+def compiled(text, macros=(), engine=ENGINE, name="k"):
+    """Return a kernel of a text."""
+    return engine.module(ptx_of_code(code_of(text, macros))).kernel(name, "test.cu")
 
 
-def run(text, arguments, *, grid=1, block=1, shared=0, macros=(), engine=ENGINE, **options):
-    """Run the kernel ``k`` of a text."""
-    kernel = compiled(text, macros, engine)
+def run(
+    text, arguments, *, grid=1, block=1, shared=0, macros=(), engine=ENGINE, name="k", **options
+):
+    """Run a kernel of a text."""
+    kernel = compiled(text, macros, engine, name)
     parameters, offsets = pack(arguments)
     kernel.launcher(triple(grid), triple(block), shared, offsets, **options)(parameters)
 
@@ -58,7 +60,7 @@ def fails(text, arguments, **options) -> SimulatorError:
         run(text, arguments, **options)
     assert_works(options.get("engine", ENGINE))
     error = caught.value
-    assert error.kernel == "k"
+    assert error.kernel == options.get("name", "k")
     assert "\n" not in str(error)
     return error
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator import RawKernel, checked
+from cudakern.simulator import RawKernel, RawModule, checked
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -20,26 +20,43 @@ POLLS = {
     "exchange": "int seen; while ((seen = atomicOr(flag, 0)) == 0);",
 }
 #: A thread waits until another one has set the flag, and shows what that one wrote before.
-WAIT = """extern "C" __global__ void wait(int* flag, int* data, int setter) {{
+WAIT = """extern "C" __global__ void wait_NAME(int* flag, int* data, int setter) {
   const int me = blockIdx.x * blockDim.x + threadIdx.x;
-  if (me == setter) {{
+  if (me == setter) {
     ((volatile int*)data)[0] = 42;
     __threadfence();
-    {set}
-  }} else if (threadIdx.x == 0 || gridDim.x == 1) {{
-    {poll}
+    SET
+  } else if (threadIdx.x == 0 || gridDim.x == 1) {
+    POLL
     data[1 + me] = ((volatile int*)data)[0];
-  }}
-}}"""
+  }
+}
+#line 1 "never.cu"
+extern "C" __global__ void never_NAME(int* flag, int n) {
+  if (threadIdx.x == n) {
+    POLL
+  }
+}
+"""
 SETS = {"volatile": "*(volatile int*)flag = 1;", "atomic": "atomicExch(flag, 1);"}
+
+
+def way(poll):
+    return "volatile" if poll.startswith("volatile") else "atomic"
+
+
+MODULE = RawModule(
+    code="".join(
+        WAIT.replace("NAME", poll).replace("SET", SETS[way(poll)]).replace("POLL", body)
+        for poll, body in POLLS.items()
+    )
+)
 
 
 def waits(poll, grid, block, setter):
     """Launch a kernel whose threads wait for one of them; assert that all saw what it wrote."""
-    way = "volatile" if poll.startswith("volatile") else "atomic"
-    kernel = RawKernel(WAIT.format(set=SETS[way], poll=POLLS[poll]), "wait")
     flag, data = np.zeros(1, np.int32), np.zeros(1 + grid * block, np.int32)
-    kernel((grid,), (block,), (flag, data, setter))
+    MODULE.get_function(f"wait_{poll}")((grid,), (block,), (flag, data, setter))
     assert flag == 1
     waiting = data[1:].reshape(grid, block)[:, slice(None) if grid == 1 else 0].ravel()
     expected = np.full(waiting.size, 42)
@@ -76,28 +93,24 @@ def test_waiting_in_checked_launches(poll, grid, block, setter, resident):
             waits(poll, grid, block, setter)
 
 
-NEVER = 'extern "C" __global__ void never(int* flag, int n) {{ if (threadIdx.x == n) {{ {} }} }}'
-
-
 @pytest.mark.parametrize("poll", POLLS)
 @pytest.mark.parametrize("grid", [1, 6])
 def test_waiting_for_nobody_is_an_error(poll, grid):
-    kernel = RawKernel(NEVER.format(POLLS[poll]), "never")
+    kernel = MODULE.get_function(f"never_{poll}")
     with pytest.raises(ck.SimulatorError) as caught:
         kernel((grid,), (4,), (np.zeros(1, np.int32), 2))
-    assert (caught.value.kind, caught.value.kernel) == ("deadlock", "never")
+    assert (caught.value.kind, caught.value.kernel) == ("deadlock", kernel.name)
     assert "\n" not in str(caught.value)
     kernel((1,), (4,), (np.zeros(1, np.int32), 4))  # nobody waits
 
 
 @pytest.mark.parametrize("poll", ["volatile", "volatile_sleep", "atomic", "compare_and_swap"])
 def test_waiting_for_nobody_is_a_finding(poll):
-    kernel = RawKernel(NEVER.format(f"\n{POLLS[poll]}\n"), "never")
     with pytest.raises(ck.SimulatorError) as caught, checked():
-        kernel((2,), (4,), (np.zeros(1, np.int32), 2))
+        MODULE.get_function(f"never_{poll}")((2,), (4,), (np.zeros(1, np.int32), 2))
     assert caught.value.kind == "deadlock"
     assert {f.kind for f in caught.value.findings} == {"deadlock"}
-    assert caught.value.findings[0].source == ("never.cu", 2)
+    assert caught.value.findings[0].source == ("never.cu", 3)
 
 
 def test_a_chain_of_blocks():
@@ -126,21 +139,27 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("loop", ENDLESS.values(), ids=ENDLESS)
-def test_an_endless_loop_is_a_finding(loop):
-    code = f"""extern "C" __global__ void k(const int* flag, int* data) {{
-  {loop}
-  data[0] += 1;
-}}"""
+ENDLESS_MODULE = RawModule(
+    code="".join(
+        f'#line 1 "k.cu"\nextern "C" __global__ void {name}(const int* flag, int* data) {{\n'
+        f"  {loop}\n  data[0] += 1;\n}}\n"
+        for name, loop in ENDLESS.items()
+    )
+)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_endless_loop_is_a_finding(name):
+    kernel = ENDLESS_MODULE.get_function(name)
     flag, data = np.zeros(4, np.int32), np.zeros(1, np.int32)
     with pytest.raises(ck.SimulatorError) as caught, checked():
-        RawKernel(code, "k")((1,), (1,), (flag, data))
+        kernel((1,), (1,), (flag, data))
     (finding,) = caught.value.findings
     assert finding.kind == "deadlock"
     assert finding.source == ("k.cu", 2)
-    if "flag" in loop:  # later launches work
+    if "flag" in ENDLESS[name]:  # later launches work
         with checked():
-            RawKernel(code, "k")((1,), (1,), (np.ones(4, np.int32), data))
+            kernel((1,), (1,), (np.ones(4, np.int32), data))
         assert data[0] == 1
 
 

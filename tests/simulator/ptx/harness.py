@@ -43,6 +43,7 @@ from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx.compile import ptx_of_program, ptx_of_text
 from cudakern.simulator.ptx.forms import BYTES, Form, OperandForm, type_of
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
+from tests.helpers.samples import is_thorough
 
 if TYPE_CHECKING:
     from cudakern.simulator.ptx.module import Module
@@ -64,7 +65,7 @@ COMBINATIONS = 6000
 RANDOM = 200
 #: How many spellings share a module, and so one run of the compiler.
 SPELLINGS = 48
-#: Up to how many spellings of a row are all tried.
+#: Up to how many spellings of a row are all tried in a thorough run.
 ALL_SPELLINGS = 12
 _POISON = 0xA5
 
@@ -136,17 +137,20 @@ def poison(shape, dtype) -> np.ndarray:
 
 
 def spellings_to_try(form: Form) -> list[tuple[str, dict[str, str]]]:
-    """Return a row's spellings; of many, as many as have each pair of words of different sets."""
+    """Return spellings of a row that have each word, in a thorough run each pair of words.
+
+    In a thorough run, rows of few spellings try them all.
+    """
     every = [*form.spellings()]
-    if len(every) <= ALL_SPELLINGS:
+    if is_thorough() and len(every) <= ALL_SPELLINGS:
         return every
     chosen = []
     known: set[tuple] = set()
     np.random.default_rng(len(every)).shuffle(every)
     for name, words in every:
-        pairs = {*combinations(sorted(words.items()), 2)}
-        if not pairs <= known:
-            known |= pairs
+        together = {*combinations(sorted(words.items()), 2 if is_thorough() else 1)}
+        if not together <= known or not chosen:
+            known |= together
             chosen.append((name, words))
     return chosen
 

@@ -9,10 +9,11 @@ import sys
 import pytest
 
 from cudakern.simulator.ptx import instructions
+from tests.helpers.samples import is_thorough
 from tests.simulator.ptx.harness import Chapter
 
 #: How many rows of a chapter another compiler gets.
-SAMPLE = 3
+SAMPLE = 3 if is_thorough() else 1
 
 
 def _chapter(name, most=None):
