@@ -28,6 +28,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from string import Template
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -124,9 +125,25 @@ def _operand(text: str) -> OperandForm:
     return OperandForm(name, kind or "", bool(bracket))
 
 
-def form(section: str, pattern: str, code: str, **sets: str) -> Form:
-    """Return a row of the table."""
-    return Form(section, " ".join(pattern.split()), code, sets)
+def rows(text: str, *variants: Mapping[str, str]) -> tuple[Form, ...]:
+    """Return the rows of a text, whose lines are ``section pattern = C++``.
+
+    ``NAME: words`` says what an upper-case name stands for in the lines after it. Lines that are
+    indented go on with the one before, those that start with # are comments. Of each variant there
+    are all rows, where ``$key`` stands for its text.
+    """
+    sets: dict[str, str] = {}
+    made = []
+    for variant in variants or ({},):
+        for line in Template(text).substitute(variant).replace("\n    ", " ").splitlines():
+            name, colon, words = line.partition(": ")
+            if colon and name.isupper():
+                sets = {**sets, name: words}
+            elif line and not line.startswith("#"):
+                section, _, rest = line.partition(" ")
+                pattern, _, code = rest.partition(" = ")
+                made.append(Form(section, pattern, code.strip(), sets))
+    return tuple(made)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudakern.simulator.ptx.forms import Table, form
+from cudakern.simulator.ptx.forms import Table, rows
 from cudakern.simulator.ptx.instructions import table
 
 
@@ -35,9 +35,8 @@ def test_other_instructions_have_one_order():
 )
 @pytest.mark.parametrize("order", [1, -1])
 def test_predicates_tell_forms_apart(order, predicates, wanted):
-    rows = (
-        form("9", "copy.b32 [a], [b], n:u32, i:pred", "{i}"),
-        form("9", "copy.b32 [a], [b], n:u32, s:u32", "{s}"),
+    known = rows(
+        "9 copy.b32 [a], [b], n:u32, i:pred = {i}\n9 copy.b32 [a], [b], n:u32, s:u32 = {s}"
     )
-    found = Table((row, "") for row in rows[::order]).find("copy.b32", 4, predicates)
+    found = Table((row, "") for row in known[::order]).find("copy.b32", 4, predicates)
     assert (found and found.form.code) == wanted

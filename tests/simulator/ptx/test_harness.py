@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cudakern.simulator.ptx.forms import form
+from cudakern.simulator.ptx.forms import rows
 from tests.simulator.ptx.harness import (
     BLOCK,
     Chapter,
@@ -19,7 +19,7 @@ from tests.simulator.ptx.harness import (
     spellings_to_try,
 )
 
-ADD = form("9.7.1.1", "add.TYPE d, a, b", "", TYPE="u16 s32")
+(ADD,) = rows("TYPE: u16 s32\n9.7.1.1 add.TYPE d, a, b = ")
 NAN = np.float32(np.nan)
 
 
@@ -131,7 +131,7 @@ def test_operands_have_all_pairs_of_edges_where_they_fit():
 
 
 def test_many_spellings_are_tried_in_pairs_of_words():
-    row = form("1", "op.A.B.C d", "", A="a b c d", B="e f g h", C="i j k l")
+    (row,) = rows("A: a b c d\nB: e f g h\nC: i j k l\n1 op.A.B.C d = ")
     tried = spellings_to_try(row)
     assert len(tried) < 64
     assert len({(words["A"], words["C"]) for _, words in tried}) == 16

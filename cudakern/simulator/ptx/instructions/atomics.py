@@ -4,66 +4,71 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.forms import form
+from cudakern.simulator.ptx.forms import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from cudakern.simulator.ptx.forms import Form
 
 HEADER = "atomics.hpp"
 #: An order, a scope and a space: the host's atomics are ordered, for all threads, at any address.
-PREFIX = "{.SEM}{.SCOPE}{.SPACE}"
-ORDER = {
-    "SEM": "relaxed acquire release acq_rel",
-    "SCOPE": "cta cluster gpu sys",
-    "SPACE": "global shared shared::cta shared::cluster",
-}
+ORDER = """
+SEM: relaxed acquire release acq_rel
+SCOPE: cta cluster gpu sys
+SPACE: global shared shared::cta shared::cluster
+"""
+_ATOM = (
+    ORDER
+    + """
+TYPE: $types
+9.7.13.5 atom{.SEM}{.SCOPE}{.SPACE}.$op$hint.$type d, [a], $given$policy = $code
+"""
+)
+_RED = """
+SEM: relaxed release
+9.7.13.6 red{.SEM}{.SCOPE}{.SPACE}.$op$hint.$type [a], $given$policy = (void)$code
+"""
 
 
-def atomics(operation: str, code: str, operands: str = "b", **sets: str) -> Iterator[Form]:
-    """Yield the forms of an operation: with and without a result, and with a hint for the cache.
+def atomics(op: str, types: str, code: str, given: str = "b") -> tuple[Form, ...]:
+    """Return the rows of an operation: with and without a result, and with a hint for the cache.
 
-    Parameters
-    ----------
-    operation : str
-        What follows the space in the instruction's name, such as ``"add.TYPE"``.
-    code : str
-        C++ that carries it out and gives what was there before.
-    operands : str, optional
-        Those that follow the address.
-    sets : str
-        As for `form`.
+    The C++ carries it out and gives what was there before; ``given`` are the operands that follow
+    the address.
     """
-    first, _, last = operation.rpartition(".")
-    for section, opcode, result in (("9.7.13.5", "atom", "d, "), ("9.7.13.6", "red", "")):
-        if not result and first in {"exch", "cas"}:
-            continue
-        sem = {**ORDER, **({} if result else {"SEM": "relaxed release"})}
-        value = code if result else f"(void){code}"
-        for hint, policy in (("", ""), (".L2::cache_hint", ", policy:b64")):
-            pattern = f"{opcode}{PREFIX}.{first}{hint}.{last} {result}[a], {operands}{policy}"
-            yield form(section, pattern, value, **sem, **sets)
+    fields = {"op": op, "types": types, "type": "TYPE" if " " in types else types}
+    fields |= {"code": code, "given": given}
+    hints = (("", ""), (".L2::cache_hint", ", policy:b64"))
+    variants = [{**fields, "hint": hint, "policy": policy} for hint, policy in hints]
+    return rows(_ATOM if op in {"exch", "cas"} else _ATOM + _RED, *variants)
 
 
-_VECTORS = {**ORDER, "SPACE": "global", "VECTOR": "v2 v4"}
+_BITS = "b32 b64"
+_INTEGERS = "u32 s32 u64 s64"
 
 FORMS = (
-    *atomics("add.TYPE", "atomic_add<{T}>({a}, {b}, {site})", TYPE="u32 s32 u64 s64"),
-    *atomics("add.f32", 'atomic_add_f32({a}, {b}, flushes(me, {a}, "{SPACE}"), {site})'),
-    *atomics("add.f64", "atomic_add_f64({a}, {b}, {site})"),
-    *atomics("inc.u32", "atomic_inc({a}, {b}, {site})"),
-    *atomics("dec.u32", "atomic_dec({a}, {b}, {site})"),
-    *atomics("min.TYPE", "atomic_min<{T}>({a}, {b}, {site})", TYPE="u32 s32 u64 s64"),
-    *atomics("max.TYPE", "atomic_max<{T}>({a}, {b}, {site})", TYPE="u32 s32 u64 s64"),
-    *atomics("and.TYPE", "atomic_and<{T}>({a}, {b}, {site})", TYPE="b32 b64"),
-    *atomics("or.TYPE", "atomic_or<{T}>({a}, {b}, {site})", TYPE="b32 b64"),
-    *atomics("xor.TYPE", "atomic_xor<{T}>({a}, {b}, {site})", TYPE="b32 b64"),
-    *atomics("exch.TYPE", "atomic_exchange<{T}>({a}, {b}, {site})", TYPE="b32 b64 b128"),
-    *atomics("cas.TYPE", "atomic_cas<{T}>({a}, {b}, {c}, {site})", "b, c",
-             TYPE="b16 b32 b64 b128 u32 s32 u64 s64"),
-    form("9.7.13.5", f"atom{PREFIX}.add.VECTOR.f32 d, [a], b",
-         "each_add_f32(me, {d}, {a}, {b}, {site});", **_VECTORS),
-    form("9.7.13.6", f"red{PREFIX}.add.VECTOR.f32 [a], b",
-         "each_add_f32(me, {b}, {a}, {b}, {site});", **_VECTORS),
-)  # fmt: skip
+    *atomics("add", _INTEGERS, "atomic_add<{T}>({a}, {b}, {site})"),
+    *atomics("add", "f32", 'atomic_add_f32({a}, {b}, flushes(me, {a}, "{SPACE}"), {site})'),
+    *atomics("add", "f64", "atomic_add_f64({a}, {b}, {site})"),
+    *atomics("inc", "u32", "atomic_inc({a}, {b}, {site})"),
+    *atomics("dec", "u32", "atomic_dec({a}, {b}, {site})"),
+    *atomics("min", _INTEGERS, "atomic_min<{T}>({a}, {b}, {site})"),
+    *atomics("max", _INTEGERS, "atomic_max<{T}>({a}, {b}, {site})"),
+    *atomics("and", _BITS, "atomic_and<{T}>({a}, {b}, {site})"),
+    *atomics("or", _BITS, "atomic_or<{T}>({a}, {b}, {site})"),
+    *atomics("xor", _BITS, "atomic_xor<{T}>({a}, {b}, {site})"),
+    *atomics("exch", f"{_BITS} b128", "atomic_exchange<{T}>({a}, {b}, {site})"),
+    *atomics(
+        "cas", f"b16 {_BITS} b128 {_INTEGERS}", "atomic_cas<{T}>({a}, {b}, {c}, {site})", "b, c"
+    ),
+    *rows(
+        ORDER
+        + """
+SPACE: global
+VECTOR: v2 v4
+9.7.13.5 atom{.SEM}{.SCOPE}{.SPACE}.add.VECTOR.f32 d, [a], b =
+    each_add_f32(me, {d}, {a}, {b}, {site});
+9.7.13.6 red{.SEM}{.SCOPE}{.SPACE}.add.VECTOR.f32 [a], b =
+    each_add_f32(me, {b}, {a}, {b}, {site});
+"""
+    ),
+)

@@ -2,80 +2,73 @@
 
 from __future__ import annotations
 
-from cudakern.simulator.ptx.forms import form
+from cudakern.simulator.ptx.forms import rows
 
 HEADER = "integers.hpp"
-_ALL = "u16 u32 u64 s16 s32 s64"
-_SIGNED = "s16 s32 s64"
-_WIDE = "u32 u64 s32 s64"
 
-FORMS = (
-    form("9.7.1.1", "add.TYPE d, a, b", "({T})({a} + {b})", TYPE=_ALL),
-    form("9.7.1.1", "add.sat.s32 d, a, b", "sat_s32((s64){a} + {b})"),
-    form("9.7.1.1", "add.TYPE d, a, b", "add_halves({a}, {b})", TYPE="u16x2 s16x2"),
-    form("9.7.1.2", "sub.TYPE d, a, b", "({T})({a} - {b})", TYPE=_ALL),
-    form("9.7.1.2", "sub.sat.s32 d, a, b", "sat_s32((s64){a} - {b})"),
-    form("9.7.1.3", "mul.lo.TYPE d, a, b", "mul_lo<{T}>({a}, {b})", TYPE=_ALL),
-    form("9.7.1.3", "mul.hi.TYPE d, a, b", "mul_hi<{T}>({a}, {b})", TYPE=_ALL),
-    form("9.7.1.3", "mul.wide.u16 d:u32, a, b", "mul_wide<u16>({a}, {b})"),
-    form("9.7.1.3", "mul.wide.s16 d:s32, a, b", "mul_wide<s16>({a}, {b})"),
-    form("9.7.1.3", "mul.wide.u32 d:u64, a, b", "mul_wide<u32>({a}, {b})"),
-    form("9.7.1.3", "mul.wide.s32 d:s64, a, b", "mul_wide<s32>({a}, {b})"),
-    form("9.7.1.4", "mad.lo.TYPE d, a, b, c", "({T})(mul_lo<{T}>({a}, {b}) + {c})", TYPE=_ALL),
-    form("9.7.1.4", "mad.hi.TYPE d, a, b, c", "({T})(mul_hi<{T}>({a}, {b}) + {c})", TYPE=_ALL),
-    form("9.7.1.4", "mad.hi.sat.s32 d, a, b, c", "sat_s32((s64)mul_hi<s32>({a}, {b}) + {c})"),
-    form("9.7.1.4", "mad.wide.u16 d:u32, a, b, c:u32", "mul_wide<u16>({a}, {b}) + {c}"),
-    form("9.7.1.4", "mad.wide.s16 d:s32, a, b, c:s32", "mul_wide<s16>({a}, {b}) + {c}"),
-    form("9.7.1.4", "mad.wide.u32 d:u64, a, b, c:u64", "mul_wide<u32>({a}, {b}) + {c}"),
-    form("9.7.1.4", "mad.wide.s32 d:s64, a, b, c:s64", "mul_wide<s32>({a}, {b}) + {c}"),
-    form("9.7.1.5", "mul24.lo.TYPE d, a, b", "({T})mul24({a}, {b})", TYPE="u32 s32"),
-    form("9.7.1.5", "mul24.hi.TYPE d, a, b", "({T})(mul24({a}, {b}) >> 16)", TYPE="u32 s32"),
-    form("9.7.1.6", "mad24.lo.TYPE d, a, b, c", "({T})(mul24({a}, {b}) + {c})", TYPE="u32 s32"),
-    form(
-        "9.7.1.6",
-        "mad24.hi.TYPE d, a, b, c",
-        "({T})(({T})(mul24({a}, {b}) >> 16) + {c})",
-        TYPE="u32 s32",
-    ),
-    form("9.7.1.6", "mad24.hi.sat.s32 d, a, b, c", "sat_s32((mul24({a}, {b}) >> 16) + {c})"),
-    form("9.7.1.7", "sad.TYPE d, a, b, c", "sad<{T}>({a}, {b}, {c})", TYPE=_ALL),
-    form("9.7.1.8", "div.TYPE d, a, b", "divide<{T}>({a}, {b})", TYPE=_ALL),
-    form("9.7.1.9", "rem.TYPE d, a, b", "modulo<{T}>({a}, {b})", TYPE=_ALL),
-    form("9.7.1.10", "abs.TYPE d, a", "({T})({a} < 0 ? -{a} : {a})", TYPE=_SIGNED),
-    form("9.7.1.11", "neg.TYPE d, a", "({T})(-{a})", TYPE=_SIGNED),
-    form("9.7.1.12", "min.TYPE d, a, b", "lesser<{T}>({a}, {b})", TYPE=_ALL),
-    form("9.7.1.12", "min.relu.s32 d, a, b", "greater<s32>(lesser<s32>({a}, {b}), 0)"),
-    form("9.7.1.12", "min.u16x2 d, a, b", "least_halves<u16>({a}, {b})"),
-    form("9.7.1.12", "min{.relu}.s16x2 d, a, b", "least_halves<s16>({a}, {b}, {relu})"),
-    form("9.7.1.13", "max.TYPE d, a, b", "greater<{T}>({a}, {b})", TYPE=_ALL),
-    form("9.7.1.13", "max.relu.s32 d, a, b", "greater<s32>(greater<s32>({a}, {b}), 0)"),
-    form("9.7.1.13", "max.u16x2 d, a, b", "greatest_halves<u16>({a}, {b})"),
-    form("9.7.1.13", "max{.relu}.s16x2 d, a, b", "greatest_halves<s16>({a}, {b}, {relu})"),
-    form("9.7.1.14", "popc.TYPE d:u32, a", "(u32)__builtin_popcountll({a})", TYPE="b32 b64"),
-    form("9.7.1.15", "clz.TYPE d:u32, a", "clz<{T}>({a})", TYPE="b32 b64"),
-    form("9.7.1.16", "bfind{.shiftamt}.TYPE d:u32, a", "bfind<{T}>({a}, {shiftamt})", TYPE=_WIDE),
-    form("9.7.1.17", "fns.b32 d, a, b:u32, c:s32", "fns({a}, {b}, {c})"),
-    form("9.7.1.18", "brev.TYPE d, a", "brev<{T}>({a})", TYPE="b32 b64"),
-    form("9.7.1.19", "bfe.TYPE d, a, b:u32, c:u32", "bfe<{T}>({a}, {b}, {c})", TYPE=_WIDE),
-    form(
-        "9.7.1.20", "bfi.TYPE d, a, b, c:u32, e:u32", "bfi<{T}>({a}, {b}, {c}, {e})", TYPE="b32 b64"
-    ),
-    form("9.7.1.21", "szext.MODE.u32 d, a, b:u32", "{a} & low_{MODE}({b})", MODE="clamp wrap"),
-    form("9.7.1.21", "szext.MODE.s32 d, a, b:u32", "sign_{MODE}({a}, {b})", MODE="clamp wrap"),
-    form("9.7.1.22", "bmsk.MODE.b32 d, a, b", "bmsk_{MODE}({a}, {b})", MODE="clamp wrap"),
-    form(
-        "9.7.1.23",
-        "dp4a.A.B d:u32, a:u32, b:u32, c:u32",
-        "dp4a<{A}, {B}>({a}, {b}, {c})",
-        A="u32 s32",
-        B="u32 s32",
-    ),
-    form(
-        "9.7.1.24",
-        "dp2a.HALF.A.B d:u32, a:u32, b:u32, c:u32",
-        "dp2a_{HALF}<{A}, {B}>({a}, {b}, {c})",
-        HALF="lo hi",
-        A="u32 s32",
-        B="u32 s32",
-    ),
-)
+FORMS = rows("""
+TYPE: u16 u32 u64 s16 s32 s64
+9.7.1.1 add.TYPE d, a, b = ({T})({a} + {b})
+9.7.1.1 add.sat.s32 d, a, b = sat_s32((s64){a} + {b})
+TYPE: u16x2 s16x2
+9.7.1.1 add.TYPE d, a, b = add_halves({a}, {b})
+TYPE: u16 u32 u64 s16 s32 s64
+9.7.1.2 sub.TYPE d, a, b = ({T})({a} - {b})
+9.7.1.2 sub.sat.s32 d, a, b = sat_s32((s64){a} - {b})
+9.7.1.3 mul.lo.TYPE d, a, b = mul_lo<{T}>({a}, {b})
+9.7.1.3 mul.hi.TYPE d, a, b = mul_hi<{T}>({a}, {b})
+9.7.1.3 mul.wide.u16 d:u32, a, b = mul_wide<u16>({a}, {b})
+9.7.1.3 mul.wide.s16 d:s32, a, b = mul_wide<s16>({a}, {b})
+9.7.1.3 mul.wide.u32 d:u64, a, b = mul_wide<u32>({a}, {b})
+9.7.1.3 mul.wide.s32 d:s64, a, b = mul_wide<s32>({a}, {b})
+9.7.1.4 mad.lo.TYPE d, a, b, c = ({T})(mul_lo<{T}>({a}, {b}) + {c})
+9.7.1.4 mad.hi.TYPE d, a, b, c = ({T})(mul_hi<{T}>({a}, {b}) + {c})
+9.7.1.4 mad.hi.sat.s32 d, a, b, c = sat_s32((s64)mul_hi<s32>({a}, {b}) + {c})
+9.7.1.4 mad.wide.u16 d:u32, a, b, c:u32 = mul_wide<u16>({a}, {b}) + {c}
+9.7.1.4 mad.wide.s16 d:s32, a, b, c:s32 = mul_wide<s16>({a}, {b}) + {c}
+9.7.1.4 mad.wide.u32 d:u64, a, b, c:u64 = mul_wide<u32>({a}, {b}) + {c}
+9.7.1.4 mad.wide.s32 d:s64, a, b, c:s64 = mul_wide<s32>({a}, {b}) + {c}
+TYPE: u32 s32
+9.7.1.5 mul24.lo.TYPE d, a, b = ({T})mul24({a}, {b})
+9.7.1.5 mul24.hi.TYPE d, a, b = ({T})(mul24({a}, {b}) >> 16)
+9.7.1.6 mad24.lo.TYPE d, a, b, c = ({T})(mul24({a}, {b}) + {c})
+9.7.1.6 mad24.hi.TYPE d, a, b, c = ({T})(({T})(mul24({a}, {b}) >> 16) + {c})
+9.7.1.6 mad24.hi.sat.s32 d, a, b, c = sat_s32((mul24({a}, {b}) >> 16) + {c})
+TYPE: u16 u32 u64 s16 s32 s64
+9.7.1.7 sad.TYPE d, a, b, c = sad<{T}>({a}, {b}, {c})
+9.7.1.8 div.TYPE d, a, b = divide<{T}>({a}, {b})
+9.7.1.9 rem.TYPE d, a, b = modulo<{T}>({a}, {b})
+TYPE: s16 s32 s64
+9.7.1.10 abs.TYPE d, a = ({T})({a} < 0 ? -{a} : {a})
+9.7.1.11 neg.TYPE d, a = ({T})(-{a})
+TYPE: u16 u32 u64 s16 s32 s64
+9.7.1.12 min.TYPE d, a, b = lesser<{T}>({a}, {b})
+9.7.1.12 min.relu.s32 d, a, b = greater<s32>(lesser<s32>({a}, {b}), 0)
+9.7.1.12 min.u16x2 d, a, b = least_halves<u16>({a}, {b})
+9.7.1.12 min{.relu}.s16x2 d, a, b = least_halves<s16>({a}, {b}, {relu})
+9.7.1.13 max.TYPE d, a, b = greater<{T}>({a}, {b})
+9.7.1.13 max.relu.s32 d, a, b = greater<s32>(greater<s32>({a}, {b}), 0)
+9.7.1.13 max.u16x2 d, a, b = greatest_halves<u16>({a}, {b})
+9.7.1.13 max{.relu}.s16x2 d, a, b = greatest_halves<s16>({a}, {b}, {relu})
+TYPE: b32 b64
+9.7.1.14 popc.TYPE d:u32, a = (u32)__builtin_popcountll({a})
+9.7.1.15 clz.TYPE d:u32, a = clz<{T}>({a})
+TYPE: u32 u64 s32 s64
+9.7.1.16 bfind{.shiftamt}.TYPE d:u32, a = bfind<{T}>({a}, {shiftamt})
+9.7.1.17 fns.b32 d, a, b:u32, c:s32 = fns({a}, {b}, {c})
+TYPE: b32 b64
+9.7.1.18 brev.TYPE d, a = brev<{T}>({a})
+TYPE: u32 u64 s32 s64
+9.7.1.19 bfe.TYPE d, a, b:u32, c:u32 = bfe<{T}>({a}, {b}, {c})
+TYPE: b32 b64
+9.7.1.20 bfi.TYPE d, a, b, c:u32, e:u32 = bfi<{T}>({a}, {b}, {c}, {e})
+MODE: clamp wrap
+9.7.1.21 szext.MODE.u32 d, a, b:u32 = {a} & low_{MODE}({b})
+9.7.1.21 szext.MODE.s32 d, a, b:u32 = sign_{MODE}({a}, {b})
+9.7.1.22 bmsk.MODE.b32 d, a, b = bmsk_{MODE}({a}, {b})
+A: u32 s32
+B: u32 s32
+9.7.1.23 dp4a.A.B d:u32, a:u32, b:u32, c:u32 = dp4a<{A}, {B}>({a}, {b}, {c})
+HALF: lo hi
+9.7.1.24 dp2a.HALF.A.B d:u32, a:u32, b:u32, c:u32 = dp2a_{HALF}<{A}, {B}>({a}, {b}, {c})
+""")

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from cudakern.simulator.ptx.forms import form
+from cudakern.simulator.ptx.forms import rows
 
 HEADER = "logic.hpp"
-_BITS = "b16 b32 b64"
-_MODES = "clamp wrap"
 
-FORMS = (
-    form("9.7.8.1", "and.TYPE d, a, b", "({T})({a} & {b})", TYPE=f"pred {_BITS}"),
-    form("9.7.8.2", "or.TYPE d, a, b", "({T})({a} | {b})", TYPE=f"pred {_BITS}"),
-    form("9.7.8.3", "xor.TYPE d, a, b", "({T})({a} ^ {b})", TYPE=f"pred {_BITS}"),
-    form("9.7.8.4", "not.pred d, a", "!{a}"),
-    form("9.7.8.4", "not.TYPE d, a", "({T})~{a}", TYPE=_BITS),
-    form("9.7.8.5", "cnot.TYPE d, a", "({T})({a} == 0)", TYPE=_BITS),
-    form("9.7.8.6", "lop3.b32 d, a, b, c, lut:u32", "lop3({a}, {b}, {c}, {lut})"),
-    form(
-        "9.7.8.6",
-        "lop3.or.b32 d|p:pred, a, b, c, lut:u32, q:pred",
-        "{d} = lop3({a}, {b}, {c}, {lut}); {p} = ({d} != 0) | {q};",
-    ),
-    form(
-        "9.7.8.6",
-        "lop3.and.b32 d|p:pred, a, b, c, lut:u32, q:pred",
-        "{d} = lop3({a}, {b}, {c}, {lut}); {p} = ({d} != 0) & {q};",
-    ),
-    form("9.7.8.7", "shf.l.MODE.b32 d, a, b, c:u32", "shf_l({a}, {b}, {MODE}32({c}))", MODE=_MODES),
-    form("9.7.8.7", "shf.r.MODE.b32 d, a, b, c:u32", "shf_r({a}, {b}, {MODE}32({c}))", MODE=_MODES),
-    form("9.7.8.8", "shl.TYPE d, a, b:u32", "shl<{T}>({a}, {b})", TYPE=_BITS),
-    form(
-        "9.7.8.9",
-        "shr.TYPE d, a, b:u32",
-        "shr<{T}>({a}, {b})",
-        TYPE=f"{_BITS} u16 u32 u64 s16 s32 s64",
-    ),
-)
+FORMS = rows("""
+TYPE: pred b16 b32 b64
+9.7.8.1 and.TYPE d, a, b = ({T})({a} & {b})
+9.7.8.2 or.TYPE d, a, b = ({T})({a} | {b})
+9.7.8.3 xor.TYPE d, a, b = ({T})({a} ^ {b})
+9.7.8.4 not.pred d, a = !{a}
+TYPE: b16 b32 b64
+9.7.8.4 not.TYPE d, a = ({T})~{a}
+9.7.8.5 cnot.TYPE d, a = ({T})({a} == 0)
+9.7.8.6 lop3.b32 d, a, b, c, lut:u32 = lop3({a}, {b}, {c}, {lut})
+9.7.8.6 lop3.or.b32 d|p:pred, a, b, c, lut:u32, q:pred =
+    {d} = lop3({a}, {b}, {c}, {lut}); {p} = ({d} != 0) | {q};
+9.7.8.6 lop3.and.b32 d|p:pred, a, b, c, lut:u32, q:pred =
+    {d} = lop3({a}, {b}, {c}, {lut}); {p} = ({d} != 0) & {q};
+MODE: clamp wrap
+9.7.8.7 shf.l.MODE.b32 d, a, b, c:u32 = shf_l({a}, {b}, {MODE}32({c}))
+9.7.8.7 shf.r.MODE.b32 d, a, b, c:u32 = shf_r({a}, {b}, {MODE}32({c}))
+9.7.8.8 shl.TYPE d, a, b:u32 = shl<{T}>({a}, {b})
+TYPE: b16 b32 b64 u16 u32 u64 s16 s32 s64
+9.7.8.9 shr.TYPE d, a, b:u32 = shr<{T}>({a}, {b})
+""")

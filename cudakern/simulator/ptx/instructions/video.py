@@ -5,65 +5,57 @@ Operands with selectors of bytes or halves (``%r1.b0``) and masks of lanes are r
 
 from __future__ import annotations
 
-from cudakern.simulator.ptx.forms import Form, form
+from cudakern.simulator.ptx.forms import rows
 
 HEADER = "video.hpp"
-_KINDS = {"D": "u32 s32", "A": "u32 s32", "B": "u32 s32"}
-_OPERANDS = {"A": "u32 s32", "B": "u32 s32", "CMP": "eq ne lt le gt ge"}
-_SECOND = "add min max"
 
-
-def _scalar(name: str) -> tuple[Form, Form]:
-    one = f"saturated<{{D}}>(v_{name}((s64){{a}}, (s64){{b}}), {{sat}})"
-    return (
-        form("9.7.18", f"v{name}.D.A.B{{.sat}} d:D, a:A, b:B", f"({{D}}){one}", **_KINDS),
-        form(
-            "9.7.18",
-            f"v{name}.D.A.B{{.sat}}.SECOND d:D, a:A, b:B, c:D",
-            f"({{D}})v_{{SECOND}}({one}, (s64){{c}})",
-            SECOND=_SECOND,
-            **_KINDS,
-        ),
-    )
-
-
-def _lanes(name: str, lanes: int) -> tuple[Form, Form]:
-    code = f"on_lanes<{lanes}, {{D}}, {{A}}, {{B}}>(v_{name}, {{a}}, {{b}}, {{c}}"
-    head = f"v{name}{lanes}.D.A.B"
-    return (
-        form("9.7.18", f"{head}{{.sat}} d:D, a:u32, b:u32, c:u32", f"{code}, {{sat}})", **_KINDS),
-        form("9.7.18", f"{head}.add d:D, a:u32, b:u32, c:u32", f"{code}, false, true)", **_KINDS),
-    )
-
-
-def _set(lanes: int) -> tuple[Form, Form]:
-    code = f"on_lanes<{lanes}, u32, {{A}}, {{B}}>(v_{{CMP}}, {{a}}, {{b}}, {{c}}"
-    head = f"vset{lanes}.A.B.CMP"
-    return (
-        form("9.7.18", f"{head} d:u32, a:u32, b:u32, c:u32", f"{code}, false)", **_OPERANDS),
-        form(
-            "9.7.18", f"{head}.add d:u32, a:u32, b:u32, c:u32", f"{code}, false, true)", **_OPERANDS
-        ),
-    )
-
-
-_COMPARE = "v_{CMP}((s64){a}, (s64){b})"
+_SETS = """
+D: u32 s32
+A: u32 s32
+B: u32 s32
+CMP: eq ne lt le gt ge
+SECOND: add min max
+"""
+_NAMES = ("add", "sub", "absdiff", "min", "max")
+_SATURATED = "saturated<{D}>(v_$name((s64){a}, (s64){b}), {sat})"
 
 FORMS = (
-    *(one for name in ("add", "sub", "absdiff", "min", "max") for one in _scalar(name)),
-    form("9.7.18", "vset.A.B.CMP d:u32, a:A, b:B", f"(u32){_COMPARE}", **_OPERANDS),
-    form(
-        "9.7.18",
-        "vset.A.B.CMP.SECOND d:u32, a:A, b:B, c:u32",
-        f"(u32)v_{{SECOND}}({_COMPARE}, (s64){{c}})",
-        SECOND=_SECOND,
-        **_OPERANDS,
+    *rows(
+        _SETS
+        + f"""
+9.7.18 v$name.D.A.B{{.sat}} d:D, a:A, b:B = ({{D}}){_SATURATED}
+9.7.18 v$name.D.A.B{{.sat}}.SECOND d:D, a:A, b:B, c:D =
+    ({{D}})v_{{SECOND}}({_SATURATED}, (s64){{c}})
+""",
+        *({"name": name} for name in _NAMES),
     ),
-    *(
-        one
-        for lanes in (2, 4)
-        for name in ("add", "sub", "avrg", "absdiff", "min", "max")
-        for one in _lanes(name, lanes)
+    *rows(
+        _SETS
+        + """
+9.7.18 v$name$lanes.D.A.B{.sat} d:D, a:u32, b:u32, c:u32 =
+    on_lanes<$lanes, {D}, {A}, {B}>(v_$name, {a}, {b}, {c}, {sat})
+9.7.18 v$name$lanes.D.A.B.add d:D, a:u32, b:u32, c:u32 =
+    on_lanes<$lanes, {D}, {A}, {B}>(v_$name, {a}, {b}, {c}, false, true)
+""",
+        *({"name": name, "lanes": lanes} for lanes in "24" for name in (*_NAMES, "avrg")),
     ),
-    *(one for lanes in (2, 4) for one in _set(lanes)),
+    *rows(
+        _SETS
+        + """
+9.7.18 vset$lanes.A.B.CMP d:u32, a:u32, b:u32, c:u32 =
+    on_lanes<$lanes, u32, {A}, {B}>(v_{CMP}, {a}, {b}, {c}, false)
+9.7.18 vset$lanes.A.B.CMP.add d:u32, a:u32, b:u32, c:u32 =
+    on_lanes<$lanes, u32, {A}, {B}>(v_{CMP}, {a}, {b}, {c}, false, true)
+""",
+        {"lanes": "2"},
+        {"lanes": "4"},
+    ),
+    *rows(
+        _SETS
+        + """
+9.7.18 vset.A.B.CMP d:u32, a:A, b:B = (u32)v_{CMP}((s64){a}, (s64){b})
+9.7.18 vset.A.B.CMP.SECOND d:u32, a:A, b:B, c:u32 =
+    (u32)v_{SECOND}(v_{CMP}((s64){a}, (s64){b}), (s64){c})
+"""
+    ),
 )
