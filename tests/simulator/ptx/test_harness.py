@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cudakern.simulator.ptx.forms import rows
+from tests.simulator.ptx import harness
 from tests.simulator.ptx.harness import (
     BLOCK,
     Chapter,
@@ -130,8 +131,11 @@ def test_operands_have_all_pairs_of_edges_where_they_fit():
     assert {(int(a), b) for a in edges("s32") for b in (False, True)} <= pairs
 
 
-def test_many_spellings_are_tried_in_pairs_of_words():
+@pytest.mark.parametrize("thorough", [False, True])
+def test_of_many_spellings_some_have_all_words_or_all_pairs_of_words(thorough, monkeypatch):
+    monkeypatch.setattr(harness, "is_thorough", lambda: thorough)
     (row,) = rows("A: a b c d\nB: e f g h\nC: i j k l\n1 op.A.B.C d = ")
     tried = spellings_to_try(row)
     assert len(tried) < 64
-    assert len({(words["A"], words["C"]) for _, words in tried}) == 16
+    assert {words["C"] for _, words in tried} == {*"ijkl"}
+    assert not thorough or len({(words["A"], words["C"]) for _, words in tried}) == 16
