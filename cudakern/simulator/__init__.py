@@ -9,8 +9,7 @@ operators of this package as well.
 from __future__ import annotations
 
 from cudakern.simulator.arguments import empty
-from cudakern.simulator.raw_kernel import RawKernel
-from cudakern.simulator.raw_module import RawModule
+from cudakern.simulator.raw import RawKernel, RawModule
 from cudakern.simulator.reports.checking import CheckReport, TrafficReport, checked, traffic
 from cudakern.simulator.reports.findings import Finding
 from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests

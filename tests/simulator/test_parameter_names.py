@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudakern.simulator.parameter_names import parameter_names
+from cudakern.simulator.ptx.names import parameter_names
 
 
 @pytest.mark.parametrize(

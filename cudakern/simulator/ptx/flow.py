@@ -1,4 +1,4 @@
-"""What becomes of the values of a function's registers, as far as the checker asks for it."""
+"""What checked launches need of a function: its basic blocks, and what becomes of its values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cudakern.simulator.ptx.accesses import (
     access_of,
 )
 from cudakern.simulator.ptx.forms import BYTES
-from cudakern.simulator.ptx.model import Address, Immediate, Instruction, Register, Vector
+from cudakern.simulator.ptx.model import Address, Immediate, Instruction, Label, Register, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from cudakern.simulator.ptx.model import Operand, Statement
+    from cudakern.simulator.ptx.model import Function, Operand, Statement
 
 _ALL = (1 << 32) - 1  # bytes of a register, a bit each
 #: What has a register first that is no result; all else whose first operand is no address has one.
@@ -212,7 +212,11 @@ def _moved(one: Instruction) -> Iterator[_Copy]:
 
 def _names(operands: Iterable[Operand]) -> set[str]:
     """Return the names in operands, but that of the register that takes what nobody wants."""
-    found: set[str] = set()
+    return {*names_in(operands)} - {"_"}
+
+
+def names_in(operands: Iterable[Operand]) -> Iterator[str]:
+    """Yield the names in operands."""
     pending = [*operands]
     while pending:
         one = pending.pop()
@@ -221,5 +225,41 @@ def _names(operands: Iterable[Operand]) -> set[str]:
         elif isinstance(one, Address):
             pending.append(one.base)
         elif isinstance(one, Register):
-            found.add(one.name)
-    return found - {"_"}
+            yield one.name
+
+
+#: After which a thread may go on elsewhere, or not at all; a function that is called can exit.
+_ENDS = {"bra", "brx", "call", "exit", "ret", "trap"}
+
+
+class Blocks:
+    """The basic blocks of a function: their numbers, and how often instructions stand in each."""
+
+    def __init__(self, body: Iterable[Statement], first: int) -> None:
+        self.numbers: dict[int, int] = {}  # by the identity of a block's first instruction
+        self.end = first  # the number after the last one
+        found: Counter[tuple[str, int]] = Counter()
+        begins = True
+        for statement in body:
+            if isinstance(statement, Label):
+                begins = True
+            if not isinstance(statement, Instruction):
+                continue
+            if begins:
+                self.numbers[id(statement)] = self.end
+                self.end += 1
+            found[statement.name, self.end - 1] += 1
+            begins = statement.words[0] in _ENDS
+        #: Name, number of the block, count.
+        self.rows = [(*key, count) for key, count in found.items()]
+
+
+def blocks_of(functions: Sequence[Function]) -> dict[str, Blocks]:
+    """Return the basic blocks of each function: those of an entry have numbers after all others."""
+    made: dict[str, Blocks] = {}
+    common = 0
+    for function in sorted(functions, key=lambda one: one.is_entry):
+        made[function.name] = Blocks(function.body or (), common)
+        if not function.is_entry:
+            common = made[function.name].end
+    return made

@@ -6,7 +6,7 @@ import re
 from itertools import repeat
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
-from cudakern.simulator.ptx.flow import Flow
+from cudakern.simulator.ptx.flow import Blocks, Flow
 from cudakern.simulator.ptx.forms import BYTES, type_of
 from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.instructions.special import special_register
@@ -31,7 +31,6 @@ from cudakern.simulator.ptx.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from cudakern.simulator.ptx.blocks import Blocks
     from cudakern.simulator.ptx.forms import Found, OperandForm
     from cudakern.simulator.ptx.model import Function, Operand, Statement
 

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.launches import MAX_STATIC_SHARED_BYTES, ParameterKind
-from cudakern.simulator.ptx.blocks import blocks_of
+from cudakern.simulator.ptx.flow import blocks_of, names_in
 from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
 from cudakern.simulator.ptx.model import (
-    Address,
     Immediate,
     Instruction,
     Register,
     Variable,
-    Vector,
 )
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.ptx.structural import BUILTINS, STRUCTURAL
@@ -30,8 +28,8 @@ from cudakern.simulator.ptx.values import constant_word, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from cudakern.simulator.ptx.blocks import Blocks
-    from cudakern.simulator.ptx.model import Function, Module, Operand, Statement
+    from cudakern.simulator.ptx.flow import Blocks
+    from cudakern.simulator.ptx.model import Function, Module
 
 _MIN_DYNAMIC_ALIGNMENT = 16
 _MAX_VARIABLE_BYTES = 1 << 30
@@ -210,7 +208,9 @@ class _Translator:
         own = [one for one in body if isinstance(one, Variable)]
         hidden = {one.name for one in (*own, *function.parameters, *function.results)}
         known = self.module.variables
-        named = [known[name] for name in dict.fromkeys(_names(body)) if name in known]
+        given = (one.operands for one in body if isinstance(one, Instruction))
+        names = dict.fromkeys(name for operands in given for name in names_in(operands))
+        named = [known[name] for name in names if name in known]
         outer = [one for one in named if one.name not in hidden]
         for name in hidden:
             made.offsets.pop(name, None)
@@ -407,19 +407,3 @@ def _problem(name: str, problems: dict[str, str], calls: dict[str, set[str]]) ->
         seen |= new
         pending += new
     return ""
-
-
-def _names(statements: Iterable[Statement]) -> Iterator[str]:
-    """Yield the names of all operands."""
-    pending: list[Operand] = []
-    for statement in statements:
-        if isinstance(statement, Instruction):
-            pending += statement.operands
-            while pending:
-                operand = pending.pop()
-                if isinstance(operand, Vector):
-                    pending += operand.items
-                elif isinstance(operand, Address):
-                    pending.append(operand.base)
-                elif isinstance(operand, Register):
-                    yield operand.name

@@ -1,0 +1,456 @@
+"""Anybody's kernels in the simulator: CuPy's RawKernel and RawModule on NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterable
+from operator import index
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern._forks import Lock
+from cudakern.engines import nvrtc
+from cudakern.errors import BindingError, DTypeError
+from cudakern.simulator.arguments import pack
+from cudakern.simulator.engine import ENGINE
+from cudakern.simulator.launches import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
+from cudakern.simulator.ptx import compile as compiling
+from cudakern.simulator.ptx.compile import Code
+from cudakern.simulator.ptx.names import called, parameter_names, qualified
+from cudakern.simulator.reports import sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern.engines.base import Grid
+    from cudakern.simulator.ptx.module import Kernel, Module
+
+_FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:::[A-Za-z_$][\w$]*)*")
+
+
+class _Library:
+    """Kernels compiled together, at first use: for plain and for observed launches, of one PTX.
+
+    Errors name ``owner``, RawKernel or RawModule. The text of the code may be PTX.
+    """
+
+    def __init__(self, owner: str, code: Code) -> None:
+        self.owner = owner
+        self.code = code
+        self._lock = Lock()
+        self._ptx: compiling.Ptx | None = None
+        self._symbols: dict[str, str] = {}  # of name expressions
+        self._modules: dict[bool, Module] = {}
+        self._kernels: dict[tuple[str, bool], Kernel] = {}
+
+    def module(self, *, checked: bool = False) -> Module:
+        """Return the module for plain or for observed launches, compiled at first use."""
+        with self._lock:
+            if checked not in self._modules:
+                if self._ptx is None:
+                    self._ptx = self._compiled()
+                self._modules[checked] = ENGINE.module(self._ptx, checked=checked)
+            return self._modules[checked]
+
+    def _compiled(self) -> compiling.Ptx:
+        code = self.code
+        if compiling.is_ptx(code.text):
+            return compiling.ptx_of_text(code.text, code.source)
+        ptx = compiling.ptx_of_code(code)
+        self._symbols = nvrtc.lowered_names(ptx.text()) if code.expressions else {}
+        return ptx
+
+    def _any_module(self) -> Module:
+        """Return a module that is there, or else the one that the next launch takes."""
+        found = list(self._modules.values())
+        return found[0] if found else self.module(checked=bool(sessions.active))
+
+    def kernel(self, name: str, *, checked: bool = False) -> Kernel:
+        """Return a kernel for plain or for observed launches, which errors call by this name.
+
+        BindingError tells that there is no such kernel, KernelCompileError that it has what the
+        simulator does not execute.
+        """
+        found = self._kernels.get((name, checked))
+        if found is None:
+            module = self.module(checked=checked)
+            made = module.kernel(self.symbol(name), self.code.source).under(name)
+            found = self._kernels.setdefault((name, checked), made)
+        return found
+
+    def symbol(self, name: str) -> str:
+        """Return the symbol of a kernel; BindingError if there is no such one."""
+        module = self._any_module()
+        entries = [*module.kernels, *module.refused]
+        found = [self._symbols[name]] if name in self._symbols else called(name, entries)
+        if len(found) == 1:
+            return found[0]
+        expressions = {symbol: name for name, symbol in self._symbols.items()}
+        names = [expressions.get(symbol, qualified(symbol)) for symbol in entries]
+        what = "module" if self.owner == "RawModule" else "text"
+        known = ", ".join(names) or "none"
+        requirement = f"must be one of the {what}'s kernels ({known}); got {name!r}"
+        raise BindingError(self.owner, "name", requirement)
+
+    def parameter_names(self, name: str) -> tuple[str, ...]:
+        """Return what the text calls a kernel's parameters, as far as that is found."""
+        text = self.code.text
+        return () if compiling.is_ptx(text) else parameter_names(text, qualified(name))
+
+    def variable(self, name: str) -> np.ndarray:
+        """Return the bytes of a variable."""
+        variables = self._any_module().variables
+        symbol = self._symbols.get(name)
+        found = called(name, list(variables)) if symbol is None else [symbol]
+        if len(found) != 1:
+            known = ", ".join(map(qualified, variables)) or "none"
+            requirement = f"must be one of the module's variables ({known}); got {name!r}"
+            if found:
+                requirement = f"must be that of one variable; {len(found)} are called {name!r}"
+            raise BindingError("RawModule", "name", requirement)
+        variable = variables[found[0]]
+        memory = (ctypes.c_uint8 * variable.nbytes).from_address(variable.address)
+        return np.ctypeslib.as_array(memory)
+
+
+def _check_constructor(
+    owner: str,
+    code: object,
+    options: object,
+    names: tuple[object, ...],
+    backend: str,
+    jitify: bool,  # noqa: FBT001
+) -> tuple[str, ...]:
+    """Return the options of one of CuPy's constructors; raise an error for what cannot be."""
+    if not isinstance(code, str):
+        message = f"{owner}: code must be a str; got {type(code).__name__}"
+        raise DTypeError(message)
+    if backend not in {"nvrtc", "nvcc"}:
+        raise BindingError(owner, "backend", f"must be nvrtc or nvcc; got {backend!r}")
+    if jitify:
+        raise BindingError(owner, "jitify", "must be False: the simulator does not have it")
+    if isinstance(options, str) or not isinstance(options, Iterable):
+        raise BindingError(owner, "options", f"must be a sequence of strings; got {options!r:.60}")
+    given = tuple(options)
+    argument = "name" if owner == "RawKernel" else "name_expressions"
+    for field, texts in (("options", given), (argument, names), ("code", (code,))):
+        for text in texts:
+            if not isinstance(text, str):
+                raise BindingError(owner, field, f"must be strings; got {text!r:.60}")
+            if not _is_plain(text) or (field != "code" and "\n" in text):
+                requirement = "must be text that UTF-8 can hold, without NUL"
+                more = "" if field == "code" else " or line breaks"
+                raise BindingError(owner, field, f"{requirement}{more}")
+            if not text and field == argument:
+                raise BindingError(owner, field, "must not be empty")
+    return given
+
+
+def _is_plain(text: str) -> bool:
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+def _triple(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
+    given = sizes if isinstance(sizes, tuple | list) else (sizes,)
+    try:
+        found = tuple(index(size) for size in given)
+    except TypeError:
+        found = ()
+    if not 1 <= len(found) <= len("xyz"):
+        requirement = f"must be a tuple of one to three integers; got {sizes!r:.60}"
+        raise BindingError(name, argument, requirement)
+    x, y, z = (*found, 1, 1)[:3]
+    return x, y, z
+
+
+class RawKernel:
+    """A kernel given as CUDA C++, which runs on NumPy arrays as cupy.RawKernel does on CuPy's.
+
+    Parameters
+    ----------
+    code : str
+        CUDA C++, or PTX.
+    name : str
+        Name of the ``__global__`` function, or an expression such as ``"scale<float>"``.
+    options : sequence of str, optional
+        NVRTC's.
+    backend, translate_cucomplex, enable_cooperative_groups, jitify
+        As in CuPy. NVRTC compiles for either backend; ``jitify`` must be False.
+
+    Raises
+    ------
+    DTypeError
+        The code or the name is no string.
+    BindingError
+        An option is no string, or another argument is not supported.
+
+    Notes
+    -----
+    It is compiled at the first call, or by `compile`, with the options and headers that CuPy
+    gives NVRTC. A launch ends before the call returns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = '''extern "C" __global__ void add(const float* x, float* y, float a) {
+    ...   y[threadIdx.x] = x[threadIdx.x] + a;
+    ... }'''
+    >>> add = ck.simulator.RawKernel(code, "add")
+    >>> x, y = np.arange(4, dtype=np.float32), np.empty(4, np.float32)
+    >>> add((1,), (4,), (x, y, np.float32(0.5)))
+    >>> y
+    array([0.5, 1.5, 2.5, 3.5], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        code: str,
+        name: str,
+        options: Sequence[str] = (),
+        backend: str = "nvrtc",
+        *,
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        jitify: bool = False,
+    ) -> None:
+        given: object = name
+        if not isinstance(given, str):
+            message = f"RawKernel: name must be a str; got {name!r:.60}"
+            raise DTypeError(message)
+        self.options = _check_constructor("RawKernel", code, options, (name,), backend, jitify)
+        self.name = name
+        self.code = code
+        self.enable_cooperative_groups = enable_cooperative_groups
+        # What is no function's name must be an instance of a template.
+        wanted = () if _FUNCTION.fullmatch(name) else (name,)
+        given_code = Code(
+            f"{_plain(name)}.cu",
+            code,
+            self.options,
+            wanted,
+            translate_cucomplex=translate_cucomplex,
+        )
+        self._library = _Library("RawKernel", given_code)
+
+    _max_shared: int | None = None
+
+    @classmethod
+    def of_module(cls, module: RawModule, library: _Library, name: str) -> RawKernel:
+        """Return a kernel of a module."""
+        kernel = cls.__new__(cls)
+        kernel.name, kernel.code, kernel.options = name, module.code, module.options
+        kernel.enable_cooperative_groups = module.enable_cooperative_groups
+        kernel._library = library  # noqa: SLF001
+        return kernel
+
+    def compile(self) -> None:
+        """Compile for plain launches, with the errors of a call."""
+        self._library.kernel(self.name)
+
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        """Dynamic shared memory that a launch may ask for.
+
+        By default it is what static shared memory leaves of 48 KiB, as on a GPU.
+        """
+        if self._max_shared is not None:
+            return self._max_shared
+        kernel = self._library.kernel(self.name, checked=bool(sessions.active))
+        return max(0, MAX_STATIC_SHARED_BYTES - kernel.static_shared)
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, value: int) -> None:
+        if not 0 <= value <= MAX_SHARED_BYTES:
+            requirement = f"must lie in [0, {MAX_SHARED_BYTES}]; got {value}"
+            raise BindingError(self.name, "max_dynamic_shared_size_bytes", requirement)
+        self._max_shared = value
+
+    def __call__(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        args: Iterable[Any],
+        *,
+        shared_mem: int = 0,
+    ) -> None:
+        """Run the kernel.
+
+        Parameters
+        ----------
+        grid, block : tuple of int
+            Blocks of the grid and threads of a block, in one to three dimensions.
+        args : iterable
+            For pointers NumPy arrays, whose addresses the kernel gets, addresses or None. Else
+            scalars: NumPy's of the parameter's size, Python's integers for integers of any size,
+            bool, float for double. For structures by value NumPy's records, or arrays of one.
+        shared_mem : int, optional
+            Dynamic shared memory of a block, in bytes.
+
+        Raises
+        ------
+        BindingError
+            No GPU could run the launch, or an argument does not fit its parameter.
+        DTypeError
+            An argument is no NumPy array and no scalar.
+        KernelCompileError
+            The kernel does not compile, or has what the simulator does not execute.
+        EngineUnavailableError
+            NVRTC or a C++ compiler is missing.
+        SimulatorError
+            The kernel misbehaved.
+        """
+        grid = _triple(self.name, "grid", grid)
+        block = _triple(self.name, "block", block)
+        observed = bool(sessions.active)
+        kernel = self._library.kernel(self.name, checked=observed)
+        self._check_shared(shared_mem, kernel.static_shared)
+        size = (grid, block, shared_mem)
+        if observed:
+            names = self._library.parameter_names(self.name)
+            packed = pack(self.name, kernel, tuple(args), operands=True, names=names)
+            where = (packed.operands, packed.places, packed.offsets)
+            cooperative = self.enable_cooperative_groups
+            sessions.observe(sessions.Launch(kernel, size, packed.parameters, *where, cooperative))
+            return
+        packed = pack(self.name, kernel, tuple(args), operands=False)
+        launch = kernel.launcher(*size, packed.offsets, cooperative=self.enable_cooperative_groups)
+        launch(packed.parameters)
+
+    def _check_shared(self, asked: int, static: int) -> None:
+        """Raise BindingError for more dynamic shared memory than a launch may ask for."""
+        most = self._max_shared
+        if most is None:
+            most = max(0, MAX_STATIC_SHARED_BYTES - static)
+        if asked > most:
+            requirement = (
+                f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set; "
+                f"got {asked}"
+            )
+            raise BindingError(self.name, "shared_mem", requirement)
+
+
+def _plain(name: str) -> str:
+    """Return the part of a name expression that can name a file."""
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in name.split("<", 1)[0]) or "kernel"
+
+
+class RawModule:
+    """Kernels given as CUDA C++ or PTX, as cupy.RawModule.
+
+    Parameters
+    ----------
+    code : str, optional
+        CUDA C++, or PTX, such as ``numba.cuda.compile_ptx`` gives; this or ``path``.
+    path : str or Path, optional
+        A file with PTX or, unlike in CuPy, with CUDA C++.
+    options : sequence of str, optional
+        As of `RawKernel`.
+    backend, translate_cucomplex, enable_cooperative_groups, jitify
+        As of `RawKernel`.
+    name_expressions : sequence of str, optional
+        Instances of templates that are wanted, such as ``"scale<float>"``, and variables
+        (``"&ns::table"``).
+
+    Raises
+    ------
+    BindingError
+        Neither or both of ``code`` and ``path`` were given, the file holds no text, or an argument
+        is not supported.
+    OSError
+        The file cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cudakern as ck
+    >>> code = "template <typename T> __global__ void fill(T* x, T a) { x[threadIdx.x] = a; }"
+    >>> module = ck.simulator.RawModule(code=code, name_expressions=["fill<int>"])
+    >>> x = np.empty(3, np.int32)
+    >>> module.get_function("fill<int>")((1,), (3,), (x, np.int32(7)))
+    >>> x
+    array([7, 7, 7], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        *,
+        code: str | None = None,
+        path: str | Path | None = None,
+        options: Sequence[str] = (),
+        backend: str = "nvrtc",
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        name_expressions: Sequence[str] | None = None,
+        jitify: bool = False,
+    ) -> None:
+        if (code is None) == (path is None):
+            raise BindingError("RawModule", "code", "must be given, or path; exactly one of them")
+        text = code if path is None else _read(Path(path))
+        expressions = tuple(name_expressions or ())
+        self.options = _check_constructor("RawModule", text, options, expressions, backend, jitify)
+        self.code = str(text)
+        self.name_expressions = expressions
+        self.enable_cooperative_groups = enable_cooperative_groups
+        self._library = _Library(
+            "RawModule",
+            Code(
+                "module.cu" if path is None else str(path),
+                self.code,
+                self.options,
+                expressions,
+                None if path is None else Path(path),
+                translate_cucomplex,
+            ),
+        )
+
+    def compile(self) -> None:
+        """Compile for plain launches, with the errors of a kernel's call."""
+        self._library.module()
+
+    def get_function(self, name: str) -> RawKernel:
+        """Return a kernel by its name, by its symbol, or by one of the ``name_expressions``.
+
+        A function in a namespace is found by its qualified name, and by its own if only one has it.
+
+        Raises
+        ------
+        BindingError
+            The module has no such kernel.
+        KernelCompileError
+            It has NVRTC's first error.
+        """
+        self._library.symbol(name)
+        return RawKernel.of_module(self, self._library, name)
+
+    def get_global(self, name: str) -> np.ndarray:
+        """Return the bytes of a ``__device__`` or ``__constant__`` variable, to read and to write.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of dtype uint8; a view of the variable, which ``.view(dtype)`` gives its type.
+
+        Raises
+        ------
+        BindingError
+            The module has no such variable.
+        """
+        return self._library.variable(name)
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file."""
+    content = path.read_bytes().rstrip(b"\0")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        found = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
+        requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {found}"
+        raise BindingError("RawModule", "path", requirement) from None
