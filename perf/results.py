@@ -35,39 +35,22 @@ class Ratio(NamedTuple):
 
 @dataclass(slots=True)
 class Timing:
-    """What one contender took for one line.
+    """What one contender took for one line."""
 
-    Attributes
-    ----------
-    median_us, p10_us, p90_us : float
-        Time of a call on the GPU in microseconds: median, 10th and 90th percentile.
-    samples : int
-        How many were taken.
-    method : str
-        ``"graph"``: replay of a captured graph; ``"events"``: around single calls; ``"wall"``: on
-        the host, for calls that wait for the GPU themselves; empty if there is no time.
-    cold : bool
-        Whether the data had left L2 before each call.
-    warm_us : float or None
-        The median with the data in L2, where that is not the median above.
-    host_us : float or None
-        What the call took on the host before it returned: median, in microseconds.
-    scratch_bytes : int
-        Memory that the contender took besides its operands.
-    note : str
-        In what its work differs and how it was timed otherwise than usual; or why there is no time:
-        then the times are NaN, null in JSON. Of a wrong result it begins with ``"WRONG"``.
-    """
-
+    #: Time of a call on the GPU in microseconds; NaN, null in JSON, if there is no time.
     median_us: float
     p10_us: float
     p90_us: float
     samples: int
+    #: ``"graph"``: replay of a captured graph; ``"events"``: around single calls; ``"wall"``: on
+    #: the host, for calls that wait for the GPU themselves; empty if there is no time.
     method: str
-    cold: bool
-    warm_us: float | None = None
-    host_us: float | None = None
-    scratch_bytes: int = 0
+    cold: bool  # whether the data had left L2 before each call
+    warm_us: float | None = None  # median with the data in L2, where that is another
+    host_us: float | None = None  # what the call took on the host before it returned: median
+    scratch_bytes: int = 0  # memory that the contender took besides its operands
+    #: In what its work differs, how it was timed otherwise than usual, or why there is no time. Of
+    #: a wrong result it begins with ``"WRONG"``.
     note: str = ""
 
     @property
@@ -86,44 +69,21 @@ class Timing:
 
 @dataclass(slots=True)
 class LineResult:
-    """One problem, timed for all contenders in turn.
-
-    Attributes
-    ----------
-    case, line, operator : str
-        Name of the case, title of the problem, operator.
-    bytes : float
-        What has to move.
-    ceiling : str
-        ``"read"``, ``"write"`` or ``"copy"``: which of the ceilings applies.
-    goal, goal_us : float or None
-        Fraction of the ceiling, or microseconds, that count as reached.
-    checked : bool
-        Whether our result was compared with the oracle's.
-    size : int or None
-        Number of elements, for lines that show how time grows with size.
-    kernel : str
-        Our kernel's entry point.
-    predicted_us : float or None
-        What the time model says of it; no measurement.
-    timings : dict of str to Timing
-        By contender; ours is ``"cudakern"``.
-    state : dict of str to float
-        Of the GPU after the line: ``sm_mhz``, ``celsius``, ``watts``; the same with ``_before``.
-    """
+    """One problem, timed for all contenders in turn."""
 
     case: str
-    line: str
+    line: str  # title of the problem
     operator: str
-    bytes: float
-    ceiling: str
-    goal: float | None = None
-    goal_us: float | None = None
-    checked: bool = False
-    size: int | None = None
-    kernel: str = ""
-    predicted_us: float | None = None
-    timings: dict[str, Timing] = field(default_factory=dict)
+    bytes: float  # what has to move
+    ceiling: str  # ``"read"``, ``"write"`` or ``"copy"``: which of the ceilings applies
+    goal: float | None = None  # fraction of the ceiling that counts as reached
+    goal_us: float | None = None  # or microseconds
+    checked: bool = False  # whether our result was compared with the oracle's
+    size: int | None = None  # elements, of lines that show how time grows with size
+    kernel: str = ""  # our kernel's entry point
+    predicted_us: float | None = None  # by the time model; no measurement
+    timings: dict[str, Timing] = field(default_factory=dict)  # by contender
+    #: Of the GPU after the line: ``sm_mhz``, ``celsius``, ``watts``; the same with ``_before``.
     state: dict[str, float] = field(default_factory=dict)
 
     def timing(self, contender: str = OURS) -> Timing | None:
@@ -140,39 +100,19 @@ class LineResult:
 
 @dataclass(slots=True)
 class Result:
-    """A run.
+    """A run."""
 
-    Attributes
-    ----------
-    engine : str
-        ``"cuda"``; a run in the simulator is no measurement and has no times.
-    date, commit : str
-        ISO 8601 in UTC; hash, with ``"+"`` behind it if files were changed.
-    gpu : dict
-        ``name``, ``compute_capability``, ``multiprocessors``, ``l2_bytes``, ``memory_bytes``,
-        ``driver``.
-    versions : dict of str to str
-        Of the packages that took part.
-    ceilings : dict of str to float
-        Bytes per second: ``read``, ``write``, ``copy``, ``memcpy``.
-    drift : float
-        How much the copy ceiling changed from the begin to the end of the run, as a fraction; NaN,
-        null in JSON, of a run that ended early.
-    lines : list of LineResult
-        In the order of the matrix.
-    incomplete : str
-        What the run lacks; empty if it went to its end.
-    """
-
-    engine: str
-    date: str
-    commit: str
-    gpu: dict[str, Any]
-    versions: dict[str, str]
-    ceilings: dict[str, float]
+    engine: str  # ``"cuda"``; a run in the simulator has no times
+    date: str  # ISO 8601 in UTC
+    commit: str  # hash, with ``"+"`` behind it if files were changed
+    gpu: dict[str, Any]  # ``name``, ``driver``, ``l2_bytes``, ...: `describe_gpu`
+    versions: dict[str, str]  # of the packages that took part
+    ceilings: dict[str, float]  # bytes per second: ``read``, ``write``, ``copy``, ``memcpy``
+    #: How much the copy ceiling changed during the run, as a fraction; NaN, null in JSON, of a run
+    #: that ended early.
     drift: float
-    lines: list[LineResult] = field(default_factory=list)
-    incomplete: str = ""
+    lines: list[LineResult] = field(default_factory=list)  # in the order of the matrix
+    incomplete: str = ""  # what the run lacks; empty if it went to its end
 
     @property
     def is_measurement(self) -> bool:

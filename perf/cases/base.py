@@ -130,49 +130,24 @@ class Problem(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A problem of the matrix and what it is held to.
-
-    Attributes
-    ----------
-    problem : Problem
-        At full size.
-    goal : float or None
-        Fraction of the ceiling that counts as reached.
-    goal_us : float or None
-        Time on the GPU that counts as reached, in microseconds, where latency decides.
-    moved : float
-        The kernel may move so many times the least bytes, counted by the simulator in sectors, at
-        reduced size and without a cache.
-    quick : bool
-        Whether ``--quick`` has it.
-    """
+    """A problem of the matrix, at full size, and what it is held to."""
 
     problem: Problem
-    goal: float | None = None
-    goal_us: float | None = None
+    goal: float | None = None  # fraction of the ceiling that counts as reached
+    goal_us: float | None = None  # or time on the GPU in microseconds, where latency decides
+    #: The kernel may move so many times the least bytes, counted by the simulator in sectors, at
+    #: reduced size and without a cache.
     moved: float = 1.05
-    quick: bool = False
+    quick: bool = False  # whether ``--quick`` has it
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row of the matrix.
+    """A row of the matrix."""
 
-    Attributes
-    ----------
-    name : str
-        Such as ``"R-1"``.
-    shows : str
-        What it is there for.
-    peers : str
-        The strongest ones to be expected, by name.
-    lines : tuple of Line
-        Its problems.
-    """
-
-    name: str
-    shows: str
-    peers: str
+    name: str  # such as ``"R-1"``
+    shows: str  # what it is there for
+    peers: str  # the strongest ones to be expected, by name
     lines: tuple[Line, ...]
 
 

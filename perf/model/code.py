@@ -26,29 +26,16 @@ _WAIT = re.compile(r"^DEPBAR\.LE\s+SB\d+,\s*0x([0-9a-f]+)")
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A kernel for an architecture.
+    """A kernel for an architecture."""
 
-    Attributes
-    ----------
-    registers, shared : int
-        Of a thread; static shared memory of a block, in bytes.
-    batch : int
-        Bytes of loads that a thread issues before it waits for one.
-    copies : int
-        Batches of asynchronous copies that are in flight at once; 0 if there are none.
-    per_ptx : float
-        Machine instructions for one of PTX, which counts of the simulator are multiplied with: in
-        the main loop, or else in the kernel; at most 1, as what is more ptxas has unrolled.
-    shuffles_ticket : bool
-        Whether what an atomic operation returns is shuffled before anything else is done with it.
-    """
-
-    registers: int
-    shared: int
-    batch: int
-    copies: int
+    registers: int  # of a thread
+    shared: int  # static shared memory of a block, in bytes
+    batch: int  # bytes of loads that a thread issues before it waits for one
+    copies: int  # batches of asynchronous copies in flight at once; 0 if there are none
+    #: Machine instructions for one of PTX, which counts of the simulator are multiplied with: in
+    #: the main loop, or else in the kernel; at most 1, as what is more ptxas has unrolled.
     per_ptx: float
-    shuffles_ticket: bool
+    shuffles_ticket: bool  # whether an atomic's answer is shuffled before all else
 
 
 @cache

@@ -56,22 +56,12 @@ _PIPES = {
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What warps did in the simulator, scaled to the whole launch.
+    """What warps did in the simulator, scaled to the whole launch."""
 
-    Attributes
-    ----------
-    read, moved : float
-        Bytes that threads loaded from global memory; bytes of the sectors of all accesses.
-    wavefronts : float
-        Of shared memory.
-    instructions : Counter
-        Of PTX, of warps, by spelling.
-    """
-
-    read: float
-    moved: float
-    wavefronts: float
-    instructions: Counter[str]
+    read: float  # bytes that threads loaded from global memory
+    moved: float  # bytes of the sectors of all accesses
+    wavefronts: float  # of shared memory
+    instructions: Counter[str]  # of PTX, of warps, by spelling
 
     def number(self, pattern: str) -> float:
         """Return the instructions whose spelling begins so."""

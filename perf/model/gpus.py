@@ -7,55 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU.
-
-    Attributes
-    ----------
-    name, arch : str
-        As people call it; what kernels are compiled for.
-    multiprocessors : int
-        Of the whole chip as it is sold.
-    clock : float
-        In GHz, boosted.
-    datasheet, bandwidth : float
-        Of memory in bytes per second: what the maker says, what a copy reaches.
-    l2_bytes, l2_bandwidth : float
-        Of the L2 cache, in bytes and bytes per second.
-    latency, idle_latency, l2_latency : float
-        In microseconds, until a load is there: from memory that is busy, from one that is not, from
-        L2.
-    launch : float
-        Microseconds from one kernel of a graph to the next that no kernel gets below.
-    start : float
-        Microseconds until a block's first load is issued, and from its last result to its end.
-    issue : float
-        Share of its issue slots that a busy multiprocessor uses.
-    dependent : float
-        Clocks from one instruction of a warp to its next, on average: some wait, some do not.
-    special, double, convert, integer : float
-        Lanes a clock of a multiprocessor, for special functions, float64, conversions between
-        integers and floats, and for integers, comparisons and selections.
-    """
+    """A GPU."""
 
     name: str
-    arch: str
-    multiprocessors: int
-    clock: float
-    datasheet: float
-    bandwidth: float
-    l2_bytes: float
-    l2_bandwidth: float
-    latency: float
-    idle_latency: float
-    l2_latency: float
-    double: float
-    convert: float
-    launch: float = 2.0
-    start: float = 0.2
-    issue: float = 0.85
-    dependent: float = 2.5
-    special: float = 16.0
-    integer: float = 64.0
+    arch: str  # what kernels are compiled for
+    multiprocessors: int  # of the whole chip as it is sold
+    clock: float  # in GHz, boosted
+    datasheet: float  # bytes per second of memory: what the maker says
+    bandwidth: float  # what a copy reaches
+    l2_bytes: float  # of the L2 cache
+    l2_bandwidth: float  # bytes per second
+    latency: float  # microseconds until a load is there, from memory that is busy
+    idle_latency: float  # from memory that is not
+    l2_latency: float  # from L2
+    double: float  # lanes a clock of a multiprocessor, for float64
+    convert: float  # for conversions between integers and floats
+    launch: float = 2.0  # microseconds from one kernel of a graph to the next, at least
+    start: float = 0.2  # until a block's first load is issued, and from its last result to its end
+    issue: float = 0.85  # share of its issue slots that a busy multiprocessor uses
+    dependent: float = 2.5  # clocks from one instruction of a warp to its next, on average
+    special: float = 16.0  # lanes a clock for special functions
+    integer: float = 64.0  # for integers, comparisons and selections
 
 
 MB = 2**20

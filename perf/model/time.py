@@ -24,46 +24,21 @@ RATIO, EXCESS = 1.3, 1.5
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the model says of a launch; terms are in microseconds.
+    """What the model says of a launch; terms are in microseconds."""
 
-    Attributes
-    ----------
-    waves : int
-        How often the GPU fills with tasks.
-    memory, l2 : float
-        The least bytes at memory's rate; all that moves at that of L2.
-    port : float
-        Bytes of the busiest multiprocessor at what L2 gives one.
-    issue, pipe : float
-        Its instructions over its schedulers; those of the fullest pipe.
-    flight : float
-        Waves of rounds of loads, each of which takes a latency: Little's law.
-    serial : float
-        Waves of the instructions of a warp, one after the other.
-    latency : float
-        Waves of starts, of dependent loads and trips to L2; exchanges at the end.
-    tail : float
-        What is lost because the busiest multiprocessor has more to do than the mean.
-    total, roofline : float
-        What the launch takes; what none gets below: a launch, and the least bytes, of memory or
-        of L2.
-    bound : str
-        What decides.
-    """
-
-    waves: int
-    memory: float
-    l2: float
-    port: float
-    issue: float
-    pipe: float
-    flight: float
-    serial: float
-    latency: float
-    tail: float
-    total: float
-    roofline: float
-    bound: str
+    waves: int  # how often the GPU fills with tasks
+    memory: float  # the least bytes at memory's rate
+    l2: float  # all that moves at the rate of L2
+    port: float  # bytes of the busiest multiprocessor at what L2 gives one
+    issue: float  # its instructions over its schedulers
+    pipe: float  # those of the fullest pipe
+    flight: float  # waves of rounds of loads, each of which takes a latency: Little's law
+    serial: float  # waves of the instructions of a warp, one after the other
+    latency: float  # waves of starts, dependent loads, trips to L2; exchanges at the end
+    tail: float  # what is lost because the busiest multiprocessor has more to do than the mean
+    total: float  # what the launch takes
+    roofline: float  # what none gets below: a launch, and the least bytes of memory or of L2
+    bound: str  # what decides
 
     @property
     def ratio(self) -> float:

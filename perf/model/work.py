@@ -7,63 +7,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A launch, for one architecture.
+    """A launch, for one architecture."""
 
-    Attributes
-    ----------
-    kernel : str
-        Entry point.
-    tasks : int
-        Blocks that follow each other on the multiprocessors; tiles, where blocks draw those.
-    grid, threads : int
-        Blocks of the launch, threads of one.
-    resident : int
-        Blocks that a multiprocessor holds at once.
-    least, sectors : float
-        Bytes that have to move between memory and the chip; between L2 and the multiprocessors.
-    moved : float
-        Bytes that do move between L2 and the multiprocessors.
-    read : float
-        Bytes that threads load from global memory.
-    loads : float
-        Rounds of a task's loads, in each of which as many are in flight as its code issues.
-    instructions : float
-        Machine instructions of warps, of all tasks.
-    special, double, convert, integer, shuffle : float
-        Those of them for these pipes.
-    wavefronts : float
-        Passes through shared memory.
-    dependent : float
-        Loads of a task that others of its loads wait for: indices.
-    trips : float
-        Trips to L2 of a task that all else waits for: tickets, look-back.
-    overlapped : bool
-        Whether a block works while its next loads are in flight.
-    exchanges : int
-        Times that blocks hand states to another one, one after the other.
-    states : float
-        Bytes of states that one block reads in an exchange.
-    """
-
-    kernel: str
-    tasks: int
-    grid: int
-    threads: int
-    resident: int
-    least: float
-    sectors: float
-    moved: float
-    read: float
-    loads: float
-    instructions: float
-    special: float = 0
-    double: float = 0
-    convert: float = 0
-    integer: float = 0
+    kernel: str  # entry point
+    tasks: int  # blocks that follow each other; tiles, where blocks draw those
+    grid: int  # blocks of the launch
+    threads: int  # of a block
+    resident: int  # blocks that a multiprocessor holds at once
+    least: float  # bytes that have to move between memory and the chip
+    sectors: float  # bytes that have to move between L2 and the multiprocessors
+    moved: float  # bytes that do move there
+    read: float  # bytes that threads load from global memory
+    loads: float  # rounds of a task's loads: in each, as many are in flight as its code issues
+    instructions: float  # machine instructions of warps, of all tasks
+    special: float = 0  # those of them for special functions
+    double: float = 0  # for float64
+    convert: float = 0  # conversions
+    integer: float = 0  # integers, comparisons, selections
     shuffle: float = 0
-    wavefronts: float = 0
-    dependent: float = 0
-    trips: float = 0
-    overlapped: bool = False
-    exchanges: int = 0
-    states: float = 0
+    wavefronts: float = 0  # passes through shared memory
+    dependent: float = 0  # loads of a task that others of its loads wait for: indices
+    trips: float = 0  # trips to L2 of a task that all else waits for: tickets, look-back
+    overlapped: bool = False  # whether a block works while its next loads are in flight
+    exchanges: int = 0  # times that blocks hand states to another one, one after the other
+    states: float = 0  # bytes of states that one block reads in an exchange

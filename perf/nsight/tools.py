@@ -33,24 +33,13 @@ class NsightError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A program of NVIDIA's.
+    """A program of NVIDIA's."""
 
-    Attributes
-    ----------
-    program : str
-        Its name on PATH.
-    brought_by : str
-        Where to get it.
-    patterns : tuple of str
-        Where its installers put it, if it is not on PATH; the newest version counts.
-    suffix : str
-        Of its reports.
-    """
-
-    program: str
-    brought_by: str
+    program: str  # its name on PATH
+    brought_by: str  # where to get it
+    #: Where its installers put it, if it is not on PATH; the newest version counts.
     patterns: tuple[str, ...]
-    suffix: str = ".txt"
+    suffix: str = ".txt"  # of its reports
 
     def find(self, *, dry_run: bool) -> str:
         """Return the path of the program; its mere name if it is absent and not to be run.

@@ -23,25 +23,12 @@ class MissingPeerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A call of a peer that is ready to be timed.
+    """A call of a peer that is ready to be timed."""
 
-    Attributes
-    ----------
-    call : callable
-        Does the work and returns the result, in whatever array type the peer has.
-    note : str
-        In what its work differs from ours: another type of the result, an intermediate copy. Empty
-        if it is the same.
-    captures : bool
-        Whether the call can be captured into a graph: it neither synchronises nor reads back.
-    scratch_bytes : int
-        Memory that was allocated beforehand for intermediate data.
-    """
-
-    call: Callable[[], Any]
-    note: str = ""
-    captures: bool = True
-    scratch_bytes: int = 0
+    call: Callable[[], Any]  # returns the result, in whatever array type the peer has
+    note: str = ""  # in what its work differs from ours; empty if it is the same
+    captures: bool = True  # whether a graph can have it: it neither synchronises nor reads back
+    scratch_bytes: int = 0  # memory that was allocated beforehand for intermediate data
 
 
 class Peer:

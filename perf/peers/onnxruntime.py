@@ -41,24 +41,12 @@ _REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "log_sum_exp": "ReduceLog
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A model of one node.
+    """A model of one node."""
 
-    Attributes
-    ----------
-    operator : str
-        As ONNX calls it.
-    constants : dict
-        Inputs behind the given ones, by name.
-    attributes : dict
-        Of the node.
-    result : str
-        Type of the output.
-    """
-
-    operator: str
-    constants: dict[str, np.ndarray[Any, Any]]
+    operator: str  # as ONNX calls it
+    constants: dict[str, np.ndarray[Any, Any]]  # inputs behind the given ones, by name
     attributes: dict[str, Any]
-    result: str
+    result: str  # type of the output
 
     def model(self, inputs: Sequence[Array]) -> Any:  # noqa: ANN401  an onnx.ModelProto
         """Return the model for inputs like these."""

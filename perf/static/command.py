@@ -44,15 +44,19 @@ SCHEMA = 1
 PARTS = ("code", "traffic", "host", "simulator", "dask")
 #: Elements that the lines of the matrix are reduced to for the simulator.
 ELEMENTS = 2**18
-_HEADINGS = (
-    *("n", "GPUs", "regs", "spill", "blocks", "warps", "LDG", "STG", "loads", "KiB"),
-    *("per 16 B", "div", "fences", "atomics"),
+#: Columns of the table: heading, which of a variant's figures is the worst, attribute.
+_COLUMNS = (
+    *(("regs", max, "registers"), ("stack", max, "stack"), ("local", max, "local")),
+    *(("blocks", min, "blocks"), ("warps", min, "warps"), ("LDG", min, "load_bits")),
+    *(("STG", min, "store_bits"), ("loads", min, "loads_in_flight")),
+    *(("bytes", min, "bytes_in_flight"), ("per 16 B", max, "per_16_bytes")),
+    *(("div", max, "divisions"), ("fences", max, "fences"), ("atomics", max, "atomics")),
 )
 _CAPTION = (
-    "the worst over kernels and architectures: registers, bytes spilled, blocks and warps of a "
-    "multiprocessor, bits of the widest load and store, 16-byte loads of a thread and KiB of a "
-    "multiprocessor in flight, instructions of the main loop for 16 bytes, instructions such as "
-    "integer divisions are made of, fences, atomic operations"
+    "the worst over kernels and architectures: registers, bytes of stack and local memory, "
+    "blocks and warps of a multiprocessor, bits of the widest load and store, 16-byte loads of a "
+    "thread and bytes of a multiprocessor in flight, instructions of the main loop for 16 bytes, "
+    "instructions such as integer divisions are made of, fences, atomic operations"
 )
 
 
@@ -127,31 +131,19 @@ def code_table(figures: Sequence[Figures], possible: int) -> Table:
     title = f"machine code: {len(figures)} of {possible} kernels x architectures compiled"
     table = Table(title=title, caption=_CAPTION, box=SIMPLE_HEAD, collapse_padding=True)
     table.add_column("variant", no_wrap=True)
-    for heading in _HEADINGS:
+    for heading in ("n", "GPUs", *(heading for heading, *_ in _COLUMNS)):
         table.add_column(heading, justify="right", no_wrap=True)
     groups: dict[str, list[Figures]] = {}
     for one in figures:
         groups.setdefault(f"{one.operator} {one.variant}", []).append(one)
     for name, group in groups.items():
-        loops = [one.per_16_bytes for one in group if one.per_16_bytes is not None]
-        cells = (
-            len(group),
-            len({one.arch for one in group}),
-            max(one.registers for one in group),
-            max(one.stack + one.local for one in group),
-            min(one.blocks for one in group),
-            min(one.warps for one in group),
-            min(one.load_bits for one in group),
-            min(one.store_bits for one in group),
-            min(one.loads_in_flight for one in group),
-            min(one.bytes_in_flight for one in group) // 1024,
-            f"{max(loops):.1f}" if loops else "-",
-            max(one.divisions for one in group),
-            max(one.fences for one in group),
-            max(one.atomics for one in group),
-        )
+        cells = [str(len(group)), str(len({one.arch for one in group}))]
+        for _, worst, attribute in _COLUMNS:
+            found = [getattr(one, attribute) for one in group]
+            known = [figure for figure in found if figure is not None]
+            cells.append(f"{round(worst(known), 1)}" if known else "-")
         wrong = any(one.faults for one in group)
-        table.add_row(name, *map(str, cells), style="red" if wrong else "")
+        table.add_row(name, *cells, style="red" if wrong else "")
     return table
 
 

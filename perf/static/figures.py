@@ -27,59 +27,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the machine code of a kernel says.
-
-    Attributes
-    ----------
-    entry, operator, variant, arch : str
-        Which kernel, for which architecture.
-    registers : int
-        Of a thread.
-    stack, local, static_shared, dynamic_shared : int
-        Bytes of a thread's stack and local memory; of a block's shared memory, what it is launched
-        with at most being the dynamic part.
-    blocks_by_registers, blocks, warps : int
-        What a multiprocessor holds: by registers and threads alone, and with shared memory.
-    loads_in_flight : int
-        16-byte loads that a thread issues before it waits for one.
-    bytes_in_flight : int
-        Of a multiprocessor: blocks by threads by loads by 16.
-    load_bits, store_bits : int
-        Of the widest load and store of global memory.
-    loop_instructions : int
-        Of the loop that moves most vectors; 0 if no loop moves any.
-    per_16_bytes : float or None
-        Instructions of that loop for each 16 bytes that its loads and stores move.
-    instructions, divisions, fences, atomics : int
-        Of the kernel; divisions are instructions such as divisions of integers are made of, which
-        conversions from and to integers are as well.
-    faults : list of str
-        What is broken of what the kernel is held to.
-    """
+    """What the machine code of a kernel says, for one architecture."""
 
     entry: str
     operator: str
     variant: str
     arch: str
-    registers: int
-    stack: int
-    local: int
-    static_shared: int
-    dynamic_shared: int
-    blocks_by_registers: int
-    blocks: int
-    warps: int
-    loads_in_flight: int
-    bytes_in_flight: int
-    load_bits: int
-    store_bits: int
-    loop_instructions: int
-    per_16_bytes: float | None
+    registers: int  # of a thread
+    stack: int  # bytes of a thread's
+    local: int  # bytes of a thread's local memory
+    static_shared: int  # bytes of a block's
+    dynamic_shared: int  # bytes that a block is launched with at most
+    blocks_by_registers: int  # that a multiprocessor holds, by registers and threads alone
+    blocks: int  # the same, with shared memory
+    warps: int  # of these blocks
+    loads_in_flight: int  # 16-byte loads that a thread issues before it waits for one
+    bytes_in_flight: int  # of a multiprocessor: blocks by threads by loads by 16
+    load_bits: int  # of the widest load of global memory
+    store_bits: int  # of the widest store
+    loop_instructions: int  # of the loop that moves most vectors; 0 if no loop moves any
+    per_16_bytes: float | None  # of that loop, for what its loads and stores move
     instructions: int
-    divisions: int
+    divisions: int  # instructions such as divisions of integers are made of; also conversions
     fences: int
     atomics: int
-    faults: list[str]
+    faults: list[str]  # what is broken of what the kernel is held to
 
 
 def read(kernel: Kernel, arch: str, usage: Usage, listing: Listing) -> Figures:

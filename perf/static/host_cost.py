@@ -40,24 +40,13 @@ _ALLOCATING = 'reduce(x, "sum", 0)'
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a call costs.
-
-    Attributes
-    ----------
-    name : str
-        The call.
-    microseconds : float
-        What it takes.
-    numpy : float or None
-        What a bare call of NumPy takes with the same arguments, in microseconds.
-    budget : float or None
-        Microseconds on the reference machine: of a compiled operator in all, of a function beyond
-        the call of NumPy. None: there is no NumPy call to compare with.
-    """
+    """What a call costs."""
 
     name: str
     microseconds: float
-    numpy: float | None
+    numpy: float | None  # microseconds of a bare call of NumPy with the same arguments
+    #: Microseconds on the reference machine: of a compiled operator in all, of a function beyond
+    #: the call of NumPy. None: there is no NumPy call to compare with.
     budget: float | None
 
     def limit(self, scale: float) -> float | None:

@@ -28,18 +28,10 @@ BURSTS, BURST = 20, 50
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Sets of data that calls go through in turn.
-
-    Attributes
-    ----------
-    sets : int
-        How many.
-    flushed : bool
-        Whether L2 is written over before each call, since the sets do not do that themselves.
-    """
+    """Sets of data that calls go through in turn."""
 
     sets: int
-    flushed: bool
+    flushed: bool  # whether L2 is written over before each call, since the sets do not do that
 
 
 def plan_ring(touched: float, nbytes: int, l2_bytes: int, free: int) -> Ring:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,21 +29,11 @@ HOST_BYTES = 16 * 2**20
 
 @dataclass(slots=True)
 class Measured:
-    """What was found about a problem.
+    """What was found about a problem."""
 
-    Attributes
-    ----------
-    timings : dict of str to Timing
-        By contender.
-    checked : bool
-        Whether our result was compared.
-    failed : bool
-        Whether it is wrong, or there is none.
-    """
-
-    timings: dict[str, Timing]
-    checked: bool = False
-    failed: bool = False
+    timings: dict[str, Timing]  # by contender
+    checked: bool = False  # whether our result was compared
+    failed: bool = False  # whether it is wrong, or there is none
 
 
 class Deadline:
@@ -111,29 +101,15 @@ def measure(
         What our call raises; of peers it becomes a note.
     """
     deadline.next_line()
-    line = partial(_attempt, gpu, problem, peers, samples, deadline, scope or nullcontext())
     for ring in (None, Ring(1, flushed=True)):
-        found = line(ring)
+        found = None
+        with suppress(gpu.out_of_memory):
+            line = partial(_Line, gpu, problem, samples, deadline, ring)  # it holds memory
+            found = line().measure(peers, scope or nullcontext())
         gpu.release()
         if found:
             return found
     return Measured({OURS: no_time("not enough memory")})
-
-
-def _attempt(
-    gpu: Gpu,
-    problem: Problem,
-    peers: Sequence[Peer],
-    samples: int,
-    deadline: Deadline,
-    scope: AbstractContextManager[object],
-    ring: Ring | None,
-) -> Measured | None:
-    """Return what was found, or None if memory does not suffice."""
-    try:
-        return _Line(gpu, problem, samples, deadline, ring).measure(peers, scope)
-    except gpu.out_of_memory:
-        return None
 
 
 class _Line:

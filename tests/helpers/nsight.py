@@ -68,60 +68,23 @@ with open({log!r}, "a") as file:
 NCU_REPORT = '''
 """A stand-in for ncu_report: two kernels, the second without most of its counters."""
 
-class Metric:
-    def __init__(self, value, unit):
-        self._value, self._unit = value, unit
+from types import SimpleNamespace as Fake
 
-    def has_value(self):
-        return self._value is not None
+def metric(value, unit):
+    given = value is not None
+    return Fake(has_value=lambda: given, as_double=lambda: float(value or 0), unit=lambda: unit)
 
-    def as_double(self):
-        return float(self._value or 0)
+def domain(name, *names):
+    return Fake(name=lambda: name, push_pop_ranges=lambda: names)
 
-    def unit(self):
-        return self._unit
+def action(name, state, pairs):
+    metrics = {key: metric(*pair) for key, pair in pairs.items()}
+    return Fake(name=lambda: name, nvtx_state=lambda: state,
+                metric_names=lambda: tuple(metrics), metric_by_name=metrics.get)
 
-class Domain:
-    def __init__(self, name, names):
-        self._name, self._names = name, names
-
-    def name(self):
-        return self._name
-
-    def push_pop_ranges(self):
-        return self._names
-
-class State:
-    _domains = {
-        3: Domain("other", ("a step",)),
-        5: Domain("cudakern", ("cudakern:gather", "G-1 [2^12] f32")),
-    }
-
-    def domains(self):
-        return tuple(self._domains)
-
-    def domain_by_id(self, number):
-        return self._domains[number]
-
+DOMAINS = {3: domain("other", "a step"), 5: domain("cudakern", "cudakern:gather", "G-1 [2^12] f32")}
+STATE = Fake(domains=lambda: tuple(DOMAINS), domain_by_id=DOMAINS.__getitem__)
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-
-class Action:
-    def __init__(self, name, state, metrics):
-        self._name, self._state = name, state
-        self._metrics = {key: Metric(*pair) for key, pair in metrics.items()}
-
-    def name(self):
-        return self._name
-
-    def nvtx_state(self):
-        return self._state
-
-    def metric_names(self):
-        return tuple(self._metrics)
-
-    def metric_by_name(self, name):
-        return self._metrics.get(name)
-
 FULL = {
     **{f"launch__grid_dim_{a}": (n, "") for a, n in zip("xyz", (264, 2, 1))},
     **{f"launch__block_dim_{a}": (n, "") for a, n in zip("xyz", (512, 1, 1))},
@@ -142,7 +105,7 @@ FULL = {
 def load_report(path):
     assert isinstance(path, str) and path.endswith(".ncu-rep")
     few = {"gpu__time_duration.sum": (None, "ns")}
-    return [[Action("ck_gather_rows", State(), FULL), Action("ck_bare", None, few)]]
+    return [[action("ck_gather_rows", STATE, FULL), action("ck_bare", None, few)]]
 '''
 
 

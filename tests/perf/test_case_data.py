@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
+from math import lcm, prod
 
 import numpy as np
 import pytest
 
 from perf.cases import CASES, SHAPES, SWEEPS, find
 from perf.cases.base import LINE_BYTES, SECTOR_BYTES
+from perf.cases.gather import GatherProblem
 from perf.cases.nonzero_coordinates import NonzeroProblem
 from perf.cases.reduce import ReduceProblem
+from perf.cases.rows import bytes_of_distinct, granules_of_row
 
 LINES = [(case.name, line) for case in CASES for line in case.lines]
 IDS = [f"{name}: {line.problem.title}" for name, line in LINES]
@@ -137,21 +139,20 @@ def poisoned(problem):
 
 
 def corrupted(problem, outputs):
-    """Yield outputs of which one element is wrong, once for each of them that means something."""
+    """Yield outputs of which one element that means something is wrong: first, any, last."""
     rng = np.random.default_rng(9)
     for k, array in enumerate(outputs):
-        bad = [a.copy() for a in outputs]
         size = array.size
         if problem.operator == "nonzero_coordinates" and k == 1:
             size = int(outputs[0][0]) * array.shape[1]
-        if not size:
-            continue
-        flat, at = bad[k].reshape(-1), int(rng.integers(size))
-        if problem.operator == "reduce" and array.dtype.kind == "f":
-            flat[at] *= array.dtype.type(1.01)
-        else:
-            flat.view(BYTE)[at * array.itemsize] ^= 1
-        yield bad
+        for at in {0, int(rng.integers(size)), size - 1} if size else ():
+            bad = [a.copy() for a in outputs]
+            flat = bad[k].reshape(-1)
+            if problem.operator == "reduce" and array.dtype.kind == "f":
+                flat[at] *= array.dtype.type(1.01)
+            else:
+                flat.view(BYTE)[at * array.itemsize] ^= 1
+            yield bad
 
 
 RUN = [line.problem.shrunk(2**12) for _, line in LINES] + [c.lines[0].problem for c in SWEEPS]
@@ -159,7 +160,9 @@ RUN += [case.lines[0].problem.shrunk(2**12) for case in SHAPES]
 
 
 @pytest.mark.parametrize("problem", RUN, ids=IDS + [case.name for case in SWEEPS + SHAPES])
-def test_runs_and_is_checked(problem):
+def test_runs_and_is_checked(problem, monkeypatch):
+    monkeypatch.setattr("perf.cases.rows.CHUNK", 997)  # several pieces, the last of them smaller
+    monkeypatch.setattr("perf.cases.one_hot.CHUNK", 997)
     inputs, outputs = problem.inputs(np, 11), poisoned(problem)
     kept = [array.copy() for array in inputs]
     with pytest.raises(AssertionError):
@@ -184,3 +187,42 @@ def test_a_lost_share_of_a_sum_is_noticed(name):
     lost = np.asarray(total * (1 - 1 / 2048), problem.dtype)  # one of the most blocks that share
     with pytest.raises(AssertionError, match="results are wrong"):
         problem.check(np, (x,), (lost,))
+
+
+def touched(rows, row_bytes, granule):
+    """Return the set of granules that each row lies in."""
+    return [set(range(r * row_bytes // granule, ((r + 1) * row_bytes - 1) // granule + 1))
+            for r in rows]  # fmt: skip
+
+
+@pytest.mark.parametrize("granule", [32, 64])
+@pytest.mark.parametrize("row_bytes", [1, 2, 3, 4, 12, 16, 17, 48, 64, 100, 128, 1000, 1024])
+def test_granules_of_a_row(row_bytes, granule):
+    rows = range(lcm(row_bytes, granule) // row_bytes)
+    mean = np.mean([len(each) for each in touched(rows, row_bytes, granule)])
+    assert granules_of_row(row_bytes, granule) == pytest.approx(mean, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("count", "rows", "row_bytes"),
+    [(300, 4000, 4), (5000, 4000, 4), (200_000, 4000, 4), (700, 1000, 64), (900, 2000, 100)],
+)
+def test_distinct_granules(count, rows, row_bytes):
+    picks = np.random.default_rng(2).integers(0, rows, count).tolist()
+    found = 64 * len(set().union(*touched(picks, row_bytes, 64)))
+    assert bytes_of_distinct(count, rows * row_bytes, row_bytes, 64) == pytest.approx(
+        found, rel=0.05
+    )
+
+
+def test_a_large_table_is_read_row_by_row_and_a_small_one_once():
+    small = GatherProblem((2**20,), 0, (2**24,), "float32", "int32", "random")
+    assert small.traffic().read == pytest.approx(2**24 * 4 + 2**20 * 4)
+    assert small.traffic(cached=False).read == 2**24 * (4 + 64)
+    large = GatherProblem((2**25,), 0, (2**24,), "float32", "int32", "random")
+    assert large.traffic() == large.traffic(cached=False)
+
+
+def test_planes_have_tables_of_their_own():
+    problem = GatherProblem((4096, 2**16), 1, (2**16,), "float32", "int32", "random")
+    assert problem.traffic().read == pytest.approx(4096 * 2**16 * 4 + 2**16 * 4, rel=1e-6)

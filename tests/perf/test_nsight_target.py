@@ -29,28 +29,24 @@ def test_target_runs_on_the_simulator(capsys, monkeypatch):
     assert capsys.readouterr().out.count(": 3 calls of ") == len(problems)
 
 
-class Recorded:
-    """NumPy with the parts of CuPy that the target uses, which are noted."""
-
-    def __init__(self, events):
-        self.cuda = SimpleNamespace(
-            set_allocator=lambda allocator: events.append(f"allocator {allocator}"),
-            set_pinned_memory_allocator=lambda allocator: events.append(f"pinned {allocator}"),
-            Device=lambda: SimpleNamespace(synchronize=lambda: events.append("synchronize")),
-            runtime=SimpleNamespace(
-                profilerStart=lambda: events.append("start"),
-                profilerStop=lambda: events.append("stop"),
-            ),
-        )
-
-    def __getattr__(self, name):
-        return getattr(np, name)
-
-
 @pytest.fixture
 def gpu(monkeypatch):
-    """Have a GPU whose arrays are NumPy's, and one tiny line; return what is done with it."""
+    """Have a GPU whose arrays are NumPy's, and two tiny lines; return what is done with it."""
     events = []
+
+    def noted(name):
+        return lambda *arguments: events.append(" ".join((name, *map(str, arguments))))
+
+    runtime = SimpleNamespace(profilerStart=noted("start"), profilerStop=noted("stop"))
+    cupy = SimpleNamespace(
+        zeros=np.zeros,
+        cuda=SimpleNamespace(
+            set_allocator=noted("allocator"),
+            set_pinned_memory_allocator=noted("pinned"),
+            Device=lambda: SimpleNamespace(synchronize=noted("synchronize")),
+            runtime=runtime,
+        ),
+    )
 
     @contextlib.contextmanager
     def mark(name, payload):
@@ -67,13 +63,10 @@ def gpu(monkeypatch):
             call=lambda _inputs, _outputs: lambda: events.append(f"call {title}"),
         )
 
-    lines = [
-        SimpleNamespace(problem=problem("a", 12.0)),
-        SimpleNamespace(problem=problem("b", 9.6)),
-    ]
+    lines = [SimpleNamespace(problem=problem(*given)) for given in (("a", 12.0), ("b", 9.6))]
     monkeypatch.setattr(tools, "find", lambda _names: [SimpleNamespace(name="X-1", lines=lines)])
     monkeypatch.setattr(target, "choose", lambda engine: engine)
-    monkeypatch.setattr(target, "import_cupy", lambda: Recorded(events))
+    monkeypatch.setattr(target, "import_cupy", lambda: cupy)
     monkeypatch.setattr(ranges, "marked", mark)
     return events
 
