@@ -4,12 +4,49 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "containers.hpp"
-#include "events.hpp"
 #include "runtime.hpp"
 
 namespace ck_sim {
+
+/// The accesses of one thread that are not sorted into requests yet, see traffic.hpp: a list of
+/// addresses, and of what the accesses are. Those in a key's low eight bits are bytes.
+/// Apart from each other, so that the keys of two lanes are compared at once. All-zero memory is an
+/// empty list.
+struct Events {
+  uint64_t* addresses;
+  uint32_t* keys;  // in the same allocation
+  uint32_t size, capacity;
+
+  void push(uint64_t address, uint32_t key) {
+    if (size == capacity) {
+      grow();
+    }
+    addresses[size] = address;
+    keys[size++] = key;
+  }
+  void clear() { size = 0; }
+
+  __attribute__((noinline)) void grow() {
+    const uint32_t more = capacity == 0 ? 64 : 2 * capacity;
+    uint64_t* made = static_cast<uint64_t*>(malloc(more * (sizeof *addresses + sizeof *keys)));
+    if (made == nullptr) {
+      abort();  // as operator new without exceptions
+    }
+    uint32_t* const made_keys = reinterpret_cast<uint32_t*>(made + more);
+    if (size != 0) {
+      memcpy(made, addresses, size * sizeof *addresses);
+      memcpy(made_keys, keys, size * sizeof *keys);
+    }
+    free(addresses);
+    addresses = made;
+    keys = made_keys;
+    capacity = more;
+  }
+};
 
 constexpr int kLanes = kWarpSize;
 constexpr int kScopes = 3;  // as far as they differ on one device: block, cluster, all
@@ -57,7 +94,7 @@ struct CheckedBlock {
   Vector<const Release*> fenced[kScopes];
   // For the traffic report.
   Events events[kMaxThreads];
-  Vector<uint32_t> executions;  // see executions.hpp
+  Vector<uint32_t> executions;  // see traffic.hpp
 };
 
 }  // namespace ck_sim

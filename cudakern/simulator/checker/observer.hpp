@@ -3,7 +3,6 @@
 #pragma once
 
 #include "checker.hpp"
-#include "executions.hpp"
 
 namespace ck_sim {
 

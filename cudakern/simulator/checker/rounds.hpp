@@ -6,9 +6,17 @@
 #include "deadlock.hpp"
 #include "launch.hpp"
 #include "observer.hpp"
-#include "random.hpp"
 
 namespace ck_sim {
+
+/// The numbers that a seed stands for.
+struct Random {
+  uint64_t state;
+  uint32_t below(uint32_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<uint32_t>((state >> 33) * n >> 31);
+  }
+};
 
 constexpr int kQuietRounds = 64;  // without progress, before states are compared
 constexpr uint32_t kMostWaiting = 16;

@@ -183,7 +183,10 @@ class _Translator:
         bodies = [text for name, text in texts.items() if name not in refused]
         variables, addresses = self._placed_variables()
         parts = (
-            *(f'#include "{header}"' for header in ("ptx.hpp", *sorted(self.headers))),
+            *(
+                f'#include "{header}"'
+                for header in ("ptx.hpp", *sorted(self.headers - {"ptx.hpp"}))
+            ),
             "using namespace ck_ptx;",
             *variables,
             f"{_CALLABLE};",

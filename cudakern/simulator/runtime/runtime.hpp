@@ -42,7 +42,7 @@ struct View {
   unsigned warp;  // the lanes that exist: all, but in the last warp of a block
   const Group* group;
 #ifdef CK_SIM_CHECKED
-  uint32_t* executions;  // of the first basic block, see executions.hpp; null: nobody counts
+  uint32_t* executions;  // of the first basic block, see traffic.hpp; null: nobody counts
 #endif
 };
 

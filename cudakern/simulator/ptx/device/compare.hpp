@@ -11,77 +11,24 @@ static inline f32 compared(f32 x, bool ftz) {
   return ftz && (bit_cast<u32>(x) & 0x7f800000) == 0 ? 0.0f : x;
 }
 
-template <class T>
-static inline bool cmp_num(T a, T b) {
-  return a == a && b == b;
-}
-template <class T>
-static inline bool cmp_nan(T a, T b) {
-  return a != a || b != b;
-}
-template <class T>
-static inline bool cmp_eq(T a, T b) {
-  return a == b;
-}
-template <class T>
-static inline bool cmp_ne(T a, T b) {
-  return a < b || a > b;
-}
-template <class T>
-static inline bool cmp_lt(T a, T b) {
-  return a < b;
-}
-template <class T>
-static inline bool cmp_le(T a, T b) {
-  return a <= b;
-}
-template <class T>
-static inline bool cmp_gt(T a, T b) {
-  return a > b;
-}
-template <class T>
-static inline bool cmp_ge(T a, T b) {
-  return a >= b;
-}
-template <class T>
-static inline bool cmp_lo(T a, T b) {
-  return a < b;
-}
-template <class T>
-static inline bool cmp_ls(T a, T b) {
-  return a <= b;
-}
-template <class T>
-static inline bool cmp_hi(T a, T b) {
-  return a > b;
-}
-template <class T>
-static inline bool cmp_hs(T a, T b) {
-  return a >= b;
-}
-template <class T>
-static inline bool cmp_equ(T a, T b) {
-  return !(a < b || a > b);
-}
-template <class T>
-static inline bool cmp_neu(T a, T b) {
-  return a != b;
-}
-template <class T>
-static inline bool cmp_ltu(T a, T b) {
-  return !(a >= b);
-}
-template <class T>
-static inline bool cmp_leu(T a, T b) {
-  return !(a > b);
-}
-template <class T>
-static inline bool cmp_gtu(T a, T b) {
-  return !(a <= b);
-}
-template <class T>
-static inline bool cmp_geu(T a, T b) {
-  return !(a < b);
+enum class Is { num, nan, eq, ne, lt, le, gt, ge, lo, ls, hi, hs, equ, neu, ltu, leu, gtu, geu };
+
+template <Is IS, class T>
+CK_INLINE bool cmp(T a, T b) {
+  if (IS == Is::num) return a == a && b == b;
+  if (IS == Is::nan) return a != a || b != b;
+  if (IS == Is::eq) return a == b;
+  if (IS == Is::ne) return a < b || a > b;
+  if (IS == Is::lt || IS == Is::lo) return a < b;
+  if (IS == Is::le || IS == Is::ls) return a <= b;
+  if (IS == Is::gt || IS == Is::hi) return a > b;
+  if (IS == Is::ge || IS == Is::hs) return a >= b;
+  if (IS == Is::equ) return !(a < b || a > b);
+  if (IS == Is::neu) return a != b;
+  if (IS == Is::ltu) return !(a >= b);
+  if (IS == Is::leu) return !(a > b);
+  if (IS == Is::gtu) return !(a <= b);
+  return !(a < b);  // geu
 }
 
 static inline bool bool_and(bool a, bool b) { return a & b; }

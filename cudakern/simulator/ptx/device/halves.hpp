@@ -30,32 +30,26 @@ CK_INLINE H finished_half(H x) {
 
 // Arithmetic: 9.7.4.1 to 9.7.4.4
 
-template <int FTZ, int SAT, typename T>
-CK_INLINE T add_half(T a, T b) {
+template <int FTZ, int SAT, typename T, typename F>
+CK_INLINE T combined(F f, T a, T b) {
   return each(
-      [](auto x, auto y) {
-        using H = decltype(x);
-        return finished_half<FTZ, SAT, 0>(from_f32<H>(number<FTZ>(x) + number<FTZ>(y)));
+      [f](auto x, auto y) {
+        const f32 made = f(number<FTZ>(x), number<FTZ>(y));
+        return finished_half<FTZ, SAT, 0>(from_f32<decltype(x)>(made));
       },
       a, b);
+}
+template <int FTZ, int SAT, typename T>
+CK_INLINE T add_half(T a, T b) {
+  return combined<FTZ, SAT>([](f32 x, f32 y) { return x + y; }, a, b);
 }
 template <int FTZ, int SAT, typename T>
 CK_INLINE T sub_half(T a, T b) {
-  return each(
-      [](auto x, auto y) {
-        using H = decltype(x);
-        return finished_half<FTZ, SAT, 0>(from_f32<H>(number<FTZ>(x) - number<FTZ>(y)));
-      },
-      a, b);
+  return combined<FTZ, SAT>([](f32 x, f32 y) { return x - y; }, a, b);
 }
 template <int FTZ, int SAT, typename T>
 CK_INLINE T mul_half(T a, T b) {
-  return each(
-      [](auto x, auto y) {
-        using H = decltype(x);
-        return finished_half<FTZ, SAT, 0>(from_f32<H>(number<FTZ>(x) * number<FTZ>(y)));
-      },
-      a, b);
+  return combined<FTZ, SAT>([](f32 x, f32 y) { return x * y; }, a, b);
 }
 template <int FTZ, int SAT, int RELU, typename T>
 CK_INLINE T fma_half(T a, T b, T c) {
@@ -121,12 +115,8 @@ CK_INLINE T ex2_half(T a) {
 // Comparison: 9.7.7
 
 /// What is compared: halves as f32.
-template <int FTZ>
-CK_INLINE f32 operand(f16 x) {
-  return number<FTZ>(x);
-}
-template <int FTZ>
-CK_INLINE f32 operand(bf16 x) {
+template <int FTZ, typename H>
+CK_INLINE f32 operand(H x) {
   return number<FTZ>(x);
 }
 template <int FTZ>

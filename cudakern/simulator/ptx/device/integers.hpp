@@ -6,35 +6,15 @@
 
 namespace ck_ptx {
 
-template <class T>
-struct Twice;
-template <>
-struct Twice<u16> {
-  using type = u32;
-};
-template <>
-struct Twice<s16> {
-  using type = s32;
-};
-template <>
-struct Twice<u32> {
-  using type = u64;
-};
-template <>
-struct Twice<s32> {
-  using type = s64;
-};
-template <>
-struct Twice<u64> {
-  using type = unsigned __int128;
-};
-template <>
-struct Twice<s64> {
-  using type = __int128;
-};
+u32 twice_of(u16);
+s32 twice_of(s16);
+u64 twice_of(u32);
+s64 twice_of(s32);
+unsigned __int128 twice_of(u64);
+__int128 twice_of(s64);
 /// The integer of the same signedness that holds each product of two.
 template <class T>
-using twice = typename Twice<T>::type;
+using twice = decltype(twice_of(T{}));
 
 template <class T>
 static constexpr u32 kBits = 8 * sizeof(T);
@@ -103,17 +83,18 @@ static inline P add_halves(P a, P b) {
 }
 
 template <class T, class P>
-static inline P least_halves(P a, P b, bool relu = false) {
+static inline P extreme_halves(T (*choose)(T, T), P a, P b, bool relu) {
   const u32 x = bit_cast<u32>(a), y = bit_cast<u32>(b);
-  const T low = lesser<T>((T)x, (T)y), high = lesser<T>((T)(x >> 16), (T)(y >> 16));
+  const T low = choose((T)x, (T)y), high = choose((T)(x >> 16), (T)(y >> 16));
   return relu ? halves<P>(greater<T>(low, 0), greater<T>(high, 0)) : halves<P>(low, high);
 }
-
+template <class T, class P>
+static inline P least_halves(P a, P b, bool relu = false) {
+  return extreme_halves<T>(lesser<T>, a, b, relu);
+}
 template <class T, class P>
 static inline P greatest_halves(P a, P b, bool relu = false) {
-  const u32 x = bit_cast<u32>(a), y = bit_cast<u32>(b);
-  const T low = greater<T>((T)x, (T)y), high = greater<T>((T)(x >> 16), (T)(y >> 16));
-  return relu ? halves<P>(greater<T>(low, 0), greater<T>(high, 0)) : halves<P>(low, high);
+  return extreme_halves<T>(greater<T>, a, b, relu);
 }
 
 // Bits and fields of bits

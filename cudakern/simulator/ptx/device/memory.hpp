@@ -22,7 +22,7 @@ CK_INLINE T* to_update(char* address, const ck_sim::Site* site) {
   return reinterpret_cast<T*>(ck_sim_atomic(address, site));
 }
 
-/// A basic block begins: counts it, if anybody wants that. See executions.hpp.
+/// A basic block begins: counts it, if anybody wants that. See traffic.hpp.
 CK_INLINE void count_block(const ck_sim::View* me, u32 block) {
   if (me->executions != nullptr) {
     ++me->executions[ck_sim::kWarpSize * block];

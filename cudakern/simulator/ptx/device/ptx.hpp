@@ -63,4 +63,45 @@ CK_INLINE void call_memset(const ck_sim::Site* site, char* r, char* to, char* va
   memset(target, load<s32>(value), count);
 }
 
+// Barriers and fences
+
+CK_INLINE void sync_block(u32 number, u32 threads, const ck_sim::Site* site) {
+  ck_sim_barrier_wait(ck_sim::Barrier::kPlain, number, threads, 0, site);
+}
+CK_INLINE int vote_block(ck_sim::Barrier kind, u32 number, u32 threads, pred predicate,
+                         const ck_sim::Site* site) {
+  return ck_sim_barrier_wait(kind, number, threads, predicate, site);
+}
+CK_INLINE void fence(const ck_sim::Site* site) {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#ifdef CK_SIM_CHECKED
+  ck_sim_fence(site);
+#else
+  (void)site;
+#endif
+}
+
+// Asynchronous stores; the runtime has copies and mbarriers
+
+/// A store that is counted at an mbarrier. The mbarrier may be another block's, which cannot ask
+/// for it later, so it happens now.
+template <typename T>
+static inline void store_now(char* address, const T& values, char* mbarrier,
+                             const ck_sim::Site* site, const ck_sim::Site* arrival) {
+  put(address, values, site);
+  ck_sim_mbarrier_arrive(mbarrier, 0, 0, -static_cast<s32>(sizeof values), arrival);
+}
+
+// Address spaces
+
+CK_INLINE bool is_local(const ck_sim::View*, const char* address) {
+  return ck_sim_is_local(address) != 0;
+}
+CK_INLINE bool is_global(const ck_sim::View* me, const char* address) {
+  return address != nullptr && shared_rank(me, address) < 0 && !is_local(me, address);
+}
+CK_INLINE u32 rank_of(const ck_sim::View* me, u32 address) {
+  return address >> kRankShift == 0 ? me->group->rank : (address >> kRankShift) - 1;
+}
+
 }  // namespace ck_ptx

@@ -9,7 +9,7 @@ from cudakern.simulator.ptx.forms import Table
 
 #: Each has ``FORMS``, and ``HEADER``: the C++ that they use.
 CHAPTERS = (
-    *("integers", "extended", "compare", "logic", "moves", "video"),
+    *("integers", "compare", "logic", "video"),
     *("floats", "halves", "conversions", "matrix"),
     *("warps", "barriers", "atomics", "half_atomics", "asynchronous", "miscellaneous"),
 )

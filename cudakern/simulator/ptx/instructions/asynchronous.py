@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudakern.simulator.ptx.forms import rows
 
-HEADER = "asynchronous.hpp"
+HEADER = "ptx.hpp"
 
 #: A hint for the cache, and its operand.
 _HINTS = ({"hint": "", "policy": ""}, {"hint": ".L2::cache_hint", "policy": ", policy:b64"})

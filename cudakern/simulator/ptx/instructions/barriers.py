@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudakern.simulator.ptx.forms import rows
 
-HEADER = "barriers.hpp"
+HEADER = "ptx.hpp"
 
 _THREADS = (("a:u32", "0"), ("a:u32, b:u32", "{b}"))
 _BARRIERS = tuple(

@@ -8,8 +8,8 @@ HEADER = "compare.hpp"
 
 _ORDERED = "eq ne lt le gt ge"
 _OF_FLOATS = f"{_ORDERED} equ neu ltu leu gtu geu num nan"
-_PLAIN = "cmp_{CMP}({a}, {b})"
-_FLUSHED = "cmp_{CMP}(compared({a}, {ftz}), compared({b}, {ftz}))"
+_PLAIN = "cmp<Is::{CMP}>({a}, {b})"
+_FLUSHED = "cmp<Is::{CMP}>(compared({a}, {ftz}), compared({b}, {ftz}))"
 #: Comparisons, the types that have them, the modifier and the type in names, how to compare.
 _FIELDS = ("words", "types", "ftz", "kind", "compare")
 _COMPARED = (

@@ -53,16 +53,16 @@ _OF_HALF = """
 CMP: eq ne
 BOOL: and or xor
 SRC: b16 b32 b64
-9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of cmp_{CMP}({a}, {b})))
+9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of $plain))
 CMP: eq ne lt le gt ge
 SRC: s16 s32 s64
-9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of cmp_{CMP}({a}, {b})))
+9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of $plain))
 CMP: eq ne lt le gt ge lo ls hi hs
 SRC: u16 u32 u64
-9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of cmp_{CMP}({a}, {b})))
+9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of $plain))
 CMP: eq ne lt le gt ge equ neu ltu leu gtu geu num nan
 SRC: f64
-9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of cmp_{CMP}({a}, {b})))
+9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of $plain))
 SRC: $half f32
 9.7.7.1 set.CMP$bool$ftz.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of $one))
 RESULT: u16 s16 u32 s32
@@ -79,10 +79,10 @@ RESULT: u32 s32
 def _variant(half: str, ftz: str, *, logic: bool) -> dict[str, str]:
     """Return what stands in the comparisons of a half, with a logical operation or without one."""
     flush = "{ftz}" if ftz else "0"
-    compare = "cmp_{{CMP}}(operand<{0}>({1}({{a}})), operand<{0}>({1}({{b}})))"
+    compare = "cmp<Is::{{CMP}}>(operand<{0}>({1}({{a}})), operand<{0}>({1}({{b}})))"
     parts = {"one": "", "low": "low", "high": "high"}
     made = {name: compare.format(flush, part) for name, part in parts.items()}
-    made |= {"half": half, "ftz": ftz}
+    made |= {"half": half, "ftz": ftz, "plain": "cmp<Is::{CMP}>({a}, {b})"}
     if logic:
         return {**made, "bool": ".BOOL", "c": ", c:pred", "of": "bool_{BOOL}({c},"}
     return {**made, "bool": "", "c": "", "of": "("}

@@ -1,4 +1,4 @@
-"""Integer arithmetic: section 9.7.1 of the PTX ISA manual."""
+"""Integer arithmetic: sections 9.7.1 and 9.7.2 of the PTX ISA manual."""
 
 from __future__ import annotations
 
@@ -71,4 +71,16 @@ B: u32 s32
 9.7.1.23 dp4a.A.B d:u32, a:u32, b:u32, c:u32 = dp4a<{A}, {B}>({a}, {b}, {c})
 HALF: lo hi
 9.7.1.24 dp2a.HALF.A.B d:u32, a:u32, b:u32, c:u32 = dp2a_{HALF}<{A}, {B}>({a}, {b}, {c})
+# With a carry: cc is the thread's flag.
+TYPE: u32 s32 u64 s64
+9.7.2.1 add.cc.TYPE d, a, b = add_carry<{T}>({a}, {b}, 0, cc)
+9.7.2.2 addc.TYPE d, a, b = ({T})({a} + {b} + cc)
+9.7.2.2 addc.cc.TYPE d, a, b = add_carry<{T}>({a}, {b}, cc, cc)
+9.7.2.3 sub.cc.TYPE d, a, b = sub_borrow<{T}>({a}, {b}, 0, cc)
+9.7.2.4 subc.TYPE d, a, b = ({T})({a} - {b} - cc)
+9.7.2.4 subc.cc.TYPE d, a, b = sub_borrow<{T}>({a}, {b}, cc, cc)
+HALF: lo hi
+9.7.2.5 mad.HALF.cc.TYPE d, a, b, c = add_carry<{T}>(mul_{HALF}<{T}>({a}, {b}), {c}, 0, cc)
+9.7.2.6 madc.HALF.TYPE d, a, b, c = ({T})(mul_{HALF}<{T}>({a}, {b}) + {c} + cc)
+9.7.2.6 madc.HALF.cc.TYPE d, a, b, c = add_carry<{T}>(mul_{HALF}<{T}>({a}, {b}), {c}, cc, cc)
 """)

@@ -1,4 +1,4 @@
-"""Logic and shifts: section 9.7.8 of the PTX ISA manual."""
+"""Logic, shifts and permutations of bytes: sections 9.7.8 and 9.7.9 of the PTX ISA manual."""
 
 from __future__ import annotations
 
@@ -26,4 +26,6 @@ MODE: clamp wrap
 9.7.8.8 shl.TYPE d, a, b:u32 = shl<{T}>({a}, {b})
 TYPE: b16 b32 b64 u16 u32 u64 s16 s32 s64
 9.7.8.9 shr.TYPE d, a, b:u32 = shr<{T}>({a}, {b})
+MODE: f4e b4e rc8 ecl ecr rc16
+9.7.9 prmt.b32{.MODE} d, a, b, c = prmt({a}, {b}, selector_{MODE}({c}))
 """)

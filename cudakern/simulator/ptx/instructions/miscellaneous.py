@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cudakern.simulator.ptx.forms import rows
 
-HEADER = "miscellaneous.hpp"
+HEADER = "ptx.hpp"
 
 FORMS = rows("""
 SPACE: global local shared
