@@ -81,18 +81,16 @@ struct StagedGatherRows : GatherRows<true> {
     // Not by read_ahead, whose 32-bit numbers would cost a 64-bit addition for each row.
     for (uint32 begin = threadIdx.x; begin < count; begin += kThreads * kReads) {
       Pick pick[kReads];
-#pragma unroll
-      for (uint32 r = 0; r < kReads; ++r) {
+      unrolled<kReads>([&](uint32 r) {
         if (begin + r * kThreads < count) {
           pick[r] = read_index(row + begin + r * kThreads);
         }
-      }
-#pragma unroll
-      for (uint32 r = 0; r < kReads; ++r) {
+      });
+      unrolled<kReads>([&](uint32 r) {
         if (begin + r * kThreads < count) {
           table.put(row + begin + r * kThreads, place_of(pick[r]));
         }
-      }
+      });
     }
     __syncthreads();
   }
@@ -113,22 +111,15 @@ CK_DEVICE Packed<uint4, T> pick_elements(const StreamArguments& a, Offset first)
     if (a.vector_indices != 0) {
       group.vector = load(reinterpret_cast<const Bytes<kIndexBytes>*>(source + k));
     } else {
-#pragma unroll
-      for (int j = 0; j < IndexGroup::kPieces; ++j) {
-        group.piece[j] = load(source + k + j);
-      }
+      unrolled<IndexGroup::kPieces>([&](int j) { group.piece[j] = load(source + k + j); });
     }
-#pragma unroll
-    for (int j = 0; j < IndexGroup::kPieces; ++j) {
-      index[k + j] = group.piece[j];
-    }
+    unrolled<IndexGroup::kPieces>([&](int j) { index[k + j] = group.piece[j]; });
   }
   const GatherRows<false> rows{a};
   Packed<uint4, T> result;
-#pragma unroll
-  for (int k = 0; k < kPieces; ++k) {
+  unrolled<kPieces>([&](int k) {
     result.piece[k] = read_piece<T>(rows, rows.place_of({0, index[k]}), Offset{0});
-  }
+  });
   return result;
 }
 

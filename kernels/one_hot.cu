@@ -230,14 +230,12 @@ CK_DEVICE void write_strided(const StridedArguments<kRank>& a) {
   for (; first < a.items; first += step) {
     Offsets<Offset, 4> offset[kItems];
     Index index[kItems];
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
+    unrolled<kItems>([&](int k) {
       const Offset item = first + k * kThreads;
       offset[k] = offsets_of(item < a.items ? item : a.items - 1, a.dimensions);
       index[k] = load(at<Index>(a.common.indices, offset[k].value[0]));
-    }
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
+    });
+    unrolled<kItems>([&](int k) {
       const Position<Offset> position =
           resolve_index<IndexMode::kFill, Offset>(index[k], a.common.depth);
       const bool on = position.valid && position.value == offset[k].value[2];
@@ -249,7 +247,7 @@ CK_DEVICE void write_strided(const StridedArguments<kRank>& a) {
       if (first + k * kThreads < a.items) {
         store_streaming(at<Element>(a.common.out, offset[k].value[1]), value);
       }
-    }
+    });
   }
 }
 

@@ -33,20 +33,18 @@ template <uint32 kReads, typename Read, typename Use>
 CK_DEVICE void read_ahead(uint32 count, const Read& read, const Use& use, uint32 skew = 0) {
   for (uint32 first = threadIdx.x; first < count + skew; first += kThreads * kReads) {
     decltype(read(first)) value[kReads];
-#pragma unroll
-    for (uint32 r = 0; r < kReads; ++r) {
+    unrolled<kReads>([&](uint32 r) {
       const uint32 k = first + r * kThreads - skew;  // a number before 0 wraps
       if (k < count) {
         value[r] = read(k);
       }
-    }
-#pragma unroll
-    for (uint32 r = 0; r < kReads; ++r) {
+    });
+    unrolled<kReads>([&](uint32 r) {
       const uint32 k = first + r * kThreads - skew;
       if (k < count) {
         use(k, value[r]);
       }
-    }
+    });
   }
 }
 
@@ -79,17 +77,11 @@ CK_DEVICE void store_packed(T* address, const T (&value)[kCount]) {
 #pragma unroll
     for (int k = 0; k < kCount; k += kPieces) {
       Packed<Vector, T> packed;
-#pragma unroll
-      for (int i = 0; i < kPieces; ++i) {
-        packed.piece[i] = value[k + i];
-      }
+      unrolled<kPieces>([&](int i) { packed.piece[i] = value[k + i]; });
       *reinterpret_cast<Vector*>(address + k) = packed.vector;
     }
   } else {
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-      store(address + k, value[k]);
-    }
+    unrolled<kCount>([&](int k) { store(address + k, value[k]); });
   }
 }
 

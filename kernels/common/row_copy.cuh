@@ -57,21 +57,16 @@ CK_DEVICE void copy_slots(const Rows& rows, uint4* out, const StreamShape<O>& sh
   bool valid[kSlots];
   const uint4* source[kSlots];
   uint4 value[kSlots];
-#pragma unroll
-  for (int k = 0; k < kSlots; ++k) {
+  unrolled<kSlots>([&](int k) {
     const O slot = first + k * kThreads;
     const Division<O> part =
         divide(kFull || slot < shape.pieces ? slot : shape.pieces - 1, shape.row);
     const Position<O> row = rows.locate(part.quotient);
     valid[k] = row.valid;
     source[k] = at<uint4>(rows.x(), row.value + part.remainder * O{16});
-  }
-#pragma unroll
-  for (int k = 0; k < kSlots; ++k) {
-    value[k] = load(source[k]);
-  }
-#pragma unroll
-  for (int k = 0; k < kSlots; ++k) {
+  });
+  unrolled<kSlots>([&](int k) { value[k] = load(source[k]); });
+  unrolled<kSlots>([&](int k) {
     const O slot = first + k * kThreads;
     if (Rows::kFills && !valid[k]) {
       value[k] = fill_piece<uint4>(rows.fill(), 0);
@@ -79,7 +74,7 @@ CK_DEVICE void copy_slots(const Rows& rows, uint4* out, const StreamShape<O>& sh
     if (kFull || slot < shape.pieces) {
       store_streaming(out + slot, value[k]);
     }
-  }
+  });
 }
 
 /// Rows of whole 16-byte slots, source and output aligned.
@@ -127,10 +122,7 @@ CK_DEVICE Packed<uint4, T> walk_rows(const Rows& rows, const StreamShape<O>& sha
   };
   Packed<uint4, T> result;
   if constexpr (kPieces * sizeof(O) <= 64) {
-#pragma unroll
-    for (int k = 0; k < kPieces; ++k) {
-      result.piece[k] = next_piece(k + 1 == kPieces);
-    }
+    unrolled<kPieces>([&](int k) { result.piece[k] = next_piece(k + 1 == kPieces); });
   } else {
     constexpr int kOfWord = Packed<uint32, T>::kPieces;
     uint4& v = result.vector;
@@ -138,10 +130,8 @@ CK_DEVICE Packed<uint4, T> walk_rows(const Rows& rows, const StreamShape<O>& sha
 #pragma unroll 1
     for (int k = kOfWord; k <= kPieces; k += kOfWord) {
       Packed<uint32, T> word;
-#pragma unroll
-      for (int j = 0; j < kOfWord; ++j) {
-        word.piece[j] = next_piece(j + 1 == kOfWord && k == kPieces);
-      }
+      unrolled<kOfWord>(
+          [&](int j) { word.piece[j] = next_piece(j + 1 == kOfWord && k == kPieces); });
       v = make_uint4(v.y, v.z, v.w, word.vector);
     }
   }

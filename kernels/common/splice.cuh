@@ -108,21 +108,19 @@ CK_DEVICE void stage_words(const Rows& rows, const SpliceShape& shape, uint32 co
     uint4 value[kSpliceLoads];
     bool put[kSpliceLoads];
     bool parts = false;
-#pragma unroll
-    for (uint32 k = 0; k < kSpliceLoads; ++k) {
+    unrolled<kSpliceLoads>([&](uint32 k) {
       const SpliceWord<O> word(turn + k * kThreads, shape, count, stage);
       const bool fills = Rows::kFills & word.is_filled();
       put[k] = word.exists & (word.is_whole() | fills);
       parts |= word.exists & !put[k];
       value[k] = load_if<false>(put[k] & !fills, at<uint4>(rows.x(), word.source),
                                 fill_piece<uint4>(rows.fill(), 0));
-    }
-#pragma unroll
-    for (uint32 k = 0; k < kSpliceLoads; ++k) {
+    });
+    unrolled<kSpliceLoads>([&](uint32 k) {
       if (put[k]) {
         words[turn + k * kThreads] = value[k];
       }
-    }
+    });
     if (parts) {
 #pragma unroll 1
       for (uint32 slot = turn; slot < turn + kSpliceLoads * kThreads; slot += kThreads) {
@@ -219,13 +217,12 @@ CK_DEVICE void splice_rows(Rows& rows, void* out, const StreamShape<O>& shape,
       char* const target = static_cast<char*>(out) + signed_offset(from - shape.lead);
       if (whole) {
         Packed<uint4, T> word;
-#pragma unroll
-        for (int k = 0; k < kPieces; ++k) {
+        unrolled<kPieces>([&](int k) {
           word.piece[k] = cursor.piece();
           if (k + 1 < kPieces) {
             cursor.advance();
           }
-        }
+        });
         store_streaming(reinterpret_cast<uint4*>(target), word.vector);
       } else {
         const O to = at_byte + 16 < limit ? at_byte + 16 : limit;

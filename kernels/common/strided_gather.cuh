@@ -36,36 +36,32 @@ CK_DEVICE void gather_strided(const StridedArguments<O, U, kRank, kComponents>& 
     Offsets<O, 3> offset[kItems];
     bool valid[kItems];
     T value[kItems];
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
+    unrolled<kItems>([&](int k) {
       const O item = first + k * kThreads;
       offset[k] = offsets_of(item < a.items ? item : a.items - 1, a.dimensions);
       valid[k] = true;
-    }
+    });
 #pragma unroll 1
     for (int c = 0; c < components; ++c) {
-#pragma unroll
-      for (int k = 0; k < kItems; ++k) {
+      unrolled<kItems>([&](int k) {
         const I index = load(at<I>(a.indices, offset[k].value[1]));
         const Position<O> position = resolve_index<mode, O>(index, a.extent[c]);
         offset[k].value[0] += position.value * a.axis_stride[c];
         offset[k].value[1] += a.component_stride;
         valid[k] &= position.valid;
-      }
+      });
     }
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
+    unrolled<kItems>([&](int k) {
       value[k] = load(at<T>(a.x, offset[k].value[0]));
       if (mode == IndexMode::kFill && !valid[k]) {
         value[k] = fill_piece<T>(a.fill, static_cast<uint32>(offset[k].last * sizeof(T)) & 15);
       }
-    }
-#pragma unroll
-    for (int k = 0; k < kItems; ++k) {
+    });
+    unrolled<kItems>([&](int k) {
       if (first + k * kThreads < a.items) {
         store_streaming(at<T>(a.out, offset[k].value[2]), value[k]);
       }
-    }
+    });
   }
 }
 

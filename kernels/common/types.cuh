@@ -45,6 +45,15 @@ CK_DEVICE constexpr auto bytes_of() {
 template <int width>
 using Bytes = decltype(bytes_of<width>());
 
+/// Calls act(k) for each k < kCount, without a loop in the machine code.
+template <uint32 kCount, typename Act>
+CK_DEVICE void unrolled(const Act& act) {
+#pragma unroll
+  for (uint32 k = 0; k < kCount; ++k) {
+    act(k);
+  }
+}
+
 /// An offset as the kernels compute it: modulo 2^32 or 2^64. The host chose 32 bits only when every
 /// byte offset lies in [-2^31, 2^31), so sign extension gives back the exact value.
 CK_DEVICE int64 signed_offset(uint32 offset) { return static_cast<int32>(offset); }

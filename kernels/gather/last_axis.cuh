@@ -63,12 +63,11 @@ struct EntryTable {
     for (int k = 0; k < kPieces; k += Group::kPieces) {
       Group group;
       group.vector = *reinterpret_cast<const Bytes<kBytes>*>(entries + v * kPieces + k);
-#pragma unroll
-      for (int j = 0; j < Group::kPieces; ++j) {
+      unrolled<Group::kPieces>([&](int j) {
         const bool fills = kFills && group.piece[j] == kNoEntry<E>;
         entry[k + j] = fills ? E{0} : group.piece[j];
         kept.piece[k + j] = static_cast<T>(fills ? 0 : ~T{0});
-      }
+      });
     }
     return kept.vector;
   }
@@ -175,13 +174,12 @@ struct RowStage {
   }
 
   CK_DEVICE void put(uint32 turn, const uint4 (&value)[kLoads]) const {
-#pragma unroll
-    for (uint32 k = 0; k < kLoads; ++k) {
+    unrolled<kLoads>([&](uint32 k) {
       const uint32 slot = turn + k * kThreads + threadIdx.x;
       if (slot < slots()) {
         words[slot] = value[k];
       }
-    }
+    });
   }
 
   /// Puts the elements of words that are not whole.
@@ -232,10 +230,8 @@ struct RowStage {
         const uint32 phase = (low + r * static_cast<uint32>(a.x_outer_stride)) & 15;
         const char* const row = reinterpret_cast<const char*>(words + r * a.words.value) + phase;
         Packed<V, T> picked;
-#pragma unroll
-        for (int k = 0; k < kPieces; ++k) {
-          picked.piece[k] = *reinterpret_cast<const T*>(row + entry[k]);
-        }
+        unrolled<kPieces>(
+            [&](int k) { picked.piece[k] = *reinterpret_cast<const T*>(row + entry[k]); });
         picked.vector = filled<kFills>(picked.vector, kept, a.fill);
         store_streaming(at<V>(target, r * static_cast<uint64>(a.out_outer_stride)), picked.vector);
       }
@@ -280,11 +276,10 @@ CK_DEVICE void gather_unstaged(const LastAxisArguments<U>& a, char* shared) {
         uint32 entry[kPieces];
         const V kept = table.template read<kFills, V, T>(v, entry);
         Packed<V, T> picked;
-#pragma unroll
-        for (int k = 0; k < kPieces; ++k) {
+        unrolled<kPieces>([&](int k) {
           const int64 offset = static_cast<int64>(entry[k]) * a.x_axis_stride;
           picked.piece[k] = load(reinterpret_cast<const T*>(source + offset));
-        }
+        });
         picked.vector = filled<kFills>(picked.vector, kept, a.fill);
         store_streaming(reinterpret_cast<V*>(target) + (table.first / kPieces + v), picked.vector);
       }

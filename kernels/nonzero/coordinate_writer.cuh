@@ -290,10 +290,9 @@ class CoordinateWriter {
       const uint32 k = lane_ < head ? lane_ : whole + lane_ - head;
       Coordinate row[kColumns];
       decompose_rows<kColumns, 1>(row, places + k, element_of);
-#pragma unroll
-      for (uint32 axis = 0; axis < kColumns; ++axis) {
+      unrolled<kColumns>([&](uint32 axis) {
         reinterpret_cast<Coordinate*>(target + k * kRowBytes)[axis] = row[axis];
-      }
+      });
     }
   }
 
@@ -331,10 +330,8 @@ class CoordinateWriter {
 #pragma unroll 2
       for (uint32 k = whole + lane_ * 16; k < rest; k += 32 * 16) {
         Packed<uint4, Coordinate> vector;
-#pragma unroll
-        for (uint32 i = 0; i < kOfVector; ++i) {
-          vector.piece[i] = coordinate(k + i * sizeof(Coordinate));
-        }
+        unrolled<kOfVector>(
+            [&](uint32 i) { vector.piece[i] = coordinate(k + i * sizeof(Coordinate)); });
         store_streaming(reinterpret_cast<uint4*>(target + k), vector.vector);
       }
     } else {

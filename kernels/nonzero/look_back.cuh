@@ -94,10 +94,9 @@ struct LookBack {
     O sum = 0;
     for (uint32 back = lane;; back += 32 * reads) {
       uint64 word[kReads];
-#pragma unroll
-      for (uint32 r = 0; r < kReads; ++r) {
+      unrolled<kReads>([&](uint32 r) {
         word[r] = r < reads ? 0 : static_cast<uint64>(aggregate) << kValueBits;
-      }
+      });
       // Twice the distance of the nearest word that is no aggregate, plus one if it is empty. Words
       // beyond a prefix are not needed. Words in front of tile 0, which has a prefix, stay empty.
       uint32 nearest;
@@ -117,10 +116,8 @@ struct LookBack {
         }
         nearest = lowest_of_warp(nearest);
       } while (nearest % 2 != 0);
-#pragma unroll
-      for (uint32 r = 0; r < kReads; ++r) {
-        sum += r * 32 + lane <= nearest / 2 ? value_of<O>(word[r]) : O{0};
-      }
+      unrolled<kReads>(
+          [&](uint32 r) { sum += r * 32 + lane <= nearest / 2 ? value_of<O>(word[r]) : O{0}; });
       if (nearest != kNone) {
         break;
       }

@@ -100,11 +100,10 @@ CK_DEVICE void take_vectors(State (&state)[kItems], const char* vector, uint64 s
   const auto exists = [=](uint32 k) { return kAll || static_cast<Offset>(k) * every < left; };
   Packed<Bytes<kWidth>, Input> value[kColumnLoads];
   Offset place[kColumnLoads];
-#pragma unroll
-  for (uint32 k = 0; k < kColumnLoads; ++k) {
+  unrolled<kColumnLoads>([&](uint32 k) {
     value[k] = load_vector<kWidth, kAll>(exists(k), vector + k * step);
     place[k] = turn + k;
-  }
+  });
   take_units<Function, true>(state, value, place, exists);
 }
 
@@ -260,10 +259,7 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   if (find_walk<kWidth>(walk, a, x, share)) {
     take_walk<kWidth>(state, walk, a.step);
   }
-#pragma unroll
-  for (int i = 0; i < kColumns; ++i) {
-    stage.at(threadIdx.x, i) = state[i];
-  }
+  unrolled<kColumns>([&](int i) { stage.at(threadIdx.x, i) = state[i]; });
   __syncthreads();
   const auto from_threads = [&](uint32 m, uint32 column) {
     return staged_state<Function>(stage, a, share, m, column);

@@ -59,15 +59,11 @@ CK_DEVICE void stage_run(const Extent<Offset>& x, Offset begin, uint32 bytes, ch
   const uint4* const source = reinterpret_cast<const uint4*>(x.base) + range.first;
   uint4* const stage = reinterpret_cast<uint4*>(shared);
   uint4 value[kStageLoads];
-#pragma unroll
-  for (uint32 k = 0; k < kStageLoads; ++k) {
+  unrolled<kStageLoads>([&](uint32 k) {
     const uint32 vector = k * kThreads + threadIdx.x;
     value[k] = load_if<true>(vector >= range.from && vector < range.to, source + vector);
-  }
-#pragma unroll
-  for (uint32 k = 0; k < kStageLoads; ++k) {
-    stage[k * kThreads + threadIdx.x] = value[k];
-  }
+  });
+  unrolled<kStageLoads>([&](uint32 k) { stage[k * kThreads + threadIdx.x] = value[k]; });
 #pragma unroll 1
   for (uint32 k = 0; k < kStageLoads; ++k) {
     stage_parts(x, range, shared, k * kThreads + threadIdx.x);
