@@ -55,10 +55,11 @@ CK_DEVICE void store_count(uint32* counts, uint32 count) {
 
 CK_DEVICE Counts sum_counts(const uint32* counts) {
   Counts sum = {0, 0};
-  unrolled<kWarps>([&](uint32 w) {
+#pragma unroll
+  for (uint32 w = 0; w < kWarps; ++w) {
     sum.before += w < threadIdx.x / 32 ? counts[w] : 0;
     sum.total += counts[w];
-  });
+  }
   return sum;
 }
 

@@ -62,25 +62,28 @@ template <typename F, bool kRegular, typename V, int kLoads, int kItems, typenam
 CK_DEVICE void take_units(typename F::State (&state)[kItems],
                           const Packed<V, Input> (&unit)[kLoads], const P (&place)[kLoads],
                           const Exists& exists) {
-  unrolled<kItems>([&](int i) {
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
     if constexpr (F::kTakesBytes && sizeof(V) >= 4) {
       BytePlaces<F, Input>::template take_item<kRegular>(state[i], i, unit, place, exists);
     } else if constexpr (F::kTakesMany) {
       typename F::Number numbers[kLoads];
-      unrolled<kLoads>([&](uint32 k) {
+#pragma unroll
+      for (uint32 k = 0; k < kLoads; ++k) {
         numbers[k] = exists(k) ? convert<typename F::Number>(unit[k].piece[i]) : F::absent();
-      });
+      }
       F::take_many(state[i], numbers);
     } else {
       typename F::State turn = F::kFoldsTurns ? F::identity() : state[i];
-      unrolled<kLoads>([&](uint32 k) {
+#pragma unroll
+      for (uint32 k = 0; k < kLoads; ++k) {
         if (exists(k)) {
           take<F, (kItems > 1)>(turn, unit[k].piece[i], place[k]);
         }
-      });
+      }
       state[i] = F::kFoldsTurns ? F::combine(state[i], turn) : turn;
     }
-  });
+  }
 }
 
 /// Takes kLoads units of x in, `step` elements apart; all of them, or those before `end`.
@@ -90,11 +93,12 @@ CK_DEVICE void take_turn(State (&state)[kItems], const Dimension<Offset, 2> (&al
   const auto exists = [=](uint32 k) { return kAll || first + k * step < end; };
   Packed<Bytes<kWidth>, Input> value[kLoads];
   Offset place[kLoads];
-  unrolled<kLoads>([&](uint32 k) {
+#pragma unroll
+  for (uint32 k = 0; k < kLoads; ++k) {
     const Offsets<Offset, 2> offset = offsets_of(first + k * step, along);
     value[k] = load_unit<kWidth, kAll>(exists(k), at<char>(x, offset.value[0]));
     place[k] = offset.value[1];
-  });
+  }
   take_units<Function, kRank == 1>(state, value, place, exists);
 }
 
@@ -139,15 +143,20 @@ CK_DEVICE void reduce_grid(const GridArguments<kRank>& a, char* shared) {
   const uint32 states = width * kItems;
   const auto put = [&](State* all) {
     if (g == 0) {
-      unrolled<kItems>([&](int i) { all[i * width + q] = state[i]; });
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        all[i * width + q] = state[i];
+      }
     }
   };
   const auto get = [&](const State* all, uint32 count) {
     clear(state);
 #pragma unroll 1
     for (uint32 k = g; k < count; k += groups) {
-      unrolled<kItems>(
-          [&](int i) { state[i] = Function::combine(state[i], all[k * states + i * width + q]); });
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        state[i] = Function::combine(state[i], all[k * states + i * width + q]);
+      }
     }
     fold_groups(state, folded, q, g, width, groups);
   };
@@ -158,13 +167,17 @@ CK_DEVICE void reduce_grid(const GridArguments<kRank>& a, char* shared) {
   }
   if (g == 0 && unit < a.units) {
     Output result[kItems];
-    unrolled<kItems>(
-        [&](int i) { result[i] = convert<Output>(Function::finish(state[i], a.rest)); });
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      result[i] = convert<Output>(Function::finish(state[i], a.rest));
+    }
     if (kItems == 1 || a.step == sizeof(Output)) {
       store_packed(at<Output>(a.out, offset.value[1]), result);
     } else {
-      unrolled<kItems>(
-          [&](int i) { store(at<Output>(a.out, offset.value[1] + i * a.step), result[i]); });
+#pragma unroll
+      for (int i = 0; i < kItems; ++i) {
+        store(at<Output>(a.out, offset.value[1] + i * a.step), result[i]);
+      }
     }
   }
 }
