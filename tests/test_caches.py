@@ -7,8 +7,6 @@ import gc
 import json
 import os
 import random
-import subprocess
-import sys
 import tracemalloc
 from functools import partial
 from pathlib import Path
@@ -23,8 +21,8 @@ from cudakern._caches import MAX_ENTRIES, Family, Results, Size, Table
 from cudakern.operators import binding
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import call_all
+from tests.helpers.processes import printed
 
-ROOT = Path(__file__).parent.parent
 NAMES = [
     "compiled operators",
     "gather",
@@ -59,10 +57,7 @@ from cudakern._caches import Table
 tables = {id(value) for value in gc.get_objects() if type(value) is Table}
 print(len(tables), len(tables - set(map(id, caches._caches.values()))))
 """
-    result = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert result.stdout.split() == ["6", "0"]
+    assert printed(program).split() == ["6", "0"]
 
 
 def test_results_are_remembered_without_bound_for_nothing_that_varies():

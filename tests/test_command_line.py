@@ -159,17 +159,16 @@ def test_info_json_is_one_object(capsys):
     assert "\n" not in found["check"]
 
 
-def test_warmup_compiles_kernels(capsys, monkeypatch):
-    few = list(warmup.kernels(everything=False))[::20]
-    monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else few)
-    assert main(["warmup", "--engine", "simulator"]) == 0
-    assert f"{len(few)} kernels are compiled" in capsys.readouterr().out
-    assert len(few) > 2
+@pytest.fixture
+def few(monkeypatch):
+    """Have warmup compile a few kernels only; return them."""
+    found = list(warmup.kernels(everything=False))[::60]
+    monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else found)
+    assert len(found) > 2
+    return found
 
 
-def test_warmup_of_what_is_cached_compiles_and_loads_nothing(capsys, monkeypatch):
-    few = list(warmup.kernels(everything=False))[::60]
-    monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else few)
+def test_warmup_of_what_is_cached_compiles_and_loads_nothing(few, capsys, monkeypatch):
     monkeypatch.setattr(warmup, "engine_for", lambda _place: SimulatorEngine())
     targets = (["--engine", "simulator"], ["--arch", "sm_90"])
     for target in targets:
@@ -186,9 +185,7 @@ def test_warmup_of_what_is_cached_compiles_and_loads_nothing(capsys, monkeypatch
     assert capsys.readouterr().out.count(f"{len(few)} kernels are compiled and cached") == 4
 
 
-def test_warmup_for_a_gpu_that_is_not_there(capsys, monkeypatch, tmp_path):
-    few = list(warmup.kernels(everything=False))[::60]
-    monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else few)
+def test_warmup_for_a_gpu_that_is_not_there(few, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
     assert main(["warmup", "--arch", "sm_80", "--jobs", "2"]) == 0
     assert f"{len(few)} kernels are compiled and cached for sm_80" in capsys.readouterr().out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import shlex
 import shutil
 import subprocess
@@ -18,8 +17,8 @@ from packaging.requirements import Requirement
 import cudakern as ck
 from cudakern.engines import nvrtc
 from cudakern.simulator.toolchain import find_toolchain
-
-ROOT = Path(__file__).parent.parent
+from tests.helpers.processes import printed
+from tests.helpers.readmes import ROOT
 
 PUBLIC = """
 ArgmaxOperatorDesc ArgminOperatorDesc ArgumentError AxisDirection BindingError CompiledOperator
@@ -30,20 +29,6 @@ ReduceOperatorDesc SimulatorError TensorDesc TensorFlags __version__ argwhere cl
 compile_operator gather gather_nd minimum_tensor_size_in_bytes nonzero nonzero_coordinates one_hot
 reduce simulator
 """
-
-
-def run(code, *options, **environment):
-    """Run Python code in a process of its own; return what it printed."""
-    result = subprocess.run(
-        [sys.executable, *options, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, **environment},
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 def compiler():
@@ -76,7 +61,7 @@ import cudakern as ck
 print(sorted(n for n in sys.modules if n.split(".")[0] in {"cupy", "rich"} and sys.modules[n]))
 print(ck.gather([5, 6, 7], [2, 0]).tolist())
 """
-    assert run(code, **compiler()).splitlines() == ["[]", "[7, 5]"]
+    assert printed(code, **compiler()).splitlines() == ["[]", "[7, 5]"]
 
 
 def test_public_names_are_the_documented_ones():
@@ -163,10 +148,10 @@ print(ck.gather([[1.0, 2.0], [3.0, 4.0]], [1], 0).tolist())
     # -S: no site-packages, where NVRTC is looked for; -P: nor is the working folder on the path.
     libraries = str(Path(nvrtc.library_path()).parent)
     environment = {"PYTHONPATH": "", "LD_LIBRARY_PATH": libraries, **compiler()}
-    printed = run(code, "-S", "-P", **environment).splitlines()
-    assert printed[0].startswith(str(site))
-    assert printed[1] == str(site / "cudakern" / "kernels")
-    assert printed[2] == "[[3.0, 4.0]]"
+    lines = printed(code, flags=("-S", "-P"), **environment).splitlines()
+    assert lines[0].startswith(str(site))
+    assert lines[1] == str(site / "cudakern" / "kernels")
+    assert lines[2] == "[[3.0, 4.0]]"
     names = {str(p.relative_to(site)) for p in (site / "cudakern").rglob("*") if p.is_file()}
     assert "cudakern/py.typed" in names
     assert "cudakern/kernels/common/division.cuh" in names

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +21,10 @@ from tests.helpers.bindings import (
     change,
     strided_view,
 )
+from tests.helpers.processes import printed
+from tests.helpers.samples import sample
 
-ROOT = Path(__file__).parent.parent
-PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
+PROTOCOLS = sample(range(pickle.HIGHEST_PROTOCOL + 1), pickle.HIGHEST_PROTOCOL)
 EXAMPLES = [pytest.param(example, id=example.title) for example in examples()]
 BROKEN = 'extern "C" __global__ void broken(int* x) { x[threadIdx.x + 1] = 1; }'
 
@@ -37,12 +35,7 @@ def sent(value, protocol=pickle.HIGHEST_PROTOCOL):
 
 def run(program, *arguments):
     """Run a program, whose forks are meant, in a process of its own."""
-    command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
-    result = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    return printed(program, *arguments, flags=("-W", "ignore"))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

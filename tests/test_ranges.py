@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.helpers.processes import printed
+from tests.helpers.readmes import ROOT
 
 NVTX = '''
 """A stand-in for the package nvtx that keeps what it is told."""
@@ -40,18 +38,9 @@ def get_domain(name=None):
 def run(folder, code, *, answer="object()", **environment):
     """Run code in a process of its own, beside a stand-in; return the JSON that it printed."""
     (folder / "nvtx.py").write_text(NVTX.replace("ANSWER", answer))
-    inherited = {k: v for k, v in os.environ.items() if k != "NVTX_INJECTION64_PATH"}
+    environment = {"NVTX_INJECTION64_PATH": None} | environment
     paths = os.pathsep.join([str(folder), str(ROOT)])
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env={**inherited, "PYTHONPATH": paths, **environment},
-    )
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
+    return json.loads(printed(code, cwd=folder, PYTHONPATH=paths, **environment))
 
 
 CALLS = """

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from posixpath import normpath
@@ -17,6 +14,7 @@ import pytest
 import cudakern as ck
 from cudakern.errors import SimulatorError
 from cudakern.simulator.reports.findings import Finding
+from tests.helpers.processes import printed
 from tests.helpers.readmes import FOLDERS, ROOT, blocks, located, read, readmes, section
 
 OPERATORS = "cudakern/operators/README.md"
@@ -26,20 +24,6 @@ MISSING = "    // __syncthreads() is missing here\n"
 ON_NUMPY = "import numpy as xp  # or: import cupy as xp\n"
 ON_CUPY = "import cupy as xp\n"
 ON_A_GPU = "import cupy\n"
-
-
-def printed(code):
-    """Run Python code in a process of its own; return what it printed."""
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env=os.environ,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 def tutorial():
@@ -77,7 +61,7 @@ def on_a_gpu():
 
 @pytest.mark.parametrize(("code", "expected"), on_the_host())
 def test_block_prints_what_it_says(code, expected):
-    assert printed(code) == expected
+    assert printed(code, flags=("-W", "error")) == expected
 
 
 NAMED = re.compile(r"`(?:tests/\S+/)?(test_\w+(?:\.py)?)`")
@@ -167,7 +151,8 @@ def test_links_lead_somewhere(path):
 def test_the_barrier_is_all_that_is_missing():
     code, _ = blocks(read(SIMULATOR))[0]
     assert code.count(MISSING) == 1
-    assert printed(code.replace(MISSING, "    __syncthreads();\n")) == ""
+    fixed = code.replace(MISSING, "    __syncthreads();\n")
+    assert printed(fixed, flags=("-W", "error")) == ""
 
 
 def test_the_example_takes_ten_lines_of_python():

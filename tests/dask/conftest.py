@@ -11,7 +11,7 @@ from tests.helpers.libraries import ABSENT
 if "dask" in ABSENT:
     collect_ignore = [path.name for path in Path(__file__).parent.glob("test_*.py")]
 elif "distributed" in ABSENT:
-    collect_ignore = ["test_cluster.py", "test_dask_cuda.py"]
+    collect_ignore = ["test_cluster.py"]
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ import pytest
 import cudakern as ck
 import cudakern.dask as cd
 from tests.helpers.refused import assert_named
+from tests.helpers.samples import sample
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 I = np.array([0, -1, 2], np.int64)  # noqa: E741  as in the operators' formulas
@@ -72,7 +73,8 @@ def random_call(rng, name):
 def test_random_arguments_have_the_same_outcome(name):
     rng = random.Random(5)  # noqa: S311  nothing is secret
     refused = 0
-    for _ in range(400):
+    turns = sample(range(400), 3)
+    for _ in turns:
         operands, options = random_call(rng, name)
         eager = outcome(lambda a=operands, o=options: getattr(ck, name)(*a, **o))
         lazy = outcome(lambda a=operands, o=options: getattr(cd, name)(*a, **o))
@@ -89,7 +91,7 @@ def test_random_arguments_have_the_same_outcome(name):
         ]
         again = outcome(lambda a=chunked, o=options: getattr(cd, name)(*a, **o))
         assert str(again) == str(lazy), (name, operands, options)
-    assert refused > (20 if name == "argwhere" else 80)
+    assert refused > len(turns) / (20 if name == "argwhere" else 5)
 
 
 LAZY = da.ones(4, chunks=2)

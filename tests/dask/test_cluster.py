@@ -1,4 +1,4 @@
-"""All functions on a cluster of two processes, one of which may die."""
+"""All functions on a cluster: of two processes, one of which may die, or of one for each GPU."""
 
 # ruff: noqa: ARG005  every call is given x and indices
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 
 import cudakern as ck
 import cudakern.dask as cd
+from tests.helpers.samples import is_thorough
 
 #: Seconds that a test waits for other processes at most.
 PATIENCE = 60
@@ -58,9 +59,11 @@ CALLS = {
     "nonzero of a size": (lambda x, i: cd.nonzero(x, size=99)[0], np.nonzero(X)[0][:99]),
     "count": (lambda x, i: cd.nonzero_coordinates(x).count, [np.count_nonzero(X)]),
 }  # fmt: skip
+#: One call of each function; the others are like these to a cluster.
+SOME = ["sum", "gather, filled", "gather_nd", "one_hot", "nonzero", "count"]
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", CALLS if is_thorough() else SOME)
 def test_every_function_is_right_on_other_processes(client, name):
     call, expected = CALLS[name]
     x, indices = da.from_array(X, chunks=(9, 11)), da.from_array(I, chunks=3)
@@ -104,3 +107,43 @@ def test_a_worker_that_is_killed_changes_nothing(client, tmp_path):
     assert result.result(PATIENCE) == (values**2).sum()
     client.wait_for_workers(2, PATIENCE)
     assert victim not in client.run(os.getpid).values()
+
+
+@pytest.fixture(scope="module")
+def client_of_gpus():
+    """Return a client of a cluster of one worker for each GPU, as dask-cuda documents it."""
+    dask_cuda = pytest.importorskip("dask_cuda", reason="dask-cuda is not installed")
+    with (
+        dask_cuda.LocalCUDACluster(dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", CALLS)
+def test_every_function_on_gpus(client_of_gpus, name):
+    cupy = pytest.importorskip("cupy")
+    call, expected = CALLS[name]
+    x, indices = (
+        da.from_array(array, chunks=chunks).map_blocks(
+            cupy.asarray, meta=cupy.empty((0,) * array.ndim, array.dtype)
+        )
+        for array, chunks in ((X, (9, 11)), (I, 3))
+    )
+    lazy = call(x, indices)
+    assert isinstance(lazy._meta, cupy.ndarray)  # noqa: SLF001
+    result = client_of_gpus.compute(lazy).result()
+    assert isinstance(result, cupy.ndarray)
+    np.testing.assert_allclose(result.get(), expected, rtol=1e-5)
+
+
+@pytest.mark.gpu
+def test_subnormal_numbers_are_kept():
+    cupy = pytest.importorskip("cupy")
+    bits = cupy.asarray(np.array([1, 3, 2, 0x80000000], np.uint32)).view(np.float32)
+    x = da.from_array(bits, chunks=1, asarray=False)
+    assert cd.reduce(x, "argmax").compute().get() == 1
+    assert cd.reduce(x, "sum").compute().view(np.uint32).get() == 6
+    kept = cd.gather(x, da.from_array(cupy.asarray([2, 0]), chunks=1, asarray=False)).compute()
+    assert kept.view(np.uint32).get().tolist() == [2, 1]

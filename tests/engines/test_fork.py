@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.helpers.readmes import ROOT
+from tests.helpers.processes import printed
 
 REFUSED = (
     "cudakern: a GPU must not be used in a process that was forked after its parent had used one, "
@@ -63,23 +60,18 @@ with tempfile.TemporaryDirectory() as folder, fake_cupy.installed(Path(folder)):
 ON_GPU = PROGRAM + "\nimport cupy\nmain(cupy.asarray)\n"
 
 
-def printed(program, *arguments):
-    command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
-    result = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout.splitlines()
+def lines(program, *arguments):
+    return printed(program, *arguments, flags=("-W", "ignore")).splitlines()
 
 
 def test_a_fork_is_told_to_be_spawned():
-    assert printed(ON_STAND_IN, "use") == [REFUSED] * 4 + ["ndarray"]
+    assert lines(ON_STAND_IN, "use") == [REFUSED] * 4 + ["ndarray"]
 
 
 def test_a_fork_before_the_first_use_is_a_process_like_others():
-    assert printed(ON_STAND_IN) == ["Array"] * 4 + ["ndarray"]
+    assert lines(ON_STAND_IN) == ["Array"] * 4 + ["ndarray"]
 
 
 @pytest.mark.gpu
 def test_a_fork_of_a_process_with_a_context_is_told_to_be_spawned():
-    assert printed(ON_GPU, "use") == [REFUSED] * 4 + ["ndarray"]
+    assert lines(ON_GPU, "use") == [REFUSED] * 4 + ["ndarray"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,6 +17,7 @@ from cudakern.engines import cuda, nvrtc
 from cudakern.operators import specialisations
 from perf.static import cubins
 from tests.helpers import fake_cupy
+from tests.helpers.processes import printed
 
 SPECS = {spec.source: spec for spec in specialisations()}
 (SPEC, *_) = SPECS.values()
@@ -124,10 +123,8 @@ def test_another_process_compiles_nothing(folder):
         "spec = next(s for s in specialisations() if s.entry == sys.argv[1])\n"
         "print(nvrtc.compiled_for(spec, 90), 'cuda.bindings.nvrtc' in sys.modules)\n"
     )
-    environment = os.environ | {"CUDAKERN_CACHE_DIR": str(folder)}
-    command = [sys.executable, "-c", script, SPEC.entry]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{path} False\n"
+    found = printed(script, SPEC.entry, CUDAKERN_CACHE_DIR=str(folder))
+    assert found == f"{path} False\n"
 
 
 def test_threads_that_compile_the_same_leave_one_file(folder):

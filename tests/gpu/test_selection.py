@@ -1,4 +1,4 @@
-"""``-m gpu`` on a machine with a GPU and few packages: all tests on it are found, and no other."""
+"""On a machine with a GPU and few packages, all tests on it are marked for it, and no other."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.helpers.readmes import ROOT
+from tests.helpers.samples import is_thorough
+
 #: What neither the CUDA engine nor a test on a GPU needs.
 ABSENT = {
     "build", "cuda_cccl", "dask", "hatchling", "jinja2", "matplotlib", "ncu_report",
@@ -23,7 +24,13 @@ find = PathFinder.find_spec
 PathFinder.find_spec = classmethod(
     lambda cls, name, *more: None if name.split(".")[0] in {ABSENT} else find(name, *more)
 )
+
+def pytest_collection_finish(session):
+    for item in session.items:
+        print("FOUND", item.get_closest_marker("gpu") is not None, item.name)
 """
+#: Folders of many tests, of which none is on a GPU.
+WITHOUT = [f"--ignore=tests/{folder}" for folder in ("perf", "simulator")]
 #: Some that have no place.
 MARKED = {
     "test_a_gpu_is_used",
@@ -33,33 +40,24 @@ MARKED = {
 }
 
 
-def collect(folder, *options):
-    """Return the tests that are found on such a machine."""
-    (folder / "such_a_machine.py").write_text(MACHINE, encoding="utf-8")
+def test_tests_on_a_gpu_are_marked_and_no_other(tmp_path):
+    (tmp_path / "such_a_machine.py").write_text(MACHINE, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "such_a_machine", "-p", "no:cacheprovider"]
     result = subprocess.run(
-        [*command, "--collect-only", "-q", *options],
+        [*command, "--collect-only", "-qq", *([] if is_thorough() else WITHOUT)],
         capture_output=True,
         text=True,
         check=False,
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(folder), "CUDAKERN_REQUIRE_GPU": "0"},
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "CUDAKERN_REQUIRE_GPU": "0"},
     )
     assert result.returncode == 0, result.stdout[-5000:]
-    return [line for line in result.stdout.splitlines() if "::" in line and " " not in line[:20]]
-
-
-def test_all_tests_on_a_gpu_are_found_and_no_other(tmp_path):
-    found = collect(tmp_path, "-m", "gpu")
-    named = [re.search(r"::(\w+)(?:\[(.*)\])?$", line).groups() for line in found]
-    placed = [name for name, given in named if given and "cuda" in given.split("-")]
-    assert len(placed) > 2300
-    assert {name for name, _ in named} - set(placed) >= MARKED
-    assert not any(given and "host" in given.split("-") for _, given in named)
-
-
-def test_no_other_test_is_on_a_gpu(tmp_path):
-    folder = ROOT / "tests" / "operators"
-    others = collect(tmp_path, "-m", "not gpu", str(folder / "test_nonzero_columns.py"))
-    assert others
-    assert not any("cuda" in line for line in others)
+    found = re.findall(r"FOUND (True|False) (\w+)(?:\[(.*)\])?$", result.stdout, re.MULTILINE)
+    marked = [(name, given.split("-")) for gpu, name, given in found if gpu == "True"]
+    placed = {name for name, given in marked if "cuda" in given}
+    assert len([given for _, given in marked if "cuda" in given]) > 2300
+    assert {name for name, _ in marked} - placed >= MARKED
+    assert not any("host" in given for _, given in marked)
+    others = [given.split("-") for gpu, _, given in found if gpu == "False"]
+    assert len(others) > len(marked)
+    assert not any("cuda" in given for given in others)

@@ -8,6 +8,7 @@ import numpy as np
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel, TensorDesc
+from tests.helpers.places import same_bytes
 
 X = np.array([[1.5, -0.0, 3, np.inf], [0, 1e-40, -7, 0], [2, 0, 0, -9]], np.float32)
 INDICES = np.array([3, 0, 2], np.int64)
@@ -106,3 +107,17 @@ def run(case, put, outputs=None):
         for result, given in zip(results_of(found), outputs, strict=True):
             assert result is given
     return results_of(found)
+
+
+def run_in_place(case, arrays, pointers, addresses):
+    """Run a case on arrays, which must be right and read where they are; return the results.
+
+    ``addresses`` are those that launches were given.
+    """
+    taken = iter(arrays)
+    results = run(case, lambda _: next(taken))
+    for result, expected in zip(results, expected_of(case), strict=True):
+        assert same_bytes(result, expected)
+    read = 1 if case is CASES["compiled gather of owned"] else len(pointers)  # it has a copy
+    assert list(addresses[0][:read]) == list(pointers[:read])
+    return results
