@@ -83,15 +83,13 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
     --------
     >>> import numpy as np
     >>> import cudakern as ck
-    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
-    ...   y[threadIdx.x] = x[threadIdx.x + 1];
-    ... }'''
-    >>> shift = ck.simulator.RawKernel(code, "shift")
-    >>> x, y = ck.simulator.empty(64), np.zeros(32, np.float32)
+    >>> code = 'extern "C" __global__ void f(int* x, int* y) { y[threadIdx.x] = x[threadIdx.x+1]; }'
+    >>> shift = ck.simulator.RawKernel(code, "f")
+    >>> x, y = ck.simulator.empty(64, np.int32), np.zeros(32, np.int32)
     >>> with ck.simulator.checked():
     ...     shift((1,), (32,), (x, y))
     Traceback (most recent call last):
-    cudakern.errors.SimulatorError: shift: uninitialized: shift.cu:2: ...
+    cudakern.errors.SimulatorError: f: uninitialized: f.cu:1: ...
     """
     made = np.empty(shape, dtype)
     flat = np.empty(-(-max(made.nbytes, 1) // _PATTERN.size) * _PATTERN.size, np.uint8)

@@ -153,15 +153,12 @@ def checked(
     and local memory, ``malloc``, outputs of the operators, arrays made by `empty`), races, barriers
     and warp collectives that not all reach, and launches that wait forever.
 
-    What a race is says PTX's memory model. Accesses of different threads to the same bytes, one of
-    them a write, must be ordered: by a barrier, by a warp collective with a mask, or by a release
-    that an acquire sees, fences included. Only atomics, volatile and other strong accesses may meet
-    unordered, if the scope of each has the other thread. By itself, a relaxed atomic, such as
-    ``atomicAdd`` is, orders nothing; with ``__threadfence`` before it, and after the one that sees
-    it, it does.
-
-    With ``strict``, volatile accesses that meet unordered, threads that write the same value
-    unordered, and barriers at which threads are missing that have exited are findings, too.
+    PTX's memory model says what a race is: two threads access the same bytes, one of them to write,
+    and no barrier, warp collective with a mask, or release that an acquire sees orders the two.
+    Fences count. Only strong accesses, such as atomics, may meet unordered, if the scope of each
+    has the other thread. A relaxed atomic alone, which ``atomicAdd`` is, orders nothing. With
+    ``strict``, volatile accesses that meet unordered, threads that write the same value unordered,
+    and barriers at which threads are missing that have exited are findings, too.
 
     Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
     GPU; the contents are copied back. All launches of the process inside of the block are checked,
@@ -172,15 +169,13 @@ def checked(
     --------
     >>> import numpy as np
     >>> import cudakern as ck
-    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
-    ...   y[threadIdx.x] = x[threadIdx.x + 1];
-    ... }'''
-    >>> shift = ck.simulator.RawKernel(code, "shift")
-    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> code = 'extern "C" __global__ void f(int* x, int* y) { y[threadIdx.x] = x[threadIdx.x+1]; }'
+    >>> shift = ck.simulator.RawKernel(code, "f")
+    >>> x, y = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
     >>> with ck.simulator.checked():
     ...     shift((1,), (32,), (x, y))
     Traceback (most recent call last):
-    cudakern.errors.SimulatorError: shift: out_of_bounds: shift.cu:2: read of 4 bytes must lie ...
+    cudakern.errors.SimulatorError: f: out_of_bounds: f.cu:1: read of 4 bytes must lie ...
     """
     seed = index(seed) % 2**64
     if index(resident_blocks) < 1:
@@ -236,17 +231,15 @@ def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
     Arrays of raw kernels lie as in an allocation of a GPU, whose start is a multiple of 512 bytes;
     those of the operators start less than 16 bytes after such a multiple.
 
-    An instruction is one of PTX; ``ptxas`` makes machine code of it, mostly of another length. What
-    a warp executes is counted by basic block: as often as that lane does which does it most. It
-    counts whether or not its predicate holds.
+    An instruction is one of PTX; ``ptxas`` makes machine code of another length. A warp executes a
+    basic block as often as the lane that does it most, whether or not predicates hold.
 
-    With ``blocks``, launches on arrays of any size are quick: of these, only what is accessed is
-    touched, and nothing is written, so that the launch leaves them as they were. Block i of n that
-    run is number floor((i + 0.5) * count / n) of the grid, which has its true size for the kernel;
-    of clusters, whole ones run. A block that waits for one that does not run ends the launch as a
-    deadlock. Blocks that take their work from a common counter share it among those that run, which
-    makes the scaled figures too large. Inside of `checked`, too, or of a `traffic` that wants more,
-    more blocks run.
+    With ``blocks``, launches on arrays of any size are quick: only what those blocks access is
+    touched, and nothing is written. Block i of n that run is number floor((i + 0.5) * count / n) of
+    the grid, which has its true size for the kernel; of clusters, whole ones run. A block that
+    waits for one that does not run ends the launch as a deadlock. Blocks that take their work from
+    a common counter share it among those that run, which makes the scaled figures too large. Inside
+    of `checked`, or of a `traffic` that wants more, more blocks run.
 
     Blocks run one after the other, side by side only where one waits for another. A launch counts
     in every report whose block it is in.
@@ -255,26 +248,24 @@ def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
     --------
     >>> import numpy as np
     >>> import cudakern as ck
-    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
-    ...   y[threadIdx.x] = x[threadIdx.x + 1];
-    ... }'''
-    >>> shift = ck.simulator.RawKernel(code, "shift")
-    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> code = 'extern "C" __global__ void f(int* x, int* y) { y[threadIdx.x] = x[threadIdx.x+1]; }'
+    >>> shift = ck.simulator.RawKernel(code, "f")
+    >>> x, y = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
     >>> with ck.simulator.traffic() as report:
     ...     shift((1,), (31,), (x, y))
     >>> (kernel,) = report.kernels
     >>> kernel.bytes_requested, kernel.stores.sectors_per_request
     (248, 4.0)
-    >>> kernel.instructions["ld.global.f32"]
+    >>> kernel.instructions["ld.global.u32"]
     1
 
     Of a large launch, a few blocks tell enough:
 
-    >>> x, y = np.empty(2**25, np.float32), np.empty(2**25, np.float32)
+    >>> x, y = np.empty(2**25, np.int32), np.empty(2**25, np.int32)
     >>> with ck.simulator.traffic(blocks=4) as report:
     ...     shift((2**20,), (31,), (x, y))
     >>> (kernel,) = report.kernels
-    >>> kernel.sampled, kernel.blocks, kernel.instructions["ld.global.f32"]
+    >>> kernel.sampled, kernel.blocks, kernel.instructions["ld.global.u32"]
     (4, 1048576, 1048576)
     """
     report = TrafficReport(sample=0 if blocks is None else _count(blocks))

@@ -66,18 +66,16 @@ class Finding:
     --------
     >>> import numpy as np
     >>> import cudakern as ck
-    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
-    ...   y[threadIdx.x] = x[threadIdx.x + 1];
-    ... }'''
-    >>> shift = ck.simulator.RawKernel(code, "shift")
-    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> code = 'extern "C" __global__ void f(int* x, int* y) { y[threadIdx.x] = x[threadIdx.x+1]; }'
+    >>> shift = ck.simulator.RawKernel(code, "f")
+    >>> x, y = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
     >>> try:
     ...     with ck.simulator.checked():
     ...         shift((1,), (32,), (x, y))
     ... except ck.SimulatorError as error:
     ...     (finding,) = error.findings
     >>> finding.kind, finding.source, finding.thread, finding.array, finding.index
-    ('out_of_bounds', ('shift.cu', 2), (31, 0, 0), 0, 32)
+    ('out_of_bounds', ('f.cu', 1), (31, 0, 0), 0, 32)
     """
 
     kind: str

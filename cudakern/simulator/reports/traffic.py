@@ -95,16 +95,14 @@ class LineTraffic(Requests):
     --------
     >>> import numpy as np
     >>> import cudakern as ck
-    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
-    ...   y[threadIdx.x] = x[threadIdx.x + 1];
-    ... }'''
-    >>> shift = ck.simulator.RawKernel(code, "shift")
-    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> code = 'extern "C" __global__ void f(int* x, int* y) { y[threadIdx.x] = x[threadIdx.x+1]; }'
+    >>> shift = ck.simulator.RawKernel(code, "f")
+    >>> x, y = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
     >>> with ck.simulator.traffic() as report:
     ...     shift((1,), (31,), (x, y))
     >>> load, store = report.kernels[0].lines
     >>> load.kind, load.source, load.sectors_per_request
-    ('load', ('shift.cu', 2), 4.0)
+    ('load', ('f.cu', 1), 4.0)
     """
 
     kind: str = ""
@@ -142,16 +140,14 @@ class KernelTraffic:
     --------
     >>> import numpy as np
     >>> import cudakern as ck
-    >>> code = '''extern "C" __global__ void shift(const float* x, float* y) {
-    ...   y[threadIdx.x] = x[threadIdx.x + 1];
-    ... }'''
-    >>> shift = ck.simulator.RawKernel(code, "shift")
-    >>> x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    >>> code = 'extern "C" __global__ void f(int* x, int* y) { y[threadIdx.x] = x[threadIdx.x+1]; }'
+    >>> shift = ck.simulator.RawKernel(code, "f")
+    >>> x, y = np.arange(32, dtype=np.int32), np.zeros(32, np.int32)
     >>> with ck.simulator.traffic() as report:
     ...     shift((1,), (31,), (x, y))
     >>> (kernel,) = report.kernels
-    >>> kernel.kernel, kernel.loads.bytes_moved, kernel.instructions["st.global.f32"]
-    ('shift', 128, 1)
+    >>> kernel.kernel, kernel.loads.bytes_moved, kernel.instructions["st.global.u32"]
+    ('f', 128, 1)
     """
 
     kernel: str
