@@ -18,7 +18,7 @@ from tests.simulator.correct_fences import (
     stored,
     text_of_handoff,
 )
-from tests.simulator.tables import Broken, ramp, zeros
+from tests.simulator.tables import Broken, broken, ramp, zeros
 
 FENCE_OF_THE_BLOCK = "__threadfence_block();"
 
@@ -80,51 +80,16 @@ FENCES = (
     last_block("without_a_fence_of_the_writers", "", FENCE),
     # The barrier behind the counter serves, unless strict.
     replace(last_block("without_a_fence_of_the_reader", FENCE, ""), strict=True),
-    Broken(
+    broken(
         "barrier_of_the_grid_without_fences",
-        r"""
-extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arrived) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
-  between[i] = 2 * x[i];  // fault
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    atomicAdd(arrived, 1u);
-    while (atomicAdd(arrived, 0u) < gridDim.x) {
-    }
-  }
-  __syncthreads();
-  out[i] = between[n - 1 - i];  // fault
-}
-""",
         "race",
         lambda: (ramp(64), zeros(64), zeros(64), zeros(1, dtype=np.uint32)),
         grid=(2,),
         block=(32,),
         array=1,
     ),
-    Broken(
+    broken(
         "release_overwritten_by_another_block",
-        r"""
-// What the second block stores is no part of the first one's release, which nobody else reads.
-extern "C" __global__ void k(int* data, int* flag, int* out) {
-  if (blockIdx.x == 0) {
-    data[0] = 42;  // fault
-    __threadfence();
-    atomicExch(flag, 1);
-  } else if (blockIdx.x == 1) {
-    while (atomicAdd(flag, 0) != 1) {
-    }
-    asm volatile("st.relaxed.gpu.global.s32 [%0], 2;" ::"l"(flag) : "memory");
-    atomicExch(flag + 1, 1);
-  } else {
-    while (atomicAdd(flag + 1, 0) == 0) {
-    }
-    int seen;
-    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
-    out[0] = data[0] + seen;  // fault
-  }
-}
-""",
         "race",
         lambda: (zeros(1), zeros(2), zeros(1)),
         grid=(3,),
@@ -132,18 +97,8 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
         array=0,
         index=0,
     ),
-    Broken(
+    broken(
         "guess_that_is_used_elsewhere",
-        r"""
-extern "C" __global__ void k(int* sum, int* out) {
-  int old = *sum, assumed;  // fault
-  out[blockIdx.x] = old;
-  do {
-    assumed = old;
-    old = atomicCAS(sum, assumed, assumed + 1);  // fault
-  } while (assumed != old);
-}
-""",
         "race",
         lambda: (zeros(1), zeros(3)),
         grid=(3,),
@@ -170,13 +125,8 @@ SCOPES = (
         "with_an_acquire_of_the_block", stored("release.gpu"), polled("acquire.cta"), flag=True
     ),
     handoff("by_an_atomic_reference_of_the_block", *by_reference("block"), flag=True),
-    Broken(
+    broken(
         "counter_of_the_grid_by_atomics_of_the_block",
-        r"""
-extern "C" __global__ void k(const int* x, int* count) {
-  if (x[blockIdx.x * blockDim.x + threadIdx.x] % 2 == 0) atomicAdd_block(count, 1);  // fault
-}
-""",
         "race",
         lambda: (ramp(128), zeros(1)),
         grid=(2,),

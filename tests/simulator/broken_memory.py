@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import cudakern as ck
-from tests.simulator.tables import Broken, in_and_out, ramp, zeros
+from tests.simulator.tables import broken, in_and_out, ramp, zeros
 
 
 def numbers_and_length():
@@ -14,198 +14,72 @@ def numbers_and_length():
 
 
 OUT_OF_BOUNDS = (
-    Broken(
+    broken(
         "read_past_the_end",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i <= n) out[i] = x[i];  // fault
-}
-""",
         "out_of_bounds",
         lambda: (ramp(100), zeros(101), np.int32(100)),
         grid=(2,),
         array=0,
         index=100,
     ),
-    Broken(
+    broken(
         "write_past_the_end",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) {
-    const int v = x[i];
-    out[i + 1] = v;  // fault
-  }
-}
-""",
         "out_of_bounds",
         lambda: (ramp(100), zeros(100), np.int32(100)),
         grid=(2,),
         array=1,
         index=100,
     ),
-    Broken(
-        "read_before_the_start",
-        r"""
-extern "C" __global__ void k(const double* x, double* out, int n) {
-  const int i = threadIdx.x;
-  if (i < n) out[i] = x[i] - x[i - 1];  // fault
-}
-""",
-        "out_of_bounds",
-        numbers_and_length,
-        array=0,
-        index=-1,
-    ),
-    Broken(
-        "null_pointer",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, unsigned long long offset) {
-  const int* const y = reinterpret_cast<const int*>(offset);
-  const int v = y[threadIdx.x];  // fault
-  out[threadIdx.x] = v + x[threadIdx.x];
-}
-""",
-        "out_of_bounds",
-        lambda: (ramp(64), zeros(64), np.uint64(0)),
-    ),
-    Broken(
+    broken("read_before_the_start", "out_of_bounds", numbers_and_length, array=0, index=-1),
+    broken("null_pointer", "out_of_bounds", lambda: (ramp(64), zeros(64), np.uint64(0))),
+    broken(
         "grid_without_a_guard",
-        r"""
-extern "C" __global__ void k(int* x, int a) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  x[i] = a;  // fault
-}
-""",
         "out_of_bounds",
         lambda: (ramp(127), np.int32(7)),
         grid=(2,),
         array=0,
         index=127,
     ),
-    Broken(
+    broken(
         "vector_read_across_the_end",
-        r"""
-extern "C" __global__ void k(const float* x, float* out, int n) {
-  const int i = threadIdx.x;
-  if (i < (n + 3) / 4) {
-    const float4 v = reinterpret_cast<const float4*>(x)[i];  // fault
-    reinterpret_cast<float4*>(out)[i] = make_float4(v.w, v.z, v.y, v.x);
-  }
-}
-""",
         "out_of_bounds",
         lambda: (ramp(62, np.float32), zeros(64, dtype=np.float32), np.int32(62)),
         array=0,
     ),
-    Broken(
-        "atomic_past_the_end",
-        r"""
-extern "C" __global__ void k(const int* x, int* bins) {
-  atomicAdd(&bins[x[threadIdx.x]], 1);  // fault
-}
-""",
-        "out_of_bounds",
-        lambda: (ramp(64), zeros(63)),
-        array=1,
-        index=63,
+    broken(
+        "atomic_past_the_end", "out_of_bounds", lambda: (ramp(64), zeros(63)), array=1, index=63
     ),
-    Broken(
+    broken(
         "read_past_a_view_inside_its_array",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  const int i = threadIdx.x;
-  if (i <= n) out[i] = x[i];  // fault
-}
-""",
         "out_of_bounds",
         lambda: (ramp(100)[10:60], zeros(64), np.int32(50)),
         array=0,
         index=50,
     ),
-    Broken(
-        "shared_array_overrun_into_the_next",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int a[64];
-  __shared__ int b[64];
-  const int t = threadIdx.x;
-  b[t] = x[t];
-  if (t == 0) a[0] = 0;
-  __syncthreads();
-  a[t + 1] = b[t];  // fault
-  __syncthreads();
-  out[t] = a[t] + b[63 - t];
-}
-""",
-        "out_of_bounds",
-        in_and_out(),
-        array="a",
-        index=64,
+    broken(
+        "shared_array_overrun_into_the_next", "out_of_bounds", in_and_out(), array="a", index=64
     ),
-    Broken(
-        "shared_array_read_before_the_start",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int a[64];
-  __shared__ int b[64];
-  const int t = threadIdx.x;
-  a[t] = x[t];
-  b[t] = -x[t];
-  __syncthreads();
-  const int v = b[t - 1];  // fault
-  out[t] = v + a[63 - t];
-}
-""",
-        "out_of_bounds",
-        in_and_out(),
-        array="b",
-        index=-1,
+    broken(
+        "shared_array_read_before_the_start", "out_of_bounds", in_and_out(), array="b", index=-1
     ),
-    Broken(
+    broken(
         "shared_array_smaller_than_the_block",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  s[threadIdx.x] = x[threadIdx.x];  // fault
-  __syncthreads();
-  if (threadIdx.x < 64) out[threadIdx.x] = s[63 - threadIdx.x];
-}
-""",
         "out_of_bounds",
         in_and_out(65),
         block=(65,),
         array="s",
         index=64,
     ),
-    Broken(
+    broken(
         "dynamic_shared_too_small",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  extern __shared__ int s[];
-  s[threadIdx.x] = x[threadIdx.x];  // fault
-  __syncthreads();
-  if (threadIdx.x < 63) out[threadIdx.x] = s[62 - threadIdx.x];
-}
-""",
         "out_of_bounds",
         in_and_out(),
         shared_mem=4 * 63,
         array="dynamic shared memory",
         index=63,
     ),
-    Broken(
+    broken(
         "template_past_the_end",
-        r"""
-template <typename T, int kPerThread>
-__global__ void scale(const T* x, T* out, int n) {
-  for (int j = 0; j < kPerThread; ++j) {
-    const int i = threadIdx.x * kPerThread + j;
-    if (i <= n) out[i] = x[i] * 2;  // fault
-  }
-}
-""",
         "out_of_bounds",
         lambda: (ramp(127, np.int64), zeros(128, dtype=np.int64), np.int32(127)),
         block=(32,),
@@ -217,55 +91,29 @@ __global__ void scale(const T* x, T* out, int n) {
 
 
 MISALIGNED = (
-    Broken(
+    broken(
         "float4_from_the_second_float",
-        r"""
-extern "C" __global__ void k(const float* x, float4* out) {
-  const int i = threadIdx.x;
-  out[i] = *reinterpret_cast<const float4*>(x + 1 + 4 * i);  // fault
-}
-""",
         "misaligned",
         lambda: (ramp(72, np.float32), zeros(64, dtype=np.float32)),
         block=(16,),
         array=0,
     ),
-    Broken(
+    broken(
         "double_at_a_multiple_of_four",
-        r"""
-extern "C" __global__ void k(const unsigned char* x, double* out) {
-  const double v = *reinterpret_cast<const double*>(x + 4 + 8 * threadIdx.x);  // fault
-  out[threadIdx.x] = v * 2;
-}
-""",
         "misaligned",
         lambda: (zeros(136, dtype=np.uint8), zeros(16, dtype=np.float64)),
         block=(16,),
         array=0,
     ),
-    Broken(
+    broken(
         "int_written_at_an_odd_byte",
-        r"""
-extern "C" __global__ void k(int v, unsigned char* out) {
-  *reinterpret_cast<int*>(out + 1 + 4 * threadIdx.x) = v;  // fault
-}
-""",
         "misaligned",
         lambda: (np.int32(7), zeros(72, dtype=np.uint8)),
         block=(16,),
         array=1,
     ),
-    Broken(
+    broken(
         "double_in_dynamic_shared_after_an_int",
-        r"""
-extern "C" __global__ void k(const double* x, double* out) {
-  extern __shared__ int s[];
-  double* const values = reinterpret_cast<double*>(s + 1);
-  values[threadIdx.x] = x[threadIdx.x];  // fault
-  __syncthreads();
-  out[threadIdx.x] = values[15 - threadIdx.x];  // fault
-}
-""",
         "misaligned",
         in_and_out(16, np.float64),
         block=(16,),
@@ -276,111 +124,38 @@ extern "C" __global__ void k(const double* x, double* out) {
 
 
 UNINITIALIZED = (
-    Broken(
-        "half_of_a_shared_array_written",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  if (t != 40) s[t] = x[t];
-  __syncthreads();
-  out[t] = s[63 - t];  // fault
-}
-""",
-        "uninitialized",
-        in_and_out(),
-        array="s",
-        index=40,
-    ),
-    Broken(
+    broken("half_of_a_shared_array_written", "uninitialized", in_and_out(), array="s", index=40),
+    broken(
         "reduction_of_a_block_not_full",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  if (t < n) s[t] = x[t];
-  __syncthreads();
-  for (int d = 32; d > 0; d /= 2) {
-    if (t < d) s[t] += s[t + d];  // fault
-    __syncthreads();
-  }
-  if (t == 0) out[0] = s[0];
-}
-""",
         "uninitialized",
         lambda: (ramp(63), zeros(1), np.int32(63)),
         array="s",
         index=63,
     ),
-    Broken(
+    broken(
         "shared_memory_left_by_another_block",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  if (blockIdx.x == 0) s[t] = x[t];
-  __syncthreads();
-  out[blockIdx.x * 64 + t] = s[63 - t];  // fault
-}
-""",
         "uninitialized",
         lambda: (ramp(64), zeros(8, 64)),
         grid=(8,),
         array="s",
     ),
-    Broken(
-        "shared_sum_never_cleared",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int total;
-  atomicAdd(&total, x[threadIdx.x]);  // fault
-  __syncthreads();
-  if (threadIdx.x == 0) out[0] = total;
-}
-""",
-        "uninitialized",
-        in_and_out(),
-        array="total",
-    ),
-    Broken(
+    broken("shared_sum_never_cleared", "uninitialized", in_and_out(), array="total"),
+    broken(
         "dynamic_shared_padding_read",
-        r"""
-extern "C" __global__ void k(const float* x, float* out) {
-  extern __shared__ float s[];
-  const int t = threadIdx.x;
-  s[t + 1] = x[t];
-  if (t == 0) s[0] = 0;
-  __syncthreads();
-  out[t] = s[t] + s[t + 2];  // fault
-}
-""",
         "uninitialized",
         in_and_out(64, np.float32),
         shared_mem=4 * 66,
         array="dynamic shared memory",
         index=65,
     ),
-    Broken(
+    broken(
         "added_to_an_output_nothing_wrote",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  out[threadIdx.x] += x[threadIdx.x];  // fault
-}
-""",
         "uninitialized",
         lambda: (ramp(64), ck.simulator.empty(64, np.int32)),
         array=1,
     ),
-    Broken(
+    broken(
         "last_element_of_a_workspace_not_written",
-        r"""
-extern "C" __global__ void k(const double* x, double* work, double* out, int n) {
-  const int i = threadIdx.x;
-  if (i < n - 1) work[i] = x[i] * 2;
-  __syncthreads();
-  if (i < n) out[i] = work[n - 1 - i];  // fault
-}
-""",
         "uninitialized",
         lambda: (
             ramp(64, np.float64),
@@ -391,13 +166,8 @@ extern "C" __global__ void k(const double* x, double* work, double* out, int n) 
         array=1,
         index=63,
     ),
-    Broken(
+    broken(
         "counter_of_blocks_never_cleared",
-        r"""
-extern "C" __global__ void k(unsigned* done, int* out) {
-  if (threadIdx.x == 0 && atomicInc(done, gridDim.x - 1) == gridDim.x - 1) out[0] = 1;  // fault
-}
-""",
         "uninitialized",
         lambda: (ck.simulator.empty(1, np.uint32), zeros(1)),
         grid=(3,),

@@ -4,268 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.simulator.tables import Broken, in_and_out, ramp, zeros
+from tests.simulator.tables import broken, in_and_out, ramp, zeros
 
 
-def race(name, code, arguments, **options):
+def race(name, arguments, **options):
     """Return a race in shared memory, where a value may also be read before it is written."""
-    return Broken(name, code, "race", arguments, also=("uninitialized",), **options)
+    return broken(name, "race", arguments, also=("uninitialized",), **options)
 
 
 MISSING_BARRIERS = (
+    race("tree_reduction_without_barrier", in_and_out(), array="s"),
+    race("tree_reduction_without_first_barrier", in_and_out(), array="s"),
+    race("transposed_read_without_barrier", in_and_out(64, np.float32), block=(8, 8), array="tile"),
     race(
-        "tree_reduction_without_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  s[t] = x[t];
-  __syncthreads();
-  for (int d = 32; d > 0; d /= 2) {
-    if (t < d) s[t] += s[t + d];  // fault
-  }
-  if (t == 0) out[0] = s[0];
-}
-""",
-        in_and_out(),
-        array="s",
+        "tile_reused_without_second_barrier", lambda: (ramp(256), zeros(64), np.int32(4)), array="s"
     ),
-    race(
-        "tree_reduction_without_first_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  s[t] = x[t];  // fault
-  for (int d = 32; d > 0; d /= 2) {
-    if (t < d) s[t] += s[t + d];  // fault
-    __syncthreads();
-  }
-  if (t == 0) out[0] = s[0];
-}
-""",
-        in_and_out(),
-        array="s",
-    ),
-    race(
-        "transposed_read_without_barrier",
-        r"""
-extern "C" __global__ void k(const float* x, float* out) {
-  __shared__ float tile[8][9];
-  tile[threadIdx.y][threadIdx.x] = x[threadIdx.y * 8 + threadIdx.x];  // fault
-  out[threadIdx.y * 8 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];  // fault
-}
-""",
-        in_and_out(64, np.float32),
-        block=(8, 8),
-        array="tile",
-    ),
-    race(
-        "tile_reused_without_second_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int tiles) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  int sum = 0;
-  for (int i = 0; i < tiles; ++i) {
-    s[t] = x[i * 64 + t];  // fault
-    __syncthreads();
-    sum += s[63 - t];  // fault
-  }
-  out[t] = sum;
-}
-""",
-        lambda: (ramp(256), zeros(64), np.int32(4)),
-        array="s",
-    ),
-    race(
-        "broadcast_then_reuse_without_barrier",
-        r"""
-extern "C" __global__ void k(const float* x, float* out) {
-  __shared__ float s[64];
-  const int t = threadIdx.x;
-  s[t] = x[t];
-  __syncthreads();
-  const float first = s[0];  // fault
-  s[t] = x[t] - first;  // fault
-  __syncthreads();
-  out[t] = s[63 - t];
-}
-""",
-        in_and_out(64, np.float32),
-        array="s",
-        index=0,
-    ),
-    race(
-        "hillis_steele_one_buffer_one_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  s[t] = x[t];
-  __syncthreads();
-  for (int d = 1; d < 64; d *= 2) {
-    const int left = t >= d ? s[t - d] : 0;  // fault
-    s[t] += left;  // fault
-    __syncthreads();
-  }
-  out[t] = s[t];
-}
-""",
-        in_and_out(),
-        array="s",
-    ),
-    race(
-        "producer_and_consumer_warps_without_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[32];
-  const int lane = threadIdx.x % 32;
-  if (threadIdx.x < 32) {
-    s[lane] = x[lane] * 3;  // fault
-  } else {
-    out[lane] = s[lane];  // fault
-  }
-}
-""",
-        in_and_out(),
-        array="s",
-    ),
-    race(
-        "bins_used_before_all_are_cleared",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int bins[8];
-  if (threadIdx.x < 8) bins[threadIdx.x] = 0;  // fault
-  atomicAdd(&bins[x[threadIdx.x] % 8], 1);  // fault
-  __syncthreads();
-  if (threadIdx.x < 8) out[threadIdx.x] = bins[threadIdx.x];
-}
-""",
-        in_and_out(),
-        array="bins",
-    ),
-    race(
-        "bins_read_before_all_are_counted",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int bins[8];
-  if (threadIdx.x < 8) bins[threadIdx.x] = 0;
-  __syncthreads();
-  atomicAdd(&bins[x[threadIdx.x] % 8], 1);  // fault
-  out[threadIdx.x] = bins[threadIdx.x % 8];  // fault
-}
-""",
-        in_and_out(),
-        array="bins",
-    ),
-    race(
-        "fence_in_place_of_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  s[threadIdx.x] = x[threadIdx.x];  // fault
-  __threadfence_block();
-  out[threadIdx.x] = s[63 - threadIdx.x];  // fault
-}
-""",
-        in_and_out(),
-        array="s",
-    ),
-    race(
-        "warp_barrier_in_place_of_block_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  s[threadIdx.x] = x[threadIdx.x];  // fault
-  __syncwarp();
-  out[threadIdx.x] = s[63 - threadIdx.x];  // fault
-}
-""",
-        in_and_out(),
-        array="s",
-    ),
-    race(
-        "warp_barrier_of_half_a_warp",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[32];
-  const int lane = threadIdx.x;
-  s[lane] = x[lane];  // fault
-  __syncwarp(lane < 16 ? 0x0000ffffu : 0xffff0000u);
-  out[lane] = s[31 - lane];  // fault
-}
-""",
-        in_and_out(32),
-        block=(32,),
-        array="s",
-    ),
-    race(
-        "warp_synchronous_volatile_reduction",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  s[t] = x[t];
-  __syncthreads();
-  if (t < 32) {
-    volatile int* v = s;
-    v[t] += v[t + 32];  // fault
-    v[t] += v[t + 16];  // fault
-    v[t] += v[t + 8];  // fault
-    v[t] += v[t + 4];  // fault
-    v[t] += v[t + 2];  // fault
-    v[t] += v[t + 1];  // fault
-    if (t == 0) out[0] = v[0];
-  }
-}
-""",
-        in_and_out(),
-        array="s",
-        strict=True,
-    ),
-    race(
-        "block_sum_called_twice_without_barrier",
-        r"""
-__device__ int block_sum(int v) {
-  __shared__ int sums[2];
-  v = __reduce_add_sync(0xffffffffu, v);
-  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = v;  // fault
-  __syncthreads();
-  return sums[0] + sums[1];  // fault
-}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int sum = block_sum(x[threadIdx.x]);
-  const int squares = block_sum(x[threadIdx.x] * x[threadIdx.x]);
-  out[threadIdx.x] = squares - sum;
-}
-""",
-        in_and_out(),
-        array="sums",
-    ),
+    race("broadcast_then_reuse_without_barrier", in_and_out(64, np.float32), array="s", index=0),
+    race("hillis_steele_one_buffer_one_barrier", in_and_out(), array="s"),
+    race("producer_and_consumer_warps_without_barrier", in_and_out(), array="s"),
+    race("bins_used_before_all_are_cleared", in_and_out(), array="bins"),
+    race("bins_read_before_all_are_counted", in_and_out(), array="bins"),
+    race("fence_in_place_of_barrier", in_and_out(), array="s"),
+    race("warp_barrier_in_place_of_block_barrier", in_and_out(), array="s"),
+    race("warp_barrier_of_half_a_warp", in_and_out(32), block=(32,), array="s"),
+    race("warp_synchronous_volatile_reduction", in_and_out(), array="s", strict=True),
+    race("block_sum_called_twice_without_barrier", in_and_out(), array="sums"),
     race(
         "dynamic_shared_without_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  extern __shared__ int s[];
-  s[threadIdx.x] = x[threadIdx.x];  // fault
-  out[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];  // fault
-}
-""",
         in_and_out(),
         shared_mem=256,
         array="dynamic shared memory",
     ),
     race(
         "template_without_barrier",
-        r"""
-template <typename T, int kBlock>
-__global__ void rotate(const T* x, T* out) {
-  __shared__ T s[kBlock];
-  s[threadIdx.x] = x[threadIdx.x];  // fault
-  out[threadIdx.x] = s[(threadIdx.x + 1) % kBlock];  // fault
-}
-""",
         in_and_out(64, np.float64),
         kernel="rotate<double, 64>",
         array="s",
@@ -274,123 +45,55 @@ __global__ void rotate(const T* x, T* out) {
 
 
 RACES = (
-    Broken(
+    broken(
         "counter_without_atomics",
-        r"""
-extern "C" __global__ void k(const int* x, int* count) {
-  if (x[blockIdx.x * blockDim.x + threadIdx.x] % 2 == 0) count[0] += 1;  // fault
-}
-""",
         "race",
         lambda: (ramp(128), zeros(1)),
         grid=(2,),
         array=1,
         index=0,
     ),
-    Broken(
+    broken(
         "same_value_written_by_all",
-        r"""
-extern "C" __global__ void k(const int* x, int* found) {
-  if (x[threadIdx.x] >= 0) found[0] = 1;  // fault
-}
-""",
         "race",
         lambda: (ramp(64), zeros(1)),
         array=1,
         index=0,
         strict=True,
     ),
-    Broken(
+    broken(
         "one_element_written_by_all_blocks",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int total;
-  if (threadIdx.x == 0) total = 0;
-  __syncthreads();
-  atomicAdd(&total, x[blockIdx.x * blockDim.x + threadIdx.x]);
-  __syncthreads();
-  if (threadIdx.x == 0) out[2] = total;  // fault
-}
-""",
         "race",
         lambda: (ramp(192), zeros(4)),
         grid=(3,),
         array=1,
         index=2,
     ),
-    Broken(
+    broken(
         "result_of_the_neighbour_block",
-        r"""
-extern "C" __global__ void k(const int* x, int* sums, int* out) {
-  const int b = blockIdx.x;
-  if (threadIdx.x == 0) sums[b] = x[b] * 2;  // fault
-  __syncthreads();
-  if (threadIdx.x == 1) out[b] = sums[(b + 1) % gridDim.x];  // fault
-}
-""",
         "race",
         lambda: (ramp(4), zeros(4), zeros(4)),
         grid=(4,),
         array=1,
     ),
-    Broken(
+    broken(
         "two_phases_with_a_barrier_of_the_block_only",
-        r"""
-extern "C" __global__ void k(const int* x, int* between, int* out) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  between[i] = x[i] + 1;  // fault
-  __syncthreads();
-  out[i] = between[gridDim.x * blockDim.x - 1 - i];  // fault
-}
-""",
         "race",
         lambda: (ramp(128), zeros(128), zeros(128)),
         grid=(2,),
         array=1,
     ),
-    Broken(
+    broken(
         "atomic_add_and_plain_read",
-        r"""
-extern "C" __global__ void k(int* counter, int* out) {
-  atomicAdd(counter, 1);  // fault
-  out[blockIdx.x * blockDim.x + threadIdx.x] = *counter;  // fault
-}
-""",
         "race",
         lambda: (zeros(1), zeros(128)),
         grid=(2,),
         array=0,
         index=0,
     ),
-    Broken(
-        "atomic_add_and_plain_reset",
-        r"""
-extern "C" __global__ void k(int* counter) {
-  if (threadIdx.x == 40) counter[0] = 0;  // fault
-  if (threadIdx.x < 40) atomicAdd(counter, 1);  // fault
-}
-""",
-        "race",
-        lambda: (zeros(1),),
-        array=0,
-        index=0,
-    ),
-    Broken(
+    broken("atomic_add_and_plain_reset", "race", lambda: (zeros(1),), array=0, index=0),
+    broken(
         "data_read_before_the_flag",
-        r"""
-extern "C" __global__ void k(int* data, int* ready, int* out) {
-  if (blockIdx.x == 0) {
-    data[0] = 42;  // fault
-    __threadfence();
-    atomicExch(ready, 1);
-  } else {
-    const int v = data[0];  // fault
-    while (atomicAdd(ready, 0) == 0) {
-    }
-    out[0] = v;
-  }
-}
-""",
         "race",
         lambda: (zeros(1), zeros(1), zeros(1)),
         grid=(2,),
@@ -398,43 +101,15 @@ extern "C" __global__ void k(int* data, int* ready, int* out) {
         array=0,
         index=0,
     ),
-    Broken(
+    broken(
         "flag_set_while_others_of_the_block_still_write",
-        r"""
-extern "C" __global__ void k(const int* x, int* data, volatile int* ready, int* out) {
-  const int t = threadIdx.x;
-  if (blockIdx.x == 0) {
-    data[t] = x[t];  // fault
-    __threadfence();
-    if (t == 0) *ready = 1;
-  } else {
-    if (t == 0) {
-      while (*ready == 0) __nanosleep(20);
-      __threadfence();
-    }
-    __syncthreads();
-    out[t] = data[t];  // fault
-  }
-}
-""",
         "race",
         lambda: (ramp(64), zeros(64), zeros(1), zeros(64)),
         grid=(2,),
         array=1,
     ),
-    Broken(
+    broken(
         "lock_of_another_critical_section",
-        r"""
-extern "C" __global__ void k(int* locks, int* total) {
-  int* const lock = locks + blockIdx.x % 2;
-  while (atomicCAS(lock, 0, 1) != 0) {
-  }
-  __threadfence();
-  total[0] += 1;  // fault
-  __threadfence();
-  atomicExch(lock, 0);
-}
-""",
         "race",
         lambda: (zeros(2), zeros(1)),
         grid=(4,),
@@ -442,40 +117,16 @@ extern "C" __global__ void k(int* locks, int* total) {
         array=1,
         index=0,
     ),
-    Broken(
+    broken(
         "partial_sums_read_by_a_block_that_is_not_the_last",
-        r"""
-extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* out) {
-  const int b = blockIdx.x;
-  partial[b] = x[b];  // fault
-  __threadfence();
-  atomicInc(done, gridDim.x - 1);
-  __threadfence();
-  out[b] = partial[0] + partial[1];  // fault
-}
-""",
         "race",
         lambda: (ramp(2), zeros(2), zeros(1, dtype=np.uint32), zeros(2)),
         grid=(2,),
         block=(1,),
         array=1,
     ),
-    Broken(
+    broken(
         "chain_with_a_block_that_does_not_wait",
-        r"""
-extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
-  const int b = blockIdx.x;
-  if (b == 0) data[0] = x[0];  // fault
-  if (b == 2) {
-    while (atomicAdd(flags + 1, 0) == 0) {
-    }
-    __threadfence();
-    out[0] = data[0];  // fault
-  }
-  __threadfence();
-  atomicExch(flags + b, 1);
-}
-""",
         "race",
         lambda: (ramp(1), zeros(1), zeros(3), zeros(1)),
         grid=(3,),
@@ -483,23 +134,8 @@ extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
         array=1,
         index=0,
     ),
-    Broken(
+    broken(
         "write_that_waits_for_one_of_two_readers",
-        r"""
-extern "C" __global__ void k(int* data, int* flags, int* out) {
-  const int b = blockIdx.x;
-  if (b < 2) {
-    out[b] = data[0];  // fault
-    __threadfence();
-    atomicExch(flags + b, 1);
-  } else {
-    while (atomicAdd(flags, 0) == 0) {
-    }
-    __threadfence();
-    data[0] = 7;  // fault
-  }
-}
-""",
         "race",
         lambda: (zeros(1), zeros(2), zeros(2)),
         grid=(3,),
@@ -507,28 +143,9 @@ extern "C" __global__ void k(int* data, int* flags, int* out) {
         array=0,
         index=0,
     ),
-    Broken(
-        "shift_of_one_array_given_twice",
-        r"""
-extern "C" __global__ void k(const int* x, int* y) {
-  if (threadIdx.x > 0) y[threadIdx.x] = x[threadIdx.x - 1];  // fault
-}
-""",
-        "race",
-        lambda: (ramp(64),) * 2,
-    ),
-    Broken(
+    broken("shift_of_one_array_given_twice", "race", lambda: (ramp(64),) * 2),
+    broken(
         "words_written_and_bytes_read",
-        r"""
-extern "C" __global__ void k(const unsigned* x, unsigned char* out) {
-  __shared__ unsigned s[16];
-  if (threadIdx.x < 16) s[threadIdx.x] = x[threadIdx.x];
-  __syncthreads();
-  const unsigned char v = reinterpret_cast<unsigned char*>(s)[threadIdx.x ^ 1];  // fault
-  if (threadIdx.x < 16) s[threadIdx.x] = 0;  // fault
-  out[threadIdx.x] = v;
-}
-""",
         "race",
         lambda: (ramp(16, np.uint32), zeros(64, dtype=np.uint8)),
         array="s",
@@ -537,270 +154,63 @@ extern "C" __global__ void k(const unsigned* x, unsigned char* out) {
 
 
 DIVERGENCE = (
-    Broken(
-        "barrier_in_a_divergent_branch",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  s[t] = x[t];
-  if (t < 32) {
-    __syncthreads();  // fault
-    out[t] = s[t];
-  }
-}
-""",
-        "barrier_divergence",
-        in_and_out(),
-        strict=True,
-    ),
-    Broken(
-        "two_barriers_in_two_branches",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  if (t % 2 == 0) {
-    s[t] = x[t];
-    __syncthreads();  // fault
-  } else {
-    s[t] = -x[t];
-    __syncthreads();  // fault
-  }
-  out[t] = s[t ^ 1];
-}
-""",
-        "barrier_divergence",
-        in_and_out(),
-    ),
-    Broken(
+    broken("barrier_in_a_divergent_branch", "barrier_divergence", in_and_out(), strict=True),
+    broken("two_barriers_in_two_branches", "barrier_divergence", in_and_out()),
+    broken(
         "return_before_a_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  if (t >= n) return;
-  s[t] = x[t];
-  __syncthreads();  // fault
-  out[t] = s[n - 1 - t];
-}
-""",
         "barrier_divergence",
         lambda: (ramp(50), zeros(50), np.int32(50)),
         strict=True,
     ),
-    Broken(
+    broken(
         "barrier_in_a_loop_of_unequal_length",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  int sum = 0;
-  for (int i = threadIdx.x; i < n; i += blockDim.x) {
-    sum += x[i];
-    __syncthreads();  // fault
-  }
-  out[threadIdx.x] = sum;
-}
-""",
         "barrier_divergence",
         lambda: (ramp(100), zeros(64), np.int32(100)),
         strict=True,
     ),
-    Broken(
-        "counting_barrier_not_reached_by_all",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  const int v = x[threadIdx.x];
-  if (v > 3) {
-    const int count = __syncthreads_count(v % 2);  // fault
-    out[threadIdx.x] = count;
-  }
-}
-""",
-        "barrier_divergence",
-        in_and_out(),
-        strict=True,
+    broken("counting_barrier_not_reached_by_all", "barrier_divergence", in_and_out(), strict=True),
+    broken("shuffle_without_the_last_lane", "barrier_divergence", in_and_out(32), block=(32,)),
+    broken(
+        "shuffle_by_a_lane_outside_of_the_mask", "barrier_divergence", in_and_out(32), block=(32,)
     ),
-    Broken(
-        "shuffle_without_the_last_lane",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x;
-  if (lane != 31) {
-    const int v = __shfl_sync(0xffffffffu, x[lane], 0);  // fault
-    out[lane] = v;
-  }
-}
-""",
-        "barrier_divergence",
-        in_and_out(32),
-        block=(32,),
+    broken(
+        "warp_barrier_that_names_an_exited_lane", "barrier_divergence", in_and_out(32), block=(32,)
     ),
-    Broken(
-        "shuffle_by_a_lane_outside_of_the_mask",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x;
-  const int v = __shfl_xor_sync(0x0000ffffu, x[lane], 1);  // fault
-  out[lane] = v;
-}
-""",
-        "barrier_divergence",
-        in_and_out(32),
-        block=(32,),
-    ),
-    Broken(
-        "warp_barrier_that_names_an_exited_lane",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[32];
-  const int lane = threadIdx.x;
-  if (lane == 0) return;
-  s[lane] = x[lane];
-  __syncwarp(0xffffffffu);  // fault
-  out[lane] = s[32 - lane];
-}
-""",
-        "barrier_divergence",
-        in_and_out(32),
-        block=(32,),
-    ),
-    Broken(
+    broken(
         "two_collectives_that_wait_for_each_other",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x;
-  int v = x[lane];
-  if (lane < 16) {
-    v = __shfl_down_sync(0xffffffffu, v, 1);  // fault
-  } else {
-    v = __ballot_sync(0xffffffffu, v > 20);  // fault
-  }
-  out[lane] = v;
-}
-""",
         "barrier_divergence",
         in_and_out(32),
         block=(32,),
     ),
-    Broken(
-        "collective_and_barrier_that_wait_for_each_other",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  const int t = threadIdx.x;
-  int v = x[t];
-  if (t == 5) {
-    __syncthreads();  // fault
-  } else {
-    v = __any_sync(0xffffffffu, v == 5);  // fault
-    __syncthreads();  // fault
-  }
-  out[t] = v;
-}
-""",
-        "barrier_divergence",
-        in_and_out(),
-    ),
-    Broken(
-        "masks_that_do_not_agree",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x;
-  const unsigned mask = lane < 31 ? 0xffffffffu : 0xfffffffeu;
-  const int v = __shfl_sync(mask, x[lane], 3);  // fault
-  out[lane] = v;
-}
-""",
-        "barrier_divergence",
-        in_and_out(32),
-        block=(32,),
-    ),
+    broken("collective_and_barrier_that_wait_for_each_other", "barrier_divergence", in_and_out()),
+    broken("masks_that_do_not_agree", "barrier_divergence", in_and_out(32), block=(32,)),
 )
 
 
 DEADLOCKS = (
-    Broken(
+    broken(
         "flag_set_behind_a_barrier_the_poller_must_reach",
-        r"""
-extern "C" __global__ void k(int* flag, int* out) {
-  if (threadIdx.x == 7) {
-    while (atomicAdd(flag, 0) == 0) {  // fault
-    }
-  }
-  __syncthreads();  // fault
-  if (threadIdx.x == 8) atomicExch(flag, 1);
-  out[threadIdx.x] = 1;
-}
-""",
         "deadlock",
         lambda: (zeros(1), zeros(64)),
         also=("barrier_divergence",),
     ),
-    Broken(
-        "lock_never_released",
-        r"""
-extern "C" __global__ void k(int* lock, int* total) {
-  if (threadIdx.x == 0) {
-    while (atomicCAS(lock, 0, 1) != 0) __nanosleep(100);  // fault
-    __threadfence();
-    total[0] += 1;
-    __threadfence();
-  }
-}
-""",
-        "deadlock",
-        lambda: (zeros(1), zeros(1)),
-        grid=(3,),
-        block=(32,),
-    ),
-    Broken(
+    broken("lock_never_released", "deadlock", lambda: (zeros(1), zeros(1)), grid=(3,), block=(32,)),
+    broken(
         "two_blocks_that_wait_for_each_other",
-        r"""
-extern "C" __global__ void k(int* flags, int* out) {
-  const int b = blockIdx.x;
-  while (atomicAdd(flags + 1 - b, 0) == 0) {  // fault
-  }
-  atomicExch(flags + b, 1);
-  out[b] = 1;
-}
-""",
         "deadlock",
         lambda: (zeros(2), zeros(2)),
         grid=(2,),
         block=(1,),
     ),
-    Broken(
+    broken(
         "wait_for_a_block_that_cannot_start",
-        r"""
-extern "C" __global__ void k(int* flag, int* out) {
-  if (blockIdx.x == gridDim.x - 1) atomicExch(flag, 1);
-  while (atomicAdd(flag, 0) == 0) {  // fault
-  }
-  out[blockIdx.x] = 1;
-}
-""",
         "deadlock",
         lambda: (zeros(1), zeros(100)),
         grid=(100,),
         block=(1,),
     ),
-    Broken(
+    broken(
         "locks_taken_in_two_orders",
-        r"""
-extern "C" __global__ void k(int* locks, int* met, int* total) {
-  int* const mine = locks + blockIdx.x;
-  int* const other = locks + 1 - blockIdx.x;
-  while (atomicCAS(mine, 0, 1) != 0) {
-  }
-  atomicAdd(met, 1);
-  while (atomicAdd(met, 0) < 2) {
-  }
-  while (atomicCAS(other, 0, 1) != 0) {  // fault
-  }
-  atomicAdd(total, 1);
-  atomicExch(other, 0);
-  atomicExch(mine, 0);
-}
-""",
         "deadlock",
         lambda: (zeros(2), zeros(1), zeros(1)),
         grid=(2,),

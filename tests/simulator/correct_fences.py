@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.simulator.tables import Correct, ints, poison, zeros
+from tests.simulator.tables import Correct, correct, ints, poison, zeros
 
 #: A thread writes data and tells another one, of another block or of another warp.
 HANDOFF = r"""
@@ -123,137 +123,37 @@ HANDOFFS = (
 
 
 BETWEEN_THREADS = (
-    Correct(
+    correct(
         "release_that_others_count_on",
-        r"""
-// The second block adds to the flag that the first one released: the sum releases that data, too.
-extern "C" __global__ void k(int* data, int* flag, int* out) {
-  if (blockIdx.x == 0) {
-    data[0] = 42;
-    __threadfence();
-    atomicAdd(flag, 1);
-  } else if (blockIdx.x == 1) {
-    while (atomicAdd(flag, 0) == 0) {
-    }
-    atomicAdd(flag, 1);
-  } else {
-    while (atomicAdd(flag, 0) != 2) {
-    }
-    __threadfence();
-    out[0] = data[0];
-  }
-}
-""",
         (3,),
         (1,),
         lambda _: (poison(1, np.int32), zeros(1), poison(1, np.int32)),
         lambda *_: {2: np.full(1, 42, np.int32)},
     ),
-    Correct(
+    correct(
         "queue_of_one_writer_and_one_reader",
-        r"""
-#include <cuda/atomic>
-extern "C" __global__ void k(const int* x, int n, int* ring, int* counts, int* out) {
-  using Count = cuda::atomic_ref<int, cuda::thread_scope_device>;
-  Count written(counts[0]), read(counts[1]);
-  if (blockIdx.x == 0) {
-    for (int i = 0; i < n; ++i) {
-      while (i - read.load(cuda::std::memory_order_acquire) == 4) {
-      }
-      ring[i % 4] = x[i] * 3;
-      written.store(i + 1, cuda::std::memory_order_release);
-    }
-  } else {
-    for (int i = 0; i < n; ++i) {
-      while (written.load(cuda::std::memory_order_acquire) <= i) {
-      }
-      out[i] = ring[i % 4];
-      read.store(i + 1, cuda::std::memory_order_release);
-    }
-  }
-}
-""",
         (2,),
         (1,),
         lambda rng: (ints(rng, 21), np.int32(21), poison(4, np.int32), zeros(2), zeros(21)),
         lambda x, *_: {4: 3 * x},
     ),
-    Correct(
+    correct(
         "values_guarded_by_a_sequence_number",
-        r"""
-// Whoever reads may meet whoever writes: all of these accesses are strong.
-extern "C" __global__ void k(volatile int* pair, volatile int* number, int* out) {
-  if (blockIdx.x == 0) {
-    for (int i = 1; i <= 5; ++i) {
-      *number = 2 * i - 1;
-      __threadfence();
-      pair[0] = i;
-      pair[1] = -i;
-      __threadfence();
-      *number = 2 * i;
-    }
-  } else {
-    int before, after, sum;
-    do {
-      before = *number;
-      __threadfence();
-      sum = pair[0] + pair[1];
-      __threadfence();
-      after = *number;
-    } while (before != after || before % 2 != 0 || before == 0);
-    out[0] = sum;
-  }
-}
-""",
         (2,),
         (1,),
         lambda _: (zeros(2), zeros(1), poison(1, np.int32)),
         lambda *_: {0: np.array([5, -5], np.int32), 2: zeros(1)},
         strict=False,
     ),
-    Correct(
+    correct(
         "lock_in_shared_memory",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int lock, total, most;
-  if (threadIdx.x == 0) lock = total = most = 0;
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) {
-    while (atomicCAS_block(&lock, 0, 1) != 0) {
-    }
-    __threadfence_block();
-    total += x[threadIdx.x];
-    most = max(most, x[threadIdx.x]);
-    __threadfence_block();
-    atomicExch_block(&lock, 0);
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) *out = total * 1000 + most;
-}
-""",
         (1,),
         (128,),
         lambda rng: (ints(rng, 128, low=0), poison(1, np.int32)),
         lambda x, _: {1: np.array([x[::32].sum() * 1000 + x[::32].max()], np.int32)},
     ),
-    Correct(
+    correct(
         "addition_by_compare_and_swap_as_documented",
-        r"""
-// The first read only guesses: if it is wrong, atomicCAS says so.
-__device__ double add(double* address, double value) {
-  unsigned long long* const bits = (unsigned long long*)address;
-  unsigned long long old = *bits, assumed;
-  do {
-    assumed = old;
-    old = atomicCAS(bits, assumed,
-                    __double_as_longlong(value + __longlong_as_double(assumed)));
-  } while (assumed != old);
-  return __longlong_as_double(old);
-}
-extern "C" __global__ void k(const double* x, double* sum) {
-  add(sum, x[blockIdx.x * blockDim.x + threadIdx.x]);
-}
-""",
         (2,),
         (64,),
         lambda rng: (ints(rng, 128, np.float64), np.zeros(1)),

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.simulator.tables import Correct, ints, poison
+from tests.simulator.tables import correct, ints, poison
 
 OBJECTS = (
-    Correct(
+    correct(
         "pairs_of_halves_in_shared_memory",
-        r"""
-#include <cuda_fp16.h>
-extern "C" __global__ void k(const __half* x, __half* out) {
-  __shared__ half2 s[64];
-  s[threadIdx.x] = __halves2half2(x[2 * threadIdx.x], x[2 * threadIdx.x + 1]);
-  __syncthreads();
-  const half2 v = __hfma2(s[63 - threadIdx.x], __float2half2_rn(2.0f), s[threadIdx.x]);
-  out[2 * threadIdx.x] = __low2half(v);
-  out[2 * threadIdx.x + 1] = __high2half(__hmax2(v, __float2half2_rn(0.0f)));
-}
-""",
         (1,),
         (64,),
         lambda rng: (
@@ -32,20 +21,8 @@ extern "C" __global__ void k(const __half* x, __half* out) {
             )
         },
     ),
-    Correct(
+    correct(
         "pairs_of_bfloat16",
-        r"""
-#include <cuda_bf16.h>
-extern "C" __global__ void k(const unsigned short* x, float* out) {
-  __shared__ __nv_bfloat162 s[32];
-  s[threadIdx.x] = __halves2bfloat162(__ushort_as_bfloat16(x[2 * threadIdx.x]),
-                                      __ushort_as_bfloat16(x[2 * threadIdx.x + 1]));
-  __syncthreads();
-  const float2 v = __bfloat1622float2(__hadd2(s[31 - threadIdx.x], s[threadIdx.x]));
-  out[2 * threadIdx.x] = v.x;
-  out[2 * threadIdx.x + 1] = v.y;
-}
-""",
         (1,),
         (32,),
         lambda rng: (
@@ -54,89 +31,15 @@ extern "C" __global__ void k(const unsigned short* x, float* out) {
         ),
         lambda x, _: {1: _widened(x) + _widened(x)[::-1]},
     ),
-    Correct(
+    correct(
         "classes_with_constructors",
-        r"""
-struct Range {
-  int low, high;
-  __device__ Range() : low(2147483647), high(-2147483647 - 1) {}
-  __device__ explicit Range(int v) : low(v), high(v) {}
-  __device__ Range operator+(const Range& o) const {
-    Range both(*this);
-    both.low = min(low, o.low);
-    both.high = max(high, o.high);
-    return both;
-  }
-  __device__ ~Range() {}
-};
-template <typename T, int n>
-class Stack {
- public:
-  __device__ void push(const T& v) { items_[size_++] = v; }
-  __device__ T pop() { return items_[--size_]; }
-  __device__ bool empty() const { return size_ == 0; }
-
- private:
-  T items_[n];
-  int size_ = 0;
-};
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  __shared__ char storage[sizeof(Range) * 64];
-  Range* const s = reinterpret_cast<Range*>(storage);
-  Stack<Range, 8> stack;
-  for (int i = threadIdx.x; i < n; i += blockDim.x) stack.push(Range(x[i]));
-  Range all;
-  while (!stack.empty()) all = all + stack.pop();
-  new (s + threadIdx.x) Range(all);
-  __syncthreads();
-  for (int d = 32; d > 0; d /= 2) {
-    if (threadIdx.x < d) s[threadIdx.x] = s[threadIdx.x] + s[threadIdx.x + d];
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) {
-    out[0] = s[0].low;
-    out[1] = s[0].high;
-  }
-}
-""",
         (1,),
         (64,),
         lambda rng: (ints(rng, 301, high=9999), poison(2, np.int32), np.int32(301)),
         lambda x, *_: {1: np.array([x.min(), x.max()], np.int32)},
     ),
-    Correct(
+    correct(
         "virtual_functions",
-        r"""
-struct Shape {
-  __device__ virtual int area() const = 0;
-  __device__ virtual int corners() const { return 4; }
-  __device__ virtual ~Shape() {}
-};
-struct Box : Shape {
-  int a, b;
-  __device__ Box(int a, int b) : a(a), b(b) {}
-  __device__ int area() const override { return a * b; }
-};
-struct Triangle : Shape {
-  int a, b;
-  __device__ Triangle(int a, int b) : a(a), b(b) {}
-  __device__ int area() const override { return a * b / 2; }
-  __device__ int corners() const override { return 3; }
-};
-__device__ __noinline__ int measure(const Shape* shape) {
-  return shape->area() * 10 + shape->corners();
-}
-extern "C" __global__ void k(const int2* x, int* out) {
-  const int2 v = x[threadIdx.x];
-  Shape* shape = new Triangle(v.x, v.y);
-  if (v.x % 2 == 0) {
-    delete shape;
-    shape = new Box(v.x, v.y);
-  }
-  out[threadIdx.x] = measure(shape);
-  delete shape;
-}
-""",
         (1,),
         (64,),
         lambda rng: (ints(rng, (64, 2), low=0), poison(64, np.int32)),
@@ -154,19 +57,8 @@ def _widened(x):
 
 
 CALLS = (
-    Correct(
+    correct(
         "functions_by_address",
-        r"""
-using Function = int (*)(int, int);
-__device__ __noinline__ int sum(int a, int b) { return a + b; }
-__device__ __noinline__ int difference(int a, int b) { return a - b; }
-__device__ __noinline__ int larger(int a, int b) { return a > b ? a : b; }
-__device__ Function table[3] = {sum, difference, larger};
-extern "C" __global__ void k(const int* x, const int* which, int* out) {
-  const Function f = table[which[threadIdx.x]];
-  out[threadIdx.x] = f(x[threadIdx.x], x[63 - threadIdx.x]);
-}
-""",
         (1,),
         (64,),
         lambda rng: (ints(rng, 64), ints(rng, 64, low=0, high=3), poison(64, np.int32)),
@@ -174,48 +66,15 @@ extern "C" __global__ void k(const int* x, const int* which, int* out) {
             2: np.choose(which, [x + x[::-1], x - x[::-1], np.maximum(x, x[::-1])])
         },
     ),
-    Correct(
+    correct(
         "recursion",
-        r"""
-__device__ __noinline__ int fibonacci(int n) {
-  return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
-}
-__device__ __noinline__ unsigned ackermann(unsigned m, unsigned n) {
-  if (m == 0) return n + 1;
-  if (n == 0) return ackermann(m - 1, 1);
-  return ackermann(m - 1, ackermann(m, n - 1));
-}
-extern "C" __global__ void k(int* out) {
-  out[threadIdx.x] = fibonacci(threadIdx.x % 16) + 1000 * ackermann(2, threadIdx.x % 16);
-}
-""",
         (1,),
         (64,),
         lambda _: (poison(64, np.int32),),
         lambda _: {0: np.tile([_fibonacci(n) + 1000 * (2 * n + 3) for n in range(16)], 4)},
     ),
-    Correct(
+    correct(
         "structures_to_functions_and_back",
-        r"""
-struct Big {
-  double values[5];
-  char tag;
-};
-__device__ __noinline__ Big turned(Big b, short by, char tag) {
-  Big result;
-  for (int i = 0; i < 5; ++i) result.values[i] = b.values[(i + by) % 5];
-  result.tag = b.tag + tag;
-  return result;
-}
-extern "C" __global__ void k(const double* x, double* out, signed char* tags) {
-  Big b;
-  for (int i = 0; i < 5; ++i) b.values[i] = x[5 * threadIdx.x + i];
-  b.tag = static_cast<char>(threadIdx.x);
-  b = turned(b, threadIdx.x % 5, 3);
-  for (int i = 0; i < 5; ++i) out[5 * threadIdx.x + i] = b.values[i];
-  tags[threadIdx.x] = b.tag;
-}
-""",
         (1,),
         (32,),
         lambda rng: (
@@ -228,28 +87,8 @@ extern "C" __global__ void k(const double* x, double* out, signed char* tags) {
             2: np.arange(3, 35, dtype=np.int8),
         },
     ),
-    Correct(
+    correct(
         "a_table_of_branches",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  const int v = x[threadIdx.x];
-  int d;
-  switch (v & 15) {
-    case 0: d = v * v; break;
-    case 1: d = v / 3; break;
-    case 2: d = v ^ 0x55; break;
-    case 3: d = -v; break;
-    case 4: d = __popc(v); break;
-    case 5: d = __clz(v); break;
-    case 6: d = v % 7; break;
-    case 7: d = v << 3; break;
-    case 8: d = __brev(v); break;
-    case 9: d = abs(v - 40); break;
-    default: d = 1000;
-  }
-  out[threadIdx.x] = d;
-}
-""",
         (1,),
         (64,),
         lambda rng: (ints(rng, 64, low=0), poison(64, np.int32)),
@@ -270,23 +109,8 @@ def _switched(v):
 
 
 NAMES = (
-    Correct(
+    correct(
         "constants",
-        r"""
-struct Filter {
-  float taps[4];
-  int shift;
-};
-__constant__ Filter filter = {{0.5f, -1.0f, 2.0f, 0.25f}, 1};
-__constant__ int order[4] = {3, 1, 0, 2};
-__constant__ const int* start = order + 1;
-extern "C" __global__ void k(const float* x, float* out, int n) {
-  const int i = threadIdx.x;
-  float sum = 0;
-  for (int j = 0; j < 4; ++j) sum += filter.taps[order[j]] * x[(i + j + filter.shift) % n];
-  out[i] = sum + *start;
-}
-""",
         (1,),
         (64,),
         lambda rng: (ints(rng, 64, np.float32), poison(64, np.float32), np.int32(64)),
@@ -298,18 +122,8 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
             + 1
         },
     ),
-    Correct(
+    correct(
         "early_exit_before_a_barrier",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[THREADS];
-  const int t = threadIdx.x;
-  if (t >= COUNT) return;
-  s[t] = x[t];
-  __syncthreads();
-  out[t] = s[COUNT - 1 - t];
-}
-""",
         (1,),
         (96,),
         lambda rng: (ints(rng, 96), np.full(96, -1, np.int32)),
@@ -317,12 +131,8 @@ extern "C" __global__ void k(const int* x, int* out) {
         options=("-DTHREADS=96", "-D", "COUNT=70"),
         strict=False,
     ),
-    Correct(
+    correct(
         "kernel_named_as_a_function_of_c",
-        r"""
-extern "C" __global__ void signal(const int* x, int* out) { out[threadIdx.x] = x[threadIdx.x] + 1; }
-extern "C" __global__ void write(const int* x, int* out) { out[threadIdx.x] = x[threadIdx.x] - 1; }
-""",
         (1,),
         (32,),
         lambda rng: (ints(rng, 32), poison(32, np.int32)),
@@ -330,14 +140,8 @@ extern "C" __global__ void write(const int* x, int* out) { out[threadIdx.x] = x[
         kernel="write",
         alone=True,
     ),
-    Correct(
+    correct(
         "template_named_as_a_function_of_c",
-        r"""
-template <typename T>
-__global__ void exp2(const T* x, T* out) {
-  out[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x];
-}
-""",
         (1,),
         (32,),
         lambda rng: (ints(rng, 32, np.float32), poison(32, np.float32)),
@@ -345,51 +149,16 @@ __global__ void exp2(const T* x, T* out) {
         kernel="exp2<float>",
         alone=True,
     ),
-    Correct(
+    correct(
         "globals_named_as_functions_of_c",
-        r"""
-__device__ int index[64];
-__device__ float signal = 2.5f;
-__device__ int write = 3;
-namespace {
-__device__ int time;
-}
-extern "C" __global__ void k(const int* x, int* out) {
-  static __shared__ int close, end, free;
-  const int t = threadIdx.x;
-  if (t == 0) {
-    close = write;
-    end = static_cast<int>(signal * 2);
-    time = free = 1;
-  }
-  index[63 - t] = x[t];
-  __syncthreads();
-  out[t] = index[t] * close + end + free + time;
-}
-""",
         (1,),
         (64,),
         lambda rng: (ints(rng, 64), poison(64, np.int32)),
         lambda x, _: {1: x[::-1] * 3 + 7},
         alone=True,
     ),
-    Correct(
+    correct(
         "registers_named_as_words_of_cpp",
-        r"""
-extern "C" __global__ void k(const int* int_, int* register_) {
-  int d;
-  asm(R"({
-    .reg .s32 int, auto, class, me, window;
-    mov.s32 int, %1;
-    add.s32 auto, int, 1;
-    mul.lo.s32 class, auto, int;
-    mov.s32 me, class;
-    sub.s32 window, me, 3;
-    mov.s32 %0, window;
-  })" : "=r"(d) : "r"(int_[threadIdx.x]));
-  register_[threadIdx.x] = d;
-}
-""",
         (1,),
         (32,),
         lambda rng: (ints(rng, 32), poison(32, np.int32)),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.simulator.tables import Correct, poison
+from tests.simulator.tables import correct, poison
 
 
 def philox(counter, key):
@@ -43,39 +43,15 @@ def _uniform(words):
 SEED, OFFSET = 0x123456789ABCDEF, 5
 
 RANDOM = (
-    Correct(
+    correct(
         "philox_words",
-        r"""
-#include <curand_kernel.h>
-extern "C" __global__ void k(unsigned long long seed, unsigned long long offset, unsigned* out) {
-  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  curandStatePhilox4_32_10_t state;
-  curand_init(seed, i, offset, &state);
-  for (int j = 0; j < 3; ++j) out[11 * i + j] = curand(&state);
-  for (int j = 3; j < 11; j += 4) {
-    const uint4 four = curand4(&state);
-    out[11 * i + j] = four.x;
-    out[11 * i + j + 1] = four.y;
-    out[11 * i + j + 2] = four.z;
-    out[11 * i + j + 3] = four.w;
-  }
-}
-""",
         (2,),
         (32,),
         lambda _: (np.uint64(SEED), np.uint64(OFFSET), poison((64, 11), np.uint32)),
         lambda *_: {2: np.stack([stream(SEED, i, OFFSET, 11) for i in range(64)])},
     ),
-    Correct(
+    correct(
         "philox_uniform",
-        r"""
-#include <curand_kernel.h>
-extern "C" __global__ void k(unsigned long long seed, float* out) {
-  curandStatePhilox4_32_10_t state;
-  curand_init(seed, threadIdx.x, 0, &state);
-  for (int j = 0; j < 6; ++j) out[6 * threadIdx.x + j] = curand_uniform(&state);
-}
-""",
         (1,),
         (64,),
         lambda _: (np.uint64(7), poison((64, 6), np.float32)),

@@ -4,51 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.simulator.tables import Correct, ints, poison
+from tests.simulator.tables import correct, ints, poison
 
 ATOMICS = (
-    Correct(
+    correct(
         "histogram_global",
-        r"""
-extern "C" __global__ void k(const int* x, int n, unsigned* bins) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-    atomicAdd(bins + x[i], 1u);
-}
-""",
         (3,),
         (64,),
         lambda rng: (ints(rng, 500, low=0, high=10), np.int32(500), np.zeros(10, np.uint32)),
         lambda x, *_: {2: np.bincount(x, minlength=10).astype(np.uint32)},
     ),
-    Correct(
+    correct(
         "histogram_shared",
-        r"""
-extern "C" __global__ void k(const unsigned char* x, int n, int* bins) {
-  __shared__ int s[256];
-  for (int j = threadIdx.x; j < 256; j += blockDim.x) s[j] = 0;
-  __syncthreads();
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
-    atomicAdd(&s[x[i]], 1);
-  __syncthreads();
-  for (int j = threadIdx.x; j < 256; j += blockDim.x)
-    if (s[j] != 0) atomicAdd(&bins[j], s[j]);
-}
-""",
         (3,),
         (96,),
         lambda rng: (ints(rng, 999, np.uint8, 0, 256), np.int32(999), np.zeros(256, np.int32)),
         lambda x, *_: {2: np.bincount(x, minlength=256).astype(np.int32)},
     ),
-    Correct(
+    correct(
         "atomic_minimum_and_maximum",
-        r"""
-extern "C" __global__ void k(const int* x, int n, int* low, int* high) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  atomicMin(low, x[i]);
-  atomicMax(high, x[i]);
-}
-""",
         (2,),
         (64,),
         lambda rng: (
@@ -59,43 +33,15 @@ extern "C" __global__ void k(const int* x, int n, int* low, int* high) {
         ),
         lambda x, *_: {2: x.min(keepdims=True), 3: x.max(keepdims=True)},
     ),
-    Correct(
+    correct(
         "float_maximum_by_cas",
-        r"""
-__device__ void maximum(float* address, float v) {
-  int* const word = reinterpret_cast<int*>(address);
-  int seen = atomicCAS(word, 0, 0);
-  while (__int_as_float(seen) < v) {
-    const int before = atomicCAS(word, seen, __float_as_int(v));
-    if (before == seen) break;
-    seen = before;
-  }
-}
-extern "C" __global__ void k(const float* x, float* out) {
-  maximum(out, x[blockIdx.x * blockDim.x + threadIdx.x]);
-}
-""",
         (2,),
         (64,),
         lambda rng: (rng.standard_normal(128).astype(np.float32), np.full(1, -np.inf, np.float32)),
         lambda x, _: {1: x.max(keepdims=True)},
     ),
-    Correct(
+    correct(
         "hash_table_of_counts",
-        r"""
-extern "C" __global__ void k(const int* x, int* keys, int* counts, int* out) {
-  const int key = x[threadIdx.x];
-  int slot = key * 7 % 128;
-  for (;;) {
-    const int before = atomicCAS(keys + slot, -1, key);
-    if (before == -1 || before == key) break;
-    slot = (slot + 1) % 128;
-  }
-  atomicAdd(counts + slot, 1);
-  __syncthreads();
-  out[threadIdx.x] = keys[slot] == key ? counts[slot] : -1;
-}
-""",
         (1,),
         (96,),
         lambda rng: (
@@ -106,46 +52,15 @@ extern "C" __global__ void k(const int* x, int* keys, int* counts, int* out) {
         ),
         lambda x, *_: {3: np.bincount(x)[x].astype(np.int32)},
     ),
-    Correct(
+    correct(
         "list_by_exchange",
-        r"""
-extern "C" __global__ void k(const int* x, int* next, int* out) {
-  __shared__ int head;
-  const int t = threadIdx.x;
-  if (t == 0) head = -1;
-  __syncthreads();
-  next[t] = atomicExch(&head, t);
-  __syncthreads();
-  if (t == 0) {
-    int sum = 0, length = 0;
-    for (int i = head; i >= 0; i = next[i]) {
-      sum += x[i];
-      ++length;
-    }
-    out[0] = sum;
-    out[1] = length;
-  }
-}
-""",
         (1,),
         (64,),
         lambda rng: (ints(rng, 64), poison(64, np.int32), poison(2, np.int32)),
         lambda x, *_: {2: np.array([x.sum(), 64], np.int32)},
     ),
-    Correct(
+    correct(
         "spin_lock",
-        r"""
-extern "C" __global__ void k(const int* x, int* lock, int* total) {
-  if (threadIdx.x % 16 == 0) {
-    while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
-    __threadfence();
-    total[0] += x[blockIdx.x * blockDim.x + threadIdx.x];
-    total[1] += 1;
-    __threadfence();
-    atomicExch(lock, 0);
-  }
-}
-""",
         (4,),
         (64,),
         lambda rng: (ints(rng, 256), np.zeros(1, np.int32), np.zeros(2, np.int32)),
@@ -155,50 +70,15 @@ extern "C" __global__ void k(const int* x, int* lock, int* total) {
 
 
 BETWEEN_BLOCKS = (
-    Correct(
+    correct(
         "ring_of_flags",
-        r"""
-extern "C" __global__ void k(int* value, unsigned* turn, int rounds) {
-  for (int round = 0; round < rounds; ++round) {
-    const unsigned mine = round * gridDim.x + blockIdx.x;
-    if (threadIdx.x == 0) {
-      while (atomicAdd(turn, 0u) != mine) {
-      }
-      __threadfence();
-    }
-    __syncthreads();
-    value[threadIdx.x] = value[threadIdx.x] * 3 + blockIdx.x;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      __threadfence();
-      atomicExch(turn, mine + 1);
-    }
-  }
-}
-""",
         (2,),
         (32,),
         lambda rng: (ints(rng, 32), np.zeros(1, np.uint32), np.int32(3)),
         lambda x, *_: {0: x * 729 + 91, 1: np.array([6], np.uint32)},
     ),
-    Correct(
+    correct(
         "barrier_of_the_grid",
-        r"""
-extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arrived) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
-  between[i] = 2 * x[i];
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    atomicAdd(arrived, 1u);
-    while (atomicAdd(arrived, 0u) < gridDim.x) {
-    }
-    __threadfence();
-  }
-  __syncthreads();
-  out[i] = between[n - 1 - i];
-}
-""",
         (2,),
         (64,),
         lambda rng: (
@@ -209,25 +89,8 @@ extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arr
         ),
         lambda x, *_: {2: 2 * x[::-1]},
     ),
-    Correct(
+    correct(
         "message_by_volatile_flag",
-        r"""
-extern "C" __global__ void k(const int* x, int* message, volatile int* ready, int* out) {
-  if (blockIdx.x == 0) {
-    message[threadIdx.x] = x[threadIdx.x] + 1;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) *ready = 1;
-  } else {
-    if (threadIdx.x == 0) {
-      while (*ready == 0) __nanosleep(20);
-      __threadfence();
-    }
-    __syncthreads();
-    out[threadIdx.x] = message[blockDim.x - 1 - threadIdx.x];
-  }
-}
-""",
         (2,),
         (64,),
         lambda rng: (
@@ -239,21 +102,8 @@ extern "C" __global__ void k(const int* x, int* message, volatile int* ready, in
         lambda x, *_: {3: x[::-1] + 1},
         strict=False,
     ),
-    Correct(
+    correct(
         "ticket_lock",
-        r"""
-extern "C" __global__ void k(const int* x, unsigned* lock, int* out) {
-  if (threadIdx.x != 0) return;
-  const unsigned ticket = atomicAdd(&lock[0], 1u);
-  while (atomicAdd(&lock[1], 0u) != ticket) {
-  }
-  __threadfence();
-  out[0] += x[blockIdx.x];
-  out[1] = max(out[1], x[blockIdx.x]);
-  __threadfence();
-  atomicAdd(&lock[1], 1u);
-}
-""",
         (9,),
         (32,),
         lambda rng: (ints(rng, 9, low=0), np.zeros(2, np.uint32), np.zeros(2, np.int32)),
@@ -262,41 +112,16 @@ extern "C" __global__ void k(const int* x, unsigned* lock, int* out) {
             2: np.array([x.sum(), x.max()], np.int32),
         },
     ),
-    Correct(
+    correct(
         "lock_released_by_a_volatile_write",
-        r"""
-extern "C" __global__ void k(const int* x, int* lock, int* total) {
-  if (threadIdx.x != 0) return;
-  while (atomicCAS(lock, 0, 1) != 0) {
-  }
-  __threadfence();
-  *total += x[blockIdx.x];
-  __threadfence();
-  *(volatile int*)lock = 0;
-}
-""",
         (9,),
         (32,),
         lambda rng: (ints(rng, 9), np.zeros(1, np.int32), np.zeros(1, np.int32)),
         lambda x, *_: {2: x.sum(keepdims=True, dtype=np.int32)},
         strict=False,
     ),
-    Correct(
+    correct(
         "chain_of_three_blocks",
-        r"""
-extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
-  const int b = blockIdx.x;
-  if (b == 0) data[0] = x[0];
-  if (b > 0) {
-    while (atomicAdd(flags + b - 1, 0) == 0) {
-    }
-    __threadfence();
-  }
-  if (b == 2) out[0] = data[0];
-  __threadfence();
-  atomicExch(flags + b, 1);
-}
-""",
         (3,),
         (1,),
         lambda rng: (
@@ -307,29 +132,8 @@ extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
         ),
         lambda x, *_: {3: x},
     ),
-    Correct(
+    correct(
         "flag_polled_by_one_lane_for_its_warp",
-        r"""
-extern "C" __global__ void k(const int* x, int* data, int* flag, int* out) {
-  const int lane = threadIdx.x;
-  if (blockIdx.x == 0) {
-    data[lane] = x[lane] - 1;
-    __syncwarp();
-    if (lane == 0) {
-      __threadfence();
-      atomicExch(flag, 1);
-    }
-  } else {
-    if (lane == 0) {
-      while (atomicAdd(flag, 0) == 0) {
-      }
-      __threadfence();
-    }
-    __syncwarp();
-    out[lane] = data[31 - lane];
-  }
-}
-""",
         (2,),
         (32,),
         lambda rng: (
@@ -344,62 +148,22 @@ extern "C" __global__ void k(const int* x, int* data, int* flag, int* out) {
 
 
 WARPS = (
-    Correct(
+    correct(
         "producer_and_consumer_warps",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int rounds) {
-  __shared__ int s[2][32];
-  const int lane = threadIdx.x % 32;
-  const bool producer = threadIdx.x < 32;
-  for (int round = 0; round <= rounds; ++round) {
-    if (producer) {
-      if (round < rounds) s[round % 2][lane] = x[round * 32 + lane] * 5;
-    } else if (round > 0) {
-      out[(round - 1) * 32 + lane] = s[(round - 1) % 2][31 - lane];
-    }
-    __syncthreads();
-  }
-}
-""",
         (1,),
         (64,),
         lambda rng: (ints(rng, (4, 32)), poison((4, 32), np.int32), np.int32(4)),
         lambda x, *_: {1: 5 * x[:, ::-1]},
     ),
-    Correct(
+    correct(
         "halves_of_a_warp",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x;
-  int sum = x[lane];
-  if (lane < 16) {
-    for (int d = 8; d > 0; d /= 2) sum += __shfl_xor_sync(0x0000ffffu, sum, d);
-  } else {
-    int largest = sum;
-    for (int d = 8; d > 0; d /= 2)
-      largest = max(largest, __shfl_xor_sync(0xffff0000u, largest, d));
-    sum = largest;
-  }
-  __syncwarp();
-  out[lane] = sum + __shfl_sync(0xffffffffu, sum, 31 - lane);
-}
-""",
         (1,),
         (32,),
         lambda rng: (ints(rng, 32), poison(32, np.int32)),
         lambda x, _: {1: np.full(32, x[:16].sum() + x[16:].max(), np.int32)},
     ),
-    Correct(
+    correct(
         "mask_of_the_lanes_inside",
-        r"""
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  const unsigned inside = __ballot_sync(0xffffffffu, i < n);
-  if (i >= n) return;
-  const int first = __shfl_sync(inside, x[i], 0);
-  out[i] = x[i] - first + __popc(inside);
-}
-""",
         (1,),
         (64,),
         lambda rng: (ints(rng, 45), poison(45, np.int32), np.int32(45)),
@@ -407,21 +171,8 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
             1: np.concatenate([x[:32] - x[0] + 32, x[32:] - x[32] + 13]).astype(np.int32)
         },
     ),
-    Correct(
+    correct(
         "votes_of_the_block",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  const int v = x[blockIdx.x * blockDim.x + threadIdx.x];
-  const int count = __syncthreads_count(v > 0);
-  const int any = __syncthreads_or(v == 7);
-  const int all = __syncthreads_and(v > -50);
-  if (threadIdx.x == 0) {
-    out[3 * blockIdx.x] = count;
-    out[3 * blockIdx.x + 1] = any != 0;
-    out[3 * blockIdx.x + 2] = all != 0;
-  }
-}
-""",
         (3,),
         (48,),
         lambda rng: (ints(rng, (3, 48), low=-52, high=40), poison((3, 3), np.int32)),
@@ -429,21 +180,8 @@ extern "C" __global__ void k(const int* x, int* out) {
             1: np.stack([(x > 0).sum(1), (x == 7).any(1), (x > -50).all(1)], 1).astype(np.int32)
         },
     ),
-    Correct(
+    correct(
         "barrier_in_a_uniform_branch",
-        r"""
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
-  s[t] = x[i];
-  if (blockIdx.x % 2 == 0) {
-    __syncthreads();
-    out[i] = s[63 - t];
-    return;
-  }
-  out[i] = s[t];
-}
-""",
         (3,),
         (64,),
         lambda rng: (ints(rng, (3, 64)), poison((3, 64), np.int32)),

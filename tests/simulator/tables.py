@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -15,61 +16,30 @@ INCLUDE = re.compile(r"^#include <([\w/.]+)>", re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What few rows need.
+    """What few rows need."""
 
-    Attributes
-    ----------
-    kernel : str
-        Name of the kernel, or its name expression, in which the row's own types stand in a
-        namespace of the row's name.
-    shared_mem : int
-        Bytes of dynamic shared memory.
-    options : tuple of str
-        For the compiler.
-    cooperative : bool
-        Whether all blocks must be resident at once.
-    alone : bool
-        Whether it is compiled by itself, in no namespace.
-    """
-
+    #: Name or name expression; the row's own types stand in a namespace of the row's name.
     kernel: str = "k"
-    shared_mem: int = 0
-    options: tuple[str, ...] = ()
-    cooperative: bool = False
-    alone: bool = False
+    shared_mem: int = 0  # bytes, dynamic
+    options: tuple[str, ...] = ()  # for the compiler
+    cooperative: bool = False  # whether all blocks must be resident at once
+    alone: bool = False  # whether it is compiled by itself, in no namespace
 
 
 @dataclass(frozen=True)
 class Correct(Options):
-    """A kernel without a fault.
-
-    Attributes
-    ----------
-    name : str
-        What the test is called.
-    code : str
-        The kernel's text.
-    grid, block : tuple of int
-        The launch.
-    inputs : callable
-        Takes a random generator; returns the arguments, outputs poisoned.
-    expected : callable
-        Takes the arguments as they were before the launch; returns what the arrays at some
-        positions hold after it.
-    rtol : float
-        Relative tolerance; 0 where the result must agree bit for bit.
-    strict : bool
-        Whether strict launches find nothing either.
-    """
+    """A kernel without a fault."""
 
     name: str
     code: str
     grid: tuple[int, ...]
     block: tuple[int, ...]
+    #: Takes a random generator; returns the arguments, outputs poisoned.
     inputs: Callable[[np.random.Generator], tuple]
+    #: Takes the arguments before the launch; returns what arrays at some positions hold after it.
     expected: Callable[..., dict[int, np.ndarray]]
-    rtol: float = 0.0
-    strict: bool = True
+    rtol: float = 0.0  # 0 where the result must agree bit for bit
+    strict: bool = True  # whether strict launches find nothing either
 
     def __str__(self):
         return self.name
@@ -82,44 +52,47 @@ MARK = "// fault"
 class Broken(Options):
     """A kernel with a fault.
 
-    Attributes
-    ----------
-    name : str
-        What the test is called.
-    code : str
-        The kernel's text. Of a race both accesses are marked; of divergence the places where
-        threads wait; of a deadlock where they poll. A call of a library's function counts as what
-        happens in there.
-    kind : str
-        The kind of the finding.
-    arguments : callable
-        Returns the kernel's arguments.
-    grid, block : tuple of int
-        The launch.
-    array : int or str or None
-        Position of the argument, or name of the shared array, that each finding must name.
-    index : int or None
-        The element that each finding must name.
-    also : tuple of str
-        Kinds that follow from the fault and may be found too: what is read before another thread
-        wrote it is uninitialised as well.
-    strict : bool
-        Whether strict launches alone find it.
+    Its lines are marked: of a race both accesses, of divergence the places where threads wait, of a
+    deadlock where they poll. A call of a library's function counts as what happens in there.
     """
 
     name: str
     code: str
-    kind: str
+    kind: str  # of the finding
     arguments: Callable[[], tuple]
     grid: tuple[int, ...] = (1,)
     block: tuple[int, ...] = (64,)
+    #: Position of the argument, or name of the shared array, that each finding must name.
     array: int | str | None = None
-    index: int | None = None
+    index: int | None = None  # the element that each finding must name
+    #: Kinds that follow from the fault and may be found too: what is read before another thread
+    #: wrote it is uninitialised as well.
     also: tuple[str, ...] = ()
-    strict: bool = False
+    strict: bool = False  # whether strict launches alone find it
 
     def __str__(self):
         return self.name
+
+
+def _kernels() -> dict[str, str]:
+    """Return the texts of the CUDA files beside this one, by the names in lines ``//// name``."""
+    texts = (path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.cu"))
+    name = re.compile(r"^//// (\w+)$", re.MULTILINE)
+    parts = [part for text in texts for part in name.split(text)[1:]]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+KERNELS = _kernels()
+
+
+def broken(name, *given, **options) -> Broken:
+    """Return a row whose text is in a CUDA file."""
+    return Broken(name, KERNELS[name], *given, **options)
+
+
+def correct(name, *given, **options) -> Correct:
+    """Return a row whose text is in a CUDA file."""
+    return Correct(name, KERNELS[name], *given, **options)
 
 
 class Modules:

@@ -1,0 +1,48 @@
+// Kernels of broken_fences.py, each under its row's name.
+// clang-format off
+//// barrier_of_the_grid_without_fences
+extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arrived) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+  between[i] = 2 * x[i];  // fault
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(arrived, 1u);
+    while (atomicAdd(arrived, 0u) < gridDim.x) {
+    }
+  }
+  __syncthreads();
+  out[i] = between[n - 1 - i];  // fault
+}
+//// release_overwritten_by_another_block
+// What the second block stores is no part of the first one's release, which nobody else reads.
+extern "C" __global__ void k(int* data, int* flag, int* out) {
+  if (blockIdx.x == 0) {
+    data[0] = 42;  // fault
+    __threadfence();
+    atomicExch(flag, 1);
+  } else if (blockIdx.x == 1) {
+    while (atomicAdd(flag, 0) != 1) {
+    }
+    asm volatile("st.relaxed.gpu.global.s32 [%0], 2;" ::"l"(flag) : "memory");
+    atomicExch(flag + 1, 1);
+  } else {
+    while (atomicAdd(flag + 1, 0) == 0) {
+    }
+    int seen;
+    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
+    out[0] = data[0] + seen;  // fault
+  }
+}
+//// guess_that_is_used_elsewhere
+extern "C" __global__ void k(int* sum, int* out) {
+  int old = *sum, assumed;  // fault
+  out[blockIdx.x] = old;
+  do {
+    assumed = old;
+    old = atomicCAS(sum, assumed, assumed + 1);  // fault
+  } while (assumed != old);
+}
+//// counter_of_the_grid_by_atomics_of_the_block
+extern "C" __global__ void k(const int* x, int* count) {
+  if (x[blockIdx.x * blockDim.x + threadIdx.x] % 2 == 0) atomicAdd_block(count, 1);  // fault
+}

@@ -1,0 +1,437 @@
+// Kernels of broken_order.py, each under its row's name.
+// clang-format off
+//// tree_reduction_without_barrier
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  s[t] = x[t];
+  __syncthreads();
+  for (int d = 32; d > 0; d /= 2) {
+    if (t < d) s[t] += s[t + d];  // fault
+  }
+  if (t == 0) out[0] = s[0];
+}
+//// tree_reduction_without_first_barrier
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  s[t] = x[t];  // fault
+  for (int d = 32; d > 0; d /= 2) {
+    if (t < d) s[t] += s[t + d];  // fault
+    __syncthreads();
+  }
+  if (t == 0) out[0] = s[0];
+}
+//// transposed_read_without_barrier
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ float tile[8][9];
+  tile[threadIdx.y][threadIdx.x] = x[threadIdx.y * 8 + threadIdx.x];  // fault
+  out[threadIdx.y * 8 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];  // fault
+}
+//// tile_reused_without_second_barrier
+extern "C" __global__ void k(const int* x, int* out, int tiles) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  int sum = 0;
+  for (int i = 0; i < tiles; ++i) {
+    s[t] = x[i * 64 + t];  // fault
+    __syncthreads();
+    sum += s[63 - t];  // fault
+  }
+  out[t] = sum;
+}
+//// broadcast_then_reuse_without_barrier
+extern "C" __global__ void k(const float* x, float* out) {
+  __shared__ float s[64];
+  const int t = threadIdx.x;
+  s[t] = x[t];
+  __syncthreads();
+  const float first = s[0];  // fault
+  s[t] = x[t] - first;  // fault
+  __syncthreads();
+  out[t] = s[63 - t];
+}
+//// hillis_steele_one_buffer_one_barrier
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  s[t] = x[t];
+  __syncthreads();
+  for (int d = 1; d < 64; d *= 2) {
+    const int left = t >= d ? s[t - d] : 0;  // fault
+    s[t] += left;  // fault
+    __syncthreads();
+  }
+  out[t] = s[t];
+}
+//// producer_and_consumer_warps_without_barrier
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[32];
+  const int lane = threadIdx.x % 32;
+  if (threadIdx.x < 32) {
+    s[lane] = x[lane] * 3;  // fault
+  } else {
+    out[lane] = s[lane];  // fault
+  }
+}
+//// bins_used_before_all_are_cleared
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int bins[8];
+  if (threadIdx.x < 8) bins[threadIdx.x] = 0;  // fault
+  atomicAdd(&bins[x[threadIdx.x] % 8], 1);  // fault
+  __syncthreads();
+  if (threadIdx.x < 8) out[threadIdx.x] = bins[threadIdx.x];
+}
+//// bins_read_before_all_are_counted
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int bins[8];
+  if (threadIdx.x < 8) bins[threadIdx.x] = 0;
+  __syncthreads();
+  atomicAdd(&bins[x[threadIdx.x] % 8], 1);  // fault
+  out[threadIdx.x] = bins[threadIdx.x % 8];  // fault
+}
+//// fence_in_place_of_barrier
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  s[threadIdx.x] = x[threadIdx.x];  // fault
+  __threadfence_block();
+  out[threadIdx.x] = s[63 - threadIdx.x];  // fault
+}
+//// warp_barrier_in_place_of_block_barrier
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  s[threadIdx.x] = x[threadIdx.x];  // fault
+  __syncwarp();
+  out[threadIdx.x] = s[63 - threadIdx.x];  // fault
+}
+//// warp_barrier_of_half_a_warp
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[32];
+  const int lane = threadIdx.x;
+  s[lane] = x[lane];  // fault
+  __syncwarp(lane < 16 ? 0x0000ffffu : 0xffff0000u);
+  out[lane] = s[31 - lane];  // fault
+}
+//// warp_synchronous_volatile_reduction
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  s[t] = x[t];
+  __syncthreads();
+  if (t < 32) {
+    volatile int* v = s;
+    v[t] += v[t + 32];  // fault
+    v[t] += v[t + 16];  // fault
+    v[t] += v[t + 8];  // fault
+    v[t] += v[t + 4];  // fault
+    v[t] += v[t + 2];  // fault
+    v[t] += v[t + 1];  // fault
+    if (t == 0) out[0] = v[0];
+  }
+}
+//// block_sum_called_twice_without_barrier
+__device__ int block_sum(int v) {
+  __shared__ int sums[2];
+  v = __reduce_add_sync(0xffffffffu, v);
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = v;  // fault
+  __syncthreads();
+  return sums[0] + sums[1];  // fault
+}
+extern "C" __global__ void k(const int* x, int* out) {
+  const int sum = block_sum(x[threadIdx.x]);
+  const int squares = block_sum(x[threadIdx.x] * x[threadIdx.x]);
+  out[threadIdx.x] = squares - sum;
+}
+//// dynamic_shared_without_barrier
+extern "C" __global__ void k(const int* x, int* out) {
+  extern __shared__ int s[];
+  s[threadIdx.x] = x[threadIdx.x];  // fault
+  out[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];  // fault
+}
+//// template_without_barrier
+template <typename T, int kBlock>
+__global__ void rotate(const T* x, T* out) {
+  __shared__ T s[kBlock];
+  s[threadIdx.x] = x[threadIdx.x];  // fault
+  out[threadIdx.x] = s[(threadIdx.x + 1) % kBlock];  // fault
+}
+//// counter_without_atomics
+extern "C" __global__ void k(const int* x, int* count) {
+  if (x[blockIdx.x * blockDim.x + threadIdx.x] % 2 == 0) count[0] += 1;  // fault
+}
+//// same_value_written_by_all
+extern "C" __global__ void k(const int* x, int* found) {
+  if (x[threadIdx.x] >= 0) found[0] = 1;  // fault
+}
+//// one_element_written_by_all_blocks
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int total;
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  atomicAdd(&total, x[blockIdx.x * blockDim.x + threadIdx.x]);
+  __syncthreads();
+  if (threadIdx.x == 0) out[2] = total;  // fault
+}
+//// result_of_the_neighbour_block
+extern "C" __global__ void k(const int* x, int* sums, int* out) {
+  const int b = blockIdx.x;
+  if (threadIdx.x == 0) sums[b] = x[b] * 2;  // fault
+  __syncthreads();
+  if (threadIdx.x == 1) out[b] = sums[(b + 1) % gridDim.x];  // fault
+}
+//// two_phases_with_a_barrier_of_the_block_only
+extern "C" __global__ void k(const int* x, int* between, int* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  between[i] = x[i] + 1;  // fault
+  __syncthreads();
+  out[i] = between[gridDim.x * blockDim.x - 1 - i];  // fault
+}
+//// atomic_add_and_plain_read
+extern "C" __global__ void k(int* counter, int* out) {
+  atomicAdd(counter, 1);  // fault
+  out[blockIdx.x * blockDim.x + threadIdx.x] = *counter;  // fault
+}
+//// atomic_add_and_plain_reset
+extern "C" __global__ void k(int* counter) {
+  if (threadIdx.x == 40) counter[0] = 0;  // fault
+  if (threadIdx.x < 40) atomicAdd(counter, 1);  // fault
+}
+//// data_read_before_the_flag
+extern "C" __global__ void k(int* data, int* ready, int* out) {
+  if (blockIdx.x == 0) {
+    data[0] = 42;  // fault
+    __threadfence();
+    atomicExch(ready, 1);
+  } else {
+    const int v = data[0];  // fault
+    while (atomicAdd(ready, 0) == 0) {
+    }
+    out[0] = v;
+  }
+}
+//// flag_set_while_others_of_the_block_still_write
+extern "C" __global__ void k(const int* x, int* data, volatile int* ready, int* out) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    data[t] = x[t];  // fault
+    __threadfence();
+    if (t == 0) *ready = 1;
+  } else {
+    if (t == 0) {
+      while (*ready == 0) __nanosleep(20);
+      __threadfence();
+    }
+    __syncthreads();
+    out[t] = data[t];  // fault
+  }
+}
+//// lock_of_another_critical_section
+extern "C" __global__ void k(int* locks, int* total) {
+  int* const lock = locks + blockIdx.x % 2;
+  while (atomicCAS(lock, 0, 1) != 0) {
+  }
+  __threadfence();
+  total[0] += 1;  // fault
+  __threadfence();
+  atomicExch(lock, 0);
+}
+//// partial_sums_read_by_a_block_that_is_not_the_last
+extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* out) {
+  const int b = blockIdx.x;
+  partial[b] = x[b];  // fault
+  __threadfence();
+  atomicInc(done, gridDim.x - 1);
+  __threadfence();
+  out[b] = partial[0] + partial[1];  // fault
+}
+//// chain_with_a_block_that_does_not_wait
+extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
+  const int b = blockIdx.x;
+  if (b == 0) data[0] = x[0];  // fault
+  if (b == 2) {
+    while (atomicAdd(flags + 1, 0) == 0) {
+    }
+    __threadfence();
+    out[0] = data[0];  // fault
+  }
+  __threadfence();
+  atomicExch(flags + b, 1);
+}
+//// write_that_waits_for_one_of_two_readers
+extern "C" __global__ void k(int* data, int* flags, int* out) {
+  const int b = blockIdx.x;
+  if (b < 2) {
+    out[b] = data[0];  // fault
+    __threadfence();
+    atomicExch(flags + b, 1);
+  } else {
+    while (atomicAdd(flags, 0) == 0) {
+    }
+    __threadfence();
+    data[0] = 7;  // fault
+  }
+}
+//// shift_of_one_array_given_twice
+extern "C" __global__ void k(const int* x, int* y) {
+  if (threadIdx.x > 0) y[threadIdx.x] = x[threadIdx.x - 1];  // fault
+}
+//// words_written_and_bytes_read
+extern "C" __global__ void k(const unsigned* x, unsigned char* out) {
+  __shared__ unsigned s[16];
+  if (threadIdx.x < 16) s[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  const unsigned char v = reinterpret_cast<unsigned char*>(s)[threadIdx.x ^ 1];  // fault
+  if (threadIdx.x < 16) s[threadIdx.x] = 0;  // fault
+  out[threadIdx.x] = v;
+}
+//// barrier_in_a_divergent_branch
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  s[t] = x[t];
+  if (t < 32) {
+    __syncthreads();  // fault
+    out[t] = s[t];
+  }
+}
+//// two_barriers_in_two_branches
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  if (t % 2 == 0) {
+    s[t] = x[t];
+    __syncthreads();  // fault
+  } else {
+    s[t] = -x[t];
+    __syncthreads();  // fault
+  }
+  out[t] = s[t ^ 1];
+}
+//// return_before_a_barrier
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  if (t >= n) return;
+  s[t] = x[t];
+  __syncthreads();  // fault
+  out[t] = s[n - 1 - t];
+}
+//// barrier_in_a_loop_of_unequal_length
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  int sum = 0;
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
+    sum += x[i];
+    __syncthreads();  // fault
+  }
+  out[threadIdx.x] = sum;
+}
+//// counting_barrier_not_reached_by_all
+extern "C" __global__ void k(const int* x, int* out) {
+  const int v = x[threadIdx.x];
+  if (v > 3) {
+    const int count = __syncthreads_count(v % 2);  // fault
+    out[threadIdx.x] = count;
+  }
+}
+//// shuffle_without_the_last_lane
+extern "C" __global__ void k(const int* x, int* out) {
+  const int lane = threadIdx.x;
+  if (lane != 31) {
+    const int v = __shfl_sync(0xffffffffu, x[lane], 0);  // fault
+    out[lane] = v;
+  }
+}
+//// shuffle_by_a_lane_outside_of_the_mask
+extern "C" __global__ void k(const int* x, int* out) {
+  const int lane = threadIdx.x;
+  const int v = __shfl_xor_sync(0x0000ffffu, x[lane], 1);  // fault
+  out[lane] = v;
+}
+//// warp_barrier_that_names_an_exited_lane
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[32];
+  const int lane = threadIdx.x;
+  if (lane == 0) return;
+  s[lane] = x[lane];
+  __syncwarp(0xffffffffu);  // fault
+  out[lane] = s[32 - lane];
+}
+//// two_collectives_that_wait_for_each_other
+extern "C" __global__ void k(const int* x, int* out) {
+  const int lane = threadIdx.x;
+  int v = x[lane];
+  if (lane < 16) {
+    v = __shfl_down_sync(0xffffffffu, v, 1);  // fault
+  } else {
+    v = __ballot_sync(0xffffffffu, v > 20);  // fault
+  }
+  out[lane] = v;
+}
+//// collective_and_barrier_that_wait_for_each_other
+extern "C" __global__ void k(const int* x, int* out) {
+  const int t = threadIdx.x;
+  int v = x[t];
+  if (t == 5) {
+    __syncthreads();  // fault
+  } else {
+    v = __any_sync(0xffffffffu, v == 5);  // fault
+    __syncthreads();  // fault
+  }
+  out[t] = v;
+}
+//// masks_that_do_not_agree
+extern "C" __global__ void k(const int* x, int* out) {
+  const int lane = threadIdx.x;
+  const unsigned mask = lane < 31 ? 0xffffffffu : 0xfffffffeu;
+  const int v = __shfl_sync(mask, x[lane], 3);  // fault
+  out[lane] = v;
+}
+//// flag_set_behind_a_barrier_the_poller_must_reach
+extern "C" __global__ void k(int* flag, int* out) {
+  if (threadIdx.x == 7) {
+    while (atomicAdd(flag, 0) == 0) {  // fault
+    }
+  }
+  __syncthreads();  // fault
+  if (threadIdx.x == 8) atomicExch(flag, 1);
+  out[threadIdx.x] = 1;
+}
+//// lock_never_released
+extern "C" __global__ void k(int* lock, int* total) {
+  if (threadIdx.x == 0) {
+    while (atomicCAS(lock, 0, 1) != 0) __nanosleep(100);  // fault
+    __threadfence();
+    total[0] += 1;
+    __threadfence();
+  }
+}
+//// two_blocks_that_wait_for_each_other
+extern "C" __global__ void k(int* flags, int* out) {
+  const int b = blockIdx.x;
+  while (atomicAdd(flags + 1 - b, 0) == 0) {  // fault
+  }
+  atomicExch(flags + b, 1);
+  out[b] = 1;
+}
+//// wait_for_a_block_that_cannot_start
+extern "C" __global__ void k(int* flag, int* out) {
+  if (blockIdx.x == gridDim.x - 1) atomicExch(flag, 1);
+  while (atomicAdd(flag, 0) == 0) {  // fault
+  }
+  out[blockIdx.x] = 1;
+}
+//// locks_taken_in_two_orders
+extern "C" __global__ void k(int* locks, int* met, int* total) {
+  int* const mine = locks + blockIdx.x;
+  int* const other = locks + 1 - blockIdx.x;
+  while (atomicCAS(mine, 0, 1) != 0) {
+  }
+  atomicAdd(met, 1);
+  while (atomicAdd(met, 0) < 2) {
+  }
+  while (atomicCAS(other, 0, 1) != 0) {  // fault
+  }
+  atomicAdd(total, 1);
+  atomicExch(other, 0);
+  atomicExch(mine, 0);
+}

@@ -1,0 +1,53 @@
+// Kernels of correct_cub.py, each under its row's name.
+// clang-format off
+//// cub_block_reduce
+#include <cub/block/block_reduce.cuh>
+extern "C" __global__ void k(const int* x, int* out) {
+  using Reduce = cub::BlockReduce<int, 128>;
+  __shared__ typename Reduce::TempStorage storage;
+  const int i = blockIdx.x * 128 + threadIdx.x;
+  const int sum = Reduce(storage).Sum(x[i]);
+  __syncthreads();
+  const int some = Reduce(storage).Sum(x[i], 77);
+  if (threadIdx.x == 0) out[blockIdx.x] = sum + 1000000 * some;
+}
+//// cub_block_scan
+#include <cub/block/block_scan.cuh>
+extern "C" __global__ void k(const int* x, int* out, int* totals) {
+  using Scan = cub::BlockScan<int, 96>;
+  __shared__ typename Scan::TempStorage storage;
+  int v[2], total;
+  for (int j = 0; j < 2; ++j) v[j] = x[blockIdx.x * 192 + 2 * threadIdx.x + j];
+  Scan(storage).ExclusiveSum(v, v, total);
+  for (int j = 0; j < 2; ++j) out[blockIdx.x * 192 + 2 * threadIdx.x + j] = v[j];
+  if (threadIdx.x == 0) totals[blockIdx.x] = total;
+}
+//// cub_block_radix_sort
+#include <cub/block/block_radix_sort.cuh>
+extern "C" __global__ void k(const float* x, float* out, int* places) {
+  using Sort = cub::BlockRadixSort<float, 64, 4, int>;
+  __shared__ typename Sort::TempStorage storage;
+  float keys[4];
+  int values[4];
+  for (int j = 0; j < 4; ++j) {
+    values[j] = 4 * threadIdx.x + j;
+    keys[j] = x[values[j]];
+  }
+  Sort(storage).SortBlockedToStriped(keys, values);
+  for (int j = 0; j < 4; ++j) {
+    out[64 * j + threadIdx.x] = keys[j];
+    places[64 * j + threadIdx.x] = values[j];
+  }
+}
+//// cub_warp_reduce
+#include <cub/warp/warp_reduce.cuh>
+struct Larger {
+  __device__ double operator()(double a, double b) const { return a > b ? a : b; }
+};
+extern "C" __global__ void k(const double* x, double* out) {
+  using Reduce = cub::WarpReduce<double>;
+  __shared__ typename Reduce::TempStorage storage[3];
+  const int warp = threadIdx.x / 32;
+  const double largest = Reduce(storage[warp]).Reduce(x[threadIdx.x], Larger());
+  if (threadIdx.x % 32 == 0) out[warp] = largest;
+}

@@ -1,0 +1,71 @@
+// Kernels of correct_groups.py, each under its row's name.
+// clang-format off
+//// group_of_the_block
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[96];
+  const cg::thread_block block = cg::this_thread_block();
+  const int i = block.group_index().x * block.num_threads() + block.thread_rank();
+  s[block.thread_rank()] = x[i];
+  block.sync();
+  out[i] = s[block.num_threads() - 1 - block.thread_rank()] + block.thread_index().y;
+}
+//// tiles_of_eight
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(const int* x, int* out) {
+  const auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+  int sum = x[threadIdx.x];
+  for (int d = tile.size() / 2; d > 0; d /= 2) sum += tile.shfl_down(sum, d);
+  sum = tile.shfl(sum, 0);
+  const int positive = __popc(tile.ballot(x[threadIdx.x] > 0));
+  tile.sync();
+  out[threadIdx.x] = sum * 100 + positive * 10 + tile.meta_group_rank() % 10;
+}
+//// threads_that_came_together
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(const int* x, int* out, int* count) {
+  const int v = x[threadIdx.x];
+  if (v > 0) {
+    const cg::coalesced_group active = cg::coalesced_threads();
+    int first;
+    if (active.thread_rank() == 0) first = atomicAdd(count, (int)active.size());
+    out[active.shfl(first, 0) + active.thread_rank()] = v;
+  }
+}
+//// reduction_and_scan_of_a_tile
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(const int* x, int* out) {
+  const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+  const int v = x[threadIdx.x];
+  const int largest = cg::reduce(warp, v, cg::greater<int>());
+  const int before = cg::exclusive_scan(warp, v, cg::plus<int>());
+  out[threadIdx.x] = largest * 10000 + before;
+}
+//// groups_by_label
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(const int* x, int* out) {
+  const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+  const int v = x[threadIdx.x];
+  const auto peers = cg::labeled_partition(warp, v & 3);
+  out[threadIdx.x] = cg::reduce(peers, v, cg::plus<int>());
+}
+//// group_of_the_grid
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(const int* x, int* between, int* out) {
+  const cg::grid_group grid = cg::this_grid();
+  const unsigned long long i = grid.thread_rank(), n = grid.size();
+  between[i] = 2 * x[i];
+  grid.sync();
+  out[i] = between[n - 1 - i];
+  grid.sync();
+  between[i] = out[n - 1 - i] + 1;
+}

@@ -1,0 +1,64 @@
+// Kernels of correct_libcudacxx.py, each under its row's name.
+// clang-format off
+//// atomic_references
+#include <cuda/atomic>
+extern "C" __global__ void k(const int* x, int* sum, unsigned long long* bits, float* total) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  cuda::atomic_ref<int, cuda::thread_scope_device>(*sum).fetch_add(
+      x[i], cuda::std::memory_order_relaxed);
+  cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>(*bits).fetch_or(1ull << i % 64);
+  cuda::atomic_ref<float, cuda::thread_scope_device>(*total).fetch_add(1.0f);
+}
+//// barrier_in_shared_memory
+#include <cuda/barrier>
+#pragma nv_diag_suppress static_var_with_dynamic_init
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+  __shared__ int s[64];
+  if (threadIdx.x == 0) init(&bar, blockDim.x);
+  __syncthreads();
+  int v = x[threadIdx.x];
+  for (int round = 0; round < 3; ++round) {
+    s[threadIdx.x] = v;
+    auto token = bar.arrive();
+    const int own = v * 3;
+    bar.wait(static_cast<decltype(token)&&>(token));
+    v = s[63 - threadIdx.x] + own;
+    bar.arrive_and_wait();
+  }
+  out[threadIdx.x] = v;
+}
+//// pipeline_of_copies
+#include <cuda/pipeline>
+#include <cooperative_groups.h>
+#pragma nv_diag_suppress static_var_with_dynamic_init
+extern "C" __global__ void k(const int* x, int* out, int rounds) {
+  const auto block = cooperative_groups::this_thread_block();
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  __shared__ alignas(16) int s[2][64];
+  auto pipe = cuda::make_pipeline(block, &state);
+  for (int issued = 0, i = 0; i < rounds; ++i) {
+    for (; issued < rounds && issued < i + 2; ++issued) {
+      pipe.producer_acquire();
+      cuda::memcpy_async(block, s[issued % 2], x + 64 * issued,
+                         cuda::aligned_size_t<16>(sizeof s[0]), pipe);
+      pipe.producer_commit();
+    }
+    pipe.consumer_wait();
+    out[64 * i + threadIdx.x] = s[i % 2][63 - threadIdx.x] + i;
+    pipe.consumer_release();
+  }
+}
+//// pipeline_of_one_thread
+#include <cuda/pipeline>
+extern "C" __global__ void k(const int4* x, int4* out) {
+  __shared__ int4 s[32];
+  auto pipe = cuda::make_pipeline();
+  pipe.producer_acquire();
+  cuda::memcpy_async(s + threadIdx.x, x + threadIdx.x, cuda::aligned_size_t<16>(16), pipe);
+  pipe.producer_commit();
+  pipe.consumer_wait();
+  pipe.consumer_release();
+  __syncwarp();
+  out[threadIdx.x] = s[31 - threadIdx.x];
+}

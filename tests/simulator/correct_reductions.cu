@@ -1,0 +1,189 @@
+// Kernels of correct_reductions.py, each under its row's name.
+// clang-format off
+//// reduce_last_block_done
+extern "C" __global__ void k(const int* x, int n, int* partial, unsigned* done, int* out) {
+  __shared__ int s[64];
+  __shared__ bool last;
+  const int t = threadIdx.x;
+  int sum = 0;
+  for (int i = blockIdx.x * blockDim.x + t; i < n; i += gridDim.x * blockDim.x) sum += x[i];
+  s[t] = sum;
+  __syncthreads();
+  for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+    if (t < d) s[t] += s[t + d];
+    __syncthreads();
+  }
+  if (t == 0) {
+    partial[blockIdx.x] = s[0];
+    __threadfence();
+    last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  sum = 0;
+  for (int i = t; i < gridDim.x; i += blockDim.x) sum += partial[i];
+  s[t] = sum;
+  __syncthreads();
+  for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+    if (t < d) s[t] += s[t + d];
+    __syncthreads();
+  }
+  if (t == 0) *out = s[0];
+}
+//// softmax_of_rows
+#include <math_constants.h>
+extern "C" __global__ void k(const float* x, float* out, int columns) {
+  __shared__ float s[64];
+  const float* row = x + blockIdx.x * columns;
+  const int t = threadIdx.x;
+  float largest = -CUDART_INF_F;
+  for (int i = t; i < columns; i += blockDim.x) largest = fmaxf(largest, row[i]);
+  s[t] = largest;
+  __syncthreads();
+  for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+    if (t < d) s[t] = fmaxf(s[t], s[t + d]);
+    __syncthreads();
+  }
+  largest = s[0];
+  __syncthreads();
+  float sum = 0;
+  for (int i = t; i < columns; i += blockDim.x) sum += expf(row[i] - largest);
+  s[t] = sum;
+  __syncthreads();
+  for (int d = blockDim.x / 2; d > 0; d >>= 1) {
+    if (t < d) s[t] += s[t + d];
+    __syncthreads();
+  }
+  for (int i = t; i < columns; i += blockDim.x)
+    out[blockIdx.x * columns + i] = expf(row[i] - largest) / s[0];
+}
+//// argmax_of_rows
+#include <math_constants.h>
+extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
+  const int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (row >= rows) return;
+  float best = -CUDART_INF_F;
+  int at = columns;
+  for (int i = lane; i < columns; i += 32) {
+    const float v = x[row * columns + i];
+    if (v > best) { best = v; at = i; }
+  }
+  for (int d = 16; d > 0; d /= 2) {
+    const float other = __shfl_down_sync(0xffffffffu, best, d);
+    const int where = __shfl_down_sync(0xffffffffu, at, d);
+    if (other > best || (other == best && where < at)) { best = other; at = where; }
+  }
+  if (lane == 0) out[row] = at;
+}
+//// scan_hillis_steele_double_buffer
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[2][128];
+  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  int from = 0;
+  s[0][t] = x[i];
+  __syncthreads();
+  for (int d = 1; d < blockDim.x; d *= 2) {
+    s[1 - from][t] = s[from][t] + (t >= d ? s[from][t - d] : 0);
+    from = 1 - from;
+    __syncthreads();
+  }
+  out[i] = s[from][t];
+}
+//// scan_blelloch
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  extern __shared__ int s[];
+  const int t = threadIdx.x;
+  const int* in = x + blockIdx.x * n;
+  s[2 * t] = in[2 * t];
+  s[2 * t + 1] = in[2 * t + 1];
+  int step = 1;
+  for (int d = n >> 1; d > 0; d >>= 1) {
+    __syncthreads();
+    if (t < d) s[step * (2 * t + 2) - 1] += s[step * (2 * t + 1) - 1];
+    step *= 2;
+  }
+  if (t == 0) s[n - 1] = 0;
+  for (int d = 1; d < n; d *= 2) {
+    step >>= 1;
+    __syncthreads();
+    if (t < d) {
+      const int left = step * (2 * t + 1) - 1, right = step * (2 * t + 2) - 1;
+      const int v = s[left];
+      s[left] = s[right];
+      s[right] += v;
+    }
+  }
+  __syncthreads();
+  out[blockIdx.x * n + 2 * t] = s[2 * t];
+  out[blockIdx.x * n + 2 * t + 1] = s[2 * t + 1];
+}
+//// scan_warp_shuffles
+extern "C" __global__ void k(const int* x, int* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+  int sum = x[i];
+  for (int d = 1; d < 32; d *= 2) {
+    const int left = __shfl_up_sync(0xffffffffu, sum, d);
+    if (lane >= d) sum += left;
+  }
+  out[i] = sum;
+}
+//// scan_warps_then_sums
+__device__ int scan_warp(int v) {
+  for (int d = 1; d < 32; d *= 2) {
+    const int left = __shfl_up_sync(0xffffffffu, v, d);
+    if (threadIdx.x % 32 >= d) v += left;
+  }
+  return v;
+}
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int sums[32];
+  const int t = threadIdx.x, warps = blockDim.x / 32;
+  int v = scan_warp(x[t]);
+  if (t % 32 == 31) sums[t / 32] = v;
+  __syncthreads();
+  if (t < 32) {
+    const int total = scan_warp(t < warps ? sums[t] : 0);
+    sums[t] = total;
+  }
+  __syncthreads();
+  if (t >= 32) v += sums[t / 32 - 1];
+  out[t] = v;
+}
+//// scan_warp_shared_syncwarp
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[4][32];
+  const int w = threadIdx.x / 32, lane = threadIdx.x % 32;
+  s[w][lane] = x[threadIdx.x];
+  __syncwarp();
+  for (int d = 1; d < 32; d *= 2) {
+    const int left = lane >= d ? s[w][lane - d] : 0;
+    __syncwarp();
+    s[w][lane] += left;
+    __syncwarp();
+  }
+  out[threadIdx.x] = lane == 0 ? 0 : s[w][lane - 1];
+}
+//// compaction_with_ballot
+extern "C" __global__ void k(const int* x, int n, int* out, int* count) {
+  __shared__ int first[32];
+  __shared__ int base;
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const int w = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int v = i < n ? x[i] : 0;
+  const unsigned kept = __ballot_sync(0xffffffffu, v > 0);
+  if (lane == 0) first[w] = __popc(kept);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    int sum = 0;
+    for (int j = 0; j < blockDim.x / 32; ++j) {
+      const int here = first[j];
+      first[j] = sum;
+      sum += here;
+    }
+    base = sum;
+  }
+  __syncthreads();
+  if (v > 0) out[blockIdx.x * blockDim.x + first[w] + __popc(kept & ((1u << lane) - 1))] = v;
+  if (threadIdx.x == 0) count[blockIdx.x] = base;
+}
