@@ -18,12 +18,7 @@ AXIS_WORDS = {"first": "0", "rows": "0", "index": "0", "columns": "1", "last": "
 def normalize_axis(operator: str, axis: int, rank: int) -> int:
     """Return an axis counted from the first one.
 
-    Raises
-    ------
-    DTypeError
-        The axis is no integer.
-    ArgumentError
-        It is out of range.
+    Raises DTypeError if the axis is no integer, ArgumentError if it is out of range.
     """
     try:
         position = index(axis)
@@ -53,12 +48,7 @@ def normalize_axes(operator: str, axis: int | tuple[int, ...] | None, rank: int)
 def as_extent(operator: str, field: str, given: object) -> int:
     """Return a size that was given as an integer of any kind.
 
-    Raises
-    ------
-    DTypeError
-        It is no integer.
-    ArgumentError
-        It is negative.
+    Raises DTypeError if it is no integer, ArgumentError if it is negative.
     """
     try:
         found = index(given)  # type: ignore[arg-type]  # what else was given, the error says
@@ -73,10 +63,7 @@ def as_extent(operator: str, field: str, given: object) -> int:
 def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
     """Return the bytes of a scalar as one element of a dtype.
 
-    Raises
-    ------
-    DTypeError
-        The value is no scalar, or does not fit the dtype.
+    Raises DTypeError if the value is no scalar, or does not fit the dtype.
     """
     try:
         element = np.asarray(value)

@@ -76,10 +76,7 @@ def place_name(place: int) -> str:
 def common_place(operator: str, names: Sequence[str], arrays: Sequence[Array | None]) -> int:
     """Return where all the arrays are; there is a first one.
 
-    Raises
-    ------
-    BindingError
-        They are in different places; the message names both.
+    Raises BindingError if they are in different places; the message names both.
     """
     first = place_of(arrays[0])
     for name, array in zip(names, arrays, strict=False):
@@ -140,10 +137,7 @@ def describe(arrays: Sequence[Array]) -> tuple[list[int], Facts]:
 
     None stands for an array that a call does without.
 
-    Raises
-    ------
-    AttributeError
-        A value is neither a NumPy nor a CuPy array.
+    Raises AttributeError if a value is neither a NumPy nor a CuPy array.
     """
     addresses: list[int] = []
     facts: list[Facts] = []
@@ -225,29 +219,26 @@ def fill_elements(target: Array, element: bytes) -> None:
                 words[..., k].fill(word)
 
 
-def copy_elements(target: Array, source: Array) -> None:
-    """Copy the bytes of all elements to an array of the same shape and dtype, on any alignment."""
+def copy_elements(target: Array, source: Array, *, merge: bool = False) -> None:
+    """Copy the bytes of all elements to an array of the same shape and dtype, on any alignment.
+
+    With ``merge``, set the bits that are set in the source and leave the others as they are.
+    """
     if target.size == 0:
         return
     width = min(_alignment(target), _alignment(source), target.dtype.itemsize, WORD_BYTES)
     with current(place_of(target)):
-        _words(target, width)[...] = _words(source, width)
+        words, given = _words(target, width), _words(source, width)
+        if merge:
+            words |= given
+        else:
+            words[...] = given
 
 
 def require_eager(operator: str, name: str, requirement: str, place: int) -> None:
     """Raise ArgumentError if a call that waits for the GPU is being captured into a graph."""
     if engine_for(place).is_captured(place):
         raise ArgumentError(operator, name, f"{requirement} while a CUDA graph is captured")
-
-
-def merge_bits(target: Array, source: Array) -> None:
-    """Set the bits of all elements that are set in an array of the same shape and dtype."""
-    if target.size == 0:
-        return
-    width = min(_alignment(target), _alignment(source), target.dtype.itemsize, WORD_BYTES)
-    with current(place_of(target)):
-        words = _words(target, width)
-        words |= _words(source, width)
 
 
 def flip_bits(target: Array, element: bytes) -> None:
@@ -293,20 +284,10 @@ def check_output(
     reason: str,
     aligned: Layout | None = None,
 ) -> None:
-    """Raise BindingError unless an array can receive a result.
+    """Raise BindingError unless an array can receive a result of a shape, dtype and place.
 
-    Parameters
-    ----------
-    operator, name : str
-        For the message.
-    array : array
-        From `cudakern._foreign.as_output`.
-    shape, dtype, place
-        What the result has.
-    reason : str
-        What the shape follows from, such as ``"for axis=1"``.
-    aligned : Layout, optional
-        The array's, if its elements must be aligned.
+    ``reason`` says what the shape follows from, such as ``"for axis=1"``; ``aligned`` is the
+    array's layout, if its elements must be aligned.
     """
     found = place_of(array)
     if found != place:

@@ -193,10 +193,7 @@ def _names_of(dtypes: Iterable[np.dtype[Any]]) -> str:
 def as_dtype(operator: str, given: object, legal: Collection[np.dtype[Any]]) -> np.dtype[Any]:
     """Return what was given for a dtype as one of those that are legal.
 
-    Raises
-    ------
-    DTypeError
-        It is none of them; the message has the nearest one.
+    Raises DTypeError if it is none of them; the message has the nearest one.
     """
     found: np.dtype[Any] | None = None
     if given is not None:  # of which NumPy makes float64

@@ -23,13 +23,9 @@ _CUDA_TYPES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 def as_array(operator: str, name: str, value: object) -> Array:
     """Return an operand as a NumPy or CuPy array, without a copy where it is an array already.
 
-    Raises
-    ------
-    DTypeError
-        The value is no array of numbers, or its library does not give its memory away.
-    BindingError
-        The value is a ragged sequence, an array with masked elements, a lazy one of Dask, or
-        neither on the host nor on a CUDA device.
+    Raises DTypeError if the value is no array of numbers, or its library does not give its memory
+    away, BindingError if the value is a ragged sequence, an array with masked elements, a lazy one
+    of Dask, or neither on the host nor on a CUDA device.
     """
     if type(value) is np.ndarray or is_cupy(value):
         return value
@@ -45,12 +41,8 @@ def as_array(operator: str, name: str, value: object) -> Array:
 def as_output(operator: str, name: str, value: object) -> Array:
     """Return an output as a NumPy or CuPy array that shares the memory of what the caller gave.
 
-    Raises
-    ------
-    BindingError
-        The value cannot be written to in place.
-    DTypeError
-        Its library does not give its memory away.
+    Raises BindingError if the value cannot be written to in place, DTypeError if its library does
+    not give its memory away.
     """
     if type(value) is np.ndarray or is_cupy(value):
         return value

@@ -169,14 +169,7 @@ def prepare_division(divisor: int, bits: int) -> tuple[int, int, int, int]:
     """Return (divisor, multiplier, first shift, second shift) for ``kernels/common/division.cuh``.
 
     With N = ``bits``, t = floor(n * multiplier / 2^N), the quotient of any n below 2^N is
-    ``(t + ((n - t) >> first)) >> second``.
-
-    Parameters
-    ----------
-    divisor : int
-        At least 1 and below 2^bits.
-    bits : int
-        32 or 64.
+    ``(t + ((n - t) >> first)) >> second``. A divisor is at least 1 and below 2^bits.
     """
     shift = (divisor - 1).bit_length()
     multiplier = ((1 << bits) * ((1 << shift) - divisor)) // divisor + 1

@@ -48,7 +48,6 @@ from cudakern._arrays import (
     empty,
     fill_elements,
     flip_bits,
-    merge_bits,
     place_of,
     require_rank,
     require_size,
@@ -328,7 +327,7 @@ class _Lookup:
         first, *others = parts
         result = copied(first)
         for part in others:
-            merge_bits(result, part)
+            copy_elements(result, part, merge=True)
         return result
 
     def finish(self, parts: list[Array]) -> Array:

@@ -142,21 +142,10 @@ def check_tensor(
 ) -> None:
     """Hold one tensor of an operator descriptor against the rules T1 to T16, in order.
 
-    Parameters
-    ----------
-    name, field : str
-        Operator and field, for the message.
-    desc : TensorDesc
-        The tensor.
-    level : FeatureLevel
-        At EXTENDED, sizes of zero, any number of dimensions and the extended types are legal.
-    output : bool
-        Whether the operator writes the tensor.
+    ``name`` and ``field`` are the operator's and the tensor's, for the message. At EXTENDED, sizes
+    of zero, rank 0 and the extended types are legal; some rules are for an output alone.
 
-    Raises
-    ------
-    DescriptorError
-        With the first rule that is broken.
+    Raises DescriptorError with the first rule that is broken.
     """
 
     def require(rule: str, part: str, condition: bool, requirement: str) -> None:  # noqa: FBT001

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 try:
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Table
     from rich.text import Text
@@ -51,14 +52,14 @@ def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> N
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     console = _rich_console()
     if console is not None:
-        last = max((len(word) for line in lines for word in line[-1].split()), default=0)
-        if sum(widths[:-1]) + last + len("|  ") * len(widths) + len("|") <= console.width:
-            table = Table(show_header=bool(headings))
-            for i in range(len(widths)):
-                heading = headings[i] if headings else ""
-                table.add_column(Text(heading), no_wrap=i < len(widths) - 1)
-            for row in rows:
-                table.add_row(*map(Text, row))
+        table = Table(show_header=bool(headings))
+        for i in range(len(widths)):
+            heading = headings[i] if headings else ""
+            table.add_column(Text(heading), no_wrap=i < len(widths) - 1)
+        for row in rows:
+            table.add_row(*map(Text, row))
+        needed = Measurement.get(console, console.options.update(width=sys.maxsize), table)
+        if needed.minimum <= console.width:
             console.print(table)
             return
     padded = (

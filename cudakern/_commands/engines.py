@@ -9,10 +9,7 @@ from cudakern.errors import EngineUnavailableError
 def choose(wanted: str) -> str:
     """Return ``"cuda"`` or ``"simulator"`` for ``--engine``.
 
-    Raises
-    ------
-    EngineUnavailableError
-        CUDA was asked for and there is no device.
+    Raises EngineUnavailableError if CUDA was asked for and there is no device.
     """
     if wanted == "auto":
         return "cuda" if device_count() else "simulator"

@@ -66,10 +66,8 @@ def use(engine: Engine) -> Iterator[None]:
 def engine_for(place: int) -> Engine:
     """Return the engine that runs kernels on arrays in a place (`HOST` or a device ordinal).
 
-    Raises
-    ------
-    EngineUnavailableError
-        There is no CuPy, or this process was forked after its parent had used a GPU.
+    Raises EngineUnavailableError if there is no CuPy, or this process was forked after its parent
+    had used a GPU.
     """
     if _handed_in:
         return _handed_in[-1]

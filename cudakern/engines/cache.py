@@ -24,10 +24,7 @@ def cache_folder() -> Path:
     written, a folder of this user below the system's temporary folder. What lies there is loaded
     and run, so a default folder that somebody else owns or can write is not used.
 
-    Raises
-    ------
-    EngineUnavailableError
-        The folder cannot be written, or must not be trusted.
+    Raises EngineUnavailableError if the folder cannot be written, or must not be trusted.
     """
     given = os.environ.get("CUDAKERN_CACHE_DIR")
     if given:
@@ -56,10 +53,7 @@ def building(target: Path) -> Iterator[Path]:
 
     So two processes can share the cache, and nothing is left of what fails.
 
-    Raises
-    ------
-    EngineUnavailableError
-        The target's folder cannot be written.
+    Raises EngineUnavailableError if the target's folder cannot be written.
     """
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:

@@ -49,10 +49,7 @@ _unreturned: deque[tuple[Any, Any]] = deque()
 def import_cupy() -> ModuleType:
     """Return the module cupy.
 
-    Raises
-    ------
-    EngineUnavailableError
-        CuPy is not installed, or cannot write its cache folder.
+    Raises EngineUnavailableError if CuPy is not installed, or cannot write its cache folder.
     """
     try:
         import cupy  # noqa: PLC0415  optional, and 0.3 s
@@ -116,10 +113,7 @@ def takes_addresses(cupy: ModuleType) -> bool:
 def _ask(function: str, *arguments: object) -> list[Any]:
     """Call a function of the driver; return what it gives.
 
-    Raises
-    ------
-    RuntimeError
-        It fails.
+    Raises RuntimeError if the call fails.
     """
     from cuda.bindings import driver  # noqa: PLC0415  optional, and 30 ms
 
@@ -270,12 +264,8 @@ class CudaEngine:
 
         Kernels are compiled at once on several threads, each kernel on one of them.
 
-        Raises
-        ------
-        KernelCompileError
-            With NVRTC's log.
-        EngineUnavailableError
-            No driver or no NVRTC, or one that does not go with the other.
+        Raises KernelCompileError with NVRTC's log, EngineUnavailableError without a driver or
+        NVRTC, or where they do not go together.
         """
         key = (spec, load_source(spec.source).digest, device, line_info())
         found = self._kernels.get(key)
@@ -438,18 +428,10 @@ def borrowed(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arra
 
     The call runs after what is in the library's current stream now, and what comes there later runs
     after the call. Where that stream is not known, the array is kept until the call has run.
+    The array has ``__dlpack__`` or ``__cuda_array_interface__``.
 
-    Parameters
-    ----------
-    operator, name : str
-        For the message.
-    value : array
-        Has ``__dlpack__`` or ``__cuda_array_interface__``.
-
-    Raises
-    ------
-    BindingError
-        A graph is being captured, and the order with the array's library cannot be kept.
+    Raises BindingError if a graph is being captured, and the order with the array's library cannot
+    be kept.
     """
     cupy = import_cupy()
     _return()

@@ -92,12 +92,8 @@ def compile_program(program: Program) -> tuple[bytes, str]:
 
     In front of PTX stand comments that tell the symbols of name expressions: see `lowered_names`.
 
-    Raises
-    ------
-    KernelCompileError
-        With NVRTC's log.
-    EngineUnavailableError
-        cuda.bindings or NVRTC is not installed.
+    Raises KernelCompileError with NVRTC's log, EngineUnavailableError if cuda.bindings or NVRTC is
+    not installed.
     """
     nvrtc = _nvrtc()
     options = [option.encode() for option in program.options]
@@ -144,12 +140,8 @@ def compiled(spec: KernelSpec, target: str) -> Path:
 
     The file's name has a digest of NVRTC's version, the options and the text.
 
-    Raises
-    ------
-    KernelCompileError
-        With NVRTC's log.
-    EngineUnavailableError
-        NVRTC is not installed, or the folder cannot be written.
+    Raises KernelCompileError with NVRTC's log, EngineUnavailableError if NVRTC is not installed, or
+    the folder cannot be written.
     """
     return kept(spec.entry, program_of(spec, target))
 
@@ -162,21 +154,8 @@ def kept(
 ) -> Path:
     """Return the file of a program's machine code or PTX, compiling it unless it is there.
 
-    Parameters
-    ----------
-    stem : str
-        What its name starts with.
-    program : Program
-        What NVRTC is given.
-    more : str, optional
-        What the result depends on besides.
-    finish : callable, optional
-        What makes the file's bytes of the result's.
-
-    Raises
-    ------
-    KernelCompileError, EngineUnavailableError
-        As `compiled`.
+    The file's name starts with ``stem``. ``more`` is what the result depends on besides the
+    program; ``finish`` makes the file's bytes of the result. Raises what `compiled` raises.
     """
     path = path_of(stem, program, more)
     if path.exists():
@@ -192,10 +171,8 @@ def compiled_for(spec: KernelSpec, capability: int) -> Path:
 
     For a GPU that NVRTC does not know yet it is PTX, which the driver compiles.
 
-    Raises
-    ------
-    KernelCompileError, EngineUnavailableError
-        As `compiled`; also if the GPU is older than all that NVRTC knows.
+    Raises KernelCompileError, EngineUnavailableError as `compiled`; also if the GPU is older than
+    all that NVRTC knows.
     """
     native = f"sm_{capability}"
     path = path_of(spec.entry, program_of(spec, native))
@@ -228,10 +205,7 @@ def path_of(stem: str, program: Program, more: str = "") -> Path:
 def version() -> str:
     """Return NVRTC's version, such as ``"13.5.37"``; it is loaded only if no package tells that.
 
-    Raises
-    ------
-    EngineUnavailableError
-        cuda.bindings or NVRTC is not installed.
+    Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
     """
     try:
         return _installed(_DISTRIBUTIONS[_installed("cuda-bindings").split(".")[0]])
@@ -254,10 +228,7 @@ def _installed(distribution: str) -> str:
 def library_path() -> str:
     """Return where the library of NVRTC lies.
 
-    Raises
-    ------
-    EngineUnavailableError
-        cuda.bindings or NVRTC is not installed.
+    Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
     """
     _nvrtc()
     from cuda import pathfinder  # noqa: PLC0415  optional
@@ -268,10 +239,7 @@ def library_path() -> str:
 def require_driver(driver: int) -> None:
     """Raise EngineUnavailableError if a driver may refuse the machine code that NVRTC makes.
 
-    Parameters
-    ----------
-    driver : int
-        The CUDA version that the driver is for, such as 12080 for 12.8.
+    ``driver`` is the CUDA version that the driver is for, such as 12080 for 12.8.
     """
     if driver // 1000 < int(version().split(".")[0]):
         message = (

@@ -79,18 +79,10 @@ def _append(name: str, folder: Path, prefix: str, lines: list[str], seen: set[st
 
 
 def load_source(name: str) -> KernelSource:
-    """Return a kernel source with its includes resolved.
+    """Return a kernel source, such as ``"gather.cu"``, with its includes resolved.
 
-    Parameters
-    ----------
-    name : str
-        File name below ``kernels/``, such as ``"gather.cu"``.
-
-    Returns
-    -------
-    KernelSource
-        With ``CUDAKERN_LINEINFO=1`` the ``#line`` directives hold absolute paths, which Nsight
-        Compute needs to find the files; without it they read ``kernels/...``, the same everywhere.
+    With ``CUDAKERN_LINEINFO=1`` the ``#line`` directives hold absolute paths, which Nsight Compute
+    needs to find the files; without it they read ``kernels/...``, the same everywhere.
     """
     folder = kernel_folder()
     prefix = f"{folder.as_posix()}/" if line_info() else "kernels/"
