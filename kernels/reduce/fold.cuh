@@ -62,14 +62,19 @@ struct Extent {
 /// Makes states those of no elements.
 template <int kCount>
 CK_DEVICE void clear(State (&state)[kCount]) {
-  unrolled<kCount>([&](int k) { state[k] = Function::identity(); });
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    state[k] = Function::identity();
+  }
 }
 
 CK_DEVICE State shuffle_down(const State& state, uint32 distance) {
   Packed<State, uint32> words;
   words.vector = state;
-  unrolled<Packed<State, uint32>::kPieces>(
-      [&](int k) { words.piece[k] = __shfl_down_sync(kAllLanes, words.piece[k], distance); });
+#pragma unroll
+  for (int k = 0; k < Packed<State, uint32>::kPieces; ++k) {
+    words.piece[k] = __shfl_down_sync(kAllLanes, words.piece[k], distance);
+  }
   return words.vector;
 }
 

@@ -241,7 +241,10 @@ struct LogSumExp : Defaults {
   template <int kCount>
   CK_DEVICE static void take_many(State& state, const T (&x)[kCount]) {
     T maximum = state.maximum;
-    unrolled<kCount>([&](int k) { maximum = fmax(maximum, x[k]); });
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      maximum = fmax(maximum, x[k]);
+    }
     const T shift = fabs(maximum) < infinity<T>() ? maximum : T{0};
     T sum =
         multiply_add(state.sum, scale_between(state.maximum, maximum), exponential(x[0] - shift));
@@ -393,7 +396,10 @@ template <typename F, typename In, typename P, int kStates, int kCount>
 CK_DEVICE void take_all(typename F::State (&state)[kStates], const In (&x)[kCount], P place) {
   if constexpr ((F::kTakesBytes || F::kAddsWords) && kCount == 16) {
     Packed<uint4, In> items;
-    unrolled<kCount>([&](int k) { items.piece[k] = x[k]; });
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      items.piece[k] = x[k];
+    }
     const uint4 vector[] = {items.vector};
     if constexpr (F::kTakesBytes) {
       BytePlaces<F, In>::take(state[0], vector, P{1}, place, P{0});
@@ -406,10 +412,16 @@ CK_DEVICE void take_all(typename F::State (&state)[kStates], const In (&x)[kCoun
     }
   } else if constexpr (F::kTakesMany) {
     typename F::Number numbers[kCount];
-    unrolled<kCount>([&](int k) { numbers[k] = convert<typename F::Number>(x[k]); });
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      numbers[k] = convert<typename F::Number>(x[k]);
+    }
     F::take_many(state[0], numbers);
   } else {
-    unrolled<kCount>([&](int k) { F::take(state[k % kStates], x[k], place + k); });
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+      F::take(state[k % kStates], x[k], place + k);
+    }
   }
 }
 

@@ -84,7 +84,10 @@ CK_DEVICE void take_range(State (&state)[kChains], const void* base, const Input
 #pragma unroll 1
     for (; first < vectors && vectors - first > (kLoads - 1) * kTeam; first += kLoads * kTeam) {
       uint4 value[kLoads];
-      unrolled<kLoads>([&](int k) { value[k] = load_once(source + first + k * kTeam); });
+#pragma unroll
+      for (int k = 0; k < kLoads; ++k) {
+        value[k] = load_once(source + first + k * kTeam);
+      }
       take_turn<Function, kTeam>(state, value, Offset{kLoads}, place + head + first * kItems);
     }
   }
