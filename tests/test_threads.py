@@ -15,6 +15,7 @@ from cudakern import _caches as caches
 from cudakern.simulator.reports import sessions
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import CALLS, call, call_all
+from tests.helpers.samples import is_thorough
 
 THREADS = 8
 BROKEN = 'extern "C" __global__ void broken(int* x) { x[threadIdx.x + 1] = 1; }'
@@ -56,7 +57,8 @@ def switching_often():
 
 
 def test_calls_of_everything_while_caches_are_cleared():
-    assert sum(side_by_side(mixed(1000, clearing=True))) == THREADS * 1000
+    calls = 1000 if is_thorough() else 300
+    assert sum(side_by_side(mixed(calls, clearing=True))) == THREADS * calls
 
 
 @pytest.mark.usefixtures("switching_often")

@@ -202,20 +202,6 @@ def test_drivers_functions_are_called_as_they_are():
     assert order == sorted(order)
 
 
-def captured_on_gpu(call, mode="Relaxed"):
-    """Return a graph of a call, and the stream that it was captured on."""
-    from cupy import cuda  # noqa: PLC0415  optional
-
-    stream = cuda.Stream(non_blocking=True)
-    with stream:
-        stream.begin_capture(getattr(cuda.runtime, f"streamCaptureMode{mode}"))
-        try:
-            call()
-        finally:
-            graph = stream.end_capture()
-    return graph, stream
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", WAITING)
 @pytest.mark.parametrize("mode", checks.MODES)
@@ -231,10 +217,9 @@ def test_calls_that_wait_leave_a_capture_valid(name, mode):
         assert_refused(name, caught.value)
         ck.gather(x, i, out=out)
 
-    graph, stream = captured_on_gpu(captured, mode)
+    replay = checks.captured(mode, captured)
     out.fill(-1)
-    graph.launch(stream)
-    stream.synchronize()
+    replay()
     assert np.array_equal(out.get(), X[NARROW])
 
 
@@ -247,11 +232,10 @@ def test_memory_of_graphs_is_given_back():
     ck.gather(x, narrow, out=out)
     engine = engines.engine_for(0)
     for _ in range(20):
-        graph, stream = captured_on_gpu(lambda: ck.gather(x, narrow, out=out))
+        replay = checks.captured("Relaxed", lambda: ck.gather(x, narrow, out=out))
         out.fill(-1)
-        graph.launch(stream)
-        stream.synchronize()
+        replay()
         assert np.array_equal(out.get(), X[NARROW])
-        del graph, stream
+        del replay
     cupy.cuda.Device().synchronize()
     assert len(engine._graphs) < 20  # noqa: SLF001

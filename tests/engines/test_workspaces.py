@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import threading
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -189,62 +190,55 @@ def assert_found(pair, rows):
     assert same_bytes(pair[1].get()[: len(rows)], rows.astype(np.uint32))
 
 
-def test_a_call_is_one_launch_and_allocates_nothing(cupy):
-    x, rows = make()
+SIZE = int(np.prod(SHAPE))
+ROWS = SIZE * len(SHAPE)  # coordinates, if all elements were
+#: What is called, the shape of x, bytes that it allocates (None: of the coordinates), launches,
+#: waits. Those with a workspace allocate that, too, when they are called first.
+COSTS = {
+    "outputs given": (ck.nonzero_coordinates, SHAPE, [], 1, 0),
+    "outputs": (ck.nonzero_coordinates, SHAPE, [COUNTED, ROWS * 4], 1, 0),
+    "outputs given, one block": (ck.nonzero_coordinates, (20, 30), [], 1, 0),
+    "outputs, nothing to search": (ck.nonzero_coordinates, (0, 4), [COUNTED, 0], 0, 0),
+    **{
+        f"nonzero of size {size}": (
+            partial(ck.nonzero, size=size), SHAPE, [len(SHAPE) * size * 8, COUNTED], 1, 0
+        )
+        for size in (0, 40, 40_000)
+    },
+    # As much as is needed, not as could be.
+    "nonzero": (ck.nonzero, SHAPE, [COUNTED, ROWS * 8, None], 1, 1),
+    "argwhere": (ck.argwhere, SHAPE, [COUNTED, ROWS * 8, None], 1, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_what_a_call_costs(cupy, name):
+    call, shape, made, launches, waits = COSTS[name]
+    x, rows = make(shape=shape)
+    made = [rows.nbytes if nbytes is None else nbytes for nbytes in made]
+    room = [WORKSPACE] if shape == SHAPE else []
     for number in range(3):
-        out = outputs(cupy, x)
-        pair, *cost = costs(cupy, lambda out=out: ck.nonzero_coordinates(x, out=out))
-        assert cost == [1, [] if number else [WORKSPACE], 0]
-        assert len(cupy.state.memsets) == (0 if number else 1)
-        assert_found(pair, rows)
-
-
-def test_a_call_allocates_its_outputs(cupy):
-    x, rows = make()
-    for number in range(3):
-        pair, *cost = costs(cupy, lambda: ck.nonzero_coordinates(x))
-        made = [COUNTED, x.size * x.ndim * 4]
-        assert cost == [1, made if number else [*made, WORKSPACE], 0]
-        assert_found(pair, rows)
-
-
-def test_one_block_needs_no_workspace(cupy):
-    x, rows = make(shape=(20, 30))
-    out = outputs(cupy, x)
-    pair, *cost = costs(cupy, lambda: ck.nonzero_coordinates(x, out=out))
-    assert cost == [1, [], 0]
-    assert not cupy.state.memsets
-    assert_found(pair, rows)
-
-
-@pytest.mark.parametrize("size", [0, 40, 40_000])
-def test_nonzero_of_a_size_never_waits(cupy, size):
-    x, rows = make()
-    filled = np.full((size, x.ndim), -1)
-    filled[: len(rows)] = rows[:size]
-    for number in range(2):
-        found, *cost = costs(cupy, lambda: ck.nonzero(x, size=size))
-        made = [x.ndim * size * 8, COUNTED]
-        assert cost == [1, made if number else [*made, WORKSPACE], 0]
-        assert all(same_bytes(a, b) for a, b in zip(found, filled.T, strict=True))
-
-
-@pytest.mark.parametrize("function", [ck.argwhere, ck.nonzero])
-def test_argwhere_and_nonzero_wait_once(cupy, function):
-    x, rows = make()
-    for number in range(2):
-        found, *cost = costs(cupy, lambda: function(x))
-        made = [COUNTED, x.size * x.ndim * 8] + [WORKSPACE] * (number == 0)
-        assert cost == [1, [*made, rows.nbytes], 1]  # as much as is needed, not as could be
-        columns = found if function is ck.nonzero else [found[:, k] for k in range(x.ndim)]
-        assert all(same_bytes(a, b) for a, b in zip(columns, rows.T, strict=True))
+        more = {"out": outputs(cupy, x)} if "given" in name else {}
+        found, *cost = costs(cupy, partial(call, x, **more))
+        place = 2 if call in {ck.nonzero, ck.argwhere} else len(made)  # before what is needed
+        expected = made if number else [*made[:place], *room, *made[place:]]
+        assert cost == [launches, expected, waits]
+        if "given" in name:
+            assert len(cupy.state.memsets) == (0 if number else len(room))
+        if name.startswith("outputs"):
+            assert_found(found, rows)
+            continue
+        columns = found if isinstance(found, tuple) else [found[:, k] for k in range(x.ndim)]
+        right = np.full((call.keywords["size"], x.ndim), -1) if "of size" in name else rows.copy()
+        right[: len(rows)] = rows[: len(right)]
+        assert all(same_bytes(a, b) for a, b in zip(columns, right.T, strict=True))
 
 
 def test_argwhere_keeps_what_it_allocated_if_most_of_it_is_needed(cupy):
     x = fake_cupy.Array(np.ones(SHAPE, np.int32), 1)
     ck.argwhere(x)
     found, *cost = costs(cupy, lambda: ck.argwhere(x))
-    assert cost == [1, [COUNTED, x.size * x.ndim * 8], 1]
+    assert cost == [1, [COUNTED, ROWS * 8], 1]
     assert same_bytes(found, np.argwhere(x.values))
 
 
@@ -255,13 +249,6 @@ def test_argwhere_counts_first_where_memory_matters(cupy, monkeypatch):
     found, *cost = costs(cupy, lambda: ck.argwhere(x))
     assert cost == [2, [COUNTED, 0, rows.nbytes], 1]
     assert same_bytes(found, rows)
-
-
-def test_nothing_to_search_launches_nothing(cupy):
-    x = fake_cupy.Array(np.zeros((0, 4), np.int32), 1)
-    pair, *cost = costs(cupy, lambda: ck.nonzero_coordinates(x))
-    assert cost == [0, [COUNTED, 0], 0]
-    assert pair[0].get().tolist() == [0]
 
 
 def test_captured_calls_share_nothing_with_others(cupy):

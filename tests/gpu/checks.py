@@ -128,7 +128,7 @@ def capture(place):
     """Yield a check for each operator and mode; on the host, its calls are repeated."""
     ways = {"repeated": lambda call: call}
     if place == CUDA:
-        ways = {mode: partial(_captured, mode) for mode in MODES}
+        ways = {mode: partial(captured, mode) for mode in MODES}
         if importlib.util.find_spec("torch"):
             ways["torch.cuda.graph"] = _captured_by_torch
 
@@ -150,7 +150,7 @@ def capture(place):
             yield f"{name}, {way}", partial(check, *pair, ways[way])
 
 
-def _captured(mode, call):
+def captured(mode, call):
     """Capture a call on a stream that had no launch before; return what runs the graph."""
     from cupy import cuda  # noqa: PLC0415  optional
 
