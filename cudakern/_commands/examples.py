@@ -67,40 +67,35 @@ def _gather(x: Sizes, indices: Sizes, out: Sizes, axis: int, dimensions: int) ->
     return GatherOperatorDesc(*tensors, axis, dimensions)
 
 
+def _numbered(operator: str, *rows: tuple[Any, ...]) -> Iterator[Example]:
+    """Yield the numbered examples of an operator: what `_example` takes, without the title."""
+    for number, row in enumerate(rows, 1):
+        yield _example(f"{operator}, example {number}", *row)
+
+
 def _gather_examples() -> Iterator[Example]:
-    """Yield those of ``DML_GATHER_OPERATOR_DESC``."""
-    yield _example(
-        "gather, example 1",
-        _gather((4,), (5,), (5,), 0, 1),
-        ([11, 12, 13, 14], [3, 1, 3, 0, 2]),
-        [14, 12, 14, 11, 13],
-    )
-    yield _example(
-        "gather, example 2",
-        _gather((3, 2), (1, 4), (4, 2), 0, 1),
-        (range(1, 7), [0, 1, 1, 2]),
-        [1, 2, 3, 4, 3, 4, 5, 6],
-    )
-    yield _example(
-        "gather, example 3",
-        _gather((3, 2), (1, 2), (3, 2), 1, 1),
-        (range(1, 7), [1, 0]),
-        [2, 1, 4, 3, 6, 5],
+    """Return those of ``DML_GATHER_OPERATOR_DESC``."""
+    six, nine = range(1, 7), range(1, 10)
+    remark = (
         "printed with IndexDimensions = 2, for which the output would be {3,1,2}; "
-        "IndexDimensions = 1 gives the printed output",
-        _gather((3, 2), (1, 2), (3, 2), 1, 2),
+        "IndexDimensions = 1 gives the printed output"
     )
-    yield _example(
-        "gather, example 4",
-        _gather((1, 3, 3), (1, 1, 2), (3, 1, 2), 2, 2),
-        (range(1, 10), [0, 2]),
-        [1, 3, 4, 6, 7, 9],
-    )
-    yield _example(
-        "gather, example 5",
-        _gather((1, 3, 2), (1, 2, 2), (2, 2, 2), 1, 2),
-        (range(1, 7), [0, 1, 1, 2]),
-        [1, 2, 3, 4, 3, 4, 5, 6],
+    third, printed = (_gather((3, 2), (1, 2), (3, 2), 1, dimensions) for dimensions in (1, 2))
+    return _numbered(
+        "gather",
+        (
+            _gather((4,), (5,), (5,), 0, 1),
+            ([11, 12, 13, 14], [3, 1, 3, 0, 2]),
+            [14, 12, 14, 11, 13],
+        ),
+        (_gather((3, 2), (1, 4), (4, 2), 0, 1), (six, [0, 1, 1, 2]), [1, 2, 3, 4, 3, 4, 5, 6]),
+        (third, (six, [1, 0]), [2, 1, 4, 3, 6, 5], remark, printed),
+        (_gather((1, 3, 3), (1, 1, 2), (3, 1, 2), 2, 2), (nine, [0, 2]), [1, 3, 4, 6, 7, 9]),
+        (
+            _gather((1, 3, 2), (1, 2, 2), (2, 2, 2), 1, 2),
+            (six, [0, 1, 1, 2]),
+            [1, 2, 3, 4, 3, 4, 5, 6],
+        ),
     )
 
 
@@ -111,17 +106,14 @@ def _gather_nd(x: Sizes, indices: Sizes, out: Sizes, *counts: int) -> GatherNDOp
 
 def _gather_nd_examples() -> Iterator[Example]:
     """Yield those of ``DML_GATHER_ND1_OPERATOR_DESC`` and ``DML_GATHER_ND_OPERATOR_DESC``."""
-    yield _example(
-        "gather_nd, example 1",
-        _gather_nd((2, 2), (2, 1), (2, 2), 2, 2, 0),
-        (range(4), [1, 0]),
-        [2, 3, 0, 1],
-    )
-    yield _example(
-        "gather_nd, example 2",
-        _gather_nd((1, 3, 2, 2), (1, 3, 2, 2), (1, 1, 3, 2), 3, 3, 1),
-        (range(12), [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]),
-        [0, 3, 7, 4, 9, 10],
+    yield from _numbered(
+        "gather_nd",
+        (_gather_nd((2, 2), (2, 1), (2, 2), 2, 2, 0), (range(4), [1, 0]), [2, 3, 0, 1]),
+        (
+            _gather_nd((1, 3, 2, 2), (1, 3, 2, 2), (1, 1, 3, 2), 3, 3, 1),
+            (range(12), [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]),
+            [0, 3, 7, 4, 9, 10],
+        ),
     )
     yield _example(
         "gather_nd without batches, example 2",
@@ -158,31 +150,21 @@ def _one_hot(
 
 
 def _one_hot_examples() -> Iterator[Example]:
-    """Yield those of ``DML_ONE_HOT_OPERATOR_DESC``."""
-    yield _example(
-        "one_hot, example 1",
-        _one_hot((1, 1, 3, 1), (1, 1, 1, 2), (1, 1, 3, 4), 3),
-        ([0, 3, 2], [0, 1]),
-        [1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0],
-    )
-    yield _example(
-        "one_hot, example 2",
-        _one_hot((1, 1, 1, 4), (1, 1, 1, 2), (1, 1, 3, 4), 2),
-        ([0, 2, 1, 0], [0, 1]),
-        [1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0],
-    )
-    yield _example(
-        "one_hot, example 3",
-        _one_hot((1, 1, 3, 1), (1, 1, 3, 1), (1, 1, 3, 4), 3),
-        ([0, 3, 2], [4, 2, 9]),
-        [2, 4, 4, 4, 4, 4, 4, 2, 4, 4, 2, 4],
-        "the third value is not used",
-    )
-    yield _example(
-        "one_hot, example 4",
-        _one_hot((1, 1, 3, 1), (1, 1, 1, 2), (1, 1, 3, 4), 3, DataType.INT32),
-        ([-3, 100, 3], [0, 1]),
-        [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+    """Return those of ``DML_ONE_HOT_OPERATOR_DESC``."""
+    three, four, two, out = (1, 1, 3, 1), (1, 1, 1, 4), (1, 1, 1, 2), (1, 1, 3, 4)
+    signed = _one_hot(three, two, out, 3, DataType.INT32)
+    unused = "the third value is not used"
+    return _numbered(
+        "one_hot",
+        (_one_hot(three, two, out, 3), ([0, 3, 2], [0, 1]), [1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0]),
+        (_one_hot(four, two, out, 2), ([0, 2, 1, 0], [0, 1]), [1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]),
+        (
+            _one_hot(three, three, out, 3),
+            ([0, 3, 2], [4, 2, 9]),
+            [2, 4, 4, 4, 4, 4, 4, 2, 4, 4, 2, 4],
+            unused,
+        ),
+        (signed, ([-3, 100, 3], [0, 1]), [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
     )
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Besides what pyproject.toml names: CuPy as its source installs it, and whose arrays are taken.
 _PACKAGES = ("cudakern", "numpy", "cupy", "jax", "numba", "torch")
-_VARIABLES = (
+_VARIABLES = [
     "CUDAKERN_ARCH",
     "CUDAKERN_CXX",
     "CUDAKERN_CACHE_DIR",
@@ -45,7 +45,7 @@ _VARIABLES = (
     "CXX",
     "NVIDIA_DRIVER_CAPABILITIES",
     "NVIDIA_VISIBLE_DEVICES",
-)
+]
 
 
 def _version(package: str) -> str | None:
