@@ -18,13 +18,7 @@ from perf.peers.base import (
 from perf.results import OURS
 
 if TYPE_CHECKING:
-    from perf.cases import (
-        GatherNDProblem,
-        GatherProblem,
-        NonzeroProblem,
-        OneHotProblem,
-        ReduceProblem,
-    )
+    from perf import cases
     from perf.cases.base import Array, Module
 
 #: Largest identity matrix that one-hot rows are taken from, in bytes.
@@ -47,7 +41,7 @@ class CupyPeer(Peer):
     def __init__(self, xp: Module) -> None:
         self._xp, self.version = xp, str(xp.__version__)
 
-    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, problem: cases.ReduceProblem, x: Array) -> Prepared | None:
         """Prepare cupy.sum, max or argmax; log_sum_exp has to be put together."""
         xp, axes = self._xp, problem.axes
         (out,) = problem.outputs(xp)
@@ -63,7 +57,7 @@ class CupyPeer(Peer):
             return self._log_sum_exp(problem, x, out)
         return None
 
-    def _log_sum_exp(self, problem: ReduceProblem, x: Array, out: Array) -> Prepared:
+    def _log_sum_exp(self, problem: cases.ReduceProblem, x: Array, out: Array) -> Prepared:
         xp, axes = self._xp, problem.axes
         work = xp.empty_like(x)
         peak = xp.empty_like(out)
@@ -80,25 +74,25 @@ class CupyPeer(Peer):
         note = "six calls, with an intermediate array as large as x"
         return Prepared(call, note, scratch_bytes=work.nbytes + peak.nbytes)
 
-    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared:
+    def nonzero_coordinates(self, problem: cases.NonzeroProblem, x: Array) -> Prepared:
         """Prepare cupy.argwhere."""
         xp = self._xp
         note = remarks(other_type(problem.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: xp.argwhere(x), note, captures=False)
 
-    def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared:
+    def gather(self, problem: cases.GatherProblem, x: Array, indices: Array) -> Prepared:
         """Prepare cupy.take."""
         xp, axis = self._xp, problem.axis
         (out,) = problem.outputs(xp)
         return Prepared(lambda: xp.take(x, indices, axis=axis, out=out))
 
-    def gather_nd(self, problem: GatherNDProblem, x: Array, indices: Array) -> Prepared:
+    def gather_nd(self, problem: cases.GatherNDProblem, x: Array, indices: Array) -> Prepared:
         """Prepare indexing with an array for each axis."""
         key = fancy_key(self._xp, problem, indices)
         scratch = sum(grid.nbytes for grid in key[: problem.batch_dims])
         return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=scratch)
 
-    def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared:
+    def one_hot(self, problem: cases.OneHotProblem, indices: Array) -> Prepared:
         """Prepare a comparison of the indices with all classes."""
         xp = self._xp
         (out,) = problem.outputs(xp)
@@ -118,7 +112,7 @@ class CupyWithoutCub(Peer):
         self._cupy, self.version = CupyPeer(xp), str(xp.__version__)
         self._core = accelerators
 
-    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, problem: cases.ReduceProblem, x: Array) -> Prepared | None:
         """Prepare the reduction; CuPy looks up its accelerators at each call."""
         prepared = self._cupy.reduce(problem, x)
         if prepared is None:
@@ -147,7 +141,7 @@ class CupyIdentity(Peer):
     def __init__(self, xp: Module) -> None:
         self._xp, self.version = xp, str(xp.__version__)
 
-    def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared | None:
+    def one_hot(self, problem: cases.OneHotProblem, indices: Array) -> Prepared | None:
         """Prepare cupy.take from an identity matrix that fits."""
         xp = self._xp
         (out,) = problem.outputs(xp)
@@ -168,7 +162,7 @@ class OwnArgwhere(Peer):
     name = f"{OURS}, argwhere"
     version = ck.__version__
 
-    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, problem: cases.NonzeroProblem, x: Array) -> Prepared | None:
         """Prepare the call for few elements."""
         if x.size > MOST_ELEMENTS:
             return None
@@ -176,7 +170,7 @@ class OwnArgwhere(Peer):
         return Prepared(lambda: ck.argwhere(x), note, captures=False)
 
 
-def fancy_key(xp: Module, problem: GatherNDProblem, indices: Array) -> tuple[Array, ...]:
+def fancy_key(xp: Module, problem: cases.GatherNDProblem, indices: Array) -> tuple[Array, ...]:
     """Return what x is indexed with: positions along the batch axes, then the components."""
     leading, batches = problem.indices_shape[:-1], problem.batch_dims
     grids = []

@@ -21,13 +21,7 @@ from perf.peers.base import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from perf.cases import (
-        GatherNDProblem,
-        GatherProblem,
-        NonzeroProblem,
-        OneHotProblem,
-        ReduceProblem,
-    )
+    from perf import cases
     from perf.cases.base import Array, Module
 
 #: Of the models; every operator here has had its present form since.
@@ -91,7 +85,7 @@ class RuntimePeer(Peer):
         self._xp, self._session, self._device = xp, session, device
         self.version = version
 
-    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, problem: cases.ReduceProblem, x: Array) -> Prepared | None:
         """Prepare ReduceSum, ReduceMax, ReduceLogSumExp or ArgMax."""
         axes = problem.axes
         if problem.function == "argmax" and len(axes) == 1:
@@ -106,19 +100,21 @@ class RuntimePeer(Peer):
         note = other_type(problem.out_dtype, node.result)
         return self._prepared(node, (x,), out, note)
 
-    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, problem: cases.NonzeroProblem, x: Array) -> Prepared | None:
         """Prepare NonZero."""
         different = other_type(problem.result, "int64")
         note = remarks(different, "a row for each axis", ALLOCATES)
         return self._prepared(Node("NonZero", {}, {}, "int64"), (x,), None, note)
 
-    def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared | None:
+    def gather(self, problem: cases.GatherProblem, x: Array, indices: Array) -> Prepared | None:
         """Prepare Gather."""
         node = Node("Gather", {}, {"axis": problem.axis}, problem.dtype)
         (out,) = problem.outputs(self._xp)
         return self._prepared(node, (x, indices), out)
 
-    def gather_nd(self, problem: GatherNDProblem, x: Array, indices: Array) -> Prepared | None:
+    def gather_nd(
+        self, problem: cases.GatherNDProblem, x: Array, indices: Array
+    ) -> Prepared | None:
         """Prepare GatherND, whose indices are int64."""
         node = Node("GatherND", {}, {"batch_dims": problem.batch_dims}, problem.dtype)
         (out,) = problem.outputs(self._xp)
@@ -128,7 +124,7 @@ class RuntimePeer(Peer):
         note = "indices are widened to int64 beforehand"
         return self._prepared(node, (x, wide), out, note, wide.nbytes)
 
-    def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared | None:
+    def one_hot(self, problem: cases.OneHotProblem, indices: Array) -> Prepared | None:
         """Prepare OneHot."""
         constants = {
             "depth": np.array(problem.depth, "int64"),

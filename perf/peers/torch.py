@@ -20,13 +20,7 @@ from perf.peers.cupy import fancy_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from perf.cases import (
-        GatherNDProblem,
-        GatherProblem,
-        NonzeroProblem,
-        OneHotProblem,
-        ReduceProblem,
-    )
+    from perf import cases
     from perf.cases.base import Array, Module, Problem
 
 _WIDENED = "indices are widened to int64 beforehand"
@@ -86,7 +80,7 @@ class TorchPeer(TorchBase):
 
     name = "torch"
 
-    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, problem: cases.ReduceProblem, x: Array) -> Prepared | None:
         """Prepare torch.sum, amax, argmax or logsumexp."""
         torch, axes = self._torch, problem.axes
         out = self._empty(problem.kept, problem.out_dtype, x)
@@ -102,13 +96,13 @@ class TorchPeer(TorchBase):
             return Prepared(lambda: torch.logsumexp(x, axes, out=out), "allocates what it needs")
         return None
 
-    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared:
+    def nonzero_coordinates(self, problem: cases.NonzeroProblem, x: Array) -> Prepared:
         """Prepare torch.nonzero."""
         torch = self._torch
         note = remarks(other_type(problem.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: torch.nonzero(x), note, captures=False)
 
-    def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared:
+    def gather(self, problem: cases.GatherProblem, x: Array, indices: Array) -> Prepared:
         """Prepare torch.index_select."""
         torch, axis = self._torch, problem.axis
         out = self._empty(problem.result_shape, problem.dtype, x)
@@ -121,13 +115,13 @@ class TorchPeer(TorchBase):
 
         return Prepared(call)
 
-    def gather_nd(self, problem: GatherNDProblem, x: Array, indices: Array) -> Prepared:
+    def gather_nd(self, problem: cases.GatherNDProblem, x: Array, indices: Array) -> Prepared:
         """Prepare indexing with a tensor for each axis."""
         key = fancy_key(_Like(self._torch, x), problem, indices)
         scratch = sum(grid.nbytes for grid in key[: problem.batch_dims])
         return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=scratch)
 
-    def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared | None:
+    def one_hot(self, problem: cases.OneHotProblem, indices: Array) -> Prepared | None:
         """Prepare torch.nn.functional.one_hot, which has int64 along the last axis alone."""
         one_hot, depth = self._torch.nn.functional.one_hot, problem.depth
         if problem.axis != indices.ndim:
@@ -142,7 +136,7 @@ class TorchStatic(TorchBase):
 
     name = "torch, nonzero_static"
 
-    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared:
+    def nonzero_coordinates(self, problem: cases.NonzeroProblem, x: Array) -> Prepared:
         """Prepare the call with the true count, which leaves nothing to be filled."""
         torch = self._torch
         count = int(torch.count_nonzero(x))
@@ -157,7 +151,7 @@ class TorchGather(TorchBase):
 
     name = "torch, gather"
 
-    def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared:
+    def gather(self, problem: cases.GatherProblem, x: Array, indices: Array) -> Prepared:
         """Prepare torch.gather with indices that are the same along all other axes."""
         torch, axis = self._torch, problem.axis
         out = self._empty(problem.result_shape, problem.dtype, x)
@@ -179,7 +173,7 @@ class TorchScatter(TorchBase):
 
     name = "torch, memset + scatter"
 
-    def one_hot(self, problem: OneHotProblem, indices: Array) -> Prepared:
+    def one_hot(self, problem: cases.OneHotProblem, indices: Array) -> Prepared:
         """Prepare zero_ and scatter_."""
         axis = problem.axis
         out = self._empty(problem.result_shape, problem.dtype, indices)
@@ -198,7 +192,7 @@ class TorchCompiled(TorchBase):
     _problem: Problem | None = None
     _function: Any = None
 
-    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, problem: cases.ReduceProblem, x: Array) -> Prepared | None:
         """Prepare the compiled function; its first call compiles."""
         torch, axes = self._torch, problem.axes
         kind = getattr(torch, problem.out_dtype)

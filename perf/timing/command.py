@@ -114,22 +114,9 @@ def _is_of(peer: str, name: str) -> bool:
 
 
 class Session:
-    """A run on a GPU, line by line, saved after each.
+    """A run on a GPU, line by line, saved to a path after each.
 
-    Parameters
-    ----------
-    gpu : Gpu
-        Where it takes place.
-    peers : sequence of Peer
-        The other contenders.
-    nvml : Nvml
-        Tells the state of the GPU.
-    engine : RecordingEngine
-        Runs our kernels.
-    result : Result
-        Has the ceilings of the begin; gets the lines.
-    path : Path
-        The result file.
+    The engine runs our kernels. The result has the ceilings of the begin and gets the lines.
     """
 
     def __init__(

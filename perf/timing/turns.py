@@ -37,17 +37,7 @@ class Measured:
 
 
 class Deadline:
-    """Shares the time that is left among the lines that are left.
-
-    Parameters
-    ----------
-    clock : callable
-        The time in nanoseconds.
-    seconds : float
-        For all lines.
-    lines : int
-        How many there are.
-    """
+    """Shares the seconds that are left among the lines that are left; a clock has nanoseconds."""
 
     def __init__(self, clock: Callable[[], int], seconds: float, lines: int) -> None:
         self._clock = clock
@@ -78,34 +68,17 @@ def measure(
     deadline: Deadline,
     scope: AbstractContextManager[object] | None = None,
 ) -> Measured:
-    """Check our result and time all contenders that have the operator.
+    """Check our result, and take so many samples of all contenders that have the operator.
 
-    Parameters
-    ----------
-    gpu : Gpu
-        Where they run.
-    problem : Problem
-        What they do.
-    peers : sequence of Peer
-        The others.
-    samples : int
-        How many are taken of each, if the time suffices.
-    deadline : Deadline
-        It begins a line.
-    scope : context manager, optional
-        Entered where the samples are taken.
-
-    Raises
-    ------
-    Exception
-        What our call raises; of peers it becomes a note.
+    The deadline begins a line; when that is used up, there are fewer samples. The scope is entered
+    where samples are taken. What our call raises is raised; of peers it becomes a note.
     """
     deadline.next_line()
+    scope = scope or nullcontext()
     for ring in (None, Ring(1, flushed=True)):
         found = None
         with suppress(gpu.out_of_memory):
-            line = partial(_Line, gpu, problem, samples, deadline, ring)  # it holds memory
-            found = line().measure(peers, scope or nullcontext())
+            found = _Line(gpu, problem, samples, deadline, ring).measure(peers, scope)
         gpu.release()
         if found:
             return found
