@@ -110,7 +110,7 @@ class Problem(ABC):
         """Return new inputs, made where the arrays of ``xp`` live."""
 
     def blank(self, xp: Module) -> tuple[Array, ...]:
-        """Return arrays laid out like the inputs, from ``xp.empty``, for who needs no data."""
+        """Return arrays laid out like the inputs, from ``xp.empty``, where no data are needed."""
         (shape, dtype), *others = self.operands
         first = xp.empty(shape[::-1], dtype).T if self.transposed else xp.empty(shape, dtype)
         return (first, *(xp.empty(*other) for other in others))
@@ -152,7 +152,7 @@ class Case:
 
 
 def case(name: str, shows: str, peers: str, *lines: Line | Problem) -> Case:
-    """Return a case; a problem that is held to nothing is a line, too."""
+    """Return a case. A problem without a goal can stand in place of its line."""
     return Case(name, shows, peers, tuple(x if isinstance(x, Line) else Line(x) for x in lines))
 
 
@@ -193,7 +193,7 @@ def shape_title(sizes: Sequence[int]) -> str:
 
 
 def pieces(x: Array) -> Iterator[Array]:
-    """Yield parts of an array, in the order of its memory, for whom all at once is too much."""
+    """Yield parts of an array in the order of its memory; all of it at once may be too much."""
     flat = (x if x.flags.c_contiguous else x.T).reshape(-1)
     for begin in range(0, flat.size, CHUNK):
         yield flat[begin : begin + CHUNK]

@@ -130,7 +130,7 @@ class GatherProblem(Problem):
         elif self.pattern == "sorted" or (cached and table <= L2_BYTES):
             read = bytes_of_distinct(self.count, table, self.row_bytes, granule)
         else:
-            # Who is beyond the ends gets the first or the last row.
+            # Indices beyond the ends pick the first or the last row.
             beyond = _beyond(self.extent) if cached and self.pattern == "out_of_range" else 0
             picks = self.count * self.extent / (self.extent + beyond)
             read = picks * granules_of_row(self.row_bytes, granule) * granule

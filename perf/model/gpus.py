@@ -1,4 +1,4 @@
-"""GPUs as the model sees them, by public figures. What is an estimate is one until it is fitted."""
+"""GPUs as the model sees them, by public figures and estimates, which a fit replaces."""
 
 from __future__ import annotations
 

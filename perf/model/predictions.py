@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perf.model.time import Prediction
 
 SCHEMA = 1
-#: What `perf.run` prints beside what it measures; ``python -m perf.model --json`` makes it.
+#: What a run prints beside what it measures; ``python -m perf model --json`` makes it.
 PATH = Path(__file__).with_name("predictions.json")
 #: Digits that a file keeps.
 _DIGITS = 5

@@ -52,8 +52,8 @@ class Peer:
     def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
         """Return the call for a problem's inputs, or None where it has no such operator.
 
-        It works on the stream that is current now, and is called where that is still so. Nobody
-        else takes the nearest valid index for one that is out of range.
+        The call works on the stream that is current now, and is made while it still is. Problems
+        with indices out of range have no peer: nobody else takes the nearest valid index.
         """
         method = getattr(self, problem.operator, None)
         if method is None or getattr(problem, "pattern", "") == "out_of_range":

@@ -1,7 +1,7 @@
 """Make a page, with pictures, of what was measured.
 
-Of each GPU, the newest result is shown, its times beside those of the one before. Without
-arguments, the results are those in the folders under ``perf/results/``.
+The page has the newest result of each GPU, beside the times of the one before. Without arguments,
+it takes all results in the folders under ``perf/results/``.
 """
 
 from __future__ import annotations

@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 #: Vectors that a thread has in flight: all that it reads in a turn.
 LOADS = 8
-#: The same where the compiler takes in the first ones before it reads the last: with as many states
-#: besides; where integers become doubles, of which few are converted at a time anyhow; where floats
-#: do, and for |x| of int64, both on sm_120.
-LOADS_BESIDE_8_STATES, LOADS_TO_CONVERT, LOADS_TO_WIDEN = 6, 3, 7
+#: The compiler takes in the first loads before it issues the last in these cases.
+LOADS_BESIDE_8_STATES = 6
+LOADS_TO_CONVERT = 3  # integers become doubles, and few are converted at a time
+LOADS_TO_WIDEN = 7  # floats become doubles, or |x| of int64 is taken: on sm_120
 LOADS_BESIDE_OFFSETS = 4  # 64-bit ones of several dimensions, and 8 states
-#: Registers of a thread, by variant; and what they may be where launch bounds leave more: to places
-#: and complex numbers, to long code and 64-bit offsets.
+#: Registers of a thread, by variant. Launch bounds leave more to places and complex numbers, and
+#: most to long code and 64-bit offsets.
 REGISTERS = {"stream": 64, "warps": 64, "tiles": 64, "columns": 128, "strided": 64, "vectors": 128}
 SOME_REGISTERS, MOST_REGISTERS = 80, 128
 #: Variants whose blocks share results, and count themselves in.
 SHARED = {"stream", "columns", "strided", "vectors"}
 #: Opcodes of local and of generic memory, of jump tables.
 UNWANTED = {"LDL", "STL", "LD", "ST", "BRX", "BRXU", "JMX", "JMXU"}
-#: Functions that divide nothing, not even where they end, unless they are of complex numbers.
+#: Functions that divide nothing, not even at their end. Those of complex numbers may.
 PLAIN = {
     *(ReduceFunction.SUM, ReduceFunction.SUM_SQUARE, ReduceFunction.MAX, ReduceFunction.MIN),
     *(*ARG_FUNCTIONS, ReduceFunction.L1, ReduceFunction.MULTIPLY),
 }
-#: Functions that end with a division or a square root of CUDA's own, as do magnitudes of complex
-#: numbers; what these flush, they have scaled before. So many additions of theirs do.
+#: Functions that end with a division or a square root of CUDA's own. Magnitudes of complex numbers
+#: do, too. CUDA's code scales numbers before it flushes them, in so many additions at most.
 ROOTED = {ReduceFunction.AVERAGE, ReduceFunction.L2}
 ROOTED_COMPLEX = {ReduceFunction.L1, ReduceFunction.LOG_SUM}
 FLUSHING_ADDITIONS = 8

@@ -14,8 +14,8 @@ VECTOR_BITS = 128
 _VECTOR_BYTES = VECTOR_BITS // 8
 _PREDICATE = re.compile(r"^@!?U?PT?\d*\s+")
 _REGISTER = re.compile(r"(?<![A-Z])R(\d+)")
-# What a call goes to, such as __cuda_sm20_div_u64. Votes, shuffles and __syncwarp are calls as
-# well, on sm_75 where a warp may have diverged.
+# The target of a call, such as __cuda_sm20_div_u64. On sm_75, votes, shuffles and __syncwarp are
+# calls as well where a warp may have diverged.
 _DIVISION = re.compile(r"__cuda_\w+_(div|rem)_")
 _BRANCH = re.compile(r"\bBRA\b.*?(\.L_x_\d+)")
 _BITS = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128, "256": 256}
@@ -61,10 +61,10 @@ def registers(instruction: str) -> list[int]:
 def loads_in_flight(code: Iterable[str], bits: int = VECTOR_BITS, *modifiers: str) -> list[int]:
     """Return how many loads are issued, each time until one of them is waited for.
 
-    Loads of 64 or 128 bits with these modifiers count. One is waited for by the first instruction
-    that names one of its registers, be it as a source or to overwrite it; they are as many as fit,
-    the first one a multiple of that. The code is read in the order of its addresses: a branch ends
-    none.
+    Loads of 64 or 128 bits with these modifiers count. The first instruction that names one of a
+    load's registers, as a source or to overwrite it, waits for the load. A load of 128 bits has
+    four registers, whose first number is a multiple of four; one of 64 bits has two. The code is
+    read in the order of its addresses: a branch ends no group.
     """
     each = bits // 32
     groups: list[int] = []

@@ -1,4 +1,4 @@
-"""The GPU as the timing sees it: streams, graphs, events, memory. The only one that asks CuPy."""
+"""The GPU as the timing sees it: streams, graphs, events, memory. Only this file asks CuPy."""
 
 from __future__ import annotations
 
