@@ -17,7 +17,7 @@ _random = Random()  # noqa: S311  no secrets; its own, so that a seed of the cal
 
 
 class Cache(Sized, Protocol):
-    """Something that is kept, and can be made again. Safe to use from many threads."""
+    """Keeps what can be made again. Safe to use from many threads."""
 
     @property
     def limit(self) -> int:
@@ -49,7 +49,8 @@ V = TypeVar("V")
 class Table(Generic[V]):
     """What was made for some facts. Beyond the limit, one entry at random makes room.
 
-    So a loop over a few more facts finds nearly all; a table that started anew would find none.
+    So a loop over a few more facts than fit finds nearly all of them; in a table that started anew
+    it would find none.
     There is no lock: each step on the dictionary is one of its own operations, and an entry that is
     forgotten while it is used is still that of its user.
     """

@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 
 class Lock:
-    """A lock that a forked process has anew: the thread that would release it is not there."""
+    """A lock that is free in a forked process: the thread that held it does not exist there."""
 
     def __init__(self) -> None:
         self._lock = ThreadLock()

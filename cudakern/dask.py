@@ -555,7 +555,7 @@ def _searched(operator: str, given: object, least: int) -> Lazy:
 def _consecutive(x: Lazy) -> Lazy:
     """Return x in chunks of consecutive elements, of about as many as before.
 
-    In such chunks all dimensions before one are 1, and all behind it whole.
+    Such a chunk has size 1 along the first axes, a part of one axis, and all of the others.
     """
     split = [d for d in range(x.ndim) if x.numblocks[d] > 1]
     if x.size == 0 or not split or all(max(sizes) <= 1 for sizes in x.chunks[: split[-1]]):
@@ -1070,19 +1070,19 @@ def _require_one_place(operator: str, **operands: Lazy) -> None:
 
 
 def _like(lazy: Lazy, ndim: int, dtype: np.dtype[Any]) -> Array:
-    """Return what tells dask of chunks: they are where those of another array are."""
+    """Return an empty array that tells dask of chunks in the place of another array's."""
     return empty((0,) * ndim, dtype, _place(lazy))
 
 
 def _of_states(ndim: int) -> Array:
-    """Return what tells dask of states: an array on the host, on which it may compute."""
+    """Return an empty array that tells dask of states: on the host, where dask may use it."""
     return np.empty((0,) * ndim, np.uint8)
 
 
 def _rechunked(lazy: Lazy, chunks: dict[int, Any]) -> Lazy:
     """Return an array with other chunks along some axes.
 
-    Dask leaves one as it is whose axes are all empty; here each gets a single chunk.
+    Dask does not rechunk an array whose axes are all empty; here each axis gets one chunk.
     """
     if lazy.ndim and not any(lazy.shape):
         return da.from_array(_like(lazy, lazy.ndim, lazy.dtype), chunks=lazy.shape, asarray=False)
@@ -1101,7 +1101,7 @@ def _start(starts: list[tuple[int, ...]], block: tuple[int, ...]) -> tuple[int, 
 
 
 def _start_of_each(lazy: Lazy, axes: Sequence[int]) -> Iterator[Any]:
-    """Yield what has blockwise give each task where its chunk starts, axis by axis."""
+    """Yield arguments by which blockwise gives each task the start of its chunk, by axis."""
     for axis in axes:
         sizes = lazy.chunks[axis]
         yield ArrayValuesDep((sizes,), np.array(_starts_of(sizes)))
@@ -1109,7 +1109,7 @@ def _start_of_each(lazy: Lazy, axes: Sequence[int]) -> Iterator[Any]:
 
 
 def _flattened(nested: object) -> list[Any]:
-    """Return what is in lists of lists, such as those that dask hands contracted chunks in."""
+    """Return what lists of lists hold: dask hands over contracted chunks in such lists."""
     if not isinstance(nested, list):
         return [nested]
     return [leaf for inner in nested for leaf in _flattened(inner)]
