@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from tests.helpers.samples import is_thorough
 from tests.simulator.tables import Broken, Modules
 from tests.simulator.test_broken_kernels import BROKEN
 from tests.simulator.test_correct_kernels import CORRECT
@@ -19,9 +20,11 @@ FOUND = {
     "clang++": shutil.which("clang++"),
     "ziglang": importlib.util.find_spec("ziglang") and f"{sys.executable} -m ziglang c++",
 }
+#: One row of so many runs.
+STEP = 20 if is_thorough() else 40
 SAMPLE = (
-    *(row for row in BROKEN[::20] if "#include" not in row.code),
-    *(row for row in CORRECT[::25] if not {"#include", "alone"} & {row.code, row.alone}),
+    *(row for row in BROKEN[::STEP] if "#include" not in row.code),
+    *(row for row in CORRECT[::STEP] if not {"#include", "alone"} & {row.code, row.alone}),
 )
 
 

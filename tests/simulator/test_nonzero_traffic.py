@@ -10,6 +10,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator import Requests
 from tests.helpers.roofline import SECTOR, backwards, contiguous, misaligned, padded
+from tests.helpers.samples import sample
 
 C16, F8, F4, F2, U1 = np.complex128, np.float64, np.float32, np.float16, np.uint8
 U4, I8 = np.uint32, np.int64
@@ -81,7 +82,7 @@ def packed(density, shape, dtype=U1, kind=U4, **more):
 
 
 LINE, SPACE = (MEGA,), (16, 256, 256)
-SPARSE, DENSE = (0, 0.001, 0.01), (0.5, 0.99, 1)
+SPARSE, DENSE = (0, *sample([0.001], 2, 1), 0.01), (0.5, *sample([0.99], 2, 1), 1)
 CASES = [
     *(packed(d, shape) for d in SPARSE + DENSE for shape in (LINE, SPACE)),
     *(packed(d, (16, 128, 128), F4) for d in SPARSE + DENSE),
