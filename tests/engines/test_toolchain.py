@@ -93,6 +93,14 @@ def test_order_of_compilers(tools, monkeypatch):
     assert find_toolchain().command == (sys.executable, "-m", "ziglang", "c++")
 
 
+def test_gcc_is_known_by_its_copyright(tools):
+    folder = tools("c++")
+    told = "c++ 1.0\\nCopyright (C) 2022 Free Software Foundation, Inc.\\n"
+    (folder / "c++").write_text(f"#!/bin/sh\nprintf '{told}'\n")
+    tools()
+    assert find_toolchain() == Toolchain(("c++",), "c++ 1.0", is_gcc=True)
+
+
 def test_a_compiler_that_fails_is_passed_over(tools, monkeypatch):
     tools("c++", status=1)
     tools("g++")
