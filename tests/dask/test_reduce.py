@@ -150,6 +150,14 @@ def test_ties_are_decided_by_the_index_in_all_of_x(function, last_index):
     assert found == (3 * 6 + 1 if last_index else 1 * 6 + 4)
 
 
+@pytest.mark.parametrize("function", ["max", "min", "argmax", "argmin"])
+def test_nan_is_ignored_in_every_chunk(function):
+    x = np.array([np.nan, 1, 3, np.nan, np.nan, np.nan, 2, -1], np.float32)
+    for chunks in (2, 8):
+        result = cd.reduce(da.from_array(x, chunks=chunks), function, nan="ignore").compute()
+        assert result == getattr(np, f"nan{function}")(x)
+
+
 @pytest.mark.parametrize("last_index", [False, True])
 def test_nothing_but_nan_is_at_index_0(last_index):
     x = da.from_array(np.full((3, 4), np.nan, np.float32), chunks=(2, 2))
