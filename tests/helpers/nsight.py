@@ -54,6 +54,8 @@ word = "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
 print("=========", word if tool == "racecheck" else "ERROR SUMMARY: 0 errors")
 if "failed " + tool in os.environ["FAKE"]:
     sys.exit(1)
+if "denied " + tool in os.environ["FAKE"]:
+    sys.exit(int(option("--error-exitcode")))
 """
 PROGRAM = """#!{python}
 import json, os, sys

@@ -168,6 +168,7 @@ def test_sanitizer_runs_all_tools_over_all_cases(fake, tmp_path, capsys):
         ("found racecheck", "2 errors"),
         ("warned racecheck", "1 hazard displayed (0 errors, 1 warning)"),
         ("silent racecheck", "no summary"),
+        ("denied racecheck", "0 hazards displayed (0 errors, 0 warnings)"),
         ("failed racecheck", "ended with 1; 0 hazards displayed (0 errors, 0 warnings)"),
     ],
 )
