@@ -27,24 +27,12 @@ MAX_ITEMS_32 = 2**32
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a plan knows of an array: everything but its address, of which it knows the low bits.
+    """What a plan knows of an array: everything but its address, of which it knows the low bits."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Sizes in elements.
-    strides : tuple of int
-        Strides in bytes; zero and negative values are legal.
-    itemsize : int
-        Bytes of an element.
-    phase : int
-        Address of the first element modulo 16, in bytes.
-    """
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    itemsize: int
-    phase: int = 0
+    shape: tuple[int, ...]  # sizes in elements
+    strides: tuple[int, ...]  # strides in bytes; zero and negative values are legal
+    itemsize: int  # bytes of an element
+    phase: int = 0  # address of the first element modulo 16, in bytes
 
     @property
     def size(self) -> int:

@@ -29,29 +29,14 @@ def blocks_for(items: int, per_block: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class KernelSpec:
-    """One specialisation of one kernel source.
+    """One specialisation of one kernel source."""
 
-    Attributes
-    ----------
-    operator : str
-        Whose source it is: ``kernels/<operator>.cu``.
-    variant : str
-        Which entry point of the source, such as ``"rows"``.
-    entry : str
-        Name of the ``extern "C"`` entry point; profilers show it.
-    defines : tuple of (str, str)
-        Macros of the plan that specialise the source.
-    threads : int
-        Of a block.
-    resident_blocks : int
-        Blocks that a multiprocessor can hold at once, as far as registers decide.
-    """
-
-    operator: str
-    variant: str
-    entry: str
-    defines: tuple[tuple[str, str], ...]
-    threads: int = THREADS
+    operator: str  # whose source it is: ``kernels/<operator>.cu``
+    variant: str  # which entry point of the source, such as ``"rows"``
+    entry: str  # name of the ``extern "C"`` entry point; profilers show it
+    defines: tuple[tuple[str, str], ...]  # macros of the plan that specialise the source
+    threads: int = THREADS  # of a block
+    #: Blocks that a multiprocessor can hold at once, as far as registers decide.
     resident_blocks: int = RESIDENT_BLOCKS
 
     @property
@@ -73,37 +58,20 @@ class KernelSpec:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a problem is solved: a kernel with everything but the addresses of its arrays.
+    """How a problem is solved: a kernel with everything but the addresses of its arrays."""
 
-    Attributes
-    ----------
-    kernel : KernelSpec
-        The specialisation to run.
-    grid : tuple of int
-        Blocks of the grid in x, y, z.
-    shared_bytes : int
-        Dynamic shared memory of a block, in bytes.
-    pointers : int
-        How many addresses the kernel's argument struct starts with.
-    arguments : bytes
-        The rest of the struct.
-    most_resident : int
-        Blocks that a multiprocessor holds at once: the grid, which has one dimension, is cut to so
-        many on each, and its blocks share out the work whatever their number. 0: it is as it is.
-    workspace : int or None
-        Bytes of memory that the blocks exchange words in, whose address follows those of the
-        arrays: 0 if this launch needs none, None if no launch of the operator does.
-    splits, states_bytes : int
-        Blocks that share each result, and the bytes of states that one of them hands over.
-    """
-
-    kernel: KernelSpec
-    grid: Grid
-    shared_bytes: int
-    pointers: int
-    arguments: bytes
+    kernel: KernelSpec  # the specialisation to run
+    grid: Grid  # blocks of the grid in x, y, z
+    shared_bytes: int  # dynamic shared memory of a block, in bytes
+    pointers: int  # how many addresses the kernel's argument struct starts with
+    arguments: bytes  # the rest of the struct
+    #: Blocks that a multiprocessor holds at once: the grid, which has one dimension, is cut to so
+    #: many on each, and its blocks share out the work whatever their number. 0: it is as it is.
     most_resident: int = 0
+    #: Bytes of memory that the blocks exchange words in, whose address follows those of the arrays:
+    #: 0 if this launch needs none, None if no launch of the operator does.
     workspace: int | None = None
+    #: Blocks that share each result, and the bytes of states that one of them hands over.
     splits: int = 1
     states_bytes: int = 0
 
@@ -125,20 +93,11 @@ class Launch:
 
 
 class Tensor(NamedTuple):
-    """What an engine that checks accesses knows of an array of a launch.
+    """What an engine that checks accesses knows of an array of a launch."""
 
-    Attributes
-    ----------
-    name : str
-        As the operator calls it.
-    layout : Layout
-        Where its elements lie.
-    read, written : bool
-        Whether the kernel uses what is in it, and whether it changes that.
-    """
-
-    name: str
-    layout: Layout
+    name: str  # as the operator calls it
+    layout: Layout  # where its elements lie
+    #: Whether the kernel uses what is in it, and whether it changes that.
     read: bool
     written: bool
 

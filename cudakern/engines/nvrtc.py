@@ -37,29 +37,15 @@ _LOWERED = re.compile(r"// (\S+) is (.*)\n")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """All that NVRTC is given.
+    """All that NVRTC is given."""
 
-    Attributes
-    ----------
-    name : str
-        What errors call the text.
-    text : str
-        CUDA C++ without includes.
-    target : str
-        Architecture of the machine code, such as ``"sm_90"``, or of the PTX, ``"compute_90"``.
-    lines : bool
-        Whether the result keeps source lines, for profilers.
-    given : tuple of str
-        All options of a program that is not the package's own.
-    expressions : tuple of str
-        Names of kernels and variables whose symbols are wanted, such as ``"scale<float>"``.
-    """
-
-    name: str
-    text: str
+    name: str  # what errors call the text
+    text: str  # CUDA C++ without includes
+    #: Architecture of the machine code, such as ``"sm_90"``, or of the PTX, ``"compute_90"``.
     target: str
-    lines: bool
-    given: tuple[str, ...] = ()
+    lines: bool  # whether the result keeps source lines, for profilers
+    given: tuple[str, ...] = ()  # all options of a program that is not the package's own
+    #: Names of kernels and variables whose symbols are wanted, such as ``"scale<float>"``.
     expressions: tuple[str, ...] = ()
 
     @property

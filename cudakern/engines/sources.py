@@ -19,21 +19,11 @@ _PRAGMA_ONCE = re.compile(r"^\s*#\s*pragma\s+once\s*$")
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """The text of a kernel with its includes in place.
+    """The text of a kernel with its includes in place."""
 
-    Attributes
-    ----------
-    name : str
-        File name below ``kernels/``.
-    text : str
-        The text. ``#line`` directives keep the file names and line numbers of the parts.
-    digest : str
-        SHA-256 of the text, in hexadecimal.
-    """
-
-    name: str
-    text: str
-    digest: str
+    name: str  # file name below ``kernels/``
+    text: str  # the text. ``#line`` directives keep the file names and line numbers of the parts
+    digest: str  # SHA-256 of the text, in hexadecimal
 
 
 @lru_cache(maxsize=1)

@@ -33,17 +33,10 @@ if TYPE_CHECKING:
 
 
 class Work(NamedTuple):
-    """What a call does with arrays of some static facts.
+    """What a call does with arrays of some static facts."""
 
-    Attributes
-    ----------
-    launch : Launch or None
-        None where a kernel has nothing to do.
-    before : callable or None
-        Takes the arrays before the launch, and returns whether that is still to be made.
-    """
-
-    launch: Launch | None
+    launch: Launch | None  # none where a kernel has nothing to do
+    #: Takes the arrays before the launch, and returns whether that is still to be made.
     before: Callable[[Arrays], bool] | None = None
 
 

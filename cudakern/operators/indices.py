@@ -322,25 +322,14 @@ def as_operands(operator: str, x: object, indices: object, least: int) -> tuple[
 
 
 class Selection(NamedTuple):
-    """What indices select, and what those out of range mean.
+    """What indices select, and what those out of range mean."""
 
-    Attributes
-    ----------
-    first, stop : int
-        The axes of x that indices select from: from the first to before ``stop``.
-    mode : str
-        One of MODES.
-    fill : bytes
-        The fill value repeated to 16 bytes.
-    negative : str
-        What a negative index is: counted from the end, or invalid.
-    """
-
+    #: The axes of x that indices select from: from the first to before ``stop``.
     first: int
     stop: int
-    mode: str
-    fill: bytes
-    negative: str
+    mode: str  # one of MODES
+    fill: bytes  # the fill value repeated to 16 bytes
+    negative: str  # what a negative index is: counted from the end, or invalid
 
 
 class Lookup:

@@ -44,36 +44,24 @@ TILES = 2 * MULTIPROCESSORS  # tiles to have; estimate
 
 @dataclass(frozen=True)
 class RowProblem:
-    """Rows of x that indices pick, in any layout.
+    """Rows of x that indices pick, in any layout."""
 
-    Attributes
-    ----------
-    x, indices, out : Layout
-        The operands.
-    outer, index, inner : tuple of Dimension
-        Dimensions of the output, each part merged, with the byte strides of (x, indices, out).
-    axes : tuple of (int, int)
-        Extent and byte stride of x along the axis that each component of an index tuple selects
-        from.
-    component_stride : int
-        Byte stride of the indices from one component to the next.
-    index_type, mode : str
-        Names in INDEX_TYPES and MODES.
-    fill : bytes
-        The fill value repeated to 16 bytes.
-    """
-
+    #: The operands.
     x: Layout
     indices: Layout
     out: Layout
+    #: Dimensions of the output, each part merged, with the byte strides of (x, indices, out).
     outer: tuple[Dimension, ...]
     index: tuple[Dimension, ...]
     inner: tuple[Dimension, ...]
+    #: Extent and byte stride of x along the axis that each component of an index tuple selects
+    #: from.
     axes: tuple[tuple[int, int], ...]
-    component_stride: int
+    component_stride: int  # byte stride of the indices from one component to the next
+    #: Names in INDEX_TYPES and MODES.
     index_type: str
     mode: str
-    fill: bytes
+    fill: bytes  # the fill value repeated to 16 bytes
 
     @cached_property
     def row_bytes(self) -> int:
@@ -124,24 +112,12 @@ class RowProblem:
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """How a block stages the rows of a tile.
+    """How a block stages the rows of a tile."""
 
-    Attributes
-    ----------
-    tile : int
-        Bytes of the output that a block takes at a time.
-    segments : int
-        Rows of a tile at most.
-    words : int
-        Aligned 16-byte words that the part of a row in a tile lies in, at most.
-    x_bytes : int
-        Bytes of x if nothing lies between its rows, else 0.
-    """
-
-    tile: int
-    segments: int
-    words: int
-    x_bytes: int
+    tile: int  # bytes of the output that a block takes at a time
+    segments: int  # rows of a tile at most
+    words: int  # aligned 16-byte words that the part of a row in a tile lies in, at most
+    x_bytes: int  # bytes of x if nothing lies between its rows, else 0
 
     @classmethod
     def of(cls, row_bytes: int, width: int, x_bytes: int, out_bytes: int) -> Splice:
@@ -171,33 +147,19 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """How the rows of a packed output are moved.
+    """How the rows of a packed output are moved."""
 
-    Attributes
-    ----------
-    variant : str
-        "rows" if everything lies on 16 bytes, else "spliced" for rows of at least as many and
-        "packed" for shorter ones.
-    width : int
-        Bytes of a load; but for spliced rows, of a piece.
-    unit : int
-        Bytes of a piece, in which the output is counted.
-    lead, pieces, tile : int
-        Pieces between a 16-byte boundary and the output, of the output, of a block and turn.
-    wide : bool
-        Whether offsets need 64 bits.
-    splice : Splice or None
-        The geometry of spliced rows.
-    """
-
+    #: "rows" if everything lies on 16 bytes, else "spliced" for rows of at least as many and
+    #: "packed" for shorter ones.
     variant: str
-    width: int
-    unit: int
+    width: int  # bytes of a load; but for spliced rows, of a piece
+    unit: int  # bytes of a piece, in which the output is counted
+    #: Pieces between a 16-byte boundary and the output, of the output, of a block and turn.
     lead: int
     pieces: int
     tile: int
-    wide: bool
-    splice: Splice | None
+    wide: bool  # whether offsets need 64 bits
+    splice: Splice | None  # the geometry of spliced rows
 
     @classmethod
     def of(cls, problem: RowProblem) -> Stream:

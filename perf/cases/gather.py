@@ -51,26 +51,16 @@ Pattern = Literal["random", "sorted", "equal", "out_of_range"]
 
 @dataclass(frozen=True, slots=True)
 class GatherProblem(Problem):
-    """A gather from a random table.
+    """A gather from a random table."""
 
-    Attributes
-    ----------
-    shape, indices_shape : tuple of int
-        Of table and indices.
-    axis : int
-        The one that is gathered, not negative.
-    dtype, index_dtype : str
-        Of table and indices.
-    pattern : str
-        How the indices are spread.
-    """
-
+    #: Of table and indices.
     shape: tuple[int, ...]
-    axis: int
+    axis: int  # the one that is gathered, not negative
     indices_shape: tuple[int, ...]
+    #: Of table and indices.
     dtype: str
     index_dtype: str
-    pattern: Pattern
+    pattern: Pattern  # how the indices are spread
 
     operator: ClassVar[str] = "gather"
 

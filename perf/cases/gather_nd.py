@@ -44,23 +44,12 @@ FEW_BATCHES = 4
 
 @dataclass(frozen=True, slots=True)
 class GatherNDProblem(Problem):
-    """A gather of slices by random index tuples.
+    """A gather of slices by random index tuples."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Of the table.
-    indices_shape : tuple of int
-        Of the indices; the last size is that of a tuple.
-    batch_dims : int
-        Leading dimensions that both have.
-    dtype, index_dtype : str
-        Of table and indices.
-    """
-
-    shape: tuple[int, ...]
-    indices_shape: tuple[int, ...]
-    batch_dims: int
+    shape: tuple[int, ...]  # of the table
+    indices_shape: tuple[int, ...]  # of the indices; the last size is that of a tuple
+    batch_dims: int  # leading dimensions that both have
+    #: Of table and indices.
     dtype: str
     index_dtype: str
 

@@ -43,31 +43,19 @@ MIN_ROWS = 16
 
 @dataclass(frozen=True, slots=True)
 class NonzeroProblem(Problem):
-    """Where elements of x are not zero.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Of x.
-    dtype, result : str
-        Of x; of the coordinates.
-    density : float
-        Share of the elements that are not zero; means nothing with ``"last"``.
-    pattern : str
-        How those lie: ``"random"``; ``"clustered"``: in pieces without a zero; ``"last"``: they are
-        the last 64 Ki elements.
-    transposed : bool
-        Whether x is the transposed view of a contiguous array.
-    """
+    """Where elements of x are not zero."""
 
     operator: ClassVar[str] = "nonzero_coordinates"
 
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # of x
+    #: Of x; of the coordinates.
     dtype: str
-    density: float
+    density: float  # share of the elements that are not zero; means nothing with ``"last"``
+    #: How those lie: ``"random"``; ``"clustered"``: in pieces without a zero; ``"last"``: they are
+    #: the last 64 Ki elements.
     pattern: Pattern
     result: Literal["uint32", "int64"]
-    transposed: bool = False
+    transposed: bool = False  # whether x is the transposed view of a contiguous array
 
     @property
     def operands(self) -> tuple[Layout, ...]:

@@ -30,21 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OneHotProblem(Problem):
-    """A one-hot of random indices, all in range.
+    """A one-hot of random indices, all in range."""
 
-    Attributes
-    ----------
-    indices_shape : tuple of int
-        Of the indices.
-    depth, axis : int
-        Size and place of the new axis, counted from the first.
-    dtype, index_dtype : str
-        Of result and indices.
-    """
-
-    indices_shape: tuple[int, ...]
+    indices_shape: tuple[int, ...]  # of the indices
+    #: Size and place of the new axis, counted from the first.
     depth: int
     axis: int
+    #: Of result and indices.
     dtype: str
     index_dtype: str
 

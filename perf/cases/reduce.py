@@ -42,30 +42,17 @@ _ROUNDING = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 
 @dataclass(frozen=True, slots=True)
 class ReduceProblem(Problem):
-    """A function of x over some of its axes.
-
-    Attributes
-    ----------
-    function : str
-        ``"sum"``, ``"max"``, ``"argmax"`` or ``"log_sum_exp"``.
-    shape : tuple of int
-        Of x.
-    axes : tuple of int
-        Those that are reduced, ascending.
-    dtype, result : str
-        Of x; of the result, where it is not the function's own choice.
-    transposed : bool
-        Whether x is the transposed view of a contiguous array.
-    """
+    """A function of x over some of its axes."""
 
     operator: ClassVar[str] = "reduce"
 
-    function: FunctionName
-    shape: tuple[int, ...]
-    axes: tuple[int, ...]
+    function: FunctionName  # ``"sum"``, ``"max"``, ``"argmax"`` or ``"log_sum_exp"``
+    shape: tuple[int, ...]  # of x
+    axes: tuple[int, ...]  # those that are reduced, ascending
+    #: Of x; of the result, where it is not the function's own choice.
     dtype: str
     result: str | None = None
-    transposed: bool = False
+    transposed: bool = False  # whether x is the transposed view of a contiguous array
 
     @property
     def operands(self) -> tuple[Layout, ...]:

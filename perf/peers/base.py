@@ -37,17 +37,10 @@ class Peer:
     Such a method takes a problem and its inputs. It returns the call, or None where the library has
     no such operator. The result is allocated there wherever the library can write into a given
     array. What is compiled or tuned at the first call is done by that call.
-
-    Attributes
-    ----------
-    name : str
-        As results call it: ``"cupy"``, ``"torch"``, ``"cub"``, ...
-    version : str
-        Of the library.
     """
 
-    name: str
-    version: str
+    name: str  # as results call it: ``"cupy"``, ``"torch"``, ``"cub"``,
+    version: str  # of the library
 
     def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
         """Return the call for a problem's inputs, or None where it has no such operator.

@@ -73,27 +73,14 @@ _MACROS = {
 
 @dataclass(frozen=True, slots=True)
 class NonzeroProblem:
-    """Coordinates of the elements of x that are not zero, row k for the k-th.
+    """Coordinates of the elements of x that are not zero, row k for the k-th."""
 
-    Attributes
-    ----------
-    x : Layout
-        The input.
-    coordinates : Layout
-        Of shape (rows, columns): the last columns of the coordinates, rows up to their number.
-    kind : DataType
-        Of x.
-    count_bytes : int
-        Of the count: 4 or 8.
-    fill : int or None
-        What the rows behind the last coordinate get; None leaves them alone.
-    """
-
-    x: Layout
+    x: Layout  # the input
+    #: Of shape (rows, columns): the last columns of the coordinates, rows up to their number.
     coordinates: Layout
-    kind: DataType
-    count_bytes: int = 4
-    fill: int | None = None
+    kind: DataType  # of x
+    count_bytes: int = 4  # of the count: 4 or 8
+    fill: int | None = None  # what the rows behind the last coordinate get; None leaves them alone
 
     @property
     def written(self) -> int:

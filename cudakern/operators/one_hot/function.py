@@ -62,21 +62,12 @@ _COUNT = 2
 
 @dataclass(frozen=True, slots=True)
 class OffOn:
-    """Off and on.
+    """Off and on."""
 
-    Attributes
-    ----------
-    dtype : numpy.dtype
-        Of the result.
-    pattern : bytes
-        Off, then on, each repeated to 16 bytes; zeros where they are in an array.
-    array : array or None
-        Off and on, its two elements.
-    """
-
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any]  # of the result
+    #: Off, then on, each repeated to 16 bytes; zeros where they are in an array.
     pattern: bytes = bytes(_BYTES)
-    array: Array | None = None
+    array: Array | None = None  # off and on, its two elements
 
 
 def off_on(operator: str, values: object, dtype: object) -> OffOn:

@@ -59,31 +59,16 @@ specialise = partial(
 
 @dataclass(frozen=True, slots=True)
 class OneHotProblem:
-    """``out[o, d, i] = on if d == indices[o, i] else off``.
+    """``out[o, d, i] = on if d == indices[o, i] else off``."""
 
-    Attributes
-    ----------
-    indices : Layout
-        Of the output's shape without the axis.
-    values : Layout
-        Where off and on are, on one step behind off along the last dimension that has one; of size
-        0 if they are in ``pattern``.
-    out : Layout
-        With the axis.
-    axis : int
-        Of the output.
-    index_type : str
-        Dtype of the indices.
-    pattern : bytes
-        Off, then on, each repeated to 16 bytes; or zeros.
-    """
-
-    indices: Layout
+    indices: Layout  # of the output's shape without the axis
+    #: Where off and on are, on one step behind off along the last dimension that has one; of size 0
+    #: if they are in ``pattern``.
     values: Layout
-    out: Layout
-    axis: int
-    index_type: str
-    pattern: bytes = bytes(2 * VECTOR_BYTES)
+    out: Layout  # with the axis
+    axis: int  # of the output
+    index_type: str  # dtype of the indices
+    pattern: bytes = bytes(2 * VECTOR_BYTES)  # off, then on, each repeated to 16 bytes; or zeros
 
     @property
     def on_offset(self) -> int:

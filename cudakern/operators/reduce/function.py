@@ -73,27 +73,15 @@ _OTHER_AXIS_WORDS = {**AXIS_WORDS, "all": "None", "none": "None"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReduceCall:
-    """What the arguments of a call mean for x of a dtype and shape.
+    """What the arguments of a call mean for x of a dtype and shape."""
 
-    Attributes
-    ----------
-    reduction : Reduction
-        What is computed.
-    axes : tuple of int
-        The axes that are reduced, ascending.
-    shape, dtype
-        Of the result.
-    initial_dtype
-        Of an initial value.
-    constant : complex or None
-        What all of the result is if x is empty and there is no initial value.
-    """
-
-    reduction: Reduction
-    axes: tuple[int, ...]
+    reduction: Reduction  # what is computed
+    axes: tuple[int, ...]  # the axes that are reduced, ascending
+    #: Of the result.
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    initial_dtype: np.dtype[Any]
+    initial_dtype: np.dtype[Any]  # of an initial value
+    #: What all of the result is if x is empty and there is no initial value.
     constant: complex | None
 
     @property

@@ -154,28 +154,17 @@ _DOUBLE = frozenset({DataType.FLOAT64, DataType.COMPLEX128})
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What a kernel computes: the function, its types and its rules.
+    """What a kernel computes: the function, its types and its rules."""
 
-    Attributes
-    ----------
-    function : ReduceFunction
-        What is computed.
-    kind, result : DataType
-        Of x and of out.
-    ignore_nan : bool
-        Whether NaN counts as absent for max, min, argmax and argmin, instead of winning.
-    last_index : bool
-        Whether argmax and argmin give the last of equal positions, instead of the first.
-    has_initial : bool
-        Whether there is an initial value.
-    """
-
-    function: ReduceFunction
+    function: ReduceFunction  # what is computed
+    #: Of x and of out.
     kind: DataType
     result: DataType
+    #: Whether NaN counts as absent for max, min, argmax and argmin, instead of winning.
     ignore_nan: bool = False
+    #: Whether argmax and argmin give the last of equal positions, instead of the first.
     last_index: bool = False
-    has_initial: bool = False
+    has_initial: bool = False  # whether there is an initial value
 
     @property
     def number(self) -> DataType:
@@ -302,31 +291,18 @@ def _literal(value: bool) -> str:  # noqa: FBT001
 
 @dataclass(frozen=True)
 class ReduceProblem:
-    """A function of x over some of its axes.
+    """A function of x over some of its axes."""
 
-    Attributes
-    ----------
-    reduction : Reduction
-        What is computed.
-    x, out : Layout
-        The operands. Out lacks the axes that are reduced, or has size 1 along them.
-    axes : tuple of int
-        Those axes, ascending.
-    initial : bytes or None
-        The initial value, of `initial_type`; None if there is none.
-    kept : tuple of Dimension
-        What is kept, with the strides of x and out: as x is walked best.
-    logical, along : tuple of Dimension
-        What is reduced, with the strides of x and of places: in the order of places, and as x is
-        walked best.
-    """
-
-    reduction: Reduction
+    reduction: Reduction  # what is computed
+    #: The operands. Out lacks the axes that are reduced, or has size 1 along them.
     x: Layout
     out: Layout
-    axes: tuple[int, ...]
-    initial: bytes | None = None
+    axes: tuple[int, ...]  # those axes, ascending
+    initial: bytes | None = None  # the initial value, of `initial_type`; None if there is none
+    #: What is kept, with the strides of x and out: as x is walked best.
     kept: tuple[Dimension, ...] = field(init=False)
+    #: What is reduced, with the strides of x and of places: in the order of places, and as x is
+    #: walked best.
     logical: tuple[Dimension, ...] = field(init=False)
     along: tuple[Dimension, ...] = field(init=False)
 
