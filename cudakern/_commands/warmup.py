@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
 from cudakern._commands.console import progress, show
 from cudakern._commands.engines import choose
+from cudakern._dtypes import DataType
 from cudakern.engines import HOST, engine_for, nvrtc
 from cudakern.operators import specialisations
+from cudakern.operators.reduce.plan import kernels_of, reductions
 
 if TYPE_CHECKING:
     import argparse
@@ -21,18 +22,23 @@ if TYPE_CHECKING:
 #: default mode, 32-bit offsets. Of reduce: these functions, data types and variants.
 _RARE_INDEX_TYPES = {"ck::uint32", "ck::uint64"}
 _COMMON_RANKS = {"2", "4"}
-_COMMON_REDUCTIONS = re.compile(
-    "ck_reduce_(stream|warps|tiles|vectors)_(sum|max|argmax|average)_(f32|f16|i32|i64)_.*"
-)
+_COMMON_FUNCTIONS = {"sum", "max", "argmax", "average"}
+_COMMON_KINDS = {DataType.FLOAT32, DataType.FLOAT16, DataType.INT32, DataType.INT64}
+_COMMON_VARIANTS = {"stream", "warps", "tiles", "vectors"}
 
 
-def is_common(spec: KernelSpec) -> bool:
-    """Return whether a specialisation is one that most calls need."""
-    if spec.operator == "reduce":
-        return _COMMON_REDUCTIONS.fullmatch(spec.entry) is not None
+def _common_reductions() -> Iterator[KernelSpec]:
+    for reduction in reductions():
+        if reduction.function.label in _COMMON_FUNCTIONS and reduction.kind in _COMMON_KINDS:
+            yield from (s for s in kernels_of(reduction) if s.variant in _COMMON_VARIANTS)
+
+
+def _is_common(spec: KernelSpec) -> bool:
+    """Return whether a specialisation of another operator is one that most calls need."""
     macros = dict(spec.defines)
     return (
-        macros.get("CK_INDEX_T") not in _RARE_INDEX_TYPES
+        spec.operator != "reduce"
+        and macros.get("CK_INDEX_T") not in _RARE_INDEX_TYPES
         and macros.get("CK_MODE", "kClamp") == "kClamp"
         and (macros["CK_OFFSET_T"] == "ck::uint32" or spec.variant == "check")
         and (spec.variant != "strided" or macros["CK_RANK"] in _COMMON_RANKS)
@@ -41,7 +47,9 @@ def is_common(spec: KernelSpec) -> bool:
 
 def kernels(*, everything: bool) -> Iterator[KernelSpec]:
     """Yield the specialisations to compile."""
-    yield from (spec for spec in specialisations() if everything or is_common(spec))
+    yield from (spec for spec in specialisations() if everything or _is_common(spec))
+    if not everything:
+        yield from _common_reductions()
 
 
 def run(options: argparse.Namespace) -> int:

@@ -26,13 +26,7 @@ EARLY_RANK = 4
 
 
 def as_level(operator: str, given: object) -> FeatureLevel:
-    """Return a feature level that was given as a member or by its value.
-
-    Raises
-    ------
-    ArgumentError
-        There is no such level.
-    """
+    """Return a feature level given as a member or by its value, or raise ArgumentError."""
     try:
         return FeatureLevel(given)  # type: ignore[arg-type]  # what else was given, the error says
     except Exception:  # noqa: BLE001  whatever a comparison with an array raises

@@ -160,12 +160,9 @@ def widened(indices: Array, extents: Sequence[int], negative: str) -> Array:
 
 
 def as_indices(operator: str, given: object, indices: Array) -> Array:
-    """Return indices as int32, int64, uint32 or uint64; narrower integers are widened.
+    """Return indices as int32, int64, uint32 or uint64.
 
-    Raises
-    ------
-    DTypeError
-        The indices are no integers.
+    Narrower integers are widened; what is no integer raises DTypeError.
     """
     if indices.dtype in _INDEX_DTYPES:
         return indices
@@ -246,28 +243,11 @@ def raise_if_outside(
     negative: str,
     starts: Sequence[int] = (),
 ) -> None:
-    """Raise IndexRangeError if an index lies outside its axis.
+    """Raise IndexRangeError if an index lies outside its axis; wait for the check to know.
 
-    Parameters
-    ----------
-    operator : str
-        For the message.
-    indices : array
-        Not empty; of one of INDEX_TYPES.
-    extents : sequence of int
-        Of the axes of x that they select from.
-    first : int
-        The first of these axes.
-    tuples : bool
-        Whether the last dimension of the indices runs over the axes.
-    negative : str
-        What a negative index is.
-    starts : sequence of int, optional
-        Where the indices start in those that the message speaks of.
-
-    Notes
-    -----
-    Synchronization: waits for the check and reads back 8 bytes.
+    Indices, of which there are some, select from axes of these extents, beginning with ``first``;
+    with ``tuples``, their last dimension runs over the axes. The message counts positions from
+    ``starts``.
     """
     address = address_of(indices)
     layout = layout_of(indices, address)
@@ -335,19 +315,9 @@ class Selection(NamedTuple):
 class Lookup:
     """What gather and gather_nd do with their operands, once these are known.
 
-    Parameters
-    ----------
-    operator : str
-        The function's name.
-    option : str
-        The parameter that the first axis is given by.
-    rows_of : callable
-        Returns the problem for the layouts of x, indices and out, the first axis, the type that
-        kernels read indices as, the mode, and the fill value repeated to 16 bytes.
-    plan : callable
-        Returns the launch for a problem.
-    tuples : bool
-        Whether the last dimension of the indices runs over the axes.
+    ``option`` is the parameter that gives the first axis. ``rows_of`` makes the problem of the
+    layouts of x, indices and out, the first axis, the type that kernels read indices as, the mode
+    and the fill pattern. With ``tuples``, the last dimension of the indices runs over the axes.
     """
 
     def __init__(

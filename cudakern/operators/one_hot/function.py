@@ -73,12 +73,8 @@ class OffOn:
 def off_on(operator: str, values: object, dtype: object) -> OffOn:
     """Return the values as they were given, of a dtype or of their own.
 
-    Raises
-    ------
-    ArgumentError
-        There are not two of them.
-    DTypeError
-        A dtype is not supported, or a value is no scalar or does not fit the dtype.
+    Raises ArgumentError unless there are two; DTypeError for a dtype that is not supported, and
+    for a value that is no scalar or does not fit.
     """
     wanted = None if dtype is None else as_dtype(operator, dtype, copyable())
     if isinstance(values, list | tuple):

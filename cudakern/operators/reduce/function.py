@@ -184,14 +184,10 @@ def _result_of(
     *,
     of_out: bool,
 ) -> DataType:
-    """Return the data type of results of ``count`` elements each: of a dtype, or the default.
+    """Return the data type of results of ``count`` elements each.
 
-    Raises
-    ------
-    DTypeError
-        The function takes no such elements, or gives no such results.
-    BindingError
-        It gives no results of the dtype that out has.
+    Raises DTypeError if the function takes no such elements or gives no such results,
+    BindingError if it gives none of the dtype that out has.
     """
     requested = None if dtype is None or of_out else DataType.from_numpy(dtype)
     result = result_type(function, kind, requested)

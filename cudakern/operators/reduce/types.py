@@ -161,13 +161,7 @@ def function_of(given: object) -> ReduceFunction | None:
 
 
 def as_function(given: object) -> ReduceFunction:
-    """Return a function that was given by name, as a member of the enumeration or by its value.
-
-    Raises
-    ------
-    ArgumentError
-        There is no such function.
-    """
+    """Return a function given by name, as a member or by its value, or raise ArgumentError."""
     found = function_of(given)
     if found is None:
         word = given.lower().removeprefix("reduce") if isinstance(given, str) else given
@@ -202,21 +196,10 @@ def result_types(function: ReduceFunction, kind: DataType) -> tuple[str, frozens
 def result_type(
     function: ReduceFunction, kind: DataType, requested: DataType | None = None
 ) -> DataType:
-    """Return the data type of a function's result.
+    """Return the data type of a function's result: the requested one, or the function's choice.
 
-    Parameters
-    ----------
-    function : ReduceFunction
-        What is computed.
-    kind : DataType
-        Of the input.
-    requested : DataType, optional
-        What the caller wants it to be; None for the function's own choice.
-
-    Raises
-    ------
-    DTypeError
-        The function has no meaning for the input, or the requested type holds less than it.
+    Raises DTypeError if the function has no meaning for inputs of this kind, or if the
+    requested type holds less than the input's.
     """
     if kind in _COMPLEX and function in ORDERED:
         required = f"x.dtype must be real for {function.label}: complex numbers have no order"
