@@ -78,7 +78,6 @@ struct StagedGatherRows : GatherRows<true> {
   CK_DEVICE void stage(Offset row, uint32 count) {
     __syncthreads();  // the table may still be in use
     table.first = row;
-    // Not by read_ahead, whose 32-bit numbers would cost a 64-bit addition for each row.
     for (uint32 begin = threadIdx.x; begin < count; begin += kThreads * kReads) {
       Pick pick[kReads];
       unrolled<kReads>([&](uint32 r) {

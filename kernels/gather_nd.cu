@@ -68,19 +68,37 @@ struct TupleRows {
   /// different banks.
   CK_DEVICE uint32 tuple_pitch() const { return a.tuple.value | 1; }
 
-  /// A component of a tuple, and its place among the staged ones.
-  struct Component {
-    uint32 slot;
-    Index index;
-  };
-  /// Component k of the tuples that begin with that of `row`.
-  CK_DEVICE Component read_component(Offset row, uint32 k) const {
+  /// Component k of the tuples that begin with that of `row`: where it is, and its place here.
+  CK_DEVICE const Index* component(Offset row, uint32 k, uint32& slot) const {
     const Division<uint32> part = divide(k, a.tuple);
     const Division<Offset> batch = divide(row + part.quotient, a.count);
-    return {part.quotient * tuple_pitch() + part.remainder,
-            load(at<Index>(a.indices, batch.quotient * a.index_batch_stride +
-                                          batch.remainder * a.index_stride +
-                                          part.remainder * a.component_stride))};
+    slot = part.quotient * tuple_pitch() + part.remainder;
+    return at<Index>(a.indices, batch.quotient * a.index_batch_stride +
+                                    batch.remainder * a.index_stride +
+                                    part.remainder * a.component_stride);
+  }
+
+  /// Four reads of a thread are in flight.
+  CK_DEVICE void read_tuples(Offset row, uint32 count) {
+    constexpr int kReads = 4;
+    const uint32 components = count * a.tuple.value;
+    for (uint32 first = threadIdx.x; first < components; first += kThreads * kReads) {
+      uint32 slot[kReads];
+      Index index[kReads];
+#pragma unroll
+      for (int r = 0; r < kReads; ++r) {
+        const uint32 k = first + r * kThreads;
+        if (k < components) {
+          index[r] = load(component(row, k, slot[r]));
+        }
+      }
+#pragma unroll
+      for (int r = 0; r < kReads; ++r) {
+        if (first + r * kThreads < components) {
+          tuples[slot[r]] = index[r];
+        }
+      }
+    }
   }
 
   CK_DEVICE Position<Offset> place_of(Offset row, const Index* tuple) const {
@@ -102,9 +120,7 @@ struct TupleRows {
       const uint32 turn = count - begin < a.turn ? count - begin : a.turn;
       const Offset first = row + begin;
       __syncthreads();  // the tuples or the table may still be in use
-      read_ahead<4>(
-          turn * a.tuple.value, [&](uint32 k) { return read_component(first, k); },
-          [&](uint32, const Component& read) { tuples[read.slot] = read.index; });
+      read_tuples(first, turn);
       __syncthreads();
       for (uint32 k = threadIdx.x; k < turn; k += kThreads) {
         table.put(first + k, place_of(first + k, tuples + k * tuple_pitch()));

@@ -41,6 +41,27 @@ struct Place {
   Offset label;
 };
 
+/// Has the block's threads call read(k) for each k < count, and then use(k, value) with the value
+/// that was read. A thread has kReads reads in flight. The threads start `skew` numbers before 0.
+template <uint32 kReads, typename Read, typename Use>
+CK_DEVICE void read_ahead(uint32 count, const Read& read, const Use& use, uint32 skew = 0) {
+  for (uint32 first = threadIdx.x; first < count + skew; first += kThreads * kReads) {
+    decltype(read(first)) value[kReads];
+    unrolled<kReads>([&](uint32 r) {
+      const uint32 k = first + r * kThreads - skew;  // a number before 0 wraps
+      if (k < count) {
+        value[r] = read(k);
+      }
+    });
+    unrolled<kReads>([&](uint32 r) {
+      const uint32 k = first + r * kThreads - skew;
+      if (k < count) {
+        use(k, value[r]);
+      }
+    });
+  }
+}
+
 /// Reads `count` indices, the k-th at place_of(k), and calls mark(label, position) for those that
 /// name an element. Reads of a warp begin where a sector does.
 template <typename PlaceOf, typename Mark>

@@ -63,11 +63,12 @@ struct EntryTable {
     for (int k = 0; k < kPieces; k += Group::kPieces) {
       Group group;
       group.vector = *reinterpret_cast<const Bytes<kBytes>*>(entries + v * kPieces + k);
-      unrolled<Group::kPieces>([&](int j) {
+#pragma unroll
+      for (int j = 0; j < Group::kPieces; ++j) {
         const bool fills = kFills && group.piece[j] == kNoEntry<E>;
         entry[k + j] = fills ? E{0} : group.piece[j];
         kept.piece[k + j] = static_cast<T>(fills ? 0 : ~T{0});
-      });
+      }
     }
     return kept.vector;
   }
@@ -91,20 +92,30 @@ CK_DEVICE V filled(V picked, V kept, const FillPattern& fill) {
 template <IndexMode mode, bool kStaged, typename T, typename I, typename U>
 CK_DEVICE EntryTable<Entry<kStaged>> resolve_chunk(const LastAxisArguments<U>& a, char* shared) {
   using E = Entry<kStaged>;
+  constexpr uint32 kReads = 32 / sizeof(I);  // of a thread that are in flight
   E* const entries = reinterpret_cast<E*>(shared);
   const uint64 first = static_cast<uint64>(blockIdx.x) * a.chunk;
   const uint64 left = a.count - first;
   const uint32 length = static_cast<uint32>(left < a.chunk ? left : a.chunk);
-  read_ahead<32 / sizeof(I)>(
-      length,
-      [&](uint32 k) {
-        return load(at<I>(a.indices, (first + k) * static_cast<uint64>(a.index_stride)));
-      },
-      [&](uint32 k, I index) {
-        const Position<U> position = resolve_index<mode, U>(index, a.extent);
+  for (uint32 begin = threadIdx.x; begin < length; begin += kThreads * kReads) {
+    I index[kReads];
+#pragma unroll
+    for (uint32 r = 0; r < kReads; ++r) {
+      const uint32 j = begin + r * kThreads;
+      if (j < length) {
+        index[r] = load(at<I>(a.indices, (first + j) * static_cast<uint64>(a.index_stride)));
+      }
+    }
+#pragma unroll
+    for (uint32 r = 0; r < kReads; ++r) {
+      const uint32 j = begin + r * kThreads;
+      if (j < length) {
+        const Position<U> position = resolve_index<mode, U>(index[r], a.extent);
         const uint32 place = static_cast<uint32>(position.value) * (kStaged ? sizeof(T) : 1);
-        entries[k] = position.valid ? static_cast<E>(place) : kNoEntry<E>;
-      });
+        entries[j] = position.valid ? static_cast<E>(place) : kNoEntry<E>;
+      }
+    }
+  }
   return {entries, first, length};
 }
 
@@ -174,12 +185,13 @@ struct RowStage {
   }
 
   CK_DEVICE void put(uint32 turn, const uint4 (&value)[kLoads]) const {
-    unrolled<kLoads>([&](uint32 k) {
+#pragma unroll
+    for (uint32 k = 0; k < kLoads; ++k) {
       const uint32 slot = turn + k * kThreads + threadIdx.x;
       if (slot < slots()) {
         words[slot] = value[k];
       }
-    });
+    }
   }
 
   /// Puts the elements of words that are not whole.
@@ -230,8 +242,10 @@ struct RowStage {
         const uint32 phase = (low + r * static_cast<uint32>(a.x_outer_stride)) & 15;
         const char* const row = reinterpret_cast<const char*>(words + r * a.words.value) + phase;
         Packed<V, T> picked;
-        unrolled<kPieces>(
-            [&](int k) { picked.piece[k] = *reinterpret_cast<const T*>(row + entry[k]); });
+#pragma unroll
+        for (int k = 0; k < kPieces; ++k) {
+          picked.piece[k] = *reinterpret_cast<const T*>(row + entry[k]);
+        }
         picked.vector = filled<kFills>(picked.vector, kept, a.fill);
         store_streaming(at<V>(target, r * static_cast<uint64>(a.out_outer_stride)), picked.vector);
       }
@@ -276,10 +290,11 @@ CK_DEVICE void gather_unstaged(const LastAxisArguments<U>& a, char* shared) {
         uint32 entry[kPieces];
         const V kept = table.template read<kFills, V, T>(v, entry);
         Packed<V, T> picked;
-        unrolled<kPieces>([&](int k) {
+#pragma unroll
+        for (int k = 0; k < kPieces; ++k) {
           const int64 offset = static_cast<int64>(entry[k]) * a.x_axis_stride;
           picked.piece[k] = load(reinterpret_cast<const T*>(source + offset));
-        });
+        }
         picked.vector = filled<kFills>(picked.vector, kept, a.fill);
         store_streaming(reinterpret_cast<V*>(target) + (table.first / kPieces + v), picked.vector);
       }

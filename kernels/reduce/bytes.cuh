@@ -63,10 +63,11 @@ struct BytePlaces {
   CK_DEVICE static void take(State& state, const uint4 (&vector)[kCount], P exist, P place,
                              P step) {
     T best[kCount], all = F::Ordered::worst();
-    unrolled<kCount>([&](int k) {
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
       best[k] = best_of(vector[k]);
       all = k < exist ? better(all, best[k]) : all;
-    });
+    }
     const T value = top_element<In>(all);
     if (!replaces(value, state)) {
       return;
@@ -92,13 +93,14 @@ struct BytePlaces {
                                   const P (&place)[kCount], const Exists& exists) {
     constexpr uint32 kFlip = F::kTakesHighest == F::kTakesLast ? 0 : kCount - 1;
     T best = F::Ordered::worst();
-    unrolled<kCount>([&](uint32 k) {
+#pragma unroll
+    for (uint32 k = 0; k < kCount; ++k) {
       Packed<V, uint32> words;
       words.vector = unit[k].vector;
       const uint32 word = comparable<In>(words.piece[item / 4]);
       const T key = static_cast<T>(__byte_perm(word, k ^ kFlip, 0x554 | item % 4 << 12));
       best = exists(k) ? better(best, key) : best;
-    });
+    }
     const T value = top_element<In>(best);
     if (replaces(value, state)) {
       const uint32 which = static_cast<uint32>(best) % kCount ^ kFlip;
@@ -126,13 +128,14 @@ struct BytePlaces {
       return (F::kTakesHighest ? all != 0 : all == 0x80808080) ? 0x80000000 : 0;
     }
     T best = F::Ordered::worst();
-    unrolled<4>([&](int k) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
       const uint32 word = comparable<In>(words.piece[k]);
 #pragma unroll
       for (int shift = 0; shift < 32; shift += 8) {
         best = better(best, static_cast<T>(word << shift));
       }
-    });
+    }
     return best;
   }
   /// Which of 16 elements, of which one is, is a byte.
@@ -140,12 +143,13 @@ struct BytePlaces {
     Packed<uint4, uint32> words;
     words.vector = vector;
     uint32 found = 0, at = 0;
-    unrolled<4>([&](int k) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
       const int word = F::kTakesLast ? k : 3 - k;
       const uint32 equal = zero_bytes(comparable<In>(words.piece[word]) ^ byte * 0x01010101);
       found = equal != 0 ? equal : found;
       at = equal != 0 ? word * 4 : at;
-    });
+    }
     return at + (F::kTakesLast ? 31 - __clz(found) : __ffs(found) - 1) / 8;
   }
 };

@@ -115,14 +115,18 @@ CK_DEVICE void reduce_grid(const GridArguments<kRank>& a, char* shared) {
   const uint32 low = thread & ((1u << low_shift) - 1), high = thread >> low_shift;
   const uint32 q = along_first ? high : low, g = along_first ? low : high;
   const Division<Offset> block = divide(static_cast<Offset>(blockIdx.x), a.splits);
-  const Offset unit = block.quotient * width + q;
+  const Offset tile = block.quotient, split = block.remainder;
+  const Offset unit = tile * width + q;
   State state[kItems];
-  clear(state);
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    state[i] = Function::identity();
+  }
   Offsets<Offset, 2> offset = {};
   if (unit < a.units) {
     offset = offsets_of(unit, a.kept);
     const char* const x = at<char>(a.x, offset.value[0]);
-    const Offset from = block.remainder * a.share, left = a.length - from;
+    const Offset from = split * a.share, left = a.length - from;
     const Offset to = from + (left < a.share ? left : a.share);
     const auto is_whole = [=](Offset first) {
       return first < to && to - first > (kLoads - 1) * groups;
@@ -140,7 +144,7 @@ CK_DEVICE void reduce_grid(const GridArguments<kRank>& a, char* shared) {
     }
   }
   fold_groups(state, folded, q, g, width, groups);
-  const uint32 states = width * kItems;
+  const uint32 splits = static_cast<uint32>(a.splits.value), states = width * kItems;
   const auto put = [&](State* all) {
     if (g == 0) {
 #pragma unroll
@@ -150,7 +154,10 @@ CK_DEVICE void reduce_grid(const GridArguments<kRank>& a, char* shared) {
     }
   };
   const auto get = [&](const State* all, uint32 count) {
-    clear(state);
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      state[i] = Function::identity();
+    }
 #pragma unroll 1
     for (uint32 k = g; k < count; k += groups) {
 #pragma unroll
@@ -160,9 +167,8 @@ CK_DEVICE void reduce_grid(const GridArguments<kRank>& a, char* shared) {
     }
     fold_groups(state, folded, q, g, width, groups);
   };
-  const uint32 splits = static_cast<uint32>(a.splits.value);
-  if (splits > 1 &&
-      !fold_blocks(a.workspace, block.quotient, block.remainder, splits, states, put, get)) {
+  if (splits > 1 && !fold_blocks(a.workspace, static_cast<uint32>(tile), static_cast<uint32>(split),
+                                 splits, states, put, get)) {
     return;
   }
   if (g == 0 && unit < a.units) {
