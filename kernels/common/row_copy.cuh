@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copies rows picked by an operator into one packed output stream.
 //
-// An operator describes its rows by a policy with: kFills, x(), fill() and locate(row), which gives
-// the byte offset in x of an output row and whether its index was valid. A policy with kStaged also
-// has stage(first, count), called by the whole block before it locates any of those rows. A row has
-// `shape.row` pieces; rows of 16-byte pieces go through copy_rows, narrower ones through
-// copy_pieces.
+// An operator describes its rows by a policy with kFills, x(), fill() and locate(row). locate gives
+// the byte offset in x of an output row, and whether its index was valid. A policy with kStaged
+// also has stage(first, count), which all threads call before the block locates any of those rows.
+// A row has `shape.row` pieces. copy_rows moves 16-byte pieces, copy_pieces narrower ones.
 #pragma once
 
 #include "common/division.cuh"
@@ -50,8 +49,8 @@ CK_DEVICE void stage_rows(Rows& rows, const StreamShape<O>& shape, O first, O en
   }
 }
 
-/// kSlots slots of 16 bytes a thread, one block apart, so that all their reads are in flight at
-/// once and each warp reads and writes 512 contiguous bytes (given rows as long).
+/// Each thread has kSlots slots of 16 bytes, one block apart. All their reads are in flight at
+/// once, and each warp reads and writes 512 contiguous bytes if rows are as long.
 template <bool kFull, int kSlots, typename Rows, typename O>
 CK_DEVICE void copy_slots(const Rows& rows, uint4* out, const StreamShape<O>& shape, O first) {
   bool valid[kSlots];
@@ -104,8 +103,8 @@ CK_DEVICE T read_piece(const Rows& rows, Position<O> row, O column) {
 }
 
 /// The pieces of one output vector: one division, then a walk along the row and to the next row.
-/// All are read at once; but 16 of them with 64-bit offsets a word at a time, for want of
-/// registers.
+/// All pieces are read at once. 16 pieces with 64-bit offsets are read a word at a time, since
+/// registers would not suffice.
 template <typename T, typename Rows, typename O>
 CK_DEVICE Packed<uint4, T> walk_rows(const Rows& rows, const StreamShape<O>& shape, O first) {
   constexpr int kPieces = Packed<uint4, T>::kPieces;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copies rows of 16 bytes and more, on any alignment, into one packed output stream.
 //
-// The counterpart of copy_rows for rows whose 16-byte words are not those of the output. A block
-// takes a tile of the output at a time: the segments of rows in it are read once, coalesced, as the
-// aligned words they lie in, into shared memory; the output's words are put together from there.
+// It stands in for copy_rows where the 16-byte words of rows and output do not coincide. A block
+// takes a tile of the output at a time. It reads the segments of rows in the tile once, coalesced,
+// as the aligned words they lie in, into shared memory. There it puts the output's words together.
 #pragma once
 
 #include "common/division.cuh"
@@ -14,8 +14,8 @@ namespace ck {
 
 constexpr uint32 kSpliceLoads = 4;  ///< words of a thread in flight
 
-/// What a block knows of a segment: the byte of its first word that it begins at, whether it is to
-/// be filled, whether all of its words are x's, and the byte of its words that it ends at.
+/// Bits of what a block knows of a segment: the byte of its first word where it begins, whether the
+/// fill value takes its place, whether all of its words lie in x, and the byte where it ends.
 constexpr uint32 kSegmentBegin = 15, kSegmentFilled = 16, kSegmentWhole = 32, kSegmentEnd = 8;
 
 /// How a tile is staged. In StreamShape, pieces are single bytes here.
@@ -33,7 +33,7 @@ struct SplicedArguments {
   SpliceShape splice;
 };
 
-/// Shared memory: what is known of each segment, where its first word lies in x, the stage.
+/// Shared memory: what is known of each segment, the place of its first word in x, the stage.
 template <typename O>
 struct SpliceStage {
   uint32* entry;

@@ -2,9 +2,9 @@
 // Gathers single elements along the last axis: one list of indices for many outer rows.
 //
 // A block resolves its chunk of the indices once, into a table in shared memory, and applies it to
-// row after row. Rows that fit are staged: several at a time are read once, coalesced, as the
-// aligned words they lie in, and picked from in shared memory; while they are, the next ones are on
-// their way into registers.
+// row after row. Rows that fit are staged: a block reads several at a time, once, coalesced, as the
+// aligned words they lie in, and picks from shared memory. Meanwhile the next rows are on their way
+// into registers.
 #pragma once
 
 #include "common/division.cuh"
@@ -39,8 +39,8 @@ struct LastAxisArguments {
   uint32 unused;
 };
 
-/// An entry of the table: how many bytes into its row an element of a staged row lies, or how many
-/// elements into any other; or that the index is to be filled.
+/// An entry of the table: where in its row an element lies, in bytes if rows are staged, else in
+/// elements; or that the fill value takes its place.
 template <bool kStaged>
 using Entry = Bytes<kStaged ? 2 : 4>;
 template <typename E>
@@ -53,7 +53,7 @@ struct EntryTable {
   uint64 first;
   uint32 length;
 
-  /// Those of vector `v` of the output; 0 for those to be filled. Returns ones for the others.
+  /// Gets the entries of vector `v` of the output, 0 for filled ones. Returns a one for each other.
   template <bool kFills, typename V, typename T, int kPieces>
   CK_DEVICE V read(uint32 v, E (&entry)[kPieces]) const {
     constexpr int kBytes = kPieces * sizeof(E) < 16 ? kPieces * sizeof(E) : 16;
@@ -119,7 +119,7 @@ CK_DEVICE EntryTable<Entry<kStaged>> resolve_chunk(const LastAxisArguments<U>& a
   return {entries, first, length};
 }
 
-/// A vector of the output at most: a thread has registers for the entries of 8 pieces.
+/// The widest vector of the output: a thread has registers for the entries of 8 pieces.
 template <typename T>
 using Widest = Bytes<sizeof(T) == 1 ? 8 : 16>;
 
@@ -223,8 +223,8 @@ struct RowStage {
     }
   }
 
-  /// A vector of the output for a thread and group of rows, as many groups as there are threads
-  /// for: the entries of a vector are the same in all rows.
+  /// A thread has a vector of the output in a group of rows: the entries of a vector are the same
+  /// in all rows. There are as many groups as there are threads for.
   template <bool kFills, typename V>
   CK_DEVICE void pick(const EntryTable<uint16>& table) const {
     constexpr int kPieces = Packed<V, T>::kPieces;

@@ -64,13 +64,13 @@ class CoordinateWriter {
         lane_(threadIdx.x % 32),
         gap_(gap_of(table)) {}
 
-  /// Writes the rows of a tile, and puts down the places of the next one, of which there may be
-  /// none.
+  /// Writes the rows of a tile, and puts down the places of the next tile, if there is one.
   ///
-  /// If all places of a tile fit into shared memory, its warps share them out anew, so that few
-  /// runs of rows begin and end: put down one turn ahead, they are written when all know where.
-  /// Else each warp puts down and writes its own, as often as its part is full. element_of(place)
-  /// is the number of an element of the tile; `words` are the masks of a warp.
+  /// If all places of a tile fit into shared memory, its warps share them out anew, so that fewer
+  /// runs of rows begin and end. Places are put down one turn ahead, and written when all warps
+  /// know where. Otherwise each warp puts down its own places and writes them whenever its part of
+  /// shared memory is full. element_of(place) is the number of an element of the tile; a warp has
+  /// `words` masks.
   template <typename Elements>
   CK_DEVICE void write_and_place(const Tile& tile, const Tile& next, uint32 words,
                                  const Elements& element_of) const {
@@ -129,7 +129,7 @@ class CoordinateWriter {
     Offset row;
   };
 
-  /// Some masks, one for each lane: the bits set before the lane's, and all.
+  /// Masks, one for each lane: how many bits are set before the lane's mask, and in all of them.
   struct Chunk {
     uint32 mask;
     uint32 before;
@@ -243,8 +243,8 @@ class CoordinateWriter {
     put(0, static_cast<Coordinate>(rest));
   }
 
-  /// Rows of 2, 4 or 8 coordinates would have those of an axis in few banks. A gap of one behind
-  /// every 128 bytes has them in all.
+  /// In rows of 2, 4 or 8 coordinates, the coordinates of an axis would lie in few banks. A gap of
+  /// one coordinate behind every 128 bytes spreads them over all banks.
   CK_DEVICE static uint32 gap_of(const CoordinateTable& table) {
     const bool few = table.columns % 2 == 0 && (table.columns & (table.columns - 1)) == 0;
     return table.form == kRows && few ? sizeof(Coordinate) : 0;
@@ -270,8 +270,8 @@ class CoordinateWriter {
     }
   }
 
-  /// Writes rows of few coordinates, on a multiple of their size: the vectors of the target, each
-  /// by one lane, and the rows that are left at both ends.
+  /// Writes rows of few coordinates to a target on a multiple of their size. A lane writes a vector
+  /// of the target; the rows at both ends that fill no vector follow one by one.
   template <uint32 kColumns, typename Elements>
   CK_DEVICE void write_vectors(char* target, const uint16* places, uint32 rows,
                                const Elements& element_of) const {
@@ -315,7 +315,7 @@ class CoordinateWriter {
     }
   }
 
-  /// Copies from the buffer to a target of the same phase: vectors, and what is left at both ends.
+  /// Copies from the buffer to a target of the same phase: vectors first, then both ends.
   CK_DEVICE void copy_out(char* target, const char* source, uint32 bytes) const {
     const uint32 phase = static_cast<uint32>(reinterpret_cast<uint64>(target)) % 16;
     const uint32 end = phase + bytes;
@@ -372,7 +372,7 @@ class CoordinateWriter {
   uint32 gap_;
 };
 
-/// Fills the rows from `first` on that are left, each block its share.
+/// Fills the rows from `first` on; each block fills its share.
 CK_DEVICE void fill_rows(void* out, const CoordinateTable& table, uint64 first) {
   const int64 step = static_cast<int64>(gridDim.x) * blockDim.x;
 #pragma unroll 1

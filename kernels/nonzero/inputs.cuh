@@ -68,9 +68,9 @@ CK_DEVICE uint32 bits_of(uint4 v, KeptBits kept) {
   }
 }
 
-/// Puts the bits of one vector of each lane where they belong, if there is room. `vector` is the
-/// number of the lane's vector in the warp's `masks`; neighbours have neighbouring ones, and lane 0
-/// a multiple of 32.
+/// Puts the bits of each lane's vector where they belong, if there is room. `vector` is its number
+/// in the warp's `masks`. Neighbouring lanes have neighbouring numbers; lane 0 has a multiple of
+/// 32.
 template <int kWidth>
 CK_DEVICE void store_bits(uint32* masks, uint32 vector, uint32 bits, bool fits) {
   constexpr uint32 kBits = 16 / kWidth;
@@ -213,7 +213,7 @@ template <int kWidth, int kRank>
 struct StridedInput {
   static constexpr bool kIsLong = kRank * sizeof(Offset) > 16;
   static constexpr int kMost = kWidth == 16 || kIsLong ? 4 : 8;
-  // With more, registers spill.
+  // With more loads in flight registers spill.
   static constexpr int kLoads = kWidth == 16 && (kIsLong || sizeof(Offset) == 8) ? 2 : kMost;
   static constexpr uint32 kMaskWords = kTileBytes / kWidth / 32;
   static constexpr uint32 kTurnWords = CK_STRIDED_TURN_WORDS;
@@ -280,11 +280,11 @@ struct ColumnsArguments {
   Divisor<uint32> padded;  ///< columns in whole strips
 };
 
-/// The dimension that is contiguous in memory is not the last one: a tile is some of its rows, all
-/// of each. A lane reads the elements that a column has in several rows as one vector; a vote makes
-/// a mask of 32 columns of a row. In the masks, rows are padded to whole ones. If columns are too
-/// many for all rows of a vector, a tile is parts of vectors: it uses some of these rows, and other
-/// tiles read the vector again.
+/// Another dimension than the last one is contiguous in memory. A tile has some of its rows, each
+/// as a whole. A lane reads a column's elements of several rows as one vector; a vote makes a mask
+/// of 32 columns of a row. Rows are padded to whole masks. If there are too many columns for all
+/// rows of a vector, a tile has parts of vectors: it uses some of these rows, and other tiles read
+/// the vector again.
 template <int kWidth, bool kParts>
 struct ColumnsInput {
   static constexpr uint32 kOfVector = 16 / kWidth;

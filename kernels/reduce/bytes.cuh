@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Elements of one byte, many at a time.
 //
-// Sums: four are multiplied and added at once.
-// Argmax and argmin: they are compared in the top byte of a word, whatever the bits below it are: a
-// shift and a maximum for each, and no place. Places are found afterwards, where there is something
-// better.
+// Sums multiply and add four elements with one instruction. Argmax and argmin compare an element in
+// the top byte of a word, whatever the bits below are: that takes a shift and a maximum, and no
+// place. A place is looked for only after something better was found.
 #pragma once
 
 #include "common/memory.cuh"
@@ -85,9 +84,9 @@ struct BytePlaces {
     state = {value, at + index_of(found, static_cast<uint32>(all) >> 24)};
   }
 
-  /// Takes element `item` of each unit that exists, of which the first does, into the state of its
-  /// own result; places ascend, equally far apart if `kRegular`. Below it lies which unit it is of:
-  /// at a tie, that decides.
+  /// Takes element `item` of each unit that exists into the state of its own result. The first unit
+  /// exists. Places ascend; with `kRegular` they are equally far apart. The number of the unit lies
+  /// below the element and decides ties.
   template <bool kRegular, int kCount, typename V, typename P, typename Exists>
   CK_DEVICE static void take_item(State& state, int item, const Packed<V, In> (&unit)[kCount],
                                   const P (&place)[kCount], const Exists& exists) {
@@ -118,7 +117,7 @@ struct BytePlaces {
   CK_DEVICE static T best_of(const uint4& vector) {
     Packed<uint4, uint32> words;
     words.vector = vector;
-    if constexpr (kIsBool<In>) {  // one that is true, or all
+    if constexpr (kIsBool<In>) {  // any that is true, or all
       uint32 all = comparable<In>(words.piece[0]);
 #pragma unroll
       for (int k = 1; k < 4; ++k) {
@@ -138,7 +137,7 @@ struct BytePlaces {
     }
     return best;
   }
-  /// Which of 16 elements, of which one is, is a byte.
+  /// The position of a byte among 16 elements; it is one of them.
   CK_DEVICE static uint32 index_of(const uint4& vector, uint32 byte) {
     Packed<uint4, uint32> words;
     words.vector = vector;

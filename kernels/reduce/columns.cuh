@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Columns of a contiguous x whose rows do not start on vectors. A thread reads aligned vectors that
-// lie so far apart that the same columns come under them each time, and keeps a state for each
-// element of a vector; at the end those of a column meet in shared memory. Blocks may share
-// columns.
+// Columns of a contiguous x whose rows do not start on vectors. A thread reads aligned vectors at
+// such a distance that each of them holds the same columns. It keeps a state for each element of a
+// vector. At the end the states of a column meet in shared memory. Blocks may share columns.
 //
-// Few columns, whole: the threads of a block follow x through the ends of rows, `groups` times
-// `span` vectors a turn, which are whole rows. Many: a block has a range of columns, and each of
-// its groups of threads reads rows that start at the same phase of a vector; vectors at the ends of
-// the range hold neighbours too, which are dropped.
+// Few columns: a block takes rows as a whole. Its threads follow x through the ends of rows; a turn
+// is `groups` times `span` vectors, which are whole rows. Many columns: a block takes a range of
+// them. Each group of its threads reads rows that start at the same phase of a vector. Vectors at
+// the ends of the range also hold neighbours, which are dropped.
 #pragma once
 
 #include "common/division.cuh"
@@ -41,8 +40,8 @@ CK_DEVICE uint32 phase_of_item(Offset byte) {
   return static_cast<uint32>(byte % kWidth) / sizeof(Input);
 }
 
-/// What a block has of x: `rows` rows of a slab from `from` on, `width` columns from `first_column`
-/// on; the first of these elements is at byte `begin`.
+/// A block's part of x: `rows` rows of a slab from row `from` on, and `width` columns from
+/// `first_column` on. The first of these elements is at byte `begin`.
 struct ColumnShare {
   Division<Offset> block;
   Offset slab;
@@ -66,8 +65,8 @@ struct ColumnShare {
   }
 };
 
-/// The vectors of a thread: number `first` and every `step`-th on, below `count`. They are whole
-/// where they lie in [low, high); the first and the last may lie there in part.
+/// The vectors of a thread: numbers first, first + step, ... below count. A vector counts as far as
+/// it lies in [low, high): the first and the last one may lie there in part.
 struct ColumnWalk {
   const char* vector;  ///< number `first`
   Offset byte;         ///< of x, where that is
@@ -152,8 +151,8 @@ CK_DEVICE void take_walk(State (&state)[kItems], const ColumnWalk& walk,
   }
 }
 
-/// Where the states of a block's threads are, by thread and element of a vector: so that neither
-/// threads nor elements side by side meet in a bank.
+/// The states of a block's threads, by thread and element of a vector. Neither neighbouring threads
+/// nor neighbouring elements meet in a bank.
 template <int kItems>
 struct ColumnStage {
   static constexpr uint32 kPad = kItems > 1 ? 128 / sizeof(State) / kItems : 0;
@@ -165,8 +164,8 @@ struct ColumnStage {
   }
 };
 
-/// Folds `count` states of each of `width` columns, from(m, column) being the m-th, and gives each
-/// result to put(column, state), the same column always by the same thread. By the whole block.
+/// Folds `count` states of each of `width` columns: from(m, column) is the m-th state. Gives each
+/// result to put(column, state). The same thread always has the same columns. All threads call it.
 template <typename From, typename Put>
 CK_DEVICE void fold_columns(const ColumnArguments& a, State* tree, uint32 width, uint32 count,
                             const From& from, const Put& put) {
@@ -267,7 +266,7 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   const auto keep = [&](uint32 column, const State& found) { total[column] = found; };
   const uint32 states = a.groups * (a.period != 0 ? a.period : 1);  // of a column
   fold_columns(a, tree, share.width, states, from_threads, keep);
-  // Each thread has to do with the same columns each time.
+  // A thread has the same columns in each fold.
   const auto for_columns = [&](const auto& act) {
     const Division<uint32> own = divide(threadIdx.x, a.across);
     for (uint32 c = own.remainder; own.quotient == 0 && c < share.width; c += a.across.value) {
