@@ -1,4 +1,8 @@
-"""Tests of operators run plain, and checked in the simulator with orders of threads."""
+"""Whether a test of operators runs plain, or checked in the simulator with orders of threads.
+
+A kernel is compiled once more to be checked. So what runs on many kernels is checked only in a
+thorough run, and a few kernels of each kind always.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,19 @@ import pytest
 
 from tests.helpers.samples import is_thorough
 
-#: Tests of kernels: one order, in a thorough run three.
-PLAIN_AND_CHECKED = pytest.mark.cudakern_checked(seeds=(None, 0, 1, 2)[: 4 if is_thorough() else 2])
-#: Tests of what stands in front of the kernels, which others run in three orders: one.
-PLAIN_AND_CHECKED_ONCE = pytest.mark.cudakern_checked(seeds=(None, 0))
+#: Seeds of orders: one, in a thorough run three.
+ORDERS = range(3 if is_thorough() else 1)
+
+
+def _seeds(*seeds):
+    return pytest.mark.cudakern_checked(seeds=seeds)
+
+
+PLAIN = _seeds(None)
+CHECKED = _seeds(*ORDERS)
+#: Tests of kernels.
+PLAIN_AND_CHECKED = _seeds(None, *ORDERS)
+#: Tests of what stands in front of the kernels: one order.
+PLAIN_AND_CHECKED_ONCE = _seeds(None, 0)
+#: Tests of many kernels: one order, in a thorough run alone.
+PLAIN_UNLESS_THOROUGH = _seeds(None, 0) if is_thorough() else PLAIN

@@ -23,9 +23,10 @@ def change(desc, field, **values):
     return replace(desc, **{field: replace(getattr(desc, field), **values)})
 
 
-def broken_rule(desc, level=FeatureLevel.LEVEL_6_4):
+def verdict(desc, level=FeatureLevel.LEVEL_6_4):
+    """Return the broken rule that is reported, or the field where no rule is named; else None."""
     try:
         desc.validate(level)
     except ck.DescriptorError as error:
-        return error.rule
+        return error.rule or error.field
     return None

@@ -1,4 +1,4 @@
-"""Short ways to build descriptors of gather_nd, to judge them, and what they must compute."""
+"""Short ways to build descriptors of gather_nd, and what they must compute."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 import cudakern as ck
-from cudakern import DataType, FeatureLevel, TensorDesc
+from cudakern import DataType, TensorDesc
 
 
 def gather_nd(x, indices, out, counts, batch=None, kind="FLOAT32", index_kind="UINT32"):
@@ -35,15 +35,6 @@ def newer(desc, batch=0):
         desc.indices_dimension_count,
         batch,
     )
-
-
-def verdict(desc, level=FeatureLevel.LEVEL_6_4):
-    """Return the broken rule that is reported, or the field where no rule is named; else None."""
-    try:
-        desc.validate(level)
-    except ck.DescriptorError as error:
-        return error.rule or error.field
-    return None
 
 
 def expected_result(x, indices, sizes, counts, batch=0):

@@ -11,7 +11,7 @@ import cudakern as ck
 from cudakern._dtypes import bfloat16
 from cudakern._layout import packed_strides
 from tests.helpers.places import POISON, get, same_bytes
-from tests.helpers.strategies import DTYPES, MemoryLayout, memory_layouts, random_bytes
+from tests.helpers.strategies import MemoryLayout, memory_layouts, random_bytes
 
 TILE = 65536  # bytes, or elements: no tile of any variant is larger
 VECTOR = 16
@@ -192,9 +192,9 @@ def turned_layouts(draw, itemsize, largest):
     return MemoryLayout(shape, tuple(strides), offset, offset + run)
 
 
-def any_x(place, draw, largest):
-    """Draw an array of any dtype, shape, density and layout, of about so many bytes at most."""
-    dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
+def any_x(place, dtype, draw, largest):
+    """Draw an array of any shape, density and layout, of about so many bytes at most."""
+    dtype = np.dtype(dtype)
     if draw(st.integers(0, 4), "turned") == 0:
         layout = draw(turned_layouts(dtype.itemsize, largest), "layout")
     else:
@@ -205,9 +205,9 @@ def any_x(place, draw, largest):
     return layout.holding(random_elements(rng, layout.shape, dtype, density), place)
 
 
-def assert_any_call(place, kind, draw, largest=LARGEST):
+def assert_any_call(place, dtype, kind, draw, largest=LARGEST):
     """Draw a call of nonzero_coordinates and hold its result against the expected one."""
-    x = any_x(place, draw, largest)
+    x = any_x(place, dtype, draw, largest)
     expected = expected_coordinates(x, kind)  # one that is repeated keeps the last value written
     around = st.sampled_from([0, 1, max(0, len(expected) - 1), len(expected), len(expected) + 1])
     size = draw(st.one_of(st.none(), around, st.integers(0, x.size + 9)), "size")

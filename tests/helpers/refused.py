@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from contextlib import contextmanager
+
 import pytest
 
 import cudakern as ck
@@ -14,15 +17,45 @@ BASES = {
 }
 
 
-def assert_named(operator, call, error, text):
-    """The call raises an error of the class, in one line that names the operator."""
+def refusals(tables):
+    """Return parameters (error, text, call) from tables of texts and calls by class of error.
+
+    A list has several calls with the same answer.
+    """
+    return [
+        (error, text, call)
+        for error, table in tables.items()
+        for text, calls in table.items()
+        for call in (calls if isinstance(calls, list) else [calls])
+    ]
+
+
+@contextmanager
+def nothing_allocated():
+    """Within, nothing is allocated that counts."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def assert_refused(error, text, call):
+    """The call raises an error of the class, whose one line is the text; return the error.
+
+    In the text, " ... " stands for anything.
+    """
     with pytest.raises(error) as caught:
         call()
     assert type(caught.value) is error
     message = str(caught.value)
-    assert text in message
+    start, gap, end = text.partition(" ... ")
+    assert message.startswith(start)
+    assert message.endswith(end)
+    assert gap or message == text
     assert "\n" not in message
-    assert message.startswith(f"{operator}: ")
     assert isinstance(caught.value, ck.CudakernError)
     assert isinstance(caught.value, BASES[error])
     assert error is not ck.ArgumentError or caught.value.rule is None
+    return caught.value

@@ -15,6 +15,8 @@ DTYPES = [
     "bool", "int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32",
     "int64", "uint64", "float64", "complex64", "complex128", bfloat16() or "float16",
 ]  # fmt: skip
+#: One dtype for each number of bytes: what copies elements is compiled for widths alone.
+OF_EACH_WIDTH = ["float32", "uint8", "float16", "complex64", "complex128"]
 FLOATS = [dtype for dtype in DTYPES if np.dtype(dtype).kind in "fcV"]
 INDEX_DTYPES = ["int32", "int64", "uint32", "uint64"]
 

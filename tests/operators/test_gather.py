@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from tests.helpers import oracle
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.oracle import MODES
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.samples import covering
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
+    OF_EACH_WIDTH,
     fill_values,
     gather_shapes,
     memory_layouts,
@@ -24,33 +26,31 @@ from tests.helpers.strategies import (
 
 pytestmark = PLAIN_AND_CHECKED
 
-PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
-CHECKED = pytest.mark.cudakern_checked(seeds=range(2))
-EXAMPLES_PER_INDEX_TYPE = 80
-CHECKED_EXAMPLES_PER_INDEX_TYPE = 30
+KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
+EXAMPLES = 60
+CHECKED_EXAMPLES = 15
 
 
 @PLAIN
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-@settings(max_examples=EXAMPLES_PER_INDEX_TYPE)
+@pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
-def test_gather_equals_numpy(place, index_dtype, data):
-    compare(place, index_dtype, data.draw)
+def test_gather_equals_numpy(place, index_dtype, dtype, mode, data):
+    compare(place, index_dtype, dtype, mode, data.draw)
 
 
 @CHECKED
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-@settings(max_examples=CHECKED_EXAMPLES_PER_INDEX_TYPE)
+@pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS[1::2])
+@settings(max_examples=CHECKED_EXAMPLES)
 @given(data=st.data())
-def test_gather_equals_numpy_checked(place, index_dtype, data):
-    compare(place, index_dtype, data.draw)
+def test_gather_equals_numpy_checked(place, index_dtype, dtype, mode, data):
+    compare(place, index_dtype, dtype, mode, data.draw)
 
 
-def compare(place, index_dtype, draw):
+def compare(place, index_dtype, dtype, mode, draw):
     """Draw a call and hold its result against the expected one."""
     shape, axis, index_shape = draw(gather_shapes(), "shapes")
-    dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
-    mode = draw(st.sampled_from(MODES), "mode")
+    dtype = np.dtype(dtype)
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
     x_values = random_bytes(rng, shape, dtype)
     index_values = random_indices(rng, index_shape, index_dtype, shape[axis])
@@ -79,9 +79,8 @@ def compare(place, index_dtype, draw):
     assert same_bytes(result, expected)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-@pytest.mark.parametrize("mode", MODES)
+@PLAIN_UNLESS_THOROUGH
+@pytest.mark.parametrize(("dtype", "index_dtype", "mode"), covering(DTYPES, INDEX_DTYPES, MODES))
 def test_gather_every_dtype_and_index_type(place, dtype, index_dtype, mode):
     rng = np.random.default_rng(7)
     x = random_bytes(rng, (5, 7, 4), dtype)

@@ -9,11 +9,14 @@ import cudakern as ck
 from cudakern.engines import base
 from cudakern.operators.gather import plan as gather_plan
 from tests.helpers.bound import forget
+from tests.helpers.checked import ORDERS
 from tests.helpers.oracle import options
 from tests.helpers.places import POISON
+from tests.helpers.samples import covering
 
-pytestmark = pytest.mark.cudakern_checked(seeds=range(3), resident_blocks=3)
+pytestmark = pytest.mark.cudakern_checked(seeds=ORDERS, resident_blocks=3)
 
+MODES = ["clamp", "wrap", "fill"]
 CASES = [
     ("rows", (50, 64), (700,), 0, np.float32),
     ("planes", (3, 20, 64), (90,), 1, np.float32),
@@ -35,14 +38,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("mode", ["clamp", "wrap", "fill"])
-@pytest.mark.parametrize(("variant", "shape", "count", "axis", "dtype"), CASES)
-def test_few_blocks_do_it_all(monkeypatch, variant, shape, count, axis, dtype, mode):
+@pytest.mark.parametrize(("case", "mode"), covering(CASES, MODES))
+def test_few_blocks_do_it_all(monkeypatch, case, mode):
+    variant, shape, count, axis, dtype = case
     kernels = run(monkeypatch, shape, count, axis, dtype, mode)
     assert [name.startswith(f"ck_gather_{variant}_w") for name in kernels] == [True]
 
 
-@pytest.mark.parametrize("mode", ["clamp", "wrap", "fill"])
+@pytest.mark.parametrize("mode", MODES)
 def test_strided_layouts(monkeypatch, mode):
     kernels = run(monkeypatch, (6, 40, 30), (70,), 1, np.int16, mode, np.s_[::2, ::-1, ::3])
     assert [name.startswith("ck_gather_strided") for name in kernels] == [True]

@@ -9,46 +9,46 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from tests.helpers import gather_nd as oracle
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.gather_nd import gather_nd_shapes, random_tuples
 from tests.helpers.oracle import MODES, options
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.samples import covering
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
+    OF_EACH_WIDTH,
     fill_values,
     memory_layouts,
     random_bytes,
 )
 
 pytestmark = PLAIN_AND_CHECKED
-PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
-CHECKED = pytest.mark.cudakern_checked(seeds=range(2))
 
-EXAMPLES_PER_INDEX_TYPE = 80
-CHECKED_EXAMPLES_PER_INDEX_TYPE = 20
+KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
+EXAMPLES = 60
+CHECKED_EXAMPLES = 15
 
 
 @PLAIN
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-@settings(max_examples=EXAMPLES_PER_INDEX_TYPE)
+@pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
-def test_gather_nd_equals_numpy(place, index_dtype, data):
-    assert_equals_numpy(place, index_dtype, data.draw)
+def test_gather_nd_equals_numpy(place, index_dtype, dtype, mode, data):
+    assert_equals_numpy(place, index_dtype, dtype, mode, data.draw)
 
 
 @CHECKED
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-@settings(max_examples=CHECKED_EXAMPLES_PER_INDEX_TYPE)
+@pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS[1::2])
+@settings(max_examples=CHECKED_EXAMPLES)
 @given(data=st.data())
-def test_gather_nd_equals_numpy_checked(place, index_dtype, data):
-    assert_equals_numpy(place, index_dtype, data.draw)
+def test_gather_nd_equals_numpy_checked(place, index_dtype, dtype, mode, data):
+    assert_equals_numpy(place, index_dtype, dtype, mode, data.draw)
 
 
-def assert_equals_numpy(place, index_dtype, draw):
-    dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
+def assert_equals_numpy(place, index_dtype, dtype, mode, draw):
+    dtype = np.dtype(dtype)
     shapes = draw(gather_nd_shapes(dtype.itemsize), "shapes")
-    mode = draw(st.sampled_from(MODES), "mode")
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
     wild = draw(st.sampled_from([0.02, 0.1, 0.6]), "share of wild indices")
     x_values = random_bytes(rng, shapes.x, dtype)
@@ -77,15 +77,14 @@ def assert_equals_numpy(place, index_dtype, draw):
     assert same_bytes(result, expected)
 
 
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-@pytest.mark.parametrize("mode", MODES)
-def test_gather_nd_every_dtype_and_index_type(place, index_dtype, mode):
+@PLAIN_UNLESS_THOROUGH
+@pytest.mark.parametrize(("dtype", "index_dtype", "mode"), covering(DTYPES, INDEX_DTYPES, MODES))
+def test_gather_nd_every_dtype_and_index_type(place, dtype, index_dtype, mode):
     rng = np.random.default_rng(7)
     indices = random_tuples(rng, (2, 9, 2), index_dtype, (5, 7), 0.3)
-    for dtype in DTYPES:
-        x = random_bytes(rng, (2, 5, 7, 3), dtype)
-        result = ck.gather_nd(put(x, place), put(indices, place), 1, **options(mode, 1))
-        assert same_bytes(result, oracle.gather_nd(x, indices, 1, mode, 1)), dtype
+    x = random_bytes(rng, (2, 5, 7, 3), dtype)
+    result = ck.gather_nd(put(x, place), put(indices, place), 1, **options(mode, 1))
+    assert same_bytes(result, oracle.gather_nd(x, indices, 1, mode, 1))
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,13 @@ from cudakern.operators import rows
 from cudakern.operators.gather_nd import plan as gather_nd_plan
 from tests.helpers import gather_nd as oracle
 from tests.helpers.bound import forget
+from tests.helpers.checked import ORDERS
 from tests.helpers.gather_nd import random_tuples
 from tests.helpers.oracle import options
 from tests.helpers.places import HOST, POISON, Buffer, same_bytes
+from tests.helpers.samples import covering, sample
 
-pytestmark = pytest.mark.cudakern_checked(seeds=range(3), resident_blocks=3)
+pytestmark = pytest.mark.cudakern_checked(seeds=ORDERS, resident_blocks=3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +71,10 @@ STRIDED = [
     Case("strided_r4_w4", (3, 10, 9, 8), (3, 500, 2), 1, np.float32, np.int32, TAIL),
     Case("strided_r2_w8", (2, 3, 2, 4, 3, 2, 3, 12), (900, 6), 0, np.int16, np.uint32, RUNS),
 ]
-MODES = pytest.mark.parametrize("mode", ["clamp", "wrap", "fill"])
+MODES = ["clamp", "wrap", "fill"]
 
 
-@MODES
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(("case", "mode"), covering(CASES, MODES), ids=str)
 def test_few_blocks_do_it_all(monkeypatch, case, mode):
     _, indices, expected = operands(case, mode)
     assert expected.nbytes > 2 * TILES[case.kernel.split("_")[0]]
@@ -82,8 +83,7 @@ def test_few_blocks_do_it_all(monkeypatch, case, mode):
     assert run(monkeypatch, case, mode).startswith(f"{case.kernel}_")
 
 
-@MODES
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(("case", "mode"), sample(covering(CASES, MODES), 2), ids=str)
 def test_64_bit_offsets(monkeypatch, case, mode):
     monkeypatch.setattr(rows, "MAX_SPAN_32", 64)
     kernel = run(monkeypatch, case, mode)
@@ -91,8 +91,7 @@ def test_64_bit_offsets(monkeypatch, case, mode):
     assert kernel.endswith("_o64")
 
 
-@MODES
-@pytest.mark.parametrize("case", STRIDED, ids=str)
+@pytest.mark.parametrize(("case", "mode"), covering(STRIDED, MODES), ids=str)
 def test_strided_layouts(monkeypatch, case, mode):
     assert operands(case, mode)[2].size > 2 * 1024  # more than two blocks take in a turn
     kernel = run(monkeypatch, case, mode)

@@ -11,8 +11,8 @@ import pytest
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
-from tests.helpers.descriptors import change
-from tests.helpers.gather_nd_descriptors import expected_result, gather_nd, newer, verdict
+from tests.helpers.descriptors import change, verdict
+from tests.helpers.gather_nd_descriptors import expected_result, gather_nd, newer
 from tests.helpers.places import get, put
 
 pytestmark = PLAIN_AND_CHECKED_ONCE

@@ -23,6 +23,7 @@ from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.reduce import plan as reduce_plan
 from cudakern.simulator import checked, engine
 from tests.helpers.bound import forget
+from tests.helpers.samples import sample
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -309,15 +310,14 @@ def small(monkeypatch):
     forget(monkeypatch)
 
 
-@pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("call", CALLS)
-def test_nothing_is_found_in_the_kernels_as_they_are(call, strict):
-    with checked(SEED, strict=strict) as report:
+def test_nothing_is_found_in_the_kernels_as_they_are(call):
+    with checked(SEED, strict=True) as report:
         CALLS[call]()
     assert report.launches == 1
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
+@pytest.mark.parametrize("mutation", sample(MUTATIONS, 3), ids=str)
 def test_mutation_is_found(tmp_path, monkeypatch, mutation):
     copy = tmp_path / "kernels"
     shutil.copytree(sources.kernel_folder(), copy)

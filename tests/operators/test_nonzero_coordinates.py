@@ -14,7 +14,7 @@ from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import engine
 from tests.helpers.bound import forget
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import CHECKED, ORDERS, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
     CHECKED_LARGEST,
     COORDINATE_STRIDES,
@@ -29,14 +29,16 @@ from tests.helpers.nonzero import (
     random_elements,
 )
 from tests.helpers.places import CUDA, HOST, Buffer, put, same_bytes
-from tests.helpers.strategies import DTYPES
+from tests.helpers.samples import covering
+from tests.helpers.strategies import DTYPES, OF_EACH_WIDTH
 
 pytestmark = PLAIN_AND_CHECKED
 
-PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 KINDS = ["uint32", "int64"]
-EXAMPLES_PER_KIND = 160
-CHECKED_EXAMPLES_PER_KIND = 30
+#: Of x, and of coordinates.
+OF_BOTH = covering(OF_EACH_WIDTH, KINDS)
+EXAMPLES = 60
+CHECKED_EXAMPLES = 20
 
 
 def run_poisoned(x, outputs, place):
@@ -47,19 +49,19 @@ def run_poisoned(x, outputs, place):
 
 
 @PLAIN
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=EXAMPLES_PER_KIND)
+@pytest.mark.parametrize(("dtype", "kind"), OF_BOTH)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
-def test_equals_numpy(place, kind, data):
-    assert_any_call(place, kind, data.draw)
+def test_equals_numpy(place, dtype, kind, data):
+    assert_any_call(place, dtype, kind, data.draw)
 
 
-@pytest.mark.cudakern_checked(seeds=range(2))
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=CHECKED_EXAMPLES_PER_KIND)
+@CHECKED
+@pytest.mark.parametrize(("dtype", "kind"), OF_BOTH[::3])
+@settings(max_examples=CHECKED_EXAMPLES)
 @given(data=st.data())
-def test_equals_numpy_when_checked(place, kind, data):
-    assert_any_call(place, kind, data.draw, CHECKED_LARGEST)
+def test_equals_numpy_when_checked(place, dtype, kind, data):
+    assert_any_call(place, dtype, kind, data.draw, CHECKED_LARGEST)
 
 
 def plan_anew(monkeypatch, **limits):
@@ -69,7 +71,7 @@ def plan_anew(monkeypatch, **limits):
     forget(monkeypatch)
 
 
-def few_blocks(monkeypatch, kind, data, largest):
+def few_blocks(monkeypatch, dtype, kind, data, largest):
     """Run with two or three blocks that have many small tiles."""
     turns = data.draw(st.integers(1, 2), "turns")
 
@@ -78,36 +80,37 @@ def few_blocks(monkeypatch, kind, data, largest):
 
     monkeypatch.setattr(engine, "MULTIPROCESSORS", 1)
     plan_anew(monkeypatch, _tiling=tiling, TILE_BLOCKS=data.draw(st.integers(2, 3), "blocks"))
-    assert_any_call(HOST, kind, data.draw, largest)
+    assert_any_call(HOST, dtype, kind, data.draw, largest)
 
 
 @PLAIN
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=EXAMPLES_PER_KIND // 8)
+@pytest.mark.parametrize(("dtype", "kind"), OF_BOTH)
+@settings(max_examples=EXAMPLES // 6)
 @given(data=st.data())
-def test_few_blocks(monkeypatch, kind, data):
-    few_blocks(monkeypatch, kind, data, LARGEST)
+def test_few_blocks(monkeypatch, dtype, kind, data):
+    few_blocks(monkeypatch, dtype, kind, data, LARGEST)
 
 
-@pytest.mark.cudakern_checked(seeds=range(2), resident_blocks=3)
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=CHECKED_EXAMPLES_PER_KIND)
+@pytest.mark.cudakern_checked(seeds=ORDERS, resident_blocks=3)
+@pytest.mark.parametrize(("dtype", "kind"), OF_BOTH[::3])
+@settings(max_examples=CHECKED_EXAMPLES)
 @given(data=st.data())
-def test_few_blocks_when_checked(monkeypatch, kind, data):
-    few_blocks(monkeypatch, kind, data, CHECKED_LARGEST)
+def test_few_blocks_when_checked(monkeypatch, dtype, kind, data):
+    few_blocks(monkeypatch, dtype, kind, data, CHECKED_LARGEST)
 
 
 @PLAIN
-@settings(max_examples=EXAMPLES_PER_KIND // 8)
+@pytest.mark.parametrize("dtype", OF_EACH_WIDTH)
+@settings(max_examples=EXAMPLES // 6)
 @given(data=st.data())
-def test_64_bit_offsets(monkeypatch, place, data):
+def test_64_bit_offsets(monkeypatch, place, dtype, data):
     """As if 32 bits were too few for anything; a contiguous x then has coordinates of int64."""
     plan_anew(monkeypatch, MAX_ITEMS_32=1, MAX_SPAN_32=1)
-    assert_any_call(place, "int64", data.draw)
+    assert_any_call(place, dtype, "int64", data.draw)
 
 
-@pytest.mark.parametrize("density", DENSITIES)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@PLAIN_UNLESS_THOROUGH
+@pytest.mark.parametrize(("dtype", "density"), covering(DTYPES, DENSITIES))
 def test_every_dtype_and_density(place, dtype, density):
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(7)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudakern as ck
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
     CHECKED_LARGEST,
     LARGEST,
@@ -22,12 +22,13 @@ from tests.helpers.nonzero import (
     random_elements,
 )
 from tests.helpers.places import CUDA, put, same_bytes
-from tests.helpers.strategies import DTYPES
+from tests.helpers.samples import covering
+from tests.helpers.strategies import DTYPES, OF_EACH_WIDTH
 
 pytestmark = PLAIN_AND_CHECKED
 
-PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
-EXAMPLES = 60
+CALLED = ["argwhere", "nonzero", "nonzero of a size"]
+EXAMPLES = 40
 CHECKED_EXAMPLES = 10
 EXTREMES = [-(2**63), 2**63 - 1]
 
@@ -48,9 +49,9 @@ def assert_nonzero(x, size=None, fill_value=-1):
         assert same_bytes(found, column)
 
 
-def compare(place, function, draw, largest):
+def compare(place, dtype, function, draw, largest):
     """Draw a call and hold its result against the expected one."""
-    x = any_x(place, draw, largest)
+    x = any_x(place, dtype, draw, largest)
     if function == "argwhere":
         assert same_bytes(ck.argwhere(x), np.argwhere(is_nonzero(x)))
     elif x.ndim == 0:
@@ -67,21 +68,22 @@ def compare(place, function, draw, largest):
 
 
 @PLAIN
-@pytest.mark.parametrize("function", ["argwhere", "nonzero", "nonzero of a size"])
+@pytest.mark.parametrize(("dtype", "function"), covering(OF_EACH_WIDTH, CALLED))
 @settings(max_examples=EXAMPLES)
 @given(data=st.data())
-def test_equals_numpy(place, function, data):
-    compare(place, function, data.draw, LARGEST)
+def test_equals_numpy(place, dtype, function, data):
+    compare(place, dtype, function, data.draw, LARGEST)
 
 
-@pytest.mark.cudakern_checked(seeds=range(2))
-@pytest.mark.parametrize("function", ["argwhere", "nonzero", "nonzero of a size"])
+@CHECKED
+@pytest.mark.parametrize("function", CALLED)
 @settings(max_examples=CHECKED_EXAMPLES)
 @given(data=st.data())
 def test_equals_numpy_when_checked(place, function, data):
-    compare(place, function, data.draw, CHECKED_LARGEST)
+    compare(place, "float32", function, data.draw, CHECKED_LARGEST)
 
 
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"], ids=str)
 def test_every_dtype(place, dtype):
     x = random_elements(np.random.default_rng(1), (40, 60), dtype, 0.5)
@@ -163,8 +165,8 @@ def test_takes_lists_and_any_integer():
     assert found.tolist() == [-1, -1]
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("before", ["u1", "f4"])
+@PLAIN_UNLESS_THOROUGH
+@pytest.mark.parametrize(("dtype", "before"), covering(DTYPES, ["u1", "f4"]))
 def test_fields_of_a_structure(before, dtype):
     x = np.zeros((5, 60), [("before", before), ("x", dtype)])["x"]
     x[...] = random_elements(np.random.default_rng(6), x.shape, dtype, 0.5)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED_ONCE
 from tests.helpers.descriptors import change
 from tests.helpers.nonzero import (
     COORDINATE_STRIDES,
@@ -28,11 +28,10 @@ from tests.helpers.type_table import MORE, SMALL
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
 
-PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
 EXTENDED = FeatureLevel.EXTENDED
 LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
-EXAMPLES_PER_LEVEL = 100
-CHECKED_EXAMPLES_PER_LEVEL = 15
+EXAMPLES_PER_LEVEL = 60
+CHECKED_EXAMPLES_PER_LEVEL = 10
 COUNT, COORDINATES = "output_count_tensor", "output_coordinates_tensor"
 X = np.array([[[[1, 0, 0, 2], [-0.0, 3.5, 0, -5.2]]]], np.float32)
 ROWS = np.array([[0, 0, 0], [0, 0, 3], [0, 1, 1], [0, 1, 3]])
@@ -157,7 +156,7 @@ def test_any_legal_descriptor(place, level, data):
     compare(place, level, data.draw)
 
 
-@pytest.mark.cudakern_checked(seeds=range(2))
+@CHECKED
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
 @settings(max_examples=CHECKED_EXAMPLES_PER_LEVEL)
 @given(data=st.data())

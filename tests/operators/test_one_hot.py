@@ -11,12 +11,14 @@ import cudakern as ck
 from cudakern._dtypes import bfloat16
 from cudakern.operators.one_hot import plan as one_hot_plan
 from tests.helpers.bound import forget
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.one_hot import expected, one_hot_shapes
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.samples import covering
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
+    OF_EACH_WIDTH,
     fill_values,
     memory_layouts,
     random_bytes,
@@ -25,15 +27,15 @@ from tests.helpers.strategies import (
 
 pytestmark = PLAIN_AND_CHECKED
 
-PLAIN = pytest.mark.cudakern_checked(seeds=(None,))
-EXAMPLES_PER_INDEX_TYPE = 80
-CHECKED_EXAMPLES_PER_INDEX_TYPE = 25
+KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH)
+EXAMPLES = 60
+CHECKED_EXAMPLES = 20
 
 
-def compare(place, index_dtype, draw):
+def compare(place, index_dtype, dtype, draw):
     """Draw a call and hold its result against the expected one."""
     index_shape, depth, axis = draw(one_hot_shapes(), "shapes")
-    dtype = np.dtype(draw(st.sampled_from(DTYPES), "dtype"))
+    dtype = np.dtype(dtype)
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
     index_values = random_indices(rng, index_shape, index_dtype, depth)
     index_layout = draw(memory_layouts(index_shape, index_values.itemsize), "indices layout")
@@ -69,23 +71,23 @@ def compare(place, index_dtype, draw):
 
 
 @PLAIN
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-@settings(max_examples=EXAMPLES_PER_INDEX_TYPE)
+@pytest.mark.parametrize(("index_dtype", "dtype"), KINDS)
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
-def test_one_hot_equals_numpy(place, index_dtype, data):
-    compare(place, index_dtype, data.draw)
+def test_one_hot_equals_numpy(place, index_dtype, dtype, data):
+    compare(place, index_dtype, dtype, data.draw)
 
 
-@pytest.mark.cudakern_checked(seeds=range(2))
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-@settings(max_examples=CHECKED_EXAMPLES_PER_INDEX_TYPE)
+@CHECKED
+@pytest.mark.parametrize(("index_dtype", "dtype"), KINDS[1::2])
+@settings(max_examples=CHECKED_EXAMPLES)
 @given(data=st.data())
-def test_one_hot_equals_numpy_when_checked(place, index_dtype, data):
-    compare(place, index_dtype, data.draw)
+def test_one_hot_equals_numpy_when_checked(place, index_dtype, dtype, data):
+    compare(place, index_dtype, dtype, data.draw)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
+@PLAIN_UNLESS_THOROUGH
+@pytest.mark.parametrize(("dtype", "index_dtype"), covering(DTYPES, INDEX_DTYPES))
 def test_one_hot_every_dtype_and_index_type(place, dtype, index_dtype):
     rng = np.random.default_rng(7)
     values = random_bytes(rng, (2,), dtype)
@@ -103,6 +105,7 @@ EXTREMES = {
 }
 
 
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("axis", "negative"), [(0, "from_end"), (1, "from_end"), (1, "invalid")])
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
 def test_one_hot_compares_whole_indices(place, index_dtype, axis, negative):
@@ -224,12 +227,13 @@ def wide(monkeypatch):
     forget(monkeypatch)
 
 
+WIDE = [((900,), 33, 1), ((2, 700), 40, 1), ((3, 4, 5), 6, 2)]
+
+
 @pytest.mark.usefixtures("wide")
-@pytest.mark.parametrize("index_dtype", INDEX_DTYPES)
-@pytest.mark.parametrize(
-    ("shape", "depth", "axis"), [((900,), 33, 1), ((2, 700), 40, 1), ((3, 4, 5), 6, 2)]
-)
-def test_one_hot_in_64_bit_offsets(place, index_dtype, shape, depth, axis):
+@pytest.mark.parametrize(("case", "index_dtype"), covering(WIDE, INDEX_DTYPES))
+def test_one_hot_in_64_bit_offsets(place, index_dtype, case):
+    shape, depth, axis = case
     rng = np.random.default_rng(1)
     indices = random_indices(rng, shape, index_dtype, depth)
     values = random_bytes(rng, (2,), np.uint16)
@@ -267,11 +271,13 @@ def test_one_hot_in_64_bit_offsets_reads_far_apart():
         assert same_bytes(result, expected(indices, 7, axis, values))
 
 
-@pytest.mark.parametrize("index_dtype", ["int32", "int64"])
-@pytest.mark.parametrize(
-    ("shape", "depth", "axis"), [((30_000,), 48, 1), ((3, 9000), 21, 1), ((2, 130), 1500, 1)]
-)
-def test_one_hot_poisoned_result_of_many_blocks(place, index_dtype, shape, depth, axis):
+MANY_BLOCKS = [((30_000,), 48, 1), ((3, 9000), 21, 1), ((2, 130), 1500, 1)]
+
+
+@PLAIN_UNLESS_THOROUGH
+@pytest.mark.parametrize(("case", "index_dtype"), covering(MANY_BLOCKS, ["int32", "int64"]))
+def test_one_hot_poisoned_result_of_many_blocks(place, index_dtype, case):
+    shape, depth, axis = case
     rng = np.random.default_rng(3)
     indices = random_indices(rng, shape, index_dtype, depth)
     result_shape = (*shape[:axis], depth, *shape[axis:])

@@ -9,10 +9,12 @@ import cudakern as ck
 from cudakern.engines import base
 from cudakern.operators.one_hot import plan as one_hot_plan
 from tests.helpers.bound import forget
+from tests.helpers.checked import ORDERS
 from tests.helpers.one_hot import expected
 from tests.helpers.places import POISON, Buffer, same_bytes
+from tests.helpers.samples import covering
 
-pytestmark = pytest.mark.cudakern_checked(seeds=range(3), resident_blocks=3)
+pytestmark = pytest.mark.cudakern_checked(seeds=ORDERS, resident_blocks=3)
 
 # Tiles are small or large: either there are many, or threads have much to do in each.
 CASES = [
@@ -32,9 +34,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("values", ["scalars", "array"])
-@pytest.mark.parametrize(("variant", "shape", "depth", "axis", "dtype", "tile"), CASES)
-def test_few_blocks_do_it_all(monkeypatch, variant, shape, depth, axis, dtype, tile, values):
+@pytest.mark.parametrize(("case", "values"), covering(CASES, ["scalars", "array"]))
+def test_few_blocks_do_it_all(monkeypatch, case, values):
+    variant, shape, depth, axis, dtype, tile = case
     for lead in (0, 1):
         kernels = run(monkeypatch, shape, depth, axis, dtype, tile, lead, values=values)
         assert [name.startswith(f"ck_one_hot_{variant}_w") for name in kernels] == [True]

@@ -12,6 +12,7 @@ from tests.helpers.places import Buffer, get, put, same_bytes
 from tests.helpers.reduce import is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import random_values
 from tests.helpers.reduce_tables import INITIAL, initial_subnormals
+from tests.helpers.samples import covering
 from tests.helpers.strategies import DTYPES, random_bytes
 from tests.operators import test_reduce_checked
 from tests.operators.test_reduce_checked import CASES
@@ -22,8 +23,7 @@ FUNCTIONS = ["max", "min", "multiply", "sum"]
 plans = test_reduce_checked.plans
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "function"), covering(CASES, FUNCTIONS))
 def test_dtypes_in_every_variant(place, plans, name, function):
     """Each variant takes one or two dtypes, all together take all; sums take float32, too."""
     variant, shape, axis, view, shared = CASES[name]
@@ -42,16 +42,15 @@ def test_dtypes_in_every_variant(place, plans, name, function):
             assert "_initial_" in plans[-1].kernel.entry
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_it_takes_part_once(place, plans, name):
+@pytest.mark.parametrize(("name", "dtype"), covering(CASES, ["float32", "int32"]))
+def test_it_takes_part_once(place, plans, name, dtype):
     variant, shape, axis, view, shared = CASES[name]
-    for dtype in ("float32", "int32"):
-        ones = np.ones(shape, dtype)[view]
-        found = get(ck.reduce(put(np.ones(shape, dtype), place)[view], "sum", axis, initial=1000))
-        np.testing.assert_array_equal(found, ones.sum(axis, initial=1000, dtype=dtype))
-        twos = ck.reduce(put(np.ones(shape, dtype), place)[view], "multiply", axis, initial=2)
-        assert (get(twos) == 2).all()
-        assert (plans[-1].variant, bool(plans[-1].workspace)) == (variant, shared)
+    ones = np.ones(shape, dtype)[view]
+    found = get(ck.reduce(put(np.ones(shape, dtype), place)[view], "sum", axis, initial=1000))
+    np.testing.assert_array_equal(found, ones.sum(axis, initial=1000, dtype=dtype))
+    twos = ck.reduce(put(np.ones(shape, dtype), place)[view], "multiply", axis, initial=2)
+    assert (get(twos) == 2).all()
+    assert (plans[-1].variant, bool(plans[-1].workspace)) == (variant, shared)
 
 
 @pytest.mark.parametrize(

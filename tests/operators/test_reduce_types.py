@@ -9,7 +9,7 @@ import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from cudakern.operators.reduce.function import as_function
 from cudakern.operators.reduce.types import ReduceFunction, result_type
-from tests.helpers.descriptors import broken_rule
+from tests.helpers.descriptors import verdict
 from tests.helpers.reduce_descriptors import ARG_DESCS, arg, reduce
 from tests.helpers.type_table import FLOATS, INDEX, MORE, NAMES, SMALL, expected_rule
 
@@ -50,9 +50,9 @@ def test_inputs_of_each_level(function, level, legal):
         whole = level is FeatureLevel.EXTENDED and kind in INTEGERS | {"BOOL"}
         result = "FLOAT64" if whole and function in FLOAT_RESULTS else None
         expected[kind] = expected_rule(kind, legal, "R10", level.name)
-        found[kind] = broken_rule(reduce(function, SIZES, AXES, kind, result), level)
+        found[kind] = verdict(reduce(function, SIZES, AXES, kind, result), level)
         if function in ARG_DESCS and level >= FeatureLevel.LEVEL_3_0:
-            assert broken_rule(arg(function, SIZES, AXES, kind=kind), level) == found[kind]
+            assert verdict(arg(function, SIZES, AXES, kind=kind), level) == found[kind]
     assert found == expected
 
 
@@ -65,9 +65,9 @@ def test_indices_of_each_level(function, level):
         legal, rule = INTEGERS, "R9"
     for kind in NAMES:
         expected = expected_rule(kind, legal, rule, level.name)
-        assert broken_rule(reduce(function, SIZES, AXES, result=kind), level) == expected
+        assert verdict(reduce(function, SIZES, AXES, result=kind), level) == expected
         if level >= FeatureLevel.LEVEL_3_0:
-            assert broken_rule(arg(function, SIZES, AXES, result=kind), level) == expected
+            assert verdict(arg(function, SIZES, AXES, result=kind), level) == expected
 
 
 def category(kind):
@@ -93,7 +93,7 @@ def test_results_at_the_extended_level(function):
         for result in sorted(MORE):
             legal = may_give(function, kind, result)
             desc = reduce(function, SIZES, AXES, kind, result)
-            assert broken_rule(desc, FeatureLevel.EXTENDED) == (None if legal else "R9")
+            assert verdict(desc, FeatureLevel.EXTENDED) == (None if legal else "R9")
             arguments = as_function(function), DataType[kind], DataType[result]
             if legal:
                 assert result_type(*arguments) is DataType[result]

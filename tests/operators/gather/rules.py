@@ -1,20 +1,15 @@
-"""Rules G1 to G9 and the type tables of the gather descriptor, at every feature level."""
+"""Rules G1 to G9: descriptors that break one, or none, and in which order they are checked."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
-import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.descriptors import broken_rule, change, gather
-from tests.helpers.type_table import NAMES, TABLE, expected_rule
+from tests.helpers.descriptors import change, gather
+from tests.helpers.type_table import TABLE
 
 EXTENDED = FeatureLevel.EXTENDED
-LEVELS = [*FeatureLevel]
 EARLY, LATE = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4
-
 
 LEGAL = gather((3, 4), (1, 2), (2, 4), 0, 1)
 LEGAL_4 = gather((1, 1, 3, 4), (1, 1, 1, 2), (1, 1, 2, 4), 2, 1)
@@ -65,72 +60,19 @@ FIELDS = {
     "G7-axis-kept-in-place": "output_tensor.sizes",
     "G9-axis-size": "output_tensor.sizes",
 }
-
-
-@pytest.mark.parametrize(("case", "desc", "level"), BROKEN, ids=[row[0] for row in BROKEN])
-def test_broken_rule_is_reported(case, desc, level):
-    with pytest.raises(ck.DescriptorError) as caught:
-        desc.validate(level)
-    error = caught.value
-    assert (error.operator, error.rule) == ("gather", case[:2])
-    assert error.field == FIELDS.get(case, error.field)
-    assert str(error).startswith(f"gather: {error.field} ")
-    assert len(str(error).splitlines()) == 1
-
-
-def test_wrong_sizes_are_answered_with_the_right_ones():
-    with pytest.raises(ck.DescriptorError) as caught:
-        gather((3, 4), (1, 2), (4, 2), 0, 1).validate()
-    expected = "must be (2, 4) for axis=0, index_dimensions=1; got (4, 2) [G9]"
-    assert str(caught.value) == f"gather: output_tensor.sizes {expected}"
-
-
-@pytest.mark.parametrize(
-    ("desc", "level"),
-    [
-        pytest.param(LEGAL, LATE, id="two-dimensions"),
-        pytest.param(LEGAL, FeatureLevel.LEVEL_3_0, id="two-dimensions-at-3_0"),
-        pytest.param(LEGAL_4, FeatureLevel.LEVEL_1_0, id="four-dimensions-at-1_0"),
-        pytest.param(gather((3, 4), (1, 2), (3, 2), 1, 1), LATE, id="G4-last-axis"),
-        pytest.param(gather((1, 4), (2, 3), (2, 3), 1, 2), LATE, id="G5-as-many-as-the-rank"),
-        pytest.param(gather((2, 3), (1, 1), (1, 3), 0, 0), LATE, id="G7-first-axis"),
-        pytest.param(gather((2, 3), (1, 1), (1, 2), 1, 0), LATE, id="G7-last-axis"),
-        pytest.param(gather((2, 3, 4, 5), (1,) * 4, (1, 2, 3, 5), 2, 0), EARLY, id="G7-at-2_1"),
-        pytest.param(gather((1, 1, 3), (1, 4, 5), (1, 4, 5), 2, 2), LATE, id="G8-cropped-1"),
-        pytest.param(gather((1, 5, 3), (1, 2, 2), (2, 2, 3), 1, 2), LATE, id="G8-at-its-limit"),
-        pytest.param(gather((1, 1, 9), (2, 3, 4), (2, 3, 4), 2, 3), LATE, id="G8-three"),
-    ],
-)
-def test_legal_descriptor_is_accepted(desc, level):
-    assert desc.validate(level) is None
-
-
-def test_default_feature_level_is_the_last_one_of_directml():
-    assert gather((3,), (2,), (2,), 0, 1, "INT64").validate() is None
-    with pytest.raises(ck.DescriptorError) as caught:
-        gather((3,), (2,), (2,), 0, 1, "BOOL").validate()
-    assert caught.value.rule == "T2"
-
-
-@pytest.mark.parametrize(
-    ("rank", "level"),
-    [
-        pytest.param(rank, level, id=f"{rank}-{level.name}")
-        for rank in range(10)
-        for level in LEVELS
-        if 1 <= rank <= 8 or level is not EXTENDED
-    ],
-)
-def test_number_of_dimensions(rank, level):
-    """4 below feature level 3_0, where tensors have 4 or 5; 1 to 8 from there."""
-    if level in {0x1000, 0x2000, 0x2100}:
-        expected = {4: None, 5: "G1"}.get(rank, "T3")
-    else:
-        expected = None if 1 <= rank <= 8 else "T3"
-    ones = (1,) * rank
-    assert broken_rule(gather(ones, ones, ones, rank - 1, 1), level) == expected
-
-
+LEGAL_CASES = [
+    ("two-dimensions", LEGAL, LATE),
+    ("two-dimensions-at-3_0", LEGAL, FeatureLevel.LEVEL_3_0),
+    ("four-dimensions-at-1_0", LEGAL_4, FeatureLevel.LEVEL_1_0),
+    ("G4-last-axis", gather((3, 4), (1, 2), (3, 2), 1, 1), LATE),
+    ("G5-as-many-as-the-rank", gather((1, 4), (2, 3), (2, 3), 1, 2), LATE),
+    ("G7-first-axis", gather((2, 3), (1, 1), (1, 3), 0, 0), LATE),
+    ("G7-last-axis", gather((2, 3), (1, 1), (1, 2), 1, 0), LATE),
+    ("G7-at-2_1", gather((2, 3, 4, 5), (1,) * 4, (1, 2, 3, 5), 2, 0), EARLY),
+    ("G8-cropped-1", gather((1, 1, 3), (1, 4, 5), (1, 4, 5), 2, 2), LATE),
+    ("G8-at-its-limit", gather((1, 5, 3), (1, 2, 2), (2, 2, 3), 1, 2), LATE),
+    ("G8-three", gather((1, 1, 9), (2, 3, 4), (2, 3, 4), 2, 3), LATE),
+]
 # Descriptors with several broken rules: the first in order is reported.
 WRONG_T = {"strides": (1,)}
 ORDER = [
@@ -162,35 +104,23 @@ ORDER = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "desc"), ORDER)
-def test_first_broken_rule_is_reported(rule, desc):
-    assert broken_rule(desc) == rule
+def of_rank(rank, level):
+    """Yield a descriptor of so many dimensions, and the rule that it breaks.
+
+    4 below feature level 3_0, where tensors have 4 or 5; 1 to 8 from there.
+    """
+    ones = (1,) * rank
+    if level < FeatureLevel.LEVEL_3_0:
+        expected = {4: None, 5: "G1"}.get(rank, "T3")
+    else:
+        expected = None if 1 <= rank <= 8 else "T3"
+    if 0 < rank < 9 or level is not EXTENDED:
+        yield gather(ones, ones, ones, rank - 1, 1), expected
 
 
-def test_type_tables_are_checked_last_and_the_data_first():
-    wrong = gather((1, 1, 3, 4), (1, 1, 1, 2), (1, 1, 5, 5), 2, 1, "INT32", "INT32")
-    assert broken_rule(wrong, FeatureLevel.LEVEL_1_0) == "G9"
-    right = change(wrong, "output_tensor", sizes=(1, 1, 2, 4))
-    assert broken_rule(right, FeatureLevel.LEVEL_1_0) == "G2"
-    assert broken_rule(right, FeatureLevel.LEVEL_2_1) == "G3"
-    assert broken_rule(right, FeatureLevel.LEVEL_3_0) is None
-
-
-def test_type_table_has_every_level():
-    assert set(TABLE) == set(FeatureLevel.__members__)
-
-
-@pytest.mark.parametrize("level", TABLE)
-@pytest.mark.parametrize("kind", NAMES)
-def test_data_types_of_each_level(kind, level):
-    desc = gather((1, 1, 1, 3), (1, 1, 1, 2), (1, 1, 1, 2), 3, 1, kind)
-    expected = expected_rule(kind, TABLE[level][0], "G2", level)
-    assert broken_rule(desc, FeatureLevel[level]) == expected
-
-
-@pytest.mark.parametrize("level", TABLE)
-@pytest.mark.parametrize("kind", NAMES)
-def test_index_types_of_each_level(kind, level):
-    desc = gather((1, 1, 1, 3), (1, 1, 1, 2), (1, 1, 1, 2), 3, 1, "FLOAT16", kind)
-    expected = expected_rule(kind, TABLE[level][1], "G3", level)
-    assert broken_rule(desc, FeatureLevel[level]) == expected
+def of_type(kind, level):
+    """Yield a descriptor for each operand of a type; what types may be, and the rule for others."""
+    sizes = (1, 1, 1, 3), (1, 1, 1, 2), (1, 1, 1, 2)
+    data, indices = TABLE[level.name]
+    yield gather(*sizes, 3, 1, kind), data, "G2"
+    yield gather(*sizes, 3, 1, "FLOAT16", kind), indices, "G3"

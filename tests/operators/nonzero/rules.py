@@ -1,17 +1,13 @@
-"""Rules Z1 to Z8 and the type table of the nonzero-coordinates descriptor, at every level."""
+"""Rules Z1 to Z8: descriptors that break one, or none, and in which order they are checked."""
 
 from __future__ import annotations
 
-import pytest
-
-import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.descriptors import broken_rule, change
+from tests.helpers.descriptors import change
 from tests.helpers.nonzero_descriptors import nonzero
-from tests.helpers.type_table import MORE, NAMES, SMALL, expected_rule
+from tests.helpers.type_table import MORE, SMALL
 
 EXTENDED = FeatureLevel.EXTENDED
-LEVELS = [level for level in FeatureLevel if level >= FeatureLevel.LEVEL_3_0]
 EARLY, LATE = FeatureLevel.LEVEL_3_1, FeatureLevel.LEVEL_6_4
 FIRST, FOUR = FeatureLevel.LEVEL_3_0, FeatureLevel.LEVEL_4_0
 MOST = 2**32 - 1
@@ -89,119 +85,25 @@ FIELDS = {
     "Z7-2^32-elements-at-extended": "input_tensor.sizes",
     "Z8-count-of-another-rank": "tensors",
 }
-
-
-@pytest.mark.parametrize(("case", "desc", "level"), BROKEN, ids=[row[0] for row in BROKEN])
-def test_broken_rule_is_reported(case, desc, level):
-    with pytest.raises(ck.DescriptorError) as caught:
-        desc.validate(level)
-    error = caught.value
-    assert (error.operator, error.rule) == ("nonzero_coordinates", case[:2])
-    assert error.field == FIELDS.get(case, error.field)
-    assert str(error).startswith(f"nonzero_coordinates: {error.field} ")
-    assert len(str(error).splitlines()) == 1
-
-
-def test_messages_say_what_is_required_and_found():
-    messages = {
-        nonzero((3, 4), (1,), (11, 2)): "must have a row for each of 12 elements; got 11 rows",
-        nonzero((1, 3, 4), (1,), (12, 1)): "must be 2 to 3 in the last dimension; got 1",
-    }
-    for desc, message in messages.items():
-        with pytest.raises(ck.DescriptorError, match=message):
-            desc.validate()
-
-
-@pytest.mark.parametrize(
-    ("desc", "level"),
-    [
-        pytest.param(LEGAL, LATE, id="two-dimensions"),
-        pytest.param(LEGAL, FOUR, id="two-dimensions-at-4_0"),
-        pytest.param(LEGAL_4, FIRST, id="four-dimensions-at-3_0"),
-        pytest.param(nonzero((1, 1, 1, 3, 4), (*ONES, 1), (1, 1, 1, 12, 2)), EARLY, id="Z1-five"),
-        pytest.param(nonzero((12,), (1,), (12, 1)), LATE, id="Z1-one-dimension"),
-        pytest.param(nonzero((), (1,), (1, 1)), EXTENDED, id="Z1-no-dimension"),
-        pytest.param(nonzero((3, 4), (1,) * 8, (12, 2)), LATE, id="Z2-eight-dimensions"),
-        pytest.param(
-            nonzero((3, 4), (1,), (12, 2), coordinate_kind="INT64"), EXTENDED, id="Z3-int64"
-        ),
-        pytest.param(nonzero((3, 4), (1,), (*(1,) * 6, 12, 2)), LATE, id="Z3-eight-dimensions"),
-        pytest.param(nonzero((3, 0), (1,), (0, 2)), EXTENDED, id="Z5-no-rows"),
-        *(
-            pytest.param(nonzero((1, 1, 12, 5), ONES, (1, 1, 60, n)), EARLY, id=f"Z6-{n}-of-4")
-            for n in (2, 3, 4)
-        ),
-        *(
-            pytest.param(nonzero(ONES, ONES, (1, 1, 1, n)), EARLY, id=f"Z6-{n}-of-all-ones")
-            for n in (1, 4)
-        ),
-        pytest.param(nonzero((2,) * 8, (1,), (256, 8)), LATE, id="Z6-eight-dimensions"),
-        pytest.param(nonzero((1, 3, 1, 4), (1,), (12, 3)), LATE, id="Z6-a-1-between"),
-        pytest.param(nonzero((MOST,), (1,), (MOST, 1)), LATE, id="Z7-most-coordinates"),
-        pytest.param(nonzero((1, MOST), (1,), (MOST, 2)), EXTENDED, id="Z7-most-elements"),
-        pytest.param(nonzero((1, 3, 4), (1, 1), (12, 2)), FOUR, id="Z8-ranks-differ-at-4_0"),
-    ],
-)
-def test_legal_descriptor_is_accepted(desc, level):
-    assert desc.validate(level) is None
-
-
-@pytest.mark.parametrize("level", [FeatureLevel.LEVEL_1_0, 0x2100])
-def test_the_operator_exists_from_3_0_on(level):
-    with pytest.raises(ck.DescriptorError) as caught:
-        LEGAL_4.validate(level)
-    assert caught.value.field == "feature_level"
-
-
-def test_default_feature_level_is_the_last_one_of_directml():
-    assert LEGAL.validate() is None
-    with pytest.raises(ck.DescriptorError) as caught:
-        nonzero((3, 4), (1,), (12, 2), "BOOL").validate()
-    assert caught.value.rule == "T2"
-
-
-@pytest.mark.parametrize(
-    ("x", "coordinates"),
-    [
-        pytest.param((2**16, 2**16), (2**32, 2), id="input"),
-        pytest.param((1, 2**31), (2**31, 2), id="coordinates"),
-    ],
-)
-def test_rule_7_follows_from_the_tensors_own(x, coordinates):
-    assert broken_rule(nonzero(x, (1,), coordinates)) == "T13"
-
-
-def test_binding_order_is_input_count_coordinates():
-    fields = [name for name, _ in (*LEGAL.inputs(), *LEGAL.outputs())]
-    assert fields == ["input_tensor", COUNT, COORDINATES]
-    assert hash(LEGAL) == hash(nonzero((3, 4), (1,), (12, 2)))
-
-
-@pytest.mark.parametrize(
-    ("rank", "level"),
-    [
-        pytest.param(rank, level, id=f"{rank}-{level.name}")
-        for rank in range(10)
-        for level in LEVELS
-    ],
-)
-@pytest.mark.parametrize(
-    ("field", "rule", "least"),
-    [("input_tensor", "Z1", 0), (COUNT, "Z2", 1), (COORDINATES, "Z3", 2)],
-)
-def test_number_of_dimensions(field, rule, least, rank, level):
-    """Each tensor's own: 4 or 5 at 3_x, up to 8 from 4_0."""
-    early = level < FOUR
-    others = (1,) * 5 if rank == 5 else ONES  # equal, as Z8 wants them at 3_x
-    sizes = dict.fromkeys(("input_tensor", COUNT, COORDINATES), others)
-    sizes[field] = (1,) * rank
-    if rank > 8 or (rank == 0 and level is not EXTENDED):
-        expected = "T3"
-    else:
-        expected = None if (rank in {4, 5} if early else rank >= least) else rule
-    assert broken_rule(nonzero(*sizes.values()), level) == expected
-
-
+LEGAL_CASES = [
+    ("two-dimensions", LEGAL, LATE),
+    ("two-dimensions-at-4_0", LEGAL, FOUR),
+    ("four-dimensions-at-3_0", LEGAL_4, FIRST),
+    ("Z1-five", nonzero((1, 1, 1, 3, 4), (*ONES, 1), (1, 1, 1, 12, 2)), EARLY),
+    ("Z1-one-dimension", nonzero((12,), (1,), (12, 1)), LATE),
+    ("Z1-no-dimension", nonzero((), (1,), (1, 1)), EXTENDED),
+    ("Z2-eight-dimensions", nonzero((3, 4), (1,) * 8, (12, 2)), LATE),
+    ("Z3-int64", nonzero((3, 4), (1,), (12, 2), coordinate_kind="INT64"), EXTENDED),
+    ("Z3-eight-dimensions", nonzero((3, 4), (1,), (*(1,) * 6, 12, 2)), LATE),
+    ("Z5-no-rows", nonzero((3, 0), (1,), (0, 2)), EXTENDED),
+    *((f"Z6-{n}-of-4", nonzero((1, 1, 12, 5), ONES, (1, 1, 60, n)), EARLY) for n in (2, 3, 4)),
+    *((f"Z6-{n}-of-all-ones", nonzero(ONES, ONES, (1, 1, 1, n)), EARLY) for n in (1, 4)),
+    ("Z6-eight-dimensions", nonzero((2,) * 8, (1,), (256, 8)), LATE),
+    ("Z6-a-1-between", nonzero((1, 3, 1, 4), (1,), (12, 3)), LATE),
+    ("Z7-most-coordinates", nonzero((MOST,), (1,), (MOST, 1)), LATE),
+    ("Z7-most-elements", nonzero((1, MOST), (1,), (MOST, 2)), EXTENDED),
+    ("Z8-ranks-differ-at-4_0", nonzero((1, 3, 4), (1, 1), (12, 2)), FOUR),
+]
 # Descriptors with several broken rules: the first in order is reported.
 ORDER = [
     ("T2", change(nonzero((3, 4), (0,), (12, 2)), "input_tensor", data_type=0), LATE),
@@ -220,27 +122,26 @@ ORDER = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "desc", "level"), ORDER)
-def test_first_broken_rule_is_reported(rule, desc, level):
-    assert broken_rule(desc, level) == rule
+def of_rank(rank, level):
+    """Yield a descriptor for each tensor of so many dimensions, and the rule that it breaks.
+
+    Each tensor has its own: 4 or 5 at 3_x, up to 8 from 4_0.
+    """
+    others = (1,) * 5 if rank == 5 else ONES  # equal, as Z8 wants them at 3_x
+    for k, (rule, least) in enumerate([("Z1", 0), ("Z2", 1), ("Z3", 2)]):
+        sizes = [others] * 3
+        sizes[k] = (1,) * rank
+        if rank > 8 or (rank == 0 and level is not EXTENDED):
+            expected = "T3"
+        else:
+            expected = None if (rank in {4, 5} if level < FOUR else rank >= least) else rule
+        yield nonzero(*sizes), expected
 
 
-LEVEL_NAMES = [level.name for level in LEVELS]
-
-
-@pytest.mark.parametrize("level", LEVEL_NAMES)
-@pytest.mark.parametrize("kind", NAMES)
-def test_data_types_of_each_level(kind, level):
-    expected = expected_rule(kind, MORE if level == "EXTENDED" else SMALL, "Z1", level)
-    desc = nonzero((1, 1, 3, 4), ONES, (1, 1, 12, 2), kind)
-    assert broken_rule(desc, FeatureLevel[level]) == expected
-
-
-@pytest.mark.parametrize("level", LEVEL_NAMES)
-@pytest.mark.parametrize("kind", NAMES)
-def test_output_types_of_each_level(kind, level):
-    wide = {"INT64"} if level == "EXTENDED" else set()
-    for field, rule, allowed in [(COUNT, "Z2", {"UINT32"}), (COORDINATES, "Z3", {"UINT32"} | wide)]:
-        expected = expected_rule(kind, allowed, rule, level)
-        desc = change(LEGAL_4, field, data_type=DataType[kind])
-        assert broken_rule(desc, FeatureLevel[level]) == expected
+def of_type(kind, level):
+    """Yield a descriptor for each tensor of a type; what types may be, and the rule for others."""
+    extended = level is EXTENDED
+    yield nonzero((1, 1, 3, 4), ONES, (1, 1, 12, 2), kind), MORE if extended else SMALL, "Z1"
+    wide = {"INT64"} if extended else set()
+    yield change(LEGAL_4, COUNT, data_type=DataType[kind]), {"UINT32"}, "Z2"
+    yield change(LEGAL_4, COORDINATES, data_type=DataType[kind]), {"UINT32"} | wide, "Z3"

@@ -1,19 +1,16 @@
-"""Rules N1 to N9 and the type tables of the gather_nd descriptors, at every feature level."""
+"""Rules N1 to N9: descriptors that break one, or none, and in which order they are checked."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.descriptors import change
-from tests.helpers.gather_nd_descriptors import gather_nd, newer, verdict
-from tests.helpers.type_table import NAMES, TABLE, expected_rule
+from tests.helpers.gather_nd_descriptors import gather_nd, newer
+from tests.helpers.type_table import TABLE
 
 EXTENDED = FeatureLevel.EXTENDED
-LEVELS = [*FeatureLevel]
 EARLY, LATE = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4
 FIRST = FeatureLevel.LEVEL_3_0  # of the operator with batch dimensions
 LEVEL_4_0 = FeatureLevel.LEVEL_4_0
@@ -110,100 +107,40 @@ FIELDS = {
     "N8": "output_tensor.sizes",
     "N9": "output_tensor.sizes",
 }
+LEGAL_CASES = [
+    ("two-dimensions", LEGAL, LATE),
+    ("two-dimensions-at-3_0", LEGAL, FIRST),
+    ("four-dimensions-at-2_1", LEGAL_4, EARLY),
+    ("batch-at-3_0", BATCH, FIRST),
+    ("batch-in-four-dimensions", BATCH_4, LATE),
+    ("N9-page", gather_nd(FIVE, (1, 1, 1, 2, 3), (1, 1, 2, 6, 7), (5, 3)), LATE),
+    ("N3-input-1", gather_nd((1, 4), (2, 1), (1, 2), (1, 2)), LATE),
+    ("N3-indices-1", gather_nd((3, 4), (1, 2), (1, 1), (2, 1)), LATE),
+    ("N3-both-1", gather_nd((3,), (1,), (1,), (1, 1)), LATE),
+    ("N4-at-its-limit", gather_nd((2, 3), (2, 1), (1, 2), (2, 2), 1), LATE),
+    ("N4-no-batch", gather_nd((2, 3), (4, 1), (4, 3), (2, 2), 0), LATE),
+    ("N5-at-its-limit", gather_nd((3, 4), (2, 2), (1, 2), (2, 2)), LATE),
+    ("N5-batch", gather_nd((2, 3, 4), (2, 5, 2), (1, 2, 5), (3, 3), 1), LATE),
+    ("N6-ones", gather_nd((1, 3, 4), (1, 2, 1), (1, 2, 4), (2, 2)), LATE),
+    ("N7-two", gather_nd((2, 3, 4), (2, 3, 1), (1, 2, 3), (3, 3), 2), LATE),
+    ("N8-at-its-limit", gather_nd((3, 4, 5), (1, 2, 1), (2, 4, 5), (3, 2)), LATE),
+    ("N8-eight", gather_nd((1,) * 8, (1,) * 8, (1,) * 8, (8, 8), 6), LATE),
+    ("no-tuples", gather_nd((3, 4), (0, 1), (0, 4), (2, 2)), EXTENDED),
+    ("no-tuples-of-nothing", gather_nd((0, 4), (0, 1), (0, 4), (2, 2)), EXTENDED),
+    ("nothing-copied", gather_nd((3, 0), (2, 1), (2, 0), (2, 2)), EXTENDED),
+    ("no-batch", gather_nd((0, 3, 4), (0, 5, 1), (0, 5, 4), (3, 3), 1), EXTENDED),
+]
 # The older operator's rules are the newer one's without batch dimensions.
-AS_NEWER = [
+BROKEN += [
     (f"{case}-as-newer", newer(desc), max(level, FIRST))
     for case, desc, level in BROKEN
     if type(desc) is ck.GatherNDOperatorDesc and not case.endswith("2_1")
 ]
-CASES = BROKEN + AS_NEWER
-
-
-@pytest.mark.parametrize(("case", "desc", "level"), CASES, ids=[row[0] for row in CASES])
-def test_broken_rule_is_reported(case, desc, level):
-    with pytest.raises(ck.DescriptorError) as caught:
-        desc.validate(level)
-    error = caught.value
-    field = FIELDS.get(case.removesuffix("-as-newer"), FIELDS[case[:2]])
-    assert (error.operator, error.rule, error.field) == ("gather_nd", case[:2], field)
-    assert str(error).startswith(f"gather_nd: {field} must ")
-    assert str(error).endswith(f" [{case[:2]}]")
-    assert len(str(error).splitlines()) == 1
-
-
-LEGAL_CASES = [
-    pytest.param(LEGAL, LATE, id="two-dimensions"),
-    pytest.param(LEGAL, FIRST, id="two-dimensions-at-3_0"),
-    pytest.param(LEGAL_4, EARLY, id="four-dimensions-at-2_1"),
-    pytest.param(BATCH, FIRST, id="batch-at-3_0"),
-    pytest.param(BATCH_4, LATE, id="batch-in-four-dimensions"),
-    pytest.param(gather_nd(FIVE, (1, 1, 1, 2, 3), (1, 1, 2, 6, 7), (5, 3)), LATE, id="N9-page"),
-    pytest.param(gather_nd((1, 4), (2, 1), (1, 2), (1, 2)), LATE, id="N3-input-1"),
-    pytest.param(gather_nd((3, 4), (1, 2), (1, 1), (2, 1)), LATE, id="N3-indices-1"),
-    pytest.param(gather_nd((3,), (1,), (1,), (1, 1)), LATE, id="N3-both-1"),
-    pytest.param(gather_nd((2, 3), (2, 1), (1, 2), (2, 2), 1), LATE, id="N4-at-its-limit"),
-    pytest.param(gather_nd((2, 3), (4, 1), (4, 3), (2, 2), 0), LATE, id="N4-no-batch"),
-    pytest.param(gather_nd((3, 4), (2, 2), (1, 2), (2, 2)), LATE, id="N5-at-its-limit"),
-    pytest.param(gather_nd((2, 3, 4), (2, 5, 2), (1, 2, 5), (3, 3), 1), LATE, id="N5-batch"),
-    pytest.param(gather_nd((1, 3, 4), (1, 2, 1), (1, 2, 4), (2, 2)), LATE, id="N6-ones"),
-    pytest.param(gather_nd((2, 3, 4), (2, 3, 1), (1, 2, 3), (3, 3), 2), LATE, id="N7-two"),
-    pytest.param(gather_nd((3, 4, 5), (1, 2, 1), (2, 4, 5), (3, 2)), LATE, id="N8-at-its-limit"),
-    pytest.param(gather_nd((1,) * 8, (1,) * 8, (1,) * 8, (8, 8), 6), LATE, id="N8-eight"),
-    pytest.param(gather_nd((3, 4), (0, 1), (0, 4), (2, 2)), EXTENDED, id="no-tuples"),
-    pytest.param(gather_nd((0, 4), (0, 1), (0, 4), (2, 2)), EXTENDED, id="no-tuples-of-nothing"),
-    pytest.param(gather_nd((3, 0), (2, 1), (2, 0), (2, 2)), EXTENDED, id="nothing-copied"),
-    pytest.param(gather_nd((0, 3, 4), (0, 5, 1), (0, 5, 4), (3, 3), 1), EXTENDED, id="no-batch"),
+LEGAL_CASES += [
+    (f"{case}-as-newer", newer(desc), max(level, FIRST))
+    for case, desc, level in LEGAL_CASES
+    if type(desc) is ck.GatherNDOperatorDesc
 ]
-
-
-@pytest.mark.parametrize(("desc", "level"), LEGAL_CASES)
-def test_legal_descriptor_is_accepted(desc, level):
-    assert desc.validate(level) is None
-    if type(desc) is ck.GatherNDOperatorDesc:
-        assert newer(desc).validate(max(level, FIRST)) is None
-
-
-def test_default_feature_level_is_the_last_one_of_directml():
-    sizes = (3, 1), (2, 1), (2, 1)
-    assert gather_nd(*sizes, (2, 2), 0, "INT64", "INT64").validate() is None
-    with pytest.raises(ck.DescriptorError) as caught:
-        gather_nd(*sizes, (2, 2), 0, "BOOL").validate()
-    assert caught.value.rule == "T2"
-
-
-@pytest.mark.parametrize(
-    ("batch", "label"), [(None, "1_0"), (None, "2_0"), (0, "1_0"), (0, "2_0"), (0, "2_1")]
-)
-def test_an_operator_that_a_level_does_not_have(batch, label):
-    """Whatever else is wrong: the level is reported first."""
-    level, since = FeatureLevel[f"LEVEL_{label}"], "2_1" if batch is None else "3_0"
-    for desc in (
-        gather_nd(ONES, ONES, ONES, (4, 1), batch),
-        gather_nd((0,) * 9, (), ONES, (9, 9), batch, "INT4", "FLOAT32"),
-    ):
-        with pytest.raises(ck.DescriptorError) as caught:
-            desc.validate(level)
-        assert (caught.value.field, caught.value.rule) == ("feature_level", None)
-        assert f"must be at least {since}; got {label}" in str(caught.value)
-
-
-@pytest.mark.parametrize("batch", [None, 0], ids=["older", "newer"])
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-@pytest.mark.parametrize("rank", range(10))
-def test_number_of_dimensions(rank, level, batch):
-    """4 at feature level 2_1, where tensors have 4 or 5; 1 to 8 from 3_0."""
-    if level < (EARLY if batch is None else FIRST):
-        expected = "feature_level"
-    elif level == EARLY:
-        expected = {4: None, 5: "N1"}.get(rank, "T3")
-    elif rank == 0 and level is EXTENDED:
-        expected = "N3"  # scalars exist there, but tuples need a dimension
-    else:
-        expected = None if 1 <= rank <= 8 else "T3"
-    ones = (1,) * rank
-    assert verdict(gather_nd(ones, ones, ones, (rank, min(rank, 1)), batch), level) == expected
-
-
 # Descriptors with several broken rules: the first in order is reported.
 WRONG = gather_nd((3, 4), (2, 1), (5, 5), (9, 9), 9, "INT8", "INT8")
 ORDER = [
@@ -242,39 +179,30 @@ ORDER = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "desc"), ORDER)
-def test_first_broken_rule_is_reported(rule, desc):
-    assert verdict(desc) == rule
+def of_rank(rank, level):
+    """Yield descriptors of so many dimensions, and the rule that each breaks.
+
+    4 at feature level 2_1, where tensors have 4 or 5; 1 to 8 from 3_0. Scalars exist at the
+    extended level, but tuples need a dimension.
+    """
+    ones = (1,) * rank
+    for batch in (None, 0):
+        if level < (EARLY if batch is None else FIRST):
+            expected = "feature_level"
+        elif level == EARLY:
+            expected = {4: None, 5: "N1"}.get(rank, "T3")
+        elif rank == 0 and level is EXTENDED:
+            expected = "N3"
+        else:
+            expected = None if 1 <= rank <= 8 else "T3"
+        yield gather_nd(ones, ones, ones, (rank, min(rank, 1)), batch), expected
 
 
-def test_type_tables_are_checked_last_and_the_data_first():
-    wrong = gather_nd((1, 1, 3, 4), ONES, (1, 1, 5, 5), (2, 2), None, "INT64", "INT32")
-    assert verdict(wrong, EARLY) == "N9"
-    right = change(wrong, "output_tensor", sizes=(1, 1, 1, 4))
-    with pytest.raises(
-        ck.DescriptorError, match=r"input_tensor.data_type must .* at 2_1; got INT64"
-    ):
-        right.validate(EARLY)
-    right = change(
-        change(right, "input_tensor", data_type=DataType.INT16),
-        "output_tensor",
-        data_type=DataType.INT16,
-    )
-    with pytest.raises(ck.DescriptorError, match=r"indices_tensor.data_type .* at 2_1; got INT32"):
-        right.validate(EARLY)
-    assert verdict(right, FIRST) is None
-
-
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-@pytest.mark.parametrize("kind", NAMES)
-@pytest.mark.parametrize("operand", ["data", "indices"])
-@pytest.mark.parametrize("batch", [None, 0], ids=["older", "newer"])
-def test_data_types_of_each_level(batch, operand, kind, level):
-    """T2 for what is no data type of a tensor at the level, else the operators' own N2."""
-    kinds = (kind, "UINT32") if operand == "data" else ("FLOAT16", kind)
-    desc = gather_nd((1, 1, 3, 4), (1, 1, 5, 1), (1, 1, 5, 4), (2, 2), batch, *kinds)
-    allowed = TABLE[level.name][0 if operand == "data" else 1]
-    expected = expected_rule(kind, allowed, "N2", level.name)
-    if level < (EARLY if batch is None else FIRST):
-        expected = "feature_level"
-    assert verdict(desc, level) == expected
+def of_type(kind, level):
+    """Yield a descriptor for each operand of a type; what types may be, and the rule for others."""
+    sizes = (1, 1, 3, 4), (1, 1, 5, 1), (1, 1, 5, 4)
+    data, indices = TABLE[level.name]
+    for batch in (None, 0):
+        if level >= (EARLY if batch is None else FIRST):
+            yield gather_nd(*sizes, (2, 2), batch, kind), data, "N2"
+            yield gather_nd(*sizes, (2, 2), batch, "FLOAT16", kind), indices, "N2"

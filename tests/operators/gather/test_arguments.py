@@ -1,0 +1,75 @@
+"""What gather answers to wrong arguments of its own, word by word."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.refused import assert_refused, refusals
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+I = np.array([0, -1], np.int32)  # noqa: E741  as in the operator's formula
+MODE = "mode must be 'clamp', 'wrap', 'fill' or 'raise'; got "
+NEGATIVE = "negative must be 'from_end' or 'invalid'; got "
+#: Words of other libraries and misspelt ones, and what is meant.
+MEANT = {
+    "clip": "clamp", "CLAMP": "clamp", "nearest": "clamp", "promise_in_bounds": "clamp",
+    "constant": "fill", "filled": "fill", "error": "raise", "modulo": "wrap",
+}  # fmt: skip
+
+
+def call(x=X, indices=I, axis=0, **options):
+    return lambda: ck.gather(x, indices, axis, **options)
+
+
+def fill(value, x=X):
+    return call(x, mode="fill", fill_value=value)
+
+
+BYTES = X.astype(np.int8)
+TABLES = {
+    ck.ArgumentError: {
+        "axis must lie in [-2, 1]; got 2": call(axis=2),
+        "axis must lie in [-2, 1]; got -3": call(axis=-3),
+        **{f"{MODE}{k!r}; did you mean {v!r}?": call(mode=k) for k, v in MEANT.items()},
+        f"{MODE}'mirror'": call(mode="mirror"),
+        f"{MODE}['clamp']": call(mode=["clamp"]),
+        f"{MODE}None": call(mode=None),
+        f"{MODE}array([[0., 1., 2.], [3., 4., 5.]], dtype=float32)": call(mode=X),
+        f"{NEGATIVE}'from-end'; did you mean 'from_end'?": call(negative="from-end"),
+        f"{NEGATIVE}array([ 0, -1], dtype=int32)": call(negative=I),
+        "negative must be 'from_end' for mode='clamp'; got 'invalid'": call(negative="invalid"),
+        "fill_value must come with mode='fill'; got 0 with mode='clamp'": call(fill_value=0),
+        "fill_value must come with mode='fill'; got None with mode='wrap'": call(
+            mode="wrap", fill_value=None
+        ),
+    },
+    ck.DTypeError: {
+        "axis must be an int; got 1.5": call(axis=1.5),
+        "axis must be an int; got 'last'; did you mean -1?": call(axis="last"),
+        "axis must be an int; got 'depth'": call(axis="depth"),
+        "fill_value must fit int8; got 300 (it is out of range)": fill(300, BYTES),
+        "fill_value must fit int8; got 0.5 (a fraction would be lost)": fill(0.5, BYTES),
+        "fill_value must be a scalar; got shape (2,)": fill([1, 2]),
+        "fill_value must fit float32; got 'x' (it is no number)": fill("x"),
+    },
+    ck.BindingError: {
+        "out must have shape (2, 2) for axis=1; got (2, 3)": call(axis=1, out=X.copy()),
+        "out must have dtype float32; got float64": call(out=np.zeros((2, 3))),
+    },
+    ck.IndexRangeError: {
+        "indices[1] must lie in [-3, 2] for x.shape[1]=3; got 3": call(X, [0, 3], 1, mode="raise"),
+    },
+}
+
+
+@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+def test_answer(error, text, call):
+    assert_refused(error, f"gather: {text}", call)
+
+
+def test_an_argument_error_is_a_descriptor_error_without_a_rule():
+    error = assert_refused(ck.ArgumentError, "gather: axis ... ; got 2", call(axis=2))
+    assert isinstance(error, ck.DescriptorError)
+    assert (error.operator, error.field, error.rule) == ("gather", "axis", None)

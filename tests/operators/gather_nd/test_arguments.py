@@ -1,0 +1,166 @@
+"""What gather_nd answers to wrong arguments of its own, word by word."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.places import POISON, get, put
+from tests.helpers.refused import assert_refused, refusals
+
+pytestmark = PLAIN_AND_CHECKED_ONCE
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+I = np.array([[0, 1], [1, 2]], np.int32)  # noqa: E741  as in the operator's formula
+MODE = "mode must be 'clamp', 'wrap', 'fill' or 'raise'; got "
+LONG = "indices must have at most {} in the last dimension for batch_dims={}; got shape {}"
+SINGLE = "; for single indices, use indices[..., None]"
+BATCH = "indices must start with the batch {} of x; got shape {}"
+SHAPE = "out must have shape {} for batch_dims={}; got {}"
+
+
+def zeros(*shape, dtype=np.int32):
+    return np.zeros(shape, dtype)
+
+
+def call(x=X, indices=I, batch_dims=0, **options):
+    return lambda: ck.gather_nd(x, indices, batch_dims, **options)
+
+
+def into(indices, batch_dims, *shape):
+    """Return a call with an output of a shape."""
+    return call(X, indices, batch_dims, out=zeros(*shape, dtype=np.float32))
+
+
+def fill(value, dtype=np.int8):
+    return call(X.astype(dtype), mode="fill", fill_value=value)
+
+
+TABLES = {
+    ck.ArgumentError: {
+        "batch_dims must lie in [0, 1]; got -1": call(batch_dims=-1),
+        "batch_dims must lie in [0, 1]; got 2": call(batch_dims=2),
+        "batch_dims must lie in [0, 0]; got 1": call(zeros(4), zeros(4, 1), 1),
+        f"batch_dims must lie in [0, 0]; got 1{SINGLE}": call(X[..., 0], [0, -1], 1),
+        "batch_dims must lie in [0, 2]; got 3": call(X, zeros(2, 3, 1), 3),
+        f"batch_dims must lie in [0, 1]; got {2**70}": call(batch_dims=2**70),
+        LONG.format(3, 0, (2, 4)) + SINGLE: call(X, zeros(2, 4)),
+        LONG.format(2, 1, (2, 5, 3)) + SINGLE: call(X, zeros(2, 5, 3), 1),
+        LONG.format(2, 1, (7, 3)): call(X, zeros(7, 3), 1),
+        BATCH.format((2,), (3, 5, 1)): call(X, zeros(3, 5, 1), 1),
+        BATCH.format((2,), (1, 5, 1)): call(X, zeros(1, 5, 1), 1),
+        BATCH.format((2, 3), (2, 4, 1)): call(X, zeros(2, 4, 1), 2),
+        f"{MODE}'clip'; did you mean 'clamp'?": call(mode="clip"),
+        f"{MODE}b'fill'": call(mode=b"fill"),
+        "negative must be 'from_end' for mode='wrap'; got 'invalid'": call(
+            mode="wrap", negative="invalid"
+        ),
+        "fill_value must come with mode='fill'; got -1.5 with mode='raise'": call(
+            mode="raise", fill_value=-1.5
+        ),
+    },
+    ck.DTypeError: {
+        **{f"batch_dims must be an int; got {b!r}": call(batch_dims=b) for b in (1.5, 1.0, "1")},
+        "batch_dims must be an int; got None": call(batch_dims=None),
+        "fill_value must fit int8; got 300 (it is out of range)": fill(300),
+        "fill_value must fit uint16; got -1 (it is out of range)": fill(-1, np.uint16),
+        "fill_value must fit float32; got 1j (it is complex)": fill(1j, np.float32),
+        "fill_value must fit bool; got 2 (a bool is 0 or 1)": fill(2, bool),
+        "fill_value must be a scalar; got shape (2,)": fill([1, 2]),
+    },
+    ck.BindingError: {
+        SHAPE.format((2, 4), 0, (4, 2)): into(I, 0, 4, 2),
+        SHAPE.format((2, 5, 4), 1, (2, 5, 3, 4)): into(zeros(2, 5, 1), 1, 2, 5, 3, 4),
+        SHAPE.format((), 0, (1,)): into(zeros(3), 0, 1),
+        SHAPE.format((5, 2, 3, 4), 0, (5,)): into(zeros(5, 0), 0, 5),
+        SHAPE.format((0,), 0, (0, 4)): into(zeros(0, 3), 0, 0, 4),
+        "out must have dtype float32; got int32": call(out=zeros(2, 4)),
+    },
+    ck.IndexRangeError: {
+        "x.shape[1] must be at least 1 for 10 indices; got 0": call(
+            X[:, :0], zeros(2, 5, 1), 1, out=zeros(2, 5, 4, dtype=np.float32)
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+def test_answer(launches, error, text, call):
+    assert_refused(error, f"gather_nd: {text}", call)
+    assert not launches
+
+
+@pytest.mark.parametrize("mode", ["clamp", "wrap", "raise"])
+def test_nothing_to_choose_from(launches, mode):
+    text = "gather_nd: x.shape[1] must be at least 1 for 4 indices; got 0"
+    assert_refused(ck.IndexRangeError, text, call(X[:, :0], mode=mode))
+    assert not launches
+
+
+# Batch dimensions, indices, where the first bad component is, of which axis, and what it is.
+BAD = [
+    pytest.param(0, [[0, 0, 0], [1, 2, 4], [2, 0, 0]], "[1, 2]", 2, 4, id="last component"),
+    pytest.param(0, [[1, 2], [1, -4], [9, 9]], "[1, 1]", 1, -4, id="below its axis"),
+    pytest.param(0, [[-2, 2], [2, 0]], "[1, 0]", 0, 2, id="within another axis"),
+    pytest.param(0, [0, 5], "[1]", 1, 5, id="a single tuple"),
+    pytest.param(0, [[[0], [0]], [[-3], [2]]], "[1, 0, 0]", 0, -3, id="three dimensions"),
+    pytest.param(1, [[[2, 3]], [[-3, -5]]], "[1, 0, 1]", 2, -5, id="a batch"),
+    pytest.param(1, [[0], [3]], "[1, 0]", 1, 3, id="one tuple a batch"),
+    pytest.param(2, [[[0]] * 3, [[3], [0], [4]]], "[1, 2, 0]", 2, 4, id="two batches"),
+]
+
+
+@pytest.mark.parametrize(("batch", "indices", "where", "axis", "value"), BAD)
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_raise_names_the_first_bad_index(
+    launches, place, batch, indices, where, axis, value, dtype
+):
+    indices = put(np.array(indices, dtype), place)
+    shape = indices.shape[:-1] + X.shape[batch + indices.shape[-1] :]
+    out, extent = put(np.full(shape, POISON, X.dtype), place), X.shape[axis]
+    required = f"must lie in [{-extent}, {extent - 1}] for x.shape[{axis}]={extent}; got {value}"
+    text = f"gather_nd: indices{where} {required}"
+    assert_refused(
+        ck.IndexRangeError, text, call(put(X, place), indices, batch, mode="raise", out=out)
+    )
+    assert (get(out) == POISON).all()
+    assert not launches
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("int64", 2**63 - 1),
+        ("int64", -(2**63)),
+        ("int64", 2**32),
+        ("uint64", 2**64 - 1),
+        ("uint64", 2**32 + 1),
+        ("uint32", 2**32 - 1),
+        ("int32", -(2**31)),
+        ("int16", -3),
+        ("uint8", 2),
+    ],
+)
+def test_raise_shows_the_whole_value(place, dtype, value):
+    memory = put(np.array([[0, 9], [0, value], [1, 0]], dtype), place)
+    indices = memory[::-1, ::-1]  # its first one is the last in memory
+    lowest = -2 if dtype.startswith("int") else 0
+    text = f"gather_nd: indices[1, 0] must lie in [{lowest}, 1] for x.shape[0]=2; got {value}"
+    assert_refused(ck.IndexRangeError, text, call(put(X, place), indices, mode="raise"))
+
+
+@pytest.mark.parametrize("mode", ["clamp", "raise"])
+@pytest.mark.parametrize("operand", ["x", "indices"])
+def test_out_that_overlaps_is_refused_where_nothing_is_launched(place, operand, mode):
+    memory = put(np.arange(20, dtype=np.int64), place)
+    if operand == "x":  # tuples of no component
+        arguments = memory[:3], put(zeros(2, 0), place)
+        options = {"out": memory[2:8].reshape(2, 3), "mode": mode}
+    else:  # an empty axis
+        arguments = put(zeros(0, 2, dtype=np.int64), place), memory[:2].reshape(2, 1)
+        options = {"out": memory[1:5].reshape(2, 2), "mode": "fill"}
+    text = f"gather_nd: out must not overlap {operand}; they share memory [T19]"
+    assert_refused(ck.BindingError, text, call(*arguments, **options))
+    assert get(memory).tolist() == list(range(20))

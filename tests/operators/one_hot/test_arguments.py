@@ -1,0 +1,92 @@
+"""What one_hot answers to wrong arguments of its own, word by word."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.places import put
+from tests.helpers.refused import assert_refused, refusals
+
+I = np.array([[0, 1, 2], [3, -1, 9]], np.int32)  # noqa: E741  as in the operator's formula
+NEGATIVE = "negative must be 'from_end' or 'invalid'; got "
+TWO = "values must be two scalars or an array of two elements; got "
+VALUES = "values.dtype must be one of  ... ; got "
+
+
+def call(depth=5, **options):
+    return lambda: ck.one_hot(I, depth, **options)
+
+
+def values(*pair, **options):
+    return call(values=pair, **options)
+
+
+TABLES = {
+    ck.ArgumentError: {
+        "depth must be at least 0; got -1": call(-1),
+        "axis must lie in [-3, 2]; got 3": call(axis=3),
+        "axis must lie in [-3, 2]; got -4": call(axis=-4),
+        f"{NEGATIVE}'out_of_range'; did you mean 'invalid'?": call(negative="out_of_range"),
+        f"{NEGATIVE}None": call(negative=None),
+        f"{NEGATIVE}array([ 0, -1], dtype=int32)": call(negative=np.array([0, -1], np.int32)),
+        f"{TWO}3 of them": values(0, 1, 2),
+        f"{TWO}1 of them": values([0, 1]),
+        f"{TWO}shape ()": call(values=1),
+        f"{TWO}shape (3,)": call(values=np.arange(3)),
+    },
+    ck.DTypeError: {
+        "depth must be an int; got 5.0": call(5.0),
+        "depth must be an int; got None": call(None),
+        "axis must be an int; got 1.5": call(axis=1.5),
+        "axis must be an int; got 'columns'; did you mean 1?": call(axis="columns"),
+        "values[0] must be a scalar; got shape (1,)": values([0], 1),
+        f"{VALUES}<U1": values(0, "x"),
+        f"{VALUES}object": values(None, 1),
+        f"{VALUES}datetime64[s]": values(0, np.datetime64(1, "s")),
+        "values must be scalars of one dtype; got ( ... )": values(
+            np.float32(0), np.datetime64(1, "s")
+        ),
+        "values[1] must fit int8; got 300 (it is out of range)": values(0, 300, dtype=np.int8),
+        "values[1] must fit int64; got 10000000000000000000 ... ": values(0, 10**40, dtype=int),
+        "values[0] must fit int8; got 0.5 (a fraction would be lost)": values(0.5, np.int8(1)),
+        "values[1] must fit bool; got 2 (a bool is 0 or 1)": values(0, 2, dtype=bool),
+        "values[1] must fit float32; got 1j (it is complex)": values(0, 1j, dtype="float32"),
+        "values[1] must fit int8; got np.int64(300) (it is out of range)": call(
+            values=np.array([0, 300]), dtype="int8"
+        ),
+        "dtype must be one of  ... ; got 'float33'; did you mean 'float32'?": call(dtype="float33"),
+        "dtype must be one of  ... float8_e8m0fnu; got 'bflot16'; did you mean 'bfloat16'?": call(
+            dtype="bflot16"
+        ),
+        "dtype must be one of  ... ; got <U3": call(dtype="U3"),
+    },
+    ck.BindingError: {
+        "out must have shape (2, 10, 3) for axis=1, depth=10; got (2, 3, 10)": call(
+            10, axis=1, out=np.zeros((2, 3, 10), np.float32)
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+def test_answer(launches, error, text, call):
+    assert_refused(error, f"one_hot: {text}", call)
+    assert not launches
+
+
+def test_a_warm_call_tells_values_and_dtypes_apart(place):
+    indices, out = put(I, place), put(np.empty((2, 3, 5), np.float32), place)
+    for pair in [(0, 1), (0, 2), (0.0, -0.0), (-0.0, 0.0), (1, 0)]:
+        ck.one_hot(indices, 5, values=pair, out=out)
+        found = out.reshape(-1).tolist()[:2]
+        assert found == [pair[1], pair[0]]
+        assert np.signbit(found).tolist() == np.signbit(pair[::-1]).tolist()
+    halves = (np.float16(0), np.float16(1))
+    for options in ({"dtype": np.float16}, {"values": halves}):
+        with pytest.raises(ck.BindingError, match="must have dtype float16; got float32"):
+            ck.one_hot(indices, 5, out=out, **options)
+    for depth in (4, 6):
+        with pytest.raises(ck.BindingError, match=f"depth={depth}; got"):
+            ck.one_hot(indices, depth, out=out)

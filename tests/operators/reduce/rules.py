@@ -1,0 +1,162 @@
+"""Rules R1 to R10: descriptors that break one, or none, and in which order they are checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudakern import FeatureLevel
+from tests.helpers.descriptors import change
+from tests.helpers.reduce_descriptors import DECREASING, arg, reduce
+
+EXTENDED = FeatureLevel.EXTENDED
+FIRST, EARLY, LATE = FeatureLevel.LEVEL_1_0, FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4
+THREE = FeatureLevel.LEVEL_3_0
+OUT = "output_tensor"
+
+LEGAL = reduce("sum", (3, 4), (1,))
+LEGAL_4 = reduce("sum", (1, 2, 3, 4), (1, 3))
+ARGMAX = arg("argmax", (3, 4), (1,))
+ARGMIN = arg("argmin", (3, 4), (0,), DECREASING)
+
+
+def of_function(given, desc=LEGAL):
+    return replace(desc, function=given)
+
+
+# Each breaks the rule that its name starts with, and no other, at a level.
+BROKEN = [
+    ("R1-behind-the-last", of_function(12), LATE),
+    ("R1-negative", of_function(-1), LATE),
+    ("R1-no-such-name", of_function("mean"), LATE),
+    ("R1-upper-case", of_function("SUM"), LATE),
+    ("R1-fraction", of_function(10.0), LATE),
+    ("R1-none", of_function(None), LATE),
+    ("R1-early-level", of_function(12, LEGAL_4), FIRST),
+    ("R1-extended-level", of_function(99), EXTENDED),
+    ("R2-output-without-the-axis", reduce("sum", (3, 4), (1,), out=(3,)), LATE),
+    ("R2-output-of-more-dimensions", reduce("max", (3, 4), (1,), out=(1, 3, 1)), LATE),
+    ("R2-scalar-output-at-extended", reduce("sum", (3, 4), (0, 1), out=()), EXTENDED),
+    ("R2-of-argmin", arg("argmin", (3, 4), (1,), out=(3,)), LATE),
+    ("R2-five-dimensions-at-2_1", reduce("sum", (1, 1, 1, 3, 4), (3,)), EARLY),
+    ("R2-ranks-differ-at-1_0", reduce("sum", (1, 1, 3, 4), (3,), out=(1, 1, 1, 3, 1)), FIRST),
+    ("R3-axis-is-the-rank", replace(LEGAL, axes=(2,)), LATE),
+    ("R3-one-of-several", replace(LEGAL, axes=(1, 5)), LATE),
+    ("R3-axis-is-large", replace(LEGAL, axes=(2**32 - 1,)), LATE),
+    ("R3-axis-counts-from-the-end", replace(LEGAL, axes=(-1,)), LATE),
+    ("R3-early-level", replace(LEGAL_4, axes=(1, 4)), FIRST),
+    ("R3-of-argmax", replace(ARGMAX, axes=(2,)), LATE),
+    ("R3-scalar-at-extended", reduce("sum", (), (0,)), EXTENDED),
+    ("R5-twice", reduce("sum", (3, 4), (1, 1)), LATE),
+    ("R5-twice-among-others", reduce("sum", (2, 3, 4), (2, 0, 2)), LATE),
+    ("R5-more-axes-than-dimensions", reduce("sum", (3, 4), (0, 1, 0)), LATE),
+    ("R5-early-level", reduce("sum", (1, 2, 3, 4), (3, 1, 3)), FIRST),
+    ("R5-of-argmin", arg("argmin", (3, 4), (0, 0)), LATE),
+    ("R8-axis-is-kept", reduce("sum", (3, 4), (1,), out=(3, 4)), LATE),
+    ("R8-another-axis", reduce("sum", (3, 4), (1,), out=(1, 4)), LATE),
+    ("R8-all-reduced", reduce("sum", (3, 4), (1,), out=(1, 1)), LATE),
+    ("R8-another-size", reduce("sum", (3, 4), (1,), out=(2, 1)), LATE),
+    ("R8-no-axes", reduce("sum", (3, 4), (), out=(3, 1)), LATE),
+    ("R8-early-level", reduce("sum", (1, 2, 3, 4), (1, 3), out=(1, 1, 3, 4)), FIRST),
+    ("R8-of-argmax", arg("argmax", (3, 4), (1,), out=(1, 4)), LATE),
+    ("R8-none-at-extended", reduce("sum", (3, 4), (1,), out=(3, 0)), EXTENDED),
+    ("R9-another-type", reduce("sum", (3, 4), (1,), result="INT32"), LATE),
+    ("R9-another-width", reduce("max", (3, 4), (1,), result="FLOAT16"), LATE),
+    ("R9-another-sign", reduce("sum", (3, 4), (1,), "INT32", "UINT32"), LATE),
+    ("R9-early-level", reduce("sum", (1, 2, 3, 4), (1, 3), result="FLOAT16"), FIRST),
+    ("R9-float-to-integer-at-extended", reduce("sum", (3, 4), (1,), result="INT64"), EXTENDED),
+    ("R9-integer-average-at-extended", reduce("average", (3, 4), (1,), "INT32"), EXTENDED),
+    ("R9-complex-to-float-at-extended", reduce("sum", (3, 4), (1,), "COMPLEX64", "FLOAT64"),
+     EXTENDED),
+    ("R9-float-index-at-extended", reduce("argmax", (3, 4), (1,), result="FLOAT32"), EXTENDED),
+    ("R9-index-of-a-bool-at-extended", arg("argmin", (3, 4), (1,), result="BOOL"), EXTENDED),
+    ("R9-128-is-no-int8-at-extended", arg("argmax", (3, 129), (1,), result="INT8"), EXTENDED),
+    ("R9-2^31-is-no-int32", arg("argmax", (2**15, 2**16 + 1), (0, 1), result="INT32"), LATE),
+    ("R9-2^31-is-no-int32-for-reduce",
+     reduce("argmin", (2**15, 2**16 + 1), (0, 1), result="INT32"), LATE),
+    ("R10-double", reduce("sum", (3, 4), (1,), "FLOAT64"), LATE),
+    ("R10-narrow-integers-are-not-added", reduce("sum", (3, 4), (1,), "INT8"), LATE),
+    ("R10-integer-average", reduce("average", (3, 4), (1,), "INT32"), LATE),
+    ("R10-long-maximum-at-4_1", reduce("max", (3, 4), (1,), "INT64"), FeatureLevel.LEVEL_4_1),
+    ("R10-long-argmax-at-4_0", arg("argmax", (3, 4), (1,), kind="INT64"), FeatureLevel.LEVEL_4_0),
+    ("R10-signed-index-at-2_1", reduce("argmax", (1, 2, 3, 4), (1, 3), result="INT32"), EARLY),
+    ("R10-float-index", arg("argmin", (3, 4), (1,), result="FLOAT32"), LATE),
+    ("R10-short-index", arg("argmin", (3, 4), (1,), result="UINT16"), LATE),
+    ("R10-complex-maximum-at-extended", reduce("max", (3, 4), (1,), "COMPLEX64"), EXTENDED),
+    ("R10-complex-argmin-at-extended", arg("argmin", (3, 4), (1,), kind="COMPLEX128"), EXTENDED),
+    ("T4-maximum-of-nothing-at-extended", reduce("max", (3, 0), (1,)), EXTENDED),
+    ("T4-argmin-of-nothing-at-extended", arg("argmin", (0, 4), (0,)), EXTENDED),
+]  # fmt: skip
+FIELDS = {
+    "R1-behind-the-last": "function",
+    "R2-output-without-the-axis": "tensors",
+    "R3-axis-is-the-rank": "axes",
+    "R5-twice": "axes",
+    "R8-another-axis": "output_tensor.sizes",
+    "R9-another-type": "output_tensor.data_type",
+    "R9-2^31-is-no-int32": "output_tensor.data_type",
+    "R9-float-to-integer-at-extended": "output_tensor.data_type",
+    "R10-double": "input_tensor.data_type",
+    "R10-short-index": "output_tensor.data_type",
+    "R10-complex-maximum-at-extended": "input_tensor.data_type",
+    "T4-maximum-of-nothing-at-extended": "input_tensor.sizes",
+}
+LEGAL_CASES = [
+    ("two-dimensions", LEGAL, LATE),
+    ("two-dimensions-at-3_0", LEGAL, THREE),
+    ("four-dimensions-at-1_0", LEGAL_4, FIRST),
+    ("argmax", ARGMAX, LATE),
+    ("argmin-at-3_0", ARGMIN, THREE),
+    ("argmin-of-reduce-at-1_0", reduce("argmin", (1, 1, 3, 4), (3,)), FIRST),
+    ("R1-name", of_function("sum"), LATE),
+    ("R1-value", of_function(10), LATE),
+    ("R2-eight-dimensions", reduce("sum", (2,) * 8, range(8)), LATE),
+    ("R2-one-dimension", reduce("sum", (5,), (0,)), LATE),
+    ("R2-no-dimension", reduce("max", (), ()), EXTENDED),
+    ("R4-not-sorted", reduce("sum", (1, 2, 3, 4), (3, 0, 1)), FIRST),
+    ("R4-argmax", arg("argmax", (2, 3, 4), (2, 0)), LATE),
+    ("R7-no-axes", reduce("sum", (3, 4), ()), LATE),
+    ("R7-no-axes-at-1_0", reduce("argmax", (1, 2, 3, 4), ()), FIRST),
+    ("R7-no-axes-of-argmin", arg("argmin", (3, 4), ()), LATE),
+    ("R8-axis-of-one-element", reduce("sum", (3, 1), (1,)), LATE),
+    ("R8-sum-of-nothing", reduce("sum", (3, 0), (1,)), EXTENDED),
+    ("R8-nothing-from-nothing", reduce("max", (3, 0), (0,)), EXTENDED),
+    ("R9-wider", reduce("sum", (3, 4), (1,), "INT8", "INT64"), EXTENDED),
+    ("R9-narrower", reduce("max", (3, 4), (1,), "INT64", "INT8"), EXTENDED),
+    ("R9-l1", reduce("l1", (3, 4), (1,), "COMPLEX64", "FLOAT32"), EXTENDED),
+    ("R9-127", arg("argmax", (3, 128), (1,), result="INT8"), EXTENDED),
+    ("R9-int32", arg("argmax", (2**15, 2**16), (0, 1), result="INT32"), LATE),
+    ("R9-uint32-always", arg("argmax", (2, 2**31 - 1), (0, 1), result="UINT32"), LATE),
+]
+# Descriptors with several broken rules: the first in order is reported.
+WRONG = reduce("sum", (3, 4), (1, 1, 7), "FLOAT64", "INT8", out=(3,))
+ORDER = [
+    ("T2", change(of_function(12, WRONG), "input_tensor", data_type=0), LATE),
+    ("T10", change(of_function(12), OUT, strides=(0, 0)), LATE),
+    ("T13", replace(reduce("sum", (2**16, 2**16), (9,)), function=12), LATE),
+    ("R1", of_function(12, WRONG), LATE),
+    ("R2", WRONG, LATE),
+    ("R3", change(WRONG, OUT, sizes=(3, 4)), LATE),
+    ("R5", change(replace(WRONG, axes=(1, 1, 0)), OUT, sizes=(3, 4)), LATE),
+    ("R8", change(replace(WRONG, axes=(1,)), OUT, sizes=(3, 4)), LATE),
+    ("R9", change(replace(WRONG, axes=(1,)), OUT, sizes=(3, 1)), LATE),
+    ("R10", reduce("sum", (3, 4), (1,), "FLOAT64"), LATE),
+    ("R3", arg("argmax", (3, 4), (2, 2), 5, "FLOAT64", "FLOAT16"), LATE),
+    ("R9", arg("argmax", (3, 0), (1,), 5, "COMPLEX64", "FLOAT16"), EXTENDED),
+    ("T4", arg("argmax", (3, 0), (1,), 5, "COMPLEX64", "INT8"), EXTENDED),
+    (None, arg("argmax", (3, 4), (1,), 5, "FLOAT64", "FLOAT16"), LATE),
+]
+
+
+def of_rank(rank, level):
+    """Yield descriptors of so many dimensions, and the rule that they break.
+
+    4 below feature level 3_0, where tensors have 4 or 5; 1 to 8 from there.
+    """
+    if level < THREE:
+        expected = {4: None, 5: "R2"}.get(rank, "T3")
+    else:
+        expected = None if (0 if level is EXTENDED else 1) <= rank <= 8 else "T3"
+    sizes = (2,) * rank
+    yield reduce("sum", sizes, range(rank)), expected
+    if level >= THREE:
+        yield arg("argmin", sizes, range(rank)), expected

@@ -1,0 +1,248 @@
+"""What reduce answers to wrong arguments of its own, word by word."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.places import get, put
+from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS
+from tests.helpers.refused import assert_refused, nothing_allocated, refusals
+
+X = np.array([[0, 1, 2], [3, 0, 5]], np.float32)
+INTS = X.astype(np.int32)
+COMPLEX = X.astype(np.complex64)
+SCALAR = np.array(2.5, np.float32)
+MANY = np.zeros((2, 129))
+UNKNOWN = f"function must be one of {', '.join(FUNCTIONS)}; got "
+AXIS = "axis must be an int, a tuple of ints or None; got "
+KINDS = "dtype must be one of  ... ; got "
+ORDER = "x.dtype must be real for {}: complex numbers have no order; got complex64"
+FOR_INITIAL = {"max", "min", "multiply", "sum"}
+#: Words of other libraries and misspelt ones, and what is meant.
+MEANT = {
+    "mean": "'average'", "avg": "'average'", "Average": "'average'", "averag": "'average'",
+    "ReduceMean": "'average'", "prod": "'multiply'", "mul": "'multiply'", "SUM": "'sum'",
+    "summ": "'sum'", "add": "'sum'", "ReduceSum": "'sum'", "amax": "'max'", "maximum": "'max'",
+    "amin": "'min'", "nanmax": "'max' with nan='ignore'", "norm": "'l2'", "arg_max": "'argmax'",
+    "nanargmin": "'argmin' with nan='ignore'", "logsumexp": "'log_sum_exp'",
+    "ReduceLogSumExp": "'log_sum_exp'", "sumsq": "'sum_square'",
+}  # fmt: skip
+
+
+def call(x=X, function="sum", axis=None, **options):
+    return lambda: ck.reduce(x, function, axis, **options)
+
+
+def into(kind, *shape, x=X, function="sum", axis=0, **options):
+    """Return a call with an output of a dtype and a shape: without one, that of columns."""
+    return call(x, function, axis, out=np.zeros(shape or (3,), kind), **options)
+
+
+def position(kind, **options):
+    return into(kind, 2, x=MANY, function="argmax", axis=1, **options)
+
+
+TABLES = {
+    ck.ArgumentError: {
+        **{f"{UNKNOWN}{k!r}; did you mean {v}?": call(function=k) for k, v in MEANT.items()},
+        **{
+            f"{UNKNOWN}{given!r}": call(function=given)
+            for given in ("median", "std", "any", "", "x" * 58, 12, -1, None, 10.0, ["sum"])
+        },
+        "axis must lie in [-2, 1]; got 2": call(axis=2),
+        "axis must lie in [-2, 1]; got -3": call(axis=-3),
+        "axis must lie in [-2, 1]; got 9": call(axis=(0, 9)),
+        "axis must lie in [-2, 1]; got 7": call(COMPLEX, "max", 7),
+        "axis must be None or () for a scalar; got 0": call(SCALAR, axis=0),
+        "axis must be None or () for a scalar; got (-1,)": call(SCALAR, axis=(-1,)),
+        "axis must name no axis twice; got (1, 1)": call(axis=(1, 1)),
+        "axis must name no axis twice; got (0, -2)": call(axis=(0, -2)),
+        "keepdims must be True or False; got array([1, 2])": call(keepdims=np.array([1, 2])),
+        "last_index must be True or False; got array([], dtype=float64)": call(
+            function="argmax", last_index=np.array([])
+        ),
+        "nan must be 'propagate' or 'ignore'; got 'omit'; did you mean 'ignore'?": call(
+            function="max", nan="omit"
+        ),
+        "nan must be 'propagate' or 'ignore'; got None": call(function="max", nan=None),
+        "nan must be 'propagate' or 'ignore'; got ['ignore']": call(function="max", nan=["ignore"]),
+        **{
+            f"nan must be 'propagate' for {name}; got 'ignore'": call(function=name, nan="ignore")
+            for name in FUNCTIONS
+            if name not in EXTREMES
+        },
+        **{
+            f"last_index must be False for {name}; got True": call(function=name, last_index=True)
+            for name in FUNCTIONS
+            if name not in POSITIONS
+        },
+        **{
+            f"initial must be None for {name}; got 5": call(function=name, initial=5)
+            for name in FUNCTIONS
+            if name not in FOR_INITIAL
+        },
+        "initial must be None for l1; got 0": call(function="l1", initial=0),
+        "initial must be None for average; got array([[1., 0.], [0., 1.]])": call(
+            function="average", initial=np.eye(2)
+        ),
+        **{
+            f"x must have elements for {name}, which has no identity; got shape (0, 3){hint}": call(
+                X[:0], name
+            )
+            for name in sorted(EXTREMES)
+            for hint in ["" if name in POSITIONS else "; give initial"]
+        },
+        "x must have elements for max, which has no identity; got shape (2, 0); give initial": call(
+            X[:, :0], "max", 1
+        ),
+    },
+    ck.DTypeError: {
+        **{f"{AXIS}{a!r}": call(axis=a) for a in (1.0, "0", [0, 1], (0, 1.0), ((0,),), (None,))},
+        f"{AXIS}'all'; did you mean None?": call(axis="all"),
+        f"{AXIS}(0, 'first')": call(axis=(0, "first")),
+        **{ORDER.format(name): call(COMPLEX, name) for name in sorted({*EXTREMES, "log_sum_exp"})},
+        f"{ORDER.format('max')} ... ": into("f4", 1, x=COMPLEX, function="max", axis=None),
+        "dtype must be float or complex for sum of float32; got int64": call(dtype="int64"),
+        "dtype must be float or complex for sum of bfloat16; got int64": call(
+            X.astype(ml_dtypes.bfloat16), dtype="int64"
+        ),
+        "dtype must be integer, float or complex for sum of int32; got bool": call(
+            INTS, dtype=bool
+        ),
+        "dtype must be complex for sum of complex64; got float64": call(COMPLEX, dtype="float64"),
+        "dtype must be float or complex for l1 of complex64; got int32": call(
+            COMPLEX, "l1", dtype="int32"
+        ),
+        "dtype must be float or complex for average of int32; got int32": call(
+            INTS, "average", dtype="int32"
+        ),
+        "dtype must be float or complex for log_sum of bool; got int8": call(
+            INTS > 0, "log_sum", dtype="int8"
+        ),
+        "dtype must be integer for argmax of float32; got float64": call(
+            function="argmax", dtype="float64"
+        ),
+        "dtype must be integer for argmin of float32; got bool": call(
+            function="argmin", dtype=bool
+        ),
+        "dtype must hold indices up to 128; got int8": call(MANY, "argmax", 1, dtype="int8"),
+        "dtype must hold indices up to 257; got uint8": call(MANY, "argmin", dtype="uint8"),
+        f"{KINDS}'fp16'; did you mean 'float16'?": call(dtype="fp16"),
+        f"{KINDS}'flaot32'; did you mean 'float32'?": call(dtype="flaot32"),
+        f"{KINDS}'torch.float64'; did you mean 'float64'?": call(dtype="torch.float64"),
+        f"{KINDS}float8_e5m2": call(dtype=ml_dtypes.float8_e5m2),
+        f"{KINDS}datetime64": call(dtype="datetime64"),
+        f"{KINDS}>f4": call(dtype=">f4"),
+        f"{KINDS}[('a', '<f4')]": call(dtype=[("a", "f4")]),
+        f"{KINDS}<U0": call(dtype=str),
+        f"{KINDS}4": call(dtype=4),
+        "initial must fit float32; got 1j (it is complex)": [
+            call(initial=1j),
+            call(function="max", dtype="c8", initial=1j),
+        ],
+        "initial must fit int32; got 0.5 (a fraction would be lost)": call(INTS, initial=0.5),
+        "initial must fit int32; got 2147483648 (it is out of range)": call(
+            INTS, "max", initial=2**31
+        ),
+        "initial must fit float16; got 70000 (it is out of range)": call(
+            X.astype("f2"), initial=70_000
+        ),
+        "initial must fit uint8; got 300 (it is out of range)": call(
+            np.int8([1]), initial=300, out=np.zeros((), "u1")
+        ),
+        "initial must be a scalar; got shape (2,)": call(initial=[1, 2]),
+        "initial must fit float32; got '1' (it is no number)": call(function="min", initial="1"),
+    },
+    ck.BindingError: {
+        "out must have shape (2,) for x.shape=(2, 3), axis=(1,); got (2, 1)": into(
+            "f4", 2, 1, axis=1
+        ),
+        "out must have shape (2, 1) for x.shape=(2, 3), axis=(1,); got (2,)": into(
+            "f4", 2, axis=1, keepdims=True
+        ),
+        "out must have shape () for x.shape=(2, 3), axis=(0, 1); got (1,)": into(
+            "f4", 1, axis=None
+        ),
+        "out must have shape (3,) for x.shape=(0, 3), axis=(0,); got (0,)": into("f4", 0, x=X[:0]),
+        "out must have dtype float or complex for sum of float32; got int64": into("i8"),
+        "out must have dtype integer, float or complex for sum of int32; got bool": into(
+            bool, x=INTS
+        ),
+        "out must have dtype complex for sum of complex64; got float64": into("f8", x=COMPLEX),
+        "out must have dtype float or complex for average of int32; got int64": into(
+            "i8", x=INTS, function="average"
+        ),
+        "out must have dtype integer for argmax of float64; got float64": position("f8"),
+        "out must hold indices up to 128; got int8": position("i1"),
+        "out must have dtype float or complex for sum of float32; got object": into(
+            object, x=X[:0]
+        ),
+        "out must have dtype float32; got float64": into("f8", dtype="f4"),
+        "out must have dtype float64; got float32": into("f4", dtype="f8"),
+        "out must have dtype int64; got int32": position("i4", dtype="i8"),
+        "out must lie on multiples of 4 bytes; got  ... ": call(
+            axis=0, out=np.ndarray((3,), "f4", bytearray(16), 2)
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
+def test_answer(launches, error, text, call):
+    with nothing_allocated():
+        assert_refused(error, f"reduce: {text}", call)
+    assert not launches
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [({"function": "mean"}, "function"), ({"axis": 2}, "axis"), ({"axis": (1, -1)}, "axis"),
+     ({"nan": "ignore"}, "nan")],
+)  # fmt: skip
+def test_operator_and_argument_are_attributes(options, field):
+    error = assert_refused(ck.ArgumentError, f"reduce: {field} ... ", call(**options))
+    assert (error.operator, error.field) == ("reduce", field)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "uint8"])
+def test_the_largest_index_fits(dtype):
+    n = np.iinfo(dtype).max + 1
+    x = np.zeros(n, np.int8)
+    x[-1] = 1
+    found = ck.reduce(x, "argmax", dtype=dtype)
+    assert (found.dtype, int(found)) == (np.dtype(dtype), n - 1)
+    text = f"reduce: dtype must hold indices up to {n}; got {dtype}"
+    assert_refused(ck.DTypeError, text, call(np.zeros(n + 1, np.int8), "argmax", dtype=dtype))
+
+
+WARM = {
+    ck.DTypeError: {
+        f"{AXIS}0.0": {"axis": 0.0},
+        f"{AXIS}(0.0,)": {"axis": (0.0,)},
+        "dtype must be float or complex for sum of float32; got int32": {"dtype": "int32"},
+        "initial must fit float32; got 1j (it is complex)": {"initial": 1j},
+    },
+    ck.ArgumentError: {
+        f"{UNKNOWN}10.0": {"function": 10.0},
+        "nan must be 'propagate' for sum; got 'ignore'": {"nan": "ignore"},
+        "last_index must be False for sum; got True": {"last_index": 1},
+        "initial must be None for l2; got 1": {"function": "l2", "initial": 1},
+    },
+    ck.BindingError: {
+        "out must have shape (2,) for  ... ; got (3,)": {"axis": 1},
+        "out must have dtype float64; got float32": {"dtype": "float64"},
+        "out must have shape (1, 3) for  ... ; got (3,)": {"keepdims": True},
+        "out must have dtype integer for argmax of float32; got float32": {"function": "argmax"},
+    },
+}
+
+
+@pytest.mark.parametrize(("error", "text", "options"), refusals(WARM))
+def test_a_warm_call_refuses_what_a_cold_one_would(place, error, text, options):
+    given = {"x": put(X, place), "function": "sum", "axis": 0, "out": put(X[0], place)}
+    for _ in range(2):
+        assert get(ck.reduce(**given)).tolist() == [3, 1, 7]
+    assert_refused(error, f"reduce: {text}", call(**{**given, **options}))

@@ -1,0 +1,353 @@
+"""What every function and compiled operator refuses: one table over all of them.
+
+Each row is an argument that no function takes, what it stands for, and the answer: the class of the
+error, and one line that names the operator and the argument. Nothing is launched or written then.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+import cudakern as ck
+from tests.helpers import fake_cupy
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.every_function import CASES, expected_of, poisoned, results_of
+from tests.helpers.places import HOST, POISON, Buffer, get, overwrite, put, same_bytes
+from tests.helpers.refused import assert_refused, nothing_allocated
+
+pytestmark = PLAIN_AND_CHECKED_ONCE
+
+#: The names of operands and outputs as messages have them, and the least dimensions of operands:
+#: None where their shape is the descriptor's, or any.
+NAMES = {
+    "gather": ({"x": 1, "indices": 0}, ["out"]),
+    "gather_nd": ({"x": 1, "indices": 1}, ["out"]),
+    "one_hot": ({"indices": 0, "values": None}, ["out"]),
+    "reduce": ({"x": 0}, ["out"]),
+    "nonzero_coordinates": ({"x": 0}, ["out.count", "out.coordinates"]),
+    "argwhere": ({"x": 0}, []),
+    "nonzero": ({"x": 1}, []),
+    "compiled gather": (dict.fromkeys(["input_tensor", "indices_tensor"]), ["output_tensor"]),
+    "compiled argmax": ({"input_tensor": None}, ["output_tensor"]),
+}
+OPERANDS = [
+    pytest.param(name, k, operand, id=f"{name}-{operand}")
+    for name, (operands, _) in NAMES.items()
+    for k, operand in enumerate(operands)
+]
+OUTPUTS = [
+    pytest.param(name, k, output, id=f"{name}-{output}")
+    for name, (_, outputs) in NAMES.items()
+    for k, output in enumerate(outputs)
+]
+#: Both.
+WRITTEN = [
+    pytest.param(name, k, operand, output, id=f"{name}-{operand}-{output}")
+    for name, (operands, outputs) in NAMES.items()
+    for k, operand in enumerate(operands)
+    for output in outputs[-1:]
+]
+
+
+def operator_of(name):
+    """Return what messages call the operator."""
+    return name.removeprefix("compiled ")
+
+
+def call(name, operands, outputs=None):
+    """Call a function, or what is compiled, with other operands than its own."""
+    case, options = CASES[name], {}
+    if outputs is not None:
+        options["out"] = tuple(outputs) if isinstance(case.expected, tuple) else outputs[0]
+    return case.call(*operands, **options)
+
+
+def call_with(name, k, operand):
+    """Return a call with one operand replaced."""
+    operands = list(CASES[name].operands)
+    operands[k] = operand
+    return lambda: call(name, operands)
+
+
+def call_into(name, k, output):
+    """Return a call with one output replaced."""
+    outputs = poisoned(CASES[name])
+    outputs[k] = output
+    return lambda: call(name, CASES[name].operands, outputs)
+
+
+NO_ARRAYS = {
+    "None": (None, ck.DTypeError, "must be an array; got NoneType"),
+    "a set": ({0, 1}, ck.DTypeError, "must be an array; got set"),
+    "a ragged list": ([[1, 2], [3], [4]], ck.BindingError, "must be an array;  ... "),
+    "a masked array": (
+        np.ma.masked_array([1, 2], [0, 1]),
+        ck.BindingError,
+        "must not be a masked array: the mask would be lost",
+    ),
+}
+
+
+@pytest.mark.parametrize("given", NO_ARRAYS)
+@pytest.mark.parametrize(("name", "k", "operand"), OPERANDS)
+def test_what_is_no_array(launches, name, k, operand, given):
+    value, error, text = NO_ARRAYS[given]
+    if (operand, given) == ("values", "a ragged list"):
+        error, text = (
+            ck.ArgumentError,
+            "must be two scalars or an array of two elements; got 3 ... ",
+        )
+    assert_refused(error, f"{operator_of(name)}: {operand} {text}", call_with(name, k, value))
+    assert not launches
+
+
+UNKNOWN = ["U1", "datetime64[s]", "object", [("f0", "<i4"), ("f1", "<i4")], ">f4", ">i8"]
+NO_INTEGERS = ["float16", "bool", "complex128"]
+#: Operands, and dtypes that they cannot have. What is compiled takes one dtype alone.
+OF_OTHER_DTYPES = [
+    (*operand.values, np.dtype(dtype))
+    for operand in OPERANDS
+    for dtype in UNKNOWN + NO_INTEGERS * (operand.values[2] not in {"x", "values"})
+]
+
+
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize(("name", "k", "operand", "dtype"), OF_OTHER_DTYPES)
+def test_dtypes_that_are_not_supported(launches, name, k, operand, dtype, empty):
+    own, error = CASES[name].operands[k], ck.DTypeError
+    text = f".dtype must be one of  ... ; got {dtype}"
+    if name.startswith("compiled"):
+        text, error = f" must have dtype {own.dtype}; got {dtype}", ck.BindingError
+    elif operand == "indices":
+        text = f".dtype must be int32, int64, uint32 or uint64; got {dtype}"
+    value = np.zeros(own.shape, dtype)
+    value = value[:0] if empty and operand in {"x", "indices"} else value
+    with nothing_allocated():
+        assert_refused(error, f"{operator_of(name)}: {operand}{text}", call_with(name, k, value))
+    assert not launches
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "operand"),
+    [p for p in OPERANDS if NAMES[p.values[0]][0][p.values[2]] is not None],
+)
+def test_numbers_of_dimensions(launches, name, k, operand):
+    least, own = NAMES[name][0][operand], CASES[name].operands[k]
+    for rank in [9, *range(least)]:
+        value = np.zeros((1,) * rank, own.dtype)
+        text = f"{name}: {operand} must have {least} to 8 dimensions; got {rank}"
+        assert_refused(ck.ArgumentError, text, call_with(name, k, value))
+    assert not launches
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+#: What is given in place of an output, and the answer.
+NO_OUTPUTS = {
+    "list": (np.ndarray.tolist, "must be a numpy.ndarray or cupy.ndarray; got list"),
+    "None": (lambda _: None, "must be a numpy.ndarray or cupy.ndarray; got NoneType"),
+    "masked": (np.ma.masked_array, "must not be a masked array: the mask would be lost"),
+    "read-only": (read_only, "must be writeable; got a read-only array"),
+    "longer": (lambda out: np.concatenate([out, out]), "must have shape {shape} ... "),
+    "deeper": (lambda out: out[None], "must have shape {shape} ... "),
+    "text": (lambda out: np.zeros(out.shape, "U1"), "must have dtype {dtype}; got <U1"),
+    "foreign": (lambda out: out.astype(out.dtype.newbyteorder()), "must have dtype {dtype}; got >"),
+    "repeated": (
+        lambda out: as_strided(np.zeros_like(out), out.shape, (0,) * out.ndim),
+        "must give each element an address of its own; got strides  ... ",
+    ),
+    "overlapping itself": (
+        lambda out: as_strided(out, out.shape, (out.itemsize // 2,) * out.ndim),
+        "must give each element an address of its own; got strides  ... ",
+    ),
+}
+
+
+def is_output(name, k, given):
+    """Return whether what is given is an output: None for one to be made, a single element."""
+    if given == "None":
+        return name != "nonzero_coordinates"
+    return given in {"repeated", "overlapping itself"} and expected_of(CASES[name])[k].size == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "output", "given"),
+    [
+        (*output.values, given)
+        for output in OUTPUTS
+        for given in NO_OUTPUTS
+        if not is_output(*output.values[:2], given)
+    ],
+)
+def test_outputs_that_cannot_be_written(launches, name, k, output, given):
+    make, text = NO_OUTPUTS[given]
+    own = poisoned(CASES[name])[k]
+    value = make(own.copy())
+    if name.startswith("compiled") and given not in {"list", "None", "masked", "read-only"}:
+        text = "must have  ... "
+        if given in {"text", "foreign"}:
+            text = f"must have dtype {own.dtype}; got  ... "
+    if name == "reduce" and given in {"text", "foreign"}:
+        text = "must have dtype float or complex for max of float32; got  ... "
+    text = text.format(shape=own.shape, dtype=own.dtype)
+    text = text if " ... " in text or "got >" not in text else f"{text} ... "
+    with nothing_allocated():
+        assert_refused(
+            ck.BindingError, f"{operator_of(name)}: {output} {text}", call_into(name, k, value)
+        )
+    assert not launches
+
+
+def together(operand, outputs, start, *, output_first, place):
+    """Return an operand and the last of some outputs in one memory; where the second one starts."""
+    first, second = (outputs[-1], operand) if output_first else (operand, outputs[-1])
+    memory = Buffer(bytes([POISON]) * (start + second.nbytes + 64), place)
+    views = [memory.view(first.shape, first.dtype)]
+    views.append(memory.view(second.shape, second.dtype, offset=start))
+    moved, written = views[::-1] if output_first else views
+    overwrite(moved, operand)
+    return memory, moved, [*(put(array, place) for array in outputs[:-1]), written]
+
+
+@pytest.mark.parametrize("output_first", [False, True])
+@pytest.mark.parametrize(("name", "k", "operand", "output"), WRITTEN)
+def test_an_output_overlaps_no_operand(place, name, k, operand, output, output_first):
+    case = CASES[name]
+    operands = [put(array, place) for array in case.operands]
+    nbytes = (poisoned(case)[-1] if output_first else case.operands[k]).nbytes
+    where = {"output_first": output_first, "place": place}
+    text = f"{operator_of(name)}: {output} must not overlap {operand}; they share memory [T19]"
+    memory, operands[k], outputs = together(
+        case.operands[k], poisoned(case), (nbytes - 1) // 8 * 8, **where
+    )
+    before = memory.bytes()
+    for _ in range(2):
+        error = assert_refused(ck.BindingError, text, lambda: call(name, operands, outputs))
+        assert error.rule == "T19"
+        assert np.array_equal(memory.bytes(), before)
+    # As neighbours they are accepted, and nothing is written but the output.
+    memory, operands[k], outputs = together(
+        case.operands[k], poisoned(case), (nbytes + 15) // 16 * 16, **where
+    )
+    call(name, operands, outputs)
+    for found, expected in zip(outputs, expected_of(case), strict=True):
+        assert same_bytes(found, expected)
+    assert same_bytes(operands[k], case.operands[k])
+    assert (memory.bytes()[-64:] == POISON).all()
+
+
+INTERLEAVED = {
+    "gather": (
+        lambda m: ck.gather(m[::2], [4, 0, 1], out=m[1::4]),
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+        [0, 8, 2, 3, 4, 0, 6, 7, 8, 2],
+    ),
+    "gather_nd": (
+        lambda m: ck.gather_nd(np.arange(10, 17), m[:8].reshape(4, 2)[:, :1], out=m[1:8:2]),
+        [0, 1, 2, 3, 4, 5, 6, 7],
+        [0, 10, 2, 12, 4, 14, 6, 16],
+    ),
+    "one_hot": (
+        lambda m: ck.one_hot(m[::3], 2, values=(5, 6), dtype="int64", out=m.reshape(2, 3)[:, 1:]),
+        [1, 8, 8, 0, 8, 8],
+        [1, 5, 6, 0, 6, 5],
+    ),
+    "reduce": (
+        lambda m: ck.reduce(m[::2].reshape(2, 2), "max", 0, out=m[1:4:2]),
+        [5, 90, 2, 91, 7, 92, 4, 93],
+        [5, 7, 2, 4, 7, 92, 4, 93],
+    ),
+    "nonzero_coordinates": (
+        lambda m: ck.nonzero_coordinates(
+            m[:9:3],
+            dtype="int64",
+            out=(m[9:].view("u4")[:1], m[:9].reshape(3, 3)[:, 1:2]),
+        ),
+        [5, 9, 9, 0, 9, 9, 7, 9, 9, 0],
+        [5, 0, 9, 0, 2, 9, 7, 9, 9, 2],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INTERLEAVED)
+def test_an_output_may_lie_between_the_elements_of_an_operand(name):
+    run, before, after = INTERLEAVED[name]
+    memory = np.array(before)
+    run(memory)
+    assert memory.tolist() == after
+
+
+@pytest.mark.parametrize(("name", "k", "output"), OUTPUTS)
+def test_a_warm_call_refuses_what_a_cold_one_would(place, name, k, output):
+    case = CASES[name]
+    operands = [put(array, place) for array in case.operands]
+    outputs = [put(array, place) for array in poisoned(case)]
+    for _ in range(2):
+        call(name, operands, outputs)
+    if place == HOST:
+        outputs[k].flags.writeable = False
+        text = f"{operator_of(name)}: {output} must be writeable; got a read-only array"
+        assert_refused(ck.BindingError, text, lambda: call(name, operands, outputs))
+    for found, expected in zip(outputs, expected_of(case), strict=True):
+        assert same_bytes(found, expected)
+
+
+@pytest.mark.parametrize(("here", "there"), [(None, 0), (0, None), (0, 1)], ids=str)
+@pytest.mark.parametrize(("name", "outputs"), [(name, o) for name, (_, o) in NAMES.items()])
+def test_mixed_places_are_named(monkeypatch, launches, name, outputs, here, there):
+    """All operands and outputs are here, but one of them."""
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make())
+    case, words = CASES[name], {None: "the host", 0: "CUDA device 0", 1: "CUDA device 1"}
+    names = [*NAMES[name][0], *outputs]
+    arrays = [*case.operands, *(poisoned(case) if outputs else [])]
+    for other in range(1, len(names)):
+        given = [
+            array if place is None else fake_cupy.Array(array, place)
+            for k, array in enumerate(arrays)
+            for place in [there if k == other else here]
+        ]
+        operands, written = given[: len(case.operands)], given[len(case.operands) :]
+        text = f"{operator_of(name)}: {names[other]} must be where  ... "
+        error = assert_refused(
+            ck.BindingError, text, lambda given=(operands, written): call(name, *given)
+        )
+        assert f", on {words[here]}; got {words[there]}" in str(error)
+    assert not launches
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_good_call_counts_as_a_launch(launches, name):
+    results = results_of(call(name, CASES[name].operands))
+    for found, expected in zip(results, expected_of(CASES[name]), strict=True):
+        assert same_bytes(get(found), expected)
+    assert len(launches) == 1
+
+
+HUGE = np.broadcast_to(np.int8(1), (2**31, 2**31, 1))
+LONG, ZEROS = np.broadcast_to(np.int8(1), (2, 2**40)), np.broadcast_to(np.int64(0), 2**40)
+TOO_LARGE = {
+    "gather: indices": (lambda: ck.gather(LONG, ZEROS), (2**40, 2**40)),
+    "gather_nd: indices": (lambda: ck.gather_nd(LONG, ZEROS[:, None]), (2**40, 2**40)),
+    "one_hot: depth": (lambda: ck.one_hot([0, 1], 2**62), (2, 2**62)),
+    "one_hot: depth ": (lambda: ck.one_hot(np.zeros(0, int), 2**62), (0, 2**62)),
+    "reduce: x": (lambda: ck.reduce(HUGE, "sum", -1, dtype="complex128"), HUGE.shape),
+    "nonzero_coordinates: size": (lambda: ck.nonzero_coordinates([1], size=2**62), 2**62),
+    "nonzero: size": (lambda: ck.nonzero([1], size=2**61), 2**61),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_results_of_more_bytes_than_there_are_addresses(launches, name):
+    run, got = TOO_LARGE[name]
+    got = f"shape {got}" if isinstance(got, tuple) else got
+    text = f"{name.rstrip()} must give a result of less than 2^63 bytes; got {got}"
+    with nothing_allocated():
+        assert_refused(ck.ArgumentError, text, run)
+    assert not launches

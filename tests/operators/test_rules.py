@@ -1,0 +1,223 @@
+"""The rules of every descriptor at every feature level; each operator's room has its tables."""
+
+from __future__ import annotations
+
+import pytest
+
+import cudakern as ck
+from cudakern import FeatureLevel
+from tests.helpers.descriptors import gather, verdict
+from tests.helpers.gather_nd_descriptors import gather_nd
+from tests.helpers.nonzero_descriptors import nonzero
+from tests.helpers.one_hot import one_hot
+from tests.helpers.reduce_descriptors import arg, reduce
+from tests.helpers.type_table import NAMES, TABLE, expected_rule
+from tests.operators.gather import rules as of_gather
+from tests.operators.gather_nd import rules as of_gather_nd
+from tests.operators.nonzero import rules as of_nonzero
+from tests.operators.one_hot import rules as of_one_hot
+from tests.operators.reduce import rules as of_reduce
+
+EXTENDED, LATE = FeatureLevel.EXTENDED, FeatureLevel.LEVEL_6_4
+ROOMS = {
+    "gather": of_gather,
+    "gather_nd": of_gather_nd,
+    "nonzero_coordinates": of_nonzero,
+    "one_hot": of_one_hot,
+    "reduce": of_reduce,
+}
+EACH_ROOM = pytest.mark.parametrize("room", ROOMS.values(), ids=ROOMS.keys())
+EACH_LEVEL = pytest.mark.parametrize("level", FeatureLevel, ids=lambda level: level.name)
+
+
+def rows(name):
+    """Return the rows of a table in all rooms as parameters, their first column as names."""
+    return [
+        pytest.param(*rest, id=f"{operator}-{case}")
+        for operator, room in ROOMS.items()
+        for case, *rest in getattr(room, name)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("room", "case", "desc", "level"),
+    [pytest.param(room, *row, id=row[0]) for room in ROOMS.values() for row in room.BROKEN],
+)
+def test_broken_rule_is_reported(room, case, desc, level):
+    """A case is named after its rule; the tables have the fields of some."""
+    rule = case.partition("-")[0]
+    with pytest.raises(ck.DescriptorError) as caught:
+        desc.validate(level)
+    error, field = caught.value, room.FIELDS.get(case.removesuffix("-as-newer"))
+    assert (error.operator, error.rule) == (desc.operator, rule)
+    assert error.field == (field or room.FIELDS.get(rule) or error.field)
+    assert str(error).startswith(f"{desc.operator}: {error.field} must ")
+    assert str(error).endswith(f" [{rule}]")
+    assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(("desc", "level"), rows("LEGAL_CASES"))
+def test_legal_descriptor_is_accepted(desc, level):
+    assert desc.validate(level) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "desc", "level"), [(*row, LATE)[:3] for room in ROOMS.values() for row in room.ORDER]
+)
+def test_first_broken_rule_is_reported(rule, desc, level):
+    with pytest.raises(ck.DescriptorError) as caught:
+        desc.validate(level)
+    assert caught.value.rule == rule
+
+
+@EACH_ROOM
+@EACH_LEVEL
+@pytest.mark.parametrize("rank", range(10))
+def test_number_of_dimensions(room, level, rank):
+    for desc, expected in room.of_rank(rank, level):
+        since = type(desc).introduced
+        assert verdict(desc, level) == (expected if level >= since else "feature_level")
+
+
+@EACH_LEVEL
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("room", [r for r in ROOMS.values() if hasattr(r, "of_type")])
+def test_types_of_each_level(room, level, kind):
+    """T2 for what is no data type of a tensor at the level, else the operator's own rule."""
+    for desc, legal, rule in room.of_type(kind, level):
+        expected = expected_rule(kind, legal, rule, level.name)
+        if level < type(desc).introduced:
+            expected = "feature_level"
+        assert verdict(desc, level) == expected
+
+
+def test_type_table_has_every_level():
+    assert set(TABLE) == set(FeatureLevel.__members__)
+
+
+#: An operator, legal except for a data type; the types that it may have at no DirectML level.
+OF_ONE_TYPE = {
+    "gather": lambda kind: gather((3,), (2,), (2,), 0, 1, kind),
+    "gather_nd": lambda kind: gather_nd((3, 1), (2, 1), (2, 1), (2, 2), 0, kind),
+    "nonzero": lambda kind: nonzero((3, 4), (1,), (12, 2), kind),
+    "one_hot": lambda kind: one_hot((3, 1), (1, 2), (3, 4), 1, kind),
+    "reduce": lambda kind: reduce("sum", (3, 4), (1,), kind),
+}
+
+
+@pytest.mark.parametrize("operator", OF_ONE_TYPE)
+def test_default_feature_level_is_the_last_one_of_directml(operator):
+    made = OF_ONE_TYPE[operator]
+    assert made("UINT8" if operator == "nonzero" else "INT64").validate() is None
+    assert verdict(made("BOOL")) == "T2"
+    assert made("BOOL" if operator != "reduce" else "INT8").validate(EXTENDED) is None
+
+
+SINCE = {
+    "2_0": [of_one_hot.LEGAL_4],
+    "2_1": [
+        gather_nd((1,) * 4, (1,) * 4, (1,) * 4, (4, 1)),
+        gather_nd((0,) * 9, (), (1,) * 4, (9, 9), None, "INT4", "FLOAT32"),
+    ],
+    "3_0": [
+        gather_nd((1,) * 4, (1,) * 4, (1,) * 4, (4, 1), 0),
+        gather_nd((0,) * 9, (), (1,) * 4, (9, 9), 0, "INT4", "FLOAT32"),
+        of_nonzero.LEGAL_4,
+        arg("argmax", (1, 2, 3, 4), (1,)),
+        arg("argmin", (1, 2, 3, 4), (1,)),
+    ],
+}
+
+
+@EACH_LEVEL
+@pytest.mark.parametrize("since", SINCE)
+def test_an_operator_that_a_level_does_not_have(since, level):
+    """Whatever else is wrong: the level is reported first. It may be given as a number."""
+    for desc in SINCE[since]:
+        for given in (level, int(level)):
+            if level >= FeatureLevel[f"LEVEL_{since}"]:
+                assert verdict(desc, given) != "feature_level"
+                continue
+            with pytest.raises(ck.DescriptorError) as caught:
+                desc.validate(given)
+            assert (caught.value.field, caught.value.rule) == ("feature_level", None)
+            assert f"must be at least {since}; got {level.label}" in str(caught.value)
+
+
+# Which field's type is wrong first, at which level.
+TYPES_IN_ORDER = [
+    (of_gather.LEGAL_4, {"input_tensor": "INT32", "indices_tensor": "INT32"}, "1_0", "input"),
+    (of_gather.LEGAL_4, {"input_tensor": "INT32", "indices_tensor": "INT32"}, "2_1", "indices"),
+    (of_gather.LEGAL_4, {"input_tensor": "INT32", "indices_tensor": "INT32"}, "3_0", None),
+    (of_gather_nd.LEGAL_4, {"input_tensor": "INT64", "indices_tensor": "INT32"}, "2_1", "input"),
+    (of_gather_nd.LEGAL_4, {"input_tensor": "INT16", "indices_tensor": "INT32"}, "2_1", "indices"),
+    (of_gather_nd.LEGAL_4, {"input_tensor": "INT16", "indices_tensor": "INT32"}, "3_0", None),
+    (of_one_hot.LEGAL_4, {"indices_tensor": "INT32", "values_tensor": "INT64"}, "2_1", "indices"),
+    (of_one_hot.LEGAL_4, {"indices_tensor": "INT32", "values_tensor": "INT64"}, "3_0", "values"),
+    (of_one_hot.LEGAL_4, {"indices_tensor": "INT32", "values_tensor": "INT64"}, "4_1", None),
+]
+
+
+@pytest.mark.parametrize(("desc", "kinds", "label", "first"), TYPES_IN_ORDER)
+def test_type_tables_are_checked_last_and_in_order(desc, kinds, label, first):
+    level = FeatureLevel[f"LEVEL_{label}"]
+    data = kinds.get("input_tensor") or kinds["values_tensor"]
+    for field, kind in {**kinds, "output_tensor": data}.items():
+        desc = of_gather.change(desc, field, data_type=ck.DataType[kind])
+    if first is None:
+        assert desc.validate(level) is None
+        return
+    with pytest.raises(ck.DescriptorError, match=f"{first}_tensor.data_type must be one of"):
+        desc.validate(level)
+    sizes = (9, *desc.output_tensor.sizes[1:])
+    with pytest.raises(ck.DescriptorError, match=r"\.sizes must"):
+        of_gather.change(desc, "output_tensor", sizes=sizes).validate(level)
+
+
+MESSAGES = {
+    "gather: output_tensor.sizes must be (2, 4) for axis=0, index_dimensions=1; got (4, 2) [G9]": (
+        gather((3, 4), (1, 2), (4, 2), 0, 1)
+    ),
+    "nonzero_coordinates: output_coordinates_tensor.sizes must have a row for each of 12 elements; "
+    "got 11 rows [Z5]": nonzero((3, 4), (1,), (11, 2)),
+    "nonzero_coordinates: output_coordinates_tensor.sizes must be 2 to 3 in the last dimension; "
+    "got 1 [Z6]": nonzero((1, 3, 4), (1,), (12, 1)),
+    "reduce: axes must lie in [0, 1]; got (0, 2) [R3]": reduce("sum", (3, 4), (0, 2)),
+    "reduce: axes must name no axis twice; got (1, 1) [R5]": reduce("sum", (3, 4), (1, 1)),
+    "argmax: output_tensor.sizes must be (3, 1) for axes=(1,); got (1, 4) [R8]": (
+        arg("argmax", (3, 4), (1,), out=(1, 4))
+    ),
+    "argmin: output_tensor.data_type must hold indices up to 2147516415; got INT32 [R9]": (
+        arg("argmin", (2**15, 2**16 + 1), (1, 0), result="INT32")
+    ),
+}
+
+
+@pytest.mark.parametrize("text", MESSAGES)
+def test_messages_say_what_is_required_and_found(text):
+    with pytest.raises(ck.DescriptorError) as caught:
+        MESSAGES[text].validate()
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    ("desc", "fields"),
+    [
+        (of_nonzero.LEGAL, ["input_tensor", of_nonzero.COUNT, of_nonzero.COORDINATES]),
+        (of_reduce.LEGAL, ["input_tensor", "output_tensor"]),
+        (of_reduce.ARGMAX, ["input_tensor", "output_tensor"]),
+        (of_one_hot.LEGAL, ["indices_tensor", "values_tensor", "output_tensor"]),
+        (of_gather.LEGAL, ["input_tensor", "indices_tensor", "output_tensor"]),
+    ],
+)
+def test_binding_order(desc, fields):
+    assert [name for name, _ in (*desc.inputs(), *desc.outputs())] == fields
+
+
+def test_rules_that_follow_from_the_tensors_own():
+    """O5, a size of 0, is T4 unless the level is the extended one; Z7 is T13 there, too."""
+    depth_0 = one_hot((3, 1), (1, 2), (3, 0), 1)
+    assert verdict(depth_0) == "T4"
+    assert verdict(depth_0, EXTENDED) is None
+    assert verdict(nonzero((2**16, 2**16), (1,), (2**32, 2))) == "T13"
+    assert verdict(nonzero((1, 2**31), (1,), (2**31, 2))) == "T13"

@@ -1,0 +1,688 @@
+r"""Faults that tests must find: each is planted in a copy of the project, and the tests run there.
+
+    python tests/planted_faults.py               all faults, about ten minutes
+    python tests/planted_faults.py clamp race    those whose names contain one of the words
+    python tests/planted_faults.py --list        what there is
+
+A fault is a text that stands in the product once, wherever its file lies, and what stands there
+instead. The tests that must find it are few and quick: they are part of every run of the tests. So
+who shortens the tests runs this before and after. Edit the column ``tests`` when tests move.
+
+Kernels are compiled into ``CUDAKERN_CACHE_DIR``, or a temporary folder where that is not set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+PRODUCT = ("cudakern", "kernels", "perf")
+SUFFIXES = {".cpp", ".cu", ".cuh", ".hpp", ".py"}
+#: Seconds for the tests of one fault; a fault that makes them hang is found, too.
+LIMIT = 300
+FAILED, NOTHING_RAN = 1, {4, 5}
+
+
+class Fault(NamedTuple):
+    """A name, the tests below ``tests/`` that must find it, the text, and the text with a fault."""
+
+    name: str
+    tests: str
+    text: str
+    other: str = ""
+
+
+FAULTS = (
+    Fault(
+        "clamp goes one too far",
+        "operators/test_gather_through_descriptors.py::test_indices_out_of_range_clamp",
+        "const U nearest = beyond ? extent.value - 1 : position;",
+        "const U nearest = beyond ? extent.value : position;",
+    ),
+    Fault(
+        "wrap of negative indices is off by one",
+        "operators/test_gather.py::test_gather_every_dtype_and_index_type",
+        "extent.value - 1 - remainder",
+        "extent.value - remainder",
+    ),
+    Fault(
+        "check forgets that indices may be negative",
+        "operators/test_gather.py::test_gather_raise_accepts_the_whole_range_only",
+        "if (kIsSigned<I> && index < 0) {",
+        "if (false) {",
+    ),
+    Fault(
+        "fill looks at the last component alone",
+        "operators/test_gather_nd_edges.py::test_gather_nd_holds_each_component_against_its_own_axis",
+        "valid &= position.valid;",
+        "valid = position.valid;",
+    ),
+    Fault(
+        "64-bit indices are narrowed first",
+        "operators/test_one_hot.py::test_one_hot_compares_whole_indices",
+        "bool wide = (sizeof(I) > 4 || sizeof(O) > 4)",
+        "bool wide = (sizeof(O) > 4)",
+    ),
+    Fault(
+        "indices of long axes are not widened",
+        "operators/test_negative_indices.py::test_axes_longer_than_indices_can_tell",
+        "max(extents, default=0) > 2**31",
+        "max(extents, default=0) > 2**33",
+    ),
+    Fault(
+        "raise names the component's axis wrongly",
+        "operators/test_gather_nd_errors.py::test_raise_names_the_first_bad_index",
+        "axis, extent = first + component, extents[component]",
+        "axis, extent = first, extents[component]",
+    ),
+    Fault(
+        "last vector of rows is not written",
+        "operators/test_gather.py::test_gather_poisoned_result_of_many_blocks",
+        "if (kFull || slot < shape.pieces) {",
+        "if (kFull || slot + 1 < shape.pieces) {",
+    ),
+    Fault(
+        "last piece of packed rows is not written",
+        "operators/test_gather.py::test_gather_every_dtype_and_index_type",
+        "const O last = begin + kPieces < end ? begin + kPieces : end;",
+        "const O last = begin + kPieces < end ? begin + kPieces : end - 1;",
+    ),
+    Fault(
+        "barrier behind the rows of a stage is lost",
+        "operators/test_gather_checked.py::test_few_blocks_do_it_all",
+        "__syncthreads();  // the next rows take the same stage",
+    ),
+    Fault(
+        "barrier before a table is filled again is lost",
+        "operators/test_gather_checked.py::test_few_blocks_do_it_all",
+        "__syncthreads();  // the table may still be in use",
+    ),
+    Fault(
+        "words before x are read as x's",
+        "operators/test_gather.py::test_gather_equals_numpy_checked",
+        "place >= 0 && static_cast<uint64>(place)",
+        "static_cast<uint64>(place)",
+    ),
+    Fault(
+        "spliced rows get a word too little",
+        "operators/test_gather_checked.py::test_few_blocks_do_it_all",
+        "(min(row_bytes, tile) - 1 + VECTOR_BYTES - width) // VECTOR_BYTES + 1",
+        "(min(row_bytes, tile) - 1 + VECTOR_BYTES - width) // VECTOR_BYTES",
+    ),
+    Fault(
+        "tuples lie closer than the kernel thinks",
+        "operators/test_gather_nd.py::test_gather_nd_is_fancy_indexing",
+        "tuple_bytes = (tuple_size | 1) * source.indices.itemsize",
+        "tuple_bytes = tuple_size * source.indices.itemsize",
+    ),
+    Fault(
+        "batches of indices have no stride",
+        "operators/test_gather_nd_through_descriptors.py::test_batch_dimensions",
+        "arguments.offset(outer[0], outer[1], index_stride,",
+        "arguments.offset(outer[0], 0, index_stride,",
+    ),
+    Fault(
+        "arguments of gather_nd lack their padding",
+        "operators/test_gather_nd.py::test_gather_nd_is_fancy_indexing",
+        "arguments.uint32(turn, tuples_at, shared, 0)",
+        "arguments.uint32(turn, tuples_at, shared)",
+    ),
+    Fault(
+        "structures are not padded to their alignment",
+        "operators/test_one_hot.py::test_one_hot_takes_lists_and_python_scalars",
+        "return data + bytes(-len(data) % 8)",
+        "return data",
+    ),
+    Fault(
+        "32-bit offsets reach twice as far",
+        "operators/test_far_apart.py::test_gather_reads_far_apart",
+        "MAX_SPAN_32 = 2**31",
+        "MAX_SPAN_32 = 2**32",
+    ),
+    Fault(
+        "items beyond the grid are not counted as wide",
+        "operators/test_nonzero_plan.py operators/test_gather_plan.py",
+        "items + per_block * indexing.MAX_BLOCKS >= MAX_ITEMS_32",
+        "items >= MAX_ITEMS_32 * 2",
+    ),
+    Fault(
+        "division is wrong for divisor 1",
+        "test_layout.py::test_division_by_every_divisor_below_2_16",
+        "min(shift, 1), max(shift - 1, 0)",
+        "1, max(shift - 1, 0)",
+    ),
+    Fault(
+        "dimensions merge where one operand jumps",
+        "test_layout.py",
+        "if merged and all(\n            outer == inner",
+        "if merged and any(\n            outer == inner",
+    ),
+    Fault(
+        "key of a lookup leaves fill and negative out",
+        "operators/test_negative_indices.py::test_warm_calls_know_what_a_negative_index_is",
+        "key = (selection, facts)",
+        "key = (selection[:3], facts)",
+    ),
+    Fault(
+        "key of one_hot leaves the values out",
+        "operators/test_one_hot_errors.py::test_a_warm_call_tells_values_and_dtypes_apart",
+        "given.dtype, given.pattern, negative, facts)",
+        "given.dtype, negative, facts)",
+    ),
+    Fault(
+        "key of reduce leaves the initial value out",
+        "operators/test_reduce_initial.py::test_equal_values_of_different_bytes_are_told_apart",
+        "key = (call, initial, facts)",
+        "key = (call, initial is None, facts)",
+    ),
+    Fault(
+        "key of nonzero leaves the fill value out",
+        "operators/test_nonzero_functions.py::test_every_size_and_fill_value",
+        "key = (operator, kind, fill, wanted, facts)",
+        "key = (operator, kind, wanted, facts)",
+    ),
+    Fault(
+        "-0.0 and 0.0 are one value of one_hot",
+        "operators/test_one_hot.py::test_one_hot_keeps_the_sign_of_zero",
+        "off == 0 and str(off), on == 0 and str(on)",
+        "None, None",
+    ),
+    Fault(
+        "overlap with the first input is not looked for",
+        "operators/test_gather_errors.py::test_out_that_overlaps_an_input_is_refused",
+        "for k in range(o)\n",
+        "for k in range(1, o)\n",
+    ),
+    Fault(
+        "undecided overlap passes",
+        "test_arrays.py",
+        "except np.exceptions.TooHardError:\n        return True",
+        "except np.exceptions.TooHardError:\n        return False",
+    ),
+    Fault(
+        "read-only out is written by a warm call",
+        "operators/test_gather_errors.py::test_a_warm_call_refuses_what_a_cold_one_would",
+        "if bound is None or is_read_only(target):",
+        "if bound is None:",
+    ),
+    Fault(
+        "read-only out is written by a warm operator",
+        "operators/test_compiled_operator.py::test_array_that_does_not_fit_is_refused",
+        "if bound is not None and not any(map(is_read_only, outputs)):",
+        "if bound is not None:",
+    ),
+    Fault(
+        "read-only out is written",
+        "operators/test_reduce_errors.py::test_bad_input_is_named",
+        'if is_read_only(array):\n        raise BindingError(operator, name, "must be writeable',
+        'if False:\n        raise BindingError(operator, name, "must be writeable',
+    ),
+    Fault(
+        "message names x for the rank of indices",
+        "operators/test_gather_errors.py::test_bad_input_is_named",
+        'require_rank(operator, "indices", positions, least)\n    return data',
+        'require_rank(operator, "x", positions, least)\n    return data',
+    ),
+    Fault(
+        "message shows a range one too long",
+        "operators/test_messages.py::test_message",
+        'requirement = f"must lie in [{lowest}, {extent - 1}] for',
+        'requirement = f"must lie in [{lowest}, {extent}] for',
+    ),
+    Fault(
+        "wide strides of out overlap unseen",
+        "test_layout.py::test_overlaps_itself_is_exact_for_small_layouts",
+        "return not zero and abs(offset) < itemsize",
+        "return not zero and offset == 0",
+    ),
+    Fault(
+        "rule of gather has another number",
+        "operators/test_gather_descriptor.py::test_broken_rule_is_reported",
+        'self.require("G5", "index_dimensions"',
+        'self.require("G8", "index_dimensions"',
+    ),
+    Fault(
+        "type tables are checked before the rules",
+        "operators/test_gather_descriptor.py::test_type_tables_are_checked_last_and_the_data_first",
+        "self.check_rules(level)\n        self.check_types(level)",
+        "self.check_types(level)\n        self.check_rules(level)",
+    ),
+    Fault(
+        "index types begin at another level",
+        "operators/test_gather_descriptor.py::test_index_types_of_each_level",
+        "(FeatureLevel.LEVEL_3_0, dtypes.INDEX_TYPES)",
+        "(FeatureLevel.LEVEL_2_1, dtypes.INDEX_TYPES)",
+    ),
+    Fault(
+        "batches of gather_nd may be as long as the input",
+        "operators/test_gather_nd_descriptor.py::test_broken_rule_is_reported",
+        "most = min(counts.values()) - 1",
+        "most = min(counts.values())",
+    ),
+    Fault(
+        "one row too few is legal for nonzero",
+        "operators/test_nonzero_descriptor.py::test_broken_rule_is_reported",
+        'self.require("Z5", field, rows == elements, requirement)',
+        'self.require("Z5", field, rows >= elements - 1, requirement)',
+    ),
+    Fault(
+        "indices fit types that are one too small",
+        "operators/test_reduce_errors.py::test_the_largest_index_fits",
+        "return count - 1 <= np.iinfo(result.numpy).max",
+        "return count - 2 <= np.iinfo(result.numpy).max",
+    ),
+    Fault(
+        "minimum size is not rounded to 4 bytes",
+        "operators/test_compiled_operator.py::test_t17_minimum_is_rounded_to_four_bytes",
+        "+ 7) // 8 + 3) // 4 * 4",
+        "+ 7) // 8)",
+    ),
+    Fault(
+        "addresses need be no multiples of 16",
+        "operators/test_compiled_operator.py::test_array_that_does_not_fit_is_refused",
+        "if beyond and self._level is not FeatureLevel.EXTENDED:",
+        "if beyond and self._level is FeatureLevel.EXTENDED:",
+    ),
+    Fault(
+        "owned inputs are not copied",
+        "operators/test_compiled_operator_state.py::test_t16_owned_input_is_kept_as_it_was",
+        "owned[i] = copied(array)",
+        "owned[i] = array",
+    ),
+    Fault(
+        "arrays out of order are packed again wrongly",
+        "operators/test_fallbacks.py::test_owned_inputs_are_copied_from_any_alignment",
+        "width = min(_alignment(target), _alignment(source), target.dtype.itemsize, WORD_BYTES)\n    with current(place_of(target)):\n        _words(target, width)[...]",
+        "width = min(_alignment(target), target.dtype.itemsize, WORD_BYTES)\n    with current(place_of(target)):\n        _words(target, width)[...]",
+    ),
+    Fault(
+        "-0.0 counts as nonzero",
+        "operators/test_nonzero_plan.py::test_signs_of_floats_do_not_count",
+        "number = ones >> 1 if is_float else ones",
+        "number = ones",
+    ),
+    Fault(
+        "last element is not searched",
+        "operators/test_nonzero_coordinates.py::test_sizes_around_the_limits",
+        "if (element < a.elements &&",
+        "if (element + 1 < a.elements &&",
+    ),
+    Fault(
+        "element behind the last is searched",
+        "operators/test_nonzero_coordinates.py::test_every_rank_in_any_order_of_axes",
+        "const bool exists = start + static_cast<O>((word + r) * 32) < elements;",
+        "const bool exists = true;",
+    ),
+    Fault(
+        "look-back leaves the nearest tile out",
+        "operators/test_nonzero_schedules.py::test_every_order_gives_the_same",
+        "sum += r * 32 + lane <= nearest / 2 ?",
+        "sum += r * 32 + lane < nearest / 2 ?",
+    ),
+    Fault(
+        "words of an old epoch stay",
+        "operators/test_nonzero_schedules.py::test_epochs_begin_anew",
+        "for (uint32 k = lane; k < slots; k += 32) {",
+        "for (uint32 k = lane; k + 1 < tiles; k += 32) {",
+    ),
+    Fault(
+        "row behind the count is not filled",
+        "operators/test_nonzero_functions.py::test_every_size_and_fill_value",
+        "for (; row < table.capacity; row += step) {",
+        "for (; row + 1 < table.capacity; row += step) {",
+    ),
+    Fault(
+        "coordinates of an axis go to the next one",
+        "operators/test_nonzero_coordinates.py::test_every_layout_of_coordinates",
+        "put(axis, static_cast<C>(part.remainder));",
+        "put(axis - 1, static_cast<C>(part.remainder));",
+    ),
+    Fault(
+        "columns beyond the last belong to their plane",
+        "operators/test_one_hot.py::test_one_hot_equals_numpy",
+        "const O p = position - plane - (label < right ? 0 : 1);",
+        "const O p = position - plane;",
+    ),
+    Fault(
+        "barrier before the next tile of bits is lost",
+        "operators/test_one_hot_checked.py::test_few_blocks_do_it_all",
+        "run.write_ends(palette);\n    __syncthreads();  // the next tile takes the same bits",
+        "run.write_ends(palette);",
+    ),
+    Fault(
+        "tile of planes has no margin",
+        "operators/test_one_hot_plan.py::test_tiles_cover_the_output_and_fit_in_shared_memory",
+        "margin = 2 * sector  #",
+        "margin = 0  #",
+    ),
+    Fault(
+        "off and on change places",
+        "operators/test_one_hot.py::test_one_hot_takes_lists_and_python_scalars",
+        "const uint4 off = stage[0], on = stage[1];",
+        "const uint4 off = stage[1], on = stage[0];",
+    ),
+    Fault(
+        "NaN is lost among numbers",
+        "operators/test_reduce_edges.py::test_nan_and_infinities",
+        "|| a != a ? a : b;",
+        "? a : b;",
+    ),
+    Fault(
+        "NaN is no place where it counts",
+        "operators/test_reduce_edges.py::test_nan_and_infinities",
+        "return kIgnore ? better || (b != b && a == a) : better || (a != a && b == b);",
+        "return better;",
+    ),
+    Fault(
+        "a place that is none wins ties",
+        "operators/test_reduce_edges.py::test_ties",
+        "b.place + 1 > a.place + 1",
+        "b.place > a.place",
+    ),
+    Fault(
+        "the first of ties is the nearer thread's",
+        "operators/test_reduce_edges.py::test_ties",
+        "kLast ? b.place + 1 > a.place + 1 : b.place < a.place;",
+        "kLast;",
+    ),
+    Fault(
+        "last elements of a row are left out",
+        "operators/test_reduce.py::test_reduce_every_function_of_every_dtype",
+        "if (thread < count - tail) {",
+        "if (thread + 1 < count - tail) {",
+    ),
+    Fault(
+        "ties of bfloat16 are rounded up",
+        "operators/test_reduce.py::test_reduce_rounds_ties_to_even",
+        "const uint32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16",
+        "const uint32 rounded = (bits + 0x8000) >> 16",
+    ),
+    Fault(
+        "doubles become halves by way of floats",
+        "operators/test_reduce.py::test_reduce_rounds_ties_to_even",
+        "return __uint_as_float(bits | 1);",
+        "return nearest;",
+    ),
+    Fault(
+        "blocks are counted before all have written",
+        "operators/test_reduce_checked.py::test_every_order_gives_the_same_bits",
+        "  __syncthreads();\n  bool last = false;",
+        "  bool last = false;",
+    ),
+    Fault(
+        "barrier after groups are folded is lost",
+        "operators/test_reduce_checked.py::test_every_order_gives_the_same_bits",
+        "    __syncthreads();\n    span = half;",
+        "    span = half;",
+    ),
+    Fault(
+        "initial value is taken by each share",
+        "operators/test_reduce_initial.py::test_it_takes_part_once",
+        "G::take(all, initial.value, 0);",
+        "G::take(all, initial.value, 0);\n    G::take(all, initial.value, 0);",
+    ),
+    Fault(
+        "sum of bool is a bool",
+        "operators/test_reduce_types.py::test_result_if_none_is_asked_for",
+        "if function in _COUNTING and kind is DataType.BOOL:\n        return DataType.INT64",
+        "if function in _COUNTING and kind is DataType.BOOL:\n        return DataType.INT32",
+    ),
+    Fault(
+        "log_sum of nothing is 0",
+        "operators/test_reduce_edges.py::test_no_elements",
+        "ReduceFunction.LOG_SUM: -inf",
+        "ReduceFunction.LOG_SUM: 0",
+    ),
+    Fault(
+        "narrow sums are kept in 32 bits",
+        "operators/test_reduce_edges.py::test_limits_of_types",
+        "return DataType.UINT64 if result in _LONG else DataType.UINT32",
+        "return DataType.UINT32",
+    ),
+    Fault(
+        "state of a place is counted short",
+        "operators/test_reduce_plan.py",
+        "return 2 * max(number, 8 if wide else 4)",
+        "return 2 * max(number, 4)",
+    ),
+    Fault(
+        "cache key leaves NVRTC's version out",
+        "engines/test_nvrtc.py::test_a_file_is_named_by_all_that_it_depends_on",
+        '"\\0".join((version(), *program.options, program.text))',
+        '"\\0".join((*program.options, program.text))',
+    ),
+    Fault(
+        "kernels flush subnormal numbers",
+        "engines/test_nvrtc.py::test_no_option_flushes_subnormal_numbers",
+        '"-std=c++17", *lines)',
+        '"-std=c++17", "-ftz=true", *lines)',
+    ),
+    Fault(
+        "workspace is shared by all streams",
+        "engines/test_workspaces.py::test_streams_devices_and_sizes_have_workspaces_of_their_own",
+        "key = (device, id(stream), nbytes)",
+        "key = (device, nbytes)",
+    ),
+    Fault(
+        "kernel of one device serves another",
+        "engines/test_cuda.py::test_a_specialisation_is_compiled_once_and_loaded_once_per_device",
+        "digest, device, line_info())",
+        "digest, 0, line_info())",
+    ),
+    Fault(
+        "stream does not wait for the lender's",
+        "engines/test_streams.py::test_a_call_stands_in_the_stream_of_its_operand_too",
+        "stream.wait_event(event)",
+        "pass",
+    ),
+    Fault(
+        "threads of the simulator share workspaces",
+        "operators/test_nonzero_schedules.py::test_threads_have_workspaces_of_their_own",
+        "class _Workspaces(threading.local):",
+        "class _Workspaces:",
+    ),
+    Fault(
+        "captured call does not keep what it made",
+        "engines/test_workspaces.py::test_what_a_captured_call_makes_for_itself_is_kept",
+        "engine_for(place).keep(place, array)",
+        "engine_for(place)",
+    ),
+    Fault(
+        "shf.wrap clamps",
+        "simulator/ptx/test_instructions.py -k shf",
+        "return count & 31; }\n\nstatic inline u32 shf_l",
+        "return count > 32 ? 32 : count; }\n\nstatic inline u32 shf_l",
+    ),
+    Fault(
+        "cvt rounds ties up",
+        "simulator/ptx/test_instructions.py -k conversions-cvt",
+        "rest > half || (rest == half && (whole & 1))",
+        "rest >= half",
+    ),
+    Fault(
+        "shfl ignores the segment",
+        "simulator/ptx/test_instructions.py -k shfl",
+        "most = least | (clamp & ~segment)",
+        "most = clamp",
+    ),
+    Fault(
+        "bfe takes the sign one bit above",
+        "simulator/ptx/test_instructions.py -k bfe",
+        "lesser<u32>(start + length - 1, kBits<T> - 1)",
+        "lesser<u32>(start + length, kBits<T> - 1)",
+    ),
+    Fault(
+        "race with an access of this epoch is missed",
+        "simulator/test_broken_kernels.py -k tree_reduction",
+        "if (tag_time(tag) < w->checked.base ||\n        (other",
+        "if (tag_time(tag) <= w->checked.base ||\n        (other",
+    ),
+    Fault(
+        "scope of a block is enough for all",
+        "simulator/test_broken_kernels.py -k of_the_block",
+        "const bool narrow = narrower(mine, theirs) < needed;",
+        "const bool narrow = false;",
+    ),
+    Fault(
+        "writes are not held against reads",
+        "simulator/test_broken_kernels.py -k second_barrier",
+        "check_against(a, read, false, byte, bytes);",
+    ),
+    Fault(
+        "sectors have 64 bytes",
+        "simulator/test_traffic.py::test_figures",
+        "constexpr int kSectorShift = 5;",
+        "constexpr int kSectorShift = 6;",
+    ),
+    Fault(
+        "a broadcast is a bank conflict",
+        "simulator/test_traffic.py::test_figures",
+        "} else if (first[bank] != word && traffic.set.add(word)) {",
+        "} else if (true) {",
+    ),
+    Fault(
+        "sampled launches are not scaled",
+        "simulator/test_sampled_traffic.py::test_figures_are_scaled",
+        "(2 * count * observed.blocks + observed.sampled) // (2 * observed.sampled)",
+        "count",
+    ),
+    Fault(
+        "chunks start where they end",
+        "dask/test_lookup.py::test_gather_of_any_chunks",
+        "np.cumsum([0, *sizes[:-1]], dtype=np.int64)",
+        "np.cumsum(sizes, dtype=np.int64)",
+    ),
+    Fault(
+        "places step by the sizes of a chunk",
+        "dask/test_reduce.py::test_ties_are_decided_by_the_index_in_all_of_x",
+        "step *= self.shape[axis]",
+        "step *= chunk.shape[axis]",
+    ),
+    Fault(
+        "position of a bad index is that in its chunk",
+        "dask/test_lookup.py::test_the_position_of_a_bad_index_is_that_in_all_indices",
+        "starts=[int(start) for start in starts],",
+        "starts=[],",
+    ),
+    Fault(
+        "sums of halves are halves between chunks",
+        "dask/test_reduce.py::test_narrow_floats_neither_overflow_nor_round_early",
+        "return Reduction(call.function, *kinds).accumulator.numpy",
+        "return call.dtype",
+    ),
+    Fault(
+        "budget of registers is ignored",
+        "conformance/test_nonzero_machine_code.py::test_a_register_too_many_is_seen",
+        "if usage.registers > registers:",
+        "if usage.registers > 255:",
+    ),
+    Fault(
+        "first line takes all of the time",
+        "perf/test_timing.py::test_lines_share_the_time",
+        "max(0, self._end - now) // max(1, self._lines)",
+        "max(0, self._end - now)",
+    ),
+    Fault(
+        "a wrong result is timed",
+        "perf/test_timing.py::test_a_wrong_result_has_no_time",
+        'return f"WRONG: {describe(error)}"',
+        'return ""',
+    ),
+)
+
+
+def main() -> int:
+    """Plant the faults that were asked for; return 1 unless all are found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", help="parts of the names of faults; none for all")
+    parser.add_argument("--list", action="store_true", help="show the faults and their tests")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the project; this one by default")
+    given = parser.parse_args()
+    chosen = [f for f in FAULTS if not given.words or any(word in f.name for word in given.words)]
+    if given.list:
+        for fault in chosen:
+            print(f"{fault.name:45} {fault.tests}")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        copy = Path(folder) / "project"
+        shutil.copytree(given.root, copy, ignore=shutil.ignore_patterns(".git", "__pycache__"))
+        os.environ.setdefault("CUDAKERN_CACHE_DIR", f"{folder}/cache")
+        os.environ["PYTHONPATH"] = str(copy)
+        if not _passes(copy, chosen):
+            return 1
+        outcomes = {fault.name: _outcome(copy, fault) for fault in chosen}
+    missed = [name for name, outcome in outcomes.items() if outcome != "found"]
+    print(
+        f"{len(chosen) - len(missed)} of {len(chosen)} found; missed: {', '.join(missed) or 'none'}"
+    )
+    return int(bool(missed))
+
+
+def _passes(copy: Path, faults: list[Fault]) -> bool:
+    """Return whether the tests pass as long as no fault is planted; say so if not."""
+    plain = [test for fault in faults if " -k " not in fault.tests for test in fault.tests.split()]
+    runs = [" ".join(dict.fromkeys(plain)), *(f.tests for f in faults if " -k " in f.tests)]
+    for tests in dict.fromkeys(filter(None, runs)):
+        status, said, seconds = _run(copy, tests, 10 * LIMIT)
+        print(f"without a fault: {said.strip().splitlines()[-1]} ({seconds:.0f} s)", flush=True)
+        if status:
+            print(said)
+            return False
+    return True
+
+
+def _outcome(copy: Path, fault: Fault) -> str:
+    """Plant a fault, run its tests, print and return what came of it."""
+    with _planted(copy, fault) as problem:
+        status, said, seconds = (0, "", 0.0) if problem else _run(copy, fault.tests, LIMIT)
+    outcome = problem or (
+        "found" if status == FAILED else "no such test" if status in NOTHING_RAN
+        else "missed" if status == 0 else f"status {status}: {said[-300:]}"
+    )  # fmt: skip
+    print(f"{outcome:8} {fault.name:45} {seconds:5.1f} s", flush=True)
+    return outcome
+
+
+@contextmanager
+def _planted(copy: Path, fault: Fault):
+    """Have the fault in the copy; give what is wrong with the fault itself, or nothing."""
+    files = [f for p in PRODUCT for f in sorted((copy / p).rglob("*")) if f.suffix in SUFFIXES]
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    counts = {file: count for file in files if (count := texts[file].count(fault.text))}
+    if sum(counts.values()) != 1:
+        yield f"its text stands {sum(counts.values())} times: {', '.join(f.name for f in counts)}"
+        return
+    (file,) = counts
+    file.write_text(texts[file].replace(fault.text, fault.other), encoding="utf-8")
+    try:
+        yield ""
+    finally:
+        file.write_text(texts[file], encoding="utf-8")
+
+
+def _run(copy: Path, tests: str, limit: float) -> tuple[int, str, float]:
+    """Return the status of pytest, what it printed, and the seconds it took."""
+    paths, _, words = tests.partition(" -k ")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=short"]
+    start = time.perf_counter()
+    try:
+        done = subprocess.run(
+            [*command, *(f"tests/{test}" for test in paths.split()), "-k", words],
+            cwd=copy, capture_output=True, text=True, timeout=limit, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return FAILED, "hangs", limit
+    return done.returncode, done.stdout, time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    sys.exit(main())
