@@ -10,7 +10,7 @@ import pytest
 
 import cudakern as ck
 import cudakern.dask as cd
-from tests.helpers.refused import assert_named
+from tests.helpers.refused import assert_refused
 from tests.helpers.samples import sample
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -123,4 +123,4 @@ WORD = da.from_array(np.array(1), chunks=())
     ],
 )  # fmt: skip
 def test_what_a_dask_array_cannot_be(operator, call, error, text):
-    assert_named(operator, call, error, text)
+    assert_refused(error, f"{operator}: ... {text} ... ", call)

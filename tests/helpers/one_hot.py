@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-import cudakern as ck
-from cudakern import DataType, TensorDesc
 from tests.helpers.oracle import resolve
 
 
@@ -44,13 +42,3 @@ def one_hot_shapes(draw):
     shape = tuple(draw(st.integers(min(1, draw(low)), longest)) for _ in range(rank))
     depth = draw(st.integers(min(1, draw(low)), 9))
     return shape, depth, draw(st.integers(0, rank))
-
-
-def one_hot(indices, values, out, axis, kind="FLOAT32", index_kind="UINT32"):
-    """Build a descriptor from three tuples of sizes."""
-    return ck.OneHotOperatorDesc(
-        TensorDesc(DataType[index_kind], indices),
-        TensorDesc(DataType[kind], values),
-        TensorDesc(DataType[kind], out),
-        axis,
-    )

@@ -6,17 +6,18 @@ import pytest
 
 import cudakern as ck
 from cudakern import FeatureLevel
-from tests.helpers.descriptors import gather, verdict
-from tests.helpers.gather_nd_descriptors import gather_nd
-from tests.helpers.nonzero_descriptors import nonzero
-from tests.helpers.one_hot import one_hot
-from tests.helpers.reduce_descriptors import arg, reduce
 from tests.helpers.type_table import NAMES, TABLE, expected_rule
+from tests.operators.descriptors import verdict
 from tests.operators.gather import rules as of_gather
+from tests.operators.gather.rules import gather
 from tests.operators.gather_nd import rules as of_gather_nd
+from tests.operators.gather_nd.rules import gather_nd
 from tests.operators.nonzero import rules as of_nonzero
+from tests.operators.nonzero.rules import nonzero
 from tests.operators.one_hot import rules as of_one_hot
+from tests.operators.one_hot.rules import one_hot
 from tests.operators.reduce import rules as of_reduce
+from tests.operators.reduce.rules import arg, reduce
 
 EXTENDED, LATE = FeatureLevel.EXTENDED, FeatureLevel.LEVEL_6_4
 ROOMS = {

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudakern import DataType, FeatureLevel
-from tests.helpers.descriptors import change, gather
+import cudakern as ck
+from cudakern import DataType, FeatureLevel, TensorDesc
 from tests.helpers.type_table import TABLE
+from tests.operators.descriptors import change
+
+
+def gather(x, indices, out, axis, count, kind="FLOAT32", index_kind="UINT32"):
+    """Build a descriptor from three tuples of sizes."""
+    return ck.GatherOperatorDesc(
+        TensorDesc(DataType[kind], x),
+        TensorDesc(DataType[index_kind], indices),
+        TensorDesc(DataType[kind], out),
+        axis,
+        count,
+    )
+
 
 EXTENDED = FeatureLevel.EXTENDED
 EARLY, LATE = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4

@@ -5,10 +5,37 @@ from __future__ import annotations
 from dataclasses import replace
 
 import cudakern as ck
-from cudakern import DataType, FeatureLevel
-from tests.helpers.descriptors import change
-from tests.helpers.gather_nd_descriptors import gather_nd, newer
+from cudakern import DataType, FeatureLevel, TensorDesc
 from tests.helpers.type_table import TABLE
+from tests.operators.descriptors import change
+
+
+def gather_nd(x, indices, out, counts, batch=None, kind="FLOAT32", index_kind="UINT32"):
+    """Build a descriptor from three tuples of sizes and the two dimension counts.
+
+    Without a batch dimension count it is the older operator's.
+    """
+    tensors = (
+        TensorDesc(DataType[kind], x),
+        TensorDesc(DataType[index_kind], indices),
+        TensorDesc(DataType[kind], out),
+    )
+    if batch is None:
+        return ck.GatherNDOperatorDesc(*tensors, *counts)
+    return ck.GatherND1OperatorDesc(*tensors, *counts, batch)
+
+
+def newer(desc, batch=0):
+    """Return a descriptor of the older operator as one with batch dimensions."""
+    return ck.GatherND1OperatorDesc(
+        desc.input_tensor,
+        desc.indices_tensor,
+        desc.output_tensor,
+        desc.input_dimension_count,
+        desc.indices_dimension_count,
+        batch,
+    )
+
 
 EXTENDED = FeatureLevel.EXTENDED
 EARLY, LATE = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from cudakern import DataType, FeatureLevel
-from tests.helpers.descriptors import change
-from tests.helpers.nonzero_descriptors import nonzero
+import cudakern as ck
+from cudakern import DataType, FeatureLevel, TensorDesc
 from tests.helpers.type_table import MORE, SMALL
+from tests.operators.descriptors import change
+
+
+def nonzero(
+    x, count, coordinates, kind="FLOAT32", *, count_kind="UINT32", coordinate_kind="UINT32"
+):
+    """Build a descriptor from three tuples of sizes."""
+    return ck.NonzeroCoordinatesOperatorDesc(
+        TensorDesc(DataType[kind], x),
+        TensorDesc(DataType[count_kind], count),
+        TensorDesc(DataType[coordinate_kind], coordinates),
+    )
+
 
 EXTENDED = FeatureLevel.EXTENDED
 EARLY, LATE = FeatureLevel.LEVEL_3_1, FeatureLevel.LEVEL_6_4

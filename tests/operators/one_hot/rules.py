@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudakern import DataType, FeatureLevel
-from tests.helpers.descriptors import change
-from tests.helpers.one_hot import one_hot
+import cudakern as ck
+from cudakern import DataType, FeatureLevel, TensorDesc
 from tests.helpers.type_table import TABLE
+from tests.operators.descriptors import change
+
+
+def one_hot(indices, values, out, axis, kind="FLOAT32", index_kind="UINT32"):
+    """Build a descriptor from three tuples of sizes."""
+    return ck.OneHotOperatorDesc(
+        TensorDesc(DataType[index_kind], indices),
+        TensorDesc(DataType[kind], values),
+        TensorDesc(DataType[kind], out),
+        axis,
+    )
+
 
 EXTENDED = FeatureLevel.EXTENDED
 EARLY, LATE = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4

@@ -10,8 +10,16 @@ import pytest
 import cudakern as ck
 from cudakern import ReduceFunction
 from tests.helpers.reduce import FUNCTIONS
-from tests.helpers.reduce_descriptors import ARG_DESCS, DECREASING, INCREASING, arg
-from tests.operators.reduce.rules import ARGMAX, ARGMIN, LEGAL, of_function
+from tests.operators.reduce.rules import (
+    ARG_DESCS,
+    ARGMAX,
+    ARGMIN,
+    DECREASING,
+    INCREASING,
+    LEGAL,
+    arg,
+    of_function,
+)
 
 EACH = pytest.mark.parametrize("desc", [LEGAL, ARGMAX, ARGMIN], ids=lambda desc: desc.operator)
 

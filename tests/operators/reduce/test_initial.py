@@ -11,16 +11,16 @@ from cudakern._dtypes import bfloat16
 from tests.helpers.places import Buffer, get, put, same_bytes
 from tests.helpers.reduce import is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import random_values
-from tests.helpers.reduce_tables import INITIAL, initial_subnormals
 from tests.helpers.samples import covering
 from tests.helpers.strategies import DTYPES, random_bytes
-from tests.operators import test_reduce_checked
-from tests.operators.test_reduce_checked import CASES
-from tests.operators.test_reduce_edges import FLOATS, check
+from tests.operators.reduce import test_kernels
+from tests.operators.reduce.tables import INITIAL, initial_subnormals
+from tests.operators.reduce.test_edges import FLOATS, check
+from tests.operators.reduce.test_kernels import CASES
 
 FUNCTIONS = ["max", "min", "multiply", "sum"]
 #: Blocks share small results.
-plans = test_reduce_checked.plans
+plans = test_kernels.plans
 
 
 @pytest.mark.parametrize(("name", "function"), covering(CASES, FUNCTIONS))

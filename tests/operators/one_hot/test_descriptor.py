@@ -10,9 +10,10 @@ import pytest
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
-from tests.helpers.descriptors import change
-from tests.helpers.one_hot import expected, one_hot
+from tests.helpers.one_hot import expected
 from tests.helpers.places import same_bytes
+from tests.operators.descriptors import change
+from tests.operators.one_hot.rules import one_hot
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
 

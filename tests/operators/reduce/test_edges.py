@@ -10,7 +10,8 @@ import cudakern as ck
 from cudakern._dtypes import bfloat16
 from tests.helpers.places import get, put
 from tests.helpers.reduce import FUNCTIONS, is_legal, reduce, result_dtype
-from tests.helpers.reduce_tables import (
+from tests.helpers.strategies import DTYPES
+from tests.operators.reduce.tables import (
     BOTH,
     INF,
     LIMITS,
@@ -21,7 +22,6 @@ from tests.helpers.reduce_tables import (
     complex_subnormals,
     subnormals,
 )
-from tests.helpers.strategies import DTYPES
 
 FLOATS = ["float32", "float64", "float16", bfloat16() or "float16"]
 LEGAL = [(f, dtype) for f in FUNCTIONS for dtype in DTYPES if is_legal(f, dtype)]

@@ -10,7 +10,8 @@ import pytest
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
-from tests.helpers.descriptors import change, gather, verdict
+from tests.operators.descriptors import change, verdict
+from tests.operators.gather.rules import gather
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.helpers.protocol import (
+from tests.operators.nonzero.protocol import (
     AGGREGATE,
     PREFIX,
     Block,

@@ -11,9 +11,9 @@ import pytest
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
-from tests.helpers.descriptors import change, verdict
-from tests.helpers.gather_nd_descriptors import expected_result, gather_nd, newer
 from tests.helpers.places import get, put
+from tests.operators.descriptors import change, verdict
+from tests.operators.gather_nd.rules import gather_nd, newer
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
 
@@ -36,6 +36,29 @@ EXAMPLES = [
         id="newer-2",
     ),
 ]
+
+
+def expected_result(x, indices, sizes, counts, batch=0):
+    """Compute the operator coordinate by coordinate, in Python's integers; indices clamp.
+
+    ``sizes`` are the output's; all three tensors have as many dimensions.
+    """
+    rank, (input_count, index_count) = x.ndim, counts
+    first = rank - input_count + batch  # the input's dimension that component 0 selects from
+    tuple_size = indices.shape[-1]
+    copied = input_count - batch - tuple_size
+    result = np.empty(sizes, x.dtype)
+    for c in product(*map(range, sizes)):
+        o = c[rank - (index_count - 1 + copied) :]
+        m, s = o[: index_count - 1], o[index_count - 1 :]
+        selected = []
+        for k in range(tuple_size):
+            extent = x.shape[first + k]
+            value = int(indices[(*(0,) * (rank - index_count), *m, k)])
+            value += extent if value < 0 else 0
+            selected.append(min(max(value, 0), extent - 1))
+        result[c] = x[(*(0,) * (rank - input_count), *o[:batch], *selected, *s)]
+    return result
 
 
 def run_poisoned(desc, x, indices, place="host", level=FeatureLevel.LEVEL_6_4):

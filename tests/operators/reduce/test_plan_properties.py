@@ -20,8 +20,8 @@ from cudakern.operators.reduce.plan import (
     plan_reduce,
 )
 from cudakern.operators.reduce.types import ARG_FUNCTIONS
-from tests.helpers.reduce_plans import arguments_of, must_be_taken, problem, taken
 from tests.helpers.strategies import memory_layouts
+from tests.operators.reduce.plans import arguments_of, must_be_taken, problem, taken
 
 KIB = 1024
 KINDS = ["INT8", "FLOAT16", "FLOAT32", "INT64", "COMPLEX64", "COMPLEX128"]

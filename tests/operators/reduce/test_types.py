@@ -9,9 +9,9 @@ import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from cudakern.operators.reduce.function import as_function
 from cudakern.operators.reduce.types import ReduceFunction, result_type
-from tests.helpers.descriptors import verdict
-from tests.helpers.reduce_descriptors import ARG_DESCS, arg, reduce
 from tests.helpers.type_table import FLOATS, INDEX, MORE, NAMES, SMALL, expected_rule
+from tests.operators.descriptors import verdict
+from tests.operators.reduce.rules import ARG_DESCS, arg, reduce
 
 INT32, INT64 = {"INT32", "UINT32"}, {"INT64", "UINT64"}
 COMPLEX = {"COMPLEX64", "COMPLEX128"}

@@ -1,22 +1,11 @@
-"""Short ways to build and change descriptors of gather."""
+"""Short ways to change descriptors and to judge them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import cudakern as ck
-from cudakern import DataType, FeatureLevel, TensorDesc
-
-
-def gather(x, indices, out, axis, count, kind="FLOAT32", index_kind="UINT32"):
-    """Build a descriptor from three tuples of sizes."""
-    return ck.GatherOperatorDesc(
-        TensorDesc(DataType[kind], x),
-        TensorDesc(DataType[index_kind], indices),
-        TensorDesc(DataType[kind], out),
-        axis,
-        count,
-    )
+from cudakern import FeatureLevel
 
 
 def change(desc, field, **values):

@@ -12,12 +12,12 @@ from cudakern import DataType, FeatureLevel
 from cudakern.operators import binding
 from tests.helpers import reduce as oracle
 from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED_ONCE
-from tests.helpers.descriptors import change
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
-from tests.helpers.reduce_descriptors import ARG_DESCS, DECREASING, INCREASING, arg, reduce
 from tests.helpers.samples import covering, is_thorough, sample
 from tests.helpers.strategies import memory_layouts
 from tests.helpers.type_table import FLOATS, MORE, SMALL
+from tests.operators.descriptors import change
+from tests.operators.reduce.rules import ARG_DESCS, DECREASING, INCREASING, arg, reduce
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
 

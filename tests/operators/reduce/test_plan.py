@@ -9,7 +9,7 @@ import pytest
 
 from cudakern.engines.base import THREADS
 from cudakern.operators.reduce.plan import COUNTER_BYTES, plan_reduce, specialisations
-from tests.helpers.reduce_plans import arguments_of, problem
+from tests.operators.reduce.plans import arguments_of, problem
 
 KIB = 1024
 #: What is pinned of the arguments, besides the blocks that share a result.

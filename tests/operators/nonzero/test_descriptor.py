@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED_ONCE
-from tests.helpers.descriptors import change
 from tests.helpers.nonzero import (
     COORDINATE_STRIDES,
     DENSITIES,
@@ -21,10 +20,11 @@ from tests.helpers.nonzero import (
     laid_out,
     random_elements,
 )
-from tests.helpers.nonzero_descriptors import nonzero
 from tests.helpers.places import Buffer, get, same_bytes
 from tests.helpers.strategies import memory_layouts
 from tests.helpers.type_table import MORE, SMALL
+from tests.operators.descriptors import change
+from tests.operators.nonzero.rules import nonzero
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
 
