@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ def _tensors(*arrays):
     return [TensorDesc(DataType.from_numpy(a.dtype), a.shape) for a in arrays]
 
 
+@cache
 def _compiled(desc):
     return ck.compile_operator(desc, FeatureLevel.EXTENDED)
 
