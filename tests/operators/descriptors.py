@@ -1,11 +1,16 @@
-"""Short ways to change descriptors and to judge them."""
+"""Descriptors: changed, judged, and their tensors in memory."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+from hypothesis import strategies as st
+
 import cudakern as ck
 from cudakern import FeatureLevel
+from tests.helpers.places import POISON, Buffer, get
+from tests.helpers.strategies import MemoryLayout, memory_layouts
 
 
 def change(desc, field, **values):
@@ -19,3 +24,66 @@ def verdict(desc, level=FeatureLevel.LEVEL_6_4):
     except ck.DescriptorError as error:
         return error.rule or error.field
     return None
+
+
+def strided(desc, *strides):
+    """Return a descriptor whose tensors, in binding order, have these strides."""
+    tensors = (*desc.inputs(), *desc.outputs())
+    for (field, _), steps in zip(tensors, strides, strict=True):
+        desc = change(desc, field, strides=steps)
+    return desc
+
+
+class Tensors:
+    """The tensors of a descriptor with one output, as arrays of its strides and as flat buffers.
+
+    The inputs hold what ``elements`` returns for a number of elements and a dtype; the output and
+    what lies between its elements is poison.
+    """
+
+    def __init__(self, desc, place, *elements):
+        self._desc, self._tensors = desc, [t for _, t in (*desc.inputs(), *desc.outputs())]
+        self.buffers, self.arrays, self.flat = [], [], []
+        for tensor, made in zip(self._tensors, (*elements, poison), strict=True):
+            dtype = tensor.data_type.numpy
+            count = -(-tensor.total_bytes // dtype.itemsize)
+            buffer = Buffer(made(count, dtype).tobytes(), place)
+            strides = tuple(s * dtype.itemsize for s in tensor.element_strides)
+            self.buffers.append(buffer)
+            self.arrays.append(buffer.view(tensor.sizes, dtype, strides))
+            self.flat.append(buffer.view((count,), dtype))
+
+    def run(self, level=FeatureLevel.LEVEL_6_4, *, flat=False):
+        """Run the operator twice."""
+        *inputs, out = self.flat if flat else self.arrays
+        operator = ck.compile_operator(self._desc, level)
+        for _ in range(2):
+            assert operator(*inputs, out=out) is out
+
+    def outside(self):
+        """Return the bytes of the output's memory that belong to no element."""
+        out, memory = self.arrays[-1], self.buffers[-1].bytes()
+        layout = MemoryLayout(out.shape, out.strides, 0, memory.size)
+        return memory[~layout.touched(out.dtype.itemsize)]
+
+    def assert_written(self, expected):
+        """The output holds these elements, and nothing else has been written."""
+        np.testing.assert_array_equal(get(self.arrays[-1]), expected)
+        assert (self.outside() == POISON).all()
+
+
+def poison(count, dtype):
+    return np.full(count * dtype.itemsize, POISON, np.uint8).view(dtype)
+
+
+def integers(seed, low, high):
+    """Return what makes random integers, each time the same."""
+    rng = np.random.default_rng(seed)
+    return lambda count, dtype: rng.integers(low, high, count).astype(dtype)
+
+
+@st.composite
+def element_strides(draw, sizes, *, output=False):
+    """Draw legal strides in elements: permuted, padded, doubled, or zero in an input."""
+    layout = draw(memory_layouts(sizes, 1, output=output, aligned=True))
+    return tuple(map(abs, layout.strides))

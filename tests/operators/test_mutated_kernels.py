@@ -7,8 +7,9 @@ say; here it is said once more for the very calls that are to fail.
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -64,9 +65,8 @@ def _begin_last_epoch():
     ctypes.c_uint64.from_address(address).value = LAST_EPOCH << 32
 
 
-@dataclass(frozen=True)
-class Mutation:
-    """A text of a kernel, what stands there instead, and a call that depends on it.
+class Mutation(NamedTuple):
+    """A fault in a kernel, and a call that depends on what is lost.
 
     Attributes
     ----------
@@ -76,8 +76,8 @@ class Mutation:
         One of ``CALLS``.
     file : str
         Below ``kernels/``.
-    text, other : str
-        Old and new.
+    text : str
+        What stands there once; "«this|that»" is where ``this`` becomes ``that``, "«this»" is lost.
     strict : bool
         Whether strict launches alone find it: a barrier follows, which serves as a fence else.
     """
@@ -86,201 +86,72 @@ class Mutation:
     call: str
     file: str
     text: str
-    other: str = ""
     strict: bool = False
 
     def __str__(self):
         return self.name
 
+    def plant(self, source):
+        """Return a kernel's text with the fault."""
+        before, changed, after = re.split("[«»]", self.text)
+        old, _, new = changed.partition("|")
+        assert source.count(before + old + after) == 1
+        return source.replace(before + old + after, before + new + after)
 
-BARRIER = "__syncthreads();"
-COUNT = Mutation("", "columns", "common/ptx.cuh", "atom.acq_rel.gpu.global.inc.u32")
-FOLD, LOOK_BACK = "reduce/fold.cuh", "nonzero/look_back.cuh"
-LAST_AXIS, SPLICE = "gather/last_axis.cuh", "common/splice.cuh"
-STORE, LOAD = "st.relaxed.gpu.global.u64", "ld.relaxed.gpu.global.u64"
 
-MUTATIONS = (
-    *(
-        replace(
-            COUNT,
-            name=f"count_by_{how}",
-            other=f"atom.{how}.global.inc.u32",
-            strict=how == "release.gpu",
-        )
-        for how in ("relaxed.gpu", "acquire.gpu", "release.gpu", "acq_rel.cta")
-    ),
-    Mutation("count_before_all_wrote", "columns", FOLD, f"  {BARRIER}\n  bool last", "  bool last"),
-    Mutation("fold_by_who_comes_first", "stream", FOLD, " ==\n           blocks - 1;", " == 0;"),
-    Mutation(
-        "fold_of_a_block",
-        "stream",
-        FOLD,
-        f"  {BARRIER}\n  if (threadIdx.x < 32)",
-        "  if (threadIdx.x < 32)",
-    ),
-    Mutation(
-        "fold_of_groups_before",
-        "columns",
-        FOLD,
-        f"    {BARRIER}\n    if (g + half",
-        "    if (g + half",
-    ),
-    Mutation("fold_of_groups_after", "columns", FOLD, f"    {BARRIER}\n    span", "    span"),
-    Mutation(
-        "columns_before_all_wrote",
-        "columns",
-        "reduce/columns.cuh",
-        f"  {BARRIER}\n  const auto from_threads",
-        "  const auto from_threads",
-    ),
-    Mutation(
-        "tiles",
-        "tiles",
-        "reduce/tiles.cuh",
-        f"  {BARRIER}\n  const uint32 lanes",
-        "  const uint32 lanes",
-    ),
-    Mutation("word_stored_weakly", "nonzero", "common/ptx.cuh", STORE, "st.global.u64"),
-    Mutation("word_loaded_weakly", "nonzero", "common/ptx.cuh", LOAD, "ld.global.u64"),
-    Mutation(
-        "word_stored_for_the_block", "nonzero", "common/ptx.cuh", STORE, "st.relaxed.cta.global.u64"
-    ),
-    Mutation(
-        "word_loaded_for_the_block", "nonzero", "common/ptx.cuh", LOAD, "ld.relaxed.cta.global.u64"
-    ),
-    Mutation(
-        "ticket_before_others_read_it",
-        "nonzero",
-        "nonzero_coordinates.cu",
-        f"  {BARRIER}\n  // While",
-        "  // While",
-    ),
-    Mutation(
-        "counts_before_others_wrote",
-        "nonzero",
-        "nonzero_coordinates.cu",
-        f"    {BARRIER}\n    const uint32 upcoming",
-        "    const uint32 upcoming",
-    ),
-    Mutation(
-        "places_while_others_read",
-        "nonzero",
-        "nonzero/coordinate_writer.cuh",
-        "          sync_first_threads<32 * kWarps>();\n",
-    ),
-    Mutation(
-        "places_before_others_put_them_down",
-        "nonzero dense",
-        "nonzero/coordinate_writer.cuh",
-        "      __syncwarp();\n    }\n  }\n",
-        "    }\n  }\n",
-    ),
-    Mutation(
-        "row_of_the_next_tile_in_its_place",
-        "nonzero",
-        "nonzero_coordinates.cu",
-        "turn ^= 1)",
-        "turn = 0)",
-    ),
-    Mutation(
-        "masks_before_others_wrote",
-        "nonzero columns",
-        "nonzero/inputs.cuh",
-        "    sync_first_threads<kReaders>();\n",
-    ),
-    Mutation(
-        "clearing_without_a_release",
-        "last epoch",
-        LOOK_BACK,
-        "      __threadfence();\n      before",
-        "      before",
-    ),
-    Mutation(
-        "clearing_without_an_acquire",
-        "last epoch",
-        LOOK_BACK,
-        "      __threadfence();\n    }",
-        "    }",
-        strict=True,
-    ),
-    Mutation(
-        "indices_before_others_wrote",
-        "last axis",
-        LAST_AXIS,
-        f"  {BARRIER}\n  for (uint64 row",
-        "  for (uint64 row",
-    ),
-    Mutation(
-        "rows_before_others_wrote",
-        "last axis, staged",
-        LAST_AXIS,
-        f"    {BARRIER}\n    next.begin",
-        "    next.begin",
-    ),
-    Mutation(
-        "rows_while_others_pick",
-        "last axis, staged",
-        LAST_AXIS,
-        f"    {BARRIER}  // the next rows",
-        "    // the next rows",
-    ),
-    Mutation(
-        "places_while_others_read",
-        "packed",
-        "gather.cu",
-        f"    {BARRIER}  // the table",
-        "    // the table",
-    ),
-    Mutation(
-        "places_before_others_wrote",
-        "packed",
-        "gather.cu",
-        f"    }}\n    {BARRIER}\n",
-        "    }\n",
-    ),
-    Mutation(
-        "segments_before_others_wrote",
-        "spliced",
-        SPLICE,
-        f"  {BARRIER}\n  stage_words",
-        "  stage_words",
-    ),
-    Mutation(
-        "words_before_others_wrote",
-        "spliced",
-        SPLICE,
-        f"    {BARRIER}\n    for",
-        "    for",
-    ),
-    Mutation(
-        "words_while_others_read",
-        "spliced",
-        SPLICE,
-        f"    {BARRIER}  // the next tile",
-        "    // the next tile",
-    ),
-    Mutation(
-        "tuples_while_others_read",
-        "gather_nd",
-        "gather_nd.cu",
-        f"      {BARRIER}  // the tuples or",
-        "      // the tuples or",
-    ),
-    Mutation(
-        "tuples_before_others_wrote",
-        "gather_nd",
-        "gather_nd.cu",
-        f"      {BARRIER}\n      for",
-        "      for",
-    ),
-    Mutation(
-        "table_before_others_wrote",
-        "gather_nd",
-        "gather_nd.cu",
-        f"    }}\n    {BARRIER}\n  }}",
-        "    }\n  }",
-    ),
-)
+BARRIER = "«__syncthreads();»"
+PTX, FOLD, LOOK_BACK = "common/ptx.cuh", "reduce/fold.cuh", "nonzero/look_back.cuh"
+LAST_AXIS, SPLICE, NONZERO = "gather/last_axis.cuh", "common/splice.cuh", "nonzero_coordinates.cu"
+WRITER = "nonzero/coordinate_writer.cuh"
+FENCE = "«      __threadfence();\n»"
+
+MUTATIONS = [
+    Mutation(*row)
+    for row in (
+        *((f"count_by_{how}", "columns", PTX, f"atom.«acq_rel.gpu|{how}».global.inc.u32", strict)
+          for how, strict in (("relaxed.gpu", False), ("acquire.gpu", False), ("release.gpu", True),
+                              ("acq_rel.cta", False))),
+        ("count_before_all_wrote", "columns", FOLD, f"  {BARRIER}\n  bool last"),
+        ("fold_by_who_comes_first", "stream", FOLD, " ==«\n           blocks - 1;| 0;»"),
+        ("fold_of_a_block", "stream", FOLD, f"  {BARRIER}\n  if (threadIdx.x < 32)"),
+        ("fold_of_groups_before", "columns", FOLD, f"    {BARRIER}\n    if (g + half"),
+        ("fold_of_groups_after", "columns", FOLD, f"    {BARRIER}\n    span"),
+        ("columns_before_all_wrote", "columns", "reduce/columns.cuh",
+         f"  {BARRIER}\n  const auto from_threads"),
+        ("tiles", "tiles", "reduce/tiles.cuh", f"  {BARRIER}\n  const uint32 lanes"),
+        ("word_stored_weakly", "nonzero", PTX, "st.«relaxed.gpu.»global.u64"),
+        ("word_loaded_weakly", "nonzero", PTX, "ld.«relaxed.gpu.»global.u64"),
+        ("word_stored_for_the_block", "nonzero", PTX, "st.relaxed.«gpu|cta».global.u64"),
+        ("word_loaded_for_the_block", "nonzero", PTX, "ld.relaxed.«gpu|cta».global.u64"),
+        ("ticket_before_others_read_it", "nonzero", NONZERO, f"  {BARRIER}\n  // While"),
+        ("counts_before_others_wrote", "nonzero", NONZERO,
+         f"    {BARRIER}\n    const uint32 upcoming"),
+        ("places_while_others_read", "nonzero", WRITER,
+         "          «sync_first_threads<32 * kWarps>();»\n"),
+        ("places_before_others_put_them_down", "nonzero dense", WRITER,
+         "      «__syncwarp();»\n    }\n  }\n"),
+        ("row_of_the_next_tile_in_its_place", "nonzero", NONZERO, "turn «^= 1|= 0»)"),
+        ("masks_before_others_wrote", "nonzero columns", "nonzero/inputs.cuh",
+         "    «sync_first_threads<kReaders>();»\n"),
+        ("clearing_without_a_release", "last epoch", LOOK_BACK, f"{FENCE}      before"),
+        ("clearing_without_an_acquire", "last epoch", LOOK_BACK, f"{FENCE}    }}", True),
+        ("indices_before_others_wrote", "last axis", LAST_AXIS, f"  {BARRIER}\n  for (uint64 row"),
+        ("rows_before_others_wrote", "last axis, staged", LAST_AXIS,
+         f"    {BARRIER}\n    next.begin"),
+        ("rows_while_others_pick", "last axis, staged", LAST_AXIS,
+         f"    {BARRIER}  // the next rows"),
+        ("places_of_rows_while_others_read", "packed", "gather.cu", f"    {BARRIER}  // the table"),
+        ("places_before_others_wrote", "packed", "gather.cu", f"    }}\n    {BARRIER}\n"),
+        ("segments_before_others_wrote", "spliced", SPLICE, f"  {BARRIER}\n  stage_words"),
+        ("words_before_others_wrote", "spliced", SPLICE, f"    {BARRIER}\n    for"),
+        ("words_while_others_read", "spliced", SPLICE, f"    {BARRIER}  // the next tile"),
+        ("tuples_while_others_read", "gather_nd", "gather_nd.cu",
+         f"      {BARRIER}  // the tuples or"),
+        ("tuples_before_others_wrote", "gather_nd", "gather_nd.cu", f"      {BARRIER}\n      for"),
+        ("table_before_others_wrote", "gather_nd", "gather_nd.cu",
+         f"    }}\n    {BARRIER}\n  }}"),
+    )
+]  # fmt: skip
 
 
 def _tiling(_problem, items, _bytes, words):
@@ -322,8 +193,7 @@ def test_mutation_is_found(tmp_path, monkeypatch, mutation):
     copy = tmp_path / "kernels"
     shutil.copytree(sources.kernel_folder(), copy)
     source = (copy / mutation.file).read_text(encoding="utf-8")
-    assert source.count(mutation.text) == 1
-    (copy / mutation.file).write_text(source.replace(mutation.text, mutation.other), "utf-8")
+    (copy / mutation.file).write_text(mutation.plant(source), encoding="utf-8")
     monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
     with checked(SEED, strict=mutation.strict) as report:
         CALLS[mutation.call]()

@@ -10,54 +10,13 @@ import pytest
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
-from tests.operators.descriptors import change, verdict
+from tests.helpers.places import get
+from tests.operators.descriptors import Tensors, change, integers, strided
 from tests.operators.gather.rules import gather
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
 
 EXTENDED = FeatureLevel.EXTENDED
-
-
-# The examples of the DirectML reference: axis, index dimensions, input, indices, output.
-# The third is printed with two index dimensions, of which the output has room for one.
-EXAMPLES = [
-    pytest.param(0, 1, [11, 12, 13, 14], [3, 1, 3, 0, 2], [14, 12, 14, 11, 13], id="1"),
-    pytest.param(
-        0, 1, [[1, 2], [3, 4], [5, 6]], [[0, 1, 1, 2]], [[1, 2], [3, 4], [3, 4], [5, 6]], id="2"
-    ),
-    pytest.param(1, 1, [[1, 2], [3, 4], [5, 6]], [[1, 0]], [[2, 1], [4, 3], [6, 5]], id="3"),
-    pytest.param(
-        2,
-        2,
-        [[[1, 2, 3], [4, 5, 6], [7, 8, 9]]],
-        [[[0, 2]]],
-        [[[1, 3]], [[4, 6]], [[7, 9]]],
-        id="4",
-    ),
-    pytest.param(
-        1,
-        2,
-        [[[1, 2], [3, 4], [5, 6]]],
-        [[[0, 1], [1, 2]]],
-        [[[1, 2], [3, 4]], [[3, 4], [5, 6]]],
-        id="5",
-    ),
-]
-
-
-@pytest.mark.parametrize(("axis", "count", "x", "indices", "expected"), EXAMPLES)
-def test_documented_example(axis, count, x, indices, expected):
-    x, indices = np.array(x, np.float32), np.array(indices, np.uint32)
-    expected = np.array(expected, np.float32)
-    desc = gather(x.shape, indices.shape, expected.shape, axis, count)
-    assert desc.validate() is None
-    result = ck.compile_operator(desc)(x, indices)
-    assert result.dtype == np.float32
-    np.testing.assert_array_equal(result, expected, strict=True)
-
-
-def test_documented_example_3_is_rejected_as_printed():
-    assert verdict(gather((3, 2), (1, 2), (3, 2), 1, 2)) == "G8"
 
 
 def reference(x, indices, shape, axis, count):
@@ -113,53 +72,32 @@ def test_indices_out_of_range_clamp(kind, indices, expected):
 # Strides of input {2, 3, 4}, indices {1, 1, 5} and output {2, 5, 4}, gathered along axis 1.
 PACKED = ((12, 4, 1), (5, 5, 1), (20, 4, 1))
 STRIDED = [
-    pytest.param(*PACKED, id="packed"),
-    pytest.param((40, 9, 2), *PACKED[1:], id="input-padded"),
-    pytest.param((0, 4, 1), *PACKED[1:], id="input-broadcast"),
-    pytest.param((0, 0, 0), *PACKED[1:], id="input-one-element"),
-    pytest.param((4, 0, 1), *PACKED[1:], id="input-broadcast-along-the-axis"),
-    pytest.param((1, 2, 6), *PACKED[1:], id="input-reversed"),
-    pytest.param((3, 1, 6), *PACKED[1:], id="input-axis-innermost"),
-    pytest.param((2, 1, 1), *PACKED[1:], id="input-sheared"),
-    pytest.param(PACKED[0], (0, 99, 3), PACKED[2], id="indices-padded"),
-    pytest.param(PACKED[0], (7, 7, 0), PACKED[2], id="indices-broadcast"),
-    pytest.param(*PACKED[:2], (47, 9, 2), id="output-padded"),
-    pytest.param(*PACKED[:2], (1, 2, 10), id="output-reversed"),
-    pytest.param(*PACKED[:2], (4, 8, 1), id="output-permuted"),
-    pytest.param((1, 8, 2), (0, 0, 2), (5, 1, 10), id="everything"),
+    pytest.param(PACKED, id="packed"),
+    pytest.param(((40, 9, 2), *PACKED[1:]), id="input-padded"),
+    pytest.param(((0, 4, 1), *PACKED[1:]), id="input-broadcast"),
+    pytest.param(((0, 0, 0), *PACKED[1:]), id="input-one-element"),
+    pytest.param(((4, 0, 1), *PACKED[1:]), id="input-broadcast-along-the-axis"),
+    pytest.param(((1, 2, 6), *PACKED[1:]), id="input-reversed"),
+    pytest.param(((3, 1, 6), *PACKED[1:]), id="input-axis-innermost"),
+    pytest.param(((2, 1, 1), *PACKED[1:]), id="input-sheared"),
+    pytest.param((PACKED[0], (0, 99, 3), PACKED[2]), id="indices-padded"),
+    pytest.param((PACKED[0], (7, 7, 0), PACKED[2]), id="indices-broadcast"),
+    pytest.param((*PACKED[:2], (47, 9, 2)), id="output-padded"),
+    pytest.param((*PACKED[:2], (1, 2, 10)), id="output-reversed"),
+    pytest.param((*PACKED[:2], (4, 8, 1)), id="output-permuted"),
+    pytest.param(((1, 8, 2), (0, 0, 2), (5, 1, 10)), id="everything"),
 ]
-
-
-def bound(buffer, sizes, strides):
-    strides = tuple(s * buffer.itemsize for s in strides)
-    return np.ndarray(sizes, buffer.dtype, buffer, 0, strides)
 
 
 @pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
 @pytest.mark.parametrize("kind", ["INT8", "FLOAT64"])
-@pytest.mark.parametrize(("x_strides", "index_strides", "out_strides"), STRIDED)
-def test_strides_of_the_descriptor(x_strides, index_strides, out_strides, kind, flat):
-    sizes = (2, 3, 4), (1, 1, 5), (2, 5, 4)
-    desc = gather(*sizes, 1, 1, kind, "INT64")
-    for field, strides in zip(
-        ("input_tensor", "indices_tensor", "output_tensor"),
-        (x_strides, index_strides, out_strides),
-        strict=True,
-    ):
-        desc = change(desc, field, strides=strides)
-    random = np.random.default_rng(7)
-    buffers = [
-        random.integers(1, 100, 128).astype(DataType[kind].numpy),
-        random.integers(-4, 5, 128),
-        np.full(128, -1, DataType[kind].numpy),
-    ]
-    strides = (x_strides, index_strides, out_strides)
-    x, indices, out = map(bound, buffers, sizes, strides)
-    expected = reference(x, indices, sizes[2], 1, 1)
-    x, indices, target = buffers if flat else (x, indices, out)
-    assert ck.compile_operator(desc)(x, indices, out=target) is target
-    np.testing.assert_array_equal(out, expected)
-    assert np.count_nonzero(buffers[2] != -1) == expected.size
+@pytest.mark.parametrize("strides", STRIDED)
+def test_strides_of_the_descriptor(place, strides, kind, flat):
+    desc = strided(gather((2, 3, 4), (1, 1, 5), (2, 5, 4), 1, 1, kind, "INT64"), *strides)
+    tensors = Tensors(desc, place, integers(7, 1, 100), integers(8, -4, 5))
+    tensors.run(flat=flat)
+    x, indices, out = map(get, tensors.arrays)
+    tensors.assert_written(reference(x, indices, out.shape, 1, 1))
 
 
 @pytest.mark.parametrize("out_strides", [None, (1, 8, 2), (50, 9, 2)], ids=str)

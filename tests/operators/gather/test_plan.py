@@ -1,4 +1,4 @@
-"""Which kernel variant a problem gets: pinned, no engine involved."""
+"""Which kernel a gather gets, and its grid."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from cudakern._layout import Layout, packed_strides
-from cudakern.operators.gather.plan import plan_gather, rows_of, specialisations
+from cudakern.operators.gather.plan import plan_gather, rows_of
 
 
 def problem(shape, axis, indices, itemsize=4, *, index_bytes=4, x=None, out=None, phases=(0, 0, 0)):
@@ -24,6 +24,7 @@ def problem(shape, axis, indices, itemsize=4, *, index_bytes=4, x=None, out=None
     )
 
 
+#: Problems and kernels, for `tests.operators.test_plans`.
 PINNED = [
     ("rows of 16 B", problem((100, 4), 0, (7,)), "rows_w16_i32_clamp_o32"),
     ("rows of 4 KB", problem((100, 1024), 0, (7,)), "rows_w16_i32_clamp_o32"),
@@ -66,44 +67,11 @@ PINNED = [
     ("more than 2^31 bytes of out", problem((9, 1024), 0, (2**20,)), "rows_w16_i32_clamp_o64"),
     ("extent of 2^31", problem((2**31, 4), 0, (7,), x=(0, 4)), "rows_w16_i32_clamp_o64"),
     ("a lot of scalars", problem((9,), 0, (2**29,)), "scalars_w4_i32_clamp_o64"),
+    ("strided of 15 dimensions",  # of rank 8 by rank 8, no two of them chained
+     problem((2,) * 8, 3, (2,) * 8, out=tuple(3**k * 4 for k in reversed(range(15)))),
+     "strided_r16_w4_i32_clamp_o32"),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("given", "kernel"), [pytest.param(p, k, id=name) for name, p, k in PINNED]
-)
-def test_plan_is_pinned(given, kernel):
-    plan = plan_gather(given)
-    assert plan.kernel.entry == f"ck_gather_{kernel}"
-    assert kernel.startswith(plan.variant)
-    assert plan_gather(given) == plan
-
-
-def test_plan_of_nothing_launches_nothing():
-    assert plan_gather(problem((3, 0), 0, (7,))) is None
-    assert plan_gather(problem((3, 4), 0, (0,))) is None
-
-
-def test_strided_ranks_grow_to_what_a_call_can_need():
-    # Rank 8 by rank 8, no two dimensions chained: 15 dimensions of output.
-    shape, indices = (2,) * 8, (2,) * 8
-    result = 15
-    out = tuple(3**k * 4 for k in reversed(range(result)))
-    plan = plan_gather(problem(shape, 3, indices, out=out))
-    assert plan.kernel.entry == "ck_gather_strided_r16_w4_i32_clamp_o32"
-
-
-def test_every_planned_kernel_is_a_listed_specialisation():
-    listed = {spec.entry: spec for spec in specialisations()}
-    for _, given, _ in PINNED:
-        spec = plan_gather(given).kernel
-        assert listed[spec.entry] == spec
-
-
-def test_specialisations_have_names_of_their_own():
-    entries = [spec.entry for spec in specialisations()]
-    assert len(entries) == len(set(entries))
-    assert all(entry.startswith("ck_gather_") for entry in entries)
+OF_NOTHING = [problem((3, 0), 0, (7,)), problem((3, 4), 0, (0,))]
 
 
 @pytest.mark.parametrize("outer", [1, 8, 63, 1000])

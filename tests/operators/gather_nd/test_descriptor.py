@@ -12,7 +12,7 @@ import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.places import get, put
-from tests.operators.descriptors import change, verdict
+from tests.operators.descriptors import Tensors, change, integers, strided, verdict
 from tests.operators.gather_nd.rules import gather_nd, newer
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
@@ -20,22 +20,6 @@ pytestmark = PLAIN_AND_CHECKED_ONCE
 EXTENDED = FeatureLevel.EXTENDED
 FIELDS = ("input_tensor", "indices_tensor", "output_tensor")
 PADDED = np.arange(8).reshape(1, 2, 2, 2)
-TUPLES = [[[[0, 0], [1, 1]], [[1, 1], [0, 0]], [[0, 1], [1, 0]]]]
-
-# The examples of the DirectML reference: dimension counts, batch, input, indices, output.
-EXAMPLES = [
-    pytest.param((2, 2), None, [[0, 1], [2, 3]], [[1], [0]], [[2, 3], [0, 1]], id="older-1"),
-    pytest.param((3, 2), None, PADDED, [[[[0, 1], [1, 0]]]], [[[[2, 3], [4, 5]]]], id="older-2"),
-    pytest.param((2, 2), 0, [[0, 1], [2, 3]], [[1], [0]], [[2, 3], [0, 1]], id="newer-1"),
-    pytest.param(
-        (3, 3),
-        1,
-        np.arange(12).reshape(1, 3, 2, 2),
-        TUPLES,
-        [[[[0, 3], [7, 4], [9, 10]]]],
-        id="newer-2",
-    ),
-]
 
 
 def expected_result(x, indices, sizes, counts, batch=0):
@@ -69,18 +53,6 @@ def run_poisoned(desc, x, indices, place="host", level=FeatureLevel.LEVEL_6_4):
     return get(out)
 
 
-@pytest.mark.parametrize(("counts", "batch", "x", "indices", "expected"), EXAMPLES)
-def test_documented_example(place, counts, batch, x, indices, expected):
-    x, indices = np.array(x, np.float32), np.array(indices, np.uint32)
-    expected = np.array(expected, np.float32)
-    desc = gather_nd(x.shape, indices.shape, expected.shape, counts, batch)
-    assert desc.validate() is None
-    np.testing.assert_array_equal(run_poisoned(desc, x, indices, place), expected, strict=True)
-    np.testing.assert_array_equal(ck.compile_operator(desc)(x, indices), expected, strict=True)
-    if batch is None:
-        np.testing.assert_array_equal(run_poisoned(newer(desc), x, indices), expected)
-
-
 def test_the_older_operator_at_its_own_level():
     desc = gather_nd(PADDED.shape, (1, 1, 2, 2), (1, 1, 2, 2), (3, 2))
     x, indices = PADDED.astype(np.float32), np.array([[[[0, 1], [1, 0]]]], np.uint32)
@@ -88,18 +60,6 @@ def test_the_older_operator_at_its_own_level():
     assert result.tolist() == [[[[2, 3], [4, 5]]]]
     with pytest.raises(ck.DescriptorError, match="feature_level must be at least 3_0; got 2_1"):
         ck.compile_operator(newer(desc), FeatureLevel.LEVEL_2_1)
-
-
-@pytest.mark.parametrize("batch", [None, 0])
-def test_documented_shapes(place, batch):
-    sizes = (3, 4, 5, 6, 7), (1, 1, 1, 2, 3), (1, 1, 2, 6, 7)
-    desc = gather_nd(*sizes, (5, 3), batch)
-    x = np.arange(prod(sizes[0]), dtype=np.float32).reshape(sizes[0])
-    indices = np.array([[2, 3, 4], [1, 0, 2]], np.uint32).reshape(sizes[1])
-    expected = np.stack([x[2, 3, 4], x[1, 0, 2]]).reshape(sizes[2])
-    np.testing.assert_array_equal(run_poisoned(desc, x, indices, place), expected, strict=True)
-    # The formula as printed starts the input's part at the tuple size from the end.
-    assert verdict(gather_nd(*sizes[:2], (1, 2, 5, 6, 7), (5, 3), batch)) == "N9"
 
 
 def test_documented_batches(place):
@@ -236,38 +196,23 @@ OUT_STRIDES = {
     "rows-inside": (1, 30, 1, 6),
 }
 STRIDED = [
-    pytest.param(*PACKED, id="packed"),
-    *(pytest.param(s, *PACKED[1:], id=f"x-{name}") for name, s in X_STRIDES.items()),
-    *(pytest.param(PACKED[0], s, PACKED[2], id=f"i-{k}") for k, s in INDEX_STRIDES.items()),
-    *(pytest.param(*PACKED[:2], s, id=f"out-{name}") for name, s in OUT_STRIDES.items()),
-    pytest.param((1, 8, 24, 2), (0, 2, 4, 31), (0, 1, 10, 2), id="everything"),
+    pytest.param(PACKED, id="packed"),
+    *(pytest.param((s, *PACKED[1:]), id=f"x-{name}") for name, s in X_STRIDES.items()),
+    *(pytest.param((PACKED[0], s, PACKED[2]), id=f"i-{k}") for k, s in INDEX_STRIDES.items()),
+    *(pytest.param((*PACKED[:2], s), id=f"out-{name}") for name, s in OUT_STRIDES.items()),
+    pytest.param(((1, 8, 24, 2), (0, 2, 4, 31), (0, 1, 10, 2)), id="everything"),
 ]
-
-
-def bound(buffer, sizes, strides):
-    return np.ndarray(sizes, buffer.dtype, buffer, 0, [s * buffer.itemsize for s in strides])
 
 
 @pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
 @pytest.mark.parametrize("kind", ["INT8", "FLOAT64"])
-@pytest.mark.parametrize(("x_strides", "index_strides", "out_strides"), STRIDED)
-def test_strides_of_the_descriptor(x_strides, index_strides, out_strides, kind, flat):
-    strides = (x_strides, index_strides, out_strides)
-    desc = gather_nd(*SIZES, (4, 3), 1, kind, "INT64")
-    for field, steps in zip(FIELDS, strides, strict=True):
-        desc = change(desc, field, strides=steps)
-    random = np.random.default_rng(7)
-    buffers = [
-        (random.permutation(512) % 113).astype(DataType[kind].numpy),
-        random.integers(-6, 7, 512),
-        np.full(512, -1, DataType[kind].numpy),
-    ]
-    x, indices, out = map(bound, buffers, SIZES, strides)
-    expected = expected_result(x, indices, SIZES[2], (4, 3), 1)
-    x, indices, target = buffers if flat else (x, indices, out)
-    assert ck.compile_operator(desc)(x, indices, out=target) is target
-    np.testing.assert_array_equal(out, expected)
-    assert np.count_nonzero(buffers[2] != -1) == expected.size
+@pytest.mark.parametrize("strides", STRIDED)
+def test_strides_of_the_descriptor(place, strides, kind, flat):
+    desc = strided(gather_nd(*SIZES, (4, 3), 1, kind, "INT64"), *strides)
+    tensors = Tensors(desc, place, integers(7, 1, 113), integers(8, -6, 7))
+    tensors.run(flat=flat)
+    x, indices, out = map(get, tensors.arrays)
+    tensors.assert_written(expected_result(x, indices, out.shape, (4, 3), 1))
 
 
 # Input, indices, output, dimension counts, batch.

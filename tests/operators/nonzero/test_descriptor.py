@@ -21,9 +21,8 @@ from tests.helpers.nonzero import (
     random_elements,
 )
 from tests.helpers.places import Buffer, get, same_bytes
-from tests.helpers.strategies import memory_layouts
 from tests.helpers.type_table import MORE, SMALL
-from tests.operators.descriptors import change
+from tests.operators.descriptors import change, element_strides
 from tests.operators.nonzero.rules import nonzero
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
@@ -33,20 +32,6 @@ LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
 EXAMPLES_PER_LEVEL = 60
 CHECKED_EXAMPLES_PER_LEVEL = 10
 COUNT, COORDINATES = "output_count_tensor", "output_coordinates_tensor"
-X = np.array([[[[1, 0, 0, 2], [-0.0, 3.5, 0, -5.2]]]], np.float32)
-ROWS = np.array([[0, 0, 0], [0, 0, 3], [0, 1, 1], [0, 1, 3]])
-
-
-@pytest.mark.parametrize("width", [2, 3, 4])
-def test_documented_example(width):
-    """Printed with three coordinates; the effective rank is 2, and there are 4 dimensions."""
-    desc = nonzero(X.shape, (1,) * 4, (1, 1, 8, width))
-    assert desc.validate(FeatureLevel.LEVEL_3_0) is None
-    count, coordinates = ck.compile_operator(desc)(X)
-    assert same_bytes(count, np.full((1,) * 4, 4, np.uint32))
-    assert coordinates.shape == (1, 1, 8, width)
-    padded = np.pad(ROWS, ((0, 0), (1, 0)))[:, 4 - width :]
-    assert same_bytes(coordinates[0, 0, :4], padded.astype(np.uint32))
 
 
 def effective_rank(sizes):
@@ -54,13 +39,6 @@ def effective_rank(sizes):
     while sizes[:1] == (1,):
         sizes = sizes[1:]
     return len(sizes)
-
-
-@st.composite
-def element_strides(draw, sizes, *, output=False):
-    """Draw legal strides in elements: permuted, padded, doubled, or zero in an input."""
-    layout = draw(memory_layouts(sizes, 1, output=output, aligned=True))
-    return tuple(map(abs, layout.strides))
 
 
 @st.composite

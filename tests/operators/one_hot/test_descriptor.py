@@ -11,32 +11,13 @@ import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.one_hot import expected
-from tests.helpers.places import same_bytes
-from tests.operators.descriptors import change
+from tests.helpers.places import get, same_bytes
+from tests.operators.descriptors import Tensors, change, integers, strided
 from tests.operators.one_hot.rules import one_hot
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
 
 EXTENDED = FeatureLevel.EXTENDED
-
-# The examples of the DirectML reference: axis, indices, their type, values, output.
-EXAMPLES = [
-    pytest.param(3, [[0], [3], [2]], "UINT32", [[0, 1]], ["1000", "0001", "0010"], id="1"),
-    pytest.param(2, [[0, 2, 1, 0]], "UINT32", [[0, 1]], ["1001", "0010", "0100"], id="2"),
-    pytest.param(3, [[0], [3], [2]], "UINT32", [[4], [2], [9]], ["2444", "4442", "4424"], id="3"),
-    pytest.param(3, [[-3], [100], [3]], "INT32", [[0, 1]], ["0100", "0000", "0001"], id="4"),
-]
-
-
-@pytest.mark.parametrize(("axis", "indices", "kind", "values", "rows"), EXAMPLES)
-def test_documented_example(axis, indices, kind, values, rows):
-    indices = np.array([[indices]], DataType[kind].numpy)
-    values = np.array([[values]], np.float32)
-    result = np.array([[[list(row) for row in rows]]], np.float32)
-    desc = one_hot(indices.shape, values.shape, result.shape, axis, index_kind=kind)
-    assert desc.validate() is None
-    found = ck.compile_operator(desc)(indices, values)
-    np.testing.assert_array_equal(found, result, strict=True)
 
 
 def reference(indices, values, shape, axis):
@@ -89,49 +70,29 @@ def test_indices_out_of_range_are_all_off(kind, indices, positions):
 # Strides of indices {2, 1, 5}, values {1, 3, 1} and output {2, 4, 5}, along axis 1.
 PACKED = ((5, 5, 1), (3, 1, 1), (20, 5, 1))
 STRIDED = [
-    pytest.param(*PACKED, id="packed"),
-    pytest.param((0, 99, 3), *PACKED[1:], id="indices-padded"),
-    pytest.param((1, 7, 2), *PACKED[1:], id="indices-transposed"),
-    pytest.param((0, 7, 0), *PACKED[1:], id="indices-broadcast"),
-    pytest.param(PACKED[0], (9, 4, 77), PACKED[2], id="values-padded"),
-    pytest.param(PACKED[0], (0, 0, 0), PACKED[2], id="values-broadcast"),
-    pytest.param(*PACKED[:2], (47, 9, 2), id="output-padded"),
-    pytest.param(*PACKED[:2], (1, 2, 8), id="output-reversed"),
-    pytest.param(*PACKED[:2], (4, 1, 8), id="output-axis-innermost"),
-    pytest.param(*PACKED[:2], (5, 10, 1), id="output-axis-outermost"),
-    pytest.param((0, 0, 2), (1, 30, 1), (5, 1, 10), id="everything"),
+    pytest.param(PACKED, id="packed"),
+    pytest.param(((0, 99, 3), *PACKED[1:]), id="indices-padded"),
+    pytest.param(((1, 7, 2), *PACKED[1:]), id="indices-transposed"),
+    pytest.param(((0, 7, 0), *PACKED[1:]), id="indices-broadcast"),
+    pytest.param((PACKED[0], (9, 4, 77), PACKED[2]), id="values-padded"),
+    pytest.param((PACKED[0], (0, 0, 0), PACKED[2]), id="values-broadcast"),
+    pytest.param((*PACKED[:2], (47, 9, 2)), id="output-padded"),
+    pytest.param((*PACKED[:2], (1, 2, 8)), id="output-reversed"),
+    pytest.param((*PACKED[:2], (4, 1, 8)), id="output-axis-innermost"),
+    pytest.param((*PACKED[:2], (5, 10, 1)), id="output-axis-outermost"),
+    pytest.param(((0, 0, 2), (1, 30, 1), (5, 1, 10)), id="everything"),
 ]
-
-
-def bound(buffer, sizes, strides):
-    strides = tuple(s * buffer.itemsize for s in strides)
-    return np.ndarray(sizes, buffer.dtype, buffer, 0, strides)
 
 
 @pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
 @pytest.mark.parametrize("kind", ["INT8", "FLOAT64", "COMPLEX128"])
-@pytest.mark.parametrize(("index_strides", "value_strides", "out_strides"), STRIDED)
-def test_strides_of_the_descriptor(index_strides, value_strides, out_strides, kind, flat):
-    sizes = (2, 1, 5), (1, 3, 1), (2, 4, 5)
-    desc = one_hot(*sizes, 1, kind, "INT64")
-    strides = (index_strides, value_strides, out_strides)
-    fields = ("indices_tensor", "values_tensor", "output_tensor")
-    for field, given in zip(fields, strides, strict=True):
-        desc = change(desc, field, strides=given)
-    random = np.random.default_rng(7)
-    dtype = DataType[kind].numpy
-    buffers = [
-        random.integers(-5, 6, 128),
-        random.integers(1, 100, 128).astype(dtype),
-        np.full(128, -1, dtype),
-    ]
-    indices, values, out = map(bound, buffers, sizes, strides)
-    result = reference(indices, values, sizes[2], 1)
-    indices, values, target = buffers if flat else (indices, values, out)
-    operator = ck.compile_operator(desc, feature_level=EXTENDED)
-    assert operator(indices, values, out=target) is target
-    np.testing.assert_array_equal(out, result)
-    assert np.count_nonzero(buffers[2] != -1) == result.size
+@pytest.mark.parametrize("strides", STRIDED)
+def test_strides_of_the_descriptor(place, strides, kind, flat):
+    desc = strided(one_hot((2, 1, 5), (1, 3, 1), (2, 4, 5), 1, kind, "INT64"), *strides)
+    tensors = Tensors(desc, place, integers(7, -5, 6), integers(8, 1, 100))
+    tensors.run(EXTENDED, flat=flat)
+    indices, values, out = map(get, tensors.arrays)
+    tensors.assert_written(reference(indices, values, out.shape, 1))
 
 
 @pytest.mark.parametrize("axis", range(8))

@@ -1,16 +1,15 @@
-"""Which kernel variant a problem gets: pinned, no engine involved."""
+"""Which kernel a one-hot gets, and its tiles."""
 
 from __future__ import annotations
 
 import struct
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudakern._layout import Layout, packed_strides
 from cudakern.operators.one_hot import plan as one_hot_plan
-from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot, specialisations
+from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
 
 
 def problem(
@@ -27,6 +26,7 @@ def problem(
     )
 
 
+#: Problems and kernels, for `tests.operators.test_plans`.
 PINNED = [
     ("last axis", problem((100,), 1000, 1), "stream_w4_i32_o32"),
     ("last axis, int64", problem((100,), 1000, 1, index_bytes=8), "stream_w4_i64_o32"),
@@ -69,42 +69,11 @@ PINNED = [
     ("indices far apart", problem((3,), 8, 1, strides=(2**30,)), "stream_w4_i32_o64"),
     ("values far apart", problem((3,), 8, 1, on=2**31), "stream_w4_i32_o64"),
     ("out beyond 2^31 bytes", problem((3,), 8, 1, out=(2**30, 4)), "strided_r4_w4_i32_o64"),
+    ("strided of 10 dimensions",  # no two of nine chained, and elements in two pieces
+     problem((2,) * 8, 2, 3, 16, out=tuple(3**k * 16 for k in reversed(range(9))), phases=(8, 0)),
+     "strided_r16_w8_i32_o32"),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("given", "kernel"), [pytest.param(p, k, id=name) for name, p, k in PINNED]
-)
-def test_plan_is_pinned(given, kernel):
-    plan = plan_one_hot(given)
-    assert plan.kernel.entry == f"ck_one_hot_{kernel}"
-    assert kernel.startswith(plan.variant)
-    assert plan_one_hot(given) == plan
-
-
-def test_plan_of_nothing_launches_nothing():
-    assert plan_one_hot(problem((3, 0), 5, 1)) is None
-    assert plan_one_hot(problem((3, 4), 0, 1)) is None
-
-
-def test_strided_ranks_grow_to_what_a_call_can_need():
-    # No two of nine dimensions chained, and elements in two pieces: ten.
-    out = tuple(3**k * 16 for k in reversed(range(9)))
-    plan = plan_one_hot(problem((2,) * 8, 2, 3, 16, out=out, phases=(8, 0)))
-    assert plan.kernel.entry == "ck_one_hot_strided_r16_w8_i32_o32"
-
-
-def test_every_planned_kernel_is_a_listed_specialisation():
-    listed = {spec.entry: spec for spec in specialisations()}
-    for _, pinned, _ in PINNED:
-        spec = plan_one_hot(pinned).kernel
-        assert listed[spec.entry] == spec
-
-
-def test_specialisations_have_names_of_their_own():
-    entries = [spec.entry for spec in specialisations()]
-    assert len(entries) == len(set(entries))
-    assert all(entry.startswith("ck_one_hot_") for entry in entries)
+OF_NOTHING = [problem((3, 0), 5, 1), problem((3, 4), 0, 1)]
 
 
 def fields(plan, index_bytes):

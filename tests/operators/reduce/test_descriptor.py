@@ -12,11 +12,10 @@ from cudakern import DataType, FeatureLevel
 from cudakern.operators import binding
 from tests.helpers import reduce as oracle
 from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED_ONCE
-from tests.helpers.places import POISON, Buffer, get, put, same_bytes
+from tests.helpers.places import POISON, Buffer, get, put
 from tests.helpers.samples import covering, is_thorough, sample
-from tests.helpers.strategies import memory_layouts
 from tests.helpers.type_table import FLOATS, MORE, SMALL
-from tests.operators.descriptors import change
+from tests.operators.descriptors import Tensors, change, element_strides, strided
 from tests.operators.reduce.rules import ARG_DESCS, DECREASING, INCREASING, arg, reduce
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
@@ -34,39 +33,6 @@ TYPES = {"l1": ADDED, "sum_square": ADDED, "sum": ADDED, "multiply": ADDED} | di
     oracle.EXTREMES, SMALL | WIDE
 )
 
-# The pages' own: axes, and the result.
-SUMS = [((0,), [[6, 6, 9]]), ((1,), [[6], [7], [8]]), ((0, 1), [[21]])]
-ARGS = {
-    "argmax": [((0,), [[1, 2, 1]]), ((1,), [[2], [2], [1]]), ((0, 1), [[7]])],
-    "argmin": [((0,), [[0, 1, 2]]), ((1,), [[0], [1], [0]]), ((0, 1), [[4]])],
-}
-TIES = {"argmax": [3, 2, 1, 2, 3], "argmin": [1, 2, 3, 2, 1]}
-
-
-@pytest.mark.parametrize(("axes", "result"), SUMS)
-def test_documented_sums(place, axes, result):
-    x = put(np.array([[1, 2, 3], [3, 0, 4], [2, 4, 2]], np.float32), place)
-    found = ck.compile_operator(reduce("sum", (3, 3), axes))(x)
-    assert same_bytes(found, np.array(result, np.float32))
-
-
-@pytest.mark.parametrize(
-    ("operator", "axes", "result"), [(name, *row) for name, rows in ARGS.items() for row in rows]
-)
-def test_documented_positions(place, operator, axes, result):
-    """And the same of reduce, to which argmax and argmin with INCREASING are equivalent."""
-    x = put(np.array([[1, 2, 3], [3, 0, 4], [2, 5, 2]], np.float32), place)
-    for desc in (arg(operator, (3, 3), axes), reduce(operator, (3, 3), axes)):
-        assert same_bytes(ck.compile_operator(desc)(x), np.array(result, np.uint32))
-
-
-@pytest.mark.parametrize("operator", ARG_DESCS)
-@pytest.mark.parametrize(("direction", "position"), [(INCREASING, 0), (DECREASING, 4)])
-def test_documented_ties(place, operator, direction, position):
-    x = put(np.array(TIES[operator], np.float32), place)
-    found = ck.compile_operator(arg(operator, (5,), (0,), direction))(x)
-    assert get(found).tolist() == [position]
-
 
 def test_axes_in_any_order_count_through_the_input_in_ascending_order(place):
     """The worked example of a DirectML author: index i1 * 5 + i3 for axes 1 and 3 of {2,3,4,5}."""
@@ -75,13 +41,6 @@ def test_axes_in_any_order_count_through_the_input_in_ascending_order(place):
     for axes in ((1, 3), (3, 1)):
         found = ck.compile_operator(arg("argmax", x.shape, axes))(put(x, place))
         assert get(found).reshape(2, 4).tolist() == [[2 * 5 + 3] * 4, [1 * 5 + 4] * 4]
-
-
-@st.composite
-def element_strides(draw, sizes, *, output=False):
-    """Draw legal strides in elements: permuted, padded, doubled, or zero in an input."""
-    layout = draw(memory_layouts(sizes, 1, output=output, aligned=True))
-    return tuple(map(abs, layout.strides))
 
 
 @st.composite
@@ -129,65 +88,43 @@ def random_input(rng, dtype, count):
     return elements
 
 
-class Bound:
-    """The tensors of a descriptor in memory, the output poisoned, as arrays and flat buffers."""
+def tensors_of(desc, place, seed):
+    """Return the tensors of a descriptor, the input of random elements."""
+    rng = np.random.default_rng(seed)
+    return Tensors(desc, place, lambda count, dtype: random_input(rng, dtype, count))
 
-    def __init__(self, desc, place, seed):
-        self._desc = desc
-        rng = np.random.default_rng(seed)
-        tensors = desc.input_tensor, desc.output_tensor
-        self.buffers, self.arrays, self.flat = [], [], []
-        for tensor, values in zip(tensors, (random_input, None), strict=True):
-            dtype = tensor.data_type.numpy
-            count = -(-tensor.total_bytes // dtype.itemsize)
-            data = np.full(count * dtype.itemsize, POISON, np.uint8)
-            if values is not None:
-                data = values(rng, dtype, count)
-            buffer = Buffer(data.tobytes(), place)
-            strides = tuple(s * dtype.itemsize for s in tensor.element_strides)
-            self.buffers.append(buffer)
-            self.arrays.append(buffer.view(tensor.sizes, dtype, strides))
-            self.flat.append(buffer.view((count,), dtype))
 
-    def expected(self):
-        """Return what the output may hold."""
-        desc = self._desc
-        function = desc.function.label if hasattr(desc, "function") else desc.operator
-        last = getattr(desc, "axis_direction", None) is DECREASING
-        dtype = desc.output_tensor.data_type.numpy
-        return oracle.reduce(
-            get(self.arrays[0]), function, desc.axes, keepdims=True, dtype=dtype, nan="ignore",
-            last_index=last,
-        )  # fmt: skip
+def expected_of(desc, x):
+    """Return what the output may hold."""
+    function = desc.function.label if hasattr(desc, "function") else desc.operator
+    return oracle.reduce(
+        x, function, desc.axes, keepdims=True, dtype=desc.output_tensor.data_type.numpy,
+        nan="ignore", last_index=getattr(desc, "axis_direction", None) is DECREASING,
+    )  # fmt: skip
 
-    def assert_written(self):
-        """The output is right, and nothing else has been written."""
-        out, dtype = self.arrays[1], self.arrays[1].dtype
-        self.expected().assert_is(out)
-        after = self.buffers[1].bytes()
-        mask = np.zeros(after.size, bool)
-        view = np.ndarray(
-            out.shape, f"V{dtype.itemsize}", mask.view(np.uint8), 0, self.arrays[1].strides
-        )
-        view[...] = np.frombuffer(b"\1" * dtype.itemsize, view.dtype)[0]
-        assert (after[~mask] == POISON).all()
+
+def assert_written(desc, tensors):
+    """The output is right, and nothing else has been written."""
+    x, out = tensors.arrays
+    expected_of(desc, get(x)).assert_is(out)
+    assert (tensors.outside() == POISON).all()
 
 
 def compare(place, level, draw):
     """Draw an operator, compile and call it, and hold all that it writes against the expected."""
     desc = draw(descriptors(level), "descriptor")
-    bound = Bound(desc, place, draw(st.integers(0, 2**32), "seed"))
+    tensors = tensors_of(desc, place, draw(st.integers(0, 2**32), "seed"))
     operator = ck.compile_operator(desc, level)
-    x = bound.flat[0] if draw(st.booleans(), "flat input") else bound.arrays[0]
+    x = (tensors.flat if draw(st.booleans(), "flat input") else tensors.arrays)[0]
     which = draw(st.sampled_from(["none", "array", "flat"]), "output")
     if which == "none":
         found = operator(x)
         assert found.shape == desc.output_tensor.sizes
-        bound.expected().assert_is(found)
+        expected_of(desc, get(tensors.arrays[0])).assert_is(found)
         return
-    out = bound.flat[1] if which == "flat" else bound.arrays[1]
+    out = (tensors.flat if which == "flat" else tensors.arrays)[1]
     assert operator(x, out=out) is out
-    bound.assert_written()
+    assert_written(desc, tensors)
 
 
 @PLAIN
@@ -229,14 +166,10 @@ def test_strides_of_the_descriptor(place, input_strides, output_strides, operato
         operator, SIZES, AXES
     )  # fmt: skip
     assert desc.output_tensor.sizes == REDUCED
-    desc = change(desc, "input_tensor", strides=INPUT_STRIDES[input_strides])
-    desc = change(desc, "output_tensor", strides=OUTPUT_STRIDES[output_strides])
-    bound = Bound(desc, place, 5)
-    x, out = bound.flat if flat else bound.arrays
-    compiled = ck.compile_operator(desc)
-    for _ in range(2):
-        assert compiled(x, out=out) is out
-        bound.assert_written()
+    desc = strided(desc, INPUT_STRIDES[input_strides], OUTPUT_STRIDES[output_strides])
+    tensors = tensors_of(desc, place, 5)
+    tensors.run(flat=flat)
+    assert_written(desc, tensors)
 
 
 @pytest.mark.parametrize("kind", ["FLOAT16", "FLOAT32"])

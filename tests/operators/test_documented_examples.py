@@ -1,0 +1,84 @@
+"""The examples of the DirectML reference through descriptors: results as the pages print them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern import FeatureLevel
+from cudakern._commands.examples import examples
+from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.places import CUDA, HOST, POISON, get, put, same_bytes
+from tests.operators.descriptors import verdict
+
+pytestmark = PLAIN_AND_CHECKED_ONCE
+
+ALL = examples()
+#: Typed from the pages, in the order of the examples; where a page has sizes alone, what NumPy's
+#: own indexing gives. Of coordinates, the rows that are not undefined.
+PRINTED = [
+    [14, 12, 14, 11, 13],
+    [[1, 2], [3, 4], [3, 4], [5, 6]],
+    [[2, 1], [4, 3], [6, 5]],
+    [[[1, 3]], [[4, 6]], [[7, 9]]],
+    [[[1, 2], [3, 4]], [[3, 4], [5, 6]]],
+    [[2, 3], [0, 1]],
+    [[[[0, 3], [7, 4], [9, 10]]]],
+    [[[[2, 3], [4, 5]]]],
+    [[np.arange(2520).reshape(3, 4, 5, 6, 7)[[2, 0], [3, 1], [4, 2]].tolist()]],
+    None,  # without numbers: `test_documented_batches` of gather_nd
+    [[0, 0, 0], [0, 0, 3], [0, 1, 1], [0, 1, 3]],
+    [[0, 5], [1, 0], [1, 2]],
+    [[[[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]]],
+    [[[[1, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0]]]],
+    [[[[2, 4, 4, 4], [4, 4, 4, 2], [4, 4, 2, 4]]]],
+    [[[[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]]],
+    [[6, 6, 9]],
+    [[6], [7], [8]],
+    [[21]],
+    *([[1, 2, 1]], [[2], [2], [1]], [[7]], [0], [4]),  # argmax
+    *([[0, 1, 2]], [[0], [1], [0]], [[4]], [0], [4]),  # argmin
+]
+
+
+@pytest.mark.parametrize(("example", "printed"), [*zip(ALL, PRINTED, strict=True)])
+def test_result_is_the_printed_one(place, example, printed):
+    desc = example.desc
+    assert desc.validate(FeatureLevel.LEVEL_6_4) is None
+    inputs = [put(array, place) for array in example.inputs]
+    found = run_poisoned(desc, inputs)
+    if desc.operator == "nonzero_coordinates":
+        count, coordinates = found
+        rows = coordinates.reshape(coordinates.shape[-2:])
+        assert (rows[len(printed) :] == POISON).all()
+        assert (count.ravel().tolist(), rows[: len(printed)].tolist()) == ([len(printed)], printed)
+    elif printed is not None:
+        assert found[0].tolist() == printed
+    if getattr(desc, "axis_direction", None) is ck.AxisDirection.INCREASING:  # the same of reduce
+        same = ck.ReduceOperatorDesc(
+            desc.operator, desc.input_tensor, desc.output_tensor, desc.axes
+        )
+        assert same_bytes(run_poisoned(same, inputs)[0], found[0])
+
+
+def run_poisoned(desc, inputs):
+    """Return the outputs of an operator, which held something else before."""
+    place = HOST if isinstance(inputs[0], np.ndarray) else CUDA
+    outputs = [
+        put(np.full(tensor.sizes, POISON).astype(tensor.data_type.numpy), place)
+        for _, tensor in desc.outputs()
+    ]
+    ck.compile_operator(desc)(*inputs, out=outputs if len(outputs) > 1 else outputs[0])
+    return list(map(get, outputs))
+
+
+REJECTED = {
+    "gather, example 3": "G8",
+    "gather_nd, sizes of batches": "N5",
+}
+
+
+def test_what_is_printed_wrongly_is_rejected():
+    found = {e.title: verdict(e.rejected) for e in ALL if e.rejected is not None}
+    assert found == REJECTED
