@@ -87,18 +87,6 @@ def test_gather_nd_every_dtype_and_index_type(place, dtype, index_dtype, mode):
     assert same_bytes(result, oracle.gather_nd(x, indices, 1, mode, 1))
 
 
-@pytest.mark.parametrize(
-    ("dtype", "widened"),
-    [("int8", "int32"), ("int16", "int32"), ("uint8", "uint32"), ("uint16", "uint32")],
-)
-def test_gather_nd_widens_narrow_indices(place, dtype, widened):
-    x = np.arange(600, dtype=np.int32).reshape(300, 2)
-    info = np.iinfo(dtype)
-    indices = np.array([[0, 1], [99, 0], [info.max, info.max], [info.min, info.min]], dtype)
-    expected = oracle.gather_nd(x, indices.astype(widened))
-    assert same_bytes(ck.gather_nd(put(x, place), put(indices, place)), expected)
-
-
 def test_gather_nd_takes_lists():
     x = [[10, 11], [20, 21]]
     assert ck.gather_nd(x, [[1, 0], [0, -1], [7, 7]]).tolist() == [20, 11, 21]

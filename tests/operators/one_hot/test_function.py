@@ -117,18 +117,6 @@ def test_one_hot_compares_whole_indices(place, index_dtype, axis, negative):
     assert result.tolist() == (hot if axis == 1 else np.array(hot).T.tolist())
 
 
-@pytest.mark.parametrize(
-    ("dtype", "widened"),
-    [("int8", "int32"), ("int16", "int32"), ("uint8", "uint32"), ("uint16", "uint32")],
-)
-def test_one_hot_widens_narrow_indices(place, dtype, widened):
-    info = np.iinfo(dtype)
-    indices = np.array([0, 1, 99, info.max, info.min], dtype)
-    values = np.array([0, 1], np.float32)
-    result = ck.one_hot(put(indices, place), 100)
-    assert same_bytes(result, expected(indices.astype(widened), 100, 1, values))
-
-
 @pytest.mark.parametrize("value", [0, 3, -1, -4, 4, -5])
 def test_one_hot_of_a_scalar_is_a_vector(place, value):
     result = ck.one_hot(put(np.array(value, np.int32), place), 4)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from cudakern.operators import binding
 from tests.helpers import reduce as oracle
 from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED_ONCE
 from tests.helpers.places import POISON, Buffer, get, put
@@ -185,47 +184,8 @@ def test_nan_counts_as_absent(place, function, kind):
         assert get(last)[:, 0].tolist() == [expected[0], 2, 0]
 
 
-OF_NOTHING = {"sum": 0, "l1": 0, "l2": 0, "sum_square": 0, "multiply": 1, "log_sum": -np.inf,
-              "log_sum_exp": -np.inf, "average": np.nan}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["INT8", "FLOAT16", "COMPLEX64", "BOOL", "BFLOAT16"])
-@pytest.mark.parametrize("function", OF_NOTHING)
-def test_functions_of_nothing_at_the_extended_level(place, monkeypatch, function, kind):
-    monkeypatch.setattr(binding, "engine_for", None)  # nothing is launched
-    if not oracle.is_legal(function, DataType[kind].numpy):
-        return
-    own = oracle.result_dtype(function, DataType[kind].numpy)
-    desc = reduce(function, (2, 0, 3), (1,), kind, DataType.from_numpy(own).name)
-    value = complex(np.nan, np.nan) if function == "average" and own.kind == "c" else None
-    value = OF_NOTHING[function] if value is None else value
-    operator = ck.compile_operator(change(desc, "output_tensor", strides=(7, 0, 2)), EXTENDED)
-    x = Buffer(b"", place).view((2, 0, 3), DataType[kind].numpy)
-    expected = np.full((2, 1, 3), value, np.complex128)
-    result = get(operator(x))
-    assert result.dtype == own
-    np.testing.assert_array_equal(result.astype(np.complex128), expected, strict=True)
-    flat = put(np.full(13, 77).astype(own), place)
-    for _ in range(2):
-        assert operator(x, out=flat) is flat
-    found = get(flat).astype(np.complex128)
-    np.testing.assert_array_equal(found[[0, 2, 4, 7, 9, 11]], expected.ravel())
-    assert (np.delete(found, [0, 2, 4, 7, 9, 11]) == np.array(77).astype(own)).all()
-
-
 @pytest.mark.parametrize("function", oracle.FUNCTIONS)
 def test_nothing_from_nothing_at_the_extended_level(place, function):
     desc = reduce(function, (2, 0, 3), (0, 2))
     result = ck.compile_operator(desc, EXTENDED)(Buffer(b"", place).view((2, 0, 3), np.float32))
     assert (result.shape, result.dtype) == ((1, 0, 1), desc.output_tensor.data_type.numpy)
-
-
-@pytest.mark.parametrize("function", oracle.FUNCTIONS)
-@pytest.mark.parametrize("sizes", [(), (1,), (1, 1, 1)], ids=str)
-def test_no_axes_mean_each_element(place, function, sizes):
-    for axes in {(), tuple(range(len(sizes)))}:
-        operator = ck.compile_operator(reduce(function, sizes, axes), EXTENDED)
-        found = operator(Buffer(np.float32(2.5).tobytes(), place).view(sizes, np.float32))
-        value = {"argmax": 0, "argmin": 0, "log_sum": np.log(2.5), "sum_square": 6.25}
-        assert get(found).ravel().tolist() == pytest.approx([value.get(function, 2.5)])
-        assert found.shape == sizes

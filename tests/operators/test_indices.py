@@ -1,4 +1,4 @@
-"""Negative indices that are out of range: with an error, on long axes, and as padding."""
+"""Indices of all types: widened, held against their axes; negative ones that are out of range."""
 
 from __future__ import annotations
 
@@ -7,13 +7,58 @@ import pytest
 
 import cudakern as ck
 from cudakern.operators.indices import widened
+from tests.helpers import oracle
 from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.gather_nd import gather_nd
+from tests.helpers.one_hot import expected as one_hot
 from tests.helpers.places import Buffer, get, put, same_bytes
+from tests.helpers.strategies import INDEX_DTYPES
 
 pytestmark = PLAIN_AND_CHECKED
 
 INVALID = {"negative": "invalid"}
 FILL = {"mode": "fill", "fill_value": 99, **INVALID}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wide"),
+    [("int8", "int32"), ("int16", "int32"), ("uint8", "uint32"), ("uint16", "uint32")],
+)
+def test_narrow_indices_are_widened(place, dtype, wide):
+    x, info = np.arange(300, dtype=np.int32), np.iinfo(dtype)
+    indices = np.array([0, 1, 99, info.max, info.min], dtype)
+    data, given = put(x, place), put(indices, place)
+    expected = oracle.gather(x, indices.astype(wide), 0)
+    assert same_bytes(ck.gather(data, given), expected)
+    assert same_bytes(ck.gather_nd(data, given[:, None]), expected)
+    hot = one_hot(indices.astype(wide), 100, 1, np.array([0, 1], np.float32))
+    assert same_bytes(ck.one_hot(given, 100), hot)
+
+
+@pytest.mark.parametrize("dtype", INDEX_DTYPES)
+def test_raise_accepts_the_whole_range_only(place, dtype):
+    info, extents = np.iinfo(dtype), (5, 3)
+    x = np.arange(15, dtype=np.float64).reshape(extents)
+    axes = [np.arange(-n if info.min else 0, n) for n in extents]
+    good = np.stack(np.meshgrid(*axes), -1).astype(dtype)[::-1]
+    data, given = put(x, place), put(good, place)
+    result = ck.gather_nd(data, given, mode="raise")
+    assert same_bytes(result, gather_nd(x, good))
+    result = ck.gather(data, given[..., 0], mode="raise")
+    assert same_bytes(result, oracle.gather(x, good[..., 0], 0))
+    for k, (n, legal) in enumerate(zip(extents, axes, strict=True)):
+        low = int(legal[0])
+        for bad in sorted({low - 1, n, info.min, info.max} - set(legal.tolist())):
+            if not info.min <= bad <= info.max:
+                continue
+            values = np.zeros((2, 2), dtype)
+            values[1, k] = bad
+            given = put(values, place)
+            message = rf"must lie in \[{low}, {n - 1}\] for x.shape\[{k}\]={n}; got {bad}$"
+            with pytest.raises(ck.IndexRangeError, match=rf"indices\[1, {k}\] {message}"):
+                ck.gather_nd(data, given, mode="raise")
+            with pytest.raises(ck.IndexRangeError, match=rf"indices\[1\] {message}"):
+                ck.gather(data, given[:, k], k, mode="raise")
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
