@@ -26,6 +26,16 @@ def verdict(desc, level=FeatureLevel.LEVEL_6_4):
     return None
 
 
+def rule_of_rank(rule, rank, level):
+    """Return the rule that tensors of so many dimensions break, if any.
+
+    Operators take 4 below feature level 3_0, where tensors have 4 or 5; 1 to 8 from there.
+    """
+    if level < FeatureLevel.LEVEL_3_0:
+        return {4: None, 5: rule}.get(rank, "T3")
+    return None if 1 <= rank <= 8 else "T3"
+
+
 def strided(desc, *strides):
     """Return a descriptor whose tensors, in binding order, have these strides."""
     tensors = (*desc.inputs(), *desc.outputs())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,6 +25,7 @@ from tests.helpers.strategies import (
     random_bytes,
     random_indices,
 )
+from tests.operators.calls import assert_gives
 
 pytestmark = PLAIN_AND_CHECKED
 
@@ -64,19 +67,8 @@ def compare(place, index_dtype, dtype, mode, draw):
     # Broadcast dimensions keep the last value written: read back what the arrays hold.
     expected = oracle.gather(get(x), get(indices), axis, mode, fill)
     negative_axis = axis - len(shape) if draw(st.booleans(), "negative axis") else axis
-    if draw(st.booleans(), "give out"):
-        out_layout = draw(
-            memory_layouts(expected.shape, dtype.itemsize, output=True),
-            "out layout",
-        )
-        buffer, out = out_layout.poisoned(dtype, place)
-        result = ck.gather(x, indices, negative_axis, **options, out=out)
-        assert result is out
-        outside = ~out_layout.touched(dtype.itemsize)
-        assert (buffer.bytes()[outside] == POISON).all(), "bytes beside out were written"
-    else:
-        result = ck.gather(x, indices, negative_axis, **options)
-    assert same_bytes(result, expected)
+    call = partial(ck.gather, x, indices, negative_axis, **options)
+    assert_gives(expected, place, draw, call)
 
 
 @PLAIN_UNLESS_THOROUGH

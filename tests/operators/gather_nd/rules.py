@@ -7,7 +7,7 @@ from dataclasses import replace
 import cudakern as ck
 from cudakern import DataType, FeatureLevel, TensorDesc
 from tests.helpers.type_table import TABLE
-from tests.operators.descriptors import change
+from tests.operators.descriptors import change, rule_of_rank
 
 
 def gather_nd(x, indices, out, counts, batch=None, kind="FLOAT32", index_kind="UINT32"):
@@ -209,19 +209,15 @@ ORDER = [
 def of_rank(rank, level):
     """Yield descriptors of so many dimensions, and the rule that each breaks.
 
-    4 at feature level 2_1, where tensors have 4 or 5; 1 to 8 from 3_0. Scalars exist at the
-    extended level, but tuples need a dimension.
+    Scalars exist at the extended level, but tuples need a dimension.
     """
     ones = (1,) * rank
     for batch in (None, 0):
         if level < (EARLY if batch is None else FIRST):
             expected = "feature_level"
-        elif level == EARLY:
-            expected = {4: None, 5: "N1"}.get(rank, "T3")
-        elif rank == 0 and level is EXTENDED:
-            expected = "N3"
         else:
-            expected = None if 1 <= rank <= 8 else "T3"
+            scalars = rank == 0 and level is EXTENDED
+            expected = "N3" if scalars else rule_of_rank("N1", rank, level)
         yield gather_nd(ones, ones, ones, (rank, min(rank, 1)), batch), expected
 
 

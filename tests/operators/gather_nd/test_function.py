@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,6 +24,7 @@ from tests.helpers.strategies import (
     memory_layouts,
     random_bytes,
 )
+from tests.operators.calls import assert_gives
 
 pytestmark = PLAIN_AND_CHECKED
 
@@ -62,19 +65,8 @@ def assert_equals_numpy(place, index_dtype, dtype, mode, draw):
     indices = index_layout.holding(index_values, place)
     # Broadcast dimensions keep the last value written: read back what the arrays hold.
     expected = oracle.gather_nd(get(x), get(indices), shapes.batch_dims, mode, fill)
-    if draw(st.booleans(), "give out"):
-        out_layout = draw(
-            memory_layouts(shapes.result, dtype.itemsize, output=True),
-            "out layout",
-        )
-        buffer, out = out_layout.poisoned(dtype, place)
-        result = ck.gather_nd(x, indices, shapes.batch_dims, **given, out=out)
-        assert result is out
-        outside = ~out_layout.touched(dtype.itemsize)
-        assert (buffer.bytes()[outside] == POISON).all(), "bytes beside out were written"
-    else:
-        result = ck.gather_nd(x, indices, shapes.batch_dims, **given)
-    assert same_bytes(result, expected)
+    call = partial(ck.gather_nd, x, indices, shapes.batch_dims, **given)
+    assert_gives(expected, place, draw, call)
 
 
 @PLAIN_UNLESS_THOROUGH

@@ -83,26 +83,6 @@ def test_equals_numpy_when_checked(place, function, data):
     compare(place, "float32", function, data.draw, CHECKED_LARGEST)
 
 
-@PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"], ids=str)
-def test_every_dtype(place, dtype):
-    x = random_elements(np.random.default_rng(1), (40, 60), dtype, 0.5)
-    assert same_bytes(ck.argwhere(put(x, place)), np.argwhere(x))
-    for found, column in zip(ck.nonzero(put(x, place)), np.nonzero(x), strict=True):
-        assert same_bytes(found, column)
-    assert_nonzero(put(x, place), 1000, 5)
-
-
-@pytest.mark.parametrize("rank", range(1, 9))
-def test_every_rank(place, rank):
-    x = random_elements(np.random.default_rng(rank), (3, 2, 1, 4, 2, 2, 3, 2)[:rank], "uint8", 0.5)
-    for view in (put(x, place), put(x, place).T):
-        assert same_bytes(ck.argwhere(view), np.argwhere(is_nonzero(view)))
-        assert_nonzero(view)
-        for size in (0, 1, x.size, x.size + 3):
-            assert_nonzero(view, size)
-
-
 def assert_sizes(x, place, fill_value):
     count = np.count_nonzero(x)
     for size in {0, 1, count - 1, count, count + 1, x.size, x.size + 1, 2 * x.size + 7} - {-1}:

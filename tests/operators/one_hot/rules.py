@@ -7,7 +7,7 @@ from dataclasses import replace
 import cudakern as ck
 from cudakern import DataType, FeatureLevel, TensorDesc
 from tests.helpers.type_table import TABLE
-from tests.operators.descriptors import change
+from tests.operators.descriptors import change, rule_of_rank
 
 
 def one_hot(indices, values, out, axis, kind="FLOAT32", index_kind="UINT32"):
@@ -100,17 +100,10 @@ ORDER = [
 
 
 def of_rank(rank, level):
-    """Yield a descriptor of so many dimensions, and the rule that it breaks.
-
-    4 below feature level 3_0, where tensors have 4 or 5; 1 to 8 from there.
-    """
+    """Yield a descriptor of so many dimensions, and the rule that it breaks."""
     ones, two = (1,) * rank, (*(1,) * (rank - 1), 2)[:rank]
-    if level < FeatureLevel.LEVEL_3_0:
-        expected = {4: None, 5: "O1"}.get(rank, "T3")
-    else:
-        expected = None if 1 <= rank <= 8 else "T3"
     if 0 < rank < 9 or level is not EXTENDED:
-        yield one_hot(ones, two, two, rank - 1), expected
+        yield one_hot(ones, two, two, rank - 1), rule_of_rank("O1", rank, level)
 
 
 def of_type(kind, level):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,6 +26,7 @@ from tests.helpers.strategies import (
     random_bytes,
     random_indices,
 )
+from tests.operators.calls import assert_gives
 
 pytestmark = PLAIN_AND_CHECKED
 
@@ -56,18 +59,8 @@ def compare(place, index_dtype, dtype, draw):
             options["values"] = tuple(values)
     result = expected(get(indices), depth, axis, values, options["negative"])
     given_axis = axis - result.ndim if draw(st.booleans(), "negative axis") else axis
-    if draw(st.booleans(), "give out"):
-        out_layout = draw(
-            memory_layouts(result.shape, dtype.itemsize, output=True),
-            "out layout",
-        )
-        buffer, out = out_layout.poisoned(dtype, place)
-        assert ck.one_hot(indices, depth, axis=given_axis, out=out, **options) is out
-        outside = ~out_layout.touched(dtype.itemsize)
-        assert (buffer.bytes()[outside] == POISON).all(), "bytes beside out were written"
-    else:
-        out = ck.one_hot(indices, depth, axis=given_axis, **options)
-    assert same_bytes(out, result)
+    call = partial(ck.one_hot, indices, depth, axis=given_axis, **options)
+    assert_gives(result, place, draw, call)
 
 
 @PLAIN

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import cudakern as ck
 from cudakern import AxisDirection, DataType, FeatureLevel, ReduceFunction, TensorDesc
-from tests.operators.descriptors import change
+from tests.operators.descriptors import change, rule_of_rank
 
 INCREASING, DECREASING = AxisDirection.INCREASING, AxisDirection.DECREASING
 ARG_DESCS = {"argmax": ck.ArgmaxOperatorDesc, "argmin": ck.ArgminOperatorDesc}
@@ -174,14 +174,8 @@ ORDER = [
 
 
 def of_rank(rank, level):
-    """Yield descriptors of so many dimensions, and the rule that they break.
-
-    4 below feature level 3_0, where tensors have 4 or 5; 1 to 8 from there.
-    """
-    if level < THREE:
-        expected = {4: None, 5: "R2"}.get(rank, "T3")
-    else:
-        expected = None if (0 if level is EXTENDED else 1) <= rank <= 8 else "T3"
+    """Yield descriptors of so many dimensions, and the rule that they break."""
+    expected = None if rank == 0 and level is EXTENDED else rule_of_rank("R2", rank, level)
     sizes = (2,) * rank
     yield reduce("sum", sizes, range(rank)), expected
     if level >= THREE:
