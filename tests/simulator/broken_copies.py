@@ -6,11 +6,11 @@ from tests.simulator.copies import WORDS
 from tests.simulator.tables import Broken, ramp, zeros
 
 
-def kernel(name, body, kind="race", also=(), **options):
-    """Return a kernel that copies from x, of 256 numbers, by 64 threads."""
+def kernel(name, body, kind="race", *, also=(), array="s", **options):
+    """Return a kernel that copies from x, of 256 numbers, by 64 threads; it is found in `array`."""
     head = 'extern "C" __global__ void k(int* x, int* out) {\n  const int t = threadIdx.x;\n'
     given = lambda: (ramp(256), zeros(256))  # noqa: E731
-    return Broken(name, f"{WORDS}{head}{body}}}\n", kind, given, also=also, **options)
+    return Broken(name, f"{WORDS}{head}{body}}}\n", kind, given, also=also, array=array, **options)
 
 
 #: What is read before a copy was written there, is also uninitialized.
@@ -28,7 +28,6 @@ COPIES = (
   out[t] = v;
 """,
         also=EARLY,
-        array="s",
     ),
     kernel(
         "copy_read_while_one_group_is_pending",
@@ -42,7 +41,6 @@ COPIES = (
   out[t] = s[0][4 * t] + s[1][4 * t];  // fault
 """,
         also=EARLY,
-        array="s",
     ),
     kernel(
         "copy_waited_for_before_its_commit",
@@ -54,7 +52,6 @@ COPIES = (
   out[t] = s[4 * t];  // fault
 """,
         also=EARLY,
-        array="s",
     ),
     kernel(
         "copy_read_by_others_without_a_barrier",
@@ -66,7 +63,6 @@ COPIES = (
   out[t] = s[255 - t];  // fault
 """,
         also=EARLY,
-        array="s",
     ),
     kernel(
         "copy_waited_for_after_the_barrier",
@@ -79,7 +75,6 @@ COPIES = (
   out[t] = s[255 - t];  // fault
 """,
         also=EARLY,
-        array="s",
     ),
     kernel(
         "copy_into_what_others_still_read",
@@ -93,7 +88,6 @@ COPIES = (
     out[64 * i + t] = s[255 - t];  // fault
   }
 """,
-        array="s",
     ),
     kernel(
         "source_overwritten_before_it_is_copied",
@@ -141,7 +135,6 @@ BULK_COPIES = (
   wait(&bar, 0);
 """,
         also=EARLY,
-        array="s",
     ),
     kernel(
         "bulk_copy_waited_for_with_the_wrong_parity",
@@ -158,7 +151,6 @@ BULK_COPIES = (
   out[t] = s[255 - t];  // fault
 """,
         also=("uninitialized", "deadlock"),
-        array="s",
     ),
     kernel(
         "second_bulk_copy_waited_for_with_the_first_parity",
@@ -178,7 +170,6 @@ BULK_COPIES = (
   }
 """,
         also=("uninitialized", "deadlock"),
-        array="s",
     ),
     kernel(
         "bulk_copy_out_of_what_is_overwritten",
@@ -193,7 +184,6 @@ BULK_COPIES = (
     bulk_wait();
   }
 """,
-        array="s",
         index=1,
     ),
     kernel(
@@ -208,7 +198,6 @@ BULK_COPIES = (
   }
 """,
         also=EARLY,
-        array="s",
     ),
 )
 
@@ -224,6 +213,7 @@ MBARRIERS = (
   out[t] = x[t];
 """,
         "deadlock",
+        array=None,
     ),
     kernel(
         "mbarrier_that_expects_more_bytes_than_come",
@@ -240,6 +230,7 @@ MBARRIERS = (
   out[t] = s[t];
 """,
         "deadlock",
+        array=None,
     ),
     kernel(
         "mbarrier_used_before_others_see_its_start",
@@ -276,7 +267,6 @@ MBARRIERS = (
   }
 """,
         also=("deadlock",),
-        array="s",
     ),
     kernel(
         "mbarrier_arrived_at_before_the_write",
@@ -291,6 +281,5 @@ MBARRIERS = (
   out[t] = s[63 - t];  // fault
 """,
         also=EARLY,
-        array="s",
     ),
 )
