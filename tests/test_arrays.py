@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cudakern import _arrays as arrays
+from cudakern._layout import Layout
 from perf.static.host_cost import cupy_stand_in
 from tests.helpers import fake_cupy
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
@@ -47,3 +48,10 @@ def test_words_of_cupy_arrays_are_numpys():
             assert arrays.describe([a])[1][0][:4] == arrays.describe([b])[1][0][:4]
             assert arrays.address_of(a) == arrays.address_of(b)
         assert host.tobytes() == array.tobytes()
+
+
+def test_overlap_that_takes_long_to_decide_counts():
+    """NumPy's documentation has this example; no byte is in both."""
+    a = Layout((1049,) * 3, (36674, 61119, 85569), 1)
+    b = Layout((1049, 1049, 1), (12223, 12224, 1), 1)
+    assert arrays.share_memory(a, 2**40, b, 2**40 + 64_023_025)

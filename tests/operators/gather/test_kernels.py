@@ -51,6 +51,17 @@ def test_strided_layouts(monkeypatch, mode):
     assert [name.startswith("ck_gather_strided") for name in kernels] == [True]
 
 
+def test_words_around_x_are_not_read():
+    """The first row and the last begin and end within words."""
+    buffer = np.arange(16 + 40 * 99, dtype=np.uint8)
+    start = (5 - buffer.ctypes.data) % 16
+    x = buffer[start : start + 40 * 99].reshape(40, 99)
+    indices = np.tile([0, 39], 300)
+    with ck.simulator.traffic() as report:
+        assert (ck.gather(x, indices) == x[indices]).all()
+    assert [kernel.kernel.startswith("ck_gather_spliced") for kernel in report.kernels] == [True]
+
+
 def run(monkeypatch, shape, count, axis, dtype, mode, view=np.s_[...]) -> list[str]:
     """Gather with grids of at most two blocks a dimension; return the kernels that ran."""
     monkeypatch.setattr(base, "MAX_BLOCKS", 2)

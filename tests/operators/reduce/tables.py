@@ -35,8 +35,8 @@ TIES = [
 ]
 
 NANS = [
-    ([1, NAN, 3, NAN], "max", {}, NAN),
-    ([1, NAN, 3, NAN], "min", {}, NAN),
+    ([1, NAN, 3], "max", {}, NAN),
+    ([1, NAN, 3], "min", {}, NAN),
     ([1, NAN, 3, NAN], "argmax", {}, 1),
     ([1, NAN, 3, NAN], "argmin", {}, 1),
     ([1, NAN, 3, NAN, 0], "argmax", LAST, 3),

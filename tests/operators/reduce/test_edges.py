@@ -52,11 +52,12 @@ FAR = pytest.mark.parametrize(("axis", "shape"), [(1, (2, 90_000)), (0, (900, 5)
 
 
 @FAR
-def test_ties_far_apart(place, axis, shape):
-    x = put(np.ones(shape, np.float32), place)
-    for function in ("argmax", "argmin"):
-        assert not get(ck.reduce(x, function, axis)).any()
-    assert (get(ck.reduce(x, "argmax", axis, last_index=True)) == shape[axis] - 1).all()
+@pytest.mark.parametrize(("function", "value"), [("argmax", -INF), ("argmin", INF), ("argmin", 1)])
+def test_ties_far_apart(place, axis, shape, function, value):
+    """No value is worse than an infinity, not even that of threads without an element."""
+    x = put(np.full(shape, value, np.float32), place)
+    assert not get(ck.reduce(x, function, axis)).any()
+    assert (get(ck.reduce(x, function, axis, last_index=True)) == shape[axis] - 1).all()
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,16 @@ def test_reduce_rounds_ties_to_even(place, function, dtype, kind, data):
     np.testing.assert_array_equal(found.astype(np.float64), even)
 
 
+@pytest.mark.parametrize("kind", [HALF, BF16], ids=lambda kind: kind.name)
+def test_doubles_are_rounded_once(place, kind):
+    """As floats they would be ties."""
+    ties = np.array([1, 3, -5, -7]) / 2 ** (kind.mantissa + 1) + [1, 1, -1, -1]
+    x = np.stack([ties - 2.0**-40, ties + 2.0**-40])
+    assert (x.astype(np.float32) == ties).all()
+    found = get(ck.reduce(put(x, place), "sum", (), dtype=kind.dtype))
+    np.testing.assert_array_equal(found.astype(np.float64), kind.rounded(x))
+
+
 @pytest.mark.parametrize(("function", "dtype"), SOME_DTYPES, ids=str)
 def test_reduce_every_function_of_every_dtype(place, function, dtype):
     x = put(random_values(np.random.default_rng(3), (5, 6, 3), dtype, function), place)
