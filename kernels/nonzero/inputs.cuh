@@ -321,6 +321,9 @@ struct ColumnsInput {
     const Offset start = offsets_of(part.quotient, a.outer).value[0] + (row - skipped) * kWidth;
     const uint32 rows = left < a.group ? static_cast<uint32>(left) : a.group;
     const uint32 vectors = (kParts ? 1 : a.group / kOfVector) * a.strips.value;
+    // Warps write masks for each other here, where a slower warp may still read the masks of the
+    // tile that it writes.
+    sync_first_threads<kReaders>();
     for (uint32 first = warp; first < vectors; first += kWarps * kLoads) {
       bool exists[kLoads];
       const uint4* source[kLoads];
