@@ -48,6 +48,14 @@ def test_ties(place, x, function, options, expected, dtype):
     check(place, x, dtype, function, options, expected)
 
 
+@pytest.mark.parametrize("start", range(5))
+def test_every_element_of_a_row_is_taken_once(place, start):
+    """A row may begin and end anywhere in a vector of 16 bytes."""
+    for size in range(5000, 5005):
+        x = put(np.ones((2, size), np.float32), place)[:, start:]
+        assert get(ck.reduce(x, "sum", 1)).tolist() == [size - start] * 2
+
+
 FAR = pytest.mark.parametrize(("axis", "shape"), [(1, (2, 90_000)), (0, (900, 5))], ids=str)
 
 
