@@ -223,7 +223,7 @@ WORSE = [
         *(_FOLD, _ATOMIC, "atomic operations|takes subnormal numbers for zero: REDG"),
     ),
     (REDUCED, _INC.format("acq_rel"), _INC.format("relaxed"), "fences"),
-    (REDUCED, "block.quotient * width + q", "block.quotient * width + q % a.units", "a division"),
+    (REDUCED, "tile * width + q;", "tile * width + q % a.units;", "a division"),
     (REDUCED, "state[kItems];", _TABLE, "of no use here: LDL|of no use here: STL"),
 ]
 

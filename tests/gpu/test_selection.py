@@ -35,7 +35,6 @@ WITHOUT = [f"--ignore=tests/{folder}" for folder in ("perf", "simulator")]
 MARKED = {
     "test_a_gpu_is_used",
     "test_cupy_passes_addresses",
-    "test_mixed_places_are_named",
     "test_nothing_waits_for_the_gpu",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudakern._caches import Table
+from cudakern._caches import Table, clear_caches
 from cudakern.engines import engine_for
 from cudakern.operators import binding
 from cudakern.operators.gather import function as gather
@@ -49,5 +49,6 @@ def launched(monkeypatch):
     """Return a list that gets the addresses of the arrays of each launch, inputs first."""
     given = []
     forget(monkeypatch)
+    clear_caches()  # of compiled operators, too
     monkeypatch.setattr(binding, "engine_for", lambda place: _Listed(engine_for(place), given))
     return given
