@@ -187,9 +187,9 @@ def generator(xp: Module, seed: int) -> Any:  # noqa: ANN401  of NumPy or CuPy
     return xp.random.Generator(philox(seed))
 
 
-def shape_title(sizes: Sequence[int]) -> str:
-    """Return ``"[2^22, 33]"``."""
-    return f"[{', '.join(map(power, sizes))}]"
+def title(shape: Sequence[int], dtype: str) -> str:
+    """Return ``"[2^22, 33] f32"``."""
+    return f"[{', '.join(map(power, shape))}] {short_type(dtype)}"
 
 
 def pieces(x: Array) -> Iterator[Array]:

@@ -15,35 +15,12 @@ from cudakern.operators.gather.plan import (
     LAST_AXIS_MIN_COUNT,
     LAST_AXIS_MIN_OUTER,
 )
-from perf.cases.base import (
-    L2_BYTES,
-    LINE_BYTES,
-    Case,
-    Layout,
-    Line,
-    Problem,
-    Traffic,
-    case,
-    generator,
-    nbytes,
-    power,
-    shape_title,
-    short_type,
-    shrink,
-)
-from perf.cases.rows import (
-    bytes_of_distinct,
-    chunks,
-    granules_of_row,
-    into_range,
-    random_values,
-    require_equal,
-)
+from perf.cases import base, rows
+from perf.cases.base import Array, Layout, Line, Module, Problem, Traffic, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from perf.cases.base import Array, Module
 
 #: How indices are spread. Out of range: half are negative, and one in nine lies beyond the ends.
 Pattern = Literal["random", "sorted", "equal", "out_of_range"]
@@ -108,42 +85,44 @@ class GatherProblem(Problem):
     def title(self) -> str:
         """Table, indices, axis."""
         pattern = self.pattern.replace("_", " ")
-        indices = f"{' x '.join(map(power, self.indices_shape))} {pattern} {self.index_dtype}"
+        indices = f"{' x '.join(map(base.power, self.indices_shape))} {pattern} {self.index_dtype}"
         axis = f", axis {self.axis}" if len(self.shape) > 1 else ""
-        return f"{shape_title(self.shape)} {short_type(self.dtype)}, {indices}{axis}"
+        return f"{base.title(self.shape, self.dtype)}, {indices}{axis}"
 
-    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
+    def traffic(self, granule: int = base.LINE_BYTES, *, cached: bool = True) -> Traffic:
         """Return the bytes of the granules that rows lie in, of the indices, of the result."""
         table = self.extent * self.row_bytes
         if self.pattern == "equal":
-            read = min(granules_of_row(self.row_bytes, granule) * granule, table)
-        elif self.pattern == "sorted" or (cached and table <= L2_BYTES):
-            read = bytes_of_distinct(self.count, table, self.row_bytes, granule)
+            read = min(rows.granules_of_row(self.row_bytes, granule) * granule, table)
+        elif self.pattern == "sorted" or (cached and table <= base.L2_BYTES):
+            read = rows.bytes_of_distinct(self.count, table, self.row_bytes, granule)
         else:
             # Indices beyond the ends pick the first or the last row.
             beyond = _beyond(self.extent) if cached and self.pattern == "out_of_range" else 0
             picks = self.count * self.extent / (self.extent + beyond)
-            read = picks * granules_of_row(self.row_bytes, granule) * granule
-        return Traffic(self.planes * read + nbytes(self.operands[1]), nbytes(self.results[0]))
+            read = picks * rows.granules_of_row(self.row_bytes, granule) * granule
+        indices, result = map(base.nbytes, (self.operands[1], self.results[0]))
+        return Traffic(self.planes * read + indices, result)
 
     def shrunk(self, elements: int) -> Self:
         """Return rows of the same length, fewer of them; at least what the last axis asks for."""
         before, extent, count = self.shape[: self.axis], self.extent, self.count
         least_extent = least_count = 1
         if self.planes >= LAST_AXIS_MIN_OUTER:
-            before = shrink(before, max(elements // (extent * self.inner), LAST_AXIS_MIN_OUTER))
+            fitting = elements // (extent * self.inner)
+            before = base.shrink(before, max(fitting, LAST_AXIS_MIN_OUTER))
             least_count = min(count, LAST_AXIS_MIN_COUNT)
             least_extent = min(extent, LAST_AXIS_MAX_STAGED_BYTES // self.row_bytes + 1)
-        rows = elements // (prod(before) * self.inner)
-        extent = min(extent, max(rows, least_extent))
-        indices = shrink(self.indices_shape, max(rows, least_count))
+        fitting = elements // (prod(before) * self.inner)
+        extent = min(extent, max(fitting, least_extent))
+        indices = base.shrink(self.indices_shape, max(fitting, least_count))
         shape = (*before, extent, *self.shape[self.axis + 1 :])
         return replace(self, shape=shape, indices_shape=indices)
 
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
         """Return the table and the indices."""
-        rng = generator(xp, seed)
-        return random_values(xp, rng, self.shape, self.dtype), self.indices(xp, rng)
+        rng = base.generator(xp, seed)
+        return rows.random_values(xp, rng, self.shape, self.dtype), self.indices(xp, rng)
 
     def indices(self, xp: Module, rng: Array) -> Array:
         """Return indices of the pattern."""
@@ -170,10 +149,10 @@ class GatherProblem(Problem):
         table = inputs[0].reshape(self.planes, self.extent, self.inner)
         indices = inputs[1].reshape(-1)
         out = outputs[0].reshape(self.planes, self.count, self.inner)
-        for planes, picks in chunks(self.planes, self.count, self.inner):
-            positions = into_range(xp, indices[picks], self.extent)
+        for planes, picks in rows.chunks(self.planes, self.count, self.inner):
+            positions = rows.into_range(xp, indices[picks], self.extent)
             expected = xp.take(table[planes], positions, axis=1)
-            require_equal(xp, out[planes, picks], expected)
+            rows.require_equal(xp, out[planes, picks], expected)
 
 
 def _beyond(extent: int) -> int:
@@ -199,7 +178,7 @@ def _scalars(
     return GatherProblem((table,), 0, (count,), dtype, "int32", pattern)
 
 
-CASES: tuple[Case, ...] = (
+CASES = (
     case("G-1", "sector rate", "cupy, torch", Line(_scalars(2**28, 2**28), goal=0.90)),
     case(
         "G-2",

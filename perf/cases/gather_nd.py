@@ -8,35 +8,12 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import cudakern as ck
-from perf.cases.base import (
-    L2_BYTES,
-    LINE_BYTES,
-    Case,
-    Layout,
-    Line,
-    Problem,
-    Traffic,
-    case,
-    generator,
-    nbytes,
-    power,
-    shape_title,
-    short_type,
-    shrink,
-)
-from perf.cases.rows import (
-    bytes_of_distinct,
-    chunks,
-    granules_of_row,
-    into_range,
-    random_values,
-    require_equal,
-)
+from perf.cases import base, rows
+from perf.cases.base import Array, Layout, Line, Module, Problem, Traffic, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from perf.cases.base import Array, Module
 
 #: Batches that a smaller problem keeps.
 FEW_BATCHES = 4
@@ -94,33 +71,34 @@ class GatherNDProblem(Problem):
     def title(self) -> str:
         """Table, tuples, batch dimensions."""
         *counts, components = self.indices_shape
-        tuples = f"{' x '.join(map(power, counts))} tuples of {components} {self.index_dtype}"
+        tuples = f"{' x '.join(map(base.power, counts))} tuples of {components} {self.index_dtype}"
         batch = f", batch {self.batch_dims}" if self.batch_dims else ""
-        return f"{shape_title(self.shape)} {short_type(self.dtype)}, {tuples}{batch}"
+        return f"{base.title(self.shape, self.dtype)}, {tuples}{batch}"
 
-    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
+    def traffic(self, granule: int = base.LINE_BYTES, *, cached: bool = True) -> Traffic:
         """Return the bytes of the granules that slices lie in, of the indices, of the result."""
-        row = nbytes((self.slice_shape, self.dtype))
+        row = base.nbytes((self.slice_shape, self.dtype))
         table = prod(self.extents) * row
-        if cached and table <= L2_BYTES:
-            read = bytes_of_distinct(self.count, table, row, granule)
+        if cached and table <= base.L2_BYTES:
+            read = rows.bytes_of_distinct(self.count, table, row, granule)
         else:
-            read = self.count * granules_of_row(row, granule) * granule
-        return Traffic(self.batches * read + nbytes(self.operands[1]), nbytes(self.results[0]))
+            read = self.count * rows.granules_of_row(row, granule) * granule
+        indices, result = map(base.nbytes, (self.operands[1], self.results[0]))
+        return Traffic(self.batches * read + indices, result)
 
     def shrunk(self, elements: int) -> Self:
         """Return slices of the same length, fewer of them, in fewer batches."""
-        batch = shrink(self.shape[: self.batch_dims], FEW_BATCHES)
-        rows = max(elements // (prod(batch) * prod(self.slice_shape)), 1)
-        counts = shrink(self.indices_shape[self.batch_dims : -1], rows)
-        shape = (*batch, *shrink(self.extents, rows), *self.slice_shape)
+        batch = base.shrink(self.shape[: self.batch_dims], FEW_BATCHES)
+        fitting = max(elements // (prod(batch) * prod(self.slice_shape)), 1)
+        counts = base.shrink(self.indices_shape[self.batch_dims : -1], fitting)
+        shape = (*batch, *base.shrink(self.extents, fitting), *self.slice_shape)
         indices = (*batch, *counts, self.indices_shape[-1])
         return replace(self, shape=shape, indices_shape=indices)
 
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
         """Return the table and the indices."""
-        rng = generator(xp, seed)
-        table = random_values(xp, rng, self.shape, self.dtype)
+        rng = base.generator(xp, seed)
+        table = rows.random_values(xp, rng, self.shape, self.dtype)
         indices = xp.empty(self.indices_shape, self.index_dtype)
         for component, extent in enumerate(self.extents):
             positions = rng.integers(0, extent, self.indices_shape[:-1], dtype=self.index_dtype)
@@ -138,14 +116,14 @@ class GatherNDProblem(Problem):
         table = inputs[0].reshape(self.batches, *self.extents, inner)
         indices = inputs[1].reshape(self.batches, self.count, -1)
         out = outputs[0].reshape(self.batches, self.count, inner)
-        for batches, picks in chunks(self.batches, self.count, inner):
+        for batches, picks in rows.chunks(self.batches, self.count, inner):
             part = indices[batches, picks]
             first = xp.arange(part.shape[0])[:, None]
-            positions = [into_range(xp, part[..., k], n) for k, n in enumerate(self.extents)]
-            require_equal(xp, out[batches, picks], table[batches][(first, *positions)])
+            positions = [rows.into_range(xp, part[..., k], n) for k, n in enumerate(self.extents)]
+            rows.require_equal(xp, out[batches, picks], table[batches][(first, *positions)])
 
 
-CASES: tuple[Case, ...] = (
+CASES = (
     case(
         "G-8",
         "fused offsets of index tuples",

@@ -7,23 +7,8 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import cudakern as ck
-from perf.cases.base import (
-    CHUNK,
-    LINE_BYTES,
-    Array,
-    Layout,
-    Line,
-    Module,
-    Problem,
-    Traffic,
-    case,
-    generator,
-    nbytes,
-    pieces,
-    shape_title,
-    short_type,
-    shrink,
-)
+from perf.cases import base
+from perf.cases.base import Array, Layout, Line, Module, Problem, Traffic, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,7 +62,7 @@ class NonzeroProblem(Problem):
         """``"[2^28] bool, 1 %, u32"``."""
         share = f"{100 * self.density:g} %"
         where = {"random": share, "clustered": f"{share} clustered", "last": "ones in last 64 Ki"}
-        title = f"{shape_title(self.shape)} {short_type(self.dtype)}, {where[self.pattern]}"
+        title = f"{base.title(self.shape, self.dtype)}, {where[self.pattern]}"
         return f"{title}, {_SHORT_RESULTS[self.result]}" + ", transposed" * self.transposed
 
     @property
@@ -87,11 +72,11 @@ class NonzeroProblem(Problem):
             return min(LAST, self.size)
         return self.density * self.size
 
-    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
+    def traffic(self, granule: int = base.LINE_BYTES, *, cached: bool = True) -> Traffic:
         """Return x once, the coordinates that are found and the count."""
         del granule, cached
-        count, coordinates = map(nbytes, self.results)
-        return Traffic(nbytes(self.operands[0]), self.found / self.size * coordinates + count)
+        count, coordinates = map(base.nbytes, self.results)
+        return Traffic(base.nbytes(self.operands[0]), self.found / self.size * coordinates + count)
 
     def shrunk(self, elements: int) -> Self:
         """Return the same problem with the largest dimension halved, of transposed ones the first.
@@ -101,14 +86,14 @@ class NonzeroProblem(Problem):
         rows, *others = self.shape
         if self.transposed:
             rows = max(MIN_ROWS, min(rows, elements // prod(others)))
-        return replace(self, shape=shrink((rows, *others), elements))
+        return replace(self, shape=base.shrink((rows, *others), elements))
 
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
         """Return (x,)."""
         (x,) = self.blank(xp)
-        rng, begin = generator(xp, seed), 0
+        rng, begin = base.generator(xp, seed), 0
         whole = xp.argsort(rng.random(PIECES, dtype="float32")) < round(self.density * PIECES)
-        for part in pieces(x):
+        for part in base.pieces(x):
             places = xp.arange(begin, begin + part.size)
             begin += part.size
             if self.pattern == "last":
@@ -140,7 +125,7 @@ class NonzeroProblem(Problem):
         assert coordinates.dtype == self.result, (self.title, coordinates.dtype)
         found, expected = int(count[0]), int(xp.count_nonzero(x))
         assert found == expected, f"{self.title}: must find {expected} elements; found {found}"
-        at, planes = 0, max(1, CHUNK * x.shape[0] // x.size)
+        at, planes = 0, max(1, base.CHUNK * x.shape[0] // x.size)
         for begin in range(0, x.shape[0], planes):
             axes = xp.nonzero(x[begin : begin + planes])
             rows = coordinates[at : at + axes[0].size]

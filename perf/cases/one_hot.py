@@ -8,24 +8,12 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import cudakern as ck
-from perf.cases.base import (
-    Case,
-    Layout,
-    Line,
-    Problem,
-    case,
-    generator,
-    power,
-    shape_title,
-    short_type,
-    shrink,
-)
+from perf.cases import base
+from perf.cases.base import Array, Layout, Line, Module, Problem, case
 from perf.cases.rows import CHUNK, require_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from perf.cases.base import Array, Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +53,20 @@ class OneHotProblem(Problem):
     @property
     def title(self) -> str:
         """Indices, depth, dtype of the result, axis."""
-        title = f"{shape_title(self.indices_shape)} {self.index_dtype} x {power(self.depth)}"
-        title = f"{title} {short_type(self.dtype)}"
+        title = base.title(self.indices_shape, self.index_dtype)
+        title = f"{title} x {base.power(self.depth)} {base.short_type(self.dtype)}"
         return title if self.axis == len(self.indices_shape) else f"{title}, axis {self.axis}"
 
     def shrunk(self, elements: int) -> Self:
         """Return rows of the same depth, fewer of them; shorter planes once two are left."""
         before, behind = self._parts
-        before = shrink(before, max(elements // (self.depth * prod(behind)), 2))
-        behind = shrink(behind, max(elements // (self.depth * prod(before)), 1))
+        before = base.shrink(before, max(elements // (self.depth * prod(behind)), 2))
+        behind = base.shrink(behind, max(elements // (self.depth * prod(before)), 1))
         return replace(self, indices_shape=(*before, *behind))
 
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
         """Return the indices."""
-        rng = generator(xp, seed)
+        rng = base.generator(xp, seed)
         return (rng.integers(0, self.depth, self.indices_shape, dtype=self.index_dtype),)
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
@@ -103,7 +91,7 @@ def _rows(count: int, depth: int, dtype: str = "float32") -> OneHotProblem:
     return OneHotProblem((count,), depth, 1, dtype, "int64")
 
 
-CASES: tuple[Case, ...] = (
+CASES = (
     case("O-1", "plain", "onnxruntime, torch", Line(_rows(2**20, 1000), goal=0.93)),
     case("O-2", "short rows", "cupy", Line(_rows(2**22, 32, "float16"), goal=0.88, quick=True)),
     case(

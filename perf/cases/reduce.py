@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import cudakern as ck
 from cudakern._array_types import FunctionName
-from perf.cases.base import (
-    Array,
-    Layout,
-    Line,
-    Module,
-    Problem,
-    case,
-    generator,
-    pieces,
-    shape_title,
-    short_type,
-    shrink,
-)
+from perf.cases import base
+from perf.cases.base import Array, Layout, Line, Module, Problem, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,7 +56,7 @@ class ReduceProblem(Problem):
     @property
     def title(self) -> str:
         """``"[2^22, 33] f32 sum, axis 1"``."""
-        parts = [f"{shape_title(self.shape)} {short_type(self.dtype)} {self.function}"]
+        parts = [f"{base.title(self.shape, self.dtype)} {self.function}"]
         if len(self.axes) < len(self.shape):
             parts.append(f"axes {self.axes}" if self.axes[1:] else f"axis {self.axes[0]}")
         if self.transposed:
@@ -86,13 +75,13 @@ class ReduceProblem(Problem):
 
     def shrunk(self, elements: int) -> Self:
         """Return the same problem with the largest dimension halved, again and again."""
-        return replace(self, shape=shrink(self.shape, elements))
+        return replace(self, shape=base.shrink(self.shape, elements))
 
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
         """Return (x,): floats from 0.5 to 1.5 times a power of two, small integers."""
         (x,) = self.blank(xp)
-        rng = generator(xp, seed)
-        for part in pieces(x):
+        rng = base.generator(xp, seed)
+        for part in base.pieces(x):
             if self.dtype in _ROUNDING:
                 wide = "float64" if self.dtype == "float64" else "float32"
                 numbers = rng.random(part.size, dtype=wide)
