@@ -171,13 +171,7 @@ def goal(line: Line | LineResult) -> str:
 
 
 def load(path: Path) -> Result:
-    """Read a result file.
-
-    Raises
-    ------
-    ValueError
-        It is none, or of another schema.
-    """
+    """Read a result file; ValueError if it is none, or of another schema."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         schema = data.pop("schema")

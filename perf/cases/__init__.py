@@ -48,10 +48,7 @@ SHAPES: tuple[Case, ...] = shapes.CASES
 def find(names: Iterable[str]) -> tuple[Case, ...]:
     """Return the cases, sweeps and shapes of these names, all of them if there is no name.
 
-    Raises
-    ------
-    ValueError
-        There is no such case.
+    A name that there is not raises ValueError.
     """
     known = {case.name: case for case in CASES + SWEEPS + SHAPES}
     names = tuple(names) or tuple(known)

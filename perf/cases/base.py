@@ -91,12 +91,8 @@ class Problem(ABC):
     def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
         """Return the bytes that have to move: all inputs and outputs, once.
 
-        Parameters
-        ----------
-        granule : int, optional
-            What memory moves at least, in bytes.
-        cached : bool, optional
-            Whether what is read again from a small table counts once, as if a cache kept it.
+        Memory moves at least `granule` bytes. If `cached`, what is read again from a small table
+        counts once, as if a cache kept it.
         """
         del granule, cached
         return Traffic(sum(map(nbytes, self.operands)), sum(map(nbytes, self.results)))

@@ -55,13 +55,7 @@ def save(rows: Iterable[Row], gpu: Gpu, path: Path) -> None:
 
 
 def load(path: Path = PATH) -> tuple[Gpu, list[Row]]:
-    """Return the GPU of a file and its lines.
-
-    Raises
-    ------
-    ValueError
-        The file is of another schema.
-    """
+    """Return the GPU of a file and its lines; ValueError if the file is of another schema."""
     data = json.loads(path.read_text(encoding="utf-8"))
     if data.get("schema") != SCHEMA:
         message = f"{path}: must have schema {SCHEMA}; got {data.get('schema')}"

@@ -44,10 +44,7 @@ class Tool:
     def find(self, *, dry_run: bool) -> str:
         """Return the path of the program; its mere name if it is absent and not to be run.
 
-        Raises
-        ------
-        NsightError
-            It is absent.
+        If it is absent and to be run, NsightError is raised.
         """
         found = shutil.which(self.program)
         if found is not None:
@@ -121,23 +118,10 @@ def profiled(
 ) -> Path | None:
     """Run a profiler; return its report, or None where the command is only printed.
 
-    Parameters
-    ----------
-    options : argparse.Namespace
-        With ``cases``, ``tool``, ``output`` and ``dry_run``.
-    tool : Tool
-        The profiler.
-    command_of : callable
-        Returns the command, of the program and of the report without its suffix.
-    packages : mapping of str to str
-        Modules that must be there, each with its package.
-    reasons : mapping of str to str
-        What a printed word means that the profiler ends with.
-
-    Raises
-    ------
-    NsightError
-        Something is missing, or there is no report.
+    The options have ``cases``, ``tool``, ``output`` and ``dry_run``. `command_of` returns the
+    command, of the program and of the report without its suffix. `packages` are modules that must
+    be there, each with its package; `reasons` say what a printed word means that the profiler ends
+    with. Raises NsightError if something is missing or there is no report.
     """
     check_cases(options.cases)
     program = tool.find(dry_run=options.dry_run)

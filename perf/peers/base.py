@@ -56,13 +56,7 @@ class Peer:
 
 
 def require_cupy() -> Module:
-    """Return CuPy, whose arrays peers are given.
-
-    Raises
-    ------
-    MissingPeerError
-        It is not installed, or there is no device for it.
-    """
+    """Return CuPy, whose arrays peers are given, or raise MissingPeerError if it has no device."""
     try:
         cupy = import_cupy()
     except EngineUnavailableError as error:

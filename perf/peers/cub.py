@@ -41,16 +41,9 @@ GATHERED_BYTES = frozenset({1, 2, 4})
 
 
 class CubPeer(Peer):
-    """CUB's device-wide algorithms.
+    """CUB's device-wide algorithms: the functions of cub.cu are attributes of `library`.
 
-    Parameters
-    ----------
-    xp : module
-        cupy, or numpy.
-    library : object
-        Its attributes are the functions of cub.cu.
-    stream : callable
-        Returns the handle of the current stream.
+    Arrays are from `xp`, which is cupy or numpy; `stream` returns the handle of the current stream.
     """
 
     name = "cub"
@@ -160,10 +153,7 @@ def headers(cupy: Module) -> list[Path]:
 def build(compiler: Path, arch: str, cupy: Module) -> Path:
     """Return the library of cub.cu, compiled unless the cache folder has it.
 
-    Raises
-    ------
-    MissingPeerError
-        nvcc fails.
+    MissingPeerError is raised if nvcc fails.
     """
     version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
     options = ["-std=c++17", "-O3", f"-arch={arch}", "-shared", "-Xcompiler", "-fPIC"]

@@ -20,20 +20,11 @@ _OFFSETS = "reads where rows begin and end"
 
 
 class ComputePeer(Peer):
-    """cuda.compute.
+    """cuda.compute of a version of the package cuda-cccl.
 
-    Parameters
-    ----------
-    compute : module
-        cuda.compute.
-    xp : module
-        cupy, or numpy.
-    stream : object
-        With ``__cuda_stream__``, the current stream whenever it is asked; None for no stream.
-    predicates : bool
-        Whether functions in Python can be compiled, which needs numba-cuda-mlir.
-    version : str
-        Of the package cuda-cccl.
+    Arrays are from `xp`, which is cupy or numpy. `stream` is the current one whenever its
+    ``__cuda_stream__`` is asked; None is no stream. `predicates` says whether functions in Python
+    can be compiled, which needs numba-cuda-mlir.
     """
 
     name = "cuda.compute"

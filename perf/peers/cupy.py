@@ -28,13 +28,7 @@ MOST_ELEMENTS = 2**18
 
 
 class CupyPeer(Peer):
-    """CuPy with the accelerators that it has by default.
-
-    Parameters
-    ----------
-    xp : module
-        cupy, or numpy, whose functions are the same.
-    """
+    """CuPy with the accelerators that it has by default; NumPy has the same functions."""
 
     name = "cupy"
 

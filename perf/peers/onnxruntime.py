@@ -65,16 +65,8 @@ class Node:
 class RuntimePeer(Peer):
     """ONNX Runtime.
 
-    Parameters
-    ----------
-    xp : module
-        cupy, or numpy.
-    session : callable
-        Returns a session for a model, or None where the provider has no such node.
-    device : str
-        Where the arrays are: ``"cuda"`` or ``"cpu"``.
-    version : str
-        Of ONNX Runtime.
+    Arrays are from `xp`, cupy or numpy, on the device ``"cuda"`` or ``"cpu"``. `session` returns a
+    session for a model, or None where the provider has no such node.
     """
 
     name = "onnxruntime"

@@ -29,12 +29,7 @@ _WIDENED = "indices are widened to int64 beforehand"
 class TorchBase(Peer):
     """PyTorch, with none of its functions.
 
-    Parameters
-    ----------
-    torch : module
-        PyTorch.
-    cupy : module or None
-        CuPy, whose current stream is worked on; None for arrays of NumPy.
+    It works on the current stream of `cupy`, which is None for arrays of NumPy.
     """
 
     def __init__(self, torch: Module, cupy: Module | None) -> None:

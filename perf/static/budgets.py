@@ -33,16 +33,9 @@ MOST = 62
 class Allowance:
     """More instructions that the main loops of some kernels may have, and why.
 
-    Parameters
-    ----------
-    operators, variants : str
-        Of the kernels, separated by spaces; with a rank, as labels have it, or empty for all.
-    most : int
-        Instructions for 16 bytes.
-    reason : str
-        What they are needed for.
-    **facts : object
-        More attributes of the kernels, each with a value, or with several in a tuple.
+    Operators and variants are separated by spaces; a variant may have a rank, as labels do, and no
+    variant stands for all. At most `most` instructions may serve 16 bytes. Each of the facts is an
+    attribute of the kernels with its value, or with several values in a tuple.
     """
 
     def __init__(

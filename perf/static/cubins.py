@@ -48,10 +48,7 @@ class Listing:
 def require() -> None:
     """Check that what kernels are compiled and read with is installed.
 
-    Raises
-    ------
-    FileNotFoundError, EngineUnavailableError
-        Something is missing; says what to install.
+    Otherwise FileNotFoundError or EngineUnavailableError says what to install.
     """
     nvrtc.library_path()
     for name in ("cuobjdump", "nvdisasm"):
@@ -81,10 +78,7 @@ def _run(name: str, *arguments: str) -> str:
 def compile_kernel(spec: KernelSpec, arch: str) -> bytes:
     """Return the cubin of a kernel: what the CUDA engine loads.
 
-    Raises
-    ------
-    KernelCompileError
-        NVRTC failed or warned.
+    KernelCompileError is raised if NVRTC fails or warns.
     """
     return _without_warning(nvrtc.program_of(spec, arch))
 
@@ -93,11 +87,6 @@ def compile_kernels(specs: Sequence[KernelSpec], arch: str) -> bytes:
     """Return one cubin with many kernels of one source; compiled together they take 25 % less time.
 
     Each kernel has the text that the CUDA engine compiles, in a namespace of its own.
-
-    Raises
-    ------
-    KernelCompileError
-        NVRTC failed or warned.
     """
     parts: list[str] = []
     for spec in specs:

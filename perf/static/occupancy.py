@@ -41,16 +41,8 @@ LIMITS = {
 def resident_blocks(arch: str, registers: int, shared: int, threads: int) -> int:
     """Return how many blocks a multiprocessor holds at once.
 
-    Parameters
-    ----------
-    arch : str
-        Such as ``"sm_90"``.
-    registers : int
-        Of a thread.
-    shared : int
-        Of a block, in bytes, static and dynamic, without what the system reserves.
-    threads : int
-        Of a block.
+    A thread has so many registers; a block has so many bytes of shared memory, static and dynamic,
+    without what the system reserves, and so many threads.
     """
     limits = LIMITS[arch]
     warps = -(-threads // WARP)

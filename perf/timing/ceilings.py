@@ -24,14 +24,9 @@ CALLS, SAMPLES = 5, 10
 
 
 class Kernels:
-    """The kernels of ceilings.cu.
+    """The kernels of ceilings.cu, for launches of so many blocks.
 
-    Parameters
-    ----------
-    raw_module : type
-        RawModule of CuPy, or of the simulator.
-    blocks : int
-        Of each launch.
+    RawModule is CuPy's or the simulator's.
     """
 
     def __init__(self, raw_module: Callable[..., Any], blocks: int) -> None:

@@ -37,16 +37,8 @@ class Ring:
 def plan_ring(touched: float, nbytes: int, l2_bytes: int, free: int) -> Ring:
     """Return how many sets make calls find nothing in L2.
 
-    Parameters
-    ----------
-    touched : float
-        Bytes of a set that a call reads or writes.
-    nbytes : int
-        Bytes of a set.
-    l2_bytes : int
-        Size of L2.
-    free : int
-        Bytes that are free; a third of them may be used.
+    A set has `nbytes` bytes, of which a call reads or writes `touched`. A third of the `free` bytes
+    may be used.
     """
     sets = int(FLUSH_FACTOR * l2_bytes // max(1.0, touched)) + 1
     fits = sets == 1 or 3 * sets * nbytes <= free
@@ -96,21 +88,8 @@ class Flush:
 class Contender:
     """A library and its calls for the sets of a problem.
 
-    Parameters
-    ----------
-    gpu : Gpu
-        Where it runs.
-    name : str
-        As results call it.
-    prepare : callable
-        Returns a call for each set, for the stream that is current.
-    ring : Ring
-        How the sets are used.
-
-    Raises
-    ------
-    Exception
-        Whatever the library raises.
+    `prepare` returns a call for each set, for the stream that is current. The ring says how the
+    sets are used. Whatever the library raises is passed on.
     """
 
     def __init__(

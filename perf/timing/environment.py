@@ -92,10 +92,7 @@ def default_path(gpu: str, date: str, version: str, folder: Path = ROOT) -> Path
 class Nvml:
     """Clock, temperature and power of a GPU, where nvidia-ml-py is installed.
 
-    Parameters
-    ----------
-    pci_bus_id : str
-        Of the GPU: unlike ordinals, it does not depend on what is visible.
+    A GPU is known by its PCI bus: unlike ordinals, that does not depend on what is visible.
     """
 
     def __init__(self, pci_bus_id: str) -> None:

@@ -46,15 +46,7 @@ class Lane:
 
 
 class Gpu:
-    """The current device.
-
-    Parameters
-    ----------
-    cupy : module
-        CuPy.
-    clock : callable, optional
-        The time on the host in nanoseconds.
-    """
+    """The current device, and a clock of the host in nanoseconds."""
 
     def __init__(self, cupy: ModuleType, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self.cupy = cupy
@@ -134,10 +126,7 @@ class Gpu:
     def capture(self, lane: Lane, calls: Sequence[Callable[[], object]]) -> Any:  # noqa: ANN401
         """Return a graph of calls, which must have run on this lane before.
 
-        Raises
-        ------
-        Exception
-            Whatever a call or CUDA raises; the lane is then to be replaced.
+        Whatever a call or CUDA raises is passed on; the lane is then to be replaced.
         """
         with lane.current():
             lane.stream.begin_capture()

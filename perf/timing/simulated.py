@@ -41,11 +41,6 @@ def run(cases: Sequence[Case], progress: Progress) -> Result:
     """Run each line of the cases once in the simulator, and compare its result.
 
     What is returned has no times, no ceilings, and of each wrong line the error as a note.
-
-    Raises
-    ------
-    EngineUnavailableError
-        The simulator cannot run here.
     """
     versions = {"cudakern": ck.__version__, "numpy": np.__version__}
     result = Result("simulator", now(), commit(), {}, versions, {}, 0.0)
@@ -88,10 +83,7 @@ def _run_one(case: str, problem: Problem) -> LineResult:
 def main_simulator(cases: Sequence[Case], output: Path | None) -> int:
     """Run the cases in the simulator, print what is right, write a file if one is named.
 
-    Returns
-    -------
-    int
-        1 if a result is wrong or the simulator cannot run, else 0.
+    Return 1 if a result is wrong or the simulator cannot run, else 0.
     """
     console = new_console()
     try:
