@@ -1,17 +1,185 @@
-"""Which kernel a reduction gets, and what it is told: pinned, no engine involved."""
+"""Which kernel a reduction gets, and what it is told: no engine involved."""
 
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import replace
+from math import prod
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
 
+from cudakern._dtypes import DataType
+from cudakern._layout import Layout, packed_strides, prepare_division
 from cudakern.engines.base import THREADS
-from cudakern.operators.reduce.plan import COUNTER_BYTES, plan_reduce, specialisations
-from tests.operators.reduce.plans import arguments_of, problem
+from cudakern.operators.nonzero import plan as nonzero_plan
+from cudakern.operators.reduce import plan as reduce_plan
+from cudakern.operators.reduce.plan import (
+    COUNTER_BYTES,
+    ReduceProblem,
+    Reduction,
+    plan_reduce,
+    specialisations,
+)
+from cudakern.operators.reduce.types import ARG_FUNCTIONS, ReduceFunction, result_type
+from tests.helpers.strategies import memory_layouts
 
 KIB = 1024
+FIELDS = {
+    "stream": ("rows", "length", "part", "units", "share"),
+    "warps": ("rows", "length", "part", "units", "share"),
+    "tiles": ("nbytes", "slabs", "tile_bytes"),
+    "columns": ("nbytes", "rows", "share", "columns"),
+    "vectors": ("units", "length", "share", "step"),
+    "strided": ("units", "length", "share", "step"),
+}
+
+
+def problem(shape, axes=None, kind="FLOAT32", function="SUM", *, strides=None, phase=0, out=None,
+            dtype=None, **options):  # fmt: skip
+    """Return a problem over all axes by default; strides of x and out in bytes, packed by default.
+
+    Sizes of out along the axes are 1.
+    """
+    axes = tuple(range(len(shape))) if axes is None else axes
+    kind, function = DataType[kind], ReduceFunction[function]
+    result = result_type(function, kind, dtype and DataType[dtype])
+    x = Layout(shape, strides or packed_strides(shape, kind.itemsize), kind.itemsize, phase)
+    sizes = tuple(1 if k in axes else size for k, size in enumerate(shape))
+    written = Layout(sizes, out or packed_strides(sizes, result.itemsize), result.itemsize)
+    return ReduceProblem(Reduction(function, kind, result, **options), x, written, axes)
+
+
+class Reader:
+    """Reads the fields of an argument struct, one after another."""
+
+    def __init__(self, data, bits):
+        self.data, self.bits = data, bits
+
+    def __call__(self, code):
+        code = f"={code}".replace("O", "Q" if self.bits == 64 else "I")
+        found = struct.unpack_from(code, self.data)
+        self.data = self.data[struct.calcsize(code) :]
+        return found
+
+    def divisor(self, code="O"):
+        found = self(f"{code}{code}II")
+        assert found == prepare_division(found[0], self.bits if code == "O" else 32)
+        return found[0]
+
+    def dimensions(self, rank, operands):
+        """Return (size, stride of each operand) for those that are not of size 1."""
+        found = [(self.divisor(), *map(self.signed, self(f"{operands}O"))) for _ in range(rank)]
+        return tuple(d for d in found if d[0] > 1)
+
+    def signed(self, offset):
+        """Return an offset, which is written modulo the range of its type."""
+        half = 1 << (self.bits - 1)
+        return (offset + half) % (2 * half) - half
+
+
+def arguments_of(plan):
+    """Return what a kernel is told, by the names that the structs in ``kernels/common`` have."""
+    macros, found = dict(plan.kernel.defines), SimpleNamespace()
+    read = Reader(plan.arguments, 64 if macros["CK_OFFSET_T"] == "ck::uint64" else 32)
+    rank, variant = int(macros.get("CK_RANK", 0)), plan.variant
+    (found.reduced,) = read("q")
+    if rank:
+        found.kept = read.dimensions(rank, 2)
+        found.along = read.dimensions(rank, 1 if variant in {"stream", "warps"} else 2)
+    found.splits = 1 if variant == "tiles" else read.divisor()
+    if variant in {"stream", "warps"}:
+        found.parts = read.divisor()
+    if variant == "columns":
+        found.ranges = read.divisor()
+    for name in FIELDS[variant]:
+        (value,) = read("O")
+        setattr(found, name, read.signed(value) if name == "step" else value)
+    if variant == "tiles":
+        found.tile_slabs, found.rows, found.slab_bytes, shift = read("4I")
+        found.lanes, found.columns = 1 << shift, read.divisor("I")
+    elif variant == "columns":
+        found.step, found.span, found.across = read.divisor(), read.divisor("I"), read.divisor("I")
+        found.width, found.groups, found.parts, found.period = read("4I")
+    elif variant in {"vectors", "strided"}:
+        shift, found.along_first = read("2I")
+        found.width = 1 << shift
+    assert len(read.data) < 8
+    assert not any(read.data)
+    return found
+
+
+def taken(given, plan):
+    """Return what is taken in by a launch: (offset in out, offset in x, place), one in a row."""
+    a, item = arguments_of(plan), given.x.itemsize
+    width = int(dict(plan.kernel.defines).get("CK_WIDTH", item))
+    block = np.arange(plan.grid[0])
+    if plan.variant in {"stream", "warps"}:
+        teams = np.arange(block.size * (THREADS // 32 if plan.variant == "warps" else 1))
+        row, split, nth, i = grid(teams, a.splits, a.share, a.part)
+        unit = split * a.share + nth
+        piece, part = np.divmod(unit, a.parts)
+        element = part * a.part + i
+        exists = (row < a.rows) & (unit < a.units) & (element < a.length)
+        kept, along = offsets_of(row, a.kept, 2), offsets_of(piece, a.along, 1)
+        x = kept[0] + along[0] + element * item
+        return existing(exists, kept[1], x, piece * a.length + element)
+    if plan.variant == "tiles":
+        rows = a.rows * (width // item if a.columns == 1 else 1)
+        tile, _, slab, i = grid(block, 1, a.tile_slabs, rows * a.columns)
+        row, column = np.divmod(i, a.columns)
+        out = ((tile * a.tile_slabs + slab) * a.columns + column) * given.out.itemsize
+        x = tile * a.tile_bytes + slab * a.slab_bytes + i * item
+        return existing(tile * a.tile_slabs + slab < a.slabs, out, x, row)
+    if plan.variant == "columns":
+        at, split, nth, i = grid(block, a.splits, a.share, a.width)
+        slab, part = np.divmod(at, a.ranges)
+        row, column = split * a.share + nth, part * a.width + i
+        out = (slab * a.columns + column) * given.out.itemsize
+        x = ((slab * a.rows + row) * a.columns + column) * item
+        return existing((row < a.rows) & (column < a.columns), out, x, row)
+    tile, split, nth, i = grid(block, a.splits, a.share, a.width * width // item)
+    unit, element = tile * a.width + i * item // width, split * a.share + nth
+    kept, along = offsets_of(unit, a.kept, 2), offsets_of(element, a.along, 2)
+    i %= width // item
+    exists = (unit < a.units) & (element < a.length)
+    return existing(exists, kept[1] + i * a.step, kept[0] + along[0] + i * item, along[1])
+
+
+def must_be_taken(given):
+    """Return the same for every element of x."""
+    index = np.indices(given.x.shape, np.int64).reshape(len(given.x.shape), given.x.size)
+    place = np.zeros(given.x.size, np.int64)
+    for axis in given.axes:
+        place = place * given.x.shape[axis] + index[axis]
+    written = [0 if k in given.axes else s for k, s in enumerate(given.out.strides)]
+    offsets = ((index.T * strides).sum(1) for strides in (written, given.x.strides))
+    return np.stack([*offsets, place], 1)
+
+
+def grid(teams, splits, share, elements):
+    """Return the result of each team, which of its shares that is, and two more counters."""
+    result, split = np.divmod(teams[:, None, None], splits)
+    return result, split, np.arange(share)[:, None], np.arange(elements)
+
+
+def offsets_of(index, dimensions, operands):
+    found = [np.zeros_like(index) for _ in range(operands)]
+    for size, *strides in reversed(dimensions):
+        index, coordinate = np.divmod(index, size)
+        found = [f + coordinate * s for f, s in zip(found, strides, strict=True)]
+    return found
+
+
+def existing(exists, *columns):
+    exists, *columns = np.broadcast_arrays(exists, *columns)
+    return np.stack([column[exists] for column in columns], 1)
+
+
 #: What is pinned of the arguments, besides the blocks that share a result.
 OWN = {
     "stream": ("part", "share"),
@@ -197,3 +365,120 @@ def test_listed_kernels_have_names_of_their_own_and_are_those_that_are_planned()
     assert all(found)
     rare = [spec.entry for spec in planned if spec.entry not in listed]
     assert all(re.search("_o64|_r8|strided_.*_r1|vectors_.*_r3", entry) for entry in rare)
+
+
+KINDS = ["INT8", "FLOAT16", "FLOAT32", "INT64", "COMPLEX64", "COMPLEX128"]
+
+
+def sizes(most):
+    likely = st.sampled_from([n for n in (1, 2, 4, 8, 32) if n <= most])
+    return st.one_of(st.integers(1, most), st.integers(1, min(40, most)), likely)
+
+
+@st.composite
+def problems(draw, most):
+    """Draw a function of an x of so many elements at most, mostly of a few packed dimensions."""
+    kind = draw(st.sampled_from(KINDS))
+    function = draw(st.sampled_from(["SUM", "ARGMAX"] if "COMPLEX" not in kind else ["SUM"]))
+    packed, rank = draw(st.booleans()), draw(st.sampled_from([1, 2, 2, 3, 3, 4, 8]))
+    shape = []
+    for _ in range(rank):
+        shape.insert(draw(st.integers(0, len(shape))), draw(sizes(most // prod(shape))))
+    axes = tuple(k for k in range(rank) if draw(st.booleans()))
+    made = problem(tuple(shape), axes, kind, function)
+    item = made.x.itemsize
+    if packed:
+        phase = draw(st.sampled_from([0, min(item, 8)]))
+        return problem(tuple(shape), axes, kind, function, phase=phase)
+    x = draw(memory_layouts(shape, item, aligned=True))
+    out = draw(memory_layouts(made.out.shape, made.out.itemsize, output=True, aligned=True))
+    strides = {"strides": x.strides, "out": out.strides, "phase": x.offset % 16}
+    return problem(tuple(shape), axes, kind, function, **strides)
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems(50_000))
+@example(problem((3000, 33), (0,)))  # 24 blocks share them
+@example(problem((700, 1030), (0,), "INT64", "ARGMAX"))  # two ranges
+@example(problem((2000, 64), (0,), "FLOAT16"))
+@example(problem((70, 1024), (1,)))
+@example(problem((3, 40, 200), (0, 2), function="ARGMAX"))
+def test_every_element_is_taken_once_for_its_result(given):
+    found, wanted = taken(given, plan_reduce(given)), must_be_taken(given)
+    count = 3 if given.reduction.function in ARG_FUNCTIONS else 2  # else no place counts
+    found, wanted = (rows[np.lexsort(rows[:, :count].T)] for rows in (found, wanted))
+    np.testing.assert_array_equal(found[:, :count], wanted[:, :count])
+
+
+@settings(max_examples=500, deadline=None)
+@given(problems(2**34))
+@example(problem((2048, 200_000), (1,)))
+@example(problem((2049, 200_000), (1,)))
+def test_blocks_share_results_within_the_limits(given):
+    plan = plan_reduce(given)
+    a, item, wide = arguments_of(plan), given.x.itemsize, plan.kernel.entry.endswith("_o64")
+    state = given.reduction.state_bytes(wide=wide)
+    width = int(dict(plan.kernel.defines).get("CK_WIDTH", item))
+    # Groups of results, bytes of x and states for each: what blocks share.
+    groups, nbytes, states = {
+        "stream": lambda: (a.rows, a.reduced * item, 1),
+        "warps": lambda: (-(-a.rows // 8), 8 * a.reduced * item, 8),
+        "tiles": lambda: (-(-a.slabs // a.tile_slabs), a.tile_bytes, 0),
+        "columns": lambda: (prod(given.out.shape) // a.columns * a.ranges,
+                            a.rows * a.width * item, a.width),
+        "vectors": lambda: (-(-a.units // a.width), a.width * a.length * width,
+                            a.width * width // item),
+        "strided": lambda: (-(-a.units // a.width), a.width * a.length * item, a.width),
+    }[plan.variant]()  # fmt: skip
+    assert plan.grid == (groups * a.splits, 1, 1)
+    assert plan.grid[0] < 2**31
+    assert plan.shared_bytes <= 48 * KIB
+    assert (plan.workspace > 0) == (a.splits > 1)
+    if a.splits > 1:
+        stream = plan.variant == "stream"
+        folds = -(-a.splits // reduce_plan.GROUP_BLOCKS)
+        counters = -(-a.splits // THREADS) if stream else folds
+        counters += counters > 1
+        assert groups * counters <= COUNTER_BYTES // 4  # that count arrivals
+        least = "COLUMN_MIN_SHARE_BYTES" if plan.variant == "columns" else "MIN_SHARE_BYTES"
+        assert nbytes // a.splits >= getattr(reduce_plan, least)
+        assert plan.grid[0] <= (8 * reduce_plan.BLOCKS if stream else reduce_plan.MAX_SHARES)
+        room = plan.workspace - COUNTER_BYTES
+        assert room >= max(64 * KIB, groups * (a.splits + folds) * states * state)
+        assert room & (room - 1) == 0
+        # Engines tell workspaces by their sizes: none is that of another operator.
+        slots = plan.workspace // 8 - nonzero_plan.HEADER_WORDS
+        assert nonzero_plan.slots_for(slots) != slots
+    spans = given.x.span, given.out.span
+    fits = all(low >= -(2**31) and high <= 2**31 for low, high in spans)
+    assert wide or (fits and max(a.reduced, given.out.size) < 2**32)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.data())
+def test_what_is_staged_fits_shared_memory(data):
+    kind, size = data.draw(st.sampled_from(KINDS)), st.integers(1, 5000)
+    shape = (data.draw(st.one_of(st.just(1), size)), data.draw(size), data.draw(size))
+    item = problem((1,), kind=kind).x.itemsize
+    given = problem(shape, (1,), kind, phase=item * data.draw(st.integers(0, 15)) % 16)
+    assume(given.x.itemsize <= 8 or given.x.phase == 0)
+    plan = plan_reduce(given)
+    a = arguments_of(plan)
+    before = 16 + given.x.phase  # of the sector that x starts in
+    if plan.variant == "tiles":
+        assert before + a.tile_bytes <= 32 * KIB < plan.shared_bytes
+        assert a.tile_bytes == a.tile_slabs * a.slab_bytes
+    if plan.variant == "columns":
+        vector = int(dict(plan.kernel.defines)["CK_WIDTH"])
+        assert plan.shared_bytes <= 48 * KIB
+        assert a.groups * a.span <= THREADS
+        assert a.parts * a.across <= THREADS
+        assert a.across in {a.width, THREADS}
+        assert (a.ranges - 1) * a.width < a.columns <= a.ranges * a.width
+        if a.period:  # turns of all threads are whole rows
+            assert (a.ranges, a.step) == (1, a.groups * a.span)
+            assert a.span * vector == a.period * a.columns * item
+        else:  # wherever in a vector a row starts; rows of a thread start at the same place in one
+            assert (a.width + vector // item - 1) * item <= a.span * vector
+            assert a.step == a.groups
+            assert a.groups * a.columns * item % vector == 0
