@@ -88,7 +88,10 @@ def _compiled_gather(random):
     x = random.random((9, 4), np.float32)
     indices = random.integers(0, 9, (1, 6))
     expected = x[indices[0]]
-    return GATHER(x, indices, out=_poisoned(expected)), expected
+    given = [x, indices, _poisoned(expected)]
+    if random.integers(2):  # another way to bind the same tensors
+        given = [array.ravel() for array in given]
+    return GATHER(*given[:2], out=given[2]).reshape(6, 4), expected
 
 
 def _compiled_maximum(random):

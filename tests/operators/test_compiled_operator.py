@@ -1,4 +1,4 @@
-"""Binding of arrays and buffers to a compiled operator: rules T14 to T20."""
+"""Compiled operators: how they bind arrays and buffers, rules T14 to T20, and what they keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
-from cudakern import DataType, TensorDesc
+from cudakern import DataType, FeatureLevel, TensorDesc
 from tests.helpers.bindings import (
     DESC,
     ELEMENTS,
@@ -17,6 +17,7 @@ from tests.helpers.bindings import (
     EXTENDED,
     FIELDS,
     INDICES,
+    OWNED,
     POISON,
     STRIDED,
     X,
@@ -225,23 +226,6 @@ def test_t19_inputs_may_overlap_each_other():
     np.testing.assert_array_equal(result, x[[2, 0, 0, 1]], strict=True)
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_t20_number_of_inputs(count):
-    out = operands()[2]
-    with pytest.raises(ck.BindingError) as caught:
-        ck.compile_operator(DESC)(*[X, INDICES, X][:count], out=out)
-    assert caught.value.rule == "T20"
-    assert np.all(out == POISON)
-
-
-@pytest.mark.parametrize("convert", [list, tuple], ids=["list", "tuple"])
-@pytest.mark.parametrize("rows", [np.ndarray.tolist, np.asarray], ids=["numbers", "arrays"])
-def test_out_must_be_an_array_since_it_is_what_is_written(convert, rows):
-    out = convert(map(rows, np.full((4, 4), POISON, np.int64)))
-    with pytest.raises((ck.BindingError, ck.DTypeError)):
-        ck.compile_operator(typed(DESC, "INT64"))(X.astype(np.int64), INDICES, out=out)
-
-
 def test_inputs_may_be_lists_of_the_dtype():
     operator = ck.compile_operator(typed(DESC, "INT64", "INT64"))
     result = operator(X.astype(np.int64).tolist(), [[2, 0, -3, 1]])
@@ -262,15 +246,6 @@ def test_out_itself_is_returned(kind):
         np.testing.assert_array_equal(np.asarray(out), EXPECTED)
 
 
-def test_neighbours_of_out_are_untouched():
-    buffer = memory()
-    out = view(buffer, 64, operands()[2])
-    ck.compile_operator(DESC)(X, INDICES, out=out)
-    np.testing.assert_array_equal(out, EXPECTED)
-    assert np.all(buffer[:64] == POISON)
-    assert np.all(buffer[128:] == POISON)
-
-
 @pytest.mark.parametrize("strides", [None, (4, 1), (1, 4), (7, 1), (1, 5), (9, 2)], ids=str)
 @pytest.mark.parametrize("kind", ["INT8", "FLOAT16", "FLOAT32", "INT64"])
 def test_out_is_allocated_with_the_sizes_and_strides_of_the_descriptor(kind, strides):
@@ -286,3 +261,70 @@ def test_out_is_allocated_with_the_sizes_and_strides_of_the_descriptor(kind, str
     assert not np.shares_memory(first, second)
     np.testing.assert_array_equal(first, EXPECTED.astype(dtype), strict=True)
     assert not second.any()
+
+
+def test_t16_owned_flat_buffer_of_the_shape_of_a_repeated_tensor():
+    """A buffer of four elements for a tensor of four that all are its first."""
+    desc = ck.GatherOperatorDesc(
+        TensorDesc(DataType.FLOAT32, (4,), strides=(0,), flags=OWNED),
+        TensorDesc(DataType.INT32, (2,)),
+        TensorDesc(DataType.FLOAT32, (2,)),
+        axis=0,
+        index_dimensions=1,
+    )
+    operator = ck.compile_operator(desc).initialize(np.array([5, 6, 7, 8], np.float32))
+    assert operator(np.array([0, 3], np.int32)).tolist() == [5, 5]
+
+
+def test_t16_owned_indices_and_all_inputs_owned():
+    desc = change(DESC, "indices_tensor", flags=OWNED)
+    indices = INDICES.copy()
+    operator = ck.compile_operator(desc).initialize(indices)
+    indices[...] = 0
+    np.testing.assert_array_equal(operator(X), EXPECTED)
+    desc = change(desc, "input_tensor", flags=OWNED)
+    x, indices, out = operands()
+    operator = ck.compile_operator(desc).initialize(x, indices)
+    x[...], indices[...] = 0, 0
+    assert operator(out=out) is out
+    np.testing.assert_array_equal(out, EXPECTED)
+    np.testing.assert_array_equal(operator(), EXPECTED)
+
+
+def test_t16_initialize_leaves_the_operator_as_it_was():
+    operator = ck.compile_operator(change(DESC, "input_tensor", flags=OWNED))
+    first, second = operator.initialize(X), operator.initialize(X + 100)
+    np.testing.assert_array_equal(first(INDICES), EXPECTED)
+    np.testing.assert_array_equal(second(INDICES), EXPECTED + 100)
+    np.testing.assert_array_equal(first(INDICES), EXPECTED)
+    assert_refused(operator, [INDICES, operands()[2]], "input_tensor", "T16")
+
+
+@pytest.mark.parametrize(
+    ("position", "given", "rule"), [row for row in REFUSED if row.values[0] != OUT_IS]
+)
+def test_t16_owned_input_must_fit(position, given, rule):
+    operator = ck.compile_operator(change(DESC, FIELDS[position], flags=OWNED))
+    with pytest.raises(ck.BindingError) as caught:
+        operator.initialize(given(operands()[position]))
+    assert (caught.value.field, caught.value.rule) == (FIELDS[position], rule)
+
+
+@pytest.mark.parametrize("name", ["desc", "feature_level"])
+def test_operator_is_immutable(name):
+    operator = ck.compile_operator(DESC, feature_level=FeatureLevel.LEVEL_5_0)
+    assert operator.desc == DESC
+    assert operator.feature_level is FeatureLevel.LEVEL_5_0
+    with pytest.raises(AttributeError):
+        setattr(operator, name, None)
+
+
+def test_calls_do_not_validate_the_descriptor_again(monkeypatch):
+    operator = ck.compile_operator(DESC)
+
+    def validate(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(ck.GatherOperatorDesc, "validate", validate)
+    for _ in range(2):
+        np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)

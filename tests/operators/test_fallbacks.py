@@ -146,7 +146,7 @@ def test_a_compiled_reduction_of_nothing_is_its_constant(memory, function, offse
 
 
 @pytest.mark.parametrize("flat", [False, True])
-@pytest.mark.parametrize("strides", [None, (9, 2)])
+@pytest.mark.parametrize("strides", [None, (9, 2), (1, 3)])
 @pytest.mark.parametrize(("offset", "dtype"), [(8, "complex128"), (1, "complex128"), (2, "<f4")])
 def test_owned_inputs_are_copied_from_any_alignment(memory, offset, dtype, strides, flat):
     kind, item = DataType.from_numpy(np.dtype(dtype)), np.dtype(dtype).itemsize

@@ -133,6 +133,9 @@ DESC = (
 )
 LEVEL = "feature_level must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got "
 ONCE = "gather: indices_tensor is OWNED_BY_DML: it must be given to initialize()"
+INPUTS = "gather: inputs must be 2 tensors (input_tensor, indices_tensor)"
+ONE_INPUT = "gather: inputs must be 1 tensors (input_tensor)"
+OWNED = "gather: owned inputs must be given to initialize: 1 tensors"
 STRIDES = (
     "gather: input_tensor must have sizes (2, 3) and strides (3, 1) in elements, or be a contiguous"
     " buffer of one dimension; got (2, 3) and "
@@ -168,8 +171,13 @@ TABLES = {
     ck.BindingError: {
         f"{ONCE}, not to the call [T16]": initialized(X, ROWS),
         f"{ONCE} before the call [T16]": compiled(X, ROWS, desc=owned()),
-        "gather: inputs must be 1 tensors (input_tensor); got 0 [T20]": initialized(),
-        "gather: inputs must be 1 tensors (input_tensor); got 3 [T20]": initialized(X, ROWS, ROWS),
+        f"{INPUTS}; got 0 [T20]": compiled(),
+        f"{INPUTS}; got 1 [T20]": compiled(X),
+        f"{INPUTS}; got 3 [T20]": compiled(X, ROWS, X),
+        f"{ONE_INPUT}; got 0 [T20]": initialized(),
+        f"{ONE_INPUT}; got 3 [T20]": initialized(X, ROWS, ROWS),
+        f"{OWNED}; got 0 [T20]": lambda: ck.compile_operator(owned()).initialize(),
+        f"{OWNED}; got 2 [T20]": lambda: ck.compile_operator(owned()).initialize(X, ROWS),
         f"{STRIDES}(1, 2)": compiled(np.asfortranarray(X), ROWS),
         f"{STRIDES}(15, 5) in bytes": compiled(
             np.lib.stride_tricks.as_strided(np.zeros(9, np.float32), (2, 3), (15, 5)), ROWS
