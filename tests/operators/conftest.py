@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudakern.operators.reduce import function
+from cudakern.operators.reduce import function, plan
 from tests.helpers.bound import forget, launched
 
 
@@ -15,11 +15,26 @@ def launches(monkeypatch):
 
 
 @pytest.fixture
+def sharing(monkeypatch):
+    """Have blocks of reduce share small results."""
+    for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
+        monkeypatch.setattr(plan, name, 2048)
+    for name in ("MIN_SHARE_BYTES", "ONE_BLOCK_BYTES"):
+        monkeypatch.setattr(plan, f"COLUMN_{name}", 2048)
+    monkeypatch.setattr(plan, "SHARE_OF_STATES", 1)
+    monkeypatch.setattr(plan, "EXCHANGE", 0)
+    forget(monkeypatch)
+
+
+@pytest.fixture
 def plans(monkeypatch):
     """List the plans of reduce, of which none are from other tests."""
-    made, plan = [], function.plan_reduce
-    monkeypatch.setattr(
-        function, "plan_reduce", lambda problem: made.append(plan(problem)) or made[-1]
-    )
+    made = []
+
+    def planned(problem):
+        made.append(plan.plan_reduce(problem))
+        return made[-1]
+
+    monkeypatch.setattr(function, "plan_reduce", planned)
     forget(monkeypatch)
     return made

@@ -21,12 +21,11 @@ from cudakern.engines.base import THREADS
 from cudakern.operators.gather import plan as gather_plan
 from cudakern.operators.gather_nd import plan as gather_nd_plan
 from cudakern.operators.nonzero import plan as nonzero_plan
-from cudakern.operators.reduce import plan as reduce_plan
 from cudakern.simulator import checked, engine
 from tests.helpers.bound import forget
 from tests.helpers.samples import sample
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("sharing")]
 
 RNG = np.random.default_rng(8)
 COLUMNS = RNG.random((900, 33), np.float32)
@@ -162,12 +161,6 @@ def _tiling(_problem, items, _bytes, words):
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Have small arrays take several blocks and turns, and nothing be left of other tests."""
-    for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(reduce_plan, name, 2048)
-    monkeypatch.setattr(reduce_plan, "SHARE_OF_STATES", 1)
-    for name in ("MIN_SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(reduce_plan, f"COLUMN_{name}", 2048)
-    monkeypatch.setattr(reduce_plan, "EXCHANGE", 0)
     monkeypatch.setattr(nonzero_plan, "_tiling", _tiling)
     monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
     monkeypatch.setattr(nonzero_plan, "TILE_BLOCKS", 7)

@@ -1,4 +1,7 @@
-"""reduce where a rule decides: ties, NaN, zeros, infinities, overflow, axes, and no elements."""
+"""reduce where a rule decides: ties, NaN, infinities, limits of types, initial values, no elements.
+
+Tables have x, the function, its options, and the result.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +11,269 @@ import pytest
 
 import cudakern as ck
 from cudakern._dtypes import bfloat16
-from tests.helpers.places import get, put
-from tests.helpers.reduce import FUNCTIONS, is_legal, reduce, result_dtype
-from tests.helpers.strategies import DTYPES
-from tests.operators.reduce.tables import (
-    BOTH,
-    INF,
-    LIMITS,
-    NAN,
-    NANS,
-    TIES,
-    ZEROS_AND_INFINITIES,
-    complex_subnormals,
-    subnormals,
-)
+from tests.helpers.places import Buffer, get, put, same_bytes
+from tests.helpers.reduce import EXTREMES, FUNCTIONS, is_legal, reduce, result_dtype
+from tests.helpers.strategies import DTYPES, random_bytes
 
 FLOATS = ["float32", "float64", "float16", bfloat16() or "float16"]
+NAN, INF = np.nan, np.inf
+IGNORE = {"nan": "ignore"}
+LAST = {"last_index": True}
+BOTH = {**IGNORE, **LAST}
+
+TIES = [
+    ([3, 2, 1, 2, 3], "argmax", {}, 0),
+    ([3, 2, 1, 2, 3], "argmax", LAST, 4),
+    ([1, 2, 3, 2, 1], "argmin", {}, 0),
+    ([1, 2, 3, 2, 1], "argmin", LAST, 4),
+    ([7, 7, 7], "argmax", {}, 0),
+    ([7, 7, 7], "argmax", LAST, 2),
+    ([0], "argmin", LAST, 0),
+    ([[1, 2, 3], [3, 0, 4], [2, 5, 2]], "argmax", {"axis": 0}, [1, 2, 1]),
+    ([[1, 2, 3], [3, 0, 4], [2, 5, 2]], "argmax", {"axis": 1}, [2, 2, 1]),
+    ([[1, 2, 3], [3, 0, 4], [2, 5, 2]], "argmax", {}, 7),
+    ([[1, 2, 3], [3, 0, 4], [2, 5, 2]], "argmin", {"axis": 0}, [0, 1, 2]),
+    ([[1, 2, 3], [3, 0, 4], [2, 5, 2]], "argmin", {"axis": 1}, [0, 1, 0]),
+    ([[1, 2, 3], [3, 0, 4], [2, 5, 2]], "argmin", {}, 4),
+    # Positions count row by row within the reduced axes, in whatever order these are given.
+    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", {"axis": (0, 2)}, [1, 0]),
+    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", {"axis": (2, 0)}, [1, 0]),
+    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", {"axis": (2, 0), **LAST}, [1, 2]),
+    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", {"axis": (-1, -2)}, [1, 2]),
+    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmax", LAST, 6),
+    ([[[1, 9], [9, 1]], [[5, 5], [9, 5]]], "argmin", {"axis": (1, 0), **LAST}, [0, 1]),
+]
+
+NANS = [
+    ([1, NAN, 3], "max", {}, NAN),
+    ([1, NAN, 3], "min", {}, NAN),
+    ([1, NAN, 3, NAN], "argmax", {}, 1),
+    ([1, NAN, 3, NAN], "argmin", {}, 1),
+    ([1, NAN, 3, NAN, 0], "argmax", LAST, 3),
+    ([1, NAN, 3, NAN, 0], "argmin", LAST, 3),
+    ([NAN, INF], "argmax", {}, 0),
+    ([INF, NAN], "max", {}, NAN),
+    ([1, NAN, 3, NAN], "max", IGNORE, 3),
+    ([NAN, 1, NAN, 3], "min", IGNORE, 1),
+    ([NAN, 1, NAN, 3, 3], "argmax", IGNORE, 3),
+    ([NAN, 1, NAN, 3, 1, NAN], "argmin", BOTH, 4),
+    ([NAN, -INF, NAN], "max", IGNORE, -INF),
+    ([NAN, -INF, NAN, -INF, NAN], "argmax", IGNORE, 1),
+    ([NAN, -INF, NAN, -INF, NAN], "argmax", BOTH, 3),
+    ([NAN, INF, NAN], "min", IGNORE, INF),
+    ([NAN, INF, NAN, INF], "argmin", IGNORE, 1),
+    ([NAN, NAN], "max", {}, NAN),
+    ([NAN, NAN], "max", IGNORE, NAN),
+    ([NAN, NAN], "min", IGNORE, NAN),
+    ([NAN, NAN], "argmax", {}, 0),
+    ([NAN, NAN], "argmax", LAST, 1),
+    ([NAN, NAN], "argmax", IGNORE, 0),
+    ([NAN, NAN], "argmin", IGNORE, 0),
+    ([NAN, NAN], "argmin", BOTH, 0),
+    ([-INF, -INF], "argmax", {}, 0),
+    ([-INF, -INF], "argmax", LAST, 1),
+    ([INF, INF], "argmin", BOTH, 1),
+    ([[NAN, 2], [1, NAN], [NAN, NAN]], "max", {"axis": 1, **IGNORE}, [2, 1, NAN]),
+    ([[NAN, 2], [1, NAN], [NAN, NAN]], "argmin", {"axis": 1, **IGNORE}, [1, 0, 0]),
+    ([[NAN, 2], [1, NAN], [NAN, NAN]], "argmin", {"axis": 0, **IGNORE}, [1, 0]),
+    ([[1, 2], [1, NAN], [NAN, NAN]], "argmin", {"axis": 1}, [0, 1, 0]),
+    ([INF, NAN], "log_sum_exp", {}, NAN),
+    ([-INF, NAN], "log_sum_exp", {}, NAN),
+    ([0, NAN], "multiply", {}, NAN),
+    *(([1, NAN], f, {}, NAN) for f in FUNCTIONS if f not in EXTREMES),
+]
+ZEROS_AND_INFINITIES = [
+    ([0.0, -0.0, 0.0], "argmax", {}, 0),
+    ([-0.0, 0.0], "argmax", {}, 0),
+    ([0.0, -0.0], "argmin", {}, 0),
+    ([-0.0, 0.0, -0.0], "argmin", LAST, 2),
+    ([-0.0, 0.0, -0.0], "argmax", LAST, 2),
+    ([-0.0, 0.0], "max", {}, 0),
+    ([-0.0, 0.0], "min", {}, 0),
+    ([1, INF, 2], "sum", {}, INF),
+    ([1, INF, -INF], "sum", {}, NAN),
+    ([1, -INF, 2], "average", {}, -INF),
+    ([INF, -INF], "average", {}, NAN),
+    ([1, -INF, INF], "l1", {}, INF),
+    ([1, -INF], "l2", {}, INF),
+    ([1, -INF], "sum_square", {}, INF),
+    ([1, INF], "log_sum", {}, INF),
+    ([1, -INF], "log_sum", {}, NAN),
+    ([INF, -INF], "log_sum", {}, NAN),
+    ([1, INF], "log_sum_exp", {}, INF),
+    ([INF, -INF], "log_sum_exp", {}, INF),
+    ([-INF, -INF], "log_sum_exp", {}, -INF),
+    ([-INF, 3], "log_sum_exp", {}, 3),
+    ([2, -INF], "multiply", {}, -INF),
+    ([0, -INF], "multiply", {}, NAN),
+    ([1, -INF, INF], "max", {}, INF),
+    ([1, -INF, INF], "min", {}, -INF),
+    ([1, -INF, INF], "argmax", {}, 2),
+    ([1, -INF, INF], "argmin", {}, 1),
+    ([0, 0], "log_sum", {}, -INF),
+    ([2, -2], "log_sum", {}, -INF),
+    ([-1, -3], "log_sum", {}, NAN),
+    ([-1, 2], "log_sum", {}, 0),
+    ([0, -0.0], "l2", {}, 0),
+    ([3, -4], "l2", {}, 5),
+    ([3, -4], "l1", {}, 7),
+    ([3, -4], "sum_square", {}, 25),
+    ([0, -4], "multiply", {}, 0),
+    ([1.5, -4], "average", {}, -1.25),
+]
+
+
+def subnormals(least):
+    """Return exact reductions of or to subnormal numbers, for the least normal one of a type."""
+    least = float(least)
+    a, b, c, root = least / 4, least / 2, 3 * least / 2, least**0.5 / 2
+    return [
+        ([a, b], "argmax", {}, 1),
+        ([-a, 0, -b], "argmax", {}, 1),
+        ([a, a, -a], "argmax", LAST, 1),
+        ([NAN, 0, a], "argmax", IGNORE, 2),
+        ([NAN, 0, a], "argmax", {}, 0),
+        ([b, a], "argmin", {}, 1),
+        ([0, -a, -b], "argmin", {}, 2),
+        ([a, a, b], "argmin", LAST, 1),
+        ([NAN, b, a, b], "argmin", IGNORE, 2),
+        ([a, b], "max", {}, b),
+        ([b, a], "max", {}, b),
+        ([-b, -a], "max", {}, -a),
+        ([-a, -b], "max", {}, -a),
+        ([NAN, a, b], "max", IGNORE, b),
+        ([b, a, NAN], "max", IGNORE, b),
+        ([a, b], "min", {}, a),
+        ([b, a], "min", {}, a),
+        ([-b, -a], "min", {}, -b),
+        ([-a, -b], "min", {}, -b),
+        ([NAN, a, b], "min", IGNORE, a),
+        ([b, a, NAN], "min", IGNORE, a),
+        ([a, b], "sum", {}, a + b),
+        ([c, -least], "sum", {}, b),
+        ([least, -b], "sum", {}, b),
+        ([a, b, -least], "l1", {}, a + b + least),
+        ([-a, -b], "l1", {}, a + b),
+        ([least, 0], "average", {}, b),
+        ([c, -least], "average", {}, a),
+        ([a, a, a, -b], "average", {}, a / 4),
+        ([b, 4], "multiply", {}, 2 * least),
+        ([least, -0.5], "multiply", {}, -b),
+        ([least, 0.5, 0.5, 4], "multiply", {}, least),
+        ([root, root], "multiply", {}, a),
+        ([root], "sum_square", {}, a),
+        ([root, -root, root], "sum_square", {}, a + b),
+        ([-root], "l2", {}, root),
+        ([root, root, -root, root], "l2", {}, 2 * root),
+        ([a], "log_sum_exp", {}, a),
+        ([-INF, -b, -INF], "log_sum_exp", {}, -b),
+    ]
+
+
+def complex_subnormals(least):
+    """Return the same for the parts of complex numbers."""
+    least = float(least)
+    a, b, root = least / 4, least / 2, least**0.5 / 2
+    return [
+        ([complex(a, b), complex(a, -a)], "sum", {}, complex(b, a)),
+        ([complex(3 * b, b), complex(-least, least)], "sum", {}, complex(b, 3 * b)),
+        ([complex(least, a), complex(0, a)], "average", {}, complex(b, a)),
+        ([complex(a, b), 2j], "multiply", {}, complex(-least, b)),
+        ([complex(root, 0), complex(0, root)], "multiply", {}, complex(0, a)),
+        ([complex(0, root), complex(0, root)], "sum_square", {}, -b),
+        ([complex(0, root), complex(0, root), root, root], "l2", {}, 2 * root),
+    ]
+
+
+#: With the dtype of x.
+LIMITS = [
+    ([1e30, 1e30], "float32", "l2", {}, INF),
+    ([1e30, 1e30], "float32", "sum_square", {}, INF),
+    ([1e30, -1e30], "float32", "multiply", {}, -INF),
+    ([3e38, 3e38], "float32", "average", {}, INF),
+    ([-3e38, -3e38], "float32", "sum", {}, -INF),
+    ([3e38, 3e38], "float32", "log_sum", {}, INF),
+    ([3e38, -3e38], "float32", "log_sum_exp", {}, np.float32(3e38)),
+    ([60_000, 60_000], "float16", "sum", {}, INF),
+    ([60_000, 60_000], "float16", "average", {}, 60_000),
+    ([65_504, 15], "float16", "sum", {}, 65_504),
+    ([65_504, 16], "float16", "sum", {}, INF),
+    ([300, 300], "float16", "sum_square", {}, INF),
+    ([300, 400], "float16", "l2", {}, 500),
+    ([300, 300], "float16", "sum_square", {"dtype": "float32"}, 180_000),
+    ([2**-14, 2**-14], "float16", "multiply", {}, 0),
+    ([2**-12, 2**-12], "float16", "multiply", {}, 2**-24),
+    ([256, 1, 1], bfloat16() or "float32", "sum", {}, 258),
+    ([256, 1], bfloat16() or "float64", "sum", {}, 256 if bfloat16() else 257),
+    ([1e200, 1e200], "float64", "l2", {}, INF),
+    ([1, 2.0**-53], "float64", "sum", {"dtype": "float32"}, 1),
+    ([1, 2.0**-24, -1], "float32", "sum", {"dtype": "float64"}, 2.0**-24),
+    ([2049, 0], "int32", "max", {"dtype": "float16"}, 2048),
+    ([2051, 0], "int32", "max", {"dtype": "float16"}, 2052),
+    ([2**62 + 1, 1], "int64", "max", {"dtype": "float64"}, 2.0**62),
+    ([257, 259], "int32", "min", {"dtype": bfloat16() or "float32"}, 256 if bfloat16() else 257),
+    ([70_000, 0], "int32", "max", {"dtype": "float16"}, INF),
+    # Half a unit in the last place of the narrow type and a bit: one rounding, not two.
+    ([1 + 2.0**-11 + 2.0**-40], "float64", "sum", {"dtype": "float16"}, 1 + 2.0**-10),
+    ([1 + 2.0**-11 - 2.0**-40], "float64", "sum", {"dtype": "float16"}, 1),
+    # Half-way between subnormal numbers of the narrow type.
+    ([2.0**-25], "float32", "sum", {"dtype": "float16"}, 0),
+    ([3 * 2.0**-25], "float32", "max", {"dtype": "float16"}, 2.0**-23),
+    ([2.0**-134], "float32", "max", {"dtype": bfloat16()}, 0),
+    ([3 * 2.0**-134], "float32", "sum", {"dtype": bfloat16()}, 2.0**-132),
+    ([3 * 2.0**-150], "float64", "sum", {"dtype": "float32"}, 2.0**-148),
+    ([5 * 2.0**-150], "float64", "sum", {"dtype": "float32"}, 2.0**-148),
+    ([2**31 - 1, 1], "int32", "sum", {}, -(2**31)),
+    ([2**31 - 1, 1], "int32", "sum", {"dtype": "int64"}, 2**31),
+    ([2**31 - 1, 1], "int32", "sum", {"dtype": "float32"}, 2.0**31),
+    ([2**32 - 1, 2], "uint32", "sum", {}, 1),
+    ([2**63 - 1, 1], "int64", "sum", {}, -(2**63)),
+    ([2**64 - 1, 2], "uint64", "sum", {}, 1),
+    ([127, 1], "int8", "sum", {}, -128),
+    ([127, 1], "int8", "sum", {"dtype": "int16"}, 128),
+    ([255, 2], "uint8", "sum", {}, 1),
+    ([2**15 - 1, 1], "int16", "sum", {}, -(2**15)),
+    ([2**16 - 1, 2], "uint16", "sum", {}, 1),
+    ([16, 16], "int8", "multiply", {}, 0),
+    ([16, 17], "uint8", "multiply", {}, 16),
+    ([16, -8], "int8", "multiply", {}, -128),
+    ([2**16, 2**15 + 1], "int32", "multiply", {}, 2**31 - 2**31 - 2**31 + 2**16),
+    ([2**32, 2**32], "int64", "multiply", {}, 0),
+    ([2**33, 2**31], "uint64", "multiply", {}, 0),
+    ([16, 16], "int8", "sum_square", {}, 0),
+    ([2**16, 3], "uint32", "sum_square", {}, 9),
+    ([-(2**31), 3], "int32", "sum_square", {"dtype": "int64"}, 2**62 + 9),
+    ([-128], "int8", "l1", {}, -128),
+    ([-128, -128], "int8", "l1", {}, 0),
+    ([-127, 2], "int8", "l1", {}, -127),
+    ([-128, 1], "int8", "l1", {"dtype": "int32"}, -127),
+    ([-(2**15)], "int16", "l1", {}, -(2**15)),
+    ([-(2**31)], "int32", "l1", {}, -(2**31)),
+    ([-(2**63)], "int64", "l1", {}, -(2**63)),
+    ([-(2**31), -1], "int32", "l1", {"dtype": "float64"}, 2.0**31 + 1),
+    ([-5, 3], "int8", "average", {}, -1),
+    ([2**31 - 1, 2**31 - 1], "int32", "average", {}, 2.0**31 - 1),
+    ([2**63, 2**63], "uint64", "average", {}, 2.0**63),
+    ([3, 4], "uint8", "l2", {}, 5),
+    ([-128, 0], "int8", "max", {}, 0),
+    ([-128, 127], "int8", "min", {}, -128),
+    ([2**63, 1], "uint64", "max", {}, 2**63),
+    ([-1, 3], "int32", "max", {"dtype": "uint8"}, 3),
+    ([-1, 3], "int32", "min", {"dtype": "uint8"}, 255),
+    ([300, 3], "int32", "max", {"dtype": "int8"}, 44),
+    ([2**53, 2**53 + 1], "int64", "argmax", {}, 1),
+    ([2**53 + 1, 2**53], "uint64", "argmin", {"dtype": "uint8"}, 1),
+    ([1.0, 1 + 2.0**-30], "float64", "argmax", {}, 1),
+    ([1e-40, 2e-40], "float64", "argmax", {"dtype": "int8"}, 1),
+    ([3 + 4j, -6j], "complex64", "l1", {}, 11),
+    ([3 + 4j, -6j], "complex64", "l1", {"dtype": "float32"}, 11),
+    ([3 + 4j, 12j - 0], "complex128", "l2", {"dtype": "float64"}, 13),
+    ([3 + 4j, 2j], "complex64", "sum_square", {}, -11 + 24j),
+    ([3 + 4j, 2j], "complex64", "multiply", {}, -8 + 6j),
+    ([3 + 4j, 2j], "complex128", "average", {}, 1.5 + 3j),
+    ([3 + 4j, 2j], "complex64", "sum", {"dtype": "complex128"}, 3 + 6j),
+    ([2, 3], "float32", "sum", {"dtype": "complex64"}, 5),
+]
 LEGAL = [(f, dtype) for f in FUNCTIONS for dtype in DTYPES if is_legal(f, dtype)]
 
 
@@ -163,27 +413,6 @@ def test_no_axes_is_each_element(place, function, shape):
         np.testing.assert_array_equal(found, expected, strict=True)
 
 
-@pytest.mark.parametrize(
-    ("function", "dtype"), [("argmax", "float32"), ("sum", "int8"), ("multiply", "complex128")]
-)
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1)], ids=str)
-def test_one_element(place, function, dtype, shape):
-    x = np.full(shape, 3, dtype)
-    for axis in (None, (), *range(len(shape))):
-        for keepdims in (False, True):
-            found = ck.reduce(put(x, place), function, axis, keepdims=keepdims)
-            reduce(x, function, axis, keepdims=keepdims).assert_is(found)
-    expected = 0 if function == "argmax" else 3
-    assert get(ck.reduce(put(x, place), function)).item() == expected
-
-
-@pytest.mark.parametrize("axis", [0, -1, (0,)])
-def test_scalars_have_no_axis(place, axis):
-    with pytest.raises(ck.ArgumentError) as caught:
-        ck.reduce(put(np.array(1.5), place), "sum", axis)
-    assert str(caught.value) == f"reduce: axis must be None or () for a scalar; got {axis}"
-
-
 IDENTITIES = {"sum": 0, "l1": 0, "l2": 0, "sum_square": 0, "multiply": 1, "average": NAN,
               "log_sum": -INF, "log_sum_exp": -INF}  # fmt: skip
 
@@ -207,9 +436,165 @@ def test_no_elements(place, function, dtype, launches):
     assert not launches
 
 
-def test_no_elements_into_out(place):
-    out = put(np.full((4, 6), 7, np.float32), place)
-    ck.reduce(put(np.empty((4, 0), np.float32), place), "multiply", 1, out=out[:, 3])
-    expected = np.full((4, 6), 7)
-    expected[:, 3] = 1
-    assert (get(out) == expected).all()
+#: With the dtype of x, and that of the result if it is another one.
+INITIAL = [
+    # Integers wrap, in the type of the result.
+    ([100, 100], "int8", "sum", 100, {}, 44),
+    ([100, 100], "int8", "sum", -100, {}, 100),
+    ([100, 100], "int8", "sum", 2**40, {"dtype": "int64"}, 2**40 + 200),
+    ([5, 7], "int8", "multiply", -3, {}, -105),
+    ([5, 7], "int8", "multiply", -4, {}, 116),
+    ([2**63, 1], "uint64", "sum", 2**63, {}, 1),
+    ([2**62, 2], "int64", "multiply", -1, {}, -(2**63)),
+    ([2**16, 2**15], "uint32", "multiply", 2, {}, 0),
+    ([1, 1, 1], "bool", "sum", 40, {}, 43),
+    ([0, 0], "bool", "sum", True, {"dtype": "bool"}, True),
+    ([0, 0], "bool", "sum", False, {"dtype": "bool"}, False),
+    ([1, 1], "bool", "multiply", False, {}, False),
+    ([0, 0], "bool", "max", True, {}, True),
+    ([1, 1], "bool", "min", False, {}, False),
+    ([1, 0], "bool", "min", 0.5, {"dtype": "float32"}, 0),
+    # Values of the result's type are compared.
+    ([1, -5], "int8", "max", 0.5, {"dtype": "float64"}, 1),
+    ([1, -5], "int8", "max", 1.5, {"dtype": "float64"}, 1.5),
+    ([1, -5], "int8", "min", -4.5, {"dtype": "float64"}, -5),
+    ([1, -5], "int8", "min", -5.5, {"dtype": "float16"}, -5.5),
+    ([300, 3], "int32", "max", 50, {"dtype": "int8"}, 50),
+    ([300, 3], "int32", "max", 40, {"dtype": "int8"}, 44),
+    ([-1, -2], "int64", "max", 5, {"dtype": "uint64"}, 2**64 - 1),
+    ([2**63 + 1, 1], "uint64", "max", 2**63, {}, 2**63 + 1),
+    ([2**53 + 1, 1], "int64", "max", 2.0**53, {"dtype": "float64"}, 2.0**53),
+    ([-3, 7], "int16", "min", -(2**15), {}, -(2**15)),
+    # One rounding: what is added up has more digits than the result.
+    ([2048, 1], "float16", "sum", 1, {}, 2050),
+    ([256, 1], bfloat16() or "float64", "sum", 1, {}, 258),
+    ([256, 256], "float16", "multiply", 0.5, {}, 2**15),
+    ([60_000, 60_000], "float16", "sum", -60_000, {}, 60_000),
+    ([1, 2.0**-24], "float64", "sum", 2.0**-24, {"dtype": "float32"}, 1 + 2.0**-23),
+    ([1, 2.0**-52], "float32", "sum", -1, {"dtype": "float64"}, 2.0**-52),
+    ([2.0**24, 1], "int32", "sum", 1, {"dtype": "float32"}, 2.0**24 + 2),
+    # Complex numbers, of which nothing is lost if x is real.
+    ([1j, 2], "complex64", "sum", 3 + 1j, {}, 5 + 2j),
+    ([1j, 2], "complex128", "multiply", 3 + 1j, {}, -2 + 6j),
+    ([1j, 2], "complex64", "sum", 2.0**-30 * 1j, {"dtype": "complex128"}, 2 + (1 + 2.0**-30) * 1j),
+    ([2, 3], "float32", "sum", 1 - 2j, {"dtype": "complex64"}, 6 - 2j),
+    ([2, 3], "float32", "multiply", 1 - 2j, {"dtype": "complex128"}, 6 - 12j),
+    ([2, 3], "int8", "multiply", 1 - 2j, {"dtype": "complex64"}, 6 - 12j),
+    ([2, 3], "float16", "max", 5, {"dtype": "complex64"}, 5),
+    ([2, 3], "float32", "min", 5, {"dtype": "complex128"}, 2),
+    # NaN and infinities.
+    ([1, 2], "float32", "max", NAN, {}, NAN),
+    ([1, 2], "float32", "min", NAN, IGNORE, 1),
+    ([1, NAN], "float32", "max", 5, {}, NAN),
+    ([1, NAN], "float64", "max", 5, IGNORE, 5),
+    ([1, NAN], "float16", "max", 0, IGNORE, 1),
+    ([NAN, NAN], "float32", "max", 5, IGNORE, 5),
+    ([NAN, NAN], "float32", "min", 5, {}, NAN),
+    ([NAN, NAN], "float64", "min", NAN, IGNORE, NAN),
+    ([1, 2], "int32", "max", NAN, {"dtype": "float32"}, NAN),
+    ([1, 2], "int32", "max", NAN, {"dtype": "float32", **IGNORE}, 2),
+    ([1, 2], "float32", "max", INF, {}, INF),
+    ([1, 2], "float32", "max", -INF, {}, 2),
+    ([INF, -INF], "float64", "min", 0, {}, -INF),
+    ([1, 2], "float32", "sum", NAN, {}, NAN),
+    ([1, 2], "float16", "sum", INF, {}, INF),
+    ([1, INF], "float32", "sum", -INF, {}, NAN),
+    ([2, 3], "float32", "multiply", -INF, {}, -INF),
+    ([0, 3], "float32", "multiply", INF, {}, NAN),
+    ([1, 2], "float32", "multiply", NAN, {}, NAN),
+    ([3e38, 1], "float32", "sum", 3e38, {}, INF),
+]
+
+
+def initial_subnormals(least):
+    """Return the same for subnormal numbers, for the least normal one of a type."""
+    least = float(least)
+    a, b, c = least / 4, least / 2, 3 * least / 2
+    return [
+        ([a, -b], "sum", least, c - a - b),
+        ([c, -a], "sum", -least, a),
+        ([least, -b], "sum", -a, a),
+        ([a, -b], "max", 0.0, a),
+        ([-b, -b], "max", -a, -a),
+        ([b, b], "min", a, a),
+        ([b, least], "min", -0.0, 0),
+        ([a, 1], "multiply", -2, -b),
+        ([0.5, 0.5], "multiply", least, a),
+        ([2, 2], "multiply", a, least),
+    ]
+
+
+OF_INITIAL = ["max", "min", "multiply", "sum"]
+
+
+@pytest.mark.parametrize(
+    ("x", "dtype", "function", "initial", "options", "expected"), INITIAL, ids=str
+)
+def test_what_it_is_combined_in(place, x, dtype, function, initial, options, expected):
+    options = {**options, "initial": initial}
+    check(place, x, dtype, function, options, expected, options.get("dtype"))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_initial_subnormal_numbers(place, dtype):
+    for x, function, initial, expected in initial_subnormals(
+        ml_dtypes.finfo(dtype).smallest_normal
+    ):
+        check(place, x, dtype, function, {"initial": initial}, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("function", OF_INITIAL)
+def test_results_of_no_elements_have_its_bytes(place, function, dtype, launches):
+    if not is_legal(function, dtype):
+        dtype = np.dtype(dtype).type(0).real.dtype
+    kind, rng = result_dtype(function, dtype), np.random.default_rng(22)
+    x = put(np.empty((3, 0, 2), dtype), place)
+    for initial in random_bytes(rng, (5,), kind, subnormal=0.5):
+        for axis, shape in ((1, (3, 2)), (None, ()), ((0, 1), (2,)), (0, (0, 2))):
+            expected, memory = np.full(shape, initial, kind), np.zeros((*shape, 2), kind)
+            assert same_bytes(ck.reduce(x, function, axis, initial=initial), expected)
+            out = put(memory, place)
+            ck.reduce(x, function, axis, initial=initial, out=out[..., 1])
+            memory[..., 1] = expected
+            assert same_bytes(out, memory)
+    assert not launches
+
+
+def test_a_call_without_it_is_another_one(place):
+    x = put(np.empty((0, 3), np.float32), place)
+    for _ in range(2):
+        assert get(ck.reduce(x, "min", 0, initial=4)).tolist() == [4, 4, 4]
+        with pytest.raises(ck.ArgumentError, match="x must have elements for min"):
+            ck.reduce(x, "min", 0)
+        assert get(ck.reduce(x, "average", 1)).size == 0
+        with pytest.raises(ck.ArgumentError, match="initial must be None for average; got 4"):
+            ck.reduce(x, "average", 1, initial=4)
+
+
+def test_x_that_is_not_aligned(place):
+    x = Buffer(b"-" + np.arange(6, dtype=np.float32).tobytes(), place).view((6,), "f4", offset=1)
+    assert get(ck.reduce(x, "sum", initial=0.5)).item() == 15.5
+
+
+def test_equal_values_of_different_bytes_are_told_apart(place):
+    x = put(np.full((2, 3), -1, np.float32), place)
+    zeros = [0.0, -0.0, 0, -0.0, False, np.float32(-0.0), np.zeros(()), np.array(-0.0), None, 0.0]
+    for initial in zeros:
+        found = get(ck.reduce(x, "max", 1, initial=initial))
+        expected = [-1, -1] if initial is None else [initial, initial]
+        assert same_bytes(found, np.array(expected, np.float32)), initial
+
+
+def test_a_value_is_planned_once(place, plans):
+    x = put(np.ones((2, 3), np.float32), place)
+    for initial in (np.nan, -np.nan, 1, 1.0, True, np.int8(1), float("nan")):
+        ck.reduce(x, "sum", 1, initial=initial)
+    signs = {np.signbit(np.float32(value)).item() for value in (np.nan, -np.nan)}
+    assert len(plans) == 1 + len(signs)
+
+
+@pytest.mark.parametrize("kind", [int, float, "i8", "f2", "u1", ml_dtypes.bfloat16, np.array])
+def test_any_scalar_will_do(place, kind):
+    initial = kind(3) if callable(kind) else np.dtype(kind).type(3)
+    assert get(ck.reduce(put(np.ones(4, np.float32), place), "sum", initial=initial)).item() == 7

@@ -12,12 +12,13 @@ import cudakern as ck
 from cudakern import engines
 from cudakern.operators.reduce import plan as reduce_plan
 from cudakern.simulator import checked
-from tests.helpers.places import HOST, Buffer, put, same_bytes
-from tests.helpers.reduce import reduce
+from tests.helpers.places import HOST, Buffer, get, put, same_bytes
+from tests.helpers.reduce import is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import random_values
 from tests.helpers.samples import covering, is_thorough, sample
+from tests.helpers.strategies import DTYPES
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("sharing")]
 
 #: Seeds of orders, and how many blocks run at once.
 ORDERS = [(0, 1), (1, 3), (2, 64)]
@@ -40,18 +41,6 @@ FLOATING = ["average", "l1", "l2", "log_sum", "multiply", "sum_square"]
 OPTIONS = {"argmax": {"last_index": True}, "max": {"initial": 0.5, "nan": "ignore"}}
 RUNS = covering(CASES, ["sum", "argmax", "max", "log_sum_exp"])
 RUNS += [("stream", function) for function in sample(FLOATING, 3)]
-
-
-@pytest.fixture
-def plans(plans, monkeypatch):
-    """List the plans; blocks share small results."""
-    for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(reduce_plan, name, 2048)
-    for name in ("MIN_SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(reduce_plan, f"COLUMN_{name}", 2048)
-    monkeypatch.setattr(reduce_plan, "SHARE_OF_STATES", 1)
-    monkeypatch.setattr(reduce_plan, "EXCHANGE", 0)
-    return plans
 
 
 def counters(plan):
@@ -122,3 +111,35 @@ def test_complex128_may_lie_on_8_bytes(name, aligned):
 def on_8_bytes(shape):
     """Return an array of complex128 that lies 8 bytes behind a multiple of 16."""
     return Buffer(bytes(8 + 16 * prod(shape)), HOST).view(shape, np.complex128, offset=8)
+
+
+OF_INITIAL = ["max", "min", "multiply", "sum"]
+
+
+@pytest.mark.parametrize(("name", "function"), covering(CASES, OF_INITIAL))
+def test_initial_values_in_every_variant(place, plans, name, function):
+    """Each variant takes one or two dtypes, all together take all; sums take float32, too."""
+    variant, shape, axis, view, shared = CASES[name]
+    rng = np.random.default_rng(21)
+    first = ([*CASES].index(name) + 3 * OF_INITIAL.index(function)) % len(CASES)
+    legal = [dtype for dtype in DTYPES if is_legal(function, dtype)]
+    for dtype in [*legal[first :: len(CASES)], *["float32"] * (function == "sum")]:
+        kind = result_dtype(function, dtype)
+        x = put(random_values(rng, shape, dtype, function), place)[view]
+        nan = "ignore" if function in {"max", "min"} and rng.random() < 0.5 else "propagate"
+        initial = random_values(rng, (), kind, function)[()]
+        found = ck.reduce(x, function, axis, initial=initial, nan=nan)
+        reduce(get(x), function, axis, initial=initial, nan=nan).assert_is(found)
+        if dtype == "float32":
+            assert (plans[-1].variant, bool(plans[-1].workspace)) == (variant, shared)
+            assert "_initial_" in plans[-1].kernel.entry
+
+
+@pytest.mark.parametrize(("name", "dtype"), covering(CASES, ["float32", "int32"]))
+def test_initial_value_takes_part_once(place, plans, name, dtype):
+    variant, shape, axis, view, shared = CASES[name]
+    ones = np.ones(shape, dtype)
+    x, expected = put(ones, place)[view], ones[view].sum(axis, initial=1000, dtype=dtype)
+    np.testing.assert_array_equal(get(ck.reduce(x, "sum", axis, initial=1000)), expected)
+    assert (get(ck.reduce(x, "multiply", axis, initial=2)) == 2).all()
+    assert (plans[-1].variant, bool(plans[-1].workspace)) == (variant, shared)
