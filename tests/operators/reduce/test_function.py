@@ -1,8 +1,8 @@
-"""reduce against exact arithmetic: every function, dtype, set of axes and memory layout."""
+"""reduce against exact arithmetic: every function, dtype, out, set of axes and memory layout."""
 
 from __future__ import annotations
 
-from math import log
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern._dtypes import bfloat16
+from cudakern.engines import use
+from perf.engines import NullEngine
 from tests.helpers.places import POISON, get, put
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import (
@@ -25,7 +27,7 @@ from tests.helpers.reduce_cases import (
 )
 from tests.helpers.samples import covering, sample
 from tests.helpers.small_floats import BF16, HALF
-from tests.helpers.strategies import DTYPES, MemoryLayout, memory_layouts
+from tests.helpers.strategies import DTYPES, memory_layouts
 
 EXAMPLES_PER_FUNCTION = 20
 EXAMPLES_PER_COMBINATION = 40
@@ -65,9 +67,13 @@ def call(x, function, axis, options, *, keepdims=False, out=None):
     assert out is None or result is out
 
 
-def compare(place, combination, shape, axis, draw):
-    """Draw the rest of a call and hold its result against the expected one."""
-    function, dtype, options = combination
+@pytest.mark.parametrize("shapes", [small_shapes, large_shapes])
+@pytest.mark.parametrize("combination", COMBINATIONS, ids=label)
+@settings(max_examples=EXAMPLES_PER_COMBINATION)
+@given(data=st.data())
+def test_reduce_is_right_for_any_layout(place, combination, shapes, data):
+    (function, dtype, options), draw = combination, data.draw
+    shape, axis = draw(shapes(), "shape, axis")
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
     values = random_values(rng, shape, dtype, function)
     layout = draw(memory_layouts(shape, values.itemsize), "x layout")
@@ -85,22 +91,6 @@ def compare(place, combination, shape, axis, draw):
     call(x, function, axis, options, keepdims=keepdims, out=out)
     outside = ~out_layout.touched(kind.itemsize)
     assert (buffer.bytes()[outside] == POISON).all(), "bytes beside out were written"
-
-
-@pytest.mark.parametrize("combination", COMBINATIONS, ids=label)
-@settings(max_examples=EXAMPLES_PER_COMBINATION)
-@given(data=st.data())
-def test_reduce_is_right_for_any_layout(place, combination, data):
-    shape, axis = data.draw(small_shapes(), "shape, axis")
-    compare(place, combination, shape, axis, data.draw)
-
-
-@pytest.mark.parametrize("combination", COMBINATIONS, ids=label)
-@settings(max_examples=EXAMPLES_PER_COMBINATION)
-@given(data=st.data())
-def test_reduce_is_right_for_larger_shapes(place, combination, data):
-    shape, axis = data.draw(large_shapes(), "shape, axis")
-    compare(place, combination, shape, axis, data.draw)
 
 
 #: Each function of some dtypes, of others than the function before.
@@ -196,6 +186,7 @@ VIEWS = {
     "permuted": lambda x: x.transpose(1, 2, 0),
     "reversed": lambda x: x[::-1, :, ::-1],
     "every other": lambda x: x[:, ::2, 1::3],
+    "repeated": lambda x: np.broadcast_to(x[:1], x.shape),
 }
 
 
@@ -205,14 +196,6 @@ def test_reduce_big_views(place, axis, view):
     x = random_values(np.random.default_rng(12), (60, 60, 70), "float32", "sum")
     for function in ("sum", "argmax"):
         call(VIEWS[view](put(x, place)), function, axis, {})
-
-
-@pytest.mark.parametrize("axis", [0, (0, 2), (2, 1), None], ids=str)
-def test_reduce_big_repeated(place, axis):
-    values = random_values(np.random.default_rng(12), (60, 60, 70), "float32", "sum")
-    x = MemoryLayout(values.shape, (0, 280, 4), 0, 60 * 280).holding(values, place)
-    for function in ("sum", "argmax"):
-        call(x, function, axis, {})
 
 
 #: Variant, shape, axis, and view of the array of this shape.
@@ -261,26 +244,6 @@ def test_reduce_accumulates_float16_in_float32(place):
     assert float(ck.reduce(ones, "sum", dtype="float32")) == 68_000
 
 
-@pytest.mark.parametrize(
-    ("x", "exact"),
-    [
-        ([100, 100], 100 + log(2)),
-        ([-100, -100], log(2) - 100),
-        ([-np.inf, -np.inf], -np.inf),
-        ([-np.inf, 3], 3),
-        ([1, np.inf], np.inf),
-        ([np.inf, -np.inf], np.inf),
-        ([np.nan, 1], np.nan),
-        ([np.inf, np.nan], np.nan),
-        ([-np.inf, np.nan], np.nan),
-        ([3e38, -3e38], np.float32(3e38)),
-    ],
-)
-def test_reduce_shifts_log_sum_exp(place, x, exact):
-    result = get(ck.reduce(put(np.array(x, np.float32), place), "log_sum_exp"))
-    np.testing.assert_allclose(result, np.float32(exact), rtol=2.0**-22)
-
-
 def test_reduce_takes_lists_and_scalars():
     assert ck.reduce([1, 2, 3], "sum") == 6
     assert ck.reduce(2.5, "l1") == 2.5
@@ -297,3 +260,80 @@ def test_wrong_results_are_seen():
         assert expected.wrong(off).all()
         assert expected.wrong(exact.astype(np.float64).astype("uint8")).all()
         assert expected.wrong(exact[:, None]).all()
+
+
+PAIRS = [
+    ("sum", "int8", "int64"),
+    ("sum", "bool", "uint8"),
+    ("sum", "float16", "float32"),
+    ("sum", "float64", "float16"),
+    ("multiply", "int32", "complex64"),
+    ("average", "int16", "float32"),
+    ("average", "float32", "float64"),
+    ("l1", "complex64", "float64"),
+    ("log_sum_exp", "uint8", "float32"),
+    ("max", "int32", "int8"),
+    ("min", "uint16", "float64"),
+    ("argmax", "float32", "int32"),
+    ("argmin", "int64", "uint8"),
+]
+
+
+@pytest.mark.parametrize(("function", "dtype", "kind"), PAIRS)
+def test_results_have_the_dtype_of_out(place, function, dtype, kind):
+    x = random_values(np.random.default_rng(24), (4, 50, 3), dtype, function)
+    for axis, shape in ((1, (4, 3)), ((0, 1), (3,)), (0, (50, 3))):
+        out = put(np.full(shape, 7, kind), place)
+        assert ck.reduce(put(x, place), function, axis, out=out) is out
+        reduce(x, function, axis, dtype=kind).assert_is(out)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_the_dtype_of_out_is_as_good_as_dtype(plans, function):
+    with use(NullEngine()):
+        for kind, result in product(DTYPES, DTYPES):
+            x, out = np.ones((6, 5), kind), np.zeros(6, result)
+            plans.clear()
+            try:
+                ck.reduce(x, function, 1, dtype=result, out=out)
+            except ck.DTypeError as error:
+                text = str(error).replace("reduce: dtype must be", "reduce: out must have dtype")
+                with pytest.raises((ck.BindingError, ck.DTypeError)) as caught:
+                    ck.reduce(x, function, 1, out=out)
+                assert str(caught.value) == text
+                assert ("x.dtype" in text) == isinstance(caught.value, ck.DTypeError)
+            else:
+                assert ck.reduce(x, function, 1, out=out) is out
+                assert len(plans) == 1, "the second call finds the launch of the first one"
+
+
+def test_reductions_of_nothing_and_initial_values_have_it(place):
+    x = put(np.zeros((3, 0), np.int8), place)
+    out = put(np.full(3, 7, np.float64), place)
+    assert get(ck.reduce(x, "multiply", 1, out=out)).tolist() == [1, 1, 1]
+    assert get(ck.reduce(x, "max", 1, initial=0.5, out=out)).tolist() == [0.5, 0.5, 0.5]
+    one = put(np.ones((3, 2), np.int8), place)
+    assert get(ck.reduce(one, "sum", 1, initial=0.25, out=out)).tolist() == [2.25, 2.25, 2.25]
+
+
+#: Shapes and axes: a row of whole turns and a rest, rows for warps, in tiles, vectors of columns.
+OF_BYTES = [((40_001,), 0), ((560, 600), 1), ((70, 256), 1), ((313, 64), 0), ((3, 99, 32), 1)]
+CALLS = [(f, {"last_index": last}) for f in ("argmax", "argmin") for last in (False, True)]
+CALLS += [(f, {"dtype": "int64"}) for f in ("sum", "l1", "sum_square")]
+CALLS += [(f, {"dtype": "float64"}) for f in ("l1", "average")]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_])
+@pytest.mark.parametrize(("given", "case"), covering(CALLS, OF_BYTES))
+def test_elements_of_one_byte(given, case, dtype):
+    """Kernels take many at a time; true ones are any byte but 0."""
+    (function, options), (shape, axis) = given, case
+    rng = np.random.default_rng(25)
+    for different in (1, 3, 256):
+        values = rng.integers(-128, -128 + different, shape).astype(np.int8).view(np.uint8)
+        values[rng.random(shape) < 0.4] = 0
+        numbers = values != 0 if dtype is np.bool_ else values.view(dtype)
+        found = ck.reduce(values.view(dtype), function, axis, **options)
+        reduce(numbers, function, axis, **options).assert_is(found)
+        if function == "average":
+            np.testing.assert_array_equal(found, numbers.mean(axis))

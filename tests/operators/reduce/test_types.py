@@ -1,20 +1,34 @@
-"""Data types of reduce: DirectML's tables at every level, and what the function takes and gives."""
+"""What reduce, argmax and argmin may be told: data types at every level, functions, axes, order."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import DataType, FeatureLevel
+from cudakern import DataType, FeatureLevel, ReduceFunction
 from cudakern.operators.reduce.function import as_function
-from cudakern.operators.reduce.types import ReduceFunction, result_type
+from cudakern.operators.reduce.types import result_type
+from tests.helpers import reduce as oracle
 from tests.helpers.type_table import FLOATS, INDEX, MORE, NAMES, SMALL, expected_rule
 from tests.operators.descriptors import verdict
-from tests.operators.reduce.rules import ARG_DESCS, arg, reduce
+from tests.operators.reduce.rules import (
+    ARG_DESCS,
+    ARGMAX,
+    ARGMIN,
+    DECREASING,
+    INCREASING,
+    LEGAL,
+    arg,
+    of_function,
+    reduce,
+)
 
 INT32, INT64 = {"INT32", "UINT32"}, {"INT64", "UINT64"}
-COMPLEX = {"COMPLEX64", "COMPLEX128"}
 INTEGERS = INT32 | INT64 | {"INT16", "INT8", "UINT16", "UINT8"}
 #: What the input of a function may be from a level on.
 ARG = {"1_0": FLOATS, "2_1": SMALL, "4_1": SMALL | INT64}
@@ -27,28 +41,26 @@ INPUTS = {
     "log_sum": FLOATING, "log_sum_exp": FLOATING, "max": EXTREME, "min": EXTREME,
     "multiply": ADDED, "sum": ADDED, "sum_square": NORM,
 }  # fmt: skip
-ORDERED = {"argmax", "argmin", "max", "min", "log_sum_exp"}
-FLOAT_RESULTS = {name for name, table in INPUTS.items() if table is FLOATING}
 SIZES, AXES = (1, 2, 3, 4), (1, 3)
+EACH_FUNCTION = pytest.mark.parametrize("function", INPUTS)
+EACH_LEVEL = pytest.mark.parametrize("level", FeatureLevel, ids=lambda level: level.name)
 
 
-def rows():
-    """Give each level its row: that of the last level which has one."""
-    for function, table in INPUTS.items():
-        legal = set()
-        for level in FeatureLevel:
-            legal = table.get(level.label, legal)
-            if level is FeatureLevel.EXTENDED:
-                legal = MORE - COMPLEX if function in ORDERED else MORE
-            yield pytest.param(function, level, legal, id=f"{function}-{level.name}")
+def is_legal(function, kind):
+    return oracle.is_legal(function, DataType[kind].numpy)
 
 
-@pytest.mark.parametrize(("function", "level", "legal"), list(rows()))
-def test_inputs_of_each_level(function, level, legal):
-    found, expected = {}, {}
+@EACH_LEVEL
+@EACH_FUNCTION
+def test_inputs_of_each_level(function, level):
+    """A level without a row of its own has that of the last one which has."""
+    table, found, expected = INPUTS[function], {}, {}
+    legal = table[max(label for label in table if label <= level.label)]
+    if level is FeatureLevel.EXTENDED:
+        legal = {kind for kind in MORE if is_legal(function, kind)}
     for kind in NAMES:
         whole = level is FeatureLevel.EXTENDED and kind in INTEGERS | {"BOOL"}
-        result = "FLOAT64" if whole and function in FLOAT_RESULTS else None
+        result = "FLOAT64" if whole and function in oracle.FLOATING else None
         expected[kind] = expected_rule(kind, legal, "R10", level.name)
         found[kind] = verdict(reduce(function, SIZES, AXES, kind, result), level)
         if function in ARG_DESCS and level >= FeatureLevel.LEVEL_3_0:
@@ -57,7 +69,7 @@ def test_inputs_of_each_level(function, level, legal):
 
 
 @pytest.mark.parametrize("function", ARG_DESCS)
-@pytest.mark.parametrize("level", FeatureLevel, ids=lambda level: level.name)
+@EACH_LEVEL
 def test_indices_of_each_level(function, level):
     legal = {"UINT32"} if level < FeatureLevel.LEVEL_3_0 else INDEX
     rule = "R10"
@@ -70,69 +82,81 @@ def test_indices_of_each_level(function, level):
             assert verdict(arg(function, SIZES, AXES, result=kind), level) == expected
 
 
-def category(kind):
-    return 0 if kind == "BOOL" else 1 if kind in INTEGERS else 3 if kind in COMPLEX else 2
-
-
 def may_give(function, kind, result):
     """Return whether a function of a type may give another one."""
+    least, given = (oracle.category(DataType[name].numpy) for name in (kind, result))
     if function in ARG_DESCS:
-        return category(result) == 1
-    least = category(kind)
-    if function in FLOAT_RESULTS:
+        return given == 1
+    if function in oracle.FLOATING:
         least = max(least, 2)
     if function in {"l1", "l2"}:
         least = min(least, 2)
-    return category(result) >= least
+    return given >= least
 
 
-@pytest.mark.parametrize("function", INPUTS)
+@EACH_FUNCTION
 def test_results_at_the_extended_level(function):
     """As the function's, and the function refuses the same ones."""
-    for kind in sorted(MORE - (COMPLEX if function in ORDERED else set())):
-        for result in sorted(MORE):
+    for kind, result in product(sorted(MORE), repeat=2):
+        arguments = as_function(function), DataType[kind], DataType[result]
+        text = f"reduce: dtype must be .*; got {result.lower()}"
+        if not is_legal(function, kind):
+            text = f"reduce: x.dtype must be real for {function}: .*; got {kind.lower()}"
+        else:
             legal = may_give(function, kind, result)
             desc = reduce(function, SIZES, AXES, kind, result)
             assert verdict(desc, FeatureLevel.EXTENDED) == (None if legal else "R9")
-            arguments = as_function(function), DataType[kind], DataType[result]
             if legal:
                 assert result_type(*arguments) is DataType[result]
-            else:
-                with pytest.raises(
-                    ck.DTypeError, match=f"reduce: dtype must be .*; got {result.lower()}"
-                ):
-                    result_type(*arguments)
+                continue
+        with pytest.raises(ck.DTypeError, match=text):
+            result_type(*arguments)
 
 
-@pytest.mark.parametrize("function", INPUTS)
+@EACH_FUNCTION
 def test_result_if_none_is_asked_for(function):
-    for kind in sorted(MORE - (COMPLEX if function in ORDERED else set())):
-        expected = kind
-        if function in ARG_DESCS:
-            expected = "INT64"
-        elif function in FLOAT_RESULTS and category(kind) < 2:
-            expected = "FLOAT64"
-        elif kind == "BOOL" and function in {"sum", "l1", "sum_square"}:
-            expected = "INT64"
-        assert result_type(as_function(function), DataType[kind]).name == expected
+    for kind in filter(partial(is_legal, function), MORE):
+        expected = oracle.result_dtype(function, DataType[kind].numpy)
+        assert result_type(as_function(function), DataType[kind]).numpy == expected
 
 
-@pytest.mark.parametrize("function", sorted(ORDERED))
-@pytest.mark.parametrize("kind", sorted(COMPLEX))
-@pytest.mark.parametrize("requested", [None, "INT64", "COMPLEX128"])
-def test_complex_numbers_have_no_order(function, kind, requested):
-    with pytest.raises(ck.DTypeError) as caught:
-        result_type(as_function(function), DataType[kind], requested and DataType[requested])
-    assert str(caught.value) == (
-        f"reduce: x.dtype must be real for {function}: complex numbers have no order; "
-        f"got {kind.lower()}"
-    )
-
-
-def test_functions_have_names_and_values():
+def test_functions_have_names_and_the_values_of_directml():
     for value, name in enumerate(INPUTS):
-        member = ReduceFunction(value)
-        assert member.label == name
+        member = ReduceFunction[name.upper()]
+        assert (member, member.label) == (value, name)
         for given in (name, np.str_(name), member, value, np.int8(value)):
-            assert as_function(given) is member
+            assert as_function(given) is of_function(given).function is member
     assert len(ReduceFunction) == len(INPUTS) == 12
+
+
+def test_directions_have_the_values_of_directml():
+    assert (INCREASING, DECREASING) == (0, 1)
+    assert arg("argmax", (3, 4), (1,), 1).axis_direction is DECREASING
+
+
+@pytest.mark.parametrize("operator", ARG_DESCS)
+@pytest.mark.parametrize("direction", [2, -1, None, "increasing"])
+def test_axis_direction_is_one_of_two(operator, direction):
+    with pytest.raises(ck.DescriptorError) as caught:
+        arg(operator, (3, 4), (1,), direction).validate()
+    assert (caught.value.operator, caught.value.field) == (operator, "axis_direction")
+    message = f"{operator}: axis_direction must be INCREASING or DECREASING; got {direction!r}"
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("axes", [[1, 0], (1, 0), np.array([1, 0], np.uint32), iter((1, 0))])
+def test_axes_are_kept_as_given(axes):
+    desc = replace(LEGAL, axes=axes)
+    assert desc.axes == (1, 0)
+    assert all(type(axis) is int for axis in desc.axes)
+    assert hash(desc) == hash(replace(LEGAL, axes=(1, 0)))
+    assert desc != replace(LEGAL, axes=(0, 1))
+
+
+@pytest.mark.parametrize("axes", [1, None, (0.5,), (1.0,), "01", ((0,),)])
+@pytest.mark.parametrize("desc", [LEGAL, ARGMAX, ARGMIN], ids=lambda desc: desc.operator)
+def test_axes_are_integers(desc, axes):
+    with pytest.raises(ck.DTypeError) as caught:
+        replace(desc, axes=axes)
+    name = type(desc).__name__
+    assert str(caught.value) == f"{name}: axes must be a sequence of integers; got {axes!r}"
