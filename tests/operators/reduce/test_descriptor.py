@@ -12,6 +12,7 @@ from cudakern import DataType, FeatureLevel
 from tests.helpers import reduce as oracle
 from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED_ONCE
 from tests.helpers.places import POISON, Buffer, get, put
+from tests.helpers.reduce_cases import random_values
 from tests.helpers.samples import covering, is_thorough, sample
 from tests.helpers.type_table import FLOATS, MORE, SMALL
 from tests.operators.descriptors import Tensors, change, element_strides, strided
@@ -73,31 +74,20 @@ def descriptors(draw, level):
     return desc
 
 
-def random_input(rng, dtype, count):
-    """Return elements of which many are equal, and some floats NaN, infinite or zero."""
-    low = 0 if dtype.kind in {"b", "u"} else -9
-    values = rng.integers(low, 10, count).astype(np.float64)
-    if oracle.category(dtype) >= 2:
-        values[rng.random(count) < 0.3] *= rng.random()
-        special = rng.random(count) < rng.choice([0, 0, 0.01, 0.9])
-        values[special] = rng.choice([np.nan, np.nan, np.inf, -np.inf, -0.0], special.sum())
-    elements = values.astype(dtype)
-    if dtype.kind == "c":
-        elements += 1j * rng.integers(-9, 10, count)
-    return elements
+def function_of(desc):
+    return desc.function.label if hasattr(desc, "function") else desc.operator
 
 
 def tensors_of(desc, place, seed):
     """Return the tensors of a descriptor, the input of random elements."""
-    rng = np.random.default_rng(seed)
-    return Tensors(desc, place, lambda count, dtype: random_input(rng, dtype, count))
+    rng, function = np.random.default_rng(seed), function_of(desc)
+    return Tensors(desc, place, lambda n, dtype: random_values(rng, (n,), dtype, function))
 
 
 def expected_of(desc, x):
     """Return what the output may hold."""
-    function = desc.function.label if hasattr(desc, "function") else desc.operator
     return oracle.reduce(
-        x, function, desc.axes, keepdims=True, dtype=desc.output_tensor.data_type.numpy,
+        x, function_of(desc), desc.axes, keepdims=True, dtype=desc.output_tensor.data_type.numpy,
         nan="ignore", last_index=getattr(desc, "axis_direction", None) is DECREASING,
     )  # fmt: skip
 
