@@ -25,12 +25,14 @@ EARLY, LATE = FeatureLevel.LEVEL_2_1, FeatureLevel.LEVEL_6_4
 
 ONES = (1, 1, 1, 1)
 LEGAL = one_hot((3, 1), (1, 2), (3, 4), 1)
-LEGAL_4 = one_hot((1, 1, 3, 1), (1, 1, 1, 2), (1, 1, 3, 4), 3)
 
 
 def four(kind="FLOAT32", index_kind="UINT32"):
     """Build a legal descriptor of four dimensions."""
     return one_hot((1, 1, 3, 1), (1, 1, 1, 2), (1, 1, 3, 4), 3, kind, index_kind)
+
+
+LEGAL_4 = four()
 
 
 # Each breaks the rule that its name starts with, and no other, at a level.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -14,6 +12,7 @@ from tests.helpers.one_hot import expected
 from tests.helpers.places import get, same_bytes
 from tests.operators.descriptors import Tensors, change, integers, strided
 from tests.operators.one_hot.rules import one_hot
+from tests.operators.one_hot.test_function import EXTREMES
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
 
@@ -21,17 +20,10 @@ EXTENDED = FeatureLevel.EXTENDED
 
 
 def reference(indices, values, shape, axis):
-    """The operator coordinate by coordinate, in Python's integers."""
+    """Return the result: off is the first value, on the next of the last dimension that has one."""
     d = max(k for k, n in enumerate(values.shape) if n > 1)
-    off = values[(0,) * values.ndim]
-    on = values[tuple(int(k == d) for k in range(values.ndim))]
-    depth = shape[axis]
-    result = np.empty(shape, values.dtype)
-    for c in product(*map(range, shape)):
-        v = int(indices[(*c[:axis], 0, *c[axis + 1 :])])
-        v = v + depth if v < 0 else v
-        result[c] = on if c[axis] == v else off
-    return result
+    off_on = np.array([values.flat[0], values.take(1, d).flat[0]])
+    return expected(indices.squeeze(axis), shape[axis], axis, off_on)
 
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["packed", "reversed"])
@@ -50,21 +42,12 @@ def test_off_and_on_lie_along_the_last_dimension_with_two(shape, reverse):
     np.testing.assert_array_equal(result, reference(indices, values, (4, 3, 1), 1))
 
 
-@pytest.mark.parametrize(
-    ("kind", "indices", "positions"),
-    [
-        pytest.param("INT32", [-1, -3, -4, -10, 3, 10], [2, 0, None, None, None, None], id="int32"),
-        pytest.param("INT64", [-1, -(2**40), 2**40, 2**32 + 1], [2] + [None] * 3, id="int64"),
-        pytest.param("INT64", [2**63 - 1, -(2**63), -(2**32)], [None] * 3, id="int64-extremes"),
-        pytest.param("UINT32", [2**32 - 1, 2**31, 3, 1], [None, None, None, 1], id="uint32"),
-        pytest.param("UINT64", [2**64 - 1, 2**63, 2**32, 0], [None, None, None, 0], id="uint64"),
-    ],
-)
-def test_indices_out_of_range_are_all_off(kind, indices, positions):
-    indices = np.array(indices, DataType[kind].numpy).reshape(-1, 1)
-    desc = one_hot(indices.shape, (1, 2), (len(indices), 3), 1, "INT8", kind)
-    result = ck.compile_operator(desc)(indices, np.array([[-5, 7]], np.int8))
-    assert result.tolist() == [[7 if d == p else -5 for d in range(3)] for p in positions]
+@pytest.mark.parametrize("kind", EXTREMES)
+def test_indices_out_of_range_are_all_off(kind):
+    indices, values = np.array(EXTREMES[kind], kind)[:, None], np.array([[-5, 7]], np.int8)
+    desc = one_hot(indices.shape, (1, 2), (len(indices), 5), 1, "INT8", kind.upper())
+    result = ck.compile_operator(desc)(indices, values)
+    np.testing.assert_array_equal(result, reference(indices, values, result.shape, 1))
 
 
 # Strides of indices {2, 1, 5}, values {1, 3, 1} and output {2, 4, 5}, along axis 1.
@@ -98,14 +81,12 @@ def test_strides_of_the_descriptor(place, strides, kind, flat):
 @pytest.mark.parametrize("axis", range(8))
 def test_eight_dimensions(axis):
     shape = (2, 1, 2, 3, 1, 2, 2, 2)
-    indices = np.arange(-8, 8)[np.arange(96).reshape(shape) * 5 % 16]
-    values = np.array([8, 9], np.uint16)
-    padded = np.take(indices, [0], axis)
-    dropped = padded.squeeze(axis)
+    indices = (np.arange(96).reshape(shape) * 5 % 16 - 8).take([0], axis)
+    values = np.array([8, 9], np.uint16).reshape((*(1,) * 7, 2))
     sizes = (*shape[:axis], 4, *shape[axis + 1 :])
-    desc = one_hot(padded.shape, (*(1,) * 7, 2), sizes, axis, "UINT16", "INT64")
-    found = ck.compile_operator(desc)(padded, values.reshape((*(1,) * 7, 2)))
-    assert same_bytes(found, expected(dropped, 4, axis, values))
+    desc = one_hot(indices.shape, values.shape, sizes, axis, "UINT16", "INT64")
+    found = ck.compile_operator(desc)(indices, values)
+    assert same_bytes(found, reference(indices, values, sizes, axis))
 
 
 @pytest.mark.parametrize(

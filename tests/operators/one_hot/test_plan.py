@@ -93,7 +93,6 @@ SIZES = st.one_of(st.integers(1, 50), st.integers(1, 5000), st.integers(1, 10**6
 def test_tiles_cover_the_output_and_fit_in_shared_memory(sizes, itemsize, index_bytes):
     outer, depth, inner = sizes
     plan = plan_one_hot(problem((outer, inner), depth, 1, itemsize, index_bytes=index_bytes))
-    launch = plan
     found = fields(plan, index_bytes)
     if plan.variant == "stream":
         elements, tile, tiles, clears, *_ = found
@@ -103,9 +102,8 @@ def test_tiles_cover_the_output_and_fit_in_shared_memory(sizes, itemsize, index_
         bits = tile + 256 // itemsize
     else:
         columns, tiles = found[:2]
-        chunks, groups, vectors, planes, part, run, clears = (
-            found[k] for k in (4, 8, 12, 16, 17, 18, 19)
-        )
+        chunks, groups, vectors, planes = found[4:17:4]
+        part, run, clears = found[17:20]
         sector = 32 // itemsize
         assert columns == inner
         assert tiles == outer * chunks * groups
@@ -118,8 +116,8 @@ def test_tiles_cover_the_output_and_fit_in_shared_memory(sizes, itemsize, index_
         assert vectors % 2 == 0  # so a warp's stores are whole sectors
         bits = planes * run
     assert bits <= clears * 128 < bits + 128
-    assert launch.shared_bytes == 32 + clears * 16 <= 16 * 1024
-    assert launch.grid == (min(tiles, 65536), 1, 1)
+    assert plan.shared_bytes == 32 + clears * 16 <= 16 * 1024
+    assert plan.grid == (min(tiles, 65536), 1, 1)
 
 
 def test_large_problems_have_large_tiles_and_many():
@@ -133,9 +131,8 @@ def test_large_problems_have_large_tiles_and_many():
         ((16, 1024, 1024), 21, 1, 1),
     ]:
         given = problem(shape, depth, axis, itemsize)
-        launch = plan_one_hot(given)
-        most = 4 * one_hot_plan.TILE_BYTES
-        tiles = fields(plan_one_hot(given), 4)[{1: 2, 2: 1, 3: 1}[len(shape)]]
+        plan = plan_one_hot(given)
+        tiles = fields(plan, 4)[{1: 2, 2: 1, 3: 1}[len(shape)]]
         assert tiles >= one_hot_plan.TILES
-        assert given.out.size * itemsize <= tiles * most
-        assert launch.grid[0] >= one_hot_plan.TILES
+        assert given.out.size * itemsize <= tiles * 4 * one_hot_plan.TILE_BYTES
+        assert plan.grid[0] >= one_hot_plan.TILES
