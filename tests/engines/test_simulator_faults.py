@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from cudakern.errors import SimulatorError
+from tests.helpers.samples import covering
 from tests.helpers.simulated import assert_works, fails, run
 
 ZIGLANG = shlex.join([sys.executable, "-m", "ziglang", "c++"])
@@ -109,8 +110,11 @@ SPINNING = "".join(
 LAUNCHES = [(1, "default"), (5, "default"), (5, "ziglang")]
 
 
-@pytest.mark.parametrize(("grid", "compiler"), LAUNCHES, indirect=["compiler"])
-@pytest.mark.parametrize("name", SPINS)
+@pytest.mark.parametrize(
+    ("name", "grid", "compiler"),
+    [(name, *launch) for name, launch in covering(SPINS, LAUNCHES)],
+    indirect=["compiler"],
+)
 @pytest.mark.timeout(45)  # it takes 60 s until the runtime gives up without having found one
 @pytest.mark.usefixtures("compiler")
 def test_deadlock(name, grid):

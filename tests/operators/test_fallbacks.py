@@ -5,6 +5,7 @@ The stand-in's fills, copies and conversions fail where kernels of CuPy would.
 
 from __future__ import annotations
 
+from itertools import product
 from math import inf, nan
 
 import numpy as np
@@ -20,6 +21,7 @@ from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
 from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
 from tests.helpers.nonzero import expected_coordinates
 from tests.helpers.places import CUDA, HOST, Buffer, get, same_bytes
+from tests.helpers.samples import covering
 from tests.helpers.strategies import DTYPES, MemoryLayout, random_bytes
 
 #: Kernels whose accesses are checked find what is misaligned on the host too.
@@ -56,12 +58,12 @@ def special_values():
             yield pytest.param(elements.view(dtype)[0], id=f"{dtype}-{elements.tobytes().hex()}")
 
 
-@pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("value", list(special_values()))
-def test_an_empty_axis_is_filled_with_the_bits_asked_for(memory, value, where):
-    there = layout(where, (2, 4, 3), value.dtype)
+def test_an_empty_axis_is_filled_with_the_bits_asked_for(memory, value):
     x = memory.put(np.empty((2, 0, 3), value.dtype))
-    for function, shape in ((ck.gather, (4,)), (ck.gather_nd, (2, 4, 1))):
+    calls = (ck.gather, (4,)), (ck.gather_nd, (2, 4, 1))
+    for where, (function, shape) in product(WHERE, calls):
+        there = layout(where, (2, 4, 3), value.dtype)
         indices = memory.put(np.zeros(shape, np.int32))
         buffer, out = memory.poisoned(there, value.dtype)
         assert function(x, indices, 1, mode="fill", fill_value=value, out=out) is out
@@ -170,8 +172,9 @@ def test_owned_inputs_are_copied_from_any_alignment(memory, offset, dtype, strid
 
 
 @CHECKED
-@pytest.mark.parametrize("where", WHERE)
-@pytest.mark.parametrize("dtype", ["int16", "uint16", "int32", "int64", "uint64"])
+@pytest.mark.parametrize(
+    ("where", "dtype"), covering(WHERE, ["int16", "uint16", "int32", "int64", "uint64"])
+)
 def test_indices_may_have_any_alignment(memory, dtype, where):
     x = np.arange(10, dtype=np.int32)
     i = np.array([[3, 9, 0], [7, 7, 11]], dtype)
@@ -201,8 +204,7 @@ def test_values_of_one_hot_may_have_any_alignment(memory, dtype, wanted, where):
 
 
 @CHECKED
-@pytest.mark.parametrize("where", WHERE)
-@pytest.mark.parametrize("dtype", ["int16", "float32", "complex128"])
+@pytest.mark.parametrize(("where", "dtype"), covering(WHERE, ["int16", "float32", "complex128"]))
 def test_what_is_reduced_or_searched_may_have_any_alignment(memory, dtype, where):
     x = np.array([[0, 3, 0, -2], [5, 0, 0, 1]], dtype)
     given = memory.put(x, where)

@@ -29,7 +29,7 @@ from tests.helpers.nonzero import (
     random_elements,
 )
 from tests.helpers.places import CUDA, HOST, Buffer, put, same_bytes
-from tests.helpers.samples import covering
+from tests.helpers.samples import covering, sample
 from tests.helpers.strategies import DTYPES, OF_EACH_WIDTH
 
 pytestmark = PLAIN_AND_CHECKED
@@ -100,7 +100,7 @@ def test_few_blocks_when_checked(monkeypatch, dtype, kind, data):
 
 
 @PLAIN
-@pytest.mark.parametrize("dtype", OF_EACH_WIDTH)
+@pytest.mark.parametrize("dtype", sample(OF_EACH_WIDTH, 2))
 @settings(max_examples=EXAMPLES // 6)
 @given(data=st.data())
 def test_64_bit_offsets(monkeypatch, place, dtype, data):
