@@ -20,13 +20,11 @@ REQUIRES_GPU = os.environ.get("CUDAKERN_REQUIRE_GPU", "0") == "1"
 PLACES = [HOST, pytest.param(CUDA, marks=pytest.mark.gpu)] if HAS_GPU else [HOST]
 
 # A first example compiles its kernel, so no deadline; the seed of a failure is printed.
-settings.register_profile(
-    "cudakern",
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("cudakern")
+PROFILE = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,6 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Count what uses a GPU; have the package's own plugin also where it is not installed."""
     samples.choose(thorough=config.getoption("--thorough"))
+    settings.register_profile("cudakern", max_examples=samples.examples(100), **PROFILE)
+    settings.load_profile("cudakern")
     config.pluginmanager.register(GpuUse(required=REQUIRES_GPU), "gpu_use")
     if not config.pluginmanager.has_plugin("cudakern"):
         config.pluginmanager.register(cudakern.simulator.reports.pytest_plugin, "cudakern")

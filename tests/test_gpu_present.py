@@ -124,7 +124,7 @@ def test_a_run_without_one_fails_where_a_gpu_is_required(outcome, text, options)
     assert "no test passed on a GPU: this run has failed" in printed
 
 
-@pytest.mark.parametrize("breaks", sample(BREAKS, 2))
+@pytest.mark.parametrize("breaks", sample(BREAKS, 3))
 def test_a_broken_context_ends_its_process_alone(outcome, breaks):
     status, text, places = outcome(BROKEN.format(body=BREAKS[breaks]), "-n", "1")
     assert status == pytest.ExitCode.TESTS_FAILED

@@ -22,6 +22,11 @@ def sample(cases, every, first=0):
     return list(cases) if is_thorough() else list(cases)[first::every]
 
 
+def examples(count):
+    """Return how many examples hypothesis draws: a third, in a thorough run all."""
+    return count if is_thorough() else -(-count // 3)
+
+
 def covering(*axes):
     """Return as many rows as the longest axis has values, in which each value of each axis occurs.
 

@@ -151,7 +151,7 @@ MUTATIONS = [
          f"    }}\n    {BARRIER}\n  }}"),
     )
 ]  # fmt: skip
-SOME = sample(MUTATIONS, 3)
+SOME = sample(MUTATIONS, 6)
 
 
 def _tiling(_problem, items, _bytes, words):

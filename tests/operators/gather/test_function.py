@@ -14,7 +14,7 @@ from tests.helpers import oracle
 from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.oracle import MODES
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
-from tests.helpers.samples import covering
+from tests.helpers.samples import covering, examples
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
@@ -30,8 +30,8 @@ from tests.operators.calls import assert_gives
 pytestmark = PLAIN_AND_CHECKED
 
 KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
-EXAMPLES = 60
-CHECKED_EXAMPLES = 15
+EXAMPLES = examples(60)
+CHECKED_EXAMPLES = examples(15)
 
 
 @PLAIN

@@ -29,7 +29,7 @@ from tests.helpers.nonzero import (
     random_elements,
 )
 from tests.helpers.places import CUDA, HOST, Buffer, put, same_bytes
-from tests.helpers.samples import covering, sample
+from tests.helpers.samples import covering, examples, sample
 from tests.helpers.strategies import DTYPES, OF_EACH_WIDTH
 
 pytestmark = PLAIN_AND_CHECKED
@@ -37,8 +37,8 @@ pytestmark = PLAIN_AND_CHECKED
 KINDS = ["uint32", "int64"]
 #: Of x, and of coordinates.
 OF_BOTH = covering(OF_EACH_WIDTH, KINDS)
-EXAMPLES = 60
-CHECKED_EXAMPLES = 20
+EXAMPLES = examples(60)
+CHECKED_EXAMPLES = examples(20)
 
 
 def run_poisoned(x, outputs, place):

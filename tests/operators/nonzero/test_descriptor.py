@@ -21,6 +21,7 @@ from tests.helpers.nonzero import (
     random_elements,
 )
 from tests.helpers.places import Buffer, get, same_bytes
+from tests.helpers.samples import examples
 from tests.helpers.type_table import MORE, SMALL
 from tests.operators.descriptors import change, element_strides
 from tests.operators.nonzero.rules import nonzero
@@ -29,8 +30,8 @@ pytestmark = PLAIN_AND_CHECKED_ONCE
 
 EXTENDED = FeatureLevel.EXTENDED
 LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
-EXAMPLES_PER_LEVEL = 60
-CHECKED_EXAMPLES_PER_LEVEL = 10
+EXAMPLES_PER_LEVEL = examples(60)
+CHECKED_EXAMPLES_PER_LEVEL = examples(10)
 COUNT, COORDINATES = "output_count_tensor", "output_coordinates_tensor"
 
 

@@ -22,14 +22,14 @@ from tests.helpers.nonzero import (
     random_elements,
 )
 from tests.helpers.places import CUDA, put, same_bytes
-from tests.helpers.samples import covering
+from tests.helpers.samples import covering, examples
 from tests.helpers.strategies import DTYPES, OF_EACH_WIDTH
 
 pytestmark = PLAIN_AND_CHECKED
 
 CALLED = ["argwhere", "nonzero", "nonzero of a size"]
-EXAMPLES = 40
-CHECKED_EXAMPLES = 10
+EXAMPLES = examples(40)
+CHECKED_EXAMPLES = examples(10)
 EXTREMES = [-(2**63), 2**63 - 1]
 
 

@@ -107,7 +107,7 @@ def assert_right(x, variant="stream", size=None):
 @pytest.mark.parametrize("variant", ELEMENTS)
 @pytest.mark.parametrize("resident", RESIDENT)
 def test_every_order_gives_the_same(small, resident, variant):
-    for seed in sample(SEEDS, 4, RESIDENT.index(resident)):
+    for seed in sample(SEEDS, 8, RESIDENT.index(resident)):
         rng = np.random.default_rng(seed)
         small.of([7, 7, 2, TILES][seed % 4])
         x = make(rng, variant)
@@ -118,7 +118,7 @@ def test_every_order_gives_the_same(small, resident, variant):
 
 @pytest.mark.parametrize("resident", RESIDENT)
 def test_every_order_fills_what_is_missing(small, resident):
-    for seed in sample(SEEDS, 4, RESIDENT.index(resident)):
+    for seed in sample(SEEDS, 8, RESIDENT.index(resident)):
         rng = np.random.default_rng(seed)
         small.of([7, 7, 2, TILES][seed % 4])
         x = make(rng)

@@ -16,7 +16,7 @@ from tests.helpers.bound import forget
 from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.one_hot import expected, one_hot_shapes
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
-from tests.helpers.samples import covering
+from tests.helpers.samples import covering, examples
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
@@ -31,8 +31,8 @@ from tests.operators.calls import assert_gives
 pytestmark = PLAIN_AND_CHECKED
 
 KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH)
-EXAMPLES = 60
-CHECKED_EXAMPLES = 20
+EXAMPLES = examples(60)
+CHECKED_EXAMPLES = examples(20)
 
 
 def compare(place, index_dtype, dtype, draw):

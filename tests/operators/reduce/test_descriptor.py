@@ -13,7 +13,7 @@ from tests.helpers import reduce as oracle
 from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED_ONCE
 from tests.helpers.places import POISON, Buffer, get, put
 from tests.helpers.reduce_cases import random_values
-from tests.helpers.samples import covering, is_thorough, sample
+from tests.helpers.samples import covering, examples, is_thorough, sample
 from tests.helpers.type_table import FLOATS, MORE, SMALL
 from tests.operators.descriptors import Tensors, change, element_strides, strided
 from tests.operators.reduce.rules import ARG_DESCS, DECREASING, INCREASING, arg, reduce
@@ -22,8 +22,8 @@ pytestmark = PLAIN_AND_CHECKED_ONCE
 
 EXTENDED = FeatureLevel.EXTENDED
 LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
-EXAMPLES_PER_LEVEL = 30
-CHECKED_EXAMPLES_PER_LEVEL = 6
+EXAMPLES_PER_LEVEL = examples(30)
+CHECKED_EXAMPLES_PER_LEVEL = examples(6)
 SOME_FUNCTIONS = ["sum", "argmax", "min"]
 WIDE = {"INT64", "UINT64"}
 ADDED = FLOATS | WIDE | {"INT32", "UINT32"}
