@@ -531,7 +531,7 @@ OF_INITIAL = ["max", "min", "multiply", "sum"]
 
 
 @pytest.mark.parametrize(
-    ("x", "dtype", "function", "initial", "options", "expected"), INITIAL, ids=str
+    ("x", "dtype", "function", "initial", "options", "expected"), sample(INITIAL, 2), ids=str
 )
 def test_what_it_is_combined_in(place, x, dtype, function, initial, options, expected):
     options = {**options, "initial": initial}
