@@ -34,23 +34,10 @@ NAMES = {
     "compiled gather": (dict.fromkeys(["input_tensor", "indices_tensor"]), ["output_tensor"]),
     "compiled argmax": ({"input_tensor": None}, ["output_tensor"]),
 }
-OPERANDS = [
-    pytest.param(name, k, operand, id=f"{name}-{operand}")
-    for name, (operands, _) in NAMES.items()
-    for k, operand in enumerate(operands)
-]
-OUTPUTS = [
-    pytest.param(name, k, output, id=f"{name}-{output}")
-    for name, (_, outputs) in NAMES.items()
-    for k, output in enumerate(outputs)
-]
+OPERANDS = [(name, *one) for name, (operands, _) in NAMES.items() for one in enumerate(operands)]
+OUTPUTS = [(name, *one) for name, (_, outputs) in NAMES.items() for one in enumerate(outputs)]
 #: Both.
-WRITTEN = [
-    pytest.param(name, k, operand, output, id=f"{name}-{operand}-{output}")
-    for name, (operands, outputs) in NAMES.items()
-    for k, operand in enumerate(operands)
-    for output in outputs[-1:]
-]
+WRITTEN = [(*one, output) for one in OPERANDS for output in NAMES[one[0]][1][-1:]]
 
 
 def operator_of(name):
@@ -109,9 +96,9 @@ UNKNOWN = ["U1", "datetime64[s]", "object", [("f0", "<i4"), ("f1", "<i4")], ">f4
 NO_INTEGERS = ["float16", "bool", "complex128"]
 #: Operands, and dtypes that they cannot have. What is compiled takes one dtype alone.
 OF_OTHER_DTYPES = [
-    (*operand.values, np.dtype(dtype))
+    (*operand, np.dtype(dtype))
     for operand in OPERANDS
-    for dtype in UNKNOWN + NO_INTEGERS * (operand.values[2] not in {"x", "values"})
+    for dtype in UNKNOWN + NO_INTEGERS * (operand[2] not in {"x", "values"})
 ]
 
 
@@ -132,8 +119,7 @@ def test_dtypes_that_are_not_supported(launches, name, k, operand, dtype, empty)
 
 
 @pytest.mark.parametrize(
-    ("name", "k", "operand"),
-    [p for p in OPERANDS if NAMES[p.values[0]][0][p.values[2]] is not None],
+    ("name", "k", "operand"), [p for p in OPERANDS if NAMES[p[0]][0][p[2]] is not None]
 )
 def test_numbers_of_dimensions(launches, name, k, operand):
     least, own = NAMES[name][0][operand], CASES[name].operands[k]
@@ -179,12 +165,7 @@ def is_output(name, k, given):
 
 @pytest.mark.parametrize(
     ("name", "k", "output", "given"),
-    [
-        (*output.values, given)
-        for output in OUTPUTS
-        for given in NO_OUTPUTS
-        if not is_output(*output.values[:2], given)
-    ],
+    [(*o, given) for o in OUTPUTS for given in NO_OUTPUTS if not is_output(*o[:2], given)],
 )
 def test_outputs_that_cannot_be_written(launches, name, k, output, given):
     make, text = NO_OUTPUTS[given]
