@@ -27,6 +27,9 @@ FUNCTIONS = [
 POSITIONS = {"argmax", "argmin"}
 #: Functions that have no value for no elements.
 EXTREMES = POSITIONS | {"max", "min"}
+#: What the others are of no elements.
+OF_NOTHING = {"sum": 0, "l1": 0, "l2": 0, "sum_square": 0, "multiply": 1, "log_sum": -np.inf,
+              "log_sum_exp": -np.inf, "average": np.nan}  # fmt: skip
 #: Functions that give no integers.
 FLOATING = {"average", "l2", "log_sum", "log_sum_exp"}
 _WIDE = {np.dtype("float64"), np.dtype("complex128")}

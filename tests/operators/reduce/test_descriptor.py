@@ -14,9 +14,10 @@ from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED_ONCE
 from tests.helpers.places import POISON, Buffer, get, put
 from tests.helpers.reduce_cases import random_values
 from tests.helpers.samples import covering, examples, is_thorough, sample
-from tests.helpers.type_table import FLOATS, MORE, SMALL
+from tests.helpers.type_table import MORE
 from tests.operators.descriptors import Tensors, change, element_strides, strided
 from tests.operators.reduce.rules import ARG_DESCS, DECREASING, INCREASING, arg, reduce
+from tests.operators.reduce.test_types import INPUTS
 
 pytestmark = PLAIN_AND_CHECKED_ONCE
 
@@ -25,13 +26,6 @@ LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
 EXAMPLES_PER_LEVEL = examples(30)
 CHECKED_EXAMPLES_PER_LEVEL = examples(6)
 SOME_FUNCTIONS = ["sum", "argmax", "min"]
-WIDE = {"INT64", "UINT64"}
-ADDED = FLOATS | WIDE | {"INT32", "UINT32"}
-COMPLEX = {"COMPLEX64", "COMPLEX128"}
-#: What a function takes at level 6_4; the others take floats.
-TYPES = {"l1": ADDED, "sum_square": ADDED, "sum": ADDED, "multiply": ADDED} | dict.fromkeys(
-    oracle.EXTREMES, SMALL | WIDE
-)
 
 
 def test_axes_in_any_order_count_through_the_input_in_ascending_order(place):
@@ -54,9 +48,9 @@ def descriptors(draw, level):
     sizes = tuple(draw(st.integers(max(low, draw(st.sampled_from([0, *[1] * 19]))), longest))
                   for _ in range(rank))  # fmt: skip
     axes = draw(st.permutations(range(rank)))[: draw(st.integers(0, rank))]
-    kinds = MORE if extended else TYPES.get(function, FLOATS)
-    kinds = kinds if oracle.is_legal(function, "c8") else kinds - COMPLEX
-    kind = draw(st.sampled_from(sample(sorted(kinds), 4)))
+    kinds = MORE if extended else [*INPUTS[function].values()][-1]
+    legal = [kind for kind in sorted(kinds) if oracle.is_legal(function, DataType[kind].numpy)]
+    kind = draw(st.sampled_from(sample(legal, 4)))
     if function in ARG_DESCS:
         result = draw(st.sampled_from(["UINT32", "INT32", "INT64", "UINT64"]))
         direction = draw(st.sampled_from([None, INCREASING, DECREASING]))

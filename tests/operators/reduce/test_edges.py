@@ -12,7 +12,7 @@ import pytest
 import cudakern as ck
 from cudakern._dtypes import bfloat16
 from tests.helpers.places import Buffer, get, put, same_bytes
-from tests.helpers.reduce import EXTREMES, FUNCTIONS, is_legal, reduce, result_dtype
+from tests.helpers.reduce import EXTREMES, FUNCTIONS, OF_NOTHING, is_legal, reduce, result_dtype
 from tests.helpers.samples import sample
 from tests.helpers.strategies import DTYPES, random_bytes
 
@@ -416,15 +416,11 @@ def test_no_axes_is_each_element(place, function, shape):
         np.testing.assert_array_equal(found, expected, strict=True)
 
 
-IDENTITIES = {"sum": 0, "l1": 0, "l2": 0, "sum_square": 0, "multiply": 1, "average": NAN,
-              "log_sum": -INF, "log_sum_exp": -INF}  # fmt: skip
-
-
 @pytest.mark.parametrize(("function", "dtype"), LEGAL, ids=str)
 def test_no_elements(place, function, dtype, launches):
     x = put(np.empty((3, 0, 2), dtype), place)
     for axis, shape in ((1, (3, 2)), (None, ()), ((0, 1), (2,)), ((1, 2), (3,))):
-        if function not in IDENTITIES:
+        if function not in OF_NOTHING:
             with pytest.raises(ck.DescriptorError, match=f"x .* {function}, which has no identity"):
                 ck.reduce(x, function, axis)
             continue
@@ -432,7 +428,7 @@ def test_no_elements(place, function, dtype, launches):
         assert found.dtype == result_dtype(function, dtype)
         assert found.shape == shape
         real = np.asarray(found.real, np.float64)
-        np.testing.assert_array_equal(real, np.full(shape, IDENTITIES[function]))
+        np.testing.assert_array_equal(real, np.full(shape, OF_NOTHING[function]))
     for axis, shape in ((0, (0, 2)), (2, (3, 0)), ((0, 2), (0,)), ((), (3, 0, 2))):
         assert ck.reduce(x, function, axis).shape == shape
     assert ck.reduce(x, function, 2, keepdims=True).shape == (3, 0, 1)
