@@ -95,19 +95,13 @@ def shifted(count):
 X_IS, INDICES_ARE, OUT_IS = range(3)
 # Which operand, what is given in its place, the rule.
 REFUSED = [
-    pytest.param(X_IS, lambda a: a.astype(np.float64), None, id="x-wider"),
     pytest.param(X_IS, lambda a: a.view(np.int32), None, id="x-other-kind"),
-    pytest.param(X_IS, lambda a: a.astype(">f4"), None, id="x-byte-order"),
     pytest.param(INDICES_ARE, lambda a: a.astype(np.int32), None, id="indices-signed"),
-    pytest.param(INDICES_ARE, lambda a: a.astype(np.uint64), None, id="indices-wider"),
     pytest.param(OUT_IS, lambda a: a.view(np.uint32), None, id="out-other-kind"),
-    pytest.param(OUT_IS, lambda a: a.astype(np.float16), None, id="out-narrower"),
     pytest.param(X_IS, lambda a: a.reshape(4, 3), None, id="x-shape"),
     pytest.param(X_IS, lambda a: a.reshape(1, 3, 4), None, id="x-more-dimensions"),
-    pytest.param(X_IS, lambda a: np.vstack([a, a]), None, id="x-larger"),
     pytest.param(INDICES_ARE, lambda a: a.reshape(4, 1), None, id="indices-shape"),
     pytest.param(OUT_IS, lambda a: a.reshape(2, 8), None, id="out-shape"),
-    pytest.param(OUT_IS, lambda a: np.vstack([a, a]), None, id="out-larger"),
     pytest.param(X_IS, np.asfortranarray, None, id="x-order"),
     pytest.param(X_IS, lambda a: np.hstack([a, a])[:, :4], None, id="x-padded"),
     pytest.param(X_IS, lambda a: np.repeat(a, 2, 1)[:, ::2], None, id="x-spread"),

@@ -102,23 +102,6 @@ def test_depths_longer_than_indices_can_tell():
     assert same_bytes(widened(indices, (3, 2**31 + 1), "invalid"), np.array([-1], np.int64))
 
 
-def test_padding_of_nonzero_is_out_of_range(place):
-    x = np.array([0, 5, 0, 7], np.int16)
-    (rows,) = ck.nonzero(put(x, place), size=4)
-    assert get(ck.gather(put(x, place), rows, **FILL)).tolist() == [5, 7, 99, 99]
-    tuples = rows[:, None]
-    assert get(ck.gather_nd(put(x, place), tuples, **FILL)).tolist() == [5, 7, 99, 99]
-
-
-def test_an_ignored_class_is_nowhere(place):
-    labels = put(np.array([-100, 2, -1]), place)
-    hot = np.zeros((3, 1000), np.float32)
-    hot[1, 2] = 1
-    assert same_bytes(ck.one_hot(labels, 1000, **INVALID), hot)
-    hot[0, 900] = hot[2, 999] = 1
-    assert same_bytes(ck.one_hot(labels, 1000), hot)
-
-
 def test_warm_calls_know_what_a_negative_index_is(place):
     x, indices = put(np.arange(4, dtype=np.int32), place), put(np.array([-1, 9]), place)
     for _ in range(2):

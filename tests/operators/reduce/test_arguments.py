@@ -172,18 +172,9 @@ TABLES = {
 @pytest.mark.parametrize(("error", "text", "call"), refusals(TABLES))
 def test_answer(launches, error, text, call):
     with nothing_allocated():
-        assert_refused(error, f"reduce: {text}", call)
+        caught = assert_refused(error, f"reduce: {text}", call)
+    assert error is ck.DTypeError or (caught.operator, caught.field) == ("reduce", text.split()[0])
     assert not launches
-
-
-@pytest.mark.parametrize(
-    ("options", "field"),
-    [({"function": "mean"}, "function"), ({"axis": 2}, "axis"), ({"axis": (1, -1)}, "axis"),
-     ({"nan": "ignore"}, "nan")],
-)  # fmt: skip
-def test_operator_and_argument_are_attributes(options, field):
-    error = assert_refused(ck.ArgumentError, f"reduce: {field} ... ", call(**options))
-    assert (error.operator, error.field) == ("reduce", field)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "uint8"])

@@ -16,6 +16,7 @@ from tests.helpers.reduce import EXTREMES, FUNCTIONS, OF_NOTHING, is_legal, redu
 from tests.helpers.samples import sample
 from tests.helpers.strategies import DTYPES, random_bytes
 
+COUNTING = ["sum", "l1", "sum_square"]
 FLOATS = ["float32", "float64", "float16", bfloat16() or "float16"]
 NAN, INF = np.nan, np.inf
 IGNORE = {"nan": "ignore"}
@@ -121,6 +122,13 @@ ZEROS_AND_INFINITIES = [
     ([3, -4], "sum_square", {}, 25),
     ([0, -4], "multiply", {}, 0),
     ([1.5, -4], "average", {}, -1.25),
+    # Over no axes, each element is reduced.
+    *(([-2.5], f, {"axis": ()}, [-2.5]) for f in ("sum", "average", "multiply", "max", "min")),
+    *(([-2.5], f, {"axis": ()}, [2.5]) for f in ("l1", "l2")),
+    *(([-2.5], f, {"axis": ()}, [0]) for f in ("argmax", "argmin")),
+    ([-2.5], "sum_square", {"axis": ()}, [6.25]),
+    ([-2.5], "log_sum", {"axis": ()}, [NAN]),
+    ([[-2.5], [0.5]], "log_sum_exp", {"axis": ()}, [[-2.5], [0.5]]),
 ]
 
 
@@ -186,8 +194,20 @@ def complex_subnormals(least):
     ]
 
 
+NONE_SOME_ALL = [[0, 0, 0], [0, 1, 1], [1, 1, 1]]
 #: With the dtype of x.
 LIMITS = [
+    (NONE_SOME_ALL, "bool", "max", {"axis": 1}, [False, True, True]),
+    (NONE_SOME_ALL, "bool", "min", {"axis": 1}, [False, False, True]),
+    (NONE_SOME_ALL, "bool", "multiply", {"axis": 1}, [False, False, True]),
+    *((NONE_SOME_ALL, "bool", f, {"axis": 1}, [0, 2, 3]) for f in COUNTING),
+    *((NONE_SOME_ALL, "bool", f, {"axis": 1, "dtype": "bool"}, [0, 1, 1]) for f in COUNTING),
+    (NONE_SOME_ALL, "bool", "average", {"axis": 1}, [0, 2 / 3, 1]),
+    (NONE_SOME_ALL, "bool", "l2", {"axis": 1}, [0, 2**0.5, 3**0.5]),
+    (NONE_SOME_ALL, "bool", "argmax", {"axis": 1}, [0, 1, 0]),
+    (NONE_SOME_ALL, "bool", "argmin", {"axis": 1}, [0, 0, 0]),
+    ([1] * 256, "bool", "sum", {"dtype": "bool"}, True),
+    ([1] * 256, "bool", "sum", {"dtype": "uint8"}, 0),
     ([1e30, 1e30], "float32", "l2", {}, INF),
     ([1e30, 1e30], "float32", "sum_square", {}, INF),
     ([1e30, -1e30], "float32", "multiply", {}, -INF),
@@ -360,60 +380,12 @@ def test_limits_of_types(place, x, dtype, function, options, expected):
     check(place, x, dtype, function, options, expected, options.get("dtype"))
 
 
-@pytest.mark.parametrize(
-    ("function", "none", "some", "every"),
-    [
-        ("max", False, True, True),
-        ("min", False, False, True),
-        ("multiply", False, False, True),
-        ("sum", 0, 2, 3),
-        ("l1", 0, 2, 3),
-        ("sum_square", 0, 2, 3),
-        ("average", 0.0, 2 / 3, 1.0),
-        ("l2", 0.0, 2**0.5, 3**0.5),
-        ("argmax", 0, 1, 0),
-        ("argmin", 0, 0, 0),
-    ],
-)
-def test_bool(place, function, none, some, every):
-    rows = put(np.array([[0, 0, 0], [0, 1, 1], [1, 1, 1]], bool), place)
-    found = get(ck.reduce(rows, function, 1))
-    np.testing.assert_allclose(found, [none, some, every], rtol=1e-15)
-    assert found.dtype == result_dtype(function, bool)
-
-
 def test_bool_is_true_if_any_bit_is_set(place):
     x = put(np.array([[0, 1, 0], [2, 0, 0], [128, 255, 0]], np.uint8).view(bool), place)
     assert get(ck.reduce(x, "sum", 0)).tolist() == [2, 2, 0]
     for function in ("max", "multiply"):
         found = get(ck.reduce(x, function, 0))
         assert found.view(np.uint8).tolist() == ([1, 1, 0] if function == "max" else [0, 0, 0])
-
-
-def test_bool_counts_whether_any_is_set(place):
-    rows = put(np.array([[0, 0], [0, 1], [1, 1]], bool), place)
-    for function in ("sum", "l1", "sum_square"):
-        found = get(ck.reduce(rows, function, 1, dtype=bool))
-        assert (found.dtype, found.tolist()) == (bool, [False, True, True])
-    ones = put(np.ones(256, bool), place)
-    assert get(ck.reduce(ones, "sum", dtype=bool)).item() is True
-    assert int(ck.reduce(ones, "sum", dtype="uint8")) == 0
-
-
-ALONE = {"sum": -2.5, "average": -2.5, "multiply": -2.5, "max": -2.5, "min": -2.5, "l1": 2.5,
-         "l2": 2.5, "sum_square": 6.25, "log_sum": NAN, "log_sum_exp": -2.5, "argmax": 0,
-         "argmin": 0}  # fmt: skip
-
-
-@pytest.mark.parametrize("shape", [(3,), (2, 3), (1, 1, 5)], ids=str)
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_no_axes_is_each_element(place, function, shape):
-    x = put(np.full(shape, -2.5, np.float32), place)
-    expected = np.full(shape, ALONE[function], result_dtype(function, np.float32))
-    for keepdims in (False, True):
-        found = get(ck.reduce(x, function, (), keepdims=keepdims))
-        assert found.shape == shape
-        np.testing.assert_array_equal(found, expected, strict=True)
 
 
 @pytest.mark.parametrize(("function", "dtype"), LEGAL, ids=str)
