@@ -67,24 +67,15 @@ def _begin_last_epoch():
 class Mutation(NamedTuple):
     """A fault in a kernel, and a call that depends on what is lost.
 
-    Attributes
-    ----------
-    name : str
-        What the test is called.
-    call : str
-        One of ``CALLS``.
-    file : str
-        Below ``kernels/``.
-    text : str
-        What stands there once; "«this|that»" is where ``this`` becomes ``that``, "«this»" is lost.
-    strict : bool
-        Whether strict launches alone find it: a barrier follows, which serves as a fence else.
+    In the text, which stands in the file once, "«this|that»" is where ``this`` becomes ``that``,
+    and "«this»" is lost.
     """
 
     name: str
-    call: str
-    file: str
+    call: str  # one of CALLS
+    file: str  # below kernels/
     text: str
+    #: Whether strict launches alone find it: a barrier follows, which serves as a fence else.
     strict: bool = False
 
     def __str__(self):

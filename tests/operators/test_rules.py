@@ -31,15 +31,6 @@ EACH_ROOM = pytest.mark.parametrize("room", ROOMS.values(), ids=ROOMS.keys())
 EACH_LEVEL = pytest.mark.parametrize("level", FeatureLevel, ids=lambda level: level.name)
 
 
-def rows(name):
-    """Return the rows of a table in all rooms as parameters, their first column as names."""
-    return [
-        pytest.param(*rest, id=f"{operator}-{case}")
-        for operator, room in ROOMS.items()
-        for case, *rest in getattr(room, name)
-    ]
-
-
 @pytest.mark.parametrize(
     ("room", "case", "desc", "level"),
     [pytest.param(room, *row, id=row[0]) for room in ROOMS.values() for row in room.BROKEN],
@@ -57,7 +48,14 @@ def test_broken_rule_is_reported(room, case, desc, level):
     assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize(("desc", "level"), rows("LEGAL_CASES"))
+@pytest.mark.parametrize(
+    ("desc", "level"),
+    [
+        pytest.param(*rest, id=f"{operator}-{case}")
+        for operator, room in ROOMS.items()
+        for case, *rest in room.LEGAL_CASES
+    ],
+)
 def test_legal_descriptor_is_accepted(desc, level):
     assert desc.validate(level) is None
 

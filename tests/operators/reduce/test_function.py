@@ -36,6 +36,7 @@ COMBINATIONS = [
     ("argmin", "int64", {"dtype": "int32", "last_index": True}),
     ("log_sum_exp", "float16", {}),
     ("sum", "int8", {}),
+    ("sum", "int64", {}),
     ("sum", "float32", {}),
     ("multiply", "complex128", {}),
     ("max", "float16", {"initial": -0.5, "nan": "ignore"}),
@@ -165,10 +166,13 @@ BIG = {
     "two in the middle": ((9, 50, 30, 31), (2, 1)),
     "planes of channels": ((8, 16, 40, 50), (3, 0, 2)),
     "outer two": ((30, 100, 90), (0, 1)),
+    "pieces": ((4, 4, 4, 4, 4, 200), (1, 3, 5)),
 }
 
 
-@pytest.mark.parametrize(("case", "combination"), covering(BIG, COMBINATIONS[:5]))
+@pytest.mark.parametrize(
+    ("case", "combination"), [("pieces", COMBINATIONS[0]), *covering(BIG, COMBINATIONS[:6])]
+)
 def test_reduce_big(place, case, combination):
     function, dtype, options = combination
     shape, axis = BIG[case]

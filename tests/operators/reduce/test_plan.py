@@ -8,7 +8,6 @@ from dataclasses import replace
 from math import prod
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -25,7 +24,7 @@ from cudakern.operators.reduce.plan import (
     plan_reduce,
     specialisations,
 )
-from cudakern.operators.reduce.types import ARG_FUNCTIONS, ReduceFunction, result_type
+from cudakern.operators.reduce.types import ReduceFunction, result_type
 from tests.helpers.strategies import memory_layouts
 
 KIB = 1024
@@ -111,73 +110,6 @@ def arguments_of(plan):
     assert len(read.data) < 8
     assert not any(read.data)
     return found
-
-
-def taken(given, plan):
-    """Return what is taken in by a launch: (offset in out, offset in x, place), one in a row."""
-    a, item = arguments_of(plan), given.x.itemsize
-    width = int(dict(plan.kernel.defines).get("CK_WIDTH", item))
-    block = np.arange(plan.grid[0])
-    if plan.variant in {"stream", "warps"}:
-        teams = np.arange(block.size * (THREADS // 32 if plan.variant == "warps" else 1))
-        row, split, nth, i = grid(teams, a.splits, a.share, a.part)
-        unit = split * a.share + nth
-        piece, part = np.divmod(unit, a.parts)
-        element = part * a.part + i
-        exists = (row < a.rows) & (unit < a.units) & (element < a.length)
-        kept, along = offsets_of(row, a.kept, 2), offsets_of(piece, a.along, 1)
-        x = kept[0] + along[0] + element * item
-        return existing(exists, kept[1], x, piece * a.length + element)
-    if plan.variant == "tiles":
-        rows = a.rows * (width // item if a.columns == 1 else 1)
-        tile, _, slab, i = grid(block, 1, a.tile_slabs, rows * a.columns)
-        row, column = np.divmod(i, a.columns)
-        out = ((tile * a.tile_slabs + slab) * a.columns + column) * given.out.itemsize
-        x = tile * a.tile_bytes + slab * a.slab_bytes + i * item
-        return existing(tile * a.tile_slabs + slab < a.slabs, out, x, row)
-    if plan.variant == "columns":
-        at, split, nth, i = grid(block, a.splits, a.share, a.width)
-        slab, part = np.divmod(at, a.ranges)
-        row, column = split * a.share + nth, part * a.width + i
-        out = (slab * a.columns + column) * given.out.itemsize
-        x = ((slab * a.rows + row) * a.columns + column) * item
-        return existing((row < a.rows) & (column < a.columns), out, x, row)
-    tile, split, nth, i = grid(block, a.splits, a.share, a.width * width // item)
-    unit, element = tile * a.width + i * item // width, split * a.share + nth
-    kept, along = offsets_of(unit, a.kept, 2), offsets_of(element, a.along, 2)
-    i %= width // item
-    exists = (unit < a.units) & (element < a.length)
-    return existing(exists, kept[1] + i * a.step, kept[0] + along[0] + i * item, along[1])
-
-
-def must_be_taken(given):
-    """Return the same for every element of x."""
-    index = np.indices(given.x.shape, np.int64).reshape(len(given.x.shape), given.x.size)
-    place = np.zeros(given.x.size, np.int64)
-    for axis in given.axes:
-        place = place * given.x.shape[axis] + index[axis]
-    written = [0 if k in given.axes else s for k, s in enumerate(given.out.strides)]
-    offsets = ((index.T * strides).sum(1) for strides in (written, given.x.strides))
-    return np.stack([*offsets, place], 1)
-
-
-def grid(teams, splits, share, elements):
-    """Return the result of each team, which of its shares that is, and two more counters."""
-    result, split = np.divmod(teams[:, None, None], splits)
-    return result, split, np.arange(share)[:, None], np.arange(elements)
-
-
-def offsets_of(index, dimensions, operands):
-    found = [np.zeros_like(index) for _ in range(operands)]
-    for size, *strides in reversed(dimensions):
-        index, coordinate = np.divmod(index, size)
-        found = [f + coordinate * s for f, s in zip(found, strides, strict=True)]
-    return found
-
-
-def existing(exists, *columns):
-    exists, *columns = np.broadcast_arrays(exists, *columns)
-    return np.stack([column[exists] for column in columns], 1)
 
 
 #: What is pinned of the arguments, besides the blocks that share a result.
@@ -370,20 +302,18 @@ def test_listed_kernels_have_names_of_their_own_and_are_those_that_are_planned()
 KINDS = ["INT8", "FLOAT16", "FLOAT32", "INT64", "COMPLEX64", "COMPLEX128"]
 
 
-def sizes(most):
-    likely = st.sampled_from([n for n in (1, 2, 4, 8, 32) if n <= most])
-    return st.one_of(st.integers(1, most), st.integers(1, min(40, most)), likely)
-
-
 @st.composite
-def problems(draw, most):
-    """Draw a function of an x of so many elements at most, mostly of a few packed dimensions."""
+def problems(draw):
+    """Draw a function of an x of 2^34 elements at most, mostly of a few packed dimensions."""
     kind = draw(st.sampled_from(KINDS))
     function = draw(st.sampled_from(["SUM", "ARGMAX"] if "COMPLEX" not in kind else ["SUM"]))
     packed, rank = draw(st.booleans()), draw(st.sampled_from([1, 2, 2, 3, 3, 4, 8]))
     shape = []
     for _ in range(rank):
-        shape.insert(draw(st.integers(0, len(shape))), draw(sizes(most // prod(shape))))
+        most = 2**34 // prod(shape)
+        likely = st.sampled_from([n for n in (1, 2, 4, 8, 32) if n <= most])
+        size = st.one_of(st.integers(1, most), st.integers(1, min(40, most)), likely)
+        shape.insert(draw(st.integers(0, len(shape))), draw(size))
     axes = tuple(k for k in range(rank) if draw(st.booleans()))
     made = problem(tuple(shape), axes, kind, function)
     item = made.x.itemsize
@@ -396,22 +326,8 @@ def problems(draw, most):
     return problem(tuple(shape), axes, kind, function, **strides)
 
 
-@settings(max_examples=300, deadline=None)
-@given(problems(50_000))
-@example(problem((3000, 33), (0,)))  # 24 blocks share them
-@example(problem((700, 1030), (0,), "INT64", "ARGMAX"))  # two ranges
-@example(problem((2000, 64), (0,), "FLOAT16"))
-@example(problem((70, 1024), (1,)))
-@example(problem((3, 40, 200), (0, 2), function="ARGMAX"))
-def test_every_element_is_taken_once_for_its_result(given):
-    found, wanted = taken(given, plan_reduce(given)), must_be_taken(given)
-    count = 3 if given.reduction.function in ARG_FUNCTIONS else 2  # else no place counts
-    found, wanted = (rows[np.lexsort(rows[:, :count].T)] for rows in (found, wanted))
-    np.testing.assert_array_equal(found[:, :count], wanted[:, :count])
-
-
 @settings(max_examples=500, deadline=None)
-@given(problems(2**34))
+@given(problems())
 @example(problem((2048, 200_000), (1,)))
 @example(problem((2049, 200_000), (1,)))
 def test_blocks_share_results_within_the_limits(given):
