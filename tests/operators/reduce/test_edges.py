@@ -176,6 +176,16 @@ def subnormals(least):
         ([root, root, -root, root], "l2", {}, 2 * root),
         ([a], "log_sum_exp", {}, a),
         ([-INF, -b, -INF], "log_sum_exp", {}, -b),
+        ([a, -b], "sum", {"initial": least}, c - a - b),
+        ([c, -a], "sum", {"initial": -least}, a),
+        ([least, -b], "sum", {"initial": -a}, a),
+        ([a, -b], "max", {"initial": 0.0}, a),
+        ([-b, -b], "max", {"initial": -a}, -a),
+        ([b, b], "min", {"initial": a}, a),
+        ([b, least], "min", {"initial": -0.0}, 0),
+        ([a, 1], "multiply", {"initial": -2}, -b),
+        ([0.5, 0.5], "multiply", {"initial": least}, a),
+        ([2, 2], "multiply", {"initial": a}, least),
     ]
 
 
@@ -295,10 +305,80 @@ LIMITS = [
     ([3 + 4j, 2j], "complex64", "sum", {"dtype": "complex128"}, 3 + 6j),
     ([2, 3], "float32", "sum", {"dtype": "complex64"}, 5),
 ]
+
+#: With the dtype of x, and the initial value.
+INITIAL = [
+    # Integers wrap, in the type of the result.
+    ([100, 100], "int8", "sum", 100, {}, 44),
+    ([100, 100], "int8", "sum", -100, {}, 100),
+    ([100, 100], "int8", "sum", 2**40, {"dtype": "int64"}, 2**40 + 200),
+    ([5, 7], "int8", "multiply", -3, {}, -105),
+    ([5, 7], "int8", "multiply", -4, {}, 116),
+    ([2**63, 1], "uint64", "sum", 2**63, {}, 1),
+    ([2**62, 2], "int64", "multiply", -1, {}, -(2**63)),
+    ([2**16, 2**15], "uint32", "multiply", 2, {}, 0),
+    ([1, 1, 1], "bool", "sum", 40, {}, 43),
+    ([0, 0], "bool", "sum", True, {"dtype": "bool"}, True),
+    ([0, 0], "bool", "sum", False, {"dtype": "bool"}, False),
+    ([1, 1], "bool", "multiply", False, {}, False),
+    ([0, 0], "bool", "max", True, {}, True),
+    ([1, 1], "bool", "min", False, {}, False),
+    ([1, 0], "bool", "min", 0.5, {"dtype": "float32"}, 0),
+    # Values of the result's type are compared.
+    ([1, -5], "int8", "max", 0.5, {"dtype": "float64"}, 1),
+    ([1, -5], "int8", "max", 1.5, {"dtype": "float64"}, 1.5),
+    ([1, -5], "int8", "min", -4.5, {"dtype": "float64"}, -5),
+    ([1, -5], "int8", "min", -5.5, {"dtype": "float16"}, -5.5),
+    ([300, 3], "int32", "max", 50, {"dtype": "int8"}, 50),
+    ([300, 3], "int32", "max", 40, {"dtype": "int8"}, 44),
+    ([-1, -2], "int64", "max", 5, {"dtype": "uint64"}, 2**64 - 1),
+    ([2**63 + 1, 1], "uint64", "max", 2**63, {}, 2**63 + 1),
+    ([2**53 + 1, 1], "int64", "max", 2.0**53, {"dtype": "float64"}, 2.0**53),
+    ([-3, 7], "int16", "min", -(2**15), {}, -(2**15)),
+    # One rounding: what is added up has more digits than the result.
+    ([2048, 1], "float16", "sum", 1, {}, 2050),
+    ([256, 1], bfloat16() or "float64", "sum", 1, {}, 258),
+    ([256, 256], "float16", "multiply", 0.5, {}, 2**15),
+    ([60_000, 60_000], "float16", "sum", -60_000, {}, 60_000),
+    ([1, 2.0**-24], "float64", "sum", 2.0**-24, {"dtype": "float32"}, 1 + 2.0**-23),
+    ([1, 2.0**-52], "float32", "sum", -1, {"dtype": "float64"}, 2.0**-52),
+    ([2.0**24, 1], "int32", "sum", 1, {"dtype": "float32"}, 2.0**24 + 2),
+    # Complex numbers, of which nothing is lost if x is real.
+    ([1j, 2], "complex64", "sum", 3 + 1j, {}, 5 + 2j),
+    ([1j, 2], "complex128", "multiply", 3 + 1j, {}, -2 + 6j),
+    ([1j, 2], "complex64", "sum", 2.0**-30 * 1j, {"dtype": "complex128"}, 2 + (1 + 2.0**-30) * 1j),
+    ([2, 3], "float32", "sum", 1 - 2j, {"dtype": "complex64"}, 6 - 2j),
+    ([2, 3], "float32", "multiply", 1 - 2j, {"dtype": "complex128"}, 6 - 12j),
+    ([2, 3], "int8", "multiply", 1 - 2j, {"dtype": "complex64"}, 6 - 12j),
+    ([2, 3], "float16", "max", 5, {"dtype": "complex64"}, 5),
+    ([2, 3], "float32", "min", 5, {"dtype": "complex128"}, 2),
+    # NaN and infinities.
+    ([1, 2], "float32", "max", NAN, {}, NAN),
+    ([1, 2], "float32", "min", NAN, IGNORE, 1),
+    ([1, NAN], "float32", "max", 5, {}, NAN),
+    ([1, NAN], "float64", "max", 5, IGNORE, 5),
+    ([1, NAN], "float16", "max", 0, IGNORE, 1),
+    ([NAN, NAN], "float32", "max", 5, IGNORE, 5),
+    ([NAN, NAN], "float32", "min", 5, {}, NAN),
+    ([NAN, NAN], "float64", "min", NAN, IGNORE, NAN),
+    ([1, 2], "int32", "max", NAN, {"dtype": "float32"}, NAN),
+    ([1, 2], "int32", "max", NAN, {"dtype": "float32", **IGNORE}, 2),
+    ([1, 2], "float32", "max", INF, {}, INF),
+    ([1, 2], "float32", "max", -INF, {}, 2),
+    ([INF, -INF], "float64", "min", 0, {}, -INF),
+    ([1, 2], "float32", "sum", NAN, {}, NAN),
+    ([1, 2], "float16", "sum", INF, {}, INF),
+    ([1, INF], "float32", "sum", -INF, {}, NAN),
+    ([2, 3], "float32", "multiply", -INF, {}, -INF),
+    ([0, 3], "float32", "multiply", INF, {}, NAN),
+    ([1, 2], "float32", "multiply", NAN, {}, NAN),
+    ([3e38, 1], "float32", "sum", 3e38, {}, INF),
+]
+LIMITS += [(x, dtype, f, {**o, "initial": i}, result) for x, dtype, f, i, o, result in INITIAL]
 LEGAL = [(f, dtype) for f in FUNCTIONS for dtype in DTYPES if is_legal(f, dtype)]
 
 
-def check(place, x, dtype, function, options, expected, kind=None):
+def check(place, x, dtype, function, options, expected):
     """Hold a result against a literal, and its dtype against that of x or another.
 
     x is there three times, next to each other: few kernels have to be compiled so.
@@ -308,7 +388,7 @@ def check(place, x, dtype, function, options, expected, kind=None):
     axes = tuple(d % x.ndim for d in (axes if isinstance(axes, tuple) else (axes,)))
     columns = put(np.stack([x] * 3, -1), place)
     result = get(ck.reduce(columns, function, **{**options, "axis": axes}))
-    assert result.dtype == (result_dtype(function, dtype) if kind is None else kind)
+    assert result.dtype == options.get("dtype", result_dtype(function, dtype))
     found = np.asarray(result, object if result.dtype.kind in "iub" else np.complex128)
     np.testing.assert_array_equal(found, np.stack([expected] * 3, -1))
 
@@ -377,7 +457,7 @@ def test_one_nan_among_many(place, axis, shape, function, options):
 
 @pytest.mark.parametrize(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 2))
 def test_limits_of_types(place, x, dtype, function, options, expected):
-    check(place, x, dtype, function, options, expected, options.get("dtype"))
+    check(place, x, dtype, function, options, expected)
 
 
 def test_bool_is_true_if_any_bit_is_set(place):
@@ -407,111 +487,7 @@ def test_no_elements(place, function, dtype, launches):
     assert not launches
 
 
-#: With the dtype of x, and that of the result if it is another one.
-INITIAL = [
-    # Integers wrap, in the type of the result.
-    ([100, 100], "int8", "sum", 100, {}, 44),
-    ([100, 100], "int8", "sum", -100, {}, 100),
-    ([100, 100], "int8", "sum", 2**40, {"dtype": "int64"}, 2**40 + 200),
-    ([5, 7], "int8", "multiply", -3, {}, -105),
-    ([5, 7], "int8", "multiply", -4, {}, 116),
-    ([2**63, 1], "uint64", "sum", 2**63, {}, 1),
-    ([2**62, 2], "int64", "multiply", -1, {}, -(2**63)),
-    ([2**16, 2**15], "uint32", "multiply", 2, {}, 0),
-    ([1, 1, 1], "bool", "sum", 40, {}, 43),
-    ([0, 0], "bool", "sum", True, {"dtype": "bool"}, True),
-    ([0, 0], "bool", "sum", False, {"dtype": "bool"}, False),
-    ([1, 1], "bool", "multiply", False, {}, False),
-    ([0, 0], "bool", "max", True, {}, True),
-    ([1, 1], "bool", "min", False, {}, False),
-    ([1, 0], "bool", "min", 0.5, {"dtype": "float32"}, 0),
-    # Values of the result's type are compared.
-    ([1, -5], "int8", "max", 0.5, {"dtype": "float64"}, 1),
-    ([1, -5], "int8", "max", 1.5, {"dtype": "float64"}, 1.5),
-    ([1, -5], "int8", "min", -4.5, {"dtype": "float64"}, -5),
-    ([1, -5], "int8", "min", -5.5, {"dtype": "float16"}, -5.5),
-    ([300, 3], "int32", "max", 50, {"dtype": "int8"}, 50),
-    ([300, 3], "int32", "max", 40, {"dtype": "int8"}, 44),
-    ([-1, -2], "int64", "max", 5, {"dtype": "uint64"}, 2**64 - 1),
-    ([2**63 + 1, 1], "uint64", "max", 2**63, {}, 2**63 + 1),
-    ([2**53 + 1, 1], "int64", "max", 2.0**53, {"dtype": "float64"}, 2.0**53),
-    ([-3, 7], "int16", "min", -(2**15), {}, -(2**15)),
-    # One rounding: what is added up has more digits than the result.
-    ([2048, 1], "float16", "sum", 1, {}, 2050),
-    ([256, 1], bfloat16() or "float64", "sum", 1, {}, 258),
-    ([256, 256], "float16", "multiply", 0.5, {}, 2**15),
-    ([60_000, 60_000], "float16", "sum", -60_000, {}, 60_000),
-    ([1, 2.0**-24], "float64", "sum", 2.0**-24, {"dtype": "float32"}, 1 + 2.0**-23),
-    ([1, 2.0**-52], "float32", "sum", -1, {"dtype": "float64"}, 2.0**-52),
-    ([2.0**24, 1], "int32", "sum", 1, {"dtype": "float32"}, 2.0**24 + 2),
-    # Complex numbers, of which nothing is lost if x is real.
-    ([1j, 2], "complex64", "sum", 3 + 1j, {}, 5 + 2j),
-    ([1j, 2], "complex128", "multiply", 3 + 1j, {}, -2 + 6j),
-    ([1j, 2], "complex64", "sum", 2.0**-30 * 1j, {"dtype": "complex128"}, 2 + (1 + 2.0**-30) * 1j),
-    ([2, 3], "float32", "sum", 1 - 2j, {"dtype": "complex64"}, 6 - 2j),
-    ([2, 3], "float32", "multiply", 1 - 2j, {"dtype": "complex128"}, 6 - 12j),
-    ([2, 3], "int8", "multiply", 1 - 2j, {"dtype": "complex64"}, 6 - 12j),
-    ([2, 3], "float16", "max", 5, {"dtype": "complex64"}, 5),
-    ([2, 3], "float32", "min", 5, {"dtype": "complex128"}, 2),
-    # NaN and infinities.
-    ([1, 2], "float32", "max", NAN, {}, NAN),
-    ([1, 2], "float32", "min", NAN, IGNORE, 1),
-    ([1, NAN], "float32", "max", 5, {}, NAN),
-    ([1, NAN], "float64", "max", 5, IGNORE, 5),
-    ([1, NAN], "float16", "max", 0, IGNORE, 1),
-    ([NAN, NAN], "float32", "max", 5, IGNORE, 5),
-    ([NAN, NAN], "float32", "min", 5, {}, NAN),
-    ([NAN, NAN], "float64", "min", NAN, IGNORE, NAN),
-    ([1, 2], "int32", "max", NAN, {"dtype": "float32"}, NAN),
-    ([1, 2], "int32", "max", NAN, {"dtype": "float32", **IGNORE}, 2),
-    ([1, 2], "float32", "max", INF, {}, INF),
-    ([1, 2], "float32", "max", -INF, {}, 2),
-    ([INF, -INF], "float64", "min", 0, {}, -INF),
-    ([1, 2], "float32", "sum", NAN, {}, NAN),
-    ([1, 2], "float16", "sum", INF, {}, INF),
-    ([1, INF], "float32", "sum", -INF, {}, NAN),
-    ([2, 3], "float32", "multiply", -INF, {}, -INF),
-    ([0, 3], "float32", "multiply", INF, {}, NAN),
-    ([1, 2], "float32", "multiply", NAN, {}, NAN),
-    ([3e38, 1], "float32", "sum", 3e38, {}, INF),
-]
-
-
-def initial_subnormals(least):
-    """Return the same for subnormal numbers, for the least normal one of a type."""
-    least = float(least)
-    a, b, c = least / 4, least / 2, 3 * least / 2
-    return [
-        ([a, -b], "sum", least, c - a - b),
-        ([c, -a], "sum", -least, a),
-        ([least, -b], "sum", -a, a),
-        ([a, -b], "max", 0.0, a),
-        ([-b, -b], "max", -a, -a),
-        ([b, b], "min", a, a),
-        ([b, least], "min", -0.0, 0),
-        ([a, 1], "multiply", -2, -b),
-        ([0.5, 0.5], "multiply", least, a),
-        ([2, 2], "multiply", a, least),
-    ]
-
-
 OF_INITIAL = ["max", "min", "multiply", "sum"]
-
-
-@pytest.mark.parametrize(
-    ("x", "dtype", "function", "initial", "options", "expected"), sample(INITIAL, 2), ids=str
-)
-def test_what_it_is_combined_in(place, x, dtype, function, initial, options, expected):
-    options = {**options, "initial": initial}
-    check(place, x, dtype, function, options, expected, options.get("dtype"))
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_initial_subnormal_numbers(place, dtype):
-    for x, function, initial, expected in initial_subnormals(
-        ml_dtypes.finfo(dtype).smallest_normal
-    ):
-        check(place, x, dtype, function, {"initial": initial}, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

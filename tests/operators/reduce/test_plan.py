@@ -96,8 +96,7 @@ def arguments_of(plan):
     if variant == "columns":
         found.ranges = read.divisor()
     for name in FIELDS[variant]:
-        (value,) = read("O")
-        setattr(found, name, read.signed(value) if name == "step" else value)
+        setattr(found, name, *read("O"))
     if variant == "tiles":
         found.tile_slabs, found.rows, found.slab_bytes, shift = read("4I")
         found.lanes, found.columns = 1 << shift, read.divisor("I")
