@@ -20,6 +20,7 @@ from cudakern._layout import (
     packed_strides,
     prepare_division,
 )
+from tests.helpers.samples import examples
 
 
 def hard_numerators(divisors, top):
@@ -55,7 +56,7 @@ def test_division_by_random_divisors_up_to_2_32():
 
 
 @given(st.integers(1, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=8))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_division_in_64_bits(divisor, numerators):
     numerators += [divisor, divisor - 1, 2**64 - 1, (2**64 - 1) // divisor * divisor]
     _, multiplier, first, second = prepare_division(divisor, 64)
@@ -114,7 +115,7 @@ def test_order_by_keeps_the_set_of_offsets(dimensions):
     st.lists(st.tuples(st.integers(1, 5), st.integers(-12, 12)), max_size=4),
     st.sampled_from([1, 2, 4]),
 )
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_overlaps_itself_is_exact_for_small_layouts(dimensions, itemsize):
     shape = [n for n, _ in dimensions]
     strides = [s for _, s in dimensions]
@@ -183,7 +184,7 @@ def test_dense_bytes_counts_layouts_without_gaps(shape, strides, expected):
     ),
     st.sampled_from([1, 2, 4]),
 )
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_dense_bytes_are_the_layouts_own(dimensions, itemsize):
     shape, strides = [n for n, _ in dimensions], [s for _, s in dimensions]
     touched = {

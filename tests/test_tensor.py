@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel, TensorDesc, TensorFlags
+from tests.helpers.samples import examples
 
 GATHER = ck.GatherOperatorDesc(
     TensorDesc(DataType.FLOAT32, (3, 4)),
@@ -63,7 +64,7 @@ def offsets(sizes, strides):
         yield sum(c * s for c, s in zip(coordinate, strides, strict=True))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(layouts(4, 5, 40), st.sampled_from(SIZED_TYPES))
 def test_minimum_tensor_size_reaches_the_farthest_element(layout, data_type):
     name, bits = data_type
@@ -72,7 +73,7 @@ def test_minimum_tensor_size_reaches_the_farthest_element(layout, data_type):
     assert ck.minimum_tensor_size_in_bytes(desc) == size + -size % 4
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5))
 def test_null_strides_are_the_packed_ones(sizes):
     """T6, T7: null strides and explicit row-major ones describe the same tensor."""
@@ -216,7 +217,7 @@ def has_rule(desc):
     return None
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(layouts(4, 4, 14))
 def test_t10_is_exact_and_concerns_outputs_alone(layout):
     addresses = list(offsets(*layout))

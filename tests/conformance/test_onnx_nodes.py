@@ -15,7 +15,7 @@ from onnx.backend.test.case import node
 from onnx.reference import ReferenceEvaluator
 
 from tests.examples.onnx_executor import OPERATORS, run
-from tests.helpers.checked import PLAIN_AND_CHECKED
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put, same_bytes
 from tests.helpers.samples import sample
 
@@ -71,7 +71,7 @@ def results(place, case):
         yield from zip(found, outputs, ReferenceEvaluator(case.model).run(None, given), strict=True)
 
 
-@PLAIN_AND_CHECKED
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("case", COPYING, ids=lambda case: case.name)
 def test_copying_node(place, case):
     for found, expected, reference in results(place, case):

@@ -14,7 +14,7 @@ from tests.helpers import gather_nd as tuples
 from tests.helpers import oracle
 from tests.helpers.chunked import chunked
 from tests.helpers.places import same_bytes
-from tests.helpers.samples import is_thorough
+from tests.helpers.samples import examples
 from tests.helpers.strategies import (
     DTYPES,
     INDEX_DTYPES,
@@ -66,7 +66,7 @@ def assert_right(lazy, right):
     assert same_bytes(lazy.compute(), right)
 
 
-@settings(max_examples=60 if is_thorough() else 25)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_gather_of_any_chunks(data):
     x, indices, axis, mode, fill = data.draw(operands("gather"))
@@ -76,7 +76,7 @@ def test_gather_of_any_chunks(data):
     assert_right(result, oracle.gather(x, indices, axis, mode, fill))
 
 
-@settings(max_examples=60 if is_thorough() else 25)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_gather_nd_of_any_chunks(data):
     x, indices, batch, mode, fill = data.draw(operands("gather_nd"))

@@ -15,7 +15,7 @@ import cudakern as ck
 import cudakern.dask as cd
 from tests.helpers.chunked import chunked
 from tests.helpers.nonzero import expected_coordinates, random_elements
-from tests.helpers.samples import is_thorough
+from tests.helpers.samples import examples
 from tests.helpers.strategies import DTYPES
 
 
@@ -32,7 +32,7 @@ def arrays(draw):
     return x, draw(chunked(x))
 
 
-@settings(max_examples=100 if is_thorough() else 40)
+@settings(max_examples=examples(100))
 @given(arrays(), st.data())
 def test_coordinates_of_any_chunks(pair, data):
     x, lazy = pair
@@ -56,7 +56,7 @@ def test_coordinates_of_any_chunks(pair, data):
     assert computed.tolist() == right[:, : x.ndim].tolist()
 
 
-@settings(max_examples=60 if is_thorough() else 25)
+@settings(max_examples=examples(60))
 @given(arrays().filter(lambda pair: pair[0].ndim), st.data())
 def test_one_array_for_each_dimension(pair, data):
     x, lazy = pair

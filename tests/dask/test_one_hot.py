@@ -13,11 +13,11 @@ import cudakern.dask as cd
 from tests.helpers.chunked import chunked
 from tests.helpers.one_hot import expected
 from tests.helpers.places import same_bytes
-from tests.helpers.samples import is_thorough
+from tests.helpers.samples import examples
 from tests.helpers.strategies import DTYPES, INDEX_DTYPES, random_bytes, random_indices
 
 
-@settings(max_examples=120 if is_thorough() else 40)
+@settings(max_examples=examples(120))
 @given(st.data())
 def test_any_chunks_axis_and_values(data):
     rank = data.draw(st.integers(0, 3))

@@ -18,7 +18,7 @@ from tests.helpers.chunked import chunked
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS, Expected, is_legal, reduce
 from tests.helpers.reduce_bounds import Arithmetic, Enclosure
 from tests.helpers.reduce_cases import random_values
-from tests.helpers.samples import is_thorough
+from tests.helpers.samples import examples
 
 BFLOAT16 = bfloat16() or np.dtype("float16")
 KINDS = ["bool", "int8", "uint64", "float16", BFLOAT16, "float32", "float64", "complex64"]
@@ -86,7 +86,7 @@ def has_no_value(x, function, axis, options):
     return function in EXTREMES and "initial" not in options and x.size == 0 and kept > 0
 
 
-@settings(max_examples=30 if is_thorough() else 15)
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_every_function_of_any_chunks(data):
     x, function, axis, options = data.draw(calls())

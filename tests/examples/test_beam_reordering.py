@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import cudakern as ck
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
 
 
@@ -22,7 +22,7 @@ def reorder(caches, parents):
     return ck.gather_nd(caches, each_layer[..., None], batch_dims=2)
 
 
-@PLAIN_AND_CHECKED_ONCE
+@PLAIN_UNLESS_THOROUGH
 def test_beam_reordering(place):
     rng = np.random.default_rng(4)
     histories = rng.integers(0, 1000, (3, 4, 9))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
 
 
@@ -22,7 +22,7 @@ def first_boxes_of(boxes, classes, wanted, size):
     return ck.gather(boxes, rows, mode="fill", negative="invalid")
 
 
-@PLAIN_AND_CHECKED_ONCE
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("wanted", [0, 3, 7])
 def test_boxes_of_class(place, wanted):
     rng = np.random.default_rng(7)

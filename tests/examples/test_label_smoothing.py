@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
 
 IGNORED = -100
@@ -18,7 +18,7 @@ def smooth(labels, classes, smoothing):
     return ck.one_hot(labels, classes, values=(off, off + 1 - smoothing), negative="invalid")
 
 
-@PLAIN_AND_CHECKED_ONCE
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("classes", [5, 130])
 def test_label_smoothing(place, classes):
     labels = np.random.default_rng(8).integers(0, classes, (3, 20))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
 
 
@@ -43,7 +43,7 @@ def one_by_one(tokens, gates, factors, capacity):
     return result, load, *batches
 
 
-@PLAIN_AND_CHECKED_ONCE
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("capacity", [1, 12, 100])
 def test_moe_routing(place, capacity):
     rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from onnx import checker, helper, parser
 from onnx.reference import ReferenceEvaluator
 
 from tests.examples.onnx_executor import run
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put
 
 CLASSIFIER = """
@@ -43,7 +43,7 @@ def assert_as_reference(place, model, inputs):
         np.testing.assert_array_equal(get(found), values)
 
 
-@PLAIN_AND_CHECKED_ONCE
+@PLAIN_UNLESS_THOROUGH
 def test_graph(place):
     words = np.array([[0, 1, -1], [1, 1, -2]])
     scores = np.array([[0.5, 2, 2, -1], [-3, -2, -1, 0]], np.float32)

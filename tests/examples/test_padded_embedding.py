@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
 
 
@@ -20,7 +20,7 @@ def embed_with_padding_token(table, tokens, padding):
     return embed(table, np.where(tokens == padding, -1, tokens))
 
 
-@PLAIN_AND_CHECKED_ONCE
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("padding", [-1, 0, 3])
 def test_padded_embedding(place, padding):
     rng = np.random.default_rng(1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put, same_bytes
 
 
@@ -18,7 +18,7 @@ def voxels(density, features, capacity):
     return cells, ck.gather_nd(features, cells, mode="fill", negative="invalid"), count > capacity
 
 
-@PLAIN_AND_CHECKED_ONCE
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("spare", [-1, 0, 1, 300])
 def test_voxel_grid(place, spare):
     rng = np.random.default_rng(2)

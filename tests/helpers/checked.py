@@ -22,7 +22,5 @@ PLAIN = _seeds(None)
 CHECKED = _seeds(*ORDERS)
 #: Tests of kernels.
 PLAIN_AND_CHECKED = _seeds(None, *ORDERS)
-#: Tests of what stands in front of the kernels: one order.
-PLAIN_AND_CHECKED_ONCE = _seeds(None, 0)
-#: Tests of many kernels: one order, in a thorough run alone.
+#: Tests of many kernels, or of what stands in front of them: one order, in a thorough run alone.
 PLAIN_UNLESS_THOROUGH = _seeds(None, 0) if is_thorough() else PLAIN

@@ -14,12 +14,12 @@ from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
 from tests.helpers import fake_cupy
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.every_function import CASES, compiled, expected_of, poisoned, results_of
 from tests.helpers.places import HOST, POISON, Buffer, get, overwrite, put, same_bytes
 from tests.helpers.refused import assert_refused, nothing_allocated
 
-pytestmark = PLAIN_AND_CHECKED_ONCE
+pytestmark = PLAIN_UNLESS_THOROUGH
 
 #: The names of operands and outputs as messages have them, and the least dimensions of operands:
 #: None where their shape is the descriptor's, or any.

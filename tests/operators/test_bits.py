@@ -15,6 +15,7 @@ from tests.helpers import one_hot as one_hot_oracle
 from tests.helpers import oracle
 from tests.helpers.nonzero import assert_found
 from tests.helpers.places import put, same_bytes
+from tests.helpers.samples import covering
 from tests.helpers.strategies import FLOATS, fill_values, random_bytes
 
 FLOAT8 = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith("float8_")]
@@ -92,9 +93,10 @@ SEARCHED = {
 }
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("view", SEARCHED)
-@pytest.mark.parametrize("shape", [(320, 3), (320, 160), (5000, 16), (2, 9000)], ids=str)
+SHAPES = [(320, 3), (320, 160), (5000, 16), (2, 9000)]
+
+
+@pytest.mark.parametrize(("dtype", "view", "shape"), covering(FLOATS, SEARCHED, SHAPES), ids=str)
 def test_nonzero_coordinates(place, dtype, shape, view):
     x = interesting(shape, dtype)
     x[:, ::3] = -np.zeros((), dtype)

@@ -29,9 +29,9 @@ from tests.helpers.bindings import (
     typed,
     view,
 )
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 
-pytestmark = PLAIN_AND_CHECKED_ONCE
+pytestmark = PLAIN_UNLESS_THOROUGH
 
 
 @pytest.mark.parametrize("spare", [0, 5])

@@ -8,11 +8,11 @@ import pytest
 import cudakern as ck
 from cudakern import FeatureLevel
 from cudakern._commands.examples import examples
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import CUDA, HOST, POISON, get, put, same_bytes
 from tests.operators.descriptors import verdict
 
-pytestmark = PLAIN_AND_CHECKED_ONCE
+pytestmark = PLAIN_UNLESS_THOROUGH
 
 ALL = examples()
 #: Typed from the pages, in the order of the examples; where a page has sizes alone, what NumPy's

@@ -18,7 +18,7 @@ from cudakern.tensor import TensorDesc, TensorFlags
 from tests.helpers import fake_cupy, oracle
 from tests.helpers import gather_nd as nd_oracle
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.nonzero import expected_coordinates
 from tests.helpers.places import CUDA, HOST, Buffer, get, same_bytes
 from tests.helpers.reduce import OF_NOTHING, is_legal
@@ -26,7 +26,7 @@ from tests.helpers.samples import covering
 from tests.helpers.strategies import DTYPES, MemoryLayout, random_bytes
 
 #: Kernels whose accesses are checked find what is misaligned on the host too.
-CHECKED = PLAIN_AND_CHECKED_ONCE
+CHECKED = PLAIN_AND_CHECKED
 
 
 @pytest.fixture(params=[HOST, "stand-in", pytest.param(CUDA, marks=pytest.mark.gpu)])

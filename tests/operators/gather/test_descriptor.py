@@ -9,12 +9,12 @@ import pytest
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get
 from tests.operators.descriptors import Tensors, change, integers, strided
 from tests.operators.gather.rules import gather
 
-pytestmark = PLAIN_AND_CHECKED_ONCE
+pytestmark = PLAIN_UNLESS_THOROUGH
 
 EXTENDED = FeatureLevel.EXTENDED
 

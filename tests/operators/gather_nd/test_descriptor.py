@@ -10,12 +10,12 @@ import pytest
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put
 from tests.operators.descriptors import Tensors, change, integers, strided, verdict
 from tests.operators.gather_nd.rules import gather_nd, newer
 
-pytestmark = PLAIN_AND_CHECKED_ONCE
+pytestmark = PLAIN_UNLESS_THOROUGH
 
 EXTENDED = FeatureLevel.EXTENDED
 FIELDS = ("input_tensor", "indices_tensor", "output_tensor")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import CHECKED, PLAIN, PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
     COORDINATE_STRIDES,
     DENSITIES,
@@ -26,7 +26,7 @@ from tests.helpers.type_table import MORE, SMALL
 from tests.operators.descriptors import change, element_strides
 from tests.operators.nonzero.rules import nonzero
 
-pytestmark = PLAIN_AND_CHECKED_ONCE
+pytestmark = PLAIN_UNLESS_THOROUGH
 
 EXTENDED = FeatureLevel.EXTENDED
 LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]

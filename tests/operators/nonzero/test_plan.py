@@ -14,6 +14,7 @@ from cudakern._layout import Layout, packed_strides
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero, specialisations
+from tests.helpers.samples import examples
 from tests.helpers.strategies import memory_layouts
 
 KIB = 1024
@@ -98,7 +99,7 @@ PINNED = [
 ]
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(data=st.data())
 def test_every_planned_kernel_is_listed(data):
     listed = set(specialisations())
@@ -155,7 +156,7 @@ def test_tiles_are_pinned(given, tiles, turns, workspace):
     assert plan.grid == (tiles, 1, 1)
 
 
-@settings(max_examples=2000)
+@settings(max_examples=examples(2000))
 @given(st.data())
 def test_tiles_cover_x_and_each_block_has_one_or_many(data):
     width, strided = data.draw(st.sampled_from([*KINDS])), data.draw(st.booleans())
@@ -265,7 +266,7 @@ def test_dimensions_of_x_are_merged_and_passed_on():
     assert (found.own[0::5], found.own[4::5]) == ((1, 90), (0, 2**32 - 4))
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.data())
 def test_tiles_of_columns_cover_x_and_fit(data):
     width, size = data.draw(st.sampled_from([1, 2, 4, 8])), st.integers(1, 400)

@@ -7,14 +7,14 @@ import pytest
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.checked import PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.one_hot import expected
 from tests.helpers.places import get, same_bytes
 from tests.operators.descriptors import Tensors, change, integers, strided
 from tests.operators.one_hot.rules import one_hot
 from tests.operators.one_hot.test_function import EXTREMES
 
-pytestmark = PLAIN_AND_CHECKED_ONCE
+pytestmark = PLAIN_UNLESS_THOROUGH
 
 EXTENDED = FeatureLevel.EXTENDED
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cudakern._layout import Layout, packed_strides
 from cudakern.operators.one_hot import plan as one_hot_plan
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
+from tests.helpers.samples import examples
 
 
 def problem(
@@ -88,7 +89,7 @@ def fields(plan, index_bytes):
 SIZES = st.one_of(st.integers(1, 50), st.integers(1, 5000), st.integers(1, 10**6))
 
 
-@settings(max_examples=2000)
+@settings(max_examples=examples(2000))
 @given(st.tuples(SIZES, SIZES, SIZES), st.sampled_from([1, 2, 4, 8, 16]), st.sampled_from([4, 8]))
 def test_tiles_cover_the_output_and_fit_in_shared_memory(sizes, itemsize, index_bytes):
     outer, depth, inner = sizes

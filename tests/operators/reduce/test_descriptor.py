@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers import reduce as oracle
-from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED_ONCE
+from tests.helpers.checked import CHECKED, PLAIN, PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import POISON, Buffer, get, put
 from tests.helpers.reduce_cases import random_values
 from tests.helpers.samples import covering, examples, is_thorough, sample
@@ -19,7 +19,7 @@ from tests.operators.descriptors import Tensors, change, element_strides, stride
 from tests.operators.reduce.rules import ARG_DESCS, DECREASING, INCREASING, arg, reduce
 from tests.operators.reduce.test_types import INPUTS
 
-pytestmark = PLAIN_AND_CHECKED_ONCE
+pytestmark = PLAIN_UNLESS_THOROUGH
 
 EXTENDED = FeatureLevel.EXTENDED
 LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]

@@ -25,6 +25,7 @@ from cudakern.operators.reduce.plan import (
     specialisations,
 )
 from cudakern.operators.reduce.types import ReduceFunction, result_type
+from tests.helpers.samples import examples
 from tests.helpers.strategies import memory_layouts
 
 KIB = 1024
@@ -325,7 +326,7 @@ def problems(draw):
     return problem(tuple(shape), axes, kind, function, **strides)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(problems())
 @example(problem((2048, 200_000), (1,)))
 @example(problem((2049, 200_000), (1,)))
@@ -369,7 +370,7 @@ def test_blocks_share_results_within_the_limits(given):
     assert wide or (fits and max(a.reduced, given.out.size) < 2**32)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.data())
 def test_what_is_staged_fits_shared_memory(data):
     kind, size = data.draw(st.sampled_from(KINDS)), st.integers(1, 5000)
