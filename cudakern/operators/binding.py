@@ -85,10 +85,7 @@ class Bound:
     def __call__(self, addresses: Sequence[int], arrays: Arrays) -> None:
         """Run on arrays at these addresses.
 
-        Raises
-        ------
-        BindingError
-            An output overlaps another array (rule T19).
+        BindingError tells that an output overlaps another array (rule T19).
         """
         for o, k, low, high in self._pairs:
             if low < addresses[o] - addresses[k] < high:
@@ -112,18 +109,9 @@ class Bound:
 class Binding:
     """An operator's way from arrays to launches. Safe to use from many threads.
 
-    Parameters
-    ----------
-    operator : str
-        For messages.
-    names : tuple of str
-        Names of the arrays: inputs, then outputs. Kernels take their addresses in this order.
-    bind : callable
-        Checks a call and plans it; called once for equal facts.
-    outputs : int
-        How many of the arrays are outputs: one or two.
-    aligned : tuple of int
-        Inputs that are copied where their elements are not aligned, which kernels cannot read.
+    The arrays are inputs, then one or two outputs; kernels take their addresses in this order.
+    `bind` checks a call and plans it, once for equal facts. Inputs in `aligned` are copied where
+    their elements are not aligned, which kernels cannot read.
     """
 
     def __init__(
@@ -142,10 +130,7 @@ class Binding:
     def run(self, request: object, arrays: Arrays) -> None:
         """Run what a request asks for on arrays; an input may be None.
 
-        Raises
-        ------
-        BindingError
-            An array does not fit, or an output overlaps another array.
+        BindingError tells that an array does not fit, or that an output overlaps another array.
         """
         addresses, facts = describe(arrays)
         key = facts if request is None else (request, facts)

@@ -338,14 +338,8 @@ class Lookup:
     def __call__(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Array:
         """Return what is selected, in ``out`` if given.
 
-        Raises
-        ------
-        ArgumentError
-            The call would wait for the GPU, and is being captured into a graph.
-        BindingError
-            An array does not fit.
-        IndexRangeError
-            As the mode demands.
+        ArgumentError tells that the call would wait for the GPU while a graph is captured,
+        BindingError that an array does not fit; IndexRangeError is raised as the mode demands.
         """
         if selection.mode == "raise":
             requirement = "must not be 'raise', which waits for the GPU,"

@@ -144,12 +144,8 @@ def pack(
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
     passed by value it stands for itself: an array of one element that has the structure's size.
 
-    Raises
-    ------
-    BindingError
-        Their number is wrong, or one does not fit its parameter.
-    DTypeError
-        One is no NumPy array and no scalar.
+    BindingError tells that their number is wrong or one does not fit its parameter, DTypeError that
+    one is no NumPy array and no scalar.
     """
     sizes, kinds = kernel.parameter_sizes, kernel.parameter_kinds
     if len(arguments) != len(sizes):

@@ -72,10 +72,8 @@ class Toolchain:
     def runtime(self, *, checked: bool = False) -> Path:
         """Return the simulator's runtime library, or the one that checks, building it at need.
 
-        Raises
-        ------
-        EngineUnavailableError
-            The compiler does not compile it, or there is no folder to build in.
+        EngineUnavailableError tells that the compiler does not compile it, or that there is no
+        folder to build in.
         """
         first = _CHECKED_RUNTIME if checked else _RUNTIME
         parts = runtime_parts(first)
@@ -105,14 +103,9 @@ class Toolchain:
     ) -> None:
         """Build a shared library in the cache folder: write the parts, compile the first.
 
-        ``flags`` are further arguments of the compiler, ``links`` of the linker.
-
-        Raises
-        ------
-        KernelCompileError
-            It names ``source`` and has the compiler's log.
-        EngineUnavailableError
-            There is no folder to build in.
+        ``flags`` are further arguments of the compiler, ``links`` of the linker. KernelCompileError
+        names ``source`` and has the compiler's log; EngineUnavailableError tells that there is no
+        folder to build in.
         """
         with building(target) as folder:
             for name, text in parts:
@@ -194,10 +187,8 @@ def _asked(command: tuple[str, ...]) -> Toolchain | None:
 def find_toolchain() -> Toolchain:
     """Return the first compiler of ``CUDAKERN_CXX``, ``CXX``, c++, g++, clang++, ziglang.
 
-    Raises
-    ------
-    EngineUnavailableError
-        There is none, or ``CUDAKERN_CXX`` names one that does not run.
+    EngineUnavailableError tells that there is none, or that the one of ``CUDAKERN_CXX`` does not
+    run.
     """
     return _find(os.environ.get("CUDAKERN_CXX"), os.environ.get("CXX"), os.environ.get("PATH"))
 

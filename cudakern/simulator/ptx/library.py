@@ -29,12 +29,8 @@ _FEATURES = {"fma": "-mfma", "f16c": "-mf16c", "bmi2": "-mbmi2", "popcnt": "-mpo
 def library(ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = False) -> Path:
     """Return the library of a PTX module on a runtime, building it unless it is cached.
 
-    Raises
-    ------
-    KernelCompileError
-        The text is no PTX, or NVRTC made none.
-    EngineUnavailableError
-        There is no folder to build in.
+    KernelCompileError tells that the text is no PTX, or that NVRTC made none;
+    EngineUnavailableError that there is no folder to build in.
     """
     options = (*_OPTIONS, *(("-DCK_SIM_CHECKED",) if checked else ()), *features())
     digest = toolchain.digest(ptx.key, _own_digest(), runtime.name, *options)

@@ -97,25 +97,15 @@ class Kernel:
     ) -> Callable[[bytes], None]:
         """Return a function that runs the kernel on packed parameters; many threads can call it.
 
-        Parameters
-        ----------
-        grid, block, shared_bytes
-            Of the launch; the bytes are those of dynamic shared memory.
-        offsets : sequence of int, optional
-            Where each parameter starts among the packed bytes.
-        resident : int, optional
-            How many blocks may run side by side; None for `resident_blocks()`, and more when all
-            of those wait for a block that is not among them.
-        eager : bool, optional
-            Start that many at once. Otherwise the others join when the first block waits for them,
-            or takes longer than it takes to start them.
-        cooperative : bool, optional
-            Whether all blocks must be resident, so that they can wait for each other.
+        `shared_bytes` are those of dynamic shared memory; `offsets` tell where each parameter
+        starts among the packed bytes. `resident` blocks may run side by side, by default
+        `resident_blocks()`, and more when all of those wait for a block that is not among them. If
+        `eager`, that many start at once. Otherwise the others join when the first block waits for
+        them, or takes longer than it takes to start them. If `cooperative`, all blocks must be
+        resident, so that they can wait for each other.
 
-        Raises
-        ------
-        BindingError
-            No GPU could run such a launch, or the kernel has another number of parameters.
+        BindingError tells that no GPU could run such a launch, or that the kernel has another
+        number of parameters.
         """
         name = self.name
         workers = resident_blocks() if resident is None else resident

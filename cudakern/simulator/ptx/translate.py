@@ -45,13 +45,9 @@ _INITIALISE = "CK_SIM_EXPORT __attribute__((constructor)) void ck_sim_initialise
 def translate(module: Module, source: str, *, checked: bool = False) -> str:
     """Return a module in C++; if it is checked, the checker is asked before each access to memory.
 
-    Errors name ``source`` where the PTX tells no file.
-
-    Raises
-    ------
-    KernelCompileError
-        A variable or an alias is none that the simulator can have. What is wrong with an entry
-        is told when that is asked for.
+    Errors name ``source`` where the PTX tells no file. KernelCompileError tells that a variable or
+    an alias is none that the simulator can have. What is wrong with an entry is told when that is
+    asked for.
     """
     return _Translator(module, source, checked=checked).text()
 

@@ -137,12 +137,8 @@ def _sample() -> int:
 def observe(launch: Launch) -> bool:
     """Run a launch for the sessions that are active; return whether it came to its end.
 
-    Raises
-    ------
-    BindingError
-        No GPU could run such a launch, or the kernel has other parameters.
-    SimulatorError
-        It could not start, or ended early and nobody checks it.
+    BindingError tells that no GPU could run such a launch or that the kernel has other parameters,
+    SimulatorError that it could not start, or ended early and nobody checks it.
     """
     with _lock:
         return _observe(launch)
