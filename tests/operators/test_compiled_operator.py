@@ -135,24 +135,19 @@ def test_array_that_does_not_fit_is_refused(position, given, rule, warm):
     assert_refused(operator, arrays, FIELDS[position], rule)
 
 
-def test_read_only_inputs_are_accepted():
-    x, indices, out = operands()
-    result = ck.compile_operator(DESC)(read_only(x), read_only(indices), out=out)
-    np.testing.assert_array_equal(result, EXPECTED)
-
-
-@pytest.mark.parametrize("offsets", [(16, 32, 48), (0, 0, 16), (240, 16, 208)], ids=str)
-def test_t15_multiples_of_16_are_accepted(offsets):
-    arrays = [view(memory(), o, a) for o, a in zip(offsets, operands(), strict=True)]
-    np.testing.assert_array_equal(ck.compile_operator(DESC)(*arrays[:2], out=arrays[2]), EXPECTED)
-
-
-@pytest.mark.parametrize("offsets", [(4, 8, 12), (8, 4, 4), (20, 28, 36)], ids=str)
-def test_extended_level_accepts_any_address(offsets):
+@pytest.mark.parametrize(
+    ("offsets", "level"),
+    [
+        *product([(16, 32, 48), (0, 0, 16), (240, 16, 208)], [FeatureLevel.LEVEL_6_4]),
+        *product([(4, 8, 12), (8, 4, 4), (20, 28, 36)], [EXTENDED]),
+    ],
+)
+def test_t15_addresses_that_are_accepted(offsets, level):
+    """Of read-only inputs, too."""
     buffers = [memory() for _ in offsets]
-    arrays = [view(*row) for row in zip(buffers, offsets, operands(), strict=True)]
-    ck.compile_operator(DESC, feature_level=EXTENDED)(*arrays[:2], out=arrays[2])
-    np.testing.assert_array_equal(arrays[2], EXPECTED)
+    x, indices, out = (view(*row) for row in zip(buffers, offsets, operands(), strict=True))
+    ck.compile_operator(DESC, level)(read_only(x), read_only(indices), out=out)
+    np.testing.assert_array_equal(out, EXPECTED)
     assert np.all(buffers[2][: offsets[2]] == POISON)
     assert np.all(buffers[2][offsets[2] + 64 :] == POISON)
 

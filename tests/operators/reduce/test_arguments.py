@@ -55,10 +55,6 @@ def into(kind, *shape, x=X, function="sum", axis=0, **options):
     return call(x, function, axis, out=np.zeros(shape or (3,), kind), **options)
 
 
-def position(kind, **options):
-    return into(kind, 2, x=MANY, function="argmax", axis=1, **options)
-
-
 TABLES = {
     ck.ArgumentError: {
         **{f"{UNKNOWN}{k!r}; did you mean {v}?": call(function=k) for k, v in MEANT.items()},
@@ -155,13 +151,13 @@ TABLES = {
             "f4", 1, axis=None
         ),
         "out must have shape (3,) for x.shape=(0, 3), axis=(0,); got (0,)": into("f4", 0, x=X[:0]),
-        "out must hold indices up to 128; got int8": position("i1"),
+        "out must hold indices up to 128; got int8": call(MANY, "argmax", 1, out=np.zeros(2, "i1")),
         "out must have dtype float or complex for sum of float32; got object": into(
             object, x=X[:0]
         ),
         "out must have dtype float32; got float64": into("f8", dtype="f4"),
         "out must have dtype float64; got float32": into("f4", dtype="f8"),
-        "out must have dtype int64; got int32": position("i4", dtype="i8"),
+        "out must have dtype int64; got int32": into("i4", function="argmax", dtype="i8"),
         "out must lie on multiples of 4 bytes; got  ... ": call(
             axis=0, out=np.ndarray((3,), "f4", bytearray(16), 2)
         ),
