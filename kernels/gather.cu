@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: MIT
 // Gather along one axis: out[o, i, c] = x[o, position(indices[i]), c].
 //
-// Variants, chosen by cudakern/operators/gather_plan.py:
+// Variants, chosen by cudakern/operators/gather/plan.py:
 //   rows, planes  rows of whole 16-byte slots; planes: several outer rows
 //   spliced       rows of 16 bytes and more, on any alignment
 //   packed        rows of less than 16 bytes; a block resolves the indices of its tile once

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: MIT
 // Gather by index tuples: out[b, i, c] = x[b, position(indices[b, i, 0]), ..., c].
 //
-// Variants, chosen by cudakern/operators/gather_nd_plan.py:
+// Variants, chosen by cudakern/operators/gather_nd/plan.py:
 //   rows     rows of whole 16-byte slots
 //   spliced  rows of 16 bytes and more, on any alignment
 //   packed   rows of less than 16 bytes and single elements

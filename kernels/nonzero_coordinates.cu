@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Coordinates of the elements that are not zero, in ascending row-major order, and their count.
 //
 // One launch reads x once. The warps of a block turn a tile of x into bits in shared memory. One
@@ -7,7 +6,7 @@
 // places and load the next tile; then they write coordinates as 16-byte vectors
 // (nonzero/coordinate_writer.cuh). A single tile needs no workspace.
 //
-// Variants, chosen by cudakern/operators/nonzero_plan.py, all in logical order:
+// Variants, chosen by cudakern/operators/nonzero/plan.py, all in logical order:
 //   stream   a contiguous x, in 16-byte vectors
 //   columns  another dimension than the last is contiguous
 //   parts    the same with very many columns

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: MIT
 // One-hot: out[o, d, i] = d == position(indices[o, i]) ? on : off.
 //
-// Variants, chosen by cudakern/operators/one_hot_plan.py, with out seen as (outer, depth, inner) in
+// Variants, chosen by cudakern/operators/one_hot/plan.py, with out seen as (outer, depth, inner) in
 // the order of its memory:
 //   stream   a packed out; a tile is consecutive elements
 //   planes   a packed out; a tile is a range of columns in a range of planes

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // reduce: one of twelve functions of the elements of x along some of its axes, in one launch.
 //
 // Every element is read once. A thread takes elements into states in registers, lanes fold theirs

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Division by a divisor known to the host, and with it the way from the number of a work item to
 // offsets in tensors of any strides.
 //

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // From an index as the user gave it to a position on the axis, for every index type and mode.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // How kernels touch global memory: cached reads, streaming writes, and 16-byte vectors put together
 // from narrower pieces.
 #pragma once

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // All inline PTX of the kernels: what CUDA C++ has no words for.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Copies rows picked by an operator into one packed output stream.
 //
 // An operator describes its rows by a policy with kFills, x(), fill() and locate(row). locate gives

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Copies rows of 16 bytes and more, on any alignment, into one packed output stream.
 //
 // It stands in for copy_rows where the 16-byte words of rows and output do not coincide. A block

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Gathers elements by one index or by tuples of them, whatever the layout of x, indices and out.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What every kernel needs: how entry points begin, integer types, the types of byte widths,
 // addresses. No header of the CUDA toolkit is included: a kernel compiles in about 0.05 s.
 #pragma once

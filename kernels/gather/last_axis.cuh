@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Gathers single elements along the last axis: one list of indices for many outer rows.
 //
 // A block resolves its chunk of the indices once, into a table in shared memory, and applies it to

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // From masks to coordinates: a warp turns its bits into places, in order, places into coordinates,
 // and writes these as 16-byte vectors.
 #pragma once

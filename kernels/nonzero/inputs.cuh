@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // How a tile of x becomes masks in shared memory, a bit for each element, for each way x can lie in
 // memory.
 //

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Blocks number tiles in order and add up what the tiles before theirs have, in one launch.
 //
 // A block draws tickets, which are the numbers of its tiles, lowest first. It publishes the sum of

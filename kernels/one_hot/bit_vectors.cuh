@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Arrays of two values, written from one bit per element: 16-byte vectors are put together in
 // registers, with neither a branch nor a lookup.
 #pragma once

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Elements of one byte, many at a time.
 //
 // Sums multiply and add four elements with one instruction. Argmax and argmin compare an element in

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Columns of a contiguous x whose rows do not start on vectors. A thread reads aligned vectors at
 // such a distance that each of them holds the same columns. It keeps a state for each element of a
 // vector. At the end the states of a column meet in shared memory. Blocks may share columns.

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Folding the states of lanes, of groups of threads and of blocks, always in the same order.
 //
 // Blocks that share a result put their states into the workspace and count themselves in. The block

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // The twelve functions of reduce, a struct each, over a state that elements are taken into.
 //
 // A function of elements `In`, in arithmetic of `T`, has

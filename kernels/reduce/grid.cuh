@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Any layout: a block is a grid of `width` results by `groups` threads that share each. A thread
 // reads vectors of results that are next to each other in x, or single elements.
 #pragma once

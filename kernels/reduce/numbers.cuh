@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // The data types that reduce computes with: 16-bit floats, bool, complex, and conversions.
 //
 // 16-bit floats are only stored; arithmetic on them is done in float. Roundings are to nearest,

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Rows that are contiguous, or made of contiguous pieces: a warp or a block reads a row as 16-byte
 // vectors, 8 in flight for each thread. Blocks may share a row.
 #pragma once

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Many short reductions next to each other: a block reads a tile of whole slabs, of `rows` by
 // `columns` elements each, into shared memory. One to 32 lanes then fold each column.
 #pragma once

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What memory can do at best: vectors of 16 bytes, many of them in flight, a grid that stays on the
 // GPU and takes tile after tile.
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Runs a kernel on the host and checks every access, or counts its traffic.
 #include "rounds.hpp"
 

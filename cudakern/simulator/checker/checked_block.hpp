@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What the checker keeps about the threads of a resident block.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Every access of a checked launch arrives here: is it inside, aligned, initialized, ordered?
 #pragma once
 

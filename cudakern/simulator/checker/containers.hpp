@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // The few containers the checker needs, on malloc alone: a runtime without C++'s library links with
 // any compiler driver.
 #pragma once

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What the checker found, and numbers for the instructions that it saw. Python writes the messages.
 #pragma once
 

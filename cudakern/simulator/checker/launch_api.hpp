@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What a checked launch gets from Python, and what it leaves there. `ck_sim_sizes` says how large
 // each structure is, so that Python can see that it knows them.
 #pragma once

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // The memory a checked launch may touch. Arrays are copied into an arena, each between red zones
 // and as far from a 512-byte boundary as it lies in its own allocation: as on a GPU. Those of a
 // sampled launch are copied as far as it touches them, and never back.

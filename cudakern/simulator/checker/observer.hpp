@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What the runtime tells the checker: who starts, who meets, what happens later. See hooks.hpp.
 #pragma once
 

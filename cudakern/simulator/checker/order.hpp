@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Which accesses come before which: the causality order of PTX's memory model.
 //
 // Every thread has a time, which counts its releases; an access is known by its thread and time. A

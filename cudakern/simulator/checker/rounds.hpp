@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // The turns that blocks and threads take in a checked launch. All resident blocks share one OS
 // thread, so that a seed alone decides who runs when.
 #pragma once

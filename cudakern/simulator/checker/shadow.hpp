@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Holds every access against who accessed the same bytes before.
 //
 // Four bytes share a cell: the last write, and two reads since by threads that nothing orders. An

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Memory traffic as the hardware sees it: by warp and instruction.
 //
 // The n-th access of a lane at an instruction, counted from the last barrier or collective of its

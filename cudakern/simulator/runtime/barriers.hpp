@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // The sixteen barriers of a block.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Runs the threads of one block as fibers on one OS thread. A thread that waits for nobody runs to
 // its end on a shared stack; one that meets a barrier, a warp collective or an atomic keeps its
 // stack and lets others run.

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Clusters: blocks that run side by side, each on its worker, and have a barrier in common.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What leaves the running thread: failures, yields, and waiting for the lanes that are near.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Switching between call stacks on one OS thread.
 //
 // glibc's swapcontext costs about 500 ns because it saves the signal mask with a system call;

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Finds out that threads poll memory in vain: a thread between two polls is its stack and its
 // registers. When these come back to what they were and no memory has changed, it will poll
 // forever.

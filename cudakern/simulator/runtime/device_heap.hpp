@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // The heap of malloc in kernels. It is apart from the host's, and what it knows about its blocks is
 // apart from them: a kernel that writes where it must not harms its own data alone.
 #pragma once

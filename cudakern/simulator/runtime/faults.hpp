@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Signals that become reports instead of a dead process.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What the checker has to know of what the runtime does. Plain launches have none.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // How a launch begins, in both libraries.
 #pragma once
 

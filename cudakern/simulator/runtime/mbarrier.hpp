@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // mbarrier objects, and copies that happen when they are waited for and no earlier.
 #pragma once
 

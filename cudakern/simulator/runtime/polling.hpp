@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Threads that wait by looking at memory again and again. One that repeats itself lets others run.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // printf of kernels, by CUDA's rules: a format that is wrong is printed as it stands.
 #pragma once
 

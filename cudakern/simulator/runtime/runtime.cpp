@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Runs a kernel on the host. Each resident block has an OS thread, its worker; the threads of a
 // block are fibers that never leave it.
 #include "launch.hpp"

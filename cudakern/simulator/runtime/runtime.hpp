@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What all kernels ask of the simulator's runtime, and know of the thread that runs them.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What a kernel, translated from PTX, asks of the simulator's runtime.
 //
 // A CUDA thread is a fiber that never leaves its OS thread, so `me` may be kept in a variable. A

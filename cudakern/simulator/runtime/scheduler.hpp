@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // The state of a launch: its workers, the threads of the block that a worker runs, and what they
 // wait for.
 #pragma once

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Fibers and their stacks, kept from launch to launch: mapping and first touching a stack costs
 // more than running a short thread on it.
 #pragma once

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Finds deadlocks among workers: one all of whose threads wait or are in a cycle is stuck; when all
 // are, each looks for one more cycle, in case another wrote just before it got stuck, and confirms.
 #pragma once

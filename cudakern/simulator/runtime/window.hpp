@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // The addresses of a block's shared memory. As many are reserved as a 32-bit offset can reach, and
 // only those that the kernel asked for can be accessed, in whole pages: a wild offset is a fault.
 #pragma once

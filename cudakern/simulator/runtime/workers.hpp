@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Workers and their memory, kept from launch to launch.
 #pragma once
 

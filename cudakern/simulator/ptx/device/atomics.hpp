@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Atomics. Each tells the runtime what it did to memory: threads that change nothing are waiting,
 // perhaps.
 #pragma once

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Comparisons. A comparison with a NaN is false; those whose names end in u are true then.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Conversions between integers and floats of all widths. Each rounds once.
 #pragma once
 

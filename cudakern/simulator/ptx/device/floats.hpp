@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Instructions on floats of 32 and 64 bits. Results that are NaN have the GPU's bits in f32; in f64
 // they are any NaN, as the manual says.
 #pragma once

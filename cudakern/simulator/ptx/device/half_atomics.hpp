@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Atomics on half-precision floats.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Instructions on f16, bf16 and pairs of them. Sums and products go through f32: of 24 bits, at
 // least 2 * 11 + 2, the second rounding gives what one rounding would. A fused result goes through
 // f64 with a sticky last bit.

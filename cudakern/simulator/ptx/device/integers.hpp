@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Integer arithmetic, with carries too. Integers wrap (-fwrapv); no operand traps.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Logic and shifts. A shift by the width or more leaves nothing but copies of the sign.
 #pragma once
 

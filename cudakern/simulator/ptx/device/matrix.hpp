@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Matrix instructions (9.7.14): the lanes of a warp hold fragments of matrices, and the one that
 // comes last computes for all of them.
 //

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Accesses to memory. In checked launches the checker is asked before each; it says where to
 // access.
 #pragma once

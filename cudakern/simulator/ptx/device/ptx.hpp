@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // What every translated module starts with.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Rounding in every direction, exactly on every host: numbers as integers times powers of two, and
 // the floats beside them. What rounds to nearest in 32 or 64 bits is the host's own arithmetic.
 #pragma once

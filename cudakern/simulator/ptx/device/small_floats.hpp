@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // f16 and bf16 as numbers: to f32, which holds each of them, and back with one rounding.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // The types of PTX in C++, and the words of instructions that choose between variants.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Video instructions: arithmetic in more bits than the operands have, then clamped or cut.
 #pragma once
 

@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: MIT
 // Instructions that the lanes of a warp carry out together.
 #pragma once
 
