@@ -1,9 +1,13 @@
-"""Arrays on the host of libraries that nobody has: protocols alone, through every function."""
+"""Arrays of libraries that nobody has: protocols alone, through every function.
+
+Arrays on a device are on the second one of a stand-in for CuPy.
+"""
 
 from __future__ import annotations
 
 import array
 import ctypes
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -13,25 +17,32 @@ import cudakern as ck
 from cudakern import _dtypes as dtypes
 from cudakern._arrays import address_of
 from cudakern._foreign import as_array, as_output
+from tests.helpers import fake_cupy
 from tests.helpers.every_function import CASES, INDICES, X, expected_of, poisoned, run, run_in_place
 from tests.helpers.foreign_arrays import (
+    CPU,
+    CUDA,
     HAS_VERSIONS,
+    MANAGED,
     METAL,
     PINNED,
     ArrayOnly,
+    BothOnDevice,
     CopiesForNumPy,
     DLPackOnly,
+    InterfaceOnly,
     Lazy,
     Narrow,
     NumPyInterfaceOnly,
     Raising,
 )
+from tests.helpers.libraries import ABSENT
 from tests.helpers.places import same_bytes
 from tests.helpers.processes import printed
 from tests.helpers.strategies import DTYPES
 
-#: Ways to offer memory; all but the last take any dtype and strides.
-WAYS = {
+#: Ways to offer memory of the host; all but the last take any dtype and strides.
+ON_HOST = {
     "DLPack": DLPackOnly,
     "DLPack before version 1": lambda a: DLPackOnly(a, version=0),
     "DLPack of pinned memory": lambda a: DLPackOnly(a, (PINNED, 0)),
@@ -39,20 +50,60 @@ WAYS = {
     "__array_interface__": NumPyInterfaceOnly,
     "buffer": memoryview,
 }
+ON_DEVICE = {
+    "DLPack on a device": lambda a: DLPackOnly(a, (CUDA, 1)),
+    "DLPack on a device before version 1": lambda a: DLPackOnly(a, (CUDA, 1), version=0),
+    "DLPack of managed memory": lambda a: DLPackOnly(a, (MANAGED, 1)),
+    "CUDA array interface": lambda a: InterfaceOnly(a, 1),
+    "both": lambda a: BothOnDevice(a, (CUDA, 1)),
+    "both, read-only": lambda a: BothOnDevice(a, (CUDA, 1), read_only=True),
+}
+both = ON_DEVICE["both"]
 VERSIONS = pytest.mark.skipif(not HAS_VERSIONS, reason="NumPy 2.0 writes to nothing of DLPack")
+WRITABLE = {
+    "DLPack": pytest.param(DLPackOnly, marks=VERSIONS),
+    **{name: ON_DEVICE[name] for name in ("CUDA array interface", "both")},
+}
 NARROW = [ml_dtypes.bfloat16, *(getattr(ml_dtypes, n) for n in dir(ml_dtypes) if "float8_" in n)]
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_libraries_are_there():
+    """The one test that is skipped where libraries are missing."""
+    if ABSENT:
+        pytest.skip(f"tests of {', '.join(ABSENT)} need the extra interop")
+
+
+@pytest.fixture
+def cupy(tmp_path):
+    """Put the stand-in in CuPy's place, with two devices and empty tables."""
+    with fake_cupy.installed(tmp_path) as fake:
+        yield fake
+
+
+def read_in_place(addresses, case, way):
+    """Run a case on operands that a way offers; return its results."""
+    operands = [operand.copy() for operand in case.operands]
+    pointers = [address_of(a) for a in operands]
+    return run_in_place(case, [way(a) for a in operands], pointers, addresses)
+
+
+@pytest.mark.parametrize("way", ON_HOST.values(), ids=ON_HOST)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_every_function_reads_the_memory_itself(addresses, case, way):
-    operands = [operand.copy() for operand in case.operands]
-    arrays, pointers = [way(a) for a in operands], [address_of(a) for a in operands]
-    for result in run_in_place(case, arrays, pointers, addresses):
+    for result in read_in_place(addresses, case, way):
         assert type(result) is np.ndarray
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("way", ON_DEVICE.values(), ids=ON_DEVICE)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_function_reads_the_memory_of_a_device_itself(cupy, addresses, case, way):
+    for result in read_in_place(addresses, case, way):
+        assert isinstance(result, fake_cupy.Array)
+        assert result.data.device_id == 1
+    assert cupy.state.current == 0
+
+
+@pytest.mark.parametrize("way", ON_HOST.values(), ids=ON_HOST)
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if np.dtype(d).kind != "V"])
 def test_every_layout_is_seen_where_it_is(dtype, way):
     base = np.arange(24).astype(dtype).reshape(4, 6)
@@ -71,11 +122,12 @@ def test_buffers_are_arrays():
     assert ck.reduce(bytearray(b"\1\2"), "max") == 2
 
 
-@VERSIONS
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("way", WRITABLE.values(), ids=WRITABLE)
 @pytest.mark.parametrize("case", [c for c in CASES.values() if c.has_out])
-def test_outputs_are_written_in_place_and_returned(case):
+def test_outputs_are_written_in_place_and_returned(case, way):
     memory = poisoned(case)
-    run(case, np.asarray, [DLPackOnly(a) for a in memory])
+    run(case, way, [way(a) for a in memory])
     for result, expected in zip(memory, expected_of(case), strict=True):
         assert same_bytes(result, expected)
 
@@ -104,15 +156,21 @@ def test_outputs_keep_strides_and_classes_of_numpy(tmp_path):
 
 
 @VERSIONS
-@pytest.mark.parametrize("dtype", NARROW)
-def test_narrow_floats_come_and_go_without_a_copy(addresses, dtype):
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize(
+    ("dtype", "device", "way"),
+    [(dtype, (CPU, 0), np.asarray) for dtype in NARROW]
+    + [(dtype, (CUDA, 1), both) for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e5m2)],
+)
+def test_narrow_floats_come_and_go_without_a_copy(addresses, dtype, device, way):
     x = np.arange(256, dtype=np.uint8).repeat(np.dtype(dtype).itemsize).view(dtype)
     memory = np.full(2, 77, dtype)
-    given, out = Narrow(x), Narrow(memory)
-    assert ck.gather(given, [200, 7], out=out) is out
+    given, out = Narrow(x, device), Narrow(memory, device)
+    assert ck.gather(given, way(np.array([200, 7])), out=out) is out
     assert same_bytes(memory, x[[200, 7]])
     assert addresses[-1][::2] == (address_of(x), address_of(memory))
-    assert same_bytes(ck.gather(given, [3]), x[[3]])
+    if device[0] == CPU:
+        assert same_bytes(ck.gather(given, [3]), x[[3]])
 
 
 @VERSIONS
@@ -206,18 +264,6 @@ def test_a_pair_of_outputs_is_looked_at_one_by_one():
     assert text == "nonzero_coordinates: out must be a pair (count, coordinates); got DLPackOnly"
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_no_function_computes_what_is_lazy(addresses, case):
-    for k in range(len(case.operands)):
-        order = iter(range(len(case.operands)))
-        text = message(
-            lambda k=k, order=order: run(case, lambda a: Lazy(a) if next(order) == k else a),
-            ck.BindingError,
-        )
-        assert text.endswith(LAZY)
-    assert not addresses
-
-
 def test_a_collection_whose_elements_dask_has_not_is_read():
     assert ck.reduce(Lazy(X, None), "max") == np.inf
 
@@ -273,3 +319,101 @@ def test_no_library_is_imported():
     code = "import sys, cudakern as ck; ck.reduce([1.0], 'sum'); "
     code += f"print({{*{names}}} & {{*sys.modules}})"
     assert printed(code) == "set()\n"
+
+
+@pytest.mark.parametrize("name", [name for name in ON_DEVICE if name not in WRITABLE])
+def test_outputs_that_nobody_says_may_be_written_to(cupy, name):
+    memory = np.full((3, 3), 77, np.float32)
+    out = ON_DEVICE[name](memory)
+    kind = type(out).__name__
+    text = message(lambda: ck.gather(both(X), both(INDICES), 1, out=out), ck.BindingError)
+    assert text == f"gather: out must be writeable; got a read-only tests.{kind}"
+    assert (memory == 77).all()
+    assert not cupy.state.launches
+
+
+@pytest.mark.usefixtures("cupy")
+def test_narrow_floats_of_cupy_come_by_dlpack():
+    x = np.arange(4).astype(ml_dtypes.bfloat16)
+    exported = DLPackOnly(x.view("u2"), (CUDA, 1), code=4)
+    result = ck.gather(exported, both(np.array([3])))
+    assert result.values.tolist() == [3]
+    assert result.dtype == ml_dtypes.bfloat16
+    exported = DLPackOnly(x.view("u1"), (CUDA, 1), code=10)
+    assert message(lambda: ck.argwhere(exported), ck.DTypeError) == (
+        "argwhere: x must be an array; got tests.DLPackOnly (Unsupported dtype. dtype code: 10)"
+    )
+
+
+@pytest.mark.usefixtures("cupy")
+def test_narrow_floats_that_must_not_be_written_to():
+    x = np.zeros(4, ml_dtypes.bfloat16)
+    out = Narrow(x[:1].copy(), (CUDA, 1), read_only=True)
+    text = message(lambda: ck.reduce(Narrow(x[None], (CUDA, 1)), "sum", out=out), ck.BindingError)
+    assert text == "reduce: out must be writeable; got a read-only tests.Narrow"
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("way", ["DLPack on a device", "CUDA array interface"])
+def test_places_that_differ_are_named(way):
+    far, near = ON_DEVICE[way], BothOnDevice(X, (CUDA, 0))
+    out, values = np.zeros((3, 3), np.float32), np.zeros(2)
+    for call, text in (
+        (lambda: ck.gather(X, far(INDICES)), "gather: indices must be where x is, on the host"),
+        (
+            lambda: ck.gather(near, far(INDICES)),
+            "gather: indices must be where x is, on CUDA device 0",
+        ),
+    ):
+        assert message(call, ck.BindingError) == f"{text}; got CUDA device 1"
+    for call, text in (
+        (
+            lambda: ck.gather(far(X), far(INDICES), 1, out=out),
+            "gather: out must be where the inputs are",
+        ),
+        (
+            lambda: ck.one_hot(far(INDICES), 3, values=values),
+            "one_hot: values must be where indices is",
+        ),
+    ):
+        assert message(call, ck.BindingError) == f"{text}, on CUDA device 1; got the host"
+
+
+class Failing(BothOnDevice):
+    def __init__(self, error, *, negative=False):
+        super().__init__(X)
+        self.error, self.negative = error, negative
+
+    def is_neg(self):
+        return self.negative
+
+    def __dlpack__(self, **_):
+        raise self.error
+
+
+NEGATIVE = "its negative bit is set; use resolve_neg()"
+FAILING = {
+    "export": (Failing(BufferError("use detach()\nand more")), "use detach()"),
+    "negative": (Failing(None, negative=True), NEGATIVE),
+}
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize(("failing", "why"), FAILING.values(), ids=FAILING)
+def test_what_cannot_be_exported_is_refused_in_a_line(failing, why):
+    for argument, call in (
+        ("x", lambda: ck.reduce(failing, "max", 1)),
+        ("out", lambda: ck.reduce(both(X), "max", 1, out=failing)),
+    ):
+        text = f"reduce: {argument} must be an array; got tests.Failing ({why})"
+        assert message(call, ck.DTypeError) == text
+
+
+@pytest.mark.usefixtures("cupy")
+def test_what_is_missing_is_said_as_of_cupy_arrays(monkeypatch):
+    error = RuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
+    text = message(lambda: ck.argwhere(Failing(error)), ck.EngineUnavailableError)
+    assert text.startswith("cudakern: no CUDA driver or device is visible; ")
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    text = message(lambda: ck.argwhere(both(X)), ck.EngineUnavailableError)
+    assert text.startswith("cudakern: CuPy is needed for arrays on a GPU and is not installed; ")

@@ -1,16 +1,20 @@
-"""NVIDIA's tools over lines of the matrix, with small programs in the tools' places."""
+"""NVIDIA's tools over lines of the matrix, small programs in their places, and what they profile."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from cudakern import _ranges as ranges
 from cudakern.engines.sources import kernel_folder
-from perf.cases import CASES
-from perf.nsight import command, compute, tools
+from perf.cases import CASES, find
+from perf.nsight import command, compute, target, tools
 from tests.helpers.nsight import install
 
 
@@ -78,17 +82,6 @@ def test_systems_profiles_and_sums_up(fake, tmp_path, capsys):
     assert f"report: {report}" in text
 
 
-@pytest.mark.parametrize(
-    ("state", "reason"),
-    [("empty", "nsys ended with 0 and left no"), ("no kernels", "summed up no kernels:\nSKIPPED")],
-)
-def test_systems_without_a_result_fails(fake, tmp_path, capsys, monkeypatch, state, reason):
-    monkeypatch.setenv("FAKE", state)
-    assert command.main(["systems", "G-1", "--output", str(tmp_path)]) == 1
-    assert reason in capsys.readouterr().err
-    assert fake()
-
-
 def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
     assert command.main(["compute", "G-1", "--output", str(tmp_path / "reports")]) == 0
     ((arguments, lines, _),) = fake()
@@ -123,20 +116,24 @@ def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
     assert "these are no benchmark times" in text
 
 
-def test_compute_says_who_may_read_counters(fake, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("FAKE", "refused")
-    assert command.main(["compute", "G-1", "--output", str(tmp_path)]) == 1
+@pytest.mark.parametrize(
+    ("name", "state", "reasons"),
+    [
+        ("systems", "empty", ("nsys ended with 0 and left no",)),
+        ("systems", "no kernels", ("summed up no kernels:\nSKIPPED",)),
+        ("compute", "empty", ("left no complete report",)),
+        (
+            *("compute", "refused"),
+            ("--user 0", "SYS_ADMIN", "R565", "NVreg_RestrictProfilingToAdminUsers=0\n"),
+        ),
+    ],
+)
+def test_a_tool_without_a_result_fails(fake, tmp_path, capsys, monkeypatch, name, state, reasons):
+    monkeypatch.setenv("FAKE", state)
+    assert command.main([name, "G-1", "--output", str(tmp_path)]) == 1
     text = capsys.readouterr().err
-    assert fake()
-    for hint in ("--user 0", "SYS_ADMIN", "R565", "NVreg_RestrictProfilingToAdminUsers=0"):
-        assert hint in text
-    assert text.count("\n") == 1
-
-
-def test_compute_without_a_report_fails(fake, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("FAKE", "empty")
-    assert command.main(["compute", "G-1", "--output", str(tmp_path)]) == 1
-    assert "left no complete report" in capsys.readouterr().err
+    assert all(reason in text for reason in reasons), text
+    assert state != "refused" or text.count("\n") == 1
     assert fake()
 
 
@@ -243,3 +240,97 @@ def test_the_newest_of_installed_versions_counts(tmp_path, monkeypatch):
     (tmp_path / "nsight" / "2026.1.1" / "nsys").touch(mode=0o644)
     tool = tools.Tool("nsys", "", (str(tmp_path / "none*" / "nsys"), f"{tmp_path}/nsight/*/nsys"))
     assert tool.find(dry_run=False) == str(tmp_path / "nsight" / "2025.10.2" / "nsys")
+
+
+def test_target_runs_on_the_simulator(capsys, monkeypatch):
+    marked = []
+
+    @contextlib.contextmanager
+    def mark(name, payload):
+        marked.append((name, payload))
+        yield
+
+    monkeypatch.setattr(ranges, "marked", mark)
+    options = ["--engine", "simulator", "--elements", "4096", "--repeats", "3"]
+    assert command.main(["target", "G-1", *options]) == 0
+    problems = [line.problem.shrunk(4096) for line in find(["G-1"])[0].lines]
+    assert marked == [(f"G-1 {p.title}", round(p.traffic().total)) for p in problems]
+    assert capsys.readouterr().out.count(": 3 calls of ") == len(problems)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Have a GPU whose arrays are NumPy's, and two tiny lines; return what is done with it."""
+    events = []
+
+    def noted(name):
+        return lambda *arguments: events.append(" ".join((name, *map(str, arguments))))
+
+    runtime = SimpleNamespace(profilerStart=noted("start"), profilerStop=noted("stop"))
+    cupy = SimpleNamespace(
+        zeros=np.zeros,
+        cuda=SimpleNamespace(
+            set_allocator=noted("allocator"),
+            set_pinned_memory_allocator=noted("pinned"),
+            Device=lambda: SimpleNamespace(synchronize=noted("synchronize")),
+            runtime=runtime,
+        ),
+    )
+
+    @contextlib.contextmanager
+    def mark(name, payload):
+        events.append(f"{name} {payload}")
+        yield
+        events.append("end")
+
+    def problem(title, moved):
+        return SimpleNamespace(
+            title=title,
+            inputs=lambda xp, _seed: (xp.zeros(1),),
+            outputs=lambda xp: (xp.zeros(1),),
+            traffic=lambda: SimpleNamespace(total=moved),
+            call=lambda _inputs, _outputs: lambda: events.append(f"call {title}"),
+        )
+
+    lines = [SimpleNamespace(problem=problem(*given)) for given in (("a", 12.0), ("b", 9.6))]
+    monkeypatch.setattr(tools, "find", lambda _names: [SimpleNamespace(name="X-1", lines=lines)])
+    monkeypatch.setattr(target, "choose", lambda engine: engine)
+    monkeypatch.setattr(target, "import_cupy", lambda: cupy)
+    monkeypatch.setattr(ranges, "marked", mark)
+    return events
+
+
+def test_target_profiles_prepared_calls_alone(gpu):
+    assert command.main(["target", "X-1", "--repeats", "2"]) == 0
+    assert gpu == [
+        *("call a", "call b", "synchronize", "start"),
+        *("X-1 a 12", "call a", "call a", "end", "X-1 b 10", "call b", "call b", "end"),
+        *("synchronize", "stop"),
+    ]
+
+
+def test_target_without_pools_turns_them_off_first(gpu):
+    assert command.main(["target", "X-1", "--no-pool"]) == 0
+    assert gpu[:3] == ["allocator None", "pinned None", "call a"]
+
+
+def test_target_out_of_memory_is_one_sentence(gpu, capsys, monkeypatch):
+    def refuse(*_arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(target, "prepare", refuse)
+    assert command.main(["target", "X-1"]) == 1
+    text = capsys.readouterr().err
+    assert "name fewer cases" in text
+    assert text.count("\n") == 1
+    assert gpu == []
+
+
+def test_target_without_a_gpu_is_one_sentence(capsys, monkeypatch):
+    def absent(engine):
+        message = f"cudakern: no device for {engine}"
+        raise target.EngineUnavailableError(message)
+
+    monkeypatch.setattr(target, "choose", absent)
+    assert command.main(["target", "G-1"]) == 1
+    assert capsys.readouterr().err == "perf nsight target: cudakern: no device for cuda\n"

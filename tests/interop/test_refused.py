@@ -1,0 +1,70 @@
+"""Lazy and sparse arrays have no elements at addresses: they are refused, not computed or read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.every_function import CASES, poisoned, run
+from tests.helpers.foreign_arrays import Lazy
+from tests.helpers.libraries import ABSENT
+
+LAZY = "must be computed; got a lazy {}; use cudakern.dask"
+NO_ARRAY = "must be a numpy.ndarray or cupy.ndarray; got {}"
+#: What makes an array one of its kind, and the errors for operands and for outputs.
+KINDS = {"lazy": (Lazy, *[(ck.BindingError, LAZY.format("tests.Lazy"))] * 2)}
+
+if "dask" not in ABSENT:
+    import dask.array as dask_array
+
+    def never(block):
+        message = "a chunk was computed"
+        raise AssertionError(message) from None
+        return block
+
+    def dask(array):
+        return dask_array.map_blocks(
+            never, dask_array.asarray(array), dtype=array.dtype, meta=array
+        )
+
+    KINDS["dask"] = (dask, *[(ck.BindingError, LAZY.format("dask.Array"))] * 2)
+
+    def test_computed_arrays_are_operands():
+        assert ck.reduce(dask_array.arange(6, chunks=2).compute(), "sum") == 15
+
+
+if "scipy" not in ABSENT:
+    from scipy import sparse
+
+    for kind in (sparse.csr_matrix, sparse.coo_array, sparse.dok_array):
+        name = f"scipy.{kind.__name__}"
+        KINDS[name] = (
+            lambda array, kind=kind: kind(np.atleast_2d(array)),
+            (ck.DTypeError, f"must be an array; got {name}"),
+            (ck.BindingError, NO_ARRAY.format(name)),
+        )
+
+
+@pytest.mark.parametrize(("make", "error", "_"), KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_no_function_computes_an_operand(addresses, case, make, error, _):
+    kind, text = error
+    for k in range(len(case.operands)):
+        order = iter(range(len(case.operands)))
+        with pytest.raises(kind) as caught:
+            run(case, lambda a, k=k, order=order: make(a) if next(order) == k else a)
+        assert type(caught.value) is kind
+        assert str(caught.value).endswith(f" {text}")
+    assert not addresses
+
+
+@pytest.mark.parametrize(("make", "_", "error"), KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("case", [case for case in CASES.values() if case.has_out])
+def test_no_function_computes_an_output(addresses, case, make, error, _):
+    kind, text = error
+    with pytest.raises(kind) as caught:
+        run(case, np.asarray, [make(array) for array in poisoned(case)])
+    assert type(caught.value) is kind
+    assert str(caught.value).endswith(f" {text}")
+    assert not addresses
