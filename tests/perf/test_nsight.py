@@ -1,4 +1,4 @@
-"""NVIDIA's tools over lines of the matrix, small programs in their places, and what they profile."""
+"""NVIDIA's tools over lines of the matrix, small programs in their places; what they profile."""
 
 from __future__ import annotations
 
