@@ -2,6 +2,7 @@
 
 import ctypes
 import enum
+import inspect
 import types
 
 import numpy as np
@@ -134,59 +135,39 @@ class OpKind(enum.Enum):
     MAXIMUM = np.maximum
 
 
-def make_reduce_into(*, d_in, d_out, op, h_init=None):
-    """Of cuda.compute."""
-    del d_in, d_out, op, h_init
+def algorithm(work):
+    """Return what makes an algorithm of cuda.compute, which takes the arguments of ``work``."""
+    names = inspect.signature(work).parameters.keys()
 
-    def call(*, temp_storage, d_in, d_out, num_items, op, h_init, stream=None):
-        assert stream == STREAM
-        if temp_storage is not None:
-            d_out[0] = op.value.reduce(d_in[:num_items], initial=h_init[0], dtype=h_init.dtype)
-        return SCRATCH
+    def make(**made):
+        assert made.keys() == names - {"num_items", "num_segments"}
 
-    return call
+        def call(*, temp_storage, stream, **given):
+            assert stream == STREAM
+            assert given.keys() == names
+            if temp_storage is not None:
+                work(**given)
+            return SCRATCH
 
+        return call
 
-def make_segmented_reduce(*, d_in, d_out, start_offsets_in, end_offsets_in, op, h_init):
-    """Of cuda.compute."""
-    del d_in, d_out, start_offsets_in, end_offsets_in, op, h_init
-
-    def call(
-        *,
-        temp_storage,
-        d_in,
-        d_out,
-        num_segments,
-        start_offsets_in,
-        end_offsets_in,
-        op,
-        h_init,
-        max_segment_size=None,
-        stream=None,
-    ):
-        assert stream == STREAM
-        assert max_segment_size is None
-        for k in range(num_segments if temp_storage is not None else 0):
-            row = d_in[start_offsets_in[k] : end_offsets_in[k]]
-            d_out[k] = op.value.reduce(row, initial=h_init[0])
-        return SCRATCH
-
-    return call
+    return make
 
 
-def make_select(*, d_in, d_out, d_num_selected_out, cond):
-    """Of cuda.compute."""
-    del d_in, d_out, d_num_selected_out, cond
+def reduce_into(d_in, d_out, num_items, op, h_init):
+    d_out[0] = op.value.reduce(d_in[:num_items], initial=h_init[0], dtype=h_init.dtype)
 
-    def call(*, temp_storage, d_in, d_out, d_num_selected_out, cond, num_items, stream=None):
-        assert stream == STREAM
-        if temp_storage is not None:
-            found = [d_in + k for k in range(num_items) if cond(d_in + k)]
-            d_out[: len(found)] = found
-            d_num_selected_out[:] = len(found), 0
-        return SCRATCH
 
-    return call
+def segmented_reduce(d_in, d_out, num_segments, start_offsets_in, end_offsets_in, op, h_init):
+    for k in range(num_segments):
+        row = d_in[start_offsets_in[k] : end_offsets_in[k]]
+        d_out[k] = op.value.reduce(row, initial=h_init[0])
+
+
+def select(d_in, d_out, d_num_selected_out, cond, num_items):
+    found = [d_in + k for k in range(num_items) if cond(d_in + k)]
+    d_out[: len(found)] = found
+    d_num_selected_out[:] = len(found), 0
 
 
 def compute():
@@ -194,7 +175,7 @@ def compute():
     return types.SimpleNamespace(
         OpKind=OpKind,
         CountingIterator=lambda start: start,
-        make_reduce_into=make_reduce_into,
-        make_segmented_reduce=make_segmented_reduce,
-        make_select=make_select,
+        make_reduce_into=algorithm(reduce_into),
+        make_segmented_reduce=algorithm(segmented_reduce),
+        make_select=algorithm(select),
     )

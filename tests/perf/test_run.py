@@ -20,7 +20,7 @@ from perf.timing import environment
 from perf.timing.gpu import FLUSH_FACTOR
 from perf.timing.turns import Deadline
 from tests.helpers import timed_gpu
-from tests.helpers.timed_problems import Increment, TimedPeer
+from tests.helpers.timed_gpu import Increment, TimedPeer
 
 
 @dataclass
@@ -44,7 +44,8 @@ class Launched(Increment):
 class Fake:
     """A GPU, one case and one sweep."""
 
-    def __init__(self, monkeypatch):
+    def __init__(self, monkeypatch, path):
+        self.path, self.text = path, io.StringIO()
         self.cupy = timed_gpu.make()
         self.peers = [TimedPeer(self.cupy, "cub")]
         self.missing = {"torch": "pip install 'x[torch]'"}
@@ -65,7 +66,6 @@ class Fake:
         }.items():
             monkeypatch.setattr(run, name, value)
         monkeypatch.setattr(run.time, "perf_counter_ns", self.cupy.clock)
-        self.text = io.StringIO()
         monkeypatch.setattr(run, "new_console", lambda: new_console(file=self.text, width=300))
 
     @staticmethod
@@ -76,17 +76,33 @@ class Fake:
     def cases(self):
         return self.case, self.slow, self.sweep
 
+    def run(self, *options):
+        """Run with a path for the result; return the status."""
+        return run.main([*options, "--output", str(self.path)])
+
+    @property
+    def result(self):
+        return load(self.path)
+
+    @property
+    def said(self):
+        return self.text.getvalue()
+
+    def row(self, name):
+        """Return the row of a case in the table."""
+        return next(line for line in self.said.splitlines() if name in line)
+
 
 @pytest.fixture
-def fake(monkeypatch):
-    return Fake(monkeypatch)
+def fake(monkeypatch, tmp_path):
+    return Fake(monkeypatch, tmp_path / "r.json")
 
 
-def test_a_run_is_written_and_shown(fake, tmp_path, monkeypatch):
-    path, predicted, asked = tmp_path / "r.json", {("I-1", "[4096] u8 increment"): 5.0}, []
+def test_a_run_is_written_and_shown(fake, monkeypatch):
+    predicted, asked = {("I-1", "[4096] u8 increment"): 5.0}, []
     monkeypatch.setattr(run, "predicted_for", lambda name: asked.append(name) or predicted)
-    assert run.main(["--output", str(path)]) == 0
-    found = load(path)
+    assert fake.run() == 0
+    found = fake.result
     assert [line.case for line in found.lines] == ["I-1", "I-2", *["sweep-increment"] * 2]
     assert [line.size for line in found.lines] == [None, None, 2**8, 2**9]
     first = found.lines[0]
@@ -105,29 +121,25 @@ def test_a_run_is_written_and_shown(fake, tmp_path, monkeypatch):
     assert found.versions["cuda runtime"] == "13.1"
     assert found.versions["cub"] == "1.0"
     assert found.drift == pytest.approx(0, abs=1e-3)
-    text = fake.text.getvalue()
-    row = next(line for line in text.splitlines() if "I-1" in line)
+    text = fake.said
     # 8 KiB in 8 us are 1.024 GB/s of 10; the peer takes 5 us, as the model says of ours
     shown = r"8\.00 \(8\.00-8\.00\).*10\.2%.*1% reached\W+5\.00\W+1\.60\W+cub, 5\.00 us\W+0\.62"
-    assert re.search(shown, row)
+    assert re.search(shown, fake.row("I-1"))
     assert asked == ["Stand-in 1"]
     assert [line.predicted_us for line in found.lines] == [5.0, None, None, None]
     assert "no measurement" in text
-    row = next(line for line in text.splitlines() if "I-2" in line)
-    assert "1 us missed" in row
+    assert "1 us missed" in fake.row("I-2")
     assert "without torch: pip install 'x[torch]'" in text
-    assert str(path) in text
+    assert str(fake.path) in text
     assert "warning" not in text
 
 
-@pytest.mark.usefixtures("fake")
 @pytest.mark.parametrize(
     ("option", "cases", "samples"), [("--quick", ["I-1"], 10), ("--no-sweeps", ["I-1", "I-2"], 30)]
 )
-def test_some_lines_can_be_left_out(tmp_path, option, cases, samples):
-    path = tmp_path / "r.json"
-    assert run.main([option, "--output", str(path)]) == 0
-    lines = load(path).lines
+def test_some_lines_can_be_left_out(fake, option, cases, samples):
+    assert fake.run(option) == 0
+    lines = fake.result.lines
     assert [line.case for line in lines] == cases
     assert lines[0].timings[OURS].samples == samples
 
@@ -136,23 +148,18 @@ def test_some_lines_can_be_left_out(tmp_path, option, cases, samples):
     ("attribute", "value", "note"),
     [("calls_that_work", 2, "WRONG"), ("check", None, "failed: TypeError")],
 )
-def test_a_wrong_result_or_an_error_fails_the_run_which_goes_on(
-    fake, tmp_path, attribute, value, note
-):
-    path = tmp_path / "r.json"
+def test_a_wrong_result_or_an_error_fails_the_run_which_goes_on(fake, attribute, value, note):
     setattr(fake.problem, attribute, value)
-    assert run.main(["--output", str(path)]) == 1
-    first, second, *_ = load(path).lines
+    assert fake.run() == 1
+    first, second, *_ = fake.result.lines
     assert first.timings[OURS].note.startswith(note)
     assert first.timings[OURS].samples == 0
     assert math.isnan(first.timings[OURS].median_us)
     assert second.timings[OURS].samples == 30
-    row = next(line for line in fake.text.getvalue().splitlines() if "I-1" in line)
-    assert note in row
+    assert note in fake.row("I-1")
 
 
-def test_a_gpu_that_stopped_working_ends_the_run_with_what_there_is(fake, tmp_path):
-    path = tmp_path / "r.json"
+def test_a_gpu_that_stopped_working_ends_the_run_with_what_there_is(fake):
 
     def broken(*_):
         raise fake.cupy.cuda.runtime.CUDARuntimeError("cudaErrorIllegalAddress")
@@ -162,15 +169,15 @@ def test_a_gpu_that_stopped_working_ends_the_run_with_what_there_is(fake, tmp_pa
         broken()
 
     fake.slow.lines[0].problem.check = check
-    assert run.main(["--output", str(path)]) == 1
-    assert [line.case for line in load(path).lines] == ["I-1", "I-2"]
-    assert load(path).drift != load(path).drift
-    assert load(path).incomplete == "ended after 2 of 4 lines: the GPU no longer works"
-    assert f"the run is incomplete: {load(path).incomplete}" in fake.text.getvalue()
+    assert fake.run() == 1
+    assert [line.case for line in fake.result.lines] == ["I-1", "I-2"]
+    assert fake.result.drift != fake.result.drift
+    assert fake.result.incomplete == "ended after 2 of 4 lines: the GPU no longer works"
+    assert f"the run is incomplete: {fake.result.incomplete}" in fake.said
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_each_line_begins_with_all_memory(fake, tmp_path, broken):
+def test_each_line_begins_with_all_memory(fake, broken):
     """Also after one of our own errors, which holds the frames of the line while it is handled."""
     if broken:
         fake.problem.check = None
@@ -182,26 +189,25 @@ def test_each_line_begins_with_all_memory(fake, tmp_path, broken):
 
     fake.slow.lines[0].problem.inputs = inputs
     before = fake.cupy.gpu.capacity
-    assert run.main(["--output", str(tmp_path / "r.json")]) == int(broken)
+    assert fake.run() == int(broken)
     assert free[0] == before - FLUSH_FACTOR * fake.cupy.gpu.l2_bytes
 
 
-def test_a_file_is_there_after_each_line(fake, tmp_path):
-    path = tmp_path / "r.json"
+def test_a_file_is_there_after_each_line(fake):
     check, found = fake.sweep.lines[0].problem.check, []
 
     def look(*arguments):
-        found.append(load(path))
+        found.append(fake.result)
         check(*arguments)
 
     fake.sweep.lines[0].problem.check = look
-    assert run.main(["--output", str(path)]) == 0
+    assert fake.run() == 0
     assert [line.case for line in found[0].lines] == ["I-1", "I-2"]
     assert found[0].incomplete == "ended after 2 of 4 lines"
     assert math.isnan(found[0].drift)
-    assert found[0].ceilings == pytest.approx(load(path).ceilings)
-    assert load(path).incomplete == ""
-    assert "incomplete" not in fake.text.getvalue()
+    assert found[0].ceilings == pytest.approx(fake.result.ceilings)
+    assert fake.result.incomplete == ""
+    assert "incomplete" not in fake.said
 
 
 def interrupt(*_):
@@ -225,8 +231,7 @@ def handler():
 
 
 @pytest.mark.parametrize("end", [interrupt, terminate])
-def test_an_interruption_keeps_what_was_measured(fake, tmp_path, monkeypatch, handler, end):
-    path = tmp_path / "r.json"
+def test_an_interruption_keeps_what_was_measured(fake, monkeypatch, handler, end):
     show = run.table.show
 
     def show_late(*arguments):
@@ -236,11 +241,11 @@ def test_an_interruption_keeps_what_was_measured(fake, tmp_path, monkeypatch, ha
 
     monkeypatch.setattr(run.table, "show", show_late)
     fake.slow.lines[0].problem.check = end
-    assert run.main(["--output", str(path)]) == 1
-    found = load(path)
+    assert fake.run() == 1
+    found = fake.result
     assert [line.case for line in found.lines] == ["I-1"]
     assert found.incomplete == "interrupted: ended after 1 of 4 lines"
-    text = fake.text.getvalue()
+    text = fake.said
     assert f"the run is incomplete: {found.incomplete}" in text
     assert "nan" not in text
     assert signal.getsignal(signal.SIGTERM) is handler
@@ -256,27 +261,26 @@ ENDS = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_the_closing_ceilings_cannot_lose_the_lines(fake, tmp_path, monkeypatch, end):
-    path = tmp_path / "r.json"
+def test_the_closing_ceilings_cannot_lose_the_lines(fake, monkeypatch, end):
     error, message = ENDS[end]
     found = []
 
     def measure(_gpu):
-        if not path.exists():
+        if not fake.path.exists():
             return RATES
-        found.append(load(path))
+        found.append(fake.result)
         raise error
 
     monkeypatch.setattr(run.ceilings, "measure", measure)
-    assert run.main(["--output", str(path)]) == 1
+    assert fake.run() == 1
     assert found[0].incomplete == "the closing ceilings are missing"
-    result = load(path)
+    result = fake.result
     assert result.lines[0].timings[OURS].samples == 30
     assert len(result.lines) == len(found[0].lines) == 4
     assert result.ceilings == RATES
     assert math.isnan(result.drift)
     assert message in result.incomplete
-    assert f"the run is incomplete: {result.incomplete}" in fake.text.getvalue()
+    assert f"the run is incomplete: {result.incomplete}" in fake.said
 
 
 @pytest.mark.parametrize("end", ["sticky", "memory", "interrupted", "none at all"])
@@ -290,7 +294,7 @@ def test_what_fails_before_the_first_line_is_one_sentence(fake, tmp_path, monkey
         fake.cupy.gpu.capacity = 2**20
     else:
         monkeypatch.setattr(run.ceilings, "measure", measure)
-    assert run.main(["--output", str(tmp_path / "r.json")]) == 1
+    assert fake.run() == 1
     said = capsys.readouterr().err
     assert said.startswith("perf run: ")
     assert said.count("\n") == 1
@@ -298,27 +302,15 @@ def test_what_fails_before_the_first_line_is_one_sentence(fake, tmp_path, monkey
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.usefixtures("fake")
 @pytest.mark.parametrize(
     ("options", "seconds"),
-    [
-        ((), 720),
-        (("--quick",), 240),
-        (("--minutes", "0.5"), 30),
-        (("--quick", "--minutes", "7"), 420),
-    ],
+    [("", 720), ("--quick", 240), ("--minutes 0.5", 30), ("--quick --minutes 7", 420)],
 )
-def test_the_time_for_all_lines(tmp_path, monkeypatch, options, seconds):
+def test_the_time_for_all_lines(fake, monkeypatch, options, seconds):
     given = []
-
-    class Noted(Deadline):
-        def __init__(self, clock, seconds, lines):
-            given.append(seconds)
-            super().__init__(clock, seconds, lines)
-
-    monkeypatch.setattr(run, "Deadline", Noted)
-    assert run.main([*options, "--output", str(tmp_path / "r.json")]) == 0
-    assert given == [seconds]
+    monkeypatch.setattr(run, "Deadline", lambda *of: given.append(of) or Deadline(*of))
+    assert fake.run(*options.split()) == 0
+    assert [limit for _, limit, _ in given] == [seconds]
 
 
 @pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf", "soon"])
@@ -329,17 +321,12 @@ def test_minutes_are_a_positive_number(capsys, minutes):
     assert expected in capsys.readouterr().err
 
 
-def test_a_ceiling_that_changes_is_warned_of(fake, tmp_path, monkeypatch):
-    rates = iter([100.0, 103.0])
-
-    def measure(_gpu):
-        return dict.fromkeys(("read", "write", "copy", "memcpy"), next(rates))
-
-    monkeypatch.setattr(run.ceilings, "measure", measure)
-    path = tmp_path / "r.json"
-    assert run.main(["--quick", "--output", str(path)]) == 0
-    assert load(path).drift == pytest.approx(0.03)
-    assert "warning: the copy ceiling changed" in fake.text.getvalue()
+def test_a_ceiling_that_changes_is_warned_of(fake, monkeypatch):
+    rates = iter([RATES, dict.fromkeys(RATES, 103.0)])
+    monkeypatch.setattr(run.ceilings, "measure", lambda _gpu: next(rates))
+    assert fake.run("--quick") == 0
+    assert fake.result.drift == pytest.approx(0.03)
+    assert "warning: the copy ceiling changed" in fake.said
 
 
 def test_peers_are_chosen_by_library():

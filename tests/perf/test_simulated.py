@@ -53,8 +53,9 @@ def rows(printed):
     return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
 
 
-def test_right_results(capsys):
-    assert simulated.main_simulator(find(["O-8", "G-9"]), None) == 0
+def test_right_results(capsys, tmp_path):
+    path = tmp_path / "folder" / "result.json"
+    assert simulated.main_simulator(find(["O-8", "G-9"]), path) == 0
     printed = capsys.readouterr().out
     title = "[128] int64 x 10 f32"
     assert rows(printed)[0] == ["O-8", title, ONE_HOT, "1280", "right"]
@@ -63,6 +64,13 @@ def test_right_results(capsys):
     assert "3 of 3 results are right." in printed
     assert "This is no measurement" in printed
     assert not re.search(r"\d\s*(us|ms|s|GB/s|TB/s|%)\b", printed)
+    result = load(path)
+    assert (result.engine, result.ceilings, result.gpu) == ("simulator", {}, {})
+    found = [(line.case, line.operator, line.checked, line.timings) for line in result.lines]
+    assert found == [("O-8", "one_hot", True, {}), *[("G-9", "gather", True, {})] * 2]
+    first = result.lines[0]
+    assert (first.line, first.size, first.kernel) == (title, 1280, ONE_HOT)
+    assert first.bytes == 128 * 8 + 1280 * 4
 
 
 def test_a_large_problem_runs_small(monkeypatch):
@@ -100,19 +108,3 @@ def test_without_a_simulator(monkeypatch, capsys, tmp_path):
     assert simulated.main_simulator(find(["O-8"]), path) == 1
     assert capsys.readouterr().out.strip() == "no C++ compiler"
     assert not path.exists()
-
-
-def test_the_file_has_lines_and_no_times(tmp_path):
-    path = tmp_path / "folder" / "result.json"
-    assert simulated.main_simulator(find(["O-8", "O-3"]), path) == 0
-    result = load(path)
-    assert (result.engine, result.ceilings, result.gpu) == ("simulator", {}, {})
-    assert [(line.case, line.operator, line.checked) for line in result.lines] == [
-        ("O-8", "one_hot", True),
-        ("O-3", "one_hot", True),
-    ]
-    assert all(line.timings == {} for line in result.lines)
-    first, second = result.lines
-    assert (first.line, first.size, first.kernel) == ("[128] int64 x 10 f32", 1280, ONE_HOT)
-    assert first.bytes == 128 * 8 + 1280 * 4
-    assert second.size <= simulated.ELEMENTS  # as it ran, not as the matrix has it

@@ -10,7 +10,7 @@ from perf.timing.contender import CALLS, Ring, plan_ring
 from perf.timing.gpu import Gpu
 from perf.timing.turns import Deadline, measure
 from tests.helpers import timed_gpu
-from tests.helpers.timed_problems import Increment, TimedPeer
+from tests.helpers.timed_gpu import Increment, TimedPeer
 
 SAMPLES = 11
 
@@ -57,9 +57,9 @@ def test_sets_in_turn_are_cold(cupy, take, cold_us):
 
 
 def test_small_problems_are_cold_after_writes_over_l2_and_warm_without(cupy, take):
-    ours = take(Increment(cupy, cold_us=8, warm_us=3)).timings[OURS]
-    assert ours.median_us == pytest.approx(8)
-    assert ours.warm_us == pytest.approx(3)
+    ours = take(Increment(cupy, cold_us=8, warm_us=3, host_us=7)).timings[OURS]
+    assert (ours.median_us, ours.warm_us) == pytest.approx((8, 3))
+    assert ours.host_us == pytest.approx(7 + timed_gpu.ENQUEUE_NS / 1000)
     assert (ours.method, ours.cold, ours.note) == ("graph", True, "")
 
 
@@ -75,13 +75,6 @@ def test_median_and_percentiles(cupy, take):
     found = take(Increment(cupy, nbytes=2**22), peer).timings["other"]
     assert (found.median_us, found.p10_us, found.p90_us) == pytest.approx((6, 2, 10))
     assert (found.method, found.samples, found.cold) == ("events", SAMPLES, True)
-
-
-def test_the_host_is_not_part_of_time_on_the_gpu(cupy, take):
-    problem = Increment(cupy, host_us=7, cold_us=8)
-    ours = take(problem).timings[OURS]
-    assert ours.median_us == pytest.approx(8)
-    assert ours.host_us == pytest.approx(7 + timed_gpu.ENQUEUE_NS / 1000)
 
 
 def test_time_on_the_host_is_left_out_where_memory_decides(cupy, take):
@@ -274,25 +267,19 @@ def test_a_graph_goes_with_a_lane_that_is_replaced(cupy, take):
     assert [found[name].method for name in ("other", "next")] == ["events", "events"]
 
 
-def test_memory_of_a_graph_is_kept_until_its_lane_is_gone(cupy):
+@pytest.mark.parametrize("kept_by", ["a graph", "an engine"])
+def test_memory_that_outlives_its_lane_is_given_back_in_the_end(cupy, kept_by):
     gpu = Gpu(cupy, cupy.clock)
     before = cupy.gpu.capacity
     lane = gpu.lane("a")
-    graph = gpu.capture(lane, [lambda: cupy.empty(2**20, np.uint8)])
+    if kept_by == "a graph":
+        kept = [lane, gpu.capture(lane, [lambda: cupy.empty(2**20, np.uint8)])]
+    else:
+        with lane.current():
+            kept = [cupy.empty(2**20, np.uint8)]
+    del lane
     gpu.release()
     gpu.lane("b")
-    assert cupy.gpu.capacity == before - 2**20
-    del lane, graph
-    gpu.release()
-    assert cupy.gpu.capacity == before
-
-
-def test_memory_that_outlives_its_lane_is_given_back_in_the_end(cupy):
-    gpu = Gpu(cupy, cupy.clock)
-    before = cupy.gpu.capacity
-    with gpu.lane("a").current():
-        kept = [cupy.empty(2**20, np.uint8)]  # an engine keeps it for the stream
-    gpu.release()
     assert cupy.gpu.capacity == before - 2**20
     kept.clear()
     gpu.release()
