@@ -39,7 +39,6 @@ def typed(desc, kind, index_kind="UINT32"):
 STRIDED = change(DESC, "input_tensor", strides=(6, 1))
 STRIDED = change(STRIDED, "indices_tensor", strides=(9, 2))
 STRIDED = change(STRIDED, "output_tensor", strides=(1, 5))
-ELEMENTS = (16, 7, 19)  # from the first to the last element of each tensor of STRIDED
 
 
 def operands():

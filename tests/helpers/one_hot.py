@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -30,12 +32,10 @@ def one_hot_shapes(draw):
     if kind == "long":
         depth = draw(st.integers(1, 100_000))
         return (draw(st.integers(1, min(20, 1 + 100_000 // depth))),), depth, 1
-    if kind == "inner":
-        outer, inner = draw(st.integers(1, 5)), draw(st.integers(2, 70))
-        return (outer, inner), draw(st.integers(1, 60_000 // (outer * inner))), 1
-    if kind == "planes":
-        outer, inner = draw(st.integers(1, 3)), draw(st.integers(200, 5000))
-        return (outer, inner), draw(st.integers(1, 60_000 // (outer * inner))), 1
+    if kind in {"inner", "planes"}:
+        sizes = ((1, 5), (2, 70)) if kind == "inner" else ((1, 3), (200, 5000))
+        shape = tuple(draw(st.integers(*size)) for size in sizes)
+        return shape, draw(st.integers(1, 60_000 // prod(shape))), 1
     rank = draw(st.sampled_from([0, 1, 1, 2, 3, 4, 8]))
     low = st.sampled_from([0] + [1] * 24)
     longest = 2 if rank > 4 else 5

@@ -81,20 +81,16 @@ class Expected:
     def assert_is(self, result):
         """Raise AssertionError unless a result is right."""
         found = np.array(get(result))
+        assert (found.dtype, found.shape) == (self.dtype, self.shape)
         wrong = self.wrong(found)
-        if not wrong.any():
-            return
-        message = f"{found.dtype} {found.shape} for {self.dtype} {self.shape}"
-        if found.shape == self.shape:
-            where = np.flatnonzero(wrong)
+        if wrong.any():
+            at = np.flatnonzero(wrong)[0]
             parts = self.parts if isinstance(self.parts, list) else [Enclosure.around(self.parts)]
-            bounds = ", ".join(f"[{p.low[where[0]]!r}, {p.high[where[0]]!r}]" for p in parts)
-            message += (
-                f": {where.size} of {wrong.size} are wrong, the first at "
-                f"{np.unravel_index(where[0], self.shape)} is {found.reshape(-1)[where[0]]!r}, "
-                f"not in {bounds}"
+            bounds = ", ".join(f"[{p.low[at]!r}, {p.high[at]!r}]" for p in parts)
+            raise AssertionError(
+                f"{np.count_nonzero(wrong)} of {wrong.size} are wrong, the first at "
+                f"{np.unravel_index(at, self.shape)} is {found.reshape(-1)[at]!r}, not in {bounds}"
             )
-        raise AssertionError(message)
 
 
 def reduce(

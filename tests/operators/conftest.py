@@ -30,11 +30,7 @@ def sharing(monkeypatch):
 def plans(monkeypatch):
     """List the plans of reduce, of which none are from other tests."""
     made = []
-
-    def planned(problem):
-        made.append(plan.plan_reduce(problem))
-        return made[-1]
-
+    planned = lambda problem: made.append(plan.plan_reduce(problem)) or made[-1]  # noqa: E731
     monkeypatch.setattr(function, "plan_reduce", planned)
     forget(monkeypatch)
     return made

@@ -12,7 +12,6 @@ import cudakern as ck
 from cudakern import DataType, FeatureLevel, TensorDesc
 from tests.helpers.bindings import (
     DESC,
-    ELEMENTS,
     EXPECTED,
     EXTENDED,
     FIELDS,
@@ -25,30 +24,24 @@ from tests.helpers.bindings import (
     change,
     memory,
     operands,
-    strided_view,
     typed,
     view,
 )
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
+from tests.helpers.places import HOST
+from tests.operators.descriptors import Tensors, integers
 
 pytestmark = PLAIN_UNLESS_THOROUGH
 
 
-@pytest.mark.parametrize("spare", [0, 5])
 @pytest.mark.parametrize("flat", [*product([False, True], repeat=3)], ids=str)
-def test_arrays_with_the_sizes_and_strides_or_flat_buffers(flat, spare):
-    buffers = [np.full(n + spare, POISON, d) for n, d in zip(ELEMENTS, "fif", strict=True)]
-    buffers[1] = buffers[1].view(np.uint32)
-    tensors = (STRIDED.input_tensor, STRIDED.indices_tensor, STRIDED.output_tensor)
-    shaped = [strided_view(b, t.sizes, t.strides) for b, t in zip(buffers, tensors, strict=True)]
-    shaped[0][...], shaped[1][...] = X, INDICES
-    x, indices, out = (b if f else s for f, b, s in zip(flat, buffers, shaped, strict=True))
+def test_arrays_with_the_sizes_and_strides_or_flat_buffers(flat):
+    tensors = Tensors(STRIDED, HOST, integers(1, -99, 99), integers(2, 0, 3))
+    ways = zip(tensors.arrays, tensors.flat, strict=True)
+    x, indices, out = (way[f] for way, f in zip(ways, flat, strict=True))
     assert ck.compile_operator(STRIDED)(x, indices, out=out) is out
-    np.testing.assert_array_equal(shaped[2], EXPECTED)
-    written = {r + 5 * c for r in range(4) for c in range(4)}
-    rest = [k for k in range(buffers[2].size) if k not in written]
-    assert rest
-    assert np.all(buffers[2][rest] == POISON)
+    assert tensors.outside().size
+    tensors.assert_written(tensors.arrays[0][tensors.arrays[1][0]])
 
 
 @pytest.mark.parametrize("position", range(3), ids=FIELDS)

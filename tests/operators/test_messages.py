@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,9 +12,9 @@ import cudakern as ck
 from cudakern import DataType, TensorDesc
 from cudakern import _dtypes as dtypes
 from cudakern._dtypes import known
+from tests.helpers.bindings import DESC, INDICES, OWNED, X, change
 from tests.helpers.refused import assert_refused, refusals
 
-X = np.arange(6, dtype=np.float32).reshape(2, 3)
 I = np.array([0, -1], np.int32)  # noqa: E741  as in the operators' formulas
 KNOWN = (
     "float32, float16, uint32, uint16, uint8, int32, int16, int8, float64, uint64, int64, bool, "
@@ -31,10 +33,9 @@ def test_what_needs_the_package_ml_dtypes(monkeypatch):
         "torch.bfloat16": "'torch.bfloat16'",
         "float8_e5m2": "float8_e5m2",
     }.items():
-        with pytest.raises(ck.DTypeError) as caught:
-            dtypes.as_dtype("reduce", given, [np.dtype("float32")])
-        required = "reduce: dtype must be one of float32"
-        assert str(caught.value) == f"{required}; got {got}; it needs the package ml_dtypes"
+        text = f"reduce: dtype must be one of float32; got {got}; it needs the package ml_dtypes"
+        call = partial(dtypes.as_dtype, "reduce", given, [np.dtype("float32")])
+        assert_refused(ck.DTypeError, text, call)
 
 
 FAR, NONE = "it is out of range", "it is no number"
@@ -116,48 +117,37 @@ def test_a_scalar_that_fits_is_rounded(dtype, value, expected):
     assert found.tobytes() == np.array([expected], dtype).tobytes()
 
 
-def owned(count=1):
-    """Return a descriptor whose last inputs are owned by the operator."""
-    flags = [ck.TensorFlags.NONE] * (2 - count) + [ck.TensorFlags.OWNED_BY_DML] * count
-    tensors = [
-        TensorDesc(DataType.FLOAT32, (2, 3), flags=flags[0]),
-        TensorDesc(DataType.INT32, (1, 2), flags=flags[1]),
-    ]
-    return ck.GatherOperatorDesc(*tensors, TensorDesc(DataType.FLOAT32, (2, 3)), 0, 1)
-
-
-GATHER = owned(0)
-ROWS = I.reshape(1, 2)
-DESC = (
+OWNING = change(DESC, "indices_tensor", flags=OWNED)
+NEEDS = (
     "compile_operator: desc must be an operator descriptor, such as GatherOperatorDesc(...); got "
 )
 LEVEL = "feature_level must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got "
 ONCE = "gather: indices_tensor is OWNED_BY_DML: it must be given to initialize()"
 INPUTS = "gather: inputs must be 2 tensors (input_tensor, indices_tensor)"
 ONE_INPUT = "gather: inputs must be 1 tensors (input_tensor)"
-OWNED = "gather: owned inputs must be given to initialize: 1 tensors"
+OWN = "gather: owned inputs must be given to initialize: 1 tensors"
 STRIDES = (
-    "gather: input_tensor must have sizes (2, 3) and strides (3, 1) in elements, or be a contiguous"
-    " buffer of one dimension; got (2, 3) and "
+    "gather: input_tensor must have sizes (3, 4) and strides (4, 1) in elements, or be a contiguous"
+    " buffer of one dimension; got (3, 4) and "
 )
 
 
-def compiled(*arrays, desc=GATHER):
+def compiled(*arrays, desc=DESC):
     return lambda: ck.compile_operator(desc)(*arrays)
 
 
 def initialized(*arrays):
-    return lambda: ck.compile_operator(owned()).initialize(ROWS)(*arrays)
+    return lambda: ck.compile_operator(OWNING).initialize(INDICES)(*arrays)
 
 
 TABLES = {
     ck.ArgumentError: {
-        f"{DESC}'gather'": lambda: ck.compile_operator("gather"),
-        f"{DESC}the class GatherOperatorDesc": lambda: ck.compile_operator(ck.GatherOperatorDesc),
-        f"{DESC}an object of TensorDesc": lambda: ck.compile_operator(GATHER.input_tensor),
-        f"{DESC}None": lambda: ck.compile_operator(None),
-        f"compile_operator: {LEVEL}'LEVEL_6_4'": lambda: ck.compile_operator(GATHER, "LEVEL_6_4"),
-        f"gather: {LEVEL}64": lambda: GATHER.validate(64),
+        f"{NEEDS}'gather'": lambda: ck.compile_operator("gather"),
+        f"{NEEDS}the class GatherOperatorDesc": lambda: ck.compile_operator(ck.GatherOperatorDesc),
+        f"{NEEDS}an object of TensorDesc": lambda: ck.compile_operator(DESC.input_tensor),
+        f"{NEEDS}None": lambda: ck.compile_operator(None),
+        f"compile_operator: {LEVEL}'LEVEL_6_4'": lambda: ck.compile_operator(DESC, "LEVEL_6_4"),
+        f"gather: {LEVEL}64": lambda: DESC.validate(64),
     },
     ck.DTypeError: {
         f"gather: x.dtype must be one of {COPIED}; got <U1": lambda: ck.gather(["a"], I),
@@ -169,18 +159,18 @@ TABLES = {
         ),
     },
     ck.BindingError: {
-        f"{ONCE}, not to the call [T16]": initialized(X, ROWS),
-        f"{ONCE} before the call [T16]": compiled(X, ROWS, desc=owned()),
+        f"{ONCE}, not to the call [T16]": initialized(X, INDICES),
+        f"{ONCE} before the call [T16]": compiled(X, INDICES, desc=OWNING),
         f"{INPUTS}; got 0 [T20]": compiled(),
         f"{INPUTS}; got 1 [T20]": compiled(X),
-        f"{INPUTS}; got 3 [T20]": compiled(X, ROWS, X),
+        f"{INPUTS}; got 3 [T20]": compiled(X, INDICES, X),
         f"{ONE_INPUT}; got 0 [T20]": initialized(),
-        f"{ONE_INPUT}; got 3 [T20]": initialized(X, ROWS, ROWS),
-        f"{OWNED}; got 0 [T20]": lambda: ck.compile_operator(owned()).initialize(),
-        f"{OWNED}; got 2 [T20]": lambda: ck.compile_operator(owned()).initialize(X, ROWS),
-        f"{STRIDES}(1, 2)": compiled(np.asfortranarray(X), ROWS),
-        f"{STRIDES}(15, 5) in bytes": compiled(
-            np.lib.stride_tricks.as_strided(np.zeros(9, np.float32), (2, 3), (15, 5)), ROWS
+        f"{ONE_INPUT}; got 3 [T20]": initialized(X, INDICES, INDICES),
+        f"{OWN}; got 0 [T20]": lambda: ck.compile_operator(OWNING).initialize(),
+        f"{OWN}; got 2 [T20]": lambda: ck.compile_operator(OWNING).initialize(X, INDICES),
+        f"{STRIDES}(1, 3)": compiled(np.asfortranarray(X), INDICES),
+        f"{STRIDES}(20, 5) in bytes": compiled(
+            np.lib.stride_tricks.as_strided(np.zeros(15, np.float32), (3, 4), (20, 5)), INDICES
         ),
     },
 }
@@ -193,10 +183,10 @@ def test_answer(launches, error, text, call):
 
 
 def test_a_compiled_operator_shows_what_it_is():
-    assert repr(ck.compile_operator(GATHER, ck.FeatureLevel.LEVEL_3_0)) == (
-        "<CompiledOperator gather, axis=0, index_dimensions=1; input_tensor (2, 3) FLOAT32; "
-        "indices_tensor (1, 2) INT32; output_tensor (2, 3) FLOAT32; feature level 3_0; "
-        "variant packed>"
+    assert repr(ck.compile_operator(DESC, ck.FeatureLevel.LEVEL_3_0)) == (
+        "<CompiledOperator gather, axis=0, index_dimensions=1; input_tensor (3, 4) FLOAT32; "
+        "indices_tensor (1, 4) UINT32; output_tensor (4, 4) FLOAT32; feature level 3_0; "
+        "variant rows>"
     )
     one = TensorDesc(DataType.FLOAT32, (4, 0))
     total = ck.ReduceOperatorDesc("sum", one, TensorDesc(DataType.FLOAT32, (1, 1)), (0, 1))

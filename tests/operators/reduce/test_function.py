@@ -88,21 +88,38 @@ def test_reduce_is_right_for_any_layout(place, combination, shapes, data):
 
 
 #: Each function of some dtypes, of others than the function before.
-SOME_DTYPES = [(f, d) for k, f in enumerate(FUNCTIONS) for d in sample(DTYPES, 5, k % 5)]
+SOME_DTYPES = [(f, d, {}) for k, f in enumerate(FUNCTIONS) for d in sample(DTYPES, 5, k % 5)]
+OTHER_RESULTS = [
+    ("sum", "int8", {"dtype": "int64"}),
+    ("sum", "bool", {"dtype": "uint8"}),
+    ("sum", "float16", {"dtype": "float32"}),
+    ("sum", "float64", {"dtype": "float16"}),
+    ("multiply", "int32", {"dtype": "complex64"}),
+    ("average", "int16", {"dtype": "float32"}),
+    ("average", "float32", {"dtype": "float64"}),
+    ("l1", "complex64", {"dtype": "float64"}),
+    ("log_sum_exp", "uint8", {"dtype": "float32"}),
+    ("max", "int32", {"dtype": "int8"}),
+    ("min", "uint16", {"dtype": "float64"}),
+    ("argmax", "float32", {"dtype": "int32"}),
+    ("argmin", "int64", {"dtype": "uint8"}),
+]
 
 
 @pytest.mark.parametrize(
-    ("function", "dtype"), [pair for pair in SOME_DTYPES if is_legal(*pair)], ids=str
+    ("function", "dtype", "options"),
+    [given for given in SOME_DTYPES + OTHER_RESULTS if is_legal(*given[:2])],
+    ids=str,
 )
 @settings(max_examples=examples(10))
 @given(data=st.data())
-def test_reduce_is_right_for_any_values(place, function, dtype, data):
+def test_reduce_is_right_for_any_values(place, function, dtype, options, data):
     """These shapes have one kind of kernel for each dtype."""
     columns = st.sampled_from([3, 5, 7])
     shape = data.draw(st.tuples(st.integers(1, 6), st.integers(2, 100), columns), "shape")
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32), "seed"))
     x = put(random_values(rng, shape, dtype, function), place)
-    call(x, function, 1, {}, keepdims=data.draw(st.booleans(), "keepdims"))
+    call(x, function, 1, options, keepdims=data.draw(st.booleans(), "keepdims"))
 
 
 TIES = [(function, kind.dtype, kind) for kind in (HALF, BF16) for function in HALFWAY]
@@ -252,32 +269,6 @@ def test_wrong_results_are_seen():
         assert expected.wrong(off).all()
         assert expected.wrong(exact.astype(np.float64).astype("uint8")).all()
         assert expected.wrong(exact[:, None]).all()
-
-
-PAIRS = [
-    ("sum", "int8", "int64"),
-    ("sum", "bool", "uint8"),
-    ("sum", "float16", "float32"),
-    ("sum", "float64", "float16"),
-    ("multiply", "int32", "complex64"),
-    ("average", "int16", "float32"),
-    ("average", "float32", "float64"),
-    ("l1", "complex64", "float64"),
-    ("log_sum_exp", "uint8", "float32"),
-    ("max", "int32", "int8"),
-    ("min", "uint16", "float64"),
-    ("argmax", "float32", "int32"),
-    ("argmin", "int64", "uint8"),
-]
-
-
-@pytest.mark.parametrize(("function", "dtype", "kind"), PAIRS)
-def test_results_have_the_dtype_of_out(place, function, dtype, kind):
-    x = random_values(np.random.default_rng(24), (4, 50, 3), dtype, function)
-    for axis, shape in ((1, (4, 3)), ((0, 1), (3,)), (0, (50, 3))):
-        out = put(np.full(shape, 7, kind), place)
-        assert ck.reduce(put(x, place), function, axis, out=out) is out
-        reduce(x, function, axis, dtype=kind).assert_is(out)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
