@@ -87,10 +87,9 @@ class Expected:
             at = np.flatnonzero(wrong)[0]
             parts = self.parts if isinstance(self.parts, list) else [Enclosure.around(self.parts)]
             bounds = ", ".join(f"[{p.low[at]!r}, {p.high[at]!r}]" for p in parts)
-            raise AssertionError(
-                f"{np.count_nonzero(wrong)} of {wrong.size} are wrong, the first at "
-                f"{np.unravel_index(at, self.shape)} is {found.reshape(-1)[at]!r}, not in {bounds}"
-            )
+            where, value = np.unravel_index(at, self.shape), found.reshape(-1)[at]
+            message = f"{wrong.sum()} are wrong, the first at {where} is {value!r}, not in {bounds}"
+            raise AssertionError(message)
 
 
 def reduce(
