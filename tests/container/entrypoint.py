@@ -43,12 +43,7 @@ The tests on the simulator need no GPU:
 def no_gpu(devices: Path, cuda_major: str) -> str:
     """Return the reason why no GPU can be used, as far as it can be told from inside.
 
-    Parameters
-    ----------
-    devices : Path
-        The folder of device files.
-    cuda_major : str
-        The major version of CUDA that this image is made for.
+    Device files are in a folder; the image is made for a major version of CUDA.
     """
     if not any(devices.glob("nvidia*")) and not (devices / "dxg").exists():
         return "The container was started without a GPU."

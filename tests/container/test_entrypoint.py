@@ -56,19 +56,10 @@ def test_without_devices_the_container_was_started_without_a_gpu(tmp_path):
     assert entrypoint.no_gpu(tmp_path, "12") == "The container was started without a GPU."
 
 
-def test_without_the_drivers_library_a_capability_is_missing(devices, monkeypatch):
-    def absent(name):
-        raise OSError(name)
-
-    monkeypatch.setattr(entrypoint.ctypes, "CDLL", absent)
-    monkeypatch.setenv("NVIDIA_DRIVER_CAPABILITIES", "utility")
-    text = entrypoint.no_gpu(devices, "12")
-    assert "NVIDIA_DRIVER_CAPABILITIES must have 'compute' and is 'utility'" in text
-
-
 @pytest.mark.parametrize(
     ("driver", "cuda_major", "expected"),
     [
+        (None, "12", "NVIDIA_DRIVER_CAPABILITIES must have 'compute' and is 'utility'"),
         (Driver(11080), "12", "The host's driver is for CUDA 11.8, this image for CUDA 12: update"),
         (Driver(12090), "13", "The host's driver is for CUDA 12.9, this image for CUDA 13: update"),
         (
@@ -83,7 +74,13 @@ def test_without_the_drivers_library_a_capability_is_missing(devices, monkeypatc
 def test_a_driver_that_does_not_do_is_told_from_others(
     devices, monkeypatch, driver, cuda_major, expected
 ):
-    monkeypatch.setattr(entrypoint.ctypes, "CDLL", lambda _name: driver)
+    def load(name):
+        if driver is None:
+            raise OSError(name)
+        return driver
+
+    monkeypatch.setattr(entrypoint.ctypes, "CDLL", load)
+    monkeypatch.setenv("NVIDIA_DRIVER_CAPABILITIES", "utility")
     assert expected in entrypoint.no_gpu(devices, cuda_major)
 
 
@@ -103,25 +100,21 @@ def test_the_default_fails_without_a_gpu_and_says_how_to_start_it():
     assert "docker run --rm IMAGE cpu" in result.stderr
 
 
-def test_with_a_gpu_the_tests_on_it_run_and_one_must_pass(become, monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        entrypoint.subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=0)
-    )
-    command, folder = become("gpu", "-k", "gather")
-    assert command[1:3] == ["-m", "pytest"]
-    report = command.index(f"--junit-xml={tmp_path}/gpu.xml")
-    assert command[report + 1 :] == [*entrypoint.GPU_TESTS, "-k", "gather"]
-    assert os.environ["CUDAKERN_REQUIRE_GPU"] == "1"
-    assert folder == ROOT
-
-
-def test_cpu_hides_gpus_and_demands_none(become, tmp_path):
-    command, folder = become("cpu")
+@pytest.mark.parametrize(
+    ("word", "options", "required", "visible"),
+    [("gpu", entrypoint.GPU_TESTS, "1", "as before"), ("cpu", ("--dist=worksteal",), "0", "")],
+)
+def test_a_suite_has_its_options_and_variables(
+    become, monkeypatch, tmp_path, word, options, required, visible
+):
+    there = SimpleNamespace(returncode=0)
+    monkeypatch.setattr(entrypoint.subprocess, "run", lambda *_, **__: there)
+    command, folder = become(word, "-k", "gather")
     assert command[1:4] == ["-m", "pytest", "-n"]
     assert int(command[4]) >= 1
-    assert command[-2:] == [f"--junit-xml={tmp_path}/cpu.xml", "--dist=worksteal"]
-    assert os.environ["CUDAKERN_REQUIRE_GPU"] == "0"
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == ""
+    assert command[5:] == [f"--junit-xml={tmp_path}/{word}.xml", *options, "-k", "gather"]
+    assert os.environ["CUDAKERN_REQUIRE_GPU"] == required
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == visible
     assert folder == ROOT
 
 

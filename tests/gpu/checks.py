@@ -220,10 +220,7 @@ CHECKS = {check.__name__: check for check in (launch, subnormal, capture, misali
 def run(name, place):
     """Make the checks of a name, a line each; return how many failed.
 
-    Raises
-    ------
-    RuntimeError
-        The context is lost.
+    A lost context raises RuntimeError.
     """
     failures = 0
     for label, check in CHECKS[name](place):

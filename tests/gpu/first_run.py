@@ -58,17 +58,7 @@ def planned(folder: Path) -> list[Step]:
 
 
 class Run:
-    """Runs steps; at any time, all that is known lies in a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        Gets the files.
-    steps : list of Step
-        Run one after another.
-    seconds : float
-        How long all may take.
-    """
+    """Runs steps one after another, in so many seconds; all that is known lies in a folder."""
 
     def __init__(self, folder: Path, steps: list[Step], seconds: float) -> None:
         self.folder, self.steps = folder, steps

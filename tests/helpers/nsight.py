@@ -40,22 +40,18 @@ if "empty" not in os.environ["FAKE"]:
 """
 SANITIZER = """
 tool = option("--tool")
+state, _, of = os.environ["FAKE"].partition(" ")
+state = state if of == tool else "clean"
+clean = "ERROR SUMMARY: 0 errors"
+if tool == "racecheck":
+    clean = "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
+found = "Invalid __global__ read of size 4 bytes\\n========= ERROR SUMMARY: 2 errors"
+warned = "RACECHECK SUMMARY: 1 hazard displayed (0 errors, 1 warning)"
 print("========= COMPUTE-SANITIZER")
-if "found " + tool in os.environ["FAKE"]:
-    print("========= Invalid __global__ read of size 4 bytes")
-    print("========= ERROR SUMMARY: 2 errors")
-    sys.exit(int(option("--error-exitcode")))
-if "warned " + tool in os.environ["FAKE"]:
-    print("========= RACECHECK SUMMARY: 1 hazard displayed (0 errors, 1 warning)")
-    sys.exit(0)
-if "silent " + tool in os.environ["FAKE"]:
-    sys.exit(0)
-word = "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
-print("=========", word if tool == "racecheck" else "ERROR SUMMARY: 0 errors")
-if "failed " + tool in os.environ["FAKE"]:
-    sys.exit(1)
-if "denied " + tool in os.environ["FAKE"]:
-    sys.exit(int(option("--error-exitcode")))
+if state != "silent":
+    print("=========", {"found": found, "warned": warned}.get(state, clean))
+error = int(option("--error-exitcode"))
+sys.exit({"found": error, "denied": error, "failed": 1}.get(state, 0))
 """
 PROGRAM = """#!{python}
 import json, os, sys
