@@ -163,27 +163,6 @@ class Raising:
         raise object.__getattribute__(self, "error")
 
 
-class _Writable:
-    """Memory of an array, of which nothing says that it must not be written to, as in CuPy."""
-
-    def __init__(self, interface, owner):
-        self.owner = owner
-        self.__array_interface__ = interface | {"data": (interface["data"][0], False)}
-
-
-class _Host:
-    """Has a capsule of memory on the host."""
-
-    def __init__(self, capsule):
-        self.capsule = capsule
-
-    def __dlpack_device__(self):
-        return CPU, 0
-
-    def __dlpack__(self, **_):
-        return self.capsule
-
-
 def host_array(capsule):
     """Return what a capsule has as an array on the host, whatever device it names.
 
@@ -199,7 +178,10 @@ def host_array(capsule):
     is_bfloat16 = code.value == _BFLOAT16
     if is_bfloat16:
         code.value = _UINT
-
-    found = np.from_dlpack(_Host(capsule))
-    array = np.asarray(_Writable(found.__array_interface__, found))
+    found = np.from_dlpack(
+        types.SimpleNamespace(__dlpack_device__=lambda: (CPU, 0), __dlpack__=lambda **_: capsule)
+    )
+    interface = found.__array_interface__
+    interface["data"] = interface["data"][0], False  # as in CuPy, nothing must not be written to
+    array = np.asarray(types.SimpleNamespace(__array_interface__=interface, owner=found))
     return array.view(dtypes.bfloat16()) if is_bfloat16 else array

@@ -56,15 +56,9 @@ class MemoryLayout:
 def memory_layouts(draw, shape, itemsize, *, output=False, aligned=False):
     """Draw a layout: permuted, padded, stepped, reversed, broadcast, offset, misaligned."""
     rank = len(shape)
-    if draw(st.integers(0, 3)) == 0:
-        order, padded, reversed_, repeated = (
-            list(range(rank)),
-            [0] * rank,
-            [False] * rank,
-            [False] * rank,
-        )
-        steps = [1] * rank
-    else:
+    order, padded, steps = range(rank), [0] * rank, [1] * rank
+    reversed_ = repeated = [False] * rank
+    if draw(st.integers(0, 3)):
         order = draw(st.permutations(range(rank)))
         few = st.sampled_from([0, 0, 0, 1, 3])
         padded = [draw(few) for _ in shape]
@@ -148,14 +142,8 @@ def random_indices(rng, shape, dtype, extent):
     """Return indices: most in range, some negative or beyond, some at the type's extremes."""
     info = np.iinfo(dtype)
     values = rng.integers(-extent - 2 if info.min < 0 else 0, extent + 3, shape, np.int64)
-    extremes = [
-        info.min,
-        info.max,
-        min(2**32, info.max),
-        min(2**32 + 1, info.max),
-        extent,
-        max(extent - 1, 0),
-    ]
+    extremes = [info.min, info.max, min(2**32, info.max), min(2**32 + 1, info.max)]
+    extremes += [extent, max(extent - 1, 0)]
     extremes += [-1, -extent, -extent - 1] if info.min < 0 else []
     result = np.asarray(values.astype(object))
     for position in np.flatnonzero(rng.random(shape) < 0.1):

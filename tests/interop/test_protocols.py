@@ -209,6 +209,29 @@ def test_narrow_floats_that_cannot_be_taken(monkeypatch):
     assert text == no + "(bfloat16 needs the package ml_dtypes)"
 
 
+@pytest.mark.parametrize("dtype", NARROW)
+def test_narrow_arrays_are_taken_as_they_are(dtype):
+    x = np.arange(1, 7).astype(dtype).reshape(2, 3)
+    assert as_array("gather", "x", x) is x
+    assert as_array("gather", "x", ArrayOnly(x)) is x
+    assert same_bytes(ck.gather(ArrayOnly(x), [1]), x[[1]])
+    assert same_bytes(ck.gather(x, [5], mode="fill", fill_value=x[0, 1])[0], x[0, 1].repeat(3))
+
+
+def test_narrow_scalars_and_lists_of_them_are_arrays():
+    one = ml_dtypes.bfloat16(1)
+    assert ck.reduce([one, one], "sum") == 2
+    assert ck.reduce(one, "sum").dtype == ml_dtypes.bfloat16
+    assert ck.one_hot([1], 2, values=(one, one)).dtype == ml_dtypes.bfloat16
+
+
+@pytest.mark.parametrize("name", ["int4", "uint4", "float4_e2m1fn"])
+def test_types_of_less_than_a_byte_are_not_known(name):
+    with pytest.raises(ck.DTypeError) as caught:
+        ck.argwhere(np.zeros(3, getattr(ml_dtypes, name)))
+    assert str(caught.value).endswith(f"; got {name}")
+
+
 READ = "must be writeable; got a read-only "
 READ_ONLY = np.zeros(4)
 READ_ONLY.flags.writeable = False

@@ -7,6 +7,8 @@ import json
 import os
 import sys
 from types import SimpleNamespace
+from unittest import mock
+from unittest.mock import call
 
 import numpy as np
 import pytest
@@ -260,28 +262,14 @@ def test_target_runs_on_the_simulator(capsys, monkeypatch):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """Have a GPU whose arrays are NumPy's, and two tiny lines; return what is done with it."""
-    events = []
-
-    def noted(name):
-        return lambda *arguments: events.append(" ".join((name, *map(str, arguments))))
-
-    runtime = SimpleNamespace(profilerStart=noted("start"), profilerStop=noted("stop"))
-    cupy = SimpleNamespace(
-        zeros=np.zeros,
-        cuda=SimpleNamespace(
-            set_allocator=noted("allocator"),
-            set_pinned_memory_allocator=noted("pinned"),
-            Device=lambda: SimpleNamespace(synchronize=noted("synchronize")),
-            runtime=runtime,
-        ),
-    )
+    """Have a GPU whose arrays are NumPy's, and two tiny lines; its calls are what is done."""
+    cupy = mock.MagicMock(zeros=np.zeros)
 
     @contextlib.contextmanager
     def mark(name, payload):
-        events.append(f"{name} {payload}")
+        cupy.begin(name, payload)
         yield
-        events.append("end")
+        cupy.end()
 
     def problem(title, moved):
         return SimpleNamespace(
@@ -289,7 +277,7 @@ def gpu(monkeypatch):
             inputs=lambda xp, _seed: (xp.zeros(1),),
             outputs=lambda xp: (xp.zeros(1),),
             traffic=lambda: SimpleNamespace(total=moved),
-            call=lambda _inputs, _outputs: lambda: events.append(f"call {title}"),
+            call=lambda _inputs, _outputs: lambda: cupy.work(title),
         )
 
     lines = [SimpleNamespace(problem=problem(*given)) for given in (("a", 12.0), ("b", 9.6))]
@@ -297,21 +285,25 @@ def gpu(monkeypatch):
     monkeypatch.setattr(target, "choose", lambda engine: engine)
     monkeypatch.setattr(target, "import_cupy", lambda: cupy)
     monkeypatch.setattr(ranges, "marked", mark)
-    return events
+    return cupy
 
 
 def test_target_profiles_prepared_calls_alone(gpu):
     assert command.main(["target", "X-1", "--repeats", "2"]) == 0
-    assert gpu == [
-        *("call a", "call b", "synchronize", "start"),
-        *("X-1 a 12", "call a", "call a", "end", "X-1 b 10", "call b", "call b", "end"),
-        *("synchronize", "stop"),
+    synchronised = call.cuda.Device().synchronize()
+    assert gpu.mock_calls == [
+        *(call.work("a"), call.work("b"), call.cuda.Device(), synchronised),
+        call.cuda.runtime.profilerStart(),
+        *(call.begin("X-1 a", 12), call.work("a"), call.work("a"), call.end()),
+        *(call.begin("X-1 b", 10), call.work("b"), call.work("b"), call.end()),
+        *(synchronised, call.cuda.runtime.profilerStop()),
     ]
 
 
 def test_target_without_pools_turns_them_off_first(gpu):
     assert command.main(["target", "X-1", "--no-pool"]) == 0
-    assert gpu[:3] == ["allocator None", "pinned None", "call a"]
+    off = [call.cuda.set_allocator(None), call.cuda.set_pinned_memory_allocator(None)]
+    assert gpu.mock_calls[:3] == [*off, call.work("a")]
 
 
 def test_target_out_of_memory_is_one_sentence(gpu, capsys, monkeypatch):
@@ -323,7 +315,7 @@ def test_target_out_of_memory_is_one_sentence(gpu, capsys, monkeypatch):
     text = capsys.readouterr().err
     assert "name fewer cases" in text
     assert text.count("\n") == 1
-    assert gpu == []
+    assert not gpu.mock_calls
 
 
 def test_target_without_a_gpu_is_one_sentence(capsys, monkeypatch):

@@ -8,11 +8,12 @@ import types
 from dataclasses import dataclass
 
 import pytest
+from rich.table import Table
 
 from cudakern.engines import engine_for
 from cudakern.engines.base import KernelSpec, Launch
 from perf.cases.base import Case, Line
-from perf.console import new_console
+from perf.console import new_console, new_progress
 from perf.engines import NullEngine
 from perf.results import OURS, load
 from perf.timing import command as run
@@ -400,3 +401,29 @@ def test_files_are_named_by_gpu_date_and_commit(tmp_path):
     found = environment.default_path("NVIDIA H200 (SXM)", date, "abc+", tmp_path)
     expected = "perf/results/nvidia-h200-sxm/2026-01-02T030405Z-abc+.json"
     assert found == tmp_path / expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["pip install 'cudakern[cuda12]'", "[4096] u8 [bold]x[/bold]", "[/]", ":x: :smile:", "a\\"],
+)
+def test_no_text_is_markup(text):
+    printed, terminal = io.StringIO(), io.StringIO()
+    console = new_console(file=printed)
+    table = Table(title=text, caption=text)
+    table.add_column(text)
+    table.add_row(text)
+    console.print(table)
+    console.print(text)
+    found = [line.strip("│┃ ") for line in printed.getvalue().splitlines()]
+    assert found.count(text) == 5
+    with new_progress(new_console(file=terminal, force_terminal=True)) as progress:
+        progress.add_task(text, total=1)
+    assert text in terminal.getvalue()
+
+
+def test_lines_are_not_broken():
+    printed = io.StringIO()
+    text = "without torch: run pip install " + 300 * "x" + " 'x[torch]'"
+    new_console(file=printed).print(text)
+    assert printed.getvalue() == f"{text}\n"
