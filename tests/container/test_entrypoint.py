@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -74,11 +75,7 @@ def test_without_devices_the_container_was_started_without_a_gpu(tmp_path):
 def test_a_driver_that_does_not_do_is_told_from_others(
     devices, monkeypatch, driver, cuda_major, expected
 ):
-    def load(name):
-        if driver is None:
-            raise OSError(name)
-        return driver
-
+    load = mock.Mock(side_effect=[driver or OSError("no such library")])
     monkeypatch.setattr(entrypoint.ctypes, "CDLL", load)
     monkeypatch.setenv("NVIDIA_DRIVER_CAPABILITIES", "utility")
     assert expected in entrypoint.no_gpu(devices, cuda_major)

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
+from contextlib import nullcontext
+from unittest import mock
+from unittest.mock import call
 
 import pytest
 
@@ -185,34 +187,20 @@ def test_one_that_fails_is_named_and_the_others_are_made(monkeypatch, capsys):
 @pytest.mark.parametrize("mode", checks.MODES)
 @pytest.mark.parametrize("fails", [False, True])
 def test_each_capture_has_its_mode_and_ends(monkeypatch, mode, fails):
-    events = []
-
-    class Stream:
-        def __init__(self, *, non_blocking):
-            assert non_blocking
-
-        def __enter__(self):
-            events.append("current")
-
-        def __exit__(self, *_):
-            events.append("left")
-
-        def begin_capture(self, mode):
-            events.append(mode)
-
-        def end_capture(self):
-            events.append("end")
-            return SimpleNamespace(launch=lambda _stream: events.append("launch"))
-
-    modes = {f"streamCaptureMode{name}": name for name in checks.MODES}
-    cuda = SimpleNamespace(Stream=Stream, runtime=SimpleNamespace(**modes))
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
-    monkeypatch.setattr(checks, "wait_for_gpu", lambda: events.append("wait"))
-    captured = ["current", mode, "call", "end", "left"]
-    if fails:
-        with pytest.raises(ZeroDivisionError):
-            checks.captured(mode, lambda: events.append("call") or 1 / 0)
-        assert events == captured
-    else:
-        checks.captured(mode, lambda: events.append("call"))()
-        assert events == [*captured, "wait", "launch", "wait"]
+    cupy = mock.MagicMock()
+    stream = cupy.cuda.Stream.return_value
+    stream.__exit__.return_value = False
+    cupy.work.side_effect = ZeroDivisionError if fails else None
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr(checks, "wait_for_gpu", cupy.wait)
+    with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+        checks.captured(mode, cupy.work)()
+    number = getattr(cupy.cuda.runtime, f"streamCaptureMode{mode}")
+    on = call.cuda.Stream()
+    assert cupy.mock_calls[:5] == [
+        *(call.cuda.Stream(non_blocking=True), on.__enter__(), on.begin_capture(number)),
+        *(call.work(), on.end_capture()),
+    ]
+    assert stream.__exit__.call_count == 1
+    launch = on.end_capture().launch(stream)
+    assert cupy.mock_calls[6:] == ([] if fails else [call.wait(), launch, call.wait()])

@@ -5,6 +5,7 @@ import itertools
 import re
 import sys
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -146,15 +147,11 @@ def test_cub_is_off_during_the_call_alone():
     problem = PROBLEMS["R-1, [2^28] f32 sum"]
     seen = []
 
-    class Xp:
-        __version__ = "14.2.0"
-        empty = staticmethod(np.empty)
+    def total(*_, **__):
+        seen.append((CORE.routines, CORE.reductions))
 
-        @staticmethod
-        def sum(*_arguments, **_keywords):
-            seen.append((CORE.routines, CORE.reductions))
-
-    peer = cupy.CupyWithoutCub(Xp, CORE)
+    xp = types.SimpleNamespace(__version__="14.2.0", empty=np.empty, sum=total)
+    peer = cupy.CupyWithoutCub(xp, CORE)
     peer.prepare(problem, problem.inputs(np, seed=3)).call()
     assert seen == [([], [])]
     assert (CORE.routines, CORE.reductions) == (["cub"], ["cub"])
@@ -270,9 +267,7 @@ def test_missing_libraries_have_a_reason_in_one_line(monkeypatch):
 
 
 def test_a_library_that_fails_when_it_starts_is_missing(monkeypatch):
-    def find():
-        raise OSError("cannot open\nshared object")
-
-    monkeypatch.setattr(cupy, "find", find)
+    error = OSError("cannot open\nshared object")
+    monkeypatch.setattr(cupy, "find", mock.Mock(side_effect=error))
     reason = peers.present()[1]["cupy"]
     assert reason == "cannot be started: OSError: cannot open shared object"

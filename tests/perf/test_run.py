@@ -6,6 +6,7 @@ import signal
 import subprocess
 import types
 from dataclasses import dataclass
+from unittest import mock
 
 import pytest
 from rich.table import Table
@@ -211,10 +212,6 @@ def test_a_file_is_there_after_each_line(fake):
     assert "incomplete" not in fake.said
 
 
-def interrupt(*_):
-    raise KeyboardInterrupt
-
-
 def terminate(*_):
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -231,7 +228,7 @@ def handler():
     signal.signal(signal.SIGTERM, previous)
 
 
-@pytest.mark.parametrize("end", [interrupt, terminate])
+@pytest.mark.parametrize("end", [mock.Mock(side_effect=KeyboardInterrupt), terminate])
 def test_an_interruption_keeps_what_was_measured(fake, monkeypatch, handler, end):
     show = run.table.show
 
@@ -287,14 +284,10 @@ def test_the_closing_ceilings_cannot_lose_the_lines(fake, monkeypatch, end):
 @pytest.mark.parametrize("end", ["sticky", "memory", "interrupted", "none at all"])
 def test_what_fails_before_the_first_line_is_one_sentence(fake, tmp_path, monkeypatch, capsys, end):
     error, message = ENDS.get(end, (None, "the GPU cannot be measured: OutOfMemory"))
-
-    def measure(_gpu):
-        raise error
-
     if error is None:
         fake.cupy.gpu.capacity = 2**20
     else:
-        monkeypatch.setattr(run.ceilings, "measure", measure)
+        monkeypatch.setattr(run.ceilings, "measure", mock.Mock(side_effect=error))
     assert fake.run() == 1
     said = capsys.readouterr().err
     assert said.startswith("perf run: ")

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections import Counter
+from unittest import mock
 
 import pytest
 from rich.progress import Progress
@@ -232,10 +233,8 @@ def test_slow_code_is_seen(monkeypatch):
 
 
 def test_code_that_does_not_compile_is_named(monkeypatch, capsys):
-    def fail(*_work):
-        raise KernelCompileError("gather.cu", (), "no such")
-
-    monkeypatch.setattr(static, "survey", fail)
+    error = KernelCompileError("gather.cu", (), "no such")
+    monkeypatch.setattr(static, "survey", mock.Mock(side_effect=error))
     monkeypatch.setattr(kernels, "rotation", lambda: [("sm_90", SUM)])
     assert static.main([*ARGUMENTS, "--operators", "reduce"]) == 1
     named = f"broken: sm_90, {SUM.entry} to {SUM.entry}: gather.cu: the kernel must compile"
@@ -243,13 +242,11 @@ def test_code_that_does_not_compile_is_named(monkeypatch, capsys):
 
 
 def test_what_is_missing_is_one_line(monkeypatch, capsys):
-    def missing(name):
-        message = f"{name} must be installed"
-        raise FileNotFoundError(message)
-
+    missing = mock.Mock(side_effect=FileNotFoundError("it must be installed"))
     monkeypatch.setattr(cubins, "tool", missing)
     assert static.main(ARGUMENTS) == 1
-    assert capsys.readouterr().out == "cuobjdump must be installed\n"
+    assert capsys.readouterr().out == "it must be installed\n"
+    missing.assert_called_with("cuobjdump")
 
 
 def test_traffic_is_held_to_what_a_line_may_move():

@@ -1,6 +1,7 @@
 import math
 from contextlib import nullcontext
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -187,8 +188,7 @@ def fail():
     raise ValueError("not today")
 
 
-def out_of_memory():
-    raise timed_gpu.OutOfMemoryError("no")
+out_of_memory = mock.Mock(side_effect=timed_gpu.OutOfMemoryError)
 
 
 @pytest.mark.parametrize(
