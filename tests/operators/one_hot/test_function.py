@@ -31,8 +31,6 @@ from tests.operators.calls import assert_gives
 pytestmark = PLAIN_AND_CHECKED
 
 KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH)
-EXAMPLES = examples(60)
-CHECKED_EXAMPLES = examples(20)
 
 
 def compare(place, index_dtype, dtype, draw):
@@ -65,7 +63,7 @@ def compare(place, index_dtype, dtype, draw):
 
 @PLAIN
 @pytest.mark.parametrize(("index_dtype", "dtype"), KINDS)
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_one_hot_equals_numpy(place, index_dtype, dtype, data):
     compare(place, index_dtype, dtype, data.draw)
@@ -73,7 +71,7 @@ def test_one_hot_equals_numpy(place, index_dtype, dtype, data):
 
 @CHECKED
 @pytest.mark.parametrize(("index_dtype", "dtype"), KINDS[1::2])
-@settings(max_examples=CHECKED_EXAMPLES)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_one_hot_equals_numpy_when_checked(place, index_dtype, dtype, data):
     compare(place, index_dtype, dtype, data.draw)

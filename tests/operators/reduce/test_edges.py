@@ -487,11 +487,8 @@ def test_no_elements(place, function, dtype, launches):
     assert not launches
 
 
-OF_INITIAL = ["max", "min", "multiply", "sum"]
-
-
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("function", OF_INITIAL)
+@pytest.mark.parametrize("function", ["max", "min", "multiply", "sum"])
 def test_results_of_no_elements_have_its_bytes(place, function, dtype, launches):
     if not is_legal(function, dtype):
         dtype = np.dtype(dtype).type(0).real.dtype
