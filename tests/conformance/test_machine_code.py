@@ -96,39 +96,44 @@ def kernels(tmp_path, monkeypatch):
     return copy
 
 
-def test_an_edited_header_changes_the_digest(tmp_path, monkeypatch):
+@pytest.fixture
+def compile_text(kernels):
+    """Return a function that compiles the text of a kernel, with macros, for a target."""
+
+    def compile_text(text, target, macros=()):
+        (kernels / "made.cu").write_text(text, encoding="utf-8")
+        return cubins.compile_kernel(KernelSpec("made", "plain", "ck_made", macros), target)
+
+    return compile_text
+
+
+@pytest.mark.parametrize("header", ["", "types.cuh", "row_copy.cuh"])
+def test_an_edited_header_changes_the_digest(request, header):
     original = sources.load_source("gather.cu")
-    for number, header in enumerate(["", "types.cuh", "row_copy.cuh"]):
-        copy = tmp_path / str(number)
-        shutil.copytree(sources.kernel_folder(), copy)
-        if header:
-            with (copy / "common" / header).open("a", encoding="utf-8") as file:
-                file.write("// edited\n")
-        with monkeypatch.context() as patch:
-            patch.setattr(sources, "kernel_folder", lambda copy=copy: copy)
-            edited = sources.load_source("gather.cu")
-        assert (edited.text == original.text) == (not header)
-        assert (edited.digest == original.digest) == (not header)
+    kernels = request.getfixturevalue("kernels")  # from now on
+    if header:
+        with (kernels / "common" / header).open("a", encoding="utf-8") as file:
+            file.write("// edited\n")
+    edited = sources.load_source("gather.cu")
+    assert (edited.text == original.text) == (not header)
+    assert (edited.digest == original.digest) == (not header)
 
 
-def test_a_warning_is_an_error(kernels):
+def test_a_warning_is_an_error(compile_text):
     text = 'extern "C" __global__ void CK_ENTRY(int* out) { int unused; *out = 0; }\n'
-    (kernels / "warns.cu").write_text(text, encoding="utf-8")
     with pytest.raises(KernelCompileError, match="never referenced"):
-        cubins.compile_kernel(KernelSpec("warns", "plain", "ck_warns", ()), "sm_80")
+        compile_text(text, "sm_80")
 
 
-def test_a_division_is_seen(kernels):
+@pytest.mark.parametrize("number", ["unsigned", "unsigned long long"])
+@pytest.mark.parametrize("arch", sample(ARCHITECTURES, 3))
+def test_a_division_is_seen(compile_text, number, arch):
     text = 'extern "C" __global__ void CK_ENTRY(CK_T* out, CK_T by) { *out /= by; }\n'
-    (kernels / "divides.cu").write_text(text, encoding="utf-8")
-    for number in ("unsigned", "unsigned long long"):
-        spec = KernelSpec("divides", "plain", "ck_divides", (("CK_T", number),))
-        for arch in sample(ARCHITECTURES, 3):
-            code = cubins.sass(cubins.compile_kernel(spec, arch))["ck_divides"].code
-            calls = [line for line in code if "__cuda_" in line]
-            assert len(calls) == (number == "unsigned long long"), (number, arch)
-            assert all(map(divides, calls)), (calls, arch)
-            assert sum(map(divides, code)) > len(calls), (number, arch)
+    code = cubins.sass(compile_text(text, arch, (("CK_T", number),)))["ck_made"].code
+    calls = [line for line in code if "__cuda_" in line]
+    assert len(calls) == (number == "unsigned long long")
+    assert all(map(divides, calls)), calls
+    assert sum(map(divides, code)) > len(calls)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,7 @@ def test_a_division_is_told_from_other_instructions(instruction, is_division):
     assert divides(instruction) == is_division
 
 
-def test_a_spill_is_seen(kernels):
+def test_a_spill_is_seen(compile_text):
     text = """
         extern "C" __global__ void CK_ENTRY(int* out, int at) {
           volatile int table[64];
@@ -157,9 +162,7 @@ def test_a_spill_is_seen(kernels):
           out[64] = table[at];
         }
     """
-    (kernels / "spills.cu").write_text(text, encoding="utf-8")
-    cubin = cubins.compile_kernel(KernelSpec("spills", "plain", "ck_spills", ()), "sm_90")
-    usage = cubins.resource_usage([cubin])["ck_spills"]
+    usage = cubins.resource_usage([compile_text(text, "sm_90")])["ck_made"]
     assert "stack" in resource_faults(usage, MAX_REGISTERS)[0]
     assert "registers" in resource_faults(usage, usage.registers - 1)[1]
 

@@ -58,3 +58,9 @@ def timing(median: float, spread: float = 0.0) -> Timing:
 def missing(note: str) -> Timing:
     """Return a timing without times."""
     return Timing(NAN, NAN, NAN, 0, "graph", cold=True, note=note)
+
+
+def rows(text):
+    """Return the lines of printed tables as lists of cells."""
+    lines = [line.replace("┃", "│") for line in text.splitlines()]
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]

@@ -18,6 +18,7 @@ from cudakern.engines.sources import kernel_folder
 from perf.cases import CASES, find
 from perf.nsight import command, compute, target, tools
 from tests.helpers.nsight import install
+from tests.perf.synthetic import rows
 
 
 @pytest.fixture
@@ -48,12 +49,6 @@ def target_of(arguments):
     first = arguments.index(sys.executable)
     assert arguments[first + 1 : first + 5] == ["-m", "perf", "nsight", "target"]
     return arguments[first + 5 :]
-
-
-def rows(text):
-    """Return the lines of printed tables as lists of cells."""
-    lines = [line.replace("┃", "│") for line in text.splitlines()]
-    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
 
 
 def test_systems_profiles_and_sums_up(fake, tmp_path, capsys):

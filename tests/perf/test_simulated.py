@@ -14,6 +14,7 @@ from perf.cases import find
 from perf.cases.one_hot import OneHotProblem
 from perf.results import load
 from perf.timing import simulated
+from tests.perf.synthetic import rows
 
 ONE_HOT = "ck_one_hot_stream_w4_i64_o32"
 
@@ -33,27 +34,23 @@ def corrupted(problem, inputs, outputs):
     return call
 
 
-def rows(printed):
-    """Return the cells of the table's rows."""
-    lines = [line for line in printed.splitlines() if line.startswith("│")]
-    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
-
-
 def test_right_results(capsys, tmp_path):
     path = tmp_path / "folder" / "result.json"
     assert simulated.main_simulator(find(["O-8", "G-9"]), path) == 0
     printed = capsys.readouterr().out
     title = "[128] int64 x 10 f32"
-    assert rows(printed)[0] == ["O-8", title, ONE_HOT, "1280", "right"]
-    assert [row[0] for row in rows(printed)] == ["O-8", "G-9", "G-9"]
-    assert all(row[4] == "right" for row in rows(printed))
+    _, *found = rows(printed)
+    assert found[0] == ["O-8", title, ONE_HOT, "1280", "right"]
+    assert [(row[0], row[4]) for row in found] == [
+        (name, "right") for name in ("O-8", "G-9", "G-9")
+    ]
     assert "3 of 3 results are right." in printed
     assert "This is no measurement" in printed
     assert not re.search(r"\d\s*(us|ms|s|GB/s|TB/s|%)\b", printed)
     result = load(path)
     assert (result.engine, result.ceilings, result.gpu) == ("simulator", {}, {})
-    found = [(line.case, line.operator, line.checked, line.timings) for line in result.lines]
-    assert found == [("O-8", "one_hot", True, {}), *[("G-9", "gather", True, {})] * 2]
+    lines = [(line.case, line.operator, line.checked, line.timings) for line in result.lines]
+    assert lines == [("O-8", "one_hot", True, {}), *[("G-9", "gather", True, {})] * 2]
     first = result.lines[0]
     assert (first.line, first.size, first.kernel) == (title, 1280, ONE_HOT)
     assert first.bytes == 128 * 8 + 1280 * 4
@@ -80,7 +77,7 @@ def test_wrong_results_are_told(monkeypatch, call, message, capsys, tmp_path):
     monkeypatch.setattr(OneHotProblem, "call", call)
     assert simulated.main_simulator(find(["O-8", "G-9"]), path) == 1
     printed = capsys.readouterr().out
-    first, *others = rows(printed)
+    _, first, *others = rows(printed)
     assert first[0] == "O-8"
     assert first[4].startswith(message)
     assert all(row[4] == "right" for row in others)
