@@ -56,8 +56,12 @@ def drawn(low, high, shape, dtype=np.uint8):
     return np.random.default_rng(11).integers(low, high, shape, dtype)
 
 
-def test_gather_reads_far_apart(place):
-    side = SIDES[place]
+@pytest.fixture
+def side(place):
+    return SIDES[place]
+
+
+def test_gather_reads_far_apart(place, side):
     memory, x = matrix(place)
     last = drawn(1, 256, side)
     memory.write(last, side * side)
@@ -74,8 +78,7 @@ def test_gather_reads_far_apart(place):
     assert columns[-1].tolist() == [last[-1], last[3]]
 
 
-def test_gather_writes_far_apart(place):
-    side = SIDES[place]
+def test_gather_writes_far_apart(place, side):
     memory, out = matrix(place, POISON)
     x = drawn(0, 256, (7, 16))
     count = out.size // 16
@@ -91,8 +94,7 @@ def test_gather_writes_far_apart(place):
 
 
 @pytest.mark.parametrize("columns", [False, True])
-def test_gather_nd_reads_far_apart(place, columns):
-    side = SIDES[place]
+def test_gather_nd_reads_far_apart(place, side, columns):
     memory, x = matrix(place)
     last = drawn(1, 256, side)
     memory.write(last, side * side)
@@ -102,8 +104,7 @@ def test_gather_nd_reads_far_apart(place, columns):
     assert same_bytes(result, rows[range(5), tuples[:, 1]] if columns else rows)
 
 
-def test_one_hot_writes_far_apart(place):
-    side = SIDES[place]
+def test_one_hot_writes_far_apart(place, side):
     _, out = matrix(place, POISON)
     indices = drawn(-side, side, side + 1, np.int32)
     ck.one_hot(put(indices, place), side, values=(3, 7), dtype="uint8", out=out)
@@ -113,8 +114,7 @@ def test_one_hot_writes_far_apart(place):
         assert same_bytes(out[row], expected)
 
 
-def test_nonzero_reads_far_apart(place):
-    side = SIDES[place]
+def test_nonzero_reads_far_apart(place, side):
     memory, x = matrix(place)
     at = [(0, 1), (side // 2, 0), (side - 1, side - 1), (side, 0), (side, side - 2)]
     for row, column in at:
@@ -129,8 +129,7 @@ def test_nonzero_reads_far_apart(place):
     assert get(flat).tolist() == [row * side + column for row, column in at]
 
 
-def test_nonzero_coordinates_writes_far_apart(place):
-    side = SIDES[place]
+def test_nonzero_coordinates_writes_far_apart(place, side):
     memory, _ = matrix(place, 1)
     elements = memory.view((side * (side + 1) // 2,), np.uint16)
     rows = Memory(4 * elements.size, POISON, place).view((elements.size, 1), np.uint32)
@@ -141,8 +140,7 @@ def test_nonzero_coordinates_writes_far_apart(place):
         assert get(rows[first : first + 100, 0]).tolist() == [*range(first, first + 100)]
 
 
-def test_reduce_reads_far_apart(place):
-    side = SIDES[place]
+def test_reduce_reads_far_apart(place, side):
     memory, x = matrix(place)
     last = drawn(1, 200, side)
     last[[7, side - 3]] = 201
@@ -155,8 +153,7 @@ def test_reduce_reads_far_apart(place):
     assert get(ck.reduce(x, "sum", 1, dtype="int64")).tolist() == [0] * side + [last.sum()]
 
 
-def test_reduce_writes_far_apart(place):
-    side = SIDES[place]
+def test_reduce_writes_far_apart(place, side):
     x = drawn(1, 256, side)
     _, out = matrix(place, POISON)
     repeated = Buffer(x, place).view((side + 1, side, 2), np.uint8, (0, 1, 0))
