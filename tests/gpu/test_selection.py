@@ -32,11 +32,7 @@ def pytest_collection_finish(session):
 #: Folders of many tests, of which none is on a GPU.
 WITHOUT = [f"--ignore=tests/{folder}" for folder in ("perf", "simulator")]
 #: Some that have no place.
-MARKED = {
-    "test_a_gpu_is_used",
-    "test_cupy_passes_addresses",
-    "test_nothing_waits_for_the_gpu",
-}
+MARKED = {"test_a_gpu_is_used", "test_cupy_passes_addresses", "test_nothing_waits_for_the_gpu"}
 
 
 def test_tests_on_a_gpu_are_marked_and_no_other(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -47,15 +48,13 @@ def compiled(desc):
     return ck.compile_operator(desc, FeatureLevel.EXTENDED)
 
 
-def _gather(x, indices, out=None):
-    a, b, c = _tensors(X, INDICES[None], X[:, :3])
-    return compiled(ck.GatherOperatorDesc(a, b, c, 1, 1))(x, indices, out=out)
+GATHER = ck.GatherOperatorDesc(*_tensors(X, INDICES[None], X[:, :3]), 1, 1)
+OWNED = replace(GATHER.indices_tensor, flags=ck.TensorFlags.OWNED_BY_DML)
 
 
 def _owned_gather(x, indices, out=None):
-    a, b, c = _tensors(X, INDICES[None], X[:, :3])
-    owned = TensorDesc(b.data_type, b.sizes, flags=ck.TensorFlags.OWNED_BY_DML)
-    return compiled(ck.GatherOperatorDesc(a, owned, c, 1, 1)).initialize(indices)(x, out=out)
+    operator = compiled(replace(GATHER, indices_tensor=OWNED))
+    return operator.initialize(indices)(x, out=out)
 
 
 def _argmax(x, out=None):
@@ -74,13 +73,11 @@ CASES = {
     ),
     "reduce": Case((X,), lambda x, **o: ck.reduce(x, "max", 1, **o), X.max(1)),
     "nonzero_coordinates": Case(
-        (X,),
-        _nonzero_coordinates,
-        (np.array([len(FOUND)], np.uint32), FOUND.astype(np.uint32)),
+        (X,), _nonzero_coordinates, (np.array([len(FOUND)], np.uint32), FOUND.astype(np.uint32))
     ),
     "argwhere": Case((X,), ck.argwhere, FOUND, has_out=False),
     "nonzero": Case((X,), ck.nonzero, tuple(FOUND.T), has_out=False),
-    "compiled gather": Case((X, INDICES[None]), _gather, X[:, [3, 0, 2]]),
+    "compiled gather": Case((X, INDICES[None]), compiled(GATHER), X[:, [3, 0, 2]]),
     "compiled gather of owned": Case((X, INDICES[None]), _owned_gather, X[:, [3, 0, 2]]),
     "compiled argmax": Case((X,), _argmax, X.argmax(1)[:, None]),
 }

@@ -79,12 +79,8 @@ class Array:
         self.values = np.asarray(values)
         self.record = record or Record()
         self.data = pointer_to(self.values, device_id)
-        self.dtype, self.shape, self.strides = (
-            self.values.dtype,
-            self.values.shape,
-            self.values.strides,
-        )
-        self.ndim, self.size, self.nbytes = self.values.ndim, self.values.size, self.values.nbytes
+        for name in ("dtype", "shape", "strides", "ndim", "size", "nbytes"):
+            setattr(self, name, getattr(self.values, name))
 
     def get(self):
         self.record.synchronisations.append(self.nbytes)

@@ -30,12 +30,16 @@ def wide_types():
     jax.config.update("jax_enable_x64", before)
 
 
-@pytest.fixture(params=DEVICES)
-def device(request):
+def device_of(kind):
     try:
-        return jax.devices(request.param)[0]
+        return jax.devices(kind)[0]
     except RuntimeError:
         pytest.skip("this JAX has no CUDA")
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return device_of(request.param)
 
 
 def address(array):
@@ -128,10 +132,7 @@ def test_results_become_arrays_by_a_copy_wherever_they_are():
 
 @pytest.mark.gpu
 def test_results_on_a_gpu_become_arrays_without_a_copy():
-    try:
-        device = jax.devices("cuda")[0]
-    except RuntimeError:
-        pytest.skip("this JAX has no CUDA")
+    device = device_of("cuda")
     x, indices = (jax.device_put(a, device) for a in (X, INDICES))
     result = ck.gather(x, indices, 1)
     back = jnp.from_dlpack(result)

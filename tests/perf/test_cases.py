@@ -189,11 +189,7 @@ def test_smaller_problems(problem, elements):
 
 
 # Above 2 GB, offsets have 64 bits; otherwise these are the same kernels.
-WIDE = {
-    "[2^28] f64 sum",
-    "[2^14, 2^14] f64 sum, axis 1, transposed",
-    "[2^17] int64 x 50257 f16",
-}
+WIDE = {"[2^28] f64 sum", "[2^14, 2^14] f64 sum, axis 1, transposed", "[2^17] int64 x 50257 f16"}
 
 
 def entries():

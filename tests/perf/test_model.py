@@ -148,13 +148,7 @@ def synthetic_rows():
 
 def test_a_fit_finds_the_parameters():
     truth = replace(
-        H200,
-        launch=1.3,
-        latency=0.6,
-        l2_latency=0.35,
-        bandwidth=4.0e12,
-        issue=0.7,
-        dependent=3.3,
+        H200, launch=1.3, latency=0.6, l2_latency=0.35, bandwidth=4.0e12, issue=0.7, dependent=3.3
     )
     lines = [(row, row.predict(truth).total) for row in synthetic_rows()]
     found = fit.fit(lines, H200)
