@@ -1,6 +1,7 @@
-// Kernels of broken_fences.py, each under its row's name.
+// Kernels whose threads tell each other too little. broken_fences.py has more of them.
 // clang-format off
-//// barrier_of_the_grid_without_fences
+//// race: barrier_of_the_grid_without_fences(ramp(64), zeros(64), zeros(64),
+////     zeros(1, dtype=np.uint32), grid=2, block=32, array=1)
 extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arrived) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
   between[i] = 2 * x[i];  // fault
@@ -13,7 +14,8 @@ extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arr
   __syncthreads();
   out[i] = between[n - 1 - i];  // fault
 }
-//// release_overwritten_by_another_block
+//// race: release_overwritten_by_another_block(zeros(1), zeros(2), zeros(1), grid=3, block=1,
+////     array=0, index=0)
 // What the second block stores is no part of the first one's release, which nobody else reads.
 extern "C" __global__ void k(int* data, int* flag, int* out) {
   if (blockIdx.x == 0) {
@@ -33,7 +35,7 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     out[0] = data[0] + seen;  // fault
   }
 }
-//// guess_that_is_used_elsewhere
+//// race: guess_that_is_used_elsewhere(zeros(1), zeros(3), grid=3, block=1, array=0, index=0)
 extern "C" __global__ void k(int* sum, int* out) {
   int old = *sum, assumed;  // fault
   out[blockIdx.x] = old;
@@ -42,7 +44,8 @@ extern "C" __global__ void k(int* sum, int* out) {
     old = atomicCAS(sum, assumed, assumed + 1);  // fault
   } while (assumed != old);
 }
-//// counter_of_the_grid_by_atomics_of_the_block
+//// race: counter_of_the_grid_by_atomics_of_the_block(ramp(128), zeros(1), grid=2, array=1,
+////     index=0)
 extern "C" __global__ void k(const int* x, int* count) {
   if (x[blockIdx.x * blockDim.x + threadIdx.x] % 2 == 0) atomicAdd_block(count, 1);  // fault
 }

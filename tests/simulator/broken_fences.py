@@ -18,7 +18,7 @@ from tests.simulator.correct_fences import (
     stored,
     text_of_handoff,
 )
-from tests.simulator.tables import Broken, broken, ramp, zeros
+from tests.simulator.tables import Broken, ramp, zeros
 
 FENCE_OF_THE_BLOCK = "__threadfence_block();"
 
@@ -80,32 +80,6 @@ FENCES = (
     last_block("without_a_fence_of_the_writers", "", FENCE),
     # The barrier behind the counter serves, unless strict.
     replace(last_block("without_a_fence_of_the_reader", FENCE, ""), strict=True),
-    broken(
-        "barrier_of_the_grid_without_fences",
-        "race",
-        lambda: (ramp(64), zeros(64), zeros(64), zeros(1, dtype=np.uint32)),
-        grid=(2,),
-        block=(32,),
-        array=1,
-    ),
-    broken(
-        "release_overwritten_by_another_block",
-        "race",
-        lambda: (zeros(1), zeros(2), zeros(1)),
-        grid=(3,),
-        block=(1,),
-        array=0,
-        index=0,
-    ),
-    broken(
-        "guess_that_is_used_elsewhere",
-        "race",
-        lambda: (zeros(1), zeros(3)),
-        grid=(3,),
-        block=(1,),
-        array=0,
-        index=0,
-    ),
 )
 
 SCOPES = (
@@ -125,14 +99,6 @@ SCOPES = (
         "with_an_acquire_of_the_block", stored("release.gpu"), polled("acquire.cta"), flag=True
     ),
     handoff("by_an_atomic_reference_of_the_block", *by_reference("block"), flag=True),
-    broken(
-        "counter_of_the_grid_by_atomics_of_the_block",
-        "race",
-        lambda: (ramp(128), zeros(1)),
-        grid=(2,),
-        array=1,
-        index=0,
-    ),
 )
 
 

@@ -1,6 +1,6 @@
-// Kernels of broken_groups.py, each under its row's name.
+// Kernels that misuse what threads do together: groups, clusters, CUB, masks, named barriers.
 // clang-format off
-//// tile_that_is_synchronized_by_half_of_it
+//// barrier_divergence: tile_that_is_synchronized_by_half_of_it(ramp(64), zeros(64))
 #include <cooperative_groups.h>
 extern "C" __global__ void k(const int* x, int* out) {
   const auto tile =
@@ -8,7 +8,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   if (tile.thread_rank() < 16) tile.sync();  // fault
   out[threadIdx.x] = tile.shfl(x[threadIdx.x], 3);  // fault
 }
-//// coalesced_group_used_by_some_of_its_threads
+//// barrier_divergence: coalesced_group_used_by_some_of_its_threads(ramp(32), zeros(32), block=32)
 #include <cooperative_groups.h>
 extern "C" __global__ void k(const int* x, int* out) {
   if (threadIdx.x % 2 == 0) {
@@ -18,14 +18,16 @@ extern "C" __global__ void k(const int* x, int* out) {
     }
   }
 }
-//// grid_that_one_block_does_not_synchronize
+//// deadlock: grid_that_one_block_does_not_synchronize(ramp(32), zeros(96), grid=3, block=32,
+////     also="barrier_divergence", cooperative=True)
 #include <cooperative_groups.h>
 extern "C" __global__ void k(const int* x, int* out) {
   if (blockIdx.x == 1) return;
   out[blockIdx.x * blockDim.x + threadIdx.x] = x[threadIdx.x];
   cooperative_groups::this_grid().sync();  // fault
 }
-//// grid_that_the_first_threads_do_not_synchronize
+//// race: grid_that_the_first_threads_do_not_synchronize(ramp(32), zeros(96), grid=3, block=32,
+////     also="barrier_divergence deadlock", cooperative=True)
 #include <cooperative_groups.h>
 extern "C" __global__ void k(const int* x, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -33,13 +35,14 @@ extern "C" __global__ void k(const int* x, int* out) {
   if (threadIdx.x != 0) cooperative_groups::this_grid().sync();
   out[95 - i] += 1;  // fault
 }
-//// block_that_half_of_it_synchronizes
+//// barrier_divergence: block_that_half_of_it_synchronizes(ramp(64), zeros(64), strict=True)
 #include <cooperative_groups.h>
 extern "C" __global__ void k(const int* x, int* out) {
   if (threadIdx.x < 32) cooperative_groups::this_thread_block().sync();  // fault
   else out[threadIdx.x] = x[threadIdx.x];
 }
-//// cluster_read_without_its_barrier
+//// race: cluster_read_without_its_barrier(ramp(64), zeros(64), grid=2, block=32,
+////     also="uninitialized")
 #include <cooperative_groups.h>
 extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   __shared__ int s[32];
@@ -50,7 +53,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   out[32 * rank + t] = cluster.map_shared_rank(s, 1 - rank)[31 - t];  // fault
   cluster.sync();
 }
-//// cluster_written_before_its_other_block_is_ready
+//// race: cluster_written_before_its_other_block_is_ready(ramp(64), zeros(64), grid=2, block=32)
 #include <cooperative_groups.h>
 extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   __shared__ int s[32];
@@ -61,7 +64,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   cluster.sync();
   out[32 * rank + t] = s[31 - t];
 }
-//// cluster_written_past_the_end
+//// out_of_bounds: cluster_written_past_the_end(ramp(64), zeros(64), grid=2, block=32)
 #include <cooperative_groups.h>
 extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   __shared__ int s[32];
@@ -73,7 +76,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   cluster.sync();
   out[32 * rank + t] = s[t];
 }
-//// cub_block_reduce_twice_without_a_barrier
+//// race: cub_block_reduce_twice_without_a_barrier(ramp(128), zeros(1), block=128, array="storage")
 #include <cub/block/block_reduce.cuh>
 extern "C" __global__ void k(const int* x, int* out) {
   using Reduce = cub::BlockReduce<int, 128>;
@@ -83,7 +86,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   const int most = Reduce(storage).Reduce(v, [](int a, int b) { return a > b ? a : b; });  // fault
   if (threadIdx.x == 0) *out = sum - most;
 }
-//// cub_block_scan_twice_without_a_barrier
+//// race: cub_block_scan_twice_without_a_barrier(ramp(128), zeros(128), block=128, array="storage")
 #include <cub/block/block_scan.cuh>
 extern "C" __global__ void k(const int* x, int* out) {
   using Scan = cub::BlockScan<int, 128, cub::BLOCK_SCAN_WARP_SCANS>;
@@ -93,7 +96,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   Scan(storage).InclusiveSum(first, second);  // fault
   out[threadIdx.x] = second;
 }
-//// cub_storage_shared_by_warps
+//// race: cub_storage_shared_by_warps(ramp(128)[::-1].copy(), zeros(128), array="storage")
 #include <cub/warp/warp_merge_sort.cuh>
 extern "C" __global__ void k(const int* x, int* out) {
   using Sort = cub::WarpMergeSort<int, 2>;
@@ -103,7 +106,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   out[2 * threadIdx.x] = keys[0];
   out[2 * threadIdx.x + 1] = keys[1];
 }
-//// barrier_of_libcudacxx_arrived_at_too_early
+//// race: barrier_of_libcudacxx_arrived_at_too_early(ramp(64), zeros(64), array="s",
+////     also="uninitialized")
 #include <cuda/barrier>
 #pragma nv_diag_suppress static_var_with_dynamic_init
 extern "C" __global__ void k(const int* x, int* out) {
@@ -116,7 +120,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   bar.wait(static_cast<decltype(token)&&>(token));
   out[threadIdx.x] = s[63 - threadIdx.x];  // fault
 }
-//// named_barrier_with_a_count_that_others_do_not_have
+//// barrier_divergence: named_barrier_with_a_count_that_others_do_not_have(ramp(96), zeros(96),
+////     block=96, also="misuse")
 extern "C" __global__ void k(const int* x, int* out) {
   if (threadIdx.x < 32) {
     asm volatile("bar.sync 1, 64;" ::: "memory");  // fault
@@ -125,7 +130,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[threadIdx.x] = x[threadIdx.x];
 }
-//// halves_of_a_warp_at_two_shuffles_that_another_warp_waits_for
+//// barrier_divergence: halves_of_a_warp_at_two_shuffles_that_another_warp_waits_for(ramp(64),
+////     zeros(64))
 extern "C" __global__ void k(const int* x, int* out) {
   const int t = threadIdx.x;
   if (t >= 32) {
@@ -136,7 +142,7 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[t] = __shfl_down_sync(~0u, x[t], 1);  // fault
   }
 }
-//// named_barrier_of_the_wrong_number
+//// barrier_divergence: named_barrier_of_the_wrong_number(ramp(64), zeros(64), also="deadlock")
 extern "C" __global__ void k(const int* x, int* out) {
   if (threadIdx.x < 32) {
     asm volatile("bar.sync 1, 64;" ::: "memory");  // fault
@@ -145,7 +151,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[threadIdx.x] = x[threadIdx.x];
 }
-//// named_barrier_for_too_few_warps
+//// race: named_barrier_for_too_few_warps(ramp(96), zeros(96), block=96, array="s",
+////     also="uninitialized barrier_divergence")
 // Two of three warps complete the barrier, so one of them reads before the third one wrote.
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[96];
@@ -154,7 +161,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   asm volatile("bar.sync 1, 64;" ::: "memory");  // fault
   out[t] = s[(t + 32) % 96];  // fault
 }
-//// named_barrier_arrived_at_by_the_reader
+//// race: named_barrier_arrived_at_by_the_reader(ramp(64), zeros(64), array="s",
+////     also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[32];
   const int lane = threadIdx.x % 32;
@@ -165,4 +173,28 @@ extern "C" __global__ void k(const int* x, int* out) {
     asm volatile("bar.arrive 1, 64;" ::: "memory");
     out[lane] = s[31 - lane];  // fault
   }
+}
+//// barrier_divergence: shuffle_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
+extern "C" __global__ void k(const int* x, int* out) {
+  const int lane = threadIdx.x, v = x[lane];
+  if (lane == 7) return;
+  out[lane] = __shfl_down_sync(~0u, v, 1);  // fault
+}
+//// barrier_divergence: match_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
+extern "C" __global__ void k(const int* x, int* out) {
+  const int lane = threadIdx.x, v = x[lane];
+  if (lane == 7) return;
+  out[lane] = __match_any_sync(~0u, v);  // fault
+}
+//// barrier_divergence: reduction_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
+extern "C" __global__ void k(const int* x, int* out) {
+  const int lane = threadIdx.x, v = x[lane];
+  if (lane == 7) return;
+  out[lane] = __reduce_max_sync(~0u, v);  // fault
+}
+//// barrier_divergence: vote_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
+extern "C" __global__ void k(const int* x, int* out) {
+  const int lane = threadIdx.x, v = x[lane];
+  if (lane == 7) return;
+  out[lane] = __ballot_sync(0xf0u, v > 3);  // fault
 }

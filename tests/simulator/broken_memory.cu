@@ -1,11 +1,13 @@
-// Kernels of broken_memory.py, each under its row's name.
+// Kernels that touch what they must not: bounds, alignment, what nothing wrote.
 // clang-format off
-//// read_past_the_end
+//// out_of_bounds: read_past_the_end(ramp(100), zeros(101), np.int32(100), grid=2, array=0,
+////     index=100)
 extern "C" __global__ void k(const int* x, int* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i <= n) out[i] = x[i];  // fault
 }
-//// write_past_the_end
+//// out_of_bounds: write_past_the_end(ramp(100), zeros(100), np.int32(100), grid=2, array=1,
+////     index=100)
 extern "C" __global__ void k(const int* x, int* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) {
@@ -13,23 +15,25 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
     out[i + 1] = v;  // fault
   }
 }
-//// read_before_the_start
+//// out_of_bounds: read_before_the_start(ramp(50, np.float64), zeros(50, dtype=np.float64),
+////     np.int32(50), array=0, index=-1)
 extern "C" __global__ void k(const double* x, double* out, int n) {
   const int i = threadIdx.x;
   if (i < n) out[i] = x[i] - x[i - 1];  // fault
 }
-//// null_pointer
+//// out_of_bounds: null_pointer(ramp(64), zeros(64), np.uint64(0))
 extern "C" __global__ void k(const int* x, int* out, unsigned long long offset) {
   const int* const y = reinterpret_cast<const int*>(offset);
   const int v = y[threadIdx.x];  // fault
   out[threadIdx.x] = v + x[threadIdx.x];
 }
-//// grid_without_a_guard
+//// out_of_bounds: grid_without_a_guard(ramp(127), np.int32(7), grid=2, array=0, index=127)
 extern "C" __global__ void k(int* x, int a) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   x[i] = a;  // fault
 }
-//// vector_read_across_the_end
+//// out_of_bounds: vector_read_across_the_end(ramp(62, np.float32), zeros(64, dtype=np.float32),
+////     np.int32(62), array=0)
 extern "C" __global__ void k(const float* x, float* out, int n) {
   const int i = threadIdx.x;
   if (i < (n + 3) / 4) {
@@ -37,16 +41,17 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
     reinterpret_cast<float4*>(out)[i] = make_float4(v.w, v.z, v.y, v.x);
   }
 }
-//// atomic_past_the_end
+//// out_of_bounds: atomic_past_the_end(ramp(64), zeros(63), array=1, index=63)
 extern "C" __global__ void k(const int* x, int* bins) {
   atomicAdd(&bins[x[threadIdx.x]], 1);  // fault
 }
-//// read_past_a_view_inside_its_array
+//// out_of_bounds: read_past_a_view_inside_its_array(ramp(100)[10:60], zeros(64), np.int32(50),
+////     array=0, index=50)
 extern "C" __global__ void k(const int* x, int* out, int n) {
   const int i = threadIdx.x;
   if (i <= n) out[i] = x[i];  // fault
 }
-//// shared_array_overrun_into_the_next
+//// out_of_bounds: shared_array_overrun_into_the_next(ramp(64), zeros(64), array="a", index=64)
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int a[64];
   __shared__ int b[64];
@@ -58,7 +63,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncthreads();
   out[t] = a[t] + b[63 - t];
 }
-//// shared_array_read_before_the_start
+//// out_of_bounds: shared_array_read_before_the_start(ramp(64), zeros(64), array="b", index=-1)
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int a[64];
   __shared__ int b[64];
@@ -69,21 +74,24 @@ extern "C" __global__ void k(const int* x, int* out) {
   const int v = b[t - 1];  // fault
   out[t] = v + a[63 - t];
 }
-//// shared_array_smaller_than_the_block
+//// out_of_bounds: shared_array_smaller_than_the_block(ramp(65), zeros(65), block=65, array="s",
+////     index=64)
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   __syncthreads();
   if (threadIdx.x < 64) out[threadIdx.x] = s[63 - threadIdx.x];
 }
-//// dynamic_shared_too_small
+//// out_of_bounds: dynamic_shared_too_small(ramp(64), zeros(64), shared_mem=4 * 63,
+////     array="dynamic shared memory", index=63)
 extern "C" __global__ void k(const int* x, int* out) {
   extern __shared__ int s[];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   __syncthreads();
   if (threadIdx.x < 63) out[threadIdx.x] = s[62 - threadIdx.x];
 }
-//// template_past_the_end
+//// out_of_bounds: template_past_the_end(ramp(127, np.int64), zeros(128, dtype=np.int64),
+////     np.int32(127), block=32, kernel="scale<long long, 4>", array=0, index=127)
 template <typename T, int kPerThread>
 __global__ void scale(const T* x, T* out, int n) {
   for (int j = 0; j < kPerThread; ++j) {
@@ -91,21 +99,25 @@ __global__ void scale(const T* x, T* out, int n) {
     if (i <= n) out[i] = x[i] * 2;  // fault
   }
 }
-//// float4_from_the_second_float
+//// misaligned: float4_from_the_second_float(ramp(72, np.float32), zeros(64, dtype=np.float32),
+////     block=16, array=0)
 extern "C" __global__ void k(const float* x, float4* out) {
   const int i = threadIdx.x;
   out[i] = *reinterpret_cast<const float4*>(x + 1 + 4 * i);  // fault
 }
-//// double_at_a_multiple_of_four
+//// misaligned: double_at_a_multiple_of_four(zeros(136, dtype=np.uint8),
+////     zeros(16, dtype=np.float64), block=16, array=0)
 extern "C" __global__ void k(const unsigned char* x, double* out) {
   const double v = *reinterpret_cast<const double*>(x + 4 + 8 * threadIdx.x);  // fault
   out[threadIdx.x] = v * 2;
 }
-//// int_written_at_an_odd_byte
+//// misaligned: int_written_at_an_odd_byte(np.int32(7), zeros(72, dtype=np.uint8), block=16,
+////     array=1)
 extern "C" __global__ void k(int v, unsigned char* out) {
   *reinterpret_cast<int*>(out + 1 + 4 * threadIdx.x) = v;  // fault
 }
-//// double_in_dynamic_shared_after_an_int
+//// misaligned: double_in_dynamic_shared_after_an_int(ramp(16, np.float64),
+////     zeros(16, dtype=np.float64), block=16, shared_mem=256, array="dynamic shared memory")
 extern "C" __global__ void k(const double* x, double* out) {
   extern __shared__ int s[];
   double* const values = reinterpret_cast<double*>(s + 1);
@@ -113,7 +125,7 @@ extern "C" __global__ void k(const double* x, double* out) {
   __syncthreads();
   out[threadIdx.x] = values[15 - threadIdx.x];  // fault
 }
-//// half_of_a_shared_array_written
+//// uninitialized: half_of_a_shared_array_written(ramp(64), zeros(64), array="s", index=40)
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -121,7 +133,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncthreads();
   out[t] = s[63 - t];  // fault
 }
-//// reduction_of_a_block_not_full
+//// uninitialized: reduction_of_a_block_not_full(ramp(63), zeros(1), np.int32(63), array="s",
+////     index=63)
 extern "C" __global__ void k(const int* x, int* out, int n) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -133,7 +146,7 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   }
   if (t == 0) out[0] = s[0];
 }
-//// shared_memory_left_by_another_block
+//// uninitialized: shared_memory_left_by_another_block(ramp(64), zeros(8, 64), grid=8, array="s")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -141,14 +154,15 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncthreads();
   out[blockIdx.x * 64 + t] = s[63 - t];  // fault
 }
-//// shared_sum_never_cleared
+//// uninitialized: shared_sum_never_cleared(ramp(64), zeros(64), array="total")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int total;
   atomicAdd(&total, x[threadIdx.x]);  // fault
   __syncthreads();
   if (threadIdx.x == 0) out[0] = total;
 }
-//// dynamic_shared_padding_read
+//// uninitialized: dynamic_shared_padding_read(ramp(64, np.float32), zeros(64, dtype=np.float32),
+////     shared_mem=4 * 66, array="dynamic shared memory", index=65)
 extern "C" __global__ void k(const float* x, float* out) {
   extern __shared__ float s[];
   const int t = threadIdx.x;
@@ -157,18 +171,20 @@ extern "C" __global__ void k(const float* x, float* out) {
   __syncthreads();
   out[t] = s[t] + s[t + 2];  // fault
 }
-//// added_to_an_output_nothing_wrote
+//// uninitialized: added_to_an_output_nothing_wrote(ramp(64), empty(64, np.int32), array=1)
 extern "C" __global__ void k(const int* x, int* out) {
   out[threadIdx.x] += x[threadIdx.x];  // fault
 }
-//// last_element_of_a_workspace_not_written
+//// uninitialized: last_element_of_a_workspace_not_written(ramp(64, np.float64),
+////     empty((64,), np.float64), empty((64,), np.float64), np.int32(64), array=1, index=63)
 extern "C" __global__ void k(const double* x, double* work, double* out, int n) {
   const int i = threadIdx.x;
   if (i < n - 1) work[i] = x[i] * 2;
   __syncthreads();
   if (i < n) out[i] = work[n - 1 - i];  // fault
 }
-//// counter_of_blocks_never_cleared
+//// uninitialized: counter_of_blocks_never_cleared(empty(1, np.uint32), zeros(1), grid=3, array=0,
+////     index=0)
 extern "C" __global__ void k(unsigned* done, int* out) {
   if (threadIdx.x == 0 && atomicInc(done, gridDim.x - 1) == gridDim.x - 1) out[0] = 1;  // fault
 }

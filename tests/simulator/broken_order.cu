@@ -1,6 +1,6 @@
-// Kernels of broken_order.py, each under its row's name.
+// Kernels whose threads are not ordered: races, divergence, deadlocks.
 // clang-format off
-//// tree_reduction_without_barrier
+//// race: tree_reduction_without_barrier(ramp(64), zeros(64), array="s", also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -11,7 +11,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   if (t == 0) out[0] = s[0];
 }
-//// tree_reduction_without_first_barrier
+//// race: tree_reduction_without_first_barrier(ramp(64), zeros(64), array="s",
+////     also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -22,13 +23,15 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   if (t == 0) out[0] = s[0];
 }
-//// transposed_read_without_barrier
+//// race: transposed_read_without_barrier(ramp(64, np.float32), zeros(64, dtype=np.float32),
+////     block=(8, 8), array="tile", also="uninitialized")
 extern "C" __global__ void k(const float* x, float* out) {
   __shared__ float tile[8][9];
   tile[threadIdx.y][threadIdx.x] = x[threadIdx.y * 8 + threadIdx.x];  // fault
   out[threadIdx.y * 8 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];  // fault
 }
-//// tile_reused_without_second_barrier
+//// race: tile_reused_without_second_barrier(ramp(256), zeros(64), np.int32(4), array="s",
+////     also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out, int tiles) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -40,7 +43,8 @@ extern "C" __global__ void k(const int* x, int* out, int tiles) {
   }
   out[t] = sum;
 }
-//// broadcast_then_reuse_without_barrier
+//// race: broadcast_then_reuse_without_barrier(ramp(64, np.float32), zeros(64, dtype=np.float32),
+////     array="s", index=0, also="uninitialized")
 extern "C" __global__ void k(const float* x, float* out) {
   __shared__ float s[64];
   const int t = threadIdx.x;
@@ -51,7 +55,8 @@ extern "C" __global__ void k(const float* x, float* out) {
   __syncthreads();
   out[t] = s[63 - t];
 }
-//// hillis_steele_one_buffer_one_barrier
+//// race: hillis_steele_one_buffer_one_barrier(ramp(64), zeros(64), array="s",
+////     also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -64,7 +69,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[t] = s[t];
 }
-//// producer_and_consumer_warps_without_barrier
+//// race: producer_and_consumer_warps_without_barrier(ramp(64), zeros(64), array="s",
+////     also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[32];
   const int lane = threadIdx.x % 32;
@@ -74,7 +80,7 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[lane] = s[lane];  // fault
   }
 }
-//// bins_used_before_all_are_cleared
+//// race: bins_used_before_all_are_cleared(ramp(64), zeros(64), array="bins", also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int bins[8];
   if (threadIdx.x < 8) bins[threadIdx.x] = 0;  // fault
@@ -82,7 +88,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncthreads();
   if (threadIdx.x < 8) out[threadIdx.x] = bins[threadIdx.x];
 }
-//// bins_read_before_all_are_counted
+//// race: bins_read_before_all_are_counted(ramp(64), zeros(64), array="bins", also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int bins[8];
   if (threadIdx.x < 8) bins[threadIdx.x] = 0;
@@ -90,21 +96,23 @@ extern "C" __global__ void k(const int* x, int* out) {
   atomicAdd(&bins[x[threadIdx.x] % 8], 1);  // fault
   out[threadIdx.x] = bins[threadIdx.x % 8];  // fault
 }
-//// fence_in_place_of_barrier
+//// race: fence_in_place_of_barrier(ramp(64), zeros(64), array="s", also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   __threadfence_block();
   out[threadIdx.x] = s[63 - threadIdx.x];  // fault
 }
-//// warp_barrier_in_place_of_block_barrier
+//// race: warp_barrier_in_place_of_block_barrier(ramp(64), zeros(64), array="s",
+////     also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   __syncwarp();
   out[threadIdx.x] = s[63 - threadIdx.x];  // fault
 }
-//// warp_barrier_of_half_a_warp
+//// race: warp_barrier_of_half_a_warp(ramp(32), zeros(32), block=32, array="s",
+////     also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[32];
   const int lane = threadIdx.x;
@@ -112,7 +120,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncwarp(lane < 16 ? 0x0000ffffu : 0xffff0000u);
   out[lane] = s[31 - lane];  // fault
 }
-//// warp_synchronous_volatile_reduction
+//// race: warp_synchronous_volatile_reduction(ramp(64), zeros(64), array="s", also="uninitialized",
+////     strict=True)
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -129,7 +138,8 @@ extern "C" __global__ void k(const int* x, int* out) {
     if (t == 0) out[0] = v[0];
   }
 }
-//// block_sum_called_twice_without_barrier
+//// race: block_sum_called_twice_without_barrier(ramp(64), zeros(64), array="sums",
+////     also="uninitialized")
 __device__ int block_sum(int v) {
   __shared__ int sums[2];
   v = __reduce_add_sync(0xffffffffu, v);
@@ -142,28 +152,30 @@ extern "C" __global__ void k(const int* x, int* out) {
   const int squares = block_sum(x[threadIdx.x] * x[threadIdx.x]);
   out[threadIdx.x] = squares - sum;
 }
-//// dynamic_shared_without_barrier
+//// race: dynamic_shared_without_barrier(ramp(64), zeros(64), shared_mem=256,
+////     array="dynamic shared memory", also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   extern __shared__ int s[];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   out[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];  // fault
 }
-//// template_without_barrier
+//// race: template_without_barrier(ramp(64, np.float64), zeros(64, dtype=np.float64),
+////     kernel="rotate<double, 64>", array="s", also="uninitialized")
 template <typename T, int kBlock>
 __global__ void rotate(const T* x, T* out) {
   __shared__ T s[kBlock];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   out[threadIdx.x] = s[(threadIdx.x + 1) % kBlock];  // fault
 }
-//// counter_without_atomics
+//// race: counter_without_atomics(ramp(128), zeros(1), grid=2, array=1, index=0)
 extern "C" __global__ void k(const int* x, int* count) {
   if (x[blockIdx.x * blockDim.x + threadIdx.x] % 2 == 0) count[0] += 1;  // fault
 }
-//// same_value_written_by_all
+//// race: same_value_written_by_all(ramp(64), zeros(1), array=1, index=0, strict=True)
 extern "C" __global__ void k(const int* x, int* found) {
   if (x[threadIdx.x] >= 0) found[0] = 1;  // fault
 }
-//// one_element_written_by_all_blocks
+//// race: one_element_written_by_all_blocks(ramp(192), zeros(4), grid=3, array=1, index=2)
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int total;
   if (threadIdx.x == 0) total = 0;
@@ -172,31 +184,33 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncthreads();
   if (threadIdx.x == 0) out[2] = total;  // fault
 }
-//// result_of_the_neighbour_block
+//// race: result_of_the_neighbour_block(ramp(4), zeros(4), zeros(4), grid=4, array=1)
 extern "C" __global__ void k(const int* x, int* sums, int* out) {
   const int b = blockIdx.x;
   if (threadIdx.x == 0) sums[b] = x[b] * 2;  // fault
   __syncthreads();
   if (threadIdx.x == 1) out[b] = sums[(b + 1) % gridDim.x];  // fault
 }
-//// two_phases_with_a_barrier_of_the_block_only
+//// race: two_phases_with_a_barrier_of_the_block_only(ramp(128), zeros(128), zeros(128), grid=2,
+////     array=1)
 extern "C" __global__ void k(const int* x, int* between, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   between[i] = x[i] + 1;  // fault
   __syncthreads();
   out[i] = between[gridDim.x * blockDim.x - 1 - i];  // fault
 }
-//// atomic_add_and_plain_read
+//// race: atomic_add_and_plain_read(zeros(1), zeros(128), grid=2, array=0, index=0)
 extern "C" __global__ void k(int* counter, int* out) {
   atomicAdd(counter, 1);  // fault
   out[blockIdx.x * blockDim.x + threadIdx.x] = *counter;  // fault
 }
-//// atomic_add_and_plain_reset
+//// race: atomic_add_and_plain_reset(zeros(1), array=0, index=0)
 extern "C" __global__ void k(int* counter) {
   if (threadIdx.x == 40) counter[0] = 0;  // fault
   if (threadIdx.x < 40) atomicAdd(counter, 1);  // fault
 }
-//// data_read_before_the_flag
+//// race: data_read_before_the_flag(zeros(1), zeros(1), zeros(1), grid=2, block=1, array=0,
+////     index=0)
 extern "C" __global__ void k(int* data, int* ready, int* out) {
   if (blockIdx.x == 0) {
     data[0] = 42;  // fault
@@ -209,7 +223,8 @@ extern "C" __global__ void k(int* data, int* ready, int* out) {
     out[0] = v;
   }
 }
-//// flag_set_while_others_of_the_block_still_write
+//// race: flag_set_while_others_of_the_block_still_write(ramp(64), zeros(64), zeros(1), zeros(64),
+////     grid=2, array=1)
 extern "C" __global__ void k(const int* x, int* data, volatile int* ready, int* out) {
   const int t = threadIdx.x;
   if (blockIdx.x == 0) {
@@ -225,7 +240,7 @@ extern "C" __global__ void k(const int* x, int* data, volatile int* ready, int* 
     out[t] = data[t];  // fault
   }
 }
-//// lock_of_another_critical_section
+//// race: lock_of_another_critical_section(zeros(2), zeros(1), grid=4, block=1, array=1, index=0)
 extern "C" __global__ void k(int* locks, int* total) {
   int* const lock = locks + blockIdx.x % 2;
   while (atomicCAS(lock, 0, 1) != 0) {
@@ -235,7 +250,8 @@ extern "C" __global__ void k(int* locks, int* total) {
   __threadfence();
   atomicExch(lock, 0);
 }
-//// partial_sums_read_by_a_block_that_is_not_the_last
+//// race: partial_sums_read_by_a_block_that_is_not_the_last(ramp(2), zeros(2),
+////     zeros(1, dtype=np.uint32), zeros(2), grid=2, block=1, array=1)
 extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* out) {
   const int b = blockIdx.x;
   partial[b] = x[b];  // fault
@@ -244,7 +260,8 @@ extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* ou
   __threadfence();
   out[b] = partial[0] + partial[1];  // fault
 }
-//// chain_with_a_block_that_does_not_wait
+//// race: chain_with_a_block_that_does_not_wait(ramp(1), zeros(1), zeros(3), zeros(1), grid=3,
+////     block=1, array=1, index=0)
 extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
   const int b = blockIdx.x;
   if (b == 0) data[0] = x[0];  // fault
@@ -257,7 +274,8 @@ extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
   __threadfence();
   atomicExch(flags + b, 1);
 }
-//// write_that_waits_for_one_of_two_readers
+//// race: write_that_waits_for_one_of_two_readers(zeros(1), zeros(2), zeros(2), grid=3, block=1,
+////     array=0, index=0)
 extern "C" __global__ void k(int* data, int* flags, int* out) {
   const int b = blockIdx.x;
   if (b < 2) {
@@ -271,11 +289,11 @@ extern "C" __global__ void k(int* data, int* flags, int* out) {
     data[0] = 7;  // fault
   }
 }
-//// shift_of_one_array_given_twice
+//// race: shift_of_one_array_given_twice(*(ramp(64),) * 2)
 extern "C" __global__ void k(const int* x, int* y) {
   if (threadIdx.x > 0) y[threadIdx.x] = x[threadIdx.x - 1];  // fault
 }
-//// words_written_and_bytes_read
+//// race: words_written_and_bytes_read(ramp(16, np.uint32), zeros(64, dtype=np.uint8), array="s")
 extern "C" __global__ void k(const unsigned* x, unsigned char* out) {
   __shared__ unsigned s[16];
   if (threadIdx.x < 16) s[threadIdx.x] = x[threadIdx.x];
@@ -284,7 +302,7 @@ extern "C" __global__ void k(const unsigned* x, unsigned char* out) {
   if (threadIdx.x < 16) s[threadIdx.x] = 0;  // fault
   out[threadIdx.x] = v;
 }
-//// barrier_in_a_divergent_branch
+//// barrier_divergence: barrier_in_a_divergent_branch(ramp(64), zeros(64), strict=True)
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -294,7 +312,7 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[t] = s[t];
   }
 }
-//// two_barriers_in_two_branches
+//// barrier_divergence: two_barriers_in_two_branches(ramp(64), zeros(64))
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -307,7 +325,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[t] = s[t ^ 1];
 }
-//// return_before_a_barrier
+//// barrier_divergence: return_before_a_barrier(ramp(50), zeros(50), np.int32(50), strict=True)
 extern "C" __global__ void k(const int* x, int* out, int n) {
   __shared__ int s[64];
   const int t = threadIdx.x;
@@ -316,7 +334,8 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   __syncthreads();  // fault
   out[t] = s[n - 1 - t];
 }
-//// barrier_in_a_loop_of_unequal_length
+//// barrier_divergence: barrier_in_a_loop_of_unequal_length(ramp(100), zeros(64), np.int32(100),
+////     strict=True)
 extern "C" __global__ void k(const int* x, int* out, int n) {
   int sum = 0;
   for (int i = threadIdx.x; i < n; i += blockDim.x) {
@@ -325,7 +344,7 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   }
   out[threadIdx.x] = sum;
 }
-//// counting_barrier_not_reached_by_all
+//// barrier_divergence: counting_barrier_not_reached_by_all(ramp(64), zeros(64), strict=True)
 extern "C" __global__ void k(const int* x, int* out) {
   const int v = x[threadIdx.x];
   if (v > 3) {
@@ -333,7 +352,7 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[threadIdx.x] = count;
   }
 }
-//// shuffle_without_the_last_lane
+//// barrier_divergence: shuffle_without_the_last_lane(ramp(32), zeros(32), block=32)
 extern "C" __global__ void k(const int* x, int* out) {
   const int lane = threadIdx.x;
   if (lane != 31) {
@@ -341,13 +360,13 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[lane] = v;
   }
 }
-//// shuffle_by_a_lane_outside_of_the_mask
+//// barrier_divergence: shuffle_by_a_lane_outside_of_the_mask(ramp(32), zeros(32), block=32)
 extern "C" __global__ void k(const int* x, int* out) {
   const int lane = threadIdx.x;
   const int v = __shfl_xor_sync(0x0000ffffu, x[lane], 1);  // fault
   out[lane] = v;
 }
-//// warp_barrier_that_names_an_exited_lane
+//// barrier_divergence: warp_barrier_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[32];
   const int lane = threadIdx.x;
@@ -356,7 +375,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncwarp(0xffffffffu);  // fault
   out[lane] = s[32 - lane];
 }
-//// two_collectives_that_wait_for_each_other
+//// barrier_divergence: two_collectives_that_wait_for_each_other(ramp(32), zeros(32), block=32)
 extern "C" __global__ void k(const int* x, int* out) {
   const int lane = threadIdx.x;
   int v = x[lane];
@@ -367,7 +386,7 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[lane] = v;
 }
-//// collective_and_barrier_that_wait_for_each_other
+//// barrier_divergence: collective_and_barrier_that_wait_for_each_other(ramp(64), zeros(64))
 extern "C" __global__ void k(const int* x, int* out) {
   const int t = threadIdx.x;
   int v = x[t];
@@ -379,14 +398,15 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[t] = v;
 }
-//// masks_that_do_not_agree
+//// barrier_divergence: masks_that_do_not_agree(ramp(32), zeros(32), block=32)
 extern "C" __global__ void k(const int* x, int* out) {
   const int lane = threadIdx.x;
   const unsigned mask = lane < 31 ? 0xffffffffu : 0xfffffffeu;
   const int v = __shfl_sync(mask, x[lane], 3);  // fault
   out[lane] = v;
 }
-//// flag_set_behind_a_barrier_the_poller_must_reach
+//// deadlock: flag_set_behind_a_barrier_the_poller_must_reach(zeros(1), zeros(64),
+////     also="barrier_divergence")
 extern "C" __global__ void k(int* flag, int* out) {
   if (threadIdx.x == 7) {
     while (atomicAdd(flag, 0) == 0) {  // fault
@@ -396,7 +416,7 @@ extern "C" __global__ void k(int* flag, int* out) {
   if (threadIdx.x == 8) atomicExch(flag, 1);
   out[threadIdx.x] = 1;
 }
-//// lock_never_released
+//// deadlock: lock_never_released(zeros(1), zeros(1), grid=3, block=32)
 extern "C" __global__ void k(int* lock, int* total) {
   if (threadIdx.x == 0) {
     while (atomicCAS(lock, 0, 1) != 0) __nanosleep(100);  // fault
@@ -405,7 +425,7 @@ extern "C" __global__ void k(int* lock, int* total) {
     __threadfence();
   }
 }
-//// two_blocks_that_wait_for_each_other
+//// deadlock: two_blocks_that_wait_for_each_other(zeros(2), zeros(2), grid=2, block=1)
 extern "C" __global__ void k(int* flags, int* out) {
   const int b = blockIdx.x;
   while (atomicAdd(flags + 1 - b, 0) == 0) {  // fault
@@ -413,14 +433,14 @@ extern "C" __global__ void k(int* flags, int* out) {
   atomicExch(flags + b, 1);
   out[b] = 1;
 }
-//// wait_for_a_block_that_cannot_start
+//// deadlock: wait_for_a_block_that_cannot_start(zeros(1), zeros(100), grid=100, block=1)
 extern "C" __global__ void k(int* flag, int* out) {
   if (blockIdx.x == gridDim.x - 1) atomicExch(flag, 1);
   while (atomicAdd(flag, 0) == 0) {  // fault
   }
   out[blockIdx.x] = 1;
 }
-//// locks_taken_in_two_orders
+//// deadlock: locks_taken_in_two_orders(zeros(2), zeros(1), zeros(1), grid=2, block=1)
 extern "C" __global__ void k(int* locks, int* met, int* total) {
   int* const mine = locks + blockIdx.x;
   int* const other = locks + 1 - blockIdx.x;

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.simulator.copies import WORDS
 from tests.simulator.tables import Correct, ints, poison
 
 
 def kernel(name, body, expected, *, grid=1, attribute=""):
     """Return a kernel of 64 threads that reads x, of 256 numbers, and writes 256."""
-    head = f'extern "C" __global__ void {attribute} k(const int* x, int* out) {{\n'
+    head = f'extern "C" __global__ void {attribute} k(const int* x, int* out) {{'
     return Correct(
         name,
-        f"{WORDS}{head}  const int t = threadIdx.x;\n{body}}}\n",
+        f'#include "copies.cuh"\n{head}\n  const int t = threadIdx.x;\n{body}}}\n',
         (grid,),
         (64,),
         lambda rng: (ints(rng, 256), poison(256, np.int32)),

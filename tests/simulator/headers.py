@@ -25,7 +25,7 @@ def _folders() -> tuple[Path, ...]:
 
 
 #: What the rows of all tables are compiled with.
-OPTIONS = tuple(f"-I{folder}" for folder in _folders())
+OPTIONS = tuple(f"-I{folder}" for folder in (Path(__file__).parent, *_folders()))
 
 
 def cases(rows):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from cudakern.simulator import RawKernel, RawModule
+from cudakern.simulator import RawKernel, RawModule, empty
 
 INCLUDE = re.compile(r"^#include <([\w/.]+)>", re.MULTILINE)
 
@@ -74,25 +75,42 @@ class Broken(Options):
         return self.name
 
 
-def _kernels() -> dict[str, str]:
-    """Return the texts of the CUDA files beside this one, by the names in lines ``//// name``."""
-    texts = (path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.cu"))
-    name = re.compile(r"^//// (\w+)$", re.MULTILINE)
-    parts = [part for text in texts for part in name.split(text)[1:]]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+def _rows_of(kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the heads and the texts of the kernels in the CUDA files of a kind beside this one.
+
+    The head of a kernel is the lines before it that begin with four strokes.
+    """
+    head = re.compile(r"^((?://// .*\n)+)", re.MULTILINE)
+    for path in sorted(Path(__file__).parent.glob(f"{kind}_*.cu")):
+        _, *parts = head.split(path.read_text(encoding="utf-8"))
+        for lines, text in zip(parts[::2], parts[1::2], strict=True):
+            yield " ".join(line.removeprefix("////").strip() for line in lines.splitlines()), text
 
 
-KERNELS = _kernels()
+CORRECT = dict(_rows_of("correct"))
 
 
-def broken(name, *given, **options) -> Broken:
-    """Return a row whose text is in a CUDA file."""
-    return Broken(name, KERNELS[name], *given, **options)
+def broken_rows() -> Iterator[Broken]:
+    """Yield the rows of the CUDA files; a head says ``race: name(argument, ..., grid=2, array=1)``.
+
+    Arguments are made anew for each launch. Several kinds in ``also`` stand in one string.
+    """
+    names = {"np": np, "ramp": ramp, "zeros": zeros, "empty": empty}
+    names["row"] = lambda *arguments, **options: (arguments, options)
+    for head, text in _rows_of("broken"):
+        kind, name, call = re.fullmatch(r"(\w+): (\w+)(.*)", head).groups()
+        made = partial(eval, compile(f"row{call}", head, "eval"), names)
+        options = made()[1]
+        for size in options.keys() & {"grid", "block"}:
+            if isinstance(options[size], int):
+                options[size] = (options[size],)
+        options["also"] = tuple(options.get("also", "").split())
+        yield Broken(name, text, kind, lambda made=made: made()[0], **options)
 
 
 def correct(name, *given, **options) -> Correct:
     """Return a row whose text is in a CUDA file."""
-    return Correct(name, KERNELS[name], *given, **options)
+    return Correct(name, CORRECT[name], *given, **options)
 
 
 class Modules:

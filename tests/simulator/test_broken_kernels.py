@@ -6,20 +6,11 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.samples import sample
-from tests.simulator.broken_copies import BULK_COPIES, COPIES, MBARRIERS
 from tests.simulator.broken_fences import FENCES, LOCKS, SCOPES
-from tests.simulator.broken_groups import COLLECTIVES, GROUPS, LIBRARIES, NAMED_BARRIERS
-from tests.simulator.broken_layouts import LAYOUTS
-from tests.simulator.broken_memory import MISALIGNED, OUT_OF_BOUNDS, UNINITIALIZED
-from tests.simulator.broken_order import DEADLOCKS, DIVERGENCE, MISSING_BARRIERS, RACES
 from tests.simulator.headers import OPTIONS, cases
-from tests.simulator.tables import Modules, fault_lines
+from tests.simulator.tables import Modules, broken_rows, fault_lines
 
-BROKEN = (
-    *(*MISSING_BARRIERS, *RACES, *OUT_OF_BOUNDS, *MISALIGNED, *UNINITIALIZED, *DIVERGENCE),
-    *(*DEADLOCKS, *FENCES, *LOCKS, *SCOPES, *COPIES, *BULK_COPIES, *MBARRIERS),
-    *(*GROUPS, *COLLECTIVES, *LIBRARIES, *NAMED_BARRIERS, *LAYOUTS),
-)
+BROKEN = (*broken_rows(), *FENCES, *LOCKS, *SCOPES)
 MODULES = Modules(BROKEN, OPTIONS)
 
 

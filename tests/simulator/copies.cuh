@@ -1,7 +1,6 @@
-"""Words of PTX for asynchronous copies and mbarriers, in front of kernels that use them."""
-
-#: Each function is one instruction, or one and the loop around it.
-WORDS = r"""
+// Instructions of asynchronous copies and mbarriers: each function is one, or one and the loop around
+// it. Rows include them in their own namespaces.
+// clang-format off
 #define INLINE __device__ __forceinline__
 INLINE unsigned shared(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 INLINE void copy_16(void* to, const void* from) {
@@ -44,4 +43,3 @@ INLINE void bulk_out(void* to, const void* from, int bytes) {
 }
 INLINE void bulk_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 INLINE void see_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-"""
