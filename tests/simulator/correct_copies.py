@@ -29,7 +29,7 @@ START = r"""
   __syncthreads();
 """
 
-COPIES = (
+ROWS = (
     kernel(
         "bulk_copy_and_its_mbarrier",
         START

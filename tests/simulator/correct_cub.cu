@@ -1,6 +1,7 @@
-// Kernels of correct_cub.py, each under its row's name.
+// Correct kernels with CUB's collectives of blocks and warps.
 // clang-format off
-//// cub_block_reduce
+//// cub_block_reduce(ints(rng, (2, 128), low=0, high=9), poison(2, np.int32), grid=2, block=128)
+////     -> x, _: {1: (x.sum(1) + 1000000 * x[:, :77].sum(1)).astype(np.int32)}
 #include <cub/block/block_reduce.cuh>
 extern "C" __global__ void k(const int* x, int* out) {
   using Reduce = cub::BlockReduce<int, 128>;
@@ -11,7 +12,9 @@ extern "C" __global__ void k(const int* x, int* out) {
   const int some = Reduce(storage).Sum(x[i], 77);
   if (threadIdx.x == 0) out[blockIdx.x] = sum + 1000000 * some;
 }
-//// cub_block_scan
+//// cub_block_scan(ints(rng, (2, 192)), poison((2, 192), np.int32), poison(2, np.int32), grid=2,
+////     block=96)
+////     -> x, *_: {1: (np.cumsum(x, 1) - x).astype(np.int32), 2: x.sum(1, dtype=np.int32)}
 #include <cub/block/block_scan.cuh>
 extern "C" __global__ void k(const int* x, int* out, int* totals) {
   using Scan = cub::BlockScan<int, 96>;
@@ -22,7 +25,9 @@ extern "C" __global__ void k(const int* x, int* out, int* totals) {
   for (int j = 0; j < 2; ++j) out[blockIdx.x * 192 + 2 * threadIdx.x + j] = v[j];
   if (threadIdx.x == 0) totals[blockIdx.x] = total;
 }
-//// cub_block_radix_sort
+//// cub_block_radix_sort(rng.standard_normal(256).astype(np.float32).round(1) + np.float32(0),
+////     poison(256, np.float32), poison(256, np.int32), block=64)
+////     -> x, *_: {1: np.sort(x), 2: np.argsort(x, kind="stable").astype(np.int32)}
 #include <cub/block/block_radix_sort.cuh>
 extern "C" __global__ void k(const float* x, float* out, int* places) {
   using Sort = cub::BlockRadixSort<float, 64, 4, int>;
@@ -39,7 +44,8 @@ extern "C" __global__ void k(const float* x, float* out, int* places) {
     places[64 * j + threadIdx.x] = values[j];
   }
 }
-//// cub_warp_reduce
+//// cub_warp_reduce(rng.standard_normal(96), poison(3, np.float64), block=96)
+////     -> x, _: {1: x.reshape(3, 32).max(1)}
 #include <cub/warp/warp_reduce.cuh>
 struct Larger {
   __device__ double operator()(double a, double b) const { return a > b ? a : b; }

@@ -1,6 +1,8 @@
-// Kernels of correct_fences.py, each under its row's name.
+// Correct kernels that hand data from thread to thread. correct_fences.py has more of them.
 // clang-format off
-//// release_that_others_count_on
+//// release_that_others_count_on(poison(1, np.int32), zeros(1), poison(1, np.int32), grid=3,
+////     block=1)
+////     -> *_: {2: np.full(1, 42, np.int32)}
 // The second block adds to the flag that the first one released: the sum releases that data, too.
 extern "C" __global__ void k(int* data, int* flag, int* out) {
   if (blockIdx.x == 0) {
@@ -18,7 +20,9 @@ extern "C" __global__ void k(int* data, int* flag, int* out) {
     out[0] = data[0];
   }
 }
-//// queue_of_one_writer_and_one_reader
+//// queue_of_one_writer_and_one_reader(ints(rng, 21), np.int32(21), poison(4, np.int32), zeros(2),
+////     zeros(21), grid=2, block=1)
+////     -> x, *_: {4: 3 * x}
 #include <cuda/atomic>
 extern "C" __global__ void k(const int* x, int n, int* ring, int* counts, int* out) {
   using Count = cuda::atomic_ref<int, cuda::thread_scope_device>;
@@ -39,7 +43,9 @@ extern "C" __global__ void k(const int* x, int n, int* ring, int* counts, int* o
     }
   }
 }
-//// values_guarded_by_a_sequence_number
+//// values_guarded_by_a_sequence_number(zeros(2), zeros(1), poison(1, np.int32), grid=2, block=1,
+////     strict=False)
+////     -> *_: {0: np.array([5, -5], np.int32), 2: zeros(1)}
 // Whoever reads may meet whoever writes: all of these accesses are strong.
 extern "C" __global__ void k(volatile int* pair, volatile int* number, int* out) {
   if (blockIdx.x == 0) {
@@ -63,7 +69,8 @@ extern "C" __global__ void k(volatile int* pair, volatile int* number, int* out)
     out[0] = sum;
   }
 }
-//// lock_in_shared_memory
+//// lock_in_shared_memory(ints(rng, 128, low=0), poison(1, np.int32), block=128)
+////     -> x, _: {1: np.array([x[::32].sum() * 1000 + x[::32].max()], np.int32)}
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int lock, total, most;
   if (threadIdx.x == 0) lock = total = most = 0;
@@ -80,7 +87,9 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncthreads();
   if (threadIdx.x == 0) *out = total * 1000 + most;
 }
-//// addition_by_compare_and_swap_as_documented
+//// addition_by_compare_and_swap_as_documented(ints(rng, 128, np.float64), np.zeros(1), grid=2,
+////     block=64)
+////     -> x, _: {1: x.sum(keepdims=True)}
 // The first read only guesses: if it is wrong, atomicCAS says so.
 __device__ double add(double* address, double value) {
   unsigned long long* const bits = (unsigned long long*)address;

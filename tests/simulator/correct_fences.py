@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.simulator.tables import Correct, correct, ints, poison, zeros
+from tests.simulator.tables import Correct, poison, zeros
 
 #: A thread writes data and tells another one, of another block or of another warp.
 HANDOFF = r"""
@@ -82,7 +82,7 @@ def handoff(name, writer, reader, *, in_block=False, strict=True):
     )
 
 
-HANDOFFS = (
+ROWS = (
     handoff("fences_and_atomics", FENCE + EXCHANGE, POLL + FENCE),
     handoff("fences_and_volatile_flag", FENCE + SET_VOLATILE, POLL_VOLATILE + FENCE, strict=False),
     handoff("release_and_acquire", stored("release.gpu"), polled("acquire.gpu")),
@@ -119,44 +119,4 @@ HANDOFFS = (
         in_block=True,
     ),
     handoff("atomic_reference_of_the_block", *by_reference("block"), in_block=True),
-)
-
-
-BETWEEN_THREADS = (
-    correct(
-        "release_that_others_count_on",
-        (3,),
-        (1,),
-        lambda _: (poison(1, np.int32), zeros(1), poison(1, np.int32)),
-        lambda *_: {2: np.full(1, 42, np.int32)},
-    ),
-    correct(
-        "queue_of_one_writer_and_one_reader",
-        (2,),
-        (1,),
-        lambda rng: (ints(rng, 21), np.int32(21), poison(4, np.int32), zeros(2), zeros(21)),
-        lambda x, *_: {4: 3 * x},
-    ),
-    correct(
-        "values_guarded_by_a_sequence_number",
-        (2,),
-        (1,),
-        lambda _: (zeros(2), zeros(1), poison(1, np.int32)),
-        lambda *_: {0: np.array([5, -5], np.int32), 2: zeros(1)},
-        strict=False,
-    ),
-    correct(
-        "lock_in_shared_memory",
-        (1,),
-        (128,),
-        lambda rng: (ints(rng, 128, low=0), poison(1, np.int32)),
-        lambda x, _: {1: np.array([x[::32].sum() * 1000 + x[::32].max()], np.int32)},
-    ),
-    correct(
-        "addition_by_compare_and_swap_as_documented",
-        (2,),
-        (64,),
-        lambda rng: (ints(rng, 128, np.float64), np.zeros(1)),
-        lambda x, _: {1: x.sum(keepdims=True)},
-    ),
 )

@@ -1,6 +1,7 @@
-// Kernels of correct_groups.py, each under its row's name.
+// Correct kernels with cooperative groups.
 // clang-format off
-//// group_of_the_block
+//// group_of_the_block(ints(rng, (2, 96)), poison((2, 96), np.int32), grid=2, block=(32, 3))
+////     -> x, _: {1: x[:, ::-1] + np.arange(96, dtype=np.int32) // 32}
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* out) {
@@ -11,7 +12,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   block.sync();
   out[i] = s[block.num_threads() - 1 - block.thread_rank()] + block.thread_index().y;
 }
-//// tiles_of_eight
+//// tiles_of_eight(ints(rng, 64), poison(64, np.int32), block=64)
+////     -> x, _: {1: tile_sums(x.reshape(8, 8))}
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* out) {
@@ -23,7 +25,10 @@ extern "C" __global__ void k(const int* x, int* out) {
   tile.sync();
   out[threadIdx.x] = sum * 100 + positive * 10 + tile.meta_group_rank() % 10;
 }
-//// threads_that_came_together
+//// threads_that_came_together(ints(rng, 32), np.zeros(32, np.int32), np.zeros(1, np.int32),
+////     block=32)
+////     -> x, *_: {1: np.concatenate([x[x > 0], np.zeros((x <= 0).sum(), np.int32)]), 2:
+////     np.array([(x > 0).sum()], np.int32)}
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* out, int* count) {
@@ -35,7 +40,8 @@ extern "C" __global__ void k(const int* x, int* out, int* count) {
     out[active.shfl(first, 0) + active.thread_rank()] = v;
   }
 }
-//// reduction_and_scan_of_a_tile
+//// reduction_and_scan_of_a_tile(ints(rng, 64), poison(64, np.int32), block=64)
+////     -> x, _: {1: largest_and_before(x.reshape(2, 32))}
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
@@ -47,7 +53,9 @@ extern "C" __global__ void k(const int* x, int* out) {
   const int before = cg::exclusive_scan(warp, v, cg::plus<int>());
   out[threadIdx.x] = largest * 10000 + before;
 }
-//// groups_by_label
+//// groups_by_label(ints(rng, 64), poison(64, np.int32), block=64)
+////     -> x, _: {1: np.concatenate([[row[row & 3 == v & 3].sum(dtype=np.int32) for v in row] for
+////     row in x.reshape(2, 32)])}
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;
@@ -57,7 +65,9 @@ extern "C" __global__ void k(const int* x, int* out) {
   const auto peers = cg::labeled_partition(warp, v & 3);
   out[threadIdx.x] = cg::reduce(peers, v, cg::plus<int>());
 }
-//// group_of_the_grid
+//// group_of_the_grid(ints(rng, 128), poison(128, np.int32), poison(128, np.int32), grid=4,
+////     block=32, cooperative=True)
+////     -> x, *_: {1: 2 * x + 1, 2: 2 * x[::-1]}
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* between, int* out) {

@@ -1,6 +1,9 @@
-// Kernels of correct_language.py, each under its row's name.
+// Correct kernels that use what CUDA C++ has beyond C: objects, calls by address, constants.
 // clang-format off
-//// pairs_of_halves_in_shared_memory
+//// pairs_of_halves_in_shared_memory(rng.integers(-99, 99, (64, 2)).astype(np.float16), poison((64,
+////     2), np.float16), block=64)
+////     -> x, _: {1: np.stack([(x[::-1] * 2 + x)[:, 0], np.maximum((x[::-1] * 2 + x)[:, 1],
+////     np.float16(0))], 1)}
 #include <cuda_fp16.h>
 extern "C" __global__ void k(const __half* x, __half* out) {
   __shared__ half2 s[64];
@@ -10,7 +13,9 @@ extern "C" __global__ void k(const __half* x, __half* out) {
   out[2 * threadIdx.x] = __low2half(v);
   out[2 * threadIdx.x + 1] = __high2half(__hmax2(v, __float2half2_rn(0.0f)));
 }
-//// pairs_of_bfloat16
+//// pairs_of_bfloat16((ints(rng, (32, 2)).astype(np.float32).view(np.uint32) >>
+////     16).astype(np.uint16), poison((32, 2), np.float32), block=32)
+////     -> x, _: {1: widened(x) + widened(x)[::-1]}
 #include <cuda_bf16.h>
 extern "C" __global__ void k(const unsigned short* x, float* out) {
   __shared__ __nv_bfloat162 s[32];
@@ -21,7 +26,9 @@ extern "C" __global__ void k(const unsigned short* x, float* out) {
   out[2 * threadIdx.x] = v.x;
   out[2 * threadIdx.x + 1] = v.y;
 }
-//// classes_with_constructors
+//// classes_with_constructors(ints(rng, 301, high=9999), poison(2, np.int32), np.int32(301),
+////     block=64)
+////     -> x, *_: {1: np.array([x.min(), x.max()], np.int32)}
 struct Range {
   int low, high;
   __device__ Range() : low(2147483647), high(-2147483647 - 1) {}
@@ -63,7 +70,9 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
     out[1] = s[0].high;
   }
 }
-//// virtual_functions
+//// virtual_functions(ints(rng, (64, 2), low=0), poison(64, np.int32), block=64)
+////     -> x, _: {1: np.where(x[:, 0] % 2 == 0, x.prod(1) * 10 + 4, x.prod(1) // 2 * 10 +
+////     3).astype(np.int32)}
 struct Shape {
   __device__ virtual int area() const = 0;
   __device__ virtual int corners() const { return 4; }
@@ -93,7 +102,9 @@ extern "C" __global__ void k(const int2* x, int* out) {
   out[threadIdx.x] = measure(shape);
   delete shape;
 }
-//// functions_by_address
+//// functions_by_address(ints(rng, 64), ints(rng, 64, low=0, high=3), poison(64, np.int32),
+////     block=64)
+////     -> x, which, _: {2: np.choose(which, [x + x[::-1], x - x[::-1], np.maximum(x, x[::-1])])}
 using Function = int (*)(int, int);
 __device__ __noinline__ int sum(int a, int b) { return a + b; }
 __device__ __noinline__ int difference(int a, int b) { return a - b; }
@@ -103,7 +114,8 @@ extern "C" __global__ void k(const int* x, const int* which, int* out) {
   const Function f = table[which[threadIdx.x]];
   out[threadIdx.x] = f(x[threadIdx.x], x[63 - threadIdx.x]);
 }
-//// recursion
+//// recursion(poison(64, np.int32), block=64)
+////     -> _: {0: np.tile([fibonacci(n) + 1000 * (2 * n + 3) for n in range(16)], 4)}
 __device__ __noinline__ int fibonacci(int n) {
   return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
 }
@@ -115,7 +127,10 @@ __device__ __noinline__ unsigned ackermann(unsigned m, unsigned n) {
 extern "C" __global__ void k(int* out) {
   out[threadIdx.x] = fibonacci(threadIdx.x % 16) + 1000 * ackermann(2, threadIdx.x % 16);
 }
-//// structures_to_functions_and_back
+//// structures_to_functions_and_back(rng.standard_normal((32, 5)), poison((32, 5), np.float64),
+////     poison(32, np.int8), block=32)
+////     -> x, *_: {1: np.stack([np.roll(row, -(i % 5)) for i, row in enumerate(x)]), 2:
+////     np.arange(3, 35, dtype=np.int8)}
 struct Big {
   double values[5];
   char tag;
@@ -134,7 +149,8 @@ extern "C" __global__ void k(const double* x, double* out, signed char* tags) {
   for (int i = 0; i < 5; ++i) out[5 * threadIdx.x + i] = b.values[i];
   tags[threadIdx.x] = b.tag;
 }
-//// a_table_of_branches
+//// a_table_of_branches(ints(rng, 64, low=0), poison(64, np.int32), block=64)
+////     -> x, _: {1: np.array([switched(int(v)) for v in x], np.int64).astype(np.int32)}
 extern "C" __global__ void k(const int* x, int* out) {
   const int v = x[threadIdx.x];
   int d;
@@ -153,7 +169,9 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[threadIdx.x] = d;
 }
-//// constants
+//// constants(ints(rng, 64, np.float32), poison(64, np.float32), np.int32(64), block=64)
+////     -> x, *_: {1: np.roll(x, -1) * np.float32(0.25) - np.roll(x, -2) + np.roll(x, -3) *
+////     np.float32(0.5) + np.roll(x, -4) * 2 + 1}
 struct Filter {
   float taps[4];
   int shift;
@@ -167,7 +185,9 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
   for (int j = 0; j < 4; ++j) sum += filter.taps[order[j]] * x[(i + j + filter.shift) % n];
   out[i] = sum + *start;
 }
-//// early_exit_before_a_barrier
+//// early_exit_before_a_barrier(ints(rng, 96), np.full(96, -1, np.int32), block=96,
+////     options=("-DTHREADS=96", "-D", "COUNT=70"), strict=False)
+////     -> x, _: {1: np.concatenate([x[69::-1], np.full(26, -1, np.int32)])}
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[THREADS];
   const int t = threadIdx.x;
@@ -176,15 +196,20 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncthreads();
   out[t] = s[COUNT - 1 - t];
 }
-//// kernel_named_as_a_function_of_c
+//// kernel_named_as_a_function_of_c(ints(rng, 32), poison(32, np.int32), block=32, kernel="write",
+////     alone=True)
+////     -> x, _: {1: x - 1}
 extern "C" __global__ void signal(const int* x, int* out) { out[threadIdx.x] = x[threadIdx.x] + 1; }
 extern "C" __global__ void write(const int* x, int* out) { out[threadIdx.x] = x[threadIdx.x] - 1; }
-//// template_named_as_a_function_of_c
+//// template_named_as_a_function_of_c(ints(rng, 32, np.float32), poison(32, np.float32), block=32,
+////     kernel="exp2<float>", alone=True)
+////     -> x, _: {1: x * x}
 template <typename T>
 __global__ void exp2(const T* x, T* out) {
   out[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x];
 }
-//// globals_named_as_functions_of_c
+//// globals_named_as_functions_of_c(ints(rng, 64), poison(64, np.int32), block=64, alone=True)
+////     -> x, _: {1: x[::-1] * 3 + 7}
 __device__ int index[64];
 __device__ float signal = 2.5f;
 __device__ int write = 3;
@@ -203,7 +228,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncthreads();
   out[t] = index[t] * close + end + free + time;
 }
-//// registers_named_as_words_of_cpp
+//// registers_named_as_words_of_cpp(ints(rng, 32), poison(32, np.int32), block=32)
+////     -> x, _: {1: x * (x + 1) - 3}
 extern "C" __global__ void k(const int* int_, int* register_) {
   int d;
   asm(R"({

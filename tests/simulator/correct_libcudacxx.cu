@@ -1,6 +1,9 @@
-// Kernels of correct_libcudacxx.py, each under its row's name.
+// Correct kernels with libcu++: atomics, barriers and pipelines.
 // clang-format off
-//// atomic_references
+//// atomic_references(ints(rng, 128), np.zeros(1, np.int32), np.zeros(1, np.uint64), np.zeros(1,
+////     np.float32), grid=2, block=64)
+////     -> x, *_: {1: x.sum(keepdims=True, dtype=np.int32), 2: np.full(1, 2 ** 64 - 1, np.uint64),
+////     3: np.full(1, 128, np.float32)}
 #include <cuda/atomic>
 extern "C" __global__ void k(const int* x, int* sum, unsigned long long* bits, float* total) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -9,7 +12,7 @@ extern "C" __global__ void k(const int* x, int* sum, unsigned long long* bits, f
   cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>(*bits).fetch_or(1ull << i % 64);
   cuda::atomic_ref<float, cuda::thread_scope_device>(*total).fetch_add(1.0f);
 }
-//// barrier_in_shared_memory
+//// barrier_in_shared_memory(ints(rng, 64), poison(64, np.int32), block=64) -> x, _: {1: thrice(x)}
 #include <cuda/barrier>
 #pragma nv_diag_suppress static_var_with_dynamic_init
 extern "C" __global__ void k(const int* x, int* out) {
@@ -28,7 +31,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[threadIdx.x] = v;
 }
-//// pipeline_of_copies
+//// pipeline_of_copies(ints(rng, (5, 64)), poison((5, 64), np.int32), np.int32(5), block=64)
+////     -> x, *_: {1: x[:, ::-1] + np.arange(5, dtype=np.int32)[:, None]}
 #include <cuda/pipeline>
 #include <cooperative_groups.h>
 #pragma nv_diag_suppress static_var_with_dynamic_init
@@ -49,7 +53,8 @@ extern "C" __global__ void k(const int* x, int* out, int rounds) {
     pipe.consumer_release();
   }
 }
-//// pipeline_of_one_thread
+//// pipeline_of_one_thread(ints(rng, (32, 4)), poison((32, 4), np.int32), block=32)
+////     -> x, _: {1: x[::-1]}
 #include <cuda/pipeline>
 extern "C" __global__ void k(const int4* x, int4* out) {
   __shared__ int4 s[32];

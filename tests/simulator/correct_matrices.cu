@@ -1,6 +1,8 @@
-// Kernels of correct_matrices.py, each under its row's name.
+// Correct kernels with matrix products of a warp. correct_matrices.py has more of them.
 // clang-format off
-//// product_by_mma_sync
+//// product_by_mma_sync(ints(rng, (64, 32), np.float16), ints(rng, (32, 64), np.float16),
+////     poison((64, 64), np.float32), grid=(2, 2), block=128)
+////     -> x, y, _: {2: x.astype(np.float32) @ y.astype(np.float32)}
 // out (64, 64) = x (64, 32) times y (32, 64); a block of four warps for 32 by 32 elements of it.
 #include <cuda_fp16.h>
 extern "C" __global__ void k(const __half* x, const __half* y, float* out) {
@@ -34,7 +36,9 @@ extern "C" __global__ void k(const __half* x, const __half* y, float* out) {
       out[(row + top + lane / 4 + i / 2 * 8) * 64 + column + left + 8 * n + lane % 4 * 2 + i % 2] =
           d[n][i];
 }
-//// product_by_wmma
+//// product_by_wmma(ints(rng, (48, 48), np.float16), ints(rng, (48, 48), np.float16), ints(rng,
+////     (48, 48), np.float32), poison((48, 48), np.float32), np.int32(48), grid=(3, 3), block=32)
+////     -> x, y, z, *_: {3: 2 * (x.astype(np.float32) @ y.astype(np.float32).T + z)}
 #include <mma.h>
 using namespace nvcuda;
 extern "C" __global__ void k(const __half* x, const __half* y, const float* z, float* out, int n) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.simulator.tables import Correct, correct, ints, poison
+from tests.simulator.tables import Correct, ints, poison
 
 _SHAPES = {"tf32": ((16, 16, 8),), "double": ((8, 8, 4),)}
 
@@ -41,34 +41,7 @@ def _product(first, second):
     return expected
 
 
-BY_MMA = (
-    correct(
-        "product_by_mma_sync",
-        (2, 2),
-        (128,),
-        lambda rng: (
-            ints(rng, (64, 32), np.float16),
-            ints(rng, (32, 64), np.float16),
-            poison((64, 64), np.float32),
-        ),
-        lambda x, y, _: {2: x.astype(np.float32) @ y.astype(np.float32)},
-    ),
-)
-
-BY_WMMA = (
-    correct(
-        "product_by_wmma",
-        (3, 3),
-        (32,),
-        lambda rng: (
-            ints(rng, (48, 48), np.float16),
-            ints(rng, (48, 48), np.float16),
-            ints(rng, (48, 48), np.float32),
-            poison((48, 48), np.float32),
-            np.int32(48),
-        ),
-        lambda x, y, z, *_: {3: 2 * (x.astype(np.float32) @ y.astype(np.float32).T + z)},
-    ),
+ROWS = (
     *(
         Correct(
             f"wmma_of_{name}_{m}x{n}x{k}_{first[:3]}_{second[:3]}",

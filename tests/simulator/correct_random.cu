@@ -1,6 +1,7 @@
-// Kernels of correct_random.py, each under its row's name.
+// Correct kernels with cuRAND's Philox4x32-10, against the generator as its paper states it.
 // clang-format off
-//// philox_words
+//// philox_words(np.uint64(SEED), np.uint64(OFFSET), poison((64, 11), np.uint32), grid=2, block=32)
+////     -> *_: {2: np.stack([stream(SEED, i, OFFSET, 11) for i in range(64)])}
 #include <curand_kernel.h>
 extern "C" __global__ void k(unsigned long long seed, unsigned long long offset, unsigned* out) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -15,7 +16,8 @@ extern "C" __global__ void k(unsigned long long seed, unsigned long long offset,
     out[11 * i + j + 3] = four.w;
   }
 }
-//// philox_uniform
+//// philox_uniform(np.uint64(7), poison((64, 6), np.float32), block=64)
+////     -> *_: {1: np.stack([uniform(stream(7, i, 0, 6)) for i in range(64)])}
 #include <curand_kernel.h>
 extern "C" __global__ void k(unsigned long long seed, float* out) {
   curandStatePhilox4_32_10_t state;

@@ -1,6 +1,8 @@
-// Kernels of correct_reductions.py, each under its row's name.
+// Correct reductions and scans. correct_reductions.py has more of them.
 // clang-format off
-//// reduce_last_block_done
+//// reduce_last_block_done(ints(rng, 1000), np.int32(1000), poison(7, np.int32), np.zeros(1,
+////     np.uint32), poison(1, np.int32), grid=7, block=64, strict=False)
+////     -> x, *_: {3: np.zeros(1, np.uint32), 4: x.sum(keepdims=True, dtype=np.int32)}
 extern "C" __global__ void k(const int* x, int n, int* partial, unsigned* done, int* out) {
   __shared__ int s[64];
   __shared__ bool last;
@@ -31,7 +33,10 @@ extern "C" __global__ void k(const int* x, int n, int* partial, unsigned* done, 
   }
   if (t == 0) *out = s[0];
 }
-//// softmax_of_rows
+//// softmax_of_rows(rng.standard_normal((5, 150)).astype(np.float32), poison((5, 150), np.float32),
+////     np.int32(150), grid=5, block=64, rtol=1e-05)
+////     -> x, *_: {1: np.exp(x - x.max(1, keepdims=True)) / np.exp(x - x.max(1,
+////     keepdims=True)).sum(1, keepdims=True)}
 #include <math_constants.h>
 extern "C" __global__ void k(const float* x, float* out, int columns) {
   __shared__ float s[64];
@@ -58,7 +63,9 @@ extern "C" __global__ void k(const float* x, float* out, int columns) {
   for (int i = t; i < columns; i += blockDim.x)
     out[blockIdx.x * columns + i] = expf(row[i] - largest) / s[0];
 }
-//// argmax_of_rows
+//// argmax_of_rows(ints(rng, (5, 100), np.float32, 0, 30), poison(5, np.int32), np.int32(5),
+////     np.int32(100), grid=3, block=64)
+////     -> x, *_: {1: x.argmax(1).astype(np.int32)}
 #include <math_constants.h>
 extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
   const int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -76,7 +83,9 @@ extern "C" __global__ void k(const float* x, int* out, int rows, int columns) {
   }
   if (lane == 0) out[row] = at;
 }
-//// scan_hillis_steele_double_buffer
+//// scan_hillis_steele_double_buffer(ints(rng, (2, 128)), poison((2, 128), np.int32), grid=2,
+////     block=128)
+////     -> x, _: {1: x.cumsum(axis=1, dtype=np.int32)}
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[2][128];
   const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
@@ -90,7 +99,9 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[i] = s[from][t];
 }
-//// scan_blelloch
+//// scan_blelloch(ints(rng, (2, 128)), poison((2, 128), np.int32), np.int32(128), grid=2, block=64,
+////     shared_mem=4 * 128)
+////     -> x, *_: {1: exclusive(x)}
 extern "C" __global__ void k(const int* x, int* out, int n) {
   extern __shared__ int s[];
   const int t = threadIdx.x;
@@ -118,7 +129,8 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   out[blockIdx.x * n + 2 * t] = s[2 * t];
   out[blockIdx.x * n + 2 * t + 1] = s[2 * t + 1];
 }
-//// scan_warp_shuffles
+//// scan_warp_shuffles(ints(rng, (4, 32)), poison((4, 32), np.int32), grid=2, block=64)
+////     -> x, _: {1: x.cumsum(axis=1, dtype=np.int32)}
 extern "C" __global__ void k(const int* x, int* out) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
   int sum = x[i];
@@ -128,7 +140,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[i] = sum;
 }
-//// scan_warps_then_sums
+//// scan_warps_then_sums(ints(rng, 256), poison(256, np.int32), block=256)
+////     -> x, _: {1: x.cumsum(dtype=np.int32)}
 __device__ int scan_warp(int v) {
   for (int d = 1; d < 32; d *= 2) {
     const int left = __shfl_up_sync(0xffffffffu, v, d);
@@ -150,7 +163,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   if (t >= 32) v += sums[t / 32 - 1];
   out[t] = v;
 }
-//// scan_warp_shared_syncwarp
+//// scan_warp_shared_syncwarp(ints(rng, (4, 32)), poison((4, 32), np.int32), block=128)
+////     -> x, _: {1: exclusive(x)}
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[4][32];
   const int w = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -164,7 +178,10 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[threadIdx.x] = lane == 0 ? 0 : s[w][lane - 1];
 }
-//// compaction_with_ballot
+//// compaction_with_ballot(ints(rng, 250), np.int32(250), np.zeros(256, np.int32), poison(2,
+////     np.int32), grid=2, block=128)
+////     -> x, *_: {2: np.concatenate([np.pad(y[y > 0], (0, 128 - (y > 0).sum())) for y in (x[:128],
+////     x[128:])]), 3: np.array([(x[:128] > 0).sum(), (x[128:] > 0).sum()], np.int32)}
 extern "C" __global__ void k(const int* x, int n, int* out, int* count) {
   __shared__ int first[32];
   __shared__ int base;

@@ -1,11 +1,15 @@
-// Kernels of correct_threads.py, each under its row's name.
+// Correct kernels about who goes first: atomics, locks, flags, warps.
 // clang-format off
-//// histogram_global
+//// histogram_global(ints(rng, 500, low=0, high=10), np.int32(500), np.zeros(10, np.uint32),
+////     grid=3, block=64)
+////     -> x, *_: {2: np.bincount(x, minlength=10).astype(np.uint32)}
 extern "C" __global__ void k(const int* x, int n, unsigned* bins) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
     atomicAdd(bins + x[i], 1u);
 }
-//// histogram_shared
+//// histogram_shared(ints(rng, 999, np.uint8, 0, 256), np.int32(999), np.zeros(256, np.int32),
+////     grid=3, block=96)
+////     -> x, *_: {2: np.bincount(x, minlength=256).astype(np.int32)}
 extern "C" __global__ void k(const unsigned char* x, int n, int* bins) {
   __shared__ int s[256];
   for (int j = threadIdx.x; j < 256; j += blockDim.x) s[j] = 0;
@@ -16,14 +20,18 @@ extern "C" __global__ void k(const unsigned char* x, int n, int* bins) {
   for (int j = threadIdx.x; j < 256; j += blockDim.x)
     if (s[j] != 0) atomicAdd(&bins[j], s[j]);
 }
-//// atomic_minimum_and_maximum
+//// atomic_minimum_and_maximum(ints(rng, 120), np.int32(120), np.full(1, 2 ** 31 - 1, np.int32),
+////     np.full(1, -2 ** 31, np.int32), grid=2, block=64)
+////     -> x, *_: {2: x.min(keepdims=True), 3: x.max(keepdims=True)}
 extern "C" __global__ void k(const int* x, int n, int* low, int* high) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   atomicMin(low, x[i]);
   atomicMax(high, x[i]);
 }
-//// float_maximum_by_cas
+//// float_maximum_by_cas(rng.standard_normal(128).astype(np.float32), np.full(1, -np.inf,
+////     np.float32), grid=2, block=64)
+////     -> x, _: {1: x.max(keepdims=True)}
 __device__ void maximum(float* address, float v) {
   int* const word = reinterpret_cast<int*>(address);
   int seen = atomicCAS(word, 0, 0);
@@ -36,7 +44,9 @@ __device__ void maximum(float* address, float v) {
 extern "C" __global__ void k(const float* x, float* out) {
   maximum(out, x[blockIdx.x * blockDim.x + threadIdx.x]);
 }
-//// hash_table_of_counts
+//// hash_table_of_counts(ints(rng, 96, low=0, high=50), np.full(128, -1, np.int32), np.zeros(128,
+////     np.int32), poison(96, np.int32), block=96)
+////     -> x, *_: {3: np.bincount(x)[x].astype(np.int32)}
 extern "C" __global__ void k(const int* x, int* keys, int* counts, int* out) {
   const int key = x[threadIdx.x];
   int slot = key * 7 % 128;
@@ -49,7 +59,8 @@ extern "C" __global__ void k(const int* x, int* keys, int* counts, int* out) {
   __syncthreads();
   out[threadIdx.x] = keys[slot] == key ? counts[slot] : -1;
 }
-//// list_by_exchange
+//// list_by_exchange(ints(rng, 64), poison(64, np.int32), poison(2, np.int32), block=64)
+////     -> x, *_: {2: np.array([x.sum(), 64], np.int32)}
 extern "C" __global__ void k(const int* x, int* next, int* out) {
   __shared__ int head;
   const int t = threadIdx.x;
@@ -67,7 +78,8 @@ extern "C" __global__ void k(const int* x, int* next, int* out) {
     out[1] = length;
   }
 }
-//// spin_lock
+//// spin_lock(ints(rng, 256), np.zeros(1, np.int32), np.zeros(2, np.int32), grid=4, block=64)
+////     -> x, *_: {1: np.zeros(1, np.int32), 2: np.array([x[::16].sum(), 16], np.int32)}
 extern "C" __global__ void k(const int* x, int* lock, int* total) {
   if (threadIdx.x % 16 == 0) {
     while (atomicCAS(lock, 0, 1) != 0) __nanosleep(20);
@@ -78,7 +90,8 @@ extern "C" __global__ void k(const int* x, int* lock, int* total) {
     atomicExch(lock, 0);
   }
 }
-//// ring_of_flags
+//// ring_of_flags(ints(rng, 32), np.zeros(1, np.uint32), np.int32(3), grid=2, block=32)
+////     -> x, *_: {0: x * 729 + 91, 1: np.array([6], np.uint32)}
 extern "C" __global__ void k(int* value, unsigned* turn, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     const unsigned mine = round * gridDim.x + blockIdx.x;
@@ -96,7 +109,9 @@ extern "C" __global__ void k(int* value, unsigned* turn, int rounds) {
     }
   }
 }
-//// barrier_of_the_grid
+//// barrier_of_the_grid(ints(rng, 128), poison(128, np.int32), poison(128, np.int32), np.zeros(1,
+////     np.uint32), grid=2, block=64)
+////     -> x, *_: {2: 2 * x[::-1]}
 extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arrived) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
   between[i] = 2 * x[i];
@@ -111,7 +126,9 @@ extern "C" __global__ void k(const int* x, int* between, int* out, unsigned* arr
   __syncthreads();
   out[i] = between[n - 1 - i];
 }
-//// message_by_volatile_flag
+//// message_by_volatile_flag(ints(rng, 64), poison(64, np.int32), np.zeros(1, np.int32), poison(64,
+////     np.int32), grid=2, block=64, strict=False)
+////     -> x, *_: {3: x[::-1] + 1}
 extern "C" __global__ void k(const int* x, int* message, volatile int* ready, int* out) {
   if (blockIdx.x == 0) {
     message[threadIdx.x] = x[threadIdx.x] + 1;
@@ -127,7 +144,9 @@ extern "C" __global__ void k(const int* x, int* message, volatile int* ready, in
     out[threadIdx.x] = message[blockDim.x - 1 - threadIdx.x];
   }
 }
-//// ticket_lock
+//// ticket_lock(ints(rng, 9, low=0), np.zeros(2, np.uint32), np.zeros(2, np.int32), grid=9,
+////     block=32)
+////     -> x, *_: {1: np.full(2, 9, np.uint32), 2: np.array([x.sum(), x.max()], np.int32)}
 extern "C" __global__ void k(const int* x, unsigned* lock, int* out) {
   if (threadIdx.x != 0) return;
   const unsigned ticket = atomicAdd(&lock[0], 1u);
@@ -139,7 +158,9 @@ extern "C" __global__ void k(const int* x, unsigned* lock, int* out) {
   __threadfence();
   atomicAdd(&lock[1], 1u);
 }
-//// lock_released_by_a_volatile_write
+//// lock_released_by_a_volatile_write(ints(rng, 9), np.zeros(1, np.int32), np.zeros(1, np.int32),
+////     grid=9, block=32, strict=False)
+////     -> x, *_: {2: x.sum(keepdims=True, dtype=np.int32)}
 extern "C" __global__ void k(const int* x, int* lock, int* total) {
   if (threadIdx.x != 0) return;
   while (atomicCAS(lock, 0, 1) != 0) {
@@ -149,7 +170,9 @@ extern "C" __global__ void k(const int* x, int* lock, int* total) {
   __threadfence();
   *(volatile int*)lock = 0;
 }
-//// chain_of_three_blocks
+//// chain_of_three_blocks(ints(rng, 1), poison(1, np.int32), np.zeros(3, np.int32), poison(1,
+////     np.int32), grid=3, block=1)
+////     -> x, *_: {3: x}
 extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
   const int b = blockIdx.x;
   if (b == 0) data[0] = x[0];
@@ -162,7 +185,9 @@ extern "C" __global__ void k(const int* x, int* data, int* flags, int* out) {
   __threadfence();
   atomicExch(flags + b, 1);
 }
-//// flag_polled_by_one_lane_for_its_warp
+//// flag_polled_by_one_lane_for_its_warp(ints(rng, 32), poison(32, np.int32), np.zeros(1,
+////     np.int32), poison(32, np.int32), grid=2, block=32)
+////     -> x, *_: {3: x[::-1] - 1}
 extern "C" __global__ void k(const int* x, int* data, int* flag, int* out) {
   const int lane = threadIdx.x;
   if (blockIdx.x == 0) {
@@ -182,7 +207,9 @@ extern "C" __global__ void k(const int* x, int* data, int* flag, int* out) {
     out[lane] = data[31 - lane];
   }
 }
-//// producer_and_consumer_warps
+//// producer_and_consumer_warps(ints(rng, (4, 32)), poison((4, 32), np.int32), np.int32(4),
+////     block=64)
+////     -> x, *_: {1: 5 * x[:, ::-1]}
 extern "C" __global__ void k(const int* x, int* out, int rounds) {
   __shared__ int s[2][32];
   const int lane = threadIdx.x % 32;
@@ -196,7 +223,8 @@ extern "C" __global__ void k(const int* x, int* out, int rounds) {
     __syncthreads();
   }
 }
-//// halves_of_a_warp
+//// halves_of_a_warp(ints(rng, 32), poison(32, np.int32), block=32)
+////     -> x, _: {1: np.full(32, x[:16].sum() + x[16:].max(), np.int32)}
 extern "C" __global__ void k(const int* x, int* out) {
   const int lane = threadIdx.x;
   int sum = x[lane];
@@ -211,7 +239,8 @@ extern "C" __global__ void k(const int* x, int* out) {
   __syncwarp();
   out[lane] = sum + __shfl_sync(0xffffffffu, sum, 31 - lane);
 }
-//// mask_of_the_lanes_inside
+//// mask_of_the_lanes_inside(ints(rng, 45), poison(45, np.int32), np.int32(45), block=64)
+////     -> x, *_: {1: np.concatenate([x[:32] - x[0] + 32, x[32:] - x[32] + 13]).astype(np.int32)}
 extern "C" __global__ void k(const int* x, int* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned inside = __ballot_sync(0xffffffffu, i < n);
@@ -219,7 +248,10 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   const int first = __shfl_sync(inside, x[i], 0);
   out[i] = x[i] - first + __popc(inside);
 }
-//// votes_of_the_block
+//// votes_of_the_block(ints(rng, (3, 48), low=-52, high=40), poison((3, 3), np.int32), grid=3,
+////     block=48)
+////     -> x, _: {1: np.stack([(x > 0).sum(1), (x == 7).any(1), (x > -50).all(1)],
+////     1).astype(np.int32)}
 extern "C" __global__ void k(const int* x, int* out) {
   const int v = x[blockIdx.x * blockDim.x + threadIdx.x];
   const int count = __syncthreads_count(v > 0);
@@ -231,7 +263,8 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[3 * blockIdx.x + 2] = all != 0;
   }
 }
-//// barrier_in_a_uniform_branch
+//// barrier_in_a_uniform_branch(ints(rng, (3, 64)), poison((3, 64), np.int32), grid=3, block=64)
+////     -> x, _: {1: np.stack([x[0, ::-1], x[1], x[2, ::-1]])}
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;

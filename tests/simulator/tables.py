@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -87,7 +87,18 @@ def _rows_of(kind: str) -> Iterator[tuple[str, str]]:
             yield " ".join(line.removeprefix("////").strip() for line in lines.splitlines()), text
 
 
-CORRECT = dict(_rows_of("correct"))
+def _valued(text: str, names: Mapping[str, Any]) -> Any:
+    """Return the value of an expression in a head: of these names, and of what is defined here."""
+    return eval(text, {**globals(), **names})  # noqa: S307
+
+
+def _called(call: str, names: Mapping[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """Return the arguments and the options of ``(argument, ..., grid=2)``."""
+    arguments, options = _valued(f"row{call}", {**names, "row": lambda *a, **o: (a, o)})
+    for size in options.keys() & {"grid", "block"}:
+        if isinstance(options[size], int):
+            options[size] = (options[size],)
+    return arguments, options
 
 
 def broken_rows() -> Iterator[Broken]:
@@ -95,22 +106,29 @@ def broken_rows() -> Iterator[Broken]:
 
     Arguments are made anew for each launch. Several kinds in ``also`` stand in one string.
     """
-    names = {"np": np, "ramp": ramp, "zeros": zeros, "empty": empty}
-    names["row"] = lambda *arguments, **options: (arguments, options)
+    names = {"empty": empty}
     for head, text in _rows_of("broken"):
         kind, name, call = re.fullmatch(r"(\w+): (\w+)(.*)", head).groups()
-        made = partial(eval, compile(f"row{call}", head, "eval"), names)
-        options = made()[1]
-        for size in options.keys() & {"grid", "block"}:
-            if isinstance(options[size], int):
-                options[size] = (options[size],)
+        options = _called(call, names)[1]
         options["also"] = tuple(options.get("also", "").split())
-        yield Broken(name, text, kind, lambda made=made: made()[0], **options)
+        yield Broken(name, text, kind, lambda call=call: _called(call, names)[0], **options)
 
 
-def correct(name, *given, **options) -> Correct:
-    """Return a row whose text is in a CUDA file."""
-    return Correct(name, CORRECT[name], *given, **options)
+def correct_rows(names: Mapping[str, Any]) -> Iterator[Correct]:
+    """Yield the rows of the CUDA files; a head says ``name(argument, block=9) -> x, *_: {1: x}``.
+
+    Behind the arrow stand the arguments before the launch, and what some of them hold after it.
+    Heads use the given names, too.
+    """
+    for head, text in _rows_of("correct"):
+        name, call, answer = re.fullmatch(r"(\w+)(.*) -> (.*)", head).groups()
+
+        def inputs(rng, call=call):
+            return _called(call, {**names, "rng": rng})[0]
+
+        options = {"grid": (1,)} | _called(call, {**names, "rng": np.random.default_rng()})[1]
+        expected = _valued(f"lambda {answer}", names)
+        yield Correct(name=name, code=text, inputs=inputs, expected=expected, **options)
 
 
 class Modules:
@@ -186,8 +204,3 @@ def ramp(shape, dtype=np.int32):
 def zeros(*shape, dtype=np.int32):
     """Return an array that counts as written."""
     return np.zeros(shape, dtype)
-
-
-def in_and_out(n=64, dtype=np.int32):
-    """Return what makes the arguments of most kernels: an input and an output."""
-    return lambda: (ramp(n, dtype), zeros(n, dtype=dtype))

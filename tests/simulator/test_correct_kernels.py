@@ -9,26 +9,13 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.samples import sample
-from tests.simulator.correct_copies import COPIES
-from tests.simulator.correct_cub import CUB
-from tests.simulator.correct_fences import BETWEEN_THREADS, HANDOFFS
-from tests.simulator.correct_groups import GROUPS
-from tests.simulator.correct_inline_ptx import INLINE_PTX
-from tests.simulator.correct_language import LANGUAGE
-from tests.simulator.correct_libcudacxx import LIBCUDACXX
-from tests.simulator.correct_matrices import BY_MMA, BY_WMMA
-from tests.simulator.correct_memory import BYTES_AND_VIEWS, PLAIN, SORTS, TILES
-from tests.simulator.correct_random import RANDOM
-from tests.simulator.correct_reductions import REDUCTIONS, SCANS
-from tests.simulator.correct_threads import ATOMICS, BETWEEN_BLOCKS, WARPS
+from tests.simulator import answers, correct_copies, correct_fences, correct_matrices
+from tests.simulator import correct_reductions as reductions
 from tests.simulator.headers import OPTIONS, cases
-from tests.simulator.tables import Modules
+from tests.simulator.tables import Modules, correct_rows
 
-CORRECT = (
-    *(*REDUCTIONS, *SCANS, *TILES, *SORTS, *ATOMICS, *BETWEEN_BLOCKS, *WARPS, *PLAIN),
-    *(*BYTES_AND_VIEWS, *INLINE_PTX, *LANGUAGE, *BY_MMA, *GROUPS, *CUB, *HANDOFFS),
-    *(*BETWEEN_THREADS, *COPIES, *LIBCUDACXX, *RANDOM, *BY_WMMA),
-)
+TEMPLATES = correct_copies.ROWS + correct_fences.ROWS + correct_matrices.ROWS + reductions.ROWS
+CORRECT = (*correct_rows(vars(answers)), *TEMPLATES)
 MODULES = Modules(CORRECT, OPTIONS)
 
 
