@@ -54,10 +54,7 @@ BROKEN = [
     ("O4-early-level", one_hot((1, 1, 3, 2), (1, 1, 1, 2), (1, 1, 3, 4), 3), EARLY),
     ("O6-one-value", one_hot((3, 1), (1, 1), (3, 4), 1), LATE),
     ("O6-early-level", one_hot((1, 1, 3, 1), ONES, (1, 1, 3, 4), 3), EARLY),
-    ("O7-integers-at-2_0", four("INT32"), FeatureLevel.LEVEL_2_0),
     ("O7-64-bits-at-4_0", four("INT64"), FeatureLevel.LEVEL_4_0),
-    ("O7-signed-indices-at-2_1", four(index_kind="INT32"), EARLY),
-    ("O7-16-bit-indices", four(index_kind="UINT16"), LATE),
     ("O7-float-indices", four(index_kind="FLOAT32"), LATE),
 ]
 FIELDS = {
