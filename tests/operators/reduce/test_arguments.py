@@ -18,6 +18,7 @@ SCALAR = np.array(2.5, np.float32)
 MANY = np.zeros((2, 129))
 UNKNOWN = f"function must be one of {', '.join(FUNCTIONS)}; got "
 AXIS = "axis must be an int, a tuple of ints or None; got "
+SHAPE = "out must have shape"
 KINDS = "dtype must be one of  ... ; got "
 ORDER = "x.dtype must be real for {}: complex numbers have no order; got complex64"
 FOR_INITIAL = {"max", "min", "multiply", "sum"}
@@ -132,25 +133,19 @@ TABLES = {
         f"{KINDS}[('a', '<f4')]": call(dtype=[("a", "f4")]),
         f"{KINDS}<U0": call(dtype=str),
         f"{KINDS}4": call(dtype=4),
-        "initial must fit float32; got 1j (it is complex)": call(
-            function="max", dtype="c8", initial=1j
-        ),
+        "initial must fit float32; got 1j (it is complex)": call(X, "max", dtype="c8", initial=1j),
         "initial must fit uint8; got 300 (it is out of range)": call(
             np.int8([1]), initial=300, out=np.zeros((), "u1")
         ),
         "initial must be a scalar; got shape (2,)": call(initial=[1, 2]),
     },
     ck.BindingError: {
-        "out must have shape (2,) for x.shape=(2, 3), axis=(1,); got (2, 1)": into(
-            "f4", 2, 1, axis=1
-        ),
-        "out must have shape (2, 1) for x.shape=(2, 3), axis=(1,); got (2,)": into(
+        f"{SHAPE} (2,) for x.shape=(2, 3), axis=(1,); got (2, 1)": into("f4", 2, 1, axis=1),
+        f"{SHAPE} (2, 1) for x.shape=(2, 3), axis=(1,); got (2,)": into(
             "f4", 2, axis=1, keepdims=True
         ),
-        "out must have shape () for x.shape=(2, 3), axis=(0, 1); got (1,)": into(
-            "f4", 1, axis=None
-        ),
-        "out must have shape (3,) for x.shape=(0, 3), axis=(0,); got (0,)": into("f4", 0, x=X[:0]),
+        f"{SHAPE} () for x.shape=(2, 3), axis=(0, 1); got (1,)": into("f4", 1, axis=None),
+        f"{SHAPE} (3,) for x.shape=(0, 3), axis=(0,); got (0,)": into("f4", 0, x=X[:0]),
         "out must hold indices up to 128; got int8": call(MANY, "argmax", 1, out=np.zeros(2, "i1")),
         "out must have dtype float or complex for sum of float32; got object": into(
             object, x=X[:0]
