@@ -303,6 +303,13 @@ def test_too_little_memory_for_one_set_is_noted(cupy, take):
     assert (found.failed, found.checked) == (False, False)
 
 
+def test_our_own_errors_are_raised(cupy, take):
+    problem = Increment(cupy)
+    problem.call = lambda *_: fail
+    with pytest.raises(ValueError, match="not today"):
+        take(problem)
+
+
 #: 16-byte vectors of which the last tile is not full; all blocks have several tiles.
 COUNT = 3 * 2 * 2048 + 777
 BLOCKS = 2
