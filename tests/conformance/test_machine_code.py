@@ -45,16 +45,16 @@ def without_reserved(usage):
     return replace(usage, shared=usage.shared % RESERVED_SHARED)
 
 
-def wrong_ones(kernels):
+def assert_keep_budgets(kernels):
     found = survey("sm_90", kernels)
     assert [one.entry for one in found] == [kernel.entry for kernel in kernels]
-    return [f"{one.entry}: {fault}" for one in found for fault in one.faults]
+    wrong = [f"{one.entry}: {fault}" for one in found for fault in one.faults]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("operator", sample(OPERATORS, 5))
 def test_one_kernel_of_each_variant_keeps_its_budgets(operator):
-    wrong = wrong_ones(of_each_variant(operator, -1))
-    assert not wrong, "\n".join(wrong)
+    assert_keep_budgets(of_each_variant(operator, -1))
 
 
 @pytest.mark.parametrize("function", sample(sorted(INITIAL_FUNCTIONS), 4), ids=lambda f: f.label)
@@ -64,8 +64,7 @@ def test_kernels_with_an_initial_value_keep_the_budgets(function):
     turns = [[Kernel(spec, r) for spec in kernels_of(r)] for r in given]
     kernels = [turn[place % len(turn)] for place, turn in enumerate(turns)]
     assert {k.variant for k in kernels} == {k.variant for turn in turns for k in turn}
-    wrong = wrong_ones(kernels)
-    assert not wrong, "\n".join(wrong)
+    assert_keep_budgets(kernels)
 
 
 @pytest.mark.parametrize("operator", sample(OPERATORS, 5))

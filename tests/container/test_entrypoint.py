@@ -139,10 +139,8 @@ def test_a_volume_that_cannot_be_written_is_one_line(monkeypatch, tmp_path):
 
 
 def test_other_words_are_a_command_in_the_folder_asked_for(become, tmp_path):
-    assert become("python", "-m", "cudakern", "demo") == (
-        ["python", "-m", "cudakern", "demo"],
-        tmp_path,
-    )
+    words = ["python", "-m", "cudakern", "demo"]
+    assert become(*words) == (words, tmp_path)
     assert os.environ["CUDAKERN_REQUIRE_GPU"] == "as before"
 
 
@@ -150,10 +148,10 @@ def test_other_words_are_a_command_in_the_folder_asked_for(become, tmp_path):
 def test_results_that_cannot_be_written_are_refused_before_the_tests(
     become, monkeypatch, tmp_path, there
 ):
-    report = tmp_path / "cpu.xml"
+    refused = tmp_path
     if there:
-        report.touch()
-    refused = report if there else tmp_path
+        refused /= "cpu.xml"
+        refused.touch()
     monkeypatch.setattr(entrypoint.os, "access", lambda path, _mode: path != refused)
     with pytest.raises(SystemExit) as stop:
         become("cpu")

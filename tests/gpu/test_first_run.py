@@ -43,11 +43,6 @@ def summary(folder):
 
 
 @pytest.fixture
-def short_grace(monkeypatch):
-    monkeypatch.setattr(first_run, "GRACE", 1)
-
-
-@pytest.fixture
 def interruptible():
     """Have steps start as from a terminal, also where the tests run in the background."""
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -55,8 +50,9 @@ def interruptible():
     signal.signal(signal.SIGINT, previous)
 
 
-@pytest.mark.usefixtures("short_grace", "interruptible")
-def test_no_step_ends_another(tmp_path, capsys):
+@pytest.mark.usefixtures("interruptible")
+def test_no_step_ends_another(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(first_run, "GRACE", 1)
     steps = [
         python("fine", "print('good')"),
         python("fails", "print('bad'); raise SystemExit(3)"),

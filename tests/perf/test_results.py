@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from perf.results import OURS, LineResult, Result, Timing, digits, load
+from tests.perf.synthetic import missing
 
 
 def timing(median, **more):
@@ -23,7 +24,7 @@ def result(*lines):
 
 
 def test_what_is_written_is_read(tmp_path):
-    nothing = Timing(*[math.nan] * 3, 0, "", cold=False, note="WRONG")
+    nothing = missing("WRONG")
     entry = line(**{OURS: timing(5.0, warm_us=3.0, host_us=2.0), "cub": nothing})
     entry.state = {"sm_mhz": 1980.0}
     saved = result(entry)
@@ -106,7 +107,7 @@ def test_the_fraction_is_of_the_ceiling_of_the_line():
 
 
 def test_the_best_peer_is_the_fastest_that_has_a_time():
-    nothing = Timing(*[math.nan] * 3, 0, "", cold=False)
+    nothing = missing("")
     entry = line(**{OURS: timing(1.0), "a": nothing, "torch": timing(8.0), "cub": timing(5.0)})
     assert entry.best_peer() == ("cub", entry.timings["cub"])
     assert line(**{OURS: timing(1.0), "a": nothing}).best_peer() is None
