@@ -1,39 +1,16 @@
-"""Correct kernels with asynchronous copies, mbarriers and clusters."""
-
-from __future__ import annotations
-
-import numpy as np
-
-from tests.simulator.tables import Correct, ints, poison
-
-
-def kernel(name, body, expected, *, grid=1, attribute=""):
-    """Return a kernel of 64 threads that reads x, of 256 numbers, and writes 256."""
-    head = f'extern "C" __global__ void {attribute} k(const int* x, int* out) {{'
-    return Correct(
-        name,
-        f'#include "copies.cuh"\n{head}\n  const int t = threadIdx.x;\n{body}}}\n',
-        (grid,),
-        (64,),
-        lambda rng: (ints(rng, 256), poison(256, np.int32)),
-        lambda x, _: {1: expected(x)},
-    )
-
-
-START = r"""
+// Correct kernels with asynchronous copies, mbarriers and clusters.
+// clang-format off
+//// bulk_copy_and_its_mbarrier(ints(rng, 256), poison(256, np.int32), block=64)
+////     -> x, _: {1: x[::-1]}
+#include "copies.cuh"
+extern "C" __global__ void  k(const int* x, int* out) {
+  const int t = threadIdx.x;
   __shared__ unsigned long long full, empty;
   if (t == 0) {
     init(&full, 1);
     init(&empty, 64);
   }
   __syncthreads();
-"""
-
-ROWS = (
-    kernel(
-        "bulk_copy_and_its_mbarrier",
-        START
-        + r"""
   __shared__ __align__(16) int s[256];
   if (t == 0) {
     expect(&full, 1024);
@@ -41,13 +18,18 @@ ROWS = (
   }
   wait(&full, 0);
   for (int i = t; i < 256; i += 64) out[i] = s[255 - i];
-""",
-        lambda x: x[::-1],
-    ),
-    kernel(
-        "bulk_copies_in_turn_into_one_buffer",
-        START
-        + r"""
+}
+//// bulk_copies_in_turn_into_one_buffer(ints(rng, 256), poison(256, np.int32), block=64)
+////     -> x, _: {1: x.reshape(4, 64)[:, ::-1].ravel()}
+#include "copies.cuh"
+extern "C" __global__ void  k(const int* x, int* out) {
+  const int t = threadIdx.x;
+  __shared__ unsigned long long full, empty;
+  if (t == 0) {
+    init(&full, 1);
+    init(&empty, 64);
+  }
+  __syncthreads();
   __shared__ __align__(16) int s[64];
   for (int i = 0; i < 4; ++i) {
     if (t == 0) {
@@ -59,12 +41,12 @@ ROWS = (
     out[64 * i + t] = s[63 - t];
     arrive(&empty);
   }
-""",
-        lambda x: x.reshape(4, 64)[:, ::-1].ravel(),
-    ),
-    kernel(
-        "bulk_copy_back_to_global_memory",
-        r"""
+}
+//// bulk_copy_back_to_global_memory(ints(rng, 256), poison(256, np.int32), block=64)
+////     -> x, _: {1: 3 * x[::-1]}
+#include "copies.cuh"
+extern "C" __global__ void  k(const int* x, int* out) {
+  const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
   for (int i = t; i < 256; i += 64) s[i] = 3 * x[255 - i];
   see_copies();
@@ -73,12 +55,12 @@ ROWS = (
     bulk_out(out, s, 1024);
     bulk_wait();
   }
-""",
-        lambda x: 3 * x[::-1],
-    ),
-    kernel(
-        "copies_that_an_mbarrier_counts",
-        r"""
+}
+//// copies_that_an_mbarrier_counts(ints(rng, 256), poison(256, np.int32), block=64)
+////     -> x, _: {1: x[::-1]}
+#include "copies.cuh"
+extern "C" __global__ void  k(const int* x, int* out) {
+  const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   __shared__ __align__(16) int s[256];
   if (t == 0) init(&bar, 64);
@@ -87,12 +69,12 @@ ROWS = (
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared(&bar)) : "memory");
   wait(&bar, 0);
   for (int i = t; i < 256; i += 64) out[i] = s[255 - i];
-""",
-        lambda x: x[::-1],
-    ),
-    kernel(
-        "warps_that_hand_over_by_mbarriers",
-        r"""
+}
+//// warps_that_hand_over_by_mbarriers(ints(rng, 256), poison(256, np.int32), block=64)
+////     -> x, _: {1: 5 * x.reshape(8, 32)[:, ::-1].ravel()}
+#include "copies.cuh"
+extern "C" __global__ void  k(const int* x, int* out) {
+  const int t = threadIdx.x;
   __shared__ unsigned long long full[2], empty[2];
   __shared__ int s[2][32];
   if (t < 2) {
@@ -112,12 +94,12 @@ ROWS = (
       arrive(empty + stage);
     }
   }
-""",
-        lambda x: 5 * x.reshape(8, 32)[:, ::-1].ravel(),
-    ),
-    kernel(
-        "stores_that_an_mbarrier_of_another_block_counts",
-        r"""
+}
+//// stores_that_an_mbarrier_of_another_block_counts(ints(rng, 256), poison(256, np.int32), grid=4, block=64)
+////     -> x, _: {1: x.reshape(2, 2, 64)[:, ::-1, ::-1].ravel()}
+#include "copies.cuh"
+extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
+  const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   __shared__ int s[64];
   const int rank = blockIdx.x % 2;
@@ -136,14 +118,12 @@ ROWS = (
   wait_for_cluster(&bar, 0);
   out[64 * blockIdx.x + t] = s[63 - t];
   asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
-""",
-        lambda x: x.reshape(2, 2, 64)[:, ::-1, ::-1].ravel(),
-        grid=4,
-        attribute="__cluster_dims__(2, 1, 1)",
-    ),
-    kernel(
-        "sums_of_a_cluster",
-        r"""
+}
+//// sums_of_a_cluster(ints(rng, 256), poison(256, np.int32), grid=4, block=64)
+////     -> x, _: {1: np.full(256, x.sum(), np.int32)}
+#include "copies.cuh"
+extern "C" __global__ void __cluster_dims__(4, 1, 1) k(const int* x, int* out) {
+  const int t = threadIdx.x;
   __shared__ int sum;
   const int rank = blockIdx.x % 4;
   unsigned at = shared(&sum), first;
@@ -157,9 +137,4 @@ ROWS = (
   asm volatile("ld.shared::cluster.s32 %0, [%1];" : "=r"(total) : "r"(first) : "memory");
   out[64 * rank + t] = total;
   asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
-""",
-        lambda x: np.full(256, x.sum(), np.int32),
-        grid=4,
-        attribute="__cluster_dims__(4, 1, 1)",
-    ),
-)
+}
