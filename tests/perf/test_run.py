@@ -19,6 +19,7 @@ from perf.engines import NullEngine
 from perf.results import OURS, load
 from perf.timing import command as run
 from perf.timing import environment
+from perf.timing.contender import Contender
 from perf.timing.gpu import FLUSH_FACTOR
 from perf.timing.turns import Deadline
 from tests.helpers import timed_gpu
@@ -159,6 +160,19 @@ def test_a_wrong_result_or_an_error_fails_the_run_which_goes_on(fake, attribute,
     assert math.isnan(first.timings[OURS].median_us)
     assert second.timings[OURS].samples == 30
     assert note in fake.row("I-1")
+
+
+def test_an_error_of_ours_among_the_samples_fails_its_line(fake, monkeypatch):
+    sample, turns = Contender.sample, iter(range(99))
+
+    def failing(contender):
+        if contender.name == OURS and next(turns) == 3:
+            raise RuntimeError("lost")
+        sample(contender)
+
+    monkeypatch.setattr(Contender, "sample", failing)
+    assert fake.run("--quick") == 1
+    assert fake.result.lines[0].timings[OURS].note == "failed: RuntimeError: lost"
 
 
 def test_a_gpu_that_stopped_working_ends_the_run_with_what_there_is(fake):
