@@ -1,7 +1,7 @@
 // Kernels that do not wait for their asynchronous copies, or wait wrongly at an mbarrier.
 // clang-format off
-//// race: copy_read_before_its_wait(ramp(256), zeros(256), array="s", also="uninitialized")
 #include "copies.cuh"
+//// race: copy_read_before_its_wait(ramp(256), zeros(256), array="s", also="uninitialized")
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
@@ -13,7 +13,6 @@ extern "C" __global__ void k(int* x, int* out) {
 }
 //// race: copy_read_while_one_group_is_pending(ramp(256), zeros(256), array="s",
 ////     also="uninitialized")
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[2][256];
@@ -24,40 +23,20 @@ extern "C" __global__ void k(int* x, int* out) {
   wait_group<1>();
   out[t] = s[0][4 * t] + s[1][4 * t];  // fault
 }
-//// race: copy_waited_for_before_its_commit(ramp(256), zeros(256), array="s", also="uninitialized")
-#include "copies.cuh"
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
-  __shared__ __align__(16) int s[256];
-  copy_16(s + 4 * t, x + 4 * t);  // fault
-  wait_group<0>();
-  commit();
-  out[t] = s[4 * t];  // fault
-}
+//// race: copy_waited_for_before_its_commit(ramp(256), zeros(256), array="s", also="uninitialized",
+////     WAIT="wait_group<0>(); commit();", INDEX="4 * t")
 //// race: copy_read_by_others_without_a_barrier(ramp(256), zeros(256), array="s",
-////     also="uninitialized")
-#include "copies.cuh"
+////     also="uninitialized", WAIT="commit(); wait_group<0>();", INDEX="255 - t")
+//// race: copy_waited_for_after_the_barrier(ramp(256), zeros(256), array="s", also="uninitialized",
+////     WAIT="commit(); __syncthreads(); wait_group<0>();", INDEX="255 - t")
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
   copy_16(s + 4 * t, x + 4 * t);  // fault
-  commit();
-  wait_group<0>();
-  out[t] = s[255 - t];  // fault
-}
-//// race: copy_waited_for_after_the_barrier(ramp(256), zeros(256), array="s", also="uninitialized")
-#include "copies.cuh"
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
-  __shared__ __align__(16) int s[256];
-  copy_16(s + 4 * t, x + 4 * t);  // fault
-  commit();
-  __syncthreads();
-  wait_group<0>();
-  out[t] = s[255 - t];  // fault
+  WAIT
+  out[t] = s[INDEX];  // fault
 }
 //// race: copy_into_what_others_still_read(ramp(256), zeros(256), array="s")
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
@@ -70,7 +49,6 @@ extern "C" __global__ void k(int* x, int* out) {
   }
 }
 //// race: source_overwritten_before_it_is_copied(ramp(256), zeros(256), array=0)
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
@@ -82,7 +60,6 @@ extern "C" __global__ void k(int* x, int* out) {
   out[t] = s[255 - t];
 }
 //// out_of_bounds: copy_past_the_end(ramp(256), zeros(256), array=0, index=256)
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
@@ -93,25 +70,9 @@ extern "C" __global__ void k(int* x, int* out) {
   out[t] = s[t];
 }
 //// race: bulk_copy_read_before_its_mbarrier(ramp(256), zeros(256), array="s",
-////     also="uninitialized")
-#include "copies.cuh"
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
-  __shared__ __align__(16) int s[256];
-  __shared__ unsigned long long bar;
-  if (t == 0) init(&bar, 1);
-  __syncthreads();
-  if (t == 0) {
-    expect(&bar, 1024);
-    bulk_in(s, x, 1024, &bar);  // fault
-  }
-  __syncthreads();
-  out[t] = s[255 - t];  // fault
-  wait(&bar, 0);
-}
+////     also="uninitialized", BEFORE="__syncthreads();", AFTER="wait(&bar, 0);")
 //// race: bulk_copy_waited_for_with_the_wrong_parity(ramp(256), zeros(256), array="s",
-////     also="uninitialized deadlock")
-#include "copies.cuh"
+////     also="uninitialized deadlock", BEFORE="wait(&bar, 1);  // fault", AFTER="")
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
@@ -122,12 +83,12 @@ extern "C" __global__ void k(int* x, int* out) {
     expect(&bar, 1024);
     bulk_in(s, x, 1024, &bar);  // fault
   }
-  wait(&bar, 1);  // fault
+  BEFORE
   out[t] = s[255 - t];  // fault
+  AFTER
 }
 //// race: second_bulk_copy_waited_for_with_the_first_parity(ramp(256), zeros(256), array="s",
 ////     also="uninitialized deadlock")
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[2][128];
@@ -145,7 +106,6 @@ extern "C" __global__ void k(int* x, int* out) {
   }
 }
 //// race: bulk_copy_out_of_what_is_overwritten(ramp(256), zeros(256), array="s", index=1)
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[64];
@@ -159,7 +119,6 @@ extern "C" __global__ void k(int* x, int* out) {
   }
 }
 //// race: bulk_copy_out_before_the_barrier(ramp(256), zeros(256), array="s", also="uninitialized")
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[64];
@@ -171,7 +130,6 @@ extern "C" __global__ void k(int* x, int* out) {
   }
 }
 //// deadlock: mbarrier_that_one_thread_does_not_arrive_at(ramp(256), zeros(256))
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ unsigned long long bar;
@@ -182,7 +140,6 @@ extern "C" __global__ void k(int* x, int* out) {
   out[t] = x[t];
 }
 //// deadlock: mbarrier_that_expects_more_bytes_than_come(ramp(256), zeros(256))
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
@@ -198,7 +155,6 @@ extern "C" __global__ void k(int* x, int* out) {
 }
 //// uninitialized: mbarrier_used_before_others_see_its_start(ramp(256), zeros(256), array="bar",
 ////     also="misuse race")
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ unsigned long long bar;
@@ -211,7 +167,6 @@ extern "C" __global__ void k(int* x, int* out) {
 }
 //// race: mbarrier_that_producers_do_not_wait_for(ramp(256), zeros(256), array="s",
 ////     also="deadlock")
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   // The first warp fills s again without waiting until the second has read it.
@@ -232,7 +187,6 @@ extern "C" __global__ void k(int* x, int* out) {
 }
 //// race: mbarrier_arrived_at_before_the_write(ramp(256), zeros(256), array="s",
 ////     also="uninitialized")
-#include "copies.cuh"
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ unsigned long long bar;

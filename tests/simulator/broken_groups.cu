@@ -121,12 +121,14 @@ extern "C" __global__ void k(const int* x, int* out) {
   out[threadIdx.x] = s[63 - threadIdx.x];  // fault
 }
 //// barrier_divergence: named_barrier_with_a_count_that_others_do_not_have(ramp(96), zeros(96),
-////     block=96, also="misuse")
+////     block=96, also="misuse", OTHER="1, 96")
+//// barrier_divergence: named_barrier_of_the_wrong_number(ramp(64), zeros(64), also="deadlock",
+////     OTHER="2, 64")
 extern "C" __global__ void k(const int* x, int* out) {
   if (threadIdx.x < 32) {
     asm volatile("bar.sync 1, 64;" ::: "memory");  // fault
   } else {
-    asm volatile("bar.sync 1, 96;" ::: "memory");  // fault
+    asm volatile("bar.sync OTHER;" ::: "memory");  // fault
   }
   out[threadIdx.x] = x[threadIdx.x];
 }
@@ -141,15 +143,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   } else {
     out[t] = __shfl_down_sync(~0u, x[t], 1);  // fault
   }
-}
-//// barrier_divergence: named_barrier_of_the_wrong_number(ramp(64), zeros(64), also="deadlock")
-extern "C" __global__ void k(const int* x, int* out) {
-  if (threadIdx.x < 32) {
-    asm volatile("bar.sync 1, 64;" ::: "memory");  // fault
-  } else {
-    asm volatile("bar.sync 2, 64;" ::: "memory");  // fault
-  }
-  out[threadIdx.x] = x[threadIdx.x];
 }
 //// race: named_barrier_for_too_few_warps(ramp(96), zeros(96), block=96, array="s",
 ////     also="uninitialized barrier_divergence")
@@ -174,27 +167,16 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[lane] = s[31 - lane];  // fault
   }
 }
-//// barrier_divergence: shuffle_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
+//// barrier_divergence: shuffle_that_names_an_exited_lane(ramp(32), zeros(32), block=32,
+////     CALL="__shfl_down_sync(~0u, v, 1)")
+//// barrier_divergence: match_that_names_an_exited_lane(ramp(32), zeros(32), block=32,
+////     CALL="__match_any_sync(~0u, v)")
+//// barrier_divergence: reduction_that_names_an_exited_lane(ramp(32), zeros(32), block=32,
+////     CALL="__reduce_max_sync(~0u, v)")
+//// barrier_divergence: vote_that_names_an_exited_lane(ramp(32), zeros(32), block=32,
+////     CALL="__ballot_sync(0xf0u, v > 3)")
 extern "C" __global__ void k(const int* x, int* out) {
   const int lane = threadIdx.x, v = x[lane];
   if (lane == 7) return;
-  out[lane] = __shfl_down_sync(~0u, v, 1);  // fault
-}
-//// barrier_divergence: match_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x, v = x[lane];
-  if (lane == 7) return;
-  out[lane] = __match_any_sync(~0u, v);  // fault
-}
-//// barrier_divergence: reduction_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x, v = x[lane];
-  if (lane == 7) return;
-  out[lane] = __reduce_max_sync(~0u, v);  // fault
-}
-//// barrier_divergence: vote_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x, v = x[lane];
-  if (lane == 7) return;
-  out[lane] = __ballot_sync(0xf0u, v > 3);  // fault
+  out[lane] = CALL;  // fault
 }

@@ -96,19 +96,14 @@ extern "C" __global__ void k(const int* x, int* out) {
   atomicAdd(&bins[x[threadIdx.x] % 8], 1);  // fault
   out[threadIdx.x] = bins[threadIdx.x % 8];  // fault
 }
-//// race: fence_in_place_of_barrier(ramp(64), zeros(64), array="s", also="uninitialized")
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  s[threadIdx.x] = x[threadIdx.x];  // fault
-  __threadfence_block();
-  out[threadIdx.x] = s[63 - threadIdx.x];  // fault
-}
+//// race: fence_in_place_of_barrier(ramp(64), zeros(64), array="s", also="uninitialized",
+////     CALL="__threadfence_block()")
 //// race: warp_barrier_in_place_of_block_barrier(ramp(64), zeros(64), array="s",
-////     also="uninitialized")
+////     also="uninitialized", CALL="__syncwarp()")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   s[threadIdx.x] = x[threadIdx.x];  // fault
-  __syncwarp();
+  CALL;
   out[threadIdx.x] = s[63 - threadIdx.x];  // fault
 }
 //// race: warp_barrier_of_half_a_warp(ramp(32), zeros(32), block=32, array="s",

@@ -1,9 +1,9 @@
 // Correct kernels with asynchronous copies, mbarriers and clusters.
 // clang-format off
+#include "copies.cuh"
 //// bulk_copy_and_its_mbarrier(ints(rng, 256), poison(256, np.int32), block=64)
 ////     -> x, _: {1: x[::-1]}
-#include "copies.cuh"
-extern "C" __global__ void  k(const int* x, int* out) {
+extern "C" __global__ void k(const int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ unsigned long long full, empty;
   if (t == 0) {
@@ -21,8 +21,7 @@ extern "C" __global__ void  k(const int* x, int* out) {
 }
 //// bulk_copies_in_turn_into_one_buffer(ints(rng, 256), poison(256, np.int32), block=64)
 ////     -> x, _: {1: x.reshape(4, 64)[:, ::-1].ravel()}
-#include "copies.cuh"
-extern "C" __global__ void  k(const int* x, int* out) {
+extern "C" __global__ void k(const int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ unsigned long long full, empty;
   if (t == 0) {
@@ -44,8 +43,7 @@ extern "C" __global__ void  k(const int* x, int* out) {
 }
 //// bulk_copy_back_to_global_memory(ints(rng, 256), poison(256, np.int32), block=64)
 ////     -> x, _: {1: 3 * x[::-1]}
-#include "copies.cuh"
-extern "C" __global__ void  k(const int* x, int* out) {
+extern "C" __global__ void k(const int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
   for (int i = t; i < 256; i += 64) s[i] = 3 * x[255 - i];
@@ -58,8 +56,7 @@ extern "C" __global__ void  k(const int* x, int* out) {
 }
 //// copies_that_an_mbarrier_counts(ints(rng, 256), poison(256, np.int32), block=64)
 ////     -> x, _: {1: x[::-1]}
-#include "copies.cuh"
-extern "C" __global__ void  k(const int* x, int* out) {
+extern "C" __global__ void k(const int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ unsigned long long bar;
   __shared__ __align__(16) int s[256];
@@ -72,8 +69,7 @@ extern "C" __global__ void  k(const int* x, int* out) {
 }
 //// warps_that_hand_over_by_mbarriers(ints(rng, 256), poison(256, np.int32), block=64)
 ////     -> x, _: {1: 5 * x.reshape(8, 32)[:, ::-1].ravel()}
-#include "copies.cuh"
-extern "C" __global__ void  k(const int* x, int* out) {
+extern "C" __global__ void k(const int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ unsigned long long full[2], empty[2];
   __shared__ int s[2][32];
@@ -95,9 +91,9 @@ extern "C" __global__ void  k(const int* x, int* out) {
     }
   }
 }
-//// stores_that_an_mbarrier_of_another_block_counts(ints(rng, 256), poison(256, np.int32), grid=4, block=64)
+//// stores_that_an_mbarrier_of_another_block_counts(ints(rng, 256), poison(256, np.int32),
+////     grid=4, block=64)
 ////     -> x, _: {1: x.reshape(2, 2, 64)[:, ::-1, ::-1].ravel()}
-#include "copies.cuh"
 extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ unsigned long long bar;
@@ -121,7 +117,6 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
 }
 //// sums_of_a_cluster(ints(rng, 256), poison(256, np.int32), grid=4, block=64)
 ////     -> x, _: {1: np.full(256, x.sum(), np.int32)}
-#include "copies.cuh"
 extern "C" __global__ void __cluster_dims__(4, 1, 1) k(const int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ int sum;

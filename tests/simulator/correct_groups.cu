@@ -1,9 +1,11 @@
 // Correct kernels with cooperative groups.
 // clang-format off
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
 //// group_of_the_block(ints(rng, (2, 96)), poison((2, 96), np.int32), grid=2, block=(32, 3))
 ////     -> x, _: {1: x[:, ::-1] + np.arange(96, dtype=np.int32) // 32}
-#include <cooperative_groups.h>
-namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[96];
   const cg::thread_block block = cg::this_thread_block();
@@ -14,8 +16,6 @@ extern "C" __global__ void k(const int* x, int* out) {
 }
 //// tiles_of_eight(ints(rng, 64), poison(64, np.int32), block=64)
 ////     -> x, _: {1: tile_sums(x.reshape(8, 8))}
-#include <cooperative_groups.h>
-namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* out) {
   const auto tile = cg::tiled_partition<8>(cg::this_thread_block());
   int sum = x[threadIdx.x];
@@ -29,8 +29,6 @@ extern "C" __global__ void k(const int* x, int* out) {
 ////     block=32)
 ////     -> x, *_: {1: np.concatenate([x[x > 0], np.zeros((x <= 0).sum(), np.int32)]), 2:
 ////     np.array([(x > 0).sum()], np.int32)}
-#include <cooperative_groups.h>
-namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* out, int* count) {
   const int v = x[threadIdx.x];
   if (v > 0) {
@@ -42,10 +40,6 @@ extern "C" __global__ void k(const int* x, int* out, int* count) {
 }
 //// reduction_and_scan_of_a_tile(ints(rng, 64), poison(64, np.int32), block=64)
 ////     -> x, _: {1: largest_and_before(x.reshape(2, 32))}
-#include <cooperative_groups.h>
-#include <cooperative_groups/reduce.h>
-#include <cooperative_groups/scan.h>
-namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* out) {
   const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
   const int v = x[threadIdx.x];
@@ -56,9 +50,6 @@ extern "C" __global__ void k(const int* x, int* out) {
 //// groups_by_label(ints(rng, 64), poison(64, np.int32), block=64)
 ////     -> x, _: {1: np.concatenate([[row[row & 3 == v & 3].sum(dtype=np.int32) for v in row] for
 ////     row in x.reshape(2, 32)])}
-#include <cooperative_groups.h>
-#include <cooperative_groups/reduce.h>
-namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* out) {
   const auto warp = cg::tiled_partition<32>(cg::this_thread_block());
   const int v = x[threadIdx.x];
@@ -68,8 +59,6 @@ extern "C" __global__ void k(const int* x, int* out) {
 //// group_of_the_grid(ints(rng, 128), poison(128, np.int32), poison(128, np.int32), grid=4,
 ////     block=32, cooperative=True)
 ////     -> x, *_: {1: 2 * x + 1, 2: 2 * x[::-1]}
-#include <cooperative_groups.h>
-namespace cg = cooperative_groups;
 extern "C" __global__ void k(const int* x, int* between, int* out) {
   const cg::grid_group grid = cg::this_grid();
   const unsigned long long i = grid.thread_rank(), n = grid.size();

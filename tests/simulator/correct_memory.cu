@@ -360,21 +360,14 @@ extern "C" __global__ void k(const int* x, int* out) {
   const int squares = block_sum(v * v);
   if (threadIdx.x == 0) out[blockIdx.x] = squares - sum;
 }
-//// transpose_padded_tile(rng.standard_normal((20, 37)).astype(np.float32), poison((37, 20), np.float32),
-////     np.int32(20), np.int32(37), grid=(3, 2), block=(16, 16)) -> x, *_: {1: x.T}
+//// transpose_padded_tile(rng.standard_normal((20, 37)).astype(np.float32),
+////     poison((37, 20), np.float32), np.int32(20), np.int32(37), grid=(3, 2), block=(16, 16),
+////     PITCH="17") -> x, *_: {1: x.T}
+//// transpose_plain_tile(rng.standard_normal((20, 37)).astype(np.float32),
+////     poison((37, 20), np.float32), np.int32(20), np.int32(37), grid=(3, 2), block=(16, 16),
+////     PITCH="16") -> x, *_: {1: x.T}
 extern "C" __global__ void k(const float* x, float* out, int rows, int columns) {
-  __shared__ float tile[16][17];
-  int i = blockIdx.x * 16 + threadIdx.x, j = blockIdx.y * 16 + threadIdx.y;
-  if (j < rows && i < columns) tile[threadIdx.y][threadIdx.x] = x[j * columns + i];
-  __syncthreads();
-  i = blockIdx.y * 16 + threadIdx.x;
-  j = blockIdx.x * 16 + threadIdx.y;
-  if (j < columns && i < rows) out[j * rows + i] = tile[threadIdx.x][threadIdx.y];
-}
-//// transpose_plain_tile(rng.standard_normal((20, 37)).astype(np.float32), poison((37, 20), np.float32),
-////     np.int32(20), np.int32(37), grid=(3, 2), block=(16, 16)) -> x, *_: {1: x.T}
-extern "C" __global__ void k(const float* x, float* out, int rows, int columns) {
-  __shared__ float tile[16][16];
+  __shared__ float tile[16][PITCH];
   int i = blockIdx.x * 16 + threadIdx.x, j = blockIdx.y * 16 + threadIdx.y;
   if (j < rows && i < columns) tile[threadIdx.y][threadIdx.x] = x[j * columns + i];
   __syncthreads();

@@ -1,8 +1,8 @@
 // Correct kernels with cuRAND's Philox4x32-10, against the generator as its paper states it.
 // clang-format off
+#include <curand_kernel.h>
 //// philox_words(np.uint64(SEED), np.uint64(OFFSET), poison((64, 11), np.uint32), grid=2, block=32)
 ////     -> *_: {2: np.stack([stream(SEED, i, OFFSET, 11) for i in range(64)])}
-#include <curand_kernel.h>
 extern "C" __global__ void k(unsigned long long seed, unsigned long long offset, unsigned* out) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   curandStatePhilox4_32_10_t state;
@@ -18,7 +18,6 @@ extern "C" __global__ void k(unsigned long long seed, unsigned long long offset,
 }
 //// philox_uniform(np.uint64(7), poison((64, 6), np.float32), block=64)
 ////     -> *_: {1: np.stack([uniform(stream(7, i, 0, 6)) for i in range(64)])}
-#include <curand_kernel.h>
 extern "C" __global__ void k(unsigned long long seed, float* out) {
   curandStatePhilox4_32_10_t state;
   curand_init(seed, threadIdx.x, 0, &state);

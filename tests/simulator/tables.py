@@ -78,13 +78,15 @@ class Broken(Options):
 def _rows_of(kind: str) -> Iterator[tuple[str, str]]:
     """Yield the heads and the texts of the kernels in the CUDA files of a kind beside this one.
 
-    The head of a kernel is the lines before it that begin with four strokes.
+    A head is a line that begins with four strokes, and the indented ones after it. Each of several
+    heads before a text makes a row of it. All texts begin with what stands before the first head.
     """
-    head = re.compile(r"^((?://// .*\n)+)", re.MULTILINE)
+    heads = re.compile(r"^((?://// .*\n)+)", re.MULTILINE)
     for path in sorted(Path(__file__).parent.glob(f"{kind}_*.cu")):
-        _, *parts = head.split(path.read_text(encoding="utf-8"))
+        start, *parts = heads.split(path.read_text(encoding="utf-8"))
         for lines, text in zip(parts[::2], parts[1::2], strict=True):
-            yield " ".join(line.removeprefix("////").strip() for line in lines.splitlines()), text
+            for head in re.split(r"^//// (?=\S)", lines, flags=re.MULTILINE)[1:]:
+                yield " ".join(head.replace("\n////", " ").split()), start + text
 
 
 def _valued(text: str, names: Mapping[str, Any]) -> Any:
@@ -101,6 +103,13 @@ def _called(call: str, names: Mapping[str, Any]) -> tuple[tuple, dict[str, Any]]
     return arguments, options
 
 
+def _filled(text: str, options: dict[str, Any]) -> str:
+    """Return a text with what its head gives for words in capitals, which are no options."""
+    for word in filter(str.isupper, tuple(options)):
+        text = text.replace(word, options.pop(word))
+    return text
+
+
 def broken_rows() -> Iterator[Broken]:
     """Yield the rows of the CUDA files; a head says ``race: name(argument, ..., grid=2, array=1)``.
 
@@ -111,7 +120,8 @@ def broken_rows() -> Iterator[Broken]:
         kind, name, call = re.fullmatch(r"(\w+): (\w+)(.*)", head).groups()
         options = _called(call, names)[1]
         options["also"] = tuple(options.get("also", "").split())
-        yield Broken(name, text, kind, lambda call=call: _called(call, names)[0], **options)
+        code = _filled(text, options)
+        yield Broken(name, code, kind, lambda call=call: _called(call, names)[0], **options)
 
 
 def correct_rows(names: Mapping[str, Any]) -> Iterator[Correct]:
@@ -128,7 +138,8 @@ def correct_rows(names: Mapping[str, Any]) -> Iterator[Correct]:
 
         options = {"grid": (1,)} | _called(call, {**names, "rng": np.random.default_rng()})[1]
         expected = _valued(f"lambda {answer}", names)
-        yield Correct(name=name, code=text, inputs=inputs, expected=expected, **options)
+        code = _filled(text, options)
+        yield Correct(name=name, code=code, inputs=inputs, expected=expected, **options)
 
 
 class Modules:
