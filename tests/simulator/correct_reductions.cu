@@ -1,4 +1,4 @@
-// Correct reductions and scans. correct_reductions.py has more of them.
+// Correct reductions and scans.
 // clang-format off
 //// reduce_last_block_done(ints(rng, 1000), np.int32(1000), poison(7, np.int32), np.zeros(1,
 ////     np.uint32), poison(1, np.int32), grid=7, block=64, strict=False)
@@ -203,4 +203,159 @@ extern "C" __global__ void k(const int* x, int n, int* out, int* count) {
   __syncthreads();
   if (v > 0) out[blockIdx.x * blockDim.x + first[w] + __popc(kept & ((1u << lane) - 1))] = v;
   if (threadIdx.x == 0) count[blockIdx.x] = base;
+}
+//// reduce_interleaved_modulo(ints(rng, 377), poison(3, np.int32), np.int32(377),
+////     grid=3, block=128)
+////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  __shared__ int s[256];
+  const unsigned t = threadIdx.x;
+  const int i = blockIdx.x * blockDim.x + t;
+  s[t] = i < n ? x[i] : 0;
+  __syncthreads();
+  for (unsigned d = 1; d < blockDim.x; d *= 2) {
+    if (t % (2 * d) == 0) s[t] += s[t + d];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = s[0];
+}
+//// reduce_first_add_during_load(ints(rng, 761), poison(3, np.int32), np.int32(761),
+////     grid=3, block=128)
+////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  __shared__ int s[256];
+  const unsigned t = threadIdx.x;
+  const int i = blockIdx.x * blockDim.x * 2 + t;
+  int sum = i < n ? x[i] : 0;
+  if (i + (int)blockDim.x < n) sum += x[i + blockDim.x];
+  s[t] = sum;
+  __syncthreads();
+  for (unsigned d = blockDim.x / 2; d > 0; d >>= 1) {
+    if (t < d) s[t] = sum = sum + s[t + d];
+    __syncthreads();
+  }
+  if (t == 0) out[blockIdx.x] = s[0];
+}
+//// reduce_unrolled_last_warp(ints(rng, 377), poison(3, np.int32), np.int32(377),
+////     grid=3, block=128)
+////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  __shared__ int s[256];
+  const unsigned t = threadIdx.x;
+  const int i = blockIdx.x * blockDim.x + t;
+  s[t] = i < n ? x[i] : 0;
+  __syncthreads();
+  for (unsigned d = blockDim.x / 2; d > 32; d >>= 1) {
+    if (t < d) s[t] += s[t + d];
+    __syncthreads();
+  }
+  if (t < 32) {
+    int v = s[t] + s[t + 32];
+    __syncwarp(); s[t] = v; __syncwarp(); v += t < 16 ? s[t + 16] : 0;
+    __syncwarp(); s[t] = v; __syncwarp(); v += t < 8 ? s[t + 8] : 0;
+    __syncwarp(); s[t] = v; __syncwarp(); v += t < 4 ? s[t + 4] : 0;
+    __syncwarp(); s[t] = v; __syncwarp(); v += t < 2 ? s[t + 2] : 0;
+    __syncwarp(); s[t] = v; __syncwarp(); v += t < 1 ? s[t + 1] : 0;
+    if (t == 0) out[blockIdx.x] = v;
+  }
+}
+//// reduce_shuffles(ints(rng, 761), poison(3, np.int32), np.int32(761), grid=3, block=256)
+////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  __shared__ int s[256];
+  const unsigned t = threadIdx.x;
+  const int i = blockIdx.x * blockDim.x + t;
+  int sum = i < n ? x[i] : 0;
+  for (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(0xffffffffu, sum, d);
+  if (t % 32 == 0) s[t / 32] = sum;
+  __syncthreads();
+  if (t < 32) {
+    sum = t < blockDim.x / 32 ? s[t] : 0;
+    for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
+    if (t == 0) out[blockIdx.x] = sum;
+  }
+}
+//// reduce_template_block(ints(rng, 377), poison(3, np.int32), np.int32(377),
+////     grid=3, block=128, kernel="k<128>")
+////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
+template <int kBlock>
+__global__ void k(const int* x, int* out, int n) {
+  __shared__ int s[256];
+  const unsigned t = threadIdx.x;
+  const int i = blockIdx.x * blockDim.x + t;
+  s[t] = i < n ? x[i] : 0;
+  __syncthreads();
+  if (kBlock >= 256) { if (t < 128) s[t] += s[t + 128]; __syncthreads(); }
+  if (kBlock >= 128) { if (t < 64) s[t] += s[t + 64]; __syncthreads(); }
+  if (kBlock >= 64) { if (t < 32) s[t] += s[t + 32]; __syncthreads(); }
+  if (t < 32) {
+    int sum = s[t];
+    #pragma unroll
+    for (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(0xffffffffu, sum, d);
+    if (t == 0) out[blockIdx.x] = sum;
+  }
+}
+//// reduce_warp_instruction(ints(rng, 377), poison(3, np.int32), np.int32(377), grid=3, block=128)
+////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
+extern "C" __global__ void k(const int* x, int* out, int n) {
+  __shared__ int s[256];
+  const unsigned t = threadIdx.x;
+  const int i = blockIdx.x * blockDim.x + t;
+  const int sum = __reduce_add_sync(0xffffffffu, i < n ? x[i] : 0);
+  if (t == 0) s[0] = 0;
+  __syncthreads();
+  if (t % 32 == 0) atomicAdd(&s[0], sum);
+  __syncthreads();
+  if (t == 0) out[blockIdx.x] = s[0];
+}
+//// scan_look_back_atomic_flags(ints(rng, 571), poison(571, np.int32), np.int32(571),
+////     zeros(1, dtype=np.uint32), zeros(9, dtype=np.uint32), poison(9, np.int32),
+////     poison(9, np.int32), grid=9, block=64, STATE="unsigned",
+////     SEEN="atomicAdd(state + p, 0u)", HALF="atomicExch(state + b, 1u)",
+////     WHOLE="atomicExch(state + b, 2u)")
+////     -> x, *_: {1: x.cumsum(dtype=np.int32)}
+//// scan_look_back_volatile_flags(ints(rng, 571), poison(571, np.int32), np.int32(571),
+////     zeros(1, dtype=np.uint32), zeros(9, dtype=np.uint32), poison(9, np.int32),
+////     poison(9, np.int32), grid=9, block=64, strict=False, STATE="volatile unsigned",
+////     SEEN="state[p]", HALF="state[b] = 1", WHOLE="state[b] = 2")
+////     -> x, *_: {1: x.cumsum(dtype=np.int32)}
+extern "C" __global__ void k(const int* x, int* out, int n, unsigned* counter, STATE* state,
+                             int* aggregate, int* inclusive) {
+  __shared__ int s[2][64];
+  __shared__ unsigned id;
+  __shared__ int before;
+  const int t = threadIdx.x;
+  if (t == 0) id = atomicAdd(counter, 1u);
+  __syncthreads();
+  const int b = id, i = b * blockDim.x + t;
+  s[0][t] = i < n ? x[i] : 0;
+  __syncthreads();
+  int from = 0;
+  for (int d = 1; d < blockDim.x; d *= 2) {
+    s[1 - from][t] = s[from][t] + (t >= d ? s[from][t - d] : 0);
+    from = 1 - from;
+    __syncthreads();
+  }
+  if (t == 0) {
+    const int total = s[from][blockDim.x - 1];
+    int sum = 0;
+    if (b > 0) {
+      aggregate[b] = total;
+      __threadfence();
+      HALF;
+      for (int p = b - 1; ; ) {
+        const unsigned seen = SEEN;
+        if (seen == 0) continue;
+        __threadfence();
+        if (seen == 2) { sum += inclusive[p]; break; }
+        sum += aggregate[p--];
+      }
+    }
+    inclusive[b] = sum + total;
+    __threadfence();
+    WHOLE;
+    before = sum;
+  }
+  __syncthreads();
+  if (i < n) out[i] = s[from][t] + before;
 }

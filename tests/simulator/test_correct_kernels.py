@@ -9,12 +9,11 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.samples import sample
-from tests.simulator import answers, correct_fences, correct_matrices, correct_reductions
+from tests.simulator import answers, correct_fences, correct_matrices
 from tests.simulator.headers import OPTIONS, cases
 from tests.simulator.tables import Modules, correct_rows
 
-TEMPLATES = correct_fences.ROWS + correct_matrices.ROWS + correct_reductions.ROWS
-CORRECT = (*correct_rows(vars(answers)), *TEMPLATES)
+CORRECT = (*correct_rows(vars(answers)), *correct_fences.ROWS, *correct_matrices.ROWS)
 MODULES = Modules(CORRECT, OPTIONS)
 
 
