@@ -49,3 +49,39 @@ extern "C" __global__ void k(int* sum, int* out) {
 extern "C" __global__ void k(const int* x, int* count) {
   if (x[blockIdx.x * blockDim.x + threadIdx.x] % 2 == 0) atomicAdd_block(count, 1);  // fault
 }
+//// race: last_block_without_fences(ramp(3), zeros(3), zeros(1, dtype=np.uint32),
+////     zeros(3), grid=3, block=32, array=1, BEFORE="", AFTER="")
+//// race: last_block_without_a_fence_of_the_writers(ramp(3), zeros(3), zeros(1, dtype=np.uint32),
+////     zeros(3), grid=3, block=32, array=1, BEFORE="",
+////     AFTER="__threadfence();")
+//// race: last_block_without_a_fence_of_the_reader(ramp(3), zeros(3), zeros(1, dtype=np.uint32),
+////     zeros(3), grid=3, block=32, array=1, strict=True,
+////     BEFORE="__threadfence();", AFTER="")
+// The barrier behind the counter serves in place of the reader's fence, unless strict.
+extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* out) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    partial[blockIdx.x] = x[blockIdx.x];  // fault
+    BEFORE
+    last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!last) return;
+  AFTER
+  if (threadIdx.x < gridDim.x) out[threadIdx.x] = partial[threadIdx.x];  // fault
+}
+//// race: lock_given_back_without_a_fence(zeros(1), zeros(1), grid=3, block=1, array=1,
+////     TAKE="while (atomicCAS(lock, 0, 1) != 0) {} __threadfence();", GIVE="atomicExch(lock, 0);")
+//// race: lock_taken_without_a_fence(zeros(1), zeros(1), grid=3, block=1, array=1,
+////     TAKE="while (atomicCAS(lock, 0, 1) != 0) {}", GIVE="__threadfence(); atomicExch(lock, 0);")
+//// race: lock_given_back_by_a_plain_store(zeros(1), zeros(1), grid=3, block=1,
+////     TAKE="while (atomicCAS(lock, 0, 1) != 0) {} __threadfence();  // fault",
+////     GIVE="__threadfence(); *lock = 0;  // fault")
+//// race: lock_of_the_block(zeros(1), zeros(1), grid=3, block=1,
+////     TAKE="while (atomicCAS_block(lock, 0, 1) != 0) {} __threadfence();  // fault",
+////     GIVE="__threadfence(); atomicExch_block(lock, 0);  // fault")
+extern "C" __global__ void k(int* lock, int* total) {
+  TAKE
+  total[0] += 1;  // fault
+  GIVE
+}

@@ -1,10 +1,6 @@
-"""Kernels whose threads tell each other too little: fences, releases, acquires, scopes, locks."""
+"""Kernels whose threads tell each other too little: fences, releases, acquires, scopes."""
 
 from __future__ import annotations
-
-from dataclasses import replace
-
-import numpy as np
 
 from tests.simulator.correct_fences import (
     EXCHANGE,
@@ -18,7 +14,7 @@ from tests.simulator.correct_fences import (
     stored,
     text_of_handoff,
 )
-from tests.simulator.tables import Broken, ramp, zeros
+from tests.simulator.tables import Broken, zeros
 
 FENCE_OF_THE_BLOCK = "__threadfence_block();"
 
@@ -39,33 +35,6 @@ def handoff(name, writer, reader, *, flag=False, **options):
     )
 
 
-def last_block(name, before, after):
-    """Return a sum by the last block to finish, with what stands around its count of blocks."""
-    code = r"""
-extern "C" __global__ void k(const int* x, int* partial, unsigned* done, int* out) {
-  __shared__ bool last;
-  if (threadIdx.x == 0) {
-    partial[blockIdx.x] = x[blockIdx.x];  // fault
-    BEFORE
-    last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
-  }
-  __syncthreads();
-  if (!last) return;
-  AFTER
-  if (threadIdx.x < gridDim.x) out[threadIdx.x] = partial[threadIdx.x];  // fault
-}
-"""
-    return Broken(
-        f"last_block_{name}",
-        code.replace("BEFORE", before).replace("AFTER", after),
-        "race",
-        lambda: (ramp(3), zeros(3), zeros(1, dtype=np.uint32), zeros(3)),
-        grid=(3,),
-        block=(32,),
-        array=1,
-    )
-
-
 FENCES = (
     handoff("without_fences", EXCHANGE, POLL),
     handoff("without_a_fence_of_the_writer", EXCHANGE, POLL + FENCE),
@@ -76,10 +45,6 @@ FENCES = (
     handoff("by_a_volatile_flag_and_one_fence", FENCE + SET_VOLATILE, POLL_VOLATILE),
     handoff("with_relaxed_polling", stored("release.gpu"), polled("relaxed.gpu")),
     handoff("with_a_relaxed_store", stored("relaxed.gpu"), polled("acquire.gpu")),
-    last_block("without_fences", "", ""),
-    last_block("without_a_fence_of_the_writers", "", FENCE),
-    # The barrier behind the counter serves, unless strict.
-    replace(last_block("without_a_fence_of_the_reader", FENCE, ""), strict=True),
 )
 
 SCOPES = (
@@ -99,32 +64,4 @@ SCOPES = (
         "with_an_acquire_of_the_block", stored("release.gpu"), polled("acquire.cta"), flag=True
     ),
     handoff("by_an_atomic_reference_of_the_block", *by_reference("block"), flag=True),
-)
-
-
-def lock(name, enter, leave, array=1, mark=""):
-    """Return a sum guarded by a lock."""
-    code = f"""
-extern "C" __global__ void k(int* lock, int* total) {{
-  {enter}{mark}
-  total[0] += 1;  // fault
-  {leave}{mark}
-}}
-"""
-    arguments = lambda: (zeros(1), zeros(1))  # noqa: E731
-    return Broken(f"lock_{name}", code, "race", arguments, (3,), (1,), array=array)
-
-
-TAKE, GIVE = "while (atomicCAS(lock, 0, 1) != 0) {}", "atomicExch(lock, 0);"
-
-LOCKS = (
-    lock("given_back_without_a_fence", TAKE + FENCE, GIVE),
-    lock("taken_without_a_fence", TAKE, FENCE + GIVE),
-    lock("given_back_by_a_plain_store", TAKE + FENCE, FENCE + "*lock = 0;", None, "  // fault"),
-    lock(
-        "of_the_block",
-        "while (atomicCAS_block(lock, 0, 1) != 0) {}" + FENCE,
-        FENCE + "atomicExch_block(lock, 0);",
-        *(None, "  // fault"),
-    ),
 )
