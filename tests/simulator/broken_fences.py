@@ -35,7 +35,7 @@ def handoff(name, writer, reader, *, flag=False, **options):
     )
 
 
-FENCES = (
+ROWS = (
     handoff("without_fences", EXCHANGE, POLL),
     handoff("without_a_fence_of_the_writer", EXCHANGE, POLL + FENCE),
     handoff("without_a_fence_of_the_reader", FENCE + EXCHANGE, POLL),
@@ -45,9 +45,6 @@ FENCES = (
     handoff("by_a_volatile_flag_and_one_fence", FENCE + SET_VOLATILE, POLL_VOLATILE),
     handoff("with_relaxed_polling", stored("release.gpu"), polled("relaxed.gpu")),
     handoff("with_a_relaxed_store", stored("relaxed.gpu"), polled("acquire.gpu")),
-)
-
-SCOPES = (
     handoff("with_fences_of_the_block", FENCE_OF_THE_BLOCK + EXCHANGE, POLL + FENCE_OF_THE_BLOCK),
     handoff("with_one_fence_of_the_block", FENCE_OF_THE_BLOCK + EXCHANGE, POLL + FENCE),
     handoff(

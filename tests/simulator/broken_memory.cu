@@ -2,6 +2,8 @@
 // clang-format off
 //// out_of_bounds: read_past_the_end(ramp(100), zeros(101), np.int32(100), grid=2, array=0,
 ////     index=100)
+//// out_of_bounds: read_past_a_view_inside_its_array(ramp(100)[10:60], zeros(64), np.int32(50),
+////     array=0, index=50)
 extern "C" __global__ void k(const int* x, int* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i <= n) out[i] = x[i];  // fault
@@ -44,12 +46,6 @@ extern "C" __global__ void k(const float* x, float* out, int n) {
 //// out_of_bounds: atomic_past_the_end(ramp(64), zeros(63), array=1, index=63)
 extern "C" __global__ void k(const int* x, int* bins) {
   atomicAdd(&bins[x[threadIdx.x]], 1);  // fault
-}
-//// out_of_bounds: read_past_a_view_inside_its_array(ramp(100)[10:60], zeros(64), np.int32(50),
-////     array=0, index=50)
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  const int i = threadIdx.x;
-  if (i <= n) out[i] = x[i];  // fault
 }
 //// out_of_bounds: shared_array_overrun_into_the_next(ramp(64), zeros(64), array="a", index=64)
 extern "C" __global__ void k(const int* x, int* out) {

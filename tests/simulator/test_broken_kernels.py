@@ -6,11 +6,11 @@ import pytest
 
 import cudakern as ck
 from tests.helpers.samples import sample
-from tests.simulator.broken_fences import FENCES, SCOPES
+from tests.simulator import broken_fences
 from tests.simulator.headers import OPTIONS, cases
 from tests.simulator.tables import Modules, broken_rows, fault_lines
 
-BROKEN = (*broken_rows(), *FENCES, *SCOPES)
+BROKEN = (*broken_rows(), *broken_fences.ROWS)
 MODULES = Modules(BROKEN, OPTIONS)
 
 
