@@ -42,12 +42,6 @@ class Correct(Options):
     rtol: float = 0.0  # 0 where the result must agree bit for bit
     strict: bool = True  # whether strict launches find nothing either
 
-    def __str__(self):
-        return self.name
-
-
-MARK = "// fault"
-
 
 @dataclass(frozen=True)
 class Broken(Options):
@@ -70,9 +64,6 @@ class Broken(Options):
     #: wrote it is uninitialised as well.
     also: tuple[str, ...] = ()
     strict: bool = False  # whether strict launches alone find it
-
-    def __str__(self):
-        return self.name
 
 
 def _rows_of(kind: str) -> Iterator[tuple[str, str]]:
@@ -193,7 +184,7 @@ def _joined(rows) -> str:
 
 def fault_lines(code) -> set[int]:
     """Return the numbers of the marked lines, from 1."""
-    return {number for number, line in enumerate(code.splitlines(), 1) if MARK in line}
+    return {number for number, line in enumerate(code.splitlines(), 1) if "// fault" in line}
 
 
 def poison(shape, dtype):
