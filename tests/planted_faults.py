@@ -227,7 +227,7 @@ FAULTS = (
           "const bool exists = start + ((word + r) * 32) < elements;",
           "const bool exists = true;"),
     Fault("masks are written while others read them",
-          "operators/nonzero/test_columns.py::test_a_tile_uses_some_rows_of_its_vectors",
+          "operators/nonzero/test_coordinates.py::test_a_tile_uses_some_rows_of_its_vectors",
           "    sync_first_threads<kReaders>();\n    for (uint32 first",
           "    for (uint32 first"),
     Fault("look-back leaves the nearest tile out",

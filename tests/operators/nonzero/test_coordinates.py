@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
-from cudakern._dtypes import bfloat16
+from cudakern._dtypes import DataType, bfloat16
+from cudakern._layout import Layout
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
+from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from cudakern.simulator import engine
 from tests.helpers.bound import forget
 from tests.helpers.checked import CHECKED, ORDERS, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
@@ -291,3 +293,49 @@ def test_writes_far_apart(kind, apart):
         assert count[0] == len(found)
         assert same_bytes(out[: len(found)], found)
         assert (out[len(found) :] == 77).all()
+
+
+# Inputs that are contiguous along another axis than the last, which has very many elements.
+
+#: Shapes in memory before the last two axes change places. A tile of 65536 elements has room for 2
+#: to 8 of the rows that a vector has elements of.
+PARTS = [
+    ((5000, 32), "uint8"),
+    ((9000, 48), "bool"),
+    ((20_001, 16), "int8"),
+    ((9000, 24), "float16"),
+    ((17_000, 12), "float32"),
+    ((3, 5000, 32), "uint8"),
+    ((2, 20_000, 8), "int16"),
+]
+
+
+@pytest.mark.parametrize(("shape", "dtype"), PARTS, ids=str)
+def test_a_tile_uses_some_rows_of_its_vectors(place, shape, dtype):
+    x = random_elements(np.random.default_rng(len(shape)), shape, dtype, 0.03)
+    turned = x.swapaxes(-1, -2)
+    result = ck.nonzero_coordinates(put(x, place).swapaxes(-1, -2))
+    assert_found(result, expected_coordinates(turned, np.uint32), turned.shape)
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((5000, 16), "float32"), ((9000, 24), "float16")])
+def test_dense_tiles_follow_each_other_in_a_block(monkeypatch, shape, dtype):
+    # More places than there is room for: warps read masks for as long as they write rows, while
+    # others make the masks of the tile after the next one.
+    monkeypatch.setattr(engine, "MULTIPROCESSORS", 1)
+    plan_anew(monkeypatch, TILE_BLOCKS=1)
+    x = np.ones(shape, dtype)
+    x[:, ::3] = -0.0
+    expected = expected_coordinates(x.T, np.uint32)
+    for _ in range(3):
+        assert_found(ck.nonzero_coordinates(x.T), expected, x.T.shape)
+
+
+@PLAIN
+@pytest.mark.parametrize(("shape", "dtype"), PARTS, ids=str)
+def test_the_cases_are_read_in_parts(shape, dtype):
+    turned = np.empty(shape, dtype).swapaxes(-1, -2)
+    x = Layout(turned.shape, turned.strides, turned.itemsize)
+    coordinates = Layout((x.size, turned.ndim), (4 * turned.ndim, 4), 4)
+    plan = plan_nonzero(NonzeroProblem(x, coordinates, DataType.from_numpy(turned.dtype)))
+    assert plan.variant == "parts"
