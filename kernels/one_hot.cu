@@ -114,9 +114,7 @@ CK_DEVICE void write_stream(const StreamArguments& a, char* shared) {
     const Offset start = tile == 0 ? Offset{0} : next_line(tile * a.tile);
     const Offset next = next_line((tile + 1) * a.tile);
     const Offset end = next < a.elements ? next : a.elements;
-    if (start >= end) {
-      break;
-    }
+    if (start >= end) break;
     const uint32 lead = static_cast<uint32>(out + start) % kOfLine;  // not 0 in the first tile
     const uint32 length = static_cast<uint32>(end - start);
     clear_bits(bits, static_cast<uint32>(a.clears));

@@ -89,9 +89,7 @@ class CoordinateWriter {
       }
       const bool ends = word >= words;
       if (ends) {
-        if (next.total == 0 || next.total > kPlaces) {
-          return;
-        }
+        if (next.total == 0 || next.total > kPlaces) return;
         if (tile.total != 0) {
           sync_first_threads<32 * kWarps>();
         }
@@ -105,15 +103,11 @@ class CoordinateWriter {
       // All lanes have read what they wrote rows of: a chunk begins with a vote.
       for (; word < words; word += kChunkWords) {
         const Chunk chunk = chunk_of(masks + word, words - word);
-        if (run.count + chunk.found > room) {
-          break;
-        }
+        if (run.count + chunk.found > room) break;
         put_places(chunk, (warp * words + word) * 32, run.places + run.count);
         run.count += chunk.found;
       }
-      if (ends) {
-        return;
-      }
+      if (ends) return;
       __syncwarp();
     }
   }

@@ -164,9 +164,7 @@ struct StreamInput {
       }
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
-        if (first + r * 32 >= vectors) {
-          break;
-        }
+        if (first + r * 32 >= vectors) break;
         const uint32 bits = bits_of<kWidth>(value[r], a.kept);
         count += static_cast<uint32>(__popc(bits));
         store_bits<kWidth>(masks, first + r * 32 + lane, bits, true);

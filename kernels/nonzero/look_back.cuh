@@ -117,9 +117,7 @@ struct LookBack {
       } while (nearest % 2 != 0);
       unrolled<kReads>(
           [&](uint32 r) { sum += r * 32 + lane <= nearest / 2 ? value_of<O>(word[r]) : O{0}; });
-      if (nearest != kNone) {
-        break;
-      }
+      if (nearest != kNone) break;
     }
     return sum_of_warp(sum);
   }
@@ -137,9 +135,7 @@ struct LookBack {
   /// words, which would count again when epochs begin anew. No other block reads a word any more;
   /// the fences order what other blocks wrote before the zeros.
   CK_DEVICE void finish() const {
-    if (epoch != kLastEpoch) {
-      return;
-    }
+    if (epoch != kLastEpoch) return;
     const uint32 lane = threadIdx.x % 32;
     uint32 before = 0;
     if (lane == 0) {

@@ -67,9 +67,7 @@ struct BytePlaces {
       all = k < exist ? better(all, best[k]) : all;
     }
     const T value = top_element<In>(all);
-    if (!replaces(value, state)) {
-      return;
-    }
+    if (!replaces(value, state)) return;
     uint4 found = vector[0];
     P at = place;
 #pragma unroll

@@ -153,18 +153,12 @@ CK_DEVICE bool fold_blocks(uint64* workspace, uint32 result, uint32 split, uint3
   State* const partials = reinterpret_cast<State*>(workspace + kCounters / 2) +
                           static_cast<uint64>(result) * (splits + groups) * states;
   put(partials + split * states);
-  if (!arrives_last(workspace, counter + group, members)) {
-    return false;
-  }
+  if (!arrives_last(workspace, counter + group, members)) return false;
   get(partials + first * states, members);
-  if (groups == 1) {
-    return true;
-  }
+  if (groups == 1) return true;
   State* const of_groups = partials + splits * states;
   put(of_groups + group * states);
-  if (!arrives_last(workspace, counter + groups, groups)) {
-    return false;
-  }
+  if (!arrives_last(workspace, counter + groups, groups)) return false;
   get(of_groups, groups);
   return true;
 }

@@ -60,9 +60,7 @@ CK_DEVICE float to_odd_float(double x) {
   const float nearest = static_cast<float>(x);
   const double back = static_cast<double>(nearest);
   uint32 bits = __float_as_uint(nearest);
-  if (back == x || x != x) {
-    return nearest;
-  }
+  if (back == x || x != x) return nearest;
   if ((back > x) == (x > 0)) {  // away from zero
     bits -= 1;
   }

@@ -120,9 +120,7 @@ CK_DEVICE void reduce_stream(const StreamArguments<kRank>& a, char* shared) {
       divide(static_cast<Offset>(blockIdx.x * static_cast<Offset>(kTeams) + threadIdx.x / kTeam),
              a.splits);
   const Offset row = team.quotient, split = team.remainder;
-  if (kTeam < kThreads && row >= a.rows) {
-    return;
-  }
+  if (kTeam < kThreads && row >= a.rows) return;
   const Offsets<Offset, 2> offset = offsets_of(row, a.kept);
   State state[kChains];
 #pragma unroll
@@ -157,9 +155,7 @@ CK_DEVICE void reduce_stream(const StreamArguments<kRank>& a, char* shared) {
       state[0] = threadIdx.x < count ? states[threadIdx.x] : Function::identity();
       state[0] = fold_block(state[0], folded);
     };
-    if (splits > 1 && !fold_blocks<kThreads>(a.workspace, row, split, splits, 1, put, get)) {
-      return;
-    }
+    if (splits > 1 && !fold_blocks<kThreads>(a.workspace, row, split, splits, 1, put, get)) return;
   } else {
     state[0] = fold_lanes(state[0], 32);
   }

@@ -38,9 +38,7 @@ struct StageRange {
 /// Copies the elements of a range's vectors that lie in x in part.
 CK_DEVICE void stage_parts(const Extent<Offset>& x, const StageRange& range, char* shared,
                            uint32 vector) {
-  if (vector >= range.count || (vector >= range.from && vector < range.to)) {
-    return;
-  }
+  if (vector >= range.count || (vector >= range.from && vector < range.to)) return;
 #pragma unroll 1
   for (uint32 byte = 0; byte < 16; byte += sizeof(Input)) {
     const Offset place = (range.first + vector) * 16 + byte;

@@ -63,9 +63,7 @@ CK_SIM_EXPORT int ck_sim_launch_checked(const ck_sim_kernel* kernel, const void*
   }
   take_sample(&launch, options);
   const uint64_t resident = launch.cooperative ? launch.blocks : options->resident;
-  if (!count_workers(&launch, resident, options->most_resident)) {
-    return 1;
-  }
+  if (!count_workers(&launch, resident, options->most_resident)) return 1;
   if (launch.blocks >= kMaxSerial) {
     refuse(&launch, "a checked launch must have fewer than 2**21 - 1 blocks");
     return 1;

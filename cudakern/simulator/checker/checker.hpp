@@ -126,13 +126,9 @@ inline bool locate_local(Access& a, Place* place) {
 inline bool locate_object(Access& a, const Vector<Object>& objects, const Mapping& cells,
                           ck_sim_space space, Place* place) {
   const Object* o = nearest(objects, reinterpret_cast<uint64_t>(a.address));
-  if (o == nullptr) {
-    return false;
-  }
+  if (o == nullptr) return false;
   const int64_t offset = static_cast<int64_t>(reinterpret_cast<uint64_t>(a.address) - o->start);
-  if (offset < -64 || offset >= static_cast<int64_t>(o->bytes) + 64) {
-    return false;
-  }
+  if (offset < -64 || offset >= static_cast<int64_t>(o->bytes) + 64) return false;
   a.space = space;
   a.object = o->number;
   a.offset = offset;
@@ -145,9 +141,7 @@ inline bool locate_object(Access& a, const Vector<Object>& objects, const Mappin
 inline bool is_stack(const Worker* w, const char* address) {
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     Fiber* fiber = w->threads[i].fiber;
-    if (fiber != nullptr && fiber->has(address)) {
-      return true;
-    }
+    if (fiber != nullptr && fiber->has(address)) return true;
   }
   return false;
 }
@@ -165,15 +159,11 @@ inline bool locate_elsewhere(Access& a, Place* place) {
   }
   a.offset = static_cast<int64_t>(address);
   a.space = ck_sim_nowhere;
-  if (locate_object(a, m.variables, m.variable_cells, ck_sim_variable_, place)) {
-    return true;
-  }
+  if (locate_object(a, m.variables, m.variable_cells, ck_sim_variable_, place)) return true;
   if (a.space == ck_sim_nowhere && locate_object(a, m.blocks, m.heap_cells, ck_sim_heap, place)) {
     return true;
   }
-  if (a.space != ck_sim_nowhere) {
-    return false;
-  }
+  if (a.space != ck_sim_nowhere) return false;
   const uint64_t in_parameters = address - reinterpret_cast<uint64_t>(m.parameters);
   if (in_parameters < m.parameter_bytes) {
     a.space = ck_sim_parameters;
@@ -203,9 +193,7 @@ inline bool locate(Access& a, Place* place) {
   if (in_window < a.w->window.bytes && may_be_shared(a.kind)) {
     return locate_shared(a, a.w, in_window, place);
   }
-  if (a.w->threads[a.self].fiber->has(a.address)) {
-    return locate_local(a, place);
-  }
+  if (a.w->threads[a.self].fiber->has(a.address)) return locate_local(a, place);
   return locate_elsewhere(a, place);
 }
 
@@ -226,9 +214,7 @@ __attribute__((noinline)) inline void stop_counting(const Access& a, const char*
 
 /// Bytes, a bit each, whose values matter to what reads them.
 inline uint32_t needed_bytes(const Access& a) {
-  if ((a.kind & (kAtomic | kBegins)) == 0) {
-    return a.site->needed;
-  }
+  if ((a.kind & (kAtomic | kBegins)) == 0) return a.site->needed;
   return (a.kind & kAtomic) != 0 ? ~0u >> (32 - a.bytes) : 0;
 }
 
@@ -244,9 +230,7 @@ inline void check_written(const Access& a, const Place& place, uint32_t fresh) {
     fresh &= ~(place.unwritten[i] == 0 ? 1u << i : 0u);
   }
   const bool known = place.initialized && place.unwritten == nullptr;
-  if (known || ((fresh & needed_bytes(a)) == 0 && fresh != all)) {
-    return;
-  }
+  if (known || ((fresh & needed_bytes(a)) == 0 && fresh != all)) return;
   if ((a.kind & kPiece) == 0 || place.cells == nullptr || !is_padding(a, place.cells)) {
     report(a, "uninitialized");
   }
@@ -319,9 +303,7 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
   if (checker.counts && (a.kind & kBegins) == 0) {
     count_access(a);
   }
-  if (!checker.checks) {
-    return true;
-  }
+  if (!checker.checks) return true;
   ThreadOrder& t = a.w->checked.order[a.self];
   t.dirty = true;
   if (place.written != nullptr) {
@@ -373,18 +355,12 @@ inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_
     return inside;
   }
   const uint64_t in_window = static_cast<uint64_t>(address - w->group.window);
-  if (in_window >= w->group.window_bytes) {
-    return false;
-  }
+  if (in_window >= w->group.window_bytes) return false;
   const CheckedBlock& block = w->checked;
   *place = {Memory::kShared, in_window, block.cells + in_window / 4, block.first, false};
   const uint64_t in_dynamic = in_window - w->group.dynamic_offset;
-  if (in_dynamic < w->group.dynamic_bytes) {
-    return bytes <= w->group.dynamic_bytes - in_dynamic;
-  }
-  if (m.shared_object_count == 0) {
-    return false;
-  }
+  if (in_dynamic < w->group.dynamic_bytes) return bytes <= w->group.dynamic_bytes - in_dynamic;
+  if (m.shared_object_count == 0) return false;
   const ck_sim_shared_object& o = m.shared_objects[recent.object[number]];
   const uint64_t start = in_window - o.offset;
   return start < o.bytes && bytes <= o.bytes - start;
@@ -434,9 +410,7 @@ inline char* on_access(const char* address, const void* value, const Site* site)
   if (checker.counts && is_full(w, number_of(w, w->running))) {
     let_others_run(w, site, true);  // see begin_turn
   }
-  if (pass_access<kWrite>(w, address, site)) {
-    return const_cast<char*>(address);
-  }
+  if (pass_access<kWrite>(w, address, site)) return const_cast<char*>(address);
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
   a.value = static_cast<const char*>(value);
   return check_access(a, a.bytes) ? a.address : nowhere();

@@ -63,9 +63,7 @@ struct Map {
     return &slots[i];
   }
   T* find(uint64_t key) {
-    if (size == 0) {
-      return nullptr;
-    }
+    if (size == 0) return nullptr;
     Slot* slot = locate(key);
     return slot->key == key ? &slot->value : nullptr;
   }

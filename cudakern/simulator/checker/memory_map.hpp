@@ -20,15 +20,11 @@ struct Mapping {
   size_t bytes;
 
   bool reserve(size_t wanted) {
-    if (wanted <= bytes) {
-      return true;
-    }
+    if (wanted <= bytes) return true;
     release();
     void* made = mmap(nullptr, wanted, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (made == MAP_FAILED) {
-      return false;
-    }
+    if (made == MAP_FAILED) return false;
     memory = static_cast<char*>(made);
     bytes = wanted;
     return true;
@@ -134,9 +130,7 @@ struct MemoryMap {
     for (uint32_t i = 0; i < buffer_count && !sampled; ++i) {
       const ck_sim_buffer& b = buffers[i];
       const char* const from = reinterpret_cast<const char*>(b.address);
-      if ((b.flags & 1) != 0) {
-        continue;
-      }
+      if ((b.flags & 1) != 0) continue;
       if (b.valid == nullptr) {
         memcpy(b.host, from, b.bytes);
       } else {

@@ -94,9 +94,7 @@ void start_checked_block(Worker* w) {
     w->threads[i].locals = nullptr;
   }
   for (size_t i = 0; i < checker.residents.size; ++i) {
-    if (checker.residents[i] == w) {
-      return;
-    }
+    if (checker.residents[i] == w) return;
   }
   checker.residents.push(w);
 }
@@ -152,9 +150,7 @@ void order_forget(const void* key) { forget(key_of(key)); }
 /// After an atomic; one that failed wrote nothing.
 void end_atomic(Worker* w, const void* address, ck_sim_update update, const Site* site) {
   checker.writes += update == ck_sim_changed;
-  if (!checker.checks || update == ck_sim_failed || address == checker.nowhere) {
-    return;
-  }
+  if (!checker.checks || update == ck_sim_failed || address == checker.nowhere) return;
   Access a = access_of(w, w->running, address, bytes_of(site), site->access, site);
   Place place;
   if (locate(a, &place)) {
@@ -172,9 +168,7 @@ inline Scope scope_of_mbarrier(const Worker* w, const Site* site) {
 
 char* check_mbarrier(Worker* w, char* mbarrier, const Site* site) {
   Access a = access_of(w, w->running, mbarrier, 8, site->access, site);
-  if (!check_access(a, 8)) {
-    return nowhere();
-  }
+  if (!check_access(a, 8)) return nowhere();
   if (checker.checks && (site->access & kReleases) != 0) {
     publish(w, a.self, channel_key(a), true, scope_of_mbarrier(w, site), false);
   }
@@ -199,9 +193,7 @@ inline bool each_piece(Worker* w, Thread* self, const char* address, uint64_t by
   for (uint64_t done = 0; done < bytes; done += 16) {
     const uint32_t size = bytes - done < 16 ? static_cast<uint32_t>(bytes - done) : 16;
     Access a = access_of(w, self, address + done, size, kind, site);
-    if (!look(a)) {
-      return false;
-    }
+    if (!look(a)) return false;
   }
   return true;
 }
@@ -230,9 +222,7 @@ inline void count_range(Access a) {
 bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   const auto passes = [](Access& a) { return check_access(a, 1); };
   copy->site = site;
-  if (copy->kind == Copy::kArrival) {
-    return true;
-  }
+  if (copy->kind == Copy::kArrival) return true;
   if (!each_piece(w, self, copy->from, copy->size, kReads | kBegins, site, passes) ||
       !each_piece(w, self, copy->to, copy->bytes, kWrites | kBegins, site, passes)) {
     return false;
@@ -254,9 +244,7 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
   const uint32_t number = number_of(w, self);
   ThreadOrder& t = w->checked.order[number];
   checker.writes += 1;
-  if (!checker.checks) {
-    return;
-  }
+  if (!checker.checks) return;
   // One that an mbarrier waits for ends whenever somebody looks, later than its thread began it.
   const bool detached = copy.mbarrier != nullptr && copy.kind == Copy::kBulk;
   const uint32_t time = detached ? static_cast<uint32_t>(copy.mark) : t.time;
@@ -272,14 +260,10 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
                   cell->write = make_tag(tag_serial(a.tag), a.self, time, a.site->number);
                 });
   }
-  if (copy.mbarrier == nullptr) {
-    return;
-  }
+  if (copy.mbarrier == nullptr) return;
   Access a = access_of(w, self, copy.mbarrier, 8, kAtomic | kStrong | kReads | kWrites, copy.site);
   Place place;
-  if (!locate(a, &place)) {
-    return;
-  }
+  if (!locate(a, &place)) return;
   const Release* what = detached ? order.make<Release>({w->checked.serial, number, time, 0,
                                                         Scope::kCluster, nullptr, nullptr})
                                  : release(w, number, Scope::kCta);
@@ -290,9 +274,7 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
 
 bool note_malloc(char* address, uint64_t bytes) {
   MemoryMap& m = memory_map;
-  if (!m.heap_cells.reserve(cell_bytes(kHeapBytes))) {
-    return false;
-  }
+  if (!m.heap_cells.reserve(cell_bytes(kHeapBytes))) return false;
   const uint64_t first = static_cast<uint64_t>(address - heap.start) / 4;
   memset(static_cast<void*>(m.heap_cells.cells() + first), 0, (bytes + 3) / 4 * sizeof(Cell));
   insert(m.blocks, {reinterpret_cast<uint64_t>(address), bytes, first, 0, false, false});

@@ -106,9 +106,7 @@ struct Order {
 
   /// The least scope that has the threads of both blocks.
   Scope distance(uint64_t a, uint64_t b) const {
-    if (a == b) {
-      return Scope::kCta;
-    }
+    if (a == b) return Scope::kCta;
     const bool near = (a - first_serial) / ranks == (b - first_serial) / ranks;
     return near ? Scope::kCluster : Scope::kGpu;
   }
@@ -134,12 +132,8 @@ struct Order {
       const Channel::Entry& entry = channel.entries[i - 1];
       const Release& r = *entry.release;
       const Scope scope = narrower(entry.scope, k->scope);
-      if (scope < Scope::kGpu && scope < distance(r.serial, k->serial)) {
-        continue;
-      }
-      if (has(r, tag)) {
-        return true;
-      }
+      if (scope < Scope::kGpu && scope < distance(r.serial, k->serial)) continue;
+      if (has(r, tag)) return true;
       if (r.knowledge != nullptr && r.knowledge->visit != visit) {
         stack.push(r.knowledge);
       }
@@ -165,9 +159,7 @@ struct Order {
         if (k->other != nullptr) {
           stack.push(k->other);
         }
-        if (k->channel != nullptr && search(k, tag)) {
-          return true;
-        }
+        if (k->channel != nullptr && search(k, tag)) return true;
       }
     }
     return false;
@@ -225,9 +217,7 @@ inline void leave(Channel* channel, const Release* what, Scope scope) {
   const size_t size = channel->entries.size;
   for (size_t i = size; i > channel->first && i + 4 > size; --i) {
     const Channel::Entry& entry = channel->entries[i - 1];
-    if (entry.release == what && entry.scope >= scope) {
-      return;
-    }
+    if (entry.release == what && entry.scope >= scope) return;
   }
   channel->entries.push({what, scope});
   channel->narrow = channel->narrow || scope < Scope::kGpu;
@@ -248,9 +238,7 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
   if (replaces) {
     forget(key);
   }
-  if (!releases && t.fence[0] == nullptr && w->checked.fenced[0].size == 0) {
-    return;
-  }
+  if (!releases && t.fence[0] == nullptr && w->checked.fenced[0].size == 0) return;
   Channel* channel = channel_of(key);
   if (releases) {
     leave(channel, release(w, self, scope), scope);
@@ -286,9 +274,7 @@ inline void take(ThreadOrder& t, const Knowledge& k) {
 /// A strong read.
 inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope scope) {
   Channel** found = order.channels.find(key);
-  if (found == nullptr || (*found)->entries.size == (*found)->first) {
-    return;
-  }
+  if (found == nullptr || (*found)->entries.size == (*found)->first) return;
   Channel* channel = *found;
   const size_t first = channel->first, count = channel->entries.size;
   ThreadOrder& t = w->checked.order[self];
@@ -344,9 +330,7 @@ struct Union {
   const Knowledge* last = nullptr;
 
   void add(const Knowledge* knowledge) {
-    if (knowledge == nullptr || knowledge == last || knowledge == all) {
-      return;
-    }
+    if (knowledge == nullptr || knowledge == last || knowledge == all) return;
     all = all == nullptr
               ? knowledge
               : order.make<Knowledge>({nullptr, 0, 0, 0, Scope::kCta, knowledge, all, 0});
@@ -374,9 +358,7 @@ inline void gather_fences(Worker* w, uint32_t base) {
         known.add(what->knowledge);
       }
     }
-    if (fences == 0) {
-      continue;
-    }
+    if (fences == 0) continue;
     fenced.clear();
     if (clean) {
       fenced.push(order.make<Release>(

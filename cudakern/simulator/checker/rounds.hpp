@@ -105,9 +105,7 @@ inline void start(Rounds* r, Worker* w, Cluster* cluster, uint64_t next) {
 inline void start_cluster(Rounds* r) {
   const uint32_t ranks = r->launch->ranks;
   Cluster* cluster = ranks == 1 ? nullptr : make_cluster(r->launch);
-  if (ranks > 1 && cluster == nullptr) {
-    return;
-  }
+  if (ranks > 1 && cluster == nullptr) return;
   uint64_t next = cluster_at(r->launch, take_cluster(r)) * ranks;
   const uint64_t end = next + ranks;
   for (uint32_t i = 0; next < end; ++i) {
@@ -122,9 +120,7 @@ inline bool fill(Rounds* r) {
   const Launch* launch = r->launch;
   while (r->count < launch->max_workers && r->count - r->live < clusters_left(r) * launch->ranks) {
     Worker* w = enter_worker(r->launch);
-    if (w == nullptr) {
-      return false;
-    }
+    if (w == nullptr) return false;
     w->live = false;
     r->workers[r->count++] = w;
   }
@@ -171,9 +167,7 @@ inline bool pass(Rounds* r, Worker* w) {
   if (!has_failed(launch) && w->waiting != 0 && w->done != done) {
     release_for_exited(w);
   }
-  if (has_failed(launch)) {
-    return true;
-  }
+  if (has_failed(launch)) return true;
   launch->progress += w->changes + (w->done - done);
   w->changes = 0;
   if (w->converging != 0 && release_converged(w, !ran || progress == progress_of(launch))) {
@@ -187,9 +181,7 @@ inline bool pass(Rounds* r, Worker* w) {
 
 /// After a round without progress: whether this can go on forever.
 inline bool is_deadlock(Rounds* r) {
-  if (++r->quiet < kQuietRounds) {
-    return false;
-  }
+  if (++r->quiet < kQuietRounds) return false;
   if (r->quiet == kQuietRounds) {
     r->search = CycleSearch();
     r->since = nanoseconds();

@@ -37,9 +37,7 @@ struct Access {
 
 inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_site = 0) {
   const uint64_t object = a.space << 16 ^ a.object;
-  if (!is_new(kind, a.site->number, other_site, object)) {
-    return nullptr;
-  }
+  if (!is_new(kind, a.site->number, other_site, object)) return nullptr;
   ck_sim_finding& found = add_finding(kind, a.w->threads[a.self].view);
   found.site = a.site;
   found.name = a.name;
@@ -55,9 +53,7 @@ inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_
 inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
                         ck_sim_reason reason) {
   ck_sim_finding* found = report(a, "race", tag_site(tag));
-  if (found == nullptr) {
-    return;
-  }
+  if (found == nullptr) return;
   const Site* other = sites.at[tag_site(tag)];
   const Index3 block = started[tag_serial(tag) - order.first_serial];
   memcpy(found->other_block, &block, sizeof block);
@@ -82,16 +78,12 @@ inline Scope reach(const Site* site) {
 /// Whether an earlier access by another thread may meet this one in any order, and must not.
 inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byte, uint32_t bytes,
                   ck_sim_reason* reason) {
-  if (tag_serial(tag) < a.first) {
-    return false;
-  }
+  if (tag_serial(tag) < a.first) return false;
   if ((tag & kAsyncTag) != 0) {
     *reason = ck_sim_in_flight;
     return true;
   }
-  if (same_thread(tag, a.tag) || comes_before(a.w, a.self, tag)) {
-    return false;
-  }
+  if (same_thread(tag, a.tag) || comes_before(a.w, a.self, tag)) return false;
   const Site* other = sites.at[tag_site(tag)];
   const bool strict = a.w->launch->strict;
   *reason = ck_sim_unordered;
@@ -169,18 +161,12 @@ inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
              (tag_serial(other) == block.serial && tag_time(other) < block.base)));
   };
   for (uint32_t i = 0; i < words; ++i, ++cell) {
-    if ((cell->write & kSplitTag) != 0 || !passes(cell->write)) {
-      return false;
-    }
+    if ((cell->write & kSplitTag) != 0 || !passes(cell->write)) return false;
     if constexpr (kWrite) {
-      if (!passes(cell->read[0]) || !passes(cell->read[1])) {
-        return false;
-      }
+      if (!passes(cell->read[0]) || !passes(cell->read[1])) return false;
       *cell = {tag, {0, 0}};
     } else {
-      if (!initialized && tag_serial(cell->write) < first) {
-        return false;
-      }
+      if (!initialized && tag_serial(cell->write) < first) return false;
       if (passes(cell->read[0])) {
         cell->read[0] = tag;
       } else if (passes(cell->read[1]) ||

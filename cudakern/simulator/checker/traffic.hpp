@@ -53,9 +53,7 @@ struct SmallSet {
   bool add(uint64_t value) {
     uint32_t i = static_cast<uint32_t>(value * 0x9E3779B97F4A7C15u >> 58);
     for (; slots[i].round == round; i = (i + 1) % kSlots) {
-      if (slots[i].value == value) {
-        return false;
-      }
+      if (slots[i].value == value) return false;
     }
     slots[i].value = value;
     slots[i].round = round;
@@ -117,9 +115,7 @@ inline uint32_t count_different(const uint64_t* numbers, uint32_t count) {
     changes += numbers[i] != numbers[i - 1];
     ascend &= numbers[i] >= numbers[i - 1];
   }
-  if (ascend) {
-    return changes;
-  }
+  if (ascend) return changes;
   traffic.set.clear();
   uint32_t different = 0;
   for (uint32_t i = 0; i < count; ++i) {
@@ -305,9 +301,7 @@ inline void note_event(Worker* w, uint32_t self, uint64_t address, uint32_t byte
 /// An access of any number of bytes, such as a bulk copy: a request of its own.
 inline void note_range(uint64_t address, uint64_t bytes, Memory memory, Action action,
                        const Site* site) {
-  if (bytes == 0) {
-    return;
-  }
+  if (bytes == 0) return;
   ck_sim_traffic& sum = traffic.sums[traffic.slot(site, memory, action)];
   ++sum.requests;
   ++sum.accesses;

@@ -17,9 +17,7 @@ __attribute__((noreturn, noinline)) inline void stop_at(const Site& other, const
 /// Ends a checked launch in which a lane of the running thread's warp waits at a barrier by another
 /// instruction, unless these may be several. Plain launches compare no places in the source.
 inline void check_lanes(const Thread* self, unsigned arrived, unsigned number, const Site* site) {
-  if (strncmp(site->opcode, "bar.", 4) != 0 && strstr(site->opcode, ".aligned") == nullptr) {
-    return;
-  }
+  if (strncmp(site->opcode, "bar.", 4) != 0 && strstr(site->opcode, ".aligned") == nullptr) return;
   for (; arrived != 0; arrived &= arrived - 1) {
     const Thread& lane = *(self - self->view.lane + __builtin_ctz(arrived));
     if (lane.state == State::kBarrier && lane.barrier == number) {
@@ -78,9 +76,7 @@ inline bool is_complete(const Worker* w, const BlockBarrier& barrier) {
   const uint32_t threads = w->launch->threads;
   const uint32_t all = (threads + kWarpSize - 1) / kWarpSize * kWarpSize;
   const uint32_t needed = barrier.threads == 0 ? all : barrier.threads;
-  if (barrier.arrived + w->done + (all - threads) < needed) {
-    return false;
-  }
+  if (barrier.arrived + w->done + (all - threads) < needed) return false;
   uint32_t count = 0;
   for (uint32_t i = 0; i < all / kWarpSize; ++i) {
     const unsigned missing = ~w->threads[i * kWarpSize].view.warp | w->warps[i].exited;

@@ -59,9 +59,7 @@ inline void fiber_main() {
     for (;;) {
       w->launch->entry(w->launch->parameters);
       end_thread(w, thread);
-      if (w->next_fresh >= w->launch->threads || has_failed(w->launch)) {
-        break;
-      }
+      if (w->next_fresh >= w->launch->threads || has_failed(w->launch)) break;
       thread_ended(w);
       thread = start_thread(w, fiber);  // on the same stack
     }

@@ -40,9 +40,7 @@ inline bool release_converged(Worker* w, bool forced) {
       leader = leader == nullptr && lane.state == State::kConverge ? &lane : leader;
       wait = wait || lane.state == State::kReady;
     }
-    if (leader == nullptr || (wait && !forced)) {
-      continue;
-    }
+    if (leader == nullptr || (wait && !forced)) continue;
     unsigned mask = 0;
     for (unsigned rest = warp; rest != 0; rest &= rest - 1) {
       const Thread& lane = lanes[__builtin_ctz(rest)];

@@ -30,9 +30,7 @@ inline bool reserve_heap() {
   const uint64_t records = (sizeof *heap.next + sizeof *heap.classes) * units;
   void* memory = mmap(nullptr, records + kHeapGuard + kHeapBytes + kHeapGuard,
                       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    return false;
-  }
+  if (memory == MAP_FAILED) return false;
   char* guard = static_cast<char*>(memory) + records;
   mprotect(guard, kHeapGuard, PROT_NONE);
   mprotect(guard + kHeapGuard + kHeapBytes, kHeapGuard, PROT_NONE);
@@ -50,9 +48,7 @@ inline uint64_t take_block(int kind) {
     return unit;
   }
   const uint64_t bytes = kHeapUnit << kind;
-  if (bytes > kHeapBytes - heap.used) {
-    return UINT64_MAX;
-  }
+  if (bytes > kHeapBytes - heap.used) return UINT64_MAX;
   heap.used += bytes;
   return (heap.used - bytes) / kHeapUnit;
 }
@@ -65,9 +61,7 @@ char* ck_sim_malloc(uint64_t bytes) {
   while (kind < kHeapClasses && kHeapUnit << kind < bytes) {
     ++kind;
   }
-  if (kind == kHeapClasses || bytes == 0) {
-    return nullptr;
-  }
+  if (kind == kHeapClasses || bytes == 0) return nullptr;
   char* found = nullptr;
   pthread_mutex_lock(&heap.lock);
   if (heap.start != nullptr || reserve_heap()) {
@@ -84,9 +78,7 @@ char* ck_sim_malloc(uint64_t bytes) {
 
 void ck_sim_free(char* address, const ck_sim::Site* site) {
   using namespace ck_sim;
-  if (address == nullptr) {
-    return;
-  }
+  if (address == nullptr) return;
   const uint64_t offset = static_cast<uint64_t>(address - heap.start);
   const uint64_t unit = offset / kHeapUnit;
   bool freed = false;

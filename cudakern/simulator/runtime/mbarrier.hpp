@@ -141,9 +141,7 @@ inline bool is_due(uint32_t group, uint32_t open, uint32_t pending) {
 
 /// Lets everything happen that arrives at an mbarrier of the block, before that is looked at.
 inline void let_arrive(Worker* w, const char* mbarrier) {
-  if (w->later == 0) {
-    return;
-  }
+  if (w->later == 0) return;
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     Copies* copies = &w->threads[i].copies;
     uint32_t end = 0;  // copies before the last arrival have happened with it
@@ -165,9 +163,7 @@ inline void finish_copies(Worker* w, Thread* thread) {
 inline int is_over(char* mbarrier, uint64_t parity, int tries, const Site* site) {
   Worker* w = worker;
   uint64_t* word = word_of(mbarrier, site);
-  if (!may_use(mbarrier, site)) {
-    return 1;
-  }
+  if (!may_use(mbarrier, site)) return 1;
   for (int i = 0; phase_of(__atomic_load_n(word, __ATOMIC_ACQUIRE), site).parity == parity; ++i) {
     if (i == 0) {
       let_arrive(w, mbarrier);
@@ -216,9 +212,7 @@ void ck_sim_copy_wait(uint32_t pending, int all) {
 
 void ck_sim_copy_arrive(char* mbarrier, int increments, const ck_sim::Site* site) {
   using namespace ck_sim;
-  if (!may_use(mbarrier, site)) {
-    return;
-  }
+  if (!may_use(mbarrier, site)) return;
   if (increments != 0) {
     advance(mbarrier, -1, 0, 0, site);
   }
@@ -232,9 +226,7 @@ void ck_sim_bulk_later(void* to, const void* from, uint32_t bytes, char* mbarrie
     ck_sim_stop("misaligned", "a bulk copy must have a multiple of 16 bytes, at such places", site);
   }
   Worker* w = worker;
-  if (mbarrier != nullptr && !may_use(mbarrier, site)) {
-    return;
-  }
+  if (mbarrier != nullptr && !may_use(mbarrier, site)) return;
   begin(w, {Copy::kBulk, static_cast<char*>(to), static_cast<const char*>(from), bytes, bytes,
             mbarrier, w->running->copies.bulk_group, site, 0});
   if (mbarrier != nullptr && window_offset(w->window, mbarrier) >= w->window.bytes) {

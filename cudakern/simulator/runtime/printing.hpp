@@ -17,9 +17,7 @@ class Text {
     if (w_->text_bytes + bytes > w_->text_capacity) {
       const size_t capacity = 2 * (w_->text_bytes + bytes);
       char* text = static_cast<char*>(realloc(w_->text, capacity));
-      if (text == nullptr) {
-        return nullptr;
-      }
+      if (text == nullptr) return nullptr;
       w_->text = text;
       w_->text_capacity = capacity;
     }
@@ -82,9 +80,7 @@ inline int clamp_width(int64_t width) {
 /// Reads a width or precision: digits or a star; null if a star has no value.
 inline const char* read_width(const char* at, Values* values, int64_t* width) {
   if (*at == '*') {
-    if (!values->exist()) {
-      return nullptr;
-    }
+    if (!values->exist()) return nullptr;
     *width = values->next<int32_t>();
     return at + 1;
   }
@@ -106,9 +102,7 @@ inline const char* read_conversion(const char* at, Values* values, Conversion* c
   }
   int64_t width = 0;
   at = read_width(at, values, &width);
-  if (at == nullptr) {
-    return nullptr;
-  }
+  if (at == nullptr) return nullptr;
   if (width < 0) {
     width = -width;
     if (strchr(c->flags, '-') == nullptr) {
@@ -118,9 +112,7 @@ inline const char* read_conversion(const char* at, Values* values, Conversion* c
   c->width = clamp_width(width);
   if (*at == '.') {
     at = read_width(at + 1, values, &width);
-    if (at == nullptr) {
-      return nullptr;
-    }
+    if (at == nullptr) return nullptr;
     c->precision = width < 0 ? -1 : clamp_width(width);
   }
   if (*at == 'h') {
@@ -211,9 +203,7 @@ inline void print_value(Text* text, const Conversion& c, Values* values) {
 
 int ck_sim_vprintf(const char* format, const char* arguments) {
   using namespace ck_sim;
-  if (format == nullptr) {
-    return -1;
-  }
+  if (format == nullptr) return -1;
   Worker* w = worker;
   Text text(w);
   Values values(arguments);

@@ -71,9 +71,7 @@ static void await_cluster(Worker* w) {
 /// Takes the next block of the grid; false if there is none.
 static bool take_block(Worker* w) {
   Launch* launch = w->launch;
-  if (launch->ranks > 1) {
-    return enter_cluster(w);
-  }
+  if (launch->ranks > 1) return enter_cluster(w);
   const uint64_t block = __atomic_fetch_add(&launch->next_block, 1, __ATOMIC_RELAXED);
   w->group.block = block_at(launch, block);
   return block < launch->blocks;
@@ -100,9 +98,7 @@ static void run_block(Worker* w) {
       start_fresh(w);
       ran = true;
     }
-    if (has_failed(launch)) {
-      break;
-    }
+    if (has_failed(launch)) break;
     if (w->waiting != 0 && w->done != done) {
       release_for_exited(w);
     }
@@ -112,9 +108,7 @@ static void run_block(Worker* w) {
     }
     const bool idle =
         w->done == done && progress == __atomic_load_n(&launch->progress, __ATOMIC_RELAXED);
-    if (w->converging != 0 && release_converged(w, !ran || idle)) {
-      continue;
-    }
+    if (w->converging != 0 && release_converged(w, !ran || idle)) continue;
     if (!ran) {
       report_stuck(w);
       break;
@@ -134,9 +128,7 @@ static void run_block(Worker* w) {
 
 static void work(Launch* launch, bool first) {
   Worker* w = enter_worker(launch);
-  if (w == nullptr) {
-    return;
-  }
+  if (w == nullptr) return;
   w->first = first;
   Worker* const outer = worker;
   worker = w;

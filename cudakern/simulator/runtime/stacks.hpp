@@ -49,9 +49,7 @@ inline Fiber* take_fiber(void (*entry)()) {
   if (fiber == nullptr) {
     void* memory = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-      return nullptr;
-    }
+    if (memory == MAP_FAILED) return nullptr;
     if (mprotect(memory, kGuardBytes, PROT_NONE) != 0) {  // too many mappings
       munmap(memory, kGuardBytes + kStackBytes);
       return nullptr;
@@ -66,9 +64,7 @@ inline Fiber* take_fiber(void (*entry)()) {
 
 /// Takes back a list of fibers, none of which will be resumed.
 inline void give_fibers(Fiber* list) {
-  if (list == nullptr) {
-    return;
-  }
+  if (list == nullptr) return;
   Fiber* last = list;
   while (last->next != nullptr) {
     last = last->next;

@@ -63,9 +63,7 @@ inline void report_lanes(Worker* w, const Thread& waiting) {
 /// plain launches take the first for arrived, and find the second once nobody can run. Lanes that
 /// wait with the same mask wait by the same instruction, so one of them tells for all.
 inline bool diverges(const Warp& warp, const Thread& waiting) {
-  if (!kChecked || (waiting.mask & warp.exited) != 0) {
-    return kChecked;
-  }
+  if (!kChecked || (waiting.mask & warp.exited) != 0) return kChecked;
   const Thread* lanes = &waiting - waiting.view.lane;
   for (unsigned rest = waiting.mask; rest != 0; rest &= rest - 1) {
     const Thread& lane = lanes[__builtin_ctz(rest)];
@@ -81,9 +79,7 @@ inline void look_again(Worker* w, Thread* lanes) {
   Warp* warp = &w->warps[(lanes - w->threads) / kWarpSize];
   for (unsigned rest = lanes->view.warp & ~warp->exited; rest != 0; rest &= rest - 1) {
     Thread& lane = lanes[__builtin_ctz(rest)];
-    if (lane.state != State::kCollective) {
-      continue;
-    }
+    if (lane.state != State::kCollective) continue;
     if (diverges(*warp, lane)) {
       report_lanes(w, lane);
     } else if (absent_lane(warp, &lane, lane.mask & ~warp->exited) < 0) {
@@ -117,9 +113,7 @@ void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
       report_lanes(w, *self);
       suspend(w, self);
     }
-    if (absent_lane(warp, self, self->mask & ~warp->exited) < 0) {
-      break;
-    }
+    if (absent_lane(warp, self, self->mask & ~warp->exited) < 0) break;
     ++w->waiting;
     suspend(w, self);
     if (self->data == nullptr) {

@@ -49,9 +49,7 @@ class Watch {
       return;
     }
     sched_yield();
-    if (++passes_ < kBusyPasses) {
-      return;
-    }
+    if (++passes_ < kBusyPasses) return;
     const uint64_t time = nanoseconds();
     if (passes_ == kBusyPasses) {
       since_ = time;
@@ -97,9 +95,7 @@ class Watch {
       }
       return;
     }
-    if (__atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST) != progress_) {
-      return;
-    }
+    if (__atomic_load_n(&launch->progress, __ATOMIC_SEQ_CST) != progress_) return;
     const Thread* thread = w->threads;
     while (thread < w->threads + w->next_fresh && thread->state != State::kReady) {
       ++thread;

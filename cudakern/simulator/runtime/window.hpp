@@ -27,9 +27,7 @@ inline bool reserve_window(Window* window) {
 
 /// Makes the first `bytes` of a window accessible, and no others; false without memory.
 inline bool open_window(Window* window, uint64_t bytes) {
-  if (window->start == nullptr && !reserve_window(window)) {
-    return false;
-  }
+  if (window->start == nullptr && !reserve_window(window)) return false;
   const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t wanted = (bytes + page - 1) / page * page;
   const uint64_t open = window->open;

@@ -28,9 +28,7 @@ inline Worker* take_worker(Launch* launch) {
   pthread_mutex_unlock(&workers_lock);
   if (w == nullptr) {
     w = static_cast<Worker*>(calloc(1, sizeof(Worker)));  // pages nobody uses are never touched
-    if (w == nullptr) {
-      return nullptr;
-    }
+    if (w == nullptr) return nullptr;
   }
   const Index3 block = launch->block;
   if (w->block.x != block.x || w->block.y != block.y || w->block.z != block.z) {
@@ -56,9 +54,7 @@ inline Worker* take_worker(Launch* launch) {
 /// Gives a worker what blocks of the launch have; false without memory.
 inline bool prepare(Worker* w, Launch* launch) {
   const uint32_t static_bytes = launch->kernel->static_shared;
-  if (!open_window(&w->window, uint64_t{static_bytes} + launch->shared_bytes)) {
-    return false;
-  }
+  if (!open_window(&w->window, uint64_t{static_bytes} + launch->shared_bytes)) return false;
   w->group = {};
   w->group.block_size = launch->block;
   w->group.grid_size = launch->grid;

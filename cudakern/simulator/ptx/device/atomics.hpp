@@ -107,9 +107,7 @@ CK_INLINE f32 flushed_sum(f32 a, f32 b, bool flush) {
   a = flush && __builtin_fabsf(a) < least ? __builtin_copysignf(0, a) : a;
   b = flush && __builtin_fabsf(b) < least ? __builtin_copysignf(0, b) : b;
   const f32 sum = a + b;
-  if (sum != sum) {
-    return bit_cast<f32>(0x7FFFFFFFu);
-  }
+  if (sum != sum) return bit_cast<f32>(0x7FFFFFFFu);
   return flush && __builtin_fabsf(sum) < least ? __builtin_copysignf(0, sum) : sum;
 }
 CK_INLINE f32 atomic_add_f32(char* address, f32 value, bool flush, const ck_sim::Site* site) {

@@ -187,9 +187,7 @@ CK_INLINE bool testp_subnormal(T x) {
 /// The lesser number; -0 is less than +0. Of a number and NaN the number, unless NaN is asked for.
 template <int NAN_, typename T>
 CK_INLINE T lesser(T a, T b) {
-  if (rarely(a != a || b != b)) {
-    return NAN_ || (a != a && b != b) ? nan_of<T>() : a != a ? b : a;
-  }
+  if (rarely(a != a || b != b)) return NAN_ || (a != a && b != b) ? nan_of<T>() : a != a ? b : a;
   return a < b || (a == b && __builtin_signbit(a)) ? a : b;
 }
 template <int NAN_, typename T>

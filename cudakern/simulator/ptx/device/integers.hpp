@@ -107,27 +107,19 @@ static inline u32 clz(T a) {
 template <class T>
 static inline u32 bfind(T a, bool shift_amount) {
   const u64 bits = (u64)(a < 0 ? ~a : a);
-  if (bits == 0) {
-    return ~0u;
-  }
+  if (bits == 0) return ~0u;
   const u32 place = 63 - (u32)__builtin_clzll(bits);
   return shift_amount ? kBits<T> - 1 - place : place;
 }
 
 /// The place of the n-th set bit, counted from a base upwards or, if n is negative, downwards.
 static inline u32 fns(u32 mask, u32 base, s32 n) {
-  if (base > 31) {
-    return ~0u;
-  }
-  if (n == 0) {
-    return mask >> base & 1 ? base : ~0u;
-  }
+  if (base > 31) return ~0u;
+  if (n == 0) return mask >> base & 1 ? base : ~0u;
   const int step = n > 0 ? 1 : -1;
   u32 left = (n > 0 ? (u32)n : 0u - (u32)n) - 1;
   for (int at = (int)base; at >= 0 && at < 32; at += step) {
-    if (mask >> at & 1 && left-- == 0) {
-      return (u32)at;
-    }
+    if (mask >> at & 1 && left-- == 0) return (u32)at;
   }
   return ~0u;
 }
@@ -154,9 +146,7 @@ template <class T>
 static inline T bfe(T a, u32 start, u32 length) {
   start &= 0xff;
   length &= 0xff;
-  if (length == 0) {
-    return 0;
-  }
+  if (length == 0) return 0;
   const u64 bits = (u64)a & ones(kBits<T>);
   const u64 mask = ones(field_bits<T>(start, length));
   const u32 top = lesser<u32>(start + length - 1, kBits<T> - 1);
@@ -168,9 +158,7 @@ template <class T>
 static inline T bfi(T a, T b, u32 start, u32 length) {
   start &= 0xff;
   length &= 0xff;
-  if (start >= kBits<T>) {
-    return b;
-  }
+  if (start >= kBits<T>) return b;
   const u64 mask = ones(field_bits<T>(start, length)) << start;
   return (T)(((u64)a << start & mask) | (b & ~mask));
 }

@@ -41,9 +41,7 @@ static inline u32 half_of(double value) {
   const u64 bits = bit_cast<u64>(value);
   const u32 sign = static_cast<u32>(bits >> 48) & 0x8000;
   const double size = bit_cast<double>(bits & ~(1ull << 63));
-  if (!(size < 65520.0)) {
-    return size >= 65520.0 ? sign | 0x7c00 : 0x7fff;
-  }
+  if (!(size < 65520.0)) return size >= 65520.0 ? sign | 0x7c00 : 0x7fff;
   const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
   const int lowest = exponent < -14 ? -24 : exponent - 10;  // of the result's mantissa
   // Added to a power of two so large that its last bit is the result's.

@@ -43,9 +43,7 @@ CK_INLINE void call_memcpy(const ck_sim::Site* site, char* r, char* to, char* fr
 #ifdef CK_SIM_CHECKED
   source = ck_sim_read_range(source, count, site);
   target = ck_sim_write_range(target, count, site);
-  if (target == nullptr || source == nullptr) {
-    return;
-  }
+  if (target == nullptr || source == nullptr) return;
 #endif
   memcpy(target, source, count);
 }
@@ -55,9 +53,7 @@ CK_INLINE void call_memset(const ck_sim::Site* site, char* r, char* to, char* va
   store<char*>(r, target);
 #ifdef CK_SIM_CHECKED
   target = ck_sim_write_range(target, count, site);
-  if (target == nullptr) {
-    return;
-  }
+  if (target == nullptr) return;
 #endif
   memset(target, load<s32>(value), count);
 }
