@@ -24,8 +24,7 @@ COMMANDS = {
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     top = argparse.ArgumentParser(
-        prog="python -m cudakern",
-        description="DirectML operators as CUDA kernels for CuPy arrays.",
+        prog="python -m cudakern", description="DirectML operators as CUDA kernels for CuPy arrays."
     )
     top.add_argument("--version", action="version", version=f"cudakern {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="command")

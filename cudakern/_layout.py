@@ -135,8 +135,7 @@ def walked(dimensions: Iterable[Dimension]) -> list[Dimension]:
     Its largest strides come first, those of 0 before all; dimensions of size 1 go.
     """
     return sorted(
-        [d for d in dimensions if d.size > 1],
-        key=lambda d: (d.strides[0] != 0, -abs(d.strides[0])),
+        [d for d in dimensions if d.size > 1], key=lambda d: (d.strides[0] != 0, -abs(d.strides[0]))
     )
 
 

@@ -133,10 +133,7 @@ def compiled(spec: KernelSpec, target: str) -> Path:
 
 
 def kept(
-    stem: str,
-    program: Program,
-    more: str = "",
-    finish: Callable[[bytes], bytes] | None = None,
+    stem: str, program: Program, more: str = "", finish: Callable[[bytes], bytes] | None = None
 ) -> Path:
     """Return the file of a program's machine code or PTX, compiling it unless it is there.
 

@@ -30,14 +30,7 @@ from cudakern._arrays import (
 from cudakern._caches import kept
 from cudakern._dtypes import DataType, copyable, require_dtype
 from cudakern._foreign import as_array, as_output
-from cudakern._layout import (
-    MAX_DIMENSIONS,
-    VECTOR_BYTES,
-    ArgumentPacker,
-    Dimension,
-    Layout,
-    merge,
-)
+from cudakern._layout import MAX_DIMENSIONS, VECTOR_BYTES, ArgumentPacker, Dimension, Layout, merge
 from cudakern.engines import engine_for
 from cudakern.engines.base import THREADS, KernelSpec, Launch, Tensor, blocks_for
 from cudakern.errors import ArgumentError, DTypeError, IndexRangeError, did_you_mean, shown

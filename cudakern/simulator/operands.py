@@ -97,9 +97,7 @@ class Buffer:
                 steps = zip(layout.shape, layout.strides, strict=True)
                 once = (1 if stride == 0 else extent for extent, stride in steps)
                 elements = np.lib.stride_tricks.as_strided(
-                    part[-layout.span[0] :],
-                    (*once, layout.itemsize),
-                    (*layout.strides, 1),
+                    part[-layout.span[0] :], (*once, layout.itemsize), (*layout.strides, 1)
                 )
                 elements[...] = 1
         self._kept.append(mask)

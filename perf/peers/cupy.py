@@ -6,15 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import cudakern as ck
-from perf.peers.base import (
-    ALLOCATES,
-    WAITS,
-    Peer,
-    Prepared,
-    other_type,
-    remarks,
-    require_cupy,
-)
+from perf.peers.base import ALLOCATES, WAITS, Peer, Prepared, other_type, remarks, require_cupy
 from perf.results import OURS
 
 if TYPE_CHECKING:

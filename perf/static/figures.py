@@ -9,14 +9,7 @@ from cudakern.engines.base import THREADS
 from perf.static.budgets import faults, static_shared
 from perf.static.cubins import compile_kernels, resource_usage, sass
 from perf.static.occupancy import WARP, resident_blocks
-from perf.static.reading import (
-    divides,
-    is_atomic,
-    loads_in_flight,
-    main_loop,
-    matches,
-    widest,
-)
+from perf.static.reading import divides, is_atomic, loads_in_flight, main_loop, matches, widest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -260,10 +260,7 @@ def proceed(
     deadline = Deadline(time.perf_counter_ns, 60 * minutes, count)
     gc.disable()  # it would run in the midst of what is timed or captured
     try:
-        with (
-            use(session.engine),
-            new_progress(console, auto_refresh=False) as progress,
-        ):
+        with use(session.engine), new_progress(console, auto_refresh=False) as progress:
             task = progress.add_task("", total=count)
 
             def advance(line: str) -> None:

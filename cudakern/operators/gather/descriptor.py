@@ -66,10 +66,7 @@ class GatherOperatorDesc(OperatorDesc):
     operator: ClassVar[str] = "gather"
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor", "indices_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_1_0
-    type_tables = (
-        ("G2", "input_tensor", DATA_TYPES),
-        ("G3", "indices_tensor", INDEX_DATA_TYPES),
-    )
+    type_tables = (("G2", "input_tensor", DATA_TYPES), ("G3", "indices_tensor", INDEX_DATA_TYPES))
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of G1 to G9, type tables excepted."""

@@ -64,10 +64,7 @@ class GatherNDOperatorDesc(OperatorDesc):
     operator: ClassVar[str] = "gather_nd"
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor", "indices_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_1
-    type_tables = (
-        ("N2", "input_tensor", DATA_TYPES),
-        ("N2", "indices_tensor", INDEX_DATA_TYPES),
-    )
+    type_tables = (("N2", "input_tensor", DATA_TYPES), ("N2", "indices_tensor", INDEX_DATA_TYPES))
 
     @property
     def batch_dims(self) -> int:

@@ -6,14 +6,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern._layout import (
-    MAX_DIMENSIONS,
-    VECTOR_BYTES,
-    ArgumentPacker,
-    Dimension,
-    Layout,
-    merge,
-)
+from cudakern._layout import MAX_DIMENSIONS, VECTOR_BYTES, ArgumentPacker, Dimension, Layout, merge
 from cudakern.engines.base import Launch
 from cudakern.operators import rows
 from cudakern.operators.indices import INDEX_TYPES

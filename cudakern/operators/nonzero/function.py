@@ -92,11 +92,7 @@ def nonzero_coordinates(
 ) -> NonzeroCoordinates[Out]: ...
 @named(NAME)
 def nonzero_coordinates(
-    x: Any,
-    *,
-    size: int | None = None,
-    dtype: Any = "uint32",
-    out: Any = None,
+    x: Any, *, size: int | None = None, dtype: Any = "uint32", out: Any = None
 ) -> NonzeroCoordinates[Any]:
     """Return how many elements are not zero, and their coordinates in ascending order.
 

@@ -64,10 +64,7 @@ class OneHotOperatorDesc(OperatorDesc):
     operator: ClassVar[str] = "one_hot"
     input_fields: ClassVar[tuple[str, ...]] = ("indices_tensor", "values_tensor")
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_0
-    type_tables = (
-        ("O7", "indices_tensor", INDEX_DATA_TYPES),
-        ("O7", "values_tensor", DATA_TYPES),
-    )
+    type_tables = (("O7", "indices_tensor", INDEX_DATA_TYPES), ("O7", "values_tensor", DATA_TYPES))
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of O1 to O6."""

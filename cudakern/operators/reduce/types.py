@@ -63,12 +63,7 @@ ORDERED = NAN_FUNCTIONS | {ReduceFunction.LOG_SUM_EXP}
 INITIAL_FUNCTIONS = EXTREMES | {ReduceFunction.MULTIPLY, ReduceFunction.SUM}
 #: Functions whose result is no integer, whatever the input is.
 FLOAT_FUNCTIONS = frozenset(
-    {
-        ReduceFunction.AVERAGE,
-        ReduceFunction.L2,
-        ReduceFunction.LOG_SUM,
-        ReduceFunction.LOG_SUM_EXP,
-    }
+    {ReduceFunction.AVERAGE, ReduceFunction.L2, ReduceFunction.LOG_SUM, ReduceFunction.LOG_SUM_EXP}
 )
 
 BY_LABEL = {function.label: function for function in ReduceFunction}
@@ -124,8 +119,7 @@ _INPUT_DATA_TYPES: dict[ReduceFunction, TypeTable] = {
         ),
     ),
     **dict.fromkeys(
-        (ReduceFunction.L1, ReduceFunction.SUM_SQUARE),
-        ((FeatureLevel.LEVEL_5_0, _WIDE), _EARLY),
+        (ReduceFunction.L1, ReduceFunction.SUM_SQUARE), ((FeatureLevel.LEVEL_5_0, _WIDE), _EARLY)
     ),
 }
 #: What the output of ARGMAX and ARGMIN may be.

@@ -21,12 +21,7 @@ from cudakern.simulator.ptx.model import (
     Vector,
     numbered,
 )
-from cudakern.simulator.ptx.values import (
-    convert,
-    literal,
-    type_of_register,
-    type_of_value,
-)
+from cudakern.simulator.ptx.values import convert, literal, type_of_register, type_of_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

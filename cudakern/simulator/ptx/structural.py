@@ -238,11 +238,7 @@ def _place(text: FunctionText, operand: Operand, kind: str, name: str) -> tuple[
 
 
 def _called(
-    text: FunctionText,
-    of: Instruction,
-    callee: Register,
-    function: Function,
-    places: list[str],
+    text: FunctionText, of: Instruction, callee: Register, function: Function, places: list[str]
 ) -> str:
     given = "".join(f", {place}" for place in places)
     if text.register(callee.name) is not None:

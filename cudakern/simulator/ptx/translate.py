@@ -15,12 +15,7 @@ from cudakern.simulator.launches import MAX_STATIC_SHARED_BYTES, ParameterKind
 from cudakern.simulator.ptx.flow import blocks_of, names_in
 from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
-from cudakern.simulator.ptx.model import (
-    Immediate,
-    Instruction,
-    Register,
-    Variable,
-)
+from cudakern.simulator.ptx.model import Immediate, Instruction, Register, Variable
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.ptx.structural import BUILTINS, STRUCTURAL
 from cudakern.simulator.ptx.values import constant_word, quoted

@@ -9,9 +9,7 @@ HEADER = "half_atomics.hpp"
 
 FORMS = (
     *atomics(
-        "add.noftz",
-        "f16 bf16 f16x2 bf16x2",
-        "atomic_half<{T}>({a}, {b}, half_add<{T}>, {site})",
+        "add.noftz", "f16 bf16 f16x2 bf16x2", "atomic_half<{T}>({a}, {b}, half_add<{T}>, {site})"
     ),
     *rows(
         ORDER
