@@ -283,10 +283,7 @@ REAL = ("ARGMAX", "ARGMIN", "AVERAGE", "L1", "L2", "MAX", "MIN", "MULTIPLY", "SU
 COMPLEX = ("AVERAGE", "L2", "MULTIPLY", "SUM", "SUM_SQUARE")
 SAME = [
     one("tiles", function, kind, width=DataType[kind].itemsize)
-    for kinds, functions in (
-        (("FLOAT32", "FLOAT64"), REAL),
-        (("COMPLEX64", "COMPLEX128"), COMPLEX),
-    )
+    for kinds, functions in ((("FLOAT32", "FLOAT64"), REAL), (("COMPLEX64", "COMPLEX128"), COMPLEX))
     for kind in kinds
     for function in functions
 ]

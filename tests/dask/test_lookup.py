@@ -15,13 +15,7 @@ from tests.helpers import oracle
 from tests.helpers.chunked import chunked
 from tests.helpers.places import same_bytes
 from tests.helpers.samples import examples
-from tests.helpers.strategies import (
-    DTYPES,
-    INDEX_DTYPES,
-    fill_values,
-    random_bytes,
-    random_indices,
-)
+from tests.helpers.strategies import DTYPES, INDEX_DTYPES, fill_values, random_bytes, random_indices
 
 KINDS = [*DTYPES, "float8_e4m3fn"]
 

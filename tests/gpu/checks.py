@@ -52,10 +52,7 @@ def operators(place):
     """Return calls of each operator that take x and outputs, and what the outputs must be."""
     indices, tuples = put(INDICES, place), put(TUPLES, place)
     return {
-        "gather": (
-            lambda x, out: ck.gather(x, indices, 1, out=out[0]),
-            lambda x: (x[:, INDICES],),
-        ),
+        "gather": (lambda x, out: ck.gather(x, indices, 1, out=out[0]), lambda x: (x[:, INDICES],)),
         "gather_nd": (
             lambda x, out: ck.gather_nd(x, tuples, out=out[0]),
             lambda x: (x[tuple(TUPLES.T)],),

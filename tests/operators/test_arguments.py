@@ -247,9 +247,7 @@ INTERLEAVED = {
     ),
     "nonzero_coordinates": (
         lambda m: ck.nonzero_coordinates(
-            m[:9:3],
-            dtype="int64",
-            out=(m[9:].view("u4")[:1], m[:9].reshape(3, 3)[:, 1:2]),
+            m[:9:3], dtype="int64", out=(m[9:].view("u4")[:1], m[:9].reshape(3, 3)[:, 1:2])
         ),
         [5, 9, 9, 0, 9, 9, 7, 9, 9, 0],
         [5, 0, 9, 0, 2, 9, 7, 9, 9, 2],

@@ -86,11 +86,7 @@ def test_one_hot_by_the_name_of_a_dtype(place, dtype):
     assert same_bytes(result, np.array([[1, 2], [2, 1]]).astype(dtype))
 
 
-SEARCHED = {
-    "stream": lambda x: x,
-    "columns": lambda x: x.T,
-    "strided": lambda x: x[EVERY_OTHER],
-}
+SEARCHED = {"stream": lambda x: x, "columns": lambda x: x.T, "strided": lambda x: x[EVERY_OTHER]}
 
 
 SHAPES = [(320, 3), (320, 160), (5000, 16), (2, 9000)]

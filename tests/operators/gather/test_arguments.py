@@ -59,7 +59,7 @@ TABLES = {
         "out must have dtype float32; got float64": call(out=np.zeros((2, 3))),
     },
     ck.IndexRangeError: {
-        "indices[1] must lie in [-3, 2] for x.shape[1]=3; got 3": call(X, [0, 3], 1, mode="raise"),
+        "indices[1] must lie in [-3, 2] for x.shape[1]=3; got 3": call(X, [0, 3], 1, mode="raise")
     },
 }
 

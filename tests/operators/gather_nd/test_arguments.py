@@ -81,7 +81,7 @@ TABLES = {
     ck.IndexRangeError: {
         "x.shape[1] must be at least 1 for 10 indices; got 0": call(
             X[:, :0], zeros(2, 5, 1), 1, out=zeros(2, 5, 4, dtype=np.float32)
-        ),
+        )
     },
 }
 

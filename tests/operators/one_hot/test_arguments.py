@@ -62,7 +62,7 @@ TABLES = {
     ck.BindingError: {
         "out must have shape (2, 10, 3) for axis=1, depth=10; got (2, 3, 10)": call(
             10, axis=1, out=np.zeros((2, 3, 10), np.float32)
-        ),
+        )
     },
 }
 
