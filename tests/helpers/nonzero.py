@@ -15,7 +15,7 @@ from tests.helpers.strategies import MemoryLayout, memory_layouts, random_bytes
 
 TILE = 65536  # bytes, or elements: no tile of any variant is larger
 VECTOR = 16
-LARGEST, CHECKED_LARGEST = 300_000, 40_000  # bytes of an array; the same where accesses are checked
+LARGEST = 300_000  # bytes of an array
 LAST_TILE, CLUSTERED = "last tile", "clustered"
 DENSITIES = [0, 0.001, 0.01, 0.5, 0.99, 1, LAST_TILE, CLUSTERED]
 

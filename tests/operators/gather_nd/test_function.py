@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from tests.helpers import gather_nd as oracle
-from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
+from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.gather_nd import gather_nd_shapes, random_tuples
 from tests.helpers.oracle import MODES, options
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
@@ -29,27 +29,14 @@ from tests.operators.calls import assert_gives
 pytestmark = PLAIN_AND_CHECKED
 
 KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH, MODES)
-EXAMPLES = examples(60)
-CHECKED_EXAMPLES = examples(15)
 
 
-@PLAIN
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS)
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_gather_nd_equals_numpy(place, index_dtype, dtype, mode, data):
-    assert_equals_numpy(place, index_dtype, dtype, mode, data.draw)
-
-
-@CHECKED
-@pytest.mark.parametrize(("index_dtype", "dtype", "mode"), KINDS[1::2])
-@settings(max_examples=CHECKED_EXAMPLES)
-@given(data=st.data())
-def test_gather_nd_equals_numpy_checked(place, index_dtype, dtype, mode, data):
-    assert_equals_numpy(place, index_dtype, dtype, mode, data.draw)
-
-
-def assert_equals_numpy(place, index_dtype, dtype, mode, draw):
+    draw = data.draw
     dtype = np.dtype(dtype)
     shapes = draw(gather_nd_shapes(dtype.itemsize), "shapes")
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))

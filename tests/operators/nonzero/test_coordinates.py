@@ -16,9 +16,8 @@ from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
 from cudakern.simulator import engine
 from tests.helpers.bound import forget
-from tests.helpers.checked import CHECKED, ORDERS, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
+from tests.helpers.checked import ORDERS, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
-    CHECKED_LARGEST,
     COORDINATE_STRIDES,
     DENSITIES,
     LARGEST,
@@ -39,8 +38,6 @@ pytestmark = PLAIN_AND_CHECKED
 KINDS = ["uint32", "int64"]
 #: Of x, and of coordinates.
 OF_BOTH = sample(covering(OF_EACH_WIDTH, KINDS), 2)
-EXAMPLES = examples(60)
-CHECKED_EXAMPLES = examples(20)
 
 
 def run_poisoned(x, outputs, place):
@@ -50,20 +47,12 @@ def run_poisoned(x, outputs, place):
     outputs.assert_hold(expected_coordinates(x))
 
 
-@PLAIN
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("dtype", "kind"), OF_BOTH)
-@settings(max_examples=EXAMPLES)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_equals_numpy(place, dtype, kind, data):
     assert_any_call(place, dtype, kind, data.draw)
-
-
-@CHECKED
-@pytest.mark.parametrize(("dtype", "kind"), OF_BOTH[::3])
-@settings(max_examples=CHECKED_EXAMPLES)
-@given(data=st.data())
-def test_equals_numpy_when_checked(place, dtype, kind, data):
-    assert_any_call(place, dtype, kind, data.draw, CHECKED_LARGEST)
 
 
 def plan_anew(monkeypatch, **limits):
@@ -73,8 +62,12 @@ def plan_anew(monkeypatch, **limits):
     forget(monkeypatch)
 
 
-def few_blocks(monkeypatch, dtype, kind, data, largest):
-    """Run with two or three blocks that have many small tiles."""
+@pytest.mark.cudakern_checked(seeds=(None, *ORDERS), resident_blocks=3)
+@pytest.mark.parametrize(("dtype", "kind"), sample(OF_BOTH, 3))
+@settings(max_examples=examples(20))
+@given(data=st.data())
+def test_few_blocks(monkeypatch, dtype, kind, data):
+    """Two or three blocks that have many small tiles."""
     turns = data.draw(st.integers(1, 2), "turns")
 
     def tiling(_problem, items, _item_bytes, turn_words):
@@ -82,28 +75,12 @@ def few_blocks(monkeypatch, dtype, kind, data, largest):
 
     monkeypatch.setattr(engine, "MULTIPROCESSORS", 1)
     plan_anew(monkeypatch, _tiling=tiling, TILE_BLOCKS=data.draw(st.integers(2, 3), "blocks"))
-    assert_any_call(HOST, dtype, kind, data.draw, largest)
-
-
-@PLAIN
-@pytest.mark.parametrize(("dtype", "kind"), OF_BOTH)
-@settings(max_examples=EXAMPLES // 6)
-@given(data=st.data())
-def test_few_blocks(monkeypatch, dtype, kind, data):
-    few_blocks(monkeypatch, dtype, kind, data, LARGEST)
-
-
-@pytest.mark.cudakern_checked(seeds=ORDERS, resident_blocks=3)
-@pytest.mark.parametrize(("dtype", "kind"), OF_BOTH[::3])
-@settings(max_examples=CHECKED_EXAMPLES)
-@given(data=st.data())
-def test_few_blocks_when_checked(monkeypatch, dtype, kind, data):
-    few_blocks(monkeypatch, dtype, kind, data, CHECKED_LARGEST)
+    assert_any_call(HOST, dtype, kind, data.draw, LARGEST // 8)
 
 
 @PLAIN
 @pytest.mark.parametrize("dtype", sample(OF_EACH_WIDTH, 4))
-@settings(max_examples=EXAMPLES // 6)
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_64_bit_offsets(monkeypatch, place, dtype, data):
     """As if 32 bits were too few for anything; a contiguous x then has coordinates of int64."""

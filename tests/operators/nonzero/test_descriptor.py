@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
-from tests.helpers.checked import CHECKED, PLAIN, PLAIN_UNLESS_THOROUGH
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
     COORDINATE_STRIDES,
     DENSITIES,
@@ -30,8 +30,6 @@ pytestmark = PLAIN_UNLESS_THOROUGH
 
 EXTENDED = FeatureLevel.EXTENDED
 LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
-EXAMPLES_PER_LEVEL = examples(60)
-CHECKED_EXAMPLES_PER_LEVEL = examples(10)
 COUNT, COORDINATES = "output_count_tensor", "output_coordinates_tensor"
 
 
@@ -98,8 +96,11 @@ def rows_of(desc, x):
     return rows[:, rows.shape[1] - desc.output_coordinates_tensor.sizes[-1] :]
 
 
-def compare(place, level, draw):
-    """Draw an operator, compile and call it, and hold all that it writes against the expected."""
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@settings(max_examples=examples(60))
+@given(data=st.data())
+def test_any_legal_descriptor(place, level, data):
+    draw = data.draw
     desc = draw(descriptors(level), "descriptor")
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
     density = draw(st.sampled_from(DENSITIES), "density")
@@ -125,22 +126,6 @@ def compare(place, level, draw):
     if tensor.strides is not None and coordinates.size:
         steps = zip(tensor.sizes, coordinates.strides, layout_of(tensor).strides, strict=True)
         assert all(n == 1 or a == b for n, a, b in steps)
-
-
-@PLAIN
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-@settings(max_examples=EXAMPLES_PER_LEVEL)
-@given(data=st.data())
-def test_any_legal_descriptor(place, level, data):
-    compare(place, level, data.draw)
-
-
-@CHECKED
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-@settings(max_examples=CHECKED_EXAMPLES_PER_LEVEL)
-@given(data=st.data())
-def test_any_legal_descriptor_when_checked(place, level, data):
-    compare(place, level, data.draw)
 
 
 SIZES = (1, 2, 3, 40)

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudakern as ck
-from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
+from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
-    CHECKED_LARGEST,
     LARGEST,
     Outputs,
     any_x,
@@ -28,8 +27,6 @@ from tests.helpers.strategies import DTYPES, OF_EACH_WIDTH
 pytestmark = PLAIN_AND_CHECKED
 
 CALLED = ["argwhere", "nonzero", "nonzero of a size"]
-EXAMPLES = examples(40)
-CHECKED_EXAMPLES = examples(10)
 EXTREMES = [-(2**63), 2**63 - 1]
 
 
@@ -49,9 +46,13 @@ def assert_nonzero(x, size=None, fill_value=-1):
         assert same_bytes(found, column)
 
 
-def compare(place, dtype, function, draw, largest):
-    """Draw a call and hold its result against the expected one."""
-    x = any_x(place, dtype, draw, largest)
+@PLAIN_UNLESS_THOROUGH
+@pytest.mark.parametrize(("dtype", "function"), covering(OF_EACH_WIDTH, CALLED))
+@settings(max_examples=examples(40))
+@given(data=st.data())
+def test_equals_numpy(place, dtype, function, data):
+    draw = data.draw
+    x = any_x(place, dtype, draw, LARGEST)
     if function == "argwhere":
         assert same_bytes(ck.argwhere(x), np.argwhere(is_nonzero(x)))
     elif x.ndim == 0:
@@ -65,22 +66,6 @@ def compare(place, dtype, function, draw, largest):
         size = draw(st.one_of(st.sampled_from(near), st.integers(0, 2 * x.size)), "size")
         fills = st.one_of(st.sampled_from([0, -1, 7, *EXTREMES]), st.integers(*EXTREMES))
         assert_nonzero(x, size, draw(fills, "fill_value"))
-
-
-@PLAIN
-@pytest.mark.parametrize(("dtype", "function"), covering(OF_EACH_WIDTH, CALLED))
-@settings(max_examples=EXAMPLES)
-@given(data=st.data())
-def test_equals_numpy(place, dtype, function, data):
-    compare(place, dtype, function, data.draw, LARGEST)
-
-
-@CHECKED
-@pytest.mark.parametrize("function", CALLED)
-@settings(max_examples=CHECKED_EXAMPLES)
-@given(data=st.data())
-def test_equals_numpy_when_checked(place, function, data):
-    compare(place, "float32", function, data.draw, CHECKED_LARGEST)
 
 
 def assert_sizes(x, place, fill_value):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import cudakern as ck
 from cudakern.operators.one_hot import plan as one_hot_plan
 from tests.helpers.bound import forget
-from tests.helpers.checked import CHECKED, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
+from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.one_hot import expected, one_hot_shapes
 from tests.helpers.places import POISON, Buffer, get, put, same_bytes
 from tests.helpers.samples import covering, examples
@@ -30,11 +30,13 @@ from tests.operators.calls import assert_gives
 
 pytestmark = PLAIN_AND_CHECKED
 
-KINDS = covering(INDEX_DTYPES, OF_EACH_WIDTH)
 
-
-def compare(place, index_dtype, dtype, draw):
-    """Draw a call and hold its result against the expected one."""
+@PLAIN_UNLESS_THOROUGH
+@pytest.mark.parametrize(("index_dtype", "dtype"), covering(INDEX_DTYPES, OF_EACH_WIDTH))
+@settings(max_examples=examples(60))
+@given(data=st.data())
+def test_one_hot_equals_numpy(place, index_dtype, dtype, data):
+    draw = data.draw
     index_shape, depth, axis = draw(one_hot_shapes(), "shapes")
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(draw(st.integers(0, 2**32), "seed"))
@@ -59,22 +61,6 @@ def compare(place, index_dtype, dtype, draw):
     given_axis = axis - result.ndim if draw(st.booleans(), "negative axis") else axis
     call = partial(ck.one_hot, indices, depth, axis=given_axis, **options)
     assert_gives(result, place, draw, call)
-
-
-@PLAIN
-@pytest.mark.parametrize(("index_dtype", "dtype"), KINDS)
-@settings(max_examples=examples(60))
-@given(data=st.data())
-def test_one_hot_equals_numpy(place, index_dtype, dtype, data):
-    compare(place, index_dtype, dtype, data.draw)
-
-
-@CHECKED
-@pytest.mark.parametrize(("index_dtype", "dtype"), KINDS[1::2])
-@settings(max_examples=examples(20))
-@given(data=st.data())
-def test_one_hot_equals_numpy_when_checked(place, index_dtype, dtype, data):
-    compare(place, index_dtype, dtype, data.draw)
 
 
 @PLAIN_UNLESS_THOROUGH

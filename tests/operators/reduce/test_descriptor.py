@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cudakern as ck
 from cudakern import DataType, FeatureLevel
 from tests.helpers import reduce as oracle
-from tests.helpers.checked import CHECKED, PLAIN, PLAIN_UNLESS_THOROUGH
+from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import POISON, Buffer, get, put
 from tests.helpers.reduce_cases import random_values
 from tests.helpers.samples import covering, examples, is_thorough, sample
@@ -91,8 +91,11 @@ def assert_written(desc, tensors):
     assert (tensors.outside() == POISON).all()
 
 
-def compare(place, level, draw):
-    """Draw an operator, compile and call it, and hold all that it writes against the expected."""
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+@settings(max_examples=examples(30))
+@given(data=st.data())
+def test_any_legal_descriptor(place, level, data):
+    draw = data.draw
     desc = draw(descriptors(level), "descriptor")
     tensors = tensors_of(desc, place, draw(st.integers(0, 2**32), "seed"))
     operator = ck.compile_operator(desc, level)
@@ -104,22 +107,6 @@ def compare(place, level, draw):
     out = (tensors.flat if which == "flat" else tensors.arrays)[1]
     assert operator(x, out=out) is out
     assert_written(desc, tensors)
-
-
-@PLAIN
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-@settings(max_examples=examples(30))
-@given(data=st.data())
-def test_any_legal_descriptor(place, level, data):
-    compare(place, level, data.draw)
-
-
-@CHECKED
-@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
-@settings(max_examples=examples(6))
-@given(data=st.data())
-def test_any_legal_descriptor_when_checked(place, level, data):
-    compare(place, level, data.draw)
 
 
 SIZES, AXES, REDUCED = (2, 3, 5, 8), (1, 3), (2, 1, 5, 1)
