@@ -20,8 +20,9 @@ from tests.helpers.strategies import FLOATS, fill_values, random_bytes
 
 FLOAT8 = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith("float8_")]
 PATTERNS = np.arange(256, dtype=np.uint8)
-EACH_COPIED = pytest.mark.parametrize("dtype", [*FLOATS, *FLOAT8], ids=str)
+COPIED = [*FLOATS, *FLOAT8]
 EVERY_OTHER = np.s_[..., ::-2]
+VIEWS = {"packed": np.s_[...], "strided": EVERY_OTHER}
 #: Shape, axis and number of indices: slots, pieces, single elements, many indices; then strided.
 GATHERED = [((50, 16), 0, 40), ((50, 19), 0, 40), ((50, 3), 0, 40), ((900,), 0, 700)]
 GATHERED += [((9, 300), 1, 400), ((9, 20, 16), 1, 30)]
@@ -38,10 +39,9 @@ def fills(dtype):
     return (2, np.nan, PATTERNS.view(dtype)[13]) if dtype in FLOAT8 else fill_values(dtype)
 
 
-@EACH_COPIED
-@pytest.mark.parametrize("view", [np.s_[...], EVERY_OTHER], ids=["packed", "strided"])
-@pytest.mark.parametrize(("shape", "axis", "count"), GATHERED)
-def test_gather(place, dtype, shape, axis, count, view):
+@pytest.mark.parametrize(("dtype", "view", "of"), covering(COPIED, VIEWS, GATHERED), ids=str)
+def test_gather(place, dtype, view, of):
+    (shape, axis, count), view = of, VIEWS[view]
     x = interesting(shape, dtype)
     indices = np.random.default_rng(5).integers(-1, shape[axis] // 2 + 2, count)
     for fill in fills(dtype):
@@ -50,10 +50,11 @@ def test_gather(place, dtype, shape, axis, count, view):
         assert same_bytes(result, oracle.gather(x[view], indices, axis, "fill", fill))
 
 
-@EACH_COPIED
-@pytest.mark.parametrize("view", [np.s_[...], EVERY_OTHER], ids=["packed", "strided"])
-@pytest.mark.parametrize("columns", [1, 3, 16, 19])
-def test_gather_nd(place, dtype, columns, view):
+@pytest.mark.parametrize(
+    ("dtype", "view", "columns"), covering(COPIED, VIEWS, [1, 3, 16, 19]), ids=str
+)
+def test_gather_nd(place, dtype, view, columns):
+    view = VIEWS[view]
     x = interesting((20, 30, 2 * columns), dtype)
     indices = np.random.default_rng(5).integers(-1, 24, (300, 2))
     for fill in fills(dtype):
@@ -62,8 +63,7 @@ def test_gather_nd(place, dtype, columns, view):
         assert same_bytes(result, gather_nd_oracle.gather_nd(x[view], indices, 0, "fill", fill))
 
 
-@EACH_COPIED
-@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("dtype", "axis"), covering(COPIED, [0, 1]), ids=str)
 def test_one_hot(place, dtype, axis):
     indices = np.random.default_rng(5).integers(-2, 25, 2500)
     if dtype in FLOAT8:

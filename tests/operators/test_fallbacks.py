@@ -191,11 +191,12 @@ def test_indices_may_have_any_alignment(memory, dtype, where):
 
 
 @CHECKED
-@pytest.mark.parametrize("where", WHERE)
-@pytest.mark.parametrize("wanted", ["complex128", "complex64", "float16"])
-@pytest.mark.parametrize("dtype", ["complex128", "float32", "int16"])
+@pytest.mark.parametrize(
+    ("where", "wanted", "dtype"),
+    covering(WHERE, ["complex64", "complex128", "float16"], ["complex64", "float32", "int16"]),
+)
 def test_values_of_one_hot_may_have_any_alignment(memory, dtype, wanted, where):
-    if (dtype, wanted) == ("complex128", "float16"):
+    if (dtype, wanted) == ("complex64", "float16"):
         return  # NumPy warns
     values = np.array([-3, 70], dtype)
     i = np.array([2, 0, 5], np.int32)

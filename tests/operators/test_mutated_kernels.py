@@ -142,7 +142,7 @@ MUTATIONS = [
          f"    }}\n    {BARRIER}\n  }}"),
     )
 ]  # fmt: skip
-SOME = sample(MUTATIONS, 6)
+SOME = sample(MUTATIONS, 9)
 
 
 def _tiling(_problem, items, _bytes, words):

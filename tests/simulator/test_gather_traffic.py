@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -53,15 +54,6 @@ class Case:
         out = self.out((*self.shape[: self.axis], self.count, *rest), self.dtype)
         return ck.gather(x, indices, self.axis, mode=mode, out=out)
 
-    def run(self, mode="clamp"):
-        """Return what the launch moved, and the roofline's sectors of x, of indices, of out."""
-        x, indices = self.inputs()
-        with ck.simulator.traffic() as report:
-            out = self.call(x, indices, mode)
-        (found,) = report.kernels
-        written = np.unique(sectors(out)).size
-        return found, (self.read(x, indices, 1), -(-indices.nbytes // SECTOR), written)
-
     def read(self, x, indices, unit):
         """Return how many units of so many sectors the picked rows lie in, row by row."""
         rows = np.take(sectors(x) // unit, indices, self.axis)
@@ -92,6 +84,20 @@ class Tuples(Case):
         batches = [b[..., np.newaxis] for b in batches]
         rows = (sectors(x) // unit)[(*batches, *np.moveaxis(indices, -1, 0))]
         return different(rows, indices.ndim - 1)
+
+
+@cache
+def run(case, mode="clamp"):
+    """Return what the launch moved, and the roofline's sectors of x, of indices, of out."""
+    x, indices = case.inputs()
+    with ck.simulator.traffic() as report:
+        out = case.call(x, indices, mode)
+    (found,) = report.kernels
+    return found, (
+        case.read(x, indices, 1),
+        -(-indices.nbytes // SECTOR),
+        np.unique(sectors(out)).size,
+    )
 
 
 # The roofline: of x the sectors of each row that is picked, row by row, as if nothing remembered
@@ -231,7 +237,7 @@ CASES = STREAMED + LAST_AXIS + STAGED + STRIDED + ND_STREAMED + ND_STRIDED
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_bytes_moved(case):
-    found, roofline = case.run()
+    found, roofline = run(case)
     assert re.match(rf"ck_{case.operator}_{case.variant}_[a-z]\d", found.kernel)
     assert found.sectors <= case.figure * sum(roofline)
     assert found.atomics.requests == 0
@@ -240,7 +246,7 @@ def test_bytes_moved(case):
 @pytest.mark.parametrize("case", ROWS + SPLICED + STRIDED[:3] + ND_ROWS + ND_SPLICED, ids=str)
 def test_rows_of_16_bytes_and_more_keep_to_the_roofline(case):
     # The roofline has rows as whole halves of a line, 64 bytes, which memory is filled by.
-    found, (_, indices, out) = case.run()
+    found, (_, indices, out) = run(case)
     halves = case.read(*case.inputs(), 2)
     assert found.sectors <= 1.05 * (2 * halves + indices + out)
 
@@ -248,14 +254,14 @@ def test_rows_of_16_bytes_and_more_keep_to_the_roofline(case):
 @pytest.mark.parametrize("case", SCALARS + LAST_AXIS, ids=str)
 def test_single_elements_cost_at_most_a_fill(case):
     # Memory is filled 64 bytes at a time: two sectors for each pick, and the streams once.
-    found, (_, indices, out) = case.run()
+    found, (_, indices, out) = run(case)
     picks = case.count * int(np.prod(case.shape[: case.axis]))
     assert found.sectors <= 2 * picks + indices + out
 
 
 @pytest.mark.parametrize("case", PACKED, ids=str)
 def test_a_sector_is_read_once_for_each_piece_at_most(case):
-    found, (x, _, _) = case.run()
+    found, (x, _, _) = run(case)
     width = int(found.kernel.split("_w")[1].split("_")[0])
     warps = found.stores.requests
     assert found.stores.accesses == 32 * warps
@@ -267,7 +273,7 @@ def test_a_sector_is_read_once_for_each_piece_at_most(case):
     "case", [c for c in STREAMED + ND_STREAMED if "16001" not in c.name], ids=str
 )
 def test_stores_are_whole_vectors(case):
-    found, (_, _, out) = case.run()
+    found, (_, _, out) = run(case)
     assert found.stores.sectors == out
     assert found.stores.sectors_per_request == 16
     assert found.stores.bytes_moved == found.stores.bytes_requested
@@ -275,7 +281,7 @@ def test_stores_are_whole_vectors(case):
 
 @pytest.mark.parametrize("case", LAST_AXIS + STAGED, ids=str)
 def test_stores_of_the_last_axis_are_whole_sectors(case):
-    found, (_, _, out) = case.run()
+    found, (_, _, out) = run(case)
     assert found.stores.sectors == out
     # A thread writes 16 bytes, but of single bytes 8.
     assert found.stores.sectors_per_request == min(16, 8 * np.dtype(case.dtype).itemsize)
@@ -283,7 +289,7 @@ def test_stores_of_the_last_axis_are_whole_sectors(case):
 
 @pytest.mark.parametrize("case", STAGED, ids=str)
 def test_staged_rows_are_read_once(case):
-    found, (_, indices, _) = case.run()
+    found, (_, indices, _) = run(case)
     rows, size = case.shape
     # A row that starts within a sector has one more, and its edges are read apart from the rest.
     row = -(-size * np.dtype(case.dtype).itemsize // SECTOR) + 2
@@ -294,7 +300,7 @@ def test_staged_rows_are_read_once(case):
 def test_bank_conflicts_of_picks_at_random(case):
     # Of 32 picks at random, about 3.5 meet in the busiest of 32 banks. The table is read by vectors
     # of up to 16 bytes without conflicts.
-    found, _ = case.run()
+    found, _ = run(case)
     assert 1 <= found.shared_loads.wavefronts_per_request < 4.5
     assert 1 <= found.shared_stores.wavefronts_per_request <= 4
 
@@ -302,7 +308,7 @@ def test_bank_conflicts_of_picks_at_random(case):
 @pytest.mark.parametrize("case", ND_ROWS[:8], ids=str)
 def test_tuples_are_staged_with_few_bank_conflicts(case):
     # An odd number of components apart: threads read without conflicts, and write with gaps.
-    found, _ = case.run()
+    found, _ = run(case)
     words = case.index().itemsize // 4
     assert found.shared_loads.wavefronts_per_request <= words
     assert found.shared_stores.wavefronts_per_request <= 1.7 * words
@@ -315,7 +321,7 @@ OF_EACH_MODE += [ND_ROWS[1], ND_SPLICED[0], ND_PACKED[0], ND_STRIDED[0]]
 @pytest.mark.parametrize("mode", ["wrap", "fill"])
 @pytest.mark.parametrize("case", OF_EACH_MODE, ids=str)
 def test_every_mode_moves_the_same(case, mode):
-    found, _ = case.run(mode)
-    clamped, _ = case.run()
+    found, _ = run(case, mode)
+    clamped, _ = run(case)
     assert found.kernel != clamped.kernel
     assert (found.loads, found.stores) == (clamped.loads, clamped.stores)

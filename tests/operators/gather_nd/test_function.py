@@ -122,20 +122,6 @@ def test_gather_nd_poisoned_result_of_many_blocks(place, columns, dtype):
 
 
 @given(st.data())
-def test_gather_nd_of_one_component_is_gather(place, data):
-    shapes = data.draw(gather_nd_shapes(4).filter(lambda s: s.extents))
-    x_shape = shapes.x[shapes.batch_dims :]
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    x = put(random_bytes(rng, x_shape, np.int32), place)
-    tuples = random_tuples(rng, (*shapes.indices[:-1], 1), np.int64, x_shape[:1])
-    indices = put(tuples[..., 0], place)
-    for mode in MODES:
-        expected = ck.gather(x, indices, **options(mode, 6))
-        result = ck.gather_nd(x, put(tuples, place), **options(mode, 6))
-        assert same_bytes(result, expected)
-
-
-@given(st.data())
 def test_gather_nd_is_fancy_indexing(place, data):
     shapes = data.draw(gather_nd_shapes(4).filter(lambda s: s.extents))
     x_shape = shapes.x[shapes.batch_dims :]

@@ -424,7 +424,7 @@ def test_ties_far_apart(place, axis, shape, function, value):
     [
         (*case, dtype)
         for k, case in enumerate(NANS + ZEROS_AND_INFINITIES)
-        for dtype in (["float32"] if case[2] else sample(FLOATS, 2, k % 2))
+        for dtype in (["float32"] if case[2] else sample(FLOATS, 4, k % 4))
     ],
 )
 def test_nan_and_infinities(place, x, function, options, expected, dtype):
@@ -438,7 +438,7 @@ SUBNORMALS += [(dtype, *case) for dtype in ("complex64", "complex128") for case 
 
 
 @pytest.mark.parametrize(
-    ("dtype", "x", "function", "options", "expected"), sample(SUBNORMALS, 2), ids=str
+    ("dtype", "x", "function", "options", "expected"), sample(SUBNORMALS, 4), ids=str
 )
 def test_subnormal_numbers(place, dtype, x, function, options, expected):
     check(place, x, dtype, function, options, expected)
@@ -455,7 +455,7 @@ def test_one_nan_among_many(place, axis, shape, function, options):
         reduce(x, function, axis, **options).assert_is(result)
 
 
-@pytest.mark.parametrize(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 2))
+@pytest.mark.parametrize(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 3))
 def test_limits_of_types(place, x, dtype, function, options, expected):
     check(place, x, dtype, function, options, expected)
 

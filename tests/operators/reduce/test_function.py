@@ -127,7 +127,7 @@ TIES += [(f, "float32", kind) for kind in (HALF, BF16) for f in HALFWAY_OF_FLOAT
 
 
 @pytest.mark.parametrize(
-    ("function", "dtype", "kind"), sample(TIES, 2), ids=lambda v: getattr(v, "name", v)
+    ("function", "dtype", "kind"), sample(TIES, 4), ids=lambda v: getattr(v, "name", v)
 )
 @given(data=st.data())
 def test_reduce_rounds_ties_to_even(place, function, dtype, kind, data):
