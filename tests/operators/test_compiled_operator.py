@@ -245,19 +245,6 @@ def test_out_is_allocated_with_the_sizes_and_strides_of_the_descriptor(kind, str
     assert not second.any()
 
 
-def test_t16_owned_flat_buffer_of_the_shape_of_a_repeated_tensor():
-    """A buffer of four elements for a tensor of four that all are its first."""
-    desc = ck.GatherOperatorDesc(
-        TensorDesc(DataType.FLOAT32, (4,), strides=(0,), flags=OWNED),
-        TensorDesc(DataType.INT32, (2,)),
-        TensorDesc(DataType.FLOAT32, (2,)),
-        axis=0,
-        index_dimensions=1,
-    )
-    operator = ck.compile_operator(desc).initialize(np.array([5, 6, 7, 8], np.float32))
-    assert operator(np.array([0, 3], np.int32)).tolist() == [5, 5]
-
-
 def test_t16_owned_indices_and_all_inputs_owned():
     desc = change(DESC, "indices_tensor", flags=OWNED)
     indices = INDICES.copy()
