@@ -459,6 +459,7 @@ BIG = "1" * 5000
         ('.file x "y"', 4, "must have a number here; got 'x'"),
         (".file 1 y", 4, "must have a string here; got 'y'"),
         (f".loc 1 2 {BIG}", 4, "must have a smaller number here; got '11111"),
+        (".func f() { .reg .b32 %r<x>; }", 4, "must have a number here; got 'x'"),
         (".loc 1 2", 4, "must have a number here; got the end of the text"),
         (".loc 1 2 3, by 1 2 3", 4, "must be function_name or inlined_at; got 'by'"),
         (".address_size 32", 4, "must have addresses of 64 bits; got '32'"),
