@@ -1,4 +1,4 @@
-"""The simulator's model of execution: indices, parameters, shared memory, barriers."""
+"""The simulator's model of execution: indices, parameters, loads, waiting."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import pytest
 
 from cudakern._arrays import address_of
 from tests.helpers.simulated import compiled, fails, run
-
-RNG = np.random.default_rng(7)
 
 INDICES = r"""
 extern "C" __global__ void k(unsigned* out) {
@@ -65,73 +63,6 @@ def test_parameters_keep_their_offsets():
     ]
     kernel.launcher((1, 1, 1), (1, 1, 1), 0, (0, 8, 16, 32, 48))(packed)
     assert out.tolist() == [-3, -300, 2.5, 7, 2.0**40]
-
-
-def test_static_shared_memory_in_templates():
-    text = r"""
-    template <typename T, int kSize>
-    __device__ T* buffer() { __shared__ T memory[kSize]; return memory; }
-    template <typename T>
-    __device__ T turn(T value) {
-      T* memory = buffer<T, 64>();
-      memory[threadIdx.x] = value;
-      __syncthreads();
-      const T result = memory[63 - threadIdx.x];
-      __syncthreads();
-      return result;
-    }
-    extern "C" __global__ void k(int* x, double* y) {
-      const int i = blockIdx.x * 64 + threadIdx.x;
-      __shared__ int total;
-      if (threadIdx.x == 0) total = 0;
-      __syncthreads();
-      x[i] = turn(x[i]);
-      y[i] = turn(y[i]);
-      if (threadIdx.x == 63) total = x[i];
-      __syncthreads();
-      x[i] += total;
-    }"""
-    x, y = np.arange(640, dtype=np.int32), RNG.random(640)
-    before = x.copy(), y.copy()
-    run(text, [x, y], grid=10, block=64, eager=True)
-    turned = before[0].reshape(10, 64)[:, ::-1]
-    np.testing.assert_array_equal(x.reshape(10, 64), turned + turned[:, -1:])
-    np.testing.assert_array_equal(y.reshape(10, 64), before[1].reshape(10, 64)[:, ::-1])
-
-
-@pytest.mark.parametrize("size", [1, 100, 1000])
-def test_dynamic_shared_memory(size):
-    text = r"""
-    extern "C" __global__ void k(long long* x, int size, int* aligned) {
-      extern __shared__ __align__(16) unsigned char raw[];
-      long long* memory = reinterpret_cast<long long*>(raw);
-      for (int i = threadIdx.x; i < size; i += blockDim.x) memory[i] = x[blockIdx.x * size + i];
-      __syncthreads();
-      for (int i = threadIdx.x; i < size; i += blockDim.x)
-        x[blockIdx.x * size + i] = memory[size - 1 - i];
-      if (threadIdx.x == 0) aligned[blockIdx.x] = reinterpret_cast<size_t>(raw) % 16 == 0;
-    }"""
-    x, aligned = RNG.integers(-(2**60), 2**60, (4, size)), np.zeros(4, np.int32)
-    expected = x[:, ::-1].copy()
-    run(text, [x, np.int32(size), aligned], grid=4, block=96, shared=8 * size, eager=True)
-    np.testing.assert_array_equal(x, expected)
-    assert aligned.all()
-
-
-def test_threads_go_in_step_from_barrier_to_barrier():
-    text = r"""
-    extern "C" __global__ void k(int* out, int steps) {
-      __shared__ int ring[2][128];
-      ring[0][threadIdx.x] = threadIdx.x;
-      for (int step = 0; step < steps; ++step) {
-        __syncthreads();
-        ring[(step + 1) % 2][threadIdx.x] = ring[step % 2][(threadIdx.x + 1) % 128];
-      }
-      out[threadIdx.x] = ring[steps % 2][threadIdx.x];
-    }"""
-    out = np.zeros(128, np.int32)
-    run(text, [out, np.int32(301)], block=128)
-    np.testing.assert_array_equal(out, (np.arange(128) + 301) % 128)
 
 
 @pytest.mark.parametrize("offset", [0, 8])

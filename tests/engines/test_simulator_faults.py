@@ -72,27 +72,6 @@ def test_divergence(name):
     assert error.block in {(i, 0, 0) for i in range(4)}
 
 
-def test_threads_that_exited_keep_nobody_waiting():
-    text = r"""
-    extern "C" __global__ void k(int* x) {
-      const int lane = threadIdx.x % 32;
-      if (blockIdx.x == 2 && threadIdx.x >= 60) return;
-      __syncthreads();
-      if (lane == 5) return;
-      x[blockIdx.x * 96 + threadIdx.x] = 1 + __shfl_xor_sync(0xffffffffu, lane, 2);
-    }"""
-    x = np.zeros((4, 3, 32), np.int32)
-    run(text, [x], grid=4, block=96)
-    there = np.ones((4, 96), bool)
-    there[2, 60:] = False
-    there = there.reshape(4, 3, 32) & (np.arange(32) != 5)
-    expected = np.broadcast_to(1 + (np.arange(32) ^ 2), x.shape) * there
-    known = np.arange(32) != 7  # what a lane gets from one that has exited is undefined
-    assert (x[:2, :, known] == expected[:2, :, known]).all()
-    assert (x[2, 0, known] == expected[2, 0, known]).all()
-    assert not x[~there].any()
-
-
 SPINS = {
     "one_thread": "if (threadIdx.x == 17) while (atomicAdd(x, 0) == 0) {}",
     "all_threads": "while (atomicCAS(x, 1, 1) != 1) __nanosleep(100);",

@@ -156,6 +156,7 @@ def test_an_endless_loop_is_a_finding(name):
     (finding,) = caught.value.findings
     assert finding.kind == "deadlock"
     assert finding.source == ("k.cu", 2)
+    assert "a loop must end" in finding.message
     if "flag" in ENDLESS[name]:  # later launches work
         with checked():
             kernel((1,), (1,), (np.ones(4, np.int32), data))
