@@ -70,9 +70,11 @@ extern "C" __global__ void k(int* x, int* out) {
   out[t] = s[t];
 }
 //// race: bulk_copy_read_before_its_mbarrier(ramp(256), zeros(256), array="s",
-////     also="uninitialized", BEFORE="__syncthreads();", AFTER="wait(&bar, 0);")
+////     also="uninitialized", BYTES="1024", BEFORE="__syncthreads();", AFTER="wait(&bar, 0);")
 //// race: bulk_copy_waited_for_with_the_wrong_parity(ramp(256), zeros(256), array="s",
-////     also="uninitialized deadlock", BEFORE="wait(&bar, 1);  // fault", AFTER="")
+////     also="uninitialized deadlock", BYTES="1024", BEFORE="wait(&bar, 1);  // fault", AFTER="")
+//// deadlock: mbarrier_that_expects_more_bytes_than_come(ramp(256), zeros(256), BYTES="512",
+////     BEFORE="wait(&bar, 0);  // fault", AFTER="")
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[256];
@@ -81,7 +83,7 @@ extern "C" __global__ void k(int* x, int* out) {
   __syncthreads();
   if (t == 0) {
     expect(&bar, 1024);
-    bulk_in(s, x, 1024, &bar);  // fault
+    bulk_in(s, x, BYTES, &bar);  // fault
   }
   BEFORE
   out[t] = s[255 - t];  // fault
@@ -105,27 +107,17 @@ extern "C" __global__ void k(int* x, int* out) {
     __syncthreads();
   }
 }
-//// race: bulk_copy_out_of_what_is_overwritten(ramp(256), zeros(256), array="s", index=1)
+//// race: bulk_copy_out_of_what_is_overwritten(ramp(256), zeros(256), array="s", index=1,
+////     READY="see_copies(); __syncthreads();", AFTER="s[1] = 0;  // fault")
+//// race: bulk_copy_out_before_the_barrier(ramp(256), zeros(256), array="s", also="uninitialized",
+////     READY="see_copies();  // fault", AFTER="")
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
   __shared__ __align__(16) int s[64];
-  s[t] = x[t];
-  see_copies();
-  __syncthreads();
+  s[t] = x[t]; READY
   if (t == 0) {
     bulk_out(out, s, 256);  // fault
-    s[1] = 0;  // fault
-    bulk_wait();
-  }
-}
-//// race: bulk_copy_out_before_the_barrier(ramp(256), zeros(256), array="s", also="uninitialized")
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
-  __shared__ __align__(16) int s[64];
-  s[t] = x[t];  // fault
-  see_copies();
-  if (t == 0) {
-    bulk_out(out, s, 256);  // fault
+    AFTER
     bulk_wait();
   }
 }
@@ -138,20 +130,6 @@ extern "C" __global__ void k(int* x, int* out) {
   if (t != 5) arrive(&bar);
   wait(&bar, 0);  // fault
   out[t] = x[t];
-}
-//// deadlock: mbarrier_that_expects_more_bytes_than_come(ramp(256), zeros(256))
-extern "C" __global__ void k(int* x, int* out) {
-  const int t = threadIdx.x;
-  __shared__ __align__(16) int s[256];
-  __shared__ unsigned long long bar;
-  if (t == 0) init(&bar, 1);
-  __syncthreads();
-  if (t == 0) {
-    expect(&bar, 1024);
-    bulk_in(s, x, 512, &bar);
-  }
-  wait(&bar, 0);  // fault
-  out[t] = s[t];
 }
 //// uninitialized: mbarrier_used_before_others_see_its_start(ramp(256), zeros(256), array="bar",
 ////     also="misuse race")

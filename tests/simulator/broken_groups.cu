@@ -168,15 +168,19 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
 }
 //// barrier_divergence: shuffle_that_names_an_exited_lane(ramp(32), zeros(32), block=32,
-////     CALL="__shfl_down_sync(~0u, v, 1)")
+////     AWAY="lane == 7", CALL="__shfl_down_sync(~0u, v, 1)")
 //// barrier_divergence: match_that_names_an_exited_lane(ramp(32), zeros(32), block=32,
-////     CALL="__match_any_sync(~0u, v)")
+////     AWAY="lane == 7", CALL="__match_any_sync(~0u, v)")
 //// barrier_divergence: reduction_that_names_an_exited_lane(ramp(32), zeros(32), block=32,
-////     CALL="__reduce_max_sync(~0u, v)")
+////     AWAY="lane == 7", CALL="__reduce_max_sync(~0u, v)")
 //// barrier_divergence: vote_that_names_an_exited_lane(ramp(32), zeros(32), block=32,
-////     CALL="__ballot_sync(0xf0u, v > 3)")
+////     AWAY="lane == 7", CALL="__ballot_sync(0xf0u, v > 3)")
+//// barrier_divergence: shuffle_by_a_lane_outside_of_the_mask(ramp(32), zeros(32), block=32,
+////     AWAY="false", CALL="__shfl_xor_sync(0xffffu, v, 1)")
+//// barrier_divergence: masks_that_do_not_agree(ramp(32), zeros(32), block=32,
+////     AWAY="false", CALL="__shfl_sync(lane < 31 ? ~0u : ~1u, v, 3)")
 extern "C" __global__ void k(const int* x, int* out) {
   const int lane = threadIdx.x, v = x[lane];
-  if (lane == 7) return;
+  if (AWAY) return;
   out[lane] = CALL;  // fault
 }

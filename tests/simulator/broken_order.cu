@@ -1,25 +1,16 @@
 // Kernels whose threads are not ordered: races, divergence, deadlocks.
 // clang-format off
-//// race: tree_reduction_without_barrier(ramp(64), zeros(64), array="s", also="uninitialized")
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  const int t = threadIdx.x;
-  s[t] = x[t];
-  __syncthreads();
-  for (int d = 32; d > 0; d /= 2) {
-    if (t < d) s[t] += s[t + d];  // fault
-  }
-  if (t == 0) out[0] = s[0];
-}
+//// race: tree_reduction_without_barrier(ramp(64), zeros(64), array="s", also="uninitialized",
+////     FIRST="__syncthreads();", EACH="")
 //// race: tree_reduction_without_first_barrier(ramp(64), zeros(64), array="s",
-////     also="uninitialized")
+////     also="uninitialized", FIRST="// fault", EACH="__syncthreads();")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x;
-  s[t] = x[t];  // fault
+  s[t] = x[t];  FIRST
   for (int d = 32; d > 0; d /= 2) {
     if (t < d) s[t] += s[t + d];  // fault
-    __syncthreads();
+    EACH
   }
   if (t == 0) out[0] = s[0];
 }
@@ -80,40 +71,28 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[lane] = s[lane];  // fault
   }
 }
-//// race: bins_used_before_all_are_cleared(ramp(64), zeros(64), array="bins", also="uninitialized")
+//// race: bins_used_before_all_are_cleared(ramp(64), zeros(64), array="bins", also="uninitialized",
+////     CLEARED="// fault", COUNTED="__syncthreads();", READ="")
+//// race: bins_read_before_all_are_counted(ramp(64), zeros(64), array="bins", also="uninitialized",
+////     CLEARED="__syncthreads();", COUNTED="", READ="// fault")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int bins[8];
-  if (threadIdx.x < 8) bins[threadIdx.x] = 0;  // fault
+  if (threadIdx.x < 8) bins[threadIdx.x] = 0;  CLEARED
   atomicAdd(&bins[x[threadIdx.x] % 8], 1);  // fault
-  __syncthreads();
-  if (threadIdx.x < 8) out[threadIdx.x] = bins[threadIdx.x];
-}
-//// race: bins_read_before_all_are_counted(ramp(64), zeros(64), array="bins", also="uninitialized")
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int bins[8];
-  if (threadIdx.x < 8) bins[threadIdx.x] = 0;
-  __syncthreads();
-  atomicAdd(&bins[x[threadIdx.x] % 8], 1);  // fault
-  out[threadIdx.x] = bins[threadIdx.x % 8];  // fault
+  COUNTED
+  out[threadIdx.x] = bins[threadIdx.x % 8];  READ
 }
 //// race: fence_in_place_of_barrier(ramp(64), zeros(64), array="s", also="uninitialized",
 ////     CALL="__threadfence_block()")
 //// race: warp_barrier_in_place_of_block_barrier(ramp(64), zeros(64), array="s",
 ////     also="uninitialized", CALL="__syncwarp()")
+//// race: warp_barrier_of_half_a_warp(ramp(32), zeros(32), block=32, array="s",
+////     also="uninitialized", CALL="__syncwarp(threadIdx.x < 16 ? 0x0000ffffu : 0xffff0000u)")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   s[threadIdx.x] = x[threadIdx.x];  // fault
   CALL;
-  out[threadIdx.x] = s[63 - threadIdx.x];  // fault
-}
-//// race: warp_barrier_of_half_a_warp(ramp(32), zeros(32), block=32, array="s",
-////     also="uninitialized")
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[32];
-  const int lane = threadIdx.x;
-  s[lane] = x[lane];  // fault
-  __syncwarp(lane < 16 ? 0x0000ffffu : 0xffff0000u);
-  out[lane] = s[31 - lane];  // fault
+  out[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];  // fault
 }
 //// race: warp_synchronous_volatile_reduction(ramp(64), zeros(64), array="s", also="uninitialized",
 ////     strict=True)
@@ -347,20 +326,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[threadIdx.x] = count;
   }
 }
-//// barrier_divergence: shuffle_without_the_last_lane(ramp(32), zeros(32), block=32)
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x;
-  if (lane != 31) {
-    const int v = __shfl_sync(0xffffffffu, x[lane], 0);  // fault
-    out[lane] = v;
-  }
-}
-//// barrier_divergence: shuffle_by_a_lane_outside_of_the_mask(ramp(32), zeros(32), block=32)
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x;
-  const int v = __shfl_xor_sync(0x0000ffffu, x[lane], 1);  // fault
-  out[lane] = v;
-}
 //// barrier_divergence: warp_barrier_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[32];
@@ -392,13 +357,6 @@ extern "C" __global__ void k(const int* x, int* out) {
     __syncthreads();  // fault
   }
   out[t] = v;
-}
-//// barrier_divergence: masks_that_do_not_agree(ramp(32), zeros(32), block=32)
-extern "C" __global__ void k(const int* x, int* out) {
-  const int lane = threadIdx.x;
-  const unsigned mask = lane < 31 ? 0xffffffffu : 0xfffffffeu;
-  const int v = __shfl_sync(mask, x[lane], 3);  // fault
-  out[lane] = v;
 }
 //// deadlock: flag_set_behind_a_barrier_the_poller_must_reach(zeros(1), zeros(64),
 ////     also="barrier_divergence")

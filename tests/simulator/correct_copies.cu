@@ -5,11 +5,8 @@
 ////     -> x, _: {1: x[::-1]}
 extern "C" __global__ void k(const int* x, int* out) {
   const int t = threadIdx.x;
-  __shared__ unsigned long long full, empty;
-  if (t == 0) {
-    init(&full, 1);
-    init(&empty, 64);
-  }
+  __shared__ unsigned long long full;
+  if (t == 0) init(&full, 1);
   __syncthreads();
   __shared__ __align__(16) int s[256];
   if (t == 0) {

@@ -1,33 +1,21 @@
 // Correct kernels about where data lies: tiles, sorts, vectors, bytes, views.
 // clang-format off
-//// matmul_tiled(*tiled_matmul(rng), grid=(3, 4), block=(8, 8)) -> a, b, *_: {2: a @ b}
+//// matmul_tiled(*tiled_matmul(rng), grid=(3, 4), block=(8, 8), BUFFERS="1",
+////     DONE="__syncthreads();") -> a, b, *_: {2: a @ b}
+//// matmul_two_buffers_one_barrier(*tiled_matmul(rng), grid=(3, 4), block=(8, 8), BUFFERS="2",
+////     DONE="now ^= 1;") -> a, b, *_: {2: a @ b}
 extern "C" __global__ void k(const float* a, const float* b, float* c, int m, int n, int inner) {
-  __shared__ float s[8][8], r[8][8];
-  const int x = threadIdx.x, y = threadIdx.y;
-  const int row = blockIdx.y * 8 + y, column = blockIdx.x * 8 + x;
-  float sum = 0;
-  for (int at = 0; at < inner; at += 8) {
-    s[y][x] = row < m && at + x < inner ? a[row * inner + at + x] : 0.0f;
-    r[y][x] = column < n && at + y < inner ? b[(at + y) * n + column] : 0.0f;
-    __syncthreads();
-    for (int j = 0; j < 8; ++j) sum += s[y][j] * r[j][x];
-    __syncthreads();
-  }
-  if (row < m && column < n) c[row * n + column] = sum;
-}
-//// matmul_two_buffers_one_barrier(*tiled_matmul(rng), grid=(3, 4), block=(8, 8))
-////     -> a, b, *_: {2: a @ b}
-extern "C" __global__ void k(const float* a, const float* b, float* c, int m, int n, int inner) {
-  __shared__ float s[2][8][8], r[2][8][8];
+  __shared__ float s[BUFFERS][8][8], r[BUFFERS][8][8];
   const int x = threadIdx.x, y = threadIdx.y;
   const int row = blockIdx.y * 8 + y, column = blockIdx.x * 8 + x;
   float sum = 0;
   int now = 0;
-  for (int at = 0; at < inner; at += 8, now ^= 1) {
+  for (int at = 0; at < inner; at += 8) {
     s[now][y][x] = row < m && at + x < inner ? a[row * inner + at + x] : 0.0f;
     r[now][y][x] = column < n && at + y < inner ? b[(at + y) * n + column] : 0.0f;
     __syncthreads();
     for (int j = 0; j < 8; ++j) sum += s[now][y][j] * r[now][j][x];
+    DONE
   }
   if (row < m && column < n) c[row * n + column] = sum;
 }
