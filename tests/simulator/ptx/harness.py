@@ -68,6 +68,8 @@ SPELLINGS = 48
 #: Up to how many spellings of a row are all tried in a thorough run.
 ALL_SPELLINGS = 12
 _POISON = 0xA5
+#: What a module of PTX starts with.
+HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 
 
 @dataclass(frozen=True)
@@ -353,7 +355,6 @@ def _store(name: str, kind: str) -> Iterator[str]:
 # Launches
 
 _NAMES = re.compile(r"[a-z]\w*(?:(?:\.|::)\w+)*")
-_HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n\n"
 
 
 @cache
@@ -406,7 +407,7 @@ class Batch:
     @cached_property
     def _is_broken(self) -> bool:
         try:
-            loaded(_HEAD + "".join(self.texts.values()))
+            loaded(HEAD + "".join(self.texts.values()))
         except KernelCompileError:
             return True
         return False
@@ -425,7 +426,7 @@ class Batch:
         where = {"grid": (count // BLOCK, 1, 1), "block": (BLOCK, 1, 1)}
         symbol = self.symbols[spelling.key]
         arguments = (*outputs, *inputs.values())
-        launch(_HEAD + self._text(spelling), symbol, arguments, **where)
+        launch(HEAD + self._text(spelling), symbol, arguments, **where)
         return tuple(outputs)
 
 

@@ -15,10 +15,9 @@ import ml_dtypes
 import numpy as np
 
 from cudakern.simulator.ptx.instructions.matrix import FORMS
-from tests.simulator.ptx.harness import Kernel, poison, spellings_to_try
+from tests.simulator.ptx.harness import HEAD, Kernel, poison, spellings_to_try
 
 LANES = 32
-HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 ORACLES: dict = {}
 
 # Elements: NumPy's dtype, and how many bits a matrix has for each.

@@ -8,9 +8,8 @@ from cudakern.simulator.ptx.accesses import GUESSES, READS, RETURNS
 from cudakern.simulator.ptx.flow import Flow
 from cudakern.simulator.ptx.model import Instruction
 from cudakern.simulator.ptx.parse import parse
-from tests.simulator.ptx.harness import compiled
+from tests.simulator.ptx.harness import HEAD, compiled
 
-HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 REGISTERS = """
 .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<19>; .reg .b64 %d<19>; .reg .f32 %f<9>;
 .reg .b128 %q<4>;

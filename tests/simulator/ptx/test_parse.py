@@ -23,9 +23,7 @@ from cudakern.simulator.ptx.model import (
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
 from tests.simulator.ptx import test_translate
-from tests.simulator.ptx.harness import compiled
-
-HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
+from tests.simulator.ptx.harness import HEAD, compiled
 
 
 def module(text):

@@ -16,11 +16,10 @@ from cudakern.simulator.ptx.compile import ptx_of_text
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.structural import STRUCTURAL
 from cudakern.simulator.ptx.translate import translate
-from tests.simulator.ptx.harness import compiled, launch, poison
+from tests.simulator.ptx.harness import HEAD, compiled, launch, poison
 
 pytestmark = pytest.mark.timeout(120)
 
-HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
 REGISTERS = """
 .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<19>; .reg .b64 %d<19>; .reg .b128 %q<4>;
 .reg .f32 %f<9>; .reg .f64 %g<9>;
