@@ -247,29 +247,28 @@ def test_strict_barriers():
 
 CLUSTER = """#include <cooperative_groups.h>
 #line 1 "k.cu"
-extern "C" __global__ __cluster_dims__(2) void k(int* x, int i) {
+extern "C" __global__ __cluster_dims__(2) void k(int* x, int i, int which) {
   __shared__ int first[8], second[8]; extern __shared__ int rest[];
   first[threadIdx.x] = second[threadIdx.x] = rest[threadIdx.x] = 1;
+  int* const arrays[] = {first, second, rest};
   auto cluster = cooperative_groups::this_cluster();
   cluster.sync();
-  if (cluster.block_rank() == 0) x[0] = cluster.map_shared_rank(ARRAY, 1)[i];
+  if (cluster.block_rank() == 0) x[0] = cluster.map_shared_rank(arrays[which], 1)[i];
   cluster.sync();
 }"""
 
 
 @pytest.mark.parametrize(
-    ("array", "where"),
+    ("which", "array", "where"),
     [
-        ("first", "element 9 of shared array first of 32 bytes"),
-        ("second", "element 9 of shared array second of 32 bytes"),
-        ("rest", "element 9 of dynamic shared memory of 32 bytes"),
+        (0, "first", "shared array first"),
+        (1, "second", "shared array second"),
+        (2, "dynamic shared memory", "dynamic shared memory"),
     ],
 )
-def test_shared_memory_of_another_block(array, where):
-    launch = {"grid": 2, "block": 8, "shared_mem": 32}
-    (finding,) = findings(CLUSTER.replace("ARRAY", array), np.zeros(4, np.int32), 9, **launch)
-    assert finding.array == ("dynamic shared memory" if array == "rest" else array)
-    assert finding.index == 9
-    assert (
-        f"{OUTSIDE} {where} in block 1 of the cluster, {UNITS} (block (0, 0, 0)" in finding.message
-    )
+def test_shared_memory_of_another_block(which, array, where):
+    x, launch = np.zeros(4, np.int32), {"grid": 2, "block": 8, "shared_mem": 32}
+    (finding,) = findings(CLUSTER, x, 9, which, **launch)
+    assert (finding.array, finding.index) == (array, 9)
+    place = f"element 9 of {where} of 32 bytes in block 1 of the cluster"
+    assert f"{OUTSIDE} {place}, {UNITS} (block (0, 0, 0)" in finding.message

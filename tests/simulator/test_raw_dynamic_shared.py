@@ -132,51 +132,46 @@ def test_kernels_of_different_types():
         assert_reverses(module.get_function(name), dtype)
 
 
-def test_size_of_a_block():
-    code = """extern "C" __global__ void k(int* x, int n) {
-      extern __shared__ int s[];
-      s[n] = 3;
-      x[0] = s[n];
-    }"""
-    kernel, x = RawKernel(code, "k"), np.zeros(1, np.int32)
-    assert kernel.max_dynamic_shared_size_bytes == 48 * 1024
-    kernel((1,), (1,), (x, 12 * 1024 - 1), shared_mem=48 * 1024)
-    assert x == 3
-    message = "k: shared_mem must be at most max_dynamic_shared_size_bytes, 49152"
-    with pytest.raises(ck.BindingError, match=message):
-        kernel((1,), (1,), (x, 0), shared_mem=48 * 1024 + 1)
-    kernel.max_dynamic_shared_size_bytes = 100 * 1024
-    x[0] = 0
-    kernel((1,), (1,), (x, 25 * 1024 - 1), shared_mem=100 * 1024)
-    assert x == 3
-    with pytest.raises(ck.BindingError, match="102400, which can be set; got 102401"):
-        kernel((1,), (1,), (x, 0), shared_mem=100 * 1024 + 1)
-    assert kernel.max_dynamic_shared_size_bytes == 100 * 1024
+SIZED = """extern "C" __global__ void k(int* x, int n) {
+  extern __shared__ int s[];
+#if KEPT
+  __shared__ int kept[KEPT];
+  kept[threadIdx.x] = 5;
+  s[n] = 3;
+  x[0] = s[n] + kept[threadIdx.x] + (s == kept + KEPT);
+#else
+  s[n] = 3;
+  x[0] = s[n];
+#endif
+}"""
+
+
+@pytest.mark.parametrize(("kept", "found"), [(0, 3), (1024, 9)])
+def test_size_of_a_block(kept, found):
+    """What static memory leaves of 48 KiB needs no asking for; both together have a GPU's limit."""
+    kernel, x = RawKernel(SIZED, "k", (f"-DKEPT={kept}",)), np.zeros(1, np.int32)
+
+    def launch(size):
+        kernel((1,), (1,), (x, size // 4 - 1), shared_mem=size)
+
+    limit = 227 * 1024 - 4 * kept
+    for most in (48 * 1024 - 4 * kept, 100 * 1024, limit):
+        if most > 48 * 1024:
+            kernel.max_dynamic_shared_size_bytes = most
+        assert kernel.max_dynamic_shared_size_bytes == most
+        x[0] = 0
+        launch(most)
+        assert x == found
+        message = f"k: shared_mem must be at most max_dynamic_shared_size_bytes, {most}, which can"
+        with pytest.raises(ck.BindingError, match=f"{message} be set; got {most + 1}"):
+            launch(most + 1)
     for size in (-1, 227 * 1024 + 1):
         with pytest.raises(ck.BindingError, match=r"k: max_dynamic_shared_size_bytes must lie in"):
             kernel.max_dynamic_shared_size_bytes = size
     with pytest.raises(ck.BindingError, match="bytes of shared memory; got -1"):
-        kernel((1,), (1,), (x, 0), shared_mem=-1)
-
-
-def test_static_shared_memory_counts():
-    """What it leaves of 48 KiB needs no asking for, and both together have a GPU's limit."""
-    code = """extern "C" __global__ void k(int* x, int n) {
-      __shared__ int kept[1024];
-      extern __shared__ int s[];
-      kept[threadIdx.x] = 5;
-      s[n] = 3;
-      x[0] = s[n] + kept[threadIdx.x] + (s == kept + 1024);
-    }"""
-    kernel, x = RawKernel(code, "k"), np.zeros(1, np.int32)
-    assert kernel.max_dynamic_shared_size_bytes == 44 * 1024
-    kernel((1,), (1,), (x, 11 * 1024 - 1), shared_mem=44 * 1024)
-    assert x == 9
-    message = "k: shared_mem must be at most max_dynamic_shared_size_bytes, 45056, which can be set"
-    with pytest.raises(ck.BindingError, match=f"{message}; got 45057"):
-        kernel((1,), (1,), (x, 0), shared_mem=44 * 1024 + 1)
+        launch(-1)
     kernel.max_dynamic_shared_size_bytes = 227 * 1024
-    kernel((1,), (1,), (x, 223 * 256 - 1), shared_mem=223 * 1024)
-    message = "got 4096 static and 228353 dynamic ones"
-    with pytest.raises(ck.BindingError, match=message):
-        kernel((1,), (1,), (x, 0), shared_mem=223 * 1024 + 1)
+    if kept:
+        message = f"got {4 * kept} static and {limit + 1} dynamic ones"
+        with pytest.raises(ck.BindingError, match=message):
+            launch(limit + 1)

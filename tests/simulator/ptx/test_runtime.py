@@ -146,40 +146,38 @@ def test_a_barrier_of_a_part_is_used_again_and_again():
 
 # Clusters
 
-CLUSTER = """
+CLUSTERS = """
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
-"""
-SUM = """
-extern "C" __global__ void __cluster_dims__({size}, 1, 1) k(unsigned* y) {{
+template <int kSize>
+__global__ void __cluster_dims__(kSize, 1, 1) sum(unsigned* y, int threads) {
   __shared__ unsigned mine;
   auto cluster = cg::this_cluster();
-  if (threadIdx.x >= {threads}) return;
+  if (threadIdx.x >= threads) return;
   if (threadIdx.x == 0) mine = blockIdx.x + 1;
   cluster.sync();
   unsigned sum = 0;
   for (unsigned r = 0; r < cluster.num_blocks(); ++r) sum += *cluster.map_shared_rank(&mine, r);
-  y[blockIdx.x * {threads} + threadIdx.x] = sum;
+  y[blockIdx.x * threads + threadIdx.x] = sum;
   cluster.sync();
-}}
+}
 """
+SUMS = ck.simulator.RawModule(code=CLUSTERS, name_expressions=("sum<1>", "sum<2>", "sum<8>"))
 
 
 @pytest.mark.parametrize(("size", "blocks", "threads"), [(1, 3, 8), (2, 10, 33), (8, 16, 8)])
 def test_blocks_of_a_cluster_read_each_others_memory(size, blocks, threads):
     y = poison((blocks, threads), np.uint32)
-    code = CLUSTER + SUM.format(size=size, threads=threads)
-    ck.simulator.RawKernel(code, "k")((blocks,), (threads + 7,), (y,))
+    SUMS.get_function(f"sum<{size}>")((blocks,), (threads + 7,), (y, threads))
     wanted = (np.arange(blocks) + 1).reshape(-1, size).sum(axis=1).repeat(size)
     assert (y == wanted[:, None]).all()
 
 
 def test_the_grid_must_be_a_multiple_of_the_cluster():
-    code = CLUSTER + SUM.format(size=2, threads=8)
-    kernel = ck.simulator.RawKernel(code, "k")
-    requirement = r"k: launch must have a grid that is a multiple of clusters of \(2, 1, 1\) blocks"
-    with pytest.raises(BindingError, match=rf"^{requirement}; got \(3, 1, 1\)$"):
-        kernel((3,), (8,), (np.zeros(64, np.uint32),))
+    requirement = "launch must have a grid that is a multiple of clusters of (2, 1, 1) blocks"
+    with pytest.raises(BindingError) as caught:
+        SUMS.get_function("sum<2>")((3,), (8,), (np.zeros(64, np.uint32), 8))
+    assert str(caught.value) == f"sum<2>: {requirement}; got (3, 1, 1)"
 
 
 # Special registers
