@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator import RawKernel
+from cudakern.simulator import RawKernel, RawModule
 from cudakern.simulator.ptx import compile as compiling
 
 ADD = """
@@ -34,6 +34,7 @@ TYPES = {
     "double": np.float64,
     "bool": np.bool_,
 }
+STORES = RawModule(code=STORE, name_expressions=[f"store<{kind}>" for kind in TYPES])
 
 
 def ran(code, *arguments, grid=(1,), block=(1,), name="k", **options):
@@ -42,8 +43,8 @@ def ran(code, *arguments, grid=(1,), block=(1,), name="k", **options):
     return arguments[0]
 
 
-def kernel(parameters, body, before=""):
-    return f'{before}\nextern "C" __global__ void k({parameters}) {{ {body} }}'
+def kernel(parameters, body, before="", name="k"):
+    return f'{before}\nextern "C" __global__ void {name}({parameters}) {{ {body} }}'
 
 
 def test_call():
@@ -60,7 +61,7 @@ def test_call():
 @pytest.mark.parametrize("kind", TYPES)
 def test_numpy_scalars_go_by_their_type(kind):
     dtype = TYPES[kind]
-    store = RawKernel(STORE, f"store<{kind}>")
+    store = STORES.get_function(f"store<{kind}>")
     value = np.ones(1, dtype) if dtype is np.bool_ else np.array([-3.0]).astype(np.int8)
     value = value.astype(dtype)[0]
     x = np.zeros(2, dtype)
@@ -91,7 +92,8 @@ def test_numpy_scalars_go_by_their_type(kind):
 )
 def test_python_scalars(kind, value):
     x = np.zeros(1, TYPES[kind])
-    assert ran(STORE, x, value, name=f"store<{kind}>")[0] == value
+    STORES.get_function(f"store<{kind}>")((1,), (1,), (x, value))
+    assert x[0] == value
 
 
 @pytest.mark.parametrize(
@@ -192,9 +194,14 @@ KINDS = {
     "const double": FLOATING,
     "float": FLOATING,
 }
+#: A kernel for each of them.
+TAKERS = RawModule(
+    code="enum class E : long long { kOne };"
+    + "".join(
+        kernel(f"int* x, {kind} value", "*x = 6;", name=f"k{i}") for i, kind in enumerate(KINDS)
+    )
+)
 ARRAY = np.zeros(1)
-
-
 WRONG = [
     *((kind, 0.5, "the float 0.5") for kind in KINDS if KINDS[kind] != FLOATING),
     *((kind, ARRAY, "an array") for kind in KINDS if KINDS[kind] != WORD),
@@ -217,11 +224,10 @@ WRONG = [
 @pytest.mark.parametrize(("kind", "value", "found"), WRONG)
 def test_an_argument_is_of_its_parameters_kind(checked, kind, value, found):
     """Most have the parameter's size; the kernel would take their bits for something else."""
-    x = np.full(1, 5, np.int32)
-    code = kernel(f"int* x, {kind} value", "*x = 6;", "enum class E : long long { kOne };")
+    x, taker = np.full(1, 5, np.int32), TAKERS.get_function(f"k{[*KINDS].index(kind)}")
     with pytest.raises(ck.BindingError) as caught, checked_or_not(checked):
-        ran(code, x, value)
-    assert str(caught.value) == f"k: args[1] must be {KINDS[kind]}; got {found}"
+        taker((1,), (1,), (x, value))
+    assert str(caught.value) == f"{taker.name}: args[1] must be {KINDS[kind]}; got {found}"
     assert x == 5, "it was launched"
 
 
