@@ -18,8 +18,19 @@ using twice = decltype(twice_of(T{}));
 template <class T>
 static constexpr u32 kBits = 8 * sizeof(T);
 
-static inline s32 sat_s32(s64 x) {
-  return x > 0x7fffffff ? 0x7fffffff : x < -0x7fffffff - 1 ? -0x7fffffff - 1 : (s32)x;
+/// The nearest integer of so many bits, signed as `T` is.
+template <class T>
+static inline s64 clamped(s64 x, u32 bits = 32) {
+  const s64 lowest = (T)-1 < 0 ? -((s64)1 << (bits - 1)) : 0;
+  const s64 highest = lowest + ((s64)1 << bits) - 1;
+  return x < lowest ? lowest : x > highest ? highest : x;
+}
+static inline s32 sat_s32(s64 x) { return (s32)clamped<s32>(x); }
+
+/// A part of so many bits of a word, signed as `T` is.
+template <class T, u32 bits>
+static inline s64 lane(u32 x, u32 k) {
+  return (s64)(T)(x << (32 - bits * (k + 1))) >> (32 - bits);
 }
 
 template <class T>
@@ -82,18 +93,10 @@ static inline P add_halves(P a, P b) {
 }
 
 template <class T, class P>
-static inline P extreme_halves(T (*choose)(T, T), P a, P b, bool relu) {
+static inline P extreme_halves(T (*choose)(T, T), P a, P b, bool relu = false) {
   const u32 x = bit_cast<u32>(a), y = bit_cast<u32>(b);
   const T low = choose((T)x, (T)y), high = choose((T)(x >> 16), (T)(y >> 16));
   return relu ? halves<P>(greater<T>(low, 0), greater<T>(high, 0)) : halves<P>(low, high);
-}
-template <class T, class P>
-static inline P least_halves(P a, P b, bool relu = false) {
-  return extreme_halves<T>(lesser<T>, a, b, relu);
-}
-template <class T, class P>
-static inline P greatest_halves(P a, P b, bool relu = false) {
-  return extreme_halves<T>(greater<T>, a, b, relu);
 }
 
 // Bits and fields of bits
@@ -182,31 +185,17 @@ static inline u32 bmsk_wrap(u32 start, u32 count) {
 
 // Dot products of bytes
 
-template <class T>
-struct Parts;
-template <>
-struct Parts<u32> {
-  static u32 byte(u32 x, u32 k) { return x >> 8 * k & 0xff; }
-  static u32 half(u32 x, u32 k) { return x >> 16 * k & 0xffff; }
-};
-template <>
-struct Parts<s32> {
-  static u32 byte(u32 x, u32 k) { return (u32)(s32)(s8)(x >> 8 * k); }
-  static u32 half(u32 x, u32 k) { return (u32)(s32)(s16)(x >> 16 * k); }
-};
-
 template <class A, class B>
 static inline u32 dp4a(u32 a, u32 b, u32 c) {
   for (u32 k = 0; k < 4; ++k) {
-    c += Parts<A>::byte(a, k) * Parts<B>::byte(b, k);
+    c += (u32)(lane<A, 8>(a, k) * lane<B, 8>(b, k));
   }
   return c;
 }
 
 template <class A, class B>
 static inline u32 dp2a_lo(u32 a, u32 b, u32 c) {
-  return c + Parts<A>::half(a, 0) * Parts<B>::byte(b, 0) +
-         Parts<A>::half(a, 1) * Parts<B>::byte(b, 1);
+  return c + (u32)(lane<A, 16>(a, 0) * lane<B, 8>(b, 0) + lane<A, 16>(a, 1) * lane<B, 8>(b, 1));
 }
 
 template <class A, class B>

@@ -1,7 +1,7 @@
 // Video instructions: arithmetic in more bits than the operands have, then clamped or cut.
 #pragma once
 
-#include "types.hpp"
+#include "integers.hpp"
 
 namespace ck_ptx {
 
@@ -19,18 +19,9 @@ static inline s64 v_le(s64 a, s64 b) { return a <= b; }
 static inline s64 v_gt(s64 a, s64 b) { return a > b; }
 static inline s64 v_ge(s64 a, s64 b) { return a >= b; }
 
-/// The nearest integer of so many bits, signed as `T` is, if `sat` says so.
 template <class T>
 static inline s64 saturated(s64 x, bool sat, u32 bits = 32) {
-  const s64 lowest = (T)-1 < 0 ? -((s64)1 << (bits - 1)) : 0;
-  const s64 highest = lowest + ((s64)1 << bits) - 1;
-  return !sat ? x : x < lowest ? lowest : x > highest ? highest : x;
-}
-
-/// A lane of a word, signed as `T` is.
-template <class T, u32 bits>
-static inline s64 lane(u32 x, u32 k) {
-  return (s64)(T)(x << (32 - bits * (k + 1))) >> (32 - bits);
+  return sat ? clamped<T>(x, bits) : x;
 }
 
 /// Carries out an operation on each lane of two words, and adds all results to `c` or packs them.

@@ -44,12 +44,12 @@ TYPE: s16 s32 s64
 TYPE: u16 u32 u64 s16 s32 s64
 9.7.1.12 min.TYPE d, a, b = lesser<{T}>({a}, {b})
 9.7.1.12 min.relu.s32 d, a, b = greater<s32>(lesser<s32>({a}, {b}), 0)
-9.7.1.12 min.u16x2 d, a, b = least_halves<u16>({a}, {b})
-9.7.1.12 min{.relu}.s16x2 d, a, b = least_halves<s16>({a}, {b}, {relu})
+9.7.1.12 min.u16x2 d, a, b = extreme_halves(lesser<u16>, {a}, {b})
+9.7.1.12 min{.relu}.s16x2 d, a, b = extreme_halves(lesser<s16>, {a}, {b}, {relu})
 9.7.1.13 max.TYPE d, a, b = greater<{T}>({a}, {b})
 9.7.1.13 max.relu.s32 d, a, b = greater<s32>(greater<s32>({a}, {b}), 0)
-9.7.1.13 max.u16x2 d, a, b = greatest_halves<u16>({a}, {b})
-9.7.1.13 max{.relu}.s16x2 d, a, b = greatest_halves<s16>({a}, {b}, {relu})
+9.7.1.13 max.u16x2 d, a, b = extreme_halves(greater<u16>, {a}, {b})
+9.7.1.13 max{.relu}.s16x2 d, a, b = extreme_halves(greater<s16>, {a}, {b}, {relu})
 TYPE: b32 b64
 9.7.1.14 popc.TYPE d:u32, a = (u32)__builtin_popcountll({a})
 9.7.1.15 clz.TYPE d:u32, a = clz<{T}>({a})
