@@ -2,7 +2,7 @@
 #pragma once
 
 #include "floats.hpp"
-#include "small_floats.hpp"
+#include "integers.hpp"
 
 namespace ck_ptx {
 
@@ -25,18 +25,13 @@ CK_INLINE To to_width(T x) {
 
 template <int RNI, typename T>
 CK_INLINE T integral(T x) {
-  if constexpr (sizeof(T) == 4) {
-    return RNI == rni   ? __builtin_rintf(x)
-           : RNI == rzi ? __builtin_truncf(x)
-           : RNI == rmi ? __builtin_floorf(x)
-                        : __builtin_ceilf(x);
-  } else if constexpr (sizeof(T) == 8) {
-    return RNI == rni   ? __builtin_rint(x)
-           : RNI == rzi ? __builtin_trunc(x)
-           : RNI == rmi ? __builtin_floor(x)
-                        : __builtin_ceil(x);
-  } else {
+  if constexpr (sizeof(T) == 2) {
     return from_f32<T>(integral<RNI>(to_f32(x)));
+  } else {
+    return static_cast<T>(RNI == rni   ? __builtin_rint(x)
+                          : RNI == rzi ? __builtin_trunc(x)
+                          : RNI == rmi ? __builtin_floor(x)
+                                       : __builtin_ceil(x));
   }
 }
 
@@ -63,21 +58,9 @@ CK_INLINE To from_integer(T a) {
 
 // Floats
 
-template <int FTZ, int SAT>
-CK_INLINE f32 same(f32 x) {
+template <int FTZ, int SAT, typename T>
+CK_INLINE T same(T x) {
   return SAT ? saturated(flushed<FTZ>(x)) : flushed<FTZ>(x);
-}
-template <int FTZ, int SAT>
-CK_INLINE f64 same(f64 x) {
-  return SAT ? saturated(x) : x;
-}
-template <int FTZ, int SAT>
-CK_INLINE f16 same(f16 x) {
-  return SAT ? from_f32<f16>(saturated(to_f32(x))) : x;
-}
-template <int FTZ, int SAT>
-CK_INLINE bf16 same(bf16 x) {
-  return x;
 }
 
 template <typename To, int RND, typename T>
@@ -90,25 +73,20 @@ CK_INLINE To narrow(T x) {
     return rounded<To, RND>(static_cast<f64>(x));
 }
 
-/// The code of a float in a small format, its largest finite number for those beyond, `nan` for
-/// NaN.
+/// The code of a float in a small format, its largest finite number for those beyond.
 template <typename F, int RND, int RELU>
-static inline u32 finite_code(f32 x, u32 nan) {
-  if (x != x) return nan;
+static inline u32 finite_code(f32 x) {
+  if (x != x) return F::nan;
   const bool negative = __builtin_signbit(x);
   if (RELU && negative) return 0;
-  u64 code = F::largest;
-  if (is_finite(x)) code = magnitude_code<F, RND>(exact(x));
-  if (code > F::largest) code = F::largest;
-  return static_cast<u32>(code | (negative ? F::sign : 0));
+  const u64 code = is_finite(x) ? magnitude_code<F, RND>(exact(x)) : F::largest;
+  return static_cast<u32>((code < F::largest ? code : F::largest) | (negative ? F::sign : 0));
 }
 
 /// With RELU at least +0; with FINITE at most the largest finite number.
 template <typename To, int RND, int RELU, int FINITE>
 CK_INLINE To small(f32 x) {
-  if (FINITE) {
-    return {static_cast<u16>(finite_code<FloatOf<To>, RND, RELU>(x, FloatOf<To>::nan))};
-  }
+  if (FINITE) return of_bits<To>(finite_code<FloatOf<To>, RND, RELU>(x));
   return RELU && __builtin_signbit(x) && x == x ? To{0} : narrow<To, RND>(x);
 }
 
@@ -117,63 +95,29 @@ template <int RND, int RELU, int FINITE>
 static inline u32 to_tf32(f32 x) {
   using TF32 = Format<8, 10>;
   if (x != x) return 0x7fffffff;
-  if (FINITE || (RELU && __builtin_signbit(x))) return finite_code<TF32, RND, RELU>(x, 0) << 13;
+  if (FINITE || (RELU && __builtin_signbit(x))) return finite_code<TF32, RND, RELU>(x) << 13;
   if (!is_finite(x)) return bit_cast<u32>(x);
   const u64 code = magnitude_code<TF32, RND>(exact(x));
   return static_cast<u32>(code | (__builtin_signbit(x) ? TF32::sign : 0)) << 13;
 }
 
-// Floats of 8, 6 and 4 bits: e4m3 has NaN and no infinity, e5m2 both, the others neither
-
-using E4M3 = Format<4, 3, 0x7e>;
-using E5M2 = Format<5, 2, 0x7b>;
-using E2M3 = Format<2, 3, 0x1f>;
-using E3M2 = Format<3, 2, 0x1f>;
-using E2M1 = Format<2, 1, 0x7>;
-
-/// The number of a code, as f32 holds it.
+/// How far apart the codes of a pair of small floats are.
 template <typename F>
-static inline f32 number_of(u32 code) {
-  const u32 exponent = (code & (F::sign - 1)) >> F::mantissa;
-  const u32 mantissa = code & ((1u << F::mantissa) - 1);
-  const u32 scale =
-      127 + 2 - (1u << (F::exponent - 1)) - F::mantissa + (exponent ? exponent - 1 : 0);
-  const f32 size = static_cast<f32>(exponent ? mantissa | 1u << F::mantissa : mantissa) *
-                   bit_cast<f32>(scale << 23);
-  return code & F::sign ? -size : size;
-}
+constexpr int code_bits = F::sign > 0x8 ? 8 : 4;
 
-template <int RELU>
-CK_INLINE f16 half_of(f32 x) {
+template <typename F, int RELU>
+static inline u32 to_small(f32 a, f32 b) {
+  return finite_code<F, rn, RELU>(a) << code_bits<F> | finite_code<F, rn, RELU>(b);
+}
+template <typename F, int RELU>
+CK_INLINE f16 from_code(u32 code) {
+  const f32 x = value_of<F>(code);
   return RELU && __builtin_signbit(x) ? f16{0} : from_f32<f16>(x);
 }
-
-#define CK_SMALL_FORMAT(name, F, NAN_CODE, WIDTH, WORD) \
-  template <int RELU> \
-  CK_INLINE WORD to_##name(f32 a, f32 b) { \
-    return static_cast<WORD>(finite_code<F, rn, RELU>(a, NAN_CODE) << WIDTH | \
-                             finite_code<F, rn, RELU>(b, NAN_CODE)); \
-  } \
-  template <int RELU> \
-  CK_INLINE f16x2 from_##name(WORD x) { \
-    return pair(half_of<RELU>(value_of<F>(x & (2 * F::sign - 1))), \
-                half_of<RELU>(value_of<F>(x >> WIDTH & (2 * F::sign - 1)))); \
-  }
-/// Of any code: NaN and infinities too.
-template <typename F>
-static inline f32 value_of(u32 code) {
-  const u32 size = code & (F::sign - 1);
-  if (F::exponent == 5 && size == F::largest + 1) {
-    return code & F::sign ? -__builtin_inff() : __builtin_inff();
-  }
-  return size > F::largest ? nan_of<f32>() : number_of<F>(code);
+template <typename F, int RELU>
+static inline f16x2 from_small(u32 x) {
+  return pair(from_code<F, RELU>(x), from_code<F, RELU>(x >> code_bits<F>));
 }
-CK_SMALL_FORMAT(e4m3x2, E4M3, 0x7f, 8, u16)
-CK_SMALL_FORMAT(e5m2x2, E5M2, 0x7f, 8, u16)
-CK_SMALL_FORMAT(e2m3x2, E2M3, 0x1f, 8, u16)
-CK_SMALL_FORMAT(e3m2x2, E3M2, 0x1f, 8, u16)
-CK_SMALL_FORMAT(e2m1x2, E2M1, 0x7, 4, u8)
-#undef CK_SMALL_FORMAT
 
 /// The power of two of a magnitude, from 2^-127, next below or next above; 0xff is NaN.
 template <int RND, int FINITE>
@@ -201,18 +145,17 @@ CK_INLINE u32 pack(s32 a, s32 b) {
   return static_cast<u32>(static_cast<u16>(to_width<To, 1>(a))) << 16 |
          static_cast<u16>(to_width<To, 1>(b));
 }
-template <int WIDTH>
-CK_INLINE u32 packed(s32 a, s32 b, u32 c, s32 least, s32 most) {
-  const u32 mask = (1u << WIDTH) - 1;
-  a = a < least ? least : a > most ? most : a;
-  b = b < least ? least : b > most ? most : b;
-  return (static_cast<u32>(a) & mask) << WIDTH | (static_cast<u32>(b) & mask) | c << 2 * WIDTH;
+template <typename T, int WIDTH>
+CK_INLINE u32 packed(s32 a, s32 b, u32 c) {
+  const u32 high = static_cast<u32>(clamped<T>(a, WIDTH) & ((1 << WIDTH) - 1));
+  const u32 low = static_cast<u32>(clamped<T>(b, WIDTH) & ((1 << WIDTH) - 1));
+  return high << WIDTH | low | c << 2 * WIDTH;
 }
-CK_INLINE u32 pack_u8(s32 a, s32 b, u32 c) { return packed<8>(a, b, c, 0, 255); }
-CK_INLINE u32 pack_s8(s32 a, s32 b, u32 c) { return packed<8>(a, b, c, -128, 127); }
-CK_INLINE u32 pack_u4(s32 a, s32 b, u32 c) { return packed<4>(a, b, c, 0, 15); }
-CK_INLINE u32 pack_s4(s32 a, s32 b, u32 c) { return packed<4>(a, b, c, -8, 7); }
-CK_INLINE u32 pack_u2(s32 a, s32 b, u32 c) { return packed<2>(a, b, c, 0, 3); }
-CK_INLINE u32 pack_s2(s32 a, s32 b, u32 c) { return packed<2>(a, b, c, -2, 1); }
+CK_INLINE u32 pack_u8(s32 a, s32 b, u32 c) { return packed<u32, 8>(a, b, c); }
+CK_INLINE u32 pack_s8(s32 a, s32 b, u32 c) { return packed<s32, 8>(a, b, c); }
+CK_INLINE u32 pack_u4(s32 a, s32 b, u32 c) { return packed<u32, 4>(a, b, c); }
+CK_INLINE u32 pack_s4(s32 a, s32 b, u32 c) { return packed<s32, 4>(a, b, c); }
+CK_INLINE u32 pack_u2(s32 a, s32 b, u32 c) { return packed<u32, 2>(a, b, c); }
+CK_INLINE u32 pack_s2(s32 a, s32 b, u32 c) { return packed<s32, 2>(a, b, c); }
 
 }  // namespace ck_ptx

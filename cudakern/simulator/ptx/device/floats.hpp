@@ -1,10 +1,26 @@
-// Instructions on floats of 32 and 64 bits. Results that are NaN have the GPU's bits in f32; in f64
-// they are any NaN, as the manual says.
+// Instructions on floats, of 32 and 64 bits and most of 16. Results that are NaN have the GPU's
+// bits; in f64 they are any NaN, as the manual says.
+//
+// Sums and products of halves go through f32: of 24 bits, at least 2 * 11 + 2, the second rounding
+// gives what one rounding would.
 #pragma once
 
-#include "rounding.hpp"
+#include "small_floats.hpp"
 
 namespace ck_ptx {
+
+template <typename H, int = FloatOf<H>::mantissa>
+CK_INLINE H operator+(H a, H b) {
+  return from_f32<H>(to_f32(a) + to_f32(b));
+}
+template <typename H, int = FloatOf<H>::mantissa>
+CK_INLINE H operator*(H a, H b) {
+  return from_f32<H>(to_f32(a) * to_f32(b));
+}
+template <typename H, int = FloatOf<H>::mantissa>
+CK_INLINE H operator-(H a) {
+  return from_f32<H>(-to_f32(a));
+}
 
 // Pairs of f32 in a word
 CK_INLINE f32 low(u64 x) { return bit_cast<f32>(static_cast<u32>(x)); }
@@ -15,27 +31,28 @@ CK_INLINE u64 pair(f32 low, f32 high) {
 
 // Modifiers
 
-// Both test bits, as compilers know identities of floats by which another test could go.
-
-CK_INLINE f32 canonical(f32 x) {
-  return rarely((bit_cast<u32>(x) & 0x7fffffff) > 0x7f800000) ? nan_of<f32>() : x;
+template <typename T>
+CK_INLINE T canonical(T x) {
+  return sizeof(T) < 8 && rarely(is_nan(x)) ? nan_of<T>() : x;
 }
 
 /// Subnormal numbers become zeros of their sign.
-template <int FTZ>
-CK_INLINE f32 flushed(f32 x) {
-  const u32 bits = bit_cast<u32>(x);
-  return FTZ && rarely((bits << 1) - 1 < 0xffffff) ? bit_cast<f32>(bits & 0x80000000) : x;
+template <int FTZ, typename T>
+CK_INLINE T flushed(T x) {
+  return FTZ && rarely(is_subnormal(x)) ? of_bits<T>(bits_of(x) & FloatOf<T>::sign) : x;
 }
 
 /// From +0 to 1; NaN becomes +0.
 template <typename T>
 CK_INLINE T saturated(T x) {
-  return x > 0 ? x < 1 ? x : 1 : 0;
+  if constexpr (sizeof(T) == 2)
+    return from_f32<T>(saturated(to_f32(x)));
+  else
+    return x > 0 ? x < 1 ? x : 1 : 0;
 }
 
-template <int FTZ, int SAT>
-CK_INLINE f32 finished(f32 x) {
+template <int FTZ, int SAT = 0, typename T>
+CK_INLINE T finished(T x) {
   return SAT ? saturated(flushed<FTZ>(x)) : canonical(flushed<FTZ>(x));
 }
 
@@ -63,41 +80,25 @@ CK_INLINE T quotient_of(T a, T b) {
     return divided_exactly<T, RND>(a, b);
 }
 
-template <int RND, int FTZ, int SAT>
-CK_INLINE f32 add(f32 a, f32 b) {
+template <int RND, int FTZ = 0, int SAT = 0, typename T>
+CK_INLINE T add(T a, T b) {
   return finished<FTZ, SAT>(sum_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
 }
-template <int RND, int FTZ, int SAT>
-CK_INLINE f32 sub(f32 a, f32 b) {
-  return finished<FTZ, SAT>(sum_of<RND>(flushed<FTZ>(a), -flushed<FTZ>(b)));
+template <int RND, int FTZ = 0, int SAT = 0, typename T>
+CK_INLINE T sub(T a, T b) {
+  return add<RND, FTZ, SAT>(a, -b);
 }
-template <int RND, int FTZ, int SAT>
-CK_INLINE f32 mul(f32 a, f32 b) {
+template <int RND, int FTZ = 0, int SAT = 0, typename T>
+CK_INLINE T mul(T a, T b) {
   return finished<FTZ, SAT>(product_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
 }
-template <int RND, int FTZ>
-CK_INLINE f32 div(f32 a, f32 b) {
-  return finished<FTZ, 0>(quotient_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
+template <int RND, int FTZ = 0, typename T>
+CK_INLINE T div(T a, T b) {
+  return finished<FTZ>(quotient_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b)));
 }
 
-template <int RND>
-CK_INLINE f64 add(f64 a, f64 b) {
-  return sum_of<RND>(a, b);
-}
-template <int RND>
-CK_INLINE f64 sub(f64 a, f64 b) {
-  return sum_of<RND>(a, -b);
-}
-template <int RND>
-CK_INLINE f64 mul(f64 a, f64 b) {
-  return product_of<RND>(a, b);
-}
-template <int RND>
-CK_INLINE f64 div(f64 a, f64 b) {
-  return quotient_of<RND>(a, b);
-}
-
-/// a * b + c. Without an instruction of the host, f32 goes through f64, where the product is exact.
+/// a * b + c. Without an instruction of the host, f32 goes through f64, where the product is exact;
+/// so do halves always.
 CK_INLINE f32 fused(f32 a, f32 b, f32 c) {
 #if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fmaf(a, b, c);
@@ -106,6 +107,10 @@ CK_INLINE f32 fused(f32 a, f32 b, f32 c) {
 #endif
 }
 CK_INLINE f64 fused(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
+template <typename H>
+CK_INLINE H fused(H a, H b, H c) {
+  return rounded<H, rn>(odd_sum(static_cast<f64>(to_f32(a)) * to_f32(b), to_f32(c)));
+}
 
 template <int RND, typename T>
 CK_INLINE T fused_of(T a, T b, T c) {
@@ -114,31 +119,9 @@ CK_INLINE T fused_of(T a, T b, T c) {
   else
     return fused_exactly<T, RND>(a, b, c);
 }
-template <int RND, int FTZ, int SAT>
-CK_INLINE f32 fma(f32 a, f32 b, f32 c) {
+template <int RND, int FTZ = 0, int SAT = 0, typename T>
+CK_INLINE T fma(T a, T b, T c) {
   return finished<FTZ, SAT>(fused_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b), flushed<FTZ>(c)));
-}
-template <int RND>
-CK_INLINE f64 fma(f64 a, f64 b, f64 c) {
-  return fused_of<RND>(a, b, c);
-}
-
-template <int RND, int FTZ>
-CK_INLINE u64 add_f32x2(u64 a, u64 b) {
-  return pair(add<RND, FTZ, 0>(low(a), low(b)), add<RND, FTZ, 0>(high(a), high(b)));
-}
-template <int RND, int FTZ>
-CK_INLINE u64 sub_f32x2(u64 a, u64 b) {
-  return pair(sub<RND, FTZ, 0>(low(a), low(b)), sub<RND, FTZ, 0>(high(a), high(b)));
-}
-template <int RND, int FTZ>
-CK_INLINE u64 mul_f32x2(u64 a, u64 b) {
-  return pair(mul<RND, FTZ, 0>(low(a), low(b)), mul<RND, FTZ, 0>(high(a), high(b)));
-}
-template <int RND, int FTZ>
-CK_INLINE u64 fma_f32x2(u64 a, u64 b, u64 c) {
-  return pair(fma<RND, FTZ, 0>(low(a), low(b), low(c)),
-              fma<RND, FTZ, 0>(high(a), high(b), high(c)));
 }
 
 /// As a * (1 / b), whose second factor is flushed to 0 for large b.
@@ -146,31 +129,25 @@ template <int FTZ>
 CK_INLINE f32 div_approx(f32 a, f32 b) {
   const f32 size = __builtin_fabsf(b);
   const bool lost = size > 0x1p126f && size <= 0x1.fffffep127f;
-  return lost ? mul<rn, FTZ, 0>(a, __builtin_copysignf(0, b)) : div<rn, FTZ>(a, b);
+  return lost ? mul<rn, FTZ>(a, __builtin_copysignf(0, b)) : div<rn, FTZ>(a, b);
 }
 
 // Signs, classes, minima and maxima: 9.7.3.1, 9.7.3.2, 9.7.3.9 to 9.7.3.12
 
-template <int FTZ>
-CK_INLINE f32 magnitude(f32 a) {
-  return __builtin_fabsf(flushed<FTZ>(a));
+template <int FTZ = 0, typename T>
+CK_INLINE T magnitude(T a) {
+  return of_bits<T>(size_bits(flushed<FTZ>(a)));
 }
-CK_INLINE f64 magnitude(f64 a) { return __builtin_fabs(a); }
-template <int FTZ>
-CK_INLINE f32 negated(f32 a) {
+template <int FTZ = 0, typename T>
+CK_INLINE T negated(T a) {
   return -flushed<FTZ>(a);
 }
-CK_INLINE f64 negated(f64 a) { return -a; }
-
 /// The value of b with the sign of a.
-CK_INLINE f32 with_sign(f32 a, f32 b) { return __builtin_copysignf(b, a); }
-CK_INLINE f64 with_sign(f64 a, f64 b) { return __builtin_copysign(b, a); }
-
 template <typename T>
-CK_INLINE bool is_subnormal(T x) {
-  constexpr T least = sizeof(T) == 4 ? T(0x1p-126) : T(0x1p-1022);
-  return x != 0 && x < least && x > -least;
+CK_INLINE T with_sign(T a, T b) {
+  return of_bits<T>(size_bits(b) | (bits_of(a) & FloatOf<T>::sign));
 }
+
 CK_INLINE bool testp_finite(f64 x) { return is_finite(x); }
 CK_INLINE bool testp_infinite(f64 x) { return x == x && !is_finite(x); }
 CK_INLINE bool testp_number(f64 x) { return x == x; }
@@ -187,99 +164,57 @@ CK_INLINE bool testp_subnormal(T x) {
 /// The lesser number; -0 is less than +0. Of a number and NaN the number, unless NaN is asked for.
 template <int NAN_, typename T>
 CK_INLINE T lesser(T a, T b) {
-  if (rarely(a != a || b != b)) return NAN_ || (a != a && b != b) ? nan_of<T>() : a != a ? b : a;
-  return a < b || (a == b && __builtin_signbit(a)) ? a : b;
+  if constexpr (sizeof(T) == 2) {
+    return from_f32<T>(lesser<NAN_>(to_f32(a), to_f32(b)));
+  } else {
+    if (rarely(a != a || b != b)) return NAN_ || (a != a && b != b) ? nan_of<T>() : a != a ? b : a;
+    return a < b || (a == b && __builtin_signbit(a)) ? a : b;
+  }
 }
-template <int NAN_, typename T>
-CK_INLINE T greater(T a, T b) {
-  return -lesser<NAN_>(-a, -b);
-}
-
-template <int FTZ, int NAN_>
-CK_INLINE f32 minimum(f32 a, f32 b) {
+template <int FTZ = 0, int NAN_ = 0, typename T>
+CK_INLINE T minimum(T a, T b) {
   return lesser<NAN_>(flushed<FTZ>(a), flushed<FTZ>(b));
 }
-template <int FTZ, int NAN_>
-CK_INLINE f32 maximum(f32 a, f32 b) {
-  return canonical(greater<NAN_>(flushed<FTZ>(a), flushed<FTZ>(b)));
+template <int FTZ = 0, int NAN_ = 0, typename T>
+CK_INLINE T maximum(T a, T b) {
+  return canonical(-minimum<FTZ, NAN_>(-a, -b));
 }
 template <int FTZ, int NAN_, int ABS>
 CK_INLINE f32 minimum(f32 a, f32 b, f32 c) {
-  if (ABS) return minimum<FTZ, NAN_, 0>(magnitude<0>(a), magnitude<0>(b), magnitude<0>(c));
+  if (ABS) return minimum<FTZ, NAN_, 0>(magnitude(a), magnitude(b), magnitude(c));
   return minimum<FTZ, NAN_>(minimum<FTZ, NAN_>(a, b), c);
 }
 template <int FTZ, int NAN_, int ABS>
 CK_INLINE f32 maximum(f32 a, f32 b, f32 c) {
-  if (ABS) return maximum<FTZ, NAN_, 0>(magnitude<0>(a), magnitude<0>(b), magnitude<0>(c));
+  if (ABS) return maximum<FTZ, NAN_, 0>(magnitude(a), magnitude(b), magnitude(c));
   return maximum<FTZ, NAN_>(maximum<FTZ, NAN_>(a, b), c);
 }
-CK_INLINE f64 minimum(f64 a, f64 b) { return lesser<0>(a, b); }
-CK_INLINE f64 maximum(f64 a, f64 b) { return greater<0>(a, b); }
 
-/// Of the magnitudes, with the product of the signs.
-CK_INLINE f32 with_signs(f32 a, f32 b, f32 result) {
-  const u32 sign = (bit_cast<u32>(a) ^ bit_cast<u32>(b)) & 0x80000000;
-  return result != result ? result : bit_cast<f32>(bit_cast<u32>(result) | sign);
-}
-template <int FTZ, int NAN_>
-CK_INLINE f32 minimum_xorsign(f32 a, f32 b) {
-  return with_signs(a, b, minimum<FTZ, NAN_>(magnitude<0>(a), magnitude<0>(b)));
-}
-template <int FTZ, int NAN_>
-CK_INLINE f32 maximum_xorsign(f32 a, f32 b) {
-  return with_signs(a, b, maximum<FTZ, NAN_>(magnitude<0>(a), magnitude<0>(b)));
+/// A magnitude with the product of the signs of a and b.
+template <typename T>
+CK_INLINE T with_signs(T a, T b, T size) {
+  const u64 sign = (bits_of(a) ^ bits_of(b)) & FloatOf<T>::sign;
+  return is_nan(size) ? size : of_bits<T>(bits_of(size) | sign);
 }
 
-// Roots and transcendental functions: 9.7.3.13 to 9.7.3.22
+// Roots: 9.7.3.13 to 9.7.3.17
 
 template <int RND, typename T>
 CK_INLINE T root_of(T a) {
-  if constexpr (!is_nearest(RND))
-    return root_exactly<T, RND>(a);
-  else if constexpr (sizeof(T) == 4)
-    return __builtin_sqrtf(a);
+  if constexpr (is_nearest(RND))
+    return static_cast<T>(__builtin_sqrt(a));  // which is exact enough to be rounded to f32
   else
-    return __builtin_sqrt(a);
+    return root_exactly<T, RND>(a);
 }
-template <int RND, int FTZ>
-CK_INLINE f32 square_root(f32 a) {
-  return finished<FTZ, 0>(root_of<RND>(flushed<FTZ>(a)));
-}
-template <int RND>
-CK_INLINE f64 square_root(f64 a) {
-  return root_of<RND>(a);
+template <int RND, int FTZ = 0, typename T>
+CK_INLINE T square_root(T a) {
+  return finished<FTZ>(root_of<RND>(flushed<FTZ>(a)));
 }
 
 /// The upper half of an f64, without subnormals.
 CK_INLINE f64 upper_half(f64 x) {
   if (x != x) return nan_of<f64>();
-  if (__builtin_fabs(x) < 0x1p-1022) return __builtin_copysign(0., x);
-  return bit_cast<f64>(bit_cast<u64>(x) & 0xffffffff00000000);
+  return bit_cast<f64>(bit_cast<u64>(flushed<1>(x)) & 0xffffffff00000000);
 }
-CK_INLINE f64 rcp_approx_ftz(f64 a) { return upper_half(1 / upper_half(a)); }
-CK_INLINE f64 rsqrt_approx_ftz(f64 a) { return upper_half(1 / __builtin_sqrt(upper_half(a))); }
-CK_INLINE f64 rsqrt_approx(f64 a) { return 1 / __builtin_sqrt(a); }
-
-template <int FTZ>
-CK_INLINE f32 rsqrt_approx(f32 a) {
-  return finished<FTZ, 0>(static_cast<f32>(1 / __builtin_sqrt(static_cast<f64>(flushed<FTZ>(a)))));
-}
-template <int FTZ>
-CK_INLINE f32 sin_approx(f32 a) {
-  return finished<FTZ, 0>(__builtin_sinf(flushed<FTZ>(a)));
-}
-template <int FTZ>
-CK_INLINE f32 cos_approx(f32 a) {
-  return finished<FTZ, 0>(__builtin_cosf(flushed<FTZ>(a)));
-}
-template <int FTZ>
-CK_INLINE f32 lg2_approx(f32 a) {
-  return finished<FTZ, 0>(__builtin_log2f(flushed<FTZ>(a)));
-}
-template <int FTZ>
-CK_INLINE f32 ex2_approx(f32 a) {
-  return finished<FTZ, 0>(__builtin_exp2f(flushed<FTZ>(a)));
-}
-CK_INLINE f32 tanh_approx(f32 a) { return canonical(__builtin_tanhf(a)); }
 
 }  // namespace ck_ptx

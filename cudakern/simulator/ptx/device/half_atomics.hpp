@@ -2,35 +2,35 @@
 #pragma once
 
 #include "atomics.hpp"
-#include "halves.hpp"
+#include "floats.hpp"
 
 namespace ck_ptx {
 
-template <typename T>
-static inline T half_add(T a, T b) {
-  return add_half<0, 0>(a, b);
+/// A function of halves, for each half of pairs.
+template <typename F, typename H>
+CK_INLINE H each(F f, H a, H b) {
+  return f(a, b);
 }
-template <typename T>
-static inline T half_min(T a, T b) {
-  return minimum_half<0, 0, 0>(a, b);
-}
-template <typename T>
-static inline T half_max(T a, T b) {
-  return maximum_half<0, 0, 0>(a, b);
+template <typename F, typename H>
+CK_INLINE Pair<H> each(F f, Pair<H> a, Pair<H> b) {
+  return pair(f(low(a), low(b)), f(high(a), high(b)));
 }
 
-template <typename T>
-static inline T atomic_half(char* address, T value, T (*combine)(T, T), const ck_sim::Site* site) {
+constexpr auto half_add = [](auto a, auto b) { return add<rn>(a, b); };
+constexpr auto half_min = [](auto a, auto b) { return minimum(a, b); };
+constexpr auto half_max = [](auto a, auto b) { return maximum(a, b); };
+
+template <typename T, typename F>
+static inline T atomic_half(char* address, T value, F f, const ck_sim::Site* site) {
   using Bits = decltype(value.bits);
   return {atomic_update<Bits>(
-      address, site, [value, combine](Bits old) -> Bits { return combine(T{old}, value).bits; })};
+      address, site, [value, f](Bits old) -> Bits { return each(f, T{old}, value).bits; })};
 }
-template <typename T, int N>
-static inline void each_half(T (&d)[N], char* address, T (&b)[N], T (*combine)(T, T),
-                             const ck_sim::Site* site) {
+template <typename T, int N, typename F>
+static inline void each_half(T (&d)[N], char* address, T (&b)[N], F f, const ck_sim::Site* site) {
   using Bits = decltype(b[0].bits);
   update_each<Bits>(d, address, b, site,
-                    [combine](Bits old, T value) { return combine(T{old}, value).bits; });
+                    [f](Bits old, T value) { return each(f, T{old}, value).bits; });
 }
 
 }  // namespace ck_ptx

@@ -10,39 +10,51 @@ namespace ck_ptx {
 template <int EXPONENT, int MANTISSA, u64 LARGEST = (((1ull << EXPONENT) - 1) << MANTISSA) - 1>
 struct Format {
   static constexpr int exponent = EXPONENT, mantissa = MANTISSA;
-  static constexpr u64 largest = LARGEST, sign = 1ull << (EXPONENT + MANTISSA);
+  static constexpr u64 largest = LARGEST, sign = 1ull << (EXPONENT + MANTISSA), nan = sign - 1;
 };
 
 template <typename T>
 struct FloatOf;
 template <>
-struct FloatOf<f16> : Format<5, 10> {
-  using Bits = u16;
-  static constexpr u16 nan = 0x7fff;
-};
+struct FloatOf<f16> : Format<5, 10> {};
 template <>
-struct FloatOf<bf16> : Format<8, 7> {
-  using Bits = u16;
-  static constexpr u16 nan = 0x7fff;
-};
+struct FloatOf<bf16> : Format<8, 7> {};
 template <>
-struct FloatOf<f32> : Format<8, 23> {
-  using Bits = u32;
-  static constexpr u32 nan = 0x7fffffff;
-};
+struct FloatOf<f32> : Format<8, 23> {};
 template <>
-struct FloatOf<f64> : Format<11, 52> {
-  using Bits = u64;
-  static constexpr u64 nan = 0x7fffffffffffffff;
-};
+struct FloatOf<f64> : Format<11, 52> {};
 
 constexpr bool is_nearest(int rounding) { return rounding == rn || rounding == none; }
 
+/// The bits of a float, and a float of its bits.
+CK_INLINE u16 bits_of(f16 x) { return x.bits; }
+CK_INLINE u16 bits_of(bf16 x) { return x.bits; }
+CK_INLINE u32 bits_of(f32 x) { return bit_cast<u32>(x); }
+CK_INLINE u64 bits_of(f64 x) { return bit_cast<u64>(x); }
 template <typename T>
-CK_INLINE T nan_of() {
-  return bit_cast<T>(FloatOf<T>::nan);
+CK_INLINE T of_bits(u64 bits) {
+  return bit_cast<T>(static_cast<decltype(bits_of(T{}))>(bits));
+}
+/// The bits without the sign.
+template <typename T>
+CK_INLINE u64 size_bits(T x) {
+  return bits_of(x) & (FloatOf<T>::sign - 1);
+}
+
+// Both test bits, as compilers know identities of floats by which another test could go.
+template <typename T>
+CK_INLINE bool is_nan(T x) {
+  return size_bits(x) > FloatOf<T>::largest + 1;
+}
+template <typename T>
+CK_INLINE bool is_subnormal(T x) {
+  return size_bits(x) - 1 < (1ull << FloatOf<T>::mantissa) - 1;
 }
 CK_INLINE bool is_finite(f64 x) { return x - x == 0; }
+template <typename T>
+CK_INLINE T nan_of() {
+  return of_bits<T>(FloatOf<T>::nan);
+}
 
 /// A condition that mostly does not hold. The empty statement keeps it a branch, which costs
 /// nothing then; a selection would wait for it.
@@ -53,16 +65,14 @@ CK_INLINE bool rarely(bool condition) {
 }
 
 /// (-1)^negative * mantissa * 2^exponent; the last bit also stands for all that lies below it.
-struct Exact {
+template <typename Mantissa>
+struct Scaled {
   bool negative;
   s32 exponent;
-  u64 mantissa;
+  Mantissa mantissa;
 };
-struct Wide {
-  bool negative;
-  s32 exponent;
-  b128 mantissa;
-};
+using Exact = Scaled<u64>;
+using Wide = Scaled<b128>;
 
 /// A finite float as it is.
 static inline Exact exact(f64 x) {
@@ -108,7 +118,7 @@ template <typename T, int ROUNDING>
 static inline T rounded(Exact x) {
   using F = FloatOf<T>;
   const u64 code = magnitude_code<F, ROUNDING>(x) | (x.negative ? F::sign : 0);
-  return bit_cast<T>(static_cast<typename F::Bits>(code));
+  return of_bits<T>(code);
 }
 
 /// Any number of a wider format. NaN gives the canonical one.
@@ -117,7 +127,7 @@ static inline T rounded(f64 x) {
   using F = FloatOf<T>;
   if (rarely(x != x)) return nan_of<T>();
   if (is_finite(x)) return rounded<T, ROUNDING>(exact(x));
-  return bit_cast<T>(static_cast<typename F::Bits>((F::largest + 1) | (x < 0 ? F::sign : 0)));
+  return of_bits<T>((F::largest + 1) | (x < 0 ? F::sign : 0));
 }
 
 // Arithmetic that rounds once

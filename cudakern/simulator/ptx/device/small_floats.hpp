@@ -1,4 +1,5 @@
-// f16 and bf16 as numbers: to f32, which holds each of them, and back with one rounding.
+// f16 and bf16 as numbers: to f32, which holds each of them, and back with one rounding. Smaller
+// floats, as numbers only.
 #pragma once
 
 #include "rounding.hpp"
@@ -11,18 +12,17 @@ typedef short Shorts __attribute__((vector_size(16)));
 #endif
 
 CK_INLINE f32 to_f32(f16 x) {
-  const u32 rest = x.bits & 0x7fff;
-  if (rarely(rest > 0x7c00)) return nan_of<f32>();
+  if (rarely(is_nan(x))) return nan_of<f32>();
 #if defined(__F16C__) && !defined(__clang__)  // clang has it no more
   return __builtin_ia32_vcvtph2ps(Shorts{static_cast<short>(x.bits)})[0];
 #else
+  const u32 rest = x.bits & 0x7fff;
   const f32 size = rest == 0x7c00 ? __builtin_inff() : bit_cast<f32>(rest << 13) * 0x1p112f;
   return bit_cast<f32>(bit_cast<u32>(size) | static_cast<u32>(x.bits & 0x8000) << 16);
 #endif
 }
 CK_INLINE f32 to_f32(bf16 x) {
-  const u32 bits = static_cast<u32>(x.bits) << 16;
-  return rarely((bits & 0x7fffffff) > 0x7f800000) ? nan_of<f32>() : bit_cast<f32>(bits);
+  return rarely(is_nan(x)) ? nan_of<f32>() : bit_cast<f32>(static_cast<u32>(x.bits) << 16);
 }
 
 CK_INLINE f16 to_f16(f32 x) {
@@ -46,33 +46,41 @@ CK_INLINE H from_f32(f32 x) {
     return to_bf16(x);
 }
 
-// Pairs: the first half is the lower one
+// Pairs
 
-CK_INLINE f16 low(f16x2 x) { return {static_cast<u16>(x.bits)}; }
-CK_INLINE f16 high(f16x2 x) { return {static_cast<u16>(x.bits >> 16)}; }
-CK_INLINE bf16 low(bf16x2 x) { return {static_cast<u16>(x.bits)}; }
-CK_INLINE bf16 high(bf16x2 x) { return {static_cast<u16>(x.bits >> 16)}; }
-CK_INLINE f16x2 pair(f16 low, f16 high) { return {low.bits | static_cast<u32>(high.bits) << 16}; }
-CK_INLINE bf16x2 pair(bf16 low, bf16 high) {
+template <typename H>
+CK_INLINE H low(Pair<H> x) {
+  return {static_cast<u16>(x.bits)};
+}
+template <typename H>
+CK_INLINE H high(Pair<H> x) {
+  return {static_cast<u16>(x.bits >> 16)};
+}
+template <typename H>
+CK_INLINE Pair<H> pair(H low, H high) {
   return {low.bits | static_cast<u32>(high.bits) << 16};
 }
 
-/// A function of halves, for each half of pairs.
-template <typename F, typename... More>
-CK_INLINE f16 each(F f, f16 a, More... more) {
-  return f(a, more...);
-}
-template <typename F, typename... More>
-CK_INLINE bf16 each(F f, bf16 a, More... more) {
-  return f(a, more...);
-}
-template <typename F, typename... More>
-CK_INLINE f16x2 each(F f, f16x2 a, More... more) {
-  return pair(f(low(a), low(more)...), f(high(a), high(more)...));
-}
-template <typename F, typename... More>
-CK_INLINE bf16x2 each(F f, bf16x2 a, More... more) {
-  return pair(f(low(a), low(more)...), f(high(a), high(more)...));
+// Floats of 8, 6 and 4 bits, by the names of their pairs: e4m3 has NaN and no infinity, e5m2 both,
+// the others neither
+
+using e4m3x2 = Format<4, 3, 0x7e>;
+using e5m2x2 = Format<5, 2, 0x7b>;
+using e2m3x2 = Format<2, 3, 0x1f>;
+using e3m2x2 = Format<3, 2, 0x1f>;
+using e2m1x2 = Format<2, 1, 0x7>;
+
+/// What a code stands for.
+template <typename F>
+static inline f32 value_of(u32 code) {
+  const u32 size = code & (F::sign - 1);
+  const bool is_infinity = F::exponent == 5 && size == F::largest + 1;
+  if (size > F::largest && !is_infinity) return nan_of<f32>();
+  const u32 exponent = size >> F::mantissa, steps = exponent ? exponent - 1 : 0;
+  const u32 scale = 127 + 2 - (1u << (F::exponent - 1)) - F::mantissa + steps;
+  const f32 number = static_cast<f32>(size - (steps << F::mantissa)) * bit_cast<f32>(scale << 23);
+  const f32 value = is_infinity ? __builtin_inff() : number;
+  return code & F::sign ? -value : value;
 }
 
 }  // namespace ck_ptx

@@ -27,12 +27,13 @@ struct f16 {
 struct bf16 {
   u16 bits;
 };
-struct f16x2 {
+/// Two floats of 16 bits in a word; the first one is the lower half.
+template <typename H>
+struct Pair {
   u32 bits;
 };
-struct bf16x2 {
-  u32 bits;
-};
+using f16x2 = Pair<f16>;
+using bf16x2 = Pair<bf16>;
 
 /// Modifiers that are given to functions; the last is that of a modifier that is not there.
 enum Word { rn, rz, rm, rp, rna, rs, rni, rzi, rmi, rpi, none };

@@ -9,7 +9,9 @@ HEADER = "half_atomics.hpp"
 
 FORMS = (
     *atomics(
-        "add.noftz", "f16 bf16 f16x2 bf16x2", "atomic_half<{T}>({a}, {b}, half_add<{T}>, {site})"
+        "add.noftz",
+        "f16 bf16 f16x2 bf16x2",
+        "atomic_half<{T}>({a}, {b}, half_add, {site})",
     ),
     *rows(
         ORDER
@@ -20,9 +22,9 @@ VECTOR: v2 v4 v8
 PAIRS: v2 v4
 TYPE: $types
 9.7.13.5 atom{.SEM}{.SCOPE}{.SPACE}.OP.noftz.$vector.TYPE d, [a], b =
-    each_half({d}, {a}, {b}, half_{OP}<{T}>, {site});
+    each_half({d}, {a}, {b}, half_{OP}, {site});
 9.7.13.6 red{.SEM}{.SCOPE}{.SPACE}.OP.noftz.$vector.TYPE [a], b =
-    each_half({b}, {a}, {b}, half_{OP}<{T}>, {site});
+    each_half({b}, {a}, {b}, half_{OP}, {site});
 """,
         {"vector": "VECTOR", "types": "f16 bf16"},
         {"vector": "PAIRS", "types": "f16x2 bf16x2"},

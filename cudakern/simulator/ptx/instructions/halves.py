@@ -5,41 +5,54 @@ Not here: ``fma.oob``, which tells the NaN that tensor maps fill with from other
 
 from __future__ import annotations
 
-from cudakern.simulator.ptx.forms import rows
+import re
+from dataclasses import replace
+
+from cudakern.simulator.ptx.forms import Form, rows
 
 HEADER = "halves.hpp"
 
+#: In halves, or with $x2 in pairs of them.
 _ARITHMETIC = """
-TYPE: f16 f16x2
-9.7.4.1 add{.rn}{.ftz}{.sat}.TYPE d, a, b = add_half<{ftz}, {sat}>({a}, {b})
-9.7.4.2 sub{.rn}{.ftz}{.sat}.TYPE d, a, b = sub_half<{ftz}, {sat}>({a}, {b})
-9.7.4.3 mul{.rn}{.ftz}{.sat}.TYPE d, a, b = mul_half<{ftz}, {sat}>({a}, {b})
-9.7.4.4 fma.rn{.ftz}{.sat}.TYPE d, a, b, c = fma_half<{ftz}, {sat}, 0>({a}, {b}, {c})
-9.7.4.4 fma.rn{.ftz}.relu.TYPE d, a, b, c = fma_half<{ftz}, 0, 1>({a}, {b}, {c})
-9.7.4.5 neg{.ftz}.TYPE d, a = negated_half<{ftz}>({a})
-9.7.4.6 abs{.ftz}.TYPE d, a = magnitude_half<{ftz}>({a})
-9.7.4.7 min{.ftz}{.NaN}.TYPE d, a, b = minimum_half<{ftz}, {NaN}, 0>({a}, {b})
-9.7.4.7 min{.ftz}{.NaN}.xorsign.abs.TYPE d, a, b = minimum_half<{ftz}, {NaN}, 1>({a}, {b})
-9.7.4.8 max{.ftz}{.NaN}.TYPE d, a, b = maximum_half<{ftz}, {NaN}, 0>({a}, {b})
-9.7.4.8 max{.ftz}{.NaN}.xorsign.abs.TYPE d, a, b = maximum_half<{ftz}, {NaN}, 1>({a}, {b})
-# Relative error 2^-9.9 in f16, 2^-7 in bf16.
-9.7.4.10 ex2.approx.TYPE d, a = ex2_half<0>({a})
-TYPE: bf16 bf16x2
-9.7.4.1 add{.rn}.TYPE d, a, b = add_half<0, 0>({a}, {b})
-9.7.4.2 sub{.rn}.TYPE d, a, b = sub_half<0, 0>({a}, {b})
-9.7.4.3 mul{.rn}.TYPE d, a, b = mul_half<0, 0>({a}, {b})
-9.7.4.4 fma.rn{.relu}.TYPE d, a, b, c = fma_half<0, 0, {relu}>({a}, {b}, {c})
-9.7.4.5 neg.TYPE d, a = negated_half<0>({a})
-9.7.4.6 abs.TYPE d, a = magnitude_half<0>({a})
-9.7.4.7 min{.NaN}.TYPE d, a, b = minimum_half<0, {NaN}, 0>({a}, {b})
-9.7.4.7 min{.NaN}.xorsign.abs.TYPE d, a, b = minimum_half<0, {NaN}, 1>({a}, {b})
-9.7.4.8 max{.NaN}.TYPE d, a, b = maximum_half<0, {NaN}, 0>({a}, {b})
-9.7.4.8 max{.NaN}.xorsign.abs.TYPE d, a, b = maximum_half<0, {NaN}, 1>({a}, {b})
-9.7.4.10 ex2.approx.ftz.TYPE d, a = ex2_half<1>({a})
-# Absolute error 2^-10.987 in f16, 2^-8 in bf16.
-TYPE: f16 f16x2 bf16 bf16x2
-9.7.4.9 tanh.approx.TYPE d, a = tanh_half({a})
-# Of a half and a float.
+TYPE: f16$x2
+9.7.4.1 add{.rn}{.ftz}{.sat}.TYPE d, a, b = add<rn, {ftz}, {sat}>({a}, {b})
+9.7.4.2 sub{.rn}{.ftz}{.sat}.TYPE d, a, b = sub<rn, {ftz}, {sat}>({a}, {b})
+9.7.4.3 mul{.rn}{.ftz}{.sat}.TYPE d, a, b = mul<rn, {ftz}, {sat}>({a}, {b})
+9.7.4.4 fma.rn{.ftz}{.sat}.TYPE d, a, b, c = fma<rn, {ftz}, {sat}>({a}, {b}, {c})
+9.7.4.4 fma.rn{.ftz}.relu.TYPE d, a, b, c = rectified<1>(fma<rn, {ftz}>({a}, {b}, {c}))
+9.7.4.5 neg{.ftz}.TYPE d, a = negated<{ftz}>({a})
+9.7.4.6 abs{.ftz}.TYPE d, a = canonical(magnitude<{ftz}>({a}))
+9.7.4.7 min{.ftz}{.NaN}.TYPE d, a, b = minimum<{ftz}, {NaN}>({a}, {b})
+9.7.4.7 min{.ftz}{.NaN}.xorsign.abs.TYPE d, a, b =
+    with_signs({a}, {b}, minimum<{ftz}, {NaN}>(magnitude({a}), magnitude({b})))
+9.7.4.8 max{.ftz}{.NaN}.TYPE d, a, b = maximum<{ftz}, {NaN}>({a}, {b})
+9.7.4.8 max{.ftz}{.NaN}.xorsign.abs.TYPE d, a, b =
+    with_signs({a}, {b}, maximum<{ftz}, {NaN}>(magnitude({a}), magnitude({b})))
+# Absolute error 2^-10.987.
+9.7.4.9 tanh.approx.TYPE d, a = from_f32<f16>(__builtin_tanhf(to_f32({a})))
+# Relative error 2^-9.9.
+9.7.4.10 ex2.approx.TYPE d, a = from_f32<f16>(__builtin_exp2f(to_f32({a})))
+TYPE: bf16$x2
+9.7.4.1 add{.rn}.TYPE d, a, b = add<rn>({a}, {b})
+9.7.4.2 sub{.rn}.TYPE d, a, b = sub<rn>({a}, {b})
+9.7.4.3 mul{.rn}.TYPE d, a, b = mul<rn>({a}, {b})
+9.7.4.4 fma.rn{.relu}.TYPE d, a, b, c = rectified<{relu}>(fma<rn>({a}, {b}, {c}))
+9.7.4.5 neg.TYPE d, a = negated({a})
+9.7.4.6 abs.TYPE d, a = canonical(magnitude({a}))
+9.7.4.7 min{.NaN}.TYPE d, a, b = minimum<0, {NaN}>({a}, {b})
+9.7.4.7 min{.NaN}.xorsign.abs.TYPE d, a, b =
+    with_signs({a}, {b}, minimum<0, {NaN}>(magnitude({a}), magnitude({b})))
+9.7.4.8 max{.NaN}.TYPE d, a, b = maximum<0, {NaN}>({a}, {b})
+9.7.4.8 max{.NaN}.xorsign.abs.TYPE d, a, b =
+    with_signs({a}, {b}, maximum<0, {NaN}>(magnitude({a}), magnitude({b})))
+# Absolute error 2^-8.
+9.7.4.9 tanh.approx.TYPE d, a = from_f32<bf16>(__builtin_tanhf(to_f32({a})))
+# Relative error 2^-7.
+9.7.4.10 ex2.approx.ftz.TYPE d, a =
+    flushed<1>(from_f32<bf16>(__builtin_exp2f(to_f32(flushed<1>({a})))))
+"""
+#: Of a half and a float.
+_MIXED = """
 TYPE: f16 bf16
 RND: rn rz rm rp
 9.7.5.1 add{.RND}{.sat}.f32.TYPE d:f32, a, c:f32 = add<{RND}, 0, {sat}>(to_f32({a}), {c})
@@ -88,8 +101,16 @@ def _variant(half: str, ftz: str, *, logic: bool) -> dict[str, str]:
     return {**made, "bool": "", "c": "", "of": "("}
 
 
+def _on_pairs(form: Form) -> Form:
+    """Return a row of halves as one of pairs, each half of which it computes alone."""
+    low, high = (re.sub(r"{[abc]}", rf"{part}(\g<0>)", form.code) for part in ("low", "high"))
+    return replace(form, code=f"pair({low}, {high})")
+
+
 FORMS = (
-    *rows(_ARITHMETIC),
+    *rows(_ARITHMETIC, {"x2": ""}),
+    *map(_on_pairs, rows(_ARITHMETIC, {"x2": "x2"})),
+    *rows(_MIXED),
     *rows(
         _OF_HALF,
         *(
