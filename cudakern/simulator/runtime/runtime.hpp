@@ -8,6 +8,12 @@
 
 namespace ck_sim {
 
+#ifdef CK_SIM_CHECKED
+constexpr bool kChecked = true;
+#else
+constexpr bool kChecked = false;
+#endif
+
 constexpr int kWarpSize = 32;
 constexpr uint32_t kMaxThreads = 1024;
 

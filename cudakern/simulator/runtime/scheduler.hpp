@@ -85,12 +85,6 @@ struct Cluster {
   char keys[2];   // whose addresses stand for an even and an odd phase in the order of accesses
 };
 
-#ifdef CK_SIM_CHECKED
-constexpr bool kChecked = true;
-#else
-constexpr bool kChecked = false;
-#endif
-
 enum class State { kDone, kReady, kBarrier, kCollective, kConverge };
 
 struct Thread {

@@ -108,7 +108,7 @@ CK_INLINE f32 fused(f32 a, f32 b, f32 c) {
 }
 CK_INLINE f64 fused(f64 a, f64 b, f64 c) { return __builtin_fma(a, b, c); }
 template <typename H>
-CK_INLINE H fused(H a, H b, H c) {
+static inline H fused(H a, H b, H c) {
   return rounded<H, rn>(odd_sum(static_cast<f64>(to_f32(a)) * to_f32(b), to_f32(c)));
 }
 

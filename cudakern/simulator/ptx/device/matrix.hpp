@@ -8,92 +8,42 @@
 #pragma once
 
 #include "ptx.hpp"
+#include "small_floats.hpp"
 
 namespace ck_ptx {
 namespace matrix {
 
 // Elements: how many bits; what a word holds, as a factor; and a sum as a word.
 
-/// A float of few bits: sign, exponent, mantissa. `ieee`: the largest exponent is of inf and NaN,
-/// else only the largest word is NaN.
-template <int exponent_bits, int mantissa_bits, bool ieee>
-static inline double small_float(u32 word) {
-  constexpr int bias = (1 << (exponent_bits - 1)) - 1, last = (1 << exponent_bits) - 1;
-  const int exponent = static_cast<int>(word >> mantissa_bits) & last;
-  const int mantissa = static_cast<int>(word & ((1u << mantissa_bits) - 1));
-  u64 bits;
-  if (ieee ? exponent == last : exponent == last && mantissa == (1 << mantissa_bits) - 1) {
-    bits = 0x7ffull << 52 | static_cast<u64>(ieee ? mantissa : 1) << 51;
-    bits |= static_cast<u64>(mantissa != 0) << 51;
-  } else if (exponent != 0) {
-    bits = static_cast<u64>(exponent - bias + 1023) << 52 | static_cast<u64>(mantissa)
-                                                                << (52 - mantissa_bits);
-  } else {  // exact: a small integer times a power of two
-    bits = bit_cast<u64>(mantissa *
-                         bit_cast<double>(static_cast<u64>(1024 - bias - mantissa_bits) << 52));
-  }
-  return bit_cast<double>(bits | static_cast<u64>(word >> (exponent_bits + mantissa_bits) & 1)
-                                     << 63);
-}
-
-/// A double as f16, rounded once to nearest, ties to even.
-static inline u32 half_of(double value) {
-  const u64 bits = bit_cast<u64>(value);
-  const u32 sign = static_cast<u32>(bits >> 48) & 0x8000;
-  const double size = bit_cast<double>(bits & ~(1ull << 63));
-  if (!(size < 65520.0)) return size >= 65520.0 ? sign | 0x7c00 : 0x7fff;
-  const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
-  const int lowest = exponent < -14 ? -24 : exponent - 10;  // of the result's mantissa
-  // Added to a power of two so large that its last bit is the result's.
-  const double large = bit_cast<double>(static_cast<u64>(lowest + 52 + 1023) << 52);
-  const u32 units = static_cast<u32>(bit_cast<u64>(size + large) - bit_cast<u64>(large));
-  return sign | (units + (exponent < -14 ? 0 : static_cast<u32>(exponent + 14) << 10));
-}
-
-struct f16 {
+template <int count>
+struct Real {
   using Factor = double;
   using Sum = double;
-  static constexpr int bits = 16;
-  static Factor value(u32 word) { return small_float<5, 10, true>(word); }
-  static u32 word(Sum sum) { return half_of(sum); }
+  static constexpr int bits = count;
 };
-struct bf16 {
-  using Factor = double;
-  using Sum = double;
-  static constexpr int bits = 16;
+struct f16 : Real<16> {
+  static Factor value(u32 word) { return to_f32(ck_ptx::f16{static_cast<u16>(word)}); }
+  static u32 word(Sum sum) { return rounded<ck_ptx::f16, rn>(sum).bits; }
+};
+struct bf16 : Real<16> {
   static Factor value(u32 word) { return bit_cast<float>(word << 16); }
 };
-struct tf32 {  // the manual leaves open what the lower bits do; processors ignore them
-  using Factor = double;
-  using Sum = double;
-  static constexpr int bits = 32;
+struct tf32 : Real<32> {  // the manual leaves open what the lower bits do; processors ignore them
   static Factor value(u32 word) { return bit_cast<float>(word & 0xffffe000u); }
 };
-struct e4m3 {
-  using Factor = double;
-  using Sum = double;
-  static constexpr int bits = 8;
-  static Factor value(u32 word) { return small_float<4, 3, false>(word); }
+struct e4m3 : Real<8> {
+  static Factor value(u32 word) { return value_of<e4m3x2>(word); }
 };
-struct e5m2 {
-  using Factor = double;
-  using Sum = double;
-  static constexpr int bits = 8;
-  static Factor value(u32 word) { return small_float<5, 2, true>(word); }
+struct e5m2 : Real<8> {
+  static Factor value(u32 word) { return value_of<e5m2x2>(word); }
 };
-struct f32 {
-  using Factor = double;
-  using Sum = double;
-  static constexpr int bits = 32;
+struct f32 : Real<32> {
   static Factor value(u32 word) { return bit_cast<float>(word); }
   static u32 word(Sum sum) {
     return sum == sum ? bit_cast<u32>(static_cast<float>(sum)) : 0x7fffffffu;
   }
 };
-struct f64 {
-  using Factor = double;
-  using Sum = double;
-  static constexpr int bits = 64;
+struct f64 : Real<64> {
   static Factor value(u64 word) { return bit_cast<double>(word); }
   static u64 word(Sum sum) { return bit_cast<u64>(sum); }
 };
@@ -137,6 +87,7 @@ struct Differ {  // .xor.popc of b1
 struct Place {
   int row, column, product;
 };
+enum Part { part_a, part_b, part_c };
 constexpr int kLanes = 32;
 
 /// The element type's elements in a register of 32 bits, or of 64.
@@ -146,43 +97,28 @@ constexpr int per_register() {
 }
 
 /// 9.7.14.5.2 to 9.7.14.5.15, all shapes but m8n8k4 of f16. A matrix consists of tiles of 8 rows
-/// (of b: columns) by one register of each lane in a group of four; groupID = laneid / 4 is the row
-/// in the tile. A lane's registers are those of the tiles, first down, then to the right (of b the
-/// other way round).
+/// (of b: columns) by one register of each lane in a group of four, of c by two columns of each, of
+/// whatever type; groupID = laneid / 4 is the row in the tile. A lane's registers are those of the
+/// tiles, first down, then to the right (of b the other way round).
 /// wmma, whose layout the manual leaves open (9.7.14.4.1), has the same; registers that it has
 /// beyond these repeat them.
 template <int rows, int columns, int depth>
 struct Tiles {
   static constexpr int m = rows, n = columns, k = depth, products = 1;
 
-  template <typename E>
-  static constexpr int registers_of_a() {
-    return m * k / kLanes / per_register<E>();
+  template <typename E, Part part>
+  static constexpr int registers() {
+    const int elements = part == part_a ? m * k : part == part_b ? n * k : m * n;
+    return elements / kLanes / per_register<E>();
   }
-  template <typename E>
-  static constexpr int registers_of_b() {
-    return n * k / kLanes / per_register<E>();
-  }
-  template <typename E>
-  static constexpr int registers_of_c() {
-    return m * n / kLanes / per_register<E>();
-  }
-  template <typename E>
-  static Place of_a(int lane, int i) {
-    constexpr int per = per_register<E>(), down = m / 8;
-    const int tile = i / per;
-    return {tile % down * 8 + lane / 4, tile / down * 4 * per + lane % 4 * per + i % per, 0};
-  }
-  template <typename E>
-  static Place of_b(int lane, int i) {
-    constexpr int per = per_register<E>(), down = k / (4 * per);
-    const int tile = i / per;
-    return {tile % down * 4 * per + lane % 4 * per + i % per, tile / down * 8 + lane / 4, 0};
-  }
-  template <typename E>
-  static Place of_c(int lane, int i) {  // two columns of a tile, of whatever type
-    const int tile = i / 2, down = m / 8;
-    return {tile % down * 8 + lane / 4, tile / down * 8 + lane % 4 * 2 + i % 2, 0};
+  template <typename E, Part part>
+  static Place place(int lane, int i) {
+    constexpr int per = part == part_c ? 2 : per_register<E>();
+    constexpr int side = (part == part_b ? k / per / 4 : m / 8);  // tiles from top to bottom
+    const int tile = i / per, group = lane / 4, member = lane % 4 * per + i % per;
+    const int down = tile % side, right = tile / side;
+    return part == part_b ? Place{down * 4 * per + member, right * 8 + group, 0}
+                          : Place{down * 8 + group, right * 4 * per + member, 0};
   }
 };
 
@@ -193,31 +129,19 @@ template <Major a_major, Major b_major>
 struct Quads {
   static constexpr int m = 8, n = 8, k = 4, products = 4;
 
-  template <typename E>
-  static constexpr int registers_of_a() {
-    return 2;
+  template <typename E, Part part>
+  static constexpr int registers() {
+    return part == part_c ? E::bits / 4 : 2;
   }
-  template <typename E>
-  static constexpr int registers_of_b() {
-    return 2;
-  }
-  template <typename E>
-  static constexpr int registers_of_c() {
-    return E::bits / 4;
-  }
-  template <typename E>
-  static Place of_a(int lane, int i) {
+  template <typename E, Part part>
+  static Place place(int lane, int i) {
     const int high = lane / 16 * 4, q = lane / 4 % 4;
-    return a_major == row ? Place{lane % 4 + high, i, q} : Place{i + high, lane % 4, q};
-  }
-  template <typename E>
-  static Place of_b(int lane, int i) {
-    const int high = lane / 16 * 4, q = lane / 4 % 4;
-    return b_major == row ? Place{lane % 4, i + high, q} : Place{i, lane % 4 + high, q};
-  }
-  template <typename E>
-  static Place of_c(int lane, int i) {
-    const int high = lane / 16 * 4, q = lane / 4 % 4;
+    if (part == part_a) {
+      return a_major == row ? Place{lane % 4 + high, i, q} : Place{i + high, lane % 4, q};
+    }
+    if (part == part_b) {
+      return b_major == row ? Place{lane % 4, i + high, q} : Place{i, lane % 4 + high, q};
+    }
     return E::bits == 16 ? Place{lane % 4 + high, i, q}
                          : Place{(lane & 1) + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1), q};
   }
@@ -302,8 +226,21 @@ static inline void all_lanes(unsigned mask, const ck_sim::Site* site) {
   }
 }
 
-static inline const Operands& given(void* const* lanes, int lane) {
+CK_INLINE const Operands& given(void* const* lanes, int lane) {
   return *static_cast<const Operands*>(lanes[lane]);
+}
+
+/// Collects the matrices of all products from the lanes' fragments; b becomes its transpose.
+template <typename S, typename E, Part part, typename Matrices>
+static void collect(void* const* lanes, Fragment Operands::* from, Matrices& to) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    for (int i = 0; i < S::template registers<E, part>() * per_register<E>(); ++i) {
+      const Place at = S::template place<E, part>(lane, i);
+      const int line = part == part_b ? at.column : at.row;
+      const int k = part == part_b ? at.row : at.column;
+      to[at.product][line][k] = element<E>(given(lanes, lane).*from, i);
+    }
+  }
 }
 
 /// d = a b + c of a warp's fragments.
@@ -314,21 +251,9 @@ static void multiply_warp(void* const* lanes, unsigned mask) {
   typename A::Factor a[S::products][S::m][S::k];
   typename B::Factor b[S::products][S::n][S::k];
   Sum d[S::products][S::m][S::n];
-  for (int lane = 0; lane < kLanes; ++lane) {
-    const Operands& of = given(lanes, lane);
-    for (int i = 0; i < S::template registers_of_a<A>() * per_register<A>(); ++i) {
-      const Place at = S::template of_a<A>(lane, i);
-      a[at.product][at.row][at.column] = element<A>(of.a, i);
-    }
-    for (int i = 0; i < S::template registers_of_b<B>() * per_register<B>(); ++i) {
-      const Place at = S::template of_b<B>(lane, i);
-      b[at.product][at.column][at.row] = element<B>(of.b, i);
-    }
-    for (int i = 0; i < S::template registers_of_c<C>() * per_register<C>(); ++i) {
-      const Place at = S::template of_c<C>(lane, i);
-      d[at.product][at.row][at.column] = element<C>(of.c, i);
-    }
-  }
+  collect<S, A, part_a>(lanes, &Operands::a, a);
+  collect<S, B, part_b>(lanes, &Operands::b, b);
+  collect<S, C, part_c>(lanes, &Operands::c, d);
   for (int q = 0; q < S::products; ++q) {
     for (int i = 0; i < S::m; ++i) {
       for (int j = 0; j < S::n; ++j) {
@@ -346,8 +271,8 @@ static void multiply_warp(void* const* lanes, unsigned mask) {
   }
   for (int lane = 0; lane < kLanes; ++lane) {
     const Operands& of = given(lanes, lane);
-    for (int i = 0; i < S::template registers_of_c<D>() * per_register<D>(); ++i) {
-      const Place at = S::template of_c<D>(lane, i);
+    for (int i = 0; i < S::template registers<D, part_c>() * per_register<D>(); ++i) {
+      const Place at = S::template place<D, part_c>(lane, i);
       set_element<D>(of.d, i, d[at.product][at.row][at.column]);
     }
   }
@@ -355,10 +280,10 @@ static void multiply_warp(void* const* lanes, unsigned mask) {
 template <typename S, typename A, typename B, typename C, typename D, typename Step = Products,
           bool clamps = false>
 CK_INLINE void multiply(Fragment d, Fragment a, Fragment b, Fragment c, const ck_sim::Site* site) {
-  check_size(a, S::template registers_of_a<A>(), site);
-  check_size(b, S::template registers_of_b<B>(), site);
-  check_size(c, S::template registers_of_c<C>(), site);
-  check_size(d, S::template registers_of_c<D>(), site);
+  check_size(a, S::template registers<A, part_a>(), site);
+  check_size(b, S::template registers<B, part_b>(), site);
+  check_size(c, S::template registers<C, part_c>(), site);
+  check_size(d, S::template registers<D, part_c>(), site);
   Operands mine = {d, a, b, c, nullptr, 0, site};
   ck_sim_warp(0xffffffffu, &mine, multiply_warp<S, A, B, C, D, Step, clamps>, site);
 }
@@ -368,37 +293,25 @@ CK_INLINE void multiply(Fragment d, Fragment a, Fragment b, Fragment c, const ck
 
 constexpr int kSide = 8, kRowBytes = 16;
 
-static inline int fragment_offset(int lane, int element, bool transposed) {
-  const int first = lane / 4, second = lane % 4 * 2 + element;
-  return transposed ? second * kSide + first : first * kSide + second;
-}
+/// The i-th element of 16 bits in a fragment.
+CK_INLINE char* half_at(const Fragment& of, int i) { return static_cast<char*>(of.words) + 2 * i; }
 
 template <int count, bool transposed, bool stores>
 static void move_matrices(void* const* lanes, unsigned mask) {
   all_lanes(mask, given(lanes, __builtin_ctz(mask)).site);
   for (int matrix = 0; matrix < count; ++matrix) {
-    u16 values[kSide * kSide];
-    for (int i = 0; i < kSide; ++i) {
-      char* const address = given(lanes, matrix * kSide + i).address;
-      if (!stores) {
-        memcpy(values + i * kSide, address, kRowBytes);
-      }
-    }
     for (int lane = 0; lane < kLanes; ++lane) {
       const Operands& of = given(lanes, lane);
       for (int e = 0; e < 2; ++e) {
-        u16* const value = values + fragment_offset(lane, e, transposed);
+        const int first = lane / 4, second = lane % 4 * 2 + e;
+        const int row = transposed ? second : first, column = transposed ? first : second;
+        char* const memory = given(lanes, matrix * kSide + row).address + 2 * column;
         if (stores) {
-          *value = static_cast<u16>(static_cast<const u32*>(of.a.words)[matrix] >> 16 * e);
-        } else if (e == 0) {
-          static_cast<u32*>(of.d.words)[matrix] = *value;
+          memcpy(memory, half_at(of.a, 2 * matrix + e), 2);
         } else {
-          static_cast<u32*>(of.d.words)[matrix] |= static_cast<u32>(*value) << 16;
+          memcpy(half_at(of.d, 2 * matrix + e), memory, 2);
         }
       }
-    }
-    for (int i = 0; stores && i < kSide; ++i) {
-      memcpy(given(lanes, matrix * kSide + i).address, values + i * kSide, kRowBytes);
     }
   }
 }
@@ -407,24 +320,20 @@ CK_INLINE void move_rows(Fragment d, Fragment a, char* address, const ck_sim::Vi
                          const ck_sim::Site* site) {
   Operands mine = {d, a, {}, {}, address, 0, site};
   const bool has_row = me->lane < static_cast<unsigned>(count * kSide);
-#ifdef CK_SIM_CHECKED
-  // The lane itself accesses its row, before the warp meets or after; the warp has a copy.
   alignas(kRowBytes) char copy[kRowBytes];
-  mine.address = copy;
-  if (has_row && !stores) {
-    memcpy(copy, to_read<b128>(address, site), kRowBytes);
-  }
-#else
-  if (has_row && (reinterpret_cast<u64>(address) & (kRowBytes - 1)) != 0) {
+  if (ck_sim::kChecked) {
+    // The lane itself accesses its row, before the warp meets or after; the warp has a copy.
+    mine.address = copy;
+    if (has_row && !stores) {
+      memcpy(copy, to_read<b128>(address, site), kRowBytes);
+    }
+  } else if (has_row && (reinterpret_cast<u64>(address) & (kRowBytes - 1)) != 0) {
     ck_sim_stop("misaligned", "a row of a matrix must start at a multiple of 16 bytes", site);
   }
-#endif
   ck_sim_warp(0xffffffffu, &mine, move_matrices<count, transposed, stores>, site);
-#ifdef CK_SIM_CHECKED
-  if (has_row && stores) {
+  if (ck_sim::kChecked && has_row && stores) {
     memcpy(to_write<b128>(address, copy, site), copy, kRowBytes);
   }
-#endif
 }
 template <int count, bool transposed>
 CK_INLINE void load_matrices(Fragment d, char* address, const ck_sim::View* me,
@@ -441,17 +350,9 @@ CK_INLINE void store_matrices(char* address, Fragment a, const ck_sim::View* me,
 
 static void transpose_warp(void* const* lanes, unsigned mask) {
   all_lanes(mask, given(lanes, __builtin_ctz(mask)).site);
-  u16 values[kSide * kSide];
-  for (int lane = 0; lane < kLanes; ++lane) {
-    for (int e = 0; e < 2; ++e) {
-      const u32 word = *static_cast<const u32*>(given(lanes, lane).a.words);
-      values[fragment_offset(lane, e, false)] = static_cast<u16>(word >> 16 * e);
-    }
-  }
-  for (int lane = 0; lane < kLanes; ++lane) {
-    const u32 low = values[fragment_offset(lane, 0, true)];
-    const u32 high = values[fragment_offset(lane, 1, true)];
-    *static_cast<u32*>(given(lanes, lane).d.words) = low | high << 16;
+  for (int i = 0; i < kSide * kSide; ++i) {
+    const int other = i % kSide * kSide + i / kSide;
+    memcpy(half_at(given(lanes, other / 2).d, other % 2), half_at(given(lanes, i / 2).a, i % 2), 2);
   }
 }
 CK_INLINE u32 transpose(u32 a, const ck_sim::Site* site) {
@@ -463,29 +364,14 @@ CK_INLINE u32 transpose(u32 a, const ck_sim::Site* site) {
 
 // wmma.load and wmma.store (9.7.14.4.3, 9.7.14.4.4)
 
-enum Part { part_a, part_b, part_c };
-
-template <typename S, typename E, Part part>
-static inline Place place(int lane, int i) {
-  return part == part_a   ? S::template of_a<E>(lane, i)
-         : part == part_b ? S::template of_b<E>(lane, i)
-                          : S::template of_c<E>(lane, i);
-}
-template <typename S, typename E, Part part>
-constexpr int registers() {
-  return part == part_a   ? S::template registers_of_a<E>()
-         : part == part_b ? S::template registers_of_b<E>()
-                          : S::template registers_of_c<E>();
-}
-
 /// Elements that a register holds but memory has apart from each other are moved one by one.
 template <typename S, typename E, Part part, Major major, bool stores>
 static void move_fragment(const Operands& of, int lane) {
   constexpr int per = per_register<E>(), unit = E::bits < 8 ? per : 1;
-  constexpr int bytes = unit * E::bits / 8, own = registers<S, E, part>() * per;
+  constexpr int bytes = unit * E::bits / 8, own = S::template registers<E, part>() * per;
   char* const words = static_cast<char*>(stores ? of.a.words : of.d.words);
   for (int i = 0; i < (stores ? own : of.d.count * per); i += unit) {
-    const Place at = place<S, E, part>(lane, i % own);
+    const Place at = S::template place<E, part>(lane, i % own);
     const s64 offset = major == row ? static_cast<s64>(at.row) * of.stride + at.column
                                     : static_cast<s64>(at.column) * of.stride + at.row;
     char* const memory = of.address + offset * E::bits / 8;
@@ -500,27 +386,21 @@ static void move_fragment(const Operands& of, int lane) {
 template <typename S, typename E, Part part, Major major, bool stores>
 static void move_fragments(void* const* lanes, unsigned mask) {
   all_lanes(mask, given(lanes, __builtin_ctz(mask)).site);
-#ifndef CK_SIM_CHECKED
-  for (int lane = 0; lane < kLanes; ++lane) {
+  for (int lane = 0; !ck_sim::kChecked && lane < kLanes; ++lane) {
     move_fragment<S, E, part, major, stores>(given(lanes, lane), lane);
   }
-#endif
 }
 /// In checked launches each lane moves its own, before the warp meets or after.
 template <typename S, typename E, Part part, Major major, bool stores>
 CK_INLINE void move(Operands mine) {
-#ifdef CK_SIM_CHECKED
   const int lane = static_cast<int>(ck_sim_current->lane);
-  if (!stores) {
+  if (ck_sim::kChecked && !stores) {
     move_fragment<S, E, part, major, stores>(mine, lane);
   }
-#endif
   ck_sim_warp(0xffffffffu, &mine, move_fragments<S, E, part, major, stores>, mine.site);
-#ifdef CK_SIM_CHECKED
-  if (stores) {
+  if (ck_sim::kChecked && stores) {
     move_fragment<S, E, part, major, stores>(mine, lane);
   }
-#endif
 }
 /// The default stride is the matrix's own width (or height).
 template <typename S, Part part, Major major>
@@ -530,12 +410,12 @@ constexpr int default_stride() {
 }
 template <typename S, typename E, Part part, Major major>
 CK_INLINE void load_fragment(Fragment d, char* address, int stride, const ck_sim::Site* site) {
-  check_size(d, registers<S, E, part>(), site);
+  check_size(d, S::template registers<E, part>(), site);
   move<S, E, part, major, false>({d, {}, {}, {}, address, stride, site});
 }
 template <typename S, typename E, Major major>
 CK_INLINE void store_fragment(char* address, Fragment a, int stride, const ck_sim::Site* site) {
-  check_size(a, registers<S, E, part_c>(), site);
+  check_size(a, S::template registers<E, part_c>(), site);
   move<S, E, part_c, major, true>({{}, a, {}, {}, address, stride, site});
 }
 

@@ -67,7 +67,8 @@ FP8: e4m3x2 e5m2x2
 9.7.9.21 cvt.rn.satfinite{.relu}.FP8.f32 d:FP8, a:f32, b:f32 = to_small<{FP8}, {relu}>({a}, {b})
 FP6: e2m3x2 e3m2x2
 9.7.9.21 cvt.rn.satfinite{.relu}.FP6.f32 d:FP6, a:f32, b:f32 = to_small<{FP6}, {relu}>({a}, {b})
-9.7.9.21 cvt.rn.satfinite{.relu}.e2m1x2.f32 d:e2m1x2, a:f32, b:f32 = to_small<e2m1x2, {relu}>({a}, {b})
+9.7.9.21 cvt.rn.satfinite{.relu}.e2m1x2.f32 d:e2m1x2, a:f32, b:f32 =
+    to_small<e2m1x2, {relu}>({a}, {b})
 9.7.9.21 cvt.rn.satfinite{.relu}.FP8.f16x2 d:FP8, a:f16x2 =
     to_small<{FP8}, {relu}>(to_f32(high({a})), to_f32(low({a})))
 9.7.9.21 cvt.rn{.relu}.f16x2.FP8 d:f16x2, a:FP8 = from_small<{FP8}, {relu}>({a})
