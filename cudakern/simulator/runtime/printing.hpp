@@ -23,19 +23,24 @@ class Text {
     }
     return w_->text + w_->text_bytes;
   }
-  void took(size_t bytes) { w_->text_bytes += bytes; }
   void add(const char* from, size_t bytes) {
     char* to = room(bytes);
     if (to != nullptr) {
       memcpy(to, from, bytes);
-      took(bytes);
+      w_->text_bytes += bytes;
     }
   }
-  void pad(size_t bytes) {
-    char* to = room(bytes);
-    if (to != nullptr) {
-      memset(to, ' ', bytes);
-      took(bytes);
+  /// What the host's printf prints.
+  template <typename... Values>
+  void print(const char* format, Values... values) {
+    for (size_t bytes = 100;;) {
+      char* to = room(bytes + 1);
+      const int printed = to == nullptr ? -1 : snprintf(to, bytes + 1, format, values...);
+      if (printed <= static_cast<int>(bytes)) {
+        w_->text_bytes += printed < 0 ? 0 : static_cast<size_t>(printed);
+        return;
+      }
+      bytes = static_cast<size_t>(printed);
     }
   }
 
@@ -69,7 +74,7 @@ class Values {
 struct Conversion {
   char flags[6];
   int width, precision;  // -1 if not given
-  char length;           // h, H for hh, or l for eight bytes
+  const char* length;    // of an integer: hh, h, ll for eight bytes, or nothing
   char kind;
 };
 
@@ -94,7 +99,7 @@ inline const char* read_width(const char* at, Values* values, int64_t* width) {
 
 /// Reads what follows a percent sign; returns its end, or null if it is no conversion.
 inline const char* read_conversion(const char* at, Values* values, Conversion* c) {
-  *c = {{0}, -1, -1, 0, 0};
+  *c = {{0}, -1, -1, "", 0};
   for (int count = 0; *at != 0 && strchr("-+ #0", *at) != nullptr; ++at) {
     if (strchr(c->flags, *at) == nullptr) {
       c->flags[count++] = *at;
@@ -116,10 +121,10 @@ inline const char* read_conversion(const char* at, Values* values, Conversion* c
     c->precision = width < 0 ? -1 : clamp_width(width);
   }
   if (*at == 'h') {
-    c->length = at[1] == 'h' ? 'H' : 'h';
+    c->length = at[1] == 'h' ? "hh" : "h";
     at += at[1] == 'h' ? 2 : 1;
   } else if (*at == 'l' || *at == 'z' || *at == 'j' || *at == 't') {
-    c->length = 'l';
+    c->length = "ll";
     at += at[0] == 'l' && at[1] == 'l' ? 2 : 1;
   }
   c->kind = *at;
@@ -130,72 +135,37 @@ inline const char* read_conversion(const char* at, Values* values, Conversion* c
   return at + 1;
 }
 
-/// Prints one number by the host's printf.
+/// Prints one value by the host's printf, which takes a negative precision for none.
 template <typename T>
-inline void print_number(Text* text, const Conversion& c, const char* length, T value) {
+inline void print_one(Text* text, const Conversion& c, const char* length, T value) {
   char format[24];
-  snprintf(format, sizeof format, "%%%s*%s%s%c", c.flags, c.precision < 0 ? "" : ".*", length,
-           c.kind);
-  const size_t room = static_cast<size_t>(c.width) + kMaxWidth + 512;
-  char* to = text->room(room);
-  if (to != nullptr) {
-    const int printed = c.precision < 0 ? snprintf(to, room, format, c.width, value)
-                                        : snprintf(to, room, format, c.width, c.precision, value);
-    text->took(static_cast<size_t>(printed));
-  }
+  snprintf(format, sizeof format, "%%%s*.*%s%c", c.flags, length, c.kind);
+  text->print(format, c.width, c.precision, value);
 }
 
-inline void print_characters(Text* text, const Conversion& c, const char* from, size_t bytes) {
-  const size_t width = static_cast<size_t>(c.width);
-  const size_t padding = width > bytes ? width - bytes : 0;
-  const bool left = strchr(c.flags, '-') != nullptr;
-  text->pad(left ? 0 : padding);
-  text->add(from, bytes);
-  text->pad(left ? padding : 0);
-}
-
-inline void print_integer(Text* text, const Conversion& c, Values* values) {
-  if (c.length == 'l') {
-    print_number(text, c, "ll", values->next<long long>());
-  } else {
-    print_number(text, c, c.length == 'H' ? "hh" : c.length == 'h' ? "h" : "", values->next<int>());
-  }
-}
-
-inline void print_value(Text* text, const Conversion& c, Values* values) {
-  switch (c.kind) {
-    case '%':
-      text->add("%", 1);
-      break;
-    case 'c': {
-      const char character = static_cast<char>(values->next<int>());
-      print_characters(text, c, &character, 1);
-      break;
+inline void print_value(Text* text, Conversion c, Values* values) {
+  if (strchr("diouxX", c.kind) != nullptr) {
+    if (strcmp(c.length, "ll") == 0) {
+      print_one(text, c, c.length, values->next<long long>());
+    } else {
+      print_one(text, c, c.length, values->next<int>());
     }
-    case 's': {
+  } else if (c.kind == '%') {
+    text->add("%", 1);
+  } else if (c.kind == 'c' || c.kind == 's') {
+    const bool left = strchr(c.flags, '-') != nullptr;
+    strcpy(c.flags, left ? "-" : "");  // the others mean nothing here
+    if (c.kind == 'c') {
+      c.precision = -1;  // as here
+      print_one(text, c, "", values->next<int>());
+    } else {
       const char* from = values->next<const char*>();
-      from = from == nullptr ? "(null)" : from;
-      const size_t most = c.precision < 0 ? SIZE_MAX : static_cast<size_t>(c.precision);
-      size_t bytes = 0;
-      while (bytes < most && from[bytes] != 0) {
-        ++bytes;
-      }
-      print_characters(text, c, from, bytes);
-      break;
+      print_one(text, c, "", from == nullptr ? "(null)" : from);
     }
-    case 'p':
-      print_number(text, c, "", values->next<void*>());
-      break;
-    case 'd':
-    case 'i':
-    case 'o':
-    case 'u':
-    case 'x':
-    case 'X':
-      print_integer(text, c, values);
-      break;
-    default:
-      print_number(text, c, "", values->next<double>());
+  } else if (c.kind == 'p') {
+    print_one(text, c, "", values->next<void*>());
+  } else {
+    print_one(text, c, "", values->next<double>());
   }
 }
 
