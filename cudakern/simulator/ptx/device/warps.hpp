@@ -43,14 +43,14 @@ static inline u32 elect(u32 mask, const ck_sim::Site* site) {
 
 struct Match {
   u64 value;
-  u32 same, mask;
+  u32 same, mask;  // lanes: with this value, that take part
+  u32 all() const { return same == mask ? mask : 0; }
 };
 
 static void find_matches(void* const* lanes, unsigned mask) {
   for (u32 rest = mask; rest != 0; rest &= rest - 1) {
     Match* mine = static_cast<Match*>(lanes[__builtin_ctz(rest)]);
-    mine->mask = mask;
-    mine->same = 0;
+    *mine = {mine->value, 0, mask};
     for (u32 others = mask; others != 0; others &= others - 1) {
       const int i = __builtin_ctz(others);
       mine->same |= static_cast<u32>(static_cast<const Match*>(lanes[i])->value == mine->value)
@@ -58,15 +58,10 @@ static void find_matches(void* const* lanes, unsigned mask) {
     }
   }
 }
-static inline u32 match_any(u64 value, u32 mask, const ck_sim::Site* site) {
+static inline Match match(u64 value, u32 mask, const ck_sim::Site* site) {
   Match mine = {value, 0, 0};
   ck_sim_warp(mask, &mine, find_matches, site);
-  return mine.same;
-}
-static inline u32 match_all(u64 value, u32 mask, const ck_sim::Site* site) {
-  Match mine = {value, 0, 0};
-  ck_sim_warp(mask, &mine, find_matches, site);
-  return mine.same == mine.mask ? mine.mask : 0;
+  return mine;
 }
 
 // Shuffles
@@ -110,30 +105,12 @@ CK_INLINE void d_shuffle(u32& d, pred& p, Shuffle result) {
 
 // Reductions
 
-template <typename T>
-static inline T redux_add(T a, T b) {
-  return a + b;
-}
-template <typename T>
-static inline T redux_min(T a, T b) {
-  return b < a ? b : a;
-}
-template <typename T>
-static inline T redux_max(T a, T b) {
-  return a < b ? b : a;
-}
-template <typename T>
-static inline T redux_and(T a, T b) {
-  return a & b;
-}
-template <typename T>
-static inline T redux_or(T a, T b) {
-  return a | b;
-}
-template <typename T>
-static inline T redux_xor(T a, T b) {
-  return a ^ b;
-}
+constexpr auto redux_add = [](auto a, auto b) { return a + b; };
+constexpr auto redux_min = [](auto a, auto b) { return b < a ? b : a; };
+constexpr auto redux_max = [](auto a, auto b) { return a < b ? b : a; };
+constexpr auto redux_and = [](auto a, auto b) { return a & b; };
+constexpr auto redux_or = [](auto a, auto b) { return a | b; };
+constexpr auto redux_xor = [](auto a, auto b) { return a ^ b; };
 
 template <typename T>
 struct Redux {

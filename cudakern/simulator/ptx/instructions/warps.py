@@ -16,9 +16,9 @@ MODE: up down bfly idx
 9.7.13.7 vote.sync.uni.pred d, a, m:u32 = vote({a}, {m}, {site}).uniform()
 9.7.13.7 vote.sync.ballot.b32 d, a:pred, m:u32 = vote({a}, {m}, {site}).ballot
 TYPE: b32 b64
-9.7.13.8 match.any.sync.TYPE d:u32, a, m:u32 = match_any({a}, {m}, {site})
+9.7.13.8 match.any.sync.TYPE d:u32, a, m:u32 = match({a}, {m}, {site}).same
 9.7.13.8 match.all.sync.TYPE d:u32|p:pred, a, m:u32 =
-    {d} = match_all({a}, {m}, {site}); {p} = {d} != 0;
+    {d} = match({a}, {m}, {site}).all(); {p} = {d} != 0;
 9.7.13.9 activemask.b32 d = ck_sim_converge({site})
 OP: add min max
 TYPE: u32 s32
