@@ -69,9 +69,7 @@ CK_SIM_EXPORT int ck_sim_launch_checked(const ck_sim_kernel* kernel, const void*
     return 1;
   }
   if (!begin_launch(&launch, options)) {
-    const Group group = {};
-    fail(&launch, "out_of_memory", {{0, 0, 0}, 0, 0, &group},
-         "checking needs more memory than there is");
+    refuse(&launch, "checking needs more memory than there is", "out_of_memory");
     return 1;
   }
   place_pointers(&copy, bytes, options);

@@ -90,7 +90,7 @@ inline uint64_t cluster_at(const Launch* launch, uint64_t i) {
 inline void start(Rounds* r, Worker* w, Cluster* cluster, uint64_t next) {
   const Launch* launch = r->launch;
   if (cluster == nullptr) {
-    w->group.block = block_at(launch, next);
+    w->group.block = place_in(launch->grid, next);
   } else {
     join_cluster(w, cluster, next);
   }

@@ -97,13 +97,11 @@ inline void forget(BlockBarrier* barrier) {
 inline void report_barrier(Worker* w, unsigned number, const View& view, const Site& site) {
   const BlockBarrier& barrier = w->barriers[number];
   const uint32_t threads = w->launch->threads;
-  char text[400];
-  snprintf(text, sizeof text,
-           "%s:%d: %u threads of the block must reach barrier %u; %u came, %u exited and %u wait "
-           "elsewhere",
-           site.file, site.line, barrier.threads == 0 ? threads : barrier.threads, number,
-           barrier.arrived, w->done, threads - w->done - barrier.arrived);
-  fail(w->launch, "barrier_divergence", view, text, &site);
+  fail(w->launch, "barrier_divergence", view, &site,
+       "%s:%d: %u threads of the block must reach barrier %u; %u came, %u exited and %u wait "
+       "elsewhere",
+       site.file, site.line, barrier.threads == 0 ? threads : barrier.threads, number,
+       barrier.arrived, w->done, threads - w->done - barrier.arrived);
 }
 
 /// Whether threads have exited that count as arrived.

@@ -92,7 +92,7 @@ inline void start_fresh(Worker* w) {
   } else {
     fiber = take_fiber(fiber_main);
     if (fiber == nullptr) {
-      fail(w->launch, "out_of_memory", next_thread(w)->view,
+      fail(w->launch, "out_of_memory", next_thread(w)->view, nullptr,
            "the threads need more stacks than there is memory for");
       return;
     }
@@ -128,7 +128,7 @@ inline void on_fault(void* context, const siginfo_t* info) {
     snprintf(text, sizeof text, "memory must be mapped where it is accessed; address %p is not",
              info->si_addr);
   }
-  fail(w->launch, kind, thread->view, message);
+  fail(w->launch, kind, thread->view, nullptr, "%s", message);
   suspend(w, thread);
 }
 

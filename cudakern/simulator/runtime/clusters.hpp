@@ -5,22 +5,11 @@
 
 namespace ck_sim {
 
-/// The block of a grid that is number `rank` of a cluster, with the place of the cluster.
-inline Index3 block_of(const Launch* launch, uint64_t cluster, uint32_t rank) {
-  const Index3 size = launch->cluster;
-  const uint64_t across = launch->grid.x / size.x, down = launch->grid.y / size.y;
-  return {static_cast<unsigned>(cluster % across) * size.x + rank % size.x,
-          static_cast<unsigned>(cluster / across % down) * size.y + rank / size.x % size.y,
-          static_cast<unsigned>(cluster / across / down) * size.z + rank / size.x / size.y};
-}
-
 /// A cluster that lacks all its blocks; null, and a failure of the launch, without memory.
 inline Cluster* make_cluster(Launch* launch) {
   Cluster* cluster = static_cast<Cluster*>(calloc(1, sizeof(Cluster)));
   if (cluster == nullptr) {
-    const Group group = {};
-    fail(launch, "out_of_memory", {{0, 0, 0}, 0, 0, &group},
-         "a cluster needs more memory than there is");
+    refuse(launch, "a cluster needs more memory than there is", "out_of_memory");
     return nullptr;
   }
   pthread_mutex_init(&cluster->lock, nullptr);
@@ -30,11 +19,14 @@ inline Cluster* make_cluster(Launch* launch) {
 
 /// Gives a worker a block of a cluster: number `next` when those of a cluster follow each other.
 inline void join_cluster(Worker* w, Cluster* cluster, uint64_t next) {
-  const Index3 size = w->launch->cluster;
+  const Index3 grid = w->launch->grid, size = w->launch->cluster;
   const uint32_t rank = static_cast<uint32_t>(next % cluster->ranks);
+  const Index3 at = place_in(size, rank);
+  const Index3 clusters = {grid.x / size.x, grid.y / size.y, grid.z / size.z};
+  const Index3 which = place_in(clusters, next / cluster->ranks);
   w->cluster = cluster;
-  w->group.block = block_of(w->launch, next / cluster->ranks, rank);
-  w->group.cluster = {rank % size.x, rank / size.x % size.y, rank / size.x / size.y};
+  w->group.block = {which.x * size.x + at.x, which.y * size.y + at.y, which.z * size.z + at.z};
+  w->group.cluster = at;
   w->group.rank = rank;
   w->group.windows = cluster->windows;
   cluster->windows[rank] = w->window.start;

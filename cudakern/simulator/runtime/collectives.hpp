@@ -5,10 +5,8 @@
 
 namespace ck_sim {
 
-/// Reports a failure of the running thread and leaves it for good.
-__attribute__((noreturn, noinline)) inline void stop(Worker* w, const char* kind,
-                                                     const char* message, const Site* site) {
-  fail(w->launch, kind, w->running->view, message, site);
+/// Leaves the running thread for good, as it has failed.
+__attribute__((noreturn)) inline void leave(Worker* w) {
   suspend(w, w->running);
   __builtin_unreachable();
 }
@@ -83,9 +81,9 @@ unsigned ck_sim_converge(const ck_sim::Site* site) {
 
 void ck_sim_stop(const char* kind, const char* what, const ck_sim::Site* site) {
   using namespace ck_sim;
-  char message[400];
-  snprintf(message, sizeof message, "%s:%d: %s", site->file, site->line, what);
-  stop(worker, kind, message, site);
+  Worker* w = worker;
+  fail(w->launch, kind, w->running->view, site, "%s:%d: %s", site->file, site->line, what);
+  leave(w);
 }
 
 namespace ck_sim {

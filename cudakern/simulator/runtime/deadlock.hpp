@@ -46,12 +46,10 @@ inline uint64_t digest_of(Worker* w) {
 }
 
 inline void report_deadlock(Launch* launch, const Thread& thread) {
-  char message[400];
-  snprintf(message, sizeof message,
-           "%s:%d: %s; every resident thread polls or waits, and none changes memory",
-           thread.site->file, thread.site->line,
-           thread.turns ? "a loop must end" : "the launch must not wait forever");
-  fail(launch, "deadlock", thread.view, message, thread.site);
+  fail(launch, "deadlock", thread.view, thread.site,
+       "%s:%d: %s; every resident thread polls or waits, and none changes memory",
+       thread.site->file, thread.site->line,
+       thread.turns ? "a loop must end" : "the launch must not wait forever");
 }
 
 }  // namespace ck_sim

@@ -28,13 +28,6 @@ struct Parameters {
   void* addresses[kMaxParameterBytes / 8];
 };
 
-/// Fails a launch that the runtime cannot run.
-inline bool refuse(Launch* launch, const char* message) {
-  const Group group = {};
-  fail(launch, "launch", {{0, 0, 0}, 0, 0, &group}, message);
-  return false;
-}
-
 /// Copies the parameters, the i-th one at byte `offsets[i]`; false if there are too many.
 inline bool copy_parameters(Launch* launch, Parameters* copy, const void* parameters,
                             uint32_t bytes, const uint32_t* offsets, uint32_t count) {

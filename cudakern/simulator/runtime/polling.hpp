@@ -43,9 +43,7 @@ uint64_t ck_sim_time(int since_1970) {
   using namespace ck_sim;
   static const Site site = {"a loop around a clock", 0, "mov.u64"};
   ck_sim_poll(&site, &site);
-  timespec now;
-  clock_gettime(since_1970 != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+  return nanoseconds(since_1970 != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC);
 }
 
 void ck_sim_exchange_16(void* address, const void* compare, const void* value, void* before) {

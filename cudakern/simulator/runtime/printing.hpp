@@ -200,7 +200,10 @@ int ck_sim_vprintf(const char* format, const char* arguments) {
 }
 
 void ck_sim_assert_failed(const char* message, const char* file, uint32_t line, const char*) {
-  char text[400];
+  using namespace ck_sim;
+  Worker* w = worker;
+  char text[400];  // apart, as the kernel's strings may be out of bounds
   snprintf(text, sizeof text, "%s:%u: assertion `%s` must hold", file, line, message);
-  ck_sim::stop(ck_sim::worker, "assert", text, nullptr);
+  fail(w->launch, "assert", w->running->view, nullptr, "%s", text);
+  leave(w);
 }

@@ -73,7 +73,7 @@ static bool take_block(Worker* w) {
   Launch* launch = w->launch;
   if (launch->ranks > 1) return enter_cluster(w);
   const uint64_t block = __atomic_fetch_add(&launch->next_block, 1, __ATOMIC_RELAXED);
-  w->group.block = block_at(launch, block);
+  w->group.block = place_in(launch->grid, block);
   return block < launch->blocks;
 }
 

@@ -2,6 +2,7 @@
 // wait for.
 #pragma once
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,34 +176,44 @@ struct Worker {
 inline CK_SIM_OWN Worker* worker = nullptr;
 inline int printed = 0;  // whether printf has run since standard output was flushed
 
-inline uint64_t nanoseconds() {
+inline uint64_t nanoseconds(clockid_t clock = CLOCK_MONOTONIC) {
   timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
 inline uint64_t count_blocks(const Index3& grid) { return uint64_t{grid.x} * grid.y * grid.z; }
 
-/// The place of a block in its grid.
-inline Index3 block_at(const Launch* launch, uint64_t block) {
-  return {static_cast<unsigned>(block % launch->grid.x),
-          static_cast<unsigned>(block / launch->grid.x % launch->grid.y),
-          static_cast<unsigned>(block / launch->grid.x / launch->grid.y)};
+/// The place of number `i` in a grid.
+inline Index3 place_in(const Index3& grid, uint64_t i) {
+  return {static_cast<unsigned>(i % grid.x), static_cast<unsigned>(i / grid.x % grid.y),
+          static_cast<unsigned>(i / grid.x / grid.y)};
 }
 
-/// Ends the launch; the first failure is the one that is reported.
-inline void fail(Launch* launch, const char* kind, const View& view, const char* message,
-                 const Site* site = nullptr) {
+/// Ends the launch; the first failure is the one that is reported. `site` may be null.
+__attribute__((format(printf, 5, 6))) inline void fail(Launch* launch, const char* kind,
+                                                       const View& view, const Site* site,
+                                                       const char* format, ...) {
   int expected = 0;
   if (__atomic_compare_exchange_n(&launch->failed, &expected, 1, false, __ATOMIC_ACQ_REL,
                                   __ATOMIC_ACQUIRE)) {
     ck_sim_report* report = launch->report;
     snprintf(report->kind, sizeof report->kind, "%s", kind);
-    snprintf(report->message, sizeof report->message, "%s", message);
+    va_list values;
+    va_start(values, format);
+    vsnprintf(report->message, sizeof report->message, format, values);
+    va_end(values);
     memcpy(report->block, &view.group->block, sizeof report->block);
     memcpy(report->thread, &view.thread, sizeof report->thread);
     report->site = site;
   }
+}
+
+/// Fails a launch that the runtime cannot run.
+inline bool refuse(Launch* launch, const char* message, const char* kind = "launch") {
+  const Group group = {};
+  fail(launch, kind, {{0, 0, 0}, 0, 0, &group}, nullptr, "%s", message);
+  return false;
 }
 
 // What the two libraries do in their own way.

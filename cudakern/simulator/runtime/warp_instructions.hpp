@@ -48,15 +48,14 @@ inline void report_lanes(Worker* w, const Thread& waiting) {
     const Thread& lane = lanes[__builtin_ctz(rest)];
     elsewhere += lane.state > State::kReady && !takes_part(lane, waiting.mask, site);
   }
-  char text[400], gone[40] = "";
+  char gone[40] = "";
   if (kChecked && exited != 0) {
     snprintf(gone, sizeof gone, "%d of them exited and ", __builtin_popcount(exited));
   }
-  snprintf(text, sizeof text,
-           "%s:%d: all lanes of mask 0x%08x must reach %s with that mask; %s%u %swait elsewhere",
-           site.file, site.line, waiting.mask, site.opcode, gone, elsewhere,
-           gone[0] == 0 ? "of them " : "");
-  fail(w->launch, "barrier_divergence", waiting.view, text, &site);
+  fail(w->launch, "barrier_divergence", waiting.view, &site,
+       "%s:%d: all lanes of mask 0x%08x must reach %s with that mask; %s%u %swait elsewhere",
+       site.file, site.line, waiting.mask, site.opcode, gone, elsewhere,
+       gone[0] == 0 ? "of them " : "");
 }
 
 /// Whether a lane waits for one that has exited, or that waits for it by another instruction:

@@ -32,16 +32,10 @@ inline Worker* take_worker(Launch* launch) {
   }
   const Index3 block = launch->block;
   if (w->block.x != block.x || w->block.y != block.y || w->block.z != block.z) {
-    Thread* thread = w->threads;
-    for (unsigned z = 0; z < block.z; ++z) {
-      for (unsigned y = 0; y < block.y; ++y) {
-        for (unsigned x = 0; x < block.x; ++x, ++thread) {
-          const uint32_t i = static_cast<uint32_t>(thread - w->threads);
-          const uint32_t left = launch->threads - i / kWarpSize * kWarpSize;
-          const unsigned warp = left < kWarpSize ? (1u << left) - 1 : 0xFFFFFFFFu;
-          thread->view = {{x, y, z}, i % kWarpSize, warp, &w->group};
-        }
-      }
+    for (uint32_t i = 0; i < launch->threads; ++i) {
+      const uint32_t left = launch->threads - i / kWarpSize * kWarpSize;
+      const unsigned warp = left < kWarpSize ? (1u << left) - 1 : 0xFFFFFFFFu;
+      w->threads[i].view = {place_in(block, i), i % kWarpSize, warp, &w->group};
     }
     w->block = block;
   }
@@ -87,9 +81,7 @@ inline Worker* enter_worker(Launch* launch) {
     w = nullptr;
   }
   if (w == nullptr) {
-    const Group group = {};
-    fail(launch, "out_of_memory", {{0, 0, 0}, 0, 0, &group},
-         "a block needs more memory than there is");
+    refuse(launch, "a block needs more memory than there is", "out_of_memory");
     return nullptr;
   }
   enter_guard(&w->guard);
