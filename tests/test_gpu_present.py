@@ -98,7 +98,7 @@ def outcome(pytester):
     return run
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
+@pytest.mark.parametrize("processes", ["0", "1"])
 def test_a_run_with_a_test_on_a_gpu_passes(outcome, processes):
     status, text, places = outcome(ON_HOST + ON_GPU.format(body="pass"), "-n", processes)
     assert status == pytest.ExitCode.OK

@@ -7,7 +7,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked
-from tests.helpers.samples import covering
+from tests.helpers.samples import covering, sample
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -72,7 +72,7 @@ def test_a_thread_waits_for_another_one(poll, setter):
     waits(poll, 1, 70, setter)
 
 
-@pytest.mark.parametrize(("poll", "setter"), covering(POLLS, [0, 10, 40]))
+@pytest.mark.parametrize(("poll", "setter"), sample(covering(POLLS, [0, 10, 40]), 3))
 def test_blocks_wait_for_another_one(poll, setter):
     waits(poll, 41, 3, 3 * setter)
 
@@ -93,7 +93,7 @@ def test_waiting_in_checked_launches(poll, grid, block, setter, resident):
             waits(poll, grid, block, setter)
 
 
-@pytest.mark.parametrize(("poll", "grid"), covering(POLLS, [1, 6]))
+@pytest.mark.parametrize(("poll", "grid"), sample(covering(POLLS, [1, 6]), 2))
 def test_waiting_for_nobody_is_an_error(poll, grid):
     kernel = MODULE.get_function(f"never_{poll}")
     with pytest.raises(ck.SimulatorError) as caught:
