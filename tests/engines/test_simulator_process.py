@@ -19,6 +19,7 @@ from cudakern.errors import BindingError
 from cudakern.simulator import engine as engine_module
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.toolchain import find_toolchain
+from tests.helpers.samples import covering
 from tests.helpers.simulated import REVERSE, assert_works, compiled, pack, run
 
 ROOT = Path(__file__).parents[2]
@@ -199,8 +200,9 @@ CRASHES = {
 }
 
 
-@pytest.mark.parametrize("when", ["between launches", "beside a launch"])
-@pytest.mark.parametrize("crash", CRASHES)
+@pytest.mark.parametrize(
+    ("crash", "when"), covering(CRASHES, ["between launches", "beside a launch"])
+)
 def test_a_real_fault_reaches_faulthandler(crash, when):
     beside = "threading.Thread(target=lambda: [assert_works() for _ in iter(int, 1)], daemon=True)"
     program = f"""

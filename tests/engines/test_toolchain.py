@@ -22,6 +22,7 @@ from cudakern.simulator.ptx import library as library_module
 from cudakern.simulator.ptx.compile import ptx_of_code
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
+from tests.helpers.samples import sample
 from tests.helpers.simulated import assert_works, code_of, compiled, run
 
 ROOT = Path(__file__).parents[2]
@@ -193,8 +194,8 @@ def test_a_second_process_does_not_compile(cache, tmp_path):
 
 
 def test_two_processes_share_an_empty_cache(cache):
-    processes = [in_process() for _ in range(3)]
-    assert [process.wait() for process in processes] == [0, 0, 0]
+    processes = [in_process() for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
     assert len(libraries(cache)) == 2
     assert not list(cache.glob("build-*"))
 
@@ -232,7 +233,7 @@ def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
     assert count("1", checked=True) == 11
 
 
-@pytest.mark.parametrize("session", [ck.simulator.checked, ck.simulator.traffic])
+@pytest.mark.parametrize("session", sample([ck.simulator.checked, ck.simulator.traffic], 2))
 def test_observed_launches_need_no_library_for_plain_ones(cache, session):
     module = ck.simulator.RawModule(code=KERNEL.replace("VALUE", "4"))
     x = np.zeros(2, np.int32)

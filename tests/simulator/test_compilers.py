@@ -21,7 +21,7 @@ FOUND = {
     "ziglang": importlib.util.find_spec("ziglang") and f"{sys.executable} -m ziglang c++",
 }
 #: One row of so many runs.
-STEP = 20 if is_thorough() else 40
+STEP = 20 if is_thorough() else 80
 ALL = (row for row in (*BROKEN, *CORRECT) if "#include" not in row.code and not row.alone)
 SAMPLE = tuple(ALL)[::STEP]
 

@@ -101,8 +101,10 @@ def test_every_dtype_and_density(place, dtype, density):
 
 
 @PLAIN
-@pytest.mark.parametrize("density", [0.01, 1, "last tile"])
-@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64", "complex128"])
+@pytest.mark.parametrize(
+    ("dtype", "density"),
+    covering(["uint8", "float16", "float32", "int64", "complex128"], [0.01, 1, "last tile"]),
+)
 def test_sizes_around_the_limits(place, dtype, density):
     itemsize = np.dtype(dtype).itemsize
     rng = np.random.default_rng(8)
@@ -127,6 +129,7 @@ def test_every_layout_of_coordinates(place, kind, shape, name):
     run_poisoned(x, Outputs(laid_out((1,), (1,), 4), layout, kind, place), place)
 
 
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("rank", "kind"), sample(covering(range(1, 9), KINDS), 2, 1))
 def test_every_rank_in_any_order_of_axes(place, rank, kind):
     shape = (3, 2, 4, 2, 1, 3, 2, 3)[:rank]
@@ -139,6 +142,7 @@ def test_every_rank_in_any_order_of_axes(place, rank, kind):
             assert_found(result, expected_coordinates(turned, kind), turned.shape)
 
 
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "complex64", "complex128"])
 def test_every_address(place, dtype):
     """Also such as are no multiple of the element's size, which only a host has."""
@@ -163,6 +167,7 @@ def test_a_scalar_has_the_coordinate_0(place, value, count, kind):
 BROADCAST = [((40, 50), (0, 8)), ((40, 50), (8, 0)), ((9000,), (0,)), ((2, 3, 4, 5), (8, 0, 0, 16))]
 
 
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("shape", "strides"), BROADCAST, ids=str)
 def test_repeated_elements_count_each_time(place, shape, strides):
     for value in (0, 1):

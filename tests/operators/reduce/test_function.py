@@ -88,7 +88,7 @@ def test_reduce_is_right_for_any_layout(place, combination, shapes, data):
 
 
 #: Each function of some dtypes, of others than the function before.
-SOME_DTYPES = [(f, d, {}) for k, f in enumerate(FUNCTIONS) for d in sample(DTYPES, 5, k % 5)]
+SOME_DTYPES = [(f, d, {}) for k, f in enumerate(FUNCTIONS) for d in sample(DTYPES, 8, k % 8)]
 OTHER_RESULTS = [
     ("sum", "int8", {"dtype": "int64"}),
     ("sum", "bool", {"dtype": "uint8"}),
@@ -221,7 +221,7 @@ SUBNORMALS += [("sum", bfloat16() or "float16"), ("max", "float16"), ("argmin", 
 SUBNORMALS += [("average", "complex64"), ("l2", "complex64"), ("log_sum", "complex64")]
 
 
-@pytest.mark.parametrize(("variant", "of"), covering(VARIANTS, SUBNORMALS), ids=str)
+@pytest.mark.parametrize(("variant", "of"), sample(covering(VARIANTS, SUBNORMALS), 2), ids=str)
 def test_reduce_subnormal_numbers(place, plans, variant, of):
     function, dtype = of
     shape, axis, view = VARIANTS[variant]
