@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import combinations, product
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx.compile import ptx_of_program, ptx_of_text
 from cudakern.simulator.ptx.forms import BYTES, Form, OperandForm, type_of
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
-from tests.helpers.samples import is_thorough, sample
+from tests.helpers.samples import is_thorough
 
 if TYPE_CHECKING:
     from cudakern.simulator.ptx.module import Module
@@ -65,6 +65,8 @@ COMBINATIONS = 6000
 RANDOM = 200
 #: How many spellings share a module, and so one run of the compiler.
 SPELLINGS = 48
+#: How many kernels of rows do.
+KERNELS = 12
 #: Up to how many spellings of a row are all tried in a thorough run.
 ALL_SPELLINGS = 12
 _POISON = 0xA5
@@ -389,6 +391,30 @@ def launch(ptx: str, name: str, arguments, *, grid, block, shared_bytes=0) -> No
     kernel.launcher(grid, block, shared_bytes, offsets)(bytes(packed))
 
 
+@cache
+def _is_refused(ptx: str) -> bool:
+    try:
+        loaded(ptx)
+    except KernelCompileError:
+        return True
+    return False
+
+
+def together(kernels: list[Kernel]) -> list[Kernel]:
+    """Return the kernels, those whose text has a single entry as entries of shared modules."""
+    made = [*kernels]
+    alone = [n for n, one in enumerate(kernels) if one.text.count(".entry") == 1]
+    for first in range(0, len(alone), KERNELS):
+        some = {n: kernels[n] for n in alone[first : first + KERNELS]}
+        ptx = HEAD + "".join(
+            one.text.removeprefix(HEAD).replace(f".entry {one.name}(", f".entry k{n}(")
+            for n, one in some.items()
+        )
+        for n, one in some.items():
+            made[n] = replace(one, text=ptx, name=f"k{n}")
+    return made
+
+
 class Batch:
     """Spellings that share a module; rows whose C++ is wrong do not take others with them."""
 
@@ -406,11 +432,7 @@ class Batch:
 
     @cached_property
     def _is_broken(self) -> bool:
-        try:
-            loaded(HEAD + "".join(self.texts.values()))
-        except KernelCompileError:
-            return True
-        return False
+        return _is_refused(HEAD + "".join(self.texts.values()))
 
     def run(self, spelling: Spelling) -> tuple[np.ndarray, ...]:
         """Return what the entry of a spelling stores: an axis of constants, one of threads."""
@@ -515,19 +537,38 @@ class Chapter:
 
     def check(self, form: Form) -> None:
         """Raise AssertionError if a row has no answer, or a result is not the answer."""
-        answer = self.answers.get(form.pattern)
         if id(form) in self._rows:
             number = self._rows[id(form)]
             for spelling in self._batches[number]:
                 if spelling.form is form:
                     check_spelling(self._batch(number), spelling)
-        elif isinstance(answer, Kernel | tuple):
-            for kernel in sample(answer if isinstance(answer, tuple) else (answer,), 3):
-                check_kernel(_name_in(form, kernel), kernel)
         else:
-            assert answer is not None, f"{form.pattern} must have an oracle or a kernel"
-            for name, words in sample(spellings_to_try(form), 3):  # each in a module of its own
-                check_kernel(name, answer(name, words))
+            assert form.pattern in self.answers, f"{form.pattern} must have an oracle or a kernel"
+            for name, kernel, entry in self._kernels[form.pattern]:
+                check_kernel(name, kernel, kernel if _is_refused(_ptx_of(entry)) else entry)
+
+    @cached_property
+    def _kernels(self) -> dict[str, list[tuple[str, Kernel, Kernel]]]:
+        """For each pattern: names of instructions, their kernels, and what is launched of them."""
+        found = [
+            (form.pattern, *named)
+            for form in self.forms
+            if id(form) not in self._rows and form.pattern in self.answers
+            for named in _named(form, self.answers[form.pattern])
+        ]
+        made: dict[str, list[tuple[str, Kernel, Kernel]]] = {}
+        entries = together([kernel for _, _, kernel in found])
+        for (pattern, name, kernel), entry in zip(found, entries, strict=True):
+            made.setdefault(pattern, []).append((name, kernel, entry))
+        return made
+
+
+def _named(form: Form, answer) -> list[tuple[str, Kernel]]:
+    """Return the kernels of a row, each with the name of the row's instruction in it."""
+    if callable(answer):
+        return [(name, answer(name, words)) for name, words in spellings_to_try(form)]
+    kernels = answer if isinstance(answer, tuple) else (answer,)
+    return [(_name_in(form, kernel), kernel) for kernel in kernels]
 
 
 def _name_in(form: Form, kernel: Kernel) -> str:
@@ -545,13 +586,18 @@ def _ptx_of(kernel: Kernel) -> str:
     return kernel.text if ".version" in kernel.text else _compiled(kernel.text)
 
 
-def check_kernel(name: str, kernel: Kernel) -> None:
-    """Raise AssertionError if a kernel lacks the instruction, or leaves wrong results."""
+def check_kernel(name: str, kernel: Kernel, entry: Kernel | None = None) -> None:
+    """Raise AssertionError if a kernel lacks the instruction, or leaves wrong results.
+
+    What is launched may be an entry of another text: a module that is refused takes no kernel with
+    it that is right.
+    """
     ptx = _ptx_of(kernel)
     assert re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.:])", ptx), f"the PTX must have {name}"
+    entry = entry or kernel
     arguments = tuple(np.copy(a) if isinstance(a, np.ndarray) else a for a in kernel.arguments)
     launch(
-        ptx, kernel.name, arguments,
+        _ptx_of(entry), entry.name, arguments,
         grid=kernel.grid, block=kernel.block, shared_bytes=kernel.shared_bytes,
     )  # fmt: skip
     for position, answer in kernel.answers.items():

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import cudakern as ck
 from cudakern.simulator.ptx.forms import rows
 from tests.simulator.ptx import harness
 from tests.simulator.ptx.harness import (
     BLOCK,
+    HEAD,
     Chapter,
     Kernel,
     Oracle,
@@ -86,26 +88,40 @@ def test_wrong_result_of_a_constant_operand_is_told():
         Chapter([ADD], {ADD.pattern: oracle}, {}).check(ADD)
 
 
-def test_wrong_result_of_a_kernel_is_told():
-    text = """.version 8.6
-    .target sm_90
-    .address_size 64
-    .visible .entry k(.param .u64 out)
-    {
+def kernel_of(instruction, answer):
+    """Return a kernel whose %x is stored; what is in there before is 4."""
+    text = f"""{HEAD}.visible .entry k(.param .u64 out)
+    {{
         .reg .b64 %at; .reg .b32 %x;
-        ld.param.u64 %at, [out];
-        add.u32 %x, 3, 4;
+        ld.param.u64 %at, [out]; mov.u32 %x, 4;
+        {instruction}
         st.global.u32 [%at], %x;
         ret;
-    }
+    }}
     """
-    poisoned = np.uint32([99])
-    check_kernel("add.u32", Kernel(text, (poisoned,), {0: np.uint32([7])}))
-    assert poisoned[0] == 99
+    return Kernel(text, (np.uint32([99]),), {0: np.uint32([answer])})
+
+
+def test_wrong_result_of_a_kernel_is_told():
+    right = kernel_of("add.u32 %x, 3, %x;", 7)
+    check_kernel("add.u32", right)
+    assert right.arguments[0][0] == 99
     with pytest.raises(AssertionError, match=r"add\.u32: argument 0 is wrong at"):
-        check_kernel("add.u32", Kernel(text, (poisoned,), {0: np.uint32([8])}))
+        check_kernel("add.u32", kernel_of("add.u32 %x, 3, %x;", 8))
     with pytest.raises(AssertionError, match=r"the PTX must have add\.u16"):
-        check_kernel("add.u16", Kernel(text, (poisoned,), {0: np.uint32([7])}))
+        check_kernel("add.u16", right)
+
+
+def test_a_refused_kernel_takes_no_other_with_it():
+    subtract, maximum = rows("9.7.1.2 sub.u32 d, a, b = \n9.7.1.11 max.u32 d, a, b = ")
+    kernels = {
+        subtract.pattern: kernel_of("sub.u32 %x, 9, %x;", 5),
+        maximum.pattern: kernel_of("max.u32 %x, 9, %nothing;", 9),
+    }
+    chapter = Chapter([subtract, maximum], {}, kernels)
+    chapter.check(subtract)
+    with pytest.raises(ck.KernelCompileError):
+        chapter.check(maximum)
 
 
 @pytest.mark.parametrize("kind", ["u8", "s16", "b32", "s64", "f16", "bf16", "f32", "f64", "pred"])
