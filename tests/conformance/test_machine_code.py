@@ -308,7 +308,7 @@ def code_of(cubin, kernels):
     return [listings[kernel.entry].code for kernel in kernels]
 
 
-@pytest.mark.parametrize("function", sample([function.name for function in ReduceFunction], 4))
+@pytest.mark.parametrize("function", sample([function.name for function in ReduceFunction], 6))
 def test_a_flush_of_subnormals_is_seen(compiled, function):
     kinds = ("FLOAT32",) if function in ORDERED else ("FLOAT32", "COMPLEX64")
     kernels = [one("stream", function, kind, rank=1) for kind in kinds]

@@ -19,6 +19,7 @@ from tests.helpers.roofline import (
     sectors,
     transposed,
 )
+from tests.helpers.samples import covering, sample
 
 F4, F8, F2, U1 = np.float32, np.float64, np.float16, np.uint8
 
@@ -235,7 +236,7 @@ ND_STREAMED = ND_ROWS + ND_SPLICED + ND_PACKED
 CASES = STREAMED + LAST_AXIS + STAGED + STRIDED + ND_STREAMED + ND_STRIDED
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", sample(CASES, 2), ids=str)
 def test_bytes_moved(case):
     found, roofline = run(case)
     assert re.match(rf"ck_{case.operator}_{case.variant}_[a-z]\d", found.kernel)
@@ -318,8 +319,9 @@ OF_EACH_MODE = [ROWS[4], SPLICED[0], PACKED[0], SCALARS[0], STAGED[0]]
 OF_EACH_MODE += [ND_ROWS[1], ND_SPLICED[0], ND_PACKED[0], ND_STRIDED[0]]
 
 
-@pytest.mark.parametrize("mode", ["wrap", "fill"])
-@pytest.mark.parametrize("case", OF_EACH_MODE, ids=str)
+@pytest.mark.parametrize(
+    ("case", "mode"), sample(covering(OF_EACH_MODE, ["wrap", "fill"]), 2), ids=str
+)
 def test_every_mode_moves_the_same(case, mode):
     found, _ = run(case, mode)
     clamped, _ = run(case)

@@ -11,6 +11,7 @@ from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.gather_nd import random_tuples
 from tests.helpers.oracle import MODES, options
 from tests.helpers.places import get, put, same_bytes
+from tests.helpers.samples import sample
 from tests.helpers.strategies import random_bytes
 
 pytestmark = PLAIN_AND_CHECKED
@@ -39,7 +40,7 @@ def test_gather_nd_at_the_ends_of_ranks_and_tuple_sizes(place, x, indices, batch
     assert same_bytes(ck.gather_nd(*arrays, batch_dims, **options(mode, 5)), expected)
 
 
-@pytest.mark.parametrize("bad", range(8))
+@pytest.mark.parametrize("bad", sample(range(8), 2))
 def test_gather_nd_holds_each_component_against_its_own_axis(place, bad):
     extents = (2, 3, 4, 5, 6, 7, 2, 3)
     x = np.arange(np.prod(extents), dtype=np.int32).reshape(extents)

@@ -294,6 +294,7 @@ PARTS = [
 ]
 
 
+@PLAIN_UNLESS_THOROUGH
 @pytest.mark.parametrize(("shape", "dtype"), sample(PARTS, 3), ids=str)
 def test_a_tile_uses_some_rows_of_its_vectors(place, shape, dtype):
     x = random_elements(np.random.default_rng(len(shape)), shape, dtype, 0.03)
@@ -302,7 +303,9 @@ def test_a_tile_uses_some_rows_of_its_vectors(place, shape, dtype):
     assert_found(result, expected_coordinates(turned, np.uint32), turned.shape)
 
 
-@pytest.mark.parametrize(("shape", "dtype"), [((5000, 16), "float32"), ((9000, 24), "float16")])
+@pytest.mark.parametrize(
+    ("shape", "dtype"), sample([((5000, 16), "float32"), ((9000, 24), "float16")], 2)
+)
 def test_dense_tiles_follow_each_other_in_a_block(monkeypatch, shape, dtype):
     # More places than there is room for: warps read masks for as long as they write rows, while
     # others make the masks of the tile after the next one.

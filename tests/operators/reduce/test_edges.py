@@ -440,7 +440,7 @@ SUBNORMALS += [(dtype, *case) for dtype in ("complex64", "complex128") for case 
 
 
 @pytest.mark.parametrize(
-    ("dtype", "x", "function", "options", "expected"), sample(SUBNORMALS, 7), ids=str
+    ("dtype", "x", "function", "options", "expected"), sample(SUBNORMALS, 13), ids=str
 )
 def test_subnormal_numbers(place, dtype, x, function, options, expected):
     check(place, x, dtype, function, options, expected)
@@ -459,7 +459,7 @@ def test_one_nan_among_many(place, far, of):
         reduce(x, function, axis, **options).assert_is(result)
 
 
-@pytest.mark.parametrize(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 5))
+@pytest.mark.parametrize(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 8))
 def test_limits_of_types(place, x, dtype, function, options, expected):
     check(place, x, dtype, function, options, expected)
 

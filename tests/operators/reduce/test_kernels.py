@@ -40,7 +40,7 @@ CASES = {
 FLOATING = ["average", "l1", "l2", "log_sum", "multiply", "sum_square"]
 OPTIONS = {"argmax": {"last_index": True}, "max": {"initial": 0.5, "nan": "ignore"}}
 RUNS = covering(CASES, ["sum", "argmax", "max", "log_sum_exp"])
-RUNS += [("stream", function) for function in sample(FLOATING, 3)]
+RUNS += [("stream", function) for function in sample(FLOATING, 6)]
 
 
 def counters(plan):
