@@ -79,7 +79,7 @@ def test_copying_node(place, case):
         assert same_bytes(found, reference)
 
 
-@pytest.mark.parametrize("case", sample(REDUCING, 4), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", sample(REDUCING, 6), ids=lambda case: case.name)
 def test_reducing_node(place, case):
     for found, *others in results(place, case):
         for expected in others:

@@ -40,7 +40,7 @@ def test_names_are_distinct():
     assert len({correct.name for correct in CORRECT}) == len(CORRECT)
 
 
-@pytest.mark.parametrize("correct", sample(cases(CORRECT), 3))
+@pytest.mark.parametrize("correct", sample(cases(CORRECT), 4))
 def test_result_and_nothing_found(correct):
     require_result(correct, 0)
     for seed in sample(range(3), 3):

@@ -11,27 +11,27 @@ from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.gather_nd import random_tuples
 from tests.helpers.oracle import MODES, options
 from tests.helpers.places import get, put, same_bytes
-from tests.helpers.samples import sample
+from tests.helpers.samples import covering, sample
 from tests.helpers.strategies import random_bytes
 
 pytestmark = PLAIN_AND_CHECKED
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    ("x", "indices", "batch_dims"),
-    [
-        ((2, 1, 3, 2, 2, 1, 2, 3), (2, 1, 3, 2, 2, 1, 2, 1), 7),
-        ((2, 2, 1, 2, 2, 2, 4, 3), (2, 2, 1, 2, 2, 2, 3, 2), 6),
-        ((2, 2, 1, 2, 2, 2, 4, 3), (2, 2, 1, 2, 2, 2, 1), 6),
-        ((3, 2, 2, 1, 2, 3, 2, 2), (9, 8), 0),
-        ((3, 2, 2, 1, 2, 3, 2, 2), (3, 5, 7), 1),
-        ((3, 2, 2, 1, 2, 3, 2, 2), (2, 1, 2, 1, 2, 1, 2, 1), 0),
-        ((3, 2, 5), (3,), 0),
-        ((4,), (1,), 0),
-    ],
-)  # fmt: skip
-def test_gather_nd_at_the_ends_of_ranks_and_tuple_sizes(place, x, indices, batch_dims, mode):
+ENDS = [
+    ((2, 1, 3, 2, 2, 1, 2, 3), (2, 1, 3, 2, 2, 1, 2, 1), 7),
+    ((2, 2, 1, 2, 2, 2, 4, 3), (2, 2, 1, 2, 2, 2, 3, 2), 6),
+    ((2, 2, 1, 2, 2, 2, 4, 3), (2, 2, 1, 2, 2, 2, 1), 6),
+    ((3, 2, 2, 1, 2, 3, 2, 2), (9, 8), 0),
+    ((3, 2, 2, 1, 2, 3, 2, 2), (3, 5, 7), 1),
+    ((3, 2, 2, 1, 2, 3, 2, 2), (2, 1, 2, 1, 2, 1, 2, 1), 0),
+    ((3, 2, 5), (3,), 0),
+    ((4,), (1,), 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "mode"), covering(ENDS, MODES), ids=str)
+def test_gather_nd_at_the_ends_of_ranks_and_tuple_sizes(place, case, mode):
+    x, indices, batch_dims = case
     rng = np.random.default_rng(len(x) + indices[-1])
     values = random_bytes(rng, x, np.int16)
     tuples = random_tuples(rng, indices, np.int64, x[batch_dims : batch_dims + indices[-1]])

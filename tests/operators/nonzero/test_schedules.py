@@ -241,7 +241,7 @@ NO_CLEARING = (HEADER, "if (last) {", "if (false) {")
             pytest.param(NO_RESET, FEW, None, "wrong", id="no reset"),
             pytest.param(NO_CLEARING, WRAP, None, "wrong", id="no clearing"),
         ],
-        3,
+        4,
     ),
 )
 def test_faults_of_the_protocol_are_seen(tmp_path, monkeypatch, mutation, calls, size, fault):
