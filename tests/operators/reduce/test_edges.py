@@ -459,7 +459,7 @@ def test_one_nan_among_many(place, far, of):
         reduce(x, function, axis, **options).assert_is(result)
 
 
-@pytest.mark.parametrize(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 8))
+@pytest.mark.parametrize(("x", "dtype", "function", "options", "expected"), sample(LIMITS, 8, 5))
 def test_limits_of_types(place, x, dtype, function, options, expected):
     check(place, x, dtype, function, options, expected)
 
