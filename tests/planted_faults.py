@@ -187,7 +187,7 @@ FAULTS = (
           "operators/nonzero/test_coordinates.py::test_every_rank_in_any_order_of_axes",
           "const bool exists = §start + ((word + r) * 32) < elements§true§;"),
     Fault("masks are written while others read them",
-          "operators/nonzero/test_coordinates.py::test_a_tile_uses_some_rows_of_its_vectors",
+          "operators/nonzero/test_coordinates.py::test_dense_tiles_follow_each_other_in_a_block",
           "    §sync_first_threads<kReaders>();\n    §§for (uint32 first"),
     Fault("look-back leaves the nearest tile out",
           "operators/nonzero/test_schedules.py::test_every_order_gives_the_same",

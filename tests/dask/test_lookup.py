@@ -60,7 +60,7 @@ def assert_right(lazy, right):
     assert same_bytes(lazy.compute(), right)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(120))
 @given(st.data())
 def test_gather_of_any_chunks(data):
     x, indices, axis, mode, fill = data.draw(operands("gather"))
