@@ -19,7 +19,6 @@ def _seeds(*seeds):
 
 
 PLAIN = _seeds(None)
-CHECKED = _seeds(*ORDERS)
 #: Tests of kernels.
 PLAIN_AND_CHECKED = _seeds(None, *ORDERS)
 #: Tests of many kernels, or of what stands in front of them: one order, in a thorough run alone.

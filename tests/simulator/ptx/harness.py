@@ -65,7 +65,7 @@ COMBINATIONS = 6000
 RANDOM = 200
 #: How many spellings share a module, and so one run of the compiler.
 SPELLINGS = 48
-#: How many kernels of rows do.
+#: How many kernels of rows share a module.
 KERNELS = 12
 #: Up to how many spellings of a row are all tried in a thorough run.
 ALL_SPELLINGS = 12
@@ -428,11 +428,8 @@ class Batch:
         return spelling.entry(self.symbols[spelling.key], count)
 
     def _text(self, spelling: Spelling) -> str:
-        return self.texts[spelling.key] if self._is_broken else "".join(self.texts.values())
-
-    @cached_property
-    def _is_broken(self) -> bool:
-        return _is_refused(HEAD + "".join(self.texts.values()))
+        shared = HEAD + "".join(self.texts.values())
+        return HEAD + self.texts[spelling.key] if _is_refused(shared) else shared
 
     def run(self, spelling: Spelling) -> tuple[np.ndarray, ...]:
         """Return what the entry of a spelling stores: an axis of constants, one of threads."""
@@ -448,7 +445,7 @@ class Batch:
         where = {"grid": (count // BLOCK, 1, 1), "block": (BLOCK, 1, 1)}
         symbol = self.symbols[spelling.key]
         arguments = (*outputs, *inputs.values())
-        launch(HEAD + self._text(spelling), symbol, arguments, **where)
+        launch(self._text(spelling), symbol, arguments, **where)
         return tuple(outputs)
 
 
