@@ -42,7 +42,7 @@ def test_tests_on_a_gpu_are_marked_and_no_other(tmp_path):
     (tmp_path / "such_a_machine.py").write_text(MACHINE, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "such_a_machine", "-p", "no:cacheprovider"]
     result = subprocess.run(
-        [*command, "--collect-only", "-qq", *([] if is_thorough() else FEW)],
+        [*command, "--collect-only", "-qq", *(["--thorough"] if is_thorough() else FEW)],
         capture_output=True,
         text=True,
         check=False,
@@ -53,7 +53,7 @@ def test_tests_on_a_gpu_are_marked_and_no_other(tmp_path):
     found = re.findall(r"FOUND (True|False) (\w+)(?:\[(.*)\])?$", result.stdout, re.MULTILINE)
     marked = [(name, given.split("-")) for gpu, name, given in found if gpu == "True"]
     placed = {name for name, given in marked if "cuda" in given}
-    assert len([given for _, given in marked if "cuda" in given]) > (2300 if is_thorough() else 100)
+    assert len([given for _, given in marked if "cuda" in given]) > (4000 if is_thorough() else 100)
     assert {name for name, _ in marked} - placed >= {*MARKED}
     assert not any("host" in given for _, given in marked)
     others = [given.split("-") for gpu, _, given in found if gpu == "False"]
