@@ -12,11 +12,12 @@ Upper case stands for one word of a set; lower case for itself. An operand has t
 if the pattern has it, else of the last modifier that is a type. ``d``, ``p`` and ``q`` in the first
 place are results.
 
-The C++ is an expression for the result, or statements, which end in ``;`` and assign to results.
+The C++ is an expression for the result, behind ``; `` one for the second result, which sees the
+first; or statements, which end in ``;`` and assign to results.
 Fields in braces are replaced: operands by values of the C++ types of their PTX types (``u32``,
 ``f32``, ``f16x2``, ``pred``, ...), vectors by arrays of them, addresses by ``char*``; a set of
 words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0; ``T`` by the C++
-type of ``TYPE``; ``site`` by a pointer to the instruction's `Site`, ``arrival`` by one that says
+type of ``TYPE``; ``U`` by the unsigned one, which operands have then, too; ``site`` by a pointer to the instruction's `Site`, ``arrival`` by one that says
 what it does to an mbarrier. It also sees ``me``, the thread's `View`; ``window``, where the block's
 shared memory starts; and ``cc``, the carry flag.
 """
@@ -32,7 +33,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 #: Bytes of the types of PTX that registers and memory hold.
 BYTES = {
@@ -153,6 +154,7 @@ class Found:
     form: Form
     fields: Mapping[str, str]
     header: str
+    types: Mapping[str, str]  # PTX types of operands that are no addresses
 
 
 class Table:
@@ -161,6 +163,7 @@ class Table:
     def __init__(self, forms: Iterable[tuple[Form, str]]) -> None:
         self._by_opcode: dict[str, list[tuple[Form, str]]] = {}
         self._by_name: dict[str, tuple[Found, ...]] = {}
+        self._found: dict[tuple[str, int, tuple[int, ...]], Found | None] = {}
         for one, header in forms:
             self._by_opcode.setdefault(one.opcode, []).append((one, header))
 
@@ -174,27 +177,29 @@ class Table:
             ordered = _in_order(name)
             matches = ((one, one.match(ordered), header) for one, header in forms)
             known = tuple(
-                Found(one, found, header) for one, found, header in matches if found is not None
+                Found(one, fields, header, _types(one, name, fields))
+                for one, fields, header in matches
+                if fields is not None
             )
             self._by_name[name] = known
         return known
 
-    def find(self, name: str, operands: int, predicates: Collection[int] = ()) -> Found | None:
+    def find(self, name: str, operands: int, predicates: Iterable[int] = ()) -> Found | None:
         """Return what is known of an instruction with so many operands.
 
         ``predicates`` are the positions of those that are predicates: they tell some forms apart.
         """
+        key = name, operands, (*predicates,)
+        if key not in self._found:
+            self._found[key] = self._best(*key)
+        return self._found[key]
+
+    def _best(self, name: str, operands: int, predicates: tuple[int, ...]) -> Found | None:
         best, fewest = None, operands + 1
         for found in self._named(name):
-            positions = [position[0] for position in found.form.operands]
-            if len(positions) != operands:
-                continue
-            asked = {
-                i
-                for i, one in enumerate(positions)
-                if not one.is_address and type_of(one, name, found.fields) == "pred"
-            }
-            if asked >= {*predicates} and len(asked) < fewest:
+            positions = [position[0].name for position in found.form.operands]
+            asked = {i for i, one in enumerate(positions) if found.types.get(one) == "pred"}
+            if len(positions) == operands and asked >= {*predicates} and len(asked) < fewest:
                 best, fewest = found, len(asked)
         return best
 
@@ -216,6 +221,14 @@ def _in_order(name: str) -> str:
     if opcode not in {"atom", "red"}:
         return name
     return ".".join([opcode, *sorted(words, key=lambda word: _FIRST.get(word, len(_FIRST)))])
+
+
+def _types(form: Form, name: str, fields: Mapping[str, str]) -> dict[str, str]:
+    given = (one for position in form.operands for one in position if not one.is_address)
+    types = {one.name: type_of(one, name, fields) for one in given}
+    if "{U}" not in form.code:
+        return types
+    return {name: kind.replace("s", "u") for name, kind in types.items()}
 
 
 def type_of(operand: OperandForm, name: str, fields: Mapping[str, str]) -> str:

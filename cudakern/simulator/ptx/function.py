@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from cudakern.simulator.ptx.flow import Blocks, Flow
-from cudakern.simulator.ptx.forms import BYTES, type_of
+from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.instructions.special import special_register
 from cudakern.simulator.ptx.model import (
@@ -21,7 +21,14 @@ from cudakern.simulator.ptx.model import (
     Vector,
     numbered,
 )
-from cudakern.simulator.ptx.values import convert, literal, type_of_register, type_of_value
+from cudakern.simulator.ptx.values import (
+    convert,
+    is_integer,
+    literal,
+    type_of_register,
+    type_of_value,
+    unsigned,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
 _MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
 _SPACES = {"global", "shared", "const", "local", "param"}
 _UNSAFE = re.compile(r"\W")
+_ATOM = re.compile(r"\w+")
 _CARRIES = {"addc", "subc", "madc"}
 #: Instructions that let others run only if they have an order.
 _ACCESSES = {"ld", "ldu", "st"}
@@ -321,6 +329,8 @@ class FunctionText:
         found = self.register(name)
         if found is None:
             self.refuse(f"{of.name} with such a result", of)
+        if is_integer(given) and is_integer(found[0]):
+            return f"{found[1]} = {value};"  # as C++ converts them
         return f"{found[1]} = {convert(value, given, found[0])};"
 
     def pointer(self, operand: Operand, space: str, of: Instruction) -> str:
@@ -352,6 +362,11 @@ class FunctionText:
         code = found.form.code
         bindings = self._fields(of, found)
         is_expression = not code.endswith(";")
+        if is_expression and "; " in code:
+            first, _, second = code.partition("; ")
+            name = found.form.operands[0][0].name
+            is_expression = not of.pairs
+            code = first if is_expression else f"{{{name}}} = {first}; {{q}} = {second};"
         before: list[str] = []
         after: list[str] = []
         result: tuple[Operand, str] | None = None
@@ -361,7 +376,7 @@ class FunctionText:
             if operand.is_address:
                 bindings[name] = self.pointer(given or Vector(()), next(spaces), of)
                 continue
-            kind = type_of_value(type_of(operand, of.name, found.fields))
+            kind = type_of_value(found.types[name])
             is_result = name in _RESULTS and operand in found.form.operands[0]
             if is_result and is_expression and given is not None:
                 result = given, kind
@@ -373,7 +388,8 @@ class FunctionText:
                 before.append(f"{kind} {name}_[] = {{{values}}};")
                 bindings[name] = f"{name}_"
             elif given is not None:
-                bindings[name] = f"({self.value(given, kind, of)})"
+                value = self.value(given, kind, of)
+                bindings[name] = value if _ATOM.fullmatch(value) else f"({value})"
         made = code.format_map(bindings)
         if result is not None:
             return self.assign(result[0], made, result[1], of)
@@ -385,6 +401,7 @@ class FunctionText:
         made = dict(found.fields)
         if "TYPE" in made:
             made["T"] = type_of_value(made["TYPE"])
+            made["U"] = unsigned(BYTES[made["TYPE"]])
         if "{site}" in found.form.code:
             made["site"] = self.site(of)
         if "{arrival}" in found.form.code:

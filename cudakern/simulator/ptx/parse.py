@@ -37,6 +37,9 @@ _LINKAGES = frozenset({".extern", ".visible", ".weak", ".common"})
 _VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
 _ADDRESS_BITS = 64
 _MAX_DIGITS = 6  # of a version
+_SCOPES_AND_LABELS = frozenset("{}:")
+#: What follows an operand that is one word.
+_ENDS = frozenset(",;]})|")
 #: How words start that are no labels, also before a colon.
 _NO_LABEL = frozenset('0123456789()[]{}:;,@!=|<>+-*/&^~?."')
 
@@ -69,6 +72,7 @@ class _Parser:
         self._scopes: list[dict[str, str]] = []
         self._registers: dict[str, int] = {}  # how many a declared name stands for
         self._labels = self._labels_of_scopes()
+        self._singles: dict[str, Register | Immediate] = {}  # operands of one word, outermost
         self._fresh = count(1)
 
     # The module
@@ -119,9 +123,7 @@ class _Parser:
             tokens.take()
             return
         tokens.expect("{")
-        while tokens.next not in {"}", ""}:
-            tokens.take()
-        tokens.expect("}")
+        tokens.skip_to("}")
 
     def _address_size(self) -> None:
         if self.tokens.number() != _ADDRESS_BITS:
@@ -158,11 +160,10 @@ class _Parser:
     def _table_of_files(self) -> dict[int, str]:
         """Return the files that the text names; it does so at its end."""
         tokens, found = self.tokens, {}
-        for i, word in enumerate(tokens.words):
-            if word == ".file":
-                tokens.at = i + 1
-                number = tokens.number()
-                found[number] = tokens.text()
+        for _ in range(tokens.words.count(".file")):
+            tokens.skip_to(".file")
+            number = tokens.number()
+            found[number] = tokens.text()
         tokens.at = 0
         return found
 
@@ -392,7 +393,8 @@ class _Parser:
         words = self.tokens.words
         found: dict[int, list[int]] = {}
         starts = [0]
-        for i, word in enumerate(words):
+        for i in (i for i, word in enumerate(words) if word in _SCOPES_AND_LABELS):
+            word = words[i]
             if word == "{":
                 starts.append(i + 1)
             elif word == "}" and len(starts) > 1:
@@ -483,6 +485,10 @@ class _Parser:
         """Take up an operand; parentheses are around a call's arguments, else around constants."""
         tokens = self.tokens
         word = tokens.next
+        is_single = len(self._scopes) == 1 and tokens.words[tokens.at + 1] in _ENDS
+        if is_single and word in self._singles:
+            tokens.at += 1
+            return self._singles[word]
         if word == "{" or (word == "(" and is_call):
             return self._vector("}" if word == "{" else ")")
         if word == "[":
@@ -490,9 +496,11 @@ class _Parser:
         if word == "!" and not tokens.words[tokens.at + 1][:1].isdigit():
             tokens.take()
             return Register(self._known(tokens.name()), 0, negated=True)
-        if tokens.is_name() and word != "WARP_SZ":
-            return self._register()
-        return tokens.constant()
+        is_name = tokens.is_name() and word != "WARP_SZ"
+        made = self._register() if is_name else tokens.constant()
+        if is_single:
+            self._singles[word] = made
+        return made
 
     def _register(self) -> Register:
         name = self._known(self.tokens.name())

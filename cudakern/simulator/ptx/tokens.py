@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 import struct
-from bisect import bisect_right
+from string import ascii_letters
 from typing import TYPE_CHECKING, NoReturn
 
 from cudakern.errors import KernelCompileError
@@ -15,17 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+#: The most frequent ones first. No two but numbers, and operators of two characters, start alike.
 _WORD = re.compile(
-    r'"(?:[^"\\\n]|\\.)*"'
+    r"[A-Za-z_$%][\w$]*(?:\.[A-Za-z_]\w*(?:::\w+)*|\.\d+\w+(?:::\w+)*)*"
+    r"|[{}()\[\];:,@+\-*/%^~?]"
+    r"|\.[A-Za-z_]\w*(?:::\w+)*"
     r"|0[fF][0-9A-Fa-f]{8}\b|0[dD][0-9A-Fa-f]{16}\b"
     r"|\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+"
     r"|0[xX][0-9A-Fa-f]+U?|0[bB][01]+U?|\d+U?"
-    r"|[A-Za-z_$%][\w$]*(?:\.[A-Za-z_]\w*(?:::\w+)*|\.\d+\w+(?:::\w+)*)*"
-    r"|\.[A-Za-z_]\w*(?:::\w+)*"
-    r"|<<|>>|<=|>=|==|!=|&&|\|\|"
-    r"|[{}()\[\];:,@!=|<>+\-*/%&^~?.]",
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|<<|>>|<=|>=|==|!=|&&|\|\||[!=|<>&.]",
     re.ASCII,
 )
+_WORD_OR_NOT = re.compile(_WORD.pattern + r"|\S", re.ASCII)
+_NAMES_START = frozenset("_$%" + ascii_letters)
 _FLOATS = {"0f": 4, "0d": 8}
 _BASES = {"0x": 16, "0b": 2}
 _SIGNS = {"-", "~", "!", "+"}
@@ -72,23 +75,17 @@ class Tokens:
         plain = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text).rstrip("\0")
         self.words: list[str] = []  # the last one is empty
         self.at = 0  # the next one
-        self._starts: list[int] = []
-        self._lines = [match.start() for match in re.finditer(r"\n", plain)]
-        end = 0
-        for match in _WORD.finditer(plain):
-            self._require_space(plain[end : match.start()], end)
-            self.words.append(match[0])
-            self._starts.append(match.start())
-            end = match.end()
-        self._require_space(plain[end:], end)
+        self._lines: list[int] = []  # that words stand in
+        for number, line in enumerate(plain.split("\n"), 1):
+            words = _WORD_OR_NOT.findall(line)
+            self.words += words
+            self._lines += [number] * len(words)
         self.words.append("")
-        self._starts.append(len(plain))
-
-    def _require_space(self, between: str, start: int) -> None:
-        if between and not between.isspace():
-            self._starts.append(start + len(between) - len(between.lstrip()))
-            self.at = len(self._starts) - 1
-            self.fail("must be PTX", between.split(maxsplit=1)[0])
+        self._lines.append(plain.count("\n") + 1)
+        none = {word for word in {*self.words} if word and not _WORD.fullmatch(word)}
+        if none:
+            self.at = next(i for i, word in enumerate(self.words) if word in none)
+            self.fail("must be PTX")
 
     @property
     def next(self) -> str:
@@ -97,7 +94,7 @@ class Tokens:
 
     def line(self, back: int = 0) -> int:
         """Return the line of the next word, or of one before it."""
-        return bisect_right(self._lines, self._starts[max(self.at - back, 0)]) + 1
+        return self._lines[max(self.at - back, 0)]
 
     def fail(self, requirement: str, found: str | None = None, back: int = 0) -> NoReturn:
         """Raise KernelCompileError at the next word, or at one before it."""
@@ -124,9 +121,12 @@ class Tokens:
             self.fail(f"must have {word!r} here")
 
     def skip_to(self, end: str) -> None:
-        """Take up all words to one, and that."""
-        while self.take() not in {end, ""}:
-            pass
+        """Take up all words to one, which must come, and that."""
+        try:
+            self.at = self.words.index(end, self.at) + 1
+        except ValueError:
+            self.at = len(self.words) - 1
+            self.expect(end)
 
     def skip_parentheses(self) -> None:
         """Take up parentheses with all that is in them."""
@@ -137,8 +137,8 @@ class Tokens:
 
     def is_name(self) -> bool:
         """Return whether a name is next."""
-        word = self.next
-        return word != "%" and (word[:1].isalpha() or word[:1] in {"_", "$", "%"})
+        word = self.words[self.at]
+        return word[:1] in _NAMES_START and word != "%"
 
     def name(self) -> str:
         """Take up a name."""

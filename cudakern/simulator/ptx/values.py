@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from math import copysign, inf
+from math import copysign, inf, isfinite
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.forms import BYTES
@@ -18,6 +18,7 @@ _NAMED = {
 }
 _STRUCTURES = {"f16", "bf16", "f16x2", "bf16x2"}
 _FORMATS = {4: "<f", 8: "<d"}
+_SUFFIXES = {"f32": "f", "f64": ""}
 
 
 def unsigned(size: int) -> str:
@@ -35,7 +36,8 @@ def type_of_register(kind: str) -> str:
     return kind if kind in {"f32", "f64", "pred"} else unsigned(BYTES[kind])
 
 
-def _is_integer(cpp: str) -> bool:
+def is_integer(cpp: str) -> bool:
+    """Return whether a C++ type is one of integers."""
     return cpp[0] in "us" or cpp == "b128"
 
 
@@ -45,9 +47,9 @@ def convert(value: str, given: str, wanted: str) -> str:
         return value
     if wanted == "pred":
         return f"(({value}) != 0)"
-    if given == "pred" or (_is_integer(given) and _is_integer(wanted)):
+    if given == "pred" or (is_integer(given) and is_integer(wanted)):
         return f"({wanted})({value})"
-    if _is_integer(wanted):
+    if is_integer(wanted):
         bits = unsigned(BYTES[given])
         made = f"({value}).bits" if given in _STRUCTURES else f"bit_cast<{bits}>({value})"
         return convert(made, bits, wanted)
@@ -60,6 +62,11 @@ def literal(constant: Immediate, wanted: str) -> str:
     if wanted == "pred":
         return "true" if constant.value else "false"
     size = BYTES[wanted]
+    if wanted in _SUFFIXES:
+        bits = constant_word(constant, size, as_float=True).to_bytes(size, "little")
+        number = struct.unpack(_FORMATS[size], bits)[0]
+        if isfinite(number):
+            return f"({number.hex()}{_SUFFIXES[wanted]})"
     word = constant_word(constant, size, as_float=wanted in {"f32", "f64"})
     if wanted == "b128":
         return f"((b128){word >> 64:#x}ull << 64 | {word % 2**64:#x}ull)"

@@ -30,6 +30,18 @@ CK_INLINE bool cmp(T a, T b) {
   return !(a < b);  // geu
 }
 
+// Comparisons of integers: operators, since to inline a function takes a compiler longer.
+#define is_eq(a, b) (a == b)
+#define is_ne(a, b) (a != b)
+#define is_lt(a, b) (a < b)
+#define is_le(a, b) (a <= b)
+#define is_gt(a, b) (a > b)
+#define is_ge(a, b) (a >= b)
+#define is_lo is_lt
+#define is_ls is_le
+#define is_hi is_gt
+#define is_hs is_ge
+
 static inline bool bool_and(bool a, bool b) { return a & b; }
 static inline bool bool_or(bool a, bool b) { return a | b; }
 static inline bool bool_xor(bool a, bool b) { return a ^ b; }

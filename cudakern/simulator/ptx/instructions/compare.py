@@ -8,14 +8,15 @@ HEADER = "compare.hpp"
 
 _ORDERED = "eq ne lt le gt ge"
 _OF_FLOATS = f"{_ORDERED} equ neu ltu leu gtu geu num nan"
+_OF_INTEGERS = "is_{CMP}({a}, {b})"
 _PLAIN = "cmp<Is::{CMP}>({a}, {b})"
 _FLUSHED = "cmp<Is::{CMP}>(compared({a}, {ftz}), compared({b}, {ftz}))"
 #: Comparisons, the types that have them, the modifier and the type in names, how to compare.
 _FIELDS = ("words", "types", "ftz", "kind", "compare")
 _COMPARED = (
-    ("eq ne", "b16 b32 b64", "", ".TYPE", _PLAIN),
-    (_ORDERED, "s16 s32 s64", "", ".TYPE", _PLAIN),
-    (f"{_ORDERED} lo ls hi hs", "u16 u32 u64", "", ".TYPE", _PLAIN),
+    ("eq ne", "b16 b32 b64", "", ".TYPE", _OF_INTEGERS),
+    (_ORDERED, "s16 s32 s64", "", ".TYPE", _OF_INTEGERS),
+    (f"{_ORDERED} lo ls hi hs", "u16 u32 u64", "", ".TYPE", _OF_INTEGERS),
     (_OF_FLOATS, "f32", "{.ftz}", ".f32", _FLUSHED),
     (_OF_FLOATS, "f64", "", ".f64", _PLAIN),
 )
@@ -30,9 +31,9 @@ BOOL: and or xor
 9.7.6.1 set.CMP$ftz.RESULT$kind d:RESULT, a, b = truth<{RESULT}>($compare)
 9.7.6.1 set.CMP.BOOL$ftz.RESULT$kind d:RESULT, a, b, c:pred =
     truth<{RESULT}>(bool_{BOOL}($compare, {c}))
-9.7.6.2 setp.CMP$ftz$kind p:pred|q:pred, a, b = {p} = $compare; {q} = !{p};
+9.7.6.2 setp.CMP$ftz$kind p:pred|q:pred, a, b = $compare; !{p}
 9.7.6.2 setp.CMP.BOOL$ftz$kind p:pred|q:pred, a, b, c:pred =
-    {q} = $compare; {p} = bool_{BOOL}({q}, {c}); {q} = bool_{BOOL}(!{q}, {c});
+    bool_{BOOL}($compare, {c}); bool_{BOOL}(!$compare, {c})
 """,
         *(dict(zip(_FIELDS, row, strict=True)) for row in _COMPARED),
     ),

@@ -8,20 +8,20 @@ HEADER = "integers.hpp"
 
 FORMS = rows("""
 TYPE: u16 u32 u64 s16 s32 s64
-9.7.1.1 add.TYPE d, a, b = ({T})({a} + {b})
+9.7.1.1 add.TYPE d, a, b = ({U})({a} + {b})
 9.7.1.1 add.sat.s32 d, a, b = sat_s32((s64){a} + {b})
 TYPE: u16x2 s16x2
 9.7.1.1 add.TYPE d, a, b = add_halves({a}, {b})
 TYPE: u16 u32 u64 s16 s32 s64
-9.7.1.2 sub.TYPE d, a, b = ({T})({a} - {b})
+9.7.1.2 sub.TYPE d, a, b = ({U})({a} - {b})
 9.7.1.2 sub.sat.s32 d, a, b = sat_s32((s64){a} - {b})
-9.7.1.3 mul.lo.TYPE d, a, b = mul_lo<{T}>({a}, {b})
+9.7.1.3 mul.lo.TYPE d, a, b = ({U})({a} * {b})
 9.7.1.3 mul.hi.TYPE d, a, b = mul_hi<{T}>({a}, {b})
 9.7.1.3 mul.wide.u16 d:u32, a, b = mul_wide<u16>({a}, {b})
 9.7.1.3 mul.wide.s16 d:s32, a, b = mul_wide<s16>({a}, {b})
 9.7.1.3 mul.wide.u32 d:u64, a, b = mul_wide<u32>({a}, {b})
 9.7.1.3 mul.wide.s32 d:s64, a, b = mul_wide<s32>({a}, {b})
-9.7.1.4 mad.lo.TYPE d, a, b, c = ({T})(mul_lo<{T}>({a}, {b}) + {c})
+9.7.1.4 mad.lo.TYPE d, a, b, c = ({U})({a} * {b} + {c})
 9.7.1.4 mad.hi.TYPE d, a, b, c = ({T})(mul_hi<{T}>({a}, {b}) + {c})
 9.7.1.4 mad.hi.sat.s32 d, a, b, c = sat_s32((s64)mul_hi<s32>({a}, {b}) + {c})
 9.7.1.4 mad.wide.u16 d:u32, a, b, c:u32 = mul_wide<u16>({a}, {b}) + {c}
