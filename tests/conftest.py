@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import cudakern.simulator.reports.pytest_plugin
+from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda import device_count
 from tests.helpers import samples
 from tests.helpers.gpu_use import GpuUse, uses_gpu
@@ -37,7 +38,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count what uses a GPU; have the package's own plugin also where it is not installed."""
+    """Count what uses a GPU; have the package's own plugin also where it is not installed.
+
+    Programs that tests start share the folder of compiled kernels, in another home folder, too.
+    Until all tests are collected, none of them is garbage.
+    """
+    os.environ.setdefault("CUDAKERN_CACHE_DIR", str(cache_folder()))
+    gc.disable()
     samples.choose(thorough=config.getoption("--thorough"))
     settings.register_profile("cudakern", max_examples=samples.examples(100), **PROFILE)
     settings.load_profile("cudakern")
@@ -78,6 +85,7 @@ def pytest_collection_finish() -> None:
     """Keep garbage collection from walking all tests each time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

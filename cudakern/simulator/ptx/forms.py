@@ -17,9 +17,10 @@ first; or statements, which end in ``;`` and assign to results.
 Fields in braces are replaced: operands by values of the C++ types of their PTX types (``u32``,
 ``f32``, ``f16x2``, ``pred``, ...), vectors by arrays of them, addresses by ``char*``; a set of
 words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0; ``T`` by the C++
-type of ``TYPE``; ``U`` by the unsigned one, which operands have then, too; ``site`` by a pointer to the instruction's `Site`, ``arrival`` by one that says
-what it does to an mbarrier. It also sees ``me``, the thread's `View`; ``window``, where the block's
-shared memory starts; and ``cc``, the carry flag.
+type of ``TYPE``; ``U`` by the unsigned one, which operands have then, too; ``site`` by a pointer to
+the instruction's `Site`, ``arrival`` by one that says what it does to an mbarrier. It also sees
+``me``, the thread's `View`; ``window``, where the block's shared memory starts; and ``cc``, the
+carry flag.
 """
 
 from __future__ import annotations

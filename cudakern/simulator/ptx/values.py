@@ -62,12 +62,11 @@ def literal(constant: Immediate, wanted: str) -> str:
     if wanted == "pred":
         return "true" if constant.value else "false"
     size = BYTES[wanted]
+    word = constant_word(constant, size, as_float=wanted in _SUFFIXES)
     if wanted in _SUFFIXES:
-        bits = constant_word(constant, size, as_float=True).to_bytes(size, "little")
-        number = struct.unpack(_FORMATS[size], bits)[0]
+        number = struct.unpack(_FORMATS[size], word.to_bytes(size, "little"))[0]
         if isfinite(number):
             return f"({number.hex()}{_SUFFIXES[wanted]})"
-    word = constant_word(constant, size, as_float=wanted in {"f32", "f64"})
     if wanted == "b128":
         return f"((b128){word >> 64:#x}ull << 64 | {word % 2**64:#x}ull)"
     bits = unsigned(size)

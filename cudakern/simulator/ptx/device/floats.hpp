@@ -120,7 +120,7 @@ CK_INLINE T fused_of(T a, T b, T c) {
     return fused_exactly<T, RND>(a, b, c);
 }
 template <int RND, int FTZ = 0, int SAT = 0, typename T>
-CK_INLINE T fma(T a, T b, T c) {
+CK_OUTLINE T fma(T a, T b, T c) {
   return finished<FTZ, SAT>(fused_of<RND>(flushed<FTZ>(a), flushed<FTZ>(b), flushed<FTZ>(c)));
 }
 
@@ -163,7 +163,7 @@ CK_INLINE bool testp_subnormal(T x) {
 
 /// The lesser number; -0 is less than +0. Of a number and NaN the number, unless NaN is asked for.
 template <int NAN_, typename T>
-CK_INLINE T lesser(T a, T b) {
+CK_OUTLINE T lesser(T a, T b) {
   if constexpr (sizeof(T) == 2) {
     return from_f32<T>(lesser<NAN_>(to_f32(a), to_f32(b)));
   } else {
@@ -172,11 +172,11 @@ CK_INLINE T lesser(T a, T b) {
   }
 }
 template <int FTZ = 0, int NAN_ = 0, typename T>
-CK_INLINE T minimum(T a, T b) {
+CK_OUTLINE T minimum(T a, T b) {
   return lesser<NAN_>(flushed<FTZ>(a), flushed<FTZ>(b));
 }
 template <int FTZ = 0, int NAN_ = 0, typename T>
-CK_INLINE T maximum(T a, T b) {
+CK_OUTLINE T maximum(T a, T b) {
   return canonical(-minimum<FTZ, NAN_>(-a, -b));
 }
 template <int FTZ, int NAN_, int ABS>

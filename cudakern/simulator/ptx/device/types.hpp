@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define CK_INLINE static inline __attribute__((always_inline))
+/// Of long instructions: inlined by the hundred, they would take a compiler twice as long.
+#define CK_OUTLINE static __attribute__((noinline))
 
 namespace ck_ptx {
 
