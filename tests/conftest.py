@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 import cudakern.simulator.reports.pytest_plugin
 from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda import device_count
-from tests.helpers import samples
+from tests.helpers import checked, samples
 from tests.helpers.gpu_use import GpuUse, uses_gpu
 from tests.helpers.places import CUDA, HOST
 
@@ -70,15 +70,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("place", PLACES)
 
 
+@pytest.hookimpl(trylast=True)  # after -k: what it names runs
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is marked ``gpu`` where there is none; test_gpu_present says so, once.
 
     Where there is one, it is not the place of checked runs.
     """
-    left_out = [item for item in items if _is_left_out(item)]
+    spare = checked.spare(items)
+    left_out = {item for item in items if item in spare or _is_left_out(item)}
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not _is_left_out(item)]
+        config.hook.pytest_deselected(items=[*left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish() -> None:
@@ -94,6 +96,4 @@ def pytest_unconfigure() -> None:
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    given = getattr(item, "callspec", None)
-    is_checked = given is not None and given.params.get("cudakern_checked_seed") is not None
-    return uses_gpu(item) and (is_checked or not HAS_GPU)
+    return uses_gpu(item) and (checked.is_checked(item) or not HAS_GPU)

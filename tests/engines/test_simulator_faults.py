@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cudakern.errors import SimulatorError
-from tests.helpers.samples import covering, sample
+from tests.helpers.samples import covering, is_thorough, sample
 from tests.helpers.simulated import assert_works, fails, run
 
 ZIGLANG = shlex.join([sys.executable, "-m", "ziglang", "c++"])
@@ -86,7 +86,7 @@ SPINNING = "".join(
     for name, body in SPINS.items()
 )
 #: Blocks of a grid, and the compiler.
-LAUNCHES = [(1, "default"), (5, "default"), (5, "ziglang")]
+LAUNCHES = [(1, "default"), (5, "default"), *([(5, "ziglang")] if is_thorough() else [])]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def check(error, name):
 
 @pytest.mark.parametrize(
     ("later", "compiler"),
-    [("", "default"), ("_later", "default"), ("", "ziglang")],
+    [("", "default"), ("_later", "default"), *([("", "ziglang")] if is_thorough() else [])],
     indirect=["compiler"],
 )
 @pytest.mark.parametrize("name", FAULTS)

@@ -1,7 +1,7 @@
 """Whether a test of operators runs plain, or checked in the simulator with orders of threads.
 
 A kernel is compiled once more to be checked. So what runs on many kernels is checked only in a
-thorough run, and a few kernels of each kind always.
+thorough run, and a few kernels of each kind always: every second case of a test.
 """
 
 from __future__ import annotations
@@ -9,6 +9,22 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.samples import is_thorough
+
+
+def spare(items):
+    """Return the checked cases of tests that run in a thorough run alone: every second one."""
+    by_test = {}
+    for item in items if not is_thorough() else ():
+        if is_checked(item):
+            by_test.setdefault((item.path, item.originalname), []).append(item)
+    return {item for cases in by_test.values() for item in cases[1::2]}
+
+
+def is_checked(item):
+    """Return whether a collected test is a checked case."""
+    given = getattr(item, "callspec", None)
+    return given is not None and given.params.get("cudakern_checked_seed") is not None
+
 
 #: Seeds of orders: one, in a thorough run three.
 ORDERS = range(3 if is_thorough() else 1)
