@@ -88,7 +88,7 @@ class SimulatorEngine:
         with self._lock:
             # First: the kernels' library asks for it by name.
             runtime = _runtime(toolchain, checked=checked)
-            path = toolchain.runtime(checked=checked)  # by one thread
+            path = toolchain.runtime(checked=checked)  # of several threads, one builds it
         loaded, path = _open(partial(library, ptx, toolchain, path, checked=checked))
         with self._lock:
             found = self._modules.get((ptx.key, toolchain, checked))

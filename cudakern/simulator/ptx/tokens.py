@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-#: The most frequent ones first. No two but numbers, and operators of two characters, start alike.
+#: The most frequent ones first. Of those that start alike, the longer one comes first.
 _WORD = re.compile(
     r"[A-Za-z_$%][\w$]*(?:\.[A-Za-z_]\w*(?:::\w+)*|\.\d+\w+(?:::\w+)*)*"
     r"|[{}()\[\];:,@+\-*/%^~?]"

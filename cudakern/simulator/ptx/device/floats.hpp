@@ -163,7 +163,7 @@ CK_INLINE bool testp_subnormal(T x) {
 
 /// The lesser number; -0 is less than +0. Of a number and NaN the number, unless NaN is asked for.
 template <int NAN_, typename T>
-CK_OUTLINE T lesser(T a, T b) {
+CK_INLINE T lesser(T a, T b) {
   if constexpr (sizeof(T) == 2) {
     return from_f32<T>(lesser<NAN_>(to_f32(a), to_f32(b)));
   } else {
