@@ -70,11 +70,12 @@ struct SpliceWord {
   CK_DEVICE SpliceWord(uint32 slot, const SpliceShape& shape, uint32 count,
                        const SpliceStage<O>& stage) {
     const Division<uint32> part = divide(slot, shape.words);
-    const uint32 segment = part.quotient < count ? part.quotient : 0;
+    const uint32 number = part.quotient;
+    const uint32 segment = number < count ? number : 0;
     entry = stage.entry[segment];
     byte = part.remainder * 16;
     source = stage.source[segment] + byte;
-    exists = (part.quotient < count) & (byte < end());
+    exists = (number < count) & (byte < end());
   }
   CK_DEVICE uint32 begin() const { return entry & kSegmentBegin; }
   CK_DEVICE uint32 end() const { return entry >> kSegmentEnd; }

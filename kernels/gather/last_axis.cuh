@@ -122,13 +122,14 @@ CK_DEVICE EntryTable<Entry<kStaged>> resolve_chunk(const LastAxisArguments<U>& a
 template <typename T>
 using Widest = Bytes<sizeof(T) == 1 ? 8 : 16>;
 
-/// Calls `pick` with the vector of the output that its rows are aligned to, `V` or a narrower one.
-template <typename V, typename T, typename Pick>
-CK_DEVICE void pick_by_width(uint32 width, Pick pick) {
+/// Has `rows` pick by a table, in vectors of the output that its rows are aligned to: `V`, or a
+/// narrower one.
+template <bool kFills, typename V, typename T, typename Rows, typename E>
+CK_DEVICE void pick_by_width(uint32 width, const Rows& rows, const EntryTable<E>& table) {
   if (sizeof(V) == sizeof(T) || width == sizeof(V)) {
-    pick(V{});
+    rows.template pick<kFills, V>(table);
   } else if constexpr (sizeof(V) > sizeof(T)) {
-    pick_by_width<Bytes<sizeof(V) / 2>, T>(width, pick);
+    pick_by_width<kFills, Bytes<sizeof(V) / 2>, T>(width, rows, table);
   }
 }
 
@@ -227,17 +228,18 @@ struct RowStage {
   template <bool kFills, typename V>
   CK_DEVICE void pick(const EntryTable<uint16>& table) const {
     constexpr int kPieces = Packed<V, T>::kPieces;
+    constexpr int kUnrolled = kPieces < 4 ? 4 / kPieces : 1;
     const uint32 groups = a.vectors.value < kThreads ? quotient(uint32{kThreads}, a.vectors) : 1;
     const Division<uint32> place = divide(threadIdx.x, a.vectors);
+    const uint32 group = place.quotient;
     const uint32 low = static_cast<uint32>(reinterpret_cast<uint64>(row_at(first)));
-    for (uint32 v = place.remainder; v * kPieces < table.length && place.quotient < groups;
-         v += kThreads) {
+    for (uint32 v = place.remainder; v * kPieces < table.length && group < groups; v += kThreads) {
       uint16 entry[kPieces];
       const V kept = table.template read<kFills, V, T>(v, entry);
       V* const target = at<V>(a.out, first * static_cast<uint64>(a.out_outer_stride)) +
                         (table.first / kPieces + v);
-#pragma unroll(kPieces < 4 ? 4 / kPieces : 1)
-      for (uint32 r = place.quotient; r < rows; r += groups) {
+#pragma unroll kUnrolled
+      for (uint32 r = group; r < rows; r += groups) {
         const uint32 phase = (low + r * static_cast<uint32>(a.x_outer_stride)) & 15;
         const char* const row = reinterpret_cast<const char*>(words + r * a.words.value) + phase;
         Packed<V, T> picked;
@@ -266,38 +268,46 @@ CK_DEVICE void gather_staged(const LastAxisArguments<U>& a, char* shared) {
     __syncthreads();
     next.begin(stage.first + static_cast<uint64>(gridDim.y) * a.rows);
     next.fetch(0, value);
-    pick_by_width<Widest<T>, T>(a.width, [&](auto vector) {
-      stage.template pick<mode == IndexMode::kFill, decltype(vector)>(table);
-    });
+    pick_by_width<mode == IndexMode::kFill, Widest<T>, T>(a.width, stage, table);
     __syncthreads();  // the next rows take the same stage
   }
 }
 
+/// A row of x that stays in global memory, and the row of the output that it is for.
+template <typename T, typename U>
+struct UnstagedRow {
+  const LastAxisArguments<U>& a;
+  const char* source;
+  char* target;
+
+  template <bool kFills, typename V>
+  CK_DEVICE void pick(const EntryTable<uint32>& table) const {
+    constexpr int kPieces = Packed<V, T>::kPieces;
+    constexpr int kUnrolled = kPieces < 8 ? 8 / kPieces : 1;
+#pragma unroll kUnrolled
+    for (uint32 v = threadIdx.x; v * kPieces < table.length; v += kThreads) {
+      uint32 entry[kPieces];
+      const V kept = table.template read<kFills, V, T>(v, entry);
+      Packed<V, T> picked;
+#pragma unroll
+      for (int k = 0; k < kPieces; ++k) {
+        const int64 offset = static_cast<int64>(entry[k]) * a.x_axis_stride;
+        picked.piece[k] = load(reinterpret_cast<const T*>(source + offset));
+      }
+      picked.vector = filled<kFills>(picked.vector, kept, a.fill);
+      store_streaming(reinterpret_cast<V*>(target) + (table.first / kPieces + v), picked.vector);
+    }
+  }
+};
+
 template <IndexMode mode, typename T, typename I, typename U>
 CK_DEVICE void gather_unstaged(const LastAxisArguments<U>& a, char* shared) {
-  constexpr bool kFills = mode == IndexMode::kFill;
   const EntryTable<uint32> table = resolve_chunk<mode, false, T, I>(a, shared);
   __syncthreads();
   for (uint64 row = blockIdx.y; row < a.outer; row += gridDim.y) {
-    const char* const source = at<char>(a.x, row * static_cast<uint64>(a.x_outer_stride));
-    char* const target = at<char>(a.out, row * static_cast<uint64>(a.out_outer_stride));
-    pick_by_width<Widest<T>, T>(a.width, [&](auto vector) {
-      using V = decltype(vector);
-      constexpr int kPieces = Packed<V, T>::kPieces;
-#pragma unroll(kPieces < 8 ? 8 / kPieces : 1)
-      for (uint32 v = threadIdx.x; v * kPieces < table.length; v += kThreads) {
-        uint32 entry[kPieces];
-        const V kept = table.template read<kFills, V, T>(v, entry);
-        Packed<V, T> picked;
-#pragma unroll
-        for (int k = 0; k < kPieces; ++k) {
-          const int64 offset = static_cast<int64>(entry[k]) * a.x_axis_stride;
-          picked.piece[k] = load(reinterpret_cast<const T*>(source + offset));
-        }
-        picked.vector = filled<kFills>(picked.vector, kept, a.fill);
-        store_streaming(reinterpret_cast<V*>(target) + (table.first / kPieces + v), picked.vector);
-      }
-    });
+    const UnstagedRow<T, U> pair = {a, at<char>(a.x, row * static_cast<uint64>(a.x_outer_stride)),
+                                    at<char>(a.out, row * static_cast<uint64>(a.out_outer_stride))};
+    pick_by_width<mode == IndexMode::kFill, Widest<T>, T>(a.width, pair, table);
   }
 }
 

@@ -315,6 +315,7 @@ struct ColumnsInput {
     const Offset left = a.rows - row;
     const uint32 skipped = kParts ? static_cast<uint32>(row) % kOfVector : 0;
     const uint32 used = kParts ? a.group : kOfVector;
+    constexpr uint32 kUnrolled = kParts ? 1 : kOfVector;
     const Offset start = offsets_of(part.quotient, a.outer).value[0] + (row - skipped) * kWidth;
     const uint32 rows = left < a.group ? static_cast<uint32>(left) : a.group;
     const uint32 vectors = (kParts ? 1 : a.group / kOfVector) * a.strips.value;
@@ -347,7 +348,7 @@ struct ColumnsInput {
       for (uint32 r = 0; r < kLoads; ++r) {
         const Division<uint32> at_row = divide(first + r * kWarps, a.strips);
         uint32 mask = 0;
-#pragma unroll(kParts ? 1 : kOfVector)
+#pragma unroll kUnrolled
         for (uint32 k = 0; k < used; ++k) {
           const uint32 votes = __ballot_sync(kAllLanes, (bits[r] >> (k + skipped) & 1) != 0);
           mask = lane == k ? votes : mask;

@@ -188,6 +188,15 @@ CK_DEVICE void fold_columns(const ColumnArguments& a, State* tree, uint32 width,
   }
 }
 
+/// Calls act(column) for each of `width` columns whose state fold_columns gives to this thread.
+template <typename Act>
+CK_DEVICE void for_columns(const ColumnArguments& a, uint32 width, const Act& act) {
+  const Division<uint32> own = divide(threadIdx.x, a.across);
+  for (uint32 c = own.remainder; own.quotient == 0 && c < width; c += a.across.value) {
+    act(c);
+  }
+}
+
 /// The walk of this thread, and whether it has one.
 template <int kWidth>
 CK_DEVICE bool find_walk(ColumnWalk& walk, const ColumnArguments& a, const Extent<Offset>& x,
@@ -266,13 +275,9 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   const uint32 states = a.groups * (a.period != 0 ? a.period : 1);  // of a column
   fold_columns(a, tree, share.width, states, from_threads, keep);
   // A thread has the same columns in each fold.
-  const auto for_columns = [&](const auto& act) {
-    const Division<uint32> own = divide(threadIdx.x, a.across);
-    for (uint32 c = own.remainder; own.quotient == 0 && c < share.width; c += a.across.value) {
-      act(c);
-    }
+  const auto put = [&](State* all) {
+    for_columns(a, share.width, [&](uint32 c) { all[c] = total[c]; });
   };
-  const auto put = [&](State* all) { for_columns([&](uint32 c) { all[c] = total[c]; }); };
   const auto get = [&](const State* all, uint32 count) {
     const auto from_blocks = [&](uint32 m, uint32 column) { return all[m * a.width + column]; };
     fold_columns(a, tree, share.width, count, from_blocks, keep);
@@ -283,8 +288,9 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
     return;
   }
   Output* const out = static_cast<Output*>(a.out) + share.slab * a.columns + share.first_column;
-  for_columns(
-      [&](uint32 c) { store(out + c, convert<Output>(Function::finish(total[c], a.rest))); });
+  for_columns(a, share.width, [&](uint32 c) {
+    store(out + c, convert<Output>(Function::finish(total[c], a.rest)));
+  });
 }
 
 }  // namespace ck
