@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from cudakern.engines.base import KernelSpec
 
 #: What brings CuPy and NVRTC.
-INSTALL = "run: pip install 'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
+_INSTALL_12 = "run: pip install 'cudakern[cuda12]'"
+INSTALL = f"{_INSTALL_12} (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
 _INSTALL_NVRTC = f"without a GPU run: pip install 'cudakern[simulator]'; with one {INSTALL}"
 #: The distributions on PyPI that have NVRTC, by the major version of cuda-bindings.
 _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
+#: Of the oldest GPUs that the kernels are for: before, a kernel's argument cannot be a constant.
+_MIN_CAPABILITY = 70
 _VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
 #: Lines in front of PTX: the symbol of each name expression.
 _LOWERED = re.compile(r"// (\S+) is (.*)\n")
@@ -155,23 +158,33 @@ def compiled_for(spec: KernelSpec, capability: int) -> Path:
     For a GPU that NVRTC does not know yet it is PTX, which the driver compiles.
 
     Raises KernelCompileError, EngineUnavailableError as `compiled`; also if the GPU is older than
-    all that NVRTC knows.
+    the kernels or NVRTC allow.
     """
     native = f"sm_{capability}"
     path = path_of(spec.entry, program_of(spec, native))
     if path.exists():
         return path
-    known = _answer(_nvrtc().nvrtcGetSupportedArchs())
+    known = capabilities()
     if capability in known:
         return compiled(spec, native)
-    older = [one for one in known if one < capability]
-    if not older:
+    if capability < min(known):
+        advice = f"; in a new environment {_INSTALL_12}" if capability >= _MIN_CAPABILITY else ""
         message = (
-            f"cudakern: NVRTC {version()} compiles for compute capability {min(known) / 10} and "
-            f"later; got a GPU of {capability / 10}; {INSTALL}"
+            "cudakern: the GPU must have compute capability "
+            f"{min(known) / 10} or later with NVRTC {version()}; got {capability / 10}{advice}"
         )
         raise EngineUnavailableError(message)
-    return compiled(spec, f"compute_{max(older)}")
+    return compiled(spec, f"compute_{max(one for one in known if one < capability)}")
+
+
+@cache
+def capabilities() -> tuple[int, ...]:
+    """Return the compute capabilities, such as 90, that NVRTC compiles the package's kernels for.
+
+    Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
+    """
+    known = _answer(_nvrtc().nvrtcGetSupportedArchs())
+    return tuple(one for one in known if one >= _MIN_CAPABILITY)
 
 
 def path_of(stem: str, program: Program, more: str = "") -> Path:

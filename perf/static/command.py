@@ -1,9 +1,10 @@
 """Hold what can be said about speed without a GPU to budgets.
 
-Parts: ``code``, the machine code of every kernel, compiled for one of seven architectures, or for
-all of them with ``--all``; ``traffic`` in the simulator of every line of the matrix; ``host``, the
-cost of a call on the host; ``simulator``, its speed and what its checks cost; ``dask``, the time
-that graphs take to build. The first three are the default. Exits with 1 if a budget is broken.
+Parts: ``code``, the machine code of every kernel, compiled for one of the architectures, or for
+all of them with ``--all``, or of a choice for one with ``--cover``; ``traffic`` in the simulator of
+every line of the matrix; ``host``, the cost of a call on the host; ``simulator``, its speed and
+what its checks cost; ``dask``, the time that graphs take to build. The first three are the default.
+Exits with 1 if a budget is broken.
 """
 
 from __future__ import annotations
@@ -220,7 +221,11 @@ def _is_wanted(operator: str, options: argparse.Namespace) -> bool:
 def _code(options: argparse.Namespace, console: Console, data: dict[str, Any]) -> list[str]:
     """Read the machine code of kernels; return the budgets that are broken."""
     cubins.require()
-    chosen = kernels.everything() if options.all else kernels.rotation()[:: options.every]
+    if options.cover:
+        cubins.require_architecture(options.cover)
+        chosen = [(options.cover, kernel) for kernel in kernels.cover()]
+    else:
+        chosen = kernels.everything() if options.all else kernels.rotation()[:: options.every]
     chosen = [pair for pair in chosen if _is_wanted(pair[1].operator, options)]
     with new_progress(console) as progress:
         figures, broken = compile_all(chosen, options.jobs, progress)
@@ -234,6 +239,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m perf static", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--all", action="store_true", help="every kernel for every architecture")
+    parser.add_argument(
+        "--cover",
+        metavar="ARCH",
+        help="for this architecture, kernels in which each macro of a variant has each value",
+    )
     parser.add_argument(
         "--every", type=int, default=1, metavar="N", help="every N-th kernel; default: each"
     )

@@ -6,12 +6,14 @@ import re
 import subprocess
 import tempfile
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.engines import nvrtc
-from cudakern.errors import KernelCompileError
+from cudakern.errors import EngineUnavailableError, KernelCompileError
+from perf.static.occupancy import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +24,11 @@ _INSTALL = "run: pip install 'cudakern[perf]'"
 _FUNCTION = re.compile(r"^\s*Function ([^\s:]+):\s*$")
 _FIGURE = re.compile(r"\b(REG|STACK|SHARED|LOCAL):(\d+)")
 _SECTION = re.compile(r"^\.text\.(\S+):$")
+#: NVRTC 12's remark on machine code that NVRTC 13 does not make any more.
+_DEPRECATED = re.compile(r"nvrtc: warning: Architectures prior to .* are deprecated .*\n?")
+#: Architectures that nvdisasm reads up to a release: a later one says that they are deprecated.
+_READ_UNTIL = {"sm_70": (13, 0)}
+_RELEASE = re.compile(r"release (\d+)\.(\d+)")
 # The tool may put a remark behind the operands, such as (*"SpillRefill"*).
 _INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]+\*/\s+(.*?)\s*(?:\(\*.*\*\)\s*)?;")
 _LABEL = re.compile(r"^(\.L_x_\d+):")
@@ -52,24 +59,55 @@ def require() -> None:
     """
     nvrtc.library_path()
     for name in ("cuobjdump", "nvdisasm"):
-        tool(name)
+        tools(name)
 
 
-def tool(name: str) -> Path:
-    """Return the path of one of NVIDIA's command-line tools, from its package on PyPI."""
-    package = util.find_spec("nvidia")
-    folders = list(package.submodule_search_locations or ()) if package else []
-    for folder in folders:
-        for path in sorted(Path(folder).glob(f"*/bin/{name}"), reverse=True):
-            return path
-    message = f"{name} must be installed (package nvidia-cuda-{name}); {_INSTALL}"
-    raise FileNotFoundError(message)
+def tools(name: str) -> list[Path]:
+    """Return the paths of one of NVIDIA's command-line tools: of its package on PyPI, of Triton.
+
+    Triton 3.4 has those of CUDA 12.8.
+    """
+    found: list[Path] = []
+    for package, pattern in (("nvidia", f"*/bin/{name}"), ("triton", f"backends/*/bin/{name}")):
+        spec = util.find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            found += sorted(Path(folder).glob(pattern), reverse=True)
+    if not found:
+        message = f"{name} must be installed (package nvidia-cuda-{name}); {_INSTALL}"
+        raise FileNotFoundError(message)
+    return found
 
 
-def _run(name: str, *arguments: str) -> str:
-    command = [str(tool(name)), *arguments]
+@cache
+def architectures() -> tuple[str, ...]:
+    """Return the architectures that NVRTC compiles for and nvdisasm reads here, of seven or eight.
+
+    sm_70 takes an NVRTC of CUDA 12 and a nvdisasm of CUDA 13.0 or earlier.
+    """
+    releases = [_RELEASE.search(_run([path, "--version"])) for path in tools("nvdisasm")]
+    oldest = min((int(found[1]), int(found[2])) for found in releases if found)
+    known = nvrtc.capabilities()
+    return tuple(
+        arch
+        for arch in LIMITS
+        if int(arch[3:]) in known and oldest <= _READ_UNTIL.get(arch, oldest)
+    )
+
+
+def require_architecture(arch: str) -> None:
+    """Raise EngineUnavailableError if machine code for an architecture is not made or read here."""
+    if arch not in architectures():
+        message = (
+            f"perf static: NVRTC {nvrtc.version()} and nvdisasm must serve the architecture: "
+            f"{', '.join(architectures())}; got {arch}"
+        )
+        raise EngineUnavailableError(message)
+
+
+def _run(command: Sequence[Path | str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
+        name = Path(command[0]).name
         message = f"{name} ended with {done.returncode}: {done.stderr or done.stdout}"
         raise RuntimeError(message)
     return done.stdout
@@ -97,8 +135,8 @@ def compile_kernels(specs: Sequence[KernelSpec], arch: str) -> bytes:
 
 
 def _without_warning(program: nvrtc.Program) -> bytes:
-    cubin, warnings = nvrtc.compile_program(program)
-    if warnings:
+    cubin, log = nvrtc.compile_program(program)
+    if warnings := _DEPRECATED.sub("", log):
         summary = f"without a warning: {warnings}"
         raise KernelCompileError(program.name, program.options, warnings, summary)
     return cubin
@@ -112,7 +150,7 @@ def resource_usage(cubins: Iterable[bytes]) -> dict[str, Usage]:
             path = Path(folder) / f"{number}.cubin"
             path.write_bytes(cubin)
             paths.append(str(path))
-        output = _run("cuobjdump", "-res-usage", *paths)
+        output = _run([tools("cuobjdump")[0], "-res-usage", *paths])
     usage: dict[str, Usage] = {}
     entry = ""
     for line in output.splitlines():
@@ -132,7 +170,13 @@ def sass(cubin: bytes) -> dict[str, Listing]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernels.cubin"
         path.write_bytes(cubin)
-        return parse(_run("nvdisasm", "-c", str(path)))
+        newest, *others = tools("nvdisasm")
+        try:
+            return parse(_run([newest, "-c", path]))
+        except RuntimeError as error:
+            if not others or "is deprecated" not in str(error):
+                raise
+            return parse(_run([others[-1], "-c", path]))
 
 
 def parse(text: str) -> dict[str, Listing]:

@@ -19,12 +19,12 @@ from cudakern.operators.reduce import plan as reduce_plan
 from cudakern.operators.reduce.plan import Reduction, kernels_of, reductions
 from cudakern.operators.reduce.types import ReduceFunction, result_type
 from cudakern.operators.rows import SHORT_TILE_BYTES, TILE_BYTES, Splice
-from perf.static.occupancy import LIMITS, WARP
+from perf.static.cubins import architectures
+from perf.static.occupancy import WARP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-ARCHITECTURES = tuple(LIMITS)
 NONZERO, REDUCE = "nonzero_coordinates", "reduce"
 #: Kernels that are compiled together.
 BATCH = 40
@@ -220,10 +220,27 @@ def listed() -> tuple[Kernel, ...]:
     return (*others, *(Kernel(spec, r) for r in reductions() for spec in kernels_of(r)))
 
 
+def distinct() -> list[Kernel]:
+    """Return all kernels, the rare ones too."""
+    return [*{kernel.entry: kernel for kernel in (*listed(), *RARE)}.values()]
+
+
 def everything() -> list[tuple[str, Kernel]]:
     """Return all kernels, the rare ones too, for every architecture."""
-    kernels = {kernel.entry: kernel for kernel in (*listed(), *RARE)}
-    return [(arch, kernel) for arch in ARCHITECTURES for kernel in kernels.values()]
+    return [(arch, kernel) for arch in architectures() for kernel in distinct()]
+
+
+def cover() -> list[Kernel]:
+    """Return a tenth of all kernels: in each variant, each macro has each of its values."""
+    facts = {
+        kernel: {(kernel.operator, kernel.label, fact) for fact in kernel.spec.defines}
+        for kernel in distinct()
+    }
+    missing, chosen = set().union(*facts.values()), []
+    while missing:
+        chosen.append(max(facts, key=lambda kernel: len(facts[kernel] & missing)))
+        missing -= facts[chosen[-1]]
+    return chosen
 
 
 def rotation() -> list[tuple[str, Kernel]]:
@@ -237,9 +254,9 @@ def rotation() -> list[tuple[str, Kernel]]:
         groups.setdefault(kernel.group, []).append(kernel)
     known = {kernel.entry for kernel in listed()}
     rounds = [*groups.values(), *([kernel] for kernel in RARE if kernel.entry not in known)]
-    count = len(ARCHITECTURES)
+    count = len(architectures())
     return [
-        (ARCHITECTURES[(number + number // count + place) % count], kernel)
+        (architectures()[(number + number // count + place) % count], kernel)
         for number, kernels in enumerate(rounds)
         for place, kernel in enumerate(kernels)
     ]

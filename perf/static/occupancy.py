@@ -28,6 +28,7 @@ class Limits(NamedTuple):
 
 #: CUDA C++ Programming Guide, technical specifications per compute capability.
 LIMITS = {
+    "sm_70": Limits(2048, 32, 96 * 1024, 0, 256),
     "sm_75": Limits(1024, 16, 64 * 1024, 0, 256),
     "sm_80": Limits(2048, 32, 164 * 1024, 1024, 128),
     "sm_86": Limits(1536, 16, 100 * 1024, 1024, 128),

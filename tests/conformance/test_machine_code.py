@@ -21,7 +21,8 @@ from perf.static.budgets import RESERVED_SHARED, resource_faults, rules_of
 from perf.static.budgets_indexing import MAX_REGISTERS, max_registers
 from perf.static.budgets_reduce import flushes
 from perf.static.figures import survey
-from perf.static.kernels import ARCHITECTURES, Kernel, listed, one
+from perf.static.cubins import architectures
+from perf.static.kernels import Kernel, listed, one
 from perf.static.reading import divides, loads_in_flight
 from tests.helpers.samples import sample
 
@@ -125,7 +126,7 @@ def test_a_warning_is_an_error(compile_text):
 
 
 @pytest.mark.parametrize("number", ["unsigned", "unsigned long long"])
-@pytest.mark.parametrize("arch", sample(ARCHITECTURES, 3))
+@pytest.mark.parametrize("arch", sample(architectures(), 3))
 def test_a_division_is_seen(compile_text, number, arch):
     text = 'extern "C" __global__ void CK_ENTRY(CK_T* out, CK_T by) { *out /= by; }\n'
     code = cubins.sass(compile_text(text, arch, (("CK_T", number),)))["ck_made"].code
@@ -168,7 +169,7 @@ def test_a_spill_is_seen(compile_text):
 
 def test_a_missing_tool_is_named():
     with pytest.raises(FileNotFoundError, match=r"nvabsent must be installed .*pip install"):
-        cubins.tool("nvabsent")
+        cubins.tools("nvabsent")
 
 
 READ = "LDG.E.128.CONSTANT"

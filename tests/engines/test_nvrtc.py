@@ -134,18 +134,39 @@ def test_threads_that_compile_the_same_leave_one_file(folder):
     assert len(paths) == 1
 
 
-def test_a_gpu_newer_than_nvrtc_gets_ptx_and_an_older_one_an_error(folder):
+def test_a_gpu_newer_than_nvrtc_gets_ptx(folder):
     known = bindings.nvrtcGetSupportedArchs()[1]
     assert nvrtc.compiled_for(SPEC, 90).suffix == ".cubin"
     newer = nvrtc.compiled_for(SPEC, max(known) + 1)
     assert f"-compute_{max(known)}-" in newer.name
     assert newer.parent == folder
-    with pytest.raises(ck.EngineUnavailableError) as error:
-        nvrtc.compiled_for(SPEC, 30)
-    required = (
-        f"cudakern: NVRTC {nvrtc.version()} compiles for compute capability {min(known) / 10}"
+
+
+@pytest.mark.parametrize(
+    ("known", "capability", "least", "advice"),
+    [
+        ([50, 61, 70, 90], 61, "7.0", ""),
+        ([75, 80, 90], 61, "7.5", ""),
+        ([75, 80, 90], 70, "7.5", "; in a new environment run: pip install 'cudakern[cuda12]'"),
+    ],
+)
+def test_an_older_gpu_is_refused_before_any_compilation(
+    folder, monkeypatch, known, capability, least, advice
+):
+    success = bindings.nvrtcGetSupportedArchs()[0]
+    monkeypatch.setattr(bindings, "nvrtcGetSupportedArchs", lambda: (success, known))
+    monkeypatch.setattr(nvrtc, "compile_program", None)
+    nvrtc.capabilities.cache_clear()
+    try:
+        with pytest.raises(ck.EngineUnavailableError) as error:
+            nvrtc.compiled_for(SPEC, capability)
+    finally:
+        nvrtc.capabilities.cache_clear()
+    assert str(error.value) == (
+        f"cudakern: the GPU must have compute capability {least} or later with NVRTC "
+        f"{nvrtc.version()}; got {capability / 10}{advice}"
     )
-    assert str(error.value).startswith(f"{required} and later; got a GPU of 3.0; run: pip install")
+    assert not [*folder.iterdir()]
 
 
 def test_errors_have_the_log_and_the_options():

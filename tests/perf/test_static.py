@@ -17,6 +17,7 @@ from cudakern.operators.gather.plan import specialise as gather
 from perf.cases import find
 from perf.static import budgets, budgets_indexing, cubins, first_call, host_cost, kernels
 from perf.static import command as static
+from perf.static.cubins import architectures
 from perf.static.figures import survey
 from perf.static.host_cost import Row
 from perf.static.kernels import Kernel, one
@@ -101,13 +102,13 @@ def test_the_rotation_covers_all_groups_and_architectures():
     assert {*times} >= {spec.entry for spec in specialisations()}
     groups = Counter(kernel.group for kernel in listed)
     assert len([group for group in groups if group[0] == "reduce"]) == 170
-    architectures = {}
+    archs = {}
     for arch, kernel in chosen:
-        architectures.setdefault(kernel.group, set()).add(arch)
+        archs.setdefault(kernel.group, set()).add(arch)
     for group, count in groups.items():
-        assert len(architectures[group]) >= min(2, count), group
+        assert len(archs[group]) >= min(2, count), group
     met = {(kernel.operator, kernel.variant, arch) for arch, kernel in chosen}
-    wanted = {(k.operator, k.variant, arch) for k in listed for arch in kernels.ARCHITECTURES}
+    wanted = {(k.operator, k.variant, arch) for k in listed for arch in architectures()}
     assert {variant for _, variant, _ in wanted - met} <= {"check"}  # of 4 kernels
 
 
@@ -115,11 +116,25 @@ def test_all_is_every_kernel_for_every_architecture():
     pairs = kernels.everything()
     assert len(pairs) == len({(arch, kernel.entry) for arch, kernel in pairs})
     listed = {kernel.entry for kernel in kernels.listed()}
-    for arch in kernels.ARCHITECTURES:
+    for arch in architectures():
         assert listed <= {kernel.entry for of, kernel in pairs if of == arch}
     batches = kernels.batches(pairs)
     assert sum(len(batch) for _, batch in batches) == len(pairs)
     assert all(len({kernel.operator for kernel in batch}) == 1 for _, batch in batches)
+
+
+def test_the_cover_has_each_value_of_each_macro_of_a_variant():
+    def facts(found):
+        return {(k.operator, k.label, define) for k in found for define in k.spec.defines}
+
+    chosen = kernels.cover()
+    assert facts(chosen) == facts([*kernels.listed(), *kernels.RARE])
+    assert len(chosen) < len(kernels.listed()) / 8
+
+
+def test_an_architecture_that_is_not_served_is_named(capsys):
+    assert static.main([*ARGUMENTS, "--cover", "sm_61"]) == 1
+    assert "must serve the architecture: " in capsys.readouterr().out
 
 
 SUM = one("stream", "SUM", "FLOAT32", rank=1)
@@ -201,6 +216,13 @@ def test_a_part_of_the_kernels_is_read(few, monkeypatch, option, read):
     assert sorted(found, key=str) == sorted(((a, [k]) for a, k in few[:read]), key=str)
 
 
+def test_the_cover_is_read_for_one_architecture(monkeypatch):
+    found = []
+    monkeypatch.setattr(static, "compile_all", lambda chosen, *_: ([], found.extend(chosen) or []))
+    assert static.main([*ARGUMENTS, "--cover", "sm_80"]) == 0
+    assert found == [("sm_80", kernel) for kernel in kernels.cover()]
+
+
 def test_processes_find_the_same(few):
     with Progress(disable=True) as progress:
         alone = static.compile_all(few, 1, progress)
@@ -243,7 +265,7 @@ def test_code_that_does_not_compile_is_named(monkeypatch, capsys):
 
 def test_what_is_missing_is_one_line(monkeypatch, capsys):
     missing = mock.Mock(side_effect=FileNotFoundError("it must be installed"))
-    monkeypatch.setattr(cubins, "tool", missing)
+    monkeypatch.setattr(cubins, "tools", missing)
     assert static.main(ARGUMENTS) == 1
     assert capsys.readouterr().out == "it must be installed\n"
     missing.assert_called_with("cuobjdump")
