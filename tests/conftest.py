@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+from importlib import metadata
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import cudakern.simulator.reports.pytest_plugin
+from cudakern.engines import nvrtc
 from cudakern.engines.cache import cache_folder
 from cudakern.engines.cuda import device_count
+from cudakern.errors import EngineUnavailableError
 from tests.helpers import checked, samples
 from tests.helpers.gpu_use import GpuUse, uses_gpu
 from tests.helpers.places import CUDA, HOST
@@ -35,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run every case of the tables: all kernels, compilers and orders of threads",
     )
+    parser.addoption("--every", type=int, default=1, metavar="N", help="run every N-th test alone")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,6 +55,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(GpuUse(required=REQUIRES_GPU), "gpu_use")
     if not config.pluginmanager.has_plugin("cudakern"):
         config.pluginmanager.register(cudakern.simulator.reports.pytest_plugin, "cudakern")
+
+
+def pytest_report_header() -> list[str]:
+    """Say what the kernels run on, and which compiler and CuPy are there."""
+    cupy = [
+        f"{of.name} {of.version}"
+        for of in metadata.distributions()
+        if (of.name or "").startswith("cupy")
+    ]
+    try:
+        compiler = f"NVRTC {nvrtc.version()}"
+    except EngineUnavailableError:
+        compiler = "no NVRTC"
+    engine = "a GPU and the simulator" if HAS_GPU else "the simulator; no GPU is visible"
+    return [f"cudakern: on {engine}; {compiler}; {', '.join(cupy) or 'no CuPy'}"]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -78,6 +97,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     spare = checked.spare(items)
     left_out = {item for item in items if item in spare or _is_left_out(item)}
+    here = [item for item in items if item not in left_out]
+    left_out |= {*here} - {*here[:: config.getoption("--every")]}
     if left_out:
         config.hook.pytest_deselected(items=[*left_out])
         items[:] = [item for item in items if item not in left_out]

@@ -36,10 +36,12 @@ def compiler():
     return {"CUDAKERN_CXX": shlex.join(find_toolchain().command)}
 
 
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def test_only_the_cuda_extras_choose_a_major_version_of_cuda():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     allowed = {}
-    for extra, lines in project["optional-dependencies"].items():
+    for extra, lines in PYPROJECT["project"]["optional-dependencies"].items():
         for wanted in map(Requirement, lines):
             assert not wanted.name.startswith("nvidia-cuda-nvrtc"), "cuda-toolkit knows its name"
             if wanted.name in {"cuda-bindings", "cuda-toolkit"}:
@@ -50,6 +52,19 @@ def test_only_the_cuda_extras_choose_a_major_version_of_cuda():
     either = [[12, 13]]
     expected = {"cuda12": [[12]] * 2, "cuda13": [[13]] * 2, "interop": either}
     assert allowed == expected | dict.fromkeys(("perf", "simulator"), either * 2)
+
+
+def test_extras_and_readme_name_the_versions_of_nvrtc_that_are_tested():
+    oldest, *others = PYPROJECT["tool"]["cudakern"]["nvrtc"]
+    first_of = {"12": oldest, "13": others[0]}
+    for lines in PYPROJECT["project"]["optional-dependencies"].values():
+        for wanted in map(Requirement, lines):
+            if wanted.name == "cuda-toolkit":
+                majors = [major for major in first_of if f"{major}.99" in wanted.specifier]
+                bounds = {f">={first_of[majors[0]]}", f"<{int(majors[-1]) + 1}"}
+                assert {str(bound) for bound in wanted.specifier} == bounds
+    assert others[-1] == "13", "the newest"
+    assert f"NVRTC {oldest} to 13" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_import_needs_numpy_alone():

@@ -1,0 +1,68 @@
+"""Hold the machine code that each supported NVRTC makes of the kernels to the budgets.
+
+``nvrtc.py [--thorough]``: the versions are those of pyproject.toml, each in an environment and a
+process of its own. A tenth of the kernels for sm_90, and for sm_70 where CUDA 12 is; with
+``--thorough``, every kernel for every architecture.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+#: What reads machine code for sm_70: later ones than Triton 3.4's, of CUDA 12.8, do not.
+OLD_READER = "triton==3.4.*"
+
+
+def run(*command: str | Path) -> str:
+    """Return what a command printed; SystemExit has it if the command failed."""
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def hold(version: str, environment: Path, *, thorough: bool) -> str:
+    """Compile and read kernels with a version; return a line about it."""
+    started = time.monotonic()
+    install = (sys.executable, "-m", "uv", "pip", "install", "-q", "--python", environment)
+    major = version.partition(".")[0]
+    run(sys.executable, "-m", "uv", "venv", "-q", "--python", sys.executable, environment)
+    pins = f"cuda-toolkit=={version}.*", f"cuda-bindings=={major}.*"
+    run(*install, "-e", ".[perf]", *pins)
+    archs = ["sm_90"]
+    if major == "12":
+        run(*install, "--no-deps", OLD_READER)
+        archs.append("sm_70")
+    choices = [["--all"]] if thorough else [["--cover", arch] for arch in archs]
+    python = environment / "bin" / "python"
+    for choice in choices:
+        run(python, "-m", "perf", "static", "code", "--jobs", "1", *choice)
+    found = run(python, "-c", "from cudakern.engines import nvrtc; print(nvrtc.version())").strip()
+    read = ", ".join(" ".join(choice) for choice in choices)
+    return f"NVRTC {found}: {read}: all budgets are kept, {time.monotonic() - started:.0f} s"
+
+
+def main() -> None:
+    """Hold all versions, as many at once as there are cores; end with the first that fails."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    versions = project["tool"]["cudakern"]["nvrtc"]
+    thorough = "--thorough" in sys.argv[1:]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
+    ):
+        places = [Path(folder, version) for version in versions]
+        for line in pool.map(lambda *of: hold(*of, thorough=thorough), versions, places):
+            print(line, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
