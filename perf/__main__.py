@@ -28,7 +28,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         commands.add_parser(name, help=text, add_help=False)
     options, rest = parser.parse_known_args(arguments)
     # Modules import much that the others do without.
-    command = importlib.import_module(COMMANDS[options.command][0])
+    try:
+        command = importlib.import_module(COMMANDS[options.command][0])
+    except ModuleNotFoundError as error:
+        sys.stderr.write(f"perf {options.command}: {error}; run: pip install '.[perf]'\n")
+        return 1
     return int(command.main(rest))
 
 

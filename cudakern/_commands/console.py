@@ -77,9 +77,9 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
             *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
             *(TimeElapsedColumn(), TextColumn("{task.fields[name]}", markup=False)),
         )
-        with Progress(*columns, console=console) as bar:
+        with Progress(*columns, console=console, auto_refresh=False) as bar:  # no thread
             task = bar.add_task(title, total=total, name="")
-            yield lambda name: bar.update(task, advance=1, name=name)
+            yield lambda name: bar.update(task, advance=1, name=name, refresh=True)
     elif sys.stdout.isatty():
         done = count()
 

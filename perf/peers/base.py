@@ -40,7 +40,11 @@ class Peer:
     """
 
     name: str  # as results call it: ``"cupy"``, ``"torch"``, ``"cub"``,
-    version: str  # of the library
+    version: str  # of the library, once it is ready
+
+    def ready(self) -> bool:
+        """Return whether it can be used yet; MissingPeerError says why it never can be."""
+        return True
 
     def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
         """Return the call for a problem's inputs, or None where it has no such operator.

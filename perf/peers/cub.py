@@ -1,4 +1,7 @@
-"""CUB in device code: perf/peers/cub.cu, compiled by nvcc, called through ctypes."""
+"""CUB in device code: perf/peers/cub.cu, compiled by nvcc, called through ctypes.
+
+nvcc takes half a minute. Meanwhile others are timed, on lines that CUB has no part in.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import weakref
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -29,6 +33,8 @@ INSTALL = (
     "install a CUDA toolkit, or run: pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-nvvm "
     "nvidia-cuda-runtime"
 )
+#: Seconds that nvcc may take, and how ``timeout`` ends where that is not enough.
+LIMIT, TIMED_OUT = 180, 124
 #: CUB's 32-bit sizes end here.
 LARGEST = 2**31 - 1
 
@@ -41,19 +47,29 @@ GATHERED_BYTES = frozenset({1, 2, 4})
 
 
 class CubPeer(Peer):
-    """CUB's device-wide algorithms: the functions of cub.cu are attributes of `library`.
+    """CUB's device-wide algorithms.
 
-    Arrays are from `xp`, which is cupy or numpy; `stream` returns the handle of the current stream.
+    `library` returns what has the functions of cub.cu as attributes, None as long as it is not
+    there. Arrays are from `xp`, which is cupy or numpy; `stream` returns the handle of the current
+    stream.
     """
 
     name = "cub"
 
-    def __init__(self, xp: Module, library: Any, stream: Callable[[], int]) -> None:  # noqa: ANN401
+    def __init__(self, xp: Module, library: Callable[[], Any], stream: Callable[[], int]) -> None:
         self._xp = xp
-        self._library = library
+        self._find_library = library
+        self._library: Any = None
         self._stream = stream
-        number = int(library.version())
-        self.version = f"{number // 100000}.{number // 100 % 1000}.{number % 100}"
+
+    def ready(self) -> bool:
+        """Return whether the library is there."""
+        if self._library is None:
+            self._library = self._find_library()
+            if self._library is not None:
+                number = int(self._library.version())
+                self.version = f"{number // 100000}.{number // 100 % 1000}.{number % 100}"
+        return self._library is not None
 
     def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
         """Prepare DeviceReduce for all elements, DeviceSegmentedReduce for rows."""
@@ -150,39 +166,68 @@ def headers(cupy: Module) -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
-def build(compiler: Path, arch: str, cupy: Module) -> Path:
-    """Return the library of cub.cu, compiled unless the cache folder has it.
+class Build:
+    """nvcc at work on cub.cu beside this process, unless the cache folder has the library."""
 
-    MissingPeerError is raised if nvcc fails.
-    """
-    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
-    options = ["-std=c++17", "-O3", f"-arch={arch}", "-shared", "-Xcompiler", "-fPIC"]
-    options += [f"-I{folder}" for folder in headers(cupy)]
-    made_of = SOURCE.read_bytes() + version + repr((cupy.__version__, options)).encode()
-    digest = hashlib.blake2b(made_of, digest_size=16)
-    library = cache_folder() / f"cub-{digest.hexdigest()}.so"
-    if library.exists():
-        return library
-    with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-        target = Path(folder) / library.name
-        command = [str(compiler), *options, "-o", str(target), str(SOURCE)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            lines = (done.stderr or done.stdout).splitlines() or ["no message"]
-            reason = next((line for line in lines if "error" in line), lines[-1])
-            message = f"nvcc cannot compile cub.cu: {reason.strip()}; {INSTALL}"
-            raise MissingPeerError(message)
-        target.replace(library)
-    return library
+    def __init__(self, compiler: Path, arch: str, cupy: Module) -> None:
+        version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
+        options = ["-std=c++17", "-O3", f"-arch={arch}", "-shared", "-Xcompiler", "-fPIC"]
+        options += [f"-I{folder}" for folder in headers(cupy)]
+        options.append(f"-L{compiler.parents[1] / 'lib'}")  # where PyPI's packages have them
+        made_of = SOURCE.read_bytes() + version + repr((cupy.__version__, options)).encode()
+        digest = hashlib.blake2b(made_of, digest_size=16)
+        self._library = cache_folder() / f"cub-{digest.hexdigest()}.so"
+        if self._library.exists():
+            return
+        self._folder = Path(tempfile.mkdtemp(dir=self._library.parent, prefix="build-"))
+        # The limit holds when this process is killed, too.
+        command = ["timeout", f"{LIMIT}", str(compiler), *options]
+        command += ["-o", str(self._folder / "library"), str(SOURCE)]
+        with (self._folder / "messages").open("wb") as messages:
+            self._nvcc = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=messages, stderr=subprocess.STDOUT
+            )
+        weakref.finalize(self, _end, self._nvcc, self._folder)
+
+    def library(self) -> Path | None:
+        """Return the library, None while nvcc works, or raise MissingPeerError if it has failed."""
+        if not self._library.exists():
+            status = self._nvcc.poll()
+            if status is None:
+                return None
+            if status:
+                raise MissingPeerError(self._reason(status))
+            (self._folder / "library").replace(self._library)
+        return self._library
+
+    def _reason(self, status: int) -> str:
+        if status == TIMED_OUT:
+            return f"nvcc takes more than {LIMIT} s for cub.cu"
+        text = (self._folder / "messages").read_text(encoding="utf-8", errors="replace")
+        lines = text.splitlines() or ["no message"]
+        reason = next((line for line in lines if "error" in line), lines[-1])
+        return f"nvcc cannot compile cub.cu: {reason.strip()}; {INSTALL}"
+
+
+def _end(nvcc: subprocess.Popen[bytes], folder: Path) -> None:
+    """End a program that may still work in a folder, which goes, too."""
+    nvcc.terminate()
+    nvcc.wait()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def find() -> list[Peer]:
-    """Return the peer, or raise MissingPeerError."""
+    """Return the peer, which is ready when nvcc has compiled it, or raise MissingPeerError."""
     compiler = nvcc()
     if compiler is None:
         message = f"nvcc is not found; {INSTALL}"
         raise MissingPeerError(message)
     cupy = require_cupy()
     arch = f"sm_{cupy.cuda.Device().compute_capability}"
-    library = ctypes.CDLL(str(build(compiler, arch, cupy)))
+    build = Build(compiler, arch, cupy)
+
+    def library() -> ctypes.CDLL | None:
+        path = build.library()
+        return None if path is None else ctypes.CDLL(str(path))
+
     return [CubPeer(cupy, library, lambda: int(cupy.cuda.get_current_stream().ptr))]

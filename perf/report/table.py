@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
+from cudakern._commands import console
 from perf.cases.base import REFERENCE_BANDWIDTH
 from perf.results import OURS, digits, goal
 
@@ -14,12 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from rich.console import Console
-
     from perf.cases.base import Case
     from perf.results import LineResult, Result
 
-_TEXTS = {"case", "line", "strongest peers", "shows", "notes"}
 #: What a terminal has room for of a row.
 COLUMNS = (
     *("case", "line", "us (p10-p90)", "of ceiling", "goal", "model, us", "of model"),
@@ -27,24 +23,17 @@ COLUMNS = (
 )
 
 
-def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title)
-    for column in columns:
-        table.add_column(column, justify="left" if column in _TEXTS else "right")
-    return table
-
-
-def matrix(cases: Sequence[Case]) -> Table:
-    """Return the lines of cases: the least they move, the least time, what they are held to."""
-    title = f"least times at {REFERENCE_BANDWIDTH / 1e12:g} TB/s"
-    table = _table(title, ("case", "line", "MB", "us", "goal", "strongest peers", "shows"))
+def show_matrix(cases: Sequence[Case]) -> None:
+    """Print the lines of cases: the least they move, the least time, what they are held to."""
+    rows = []
     for case in cases:
         for line in case.lines:
             traffic = line.problem.traffic()
             figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds():.1f}"
             held_to = goal(line) or "-", case.peers, case.shows
-            table.add_row(case.name, line.problem.title, *figures, *held_to)
-    return table
+            rows.append((case.name, line.problem.title, *figures, *held_to))
+    console.show(f"least times at {REFERENCE_BANDWIDTH / 1e12:g} TB/s")
+    console.show_table(rows, ("case", "line", "MB", "us", "goal", "strongest peers", "shows"))
 
 
 def row(result: Result, line: LineResult, before: LineResult | None = None) -> dict[str, str]:
@@ -86,20 +75,18 @@ def _time(line: LineResult) -> str:
     return f"{ours.interval}{warm if ours.cold else ' warm'}"
 
 
-def show(console: Console, result: Result, path: Path, missing: Mapping[str, str]) -> None:
+def show(result: Result, path: Path, missing: Mapping[str, str]) -> None:
     """Print the table of a run, its ceilings, the peers that are missing, and the file's path."""
-    table = _table(f"{result.gpu['name']}, {result.commit}", COLUMNS)
-    for line in result.lines:
-        cells = row(result, line)
-        table.add_row(*(cells[column] for column in COLUMNS))
-    console.print(table)
-    console.print("ratio: time of the best peer over ours; ~: not significant")
-    console.print("model: what python -m perf model predicts, no measurement; of it, our time")
+    rows = [row(result, line) for line in result.lines]
+    console.show(f"{result.gpu['name']}, {result.commit}")
+    console.show_table([[cells[column] for column in COLUMNS] for cells in rows], COLUMNS)
+    console.show("ratio: time of the best peer over ours; ~: not significant")
+    console.show("model: what python -m perf model predicts, no measurement; of it, our time")
     rates = ", ".join(f"{name} {rate / 1e12:.3f}" for name, rate in result.ceilings.items())
     change = "" if math.isnan(result.drift) else f"; the copy one changed by {result.drift:.1%}"
-    console.print(f"ceilings in TB/s: {rates}{change}")
+    console.show(f"ceilings in TB/s: {rates}{change}")
     for warning in result.warnings():
-        console.print(f"warning: {warning}")
+        console.show(f"warning: {warning}")
     for name, reason in missing.items():
-        console.print(f"without {name}: {reason}")
-    console.print(str(path))
+        console.show(f"without {name}: {reason}")
+    console.show(str(path))

@@ -10,20 +10,19 @@ from __future__ import annotations
 import argparse
 import gc
 import math
-import signal
 import sys
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern import _ranges as ranges
+from cudakern._commands import console
 from cudakern.engines import engine_for, use
 from cudakern.engines.cuda import device_count, import_cupy
 from perf.cases import SWEEPS, find
-from perf.console import new_console, new_progress
 from perf.engines import RecordingEngine
+from perf.limits import positive, terminable
 from perf.model.predictions import predicted_for
 from perf.peers import present
 from perf.report import table
@@ -35,9 +34,7 @@ from perf.timing.simulated import main_simulator
 from perf.timing.turns import Deadline, Measured, measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rich.console import Console
+    from collections.abc import Callable, Sequence
 
     from perf.cases.base import Case, Line
     from perf.peers.base import Peer
@@ -56,8 +53,8 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Cas
     parser.add_argument("case", nargs="*", help="names of cases, such as R-1; otherwise all")
     parser.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
     parser.add_argument("--quick", action="store_true", help="few lines, few samples, no sweeps")
-    help_minutes = f"for all lines; otherwise {MINUTES}, with --quick {QUICK_MINUTES}"
-    parser.add_argument("--minutes", type=_positive, metavar="N", help=help_minutes)
+    help_minutes = f"for all of it; otherwise {MINUTES}, with --quick {QUICK_MINUTES}"
+    parser.add_argument("--minutes", type=positive, metavar="N", help=help_minutes)
     parser.add_argument("--no-sweeps", action="store_true", help="no lines of growing sizes")
     parser.add_argument("--peers", help="names separated by commas; otherwise all there are")
     parser.add_argument("--output", type=Path, help="the result file")
@@ -76,17 +73,6 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, list[Cas
     if not cases:
         parser.error("no line is left; leave out --quick or --no-sweeps")
     return options, cases
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        message = f"must be a positive number; got {text!r}"
-        raise argparse.ArgumentTypeError(message)
-    return value
 
 
 def choose(
@@ -117,18 +103,22 @@ class Session:
     """A run on a GPU, line by line, saved to a path after each.
 
     The engine runs our kernels. The result has the ceilings of the begin and gets the lines.
+    `missing` says by name why peers are not there.
     """
 
     def __init__(
         self,
         gpu: Gpu,
         peers: Sequence[Peer],
+        missing: dict[str, str],
         nvml: environment.Nvml,
         engine: RecordingEngine,
         result: Result,
         path: Path,
     ) -> None:
-        self._gpu, self._peers, self._nvml, self.engine = gpu, peers, nvml, engine
+        self._gpu, self._nvml, self.engine = gpu, nvml, engine
+        self._peers: list[Peer] = []
+        self._coming, self.missing = list(peers), missing
         self.result, self.path = result, path
         self._predicted = predicted_for(result.gpu["name"])
         self.failed = False
@@ -143,20 +133,44 @@ class Session:
         cases: Sequence[Case],
         samples: int,
         deadline: Deadline,
-        advance: Callable[[str], None],
+        done: Callable[[str], None],
     ) -> None:
-        """Measure all lines while the GPU works; ``advance`` is told which one is next."""
+        """Measure all lines while the GPU works; ``done`` is told each of them."""
         lines = [(case, line) for case in cases for line in case.lines]
-        for done, (case, line) in enumerate(lines, 1):
-            advance(f"{case.name} {line.problem.title}")
+        places = {(case.name, line.problem.title): i for i, (case, line) in enumerate(lines)}
+        for number in range(1, len(places) + 1):
+            self._join()
+            case, line = lines.pop(self._next(lines))
             sweep = case in SWEEPS
             works = self._measure(case.name, line, samples, deadline, sweep=sweep)
+            self.result.lines.sort(key=lambda one: places[one.case, one.line])
             reason = "" if works else ": the GPU no longer works"
-            self.save(f"ended after {done} of {len(lines)} lines{reason}")
+            self.save(f"ended after {number} of {len(places)} lines{reason}")
             if not works:
                 return
+            done(f"{case.name} {line.problem.title}")
+        self._join()
+        self.missing |= dict.fromkeys((peer.name for peer in self._coming), "not ready in time")
         self.save("the closing ceilings are missing")
         self._close()
+
+    def _join(self) -> None:
+        """Take in the peers that have become ready; one that never will be is missing."""
+        for peer in tuple(self._coming):
+            try:
+                if not peer.ready():
+                    continue
+                self.result.versions[peer.name] = peer.version
+                self._peers.append(peer)
+            except Exception as error:  # noqa: BLE001  a library may fail in any way when it starts
+                self.missing[peer.name] = f"{error}"
+            self._coming.remove(peer)
+
+    def _next(self, lines: Sequence[tuple[Case, Line]]) -> int:
+        """Return the place of the first line that can do without peers to come; else the first."""
+        operators = [line.problem.operator for _, line in lines]
+        awaited = [any(hasattr(peer, name) for peer in self._coming) for name in operators]
+        return awaited.index(False) if False in awaited else 0
 
     def _close(self) -> None:
         """Measure the ceilings again; those of the begin stay if that fails."""
@@ -214,60 +228,37 @@ class Session:
         return True
 
 
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Have SIGTERM, which ``timeout`` sends, end the run like Ctrl-C."""
-
-    def interrupt(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # ``timeout`` sends it twice
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
-def begin(options: argparse.Namespace, count: int) -> tuple[Session, dict[str, str]]:
-    """Return a session of so many lines, its ceilings measured, and why peers are not there."""
+def begin(options: argparse.Namespace, count: int) -> Session:
+    """Return a session of so many lines, its ceilings measured."""
     cupy = import_cupy()
     gpu = Gpu(cupy)
     peers, missing = choose(*present(), options.peers)
     nvml = environment.Nvml(cupy.cuda.Device().pci_bus_id)
+    if not nvml.read():
+        missing = missing | {"clock, temperature and power": "pip install nvidia-ml-py"}
     result = Result(
         engine="cuda",
         date=environment.now(),
         commit=environment.commit(),
         gpu=environment.describe_gpu(cupy, nvml),
-        versions=environment.versions(cupy) | {peer.name: peer.version for peer in peers},
+        versions=environment.versions(cupy),
         ceilings=ceilings.measure(gpu),
         drift=math.nan,
         incomplete=f"ended after 0 of {count} lines",
     )
     named = environment.default_path(result.gpu["name"], result.date, result.commit)
     engine = RecordingEngine(engine_for(cupy.cuda.runtime.getDevice()))
-    return Session(gpu, peers, nvml, engine, result, options.output or named), missing
+    return Session(gpu, peers, missing, nvml, engine, result, options.output or named)
 
 
 def proceed(
-    session: Session, options: argparse.Namespace, cases: Sequence[Case], console: Console
+    session: Session, cases: Sequence[Case], count: int, samples: int, deadline: Deadline
 ) -> None:
     """Measure until the end, or until an interruption."""
-    count = sum(len(case.lines) for case in cases)
-    minutes = options.minutes or (QUICK_MINUTES if options.quick else MINUTES)
-    samples = QUICK_SAMPLES if options.quick else SAMPLES
-    deadline = Deadline(time.perf_counter_ns, 60 * minutes, count)
     gc.disable()  # it would run in the midst of what is timed or captured
     try:
-        with use(session.engine), new_progress(console, auto_refresh=False) as progress:
-            task = progress.add_task("", total=count)
-
-            def advance(line: str) -> None:
-                done = len(session.result.lines)
-                progress.update(task, completed=done, description=line, refresh=True)
-
-            session.run(cases, samples, deadline, advance)
+        with use(session.engine), console.progress("measuring", count) as done:
+            session.run(cases, samples, deadline, done)
     except KeyboardInterrupt:
         session.failed = True
         session.save(f"interrupted: {session.result.incomplete}")
@@ -275,17 +266,21 @@ def proceed(
         gc.enable()
 
 
-def run_cuda(options: argparse.Namespace, cases: Sequence[Case], console: Console) -> int:
+def run_cuda(options: argparse.Namespace, cases: Sequence[Case]) -> int:
     """Measure, save, print; return the exit status."""
+    count = sum(len(case.lines) for case in cases)
+    minutes = options.minutes or (QUICK_MINUTES if options.quick else MINUTES)
+    samples = QUICK_SAMPLES if options.quick else SAMPLES
+    deadline = Deadline(time.perf_counter_ns, 60 * minutes, count)
     with terminable():
         try:
-            session, missing = begin(options, sum(len(case.lines) for case in cases))
+            session = begin(options, count)
         except KeyboardInterrupt:
             return _fail("interrupted before the first line")
         except (RuntimeError, MemoryError) as error:  # CUDA's errors, and CuPy's of memory
             return _fail(f"the GPU cannot be measured: {describe(error)}")
-        proceed(session, options, cases, console)
-        table.show(console, session.result, session.path, missing)
+        proceed(session, cases, count, samples, deadline)
+        table.show(session.result, session.path, session.missing)
     return int(session.failed)
 
 
@@ -298,10 +293,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     options, cases = parse(arguments)
     if options.list:
-        new_console().print(table.matrix(cases))
+        table.show_matrix(cases)
         return 0
     if options.engine == "simulator":
-        return main_simulator(cases, options.output)
+        return main_simulator(cases, options.minutes, options.output)
     if device_count() == 0:
         return _fail(NO_GPU)
-    return run_cuda(options, cases, new_console())
+    return run_cuda(options, cases)

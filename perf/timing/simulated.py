@@ -5,23 +5,22 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.table import Table
 
 import cudakern as ck
+from cudakern._commands import console
 from cudakern.errors import CudakernError, EngineUnavailableError
-from perf.console import new_console, new_progress
 from perf.results import OURS, LineResult, Result
 from perf.timing.contender import no_time
 from perf.timing.environment import commit, now
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
-
-    from rich.progress import Progress
 
     from perf.cases.base import Case, Problem
 
@@ -37,19 +36,22 @@ NO_MEASUREMENT = (
 )
 
 
-def run(cases: Sequence[Case], progress: Progress) -> Result:
-    """Run each line of the cases once in the simulator, and compare its result.
+def run(cases: Sequence[Case], minutes: float, done: Callable[[str], None]) -> Result:
+    """Run each line of the cases once in the simulator, within so long, and compare its result.
 
-    What is returned has no times, no ceilings, and of each wrong line the error as a note.
+    What is returned has no times, no ceilings, and of each wrong line the error as a note. `done`
+    is told the case of each line that has run.
     """
     versions = {"cudakern": ck.__version__, "numpy": np.__version__}
     result = Result("simulator", now(), commit(), {}, versions, {}, 0.0)
     lines = [(case.name, line.problem) for case in cases for line in case.lines]
-    task = progress.add_task("", total=len(lines))
-    for name, problem in lines:
-        progress.update(task, description=name)
+    end = time.monotonic() + 60 * minutes
+    for number, (name, problem) in enumerate(lines):
+        if time.monotonic() >= end:
+            result.incomplete = f"time limit: ended after {number} of {len(lines)} lines"
+            break
         result.lines.append(_run_one(name, problem.shrunk(ELEMENTS)))
-        progress.advance(task)
+        done(name)
     return result
 
 
@@ -80,28 +82,27 @@ def _run_one(case: str, problem: Problem) -> LineResult:
     )
 
 
-def main_simulator(cases: Sequence[Case], output: Path | None) -> int:
+def main_simulator(cases: Sequence[Case], minutes: float | None, output: Path | None) -> int:
     """Run the cases in the simulator, print what is right, write a file if one is named.
 
-    Return 1 if a result is wrong or the simulator cannot run, else 0.
+    Return 1 if a result is wrong or missing or the simulator cannot run, else 0.
     """
-    console = new_console()
+    count = sum(len(case.lines) for case in cases)
     try:
-        with new_progress(console, transient=True) as progress:
-            result = run(cases, progress)
+        with console.progress("simulating", count) as done:
+            result = run(cases, minutes or math.inf, done)
     except EngineUnavailableError as error:
-        console.print(f"{error}")
+        console.show(f"{error}")
         return 1
-    table = Table(title="benchmark cases in the simulator, at reduced size")
-    for heading in ("case", "line", "kernel", "elements", "result"):
-        table.add_column(heading, overflow="fold")
+    console.show("benchmark cases in the simulator, at reduced size")
+    rows = []
     for line in result.lines:
         verdict = "right" if line.checked else line.timings[OURS].note
-        table.add_row(line.case, line.line, line.kernel, f"{line.size}", verdict)
-    console.print(table)
+        rows.append((line.case, line.line, line.kernel, f"{line.size}", verdict))
+    console.show_table(rows, ("case", "line", "kernel", "elements", "result"))
     right = sum(line.checked for line in result.lines)
-    console.print(f"{right} of {len(result.lines)} results are right.")
-    console.print(NO_MEASUREMENT)
+    console.show(f"{right} of {count} results are right.")
+    console.show(NO_MEASUREMENT)
     if output is not None:
         result.save(output)
-    return int(right < len(result.lines))
+    return int(right < count)

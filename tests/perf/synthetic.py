@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 from perf.results import NAN, LineResult, Result, Timing
 
@@ -62,5 +63,5 @@ def missing(note: str) -> Timing:
 
 def rows(text):
     """Return the lines of printed tables as lists of cells."""
-    lines = [line.replace("┃", "│") for line in text.splitlines()]
-    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
+    lines = [line.strip() for line in text.splitlines() if line.startswith("  ")]
+    return [re.split(r"  +", line) for line in lines]

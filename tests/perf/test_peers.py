@@ -4,7 +4,9 @@ import importlib.util
 import itertools
 import re
 import sys
+import time
 import types
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -29,6 +31,12 @@ PROBLEMS |= {
     "R, maximum": ReduceProblem("max", (100,), (0,), "float32"),
     "R, maxima of rows": ReduceProblem("max", (32, 48), (1,), "float32"),
 }
+
+
+def cub_peer(library):
+    peer = cub.CubPeer(np, lambda: library, lambda: fakes.STREAM)
+    assert peer.ready()
+    return peer
 
 
 def compare(problem, prepared, inputs, rows_of):
@@ -72,7 +80,7 @@ PEERS = {
     "cupy": (cupy.CupyPeer(np), rows, "RZGO"),
     "cupy, CUB off": (cupy.CupyWithoutCub(np, CORE), rows, "R"),
     "cupy, rows of eye": (cupy.CupyIdentity(np), rows, "O"),
-    "cub": (cub.CubPeer(np, fakes.CubLibrary(), lambda: fakes.STREAM), rows, "RZG"),
+    "cub": (cub_peer(fakes.CubLibrary()), rows, "RZG"),
     "cuda.compute": (
         cuda_compute.ComputePeer(fakes.compute(), np, fakes.STREAM, predicates=True, version="1.0"),
         *(rows, "RZ"),
@@ -166,12 +174,12 @@ def test_cub_source_has_the_functions_that_the_peer_asks_for():
 def test_cub_reports_an_error_code_and_scratch():
     problem = PROBLEMS["R-1, [2^28] f32 sum"]
     inputs = problem.inputs(np, seed=3)
-    peer = cub.CubPeer(np, fakes.CubLibrary(), lambda: fakes.STREAM)
+    peer = cub_peer(fakes.CubLibrary())
     assert peer.version == "3.5.0"
     assert peer.prepare(problem, inputs).scratch_bytes == fakes.SCRATCH
     failing = types.SimpleNamespace(version=lambda: 0, sum_float32=lambda *_arguments: 2)
     with pytest.raises(RuntimeError, match="CUDA error 2"):
-        cub.CubPeer(np, failing, lambda: fakes.STREAM).prepare(problem, inputs)
+        cub_peer(failing).prepare(problem, inputs)
 
 
 def package(folder, version):
@@ -200,30 +208,62 @@ def nvcc(tmp_path, monkeypatch):
     return install
 
 
+def finished(made):
+    """Return the library when it is there."""
+    while not (library := made.library()):
+        time.sleep(0.01)
+    return library
+
+
+def build(*arguments):
+    return finished(cub.Build(*arguments))
+
+
 def test_cub_is_compiled_with_the_headers_that_cupy_brings(nvcc, tmp_path):
     compiler = nvcc('echo note >&2; echo "error: $*" >&2; exit 2')
     cupy = package(tmp_path / "cupy", "14.2.0")
     folders = [f"-I{tmp_path}/cupy/_core/include/cupy/_cccl/{name}" for name in HEADERS]
     with pytest.raises(MissingPeerError) as caught:
-        cub.build(compiler, "sm_90", cupy)
+        build(compiler, "sm_90", cupy)
     message = str(caught.value)
     assert message.startswith("nvcc cannot compile cub.cu: error: ")
     assert "\n" not in message
     assert [part for part in message.split() if part.startswith("-I")] == folders
+    assert not list((tmp_path / "cache").glob("*.so"))
+
+
+def test_nvcc_works_in_the_background_and_not_for_ever(nvcc, tmp_path, monkeypatch):
+    monkeypatch.setattr(cub, "LIMIT", 0.5)
+    compiler = nvcc(f"echo $$ > {tmp_path / 'pid'}; exec sleep 60")
+    made = cub.Build(compiler, "sm_90", package(tmp_path / "cupy", "14.2.0"))
+    peer = cub.CubPeer(np, made.library, lambda: fakes.STREAM)
+    assert not peer.ready()
+    with pytest.raises(MissingPeerError, match=r"nvcc takes more than 0.5 s for cub.cu"):
+        finished(made)
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+
+
+def test_nvcc_ends_with_who_started_it(nvcc, tmp_path):
+    compiler = nvcc(f"echo $$ > {tmp_path / 'pid'}; exec sleep 60")
+    made = cub.Build(compiler, "sm_90", package(tmp_path / "cupy", "14.2.0"))
+    while not (tmp_path / "pid").exists():
+        time.sleep(0.01)
+    del made
     assert not list((tmp_path / "cache").iterdir())
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
 
 
 def test_a_library_is_compiled_once(nvcc, tmp_path):
     log = tmp_path / "log"
     compiler = nvcc(f'echo "$*" >> {log}; while [ "$1" != -o ]; do shift; done; echo built > "$2"')
     cupy = package(tmp_path / "cupy", "14.2.0")
-    library = cub.build(compiler, "sm_90", cupy)
-    assert cub.build(compiler, "sm_90", cupy) == library
+    library = build(compiler, "sm_90", cupy)
+    assert build(compiler, "sm_90", cupy) == library
     assert library.read_text() == "built\n"
     others = {
-        cub.build(compiler, "sm_80", cupy),
-        cub.build(compiler, "sm_90", package(tmp_path / "cupy", "14.3.0")),
-        cub.build(compiler, "sm_90", package(tmp_path / "elsewhere", "14.2.0")),
+        build(compiler, "sm_80", cupy),
+        build(compiler, "sm_90", package(tmp_path / "cupy", "14.3.0")),
+        build(compiler, "sm_90", package(tmp_path / "elsewhere", "14.2.0")),
     }
     assert len(others - {library}) == 3
     found = re.findall(r"-arch=(\w+)", log.read_text())

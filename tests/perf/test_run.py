@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import types
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from unittest import mock
 
@@ -16,6 +17,7 @@ from cudakern.engines.base import KernelSpec, Launch
 from perf.cases.base import Case, Line
 from perf.console import new_console, new_progress
 from perf.engines import NullEngine
+from perf.peers.base import MissingPeerError
 from perf.results import OURS, load
 from perf.timing import command as run
 from perf.timing import environment
@@ -23,6 +25,7 @@ from perf.timing.contender import Contender
 from perf.timing.gpu import FLUSH_FACTOR
 from perf.timing.turns import Deadline
 from tests.helpers import timed_gpu
+from tests.helpers.processes import printed
 from tests.helpers.timed_gpu import Increment, TimedPeer
 
 
@@ -48,7 +51,7 @@ class Fake:
     """A GPU, one case and one sweep."""
 
     def __init__(self, monkeypatch, path):
-        self.path, self.text = path, io.StringIO()
+        self.path, self.said = path, ""
         self.cupy = timed_gpu.make()
         self.peers = [TimedPeer(self.cupy, "cub")]
         self.missing = {"torch": "pip install 'x[torch]'"}
@@ -69,7 +72,6 @@ class Fake:
         }.items():
             monkeypatch.setattr(run, name, value)
         monkeypatch.setattr(run.time, "perf_counter_ns", self.cupy.clock)
-        monkeypatch.setattr(run, "new_console", lambda: new_console(file=self.text, width=300))
 
     @staticmethod
     def case_of(name, *lines):
@@ -81,15 +83,14 @@ class Fake:
 
     def run(self, *options):
         """Run with a path for the result; return the status."""
-        return run.main([*options, "--output", str(self.path)])
+        with redirect_stdout(io.StringIO()) as text:
+            status = run.main([*options, "--output", str(self.path)])
+        self.said = text.getvalue()
+        return status
 
     @property
     def result(self):
         return load(self.path)
-
-    @property
-    def said(self):
-        return self.text.getvalue()
 
     def row(self, name):
         """Return the row of a case in the table."""
@@ -126,7 +127,7 @@ def test_a_run_is_written_and_shown(fake, monkeypatch):
     assert found.drift == pytest.approx(0, abs=1e-3)
     text = fake.said
     # 8 KiB in 8 us are 1.024 GB/s of 10; the peer takes 5 us, as the model says of ours
-    shown = r"8\.00 \(8\.00-8\.00\).*10\.2%.*1% reached\W+5\.00\W+1\.60\W+cub, 5\.00 us\W+0\.62"
+    shown = r"8\.00 \(8\.00-8\.00\).*10\.2%.*1% reached +5\.00 +1\.60 +cub, 5\.00 us +0\.62"
     assert re.search(shown, fake.row("I-1"))
     assert asked == ["Stand-in 1"]
     assert [line.predicted_us for line in found.lines] == [5.0, None, None, None]
@@ -337,6 +338,49 @@ def test_a_ceiling_that_changes_is_warned_of(fake, monkeypatch):
     assert "warning: the copy ceiling changed" in fake.said
 
 
+class Late(TimedPeer):
+    """A peer that has been asked before it is ready; it has increments alone."""
+
+    increment, asked, found = True, 0, (False, False, True)
+
+    def ready(self):
+        found = self.found[min(self.asked, len(self.found) - 1)]
+        self.asked += 1
+        if isinstance(found, str):
+            raise MissingPeerError(found)
+        return found
+
+
+def test_lines_without_a_peer_that_is_not_ready_come_first(fake):
+    fake.slow.lines[0].problem.operator = "decrement"
+    fake.peers = [Late(fake.cupy, "cub"), TimedPeer(fake.cupy, "torch")]
+    seen = []
+    for case in fake.cases:
+        for line in case.lines:
+            problem, check = line.problem, line.problem.check
+            problem.check = lambda *of, _of=problem, _do=check: seen.append(_of.title) or _do(*of)
+    assert fake.run() == 0
+    assert seen == ["slow", "[4096] u8 increment", "2^8", "2^9"]
+    found = fake.result
+    assert [line.case for line in found.lines] == ["I-1", "I-2", *["sweep-increment"] * 2]
+    late = [set(line.timings) - {OURS, "torch"} for line in found.lines]
+    assert late == [set(), set(), {"cub"}, {"cub"}]
+    assert (found.versions["cub"], found.versions["torch"]) == ("1.0", "1.0")
+    assert "without cub" not in fake.said
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [((False,), "not ready in time"), ((False, "nvcc cannot"), "nvcc cannot")],
+)
+def test_a_peer_that_is_never_ready_is_missing(fake, answers, reason):
+    fake.peers = [Late(fake.cupy, "cub")]
+    fake.peers[0].found = answers
+    assert fake.run("--quick") == 0
+    assert f"without cub: {reason}" in fake.said
+    assert set(fake.result.lines[0].timings) == {OURS}
+
+
 def test_peers_are_chosen_by_library():
     names = ("cupy", "cupy, CUB off", "torch", "torch.compile", "cub")
     peers = [types.SimpleNamespace(name=name) for name in names]
@@ -363,17 +407,34 @@ def test_the_simulator_gets_the_cases(monkeypatch, tmp_path):
     monkeypatch.setattr(run, "main_simulator", lambda *arguments: given.append(arguments) or 7)
     path = tmp_path / "r.json"
     assert run.main(["Z-1", "R-1", "--engine", "simulator", "--output", str(path)]) == 7
-    ((cases, output),) = given
+    ((cases, minutes, output),) = given
     assert [case.name for case in cases] == ["Z-1", "R-1"]
-    assert output == path
+    assert (minutes, output) == (None, path)
 
 
-def test_the_matrix_can_be_listed(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_the_matrix_can_be_listed(capsys):
     assert run.main(["--list", "R-1", "Z-8"]) == 0
     text = capsys.readouterr().out
     for cells in (("1073.7", "249.7", "95%", "cub, torch"), ("0.0", "5 us", "torch, cub")):
         assert any(all(cell in row for cell in cells) for row in text.splitlines())
+
+
+def test_packages_of_the_extra_perf_are_optional():
+    code = """
+import sys
+for name in ("jinja2", "matplotlib", "nvtx", "pynvml", "rich"):
+    sys.modules[name] = None
+sys.stderr = sys.stdout
+from perf.__main__ import main
+assert main(["run", "--list", "R-1"]) == 0
+assert main(["run", "R-10", "--engine", "simulator"]) == 0
+assert main(["nsight", "compute", "R-1", "--dry-run"]) == 0
+assert main(["nsight", "target", "R-10", "--engine", "simulator"]) == 0
+assert main(["model", "R-1"]) == 1
+"""
+    text = printed(code)
+    assert all(part in text for part in ("1073.7", "4 of 4", "nsight target R-1", "10 calls of"))
+    assert re.search(r"perf model: .*'?rich.*; run: pip install '.\[perf\]'\n$", text)
 
 
 def test_unknown_cases_are_refused_with_those_that_are_known(capsys):

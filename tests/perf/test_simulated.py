@@ -6,7 +6,6 @@ import re
 from unittest import mock
 
 import pytest
-from rich.progress import Progress
 
 import cudakern as ck
 from cudakern.errors import EngineUnavailableError
@@ -17,11 +16,6 @@ from perf.timing import simulated
 from tests.perf.synthetic import rows
 
 ONE_HOT = "ck_one_hot_stream_w4_i64_o32"
-
-
-@pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 def corrupted(problem, inputs, outputs):
@@ -36,7 +30,7 @@ def corrupted(problem, inputs, outputs):
 
 def test_right_results(capsys, tmp_path):
     path = tmp_path / "folder" / "result.json"
-    assert simulated.main_simulator(find(["O-8", "G-9"]), path) == 0
+    assert simulated.main_simulator(find(["O-8", "G-9"]), None, path) == 0
     printed = capsys.readouterr().out
     title = "[128] int64 x 10 f32"
     _, *found = rows(printed)
@@ -58,8 +52,9 @@ def test_right_results(capsys, tmp_path):
 
 def test_a_large_problem_runs_small(monkeypatch):
     monkeypatch.setattr(simulated, "ELEMENTS", 4000)
-    with Progress(disable=True) as progress:
-        (line,) = simulated.run(find(["O-2"]), progress).lines
+    done = []
+    (line,) = simulated.run(find(["O-2"]), 1.0, done.append).lines
+    assert done == ["O-2"]
     assert (line.line, line.size) == ("[64] int64 x 32 f16", 2**11)
     assert (line.checked, line.kernel) == (True, "ck_one_hot_stream_w2_i64_o32")
 
@@ -75,20 +70,27 @@ def test_a_large_problem_runs_small(monkeypatch):
 def test_wrong_results_are_told(monkeypatch, call, message, capsys, tmp_path):
     path = tmp_path / "result.json"
     monkeypatch.setattr(OneHotProblem, "call", call)
-    assert simulated.main_simulator(find(["O-8", "G-9"]), path) == 1
+    assert simulated.main_simulator(find(["O-8", "G-9"]), None, path) == 1
     printed = capsys.readouterr().out
     _, first, *others = rows(printed)
     assert first[0] == "O-8"
-    assert first[4].startswith(message)
-    assert all(row[4] == "right" for row in others)
+    assert first[-1].startswith(message)
+    assert all(row[-1] == "right" for row in others)
     assert "2 of 3 results are right." in printed
     assert [line.checked for line in load(path).lines] == [False, True, True]
+
+
+def test_a_run_ends_in_time(capsys, tmp_path):
+    path = tmp_path / "result.json"
+    assert simulated.main_simulator(find(["O-8", "G-9"]), 1e-9, path) == 1
+    assert "0 of 3 results are right." in capsys.readouterr().out
+    assert load(path).incomplete == "time limit: ended after 0 of 3 lines"
 
 
 def test_without_a_simulator(monkeypatch, capsys, tmp_path):
     path = tmp_path / "result.json"
     absent = mock.Mock(side_effect=EngineUnavailableError("no C++ compiler"))
     monkeypatch.setattr(OneHotProblem, "call", absent)
-    assert simulated.main_simulator(find(["O-8"]), path) == 1
+    assert simulated.main_simulator(find(["O-8"]), None, path) == 1
     assert capsys.readouterr().out.strip() == "no C++ compiler"
     assert not path.exists()
