@@ -60,6 +60,8 @@ class Counts:
 
     read: float  # bytes that threads loaded from global memory
     moved: float  # bytes of the sectors of all accesses
+    loaded: float  # sectors of loads of global memory
+    stored: float  # sectors of stores
     wavefronts: float  # of shared memory
     instructions: Counter[str]  # of PTX, of warps, by spelling
 
@@ -107,6 +109,8 @@ def _counted(
     return Counts(
         kernel.loads.bytes_requested * scale,
         kernel.bytes_moved * scale,
+        kernel.loads.sectors * scale,
+        kernel.stores.sectors * scale,
         shared.wavefronts * scale,
         Counter({name: number * scale for name, number in kernel.instructions.items()}),
     )

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perf.limits import positive, terminable
 from perf.nsight import compute, sanitizer, systems, target
 from perf.nsight.tools import REPORTS, NsightError
 
@@ -44,7 +45,13 @@ def parser() -> argparse.ArgumentParser:
             help_output = "folder of the reports (default: %(default)s)"
             one.add_argument("--output", type=Path, default=REPORTS, help=help_output)
             one.add_argument("--dry-run", action="store_true", help="print the command and end")
-    made["target"].add_argument("--elements", type=int, help="reduce problems to about so many")
+            help_minutes = "for all programs together (default: %(default)s)"
+            one.add_argument("--minutes", type=positive, default=60, metavar="N", help=help_minutes)
+    help_elements = "reduce problems to about so many (default: %(default)s)"
+    made["target"].add_argument("--elements", type=int, metavar="N", help=help_elements)
+    made["sanitizer"].add_argument(
+        "--elements", type=int, default=2**16, metavar="N", help=help_elements
+    )
     made["target"].add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
     made["target"].add_argument(
         "--no-pool",
@@ -58,7 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a tool; return the exit status, 1 with a sentence where it cannot do its work."""
     options = parser().parse_args(arguments)
     try:
-        return int(TOOLS[options.tool][0].run(options))
-    except NsightError as error:
-        sys.stderr.write(f"perf nsight {options.tool}: {error}\n")
+        with terminable():
+            return int(TOOLS[options.tool][0].run(options))
+    except (NsightError, KeyboardInterrupt) as error:
+        sys.stderr.write(f"perf nsight {options.tool}: {str(error) or 'interrupted'}\n")
         return 1

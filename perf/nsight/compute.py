@@ -1,26 +1,44 @@
 """Nsight Compute over lines of the matrix.
 
 Each line is called once and each of its kernels replayed until all counters are read, with the
-caches flushed and the clocks fixed: its times are no benchmark times. The report, for Nsight
-Compute's window, has the kernels' source lines.
+caches flushed and the clocks left alone: its times are no benchmark times. Each case has a report
+for Nsight Compute's window, with the kernels' source lines. A JSON file has the counters of all
+cases and, beside the sectors that were counted, those that the simulator counts for the same line.
 """
 
 from __future__ import annotations
 
+import csv
+import json
 import re
-from typing import TYPE_CHECKING, Any
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from cudakern._ranges import DOMAIN
+from cudakern._commands import console
 from cudakern.engines.sources import kernel_folder
-from perf.console import new_console
-from perf.nsight.tools import NsightError, Tool, profiled, target
+from cudakern.errors import CudakernError
+from perf.model.counts import count, plan_of
+from perf.nsight.tools import (
+    NsightError,
+    RefusedError,
+    Tool,
+    check_cases,
+    execute,
+    profile,
+    report_path,
+    shares,
+    shown,
+    target,
+)
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
+
+    from perf.cases.base import Case
 
 NCU = Tool(
     "ncu",
@@ -39,105 +57,130 @@ _REASONS = {
     "(--cap-add=PERFMON from driver R565 on), or load the host's driver with "
     "NVreg_RestrictProfilingToAdminUsers=0"
 }
-PACKAGES = {"nvtx": "nvtx", "ncu_report": "ncu-report"}
 _NO_BENCHMARK = "Kernels were replayed with flushed caches: these are no benchmark times."
+#: Seconds to read a report.
+_READING = 60
 
 _TIME = "gpu__time_duration.sum"
 _READ, _WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
 _THROUGHPUT = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
 _HITS = "lts__t_sector_hit_rate.pct"
-_LOADS, _STORES = (
+_PER_LOAD, _PER_STORE = (
     f"l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_{kind}.ratio"
     for kind in ("ld", "st")
 )
+_LOADED, _STORED = (f"l1tex__t_sectors_pipe_lsu_mem_global_op_{kind}.sum" for kind in ("ld", "st"))
 _OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 #: Asked for by name, since sets of counters differ between versions.
-METRICS = (_TIME, _READ, _WRITTEN, _THROUGHPUT, _HITS, _LOADS, _STORES, _OCCUPANCY)
+METRICS = (
+    *(_TIME, _READ, _WRITTEN, _THROUGHPUT, _HITS, _PER_LOAD, _PER_STORE, _LOADED, _STORED),
+    _OCCUPANCY,
+)
 
-_REGISTERS = "launch__registers_per_thread"
+_NAME, _REGISTERS = "Kernel Name", "launch__registers_per_thread"
 _STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 #: What a warp is in, too, when it does issue.
 _NO_STALL = "selected"
-#: Microseconds and megabytes in units of reports, whose names differ between versions.
-_FACTORS = {
-    **dict.fromkeys(("ns", "nsecond"), 1e-3),
-    **dict.fromkeys(("us", "usecond"), 1.0),
-    **dict.fromkeys(("ms", "msecond"), 1e3),
-    **dict.fromkeys(("s", "second"), 1e6),
-    "byte": 1e-6,
-    "Kbyte": 1e-3,
-    "Mbyte": 1.0,
-    "Gbyte": 1e3,
-}
+#: Of the units that are printed, in microseconds and megabytes.
+_FACTORS = {"ns": 1e-3, "nsecond": 1e-3, "byte": 1e-6}
 
 
-def _value(action: Any, name: str) -> float | None:  # noqa: ANN401  ncu_report has no types
-    metric = action.metric_by_name(name)
-    if metric is None or not metric.has_value():
-        return None
-    return float(metric.as_double()) * _FACTORS.get(metric.unit(), 1.0)
+@dataclass
+class Kernel:
+    """A kernel that was replayed, and its counters: numbers with their units, as printed."""
+
+    counters: dict[str, tuple[str, str]]
+    case: str = "-"
+    line: str = "-"
+    #: Sectors that the simulator counts for the line's loads and stores.
+    simulated: tuple[float, float] | None = None
+
+    @property
+    def name(self) -> str:
+        """Its entry point."""
+        return self.counters[_NAME][0]
+
+    def value(self, name: str) -> float | None:
+        """Return a counter, None if there is none of that name or it has no value."""
+        text, unit = self.counters.get(name, ("", ""))
+        try:
+            return float(text.replace(",", "")) * _FACTORS.get(unit, 1.0)
+        except ValueError:
+            return None
+
+    def text(self, name: str, digits: int) -> str:
+        """Return a counter with so many digits."""
+        value = self.value(name)
+        return "-" if value is None else f"{value:.{digits}f}"
+
+    def sizes(self, of: str) -> str:
+        """Return the sizes of the grid or of a block."""
+        sizes = [self.text(f"launch__{of}_dim_{axis}", 0) for axis in "xyz"]
+        return "-" if "-" in sizes else "x".join(sizes)
+
+    def top_stall(self) -> str:
+        """Return what warps waited for longest, and for how many cycles per issued instruction."""
+        stalls = [
+            (value, match[1])
+            for name in self.counters
+            if (match := _STALL.fullmatch(name)) and match[1] != _NO_STALL
+            if (value := self.value(name)) is not None
+        ]
+        return "{1} {0:.1f}".format(*max(stalls)) if stalls else "-"
+
+    def row(self) -> dict[str, str]:
+        """Return what is shown of it, by heading."""
+        return {
+            "case": self.case,
+            "line": self.line,
+            "kernel": self.name,
+            "grid": self.sizes("grid"),
+            "block": self.sizes("block"),
+            "us": self.text(_TIME, 1),
+            "read MB": self.text(_READ, 1),
+            "written MB": self.text(_WRITTEN, 1),
+            "DRAM %": self.text(_THROUGHPUT, 1),
+            "L2 hit %": self.text(_HITS, 1),
+            "sectors/load": self.text(_PER_LOAD, 2),
+            "sectors/store": self.text(_PER_STORE, 2),
+            "registers": self.text(_REGISTERS, 0),
+            "occupancy %": self.text(_OCCUPANCY, 1),
+            "top stall": self.top_stall(),
+        }
+
+    def sectors(self) -> dict[str, dict[str, float | None]]:
+        """Return the sectors of loads and of stores: counted, simulated, and their ratio."""
+        found = {}
+        for i, (kind, name) in enumerate((("loads", _LOADED), ("stores", _STORED))):
+            counted, simulated = self.value(name), self.simulated[i] if self.simulated else None
+            ratio = counted / simulated if counted is not None and simulated else None
+            found[kind] = {"ncu": counted, "traffic": simulated, "ratio": ratio}
+        return found
 
 
-def _text(action: Any, name: str, digits: int) -> str:  # noqa: ANN401
-    value = _value(action, name)
-    return "-" if value is None else f"{value:.{digits}f}"
+def read(text: str) -> list[Kernel]:
+    """Return the kernels of a raw page in CSV: a row of names, one of units, one of each kernel.
+
+    Raises NsightError if the page is of another form.
+    """
+    rows = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
+    if len(rows) < 2 or _NAME not in rows[0] or len(set(map(len, rows))) > 1:  # noqa: PLR2004
+        message = f"ncu prints no raw page but {text[:500]!r}"
+        raise NsightError(message)
+    names, units, *kernels = rows
+    return [Kernel(dict(zip(names, zip(row, units, strict=True), strict=True))) for row in kernels]
 
 
-def _sizes(action: Any, of: str) -> str:  # noqa: ANN401
-    sizes = [_text(action, f"launch__{of}_dim_{axis}", 0) for axis in "xyz"]
-    return "-" if "-" in sizes else "x".join(sizes)
-
-
-def _line(action: Any) -> str:  # noqa: ANN401
-    """Return the range of the line that a kernel ran for: the one that is no call's."""
-    state = action.nvtx_state()
-    domains = [] if state is None else [state.domain_by_id(i) for i in state.domains()]
-    names = [n for domain in domains if domain.name() == DOMAIN for n in domain.push_pop_ranges()]
-    return next((name for name in names if not name.startswith(f"{DOMAIN}:")), "-")
-
-
-def _top_stall(action: Any) -> str:  # noqa: ANN401
-    """Return what warps waited for longest, and for how many cycles per issued instruction."""
-    stalls = [
-        (_value(action, name) or 0.0, match[1])
-        for name in action.metric_names()
-        if (match := _STALL.fullmatch(name)) and match[1] != _NO_STALL
-    ]
-    return "{1} {0:.1f}".format(*max(stalls)) if stalls else "-"
-
-
-def kernels(path: Path) -> Iterator[dict[str, str]]:
-    """Yield what a report says of each kernel, by heading."""
-    import ncu_report  # noqa: PLC0415  optional
-
-    for group in ncu_report.load_report(str(path)):
-        for action in group:
-            yield {
-                "line": _line(action),
-                "kernel": action.name(),
-                "grid": _sizes(action, "grid"),
-                "block": _sizes(action, "block"),
-                "us": _text(action, _TIME, 1),
-                "read MB": _text(action, _READ, 1),
-                "written MB": _text(action, _WRITTEN, 1),
-                "DRAM %": _text(action, _THROUGHPUT, 1),
-                "L2 hit %": _text(action, _HITS, 1),
-                "sectors/load": _text(action, _LOADS, 2),
-                "sectors/store": _text(action, _STORES, 2),
-                "registers": _text(action, _REGISTERS, 0),
-                "occupancy %": _text(action, _OCCUPANCY, 1),
-                "top stall": _top_stall(action),
-            }
-
-
-def profile_command(ncu: str, report: Path, cases: Sequence[str]) -> list[str]:
-    """Return the command that writes the report."""
+def profile_command(ncu: str, report: Path, case: str) -> list[str]:
+    """Return the command that writes the report of a case."""
     return [
         ncu,
         "--set",
         "full",
         "--metrics",
         ",".join(METRICS),
+        "--clock-control",
+        "none",  # the clocks are not ours to fix
         "--import-source",
         "yes",
         "--source-folders",
@@ -149,31 +192,107 @@ def profile_command(ncu: str, report: Path, cases: Sequence[str]) -> list[str]:
         "off",
         "--export",
         str(report),
-        *target(cases, "--repeats", "1"),
+        *target([case], "--repeats", "1"),
     ]
 
 
-def run(options: argparse.Namespace) -> int:
-    """Profile and print the table; return the exit status."""
+def profiled(program: str, report: Path, case: Case, seconds: float) -> list[Kernel]:
+    """Profile a case; return its kernels, each with its line where it is the one that is planned.
 
-    def command_of(ncu: str, report: Path) -> list[str]:
-        return profile_command(ncu, report, options.cases)
-
-    path = profiled(options, NCU, command_of, PACKAGES, _REASONS)
-    if path is None:
-        return 0
-    found = list(kernels(path))
-    if not found:
+    Raises NsightError if there is none, or if they cannot be read.
+    """
+    command = profile_command(program, report, case.name)
+    path = profile(NCU, command, report, seconds, _REASONS)
+    page = ("--page", "raw", "--csv", "--print-units", "base")
+    kernels = read(execute([program, "--import", str(path), *page], _READING).printed)
+    if not kernels:
         message = f"{path} has no kernel"
         raise NsightError(message)
-    table = Table(title="Nsight Compute: kernels, replayed")
-    for name in found[0]:
-        is_text = name in {"line", "kernel", "top stall"}
-        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
-    for kernel in found:
-        table.add_row(*kernel.values())
-    console = new_console()
-    console.print(table)
-    console.print(_NO_BENCHMARK)
-    console.print(f"report: {path}")
-    return 0
+    for kernel in kernels:
+        kernel.case = case.name
+    for kernel, line in zip(kernels, case.lines, strict=False):  # a launch each, in this order
+        if kernel.name == plan_of(line.problem).kernel.entry:
+            kernel.line = line.problem.title
+    return kernels
+
+
+def simulate(kernels: Sequence[Kernel], cases: Sequence[Case], end: float) -> None:
+    """Have the simulator count the sectors of the lines of kernels, until the time is over."""
+    problems = {(case.name, x.problem.title): x.problem for case in cases for x in case.lines}
+    for kernel in kernels:
+        problem = problems.get((kernel.case, kernel.line))
+        if problem is None:
+            continue
+        if time.monotonic() >= end:
+            sys.stderr.write("perf nsight compute: no time is left to simulate all lines\n")
+            return
+        counts = count(problem)
+        kernel.simulated = counts.loaded, counts.stored
+
+
+def save(kernels: Sequence[Kernel], path: Path) -> None:
+    """Write what is known of kernels; the file is whole at any time."""
+    found = [
+        {"case": kernel.case, "line": kernel.line, "kernel": kernel.name}
+        | {"sectors": kernel.sectors(), "counters": kernel.counters}
+        for kernel in kernels
+    ]
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps({"kernels": found}, indent=1), encoding="utf-8")
+    part.replace(path)
+
+
+def show(kernels: Sequence[Kernel], reports: str) -> None:
+    """Print the counters of kernels, the sectors beside those of the simulator, and the reports."""
+    rows = [kernel.row() for kernel in kernels]
+    console.show("Nsight Compute: kernels, replayed")
+    console.show_table([tuple(row.values()) for row in rows], tuple(rows[0]))
+    console.show(_NO_BENCHMARK)
+    console.show("sectors that ncu counted, and those that simulator.traffic() counts")
+    headings = [
+        f"{kind}: {of}" for kind in ("loads", "stores") for of in ("ncu", "traffic", "ratio")
+    ]
+    table = []
+    for kernel in kernels:
+        cells = [kernel.case, kernel.line, kernel.name]
+        for found in kernel.sectors().values():
+            cells += ["-" if found[of] is None else f"{found[of]:.0f}" for of in ("ncu", "traffic")]
+            cells.append("-" if found["ratio"] is None else f"{found['ratio']:.3f}")
+        table.append(cells)
+    console.show_table(table, ("case", "line", "kernel", *headings))
+    console.show(f"reports: {reports}")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Profile, simulate and print the tables; return the exit status."""
+    cases, program = check_cases(options.cases), NCU.find(dry_run=options.dry_run)
+    base = report_path(options.output, options.tool)
+    reports = [Path(f"{base}-{case.name}") for case in cases]
+    if options.dry_run:
+        for case, report in zip(cases, reports, strict=True):
+            print(shown(profile_command(program, report, case.name)))  # noqa: T201
+        return 0
+    kernels: list[Kernel] = []
+    path = base.with_suffix(".json")
+    end = time.monotonic() + 60 * options.minutes
+    limits = shares(options.minutes, len(cases))
+    failed = False
+    try:
+        for case, report, seconds in zip(cases, reports, limits, strict=True):
+            try:
+                kernels += profiled(program, report, case, seconds)
+                save(kernels, path)
+            except RefusedError:
+                raise
+            except NsightError as error:  # the others are still worth profiling
+                failed = True
+                sys.stderr.write(f"perf nsight compute: {case.name}: {error}\n")
+        simulate(kernels, cases, end)
+    except CudakernError as error:
+        failed = True
+        sys.stderr.write(f"perf nsight compute: sectors cannot be simulated: {error}\n")
+    finally:
+        if kernels:
+            save(kernels, path)
+            show(kernels, f"{base}-*{NCU.suffix}, {path}")
+    return int(failed)

@@ -8,17 +8,18 @@ behind an array is valid memory. Everything that runs on the GPU is looked at, C
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from rich.table import Table
-
+from cudakern._commands import console
 from perf.cases import CASES
-from perf.console import new_console
-from perf.nsight.tools import Tool, check_cases, execute, report_path, shown, target
+from perf.nsight.tools import Tool, check_cases, execute, report_path, shares, shown, target
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+
+    from perf.nsight.tools import Ended
 
 SANITIZER = Tool(
     "compute-sanitizer",
@@ -30,7 +31,6 @@ SANITIZER = Tool(
     ),
 )
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-ELEMENTS = 2**16
 #: Exit status for findings: no other of the target's or of compute-sanitizer's.
 FOUND = 86
 #: The sentence that ends a tool's output; of racecheck's numbers, the first is of all hazards.
@@ -44,20 +44,22 @@ class Verdict(NamedTuple):
     text: str
 
 
-def command_of(program: str, tool: str, cases: Sequence[str]) -> list[str]:
+def command_of(program: str, tool: str, cases: Sequence[str], elements: int) -> list[str]:
     """Return the command of one tool."""
-    options = ("--repeats", "1", "--elements", str(ELEMENTS), "--no-pool")
+    options = ("--repeats", "1", "--elements", str(elements), "--no-pool")
     status = ("--error-exitcode", str(FOUND))
     return [program, "--tool", tool, *status, *target(cases, *options)]
 
 
-def judge(status: int, printed: str) -> Verdict:
-    """Return what an exit status and an output mean: clean is only what says so."""
-    summaries = _SUMMARY.findall(printed)
+def judge(ended: Ended, seconds: float) -> Verdict:
+    """Return what a tool means by its end and its output: clean is only what says so."""
+    summaries = _SUMMARY.findall(ended.printed)
     text = summaries[-1] if summaries else "no summary"
-    if status not in {0, FOUND}:
-        return Verdict(clean=False, text=f"ended with {status}; {text}")
-    return Verdict(clean=status == 0 and text.startswith("0 "), text=text)
+    if ended.late:
+        return Verdict(clean=False, text=f"ended after {seconds:.0f} s, the time limit; {text}")
+    if ended.status not in {0, FOUND}:
+        return Verdict(clean=False, text=f"ended with {ended.status}; {text}")
+    return Verdict(clean=ended.status == 0 and text.startswith("0 "), text=text)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,21 +69,24 @@ def run(options: argparse.Namespace) -> int:
     check_cases(cases)
     cases = cases or [case.name for case in CASES]
     program = SANITIZER.find(dry_run=options.dry_run)
+    commands = [command_of(program, tool, cases, options.elements) for tool in tools]
     if options.dry_run:
-        for tool in tools:
-            print(shown(command_of(program, tool, cases)))  # noqa: T201
+        for command in commands:
+            print(shown(command))  # noqa: T201
         return 0
-    table = Table(title="compute-sanitizer")
-    for heading in ("tool", "verdict", "summary", "output"):
-        table.add_column(heading, overflow="fold")
+    rows = []
     clean = True
     options.output.mkdir(parents=True, exist_ok=True)
-    for tool in tools:
-        status, printed = execute(command_of(program, tool, cases))
-        path = report_path(options.output, tool).with_suffix(SANITIZER.suffix)
-        path.write_text(printed, encoding="utf-8")
-        verdict = judge(status, printed)
-        clean = clean and verdict.clean
-        table.add_row(tool, "clean" if verdict.clean else "NOT CLEAN", verdict.text, str(path))
-    new_console().print(table)
+    limits = shares(options.minutes, len(tools))
+    try:
+        for tool, command, seconds in zip(tools, commands, limits, strict=True):
+            path = report_path(options.output, tool).with_suffix(SANITIZER.suffix)
+            with path.open("w", encoding="utf-8") as log:
+                verdict = judge(execute(command, seconds, log, sys.stdout), seconds)
+            clean = clean and verdict.clean
+            said = "clean" if verdict.clean else "NOT CLEAN"
+            rows.append((tool, said, verdict.text, str(path)))
+    finally:
+        console.show("compute-sanitizer")
+        console.show_table(rows, ("tool", "verdict", "summary", "output"))
     return 0 if clean else 1

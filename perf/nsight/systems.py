@@ -9,10 +9,17 @@ import csv
 import re
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from perf.console import new_console
-from perf.nsight.tools import NsightError, Tool, execute, profiled, target
+from cudakern._commands import console
+from perf.nsight.tools import (
+    NsightError,
+    Tool,
+    check_cases,
+    execute,
+    profile,
+    report_path,
+    shown,
+    target,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -59,40 +66,35 @@ def stats_command(nsys: str, report: Path) -> list[str]:
     ]
 
 
-def table_of(path: Path, title: str) -> Table:
-    """Return a CSV file as a table, without the columns that few look at."""
+def show_table(path: Path, title: str) -> None:
+    """Print a CSV file as a table, without the columns that few look at."""
     with path.open(encoding="utf-8", newline="") as file:
         heading, *rows = list(csv.reader(file))
     kept = [i for i, name in enumerate(heading) if not _NOT_SHOWN.search(name)]
-    table = Table(title=title)
-    for i in kept:
-        is_number = all(re.fullmatch(r"[\d.,]+", row[i]) for row in rows)
-        table.add_column(heading[i], justify="right" if is_number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(row[i] for i in kept))
-    return table
+    console.show(title)
+    console.show_table([[row[i] for i in kept] for row in rows], [heading[i] for i in kept])
 
 
 def run(options: argparse.Namespace) -> int:
     """Profile, summarise and print; return the exit status."""
-
-    def command_of(nsys: str, report: Path) -> list[str]:
-        return profile_command(nsys, report, options.cases, options.repeats)
-
-    report = profiled(options, NSYS, command_of, {"nvtx": "nvtx"}, {})
-    if report is None:
+    check_cases(options.cases)
+    program, base = NSYS.find(dry_run=options.dry_run), report_path(options.output, options.tool)
+    command = profile_command(program, base, options.cases, options.repeats)
+    if options.dry_run:
+        print(shown(command))  # noqa: T201
         return 0
-    status, printed = execute(stats_command(NSYS.find(dry_run=False), report), echo=False)
+    report = profile(NSYS, command, base, 60 * options.minutes, {})
+    ended = execute(stats_command(program, report), 60 * options.minutes)
     found = {name: report.with_name(f"{report.stem}_{name}.csv") for name in SUMMARIES}
     absent = [name for name, path in found.items() if not path.exists()]
-    if status or SUMMARIES[0] in absent:
-        message = f"nsys stats ended with {status} and summed up no kernels:\n{printed.rstrip()}"
+    if ended.status or SUMMARIES[0] in absent:
+        how = f"nsys stats ended with {ended.status} and summed up no kernels"
+        message = f"{how}:\n{ended.printed.rstrip()}"
         raise NsightError(message)
-    console = new_console()
     for name, path in found.items():
         if name in absent:
-            console.print(f"{name}: nsys has nothing to sum up")
+            console.show(f"{name}: nsys has nothing to sum up")
         else:
-            console.print(table_of(path, name))
-    console.print(f"report: {report}")
+            show_table(path, name)
+    console.show(f"report: {report}")
     return 0

@@ -5,30 +5,36 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from glob import glob
-from importlib.util import find_spec
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from perf.cases import find
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from perf.cases.base import Case
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORTS = Path(__file__).resolve().parent / "reports"
+#: Seconds that a program has to save what it knows when it is told to end.
+GRACE = 10
 
 
 class NsightError(Exception):
     """Why a command cannot do its work, in one sentence."""
+
+
+class RefusedError(NsightError):
+    """The same, where no case can be worked on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,61 +92,77 @@ def shown(command: Sequence[str]) -> str:
     return f"CUDAKERN_LINEINFO=1 {join(command)}"
 
 
-def execute(command: Sequence[str], *, echo: bool = True) -> tuple[int, str]:
-    """Run a command in the repository's root; return its exit status and what it printed.
+def shares(minutes: float, count: int) -> Iterator[float]:
+    """Yield the seconds that each of so many programs may take: its share of what is left."""
+    end = time.monotonic() + 60 * minutes
+    for left in range(count, 0, -1):
+        yield max(1.0, (end - time.monotonic()) / left)
 
-    Kernels are compiled with source lines.
+
+class Ended(NamedTuple):
+    """How a program ended."""
+
+    status: int
+    printed: str
+    late: bool  # whether the limit ended it
+
+
+def execute(command: Sequence[str], seconds: float, *outputs: TextIO) -> Ended:
+    """Run a command in the repository's root, at most so long; all that it started ends with it.
+
+    Kernels are compiled with source lines. What the command prints is written to the outputs as it
+    comes.
     """
-    printed = []
+    printed: list[str] = []
+    began = time.monotonic()
+    limit = ("timeout", "--signal=INT", f"--kill-after={GRACE}", f"{seconds}")
     with subprocess.Popen(
-        command,
+        [*limit, *command],
         cwd=ROOT,
         env={**os.environ, "CUDAKERN_LINEINFO": "1"},
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
     ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            printed.append(line)
-            if echo:
-                sys.stdout.write(line)
-    return process.returncode, "".join(printed)
+        try:
+            _pass_on(process, printed, outputs)
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)  # which is passed on, with the same grace
+            _pass_on(process, printed, outputs)
+            raise
+    return Ended(process.returncode, "".join(printed), time.monotonic() - began >= seconds)
 
 
-def profiled(
-    options: argparse.Namespace,
-    tool: Tool,
-    command_of: Callable[[str, Path], list[str]],
-    packages: Mapping[str, str],
-    reasons: Mapping[str, str],
-) -> Path | None:
-    """Run a profiler; return its report, or None where the command is only printed.
+def _pass_on(process: subprocess.Popen[str], printed: list[str], outputs: Sequence[TextIO]) -> None:
+    """Keep what a process prints, and write it to outputs as it comes, until the process ends."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        printed.append(line)
+        for output in outputs:
+            output.write(line)
+            output.flush()
 
-    The options have ``cases``, ``tool``, ``output`` and ``dry_run``. `command_of` returns the
-    command, of the program and of the report without its suffix. `packages` are modules that must
-    be there, each with its package; `reasons` say what a printed word means that the profiler ends
-    with. Raises NsightError if something is missing or there is no report.
+
+def profile(
+    tool: Tool, command: Sequence[str], report: Path, seconds: float, reasons: Mapping[str, str]
+) -> Path:
+    """Run a profiler and return its report, which lies at a path with the tool's suffix.
+
+    `reasons` say what a printed word means that the profiler ends with. Raises NsightError if it
+    says one of them or there is no report.
     """
-    check_cases(options.cases)
-    program = tool.find(dry_run=options.dry_run)
-    report = report_path(options.output, options.tool)
-    command = command_of(program, report)
-    if options.dry_run:
-        print(shown(command))  # noqa: T201
-        return None
-    for name, package in packages.items():
-        if find_spec(name) is None:
-            message = f"the package {package} is not installed; run: pip install {package}"
-            raise NsightError(message)
     report.parent.mkdir(parents=True, exist_ok=True)
-    status, printed = execute(command)
+    ended = execute(command, seconds, sys.stdout)
     for word, reason in reasons.items():
-        if word in printed:
-            raise NsightError(reason)
+        if word in ended.printed:
+            raise RefusedError(reason)
     path = Path(f"{report}{tool.suffix}")
-    if status or not path.exists():
-        message = f"{tool.program} ended with {status} and left no complete report"
+    how = f"after {seconds:.0f} s" if ended.late else f"with {ended.status}"
+    if not path.exists() or (ended.status and not ended.late):
+        message = f"{tool.program} ended {how} and left no complete report"
         raise NsightError(message)
+    if ended.late:
+        sys.stderr.write(f"{tool.program} ended {how}; its report may lack kernels\n")
     return path

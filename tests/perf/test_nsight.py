@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import signal
+import subprocess
 import sys
+import time
 from types import SimpleNamespace
 from unittest import mock
 from unittest.mock import call
@@ -15,29 +19,26 @@ import pytest
 
 from cudakern import _ranges as ranges
 from cudakern.engines.sources import kernel_folder
+from cudakern.errors import EngineUnavailableError
 from perf.cases import CASES, find
+from perf.model.counts import plan_of
 from perf.nsight import command, compute, target, tools
-from tests.helpers.nsight import install
+from tests.helpers.nsight import install, page
 from tests.perf.synthetic import rows
+
+#: A case of two lines, which the simulator runs at full size at once.
+SMALL = find(["G-9"])[0]
 
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """Put stand-ins of the programs on PATH and of the packages on sys.path; return what ran."""
-    folder, site = tmp_path / "bin", tmp_path / "site"
-    log = install(folder, site)
-    for name in ("nvtx", "ncu_report"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.syspath_prepend(site)
+    """Put stand-ins of the programs on PATH; return what ran."""
+    folder = tmp_path / "bin"
+    log = install(folder, [plan_of(line.problem).kernel.entry for line in SMALL.lines])
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     monkeypatch.setenv("FAKE", "")
     monkeypatch.setenv("CUDAKERN_LINEINFO", "0")
-
-    def ran():
-        return [json.loads(line) for line in log.read_text().splitlines()]
-
-    yield ran
-    sys.modules.pop("ncu_report", None)
+    return lambda: [json.loads(line) for line in log.read_text().splitlines()]
 
 
 def after(arguments, name):
@@ -80,22 +81,28 @@ def test_systems_profiles_and_sums_up(fake, tmp_path, capsys):
 
 
 def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
-    assert command.main(["compute", "G-1", "--output", str(tmp_path / "reports")]) == 0
-    ((arguments, lines, _),) = fake()
+    output = tmp_path / "reports"
+    assert command.main(["compute", "G-9", "Z-1", "--output", str(output)]) == 0
+    (arguments, lines, _), (reading, *_), (other, *_), _ = fake()
     assert after(arguments, "--set") == "full"
+    assert after(arguments, "--clock-control") == "none"
     assert after(arguments, "--import-source") == "yes"
     assert after(arguments, "--source-folders") == str(kernel_folder())
     assert after(arguments, "--kernel-name") == "regex:^ck_"
     assert after(arguments, "--profile-from-start") == "off"
     assert "--nvtx" in arguments
     assert "dram__bytes_read.sum" in after(arguments, "--metrics").split(",")
-    assert target_of(arguments) == ["G-1", "--repeats", "1"]
+    assert target_of(arguments) == ["G-9", "--repeats", "1"]
+    assert target_of(other) == ["Z-1", "--repeats", "1"]
+    assert after(reading, "--import") == f"{after(arguments, '--export')}.ncu-rep"
     assert lines == "1"
     text = capsys.readouterr().out
-    heading, first, second = (row for row in rows(text) if len(row) == 14)
+    heading, first, second, *_ = (row for row in rows(text) if len(row) == 15)
+    title, kernel = SMALL.lines[0].problem.title, plan_of(SMALL.lines[0].problem).kernel.entry
     assert dict(zip(heading, first, strict=True)) == {
-        "line": "G-1 [2^12] f32",
-        "kernel": "ck_gather_rows",
+        "case": "G-9",
+        "line": title,
+        "kernel": kernel,
         "grid": "264x2x1",
         "block": "512x1x1",
         "us": "123.5",
@@ -109,8 +116,43 @@ def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
         "occupancy %": "62.5",
         "top stall": "long_scoreboard 12.3",
     }
-    assert second == ["-", "ck_bare", *["-"] * 12]
+    assert second[1] == SMALL.lines[1].problem.title
+    assert second[3:] == ["-"] * 12
     assert "these are no benchmark times" in text
+    (path,) = output.glob("*.json")
+    assert {p.suffix for p in output.iterdir()} == {".ncu-rep", ".json"}
+    found = json.loads(path.read_text())["kernels"]
+    assert [one["case"] for one in found] == ["G-9", "G-9", "Z-1", "Z-1"]
+    assert [one["line"] for one in found[2:]] == ["-", "-"]  # those of another case's kernels
+    loads, stores = found[0]["sectors"].values()
+    simulated = loads["traffic"]  # of each row of 64 bytes 2, and 1 of 4 indices; a few meet
+    assert simulated == pytest.approx(4096 * 2.25, rel=0.01)
+    assert (loads["ncu"], loads["ratio"]) == (3072, 3072 / simulated)
+    assert stores == {"ncu": 2048, "traffic": 8192, "ratio": 0.25}
+    assert found[0]["counters"]["dram__bytes_read.sum"] == ["2,500,000", "byte"]
+    assert found[1]["sectors"]["loads"]["ncu"] is None
+    assert found[2]["sectors"]["loads"]["traffic"] is None
+    ratio = f"{loads['ratio']:.3f}"
+    sectors = ["G-9", title, kernel, "3072", f"{simulated}", ratio, "2048", "8192", "0.250"]
+    assert sectors in rows(text)
+
+
+def test_what_was_profiled_is_kept_when_a_case_fails(fake, tmp_path, capsys, monkeypatch):
+    ncu = tmp_path / "bin" / "ncu"
+    ncu.write_text(ncu.read_text().replace("FAKE = ", 'FAKE = "slow" if "Z-1" in sys.argv else '))
+    absent = mock.Mock(side_effect=EngineUnavailableError("no C++ compiler"))
+    monkeypatch.setattr(compute, "count", absent)
+    given = ["compute", "G-9", "Z-1", "--minutes", "0.05", "--output", str(tmp_path / "reports")]
+    assert command.main(given) == 1
+    out, error = capsys.readouterr()
+    assert re.search(r"Z-1: ncu ended after [123] s and left no complete report", error)
+    assert error.endswith("no time is left to simulate all lines\n")
+    assert [row[0] for row in rows(out) if row[0] == "G-9"]
+    (path,) = (tmp_path / "reports").glob("*.json")
+    assert len(json.loads(path.read_text())["kernels"]) == 2
+    assert command.main([*given[:2], *given[5:]]) == 1
+    assert "sectors cannot be simulated: no C++ compiler" in capsys.readouterr().err
+    assert fake()
 
 
 @pytest.mark.parametrize(
@@ -134,10 +176,20 @@ def test_a_tool_without_a_result_fails(fake, tmp_path, capsys, monkeypatch, name
     assert fake()
 
 
-def test_a_report_without_kernels_fails(fake, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(compute, "kernels", lambda _path: iter(()))
-    assert command.main(["compute", "G-1", "--output", str(tmp_path)]) == 1
-    assert "has no kernel" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("printed", "reason"),
+    [
+        (page([]), "has no kernel"),
+        ("==ERROR== the report is broken", "ncu prints no raw page but '==ERROR=="),
+        (f'{page()}"2","of another length"', 'ncu prints no raw page but \'"ID"'),
+    ],
+)
+def test_a_report_without_kernels_fails(fake, tmp_path, capsys, monkeypatch, printed, reason):
+    ended = tools.Ended(0, printed, late=False)
+    monkeypatch.setattr(compute, "execute", lambda *_: ended)
+    assert command.main(["compute", "G-1", "--output", str(tmp_path / "reports")]) == 1
+    assert reason in capsys.readouterr().err
+    assert [path.suffix for path in (tmp_path / "reports").iterdir()] == [".ncu-rep"]
     assert fake()
 
 
@@ -154,6 +206,43 @@ def test_sanitizer_runs_all_tools_over_all_cases(fake, tmp_path, capsys):
     texts = [p.read_text() for p in (tmp_path / "reports").iterdir()]
     assert len(texts) == 4
     assert all("========= COMPUTE-SANITIZER" in text for text in texts)
+
+
+def test_sanitizer_ends_a_tool_that_takes_too_long(fake, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FAKE", "slow memcheck")
+    names = ["memcheck", "racecheck", "G-1", "--elements", "512", "--minutes", "0.08"]
+    assert command.main(["sanitizer", *names, "--output", str(tmp_path / "reports")]) == 1
+    found = {row[0]: row[1:3] for row in rows(capsys.readouterr().out)}
+    assert found["memcheck"] == ["NOT CLEAN", "ended after 2 s, the time limit; no summary"]
+    assert found["racecheck"][0] == "clean"
+    assert all(after(arguments, "--elements") == "512" for arguments, _, _ in fake())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_a_tool_says_is_kept_when_the_command_is_interrupted(
+    fake, tmp_path, monkeypatch, number
+):
+    monkeypatch.setenv("FAKE", "slow racecheck")
+    output = tmp_path / "reports"
+    program = f"import signal; signal.signal({signal.SIGINT:d}, signal.default_int_handler)\n"
+    program += "import sys; from perf.nsight.command import main; sys.exit(main(sys.argv[1:]))"
+    given = ["sanitizer", "memcheck", "racecheck", "G-1", "--output", str(output)]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *given],
+        cwd=tools.ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while not [p for p in output.glob("racecheck-*") if "COMPUTE" in p.read_text()]:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(number)
+        out, error = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert error == "perf nsight sanitizer: interrupted\n"
+    assert [row[:2] for row in rows(out)[-2:]] == [["tool", "verdict"], ["memcheck", "clean"]]
+    assert len(fake()) == 2
 
 
 @pytest.mark.parametrize(
@@ -213,17 +302,6 @@ def test_an_absent_tool_is_one_sentence(tmp_path, capsys, monkeypatch, name, pro
 def test_an_unknown_case_is_one_sentence(fake, capsys, name):
     assert command.main([name, "G-1", "G-77"]) == 1
     assert "G-77" in one_sentence(capsys)
-    assert fake() == []
-
-
-@pytest.mark.parametrize(
-    ("name", "package"), [("systems", "nvtx"), ("compute", "nvtx"), ("compute", "ncu-report")]
-)
-def test_an_absent_package_is_one_sentence(fake, tmp_path, capsys, monkeypatch, name, package):
-    absent, present = package.replace("-", "_"), tools.find_spec
-    monkeypatch.setattr(tools, "find_spec", lambda of: None if of == absent else present(of))
-    assert command.main([name, "G-1", "--output", str(tmp_path)]) == 1
-    assert f"pip install {package}" in one_sentence(capsys)
     assert fake() == []
 
 
