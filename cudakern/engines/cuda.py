@@ -96,7 +96,7 @@ def translate(error: Exception) -> CudakernError | None:
 def takes_addresses(cupy: ModuleType) -> bool:
     """Return whether CuPy's CPointer hands an address to the driver as it is.
 
-    It does from version 14.2 at the latest. It is no documented interface, so its one field, behind
+    It does from version 14.0 at the latest. It is no documented interface, so its one field, behind
     the object header, is looked at; where it is another, arguments go the documented way.
     """
     made_from = ctypes.c_uint64()

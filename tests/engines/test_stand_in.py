@@ -204,7 +204,7 @@ def seen(call):
         made = call()
     except cupy.cuda.runtime.CUDARuntimeError:
         return ASKS
-    except (DeprecationWarning, OverflowError, TypeError, ValueError) as error:
+    except (DeprecationWarning, TypeError, ValueError) as error:
         return type(error), str(error)
     if isinstance(made, cupy.ndarray | fake_cupy.Array):
         return made.dtype, made.shape, made.strides

@@ -35,7 +35,7 @@ RELAXED = 2
 CAPABILITY, DRIVER = "90", 14000
 #: By number, for each: how many multiprocessors it has.
 ATTRIBUTES = {16: (5, 2)}
-COMPILE, NVRTC, PATH_OF = nvrtc.compile_program, nvrtc._nvrtc, nvrtc.path_of  # noqa: SLF001
+COMPILE, PATH_OF = nvrtc.compile_program, nvrtc.path_of
 #: Handles of graphs are this and the number of their capture.
 GRAPH = 5000
 #: Characters of the dtypes that CuPy takes as they are; one of an 8-bit float is an L, too.
@@ -77,6 +77,7 @@ class UnownedMemory:
 
 class MemoryPointer:
     def __init__(self, mem, offset):
+        assert mem.ptr != 0 or offset == 0
         self.mem, self.ptr, self.device_id = mem, mem.ptr + offset, mem.device_id
 
 
@@ -262,6 +263,7 @@ class BaseStream:
         self.ptr, self.device_id = ptr, device_id
 
     def __enter__(self):
+        assert self.device_id in {-1, self.state.current}, "of another device"
         self.previous, self.state.stream = self.state.stream, self
         return self
 
@@ -465,16 +467,6 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
     )
 
 
-class Compiler:
-    """NVRTC, which knows two architectures of GPUs."""
-
-    def nvrtcGetSupportedArchs(self):  # noqa: N802  NVRTC's name
-        return 0, [80, 90]
-
-    def __getattr__(self, name):
-        return getattr(NVRTC(), name)
-
-
 def install(monkeypatch, folder=None, *, by_address=True):
     """Put a stand-in with two devices in CuPy's place; return it.
 
@@ -521,7 +513,7 @@ def install(monkeypatch, folder=None, *, by_address=True):
     monkeypatch.setattr(cuda, "call_after", call_after)
     monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: by_address)
     if folder is not None:
-        monkeypatch.setattr(nvrtc, "_nvrtc", Compiler)
+        monkeypatch.setattr(nvrtc, "capabilities", lambda: (80, 90))
         monkeypatch.setattr(nvrtc, "compile_program", compile_program)
         monkeypatch.setattr(nvrtc, "path_of", path_of)
     return fake
