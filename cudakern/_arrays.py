@@ -28,7 +28,8 @@ MAX_BYTES = 2**63 - 1
 #: Dtype, shape, strides, address modulo 16 and place of each array: all that a plan depends on.
 Facts = tuple[Any, ...]
 
-_OVERLAP_WORK = 100_000  # steps of NumPy's search for a shared byte
+#: Steps of NumPy's search for a shared byte. Its stubs before 2.5 know two values.
+_OVERLAP_WORK: Any = 100_000
 
 
 def _cupy() -> Any:  # noqa: ANN401
@@ -180,7 +181,9 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any], place: int) -> Array:
     if place == HOST:
         return np.empty(tuple(shape), dtype)
     with current(place):
-        return _cupy().empty(tuple(shape), dtype)
+        # cupy.empty refuses what CuPy has no kernels for; over memory that is there, all is taken.
+        cupy = _cupy()
+        return cupy.ndarray(tuple(shape), dtype, cupy.cuda.alloc(prod(shape) * dtype.itemsize))
 
 
 def as_strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
@@ -334,7 +337,7 @@ def share_memory(a: Layout, a_address: int, b: Layout, b_address: int) -> bool:
         return np.shares_memory(
             np.asarray(_Footprint(a, a_address)),
             np.asarray(_Footprint(b, b_address)),
-            max_work=_OVERLAP_WORK,  # type: ignore[arg-type]  # NumPy's stubs know two values
+            max_work=_OVERLAP_WORK,
         )
     except np.exceptions.TooHardError:
         return True

@@ -561,7 +561,7 @@ def _consecutive(x: Lazy) -> Lazy:
         inner //= n
         whole = chunks and chunks[-1] != 1
         chunks.append(-1 if whole else max(1, min(n, room // inner)))
-    return x.rechunk(tuple(chunks))
+    return _rechunked(x, tuple(chunks))
 
 
 def _rows(x: Lazy) -> Lazy:
@@ -705,7 +705,7 @@ def one_hot(
     check_negative(name, negative)
     lazy = None
     if isinstance(values, da.Array):
-        lazy = _as_lazy(name, "values", values).rechunk(-1)
+        lazy = _rechunked(_as_lazy(name, "values", values), -1)
         # Zeros fit every dtype; what there will be is checked when it is there.
         pair = off_on(name, np.broadcast_to(np.zeros((), lazy.dtype), lazy.shape), dtype)
     else:
@@ -1074,14 +1074,28 @@ def _of_states(ndim: int) -> Array:
     return np.empty((0,) * ndim, np.uint8)
 
 
-def _rechunked(lazy: Lazy, chunks: dict[int, Any]) -> Lazy:
+def _rechunked(lazy: Lazy, chunks: int | tuple[int, ...] | dict[int, Any]) -> Lazy:
     """Return an array with other chunks along some axes.
 
-    Dask does not rechunk an array whose axes are all empty; here each axis gets one chunk.
+    Dask does not rechunk an array whose axes are all empty; here each axis gets one chunk. And it
+    has CuPy join chunks, which does so for NumPy's own dtypes; of others it gets unsigned integers.
     """
     if lazy.ndim and not any(lazy.shape):
         return da.from_array(_like(lazy, lazy.ndim, lazy.dtype), chunks=lazy.shape, asarray=False)
-    return lazy.rechunk(chunks)
+    if lazy.dtype.isbuiltin == 1:
+        return lazy.rechunk(chunks)
+    words = _viewed(lazy, np.dtype(f"u{lazy.dtype.itemsize}"))
+    return _viewed(words.rechunk(chunks), lazy.dtype)
+
+
+def _viewed(lazy: Lazy, kind: np.dtype[Any]) -> Lazy:
+    """Return a view of an array as elements of the same size."""
+    symbols = range(lazy.ndim)
+    return _mapped("view", _view, symbols, _like(lazy, lazy.ndim, kind), lazy, symbols, kind=kind)
+
+
+def _view(chunk: Array, kind: np.dtype[Any]) -> Array:
+    return chunk.view(kind)
 
 
 def _starts_of(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
 _MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
 _LEGACY_STREAMS = (0, 1)  # the default one, and cudaStreamLegacy, which is the same
+#: Workspaces of other libraries' streams that are kept. PyTorch has 32 streams of each priority.
+_MOST_KEPT = 128
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _NO_DESTRUCTOR_SYNC = 1  # CU_USER_OBJECT_NO_DESTRUCTOR_SYNC
 _MOVE = 1  # CU_GRAPH_USER_OBJECT_MOVE
@@ -94,7 +96,7 @@ def translate(error: Exception) -> CudakernError | None:
 def takes_addresses(cupy: ModuleType) -> bool:
     """Return whether CuPy's CPointer hands an address to the driver as it is.
 
-    It does from version 14.2 at the latest. It is no documented interface, so its one field, behind
+    It does from version 14.0 at the latest. It is no documented interface, so its one field, behind
     the object header, is looked at; where it is another, arguments go the documented way.
     """
     made_from = ctypes.c_uint64()
@@ -148,6 +150,12 @@ def graph_of(stream: int) -> tuple[int, int]:
     """Return the number of the capture that a stream is in, and the handle of its graph."""
     _, number, graph, *_ = _ask("cuStreamGetCaptureInfo", stream)
     return int(number), int(graph)
+
+
+def stream_number(stream: int) -> int:
+    """Return the number of a stream. Unlike its handle, no later stream gets it."""
+    (number,) = _ask("cuStreamGetId", stream)
+    return int(number)
 
 
 def call_after(graph: int, function: int, argument: int) -> None:
@@ -256,6 +264,7 @@ class CudaEngine:
         self._kernels: dict[tuple[KernelSpec, str, int, bool], Any] = {}
         self._turns: dict[tuple[KernelSpec, str, int, bool], threading.Lock] = {}
         self._workspaces: dict[tuple[int, int, int], Any] = {}
+        self._of_externals: dict[tuple[int, int, int], Any] = {}
         self._of_thread = _OfThread()
         self._graphs = GraphMemory()
 
@@ -371,9 +380,10 @@ class CudaEngine:
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on CuPy's current stream.
 
-        One for each stream, since its launches follow each other; it goes with the stream. The
-        launches that a stream has in a graph share another, which goes with the graph: that may run
-        on any stream, beside eager calls, but not twice at the same time.
+        One for each stream, since its launches follow each other; it goes with the stream, or stays
+        if that is another library's. The launches that a stream has in a graph share another, which
+        goes with the graph: that may run on any stream, beside eager calls, but not twice at the
+        same time.
         """
         cuda = self._cupy.cuda
         if cuda.runtime.getDevice() != device:
@@ -383,18 +393,37 @@ class CudaEngine:
         if is_captured(self._cupy, stream.ptr):
             memory = self._graphs.workspace(stream.ptr, nbytes, lambda: self._zeros_beside(nbytes))
             return int(memory.data.ptr)
-        # The per-thread default stream has one object and is another one in each thread.
-        of_thread = stream.ptr == _PER_THREAD_STREAM
+        # One handle is of the default stream, one of another stream in each thread: to their end.
+        handle = stream.ptr
+        of_thread = handle == _PER_THREAD_STREAM
+        lasts = of_thread or handle in _LEGACY_STREAMS
         kept = self._of_thread.workspaces if of_thread else self._workspaces
-        # A handle may be that of a later stream when this one's last launch still runs; while this
-        # object lives, its identity is that of no other.
-        key = (device, id(stream), nbytes)
+        # Any other handle may be that of a later stream when this one's last launch still runs;
+        # while this object lives, its identity is that of no other.
+        key = (device, 0 if lasts else id(stream), nbytes)
         memory = kept.get(key)
         if memory is None:
-            memory = kept.setdefault(key, self._zeros(nbytes))
-            if not of_thread:
+            external = not lasts and stream.device_id < 0
+            made = self._of_external(handle, device, nbytes) if external else self._zeros(nbytes)
+            memory = kept.setdefault(key, made)
+            if not lasts:
                 weakref.finalize(stream, kept.pop, key, None).atexit = False
         return int(memory.data.ptr)
+
+    def _of_external(self, handle: int, device: int, nbytes: int) -> Any:  # noqa: ANN401
+        """Return the workspace of a stream that another library has made.
+
+        Each ``with Stream.from_external(x)`` makes an object, and none tells when the stream ends.
+        So what is kept goes by the stream's number, which unlike a handle is given once, and is
+        never freed, as launches may still run. When that is too much, an object has its own.
+        """
+        key = (device, stream_number(handle), nbytes)
+        memory = self._of_externals.get(key)
+        if memory is None:
+            memory = self._zeros(nbytes)
+            if len(self._of_externals) < _MOST_KEPT:
+                memory = self._of_externals.setdefault(key, memory)
+        return memory
 
     def keep(self, device: int, memory: object) -> None:
         """Keep memory as long as the graph that CuPy's current stream is being captured into."""

@@ -10,8 +10,10 @@ import pytest
 import cudakern as ck
 import cudakern.dask as cd
 from cudakern import engines
+from cudakern._dtypes import narrow_float
 from tests.helpers.bound import forget
 from tests.helpers.device_arrays import DeviceArray, install
+from tests.helpers.places import same_bytes
 from tests.helpers.samples import sample
 
 X = np.array([[3, -1, 0.5, 2], [0, 7, 1e-45, -4], [1, 7, 2, 0]], np.float32)
@@ -100,6 +102,13 @@ def test_results_stay_where_the_chunks_are(fake, case, chunks):
         result = computed(lazy)
         assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
         np.testing.assert_allclose(result, expected, rtol=1e-6, atol=0)
+
+
+def test_chunks_of_8_bit_floats_are_joined(fake):
+    """CuPy has no kernels for them."""
+    values = np.array([2, 3]).astype(narrow_float("float8_e4m3fn"))
+    lazy = cd.one_hot(on_device(fake, I, 2), 4, values=on_device(fake, values, 1))
+    assert same_bytes(computed(lazy), ck.one_hot(I, 4, values=values))
 
 
 def test_an_operand_on_the_host_is_refused_when_the_graph_is_built(fake):

@@ -192,6 +192,7 @@ def test_drivers_functions_are_called_as_they_are():
     heads = {
         "cuThreadExchangeStreamCaptureMode": "(mode: CUstreamCaptureMode)",
         "cuStreamGetCaptureInfo": "(hStream)",
+        "cuStreamGetId": "(hStream)",
         "cuUserObjectCreate": "(ptr, destroy, unsigned int initialRefcount, unsigned int flags)",
         "cuGraphRetainUserObject": "(graph, object, unsigned int count, unsigned int flags)",
     }

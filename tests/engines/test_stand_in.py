@@ -1,4 +1,8 @@
-"""The stand-in for CuPy against CuPy itself, which is imported without a GPU: names, parameters."""
+"""The stand-in for CuPy against CuPy itself, which is imported without a GPU.
+
+Names and parameters are those of CuPy. What CuPy refuses before it asks the driver, the stand-in
+refuses in the same words, and what it makes without one is the same.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,13 @@ import inspect
 import re
 import types
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
 
+from cudakern._dtypes import copyable
+from cudakern.engines.cuda import device_count, takes_addresses
 from tests.helpers import fake_cupy
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
@@ -115,3 +122,107 @@ def test_parameters_are_read_of_compiled_functions():
     ]
     assert parameters(cupy.RawModule)[1] == ("path", KEYWORD, True)
     assert parameters(cupy.cuda.runtime.driverGetVersion) == []
+
+
+def test_cupy_passes_addresses():
+    assert takes_addresses(cupy), "launches take the slower way"
+
+
+class Foreign:
+    """A stream of another library, which says so."""
+
+    def __init__(self, said):
+        self.said = said
+
+    def __cuda_stream__(self):
+        return self.said
+
+
+#: What the package does with arrays of a dtype; ``new`` makes one of a dtype, shape and strides.
+OF_ARRAYS = {
+    "empty": lambda xp, _, kind: xp.empty((3, 4), kind),
+    "ndarray": lambda xp, new, kind: xp.ndarray((2, 0, 3), kind, new("u1").data),
+    "ndarray, scalar": lambda xp, new, kind: xp.ndarray((), kind, new("u1").data),
+    "ndarray, strides": lambda xp, new, kind: xp.ndarray((2, 3), kind, new("u1").data, (-16, 0)),
+    "as_strided": lambda xp, new, kind: xp.lib.stride_tricks.as_strided(new(kind), (1,), (16,)),
+    "view": lambda _, new, kind: new("u1", (3, 16)).view(kind),
+    "view, words": lambda _, new, kind: new(kind, (1,)).view(f"u{min(kind.itemsize, 8)}"),
+    "view, back": lambda _, new, kind: new(f"V{kind.itemsize}", (3, 4), (64, 32)).view(kind),
+    "view, scalar": lambda _, new, kind: new("u1", ()).view(kind),
+    "view, gaps": lambda _, new, kind: new("u1", (32,), (2,)).view(kind),
+    "view, rest": lambda _, new, kind: new("u1", (17,)).view(kind),
+    "slice": lambda _, new, kind: new(kind, (3, 4))[1:, ..., ::-2],
+    "transposed": lambda _, new, kind: new(kind, (3, 4)).T,
+}
+OTHERS = {
+    "alloc": lambda xp, _: xp.cuda.alloc(0),
+    "zeros": lambda xp, _: xp.zeros(8, np.uint64),
+    "fill": lambda _, new: new("u8").fill(np.uint64(0)),
+    "fill, kernel": lambda _, new: new("u2").fill(np.uint16(7)),
+    "copy": lambda _, new: new("u2", (4,), (4,)).__setitem__(..., new("u2")),
+    **{f"astype of {k}": lambda _, new, k=k: new(k).astype(np.float32) for k in "?bQefd"},
+    "module": lambda xp, _: xp.RawModule(path="nowhere.cubin"),
+    "device": lambda xp, _: xp.cuda.Device(0),
+    "compute capability": lambda xp, _: xp.cuda.Device(0).compute_capability,
+    "event": lambda xp, _: xp.cuda.Event(disable_timing=True),
+    "current stream": lambda xp, _: xp.cuda.get_current_stream(0),
+    "current device": lambda xp, _: xp.cuda.runtime.getDevice(),
+    "multiprocessors": lambda xp, _: xp.cuda.runtime.deviceGetAttribute(16, 0),
+    "null stream": lambda xp, _: xp.cuda.Stream.null,
+    "null stream, new": lambda xp, _: xp.cuda.Stream(null=True),
+    "per-thread stream": lambda xp, _: xp.cuda.Stream.ptds,
+    "per-thread stream, new": lambda xp, _: xp.cuda.Stream(ptds=True),
+    "handle, deprecated": lambda xp, _: xp.cuda.ExternalStream(77),
+    "handle": lambda xp, _: xp.cuda.Stream.from_external(77),
+    "stream of CuPy": lambda xp, _: xp.cuda.Stream.from_external(xp.cuda.Stream.ptds),
+    **{
+        f"stream that says {said!r}": lambda xp, _, s=said: xp.cuda.Stream.from_external(Foreign(s))
+        for said in ((0, 77), (0, 0), (0, 2), (1, 77), 77, (0, 1, 2), ("0", 77), (0, 7.5))
+    },
+}
+FAKE = fake_cupy.make()
+#: What is seen of a call that comes as far as the driver.
+ASKS = "the driver is asked"
+
+
+def new_of_cupy(dtype, shape=(4,), strides=None):
+    """Return an array of CuPy: without a driver over memory that nothing touches."""
+    cuda = cupy.cuda
+    unowned = partial(cuda.UnownedMemory, 4096, 1024, None, 0)
+    pointer = cuda.alloc(1024) if device_count() else cuda.MemoryPointer(unowned(), 0)
+    return cupy.ndarray(shape, dtype, pointer, strides)
+
+
+def new_of_ours(dtype, shape=(4,), strides=None):
+    """Return the same array of the stand-in."""
+    return fake_cupy.Array(np.ndarray(shape, dtype, np.zeros(1024, np.uint8), 0, strides))
+
+
+def seen(call):
+    """Return what a call makes, as far as it is compared, or the error that it raises."""
+    try:
+        made = call()
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return ASKS
+    except (DeprecationWarning, TypeError, ValueError) as error:
+        return type(error), str(error)
+    if isinstance(made, cupy.ndarray | fake_cupy.Array):
+        return made.dtype, made.shape, made.strides
+    return getattr(made, "ptr", None), getattr(made, "device_id", None)
+
+
+def unlike(name, call):
+    """Return where the stand-in does otherwise than CuPy without a driver, in a line or none."""
+    theirs, ours = seen(partial(call, cupy, new_of_cupy)), seen(partial(call, FAKE, new_of_ours))
+    wrong = isinstance(ours[0], type) if theirs == ASKS else ours != theirs
+    return [f"{name}: {ours}, not {theirs}"] if wrong else []
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_dtypes_are_refused_as_by_cupy(name):
+    calls = {k: partial(OF_ARRAYS[name], kind=k) for k in copyable()}
+    assert [line for kind, call in calls.items() for line in unlike(kind, call)] == []
+
+
+def test_all_else_is_refused_as_by_cupy():
+    assert [line for name, call in OTHERS.items() for line in unlike(name, call)] == []

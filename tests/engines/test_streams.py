@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern import engines
 from cudakern.engines import cuda as engine
 from tests.helpers import fake_cupy
 from tests.helpers.places import CUDA, put
@@ -304,6 +305,20 @@ def test_captured_by_pytorch(torch):
         out.fill_(-1)
         graph.replay()
         assert out.cpu().unique().tolist() == [turn]
+
+
+@pytest.mark.gpu
+def test_objects_of_an_external_stream_share_a_workspace():
+    from cupy import cuda  # noqa: PLC0415  optional
+
+    def workspace(stream):
+        with cuda.Stream.from_external(stream):
+            return engines.engine_for(0).workspace(0, 1024)
+
+    streams = [cuda.Stream(non_blocking=True), cuda.Stream(), cuda.Stream.null]
+    found = [workspace(stream) for stream in streams]
+    assert len({*found}) == 3
+    assert [workspace(stream) for stream in streams] == found
 
 
 @pytest.mark.gpu

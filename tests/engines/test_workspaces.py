@@ -102,7 +102,7 @@ def test_threads_have_streams_of_their_own(streams):
         thread.start()
         thread.join()
     assert found == [[2, 2], [3, 3], [4, 4]]
-    assert streams.mark(PER_THREAD) == mine
+    assert external(streams, PER_THREAD) == mine
 
 
 def test_threads_share_any_other_stream(streams):
@@ -121,12 +121,42 @@ def test_a_workspace_goes_with_its_stream(streams, cupy):
     assert len(streams.engine._workspaces) == 2  # noqa: SLF001
 
 
-def test_a_workspace_is_there_while_any_object_of_the_stream_is(streams):
-    first = streams.mark(77)
-    held = streams.streams.pop(77)
-    second = streams.mark(77)  # another object of the same handle
-    del held
-    assert streams.mark(77) == second != first
+def external(streams, handle=77):
+    """Make an object of another library's stream the only one, as each ``with`` does."""
+    given = streams.cupy.state.stream_of(handle)
+    streams.streams[handle] = streams.cupy.cuda.Stream.from_external(given)
+    return streams.mark(handle)
+
+
+def test_objects_of_an_external_stream_share_a_workspace(streams, cupy):
+    assert [external(streams) for _ in range(3)] == [1, 1, 1]
+    assert external(streams, 78) == 2
+    assert cupy.state.memsets == [WORKSPACE] * 2
+    assert [streams.mark(77, device=1), external(streams)] == [3, 1]
+    assert len(streams.engine._workspaces) == 2  # noqa: SLF001  one for each object that is there
+
+
+def test_objects_of_the_default_stream_share_a_workspace(streams):
+    assert [external(streams, handle) for handle in (0, 1, 0)] == [1, 1, 1]
+    streams.streams[0] = streams.cupy.cuda.Stream.null
+    assert streams.mark(0) == 1
+
+
+def test_a_later_external_stream_of_the_same_handle_has_its_own_workspace(streams, cupy):
+    """The launches of the one before may still run."""
+    first = external(streams)
+    del cupy.state.numbers[77]
+    assert external(streams) == external(streams) != first
+
+
+def test_workspaces_of_external_streams_are_not_kept_without_end(streams, cupy):
+    most = cuda._MOST_KEPT  # noqa: SLF001
+    handles = range(100, 100 + most + 10)
+    marks = [external(streams, handle) for handle in handles]
+    assert [external(streams, handle) for handle in handles[:most]] == marks[:most]
+    streams.streams.clear()
+    cupy.state.stream = None
+    assert cupy.state.live == most * WORKSPACE, "those of the others went with their objects"
 
 
 def test_a_thread_that_ends_leaves_no_workspace(streams, cupy):

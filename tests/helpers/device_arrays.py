@@ -32,6 +32,7 @@ class DeviceArray(fake_cupy.Array, np.lib.mixins.NDArrayOperatorsMixin):
         device = self.data.device_id
         current = getattr(self.record, "current", device)
         assert current == device, "another device is current"
+        fake_cupy.require_kernels(*(given.dtype for given in inputs if hasattr(given, "dtype")))
         results = ufunc(*(flushed(values_of(given)) for given in inputs))
         if out is None:
             return self._view(results)
@@ -41,9 +42,11 @@ class DeviceArray(fake_cupy.Array, np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_function__(self, function, types, args, kwargs):
         del types
+        fake_cupy.require_kernels(self.dtype)
         return self._view(function(*map(values_of, args), **kwargs))
 
     def astype(self, dtype):
+        fake_cupy.require_kernels(self.dtype, np.dtype(dtype))
         return self._new(flushed(self.values).astype(dtype))
 
     @property
@@ -61,6 +64,7 @@ class DeviceArray(fake_cupy.Array, np.lib.mixins.NDArrayOperatorsMixin):
         raise TypeError("Implicit conversion to a NumPy array is not allowed")
 
     def __setitem__(self, key, source):
+        fake_cupy.require_kernels(self.dtype)
         self.values[key] = values_of(source)
 
     def reshape(self, *shape):

@@ -12,6 +12,7 @@ import ctypes
 import itertools
 import sys
 import types
+import warnings
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,14 +29,38 @@ from cudakern.simulator.ptx.compile import ptx_of_program
 from tests.helpers import foreign_arrays
 
 NEW_STREAM = 9999
+PER_THREAD = 2
 RELAXED = 2
 #: What every GPU here can, and the CUDA version of its driver.
 CAPABILITY, DRIVER = "90", 14000
 #: By number, for each: how many multiprocessors it has.
 ATTRIBUTES = {16: (5, 2)}
-COMPILE, NVRTC, PATH_OF = nvrtc.compile_program, nvrtc._nvrtc, nvrtc.path_of  # noqa: SLF001
+COMPILE, PATH_OF = nvrtc.compile_program, nvrtc.path_of
 #: Handles of graphs are this and the number of their capture.
 GRAPH = 5000
+#: Characters of the dtypes that CuPy takes as they are; one of an 8-bit float is an L, too.
+BUILT_IN = "?bhilqBHILQefdFD"
+#: Since this NumPy, CuPy has kernels for bfloat16.
+BFLOAT16 = np.lib.NumpyVersion(np.__version__) >= "2.1.2"
+
+
+def has_kernels(dtype):
+    """Return whether CuPy has kernels for elements of a dtype."""
+    return dtype.isbuiltin == 1 or (dtype.name == "bfloat16" and BFLOAT16)
+
+
+def require_kernels(*dtypes):
+    """Refuse a dtype as CuPy does when it writes a kernel."""
+    for dtype in dtypes:
+        if not has_kernels(dtype):
+            message = f"Unsupported dtype {dtype}"
+            raise ValueError(message)
+
+
+def require_new(dtype):
+    """Refuse a dtype of new memory as CuPy does, which lets one of the 8-bit floats pass."""
+    if dtype.char not in BUILT_IN:
+        require_kernels(dtype)
 
 
 class Pointer:
@@ -44,19 +69,24 @@ class Pointer:
 
 
 class UnownedMemory:
+    record = None  # of what is asked of its device
+
     def __init__(self, ptr, size, owner, device_id):
         self.ptr, self.size, self.owner, self.device_id = ptr, size, owner, device_id
 
 
 class MemoryPointer:
     def __init__(self, mem, offset):
+        assert mem.ptr != 0 or offset == 0
         self.mem, self.ptr, self.device_id = mem, mem.ptr + offset, mem.device_id
 
 
-def pointer_to(values, device_id):
+def pointer_to(values, device_id, record):
     """Return a pointer to the memory of an array of NumPy."""
     address = values.__array_interface__["data"][0]
-    return MemoryPointer(UnownedMemory(address, values.nbytes, values, device_id), 0)
+    memory = UnownedMemory(address, values.nbytes, values, device_id)
+    memory.record = record
+    return MemoryPointer(memory, 0)
 
 
 class Record:
@@ -78,7 +108,7 @@ class Array:
     def __init__(self, values, device_id=0, record=None):
         self.values = np.asarray(values)
         self.record = record or Record()
-        self.data = pointer_to(self.values, device_id)
+        self.data = pointer_to(self.values, device_id, self.record)
         for name in ("dtype", "shape", "strides", "ndim", "size", "nbytes"):
             setattr(self, name, getattr(self.values, name))
 
@@ -92,14 +122,18 @@ class Array:
     def fill(self, value):
         self.record.memsets.append(self.nbytes)
         zeroes = self.values.flags.c_contiguous and value == 0
+        if not zeroes:
+            require_kernels(self.dtype)
         self._use(any_alignment=zeroes)
         self.values.fill(0 if zeroes else value)  # a memset: -0.0 becomes +0.0
 
     def astype(self, dtype):
+        require_kernels(self.dtype, np.dtype(dtype))
         self._use()
         return self._new(self.values.astype(dtype))
 
     def copy(self, order="C"):
+        require_kernels(self.dtype)
         self._use()
         return self._new(self.values.copy(order))
 
@@ -114,6 +148,7 @@ class Array:
         self[key]._use()  # noqa: SLF001
         source._use()  # noqa: SLF001
         assert self.dtype == source.dtype, "a conversion in a kernel of CuPy"
+        require_kernels(self.dtype)
         self.values[key] = source.values
 
     def view(self, dtype):
@@ -157,24 +192,126 @@ class _Arrays(type):
         return isinstance(value, Array)
 
 
-class ndarray(Array, metaclass=_Arrays):  # noqa: N801  CuPy's name
+class ndarray(metaclass=_Arrays):  # noqa: N801  CuPy's name
     """An array on memory that is there."""
 
-    def __init__(self, shape, dtype, memptr, strides):
+    def __new__(cls, shape, dtype, memptr, strides=None):
+        dtype = np.dtype(dtype)
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        if strides is None and 0 in shape:
+            strides = (0,) * len(shape)
         interface = {
             "data": (memptr.ptr, False),
             "shape": shape,
             "strides": strides,
-            "typestr": f"V{np.dtype(dtype).itemsize}",
+            "typestr": f"V{dtype.itemsize}",
             "version": 3,
         }
-        values = np.asarray(types.SimpleNamespace(__array_interface__=interface))
-        super().__init__(values.view(dtype), memptr.device_id)
-        self.data = memptr
+        given = types.SimpleNamespace(__array_interface__=interface, kept=memptr)
+        values = np.asarray(given)
+        array = Array(values.view(dtype), memptr.device_id, memptr.mem.record)
+        array.data = memptr
+        return array
+
+
+def as_strided(x, shape=None, strides=None):
+    return ndarray(shape, x.dtype, x.data, strides)
+
+
+def copy_bytes(dst, src, size, kind, stream):
+    del kind, stream
+    ctypes.memmove(dst, src, size)
 
 
 class CUDARuntimeError(RuntimeError):
     pass
+
+
+#: What CuPy says of streams.
+EXTERNAL = (
+    "ExternalStream is deprecated. Use Stream.from_external() instead to interoperate with "
+    "external streams that implement the CUDA stream protocol."
+)
+
+
+def handle_of(stream):
+    """Return the handle of another library's stream, or refuse it as CuPy does."""
+    if not hasattr(stream, "__cuda_stream__"):
+        message = f"Object of type {type(stream).__name__} does not implement the CUDA stream "
+        raise TypeError(message + "protocol (__cuda_stream__ method)")
+    try:
+        version, handle = stream.__cuda_stream__()
+    except (TypeError, ValueError) as error:
+        message = "__cuda_stream__() must return a 2-tuple of (version, stream_ptr)"
+        raise TypeError(message) from error
+    if not (isinstance(version, int) and isinstance(handle, int)):
+        found = f"({type(version).__name__}, {type(handle).__name__})"
+        message = f"__cuda_stream__() must return (int, int), got {found}"
+        raise TypeError(message)
+    if version != 0:
+        message = f"__cuda_stream__() returned unsupported version {version}, "
+        raise TypeError(message + "only version 0 is supported")
+    return handle
+
+
+class BaseStream:
+    """A stream, which is the state's while it is entered."""
+
+    state = wait = None
+
+    def __init__(self, ptr, device_id):
+        self.ptr, self.device_id = ptr, device_id
+
+    def __enter__(self):
+        assert self.device_id in {-1, self.state.current}, "of another device"
+        self.previous, self.state.stream = self.state.stream, self
+        return self
+
+    def __exit__(self, *_):
+        self.state.stream = self.previous
+
+    def __cuda_stream__(self):
+        return 0, self.ptr
+
+    def synchronize(self):
+        self.state.waits.append((self.ptr, len(self.state.launches)))
+
+    def wait_event(self, event):
+        self.wait(self.ptr, event.ptr)
+
+
+def classes_of_streams(state, unsafe, wait):
+    """Return the classes of streams that CuPy makes, and of handles; the default one is current."""
+    base = type("_BaseStream", (BaseStream,), {"state": state, "wait": staticmethod(wait)})
+
+    class Stream(base):
+        def __init__(self, null=False, non_blocking=False, ptds=False):  # noqa: ARG002, FBT002  CuPy's
+            if null or ptds:
+                super().__init__(0 if null else PER_THREAD, -1)
+            else:
+                unsafe()
+                super().__init__(NEW_STREAM, state.current)
+
+        @classmethod
+        def from_external(cls, obj):
+            stream = cls(null=True)
+            stream.ptr = handle_of(obj)
+            return stream
+
+    class ExternalStream(base):
+        def __init__(self, ptr, device_id=-1):
+            warnings.warn(EXTERNAL, DeprecationWarning, stacklevel=2)
+            super().__init__(ptr, device_id)
+
+    def stream_of(pointer):
+        """Return a stream of CuPy's own with a handle."""
+        stream = Stream(null=True)
+        stream.ptr, stream.device_id = pointer, state.current if pointer > PER_THREAD else -1
+        return stream
+
+    Stream.null, Stream.ptds = Stream(null=True), Stream(ptds=True)
+    state.stream, state.stream_of = Stream.null, stream_of
+    return Stream, ExternalStream
 
 
 def make(devices=2):  # noqa: C901  one namespace, many small parts
@@ -190,11 +327,12 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
 
     class Device:
         def __init__(self, device=None):
-            self.ordinal = device
+            self.id = state.current if device is None else device
             self.compute_capability = CAPABILITY
 
         def __enter__(self):
-            self.previous, state.current = state.current, self.ordinal
+            self.previous, state.current = state.current, self.id
+            return self
 
         def __exit__(self, *_):
             state.current = self.previous
@@ -232,10 +370,14 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
                 parameters = ctypes.string_at(pointer.address, kernel.parameter_sizes[0])
             kernel.launcher(grid, block, shared_mem)(parameters)
 
-    def empty(shape, dtype):
+    def alloc(size):
         unsafe()
-        values = np.full(shape, 0x5A, np.uint8).astype(dtype)
-        return allocated(state, values, state.current)
+        return allocated(state, np.full(size, 0x5A, np.uint8), state.current).data
+
+    def empty(shape, dtype):
+        dtype = np.dtype(dtype)
+        require_new(dtype)
+        return ndarray(shape, dtype, alloc(int(np.prod(shape)) * dtype.itemsize))
 
     def zeros(shape, dtype):
         assert state.stream.ptr not in state.capturing, "filled by each replay of the graph"
@@ -246,24 +388,6 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
     def is_capturing(stream):
         assert stream not in {0, 1}, "asking about the legacy stream may end a capture"
         return stream in state.capturing
-
-    class Stream:
-        def __init__(self, null=False, non_blocking=False):  # noqa: ARG002, FBT002  CuPy's
-            unsafe()
-            self.ptr = 0 if null else NEW_STREAM
-
-        def __enter__(self):
-            self.previous, state.stream = state.stream, self
-            return self
-
-        def __exit__(self, *_):
-            state.stream = self.previous
-
-        def synchronize(self):
-            state.waits.append((self.ptr, len(state.launches)))
-
-        def wait_event(self, event):
-            stream_wait_event(self.ptr, event.ptr)
 
     events = itertools.count(1)
 
@@ -287,6 +411,8 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         assert stream not in state.capturing, "uncaptured work in a graph"
         state.order.append(("wait", stream, event))
 
+    streams = classes_of_streams(state, unsafe, stream_wait_event)
+
     def from_dlpack(array):
         """Return the array of a tensor, after what its library has on its stream."""
         device = array.__dlpack_device__()[1]
@@ -301,25 +427,9 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         memory = UnownedMemory(interface["data"][0], size, a, device)
         return ndarray(shape, kind, MemoryPointer(memory, 0), interface.get("strides"))
 
-    def stream_of(pointer):
-        """Return the stream of a handle."""
-        stream = object.__new__(Stream)
-        stream.ptr = pointer
-        return stream
-
-    def copy_bytes(dst, src, size, kind, stream):
-        del kind, stream
-        ctypes.memmove(dst, src, size)
-
     def current_stream(device_id=-1):
         del device_id  # a stream of the stand-in is that of all devices
         return state.stream
-
-    state.stream, state.stream_of = stream_of(0), stream_of
-
-    def as_strided(x, shape=None, strides=None):
-        values = np.lib.stride_tricks.as_strided(x.values, shape, strides)
-        return x._view(values)  # noqa: SLF001
 
     return types.SimpleNamespace(
         ndarray=ndarray,
@@ -334,9 +444,11 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         cuda=types.SimpleNamespace(
             Device=Device,
             Event=Event,
+            ExternalStream=streams[1],
             MemoryPointer=MemoryPointer,
-            Stream=Stream,
+            Stream=streams[0],
             UnownedMemory=UnownedMemory,
+            alloc=alloc,
             function=types.SimpleNamespace(CPointer=Pointer),
             get_current_stream=current_stream,
             runtime=types.SimpleNamespace(
@@ -353,16 +465,6 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
             ),
         ),
     )
-
-
-class Compiler:
-    """NVRTC, which knows two architectures of GPUs."""
-
-    def nvrtcGetSupportedArchs(self):  # noqa: N802  NVRTC's name
-        return 0, [80, 90]
-
-    def __getattr__(self, name):
-        return getattr(NVRTC(), name)
 
 
 def install(monkeypatch, folder=None, *, by_address=True):
@@ -399,13 +501,19 @@ def install(monkeypatch, folder=None, *, by_address=True):
     def call_after(graph, function, argument):
         fake.state.destructors[graph] = function, argument
 
+    def stream_number(stream):
+        """Return the number of a stream: a new one once a test has taken it from its handle."""
+        return fake.state.numbers.setdefault(stream, next(numbers))
+
+    numbers, fake.state.numbers = itertools.count(1), {}
     fake.state.captures, fake.state.destructors = 1, {}
+    monkeypatch.setattr(cuda, "stream_number", stream_number)
     monkeypatch.setattr(cuda, "exchange_capture_mode", exchange)
     monkeypatch.setattr(cuda, "graph_of", graph_of)
     monkeypatch.setattr(cuda, "call_after", call_after)
     monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: by_address)
     if folder is not None:
-        monkeypatch.setattr(nvrtc, "_nvrtc", Compiler)
+        monkeypatch.setattr(nvrtc, "capabilities", lambda: (80, 90))
         monkeypatch.setattr(nvrtc, "compile_program", compile_program)
         monkeypatch.setattr(nvrtc, "path_of", path_of)
     return fake

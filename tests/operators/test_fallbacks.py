@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern._dtypes import DataType, bfloat16
+from cudakern._dtypes import DataType, as_dtype, bfloat16, copyable
 from cudakern.feature_level import FeatureLevel
 from cudakern.tensor import TensorDesc, TensorFlags
 from tests.helpers import fake_cupy, oracle
@@ -68,6 +68,33 @@ def test_an_empty_axis_is_filled_with_the_bits_asked_for(memory, value):
         buffer, out = memory.poisoned(there, value.dtype)
         assert function(x, indices, 1, mode="fill", fill_value=value, out=out) is out
         assert np.array_equal(buffer.bytes(), written(there, repeated(there.shape, value)))
+
+
+@pytest.mark.parametrize("dtype", copyable(), ids=str)
+def test_results_may_have_any_dtype_that_is_copied(memory, dtype):
+    """CuPy makes no new arrays of most 8-bit floats, and has no kernels for them."""
+    x = random_bytes(np.random.default_rng(1), (4, 6), dtype)
+    rows, values = np.array([3, 1, 0, 3], np.int32), x[0, 2:4]
+    given, indices, tuples, pair = map(memory.put, (x, rows, rows[:, None], values))
+    nothing = memory.put(np.zeros((2, 0), np.int32))
+    vectors = values[(rows[:, None] == np.arange(4)).astype(int)]
+    assert same_bytes(ck.gather(given, indices), x[rows])
+    assert same_bytes(ck.gather_nd(given, tuples), x[rows])
+    assert same_bytes(ck.gather_nd(given, nothing), np.stack([x, x]))
+    assert same_bytes(ck.one_hot(indices, 4, values=pair), vectors)
+
+
+def test_values_of_8_bit_floats_are_not_converted_on_a_gpu(tmp_path):
+    with fake_cupy.installed(tmp_path):
+        indices = fake_cupy.Array(np.zeros(3, np.int32))
+        for found, wanted in (("float8_e5m2", "float32"), ("int8", "float8_e3m4")):
+            values = np.array([0, 1]).astype(as_dtype("one_hot", found, copyable()))
+            with pytest.raises(ck.DTypeError) as caught:
+                ck.one_hot(indices, 4, values=fake_cupy.Array(values), dtype=wanted)
+            assert str(caught.value) == (
+                f"one_hot: values.dtype must be {wanted} on a GPU, where 8-bit floats are not "
+                f"converted; got {found}"
+            )
 
 
 @pytest.mark.parametrize("mode", ["fill", "raise"])

@@ -23,7 +23,7 @@ from cudakern._arrays import (
     require_size,
 )
 from cudakern._caches import Results, kept
-from cudakern._dtypes import as_dtype, copyable, require_dtype
+from cudakern._dtypes import as_dtype, copyable, known, require_dtype
 from cudakern._foreign import as_array, as_output
 from cudakern._layout import VECTOR_BYTES
 from cudakern._ranges import named
@@ -92,6 +92,10 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
     if wanted is not None and array.dtype != wanted:
         if place_of(array) == HOST:  # elsewhere, a look at them would synchronise
             _pattern(operator, array.ravel(), wanted)
+        elif not known().keys() >= {array.dtype, wanted}:
+            requirement = f"must be {wanted} on a GPU, where 8-bit floats are not converted"
+            message = f"{operator}: values.dtype {requirement}; got {array.dtype}"
+            raise DTypeError(message)
         array = converted(array, wanted)
     return OffOn(array.dtype, array=array)
 
@@ -221,9 +225,9 @@ def one_hot(
         Two scalars, or off and on in an array of any shape and strides, where the indices are.
     dtype : dtype, optional
         Of the result: any supported one, which the values must fit; those of an array on a GPU are
-        converted without a look at them. None means the values' own: that of the array, the common
-        one of NumPy's scalars; for Python's numbers float32, complex64 if one is complex, bool if
-        both are bools.
+        converted without a look at them, but not from or to 8-bit floats. None means the values'
+        own: that of the array, the common one of NumPy's scalars; for Python's numbers float32,
+        complex64 if one is complex, bool if both are bools.
     negative : {"from_end", "invalid"}, optional
         Whether a negative index counts from the end, or is out of range.
     out : array, optional
