@@ -40,6 +40,8 @@ from tests.helpers.places import CUDA, HOST, POISON, Buffer, overwrite, put
 
 #: Modes of capture, as CuPy names them.
 MODES = ("Relaxed", "ThreadLocal", "Global")
+
+
 def launch(place):
     """Yield a check of one launch for each operator."""
 

@@ -60,7 +60,7 @@ def _python(name: str, *words: str, limit: float = 600) -> Step:
 
 def correctness(folder: Path, engine: str) -> list[Step]:
     """Return the steps that follow the report of the machine."""
-    checks = {"launch": 60, "subnormal": 60, "capture": 120, "misaligned": 60, "stress": 120}
+    checks = {"launch": 60, "subnormal": 60, "capture": 120, "misaligned": 30, "stress": 90}
     missing = [name for name in TEST_PACKAGES if version(name) is None]
     on_gpu = engine == "cuda"
     tests = ["-n", str(workers("gpu")), "-v", "--tb=short", "-p", "no:cacheprovider"]
@@ -104,7 +104,7 @@ PHASES = {phase.__name__: phase for phase in (correctness, speed, tools)}
 
 def planned(phase: str, folder: Path, engine: str) -> list[Step]:
     """Return the steps of a phase; the last one may take what the others leave."""
-    return [_python("machine", "tests.gpu.machine", limit=60), *PHASES[phase](folder, engine)]
+    return [_python("machine", "tests.gpu.machine", limit=30), *PHASES[phase](folder, engine)]
 
 
 class Run:

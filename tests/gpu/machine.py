@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 
 #: What the tests cannot run without.
@@ -61,19 +62,20 @@ def answer(command: tuple[str, ...]) -> str:
 
 
 def main() -> None:
-    """Print the report, line by line as it becomes known."""
+    """Print the report, each line when it is known."""
     memory = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    lines = (
-        f"Python {sys.version} at {sys.executable}",
-        platform.platform(),
-        f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} processors",
-        *(line for line in memory if line.startswith(("MemTotal", "MemAvailable"))),
-        *(f"{name} {version(name) or 'is not installed'}" for name in PACKAGES),
+    lines = chain(
+        (
+            f"Python {sys.version} at {sys.executable}",
+            platform.platform(),
+            f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} processors",
+        ),
+        (line for line in memory if line.startswith(("MemTotal", "MemAvailable"))),
+        (f"{name} {version(name) or 'is not installed'}" for name in PACKAGES),
+        (f"\n$ {' '.join(command)}\n{answer(command)}" for command in COMMANDS),
     )
     for line in lines:
-        print(line, flush=True)
-    for command in COMMANDS:
-        print(f"\n$ {' '.join(command)}\n{answer(command)}", flush=True)
+        sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":

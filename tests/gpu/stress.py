@@ -111,9 +111,9 @@ class Sparse:
 
 
 def epochs(place, amounts):
-    """What a launch left in the workspace does not count as many launches later as there are epochs.
+    """What a launch leaves in the workspace does not count in the next launch of the same epoch.
 
-    It has more tiles than all launches between. The simulator leaves most of these out.
+    Both have more tiles than all launches between, of which the simulator leaves most out.
     """
     engine, words = one_workspace(place)
     with engines.use(engine):

@@ -1,26 +1,20 @@
-"""The first run on a GPU: its checks see what does not hold, and no step can lose another."""
+"""The first run on a GPU: no step can lose another, and all phases run where there is no GPU."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
-from unittest import mock
-from unittest.mock import call
 
 import pytest
 
 from tests.container.entrypoint import GPU_TESTS
-from tests.gpu import calls, checks, first_run, machine
+from tests.gpu import first_run
 from tests.gpu.first_run import BESIDES, GRACE, PHASES, Run, Step, planned
 from tests.helpers import nsight
-from tests.helpers.places import HOST
-from tests.helpers.samples import sample
 
 SLEEPS = "import time; time.sleep(60)"
 SAVES = f"""
@@ -172,54 +166,27 @@ def test_what_is_not_there_is_refused(tmp_path, capsys, words, error):
     assert error in capsys.readouterr().err
 
 
-OPERATORS = ("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce")
-
-
-@pytest.mark.parametrize("name", checks.CHECKS)
-def test_checks_hold(place, name, capsys, monkeypatch):
-    if (place, name) == (HOST, "subnormal"):  # a kernel each
-        some = sample(checks.subnormal(HOST), 4)
-        monkeypatch.setitem(checks.CHECKS, name, lambda _place: some)
-    assert checks.run(name, place) == 0
-    assert ": ok\n" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", checks.CHECKS)
-def test_operators_that_do_nothing_fail_every_check(monkeypatch, capsys, name):
-    for operator in OPERATORS:
-        monkeypatch.setattr(checks.ck, operator, lambda *_, **__: None)
-    made = len(list(checks.CHECKS[name](HOST)))
-    assert checks.run(name, HOST) == made > 0
-    assert capsys.readouterr().out.count("FAILED") == made
-
-
-def test_one_that_fails_is_named_and_the_others_are_made(monkeypatch, capsys):
-    monkeypatch.setattr(checks.ck, "gather_nd", lambda *_, **__: 1 / 0)
-    assert checks.main(["launch", "--engine", "simulator"]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert "launch: gather_nd: FAILED" in lines
-    assert "ZeroDivisionError: division by zero" in lines
-    assert "launch: reduce: ok" in lines
-    assert lines[-1] == "1 failed"
-
-
-@pytest.mark.parametrize("mode", checks.MODES)
-@pytest.mark.parametrize("fails", [False, True])
-def test_each_capture_has_its_mode_and_ends(monkeypatch, mode, fails):
-    cupy = mock.MagicMock()
-    stream = cupy.cuda.Stream.return_value
-    stream.__exit__.return_value = False
-    cupy.work.side_effect = ZeroDivisionError if fails else None
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setattr(checks, "wait_for_gpu", cupy.wait)
-    with pytest.raises(ZeroDivisionError) if fails else nullcontext():
-        checks.captured(mode, cupy.work)()
-    number = getattr(cupy.cuda.runtime, f"streamCaptureMode{mode}")
-    on = call.cuda.Stream()
-    assert cupy.mock_calls[:5] == [
-        *(call.cuda.Stream(non_blocking=True), on.__enter__(), on.begin_capture(number)),
-        *(call.work(), on.end_capture()),
-    ]
-    assert stream.__exit__.call_count == 1
-    launch = on.end_capture().launch(stream)
-    assert cupy.mock_calls[6:] == ([] if fails else [call.wait(), launch, call.wait()])
+@pytest.mark.parametrize(
+    ("phase", "files"),
+    [
+        ("correctness", {"gpu.xml"}),
+        ("speed", {"perf.json"}),
+        ("tools", {"compute.json", "compute.tar.gz", "sweeps.json"}),
+    ],
+)
+def test_all_phases_run_without_a_gpu(tmp_path, phase, files):
+    nsight.install(tmp_path / "programs")
+    path = f"{tmp_path / 'programs'}{os.pathsep}{os.environ['PATH']}"
+    command = ["--phase", phase, "--engine=simulator", "--minutes=1", "--output", "results"]
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.gpu.first_run", *command[:-1], tmp_path / "results"],
+        cwd=first_run.ROOT,
+        env=os.environ | {"PATH": path, "FAKE": "", "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    lines, ended = log(tmp_path / "results")
+    assert ended == dict.fromkeys(["machine", *STEPS[phase]], "passed")
+    assert {path.name for path in (tmp_path / "results").iterdir()} == files | {f"{phase}.log"}
