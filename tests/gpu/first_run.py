@@ -131,7 +131,7 @@ class Run:
         """Run a step in a group of processes of its own, which ends with it."""
         started, command = time.monotonic(), list(step.command)
         if command[-1] == MINUTES:
-            command.append(f"{max(limit - BESIDES, 15) / 60:.2f}")
+            command.append(f"{max(limit - BESIDES, limit / 2) / 60:.2f}")
         step.status = "interrupted"
         with self.log.open("ab") as output:
             output.write(f"\n== {step.name}: {' '.join(command)}\n".encode())
