@@ -82,7 +82,7 @@ class Sparse:
     """Arrays with up to 60 elements that are not zero, and room for their coordinates."""
 
     def __init__(self, place, size, seeds):
-        self.arrays, self.found = [], []
+        self.arrays = []
         self.expected = poison((len(seeds), 1), np.uint32), poison((len(seeds), 60, 1), np.uint32)
         for k, seed in enumerate(seeds):
             rng = np.random.default_rng(seed)
