@@ -45,9 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Count what uses a GPU; have the package's own plugin also where it is not installed.
 
     Programs that tests start share the folder of compiled kernels, in another home folder, too.
+    JAX takes memory of a GPU as it needs it, not three quarters at once, which CuPy wants, too.
     Until all tests are collected, none of them is garbage.
     """
     os.environ.setdefault("CUDAKERN_CACHE_DIR", str(cache_folder()))
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     gc.disable()
     samples.choose(thorough=config.getoption("--thorough"))
     settings.register_profile("cudakern", max_examples=samples.examples(100), **PROFILE)

@@ -130,7 +130,10 @@ def test_info_names_all_that_an_extra_brings(capsys, monkeypatch):
     assert all(f"  packages.{name} " in text for name in found)
 
 
-def test_info_where_cudakern_is_not_installed(capsys, monkeypatch):
+@pytest.mark.parametrize("checkout", [True, False])
+def test_info_where_cudakern_is_not_installed(capsys, monkeypatch, tmp_path, checkout):
+    if not checkout:
+        monkeypatch.setattr(info, "_CHECKOUT", tmp_path)
     version = metadata.version
 
     def absent(name):
@@ -144,9 +147,13 @@ def test_info_where_cudakern_is_not_installed(capsys, monkeypatch):
     found = json.loads(capsys.readouterr().out)
     assert found["cudakern"] == __version__
     packages = found["packages"]
-    assert list(packages) == ["cudakern", "cupy", "jax", "numba", "numpy", "torch"]
-    assert packages["cudakern"] == "not installed, so what its extras bring is not known"
+    assert packages["cudakern"] == "not installed"
     assert packages["numpy"] == np.__version__
+    if checkout:
+        assert packages["pytest"] == pytest.__version__
+        assert {"cupy-cuda12x", "cupy-cuda13x"} <= set(packages)
+    else:
+        assert list(packages) == ["cudakern", "cupy", "jax", "numba", "numpy", "torch"]
 
 
 def test_info_json_is_one_object(capsys):

@@ -8,8 +8,10 @@ import platform
 import re
 import stat
 import sys
+import tomllib
 from contextlib import suppress
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 #: Besides what pyproject.toml names: CuPy as its source installs it, and whose arrays are taken.
 _PACKAGES = ("cudakern", "numpy", "cupy", "jax", "numba", "torch")
+_CHECKOUT = Path(__file__).resolve().parents[2]
 _VARIABLES = [
     "CUDAKERN_ARCH",
     "CUDAKERN_CXX",
@@ -57,14 +60,22 @@ def _version(package: str) -> str | None:
 
 def _packages() -> dict[str, str | None]:
     """Return the versions of all that cudakern and its extras can use."""
-    try:
-        required = metadata.requires("cudakern") or []
-    except metadata.PackageNotFoundError:
-        required = []
-    named = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in required}
+    named = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in _required()}
     found = {name: _version(name) for name in sorted(named.union(_PACKAGES))}
-    found["cudakern"] = found["cudakern"] or "not installed, so what its extras bring is not known"
+    found["cudakern"] = found["cudakern"] or "not installed"
     return found
+
+
+def _required() -> list[str]:
+    """Return what cudakern and its extras require: as installed, or as its checkout says."""
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.requires("cudakern") or []
+    try:
+        text = (_CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+    except OSError:
+        return []
+    project: dict[str, Any] = tomllib.loads(text)["project"]
+    return [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
 
 
 def _found(look: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ RESULTS = Path("/results")
 CACHE = Path("/cache")
 CACHES = ("CUDAKERN_CACHE_DIR", "CUPY_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY", "MPLCONFIGDIR")
 IMAGE_USER = 10001
-#: Memory that a worker of pytest may come to need.
+#: Memory that a worker of pytest may come to need where it compiles kernels for the simulator.
 WORKER_BYTES = 3 << 30
 #: Options of pytest that take the tests on a GPU. A test that hangs or breaks the context ends its
 #: process; a kernel that does so is in many tests.
@@ -70,10 +70,16 @@ def no_gpu(devices: Path, cuda_major: str) -> str:
     return "There is a GPU with a driver, but a kernel does not run on it: see 'check' above."
 
 
-def workers() -> int:
-    """Return how many processes the tests are to be shared among."""
+def workers(word: str) -> int:
+    """Return how many processes the tests of a word are to be shared among.
+
+    On a GPU the host's memory sets no limit: a virtual machine may start with little and grow.
+    """
+    count = min(len(os.sched_getaffinity(0)), 12)
+    if word == "gpu":
+        return count
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(1, min(len(os.sched_getaffinity(0)), memory // WORKER_BYTES, 12))
+    return max(1, min(count, memory // WORKER_BYTES))
 
 
 def make_caches(user: int) -> None:
@@ -101,7 +107,7 @@ def pytest(name: str, options: list[str]) -> list[str]:
             'there first, and add --user "$(id -u):$(id -g)" to docker run'
         )
     os.chdir(ROOT)
-    command = [sys.executable, "-m", "pytest", "-n", str(workers()), f"--junit-xml={report}"]
+    command = [sys.executable, "-m", "pytest", "-n", str(workers(name)), f"--junit-xml={report}"]
     return [*command, *options]
 
 

@@ -115,6 +115,14 @@ def test_a_suite_has_its_options_and_variables(
     assert folder == ROOT
 
 
+@pytest.mark.parametrize(("gib", "cpus", "cpu", "gpu"), [(1, 16, 1, 12), (7, 4, 2, 4)])
+def test_memory_limits_the_workers_of_the_simulator_alone(monkeypatch, gib, cpus, cpu, gpu):
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": gib << 18}
+    monkeypatch.setattr(entrypoint.os, "sysconf", pages.get)
+    monkeypatch.setattr(entrypoint.os, "sched_getaffinity", lambda _pid: range(cpus))
+    assert (entrypoint.workers("cpu"), entrypoint.workers("gpu")) == (cpu, gpu)
+
+
 @pytest.mark.parametrize(
     ("user", "folder"), [(10001, "cupy"), (0, "0/cupy"), (54321, "54321/cupy")]
 )

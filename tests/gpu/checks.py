@@ -1,9 +1,11 @@
-"""What a GPU must do before all else, in a few seconds. ``python -m tests.gpu.checks NAME ...``.
+"""What a GPU must do before all else. ``python -m tests.gpu.checks NAME ...``.
 
 launch      one launch of each operator
 subnormal   reductions of subnormal numbers, which are no zeros
-capture     each operator in a CUDA graph: in all three modes, and in torch.cuda.graph
+capture     each operator in a CUDA graph: in all three modes, and in torch.cuda.graph; its kernel
+            loaded before, or never
 misaligned  what is no launch of our own, with elements of 16 bytes that lie on 8
+stress      more launches than a workspace counts, threads, streams, repeats, graphs beside calls
 
 Each check is a line; one that fails does not end the others, unless it loses the CUDA context.
 """
@@ -15,62 +17,29 @@ import importlib.util
 import sys
 import traceback
 from functools import partial
-from math import prod
 
 import numpy as np
 
 import cudakern as ck
+from cudakern import engines
 from cudakern._dtypes import bfloat16
-from tests.helpers.gpu_use import wait_for_gpu
-from tests.helpers.places import CUDA, HOST, POISON, Buffer, overwrite, put, same_bytes
+from cudakern.engines.cuda import CudaEngine
+from cudakern.simulator.engine import SimulatorEngine
+from tests.gpu.calls import (
+    assert_are,
+    captured,
+    captured_by_torch,
+    elements,
+    operators,
+    outputs,
+    poison,
+    wait,
+)
+from tests.gpu.stress import stress
+from tests.helpers.places import CUDA, HOST, POISON, Buffer, overwrite, put
 
 #: Modes of capture, as CuPy names them.
 MODES = ("Relaxed", "ThreadLocal", "Global")
-INDICES = np.array([[3, 0], [-1, 2]], np.int32)
-TUPLES = np.array([[0, 5], [2, -1], [1, 77]], np.int64)
-
-
-def poison(shape, dtype):
-    """Return an array of poison on the host."""
-    nbytes = prod(shape) * np.dtype(dtype).itemsize
-    return np.full(nbytes, POISON, np.uint8).view(dtype).reshape(shape)
-
-
-def elements():
-    """Return what operators are called with: more than a block's share, so with a workspace."""
-    return np.random.default_rng(5).integers(0, 5, (3, 40_000), np.int32)
-
-
-def found(x):
-    """Return what nonzero_coordinates must leave in poisoned outputs."""
-    rows = poison((x.size, 2), np.uint32)
-    rows[: np.count_nonzero(x)] = np.argwhere(x)
-    return np.array([np.count_nonzero(x)], np.uint32), rows
-
-
-def operators(place):
-    """Return calls of each operator that take x and outputs, and what the outputs must be."""
-    indices, tuples = put(INDICES, place), put(TUPLES, place)
-    return {
-        "gather": (lambda x, out: ck.gather(x, indices, 1, out=out[0]), lambda x: (x[:, INDICES],)),
-        "gather_nd": (
-            lambda x, out: ck.gather_nd(x, tuples, out=out[0]),
-            lambda x: (x[tuple(TUPLES.T)],),
-        ),
-        "nonzero_coordinates": (lambda x, out: ck.nonzero_coordinates(x, out=out), found),
-        "one_hot": (
-            lambda x, out: ck.one_hot(x, 5, values=(0, 1), dtype="int8", out=out[0]),
-            lambda x: ((x[..., None] == np.arange(5)).astype(np.int8),),
-        ),
-        "reduce": (
-            lambda x, out: ck.reduce(x, "sum", out=out[0]),
-            lambda x: (np.array(x.sum(dtype=np.int32)),),
-        ),
-        "reduce, argmax": (
-            lambda x, out: ck.reduce(x, "argmax", last_index=True, out=out[0]),
-            lambda x: (np.array(np.flatnonzero(x == x.max())[-1]),),
-        ),
-    }
 
 
 def launch(place):
@@ -84,17 +53,6 @@ def launch(place):
 
     for name, pair in operators(place).items():
         yield name, partial(check, *pair)
-
-
-def outputs(expected, place):
-    """Return poisoned arrays in place of those that are expected."""
-    return tuple(put(poison(array.shape, array.dtype), place) for array in expected)
-
-
-def assert_are(out, expected):
-    """All bytes of the outputs are what is expected."""
-    for k, (array, wanted) in enumerate(zip(out, expected, strict=True)):
-        assert same_bytes(array, wanted), f"output {k} is {array}, not {wanted}"
 
 
 def subnormal(place):
@@ -127,56 +85,36 @@ def capture(place):
     if place == CUDA:
         ways = {mode: partial(captured, mode) for mode in MODES}
         if importlib.util.find_spec("torch"):
-            ways["torch.cuda.graph"] = _captured_by_torch
+            ways["torch.cuda.graph"] = captured_by_torch
 
-    def check(call, expect, way):
+    def loaded_before(call, expect, way):
+        call(put(elements(), place), outputs(expect(elements()), place))
+        replay(call, expect, way)
+
+    def never_loaded(call, expect, way):
+        engine = CudaEngine() if place == CUDA else SimulatorEngine()
+        with engines.use(engine):
+            replay(call, expect, way)
+
+    def replay(call, expect, way):
         values = elements()
         x, out = put(values, place), outputs(expect(values), place)
-        call(x, out)  # so that the kernel is there
+        wait(place)
         again = way(partial(call, x, out))
         for turn in range(1, 4):
             values = np.roll(values, turn)
             overwrite(x, values)
             for array in out:
                 overwrite(array, poison(array.shape, array.dtype))
+            wait(place)
             again()
+            wait(place)
             assert_are(out, expect(values))
 
     for way in ways:
         for name, pair in operators(place).items():
-            yield f"{name}, {way}", partial(check, *pair, ways[way])
-
-
-def captured(mode, call):
-    """Capture a call on a stream that had no launch before; return what runs the graph."""
-    from cupy import cuda  # noqa: PLC0415  optional
-
-    stream = cuda.Stream(non_blocking=True)
-    with stream:
-        stream.begin_capture(getattr(cuda.runtime, f"streamCaptureMode{mode}"))
-        try:
-            call()
-        finally:
-            graph = stream.end_capture()
-    return partial(_run_alone, partial(graph.launch, stream))
-
-
-def _captured_by_torch(call):
-    """Capture a call as a step of PyTorch's."""
-    import torch  # noqa: PLC0415  optional
-    from cupy import cuda  # noqa: PLC0415  optional
-
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph), cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
-        call()
-    return partial(_run_alone, graph.replay)
-
-
-def _run_alone(launch):
-    """Launch something on any stream; nothing runs at the same time."""
-    wait_for_gpu()
-    launch()
-    wait_for_gpu()
+            yield f"{name}, {way}", partial(loaded_before, *pair, ways[way])
+            yield f"{name}, {way}, never loaded before", partial(never_loaded, *pair, ways[way])
 
 
 def misaligned(place):
@@ -211,7 +149,7 @@ def misaligned(place):
             yield f"{name}, {offset} bytes beyond", partial(check, *pair, offset)
 
 
-CHECKS = {check.__name__: check for check in (launch, subnormal, capture, misaligned)}
+CHECKS = {check.__name__: check for check in (launch, subnormal, capture, misaligned, stress)}
 
 
 def run(name, place):
@@ -224,14 +162,13 @@ def run(name, place):
         said = "ok"
         try:
             check()
-            if place == CUDA:
-                wait_for_gpu()
+            wait(place)
         except Exception:  # noqa: BLE001  whatever it is, the others are made
             said = f"FAILED\n{traceback.format_exc()}"
             failures += 1
         sys.stdout.write(f"{name}: {label}: {said}\n")
-        if place == CUDA:
-            wait_for_gpu()
+        sys.stdout.flush()
+        wait(place)
     return failures
 
 

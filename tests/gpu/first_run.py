@@ -1,25 +1,32 @@
-"""What a GPU can tell in ten minutes, most telling first. ``python -m tests.gpu.first_run``.
+"""What a GPU can tell in half an hour, in three calls. ``python -m tests.gpu.first_run``.
 
-The folder ``--output`` gets first_run.log, what each step printed; summary.json, how each ended;
-gpu.xml, the tests' report; perf.json, the benchmarks' result. A step that fails, hangs or dies ends
-alone, and what is written stays. Kernels are compiled anew; no network is needed.
+correctness  a launch of each operator, subnormal numbers, CUDA graphs, misaligned arrays, stress,
+             the tests on a GPU
+speed        the benchmarks without sweeps
+tools        compute-sanitizer, Nsight Compute, the sweeps
+
+In a phase comes first what tells most. A step that fails, hangs or dies ends alone. What a step
+prints goes to PHASE.log in the folder ``--output`` as it comes, so it is kept whatever happens;
+beside it lie gpu.xml, the tests' report; perf.json and sweeps.json, the benchmarks' results;
+compute.json, counters, and compute.tar.gz, Nsight Compute's reports. No network is needed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.container.entrypoint import GPU_TESTS, ROOT, workers
+from tests.gpu.machine import TEST_PACKAGES, version
 
 #: Seconds that a step has to save what it knows when it is interrupted.
 GRACE = 20
@@ -27,8 +34,12 @@ GRACE = 20
 KEPT = 2 << 20
 #: Lines that are shown of a step that did not pass.
 SHOWN = 8
-#: Seconds that benchmarks take besides their lines.
-BESIDES = 45
+#: The last word of a command that is to be told its time, and seconds that it takes besides.
+MINUTES, BESIDES = "--minutes", 30
+#: Cases of all operators: some of each, and those whose counters tell most.
+CHECKED = ("R-2", "R-4", "R-7", "Z-2", "Z-7", "G-2", "G-6", "G-7", "G-8", "O-2")
+PROFILED = ("R-1", "R-4", "Z-1", "G-4", "G-8", "O-1")
+SWEPT = ("reduce", "nonzero_coordinates", "gather", "gather_nd", "one_hot")
 
 
 @dataclass
@@ -37,93 +48,143 @@ class Step:
 
     name: str
     command: list[str]
-    limit: float
+    limit: float = 600
     status: str = "not run"
     seconds: float = 0.0
 
 
-def planned(folder: Path) -> list[Step]:
-    """Return the steps; the last one may take what the others leave."""
-    python = [sys.executable, "-m"]
-    checks = ("launch", "subnormal", "capture", "misaligned")
-    options = [*GPU_TESTS, "-n", str(workers()), "-v", "--tb=short", "-p", "no:cacheprovider"]
-    tests = ["pytest", *options, f"--junit-xml={folder / 'gpu.xml'}"]
-    perf = ["perf", "run", "--quick", f"--output={folder / 'perf.json'}"]
+def _python(name: str, *words: str, limit: float = 600) -> Step:
+    """Return a step that runs a module."""
+    return Step(name, [sys.executable, "-m", *words], limit)
+
+
+def correctness(folder: Path, engine: str) -> list[Step]:
+    """Return the steps that follow the report of the machine."""
+    checks = {"launch": 60, "subnormal": 60, "capture": 120, "misaligned": 30, "stress": 90}
+    missing = [name for name in TEST_PACKAGES if version(name) is None]
+    on_gpu = engine == "cuda"
+    tests = ["-n", str(workers("gpu")), "-v", "--tb=short", "-p", "no:cacheprovider"]
+    if not on_gpu:
+        tests += ["-m", "not gpu", "tests/test_gpu_present.py::test_a_gpu_is_used"]
     return [
-        Step("info", [*python, "cudakern", "info", "--check"], 60),
-        *(Step(name, [*python, "tests.gpu.checks", name], 60) for name in checks),
-        Step("tests", [*python, *tests], 300),
-        Step("perf", [*python, *perf], 600),
+        _python("info", "cudakern", "info", *(["--check"] if on_gpu else []), limit=60),
+        *(
+            _python(name, "tests.gpu.checks", name, f"--engine={engine}", limit=limit)
+            for name, limit in checks.items()
+        ),
+        Step("tests", [], status=f"needs {', '.join(missing)}")
+        if missing
+        else _python("tests", "pytest", *GPU_TESTS, *tests, f"--junit-xml={folder / 'gpu.xml'}"),
     ]
 
 
-class Run:
-    """Runs steps one after another, in so many seconds; all that is known lies in a folder."""
+def speed(folder: Path, engine: str) -> list[Step]:
+    """Return the step that follows the report of the machine."""
+    options = ("--no-sweeps", f"--engine={engine}", f"--output={folder / 'perf.json'}")
+    return [_python("perf", "perf", "run", *options, MINUTES)]
 
-    def __init__(self, folder: Path, steps: list[Step], seconds: float) -> None:
-        self.folder, self.steps = folder, steps
+
+def tools(folder: Path, engine: str) -> list[Step]:
+    """Return the steps that follow the report of the machine."""
+    nsight = ("perf", "nsight")
+    kinds = ("memcheck", "racecheck", "initcheck", "synccheck")
+    printed = f"--output={tempfile.gettempdir()}/cudakern-sanitizer"  # it is in the log, too
+    reports = f"--output={folder / 'compute'}"
+    sweeps = [f"sweep-{name}" for name in SWEPT]
+    options = (f"--engine={engine}", f"--output={folder / 'sweeps.json'}")
+    return [
+        _python("sanitizer", *nsight, "sanitizer", *kinds, *CHECKED, printed, MINUTES, limit=210),
+        _python("compute", *nsight, "compute", *PROFILED, reports, MINUTES, limit=210),
+        _python("sweeps", "perf", "run", *sweeps, *options, MINUTES),
+    ]
+
+
+PHASES = {phase.__name__: phase for phase in (correctness, speed, tools)}
+
+
+def planned(phase: str, folder: Path, engine: str) -> list[Step]:
+    """Return the steps of a phase; the last one may take what the others leave."""
+    return [_python("machine", "tests.gpu.machine", limit=30), *PHASES[phase](folder, engine)]
+
+
+class Run:
+    """Runs steps one after another, in so many seconds; all that is known lies in a log."""
+
+    def __init__(self, log: Path, steps: list[Step], seconds: float) -> None:
+        self.log, self.steps = log, steps
         self._end = time.monotonic() + seconds
 
     def run(self, environment: dict[str, str]) -> bool:
         """Run all steps; return whether all have passed."""
-        self._save()
         for step in self.steps:
-            step.limit = round(min(step.limit, self._end - time.monotonic() - GRACE), 1)
-            if step.name == "perf":
-                step.command.append(f"--minutes={max(step.limit - BESIDES, 15) / 60:.2f}")
-            if step.limit <= 0:
-                step.status = "no time was left"
-                self._save()
-            else:
-                self._run(step, environment)
-            sys.stdout.write(f"{step.name:<12}{step.status:<20}{step.seconds:8.1f} s\n")
-            sys.stdout.flush()
+            limit = min(step.limit, self._end - time.monotonic() - GRACE)
+            try:
+                if step.command and limit > 0:
+                    self._run(step, limit, environment)
+                elif step.command:
+                    step.status = "no time was left"
+            finally:
+                self._say(step)
         return all(step.status == "passed" for step in self.steps)
 
-    def _run(self, step: Step, environment: dict[str, str]) -> None:
+    def _run(self, step: Step, limit: float, environment: dict[str, str]) -> None:
         """Run a step in a group of processes of its own, which ends with it."""
-        started, path = time.monotonic(), self.folder / "step.log"
+        started, command = time.monotonic(), list(step.command)
+        if command[-1] == MINUTES:
+            command.append(f"{max(limit - BESIDES, limit / 2) / 60:.2f}")
         step.status = "interrupted"
-        with path.open("wb") as output:
+        with self.log.open("ab") as output:
+            output.write(f"\n== {step.name}: {' '.join(command)}\n".encode())
+            output.flush()
+            begin = output.tell()
             process = subprocess.Popen(
-                step.command,
+                command,
                 cwd=ROOT,
                 env=environment,
+                stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                process_group=0,
             )
             try:
-                code = process.wait(step.limit)
+                code = process.wait(limit)
                 step.status = f"ended with {code}" if code else "passed"
             except subprocess.TimeoutExpired:
                 step.status = "took too long"
             finally:
                 _end(process)
-                step.seconds = round(time.monotonic() - started, 1)
-                self._log(step, path)
-                self._save()
+                step.seconds = time.monotonic() - started
+                self._shorten(begin, step)
+                self._pack(step)
 
-    def _log(self, step: Step, path: Path) -> None:
-        """Move what a step printed to the log, and show the end of it unless it passed."""
-        text = path.read_bytes()
+    def _shorten(self, begin: int, step: Step) -> None:
+        """Leave out the middle of what a step printed; show the end of it unless it passed."""
+        text = self.log.read_bytes()[begin:]
         if step.status != "passed":
             lines = text[-10_000:].decode(errors="replace").splitlines()[-SHOWN:]
             sys.stdout.write("".join(f"    {line[:200]}\n" for line in lines))
         if len(text) > 2 * KEPT:
+            os.truncate(self.log, begin + KEPT)
             left_out = f"\n[{len(text) - 2 * KEPT} bytes are left out here]\n".encode()
-            text = text[:KEPT] + left_out + text[-KEPT:]
-        head = f"\n== {step.name}: {step.status}, {step.seconds} s: {' '.join(step.command)}\n"
-        with (self.folder / "first_run.log").open("ab") as log:
-            log.write(head.encode() + text)
-        path.unlink()
+            with self.log.open("ab") as log:
+                log.write(left_out + text[-KEPT:])
 
-    def _save(self) -> None:
-        """Write the summary, as a whole or not at all."""
-        text = json.dumps([asdict(step) for step in self.steps], indent=1)
-        part = self.folder / "summary.json.part"
-        part.write_text(text, encoding="utf-8")
-        part.replace(self.folder / "summary.json")
+    def _pack(self, step: Step) -> None:
+        """Make a file of the folder that a step may have left; but what is JSON lies beside it."""
+        reports = self.log.parent / step.name
+        if reports.is_dir():
+            for path in reports.glob("*.json"):
+                path.replace(reports.with_suffix(".json"))
+            shutil.make_archive(str(reports), "gztar", reports)
+            shutil.rmtree(reports)
+
+    def _say(self, step: Step) -> None:
+        """Tell how a step ended."""
+        line = f"{step.name:<12}{step.status:<20}{step.seconds:8.1f} s\n"
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(f"== {line}")
+        sys.stdout.write(line)
+        sys.stdout.flush()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -138,22 +199,24 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the steps; return the exit status."""
-    names = [step.name for step in planned(Path())]
+    """Run the steps of a phase; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.gpu.first_run",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("step", nargs="*", help=f"of {', '.join(names)}; otherwise all")
+    parser.add_argument("step", nargs="*", help="such as stress; otherwise all of the phase")
+    parser.add_argument("--phase", choices=PHASES, required=True)
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--minutes", type=float, default=9.5, help="for all; otherwise 9.5")
+    parser.add_argument("--minutes", type=float, default=9, help="for all; otherwise 9")
+    parser.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
     options = parser.parse_args(words)
-    if unknown := set(options.step) - set(names):
-        parser.error(f"no step is called {', '.join(sorted(unknown))}")
     folder = options.output.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    steps = [s for s in planned(folder) if not options.step or s.name in options.step]
+    steps = planned(options.phase, folder, options.engine)
+    if unknown := set(options.step) - {step.name for step in steps}:
+        parser.error(f"no step of {options.phase} is called {', '.join(sorted(unknown))}")
+    steps = [step for step in steps if not options.step or step.name in options.step]
 
     def terminate(number: int, _frame: object) -> None:
         signal.signal(number, signal.SIG_IGN)  # ``timeout`` sends it twice
@@ -162,17 +225,11 @@ def main(words: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, terminate)
     # In the background of a shell it is ignored, and so it would be by the steps.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with tempfile.TemporaryDirectory(prefix="first_run.") as cache:
-        environment = os.environ | {
-            "CUDAKERN_CACHE_DIR": f"{cache}/cudakern",
-            "CUDAKERN_REQUIRE_GPU": "1",
-            "CUPY_CACHE_DIR": f"{cache}/cupy",
-            "HYPOTHESIS_STORAGE_DIRECTORY": f"{cache}/hypothesis",
-            "PYTHONPYCACHEPREFIX": f"{cache}/python",
-            "PYTHONUNBUFFERED": "1",
-        }
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a worker that starts again starts sooner
-        return int(not Run(folder, steps, 60 * options.minutes).run(environment))
+    required = "1" if options.engine == "cuda" else "0"
+    environment = os.environ | {"CUDAKERN_REQUIRE_GPU": required, "PYTHONUNBUFFERED": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each process but the first starts sooner
+    log = folder / f"{options.phase}.log"
+    return int(not Run(log, steps, 60 * options.minutes).run(environment))
 
 
 if __name__ == "__main__":

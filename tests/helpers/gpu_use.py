@@ -12,8 +12,7 @@ from unittest import mock
 
 import pytest
 
-from cudakern.engines.cuda import import_cupy
-from tests.helpers.places import CUDA
+from tests.helpers.places import CUDA, wait_for_gpu
 
 #: What the report of a test that uses a GPU says, in JUnit's format too.
 PROPERTY = ("place", CUDA)
@@ -29,11 +28,6 @@ class ContextLostError(BaseException):
 def uses_gpu(item: pytest.Item) -> bool:
     """Return whether a test is one that has a GPU."""
     return item.get_closest_marker("gpu") is not None
-
-
-def wait_for_gpu() -> None:
-    """Wait for all launches; raise what CuPy says of them if one failed."""
-    import_cupy().cuda.runtime.deviceSynchronize()
 
 
 class GpuUse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern._layout import Layout, packed_strides
+from cudakern.engines.cuda import import_cupy
 
 HOST = "host"
 CUDA = "cuda"
@@ -66,6 +67,11 @@ def get(array) -> np.ndarray:
         cuda.runtime.memcpyAsync(memory.ctypes.data, source, memory.size, kind, stream.ptr)
         stream.synchronize()
     return np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
+
+
+def wait_for_gpu() -> None:
+    """Wait for all launches; raise what CuPy says of them if one failed."""
+    import_cupy().cuda.runtime.deviceSynchronize()
 
 
 def overwrite(array, values) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +14,6 @@ from tests.helpers.every_function import CASES, INDICES, X, poisoned, run, run_i
 from tests.helpers.places import Buffer, get, same_bytes
 from tests.helpers.strategies import DTYPES
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # CuPy wants memory, too
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 NARROW = [name for name in dir(jnp) if name.startswith(("bfloat16", "float8_"))]
 

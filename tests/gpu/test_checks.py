@@ -1,0 +1,179 @@
+"""The checks of the first run on a GPU hold, and see what does not; on a stand-in, too."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from contextlib import nullcontext
+from functools import partial
+from types import SimpleNamespace
+from unittest import mock
+from unittest.mock import call
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+from cudakern.engines import sources
+from tests.gpu import calls, checks, stress
+from tests.helpers.fake_cupy import GRAPH, Array, MemoryPointer, allocated, installed
+from tests.helpers.places import CUDA, HOST
+from tests.helpers.samples import sample
+
+OPERATORS = ("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce")
+
+
+@pytest.fixture(autouse=True)
+def little(monkeypatch):
+    """Have all places do what the simulator does in a moment; subnormal has a kernel each."""
+    monkeypatch.setattr(stress, "ON_GPU", stress.ON_SIMULATOR)
+    few = {HOST: sample(checks.subnormal(HOST), 4)}
+    every = checks.subnormal
+    monkeypatch.setitem(checks.CHECKS, "subnormal", lambda place: few.get(place) or every(place))
+
+
+@pytest.mark.parametrize("name", checks.CHECKS)
+def test_checks_hold(place, name, capsys):
+    assert checks.run(name, place) == 0
+    assert ": ok\n" in capsys.readouterr().out
+
+
+class Graph:
+    """What was launched while a stream of the stand-in was captured."""
+
+    def __init__(self, works):
+        self.works = works
+
+    def launch(self, stream):
+        with stream:
+            for work in self.works:
+                work()
+
+
+def graphs(fake):
+    """Have a stand-in record what is launched on a stream that is captured; return its launcher."""
+    state, turn, works = fake.state, threading.RLock(), []
+    launch = fake.RawKernel.__call__
+
+    def begin(stream, mode):
+        state.captures += 1
+        stream.ptr, state.capture_mode = GRAPH + state.captures, mode
+        state.capturing.add(stream.ptr)
+        works.clear()
+
+    def end(stream):
+        state.capturing.remove(stream.ptr)
+        return Graph([*works])
+
+    def launch_or_record(kernel, grid, block, args, *, shared_mem):
+        given = (args[0].copy(),)
+        work = partial(launch, kernel, grid, block, given, shared_mem=shared_mem)
+        if state.stream.ptr in state.capturing:
+            works.append(work)
+        else:
+            with turn:
+                work()
+
+    fake.cuda.Stream.begin_capture, fake.cuda.Stream.end_capture = begin, end
+    fake.RawKernel.__call__ = launch_or_record
+    for number, mode in enumerate(checks.MODES):
+        setattr(fake.cuda.runtime, f"streamCaptureMode{mode}", number)
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """Put a stand-in in CuPy's place that has graphs and takes arrays of NumPy."""
+    missing = {"raising": False}
+    monkeypatch.setattr(Array, "set", lambda x, values: np.copyto(x.values, values), **missing)
+    beyond = lambda at, n: MemoryPointer(at.mem, at.ptr - at.mem.ptr + n)  # noqa: E731
+    monkeypatch.setattr(MemoryPointer, "__add__", beyond, **missing)
+    with installed(tmp_path, by_address=False) as fake:
+        graphs(fake)
+        fake.asarray = lambda values: allocated(fake.state, values.copy(), 0)
+        fake.cuda.runtime.deviceSynchronize = lambda: None
+        yield fake
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("name", checks.CHECKS)
+def test_checks_hold_on_a_stand_in(name, capsys, monkeypatch):
+    monkeypatch.setattr(checks.importlib.util, "find_spec", lambda _name: None)
+    assert checks.run(name, CUDA) == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", checks.CHECKS)
+def test_operators_that_do_nothing_fail_every_check(monkeypatch, capsys, name):
+    for operator in OPERATORS:
+        monkeypatch.setattr(checks.ck, operator, lambda *_, **__: None)
+    made = len(list(checks.CHECKS[name](HOST)))
+    assert checks.run(name, HOST) == made > 0
+    assert capsys.readouterr().out.count("FAILED") == made
+
+
+def test_one_that_fails_is_named_and_the_others_are_made(monkeypatch, capsys):
+    monkeypatch.setattr(checks.ck, "gather_nd", lambda *_, **__: 1 / 0)
+    assert checks.main(["launch", "--engine", "simulator"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "launch: gather_nd: FAILED" in lines
+    assert "ZeroDivisionError: division by zero" in lines
+    assert "launch: reduce: ok" in lines
+    assert lines[-1] == "1 failed"
+
+
+def test_words_that_the_last_epoch_leaves_are_seen(tmp_path, monkeypatch):
+    copy = tmp_path / "kernels"
+    shutil.copytree(sources.kernel_folder(), copy)
+    header = copy / "nonzero" / "look_back.cuh"
+    text = header.read_text(encoding="utf-8")
+    assert text.count("if (last) {") == 1
+    header.write_text(text.replace("if (last) {", "if (false) {"), encoding="utf-8")
+    monkeypatch.setattr(sources, "kernel_folder", lambda: copy)
+    with pytest.raises(AssertionError, match="the last epoch must leave nothing"):
+        stress.epochs(HOST, stress.ON_SIMULATOR)
+
+
+def test_bits_that_differ_once_are_seen(monkeypatch):
+    reduce, towards = ck.reduce, iter([0, 0, np.inf])
+
+    def differ(x, *arguments, out):
+        reduce(x, *arguments, out=out)
+        out[...] = np.nextafter(out, np.float32(next(towards)))
+
+    monkeypatch.setattr(ck, "reduce", differ)
+    with pytest.raises(AssertionError):
+        stress.same_bits(HOST, stress.ON_SIMULATOR, 0)
+
+
+@pytest.mark.parametrize("mode", checks.MODES)
+@pytest.mark.parametrize("fails", [False, True])
+def test_each_capture_has_its_mode_and_ends(monkeypatch, mode, fails):
+    cupy = mock.MagicMock()
+    stream = cupy.cuda.Stream.return_value
+    stream.__exit__.return_value = False
+    cupy.work.side_effect = ZeroDivisionError if fails else None
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    with pytest.raises(ZeroDivisionError) if fails else nullcontext():
+        calls.captured(mode, cupy.work)()
+    number = getattr(cupy.cuda.runtime, f"streamCaptureMode{mode}")
+    on = call.cuda.Stream()
+    assert cupy.mock_calls[:5] == [
+        *(call.cuda.Stream(non_blocking=True), on.__enter__(), on.begin_capture(number)),
+        *(call.work(), on.end_capture()),
+    ]
+    assert stream.__exit__.call_count == 1
+    assert cupy.mock_calls[6:] == ([] if fails else [on.end_capture().launch(stream)])
+
+
+def test_a_capture_of_torch_is_on_its_stream(monkeypatch):
+    torch, cupy = mock.MagicMock(), mock.MagicMock()
+    torch.cuda.current_stream.return_value = SimpleNamespace(cuda_stream=77)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    assert calls.captured_by_torch(cupy.work) is torch.cuda.CUDAGraph().replay
+    (found, entered, worked, left) = cupy.mock_calls
+    assert found[1][0].__cuda_stream__() == (0, 77)
+    on = call.cuda.Stream.from_external()
+    assert (entered, worked) == (on.__enter__(), call.work())
+    assert left[0] == "cuda.Stream.from_external().__exit__"
+    assert torch.cuda.graph.call_args == call(torch.cuda.CUDAGraph())
