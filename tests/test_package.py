@@ -49,9 +49,8 @@ def test_only_the_cuda_extras_choose_a_major_version_of_cuda():
                     major for major in (11, 12, 13, 14) if f"{major}.9.9" in wanted.specifier
                 ]
                 allowed.setdefault(extra, []).append(versions)
-    either = [[12, 13]]
-    expected = {"cuda12": [[12]] * 2, "cuda13": [[13]] * 2, "interop": either}
-    assert allowed == expected | dict.fromkeys(("perf", "simulator"), either * 2)
+    expected = {"cuda12": [[12]] * 2, "cuda13": [[13]] * 2}
+    assert allowed == expected | dict.fromkeys(("interop", "perf", "simulator"), [[12, 13]] * 2)
 
 
 def test_extras_and_readme_name_the_versions_of_nvrtc_that_are_tested():

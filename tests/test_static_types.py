@@ -41,7 +41,9 @@ def is_of(value, kind):
         return all(is_of(part, get_args(kind)[0]) for part in value)
     if get_origin(kind) is ck.NonzeroCoordinates:
         return all(is_of(part, *get_args(kind)) for part in value)
-    (scalar,) = get_args(get_args(kind)[1])
+    scalar = get_args(kind)[-1]  # of NDArray: the scalar since NumPy 2.5, before it a dtype
+    if get_origin(scalar) is np.dtype:
+        (scalar,) = get_args(scalar)
     if scalar is Any:
         scalar = np.generic
     return type(value) is np.ndarray and issubclass(value.dtype.type, get_origin(scalar) or scalar)

@@ -163,6 +163,19 @@ class Raising:
         raise object.__getattribute__(self, "error")
 
 
+class _OnHost:
+    """Exports what a capsule has, as memory on the host."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack_device__(self):
+        return CPU, 0
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+
 def host_array(capsule):
     """Return what a capsule has as an array on the host, whatever device it names.
 
@@ -178,9 +191,7 @@ def host_array(capsule):
     is_bfloat16 = code.value == _BFLOAT16
     if is_bfloat16:
         code.value = _UINT
-    found = np.from_dlpack(
-        types.SimpleNamespace(__dlpack_device__=lambda: (CPU, 0), __dlpack__=lambda **_: capsule)
-    )
+    found = np.from_dlpack(_OnHost(capsule))
     interface = found.__array_interface__
     interface["data"] = interface["data"][0], False  # as in CuPy, nothing must not be written to
     array = np.asarray(types.SimpleNamespace(__array_interface__=interface, owner=found))

@@ -488,8 +488,7 @@ def differences(answer, result: np.ndarray) -> np.ndarray:
         nan = np.isnan(answer.lower)
         fits = np.isnan(result) & nan | (answer.lower <= result) & (result <= answer.upper)
         return _where(~fits)
-    mask = np.ma.getmaskarray(answer) if isinstance(answer, np.ma.MaskedArray) else False
-    expected = np.ma.getdata(answer)
+    mask, expected = np.ma.getmaskarray(answer), np.ma.getdata(answer)
     assert expected.shape == result.shape, f"an answer has shape {expected.shape}"
     if expected.dtype.kind in "iubO":  # integers, predicates, bits of floats
         bits = 8 * result.dtype.itemsize
@@ -501,7 +500,7 @@ def differences(answer, result: np.ndarray) -> np.ndarray:
     assert expected.dtype == result.dtype, f"an answer has dtype {expected.dtype}"
     unsigned = f"u{result.dtype.itemsize}"
     same = np.ascontiguousarray(expected).view(unsigned) == result.view(unsigned)
-    return _where(~(same | np.isnan(expected) & np.isnan(result)) & ~np.asarray(mask))
+    return _where(~(same | np.isnan(expected) & np.isnan(result)) & ~mask)
 
 
 def _where(wrong: np.ndarray) -> np.ndarray:
