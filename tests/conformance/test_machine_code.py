@@ -20,8 +20,8 @@ from perf.static import cubins
 from perf.static.budgets import RESERVED_SHARED, resource_faults, rules_of
 from perf.static.budgets_indexing import MAX_REGISTERS, max_registers
 from perf.static.budgets_reduce import flushes
-from perf.static.figures import survey
 from perf.static.cubins import architectures
+from perf.static.figures import survey
 from perf.static.kernels import Kernel, listed, one
 from perf.static.reading import divides, loads_in_flight
 from tests.helpers.samples import sample
