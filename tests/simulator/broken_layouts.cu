@@ -21,7 +21,7 @@ extern "C" __global__ void k(const int* x, int* out) {
 extern "C" __global__ void k(const int* x, int4* out) {
   int4 v;
   asm volatile("ld.global.v4.s32 {%0, %1, %2, %3}, [%4+8];"  // fault
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(x + 4 * threadIdx.x));
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(x + 4 * threadIdx.x));  // fault
   out[threadIdx.x] = v;
 }
 //// out_of_bounds: halves_past_the_end(ramp(64, np.float16), zeros(64, dtype=np.float16),

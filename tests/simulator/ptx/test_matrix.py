@@ -7,6 +7,7 @@ import pytest
 
 import cudakern as ck
 
+# Inline PTX stands on one line: of several, NVRTC 12 names the last and NVRTC 13 the first.
 PRODUCT = r"""
 extern "C" __global__ void k(float* out, int lanes) {
   float d[4] = {};
@@ -16,7 +17,7 @@ extern "C" __global__ void k(float* out, int lanes) {
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(0x3c003c00));
   out[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
 }
-"""
+""".replace("\n        ", " ")
 LOAD = r"""
 extern "C" __global__ void k(unsigned* out, int offset, int wrong) {
   __shared__ alignas(16) unsigned s[512];
@@ -28,7 +29,7 @@ extern "C" __global__ void k(unsigned* out, int offset, int wrong) {
       : "=r"(d) : "r"((unsigned)__cvta_generic_to_shared(s) + row));
   out[threadIdx.x] = d;
 }
-"""
+""".replace("\n      ", " ")
 
 
 def stopped(code, block, *arguments):
