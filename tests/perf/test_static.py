@@ -15,13 +15,21 @@ from cudakern.errors import KernelCompileError
 from cudakern.operators import specialisations
 from cudakern.operators.gather.plan import specialise as gather
 from perf.cases import find
-from perf.static import budgets, budgets_indexing, cubins, first_call, host_cost, kernels
+from perf.static import (
+    allowances,
+    budgets,
+    budgets_indexing,
+    cubins,
+    first_call,
+    host_cost,
+    kernels,
+)
 from perf.static import command as static
 from perf.static.cubins import architectures
 from perf.static.figures import survey
 from perf.static.host_cost import Row
 from perf.static.kernels import Kernel, one
-from perf.static.occupancy import resident_blocks
+from perf.static.occupancy import LIMITS, resident_blocks
 from perf.static.reading import main_loop, vector_loops, widest
 from tests.helpers.samples import sample
 
@@ -148,10 +156,35 @@ def test_what_a_kernel_is_launched_with(kernel, blocks, shared):
 
 
 def test_an_allowance_fits_a_kernel_and_says_why():
-    for allowance in budgets.ALLOWANCES:
-        assert allowance.most > budgets.MOST
+    for allowance in allowances.ALLOWANCES:
+        assert allowance.most > allowances.MOST
+    for earlier in allowances.EARLIER:
+        assert earlier.excused or earlier.allowance.most > allowances.MOST
+        assert set(earlier.archs.split()) <= {*LIMITS}
+    every = (*allowances.ALLOWANCES, *(one.allowance for one in allowances.EARLIER))
+    for allowance in every:
         assert allowance.reason
-        assert any(map(allowance.fits, (*kernels.listed(), *kernels.RARE))), allowance.reason
+        assert any(map(allowance.fits, kernels.distinct())), allowance.reason
+
+
+STAGED = Kernel(gather("last_axis", 1, "int32", "wrap", wide=False, staged=True))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arch", "version", "most", "excuses"),
+    [
+        (STAGED, "sm_90", "12.9.86", 62, True),
+        (STAGED, "sm_90", "13.1.80", 62, False),
+        (STAGED, "sm_80", "12.9.86", 62, False),
+        (one("stream", "L2", "INT16", rank=1), "sm_120", "13.2.86", 109, False),
+        (one("stream", "L2", "INT16", rank=1), "sm_90", "13.2.86", 62, False),
+    ],
+)
+def test_earlier_compilers_are_allowed_more(kernel, arch, version, most, excuses):
+    found, excused = allowances.allowed(kernel, arch, version)
+    assert found == most
+    assert "8 bytes of stack and 0 of local memory, not none".startswith(excused) == excuses
+    assert not "16 bytes of stack and 0 of local memory, not none".startswith(excused)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +204,7 @@ def test_an_allowance_fits_a_kernel_and_says_why():
     ],
 )
 def test_the_first_allowance_that_fits_counts(kernel, most):
-    assert budgets.max_per_vector(kernel) == most
+    assert allowances.allowed(kernel, "sm_90", "99.0") == (most, ())
 
 
 @pytest.fixture
@@ -245,8 +278,7 @@ def test_slow_code_is_seen(monkeypatch):
     assert figures.faults == []
     many = Kernel(dataclasses.replace(SUM.spec, resident_blocks=9), SUM.reduction)
     monkeypatch.setattr(budgets, "MIN_BYTES_IN_FLIGHT", 2**20)
-    monkeypatch.setattr(budgets, "MOST", 3)
-    found = budgets.throughput_faults(many, figures, loads=8)
+    found = budgets.throughput_faults(many, figures, loads=8, most=3)
     assert [fault.partition(" ")[2] for fault in found] == [
         "blocks, not 9",
         "bytes in flight, not 1048576",
