@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from importlib import metadata
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.conftest import HAS_GPU, NO_GPU
+from cudakern.engines import nvrtc
+from tests.conftest import HAS_GPU, NO_GPU, pytest_report_header
 from tests.helpers.places import CUDA, Buffer
 from tests.helpers.samples import sample
 
@@ -77,6 +79,15 @@ def test_a_gpu_is_used(request):
         ("driver", str(runtime.driverGetVersion())),
         ("cupy", cp.__version__),
     ]
+
+
+def test_the_header_says_what_the_tests_run_with():
+    (line,) = pytest_report_header()
+    assert f"NVRTC {nvrtc.version()}; " in line
+    assert ("a GPU and the simulator" if HAS_GPU else "no GPU is visible") in line
+    cupy = [d.version for d in metadata.distributions() if d.name.startswith("cupy-cuda")]
+    assert all(f" {version}" in line for version in cupy)
+    assert bool(cupy) == ("no CuPy" not in line)
 
 
 @pytest.fixture
