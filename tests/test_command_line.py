@@ -132,8 +132,7 @@ def test_info_names_all_that_an_extra_brings(capsys, monkeypatch):
 
 @pytest.mark.parametrize("checkout", [True, False])
 def test_info_where_cudakern_is_not_installed(capsys, monkeypatch, tmp_path, checkout):
-    if not checkout:
-        monkeypatch.setattr(info, "_CHECKOUT", tmp_path)
+    monkeypatch.setattr(info, "_CHECKOUT", ROOT if checkout else tmp_path)
     version = metadata.version
 
     def absent(name):
