@@ -108,11 +108,12 @@ def test_the_standard_is_cupys():
     "options",
     [
         ("--use_fast_math",),
-        ("-use_fast_math", "-lineinfo", "-G", "--device-debug"),
+        ("-use_fast_math", "-lineinfo"),
         ("-arch=sm_80", "--gpu-architecture=compute_90a"),
         ("-arch", "sm_80"),
         ("--fmad=false", "--ftz=true", "-w"),
-        ("--maxrregcount=32", "-default-device"),  # not --restrict: NVRTC never forgets it
+        # Not --restrict and -G, which NVRTC never forgets.
+        ("--maxrregcount=32", "-default-device"),
         ("-Xptxas", "-v"),
         ("--diag-suppress=177", "--extra-device-vectorization"),
         ("-rdc=true",),
