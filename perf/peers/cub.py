@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import weakref
@@ -185,7 +186,11 @@ class Build:
         command += ["-o", str(self._folder / "library"), str(SOURCE)]
         with (self._folder / "messages").open("wb") as messages:
             self._nvcc = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=messages, stderr=subprocess.STDOUT
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=messages,
+                stderr=subprocess.STDOUT,
+                process_group=0,
             )
         weakref.finalize(self, _end, self._nvcc, self._folder)
 
@@ -211,8 +216,9 @@ class Build:
 
 def _end(nvcc: subprocess.Popen[bytes], folder: Path) -> None:
     """End a program that may still work in a folder, which goes, too."""
-    nvcc.terminate()
-    nvcc.wait()
+    if nvcc.poll() is None:
+        os.killpg(nvcc.pid, signal.SIGTERM)  # ``timeout`` passes it on, but not from the very start
+        nvcc.wait()
     shutil.rmtree(folder, ignore_errors=True)
 
 
