@@ -1,9 +1,9 @@
 """How CuPy 14 compiles a RawKernel: the options and headers that it adds, without importing it.
 
 Read from CuPy 14.2: ``assemble_cupy_compiler_options`` and ``compile_with_cache`` of
-``cupy/_core/core.pyx``, ``_compile_with_cache_cuda`` of ``cupy/cuda/compiler.py``. Earlier ones say
-the same: 14.0 names CUDA's folder after ``-ftz``, and up to 14.1 cooperative kernels have
-``--device-c``, which matters to linkers alone. A test compares with the CuPy that is installed.
+``cupy/_core/core.pyx``, ``_compile_with_cache_cuda`` of ``cupy/cuda/compiler.py``. CuPy 14.1 adds
+``--device-c``, which matters to linkers alone, to cooperative kernels, and is the same otherwise. A
+test compares with the CuPy that is installed.
 """
 
 from __future__ import annotations
