@@ -122,14 +122,13 @@ CK_DEVICE EntryTable<Entry<kStaged>> resolve_chunk(const LastAxisArguments<U>& a
 template <typename T>
 using Widest = Bytes<sizeof(T) == 1 ? 8 : 16>;
 
-/// Has `rows` pick by a table, in vectors of the output that its rows are aligned to: `V`, or a
-/// narrower one.
-template <bool kFills, typename V, typename T, typename Rows, typename E>
-CK_DEVICE void pick_by_width(uint32 width, const Rows& rows, const EntryTable<E>& table) {
+/// Calls `pick` with the vector of the output that its rows are aligned to, `V` or a narrower one.
+template <typename V, typename T, typename Pick>
+CK_DEVICE void pick_by_width(uint32 width, Pick pick) {
   if (sizeof(V) == sizeof(T) || width == sizeof(V)) {
-    rows.template pick<kFills, V>(table);
+    pick(V{});
   } else if constexpr (sizeof(V) > sizeof(T)) {
-    pick_by_width<kFills, Bytes<sizeof(V) / 2>, T>(width, rows, table);
+    pick_by_width<Bytes<sizeof(V) / 2>, T>(width, pick);
   }
 }
 
@@ -254,6 +253,18 @@ struct RowStage {
   }
 };
 
+/// Picks from a stage.
+template <bool kFills, typename Stage>
+struct StagePick {
+  const Stage& stage;
+  const EntryTable<uint16>& table;
+
+  template <typename V>
+  CK_DEVICE void operator()(V) const {
+    stage.template pick<kFills, V>(table);
+  }
+};
+
 template <IndexMode mode, typename T, typename I, typename U>
 CK_DEVICE void gather_staged(const LastAxisArguments<U>& a, char* shared) {
   using Stage = RowStage<T, U>;
@@ -268,20 +279,21 @@ CK_DEVICE void gather_staged(const LastAxisArguments<U>& a, char* shared) {
     __syncthreads();
     next.begin(stage.first + static_cast<uint64>(gridDim.y) * a.rows);
     next.fetch(0, value);
-    pick_by_width<mode == IndexMode::kFill, Widest<T>, T>(a.width, stage, table);
+    pick_by_width<Widest<T>, T>(a.width, StagePick<mode == IndexMode::kFill, Stage>{stage, table});
     __syncthreads();  // the next rows take the same stage
   }
 }
 
-/// A row of x that stays in global memory, and the row of the output that it is for.
-template <typename T, typename U>
-struct UnstagedRow {
+/// Picks from a row of x in global memory, for a row of the output.
+template <bool kFills, typename T, typename U>
+struct RowPick {
   const LastAxisArguments<U>& a;
+  const EntryTable<uint32>& table;
   const char* source;
   char* target;
 
-  template <bool kFills, typename V>
-  CK_DEVICE void pick(const EntryTable<uint32>& table) const {
+  template <typename V>
+  CK_DEVICE void operator()(V) const {
     constexpr int kPieces = Packed<V, T>::kPieces;
     constexpr int kUnrolled = kPieces < 8 ? 8 / kPieces : 1;
 #pragma unroll kUnrolled
@@ -305,9 +317,10 @@ CK_DEVICE void gather_unstaged(const LastAxisArguments<U>& a, char* shared) {
   const EntryTable<uint32> table = resolve_chunk<mode, false, T, I>(a, shared);
   __syncthreads();
   for (uint64 row = blockIdx.y; row < a.outer; row += gridDim.y) {
-    const UnstagedRow<T, U> pair = {a, at<char>(a.x, row * static_cast<uint64>(a.x_outer_stride)),
-                                    at<char>(a.out, row * static_cast<uint64>(a.out_outer_stride))};
-    pick_by_width<mode == IndexMode::kFill, Widest<T>, T>(a.width, pair, table);
+    const RowPick<mode == IndexMode::kFill, T, U> pick = {
+        a, table, at<char>(a.x, row * static_cast<uint64>(a.x_outer_stride)),
+        at<char>(a.out, row * static_cast<uint64>(a.out_outer_stride))};
+    pick_by_width<Widest<T>, T>(a.width, pick);
   }
 }
 
