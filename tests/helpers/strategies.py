@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import ml_dtypes
 import numpy as np
@@ -17,6 +18,8 @@ DTYPES = [
 ]  # fmt: skip
 #: One dtype for each number of bytes: what copies elements is compiled for widths alone.
 OF_EACH_WIDTH = ["float32", "uint8", "float16", "complex64", "complex128"]
+#: Bytes of an array's buffer, about, from which on there are no more gaps in it.
+LARGEST = 2**22
 FLOATS = [dtype for dtype in DTYPES if np.dtype(dtype).kind in "fcV"]
 INDEX_DTYPES = ["int32", "int64", "uint32", "uint64"]
 
@@ -68,6 +71,8 @@ def memory_layouts(draw, shape, itemsize, *, output=False, aligned=False):
         repeated = [draw(repeat) for _ in shape]
     strides, run = [0] * rank, itemsize
     for d in reversed(order):
+        if run * prod(shape) > LARGEST:  # gaps multiply: of eight dimensions, to gigabytes
+            steps[d], padded[d] = 1, 0
         if not repeated[d]:
             strides[d] = run * steps[d]
             run *= max(shape[d], 1) * steps[d] + padded[d]
