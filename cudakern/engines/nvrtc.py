@@ -31,7 +31,7 @@ INSTALL = f"{_INSTALL_12} (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
 _INSTALL_NVRTC = f"without a GPU run: pip install 'cudakern[simulator]'; with one {INSTALL}"
 #: The distributions on PyPI that have NVRTC, by the major version of cuda-bindings.
 _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
-#: Of the oldest GPUs that the kernels are for: before, a kernel's argument cannot be a constant.
+#: Compute capability of the oldest GPUs that the kernels run on: `__grid_constant__` begins there.
 _MIN_CAPABILITY = 70
 _VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
 #: Lines in front of PTX: the symbol of each name expression.

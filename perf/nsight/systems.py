@@ -17,6 +17,7 @@ from perf.nsight.tools import (
     execute,
     profile,
     report_path,
+    shares,
     shown,
     target,
 )
@@ -83,8 +84,9 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         print(shown(command))  # noqa: T201
         return 0
-    report = profile(NSYS, command, base, 60 * options.minutes, {})
-    ended = execute(stats_command(program, report), 60 * options.minutes)
+    limits = shares(options.minutes, 2)
+    report = profile(NSYS, command, base, next(limits), {})
+    ended = execute(stats_command(program, report), next(limits))
     found = {name: report.with_name(f"{report.stem}_{name}.csv") for name in SUMMARIES}
     absent = [name for name, path in found.items() if not path.exists()]
     if ended.status or SUMMARIES[0] in absent:

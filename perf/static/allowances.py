@@ -134,15 +134,16 @@ def _spilled(*sizes: int) -> tuple[str, ...]:
     return (*named, "of no use here: STL", "of no use here: LDL")
 
 
-_BLACKWELL, _BEFORE_BLACKWELL = "sm_100 sm_120", "sm_70 sm_75 sm_80 sm_86 sm_89 sm_100"
+_BLACKWELL, _MOST_ARCHS = "sm_100 sm_120", "sm_70 sm_75 sm_80 sm_86 sm_89 sm_100"
 _LONGER = "loops are longer here"
+_TIGHT = "few registers are missing here"
 _SHORT = (DataType.INT16, DataType.UINT16)
 _WIDE_RESULTS = (DataType.FLOAT64, DataType.COMPLEX128)
 #: All that fit count, beside the first of `ALLOWANCES`.
 EARLIER = (
     Earlier(
         (13, 4),
-        _BEFORE_BLACKWELL,
+        _MOST_ARCHS,
         Allowance(REDUCE, "columns", MOST, "8 sums of doubles", kind=DataType.BOOL, width=8),
         _spilled(8, 80, 104, 136),
     ),
@@ -155,21 +156,19 @@ EARLIER = (
     Earlier(
         (13, 4),
         "sm_120",
-        Allowance(NONZERO, "strided_r2", MOST, _LONGER, width=8, wide=True),
+        Allowance(NONZERO, "strided_r2", MOST, _TIGHT, width=8, wide=True),
         _spilled(8),
     ),
     Earlier(
         (13, 0),
         "sm_120",
-        Allowance(
-            REDUCE, "stream", MOST, _LONGER, function=ReduceFunction.LOG_SUM_EXP, kind=_EIGHT
-        ),
+        Allowance(REDUCE, "stream", MOST, _TIGHT, function=ReduceFunction.LOG_SUM_EXP, kind=_EIGHT),
         _spilled(8),
     ),
     Earlier(
         (13, 0),
         "sm_120",
-        Allowance(REDUCE, "vectors", MOST, _LONGER, function=ReduceFunction.L2, kind=_SHORT),
+        Allowance(REDUCE, "vectors", MOST, _TIGHT, function=ReduceFunction.L2, kind=_SHORT),
         ("16-byte loads in flight: [2",),
     ),
     Earlier((13, 0), _BLACKWELL, Allowance("gather_nd", "spliced", 70, _LONGER)),

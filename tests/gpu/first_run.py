@@ -25,6 +25,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from perf.limits import positive, terminable
 from tests.container.entrypoint import GPU_TESTS, ROOT, workers
 from tests.gpu.machine import TEST_PACKAGES, version
 
@@ -208,7 +209,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("step", nargs="*", help="such as stress; otherwise all of the phase")
     parser.add_argument("--phase", choices=PHASES, required=True)
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--minutes", type=float, default=9, help="for all; otherwise 9")
+    parser.add_argument("--minutes", type=positive, default=9, help="for all; otherwise 9")
     parser.add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
     options = parser.parse_args(words)
     folder = options.output.resolve()
@@ -217,19 +218,14 @@ def main(words: list[str] | None = None) -> int:
     if unknown := set(options.step) - {step.name for step in steps}:
         parser.error(f"no step of {options.phase} is called {', '.join(sorted(unknown))}")
     steps = [step for step in steps if not options.step or step.name in options.step]
-
-    def terminate(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # ``timeout`` sends it twice
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, terminate)
     # In the background of a shell it is ignored, and so it would be by the steps.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     required = "1" if options.engine == "cuda" else "0"
     environment = os.environ | {"CUDAKERN_REQUIRE_GPU": required, "PYTHONUNBUFFERED": "1"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each process but the first starts sooner
     log = folder / f"{options.phase}.log"
-    return int(not Run(log, steps, 60 * options.minutes).run(environment))
+    with terminable():
+        return int(not Run(log, steps, 60 * options.minutes).run(environment))
 
 
 if __name__ == "__main__":
