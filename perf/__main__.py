@@ -1,4 +1,4 @@
-"""Benchmarks: ``python -m perf run | static | model | report | nsight``."""
+"""Benchmarks: ``python -m perf run | static | report | nsight``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": ("perf.timing.command", "time our operators and their peers on a GPU"),
     "static": ("perf.static.command", "hold machine code, traffic and host cost to budgets"),
-    "model": ("perf.model.command", "predict what calls take on a GPU"),
     "report": ("perf.report.command", "make a page of what was measured"),
     "nsight": ("perf.nsight.command", "run NVIDIA's profilers and sanitizer over cases"),
 }

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from cudakern.engines import use
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cudakern.engines.base import Engine, KernelSpec, Launch, Tensor
+    from perf.cases.base import Problem
 
 
 class NullEngine:
@@ -40,6 +45,15 @@ class NullEngine:
 
     def keep(self, device: int, memory: object) -> None:
         """Do nothing."""
+
+
+def launch_of(problem: Problem) -> Launch:
+    """Return the launch of a problem's call, which does not run."""
+    call = problem.call(problem.blank(np), problem.outputs(np))
+    engine = NullEngine()
+    with use(engine):
+        call()
+    return engine.prepared[-1]
 
 
 class RecordingEngine:

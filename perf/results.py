@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from perf.cases.base import Line
 
-SCHEMA = 1
+SCHEMA = 2
 NAN = math.nan
 #: Our own name among the contenders.
 OURS = "cudakern"
@@ -81,7 +81,6 @@ class LineResult:
     checked: bool = False  # whether our result was compared with the oracle's
     size: int | None = None  # elements, of lines that show how time grows with size
     kernel: str = ""  # our kernel's entry point
-    predicted_us: float | None = None  # by the time model; no measurement
     timings: dict[str, Timing] = field(default_factory=dict)  # by contender
     #: Of the GPU after the line: ``sm_mhz``, ``celsius``, ``watts``; the same with ``_before``.
     state: dict[str, float] = field(default_factory=dict)

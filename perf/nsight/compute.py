@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 from cudakern._commands import console
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import CudakernError
-from perf.model.counts import count, plan_of
+from perf.engines import launch_of
+from perf.nsight.simulated import sectors_of
 from perf.nsight.tools import (
     NsightError,
     RefusedError,
@@ -211,7 +212,7 @@ def profiled(program: str, report: Path, case: Case, seconds: float) -> list[Ker
     for kernel in kernels:
         kernel.case = case.name
     for kernel, line in zip(kernels, case.lines, strict=False):  # a launch each, in this order
-        if kernel.name == plan_of(line.problem).kernel.entry:
+        if kernel.name == launch_of(line.problem).kernel.entry:
             kernel.line = line.problem.title
     return kernels
 
@@ -226,8 +227,7 @@ def simulate(kernels: Sequence[Kernel], cases: Sequence[Case], end: float) -> No
         if time.monotonic() >= end:
             sys.stderr.write("perf nsight compute: no time is left to simulate all lines\n")
             return
-        counts = count(problem)
-        kernel.simulated = counts.loaded, counts.stored
+        kernel.simulated = sectors_of(problem)
 
 
 def save(kernels: Sequence[Kernel], path: Path) -> None:

@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
 #: What a terminal has room for of a row.
 COLUMNS = (
-    *("case", "line", "us (p10-p90)", "of ceiling", "goal", "model, us", "of model"),
-    *("best peer", "ratio", "notes"),
+    "case",
+    "line",
+    "us (p10-p90)",
+    "of ceiling",
+    "goal",
+    "best peer",
+    "ratio",
+    "notes",
 )
 
 
@@ -42,15 +48,13 @@ def row(result: Result, line: LineResult, before: LineResult | None = None) -> d
     old = before.timing() if before else None
     share, fraction = result.share_of_goal(line), result.fraction(line)
     reached = "" if math.isnan(share) else " reached" if share >= 1 else " missed"
-    model, host = line.predicted_us, ours.host_us if ours else None
+    host = ours.host_us if ours else None
     return {
         "case": line.case,
         "line": line.line,
         "us (p10-p90)": _time(line),
         "of ceiling": "-" if math.isnan(fraction) else f"{fraction:.1%}",
         "goal": f"{goal(line) or '-'}{reached}",
-        "model, us": digits(model) if model is not None else "-",
-        "of model": digits(ours.median_us / model) if ours and model else "-",
         "best peer": f"{best[0]}, {digits(best[1].median_us)} us" if best else "-",
         "ratio": str(best[1].over(ours)) if best and ours else "-",
         "notes": "; ".join(f"{n}: {t.note}" for n, t in line.timings.items() if t.note),
@@ -81,7 +85,6 @@ def show(result: Result, path: Path, missing: Mapping[str, str]) -> None:
     console.show(f"{result.gpu['name']}, {result.commit}")
     console.show_table([[cells[column] for column in COLUMNS] for cells in rows], COLUMNS)
     console.show("ratio: time of the best peer over ours; ~: not significant")
-    console.show("model: what python -m perf model predicts, no measurement; of it, our time")
     rates = ", ".join(f"{name} {rate / 1e12:.3f}" for name, rate in result.ceilings.items())
     change = "" if math.isnan(result.drift) else f"; the copy one changed by {result.drift:.1%}"
     console.show(f"ceilings in TB/s: {rates}{change}")

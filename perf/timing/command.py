@@ -23,7 +23,6 @@ from cudakern.engines.cuda import device_count, import_cupy
 from perf.cases import SWEEPS, find
 from perf.engines import RecordingEngine
 from perf.limits import positive, terminable
-from perf.model.predictions import predicted_for
 from perf.peers import present
 from perf.report import table
 from perf.results import OURS, LineResult, Result
@@ -120,7 +119,6 @@ class Session:
         self._peers: list[Peer] = []
         self._coming, self.missing = list(peers), missing
         self.result, self.path = result, path
-        self._predicted = predicted_for(result.gpu["name"])
         self.failed = False
 
     def save(self, incomplete: str) -> None:
@@ -213,7 +211,6 @@ class Session:
                 checked=found.checked,
                 size=problem.size if sweep else None,
                 kernel=" + ".join(kernels),
-                predicted_us=self._predicted.get((case, problem.title)),
                 timings=found.timings,
                 state=state | self._nvml.read(),
             )

@@ -21,8 +21,10 @@ from cudakern import _ranges as ranges
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import EngineUnavailableError
 from perf.cases import CASES, find
-from perf.model.counts import plan_of
+from perf.cases.gather import GatherProblem
+from perf.engines import launch_of
 from perf.nsight import command, compute, target, tools
+from perf.nsight.simulated import data_of
 from tests.helpers.nsight import install, page
 from tests.perf.synthetic import rows
 
@@ -34,7 +36,7 @@ SMALL = find(["G-9"])[0]
 def fake(tmp_path, monkeypatch):
     """Put stand-ins of the programs on PATH; return what ran."""
     folder = tmp_path / "bin"
-    log = install(folder, [plan_of(line.problem).kernel.entry for line in SMALL.lines])
+    log = install(folder, [launch_of(line.problem).kernel.entry for line in SMALL.lines])
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     monkeypatch.setenv("FAKE", "")
     monkeypatch.setenv("CUDAKERN_LINEINFO", "0")
@@ -98,7 +100,7 @@ def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
     assert lines == "1"
     text = capsys.readouterr().out
     heading, first, second, *_ = (row for row in rows(text) if len(row) == 15)
-    title, kernel = SMALL.lines[0].problem.title, plan_of(SMALL.lines[0].problem).kernel.entry
+    title, kernel = SMALL.lines[0].problem.title, launch_of(SMALL.lines[0].problem).kernel.entry
     assert dict(zip(heading, first, strict=True)) == {
         "case": "G-9",
         "line": title,
@@ -141,7 +143,7 @@ def test_what_was_profiled_is_kept_when_a_case_fails(fake, tmp_path, capsys, mon
     ncu = tmp_path / "bin" / "ncu"
     ncu.write_text(ncu.read_text().replace("FAKE = ", 'FAKE = "slow" if "Z-1" in sys.argv else '))
     absent = mock.Mock(side_effect=EngineUnavailableError("no C++ compiler"))
-    monkeypatch.setattr(compute, "count", absent)
+    monkeypatch.setattr(compute, "sectors_of", absent)
     given = ["compute", "G-9", "Z-1", "--minutes", "0.05", "--output", str(tmp_path / "reports")]
     assert command.main(given) == 1
     out, error = capsys.readouterr()
@@ -394,3 +396,17 @@ def test_target_without_a_gpu_is_one_sentence(capsys, monkeypatch):
     assert command.main(["target", "G-1"]) == 1
     assert capsys.readouterr().err == "perf nsight target: no device\n"
     absent.assert_called_once_with("cuda")
+
+
+@pytest.mark.parametrize("pattern", ["random", "sorted", "equal", "out_of_range"])
+def test_indices_of_large_gathers_are_like_those_of_the_case(pattern):
+    problem = GatherProblem((2**20, 8), 0, (2**20,), "float32", "int32", pattern)
+    table, indices = data_of(problem)
+    assert (table.shape, table.dtype) == ((2**20, 8), np.float32)
+    assert (indices.shape, indices.dtype) == ((2**20,), np.int32)
+    if pattern == "sorted":
+        assert (np.diff(indices) >= 0).all()
+    end = 2**20 + (2**17 if pattern == "out_of_range" else 0)
+    assert -end <= indices.min() <= indices.max() < end
+    distinct = np.unique(indices[:1000]).size
+    assert distinct == 1 if pattern == "equal" else distinct > 900

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from perf.report import command, pictures
-from perf.results import NAN, OURS, digits
+from perf.results import NAN, OURS
 from tests.perf import synthetic
 
 VOID = {"meta", "img"}
@@ -76,7 +76,6 @@ def rows(page):
 def test_page_has_every_line(result, write, tmp_path, capsys):
     result.lines[1].checked = False
     result.lines[2].timings[OURS] = synthetic.missing("WRONG: 3 elements")
-    result.lines[0].predicted_us = 100.0
     result.drift = 0.021
     rc, page = write(result)
     assert rc == 0
@@ -100,7 +99,6 @@ def test_page_has_every_line(result, write, tmp_path, capsys):
             reached = "reached" if ours.median_us <= line.goal_us else "missed"
             assert row["goal"] == f"{line.goal_us:g} us {reached}"
         assert colour == ("bad" if line in result.lines[1:3] else None)
-    assert table[0]["of model"] == digits(result.lines[0].timings[OURS].median_us / 100)
     assert "changed by more than 2%" in page
     for text in (synthetic.GPU, result.commit, result.date, "read 4.45", "2.1%", "perf/README.md"):
         assert text in page
@@ -141,7 +139,7 @@ def test_without_peers_goals_or_ceilings(result, write):
     assert rc == 0
     assert "unknown" in page
     table, _ = rows(page)
-    headings = ("of ceiling", "goal", "best peer", "ratio", "model, us", "of model", "before")
+    headings = ("of ceiling", "goal", "best peer", "ratio", "before")
     assert {row[heading] for row in table for heading in headings} == {"-"}
 
 
