@@ -425,11 +425,11 @@ assert main(["run", "--list", "R-1"]) == 0
 assert main(["run", "R-10", "--engine", "simulator"]) == 0
 assert main(["nsight", "compute", "R-1", "--dry-run"]) == 0
 assert main(["nsight", "target", "R-10", "--engine", "simulator"]) == 0
-assert main(["report"]) == 1
+assert main(["static"]) == 1
 """
     text = printed(code)
     assert all(part in text for part in ("1073.7", "4 of 4", "nsight target R-1", "10 calls of"))
-    assert re.search(r"perf report: .*'?(jinja2|matplotlib).*; run: pip install '.\[perf\]'\n$", text)
+    assert re.search(r"perf static: .*'?rich.*; run: pip install '.\[perf\]'\n$", text)
 
 
 def test_unknown_cases_are_refused_with_those_that_are_known(capsys):
