@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cudakern.engines.base import Engine, KernelSpec, Launch, Tensor
-    from perf.cases.base import Problem
+    from perf.cases.base import Workload
 
 
 class NullEngine:
@@ -47,9 +47,9 @@ class NullEngine:
         """Do nothing."""
 
 
-def launch_of(problem: Problem) -> Launch:
-    """Return the launch of a problem's call, which does not run."""
-    call = problem.call(problem.blank(np), problem.outputs(np))
+def launch_of(workload: Workload) -> Launch:
+    """Return the launch of a workload's call, which does not run."""
+    call = workload.call(workload.blank(np), workload.outputs(np))
     engine = NullEngine()
     with use(engine):
         call()

@@ -69,10 +69,10 @@ class Timing:
 
 @dataclass(slots=True)
 class LineResult:
-    """One problem, timed for all contenders in turn."""
+    """One workload, timed for all contenders in turn."""
 
     case: str
-    line: str  # title of the problem
+    line: str  # title of the workload
     operator: str
     bytes: float  # what has to move
     ceiling: str  # ``"read"``, ``"write"`` or ``"copy"``: which of the ceilings applies

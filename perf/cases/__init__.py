@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perf.cases import gather, gather_nd, nonzero_coordinates, one_hot, reduce, shapes
-from perf.cases.gather import GatherProblem
-from perf.cases.gather_nd import GatherNDProblem
-from perf.cases.nonzero_coordinates import NonzeroProblem
-from perf.cases.one_hot import OneHotProblem
-from perf.cases.reduce import ReduceProblem
+from perf.cases.gather import GatherWorkload
+from perf.cases.gather_nd import GatherNDWorkload
+from perf.cases.nonzero_coordinates import NonzeroWorkload
+from perf.cases.one_hot import OneHotWorkload
+from perf.cases.reduce import ReduceWorkload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,11 +20,11 @@ __all__ = [
     "CASES",
     "SHAPES",
     "SWEEPS",
-    "GatherNDProblem",
-    "GatherProblem",
-    "NonzeroProblem",
-    "OneHotProblem",
-    "ReduceProblem",
+    "GatherNDWorkload",
+    "GatherWorkload",
+    "NonzeroWorkload",
+    "OneHotWorkload",
+    "ReduceWorkload",
     "find",
 ]
 
@@ -39,7 +39,7 @@ def _order(case: Case) -> tuple[int, int]:
 
 #: By name: R-1 to R-10, Z-1 to Z-9, G-1 to G-10, O-1 to O-8.
 CASES: tuple[Case, ...] = tuple(sorted((c for m in _MODULES for c in m.CASES), key=_order))
-#: One for each operator; its lines are one problem at growing sizes.
+#: One for each operator; its lines are one workload at growing sizes.
 SWEEPS: tuple[Case, ...] = tuple(module.SWEEP for module in _MODULES)
 #: S-1 to S-7.
 SHAPES: tuple[Case, ...] = shapes.CASES

@@ -1,4 +1,4 @@
-"""What a benchmark case is: problems with the bytes they must move, and what they are held to."""
+"""What a benchmark case is: workloads with the bytes they must move, and what they are held to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHUNK = 2**24
 #: An array of NumPy or CuPy, and the module it is from: neither has types to check against.
 Array = Any
 Module = Any
-#: The ceiling that a problem is held against: of reading, of writing, of both in equal parts.
+#: The ceiling that a workload is held against: of reading, of writing, of both in equal parts.
 Ceiling = Literal["read", "write", "copy"]
 
 #: Bytes per second of a copy within the memory of an H200, for figures without a measurement.
@@ -29,7 +29,7 @@ LINE_BYTES = 64
 SECTOR_BYTES = 32
 #: L2 of the GPU that the cases are made for: a smaller table stays there.
 L2_BYTES = 60 * 2**20
-#: Up to this share of its traffic in the one direction, a problem is bound by the other.
+#: Up to this share of its traffic in the one direction, a workload is bound by the other.
 MINOR_SHARE = 0.1
 
 
@@ -58,10 +58,10 @@ class Traffic:
 
 
 #: Shape and data type of an array.
-Layout = tuple[tuple[int, ...], str]
+ArraySpec = tuple[tuple[int, ...], str]
 
 
-class Problem(ABC):
+class Workload(ABC):
     """One call of an operator: its data, what it must move, what is right."""
 
     operator: ClassVar[str]
@@ -75,12 +75,12 @@ class Problem(ABC):
 
     @property
     @abstractmethod
-    def operands(self) -> tuple[Layout, ...]:
+    def operands(self) -> tuple[ArraySpec, ...]:
         """The inputs."""
 
     @property
     @abstractmethod
-    def results(self) -> tuple[Layout, ...]:
+    def results(self) -> tuple[ArraySpec, ...]:
         """The outputs."""
 
     @property
@@ -99,7 +99,7 @@ class Problem(ABC):
 
     @abstractmethod
     def shrunk(self, elements: int) -> Self:
-        """Return the same problem with large dimensions halved, of about so many elements."""
+        """Return the same workload with large dimensions halved, of about so many elements."""
 
     @abstractmethod
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
@@ -126,9 +126,9 @@ class Problem(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A problem of the matrix, at full size, and what it is held to."""
+    """A workload of the matrix, at full size, and what it is held to."""
 
-    problem: Problem
+    workload: Workload
     goal: float | None = None  # fraction of the ceiling that counts as reached
     goal_us: float | None = None  # or time on the GPU in microseconds, where latency decides
     #: The kernel may move so many times the least bytes, counted by the simulator in sectors, at
@@ -147,12 +147,12 @@ class Case:
     lines: tuple[Line, ...]
 
 
-def case(name: str, shows: str, peers: str, *lines: Line | Problem) -> Case:
-    """Return a case. A problem without a goal can stand in place of its line."""
+def case(name: str, shows: str, peers: str, *lines: Line | Workload) -> Case:
+    """Return a case. A workload without a goal can stand in place of its line."""
     return Case(name, shows, peers, tuple(x if isinstance(x, Line) else Line(x) for x in lines))
 
 
-def nbytes(layout: Layout) -> int:
+def nbytes(layout: ArraySpec) -> int:
     """Return the bytes of an array."""
     return prod(layout[0]) * np.dtype(layout[1]).itemsize
 

@@ -16,7 +16,7 @@ from cudakern.operators.gather.plan import (
     LAST_AXIS_MIN_OUTER,
 )
 from perf.cases import base, rows
-from perf.cases.base import Array, Layout, Line, Module, Problem, Traffic, case
+from perf.cases.base import Array, ArraySpec, Line, Module, Traffic, Workload, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ Pattern = Literal["random", "sorted", "equal", "out_of_range"]
 
 
 @dataclass(frozen=True, slots=True)
-class GatherProblem(Problem):
+class GatherWorkload(Workload):
     """A gather from a random table."""
 
     #: Of table and indices.
@@ -72,12 +72,12 @@ class GatherProblem(Problem):
         return (*self.shape[: self.axis], *self.indices_shape, *self.shape[self.axis + 1 :])
 
     @property
-    def operands(self) -> tuple[Layout, ...]:
+    def operands(self) -> tuple[ArraySpec, ...]:
         """Table and indices."""
         return (self.shape, self.dtype), (self.indices_shape, self.index_dtype)
 
     @property
-    def results(self) -> tuple[Layout, ...]:
+    def results(self) -> tuple[ArraySpec, ...]:
         """The rows that are picked."""
         return ((self.result_shape, self.dtype),)
 
@@ -166,16 +166,16 @@ def _rows(
     dtype: str = "float32",
     index_dtype: str = "int64",
     pattern: Pattern = "random",
-) -> GatherProblem:
+) -> GatherWorkload:
     """Return as many rows out of as many; rows of one element are scalars."""
     shape = (rows, row) if row > 1 else (rows,)
-    return GatherProblem(shape, 0, (rows,), dtype, index_dtype, pattern)
+    return GatherWorkload(shape, 0, (rows,), dtype, index_dtype, pattern)
 
 
 def _scalars(
     table: int, count: int, dtype: str = "float32", pattern: Pattern = "random"
-) -> GatherProblem:
-    return GatherProblem((table,), 0, (count,), dtype, "int32", pattern)
+) -> GatherWorkload:
+    return GatherWorkload((table,), 0, (count,), dtype, "int32", pattern)
 
 
 CASES = (
@@ -211,7 +211,7 @@ CASES = (
         Line(_rows(2**23, 3, index_dtype="int32"), goal=0.75, moved=2.03, quick=True),
         Line(_rows(2**21, 100, "uint8", "int32"), goal=0.75),
         Line(
-            GatherProblem((2**25, 3), 0, (2**23,), "uint8", "int32", "random"),
+            GatherWorkload((2**25, 3), 0, (2**23,), "uint8", "int32", "random"),
             goal=0.75,
             moved=2.54,
         ),
@@ -225,7 +225,7 @@ CASES = (
         "torch",
         # Blocks take one row each as long as there are few, and read the indices for it.
         Line(
-            GatherProblem((4096, 2**16), 1, (2**16,), "float32", "int32", "random"),
+            GatherWorkload((4096, 2**16), 1, (2**16,), "float32", "int32", "random"),
             goal=0.70,
             moved=1.10,
             quick=True,

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import cudakern as ck
 from perf.cases import base, rows
-from perf.cases.base import Array, Layout, Line, Module, Problem, Traffic, case
+from perf.cases.base import Array, ArraySpec, Line, Module, Traffic, Workload, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-#: Batches that a smaller problem keeps.
+#: Batches that a smaller workload keeps.
 FEW_BATCHES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class GatherNDProblem(Problem):
+class GatherNDWorkload(Workload):
     """A gather of slices by random index tuples."""
 
     shape: tuple[int, ...]  # of the table
@@ -58,12 +58,12 @@ class GatherNDProblem(Problem):
         return (*self.indices_shape[:-1], *self.slice_shape)
 
     @property
-    def operands(self) -> tuple[Layout, ...]:
+    def operands(self) -> tuple[ArraySpec, ...]:
         """Table and indices."""
         return (self.shape, self.dtype), (self.indices_shape, self.index_dtype)
 
     @property
-    def results(self) -> tuple[Layout, ...]:
+    def results(self) -> tuple[ArraySpec, ...]:
         """The slices that are picked."""
         return ((self.result_shape, self.dtype),)
 
@@ -129,7 +129,7 @@ CASES = (
         "fused offsets of index tuples",
         "onnxruntime, cupy",
         Line(
-            GatherNDProblem((64, 128, 128, 64), (64, 8192, 2), 1, "float16", "int64"),
+            GatherNDWorkload((64, 128, 128, 64), (64, 8192, 2), 1, "float16", "int64"),
             goal=0.85,
             quick=True,
         ),
@@ -140,5 +140,8 @@ SWEEP = case(
     "sweep-gather_nd",
     "time against size: batches of 128 slices of 128 B",
     "onnxruntime, cupy",
-    *(GatherNDProblem((4**k, 16, 16, 64), (4**k, 128, 2), 1, "float16", "int64") for k in range(8)),
+    *(
+        GatherNDWorkload((4**k, 16, 16, 64), (4**k, 128, 2), 1, "float16", "int64")
+        for k in range(8)
+    ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import cudakern as ck
 from perf.cases import base
-from perf.cases.base import Array, Layout, Line, Module, Problem, Traffic, case
+from perf.cases.base import Array, ArraySpec, Line, Module, Traffic, Workload, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ MIN_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class NonzeroProblem(Problem):
+class NonzeroWorkload(Workload):
     """Where elements of x are not zero."""
 
     operator: ClassVar[str] = "nonzero_coordinates"
@@ -43,12 +43,12 @@ class NonzeroProblem(Problem):
     transposed: bool = False  # whether x is the transposed view of a contiguous array
 
     @property
-    def operands(self) -> tuple[Layout, ...]:
+    def operands(self) -> tuple[ArraySpec, ...]:
         """The array that is searched."""
         return ((self.shape, self.dtype),)
 
     @property
-    def results(self) -> tuple[Layout, ...]:
+    def results(self) -> tuple[ArraySpec, ...]:
         """The count, and room for coordinates of all elements."""
         return ((1,), "uint32"), ((self.size, len(self.shape)), self.result)
 
@@ -79,7 +79,7 @@ class NonzeroProblem(Problem):
         return Traffic(base.nbytes(self.operands[0]), self.found / self.size * coordinates + count)
 
     def shrunk(self, elements: int) -> Self:
-        """Return the same problem with the largest dimension halved, of transposed ones the first.
+        """Return the same workload with the largest dimension halved, of transposed ones the first.
 
         There, how long the other is decides about the kernel.
         """
@@ -148,20 +148,20 @@ def _both(
     quick: bool = False,
 ) -> tuple[Line, Line]:
     """Return lines with results of uint32 and of int64; ``quick`` has the former."""
-    narrow = NonzeroProblem(shape, dtype, density, pattern, "uint32")
+    narrow = NonzeroWorkload(shape, dtype, density, pattern, "uint32")
     wide = replace(narrow, result="int64")
     return Line(narrow, goal, goal_us, moved, quick=quick), Line(wide, goal, goal_us, moved)
 
 
-def _bools(size: int, density: float, pattern: Pattern = "random") -> NonzeroProblem:
+def _bools(size: int, density: float, pattern: Pattern = "random") -> NonzeroWorkload:
     """Return a search of a vector, with a result of uint32."""
-    return NonzeroProblem((size,), "bool", density, pattern, "uint32")
+    return NonzeroWorkload((size,), "bool", density, pattern, "uint32")
 
 
 _LARGE = (2**28,)
 #: At the reduced size tiles have 4 KiB, and a look-back reads 8 bytes for each one in front.
 _LOOKED = 1.13
-_TRANSPOSED = NonzeroProblem((2**14, 2**14), "bool", 0.5, "random", "uint32", transposed=True)
+_TRANSPOSED = NonzeroWorkload((2**14, 2**14), "bool", 0.5, "random", "uint32", transposed=True)
 
 CASES = (
     case("Z-1", "rate of reading", "cub", *_both(_LARGE, "bool", 0, goal=0.85, moved=_LOOKED)),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import cudakern as ck
 from perf.cases import base
-from perf.cases.base import Array, Layout, Line, Module, Problem, case
+from perf.cases.base import Array, ArraySpec, Line, Module, Workload, case
 from perf.cases.rows import CHUNK, require_equal
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OneHotProblem(Problem):
+class OneHotWorkload(Workload):
     """A one-hot of random indices, all in range."""
 
     indices_shape: tuple[int, ...]  # of the indices
@@ -41,12 +41,12 @@ class OneHotProblem(Problem):
         return self.indices_shape[: self.axis], self.indices_shape[self.axis :]
 
     @property
-    def operands(self) -> tuple[Layout, ...]:
+    def operands(self) -> tuple[ArraySpec, ...]:
         """The indices."""
         return ((self.indices_shape, self.index_dtype),)
 
     @property
-    def results(self) -> tuple[Layout, ...]:
+    def results(self) -> tuple[ArraySpec, ...]:
         """A vector for each index."""
         return ((self.result_shape, self.dtype),)
 
@@ -87,8 +87,8 @@ class OneHotProblem(Problem):
             require_equal(xp, out[part], expected)
 
 
-def _rows(count: int, depth: int, dtype: str = "float32") -> OneHotProblem:
-    return OneHotProblem((count,), depth, 1, dtype, "int64")
+def _rows(count: int, depth: int, dtype: str = "float32") -> OneHotWorkload:
+    return OneHotWorkload((count,), depth, 1, dtype, "int64")
 
 
 CASES = (
@@ -111,7 +111,7 @@ CASES = (
         "O-6",
         "inner planes",
         "onnxruntime",
-        Line(OneHotProblem((256, 4096), 64, 1, "float32", "int64"), goal=0.90, quick=True),
+        Line(OneHotWorkload((256, 4096), 64, 1, "float32", "int64"), goal=0.90, quick=True),
     ),
     case("O-7", "odd depth", "cupy", Line(_rows(2**18, 777, "float64"), goal=0.92, quick=True)),
     case("O-8", "latency", "torch", Line(_rows(128, 10), goal_us=3.0, quick=True)),

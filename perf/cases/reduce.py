@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import cudakern as ck
 from cudakern._array_types import FunctionName
 from perf.cases import base
-from perf.cases.base import Array, Layout, Line, Module, Problem, case
+from perf.cases.base import Array, ArraySpec, Line, Module, Workload, case
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ _ROUNDING = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 
 
 @dataclass(frozen=True, slots=True)
-class ReduceProblem(Problem):
+class ReduceWorkload(Workload):
     """A function of x over some of its axes."""
 
     operator: ClassVar[str] = "reduce"
@@ -44,12 +44,12 @@ class ReduceProblem(Problem):
     transposed: bool = False  # whether x is the transposed view of a contiguous array
 
     @property
-    def operands(self) -> tuple[Layout, ...]:
+    def operands(self) -> tuple[ArraySpec, ...]:
         """The array that is reduced."""
         return ((self.shape, self.dtype),)
 
     @property
-    def results(self) -> tuple[Layout, ...]:
+    def results(self) -> tuple[ArraySpec, ...]:
         """The reduced array."""
         return ((self.kept, self.out_dtype),)
 
@@ -74,7 +74,7 @@ class ReduceProblem(Problem):
         return self.result or ("int64" if self.function == "argmax" else self.dtype)
 
     def shrunk(self, elements: int) -> Self:
-        """Return the same problem with the largest dimension halved, again and again."""
+        """Return the same workload with the largest dimension halved, again and again."""
         return replace(self, shape=base.shrink(self.shape, elements))
 
     def inputs(self, xp: Module, seed: int) -> tuple[Array, ...]:
@@ -156,17 +156,17 @@ class ReduceProblem(Problem):
         return found, (SCALED_STEP * steps + 4) * u + (3 * u + _ROUNDING[self.out_dtype]) * found
 
 
-def _f32(function: FunctionName, shape: tuple[int, ...], axis: int) -> ReduceProblem:
+def _f32(function: FunctionName, shape: tuple[int, ...], axis: int) -> ReduceWorkload:
     """Return a function of float32 rows or columns."""
-    return ReduceProblem(function, shape, (axis,), "float32")
+    return ReduceWorkload(function, shape, (axis,), "float32")
 
 
-def _full(function: FunctionName, dtype: str, size: int = 2**28) -> ReduceProblem:
+def _full(function: FunctionName, dtype: str, size: int = 2**28) -> ReduceWorkload:
     """Return a function of all elements."""
-    return ReduceProblem(function, (size,), (0,), dtype)
+    return ReduceWorkload(function, (size,), (0,), dtype)
 
 
-_TRANSPOSED = ReduceProblem("sum", (2**14, 2**14), (1,), "float64", transposed=True)
+_TRANSPOSED = ReduceWorkload("sum", (2**14, 2**14), (1,), "float64", transposed=True)
 
 CASES = (
     case(
@@ -218,7 +218,7 @@ CASES = (
         "middle and nested axes, of the size of L2",
         "torch",
         Line(_f32("sum", (64, 512, 512), 1), goal=0.8, quick=True),
-        Line(ReduceProblem("sum", (32, 64, 128, 128), (0, 2, 3), "float16"), goal=0.8),
+        Line(ReduceWorkload("sum", (32, 64, 128, 128), (0, 2, 3), "float16"), goal=0.8),
     ),
     case(
         "R-9",

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perf.cases.base import Case, Problem, case
-from perf.cases.gather import GatherProblem
-from perf.cases.nonzero_coordinates import NonzeroProblem
-from perf.cases.reduce import ReduceProblem
+from perf.cases.base import Case, Workload, case
+from perf.cases.gather import GatherWorkload
+from perf.cases.nonzero_coordinates import NonzeroWorkload
+from perf.cases.reduce import ReduceWorkload
 
 if TYPE_CHECKING:
     from cudakern._array_types import FunctionName
 
 
-def _columns(function: FunctionName, rows: int, columns: int, dtype: str = "float32") -> Problem:
-    return ReduceProblem(function, (rows, columns), (0,), dtype)
+def _columns(function: FunctionName, rows: int, columns: int, dtype: str = "float32") -> Workload:
+    return ReduceWorkload(function, (rows, columns), (0,), dtype)
 
 
-def _rows(function: FunctionName, rows: int, columns: int, dtype: str = "float32") -> Problem:
-    return ReduceProblem(function, (rows, columns), (1,), dtype)
+def _rows(function: FunctionName, rows: int, columns: int, dtype: str = "float32") -> Workload:
+    return ReduceWorkload(function, (rows, columns), (1,), dtype)
 
 
-def _found(size: int, dtype: str = "bool") -> Problem:
-    return NonzeroProblem((size,), dtype, 0.5, "random", "uint32")
+def _found(size: int, dtype: str = "bool") -> Workload:
+    return NonzeroWorkload((size,), dtype, 0.5, "random", "uint32")
 
 
-def _last_axis(rows: int, columns: int) -> Problem:
+def _last_axis(rows: int, columns: int) -> Workload:
     """Return as many elements of each row as it has, 256 at least."""
     shape, count = (rows, columns), max(columns, 256)
-    return GatherProblem(shape, 1, (count,), "float32", "int32", "random")
+    return GatherWorkload(shape, 1, (count,), "float32", "int32", "random")
 
 
-def _spliced(rows: int, columns: int, dtype: str) -> Problem:
-    return GatherProblem((rows, columns), 0, (rows,), dtype, "int32", "random")
+def _spliced(rows: int, columns: int, dtype: str) -> Workload:
+    return GatherWorkload((rows, columns), 0, (rows,), dtype, "int32", "random")
 
 
 _PEERS = "cupy, torch"
@@ -70,7 +70,7 @@ CASES: tuple[Case, ...] = (
     ),
     case(
         *("S-7", "places of 8-bit integers", _PEERS),
-        ReduceProblem("argmax", (2**28,), (0,), "int8"),
+        ReduceWorkload("argmax", (2**28,), (0,), "int8"),
         _rows("argmax", 2**16, 4096, "uint8"),
     ),
 )

@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
             one.add_argument("--dry-run", action="store_true", help="print the command and end")
             help_minutes = "for all programs together (default: %(default)s)"
             one.add_argument("--minutes", type=positive, default=60, metavar="N", help=help_minutes)
-    help_elements = "reduce problems to about so many (default: %(default)s)"
+    help_elements = "reduce workloads to about so many (default: %(default)s)"
     made["target"].add_argument("--elements", type=int, metavar="N", help=help_elements)
     made["sanitizer"].add_argument(
         "--elements", type=int, default=2**16, metavar="N", help=help_elements

@@ -87,7 +87,7 @@ _FACTORS = {"ns": 1e-3, "nsecond": 1e-3, "byte": 1e-6}
 
 
 @dataclass
-class Kernel:
+class ReplayedKernel:
     """A kernel that was replayed, and its counters: numbers with their units, as printed."""
 
     counters: dict[str, tuple[str, str]]
@@ -159,7 +159,7 @@ class Kernel:
         return found
 
 
-def read(text: str) -> list[Kernel]:
+def read(text: str) -> list[ReplayedKernel]:
     """Return the kernels of a raw page in CSV: a row of names, one of units, one of each kernel.
 
     Raises NsightError if the page is of another form.
@@ -169,7 +169,10 @@ def read(text: str) -> list[Kernel]:
         message = f"ncu prints no raw page but {text[:500]!r}"
         raise NsightError(message)
     names, units, *kernels = rows
-    return [Kernel(dict(zip(names, zip(row, units, strict=True), strict=True))) for row in kernels]
+    return [
+        ReplayedKernel(dict(zip(names, zip(row, units, strict=True), strict=True)))
+        for row in kernels
+    ]
 
 
 def profile_command(ncu: str, report: Path, case: str) -> list[str]:
@@ -197,7 +200,7 @@ def profile_command(ncu: str, report: Path, case: str) -> list[str]:
     ]
 
 
-def profiled(program: str, report: Path, case: Case, seconds: float) -> list[Kernel]:
+def profiled(program: str, report: Path, case: Case, seconds: float) -> list[ReplayedKernel]:
     """Profile a case; return its kernels, each with its line where it is the one that is planned.
 
     Raises NsightError if there is none, or if they cannot be read.
@@ -212,25 +215,25 @@ def profiled(program: str, report: Path, case: Case, seconds: float) -> list[Ker
     for kernel in kernels:
         kernel.case = case.name
     for kernel, line in zip(kernels, case.lines, strict=False):  # a launch each, in this order
-        if kernel.name == launch_of(line.problem).kernel.entry:
-            kernel.line = line.problem.title
+        if kernel.name == launch_of(line.workload).kernel.entry:
+            kernel.line = line.workload.title
     return kernels
 
 
-def simulate(kernels: Sequence[Kernel], cases: Sequence[Case], end: float) -> None:
+def simulate(kernels: Sequence[ReplayedKernel], cases: Sequence[Case], end: float) -> None:
     """Have the simulator count the sectors of the lines of kernels, until the time is over."""
-    problems = {(case.name, x.problem.title): x.problem for case in cases for x in case.lines}
+    workloads = {(case.name, x.workload.title): x.workload for case in cases for x in case.lines}
     for kernel in kernels:
-        problem = problems.get((kernel.case, kernel.line))
-        if problem is None:
+        workload = workloads.get((kernel.case, kernel.line))
+        if workload is None:
             continue
         if time.monotonic() >= end:
             sys.stderr.write("perf nsight compute: no time is left to simulate all lines\n")
             return
-        kernel.simulated = sectors_of(problem)
+        kernel.simulated = sectors_of(workload)
 
 
-def save(kernels: Sequence[Kernel], path: Path) -> None:
+def save(kernels: Sequence[ReplayedKernel], path: Path) -> None:
     """Write what is known of kernels; the file is whole at any time."""
     found = [
         {"case": kernel.case, "line": kernel.line, "kernel": kernel.name}
@@ -242,7 +245,7 @@ def save(kernels: Sequence[Kernel], path: Path) -> None:
     part.replace(path)
 
 
-def show(kernels: Sequence[Kernel], reports: str) -> None:
+def show(kernels: Sequence[ReplayedKernel], reports: str) -> None:
     """Print the counters of kernels, the sectors beside those of the simulator, and the reports."""
     rows = [kernel.row() for kernel in kernels]
     console.show("Nsight Compute: kernels, replayed")
@@ -272,7 +275,7 @@ def run(options: argparse.Namespace) -> int:
         for case, report in zip(cases, reports, strict=True):
             print(shown(profile_command(program, report, case.name)))  # noqa: T201
         return 0
-    kernels: list[Kernel] = []
+    kernels: list[ReplayedKernel] = []
     path = base.with_suffix(".json")
     end = time.monotonic() + 60 * options.minutes
     limits = shares(options.minutes, len(cases))

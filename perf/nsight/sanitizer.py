@@ -1,7 +1,7 @@
 """compute-sanitizer over lines of the matrix.
 
 Without names of tools, all of them run one after the other; without names of cases, all cases do.
-Problems are reduced, and arrays come from the driver instead of CuPy's pool, in which what lies
+Workloads are reduced, and arrays come from the driver instead of CuPy's pool, in which what lies
 behind an array is valid memory. Everything that runs on the GPU is looked at, CuPy's kernels too.
 """
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from perf.cases.base import Module, Problem
+    from perf.cases.base import Module, Workload
 
 SEED = 0
 
 
-class Work(NamedTuple):
+class PreparedLine(NamedTuple):
     """A line that is ready to run."""
 
     name: str
@@ -35,11 +35,11 @@ class Work(NamedTuple):
     call: Callable[[], object]
 
 
-def prepare(name: str, problem: Problem, xp: Module) -> Work:
-    """Make the data of a problem, call it once, and return the call."""
-    call = problem.call(problem.inputs(xp, SEED), problem.outputs(xp))
+def prepare(name: str, workload: Workload, xp: Module) -> PreparedLine:
+    """Make the data of a workload, call it once, and return the call."""
+    call = workload.call(workload.inputs(xp, SEED), workload.outputs(xp))
     call()
-    return Work(f"{name} {problem.title}", round(problem.traffic().total), call)
+    return PreparedLine(f"{name} {workload.title}", round(workload.traffic().total), call)
 
 
 @contextmanager
@@ -72,24 +72,24 @@ def _module(engine: str, *, pool: bool) -> Module:
 def run(options: argparse.Namespace) -> int:
     """Run the lines; return the exit status."""
     lines = [
-        (case.name, line.problem) for case in check_cases(options.cases) for line in case.lines
+        (case.name, line.workload) for case in check_cases(options.cases) for line in case.lines
     ]
     try:
         xp = _module(options.engine, pool=not options.no_pool)
     except EngineUnavailableError as error:
         raise NsightError(str(error)) from error
     if options.elements is not None:
-        lines = [(name, problem.shrunk(options.elements)) for name, problem in lines]
+        lines = [(name, workload.shrunk(options.elements)) for name, workload in lines]
     try:
-        works = [prepare(name, problem, xp) for name, problem in lines]
+        prepared = [prepare(name, workload, xp) for name, workload in lines]
     except MemoryError as error:  # CuPy's is one, too
         message = f"the data of all lines must fit into memory at once, name fewer cases ({error})"
         raise NsightError(message) from error
     with profiled(xp):
-        for work in works:
-            with ranges.marked(work.name, work.nbytes):
+        for line in prepared:
+            with ranges.marked(line.name, line.nbytes):
                 for _ in range(options.repeats):
-                    work.call()
-    for work in works:
-        print(f"{work.name}: {options.repeats} calls of {work.nbytes} bytes")  # noqa: T201
+                    line.call()
+    for line in prepared:
+        print(f"{line.name}: {options.repeats} calls of {line.nbytes} bytes")  # noqa: T201
     return 0

@@ -1,4 +1,4 @@
-"""What a peer is: another library that solves the same problem, timed beside us."""
+"""What a peer is: another library that does the same work, timed beside us."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cudakern.errors import EngineUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perf.cases.base import Array, Module, Problem
+    from perf.cases.base import Array, Module, Workload
 
 ALLOCATES, WAITS = "allocates its result", "waits for the count"
 
@@ -34,8 +34,8 @@ class Prepared:
 class Peer:
     """A library with the operators that its methods of these names prepare.
 
-    Such a method takes a problem and its inputs. It returns the call, or None where the library has
-    no such operator. The result is allocated there wherever the library can write into a given
+    Such a method takes a workload and its inputs. It returns the call, or None where the library
+    has no such operator. The result is allocated there wherever the library can write into a given
     array. What is compiled or tuned at the first call is done by that call.
     """
 
@@ -46,16 +46,16 @@ class Peer:
         """Return whether it can be used yet; MissingPeerError says why it never can be."""
         return True
 
-    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
-        """Return the call for a problem's inputs, or None where it has no such operator.
+    def prepare(self, workload: Workload, inputs: Sequence[Array]) -> Prepared | None:
+        """Return the call for a workload's inputs, or None where it has no such operator.
 
-        The call works on the stream that is current now, and is made while it still is. Problems
+        The call works on the stream that is current now, and is made while it still is. Workloads
         with indices out of range have no peer: nobody else takes the nearest valid index.
         """
-        method = getattr(self, problem.operator, None)
-        if method is None or getattr(problem, "pattern", "") == "out_of_range":
+        method = getattr(self, workload.operator, None)
+        if method is None or getattr(workload, "pattern", "") == "out_of_range":
             return None
-        prepared: Prepared | None = method(problem, *inputs)
+        prepared: Prepared | None = method(workload, *inputs)
         return prepared
 
 

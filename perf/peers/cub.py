@@ -26,7 +26,7 @@ from perf.peers.base import MissingPeerError, Peer, Prepared, require_cupy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from perf.cases import GatherProblem, NonzeroProblem, ReduceProblem
+    from perf.cases import GatherWorkload, NonzeroWorkload, ReduceWorkload
     from perf.cases.base import Array, Module
 
 SOURCE = Path(__file__).with_name("cub.cu")
@@ -72,43 +72,45 @@ class CubPeer(Peer):
                 self.version = f"{number // 100000}.{number // 100 % 1000}.{number % 100}"
         return self._library is not None
 
-    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, workload: ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare DeviceReduce for all elements, DeviceSegmentedReduce for rows."""
         if not x.flags.c_contiguous or x.size > LARGEST:
             return None
-        (out,) = problem.outputs(self._xp)
-        theirs = "int64" if problem.function == "argmax" else problem.dtype
-        first = len(problem.shape) - len(problem.axes)
-        if problem.out_dtype != theirs or problem.axes != tuple(range(first, len(problem.shape))):
+        (out,) = workload.outputs(self._xp)
+        theirs = "int64" if workload.function == "argmax" else workload.dtype
+        first = len(workload.shape) - len(workload.axes)
+        if workload.out_dtype != theirs or workload.axes != tuple(
+            range(first, len(workload.shape))
+        ):
             return None
         kinds = {"sum": SUMS, "max": MAXIMA}
-        if first == 0 and problem.dtype in kinds.get(problem.function, ()):
-            name, sizes = f"{problem.function}_{problem.dtype}", [x.size]
-        elif first and problem.function in ROWS and problem.dtype == "float32":
-            name = f"rows_{problem.function}_float32"
-            sizes = [prod(problem.shape[:first]), prod(problem.shape[first:])]
+        if first == 0 and workload.dtype in kinds.get(workload.function, ()):
+            name, sizes = f"{workload.function}_{workload.dtype}", [x.size]
+        elif first and workload.function in ROWS and workload.dtype == "float32":
+            name = f"rows_{workload.function}_float32"
+            sizes = [prod(workload.shape[:first]), prod(workload.shape[first:])]
         else:
             return None
         numbers = [ctypes.c_int(size) for size in sizes]
         return self._with_scratch(name, (x, out), numbers, out)
 
-    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare DeviceSelect::Flagged of a counting iterator."""
-        rank = len(problem.shape)
-        if (problem.dtype, rank) not in NONZERO or not x.flags.c_contiguous or x.size > LARGEST:
+        rank = len(workload.shape)
+        if (workload.dtype, rank) not in NONZERO or not x.flags.c_contiguous or x.size > LARGEST:
             return None
-        count, coordinates = problem.outputs(self._xp)
-        name = f"nonzero_{problem.dtype}_{rank}_{problem.result}"
-        sizes = [(ctypes.c_int * rank)(*problem.shape)]
+        count, coordinates = workload.outputs(self._xp)
+        name = f"nonzero_{workload.dtype}_{rank}_{workload.result}"
+        sizes = [(ctypes.c_int * rank)(*workload.shape)]
         return self._with_scratch(name, (x, coordinates, count), sizes, (count, coordinates))
 
-    def gather(self, problem: GatherProblem, x: Array, indices: Array) -> Prepared | None:
+    def gather(self, workload: GatherWorkload, x: Array, indices: Array) -> Prepared | None:
         """Prepare DeviceTransform, for single elements of a vector."""
         size, nbytes = indices.size, x.dtype.itemsize
-        is_vector = len(problem.shape) == 1 and nbytes in GATHERED_BYTES
-        if not is_vector or problem.index_dtype != "int32" or size > LARGEST:
+        is_vector = len(workload.shape) == 1 and nbytes in GATHERED_BYTES
+        if not is_vector or workload.index_dtype != "int32" or size > LARGEST:
             return None
-        (out,) = problem.outputs(self._xp)
+        (out,) = workload.outputs(self._xp)
         function = getattr(self._library, f"gather_{8 * nbytes}")
         arrays = [ctypes.c_void_p(address_of(array)) for array in (x, indices, out)]
         work = partial(function, *arrays, ctypes.c_int(size), ctypes.c_void_p(self._stream()))

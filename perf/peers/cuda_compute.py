@@ -13,7 +13,7 @@ import numpy as np
 from perf.peers.base import MissingPeerError, Peer, Prepared, require_cupy
 
 if TYPE_CHECKING:
-    from perf.cases import NonzeroProblem, ReduceProblem
+    from perf.cases import NonzeroWorkload, ReduceWorkload
     from perf.cases.base import Array, Module
 
 _OFFSETS = "reads where rows begin and end"
@@ -41,24 +41,24 @@ class ComputePeer(Peer):
         self._compute, self._xp, self._stream = compute, xp, stream
         self._predicates, self.version = predicates, version
 
-    def reduce(self, problem: ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, workload: ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare reduce_into for all elements, segmented_reduce for rows."""
         kinds = self._compute.OpKind
         operations = {"sum": kinds.PLUS, "max": kinds.MAXIMUM}
-        first = len(problem.shape) - len(problem.axes)
-        is_rows = problem.axes == tuple(range(first, len(problem.shape)))
-        if problem.function not in operations or not is_rows or not x.flags.c_contiguous:
+        first = len(workload.shape) - len(workload.axes)
+        is_rows = workload.axes == tuple(range(first, len(workload.shape)))
+        if workload.function not in operations or not is_rows or not x.flags.c_contiguous:
             return None
-        operation = operations[problem.function]
-        (out,) = problem.outputs(self._xp)
-        start = _start(problem)
+        operation = operations[workload.function]
+        (out,) = workload.outputs(self._xp)
+        start = _start(workload)
         if first == 0:
             make = self._compute.make_reduce_into
             arguments = {"d_in": x.reshape(-1), "d_out": out.reshape(1)}
             sizes, note = {"num_items": x.size}, ""
         else:
             make = self._compute.make_segmented_reduce
-            rows, columns = prod(problem.shape[:first]), prod(problem.shape[first:])
+            rows, columns = prod(workload.shape[:first]), prod(workload.shape[first:])
             offsets = self._xp.arange(rows + 1, dtype="int64") * columns
             arguments = {
                 "d_in": x.reshape(-1),
@@ -72,18 +72,18 @@ class ComputePeer(Peer):
             made, {**arguments, **sizes, "op": operation, "h_init": start}, out, note
         )
 
-    def nonzero_coordinates(self, problem: NonzeroProblem, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare select of a counting iterator, for vectors."""
-        if not self._predicates or len(problem.shape) != 1:
+        if not self._predicates or len(workload.shape) != 1:
             return None
-        _, coordinates = problem.outputs(self._xp)
+        _, coordinates = workload.outputs(self._xp)
         counts = self._xp.empty(2, dtype="uint32")  # it partitions, and counts a second part too
 
         def is_nonzero(position):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202  compiled for the GPU
             return x[position] != 0
 
         arguments = {
-            "d_in": self._compute.CountingIterator(np.dtype(problem.result).type(0)),
+            "d_in": self._compute.CountingIterator(np.dtype(workload.result).type(0)),
             "d_out": coordinates.reshape(-1),
             "d_num_selected_out": counts,
             "cond": is_nonzero,
@@ -105,12 +105,12 @@ class ComputePeer(Peer):
         return Prepared(call, note, scratch_bytes=nbytes)
 
 
-def _start(problem: ReduceProblem) -> Any:  # noqa: ANN401  an array of one element
+def _start(workload: ReduceWorkload) -> Any:  # noqa: ANN401  an array of one element
     """Return what a reduction starts from, of the type that it is made in."""
-    if problem.function == "sum":
-        return np.zeros(1, "float32" if problem.dtype == "float16" else problem.out_dtype)
-    is_float = problem.dtype.startswith("float")
-    return np.array([-np.inf if is_float else np.iinfo(problem.dtype).min], problem.dtype)
+    if workload.function == "sum":
+        return np.zeros(1, "float32" if workload.dtype == "float16" else workload.out_dtype)
+    is_float = workload.dtype.startswith("float")
+    return np.array([-np.inf if is_float else np.iinfo(workload.dtype).min], workload.dtype)
 
 
 class _CurrentStream:

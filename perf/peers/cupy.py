@@ -27,24 +27,24 @@ class CupyPeer(Peer):
     def __init__(self, xp: Module) -> None:
         self._xp, self.version = xp, str(xp.__version__)
 
-    def reduce(self, problem: cases.ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare cupy.sum, max or argmax; log_sum_exp has to be put together."""
-        xp, axes = self._xp, problem.axes
-        (out,) = problem.outputs(xp)
-        if problem.function == "sum":
+        xp, axes = self._xp, workload.axes
+        (out,) = workload.outputs(xp)
+        if workload.function == "sum":
             return Prepared(lambda: xp.sum(x, axis=axes, dtype=out.dtype, out=out))
-        if problem.function == "max" and out.dtype == x.dtype:
+        if workload.function == "max" and out.dtype == x.dtype:
             return Prepared(lambda: xp.max(x, axis=axes, out=out))
-        if problem.function == "argmax" and len(axes) == 1:
-            found = xp.empty(problem.kept, dtype="int64")
-            note = other_type(problem.out_dtype, "int64")
+        if workload.function == "argmax" and len(axes) == 1:
+            found = xp.empty(workload.kept, dtype="int64")
+            note = other_type(workload.out_dtype, "int64")
             return Prepared(lambda: xp.argmax(x, axis=axes[0], out=found), note)
-        if problem.function == "log_sum_exp" and out.dtype == x.dtype:
-            return self._log_sum_exp(problem, x, out)
+        if workload.function == "log_sum_exp" and out.dtype == x.dtype:
+            return self._log_sum_exp(workload, x, out)
         return None
 
-    def _log_sum_exp(self, problem: cases.ReduceProblem, x: Array, out: Array) -> Prepared:
-        xp, axes = self._xp, problem.axes
+    def _log_sum_exp(self, workload: cases.ReduceWorkload, x: Array, out: Array) -> Prepared:
+        xp, axes = self._xp, workload.axes
         work = xp.empty_like(x)
         peak = xp.empty_like(out)
         wide = peak.reshape([1 if k in axes else size for k, size in enumerate(x.shape)])
@@ -60,31 +60,31 @@ class CupyPeer(Peer):
         note = "six calls, with an intermediate array as large as x"
         return Prepared(call, note, scratch_bytes=work.nbytes + peak.nbytes)
 
-    def nonzero_coordinates(self, problem: cases.NonzeroProblem, x: Array) -> Prepared:
+    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
         """Prepare cupy.argwhere."""
         xp = self._xp
-        note = remarks(other_type(problem.result, "int64"), WAITS, ALLOCATES)
+        note = remarks(other_type(workload.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: xp.argwhere(x), note, captures=False)
 
-    def gather(self, problem: cases.GatherProblem, x: Array, indices: Array) -> Prepared:
+    def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare cupy.take."""
-        xp, axis = self._xp, problem.axis
-        (out,) = problem.outputs(xp)
+        xp, axis = self._xp, workload.axis
+        (out,) = workload.outputs(xp)
         return Prepared(lambda: xp.take(x, indices, axis=axis, out=out))
 
-    def gather_nd(self, problem: cases.GatherNDProblem, x: Array, indices: Array) -> Prepared:
+    def gather_nd(self, workload: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare indexing with an array for each axis."""
-        key = fancy_key(self._xp, problem, indices)
-        scratch = sum(grid.nbytes for grid in key[: problem.batch_dims])
+        key = fancy_key(self._xp, workload, indices)
+        scratch = sum(grid.nbytes for grid in key[: workload.batch_dims])
         return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=scratch)
 
-    def one_hot(self, problem: cases.OneHotProblem, indices: Array) -> Prepared:
+    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared:
         """Prepare a comparison of the indices with all classes."""
         xp = self._xp
-        (out,) = problem.outputs(xp)
-        axis = problem.axis % out.ndim
-        shape = [problem.depth if k == axis else 1 for k in range(out.ndim)]
-        classes = xp.arange(problem.depth, dtype=indices.dtype).reshape(shape)
+        (out,) = workload.outputs(xp)
+        axis = workload.axis % out.ndim
+        shape = [workload.depth if k == axis else 1 for k in range(out.ndim)]
+        classes = xp.arange(workload.depth, dtype=indices.dtype).reshape(shape)
         spread = xp.expand_dims(indices, axis)
         return Prepared(lambda: xp.equal(spread, classes, out=out), scratch_bytes=classes.nbytes)
 
@@ -98,9 +98,9 @@ class CupyWithoutCub(Peer):
         self._cupy, self.version = CupyPeer(xp), str(xp.__version__)
         self._core = accelerators
 
-    def reduce(self, problem: cases.ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare the reduction; CuPy looks up its accelerators at each call."""
-        prepared = self._cupy.reduce(problem, x)
+        prepared = self._cupy.reduce(workload, x)
         if prepared is None:
             return None
         core, with_cub = self._core, prepared.call
@@ -127,14 +127,14 @@ class CupyIdentity(Peer):
     def __init__(self, xp: Module) -> None:
         self._xp, self.version = xp, str(xp.__version__)
 
-    def one_hot(self, problem: cases.OneHotProblem, indices: Array) -> Prepared | None:
+    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare cupy.take from an identity matrix that fits."""
         xp = self._xp
-        (out,) = problem.outputs(xp)
-        is_last = problem.axis % out.ndim == out.ndim - 1
-        if not is_last or problem.depth**2 * out.dtype.itemsize > TABLE_BYTES:
+        (out,) = workload.outputs(xp)
+        is_last = workload.axis % out.ndim == out.ndim - 1
+        if not is_last or workload.depth**2 * out.dtype.itemsize > TABLE_BYTES:
             return None
-        table = xp.eye(problem.depth, dtype=out.dtype)
+        table = xp.eye(workload.depth, dtype=out.dtype)
         return Prepared(
             lambda: xp.take(table, indices, axis=0, out=out),
             "reads an identity matrix that is made beforehand",
@@ -148,23 +148,23 @@ class OwnArgwhere(Peer):
     name = f"{OURS}, argwhere"
     version = ck.__version__
 
-    def nonzero_coordinates(self, problem: cases.NonzeroProblem, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare the call for few elements."""
         if x.size > MOST_ELEMENTS:
             return None
-        note = remarks(other_type(problem.result, "int64"), WAITS, ALLOCATES)
+        note = remarks(other_type(workload.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: ck.argwhere(x), note, captures=False)
 
 
-def fancy_key(xp: Module, problem: cases.GatherNDProblem, indices: Array) -> tuple[Array, ...]:
+def fancy_key(xp: Module, workload: cases.GatherNDWorkload, indices: Array) -> tuple[Array, ...]:
     """Return what x is indexed with: positions along the batch axes, then the components."""
-    leading, batches = problem.indices_shape[:-1], problem.batch_dims
+    leading, batches = workload.indices_shape[:-1], workload.batch_dims
     grids = []
     for axis in range(batches):
         shape = [1] * len(leading)
         shape[axis] = leading[axis]
         grids.append(xp.arange(leading[axis], dtype=indices.dtype).reshape(shape))
-    return (*grids, *(indices[..., k] for k in range(problem.indices_shape[-1])))
+    return (*grids, *(indices[..., k] for k in range(workload.indices_shape[-1])))
 
 
 def find() -> list[Peer]:

@@ -77,53 +77,53 @@ class RuntimePeer(Peer):
         self._xp, self._session, self._device = xp, session, device
         self.version = version
 
-    def reduce(self, problem: cases.ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare ReduceSum, ReduceMax, ReduceLogSumExp or ArgMax."""
-        axes = problem.axes
-        if problem.function == "argmax" and len(axes) == 1:
+        axes = workload.axes
+        if workload.function == "argmax" and len(axes) == 1:
             node = Node("ArgMax", {}, {"axis": axes[0], "keepdims": 0}, "int64")
-        elif problem.function in _REDUCTIONS and problem.out_dtype == problem.dtype:
+        elif workload.function in _REDUCTIONS and workload.out_dtype == workload.dtype:
             constants = {"axes": np.array(axes, "int64")}
-            operator = _REDUCTIONS[problem.function]
-            node = Node(operator, constants, {"keepdims": 0}, problem.dtype)
+            operator = _REDUCTIONS[workload.function]
+            node = Node(operator, constants, {"keepdims": 0}, workload.dtype)
         else:
             return None
-        out = self._xp.empty(problem.kept, dtype=node.result)
-        note = other_type(problem.out_dtype, node.result)
+        out = self._xp.empty(workload.kept, dtype=node.result)
+        note = other_type(workload.out_dtype, node.result)
         return self._prepared(node, (x,), out, note)
 
-    def nonzero_coordinates(self, problem: cases.NonzeroProblem, x: Array) -> Prepared | None:
+    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare NonZero."""
-        different = other_type(problem.result, "int64")
+        different = other_type(workload.result, "int64")
         note = remarks(different, "a row for each axis", ALLOCATES)
         return self._prepared(Node("NonZero", {}, {}, "int64"), (x,), None, note)
 
-    def gather(self, problem: cases.GatherProblem, x: Array, indices: Array) -> Prepared | None:
+    def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared | None:
         """Prepare Gather."""
-        node = Node("Gather", {}, {"axis": problem.axis}, problem.dtype)
-        (out,) = problem.outputs(self._xp)
+        node = Node("Gather", {}, {"axis": workload.axis}, workload.dtype)
+        (out,) = workload.outputs(self._xp)
         return self._prepared(node, (x, indices), out)
 
     def gather_nd(
-        self, problem: cases.GatherNDProblem, x: Array, indices: Array
+        self, workload: cases.GatherNDWorkload, x: Array, indices: Array
     ) -> Prepared | None:
         """Prepare GatherND, whose indices are int64."""
-        node = Node("GatherND", {}, {"batch_dims": problem.batch_dims}, problem.dtype)
-        (out,) = problem.outputs(self._xp)
-        if problem.index_dtype == "int64":
+        node = Node("GatherND", {}, {"batch_dims": workload.batch_dims}, workload.dtype)
+        (out,) = workload.outputs(self._xp)
+        if workload.index_dtype == "int64":
             return self._prepared(node, (x, indices), out)
         wide = indices.astype("int64")
         note = "indices are widened to int64 beforehand"
         return self._prepared(node, (x, wide), out, note, wide.nbytes)
 
-    def one_hot(self, problem: cases.OneHotProblem, indices: Array) -> Prepared | None:
+    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare OneHot."""
         constants = {
-            "depth": np.array(problem.depth, "int64"),
-            "values": np.array([0, 1], problem.dtype),
+            "depth": np.array(workload.depth, "int64"),
+            "values": np.array([0, 1], workload.dtype),
         }
-        node = Node("OneHot", constants, {"axis": problem.axis}, problem.dtype)
-        (out,) = problem.outputs(self._xp)
+        node = Node("OneHot", constants, {"axis": workload.axis}, workload.dtype)
+        (out,) = workload.outputs(self._xp)
         return self._prepared(node, (indices,), out)
 
     def _prepared(

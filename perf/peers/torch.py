@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from perf import cases
-    from perf.cases.base import Array, Module, Problem
+    from perf.cases.base import Array, Module, Workload
 
 _WIDENED = "indices are widened to int64 beforehand"
 
@@ -36,14 +36,14 @@ class TorchBase(Peer):
         self._torch, self._cupy = torch, cupy
         self.version = str(torch.__version__)
 
-    def prepare(self, problem: Problem, inputs: Sequence[Array]) -> Prepared | None:
+    def prepare(self, workload: Workload, inputs: Sequence[Array]) -> Prepared | None:
         """Return the call on the stream that is current now."""
         if self._cupy is None:
-            return super().prepare(problem, [self._tensor(array) for array in inputs])
+            return super().prepare(workload, [self._tensor(array) for array in inputs])
         cuda = self._torch.cuda
         stream = cuda.ExternalStream(self._cupy.cuda.get_current_stream().ptr)
         with cuda.stream(stream):
-            prepared = super().prepare(problem, [self._tensor(array) for array in inputs])
+            prepared = super().prepare(workload, [self._tensor(array) for array in inputs])
         if prepared is None:
             return None
 
@@ -75,33 +75,33 @@ class TorchPeer(TorchBase):
 
     name = "torch"
 
-    def reduce(self, problem: cases.ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare torch.sum, amax, argmax or logsumexp."""
-        torch, axes = self._torch, problem.axes
-        out = self._empty(problem.kept, problem.out_dtype, x)
-        if problem.function == "sum":
+        torch, axes = self._torch, workload.axes
+        out = self._empty(workload.kept, workload.out_dtype, x)
+        if workload.function == "sum":
             return Prepared(lambda: torch.sum(x, axes, dtype=out.dtype, out=out))
-        if problem.function == "max" and out.dtype == x.dtype:
+        if workload.function == "max" and out.dtype == x.dtype:
             return Prepared(lambda: torch.amax(x, axes, out=out))
-        if problem.function == "argmax" and len(axes) == 1:
-            found = self._empty(problem.kept, "int64", x)
-            note = other_type(problem.out_dtype, "int64")
+        if workload.function == "argmax" and len(axes) == 1:
+            found = self._empty(workload.kept, "int64", x)
+            note = other_type(workload.out_dtype, "int64")
             return Prepared(lambda: torch.argmax(x, axes[0], out=found), note)
-        if problem.function == "log_sum_exp" and out.dtype == x.dtype:
+        if workload.function == "log_sum_exp" and out.dtype == x.dtype:
             return Prepared(lambda: torch.logsumexp(x, axes, out=out), "allocates what it needs")
         return None
 
-    def nonzero_coordinates(self, problem: cases.NonzeroProblem, x: Array) -> Prepared:
+    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
         """Prepare torch.nonzero."""
         torch = self._torch
-        note = remarks(other_type(problem.result, "int64"), WAITS, ALLOCATES)
+        note = remarks(other_type(workload.result, "int64"), WAITS, ALLOCATES)
         return Prepared(lambda: torch.nonzero(x), note, captures=False)
 
-    def gather(self, problem: cases.GatherProblem, x: Array, indices: Array) -> Prepared:
+    def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare torch.index_select."""
-        torch, axis = self._torch, problem.axis
-        out = self._empty(problem.result_shape, problem.dtype, x)
-        before, behind = problem.shape[:axis], problem.shape[axis + 1 :]
+        torch, axis = self._torch, workload.axis
+        out = self._empty(workload.result_shape, workload.dtype, x)
+        before, behind = workload.shape[:axis], workload.shape[axis + 1 :]
         flat, picks = out.view(*before, -1, *behind), indices.reshape(-1)
 
         def call() -> Any:  # noqa: ANN401
@@ -110,19 +110,19 @@ class TorchPeer(TorchBase):
 
         return Prepared(call)
 
-    def gather_nd(self, problem: cases.GatherNDProblem, x: Array, indices: Array) -> Prepared:
+    def gather_nd(self, workload: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare indexing with a tensor for each axis."""
-        key = fancy_key(_Like(self._torch, x), problem, indices)
-        scratch = sum(grid.nbytes for grid in key[: problem.batch_dims])
+        key = fancy_key(_Like(self._torch, x), workload, indices)
+        scratch = sum(grid.nbytes for grid in key[: workload.batch_dims])
         return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=scratch)
 
-    def one_hot(self, problem: cases.OneHotProblem, indices: Array) -> Prepared | None:
+    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare torch.nn.functional.one_hot, which has int64 along the last axis alone."""
-        one_hot, depth = self._torch.nn.functional.one_hot, problem.depth
-        if problem.axis != indices.ndim:
+        one_hot, depth = self._torch.nn.functional.one_hot, workload.depth
+        if workload.axis != indices.ndim:
             return None
         wide, widened = self._wide(indices)
-        note = remarks(other_type(problem.dtype, "int64"), ALLOCATES, widened)
+        note = remarks(other_type(workload.dtype, "int64"), ALLOCATES, widened)
         return Prepared(lambda: one_hot(wide, depth), note)
 
 
@@ -131,12 +131,12 @@ class TorchStatic(TorchBase):
 
     name = "torch, nonzero_static"
 
-    def nonzero_coordinates(self, problem: cases.NonzeroProblem, x: Array) -> Prepared:
+    def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared:
         """Prepare the call with the true count, which leaves nothing to be filled."""
         torch = self._torch
         count = int(torch.count_nonzero(x))
         out = self._empty((count, x.ndim), "int64", x)
-        different = other_type(problem.result, "int64")
+        different = other_type(workload.result, "int64")
         note = remarks(different, "is told the true count beforehand, returns none")
         return Prepared(lambda: torch.nonzero_static(x, size=count, out=out), note)
 
@@ -146,11 +146,11 @@ class TorchGather(TorchBase):
 
     name = "torch, gather"
 
-    def gather(self, problem: cases.GatherProblem, x: Array, indices: Array) -> Prepared:
+    def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare torch.gather with indices that are the same along all other axes."""
-        torch, axis = self._torch, problem.axis
-        out = self._empty(problem.result_shape, problem.dtype, x)
-        before, behind = problem.shape[:axis], problem.shape[axis + 1 :]
+        torch, axis = self._torch, workload.axis
+        out = self._empty(workload.result_shape, workload.dtype, x)
+        before, behind = workload.shape[:axis], workload.shape[axis + 1 :]
         wide, widened = self._wide(indices)
         picks = wide.reshape(*(1 for _ in before), -1, *(1 for _ in behind))
         spread = picks.expand(*before, -1, *behind)
@@ -168,10 +168,10 @@ class TorchScatter(TorchBase):
 
     name = "torch, memset + scatter"
 
-    def one_hot(self, problem: cases.OneHotProblem, indices: Array) -> Prepared:
+    def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared:
         """Prepare zero_ and scatter_."""
-        axis = problem.axis
-        out = self._empty(problem.result_shape, problem.dtype, indices)
+        axis = workload.axis
+        out = self._empty(workload.result_shape, workload.dtype, indices)
         wide, widened = self._wide(indices)
         places = wide.unsqueeze(axis)
         scratch = wide.nbytes if widened else 0
@@ -184,29 +184,31 @@ class TorchCompiled(TorchBase):
     """Reductions through torch.compile."""
 
     name = "torch.compile"
-    _problem: Problem | None = None
+    _workload: Workload | None = None
     _function: Any = None
 
-    def reduce(self, problem: cases.ReduceProblem, x: Array) -> Prepared | None:
+    def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare the compiled function; its first call compiles."""
-        torch, axes = self._torch, problem.axes
-        kind = getattr(torch, problem.out_dtype)
+        torch, axes = self._torch, workload.axes
+        kind = getattr(torch, workload.out_dtype)
         functions: dict[str, Callable[[Any], Any]] = {
             "sum": lambda given: torch.sum(given, axes, dtype=kind),
             "log_sum_exp": lambda given: torch.logsumexp(given, axes),
             "max": lambda given: torch.amax(given, axes),
             "argmax": lambda given: torch.argmax(given, axes[0]),
         }
-        theirs = {"sum": problem.out_dtype, "argmax": "int64"}.get(problem.function, problem.dtype)
-        if problem.function not in functions or (problem.function == "argmax" and len(axes) > 1):
+        theirs = {"sum": workload.out_dtype, "argmax": "int64"}.get(
+            workload.function, workload.dtype
+        )
+        if workload.function not in functions or (workload.function == "argmax" and len(axes) > 1):
             return None
-        if problem != self._problem:  # once for all of its data
-            torch.compiler.reset()  # the limit of compilations counts all problems together
-            self._function = torch.compile(functions[problem.function], dynamic=False)
-            self._problem = problem
+        if workload != self._workload:  # once for all of its data
+            torch.compiler.reset()  # the limit of compilations counts all workloads together
+            self._function = torch.compile(functions[workload.function], dynamic=False)
+            self._workload = workload
         compiled = self._function
         return Prepared(
-            lambda: compiled(x), remarks(other_type(problem.out_dtype, theirs), ALLOCATES)
+            lambda: compiled(x), remarks(other_type(workload.out_dtype, theirs), ALLOCATES)
         )
 
 

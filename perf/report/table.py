@@ -34,10 +34,10 @@ def show_matrix(cases: Sequence[Case]) -> None:
     rows = []
     for case in cases:
         for line in case.lines:
-            traffic = line.problem.traffic()
+            traffic = line.workload.traffic()
             figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds():.1f}"
             held_to = goal(line) or "-", case.peers, case.shows
-            rows.append((case.name, line.problem.title, *figures, *held_to))
+            rows.append((case.name, line.workload.title, *figures, *held_to))
     console.show(f"least times at {REFERENCE_BANDWIDTH / 1e12:g} TB/s")
     console.show_table(rows, ("case", "line", "MB", "us", "goal", "strongest peers", "shows"))
 

@@ -116,13 +116,13 @@ def move_all(lines: Sequence[tuple[str, Line]], progress: Progress) -> list[Move
     task = progress.add_task("traffic", total=len(lines))
     found = []
     for case, line in lines:
-        problem = line.problem.shrunk(ELEMENTS)
-        call = problem.call(problem.inputs(np, 0), problem.outputs(np))
+        workload = line.workload.shrunk(ELEMENTS)
+        call = workload.call(workload.inputs(np, 0), workload.outputs(np))
         with traffic() as report:
             call()
         moved = sum(kernel.sectors for kernel in report.kernels) * SECTOR_BYTES
-        least = problem.traffic(SECTOR_BYTES, cached=False).total
-        found.append(Moved(case, problem.title, moved, least, line.moved))
+        least = workload.traffic(SECTOR_BYTES, cached=False).total
+        found.append(Moved(case, workload.title, moved, least, line.moved))
         progress.advance(task)
     return found
 
@@ -189,7 +189,7 @@ def _run(options: argparse.Namespace, console: Console) -> list[str]:
         broken += _code(options, console, data)
     if "traffic" in parts:
         lines = [(case.name, line) for case in CASES for line in case.lines]
-        wanted = [pair for pair in lines if _is_wanted(pair[1].problem.operator, options)]
+        wanted = [pair for pair in lines if _is_wanted(pair[1].workload.operator, options)]
         with new_progress(console) as progress:
             moved = move_all(wanted, progress)
         console.print(traffic_table(moved))

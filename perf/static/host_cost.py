@@ -1,6 +1,6 @@
 """Python cost of a warm call in microseconds, without its kernel.
 
-The engine is replaced by one that launches nothing, so the figure is the floor for small problems.
+The engine is replaced by one that launches nothing, so the figure is the floor for small workloads.
 NumPy arrays serve everywhere; where CuPy is installed, CuPy arrays too, which need no GPU for this.
 Beside each call stands one of NumPy that does the same to the same arguments, with its work.
 Budgets are for a reference machine. On a slower one they grow with the time of a fixed piece of

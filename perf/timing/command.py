@@ -135,7 +135,7 @@ class Session:
     ) -> None:
         """Measure all lines while the GPU works; ``done`` is told each of them."""
         lines = [(case, line) for case in cases for line in case.lines]
-        places = {(case.name, line.problem.title): i for i, (case, line) in enumerate(lines)}
+        places = {(case.name, line.workload.title): i for i, (case, line) in enumerate(lines)}
         for number in range(1, len(places) + 1):
             self._join()
             case, line = lines.pop(self._next(lines))
@@ -146,7 +146,7 @@ class Session:
             self.save(f"ended after {number} of {len(places)} lines{reason}")
             if not works:
                 return
-            done(f"{case.name} {line.problem.title}")
+            done(f"{case.name} {line.workload.title}")
         self._join()
         self.missing |= dict.fromkeys((peer.name for peer in self._coming), "not ready in time")
         self.save("the closing ceilings are missing")
@@ -166,7 +166,7 @@ class Session:
 
     def _next(self, lines: Sequence[tuple[Case, Line]]) -> int:
         """Return the place of the first line that can do without peers to come; else the first."""
-        operators = [line.problem.operator for _, line in lines]
+        operators = [line.workload.operator for _, line in lines]
         awaited = [any(hasattr(peer, name) for peer in self._coming) for name in operators]
         return awaited.index(False) if False in awaited else 0
 
@@ -185,13 +185,13 @@ class Session:
         self, case: str, line: Line, samples: int, deadline: Deadline, *, sweep: bool
     ) -> bool:
         """Measure a line; return whether the GPU still works."""
-        problem = line.problem
-        traffic = problem.traffic()
+        workload = line.workload
+        traffic = workload.traffic()
         state = self._nvml.read("_before")
         self.engine.launches.clear()
         try:
-            scope = ranges.marked(f"{case} {problem.title}", round(traffic.total))
-            found = measure(self._gpu, problem, self._peers, samples, deadline, scope)
+            scope = ranges.marked(f"{case} {workload.title}", round(traffic.total))
+            found = measure(self._gpu, workload, self._peers, samples, deadline, scope)
             works = True
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
             found = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
@@ -202,14 +202,14 @@ class Session:
         self.result.lines.append(
             LineResult(
                 case=case,
-                line=problem.title,
-                operator=problem.operator,
+                line=workload.title,
+                operator=workload.operator,
                 bytes=traffic.total,
                 ceiling=traffic.ceiling,
                 goal=line.goal,
                 goal_us=line.goal_us,
                 checked=found.checked,
-                size=problem.size if sweep else None,
+                size=workload.size if sweep else None,
                 kernel=" + ".join(kernels),
                 timings=found.timings,
                 state=state | self._nvml.read(),

@@ -1,4 +1,4 @@
-"""One contender on one problem: how its calls are captured, sampled and summed up."""
+"""One contender on one workload: how its calls are captured, sampled and summed up."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Flush:
 
 
 class Contender:
-    """A library and its calls for the sets of a problem.
+    """A library and its calls for the sets of a workload.
 
     `prepare` returns a call for each set, for the stream that is current. The ring says how the
     sets are used. Whatever the library raises is passed on.

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from perf.cases.base import Case, Problem
+    from perf.cases.base import Case, Workload
 
-#: Elements of a problem, about.
+#: Elements of a workload, about.
 ELEMENTS = 2**14
 #: What each byte of an output is before the call.
 POISON = 0x5A
 SEED = 1
 
 NO_MEASUREMENT = (
-    "This is no measurement: the simulator runs small versions of the problems on the host, and "
+    "This is no measurement: the simulator runs small versions of the workloads on the host, and "
     "says nothing about the speed of a GPU."
 )
 
@@ -44,39 +44,39 @@ def run(cases: Sequence[Case], minutes: float, done: Callable[[str], None]) -> R
     """
     versions = {"cudakern": ck.__version__, "numpy": np.__version__}
     result = Result("simulator", now(), commit(), {}, versions, {}, 0.0)
-    lines = [(case.name, line.problem) for case in cases for line in case.lines]
+    lines = [(case.name, line.workload) for case in cases for line in case.lines]
     end = time.monotonic() + 60 * minutes
-    for number, (name, problem) in enumerate(lines):
+    for number, (name, workload) in enumerate(lines):
         if time.monotonic() >= end:
             result.incomplete = f"time limit: ended after {number} of {len(lines)} lines"
             break
-        result.lines.append(_run_one(name, problem.shrunk(ELEMENTS)))
+        result.lines.append(_run_one(name, workload.shrunk(ELEMENTS)))
         done(name)
     return result
 
 
-def _run_one(case: str, problem: Problem) -> LineResult:
-    inputs, outputs = problem.inputs(np, SEED), problem.outputs(np)
+def _run_one(case: str, workload: Workload) -> LineResult:
+    inputs, outputs = workload.inputs(np, SEED), workload.outputs(np)
     for array in outputs:  # of any layout
         array[...] = np.full(array.itemsize, POISON, np.uint8).view(array.dtype)[0]
     error = ""
     with ck.simulator.traffic() as report:  # it knows the kernels' names
         try:
-            problem.call(inputs, outputs)()
-            problem.check(np, inputs, outputs)
+            workload.call(inputs, outputs)()
+            workload.check(np, inputs, outputs)
         except EngineUnavailableError:
             raise
         except (AssertionError, CudakernError) as failure:
             error = (f"{failure}" or type(failure).__name__).splitlines()[0]
-    traffic = problem.traffic()
+    traffic = workload.traffic()
     return LineResult(
         case,
-        problem.title,
-        problem.operator,
+        workload.title,
+        workload.operator,
         traffic.total,
         traffic.ceiling,
         checked=not error,
-        size=problem.size,
+        size=workload.size,
         kernel=", ".join(kernel.kernel for kernel in report.kernels),
         timings={OURS: no_time(f"WRONG: {error}")} if error else {},
     )

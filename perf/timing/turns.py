@@ -1,4 +1,4 @@
-"""Contenders timed in turn on one problem, within a time limit."""
+"""Contenders timed in turn on one workload, within a time limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from perf.cases.base import Array, Problem
+    from perf.cases.base import Array, Workload
     from perf.peers.base import Peer
     from perf.timing.gpu import Gpu
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 LEAST_SAMPLES = 5
 #: A peer that takes so many times as long as we do gets no more than those.
 FAR_SLOWER = 20
-#: The time on the host is taken of problems that move fewer bytes.
+#: The time on the host is taken of workloads that move fewer bytes.
 HOST_BYTES = 16 * 2**20
 
 
 @dataclass(slots=True)
 class Measured:
-    """What was found about a problem."""
+    """What was found about a workload."""
 
     timings: dict[str, Timing]  # by contender
     checked: bool = False  # whether our result was compared
@@ -62,7 +62,7 @@ class NotOfferedError(Exception):
 
 def measure(
     gpu: Gpu,
-    problem: Problem,
+    workload: Workload,
     peers: Sequence[Peer],
     samples: int,
     deadline: Deadline,
@@ -78,7 +78,7 @@ def measure(
     for ring in (None, Ring(1, flushed=True)):
         found = None
         with suppress(gpu.out_of_memory):
-            found = _Line(gpu, problem, samples, deadline, ring).measure(peers, scope)
+            found = _Line(gpu, workload, samples, deadline, ring).measure(peers, scope)
         gpu.release()
         if found:
             return found
@@ -86,14 +86,14 @@ def measure(
 
 
 class _Line:
-    """The data of a problem and those who work on it."""
+    """The data of a workload and those who work on it."""
 
     def __init__(
-        self, gpu: Gpu, problem: Problem, samples: int, deadline: Deadline, ring: Ring | None
+        self, gpu: Gpu, workload: Workload, samples: int, deadline: Deadline, ring: Ring | None
     ) -> None:
-        self._gpu, self._problem = gpu, problem
+        self._gpu, self._workload = gpu, workload
         self._samples, self._deadline = samples, deadline
-        self._moved = problem.traffic().total
+        self._moved = workload.traffic().total
         self._sets = [self._new_set(0)]
         nbytes = sum(array.nbytes for part in self._sets[0] for array in part)
         touched, free = min(nbytes, self._moved), gpu.free_bytes() + nbytes
@@ -104,10 +104,10 @@ class _Line:
 
     def _new_set(self, seed: int) -> tuple[Sequence[Array], Sequence[Array]]:
         cupy = self._gpu.cupy
-        return self._problem.inputs(cupy, seed), self._problem.outputs(cupy)
+        return self._workload.inputs(cupy, seed), self._workload.outputs(cupy)
 
     def _ours(self) -> list[Prepared]:
-        return [Prepared(self._problem.call(*data)) for data in self._sets]
+        return [Prepared(self._workload.call(*data)) for data in self._sets]
 
     def measure(self, peers: Sequence[Peer], scope: AbstractContextManager[object]) -> Measured:
         ours = Contender(self._gpu, OURS, self._ours, self._ring)
@@ -137,7 +137,7 @@ class _Line:
         ours.run()
         self._gpu.synchronize()
         try:
-            self._problem.check(self._gpu.cupy, inputs, outputs)
+            self._workload.check(self._gpu.cupy, inputs, outputs)
         except AssertionError as error:
             return f"WRONG: {describe(error)}"
         except self._gpu.out_of_memory:
@@ -151,7 +151,7 @@ class _Line:
             return None
 
         def prepare() -> list[Prepared]:
-            found = [peer.prepare(self._problem, inputs) for inputs, _ in self._sets]
+            found = [peer.prepare(self._workload, inputs) for inputs, _ in self._sets]
             if None in found:
                 raise NotOfferedError
             return [prepared for prepared in found if prepared is not None]

@@ -1,4 +1,4 @@
-"""A stand-in for CuPy whose GPU keeps time, and problems and peers whose times are known.
+"""A stand-in for CuPy whose GPU keeps time, and workloads and peers whose times are known.
 
 The GPU has streams, graphs, events, memory, and an L2. Work is a function that returns how long it
 takes and has its effect when it runs: at once on a stream, at each launch if a graph captured it.
@@ -351,8 +351,8 @@ class TimedPeer:
     def ready(self):
         return True
 
-    def prepare(self, problem, inputs):
-        assert len(inputs) == len(problem.inputs(self.cupy, 0))
+    def prepare(self, workload, inputs):
+        assert len(inputs) == len(workload.inputs(self.cupy, 0))
         if self.at_prepare is not None:
             return self.at_prepare()
         cuda = self.cupy.cuda

@@ -14,9 +14,9 @@ import pytest
 from cudakern.engines import use
 from perf.cases import CASES, SHAPES, SWEEPS, find
 from perf.cases.base import LINE_BYTES, SECTOR_BYTES
-from perf.cases.gather import GatherProblem
-from perf.cases.nonzero_coordinates import NonzeroProblem
-from perf.cases.reduce import ReduceProblem
+from perf.cases.gather import GatherWorkload
+from perf.cases.nonzero_coordinates import NonzeroWorkload
+from perf.cases.reduce import ReduceWorkload
 from perf.cases.rows import bytes_of_distinct, granules_of_row
 from perf.engines import NullEngine, RecordingEngine
 from tests.helpers.samples import sample
@@ -33,8 +33,8 @@ LEAST = {
     "O": "977,70,70,3064,1953,64,379,-",
 }
 LINES = [(case.name, line) for case in CASES for line in case.lines]
-IDS = [f"{name}: {line.problem.title}" for name, line in LINES]
-PROBLEMS = [line.problem for _, line in LINES]
+IDS = [f"{name}: {line.workload.title}" for name, line in LINES]
+WORKLOADS = [line.workload for _, line in LINES]
 
 
 def by_name(name):
@@ -58,29 +58,29 @@ def test_sweeps():
     operators = ["reduce", "nonzero_coordinates", "gather", "gather_nd", "one_hot"]
     assert [case.name for case in SWEEPS] == [f"sweep-{operator}" for operator in operators]
     for case, operator in zip(SWEEPS, operators, strict=True):
-        problems = [line.problem for line in case.lines]
-        assert {problem.operator for problem in problems} == {operator}
-        sizes = [problem.size for problem in problems]
+        workloads = [line.workload for line in case.lines]
+        assert {workload.operator for workload in workloads} == {operator}
+        sizes = [workload.size for workload in workloads]
         assert sizes == sorted(set(sizes))
         assert sizes[0] <= 2**14
         assert sizes[-1] >= 2**26
     for case in SWEEPS[:2]:
-        assert [line.problem.size for line in case.lines] == [4**k for k in range(5, 15)]
+        assert [line.workload.size for line in case.lines] == [4**k for k in range(5, 15)]
 
 
 def test_shapes():
     assert [case.name for case in SHAPES] == [f"S-{number}" for number in range(1, 8)]
-    titles = [line.problem.title for case in SHAPES for line in case.lines]
+    titles = [line.workload.title for case in SHAPES for line in case.lines]
     assert len(set(titles)) == len(titles)
     # A run has twelve minutes: shapes must not take long.
-    assert sum(line.problem.traffic().total for case in SHAPES for line in case.lines) < 3e9
+    assert sum(line.workload.traffic().total for case in SHAPES for line in case.lines) < 3e9
 
 
 def test_titles_are_unique():
-    titles = [(p.operator, p.title) for p in PROBLEMS]
+    titles = [(p.operator, p.title) for p in WORKLOADS]
     assert len(set(titles)) == len(titles)
-    assert by_name("R-4").lines[0].problem.title == "[2^22, 33] f32 sum, axis 1"
-    assert by_name("Z-2").lines[0].problem.title == "[2^28] bool, 1 %, u32"
+    assert by_name("R-4").lines[0].workload.title == "[2^22, 33] f32 sum, axis 1"
+    assert by_name("Z-2").lines[0].workload.title == "[2^28] bool, 1 %, u32"
 
 
 def test_find():
@@ -95,14 +95,14 @@ def test_least_times(case):
     letter, number = case.name.split("-")
     least = LEAST[letter].split(",")[int(number) - 1].split()
     for line, expected in zip(case.lines, least, strict=True):
-        found = line.problem.traffic().microseconds()
-        assert expected == "-" or is_about(found, expected), (line.problem.title, found)
+        found = line.workload.traffic().microseconds()
+        assert expected == "-" or is_about(found, expected), (line.workload.title, found)
 
 
 def test_least_times_of_other_models():
     (scalars,), (slices,) = by_name("G-1").lines, by_name("G-8").lines
-    assert is_about(scalars.problem.traffic(SECTOR_BYTES).microseconds(), "2497")
-    assert is_about(slices.problem.traffic(cached=False).microseconds(), "33")
+    assert is_about(scalars.workload.traffic(SECTOR_BYTES).microseconds(), "2497")
+    assert is_about(slices.workload.traffic(cached=False).microseconds(), "33")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_least_times_of_other_models():
     [("R-1", "read"), ("Z-1", "read"), ("Z-3", "copy"), ("G-4", "copy"), ("O-1", "write")],
 )
 def test_ceilings(name, ceiling):
-    assert by_name(name).lines[0].problem.traffic().ceiling == ceiling
+    assert by_name(name).lines[0].workload.traffic().ceiling == ceiling
 
 
 def test_each_line_has_limits():
@@ -122,10 +122,10 @@ def test_each_line_has_limits():
 
 
 def test_quick_lines_are_few_and_small():
-    quick = [(name, line.problem) for name, line in LINES if line.quick]
+    quick = [(name, line.workload) for name, line in LINES if line.quick]
     assert 20 <= len(quick) <= 30
-    for name, problem in quick:
-        assert problem.traffic().total <= 2.3e9, name
+    for name, workload in quick:
+        assert workload.traffic().total <= 2.3e9, name
     assert {name[0] for name, _ in quick} == set("RZGO")
 
 
@@ -161,28 +161,28 @@ FULL = [
 
 @pytest.mark.parametrize(("name", "line", "inputs", "outputs"), FULL)
 def test_arrays_of_full_size(name, line, inputs, outputs):
-    problem = by_name(name).lines[line].problem
-    blank, empty = problem.blank(Reserved), problem.outputs(Reserved)
+    workload = by_name(name).lines[line].workload
+    blank, empty = workload.blank(Reserved), workload.outputs(Reserved)
     for found, (shape, dtype, strides) in zip(blank, inputs, strict=True):
         assert (found.shape, found.dtype) == (shape, np.dtype(dtype))
         assert found.flags.c_contiguous if strides is None else found.strides == strides
     for found, expected in zip(empty, outputs, strict=True):
         assert (found.shape, found.dtype) == (expected[0], np.dtype(expected[1]))
     largest = max(array.size for array in (*blank, *empty))
-    assert problem.size == (max(a.size for a in blank) if name[0] == "Z" else largest)
+    assert workload.size == (max(a.size for a in blank) if name[0] == "Z" else largest)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=IDS)
+@pytest.mark.parametrize("workload", WORKLOADS, ids=IDS)
 @pytest.mark.parametrize("elements", [2**18, 2**20])
-def test_smaller_problems(problem, elements):
-    small = problem.shrunk(elements)
-    assert type(small) is type(problem)
+def test_smaller_workloads(workload, elements):
+    small = workload.shrunk(elements)
+    assert type(small) is type(workload)
     assert small.size <= max(2 * elements, 2**14)
-    assert small.size >= min(problem.size, elements / 4)
-    if problem.size <= elements:
-        assert small == problem
+    assert small.size >= min(workload.size, elements / 4)
+    if workload.size <= elements:
+        assert small == workload
     for size, before in zip(
-        getattr(small, "shape", ()), getattr(problem, "shape", ()), strict=True
+        getattr(small, "shape", ()), getattr(workload, "shape", ()), strict=True
     ):
         assert size <= before
         assert size == before or before not in {4, 8, 33}
@@ -197,9 +197,9 @@ def entries():
     engine = RecordingEngine(NullEngine())
     found = []
     with use(engine):
-        for problem in PROBLEMS:
+        for workload in WORKLOADS:
             row = []
-            for p in (problem, problem.shrunk(2**20), problem.shrunk(2**18)):
+            for p in (workload, workload.shrunk(2**20), workload.shrunk(2**18)):
                 engine.launches.clear()
                 p.call(p.blank(Reserved), p.outputs(Reserved))()
                 (launch,) = engine.launches
@@ -208,34 +208,34 @@ def entries():
     return found
 
 
-def test_smaller_problems_run_the_same_kernels():
+def test_smaller_workloads_run_the_same_kernels():
     # Prepared launches are kept with the engine they were made for: hence another process.
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         found = pool.submit(entries).result()
-    for problem, ((entry, is_small), *smaller) in zip(PROBLEMS, found, strict=True):
-        assert entry.startswith(f"ck_{problem.operator}_")
-        assert entry.endswith("_o64") == (problem.title in WIDE), entry
+    for workload, ((entry, is_small), *smaller) in zip(WORKLOADS, found, strict=True):
+        assert entry.startswith(f"ck_{workload.operator}_")
+        assert entry.endswith("_o64") == (workload.title in WIDE), entry
         expected = [(entry.replace("_o64", "_o32"), is_small)] * 2
-        if problem.title.startswith("[2^16, 1024]"):  # so few of these rows get a block each
+        if workload.title.startswith("[2^16, 1024]"):  # so few of these rows get a block each
             expected[1] = (entry.replace("_warps_", "_stream_"), is_small)
-        assert smaller == expected, problem.title
+        assert smaller == expected, workload.title
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=IDS)
-def test_inputs_are_as_blank_ones_and_differ_by_seed(problem):
-    problem = problem.shrunk(2**12)
-    first, again, other = (problem.inputs(np, seed) for seed in (1, 1, 2))
-    for array, blank, same in zip(first, problem.blank(np), again, strict=True):
+@pytest.mark.parametrize("workload", WORKLOADS, ids=IDS)
+def test_inputs_are_as_blank_ones_and_differ_by_seed(workload):
+    workload = workload.shrunk(2**12)
+    first, again, other = (workload.inputs(np, seed) for seed in (1, 1, 2))
+    for array, blank, same in zip(first, workload.blank(np), again, strict=True):
         assert (array.shape, array.dtype) == (blank.shape, blank.dtype)
         assert array.strides == blank.strides
         assert np.array_equal(array, same)
     differs = any(not np.array_equal(a, b) for a, b in zip(first, other, strict=True))
-    assert differs == (getattr(problem, "density", 0.5) not in {0, 1})
+    assert differs == (getattr(workload, "density", 0.5) not in {0, 1})
 
 
 def test_reduced_numbers():
-    for problem in (p for p in PROBLEMS if isinstance(p, ReduceProblem)):
-        (x,) = problem.shrunk(2**16).inputs(np, 3)
+    for workload in (p for p in WORKLOADS if isinstance(p, ReduceWorkload)):
+        (x,) = workload.shrunk(2**16).inputs(np, 3)
         if x.dtype.kind == "f":
             low, high = x.min().astype(float), x.max().astype(float)
             assert low > 0
@@ -246,7 +246,7 @@ def test_reduced_numbers():
 
 
 def test_sums_of_halves_are_finite():
-    half = find(["R-2"])[0].lines[1].problem
+    half = find(["R-2"])[0].lines[1].workload
     assert half.dtype == "float16"
     (x,) = replace(half, shape=(2**22,)).inputs(np, 3)
     total = x.sum(dtype=np.float64)
@@ -255,18 +255,18 @@ def test_sums_of_halves_are_finite():
 
 
 def test_numbers_of_elements_that_are_not_zero():
-    for problem in (p for p in PROBLEMS if isinstance(p, NonzeroProblem)):
-        small = problem.shrunk(2**18)
+    for workload in (p for p in WORKLOADS if isinstance(p, NonzeroWorkload)):
+        small = workload.shrunk(2**18)
         (x,) = small.inputs(np, 3)
         count, size = np.count_nonzero(x), x.size
-        if problem.pattern == "last":
+        if workload.pattern == "last":
             assert x[-65536:].all()
             assert count == 65536
         else:
-            deviation = (problem.density * (1 - problem.density) * size) ** 0.5
-            assert abs(count - problem.density * size) <= 5 * deviation
-        assert small.found == (65536 if problem.pattern == "last" else problem.density * size)
-        if problem.pattern == "clustered":  # pieces of 64 elements
+            deviation = (workload.density * (1 - workload.density) * size) ** 0.5
+            assert abs(count - workload.density * size) <= 5 * deviation
+        assert small.found == (65536 if workload.pattern == "last" else workload.density * size)
+        if workload.pattern == "clustered":  # pieces of 64 elements
             pieces = (x.reshape(-1, 64) != 0).sum(1)
             assert set(pieces) == {0, 64}
             assert (np.diff(pieces) != 0).sum() > 100
@@ -282,12 +282,12 @@ def granules_of(rows, row_bytes, granule):
     return last - first + 1, int((np.cumsum(change) > 0).sum())
 
 
-def rows_of(problem, table, indices):
+def rows_of(workload, table, indices):
     """Return the numbers of the rows that a gather picks, and their bytes."""
-    if problem.operator == "gather":  # the same indices for each batch
-        first, depth, tuples = problem.axis, 1, indices.reshape(1, -1, 1)
+    if workload.operator == "gather":  # the same indices for each batch
+        first, depth, tuples = workload.axis, 1, indices.reshape(1, -1, 1)
     else:
-        first, depth = problem.batch_dims, indices.shape[-1]
+        first, depth = workload.batch_dims, indices.shape[-1]
         tuples = indices.reshape(prod(table.shape[:first]), -1, depth)
     rows = np.arange(prod(table.shape[:first]))[:, None]
     for k, extent in enumerate(table.shape[first : first + depth]):
@@ -297,89 +297,89 @@ def rows_of(problem, table, indices):
     return rows.reshape(-1), prod(table.shape[first + depth :]) * table.itemsize
 
 
-@pytest.mark.parametrize("problem", PROBLEMS, ids=IDS)
+@pytest.mark.parametrize("workload", WORKLOADS, ids=IDS)
 @pytest.mark.parametrize("granule", [SECTOR_BYTES, LINE_BYTES])
 @pytest.mark.parametrize("cached", [True, False])
-def test_traffic_is_what_the_data_says(problem, granule, cached):
-    problem = problem.shrunk(2**18)
-    inputs, outputs = problem.inputs(np, 5), problem.outputs(np)
+def test_traffic_is_what_the_data_says(workload, granule, cached):
+    workload = workload.shrunk(2**18)
+    inputs, outputs = workload.inputs(np, 5), workload.outputs(np)
     read = sum(array.nbytes for array in inputs)
     written = sum(array.nbytes for array in outputs)
     slack = 0  # five standard deviations
-    if problem.operator == "nonzero_coordinates":
+    if workload.operator == "nonzero_coordinates":
         count, coordinates = outputs
         written = count.nbytes + np.count_nonzero(inputs[0]) * coordinates[0].nbytes
-        slack = 5 * (problem.density * (1 - problem.density) * problem.size) ** 0.5
+        slack = 5 * (workload.density * (1 - workload.density) * workload.size) ** 0.5
         slack *= coordinates[0].nbytes
-    elif problem.operator in {"gather", "gather_nd"}:
-        each, distinct = granules_of(*rows_of(problem, *inputs), granule)
-        once = cached or getattr(problem, "pattern", "") in {"sorted", "equal"}
+    elif workload.operator in {"gather", "gather_nd"}:
+        each, distinct = granules_of(*rows_of(workload, *inputs), granule)
+        once = cached or getattr(workload, "pattern", "") in {"sorted", "equal"}
         read = inputs[1].nbytes + (distinct if once else each.sum()) * granule
         slack = 2.5 * each.sum() * granule / len(each) ** 0.5
-        if cached and getattr(problem, "pattern", "") == "out_of_range":
+        if cached and getattr(workload, "pattern", "") == "out_of_range":
             slack += 0.06 * read  # those beyond the ends share two rows: not in the figure
-    found = problem.traffic(granule, cached=cached)
+    found = workload.traffic(granule, cached=cached)
     assert abs(found.read - read) <= slack + 0.002 * read
     assert abs(found.written - written) <= slack
 
 
-def poisoned(problem):
+def poisoned(workload):
     """Return outputs full of NaNs, or of numbers that are no results."""
-    outputs = problem.outputs(np)
+    outputs = workload.outputs(np)
     for array in outputs:
         array.reshape(-1).view(np.uint8)[...] = 0xFF if array.dtype.kind == "f" else 0xA5
     return outputs
 
 
-def corrupted(problem, outputs):
+def corrupted(workload, outputs):
     """Yield outputs of which one element that means something is wrong: first, any, last."""
     rng = np.random.default_rng(9)
     for k, array in enumerate(outputs):
         size = array.size
-        if problem.operator == "nonzero_coordinates" and k == 1:
+        if workload.operator == "nonzero_coordinates" and k == 1:
             size = int(outputs[0][0]) * array.shape[1]
         for at in {0, int(rng.integers(size)), size - 1} if size else ():
             bad = [a.copy() for a in outputs]
             flat = bad[k].reshape(-1)
-            if problem.operator == "reduce" and array.dtype.kind == "f":
+            if workload.operator == "reduce" and array.dtype.kind == "f":
                 flat[at] *= array.dtype.type(1.01)
             else:
                 flat.view(np.uint8)[at * array.itemsize] ^= 1
             yield bad
 
 
-RUN = [line.problem.shrunk(2**12) for _, line in LINES] + [c.lines[0].problem for c in SWEEPS]
-RUN += [case.lines[0].problem.shrunk(2**12) for case in SHAPES]
+RUN = [line.workload.shrunk(2**12) for _, line in LINES] + [c.lines[0].workload for c in SWEEPS]
+RUN += [case.lines[0].workload.shrunk(2**12) for case in SHAPES]
 
 
-@pytest.mark.parametrize("problem", sample(RUN, 3), ids=lambda problem: problem.title)
-def test_runs_and_is_checked(problem, monkeypatch):
+@pytest.mark.parametrize("workload", sample(RUN, 3), ids=lambda workload: workload.title)
+def test_runs_and_is_checked(workload, monkeypatch):
     monkeypatch.setattr("perf.cases.rows.CHUNK", 997)  # several pieces, the last of them smaller
     monkeypatch.setattr("perf.cases.one_hot.CHUNK", 997)
-    inputs, outputs = problem.inputs(np, 11), poisoned(problem)
+    inputs, outputs = workload.inputs(np, 11), poisoned(workload)
     kept = [array.copy() for array in inputs]
     with pytest.raises(AssertionError):
-        problem.check(np, inputs, outputs)
-    problem.call(inputs, outputs)()
-    problem.check(np, inputs, outputs)
+        workload.check(np, inputs, outputs)
+    workload.call(inputs, outputs)()
+    workload.check(np, inputs, outputs)
     for array, before in zip(inputs, kept, strict=True):
         assert np.array_equal(array, before)
-    wrong = list(corrupted(problem, outputs))
+    wrong = list(corrupted(workload, outputs))
     assert wrong
     for bad in wrong:
         with pytest.raises(AssertionError):
-            problem.check(np, inputs, bad)
+            workload.check(np, inputs, bad)
 
 
 @pytest.mark.parametrize("name", ["R-1", "R-6", "R-9"])
 def test_a_lost_share_of_a_sum_is_noticed(name):
-    problem = find([name])[0].lines[0].problem.shrunk(2**22)
-    (x,) = problem.inputs(np, 13)
-    total = x.sum(problem.axes, dtype=np.float64)
-    problem.check(np, (x,), (np.asarray(total, problem.dtype),))
-    lost = np.asarray(total * (1 - 1 / 2048), problem.dtype)  # one of the most blocks that share
+    workload = find([name])[0].lines[0].workload.shrunk(2**22)
+    (x,) = workload.inputs(np, 13)
+    total = x.sum(workload.axes, dtype=np.float64)
+    workload.check(np, (x,), (np.asarray(total, workload.dtype),))
+    lost = np.asarray(total * (1 - 1 / 2048), workload.dtype)  # one of the most blocks that share
     with pytest.raises(AssertionError, match="results are wrong"):
-        problem.check(np, (x,), (lost,))
+        workload.check(np, (x,), (lost,))
 
 
 @pytest.mark.parametrize("granule", [32, 64])
@@ -400,13 +400,13 @@ def test_distinct_granules(count, rows, row_bytes):
 
 
 def test_a_large_table_is_read_row_by_row_and_a_small_one_once():
-    small = GatherProblem((2**20,), 0, (2**24,), "float32", "int32", "random")
+    small = GatherWorkload((2**20,), 0, (2**24,), "float32", "int32", "random")
     assert small.traffic().read == pytest.approx(2**24 * 4 + 2**20 * 4)
     assert small.traffic(cached=False).read == 2**24 * (4 + 64)
-    large = GatherProblem((2**25,), 0, (2**24,), "float32", "int32", "random")
+    large = GatherWorkload((2**25,), 0, (2**24,), "float32", "int32", "random")
     assert large.traffic() == large.traffic(cached=False)
 
 
 def test_planes_have_tables_of_their_own():
-    problem = GatherProblem((4096, 2**16), 1, (2**16,), "float32", "int32", "random")
-    assert problem.traffic().read == pytest.approx(4096 * 2**16 * 4 + 2**16 * 4, rel=1e-6)
+    workload = GatherWorkload((4096, 2**16), 1, (2**16,), "float32", "int32", "random")
+    assert workload.traffic().read == pytest.approx(4096 * 2**16 * 4 + 2**16 * 4, rel=1e-6)

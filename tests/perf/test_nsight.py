@@ -21,7 +21,7 @@ from cudakern import _ranges as ranges
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import EngineUnavailableError
 from perf.cases import CASES, find
-from perf.cases.gather import GatherProblem
+from perf.cases.gather import GatherWorkload
 from perf.engines import launch_of
 from perf.nsight import command, compute, target, tools
 from perf.nsight.simulated import data_of
@@ -36,7 +36,7 @@ SMALL = find(["G-9"])[0]
 def fake(tmp_path, monkeypatch):
     """Put stand-ins of the programs on PATH; return what ran."""
     folder = tmp_path / "bin"
-    log = install(folder, [launch_of(line.problem).kernel.entry for line in SMALL.lines])
+    log = install(folder, [launch_of(line.workload).kernel.entry for line in SMALL.lines])
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     monkeypatch.setenv("FAKE", "")
     monkeypatch.setenv("CUDAKERN_LINEINFO", "0")
@@ -100,7 +100,7 @@ def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
     assert lines == "1"
     text = capsys.readouterr().out
     heading, first, second, *_ = (row for row in rows(text) if len(row) == 15)
-    title, kernel = SMALL.lines[0].problem.title, launch_of(SMALL.lines[0].problem).kernel.entry
+    title, kernel = SMALL.lines[0].workload.title, launch_of(SMALL.lines[0].workload).kernel.entry
     assert dict(zip(heading, first, strict=True)) == {
         "case": "G-9",
         "line": title,
@@ -118,7 +118,7 @@ def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
         "occupancy %": "62.5",
         "top stall": "long_scoreboard 12.3",
     }
-    assert second[1] == SMALL.lines[1].problem.title
+    assert second[1] == SMALL.lines[1].workload.title
     assert second[3:] == ["-"] * 12
     assert "these are no benchmark times" in text
     (path,) = output.glob("*.json")
@@ -330,9 +330,9 @@ def test_target_runs_on_the_simulator(capsys, monkeypatch):
     monkeypatch.setattr(ranges, "marked", mark)
     options = ["--engine", "simulator", "--elements", "4096", "--repeats", "3"]
     assert command.main(["target", "G-1", *options]) == 0
-    problems = [line.problem.shrunk(4096) for line in find(["G-1"])[0].lines]
-    assert marked == [(f"G-1 {p.title}", round(p.traffic().total)) for p in problems]
-    assert capsys.readouterr().out.count(": 3 calls of ") == len(problems)
+    workloads = [line.workload.shrunk(4096) for line in find(["G-1"])[0].lines]
+    assert marked == [(f"G-1 {p.title}", round(p.traffic().total)) for p in workloads]
+    assert capsys.readouterr().out.count(": 3 calls of ") == len(workloads)
 
 
 @pytest.fixture
@@ -346,7 +346,7 @@ def gpu(monkeypatch):
         yield
         cupy.end()
 
-    def problem(title, moved):
+    def workload(title, moved):
         return SimpleNamespace(
             title=title,
             inputs=lambda xp, _seed: (xp.zeros(1),),
@@ -355,7 +355,7 @@ def gpu(monkeypatch):
             call=lambda _inputs, _outputs: lambda: cupy.work(title),
         )
 
-    lines = [SimpleNamespace(problem=problem(*given)) for given in (("a", 12.0), ("b", 9.6))]
+    lines = [SimpleNamespace(workload=workload(*given)) for given in (("a", 12.0), ("b", 9.6))]
     monkeypatch.setattr(tools, "find", lambda _names: [SimpleNamespace(name="X-1", lines=lines)])
     monkeypatch.setattr(target, "choose", lambda engine: engine)
     monkeypatch.setattr(target, "import_cupy", lambda: cupy)
@@ -400,8 +400,8 @@ def test_target_without_a_gpu_is_one_sentence(capsys, monkeypatch):
 
 @pytest.mark.parametrize("pattern", ["random", "sorted", "equal", "out_of_range"])
 def test_indices_of_large_gathers_are_like_those_of_the_case(pattern):
-    problem = GatherProblem((2**20, 8), 0, (2**20,), "float32", "int32", pattern)
-    table, indices = data_of(problem)
+    workload = GatherWorkload((2**20, 8), 0, (2**20,), "float32", "int32", pattern)
+    table, indices = data_of(workload)
     assert (table.shape, table.dtype) == ((2**20, 8), np.float32)
     assert (indices.shape, indices.dtype) == ((2**20,), np.int32)
     if pattern == "sorted":

@@ -14,22 +14,22 @@ import pytest
 
 from perf import peers
 from perf.cases import CASES
-from perf.cases.reduce import ReduceProblem
+from perf.cases.reduce import ReduceWorkload
 from perf.peers import cub, cuda_compute, cupy, onnxruntime, torch
 from perf.peers.base import MissingPeerError
 from tests.helpers import peer_libraries as fakes
 
 ELEMENTS = 2**12
-PROBLEMS = {
-    f"{case.name}, {line.problem.title}": line.problem.shrunk(ELEMENTS)
+WORKLOADS = {
+    f"{case.name}, {line.workload.title}": line.workload.shrunk(ELEMENTS)
     for case in CASES
     for line in case.lines
 }
 # Beyond the matrix: what somebody could take for rows, and functions that CUB has all the same.
-PROBLEMS |= {
-    "R, rows that are columns": ReduceProblem("sum", (32, 48), (1,), "float32", transposed=True),
-    "R, maximum": ReduceProblem("max", (100,), (0,), "float32"),
-    "R, maxima of rows": ReduceProblem("max", (32, 48), (1,), "float32"),
+WORKLOADS |= {
+    "R, rows that are columns": ReduceWorkload("sum", (32, 48), (1,), "float32", transposed=True),
+    "R, maximum": ReduceWorkload("max", (100,), (0,), "float32"),
+    "R, maxima of rows": ReduceWorkload("max", (32, 48), (1,), "float32"),
 }
 
 
@@ -39,28 +39,28 @@ def cub_peer(library):
     return peer
 
 
-def compare(problem, prepared, inputs, rows_of):
+def compare(workload, prepared, inputs, rows_of):
     """Call twice, into outputs that were written before, and check."""
     prepared.call()
-    found, outputs = prepared.call(), problem.outputs(np)
+    found, outputs = prepared.call(), workload.outputs(np)
     expected = outputs[-1]
-    if problem.operator == "nonzero_coordinates":
+    if workload.operator == "nonzero_coordinates":
         found = rows_of(found)
         outputs[0][...], expected = len(found), expected[: len(found)]
     found = found if isinstance(found, np.ndarray) else found.numpy()
     if found.dtype != expected.dtype:
         assert f"{found.dtype.name} in place of {expected.dtype.name}" in prepared.note
     assert found.shape == expected.shape
-    if problem.operator == "reduce" and found.dtype.kind == "f":
-        wide, axes = inputs[0].astype(np.float64), problem.axes
-        is_log = problem.function == "log_sum_exp"
-        right = np.log(np.exp(wide).sum(axes)) if is_log else getattr(wide, problem.function)(axes)
+    if workload.operator == "reduce" and found.dtype.kind == "f":
+        wide, axes = inputs[0].astype(np.float64), workload.axes
+        is_log = workload.function == "log_sum_exp"
+        right = np.log(np.exp(wide).sum(axes)) if is_log else getattr(wide, workload.function)(axes)
         tolerance = {2: 2e-3, 4: 1e-5, 8: 1e-12}[found.dtype.itemsize]
         np.testing.assert_allclose(found, right, rtol=tolerance)
     else:
         expected[...] = found
         np.testing.assert_array_equal(expected, found)  # which the other dtype can hold
-        problem.check(np, inputs, outputs)
+        workload.check(np, inputs, outputs)
 
 
 def rows(found):
@@ -110,14 +110,14 @@ if importlib.util.find_spec("torch"):
 def test_a_peer_computes_what_numpy_does(name):
     peer, rows_of, operators = PEERS[name]
     offered = set()
-    for title, problem in PROBLEMS.items():
-        inputs = problem.inputs(np, seed=3)
-        prepared = peer.prepare(problem, inputs)
+    for title, workload in WORKLOADS.items():
+        inputs = workload.inputs(np, seed=3)
+        prepared = peer.prepare(workload, inputs)
         if prepared is None:
             continue
         offered.add(title[0])
         try:
-            compare(problem, prepared, inputs, rows_of)
+            compare(workload, prepared, inputs, rows_of)
         except Exception as error:
             error.add_note(title)
             raise
@@ -126,22 +126,22 @@ def test_a_peer_computes_what_numpy_does(name):
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_a_maximum_can_be_negative(dtype):
-    problem, inputs = ReduceProblem("max", (9,), (0,), dtype), (np.arange(-10, -1, dtype=dtype),)
+    workload, inputs = ReduceWorkload("max", (9,), (0,), dtype), (np.arange(-10, -1, dtype=dtype),)
     for peer, rows_of, _ in PEERS.values():
-        prepared = peer.prepare(problem, inputs)
+        prepared = peer.prepare(workload, inputs)
         if prepared:
-            compare(problem, prepared, inputs, rows_of)
+            compare(workload, prepared, inputs, rows_of)
 
 
 def test_indices_out_of_range_are_nobodys():
-    beyond = [p for p in PROBLEMS.values() if getattr(p, "pattern", "") == "out_of_range"]
+    beyond = [p for p in WORKLOADS.values() if getattr(p, "pattern", "") == "out_of_range"]
     assert beyond
-    for (peer, *_), problem in itertools.product(PEERS.values(), beyond):
-        assert peer.prepare(problem, problem.inputs(np, seed=3)) is None
+    for (peer, *_), workload in itertools.product(PEERS.values(), beyond):
+        assert peer.prepare(workload, workload.inputs(np, seed=3)) is None
 
 
 def test_cub_is_off_during_the_call_alone():
-    problem = PROBLEMS["R-1, [2^28] f32 sum"]
+    workload = WORKLOADS["R-1, [2^28] f32 sum"]
     seen = []
 
     def total(*_, **__):
@@ -149,7 +149,7 @@ def test_cub_is_off_during_the_call_alone():
 
     xp = types.SimpleNamespace(__version__="14.2.0", empty=np.empty, sum=total)
     peer = cupy.CupyWithoutCub(xp, CORE)
-    peer.prepare(problem, problem.inputs(np, seed=3)).call()
+    peer.prepare(workload, workload.inputs(np, seed=3)).call()
     assert seen == [([], [])]
     assert (CORE.routines, CORE.reductions) == (["cub"], ["cub"])
 
@@ -172,14 +172,14 @@ def test_cub_source_has_the_functions_that_the_peer_asks_for():
 
 
 def test_cub_reports_an_error_code_and_scratch():
-    problem = PROBLEMS["R-1, [2^28] f32 sum"]
-    inputs = problem.inputs(np, seed=3)
+    workload = WORKLOADS["R-1, [2^28] f32 sum"]
+    inputs = workload.inputs(np, seed=3)
     peer = cub_peer(fakes.CubLibrary())
     assert peer.version == "3.5.0"
-    assert peer.prepare(problem, inputs).scratch_bytes == fakes.SCRATCH
+    assert peer.prepare(workload, inputs).scratch_bytes == fakes.SCRATCH
     failing = types.SimpleNamespace(version=lambda: 0, sum_float32=lambda *_arguments: 2)
     with pytest.raises(RuntimeError, match="CUDA error 2"):
-        cub_peer(failing).prepare(problem, inputs)
+        cub_peer(failing).prepare(workload, inputs)
 
 
 def package(folder, version):

@@ -55,8 +55,8 @@ class Fake:
         self.cupy = timed_gpu.make()
         self.peers = [TimedPeer(self.cupy, "cub")]
         self.missing = {"torch": "pip install 'x[torch]'"}
-        self.problem = Launched(self.cupy, title="[4096] u8 increment")
-        self.case = self.case_of("I-1", Line(self.problem, goal=0.01, quick=True))
+        self.workload = Launched(self.cupy, title="[4096] u8 increment")
+        self.case = self.case_of("I-1", Line(self.workload, goal=0.01, quick=True))
         self.slow = self.case_of(
             "I-2", Line(Launched(self.cupy, title="slow", entry="ck_slow"), goal_us=1.0)
         )
@@ -148,7 +148,7 @@ def test_some_lines_can_be_left_out(fake, option, cases, samples):
     [("calls_that_work", 2, "WRONG"), ("check", None, "failed: TypeError")],
 )
 def test_a_wrong_result_or_an_error_fails_the_run_which_goes_on(fake, attribute, value, note):
-    setattr(fake.problem, attribute, value)
+    setattr(fake.workload, attribute, value)
     assert fake.run() == 1
     first, second, *_ = fake.result.lines
     assert first.timings[OURS].note.startswith(note)
@@ -180,7 +180,7 @@ def test_a_gpu_that_stopped_working_ends_the_run_with_what_there_is(fake):
         fake.cupy.cuda.Device = broken
         broken()
 
-    fake.slow.lines[0].problem.check = check
+    fake.slow.lines[0].workload.check = check
     assert fake.run() == 1
     assert [line.case for line in fake.result.lines] == ["I-1", "I-2"]
     assert fake.result.drift != fake.result.drift
@@ -192,27 +192,27 @@ def test_a_gpu_that_stopped_working_ends_the_run_with_what_there_is(fake):
 def test_each_line_begins_with_all_memory(fake, broken):
     """Also after one of our own errors, which holds the frames of the line while it is handled."""
     if broken:
-        fake.problem.check = None
-    begin, free = fake.slow.lines[0].problem.inputs, []
+        fake.workload.check = None
+    begin, free = fake.slow.lines[0].workload.inputs, []
 
     def inputs(xp, seed):
         free.append(fake.cupy.gpu.capacity)
         return begin(xp, seed)
 
-    fake.slow.lines[0].problem.inputs = inputs
+    fake.slow.lines[0].workload.inputs = inputs
     before = fake.cupy.gpu.capacity
     assert fake.run() == int(broken)
     assert free[0] == before - FLUSH_FACTOR * fake.cupy.gpu.l2_bytes
 
 
 def test_a_file_is_there_after_each_line(fake):
-    check, found = fake.sweep.lines[0].problem.check, []
+    check, found = fake.sweep.lines[0].workload.check, []
 
     def look(*arguments):
         found.append(fake.result)
         check(*arguments)
 
-    fake.sweep.lines[0].problem.check = look
+    fake.sweep.lines[0].workload.check = look
     assert fake.run() == 0
     assert [line.case for line in found[0].lines] == ["I-1", "I-2"]
     assert found[0].incomplete == "ended after 2 of 4 lines"
@@ -248,7 +248,7 @@ def test_an_interruption_keeps_what_was_measured(fake, monkeypatch, handler, end
         show(*arguments)
 
     monkeypatch.setattr(run.table, "show", show_late)
-    fake.slow.lines[0].problem.check = end
+    fake.slow.lines[0].workload.check = end
     assert fake.run() == 1
     found = fake.result
     assert [line.case for line in found.lines] == ["I-1"]
@@ -347,13 +347,13 @@ class Late(TimedPeer):
 
 
 def test_lines_without_a_peer_that_is_not_ready_come_first(fake):
-    fake.slow.lines[0].problem.operator = "decrement"
+    fake.slow.lines[0].workload.operator = "decrement"
     fake.peers = [Late(fake.cupy, "cub"), TimedPeer(fake.cupy, "torch")]
     seen = []
     for case in fake.cases:
         for line in case.lines:
-            problem, check = line.problem, line.problem.check
-            problem.check = lambda *of, _of=problem, _do=check: seen.append(_of.title) or _do(*of)
+            workload, check = line.workload, line.workload.check
+            workload.check = lambda *of, _of=workload, _do=check: seen.append(_of.title) or _do(*of)
     assert fake.run() == 0
     assert seen == ["slow", "[4096] u8 increment", "2^8", "2^9"]
     found = fake.result

@@ -10,7 +10,7 @@ import pytest
 import cudakern as ck
 from cudakern.errors import EngineUnavailableError
 from perf.cases import find
-from perf.cases.one_hot import OneHotProblem
+from perf.cases.one_hot import OneHotWorkload
 from perf.results import load
 from perf.timing import simulated
 from tests.perf.synthetic import rows
@@ -18,11 +18,11 @@ from tests.perf.synthetic import rows
 ONE_HOT = "ck_one_hot_stream_w4_i64_o32"
 
 
-def corrupted(problem, inputs, outputs):
-    """Stand in for OneHotProblem.call: the right result, but for one element."""
+def corrupted(workload, inputs, outputs):
+    """Stand in for OneHotWorkload.call: the right result, but for one element."""
 
     def call():
-        ck.one_hot(inputs[0], problem.depth, axis=problem.axis, out=outputs[0])
+        ck.one_hot(inputs[0], workload.depth, axis=workload.axis, out=outputs[0])
         outputs[0][3, 0] += 1
 
     return call
@@ -50,7 +50,7 @@ def test_right_results(capsys, tmp_path):
     assert first.bytes == 128 * 8 + 1280 * 4
 
 
-def test_a_large_problem_runs_small(monkeypatch):
+def test_a_large_workload_runs_small(monkeypatch):
     monkeypatch.setattr(simulated, "ELEMENTS", 4000)
     done = []
     (line,) = simulated.run(find(["O-2"]), 1.0, done.append).lines
@@ -69,7 +69,7 @@ def test_a_large_problem_runs_small(monkeypatch):
 )
 def test_wrong_results_are_told(monkeypatch, call, message, capsys, tmp_path):
     path = tmp_path / "result.json"
-    monkeypatch.setattr(OneHotProblem, "call", call)
+    monkeypatch.setattr(OneHotWorkload, "call", call)
     assert simulated.main_simulator(find(["O-8", "G-9"]), None, path) == 1
     printed = capsys.readouterr().out
     _, first, *others = rows(printed)
@@ -90,7 +90,7 @@ def test_a_run_ends_in_time(capsys, tmp_path):
 def test_without_a_simulator(monkeypatch, capsys, tmp_path):
     path = tmp_path / "result.json"
     absent = mock.Mock(side_effect=EngineUnavailableError("no C++ compiler"))
-    monkeypatch.setattr(OneHotProblem, "call", absent)
+    monkeypatch.setattr(OneHotWorkload, "call", absent)
     assert simulated.main_simulator(find(["O-8"]), None, path) == 1
     assert capsys.readouterr().out.strip() == "no C++ compiler"
     assert not path.exists()

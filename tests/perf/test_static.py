@@ -309,9 +309,9 @@ def test_traffic_is_held_to_what_a_line_may_move():
         (moved,) = static.move_all([("O-8", line)], progress)
         tight = dataclasses.replace(line, moved=0.5)
         (broken,) = static.move_all([("O-8", tight)], progress)
-    assert moved.least == line.problem.traffic(32, cached=False).total
+    assert moved.least == line.workload.traffic(32, cached=False).total
     assert moved.fault() is None
-    title = f"O-8, {line.problem.title}"
+    title = f"O-8, {line.workload.title}"
     assert broken.fault() == f"{title}: moves {moved.ratio:.3f} of its bytes, not 0.5"
 
 

@@ -27,9 +27,9 @@ def cupy():
 def take(cupy):
     gpu = Gpu(cupy, cupy.clock)
 
-    def take(problem, *peers, samples=SAMPLES, seconds=1000.0):
+    def take(workload, *peers, samples=SAMPLES, seconds=1000.0):
         deadline = Deadline(cupy.clock, seconds, 1)
-        return measure(gpu, problem, peers, samples, deadline)
+        return measure(gpu, workload, peers, samples, deadline)
 
     return take
 
@@ -53,13 +53,13 @@ def test_sets_exceed_three_times_l2(touched, nbytes, free, ring):
 
 @pytest.mark.parametrize("cold_us", [80, 130, 5000])  # 20 calls, 16, 1 are long enough
 def test_sets_in_turn_are_cold(cupy, take, cold_us):
-    problem = Increment(cupy, nbytes=2**18, cold_us=cold_us, warm_us=20)  # 7 sets of half of L2
-    ours = take(problem).timings[OURS]
+    workload = Increment(cupy, nbytes=2**18, cold_us=cold_us, warm_us=20)  # 7 sets of half of L2
+    ours = take(workload).timings[OURS]
     assert (ours.median_us, ours.p10_us, ours.p90_us) == pytest.approx((cold_us,) * 3)
     assert (ours.method, ours.cold, ours.warm_us, ours.samples) == ("graph", True, None, SAMPLES)
 
 
-def test_small_problems_are_cold_after_writes_over_l2_and_warm_without(cupy, take):
+def test_small_workloads_are_cold_after_writes_over_l2_and_warm_without(cupy, take):
     ours = take(Increment(cupy, cold_us=8, warm_us=3, host_us=7)).timings[OURS]
     assert (ours.median_us, ours.warm_us) == pytest.approx((8, 3))
     assert ours.host_us == pytest.approx(7 + timed_gpu.ENQUEUE_NS / 1000)
@@ -87,8 +87,8 @@ def test_time_on_the_host_is_left_out_where_memory_decides(cupy, take):
 def test_contenders_take_turns(cupy, take):
     log = []
     peers = [TimedPeer(cupy, name, captures=False, log=log) for name in "AB"]
-    problem = Increment(cupy, nbytes=2**23, begun=log)
-    take(problem, *peers)
+    workload = Increment(cupy, nbytes=2**23, begun=log)
+    take(workload, *peers)
     samples = [name for name in log if name != "ours"]
     assert samples[-2 * SAMPLES :] == ["A", "B"] * SAMPLES
     starts = [k for k in range(1, len(log)) if log[k] == "ours" != log[k - 1]]
@@ -139,9 +139,9 @@ def test_calls_that_wait_are_timed_on_the_host(cupy, take):
 
 
 def test_a_wrong_result_has_no_time(cupy, take):
-    problem = Increment(cupy, calls_that_work=3)  # what is right is left of an earlier call
+    workload = Increment(cupy, calls_that_work=3)  # what is right is left of an earlier call
     peer = TimedPeer(cupy)
-    found = take(problem, peer)
+    found = take(workload, peer)
     assert (found.failed, found.checked) == (True, True)
     assert set(found.timings) == {OURS}
     assert math.isnan(found.timings[OURS].median_us)
@@ -292,8 +292,8 @@ def test_too_little_memory_for_all_sets_leaves_one(cupy, monkeypatch):
     gpu = Gpu(cupy, cupy.clock)
     monkeypatch.setattr(turns, "plan_ring", lambda *_: Ring(7, flushed=False))
     cupy.gpu.capacity = 6 * 2**18
-    problem = Increment(cupy, nbytes=2**17)
-    found = measure(gpu, problem, (), SAMPLES, Deadline(cupy.clock, 1000, 1)).timings[OURS]
+    workload = Increment(cupy, nbytes=2**17)
+    found = measure(gpu, workload, (), SAMPLES, Deadline(cupy.clock, 1000, 1)).timings[OURS]
     assert (found.median_us, found.warm_us) == (pytest.approx(8), pytest.approx(3))
 
 
@@ -304,10 +304,10 @@ def test_too_little_memory_for_one_set_is_noted(cupy, take):
 
 
 def test_our_own_errors_are_raised(cupy, take):
-    problem = Increment(cupy)
-    problem.call = lambda *_: fail
+    workload = Increment(cupy)
+    workload.call = lambda *_: fail
     with pytest.raises(ValueError, match="not today"):
-        take(problem)
+        take(workload)
 
 
 #: 16-byte vectors of which the last tile is not full; all blocks have several tiles.
