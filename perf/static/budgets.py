@@ -8,21 +8,23 @@ waiting take time as well. Loops that need more are listed with the reason (`all
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cudakern.engines import nvrtc
 from perf.static import budgets_indexing, budgets_reduce
 from perf.static.allowances import allowed
+from perf.static.cubins import RESERVED_SHARED, compile_kernels, resource_usage, sass
+from perf.static.figures import Figures, read
 from perf.static.kernels import REDUCE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
     from perf.static.cubins import Listing, Usage
-    from perf.static.figures import Figures
     from perf.static.kernels import Kernel
 
-RESERVED_SHARED = 1024  # bytes that sm_90 and later take for themselves
 #: Bytes in flight that a multiprocessor of an H200 needs, where a thread promises loads.
 STREAMING_ARCH, MIN_BYTES_IN_FLIGHT = "sm_90", 48 * 1024
 
@@ -40,11 +42,6 @@ def faults(kernel: Kernel, figures: Figures, usage: Usage, listing: Listing) -> 
     most, excused = allowed(kernel, figures.arch, nvrtc.version())
     wrong += throughput_faults(kernel, figures, loads=rules.loads_of(kernel), most=most)
     return [fault for fault in wrong if not fault.startswith(excused)]
-
-
-def static_shared(usage: Usage) -> int:
-    """Return the bytes of static shared memory of a kernel's own."""
-    return usage.shared - (RESERVED_SHARED if usage.shared >= RESERVED_SHARED else 0)
 
 
 def resource_faults(usage: Usage, registers: int) -> list[str]:
@@ -73,3 +70,15 @@ def throughput_faults(kernel: Kernel, figures: Figures, *, loads: int, most: int
     if figures.per_16_bytes is not None and figures.per_16_bytes > most:
         wrong.append(f"{figures.per_16_bytes:.1f} instructions for 16 bytes, more than {most}")
     return wrong
+
+
+def survey(arch: str, kernels: Sequence[Kernel]) -> list[Figures]:
+    """Compile kernels of one source together; return their figures, and what is broken of them."""
+    cubin = compile_kernels([kernel.spec for kernel in kernels], arch)
+    usages, listings = resource_usage([cubin]), sass(cubin)
+    surveyed = []
+    for kernel in kernels:
+        usage, listing = usages[kernel.entry], listings[kernel.entry]
+        figures = read(kernel, arch, usage, listing)
+        surveyed.append(replace(figures, faults=tuple(faults(kernel, figures, usage, listing))))
+    return surveyed

@@ -30,7 +30,7 @@ from perf.cases import CASES
 from perf.cases.base import SECTOR_BYTES
 from perf.console import new_console, new_progress
 from perf.static import cubins, host_cost, kernels
-from perf.static.figures import Figures, survey
+from perf.static.budgets import survey
 from perf.static.first_call import first_calls
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from perf.cases.base import Line
+    from perf.static.figures import Figures
 
 SCHEMA = 1
 PARTS = ("code", "traffic", "host", "simulator", "dask")

@@ -24,6 +24,7 @@ _INSTALL = "run: pip install 'cudakern[perf]'"
 _FUNCTION = re.compile(r"^\s*Function ([^\s:]+):\s*$")
 _FIGURE = re.compile(r"\b(REG|STACK|SHARED|LOCAL):(\d+)")
 _SECTION = re.compile(r"^\.text\.(\S+):$")
+RESERVED_SHARED = 1024  # bytes that sm_90 and later take for themselves
 #: NVRTC 12's remark on machine code that NVRTC 13 does not make any more.
 _DEPRECATED = re.compile(r"nvrtc: warning: Architectures prior to .* are deprecated .*\n?")
 #: Architectures that nvdisasm reads up to a release: a later one says that they are deprecated.
@@ -42,6 +43,11 @@ class Usage:
     stack: int
     local: int
     shared: int
+
+    @property
+    def static_shared(self) -> int:
+        """Static shared memory of its own."""
+        return self.shared - (RESERVED_SHARED if self.shared >= RESERVED_SHARED else 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudakern.engines.base import THREADS
-from perf.static.budgets import faults, static_shared
-from perf.static.cubins import compile_kernels, resource_usage, sass
 from perf.static.occupancy import WARP, resident_blocks
 from perf.static.reading import divides, is_atomic, loads_in_flight, main_loop, matches, widest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from perf.static.cubins import Listing, Usage
     from perf.static.kernels import Kernel
 
@@ -44,18 +40,18 @@ class Figures:
     divisions: int  # instructions such as divisions of integers are made of; also conversions
     fences: int
     atomics: int
-    faults: list[str]  # what is broken of what the kernel is held to
+    faults: tuple[str, ...] = ()  # what is broken of what the kernel is held to
 
 
 def read(kernel: Kernel, arch: str, usage: Usage, listing: Listing) -> Figures:
     """Return the figures of a kernel that was compiled for an architecture."""
     code, dynamic = listing.code, kernel.dynamic_shared
-    static = static_shared(usage)
+    static = usage.static_shared
     threads = kernel.spec.threads
     blocks = resident_blocks(arch, usage.registers, static + dynamic, threads)
     loads = max(loads_in_flight(code), default=0)
     loop = main_loop(listing)
-    figures = Figures(
+    return Figures(
         entry=kernel.entry,
         operator=kernel.operator,
         variant=kernel.label,
@@ -78,14 +74,4 @@ def read(kernel: Kernel, arch: str, usage: Usage, listing: Listing) -> Figures:
         divisions=sum(map(divides, code)),
         fences=sum(matches(line, "MEMBAR") for line in code),
         atomics=sum(map(is_atomic, code)),
-        faults=[],
     )
-    figures.faults.extend(faults(kernel, figures, usage, listing))
-    return figures
-
-
-def survey(arch: str, kernels: Sequence[Kernel]) -> list[Figures]:
-    """Compile kernels of one source together and return their figures."""
-    cubin = compile_kernels([kernel.spec for kernel in kernels], arch)
-    usage, code = resource_usage([cubin]), sass(cubin)
-    return [read(kernel, arch, usage[kernel.entry], code[kernel.entry]) for kernel in kernels]

@@ -17,11 +17,10 @@ from cudakern.operators.nonzero.plan import specialise as nonzero
 from cudakern.operators.reduce.plan import kernels_of, reductions
 from cudakern.operators.reduce.types import INITIAL_FUNCTIONS, ReduceFunction
 from perf.static import cubins
-from perf.static.budgets import RESERVED_SHARED, resource_faults, rules_of
+from perf.static.budgets import resource_faults, rules_of, survey
 from perf.static.budgets_indexing import MAX_REGISTERS, max_registers
 from perf.static.budgets_reduce import flushes
 from perf.static.cubins import architectures
-from perf.static.figures import survey
 from perf.static.kernels import Kernel, listed, one
 from perf.static.reading import divides, loads_in_flight
 from tests.helpers.samples import sample
@@ -43,7 +42,7 @@ def without_labels(code):
 
 def without_reserved(usage):
     """Return usage without the shared memory that sm_90 takes of each kernel if one uses some."""
-    return replace(usage, shared=usage.shared % RESERVED_SHARED)
+    return replace(usage, shared=usage.shared % cubins.RESERVED_SHARED)
 
 
 def assert_keep_budgets(kernels):

@@ -25,8 +25,8 @@ from perf.static import (
     kernels,
 )
 from perf.static import command as static
+from perf.static.budgets import survey
 from perf.static.cubins import architectures
-from perf.static.figures import survey
 from perf.static.host_cost import Row
 from perf.static.kernels import Kernel, one
 from perf.static.occupancy import LIMITS, resident_blocks
