@@ -1,11 +1,10 @@
-"""Shapes and strides on their way to a kernel: merged dimensions, widths, division constants.
+"""Shapes and strides on their way to a kernel: merged dimensions, widths, overlaps.
 
 Everything here is pure integer arithmetic on static facts; strides are in bytes.
 """
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -150,70 +149,6 @@ def alignment(*offsets: int) -> int:
 def reach(dimensions: Iterable[Dimension], operand: int) -> int:
     """Return a bound on the magnitude of the byte offsets of one operand."""
     return sum((d.size - 1) * abs(d.strides[operand]) for d in dimensions)
-
-
-def prepare_division(divisor: int, bits: int) -> tuple[int, int, int, int]:
-    """Return (divisor, multiplier, first shift, second shift) for ``kernels/common/division.cuh``.
-
-    With N = ``bits``, t = floor(n * multiplier / 2^N), the quotient of any n below 2^N is
-    ``(t + ((n - t) >> first)) >> second``. A divisor is at least 1 and below 2^bits.
-    """
-    shift = (divisor - 1).bit_length()
-    multiplier = ((1 << bits) * ((1 << shift) - divisor)) // divisor + 1
-    return divisor, multiplier % (1 << bits), min(shift, 1), max(shift - 1, 0)
-
-
-class ArgumentPacker:
-    """Writes the fields of a kernel's argument struct, after its pointers.
-
-    Kernel structs are laid out so that fields follow each other without padding.
-    """
-
-    def __init__(self, *, wide: bool) -> None:
-        self._bits = 64 if wide else 32
-        self._parts: list[bytes] = []
-
-    def offset(self, *values: int) -> ArgumentPacker:
-        """Append values of the offset type, modulo its range."""
-        code = "Q" if self._bits == 64 else "I"  # noqa: PLR2004  width in bits
-        mask = (1 << self._bits) - 1
-        self._parts.append(struct.pack(f"={len(values)}{code}", *(v & mask for v in values)))
-        return self
-
-    def uint32(self, *values: int) -> ArgumentPacker:
-        """Append 32-bit values."""
-        self._parts.append(struct.pack(f"={len(values)}I", *values))
-        return self
-
-    def int64(self, *values: int) -> ArgumentPacker:
-        """Append signed 64-bit values."""
-        self._parts.append(struct.pack(f"={len(values)}q", *values))
-        return self
-
-    def divisor(self, value: int, *, wide: bool | None = None) -> ArgumentPacker:
-        """Append a prepared divisor, of the offset type unless ``wide`` says otherwise."""
-        bits = self._bits if wide is None else (64 if wide else 32)
-        code = "=QQII" if bits == 64 else "=IIII"  # noqa: PLR2004  width in bits
-        self._parts.append(struct.pack(code, *prepare_division(value, bits)))
-        return self
-
-    def raw(self, data: bytes) -> ArgumentPacker:
-        """Append bytes as they are."""
-        self._parts.append(data)
-        return self
-
-    def dimensions(self, dimensions: Sequence[Dimension], rank: int) -> ArgumentPacker:
-        """Append dimensions, preceded by as many of size 1 as make up ``rank``."""
-        operands = len(dimensions[0].strides) if dimensions else 1
-        padding = [Dimension(1, (0,) * operands)] * (rank - len(dimensions))
-        for dimension in (*padding, *dimensions):
-            self.divisor(dimension.size).offset(*dimension.strides)
-        return self
-
-    def done(self) -> bytes:
-        """Return the struct's bytes, padded to the alignment that its pointers give it."""
-        data = b"".join(self._parts)
-        return data + bytes(-len(data) % 8)
 
 
 #: Steps the search of `overlaps_itself` takes before it gives up and assumes the worst.

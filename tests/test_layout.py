@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cudakern._kernel_arguments import prepare_division
 from cudakern._layout import (
     Dimension,
     Layout,
@@ -18,7 +19,6 @@ from cudakern._layout import (
     order_by,
     overlaps_itself,
     packed_strides,
-    prepare_division,
 )
 from tests.helpers.samples import examples
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LAYERS = (
     r"errors|_caches|_forks|_ranges|feature_level",
-    r"_dtypes|_layout|_arguments|tensor",
+    r"_dtypes|_layout|_kernel_arguments|_arguments|tensor",
     r"engines(\..*)?",
     r"_arrays|_foreign|simulator(\..*)?",
     r"operators(\..*)?|_array_types",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from cudakern._kernel_arguments import Arguments
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -64,7 +66,7 @@ class Launch:
     grid: Grid  # blocks of the grid in x, y, z
     shared_bytes: int  # dynamic shared memory of a block, in bytes
     pointers: int  # how many addresses the kernel's argument struct starts with
-    arguments: bytes  # the rest of the struct
+    arguments: Arguments  # the rest of the struct
     #: Blocks that a multiprocessor holds at once: the grid, which has one dimension, is cut to so
     #: many on each, and its blocks share out the work whatever their number. 0: it is as it is.
     most_resident: int = 0

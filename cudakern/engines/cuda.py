@@ -344,7 +344,7 @@ class CudaEngine:
         grid, block, shared_bytes = launch.grid, launch.block, launch.shared_bytes
         if launch.most_resident:
             grid = launch.grid_on(self.multiprocessors(device))
-        count, tail = launch.pointers, launch.arguments
+        count, tail = launch.pointers, launch.arguments.data
         size = 8 * count + len(tail)
         pointer = self._cupy.cuda.function.CPointer if self._takes_addresses else None
         # The driver copies the arguments while it launches, but the launch releases the interpreter

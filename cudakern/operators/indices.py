@@ -30,7 +30,8 @@ from cudakern._arrays import (
 from cudakern._caches import kept
 from cudakern._dtypes import DataType, copyable, require_dtype
 from cudakern._foreign import as_array, as_output
-from cudakern._layout import MAX_DIMENSIONS, VECTOR_BYTES, ArgumentPacker, Dimension, Layout, merge
+from cudakern._kernel_arguments import ArgumentPacker
+from cudakern._layout import MAX_DIMENSIONS, VECTOR_BYTES, Dimension, Layout, merge
 from cudakern.engines import engine_for
 from cudakern.engines.base import THREADS, KernelSpec, Launch, Tensor, blocks_for
 from cudakern.errors import ArgumentError, DTypeError, IndexRangeError, did_you_mean, shown
@@ -214,9 +215,9 @@ def check_launch(
     ]
     component = dimensions.pop() if tuples else Dimension(1, (0,))
     room = CHECKED_COMPONENTS[operator]
-    arguments = ArgumentPacker(wide=True).offset(indices.size, *extents)
-    arguments.offset(*[1] * (room - len(extents)))
-    arguments.dimensions((*merge(dimensions), component), _CHECK_RANK)
+    arguments = ArgumentPacker(wide=True).offset(items=indices.size)
+    arguments.offset(extent=(*extents, *[1] * (room - len(extents))))
+    arguments.dimensions(_CHECK_RANK, dimensions=(*merge(dimensions), component))
     return Launch(
         check_spec(operator, index_type),
         (blocks_for(indices.size, THREADS), 1, 1),

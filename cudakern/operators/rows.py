@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from cudakern._kernel_arguments import ArgumentPacker
 from cudakern._layout import (
     MAX_ITEMS_32,
     MAX_SPAN_32,
     VECTOR_BYTES,
-    ArgumentPacker,
     Dimension,
     Layout,
     alignment,
@@ -131,8 +131,8 @@ class Splice:
 
     def pack(self, packer: ArgumentPacker) -> ArgumentPacker:
         """Append the ``SpliceShape`` of the kernel's arguments."""
-        packer.int64(self.x_bytes).divisor(self.words, wide=False)
-        return packer.uint32(self._entries, self.tile)
+        packer.int64(x_bytes=self.x_bytes).divisor(words=self.words, wide=False)
+        return packer.uint32(segments=self._entries, tile=self.tile)
 
     @property
     def _entries(self) -> int:
@@ -215,10 +215,12 @@ def plan_strided(operator: str, problem: RowProblem, components: int) -> Launch:
     per_block = THREADS * ITEMS_PER_THREAD
     wide = problem.is_wide(items, per_block, *dimensions)
     rank = next(r for r in STRIDED_RANKS[wide] if r >= len(dimensions))
-    arguments = ArgumentPacker(wide=wide).raw(problem.fill)
+    arguments = ArgumentPacker(wide=wide).raw(fill=problem.fill)
     pack_axes(arguments, problem, components, wide=wide)
-    arguments.offset(problem.component_stride, len(problem.axes), items)
-    arguments.dimensions(dimensions or (Dimension(1, (0, 0, 0)),), rank)
+    arguments.offset(
+        component_stride=problem.component_stride, components=len(problem.axes), items=items
+    )
+    arguments.dimensions(rank, dimensions=dimensions or (Dimension(1, (0, 0, 0)),))
     spec = specialise(
         operator, "strided", width, problem.index_type, problem.mode, wide=wide, rank=rank
     )
@@ -231,9 +233,9 @@ def pack_axes(
 ) -> None:
     """Append extents, then strides of x, of as many axes as the kernel has room for."""
     axes = (*problem.axes, *[(1, 0)] * (components - len(problem.axes)))
-    for extent, _ in axes:
-        arguments.divisor(extent, wide=compares_wide(problem.indices, wide=wide))
-    arguments.offset(*(stride for _, stride in axes))
+    extents, strides = zip(*axes, strict=True)
+    arguments.divisor(extent=extents, wide=compares_wide(problem.indices, wide=wide))
+    arguments.offset(axis_stride=strides)
 
 
 def specialise(

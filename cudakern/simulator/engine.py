@@ -143,7 +143,7 @@ class SimulatorEngine:
     ) -> Callable[..., None]:
         """Compile what the launch needs; the result takes the addresses of the arrays."""
         pack = struct.Struct(f"={launch.pointers}Q").pack
-        tail = launch.arguments
+        tail = launch.arguments.data
         grid = launch.grid_on(self.multiprocessors(device))
         size = (grid, launch.block, launch.shared_bytes)
 

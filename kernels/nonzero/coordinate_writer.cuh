@@ -23,14 +23,14 @@ constexpr uint32 kAlignedRows = CK_ALIGNED_ROWS;  // of coordinates: they end wh
 
 enum Form : uint32 { kRows, kAxes, kScattered };
 
-/// Coordinates as memory: `columns` of each row, strides in bytes.
+/// Coordinates as memory: those of the last `axes` in each row, strides in bytes.
 struct CoordinateTable {
   int64 capacity;  ///< rows
   int64 row_step;
   int64 axis_step;
   int64 fill_value;
-  uint32 columns;
-  uint32 form;         ///< kRows: the columns of a row follow each other; kAxes: rows do
+  uint32 axes;
+  uint32 form;         ///< kRows: the coordinates of a row follow each other; kAxes: rows do
   uint32 buffer_rows;  ///< that a warp writes at once, a multiple of kAlignedRows
   uint32 buffer_step;  ///< bytes from one axis to the next there, of kAxes
 };
@@ -189,12 +189,12 @@ class CoordinateWriter {
     const int64 room = table_.capacity - static_cast<int64>(run.row);
     const uint32 end = room >= run.count ? run.count : room > 0 ? static_cast<uint32>(room) : 0;
     char* const first = out_ + static_cast<int64>(run.row) * table_.row_step;
-    if (table_.columns == 1 && table_.form != kScattered) {
+    if (table_.axes == 1 && table_.form != kScattered) {
       write_vectors<1>(first, run.places, end, element_of);
       return;
     }
     constexpr uint32 kRowBytes = 2 * sizeof(Coordinate);
-    if (table_.columns == 2 && table_.form == kRows &&
+    if (table_.axes == 2 && table_.form == kRows &&
         reinterpret_cast<uint64>(first) % kRowBytes == 0) {
       write_vectors<2>(first, run.places, end, element_of);
       return;
@@ -209,8 +209,8 @@ class CoordinateWriter {
         scatter(target, run.places + done, rows, element_of);
       } else {
         const bool packed = table_.form == kRows;
-        const uint32 streams = packed ? 1 : table_.columns;
-        const uint32 bytes = rows * (packed ? table_.columns : 1) * sizeof(Coordinate);
+        const uint32 streams = packed ? 1 : table_.axes;
+        const uint32 bytes = rows * (packed ? table_.axes : 1) * sizeof(Coordinate);
         fill_buffer(target, run.places + done, rows, element_of);
         __syncwarp();
 #pragma unroll 1
@@ -226,7 +226,7 @@ class CoordinateWriter {
   template <typename Put>
   CK_DEVICE void decompose(Offset element, Put put) const {
     Offset rest = element;
-    uint32 axis = table_.columns - 1;
+    uint32 axis = table_.axes - 1;
 #pragma unroll 1
     for (uint32 d = 0; axis > 0; ++d, --axis) {
       const Division<Offset> part = divide(rest, sizes_[d]);
@@ -239,7 +239,7 @@ class CoordinateWriter {
   /// In rows of 2, 4 or 8 coordinates, the coordinates of an axis would lie in few banks. A gap of
   /// one coordinate behind every 128 bytes spreads them over all banks.
   CK_DEVICE static uint32 gap_of(const CoordinateTable& table) {
-    const bool few = table.columns % 2 == 0 && (table.columns & (table.columns - 1)) == 0;
+    const bool few = table.axes % 2 == 0 && (table.axes & (table.axes - 1)) == 0;
     return table.form == kRows && few ? sizeof(Coordinate) : 0;
   }
 
@@ -294,7 +294,7 @@ class CoordinateWriter {
   CK_DEVICE void fill_buffer(const char* target, const uint16* places, uint32 rows,
                              const Elements& element_of) const {
     const bool packed = table_.form == kRows;
-    const uint32 row_step = packed ? table_.columns * sizeof(Coordinate) : sizeof(Coordinate);
+    const uint32 row_step = packed ? table_.axes * sizeof(Coordinate) : sizeof(Coordinate);
     const uint32 axis_step = packed ? sizeof(Coordinate) : table_.buffer_step;
     const uint32 phase = static_cast<uint32>(reinterpret_cast<uint64>(target));
     const uint32 change = packed ? 0 : static_cast<uint32>(table_.axis_step);
@@ -369,7 +369,7 @@ class CoordinateWriter {
 CK_DEVICE void fill_rows(void* out, const CoordinateTable& table, uint64 first) {
   const int64 step = static_cast<int64>(gridDim.x) * blockDim.x;
 #pragma unroll 1
-  for (uint32 axis = 0; axis < table.columns; ++axis) {
+  for (uint32 axis = 0; axis < table.axes; ++axis) {
     char* const target = static_cast<char*>(out) + axis * table.axis_step;
     int64 row = static_cast<int64>(first) + blockIdx.x * blockDim.x + threadIdx.x;
 #pragma unroll 1

@@ -6,11 +6,11 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
+from cudakern._kernel_arguments import ArgumentPacker
 from cudakern._layout import (
     MAX_SPAN_32,
     SECTOR_BYTES,
     VECTOR_BYTES,
-    ArgumentPacker,
     Dimension,
     Layout,
     alignment,
@@ -97,12 +97,13 @@ def _plan_stream(rows: RowProblem) -> Launch:
     compared = compares_wide(rows.indices, wide=stream.wide)
     arguments = (
         ArgumentPacker(wide=stream.wide)
-        .offset(stream.pieces, stream.lead)
-        .divisor(rows.row_bytes // stream.unit)
-        .offset(outer_stride, axis_stride, index_stride, int(aligned))
-        .divisor(rows.count)
-        .divisor(extent, wide=compared)
-        .raw(rows.fill)
+        .offset(pieces=stream.pieces, lead=stream.lead)
+        .divisor(row=rows.row_bytes // stream.unit)
+        .offset(outer_stride=outer_stride, axis_stride=axis_stride, index_stride=index_stride)
+        .offset(vector_indices=int(aligned))
+        .divisor(count=rows.count)
+        .divisor(extent=extent, wide=compared)
+        .raw(fill=rows.fill)
     )
     shared = stream.table_rows(rows) * (8 if stream.wide else 4) if variant == "packed" else 0
     if stream.splice is not None:
@@ -158,13 +159,14 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
     )
     arguments = (
         ArgumentPacker(wide=False)
-        .int64(outer.size, count, outer.strides[0], axis_stride)
-        .int64(index.strides[1], outer.strides[2], margin)
-        .divisor(extent, wide=compares_wide(problem.indices, wide=False))
-        .raw(problem.fill)
-        .divisor(min(chunk, count) * itemsize // width, wide=False)
-        .divisor(max(words, 1), wide=False)
-        .uint32(width, chunk, rows, row_bytes, int(staged and ragged), 0)
+        .int64(outer=outer.size, count=count)
+        .int64(x_outer_stride=outer.strides[0], x_axis_stride=axis_stride)
+        .int64(index_stride=index.strides[1], out_outer_stride=outer.strides[2], margin=margin)
+        .divisor(extent=extent, wide=compares_wide(problem.indices, wide=False))
+        .raw(fill=problem.fill)
+        .divisor(vectors=min(chunk, count) * itemsize // width, words=max(words, 1), wide=False)
+        .uint32(width=width, chunk=chunk, rows=rows, row_bytes=row_bytes)
+        .uint32(ragged=int(staged and ragged), unused=0)
         .done()
     )
     spec = specialise(

@@ -6,7 +6,8 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from cudakern._layout import MAX_DIMENSIONS, VECTOR_BYTES, ArgumentPacker, Dimension, Layout, merge
+from cudakern._kernel_arguments import ArgumentPacker
+from cudakern._layout import MAX_DIMENSIONS, VECTOR_BYTES, Dimension, Layout, merge
 from cudakern.engines.base import Launch
 from cudakern.operators import rows
 from cudakern.operators.indices import INDEX_TYPES
@@ -78,12 +79,14 @@ def _plan_stream(source: RowProblem) -> Launch:
     turn = min(table_rows, STAGED_BYTES // tuple_bytes)
     tuples_at = _rounded(table_rows * (8 if stream.wide else 4))
     shared = tuples_at + _rounded(turn * tuple_bytes)
-    arguments = ArgumentPacker(wide=stream.wide).raw(source.fill)
+    arguments = ArgumentPacker(wide=stream.wide).raw(fill=source.fill)
     pack_axes(arguments, source, MAX_TUPLE, wide=stream.wide)
-    arguments.offset(stream.pieces, stream.lead).divisor(source.row_bytes // stream.unit)
-    arguments.offset(outer[0], outer[1], index_stride, source.component_stride)
-    arguments.divisor(source.count).divisor(tuple_size, wide=False)
-    arguments.uint32(turn, tuples_at, shared, 0)
+    arguments.offset(pieces=stream.pieces, lead=stream.lead)
+    arguments.divisor(row=source.row_bytes // stream.unit)
+    arguments.offset(batch_stride=outer[0], index_batch_stride=outer[1])
+    arguments.offset(index_stride=index_stride, component_stride=source.component_stride)
+    arguments.divisor(count=source.count).divisor(tuple=tuple_size, wide=False)
+    arguments.uint32(turn=turn, tuples_at=tuples_at, table_bytes=shared, unused=0)
     if stream.splice is not None:
         shared += stream.splice.shared_bytes(wide=stream.wide)
         stream.splice.pack(arguments)

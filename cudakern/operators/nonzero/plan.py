@@ -7,12 +7,12 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cudakern._dtypes import DataType
+from cudakern._kernel_arguments import ArgumentPacker
 from cudakern._layout import (
     MAX_DIMENSIONS,
     MAX_ITEMS_32,
     MAX_SPAN_32,
     VECTOR_BYTES,
-    ArgumentPacker,
     Dimension,
     Layout,
     alignment,
@@ -89,7 +89,7 @@ class NonzeroProblem:
         return min(capacity, self.x.size) * columns * self.coordinates.itemsize
 
     @property
-    def kept(self) -> tuple[int, int]:
+    def kept_bits(self) -> tuple[int, int]:
         """Bits of an element that count, repeated to two words: the signs of floats do not."""
         is_complex = self.kind.name.startswith("COMPLEX")
         is_float = is_complex or "FLOAT" in self.kind.name
@@ -147,13 +147,11 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
     one = (Dimension(1, (0,)),)
     arguments = (
         _common(problem, turns, tiles, 0, wide=wide)
-        .dimensions(outer or one, COLUMN_RANK)
-        .dimensions(inner, COLUMN_RANK)
-        .divisor(groups)
-        .offset(rows)
-        .uint32(group, columns)
-        .divisor(padded // _WARP, wide=False)
-        .divisor(padded, wide=False)
+        .dimensions(COLUMN_RANK, outer=outer or one, inner=inner)
+        .divisor(groups=groups)
+        .offset(rows=rows)
+        .uint32(group=group, columns=columns)
+        .divisor(strips=padded // _WARP, padded=padded, wide=False)
     )
     variant = "columns" if group % (VECTOR_BYTES // item) == 0 else "parts"
     spec = specialise(variant, item, problem.coordinates.itemsize, wide=wide)
@@ -188,7 +186,7 @@ def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
     rank = next(r for r in RANKS if r >= len(dimensions))
     spec = specialise("strided", x.itemsize, problem.coordinates.itemsize, wide=wide, rank=rank)
     arguments = _common(problem, turns, tiles, 0, wide=wide)
-    arguments.dimensions(tuple(dimensions) or (Dimension(1, (0,)),), rank)
+    arguments.dimensions(rank, dimensions=dimensions or (Dimension(1, (0,)),))
     return _plan("strided", problem, spec, tiles, arguments)
 
 
@@ -227,16 +225,17 @@ def _common(
     form, rows, step = _form_of(out)
     # Of an empty x there is nothing to decompose.
     sizes = problem.x.shape[::-1][: columns - 1] if problem.x.size else ()
-    arguments = (
+    row_step, axis_step = out.strides
+    return (
         ArgumentPacker(wide=wide)
-        .int64(problem.x.size, capacity, *out.strides, problem.fill or 0)
-        .uint32(columns, _FORMS[form], rows, step)
-        .uint32(*problem.kept, problem.count_bytes, problem.fill is not None)
-        .uint32(tiles, slots_for(tiles), turns, lead)
+        .int64(elements=problem.x.size, capacity=capacity)
+        .int64(row_step=row_step, axis_step=axis_step, fill_value=problem.fill or 0)
+        .uint32(axes=columns, form=_FORMS[form], buffer_rows=rows, buffer_step=step)
+        .uint32(kept=problem.kept_bits)
+        .uint32(count_bytes=problem.count_bytes, fills=int(problem.fill is not None))
+        .uint32(tiles=tiles, slots=slots_for(tiles), turns=turns, lead=lead)
+        .divisor(sizes=(*sizes, *[1] * (MAX_DIMENSIONS - 1 - len(sizes))))
     )
-    for size in (*sizes, *[1] * (MAX_DIMENSIONS - 1 - len(sizes))):
-        arguments.divisor(size)
-    return arguments
 
 
 def _form_of(out: Layout) -> tuple[str, int, int]:

@@ -8,12 +8,12 @@ from itertools import product
 from math import gcd
 from typing import TYPE_CHECKING
 
+from cudakern._kernel_arguments import ArgumentPacker, Arguments
 from cudakern._layout import (
     MAX_ITEMS_32,
     MAX_SPAN_32,
     SECTOR_BYTES,
     VECTOR_BYTES,
-    ArgumentPacker,
     Dimension,
     Layout,
     alignment,
@@ -142,9 +142,9 @@ def _common(problem: OneHotProblem, *, wide: bool) -> ArgumentPacker:
     """Return a packer with the fields that all variants begin with."""
     return (
         ArgumentPacker(wide=wide)
-        .raw(problem.pattern)
-        .offset(problem.on_offset, int(problem.values.size > 0))
-        .divisor(problem.depth, wide=compares_wide(problem.indices, wide=wide))
+        .raw(off=problem.pattern[:VECTOR_BYTES], on=problem.pattern[VECTOR_BYTES:])
+        .offset(on_offset=problem.on_offset, in_memory=int(problem.values.size > 0))
+        .divisor(depth=problem.depth, wide=compares_wide(problem.indices, wide=wide))
     )
 
 
@@ -173,9 +173,9 @@ def _plan_packed(
     clears = -(-(tile + margin) // CLEARED_BITS)
     arguments = (
         _common(problem, wide=wide)
-        .offset(size, tile, tiles, clears, *strides)
-        .divisor(row)
-        .divisor(columns)
+        .offset(elements=size, tile=tile, tiles=tiles, clears=clears)
+        .offset(outer_stride=strides[0], inner_stride=strides[1])
+        .divisor(row=row, inner=columns)
         .done()
     )
     return _plan_tiles("stream", problem, tiles, clears, arguments, wide=wide)
@@ -225,11 +225,10 @@ def _plan_planes(
     clears = -(-planes * run // CLEARED_BITS)
     arguments = (
         _common(problem, wide=wide)
-        .offset(columns, tiles, *strides)
-        .divisor(chunks)
-        .divisor(groups)
-        .divisor((part + sector) * itemsize // VECTOR_BYTES, wide=False)
-        .uint32(planes, part, run, clears)
+        .offset(inner=columns, tiles=tiles, outer_stride=strides[0], inner_stride=strides[1])
+        .divisor(chunks=chunks, groups=groups)
+        .divisor(vectors=(part + sector) * itemsize // VECTOR_BYTES, wide=False)
+        .uint32(planes=planes, columns=part, run=run, clears=clears)
         .done()
     )
     return _plan_tiles("planes", problem, tiles, clears, arguments, wide=wide)
@@ -241,7 +240,13 @@ def _rounded(count: int) -> int:
 
 
 def _plan_tiles(
-    variant: str, problem: OneHotProblem, tiles: int, clears: int, arguments: bytes, *, wide: bool
+    variant: str,
+    problem: OneHotProblem,
+    tiles: int,
+    clears: int,
+    arguments: Arguments,
+    *,
+    wide: bool,
 ) -> Launch:
     spec = specialise(variant, problem.out.itemsize, problem.index_type, wide=wide)
     shared = STAGED_BYTES + clears * CLEARED_BITS // 8
@@ -267,8 +272,8 @@ def _plan_strided(problem: OneHotProblem, dimensions: tuple[Dimension, ...]) -> 
     rank = next(r for r in STRIDED_RANKS[wide] if r >= len(dimensions))
     arguments = (
         _common(problem, wide=wide)
-        .offset(items)
-        .dimensions(dimensions or (Dimension(1, (0, 0, 0, 0)),), rank)
+        .offset(items=items)
+        .dimensions(rank, dimensions=dimensions or (Dimension(1, (0, 0, 0, 0)),))
         .done()
     )
     spec = specialise("strided", width, problem.index_type, wide=wide, rank=rank)

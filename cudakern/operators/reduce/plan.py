@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cudakern._dtypes import DataType
+from cudakern._kernel_arguments import ArgumentPacker, Arguments
 from cudakern._layout import (
     MAX_ITEMS_32,
     MAX_SPAN_32,
     SECTOR_BYTES,
     VECTOR_BYTES,
     WORD_BYTES,
-    ArgumentPacker,
     Dimension,
     Layout,
     alignment,
@@ -435,13 +435,14 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
         step = slab_bytes // (VECTOR_BYTES if by_vectors else BANK_BYTES)
         lanes = max(lanes, min(step & -step, MOST_LANES) if step else 1)
     lanes = min(lanes, power_above(units))
-    wide, rest = problem.is_wide, problem.rest
+    wide = problem.is_wide
     arguments = (
         ArgumentPacker(wide=wide)
-        .raw(rest)
-        .offset(slabs * slab_bytes, slabs, tile_slabs * slab_bytes)
-        .uint32(tile_slabs, units, slab_bytes, lanes.bit_length() - 1)
-        .divisor(columns, wide=False)
+        .raw(rest=problem.rest)
+        .offset(bytes=slabs * slab_bytes, slabs=slabs, tile_bytes=tile_slabs * slab_bytes)
+        .uint32(tile_slabs=tile_slabs, rows=units, slab_bytes=slab_bytes)
+        .uint32(lane_shift=lanes.bit_length() - 1)
+        .divisor(columns=columns, wide=False)
         .done()
     )
     spec = problem.reduction.specialise("tiles", wide=wide, width=width)
@@ -477,15 +478,13 @@ def _plan_stream(problem: ReduceProblem) -> Launch | None:
     splits = -(-units // share)
     variant = "warps" if by_warps else "stream"
     rank = rank_of(problem.kept, along[:-1])
-    rest = problem.rest
     arguments = (
         ArgumentPacker(wide=wide)
-        .raw(rest)
-        .dimensions(problem.kept or POINT, rank)
-        .dimensions([Dimension(d.size, d.strides[:1]) for d in along[:-1]] or PIECE, rank)
-        .divisor(splits)
-        .divisor(parts)
-        .offset(rows, length, part, units, share)
+        .raw(rest=problem.rest)
+        .dimensions(rank, kept=problem.kept or POINT)
+        .dimensions(rank, pieces=[Dimension(d.size, d.strides[:1]) for d in along[:-1]] or PIECE)
+        .divisor(splits=splits, parts=parts)
+        .offset(rows=rows, length=length, part=part, units=units, share=share)
         .done()
     )
     spec = problem.reduction.specialise(variant, wide=wide, rank=rank)
@@ -544,15 +543,13 @@ def _plan_grid(
     share = -(-length // splits)
     splits = -(-length // share)
     rank = rank_of(kept, along)
-    rest = problem.rest
     arguments = (
         ArgumentPacker(wide=wide)
-        .raw(rest)
-        .dimensions(kept or POINT, rank)
-        .dimensions(along or POINT, rank)
-        .divisor(splits)
-        .offset(units, length, share, step)
-        .uint32(width.bit_length() - 1, along_first)
+        .raw(rest=problem.rest)
+        .dimensions(rank, kept=kept or POINT, along=along or POINT)
+        .divisor(splits=splits)
+        .offset(units=units, length=length, share=share, step=step)
+        .uint32(width_shift=width.bit_length() - 1, along_first=int(along_first))
         .done()
     )
     spec = reduction.specialise(variant, wide=wide, rank=rank, width=width_bytes)
@@ -602,17 +599,15 @@ def plan_columns(problem: ReduceProblem) -> Launch | None:
     splits = -(-rows // share)
     across = min(threads.width, THREADS)
     step = threads.groups * (threads.span if threads.period else 1)
-    rest = problem.rest
     arguments = (
         ArgumentPacker(wide=wide)
-        .raw(rest)
-        .divisor(splits)
-        .divisor(ranges)
-        .offset(problem.x.size * item, rows, share, columns)
-        .divisor(step)
-        .divisor(threads.span, wide=False)
-        .divisor(across, wide=False)
-        .uint32(threads.width, threads.groups, THREADS // across, threads.period)
+        .raw(rest=problem.rest)
+        .divisor(splits=splits, ranges=ranges)
+        .offset(bytes=problem.x.size * item, rows=rows, share=share, columns=columns)
+        .divisor(step=step)
+        .divisor(span=threads.span, across=across, wide=False)
+        .uint32(width=threads.width, groups=threads.groups)
+        .uint32(parts=THREADS // across, period=threads.period)
         .done()
     )
     spec = reduction.specialise("columns", wide=wide, width=vector)
@@ -686,7 +681,7 @@ def launch_of(
     spec: KernelSpec,
     blocks: int,
     shared: int,
-    arguments: bytes,
+    arguments: Arguments,
     splits: int = 1,
     states_bytes: int = 0,
 ) -> Launch:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-from types import SimpleNamespace
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -21,10 +18,6 @@ KIB = 1024
 TILE = 64 * KIB
 KINDS = {1: "UINT8", 2: "FLOAT16", 4: "FLOAT32", 8: "INT64", 16: "COMPLEX128"}
 FORMS = ["rows", "axes", "scattered"]
-FIELDS = [
-    *("elements", "capacity", "row_step", "axis_step", "fill", "columns", "form", "rows", "step"),
-    *("kept_low", "kept_high", "count_bytes", "fills", "tiles", "slots", "turns", "lead"),
-]
 
 
 def problem(shape, width=4, *, strides=None, phase=0, item=4, rows=None, out=None, **options):
@@ -34,23 +27,6 @@ def problem(shape, width=4, *, strides=None, phase=0, item=4, rows=None, out=Non
     coordinates = Layout(table, out or packed_strides(table, item), item)
     kind = DataType[options.pop("kind", KINDS[width])]
     return NonzeroProblem(x, coordinates, kind, **options)
-
-
-def arguments_of(plan):
-    """Return the fields that the argument structs begin with, and those of the variant."""
-    launch = plan
-    wide = launch.kernel.entry.endswith("o64")
-    offset, divisor = ("Q", "QQII") if wide else ("I", "IIII")
-    dimension = divisor + offset
-    rank = int(dict(launch.kernel.defines).get("CK_RANK", 0))
-    columns = f"{dimension * 8}{divisor}{offset}10I"
-    own = {"stream": "", "strided": dimension * rank}.get(plan.variant, columns)
-    code = f"=5q12I{divisor * 7}{own}"
-    assert len(launch.arguments) == -(-struct.calcsize(code) // 8) * 8
-    found = struct.unpack_from(code, launch.arguments)
-    fields = SimpleNamespace(**dict(zip(FIELDS, found[:17], strict=True)))
-    fields.sizes, fields.own = found[17:45:4], found[45:]
-    return fields
 
 
 def named(table):
@@ -113,47 +89,41 @@ def test_every_planned_kernel_is_listed(data):
     plan = plan_nonzero(given)
     assert plan.kernel in listed
     assert (plan.block, plan.pointers) == ((THREADS + 32, 1, 1), 4)
-    found = arguments_of(plan)
-    assert (found.elements, found.capacity) == (given.x.size, options["rows"])
-    assert found.sizes == (*shape[:0:-1], *[1] * (8 - max(1, len(shape))))
+    told = plan.arguments
+    assert (told["elements"], told["capacity"]) == (given.x.size, options["rows"])
+    if given.x.size:
+        assert told["sizes"] == (*shape[:0:-1], *[1] * (8 - max(1, len(shape))))
 
 
-def test_as_many_kernels_are_listed_as_there_are_kinds():
-    assert len(list(specialisations())) == 5 * 3 + (4 + 3) * 4 + 5 * 2 * 2 * 3
-
-
-TILINGS = [  # x, then tiles, turns and bytes of the workspace
-    ("scalar", problem((), 1), 1, 1, 0),
-    ("an element more", problem((KIB + 1,)), 1, 2, 0),
-    ("4 KiB, not on a vector", problem((KIB,), phase=8), 1, 2, 0),
-    ("64 KiB", problem((16 * KIB,)), 1, 16, 0),
-    ("64 KiB, to 8 bytes each", problem((16 * KIB,), item=8), 16, 1, 32784),
-    ("64 KiB, to few of them", problem((16 * KIB,), item=8, rows=9), 1, 16, 0),
-    ("smallest tiles", problem((2**19,), 1), 128, 1, 32784),
-    ("1 MiB", problem((2**20,), 1), 128, 2, 32784),
-    ("2 MiB", problem((2**21,), 1), 256, 2, 32784),
-    ("a tile for each block", problem((16 * KIB * 256,)), 256, 16, 32784),
-    ("an element more", problem((16 * KIB * 256 + 1,)), 373, 11, 32784),
-    ("as many as blocks", problem((16 * KIB * 396,)), 396, 16, 32784),
-    ("two rounds", problem((16 * KIB * 396 + 1,)), 705, 9, 32784),
-    ("4096 tiles", problem((2**26,)), 4096, 16, 32784),
-    ("4097 tiles", problem((2**26 + 1,)), 4097, 16, 65552),
-    ("4096 tiles, not on a vector", problem((2**26,), phase=4), 4097, 16, 65552),
-    ("2^32 - 1 bytes", problem((2**32 - 1,), 1), 65536, 16, 512 * KIB + 16),
-    ("2^32 elements", problem((2**32,), 2, item=8), 2**17, 16, 2**20 + 16),
-    ("one strided tile", problem((16 * KIB,), strides=(8,)), 1, 8, 0),
-    ("of bytes", problem((TILE // 4,), 1, strides=(2,)), 1, 8, 0),
-    ("strided 2^32 - 1", problem((2**32 - 1,), 1, strides=(0,)), 65536, 32, 512 * KIB + 16),
+TILINGS = [  # x, then tiles and bytes of the workspace
+    ("scalar", problem((), 1), 1, 0),
+    ("an element more", problem((KIB + 1,)), 1, 0),
+    ("4 KiB, not on a vector", problem((KIB,), phase=8), 1, 0),
+    ("64 KiB", problem((16 * KIB,)), 1, 0),
+    ("64 KiB, to 8 bytes each", problem((16 * KIB,), item=8), 16, 32784),
+    ("64 KiB, to few of them", problem((16 * KIB,), item=8, rows=9), 1, 0),
+    ("smallest tiles", problem((2**19,), 1), 128, 32784),
+    ("1 MiB", problem((2**20,), 1), 128, 32784),
+    ("2 MiB", problem((2**21,), 1), 256, 32784),
+    ("a tile for each block", problem((16 * KIB * 256,)), 256, 32784),
+    ("an element more", problem((16 * KIB * 256 + 1,)), 373, 32784),
+    ("as many as blocks", problem((16 * KIB * 396,)), 396, 32784),
+    ("two rounds", problem((16 * KIB * 396 + 1,)), 705, 32784),
+    ("4096 tiles", problem((2**26,)), 4096, 32784),
+    ("4097 tiles", problem((2**26 + 1,)), 4097, 65552),
+    ("4096 tiles, not on a vector", problem((2**26,), phase=4), 4097, 65552),
+    ("2^32 - 1 bytes", problem((2**32 - 1,), 1), 65536, 512 * KIB + 16),
+    ("2^32 elements", problem((2**32,), 2, item=8), 2**17, 2**20 + 16),
+    ("one strided tile", problem((16 * KIB,), strides=(8,)), 1, 0),
+    ("of bytes", problem((TILE // 4,), 1, strides=(2,)), 1, 0),
+    ("strided 2^32 - 1", problem((2**32 - 1,), 1, strides=(0,)), 65536, 512 * KIB + 16),
 ]
 
 
-@pytest.mark.parametrize(("given", "tiles", "turns", "workspace"), named(TILINGS))
-def test_tiles_are_pinned(given, tiles, turns, workspace):
+@pytest.mark.parametrize(("given", "tiles", "workspace"), named(TILINGS))
+def test_tiles_are_pinned(given, tiles, workspace):
     plan = plan_nonzero(given)
-    found = arguments_of(plan)
-    assert (found.tiles, found.turns, plan.workspace) == (tiles, turns, workspace)
-    assert found.slots == (workspace // 8 - 2 if workspace else 0)
-    assert plan.grid == (tiles, 1, 1)
+    assert (plan.grid, plan.workspace) == ((tiles, 1, 1), workspace)
 
 
 @settings(max_examples=examples(2000))
@@ -164,32 +134,30 @@ def test_tiles_cover_x_and_each_block_has_one_or_many(data):
     phase = width * data.draw(st.integers(0, 15)) % 16
     given = problem((size,), width, strides=(0,) if strided else None, phase=phase, item=8)
     plan = plan_nonzero(given)
-    found = arguments_of(plan)
-    assert found.lead == (0 if strided else phase // width)
+    told = plan.arguments
+    assert told["lead"] == (0 if strided else phase // width)
     vectors = -(-(size * width + phase) // 16)
     items, item_bytes, per_turn = (size, width, 2048) if strided else (vectors, 16, 256)
-    tile = found.turns * per_turn
-    assert (found.tiles - 1) * tile < items <= found.tiles * tile
+    tile = told["turns"] * per_turn
+    assert (told["tiles"] - 1) * tile < items <= told["tiles"] * tile
     assert tile * item_bytes <= TILE
-    if found.tiles == 1:
+    if told["tiles"] == 1:
         assert size * (width + 8) <= 128 * KIB
-        assert (found.turns - 1) * per_turn < items  # no larger than x
+        assert (told["turns"] - 1) * per_turn < items  # no larger than x
     else:
         assert size * (width + 8) > 128 * KIB or items * item_bytes > TILE
         assert tile * item_bytes >= 4 * KIB
-        assert found.tiles <= 256 or items * item_bytes > 256 * (TILE - item_bytes * per_turn)
-        assert found.tiles <= 128 or tile * item_bytes >= 8 * KIB
-    assert plan.grid_on(132) == (min(found.tiles, 396), 1, 1)
-    assert plan.grid_on(16) == (min(found.tiles, 48), 1, 1)
-    assert plan.workspace == (8 * (2 + found.slots) if found.tiles > 1 else 0)
-    assert found.slots == nonzero_plan.slots_for(found.tiles)
+        assert told["tiles"] <= 256 or items * item_bytes > 256 * (TILE - item_bytes * per_turn)
+        assert told["tiles"] <= 128 or tile * item_bytes >= 8 * KIB
+    assert plan.grid_on(132) == (min(told["tiles"], 396), 1, 1)
+    assert plan.grid_on(16) == (min(told["tiles"], 48), 1, 1)
+    assert plan.workspace == (8 * (2 + told["slots"]) if told["tiles"] > 1 else 0)
+    assert told["slots"] == nonzero_plan.slots_for(told["tiles"])
 
 
-def test_slots():
-    slots = {1: 0, 2: 4096, 4096: 4096, 4097: 8192, 8193: 16384, 65536: 65536}
-    assert {tiles: nonzero_plan.slots_for(tiles) for tiles in slots} == slots
+def test_few_sizes_of_workspaces():
     sizes = {8 * (2 + nonzero_plan.slots_for(n)) for n in range(2, 2**17)}
-    assert len(sizes) == 6  # few, so that calls share workspaces
+    assert len(sizes) == 6  # so that calls share them
 
 
 ONES = 2**32 - 1
@@ -205,31 +173,8 @@ KEPT = {
 
 @pytest.mark.parametrize("kind", [kind.name for kind in DataType if kind.bits >= 8])
 def test_signs_of_floats_do_not_count(kind):
-    found = arguments_of(plan_nonzero(problem((9,), DataType[kind].itemsize, kind=kind)))
-    assert (found.kept_low, found.kept_high) == KEPT.get(kind, (ONES, ONES))
-
-
-TABLES = [  # x, then the form of its coordinates, rows that a warp writes at once, bytes of an axis
-    ("one column", problem((90,)), "rows", 384, 0),
-    ("any stride of one column", problem((90,), out=(4, 999)), "rows", 384, 0),
-    ("one row", problem((90, 9), rows=1, out=(999, 4)), "rows", 192, 0),
-    ("two columns", problem((9, 10)), "rows", 192, 0),
-    ("three columns", problem((3, 3, 9)), "rows", 128, 0),
-    ("eight columns", problem((2,) * 8, item=8), "rows", 24, 0),
-    ("axes", problem((9, 10), out=(4, 360)), "axes", 184, 768),
-    ("eight axes", problem((2,) * 8, item=8, out=(8, 2048)), "axes", 16, 192),
-    ("doubled rows", problem((9, 10), out=(16, 4)), "scattered", 1024, 0),
-    ("doubled axes", problem((9, 10), out=(8, 720)), "scattered", 1024, 0),
-    ("reversed column", problem((90,), out=(-4, 4)), "scattered", 1024, 0),
-]
-
-
-@pytest.mark.parametrize(("given", "form", "rows", "step"), named(TABLES))
-def test_form_of_coordinates_is_pinned(given, form, rows, step):
-    found = arguments_of(plan_nonzero(given))
-    assert (FORMS[found.form], found.rows, found.step) == (form, rows, step)
-    assert (found.row_step, found.axis_step) == given.coordinates.strides
-    assert found.columns == given.coordinates.shape[1]
+    told = plan_nonzero(problem((9,), DataType[kind].itemsize, kind=kind)).arguments
+    assert told["kept"] == KEPT.get(kind, (ONES, ONES))
 
 
 @pytest.mark.parametrize("item", [4, 8])
@@ -237,33 +182,25 @@ def test_form_of_coordinates_is_pinned(given, form, rows, step):
 def test_rows_fit_the_buffer_of_a_warp(columns, item):
     shape = (5,) * columns
     for out in (None, (item, item * 5**columns), (2 * columns * item, item)):
-        found = arguments_of(plan_nonzero(problem(shape, item=item, out=out)))
-        assert found.rows % nonzero_plan.ALIGNED_ROWS == 0
-        assert found.rows >= 16
-        if FORMS[found.form] == "scattered":
-            assert found.rows <= 1024
-        elif FORMS[found.form] == "rows":  # and what is in front of the first one: 16 bytes more
-            assert found.rows * columns * item <= 1536
+        told = plan_nonzero(problem(shape, item=item, out=out)).arguments
+        assert told["buffer_rows"] % nonzero_plan.ALIGNED_ROWS == 0
+        assert told["buffer_rows"] >= 16
+        if FORMS[told["form"]] == "scattered":
+            assert told["buffer_rows"] <= 1024
+        elif FORMS[told["form"]] == "rows":  # and what is in front of the first one: 16 bytes more
+            assert told["buffer_rows"] * columns * item <= 1536
         else:
-            assert found.step % 16 == 0
-            assert found.rows * item + 16 <= found.step
-            assert found.step * columns <= 1536
+            assert told["buffer_step"] % 16 == 0
+            assert told["buffer_rows"] * item + 16 <= told["buffer_step"]
+            assert told["buffer_step"] * columns <= 1536
 
 
 def test_count_and_fill_are_passed_on():
-    found = arguments_of(plan_nonzero(problem((9,))))
-    assert (found.count_bytes, found.fills) == (4, 0)
+    told = plan_nonzero(problem((9,))).arguments
+    assert (told["count_bytes"], told["fills"]) == (4, 0)
     for fill in (0, -1, 2**63 - 1, -(2**63)):
-        found = arguments_of(plan_nonzero(problem((9,), item=8, count_bytes=8, fill=fill)))
-        assert (found.count_bytes, found.fills, found.fill) == (8, 1, fill)
-
-
-def test_dimensions_of_x_are_merged_and_passed_on():
-    found = arguments_of(plan_nonzero(problem((5, 6, 1, 7), strides=(300, 28, 9, 4))))
-    assert found.sizes == (7, 1, 6, 1, 1, 1, 1)
-    assert (found.own[0::5], found.own[4::5]) == ((5, 42), (300, 4))
-    found = arguments_of(plan_nonzero(problem((90,), strides=(-4,))))
-    assert (found.own[0::5], found.own[4::5]) == ((1, 90), (0, 2**32 - 4))
+        told = plan_nonzero(problem((9,), item=8, count_bytes=8, fill=fill)).arguments
+        assert (told["count_bytes"], told["fills"], told["fill_value"]) == (8, 1, fill)
 
 
 @settings(max_examples=examples(500))
@@ -275,16 +212,17 @@ def test_tiles_of_columns_cover_x_and_fit(data):
     strides = (rows * columns * width, width, rows * width)
     plan = plan_nonzero(problem((planes, rows, columns), width, strides=strides))
     assume(plan.variant in {"columns", "parts"})
-    found = arguments_of(plan)
-    (groups, *_, along, group, of_row, strips), padded = found.own[40:48], found.own[51]
-    assert (along, of_row, strips, padded) == (rows, columns, -(-columns // 32), 32 * strips)
+    told = plan.arguments
+    groups, group, strips, padded = (told[k] for k in ("groups", "group", "strips", "padded"))
+    assert (told["rows"], told["columns"]) == (rows, columns)
+    assert (strips, padded) == (-(-columns // 32), 32 * strips)
     part = group in {2, 4, 8} and 65536 * width // 16 < padded <= 65536 // group < 2 * padded
     assert part if plan.variant == "parts" else group % (16 // width) == 0
     assert (groups - 1) * group < rows <= groups * group
-    assert (found.turns - 1) * 256 < group * padded <= found.turns * 256 <= 65536
-    assert found.tiles == planes * groups
-    assert plan.grid == (found.tiles, 1, 1)
-    assert found.slots == nonzero_plan.slots_for(found.tiles)
+    assert (told["turns"] - 1) * 256 < group * padded <= told["turns"] * 256 <= 65536
+    assert told["tiles"] == planes * groups
+    assert plan.grid == (told["tiles"], 1, 1)
+    assert told["slots"] == nonzero_plan.slots_for(told["tiles"])
 
 
 @pytest.mark.parametrize("width", KINDS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,15 +75,6 @@ PINNED = [
 OF_NOTHING = [problem((3, 0), 5, 1), problem((3, 4), 0, 1)]
 
 
-def fields(plan, index_bytes):
-    """Return the fields of the variant's own part of the arguments."""
-    wide = plan.kernel.entry.endswith("o64")
-    offset, divisor = ("Q", "QQII") if wide else ("I", "IIII")
-    start = 32 + (16 if wide else 8) + (24 if wide or index_bytes > 4 else 16)
-    code = {"stream": f"=6{offset}", "planes": f"=4{offset}{divisor}{divisor}8I"}[plan.variant]
-    return struct.unpack_from(code, plan.arguments, start)
-
-
 SIZES = st.one_of(st.integers(1, 50), st.integers(1, 5000), st.integers(1, 10**6))
 
 
@@ -94,19 +83,19 @@ SIZES = st.one_of(st.integers(1, 50), st.integers(1, 5000), st.integers(1, 10**6
 def test_tiles_cover_the_output_and_fit_in_shared_memory(sizes, itemsize, index_bytes):
     outer, depth, inner = sizes
     plan = plan_one_hot(problem((outer, inner), depth, 1, itemsize, index_bytes=index_bytes))
-    found = fields(plan, index_bytes)
+    told = plan.arguments
+    tiles, clears = told["tiles"], told["clears"]
     if plan.variant == "stream":
-        elements, tile, tiles, clears, *_ = found
+        elements, tile = told["elements"], told["tile"]
         assert elements == outer * depth * inner
         assert (tiles - 1) * tile < elements <= tiles * tile
         assert tile * itemsize >= 1024  # tiles begin at lines, none may be empty
         bits = tile + 256 // itemsize
     else:
-        columns, tiles = found[:2]
-        chunks, groups, vectors, planes = found[4:17:4]
-        part, run, clears = found[17:20]
+        names = ("chunks", "groups", "vectors", "planes", "columns", "run")
+        chunks, groups, vectors, planes, part, run = (told[name] for name in names)
         sector = 32 // itemsize
-        assert columns == inner
+        assert told["inner"] == inner
         assert tiles == outer * chunks * groups
         assert (chunks - 1) * part < inner <= chunks * part
         assert (groups - 1) * planes < depth <= groups * planes
@@ -133,7 +122,7 @@ def test_large_problems_have_large_tiles_and_many():
     ]:
         given = problem(shape, depth, axis, itemsize)
         plan = plan_one_hot(given)
-        tiles = fields(plan, 4)[{1: 2, 2: 1, 3: 1}[len(shape)]]
+        tiles = plan.arguments["tiles"]
         assert tiles >= one_hot_plan.TILES
         assert given.out.size * itemsize <= tiles * 4 * one_hot_plan.TILE_BYTES
         assert plan.grid[0] >= one_hot_plan.TILES
