@@ -57,13 +57,12 @@ from cudakern._foreign import as_array
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.operators.gather_nd.function import check_shapes
+from cudakern.operators.index_check import raise_if_outside, require_extents
 from cudakern.operators.indices import (
     ZERO,
     as_indices,
     check_mode,
     check_negative,
-    raise_if_outside,
-    require_extents,
     require_index_dtype,
     widened,
 )
@@ -230,7 +229,7 @@ def _operands(
 ) -> tuple[Lazy, Lazy, Array | None]:
     """Return x and indices as dask arrays, and the latter as an array if they are at hand.
 
-    What `cudakern.operators.indices.as_operands` demands of arrays is checked.
+    What `cudakern.operators.lookup.as_operands` demands of arrays is checked.
     """
     data = _as_lazy(operator, "x", x)
     positions, found = _as_lazy_indices(operator, indices)

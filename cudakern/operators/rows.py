@@ -23,14 +23,9 @@ from cudakern._layout import (
     reach,
 )
 from cudakern.engines import base
-from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch, blocks_for
-from cudakern.operators.indices import (
-    CHECKED_COMPONENTS,
-    INDEX_TYPES,
-    ITEMS_PER_THREAD,
-    MODES,
-    compares_wide,
-)
+from cudakern.engines.base import MULTIPROCESSORS, THREADS, Launch, blocks_for
+from cudakern.operators.index_kernels import ITEMS_PER_THREAD, specialise
+from cudakern.operators.indices import compares_wide
 
 # Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
 STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}  # dimensions of a strided kernel, by whether
@@ -236,42 +231,3 @@ def pack_axes(
     extents, strides = zip(*axes, strict=True)
     arguments.divisor(extent=extents, wide=compares_wide(problem.indices, wide=wide))
     arguments.offset(axis_stride=strides)
-
-
-def specialise(
-    operator: str,
-    variant: str,
-    width: int,
-    index_type: str,
-    mode: str | None = None,
-    *,
-    wide: bool,
-    rank: int = 2,
-    staged: bool = False,
-    macros: tuple[tuple[str, int], ...] = (),
-) -> KernelSpec:
-    """Return a variant's kernel, by width in bytes, index type, mode if any, and offset width.
-
-    ``macros`` are constants of the operator.
-    """
-    short, device_type = INDEX_TYPES[index_type]
-    bits = 64 if wide else 32
-    suffix = {"strided": f"_r{rank}", "last_axis": "_staged" if staged else ""}.get(variant, "")
-    name = f"ck_{operator}_{variant}{suffix}_w{width}_{short}"
-    defines = [
-        ("CK_WIDTH", str(width)),
-        ("CK_INDEX_T", device_type),
-        ("CK_OFFSET_T", f"ck::uint{bits}"),
-        ("CK_ITEMS", str(ITEMS_PER_THREAD)),
-        *((macro, str(value)) for macro, value in macros),
-    ]
-    if operator in CHECKED_COMPONENTS:
-        defines.append(("CK_MAX_TUPLE", str(CHECKED_COMPONENTS[operator])))
-    if mode is not None:
-        name += f"_{MODES[mode][1:].lower()}"
-        defines.append(("CK_MODE", MODES[mode]))
-    if variant == "strided":
-        defines.append(("CK_RANK", str(rank)))
-    if variant == "last_axis":
-        defines.append(("CK_STAGED", str(int(staged))))
-    return KernelSpec(operator, variant, f"{name}_o{bits}", tuple(defines))

@@ -12,7 +12,7 @@ from cudakern.engines.base import THREADS, KernelSpec
 from cudakern.operators import specialisations
 from cudakern.operators.gather import plan as gather_plan
 from cudakern.operators.gather_nd import plan as gather_nd_plan
-from cudakern.operators.indices import ITEMS_PER_THREAD
+from cudakern.operators.index_kernels import ITEMS_PER_THREAD
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.one_hot import plan as one_hot_plan
 from cudakern.operators.reduce import plan as reduce_plan

@@ -11,7 +11,9 @@ from cudakern._layout import Layout
 from cudakern.engines.sources import kernel_folder
 from cudakern.operators.gather.plan import plan_gather
 from cudakern.operators.gather_nd.plan import plan_gather_nd
-from cudakern.operators.indices import CHECKED_COMPONENTS, INDEX_TYPES, check_launch
+from cudakern.operators.index_check import check_launch
+from cudakern.operators.index_kernels import MAX_COMPONENTS
+from cudakern.operators.indices import INDEX_TYPES
 from cudakern.operators.nonzero.plan import plan_nonzero
 from cudakern.operators.one_hot.plan import plan_one_hot
 from cudakern.operators.reduce.plan import plan_reduce
@@ -103,7 +105,7 @@ def _parts(kind, names):
 
 def checks():
     """Yield the launches that look for indices out of range."""
-    for (operator, components), index_type in product(CHECKED_COMPONENTS.items(), INDEX_TYPES):
+    for (operator, components), index_type in product(MAX_COMPONENTS.items(), INDEX_TYPES):
         layout = Layout((5, components), (8 * components, 8), 8)
         yield check_launch(operator, layout, index_type, [3] * components, tuples=components > 1)
 

@@ -14,6 +14,7 @@ from rich.progress import Progress
 from cudakern.errors import KernelCompileError
 from cudakern.operators import specialisations
 from cudakern.operators.gather.plan import specialise as gather
+from cudakern.operators.gather.plan import specialise_last_axis
 from perf.cases import find
 from perf.static import (
     allowances,
@@ -167,7 +168,7 @@ def test_an_allowance_fits_a_kernel_and_says_why():
         assert any(map(allowance.fits, kernels.distinct())), allowance.reason
 
 
-STAGED = Kernel(gather("last_axis", 1, "int32", "wrap", wide=False, staged=True))
+STAGED = Kernel(specialise_last_axis(1, "int32", "wrap", staged=True))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,7 @@ def test_a_broken_budget_is_named(few, monkeypatch, capsys):
 
 def test_slow_code_is_seen(monkeypatch):
     (figures,) = survey("sm_90", [SUM])
-    assert figures.faults == []
+    assert not figures.faults
     many = Kernel(dataclasses.replace(SUM.spec, resident_blocks=9), SUM.reduction)
     monkeypatch.setattr(budgets, "MIN_BYTES_IN_FLIGHT", 2**20)
     found = budgets.throughput_faults(many, figures, loads=8, most=3)

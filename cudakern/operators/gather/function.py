@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from cudakern._arguments import normalize_axis
 from cudakern._ranges import named
 from cudakern.operators.gather.plan import plan_gather, rows_of
-from cudakern.operators.indices import (
-    NO_FILL,
-    ZERO,
-    Lookup,
-    Selection,
-    as_operands,
-    check_mode,
-    fill_pattern,
-)
+from cudakern.operators.indices import NO_FILL, ZERO, check_mode, fill_pattern
+from cudakern.operators.lookup import Lookup, Selection, as_operands
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,7 @@ from cudakern._layout import (
     merge,
 )
 from cudakern.engines.base import MULTIPROCESSORS, Launch
-from cudakern.operators import rows
+from cudakern.operators import index_kernels
 from cudakern.operators.indices import INDEX_TYPES, compares_wide
 from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, plan_strided
 
@@ -42,7 +42,15 @@ LAST_AXIS_STAGES = 8  # stages of a block: it reads one while it picks from anot
 MAX_GRID_Y = 65535  # blocks in y; CUDA's limit
 
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
-specialise = partial(rows.specialise, "gather")
+specialise = partial(index_kernels.specialise, "gather")
+
+
+def specialise_last_axis(width: int, index_type: str, mode: str, *, staged: bool) -> KernelSpec:
+    """Return the kernel of last_axis whose rows of x are staged, or not."""
+    suffix, macros = "_staged" if staged else "", (("CK_STAGED", int(staged)),)
+    return specialise(
+        "last_axis", width, index_type, mode, wide=False, suffix=suffix, macros=macros
+    )
 
 
 def rows_of(
@@ -79,62 +87,64 @@ def plan_gather(problem: RowProblem) -> Launch | None:
     return _plan_stream(problem) if problem.is_stream() else plan_strided("gather", problem, 1)
 
 
-def _plan_stream(rows: RowProblem) -> Launch:
-    stream = Stream.of(rows)
-    outer_stride = rows.outer[0].strides[0] if rows.outer else 0
-    index_stride = rows.index[0].strides[1] if rows.index else 0
-    index_bytes = rows.indices.itemsize
-    contiguous = index_stride == index_bytes or not rows.index
-    scalar = rows.row_bytes == rows.x.itemsize == stream.width and not rows.outer and contiguous
+def _plan_stream(problem: RowProblem) -> Launch:
+    stream = Stream.of(problem)
+    outer_stride = problem.outer[0].strides[0] if problem.outer else 0
+    index_stride = problem.index[0].strides[1] if problem.index else 0
+    index_bytes = problem.indices.itemsize
+    contiguous = index_stride == index_bytes or not problem.index
+    scalar = (
+        problem.row_bytes == problem.x.itemsize == stream.width and not problem.outer and contiguous
+    )
     variant = stream.variant
-    if variant == "rows" and rows.outer:
+    if variant == "rows" and problem.outer:
         variant = "planes"
     elif variant == "packed" and scalar:
         variant = "scalars"
     group = min(VECTOR_BYTES // stream.width * index_bytes, VECTOR_BYTES)
-    aligned = (rows.indices.phase - stream.lead * index_bytes) % group == 0
-    extent, axis_stride = rows.axes[0]
-    compared = compares_wide(rows.indices, wide=stream.wide)
+    aligned = (problem.indices.phase - stream.lead * index_bytes) % group == 0
+    extent, axis_stride = problem.axes[0]
+    compared = compares_wide(problem.indices, wide=stream.wide)
     arguments = (
         ArgumentPacker(wide=stream.wide)
         .offset(pieces=stream.pieces, lead=stream.lead)
-        .divisor(row=rows.row_bytes // stream.unit)
+        .divisor(row=problem.row_bytes // stream.unit)
         .offset(outer_stride=outer_stride, axis_stride=axis_stride, index_stride=index_stride)
         .offset(vector_indices=int(aligned))
-        .divisor(count=rows.count)
+        .divisor(count=problem.count)
         .divisor(extent=extent, wide=compared)
-        .raw(fill=rows.fill)
+        .raw(fill=problem.fill)
     )
-    shared = stream.table_rows(rows) * (8 if stream.wide else 4) if variant == "packed" else 0
+    shared = stream.table_rows(problem) * (8 if stream.wide else 4) if variant == "packed" else 0
     if stream.splice is not None:
         shared = stream.splice.shared_bytes(wide=stream.wide)
         stream.splice.pack(arguments)
-    spec = specialise(variant, stream.width, rows.index_type, rows.mode, wide=stream.wide)
+    spec = specialise(variant, stream.width, problem.index_type, problem.mode, wide=stream.wide)
     return Launch(spec, stream.grid, shared, 3, arguments.done())
 
 
-def _suits_last_axis(rows: RowProblem) -> bool:
-    outer, index, itemsize = rows.outer, rows.index, rows.x.itemsize
-    extent, stride = rows.axes[0]
+def _suits_last_axis(problem: RowProblem) -> bool:
+    outer, index, itemsize = problem.outer, problem.index, problem.x.itemsize
+    extent, stride = problem.axes[0]
     return (
         bool(outer and index)
         and outer[0].size >= LAST_AXIS_MIN_OUTER
-        and (index[0].size >= LAST_AXIS_MIN_COUNT or _is_staged(rows, index[0].size))
+        and (index[0].size >= LAST_AXIS_MIN_COUNT or _is_staged(problem, index[0].size))
         and index[0].strides[2] == itemsize
         and itemsize < VECTOR_BYTES
         and extent < MAX_SPAN_32
         and alignment(
-            rows.x.phase, stride, outer[0].strides[0], rows.out.phase, outer[0].strides[2]
+            problem.x.phase, stride, outer[0].strides[0], problem.out.phase, outer[0].strides[2]
         )
         >= itemsize
     )
 
 
-def _is_staged(rows: RowProblem, count: int) -> bool:
+def _is_staged(problem: RowProblem, count: int) -> bool:
     """Return whether rows of x fit, and take no more sectors than reading elements one by one."""
-    extent, stride = rows.axes[0]
+    extent, stride = problem.axes[0]
     most = min(LAST_AXIS_MAX_STAGED_BYTES, count * SECTOR_BYTES)
-    return stride == rows.x.itemsize and extent * stride <= most
+    return stride == problem.x.itemsize and extent * stride <= most
 
 
 def _plan_last_axis(problem: RowProblem) -> Launch:
@@ -149,10 +159,10 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
     words = -(-row_bytes // VECTOR_BYTES) + int(ragged)
     chunk = _chunk(outer.size, count, staged=staged)
     chunks = -(-count // chunk)
-    rows = 1
+    stage_rows = 1
     if staged:
         shared_out = -(-outer.size * chunks // LAST_AXIS_LEAST_BLOCKS)
-        rows = max(1, min(LAST_AXIS_WORDS // words, shared_out))
+        stage_rows = max(1, min(LAST_AXIS_WORDS // words, shared_out))
     width = min(
         alignment(problem.out.phase, outer.strides[2], count * itemsize),
         LAST_AXIS_MAX_PIECES * itemsize,
@@ -165,15 +175,13 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
         .divisor(extent=extent, wide=compares_wide(problem.indices, wide=False))
         .raw(fill=problem.fill)
         .divisor(vectors=min(chunk, count) * itemsize // width, words=max(words, 1), wide=False)
-        .uint32(width=width, chunk=chunk, rows=rows, row_bytes=row_bytes)
+        .uint32(width=width, chunk=chunk, rows=stage_rows, row_bytes=row_bytes)
         .uint32(ragged=int(staged and ragged), unused=0)
         .done()
     )
-    spec = specialise(
-        "last_axis", itemsize, problem.index_type, problem.mode, wide=False, staged=staged
-    )
-    grid = (chunks, _bands(chunks, -(-outer.size // rows)), 1)
-    shared = 2 * chunk + rows * words * VECTOR_BYTES if staged else 4 * chunk
+    spec = specialise_last_axis(itemsize, problem.index_type, problem.mode, staged=staged)
+    grid = (chunks, _bands(chunks, -(-outer.size // stage_rows)), 1)
+    shared = 2 * chunk + stage_rows * words * VECTOR_BYTES if staged else 4 * chunk
     return Launch(spec, grid, shared, 3, arguments)
 
 
@@ -202,4 +210,4 @@ def specialisations() -> Iterator[KernelSpec]:
             for width, rank in product((1, 2, 4, 8, 16), STRIDED_RANKS[wide]):
                 yield specialise("strided", width, index_type, mode, wide=wide, rank=rank)
         for width, staged in product((1, 2, 4, 8), (False, True)):
-            yield specialise("last_axis", width, index_type, mode, wide=False, staged=staged)
+            yield specialise_last_axis(width, index_type, mode, staged=staged)

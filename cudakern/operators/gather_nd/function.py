@@ -12,15 +12,8 @@ from cudakern._layout import MAX_DIMENSIONS
 from cudakern._ranges import named
 from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
-from cudakern.operators.indices import (
-    NO_FILL,
-    ZERO,
-    Lookup,
-    Selection,
-    as_operands,
-    check_mode,
-    fill_pattern,
-)
+from cudakern.operators.indices import NO_FILL, ZERO, check_mode, fill_pattern
+from cudakern.operators.lookup import Lookup, Selection, as_operands
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

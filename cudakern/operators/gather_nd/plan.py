@@ -7,9 +7,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import MAX_DIMENSIONS, VECTOR_BYTES, Dimension, Layout, merge
+from cudakern._layout import VECTOR_BYTES, Dimension, Layout, merge
 from cudakern.engines.base import Launch
-from cudakern.operators import rows
+from cudakern.operators import index_kernels
 from cudakern.operators.indices import INDEX_TYPES
 from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, pack_axes, plan_strided
 
@@ -22,11 +22,11 @@ OPERATOR = "gather_nd"
 
 # Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
 # rows.py has the variants' constants.
-MAX_TUPLE = MAX_DIMENSIONS  # components of an index tuple; limit
+MAX_TUPLE = index_kernels.MAX_COMPONENTS[OPERATOR]  # components of an index tuple; limit
 STAGED_BYTES = 12 * 1024  # bytes of shared memory in which a block stages tuples; estimate
 
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.
-specialise = partial(rows.specialise, OPERATOR)
+specialise = partial(index_kernels.specialise, OPERATOR)
 
 
 def rows_of(

@@ -23,9 +23,10 @@ from cudakern._layout import (
 )
 from cudakern.engines import base
 from cudakern.engines.base import THREADS, Launch, blocks_for
-from cudakern.operators.indices import INDEX_TYPES, ITEMS_PER_THREAD, compares_wide
+from cudakern.operators import index_kernels
+from cudakern.operators.index_kernels import ITEMS_PER_THREAD
+from cudakern.operators.indices import INDEX_TYPES, compares_wide
 from cudakern.operators.rows import STRIDED_RANKS
-from cudakern.operators.rows import specialise as specialise_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +52,7 @@ _WIDTHS = (1, 2, 4, 8, 16)
 
 #: Returns a variant's kernel, by width in bytes, index type and offset width.
 specialise = partial(
-    specialise_for,
+    index_kernels.specialise,
     "one_hot",
     macros=(("CK_STAGED_BYTES", STAGED_BYTES), ("CK_LINE_BYTES", LINE_BYTES)),
 )

@@ -1,0 +1,141 @@
+"""Lookups by indices: what gather and gather_nd do with arrays, whatever selects."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from cudakern._arrays import (
+    Array,
+    check_output,
+    common_place,
+    empty,
+    fill_elements,
+    place_of,
+    require_eager,
+    require_rank,
+    require_size,
+)
+from cudakern._caches import kept
+from cudakern._dtypes import copyable, require_dtype
+from cudakern._foreign import as_array, as_output
+from cudakern.operators.binding import Binding, Work
+from cudakern.operators.index_check import raise_if_outside, require_extents
+from cudakern.operators.indices import as_indices, index_type, widened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cudakern._layout import Layout
+    from cudakern.engines.base import Launch
+    from cudakern.operators.rows import RowProblem
+
+    RowsOf = Callable[[Layout, Layout, Layout, int, str, str, bytes], RowProblem]
+
+
+def as_operands(operator: str, x: object, indices: object, least: int) -> tuple[Array, Array]:
+    """Return x and indices as arrays of supported dtypes; indices have ``least`` dimensions."""
+    data = as_array(operator, "x", x)
+    positions = as_indices(operator, indices, as_array(operator, "indices", indices))
+    require_dtype(operator, "x", data.dtype, copyable())
+    require_rank(operator, "x", data, 1)
+    require_rank(operator, "indices", positions, least)
+    return data, positions
+
+
+class Selection(NamedTuple):
+    """What indices select, and what those out of range mean."""
+
+    #: The axes of x that indices select from: from the first to before ``stop``.
+    first: int
+    stop: int
+    mode: str  # one of MODES
+    fill: bytes  # the fill value repeated to 16 bytes
+    negative: str  # what a negative index is: counted from the end, or invalid
+
+
+class Lookup:
+    """What gather and gather_nd do with their operands, once these are known.
+
+    ``option`` is the parameter that gives the first axis. ``rows_of`` makes the problem of the
+    layouts of x, indices and out, the first axis, the type that kernels read indices as, the mode
+    and the fill pattern. With ``tuples``, the last dimension of the indices runs over the axes.
+    """
+
+    def __init__(
+        self,
+        operator: str,
+        option: str,
+        rows_of: RowsOf,
+        plan: Callable[[RowProblem], Launch | None],
+        *,
+        tuples: bool,
+    ) -> None:
+        self._operator, self._option, self._tuples = operator, option, tuples
+        self._rows_of, self._plan = rows_of, plan
+        self.binding = Binding(operator, ("x", "indices", "out"), self._bind, aligned=(1,))
+        self._run = self.binding.run
+        kept(operator, self.binding.table)
+
+    def __call__(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Array:
+        """Return what is selected, in ``out`` if given.
+
+        ArgumentError tells that the call would wait for the GPU while a graph is captured,
+        BindingError that an array does not fit; IndexRangeError is raised as the mode demands.
+        """
+        if selection.mode == "raise":
+            requirement = "must not be 'raise', which waits for the GPU,"
+            require_eager(self._operator, "mode", requirement, place_of(x))
+        if selection.negative == "invalid":
+            extents = x.shape[selection.first : selection.stop]
+            indices = widened(indices, extents, selection.negative)
+        if out is None:
+            shape = self._shape(x, indices, selection)
+            place = common_place(self._operator, ("x", "indices"), (x, indices))
+            require_size(self._operator, "indices", shape, x.dtype.itemsize)
+            target = out = empty(shape, x.dtype, place)
+        else:
+            target = as_output(self._operator, "out", out)
+        self._run(selection, (x, indices, target))
+        return out
+
+    def _shape(self, x: Array, indices: Array, selection: Selection) -> tuple[int, ...]:
+        chosen = indices.shape[:-1] if self._tuples else indices.shape
+        shape: tuple[int, ...] = chosen + x.shape[selection.stop :]
+        return shape if self._tuples else x.shape[: selection.first] + shape
+
+    def _bind(
+        self, selection: Selection, arrays: tuple[Array, ...], layouts: list[Layout], place: int
+    ) -> Work:
+        x, indices, out = arrays
+        shape, reason = self._shape(x, indices, selection), f"for {self._option}={selection.first}"
+        kind = index_type(indices, selection.negative)
+        check_output(self._operator, "out", out, shape, x.dtype, place, reason)
+        extents = x.shape[selection.first : selection.stop]
+        if 0 in extents:
+            return Work(None, partial(self._fill, selection) if out.size else None)
+        source, where, result = layouts
+        mode, fill = selection.mode, selection.fill
+        problem = self._rows_of(source, where, result, selection.first, kind, mode, fill)
+        launch = self._plan(problem)
+        checks = selection.mode == "raise" and extents and out.size
+        return Work(launch, partial(self._check, selection) if checks else None)
+
+    def _fill(self, selection: Selection, arrays: tuple[Array, ...]) -> bool:
+        """Fill the result where x has nothing to select from."""
+        x, indices, out = arrays
+        if selection.mode != "fill":
+            extents = x.shape[selection.first : selection.stop]
+            require_extents(self._operator, extents, selection.first, indices.size)
+        fill_elements(out, selection.fill[: x.dtype.itemsize])
+        return False
+
+    def _check(self, selection: Selection, arrays: tuple[Array, ...]) -> bool:
+        """Raise IndexRangeError if an index is out of range."""
+        x, indices, _ = arrays
+        first, negative = selection.first, selection.negative
+        extents = x.shape[first : selection.stop]
+        raise_if_outside(
+            self._operator, indices, extents, first, tuples=self._tuples, negative=negative
+        )
+        return True
