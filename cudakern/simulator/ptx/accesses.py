@@ -1,30 +1,28 @@
 """What instructions do to memory, by their names: section 9.7 of the PTX ISA manual.
 
-The bits are those of runtime.hpp. Where a name leaves the order or the scope out, the manual's
-defaults hold.
+Where a name leaves the order or the scope out, the manual's defaults hold.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cudakern.simulator.ptx.access_bits import (
+    ACQUIRES,
+    ATOMIC,
+    READS,
+    RELEASES,
+    SCOPES,
+    SPACES,
+    STRONG,
+    VOLATILE,
+    WRITES,
+)
 from cudakern.simulator.ptx.forms import BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-READS, WRITES, ATOMIC, STRONG, VOLATILE, ACQUIRES, RELEASES, GUESSES = (
-    1 << i for i in range(8, 16)
-)
-RETURNS, PIECE = 1 << 18, 1 << 19
-SCOPES = {word: i << 16 for i, word in enumerate(("cta", "cluster", "gpu", "sys"))}
-SPACES = {
-    word: i << 20
-    for i, words in enumerate(
-        ((), ("global",), ("shared", "shared::cta"), ("const",), ("local",), ("shared::cluster",))
-    )
-    for word in words
-}
 _ORDERS = {
     "relaxed": 0,
     "acquire": ACQUIRES,

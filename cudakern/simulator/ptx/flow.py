@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern.simulator.ptx.accesses import (
-    ATOMIC,
-    GUESSES,
-    PIECE,
-    READS,
-    RETURNS,
-    STRONG,
-    access_of,
-)
+from cudakern.simulator.ptx import access_bits as bits
+from cudakern.simulator.ptx.accesses import access_of
 from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.model import Address, Immediate, Instruction, Label, Register, Vector
 
@@ -74,18 +67,18 @@ class Flow:
         told = access_of(does or of.name)
         opcode = of.words[0]
         if opcode == "atom" and _names(of.operands[:1]) & self._read:
-            told |= RETURNS | READS
-        if id(of) in self._guesses and not told & STRONG:
-            told |= GUESSES
+            told |= bits.RETURNS | bits.READS
+        if id(of) in self._guesses and not told & bits.STRONG:
+            told |= bits.GUESSES
         if opcode in {"ld", "ldu"} and told:
             needed = self._needed_of(of)
             return told | (0 if needed else self._piece(of)), needed
-        is_read = told & READS and not told & ATOMIC
-        return told, (1 << (told & 0xFF)) - 1 if is_read else 0
+        is_read = told & bits.READS and not told & bits.ATOMIC
+        return told, (1 << (told & bits.BYTES)) - 1 if is_read else 0
 
     def _piece(self, load: Instruction) -> int:
         """Return PIECE for one of several loads from a base that stand at the same line."""
-        return PIECE if self._neighbours[_base(load), load.stack] > 1 else 0
+        return bits.PIECE if self._neighbours[_base(load), load.stack] > 1 else 0
 
     def _needed_of(self, load: Instruction) -> int:
         size = BYTES.get(load.words[-1], 0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cudakern.errors import SimulatorError
 from cudakern.simulator import structures
+from cudakern.simulator.ptx.access_bits import GUESSES, SCOPES, scope_of
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.reports.sessions import stack_of
 
@@ -28,10 +29,6 @@ class _Reason(IntEnum):
 
 
 _ATOMIC, _OTHER_WRITES, _OTHER_ATOMIC = 2, 4, 8
-#: Of a site's access, as in runtime.hpp: two bits of scope; which counts for nothing in guesses.
-_SCOPE_SHIFT = 16
-_SCOPES = (".cta", ".cluster", ".gpu", ".sys")
-_GUESSES, _GPU = 1 << 15, 2
 Source = tuple[str, int]
 Place = tuple[int, ...]
 
@@ -160,9 +157,9 @@ def _race(raw: structures.Finding, what: str, where: str) -> str:
 
 def _narrower(raw: structures.Finding) -> str:
     """Return the narrower scope of two strong accesses."""
-    given = [structures.Site.from_address(site).access for site in (raw.site, raw.other_site)]
-    scopes = [_GPU if access & _GUESSES else access >> _SCOPE_SHIFT & 3 for access in given]
-    return _SCOPES[min(scopes)]
+    accesses = [structures.Site.from_address(site).access for site in (raw.site, raw.other_site)]
+    scopes = [SCOPES["gpu"] if access & GUESSES else scope_of(access) for access in accesses]
+    return next(f".{word}" for word, scope in SCOPES.items() if scope == min(scopes))
 
 
 def _shown(stack: tuple[Source, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudakern.simulator.ptx.accesses import GUESSES, READS, RETURNS
+from cudakern.simulator.ptx.access_bits import GUESSES, READS, RETURNS
 from cudakern.simulator.ptx.flow import Flow
 from cudakern.simulator.ptx.model import Instruction
 from cudakern.simulator.ptx.parse import parse
