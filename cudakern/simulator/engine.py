@@ -17,7 +17,7 @@ from cudakern.errors import BindingError, EngineUnavailableError
 from cudakern.simulator.operands import operands_of
 from cudakern.simulator.ptx.compile import Ptx, ptx_of, target
 from cudakern.simulator.ptx.library import library
-from cudakern.simulator.ptx.module import Kernel, Module
+from cudakern.simulator.ptx.loaded import LoadedKernel, LoadedModule
 from cudakern.simulator.reports import sessions
 from cudakern.simulator.structures import Report, require_same_sizes
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
@@ -73,11 +73,11 @@ class SimulatorEngine:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._modules: dict[tuple[str, Toolchain, bool], Module] = {}
-        self._kernels: dict[tuple[KernelSpec, str, Toolchain, str, bool], Kernel] = {}
+        self._modules: dict[tuple[str, Toolchain, bool], LoadedModule] = {}
+        self._kernels: dict[tuple[KernelSpec, str, Toolchain, str, bool], LoadedKernel] = {}
         self._workspaces = _Workspaces()
 
-    def module(self, ptx: Ptx, *, checked: bool = False) -> Module:
+    def module(self, ptx: Ptx, *, checked: bool = False) -> LoadedModule:
         """Return a loaded PTX module, compiling it unless it is cached.
 
         Its variables are those of the module for launches of the other kind, if that is loaded.
@@ -93,14 +93,14 @@ class SimulatorEngine:
         with self._lock:
             found = self._modules.get((ptx.key, toolchain, checked))
             if found is None or found.path != path:
-                found = Module(path, loaded, runtime)
+                found = LoadedModule(path, loaded, runtime)
                 other = self._modules.get((ptx.key, toolchain, not checked))
                 if other is not None:
                     found.share_variables(other)
                 self._modules[ptx.key, toolchain, checked] = found
             return found
 
-    def kernel(self, spec: KernelSpec, *, checked: bool = False) -> Kernel:
+    def kernel(self, spec: KernelSpec, *, checked: bool = False) -> LoadedKernel:
         """Return a kernel, compiling it at first use."""
         key = (spec, load_source(spec.source).digest, find_toolchain(), target(), checked)
         found = self._kernels.get(key)
@@ -147,7 +147,7 @@ class SimulatorEngine:
         grid = launch.grid_on(self.multiprocessors(device))
         size = (grid, launch.block, launch.shared_bytes)
 
-        def kernel(*, checked: bool) -> Kernel:
+        def kernel(*, checked: bool) -> LoadedKernel:
             found = self.kernel(launch.kernel, checked=checked)
             given = 8 * launch.pointers + len(tail)
             if found.parameter_sizes != (given,):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudakern.engines.base import Grid
-    from cudakern.simulator.ptx.module import Kernel, Module
+    from cudakern.simulator.ptx.loaded import LoadedKernel, LoadedModule
 
 _FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:::[A-Za-z_$][\w$]*)*")
 
@@ -43,10 +43,10 @@ class _Library:
         self._lock = Lock()
         self._ptx: compiling.Ptx | None = None
         self._symbols: dict[str, str] = {}  # of name expressions
-        self._modules: dict[bool, Module] = {}
-        self._kernels: dict[tuple[str, bool], Kernel] = {}
+        self._modules: dict[bool, LoadedModule] = {}
+        self._kernels: dict[tuple[str, bool], LoadedKernel] = {}
 
-    def module(self, *, checked: bool = False) -> Module:
+    def module(self, *, checked: bool = False) -> LoadedModule:
         """Return the module for plain or for observed launches, compiled at first use."""
         with self._lock:
             if checked not in self._modules:
@@ -63,12 +63,12 @@ class _Library:
         self._symbols = nvrtc.lowered_names(ptx.text()) if code.expressions else {}
         return ptx
 
-    def _any_module(self) -> Module:
+    def _any_module(self) -> LoadedModule:
         """Return a module that is there, or else the one that the next launch takes."""
         found = list(self._modules.values())
         return found[0] if found else self.module(checked=bool(sessions.active))
 
-    def kernel(self, name: str, *, checked: bool = False) -> Kernel:
+    def kernel(self, name: str, *, checked: bool = False) -> LoadedKernel:
         """Return a kernel for plain or for observed launches, which errors call by this name.
 
         BindingError tells that there is no such kernel, KernelCompileError that it has what the

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cudakern.simulator.ptx import cupy_manner
+from cudakern.simulator.ptx import cupy_compilation
 from tests.simulator.tables import INCLUDE
 
 #: What a header includes that lies in a package of its own.
@@ -30,7 +30,7 @@ OPTIONS = tuple(f"-I{folder}" for folder in (Path(__file__).parent, *_folders())
 
 def cases(rows):
     """Yield the rows whose headers are there, and one case for each header that is not."""
-    options = cupy_manner.options(OPTIONS, "compute_90")
+    options = cupy_compilation.options(OPTIONS, "compute_90")
     folders = [Path(one.removeprefix("-I")) for one in options if one.startswith("-I")]
     missing = set()
     for row in rows:

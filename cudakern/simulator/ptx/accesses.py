@@ -18,7 +18,7 @@ from cudakern.simulator.ptx.access_bits import (
     VOLATILE,
     WRITES,
 )
-from cudakern.simulator.ptx.forms import BYTES
+from cudakern.simulator.ptx.model import TYPE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -66,7 +66,7 @@ def _space(words: Sequence[str]) -> int:
 
 def _bytes(words: Sequence[str]) -> int:
     """Return the size of an access: of all elements of a vector."""
-    size = next((BYTES[word] for word in reversed(words) if word in BYTES), _WORD_BYTES)
+    size = next((TYPE_BYTES[word] for word in reversed(words) if word in TYPE_BYTES), _WORD_BYTES)
     return size * _first(words, _LANES, 1)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cudakern.engines import nvrtc
 from cudakern.errors import EngineUnavailableError, KernelCompileError
-from cudakern.simulator.ptx import cupy_manner
+from cudakern.simulator.ptx import cupy_compilation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -107,10 +107,10 @@ def ptx_of_text(text: str, source: str) -> Ptx:
 def ptx_of_code(code: Code) -> Ptx:
     """Return the PTX of anybody's kernels."""
     nvrtc.version()  # EngineUnavailableError without NVRTC: then nothing else is worth telling
-    folders = [Path(one).absolute() for one in cupy_manner.user_folders(code.options)]
-    names = cupy_manner.user_headers(code.options)
+    folders = [Path(one).absolute() for one in cupy_compilation.user_folders(code.options)]
+    names = cupy_compilation.user_headers(code.options)
     beside = None if code.path is None else code.path.absolute().parent
-    depends = [*cupy_manner.stamps(), *_included(code.text, names, folders, beside)]
+    depends = [*cupy_compilation.stamps(), *_included(code.text, names, folders, beside)]
     stem = re.sub(r"\W+", "_", Path(code.source).stem) or "kernel"
     return _module(stem, code.source, program_of(code), "\n".join(depends))
 
@@ -121,8 +121,8 @@ def program_of(code: Code) -> nvrtc.Program:
     shown = code.source.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
     head, text = "", code.text
     if code.translate_cucomplex:
-        head, text = cupy_manner.translated(text)
-    options = (*cupy_manner.options(code.options, arch), "-lineinfo")
+        head, text = cupy_compilation.translated(text)
+    options = (*cupy_compilation.options(code.options, arch), "-lineinfo")
     name = (
         f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
     )

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx import access_bits as bits
 from cudakern.simulator.ptx.accesses import access_of
-from cudakern.simulator.ptx.forms import BYTES
-from cudakern.simulator.ptx.model import Address, Immediate, Instruction, Label, Register, Vector
+from cudakern.simulator.ptx.model import (
+    TYPE_BYTES,
+    Address,
+    Immediate,
+    Instruction,
+    Label,
+    Register,
+    Vector,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -81,7 +88,7 @@ class Flow:
         return bits.PIECE if self._neighbours[_base(load), load.stack] > 1 else 0
 
     def _needed_of(self, load: Instruction) -> int:
-        size = BYTES.get(load.words[-1], 0)
+        size = TYPE_BYTES.get(load.words[-1], 0)
         target = load.operands[0]
         items = target.items if isinstance(target, Vector) else (target,)
         names = (one.name if isinstance(one, Register) else "" for one in items)
@@ -189,7 +196,7 @@ def _results(one: Instruction) -> int:
 def _moved(one: Instruction) -> Iterator[_Copy]:
     """Yield the copies that a mov makes, which packs and unpacks vectors, too."""
     target, source, *_ = one.operands
-    size = BYTES.get(one.words[-1], 0)
+    size = TYPE_BYTES.get(one.words[-1], 0)
     vector = next((side for side in one.operands if isinstance(side, Vector)), None)
     part = size // max(len(vector.items), 1) if vector is not None else size
     for i, item in enumerate((target,) if vector is None else vector.items):

@@ -33,18 +33,11 @@ from itertools import product
 from string import Template
 from typing import TYPE_CHECKING
 
+from cudakern.simulator.ptx.model import TYPE_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-#: Bytes of the types of PTX that registers and memory hold.
-BYTES = {
-    **{f"{kind}{8 * n}": n for kind in "bus" for n in (1, 2, 4, 8)},
-    **dict.fromkeys(("f16", "bf16", "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "ue8m0x2"), 2),
-    **dict.fromkeys(("f16x2", "bf16x2", "u16x2", "s16x2", "f32", "tf32"), 4),
-    **dict.fromkeys(("f64", "f32x2"), 8),
-    **dict.fromkeys(("pred", "e2m1x2"), 1),
-    "b128": 16,
-}
 _WORD = re.compile(r"\{(\.[\w:]+)\}|(\.[\w:]+)")
 _OPERAND = re.compile(r"(\[?)(\w+)\]?(?::(\w+))?")
 
@@ -238,4 +231,4 @@ def type_of(operand: OperandForm, name: str, fields: Mapping[str, str]) -> str:
         return fields[operand.type] if operand.type.isupper() else operand.type
     if "TYPE" in fields:
         return fields["TYPE"]
-    return next(word for word in reversed(name.split(".")) if word in BYTES)
+    return next(word for word in reversed(name.split(".")) if word in TYPE_BYTES)

@@ -7,17 +7,17 @@ from itertools import repeat
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from cudakern.simulator.ptx.flow import Blocks, Flow
-from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.instructions.special import special_register
 from cudakern.simulator.ptx.model import (
+    TYPE_BYTES,
     Address,
+    Declaration,
     Immediate,
     Instruction,
     Label,
     Register,
     Targets,
-    Variable,
     Vector,
     numbered,
 )
@@ -119,7 +119,7 @@ class FunctionText:
         body = self.function.body or []
         loaded = self._parameters()
         for statement in body:
-            if isinstance(statement, Variable):
+            if isinstance(statement, Declaration):
                 self._declare(statement)
             elif isinstance(statement, Targets):
                 self.targets[statement.name] = statement
@@ -187,7 +187,7 @@ class FunctionText:
                     loaded.append(f"{name} = load<{kind}>({place});")
         return loaded
 
-    def _declare(self, variable: Variable) -> None:
+    def _declare(self, variable: Declaration) -> None:
         if variable.space == "reg":
             self._ranges[variable.name] = type_of_register(variable.type), variable.registers
         elif variable.space in {"local", "param"}:
@@ -277,7 +277,7 @@ class FunctionText:
         """Return an operand as a C++ value of a type."""
         if isinstance(operand, Immediate):
             is_float = wanted in {"f32", "f64"}
-            if not is_float and operand.float_bytes not in {0, BYTES[wanted]}:
+            if not is_float and operand.float_bytes not in {0, TYPE_BYTES[wanted]}:
                 self.refuse(f"{of.name} with such a constant", of)
             return literal(operand, wanted)
         if not isinstance(operand, Register):
@@ -401,7 +401,7 @@ class FunctionText:
         made = dict(found.fields)
         if "TYPE" in made:
             made["T"] = type_of_value(made["TYPE"])
-            made["U"] = unsigned(BYTES[made["TYPE"]])
+            made["U"] = unsigned(TYPE_BYTES[made["TYPE"]])
         if "{site}" in found.form.code:
             made["site"] = self.site(of)
         if "{arrival}" in found.form.code:

@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Bytes of the types of PTX that registers and memory hold.
+TYPE_BYTES = {
+    **{f"{kind}{8 * n}": n for kind in "bus" for n in (1, 2, 4, 8)},
+    **dict.fromkeys(("f16", "bf16", "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "ue8m0x2"), 2),
+    **dict.fromkeys(("f16x2", "bf16x2", "u16x2", "s16x2", "f32", "tf32"), 4),
+    **dict.fromkeys(("f64", "f32x2"), 8),
+    **dict.fromkeys(("pred", "e2m1x2"), 1),
+    "b128": 16,
+}
 #: With which NVRTC starts every text.
 _OWN_HEADER = "__nv_nvrtc_builtin_header.h"
 _MAX_DIGITS = 9  # of a register's number
@@ -96,7 +105,7 @@ class Targets:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class Declaration:
     """A variable, register or parameter."""
 
     space: str  # "reg" "global" "const" "shared" "local" "param"
@@ -110,7 +119,7 @@ class Variable:
     is_pointer: bool = False  # whether a parameter is declared as a pointer
 
 
-Statement = Instruction | Label | Targets | Variable
+Statement = Instruction | Label | Targets | Declaration
 
 
 @dataclass(slots=True)
@@ -119,8 +128,8 @@ class Function:
 
     name: str  # its symbol
     is_entry: bool
-    parameters: list[Variable] = field(default_factory=list)
-    results: list[Variable] = field(default_factory=list)
+    parameters: list[Declaration] = field(default_factory=list)
+    results: list[Declaration] = field(default_factory=list)
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)  # "reqntid": (32, 1, 1)
     body: list[Statement] | None = None  # None for a declaration
     line: int = 0  # in the PTX text
@@ -133,7 +142,7 @@ class Module:
 
     version: tuple[int, int] = (0, 0)
     target: str = ""
-    variables: dict[str, Variable] = field(default_factory=dict)
+    variables: dict[str, Declaration] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
 

@@ -11,9 +11,10 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.errors import KernelCompileError
-from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.model import (
+    TYPE_BYTES,
     Address,
+    Declaration,
     Function,
     Immediate,
     Instruction,
@@ -21,7 +22,6 @@ from cudakern.simulator.ptx.model import (
     Module,
     Register,
     Targets,
-    Variable,
     Vector,
     numbered,
 )
@@ -198,7 +198,7 @@ class _Parser:
 
     # Variables
 
-    def _variables(self, linkage: str = "") -> Iterator[Variable]:
+    def _variables(self, linkage: str = "") -> Iterator[Declaration]:
         space = self.tokens.take()[1:]
         attributes = self._attributes()
         yield self._variable(space, attributes, linkage)
@@ -221,7 +221,7 @@ class _Parser:
                 is_pointer = True
             elif word in _VECTORS:
                 lanes = _VECTORS[word]
-            elif word[1:] in BYTES:
+            elif word[1:] in TYPE_BYTES:
                 kind = word[1:]
             elif word == ".attribute":
                 tokens.skip_parentheses()
@@ -231,7 +231,7 @@ class _Parser:
             tokens.fail("must have a type here")
         return _Attributes(alignment, kind, lanes, is_pointer)
 
-    def _variable(self, space: str, attributes: _Attributes, linkage: str = "") -> Variable:
+    def _variable(self, space: str, attributes: _Attributes, linkage: str = "") -> Declaration:
         tokens = self.tokens
         alignment, kind, lanes, is_pointer = attributes
         name = tokens.name()
@@ -248,14 +248,14 @@ class _Parser:
                 tokens.fail("must be in global or constant memory to have a value", name, 1)
             initial = self._initial([*extents[1:], lanes] if extents else [lanes])
             self._require_type(name, kind, initial)
-        unit = BYTES[kind] * lanes
+        unit = TYPE_BYTES[kind] * lanes
         rows = prod(extents[1:])
         if extents[:1] == [0]:
             extents[0] = -(-len(initial) // (lanes * rows)) if rows else 0
         size = unit * prod(extents)
-        if size >> _ADDRESS_BITS or BYTES[kind] * len(initial) > size:
+        if size >> _ADDRESS_BITS or TYPE_BYTES[kind] * len(initial) > size:
             tokens.fail("must have a size that its values fit in", name, 1)
-        return Variable(
+        return Declaration(
             *(space, kind, name, alignment or unit, size, tuple(initial)),
             *(linkage, registers, is_pointer),
         )
@@ -289,7 +289,7 @@ class _Parser:
 
     def _require_type(self, name: str, kind: str, values: list[Operand]) -> None:
         """Fail at floats for a type that has other bits."""
-        sizes = {0, BYTES[kind]} | ({4, 8} if kind in {"f32", "f64"} else set())
+        sizes = {0, TYPE_BYTES[kind]} | ({4, 8} if kind in {"f32", "f64"} else set())
         if any(isinstance(one, Immediate) and one.float_bytes not in sizes for one in values):
             self.tokens.fail(f"must have values of the type .{kind}", name, 1)
 
@@ -325,10 +325,10 @@ class _Parser:
         self._scopes = []
         return made
 
-    def _parameters(self) -> list[Variable]:
+    def _parameters(self) -> list[Declaration]:
         tokens = self.tokens
         tokens.expect("(")
-        found: list[Variable] = []
+        found: list[Declaration] = []
         while not tokens.accept(")"):
             space = tokens.take()
             if space not in {".param", ".reg"}:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.function import FunctionText, space_of
-from cudakern.simulator.ptx.model import Register, Vector
+from cudakern.simulator.ptx.model import TYPE_BYTES, Register, Vector
 from cudakern.simulator.ptx.values import type_of_register, type_of_value, unsigned
 
 if TYPE_CHECKING:
@@ -39,13 +38,13 @@ def _move(text: FunctionText, of: Instruction) -> str:
         part = _part(text, of, kind, target)
         steps = [f"const {kind} x = {text.value(source, kind, of)};"]
         for i, item in enumerate(target.items):
-            shift = f" >> {8 * i * BYTES[part]}" if i else ""
+            shift = f" >> {8 * i * TYPE_BYTES[part]}" if i else ""
             steps.append(text.assign(item, f"({part})(x{shift})", part, of))
         return f"{{ {' '.join(steps)} }}"
     if isinstance(source, Vector):
         part = _part(text, of, kind, source)
         values = [f"({kind}){text.value(item, part, of)}" for item in source.items]
-        shifted = [f"({value} << {8 * i * BYTES[part]})" for i, value in enumerate(values)]
+        shifted = [f"({value} << {8 * i * TYPE_BYTES[part]})" for i, value in enumerate(values)]
         return text.assign(target, " | ".join(shifted), kind, of)
     if isinstance(target, Register) and isinstance(source, Register) and not source.offset:
         to, given = text.register(target.name), text.register(source.name)
@@ -57,7 +56,7 @@ def _move(text: FunctionText, of: Instruction) -> str:
 def _kind(text: FunctionText, of: Instruction) -> str:
     """Return the C++ type that an instruction's last word names."""
     word = of.words[-1]
-    if word not in BYTES:
+    if word not in TYPE_BYTES:
         text.refuse(f"the instruction {of.name}", of)
     return type_of_value(word)
 
@@ -65,9 +64,9 @@ def _kind(text: FunctionText, of: Instruction) -> str:
 def _part(text: FunctionText, of: Instruction, kind: str, vector: Vector) -> str:
     """Return the C++ type of the parts that make up a word."""
     count = len(vector.items)
-    if not count or BYTES[kind] % count:
+    if not count or TYPE_BYTES[kind] % count:
         text.refuse(f"{of.name} with a vector of {count}", of)
-    return unsigned(BYTES[kind] // count)
+    return unsigned(TYPE_BYTES[kind] // count)
 
 
 def _require_lanes(text: FunctionText, of: Instruction, operand: Operand) -> None:
@@ -96,7 +95,7 @@ def _load(text: FunctionText, of: Instruction) -> str:
         return text.assign(target, f"{load}<{kind}>({pointer})", kind, of)
     # All are read first: one of the registers may be the address.
     steps = [f"const char* const a = {pointer};"]
-    places = [f"a + {i * BYTES[kind]}" for i in range(len(target.items))]
+    places = [f"a + {i * TYPE_BYTES[kind]}" for i in range(len(target.items))]
     steps += [f"const {kind} x{i} = {load}<{kind}>({place});" for i, place in enumerate(places)]
     steps += [text.assign(item, f"x{i}", kind, of) for i, item in enumerate(target.items)]
     return f"{{ {' '.join(steps)} }}"
@@ -120,7 +119,9 @@ def _store(text: FunctionText, of: Instruction) -> str:
         return f"{put}<{kind}>({pointer}, {given}, {text.site(of)});"
     if len(values) == 1:
         return f"store<{kind}>({pointer}, {values[0]});"
-    puts = [f"store<{kind}>(a + {i * BYTES[kind]}, {value});" for i, value in enumerate(values)]
+    puts = [
+        f"store<{kind}>(a + {i * TYPE_BYTES[kind]}, {value});" for i, value in enumerate(values)
+    ]
     return f"{{ char* const a = {pointer}; {' '.join(puts)} }}"
 
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NoReturn
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.launches import MAX_STATIC_SHARED_BYTES, ParameterKind
 from cudakern.simulator.ptx.flow import blocks_of, names_in
-from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
-from cudakern.simulator.ptx.model import Immediate, Instruction, Register, Variable
+from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Instruction, Register
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.ptx.structural import BUILTINS, STRUCTURAL
 from cudakern.simulator.ptx.values import constant_word, quoted
@@ -68,7 +67,7 @@ class _Shared:
         """How much static shared memory a GPU needs."""
         return _aligned(self.packed, self.alignment)
 
-    def place(self, variable: Variable) -> None:
+    def place(self, variable: Declaration) -> None:
         """Give a variable the next place, and room after it."""
         start = _aligned(self.end or self.zone, variable.alignment)
         self.offsets[variable.name] = start
@@ -199,7 +198,7 @@ class _Translator:
         common = self._common
         made = replace(common, offsets=dict(common.offsets))
         body = function.body or ()
-        own = [one for one in body if isinstance(one, Variable)]
+        own = [one for one in body if isinstance(one, Declaration)]
         hidden = {one.name for one in (*own, *function.parameters, *function.results)}
         known = self.module.variables
         given = (one.operands for one in body if isinstance(one, Instruction))
@@ -246,7 +245,7 @@ class _Translator:
         stores: list[str] = []
         for name, cpp in self.variables.items():
             variable = self.module.variables[name]
-            unit = BYTES[variable.type]
+            unit = TYPE_BYTES[variable.type]
             if max(variable.size, variable.alignment) > _MAX_VARIABLE_BYTES:
                 requirement = f"{name} must have at most {_MAX_VARIABLE_BYTES} bytes"
                 self._fail(requirement, variable.size)
@@ -365,9 +364,9 @@ def _aligned(size: int, alignment: int) -> int:
     return -(-size // alignment) * alignment
 
 
-def _kind(parameter: Variable) -> ParameterKind:
+def _kind(parameter: Declaration) -> ParameterKind:
     """Return what can be told of a parameter."""
-    sort, size = parameter.type[0], BYTES[parameter.type]
+    sort, size = parameter.type[0], TYPE_BYTES[parameter.type]
     if parameter.is_pointer:
         return ParameterKind.POINTER
     if sort not in "usf" or parameter.size != size:
@@ -381,7 +380,7 @@ def _is_builtin(function: Function) -> bool:
     return function.body is None and function.name in BUILTINS
 
 
-def _is_dynamic(variable: Variable) -> bool:
+def _is_dynamic(variable: Declaration) -> bool:
     return variable.space == "shared" and (variable.linkage == "extern" or not variable.size)
 
 

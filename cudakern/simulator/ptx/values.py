@@ -6,7 +6,7 @@ import struct
 from math import copysign, inf, isfinite
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.forms import BYTES
+from cudakern.simulator.ptx.model import TYPE_BYTES
 
 if TYPE_CHECKING:
     from cudakern.simulator.ptx.model import Immediate
@@ -23,17 +23,17 @@ _SUFFIXES = {"f32": "f", "f64": ""}
 
 def unsigned(size: int) -> str:
     """Return the C++ type of a word of so many bytes."""
-    return "b128" if size == BYTES["b128"] else f"u{8 * size}"
+    return "b128" if size == TYPE_BYTES["b128"] else f"u{8 * size}"
 
 
 def type_of_value(kind: str) -> str:
     """Return the C++ type of a value of a PTX type."""
-    return kind if kind in _NAMED else unsigned(BYTES[kind])
+    return kind if kind in _NAMED else unsigned(TYPE_BYTES[kind])
 
 
 def type_of_register(kind: str) -> str:
     """Return the C++ type of a register that is declared with a PTX type."""
-    return kind if kind in {"f32", "f64", "pred"} else unsigned(BYTES[kind])
+    return kind if kind in {"f32", "f64", "pred"} else unsigned(TYPE_BYTES[kind])
 
 
 def is_integer(cpp: str) -> bool:
@@ -50,10 +50,10 @@ def convert(value: str, given: str, wanted: str) -> str:
     if given == "pred" or (is_integer(given) and is_integer(wanted)):
         return f"({wanted})({value})"
     if is_integer(wanted):
-        bits = unsigned(BYTES[given])
+        bits = unsigned(TYPE_BYTES[given])
         made = f"({value}).bits" if given in _STRUCTURES else f"bit_cast<{bits}>({value})"
         return convert(made, bits, wanted)
-    bits = convert(value, given, unsigned(BYTES[wanted]))
+    bits = convert(value, given, unsigned(TYPE_BYTES[wanted]))
     return f"{wanted}{{{bits}}}" if wanted in _STRUCTURES else f"bit_cast<{wanted}>({bits})"
 
 
@@ -61,7 +61,7 @@ def literal(constant: Immediate, wanted: str) -> str:
     """Return a constant as a C++ value."""
     if wanted == "pred":
         return "true" if constant.value else "false"
-    size = BYTES[wanted]
+    size = TYPE_BYTES[wanted]
     word = constant_word(constant, size, as_float=wanted in _SUFFIXES)
     if wanted in _SUFFIXES:
         number = struct.unpack(_FORMATS[size], word.to_bytes(size, "little"))[0]

@@ -14,7 +14,7 @@ from cudakern.simulator.reports.sessions import stack_of
 
 if TYPE_CHECKING:
     from cudakern.simulator.operands import Operand
-    from cudakern.simulator.ptx.module import Variable
+    from cudakern.simulator.ptx.loaded import LoadedVariable
     from cudakern.simulator.reports.sessions import Observed
 
 
@@ -218,7 +218,7 @@ def _inside(observed: Observed, raw: structures.Finding) -> list[Operand]:
     return [o for o in buffer.operands if o.start <= address < o.end]
 
 
-def _variable(observed: Observed, raw: structures.Finding) -> Variable:
+def _variable(observed: Observed, raw: structures.Finding) -> LoadedVariable:
     number: int = raw.object
     return [*observed.kernel.module.variables.values()][number]
 

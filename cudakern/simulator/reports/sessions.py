@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cudakern.engines.base import Grid
     from cudakern.errors import SimulatorError
     from cudakern.simulator.operands import Buffer, Operand
-    from cudakern.simulator.ptx.module import Kernel
+    from cudakern.simulator.ptx.loaded import LoadedKernel
     from cudakern.simulator.reports.findings import Source
 
 #: Blocks that run side by side at most, when all of fewer wait for another one.
@@ -28,7 +28,7 @@ _MOST_RESIDENT = 64
 class Launch(NamedTuple):
     """A launch that is to be observed."""
 
-    kernel: Kernel  # of a library for checked launches
+    kernel: LoadedKernel  # of a library for checked launches
     size: tuple[Grid, Grid, int]  # grid, block, bytes of dynamic shared memory
     parameters: bytes  # all of them, packed
     operands: Sequence[Operand]  # the arrays whose addresses are among the parameters

@@ -8,7 +8,7 @@ of its rows, written as in the rows::
         "popc.TYPE d:u32, a": Oracle(popc, values={"a": (0, 1, 2**31)}),
         "lop3.b32 d, a, b, c, lut:u32": Oracle(lop3, immediates={"lut": (0xE8, 0x96)}),
     }
-    KERNELS = {"bar.sync a": Kernel(text, arguments, answers)}
+    KERNELS = {"bar.sync a": KernelCase(text, arguments, answers)}
 
 An oracle takes the words of the spelling's sets and flags (`Form.spellings`: ``words["TYPE"]``,
 ``words["ftz"] == "1"``) and one array an operand, and returns the first result, or a tuple with the
@@ -20,9 +20,9 @@ second one too. Arrays have the NumPy dtype of the PTX type: ``DTYPES``; packed 
 - a masked array: what is masked is undefined in the manual, and not compared;
 - `Within(lower, upper)`: the result lies between them, or is a NaN where they are.
 
-`Kernel` is for rows that need memory, several threads or vectors of registers: a small module of
-PTX, or CUDA C++, that contains the instruction. A function that takes a spelling's name and words
-and returns a Kernel serves each spelling that is tried; a tuple of kernels serves them together.
+`KernelCase` is for rows that need memory, several threads or vectors of registers: a small module
+of PTX, or CUDA C++, that contains the instruction. A function that takes a spelling's name and
+words and returns one serves each spelling that is tried; a tuple of them serves them together.
 """
 
 from __future__ import annotations
@@ -41,12 +41,13 @@ import numpy as np
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx.compile import ptx_of_program, ptx_of_text
-from cudakern.simulator.ptx.forms import BYTES, Form, OperandForm, type_of
+from cudakern.simulator.ptx.forms import Form, OperandForm, type_of
+from cudakern.simulator.ptx.model import TYPE_BYTES
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
 from tests.helpers.samples import is_thorough
 
 if TYPE_CHECKING:
-    from cudakern.simulator.ptx.module import Module
+    from cudakern.simulator.ptx.loaded import LoadedModule
 
 #: NumPy's dtypes of elements.
 DTYPES = {
@@ -111,7 +112,7 @@ class Oracle:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelCase:
     """A kernel that contains an instruction.
 
     Attributes
@@ -167,7 +168,7 @@ def lanes(kind: str) -> tuple[str, int]:
     element, packed, _ = kind.partition("x2")
     if element in DTYPES:
         return element, 2 if packed else 1
-    return f"b{8 * BYTES[kind]}", 1
+    return f"b{8 * TYPE_BYTES[kind]}", 1
 
 
 def edges(kind: str) -> np.ndarray:
@@ -327,13 +328,13 @@ _INDEX = (
 
 
 def _register(kind: str) -> str:
-    if kind == "pred" or (BYTES[kind] == 1 and kind[0] == "e"):
+    if kind == "pred" or (TYPE_BYTES[kind] == 1 and kind[0] == "e"):
         return "pred" if kind == "pred" else "b8"
-    return f"b{8 * max(2, BYTES[kind])}"
+    return f"b{8 * max(2, TYPE_BYTES[kind])}"
 
 
 def _at(name: str, kind: str, offset: int) -> str:
-    size = BYTES[kind]
+    size = TYPE_BYTES[kind]
     return (
         f"ld.param.u64 %at, [p_{name}]; mad.lo.u64 %at, %index, {size}, %at;"
         f" add.u64 %at, %at, {offset * size};"
@@ -344,14 +345,14 @@ def _load(name: str, kind: str) -> Iterator[str]:
     if kind == "pred":
         yield f"ld.global.u8 %bit, [%at]; setp.ne.u16 %{name}_, %bit, 0;"
     else:
-        yield f"ld.global.b{8 * BYTES[kind]} %{name}_, [%at];"
+        yield f"ld.global.b{8 * TYPE_BYTES[kind]} %{name}_, [%at];"
 
 
 def _store(name: str, kind: str) -> Iterator[str]:
     if kind == "pred":
         yield f"selp.u16 %bit, 1, 0, %{name}_; st.global.u8 [%at], %bit;"
     else:
-        yield f"st.global.b{8 * BYTES[kind]} [%at], %{name}_;"
+        yield f"st.global.b{8 * TYPE_BYTES[kind]} [%at], %{name}_;"
 
 
 # Launches
@@ -364,13 +365,13 @@ def _engine() -> SimulatorEngine:
     return SimulatorEngine()
 
 
-def loaded(ptx: str) -> Module:
+def loaded(ptx: str) -> LoadedModule:
     """Return the loaded module of a PTX text."""
     return _loaded(ptx, find_toolchain())
 
 
 @cache
-def _loaded(ptx: str, _: Toolchain) -> Module:
+def _loaded(ptx: str, _: Toolchain) -> LoadedModule:
     return _engine().module(ptx_of_text(ptx, "rows.ptx"))
 
 
@@ -400,7 +401,7 @@ def _is_refused(ptx: str) -> bool:
     return False
 
 
-def together(kernels: list[Kernel]) -> list[Kernel]:
+def together(kernels: list[KernelCase]) -> list[KernelCase]:
     """Return the kernels, those whose text has a single entry as entries of shared modules."""
     made = [*kernels]
     alone = [n for n, one in enumerate(kernels) if one.text.count(".entry") == 1]
@@ -544,7 +545,7 @@ class Chapter:
                 check_kernel(name, kernel, kernel if _is_refused(_ptx_of(entry)) else entry)
 
     @cached_property
-    def _kernels(self) -> dict[str, list[tuple[str, Kernel, Kernel]]]:
+    def _kernels(self) -> dict[str, list[tuple[str, KernelCase, KernelCase]]]:
         """For each pattern: names of instructions, their kernels, and what is launched of them."""
         found = [
             (form.pattern, *named)
@@ -552,14 +553,14 @@ class Chapter:
             if id(form) not in self._rows and form.pattern in self.answers
             for named in _named(form, self.answers[form.pattern])
         ]
-        made: dict[str, list[tuple[str, Kernel, Kernel]]] = {}
+        made: dict[str, list[tuple[str, KernelCase, KernelCase]]] = {}
         entries = together([kernel for _, _, kernel in found])
         for (pattern, name, kernel), entry in zip(found, entries, strict=True):
             made.setdefault(pattern, []).append((name, kernel, entry))
         return made
 
 
-def _named(form: Form, answer) -> list[tuple[str, Kernel]]:
+def _named(form: Form, answer) -> list[tuple[str, KernelCase]]:
     """Return the kernels of a row, each with the name of the row's instruction in it."""
     if callable(answer):
         return [(name, answer(name, words)) for name, words in spellings_to_try(form)]
@@ -567,7 +568,7 @@ def _named(form: Form, answer) -> list[tuple[str, Kernel]]:
     return [(_name_in(form, kernel), kernel) for kernel in kernels]
 
 
-def _name_in(form: Form, kernel: Kernel) -> str:
+def _name_in(form: Form, kernel: KernelCase) -> str:
     """Return the name of the form's instruction in a kernel; its pattern if there is none."""
     found = (name for name in _NAMES.findall(_ptx_of(kernel)) if name.startswith(form.opcode))
     return next((name for name in found if form.match(name) is not None), form.pattern)
@@ -578,11 +579,11 @@ def _compiled(text: str) -> str:
     return compiled(text)
 
 
-def _ptx_of(kernel: Kernel) -> str:
+def _ptx_of(kernel: KernelCase) -> str:
     return kernel.text if ".version" in kernel.text else _compiled(kernel.text)
 
 
-def check_kernel(name: str, kernel: Kernel, entry: Kernel | None = None) -> None:
+def check_kernel(name: str, kernel: KernelCase, entry: KernelCase | None = None) -> None:
     """Raise AssertionError if a kernel lacks the instruction, or leaves wrong results.
 
     What is launched may be an entry of another text: a module that is refused takes no kernel with

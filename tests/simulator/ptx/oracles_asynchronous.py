@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import asynchronous
-from tests.simulator.ptx.harness import Kernel, poison
+from tests.simulator.ptx.harness import KernelCase, poison
 
 _HEAD = """\
 .version 8.6
@@ -34,10 +34,10 @@ _COUNT = "mbarrier.pending_count.b64 %v, %state; st.global.u32 [%at], %v; add.u6
 
 def _kernel(
     body: list[str], wanted: np.ndarray, *, blocks: int = 1, threads: int = 1, directives: str = ""
-) -> Kernel:
+) -> KernelCase:
     text = _HEAD.format(body="\n".join(body), directives=directives)
     arguments = (poison(wanted.shape, wanted.dtype), _INPUT)
-    return Kernel(text, arguments, {0: wanted}, grid=(blocks, 1, 1), block=(threads, 1, 1))
+    return KernelCase(text, arguments, {0: wanted}, grid=(blocks, 1, 1), block=(threads, 1, 1))
 
 
 def _copied(read: int, written: int) -> np.ndarray:
@@ -47,7 +47,7 @@ def _copied(read: int, written: int) -> np.ndarray:
     return cell
 
 
-def _copies(form) -> Kernel:
+def _copies(form) -> KernelCase:
     """Memory before and after the wait, for all sizes, and all of the source's sizes."""
     body, wanted = [], []
     for name, words in form.spellings():
@@ -66,7 +66,7 @@ def _copies(form) -> Kernel:
     return _kernel(body, np.stack(wanted))
 
 
-def _groups() -> Kernel:
+def _groups() -> KernelCase:
     """Three groups of a copy each; the copies happen from the oldest on."""
     body, wanted = [_FILL], []
     cell = np.full(16, _OLD, np.uint8)
@@ -83,7 +83,7 @@ def _groups() -> Kernel:
     return _kernel(body, np.stack([*wanted, _INPUT[:16]]))
 
 
-def _bulk(form) -> Kernel:
+def _bulk(form) -> KernelCase:
     """Bulk copies into shared memory are there when their bytes have been counted."""
     body, wanted = ["mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;"], []
     source = "%in"
@@ -102,7 +102,7 @@ def _bulk(form) -> Kernel:
     return _kernel(body, np.stack(wanted))
 
 
-def _bulk_stores(form) -> Kernel:
+def _bulk_stores(form) -> KernelCase:
     """Bulk copies into global memory happen when their group is waited for."""
     names = [name for name, _ in form.spellings()]
     store = next((name for name in names if "bulk_group" in name), None)
@@ -127,7 +127,7 @@ def _look(place: str, to: int) -> str:
     return f"ld.global.v2.b64 {{%x, %y}}, {place}; st.global.v2.b64 [%at+{to}], {{%x, %y}};"
 
 
-def _remote_stores(form) -> Kernel:
+def _remote_stores(form) -> KernelCase:
     """Blocks of a cluster store into each other's shared memory, and wait for what they get."""
     body = [
         "mbarrier.init.shared.b64 [bar], 1; barrier.cluster.arrive; barrier.cluster.wait;",
@@ -174,7 +174,7 @@ def _remote_stores(form) -> Kernel:
     return _kernel(body, answer, blocks=2, directives=" .reqnctapercluster 2, 1, 1")
 
 
-def _arrivals(form) -> Kernel:
+def _arrivals(form) -> KernelCase:
     """Two phases of four arrivals each; pending counts, and whether each phase is over.
 
     Where arrivals drop out, two others arrive after them, and are all of the second phase.
@@ -216,7 +216,7 @@ def _arrivals(form) -> Kernel:
     return _kernel(body, np.array(wanted, np.uint32))
 
 
-def _tests(form) -> Kernel:
+def _tests(form) -> KernelCase:
     """Before and after the arrivals of the first phase, and of the second."""
     body, wanted = [], []
     hint = ", 100" if "t:u32" in form.pattern else ""
@@ -235,7 +235,7 @@ def _tests(form) -> Kernel:
     return _kernel(body, np.array(wanted, np.uint32))
 
 
-def _transactions(form) -> Kernel:
+def _transactions(form) -> KernelCase:
     """A phase is over when no bytes are missing."""
     body, wanted = [], []
     expects = "expect_tx" in form.pattern
@@ -254,7 +254,7 @@ def _transactions(form) -> Kernel:
     return _kernel(body, np.array(wanted, np.uint32))
 
 
-def _lives(form) -> Kernel:
+def _lives(form) -> KernelCase:
     """An mbarrier is initialized, used and given up, again and again."""
     body, wanted = [], []
     for name, words in form.spellings():
@@ -269,7 +269,7 @@ def _lives(form) -> Kernel:
     return _kernel(body, np.array(wanted, np.uint32))
 
 
-def _copy_arrivals(form) -> Kernel:
+def _copy_arrivals(form) -> KernelCase:
     """Each of 32 threads copies four bytes; the phase is over when all copies have happened."""
     spellings, body = [*form.spellings()], []
     body += ["mad.lo.u32 %n, %tid, 4, %s; mad.wide.u32 %in, %tid, 4, %in; setp.eq.u32 %q, %tid, 0;"]
@@ -292,14 +292,14 @@ def _copy_arrivals(form) -> Kernel:
     return _kernel(body, wanted, threads=32)
 
 
-def _prefetches(form) -> Kernel:
+def _prefetches(form) -> KernelCase:
     policy = ", %policy" if "cache_hint" in form.pattern else ""
     body = [f"{name} [%in], 64{policy};" for name, _ in form.spellings()]
     body.append("mov.u32 %v, 6; st.global.u32 [%at], %v;")
     return _kernel(body, np.array([6], np.uint32))
 
 
-def _answer(form) -> Kernel:
+def _answer(form) -> KernelCase:
     name = form.pattern.partition(" ")[0]
     makers = (
         ("cp.async.bulk.prefetch", _prefetches),

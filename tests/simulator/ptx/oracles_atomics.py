@@ -8,10 +8,10 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from cudakern.simulator.ptx.forms import BYTES
 from cudakern.simulator.ptx.instructions import atomics
+from cudakern.simulator.ptx.model import TYPE_BYTES
 from tests.simulator.ptx.exact import flushed
-from tests.simulator.ptx.harness import BLOCK, Kernel, edges, poison
+from tests.simulator.ptx.harness import BLOCK, KernelCase, edges, poison
 
 #: How many blocks there are.
 _BLOCKS = 8
@@ -158,9 +158,9 @@ class _Text:
         form = self.form
         operation = name[name.index(".") + 1 :].split(".")
         operation = next(w for w in operation if w in {*OPERATIONS, "add", "cas"})
-        kind = next(w for w in reversed(name.split(".")) if w in BYTES)
+        kind = next(w for w in reversed(name.split(".")) if w in TYPE_BYTES)
         vector = int(words.get("VECTOR", words.get("PAIRS", "v1"))[1:])
-        unit, register = BYTES[kind], f"b{8 * BYTES[kind]}"
+        unit, register = TYPE_BYTES[kind], f"b{8 * TYPE_BYTES[kind]}"
         cell, b, c = _values(kind, vector, len(self.lines))
         has_result, stride = form.opcode == "atom", unit * vector
         arrays = [b, c] if operation == "cas" else [b]
@@ -197,18 +197,18 @@ class _Text:
         assert wanted.dtype == cell.dtype
         self.answers[position] = wanted
 
-    def kernel(self, name: str) -> Kernel:
+    def kernel(self, name: str) -> KernelCase:
         """Return the kernel of what was added last."""
         parameters = ", ".join(f".param .u64 p{i}" for i in range(len(self.arguments)))
         declared = " ".join(f".reg .{kind} {one};" for one, kind in self.registers.items())
         head = ".version 8.6\n.target sm_90a\n.address_size 64"
         entry = f".visible .entry {name}({parameters})"
         text = "\n".join((head, entry, "{", _INDEX, declared, *self.lines, "ret;", "}"))
-        return Kernel(text, tuple(self.arguments), self.answers, name,
+        return KernelCase(text, tuple(self.arguments), self.answers, name,
                       (_BLOCKS, 1, 1), (BLOCK, 1, 1))  # fmt: skip
 
 
-def kernels_of(form) -> tuple[Kernel, ...]:
+def kernels_of(form) -> tuple[KernelCase, ...]:
     """Return kernels that execute a row: all of its types, with some prefixes."""
     texts: dict[str, _Text] = {}
     for name, words in form.spellings():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import barriers
-from tests.simulator.ptx.harness import Kernel, poison
+from tests.simulator.ptx.harness import KernelCase, poison
 
 _THREADS = 96
 _HEAD = """\
@@ -54,7 +54,7 @@ def _partners(form) -> np.ndarray:
     return np.where(_TID < 64, 63 - _TID, 159 - _TID) if _has_count(form) else _THREADS - 1 - _TID
 
 
-def _sync(form) -> Kernel:
+def _sync(form) -> KernelCase:
     """Threads read what their partners wrote, for each spelling."""
     lines, names = _start(form), [name for name, _ in form.spellings()]
     operands = "%n, %count" if _has_count(form) else "%n"
@@ -67,11 +67,11 @@ def _sync(form) -> Kernel:
             _STORE.format(4 * _THREADS),
         ]
     wanted = np.stack([3 * _partners(form) + np.uint32(i) for i in range(len(names))])
-    return Kernel(_text("\n".join(lines)), (poison(wanted.shape, np.uint32),), {0: wanted},
+    return KernelCase(_text("\n".join(lines)), (poison(wanted.shape, np.uint32),), {0: wanted},
                   block=(_THREADS, 1, 1))  # fmt: skip
 
 
-def _red(form) -> Kernel:
+def _red(form) -> KernelCase:
     """Threads get what all of them voted: predicates of some, of all, and of none."""
     lines, wanted = _start(form), []
     operands = "%n, %count" if _has_count(form) else "%n"
@@ -96,11 +96,11 @@ def _red(form) -> Kernel:
                 lines.append(f"{name} %r, {operands}, {sign}%q; selp.u32 %v, 1, 0, %r;")
             lines.append(_STORE.format(4 * _THREADS))
             wanted.append(result)
-    return Kernel(_text("\n".join(lines)), (poison((len(wanted), _THREADS), np.uint32),),
+    return KernelCase(_text("\n".join(lines)), (poison((len(wanted), _THREADS), np.uint32),),
                   {0: np.stack(wanted)}, block=(_THREADS, 1, 1))  # fmt: skip
 
 
-def _arrive(form) -> Kernel:
+def _arrive(form) -> KernelCase:
     """The first warp waits for what the third one wrote, which does not wait."""
     lines = ["mad.wide.u32 %at, %tid, 4, %at; setp.lt.u32 %p, %tid, 32; setp.ge.u32 %q, %tid, 64;"]
     names = [name for name, _ in form.spellings()]
@@ -112,7 +112,7 @@ def _arrive(form) -> Kernel:
         ]
     first = np.stack([5 * (_TID + 64) + np.uint32(i) for i in range(len(names))])
     wanted = np.where(_TID < 32, first, 7).astype(np.uint32)
-    return Kernel(_text("\n".join(lines)), (poison(wanted.shape, np.uint32),), {0: wanted},
+    return KernelCase(_text("\n".join(lines)), (poison(wanted.shape, np.uint32),), {0: wanted},
                   block=(_THREADS, 1, 1))  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def _cluster(arrive: str, wait: str, number: int) -> str:
     """
 
 
-def _of_clusters(form) -> Kernel:
+def _of_clusters(form) -> KernelCase:
     names = [name for name, _ in form.spellings()]
     body = [
         "mov.u32 %v, %ctaid.x; mad.lo.u32 %v, %v, 64, %tid; mad.wide.u32 %at, %v, 4, %at;",
@@ -142,11 +142,11 @@ def _of_clusters(form) -> Kernel:
     block = np.arange(6 * 64) // 64
     wanted = np.stack([(block ^ 1) * 1000 + np.arange(6 * 64) % 64 + i for i in range(len(names))])
     text = _text("\n".join(body), " .reqnctapercluster 2, 1, 1", 64)
-    return Kernel(text, (poison(wanted.shape, np.uint32),), {0: wanted.astype(np.uint32)},
+    return KernelCase(text, (poison(wanted.shape, np.uint32),), {0: wanted.astype(np.uint32)},
                   grid=(6, 1, 1), block=(64, 1, 1))  # fmt: skip
 
 
-def _fence(form) -> Kernel:
+def _fence(form) -> KernelCase:
     """The first block waits for the second one's message."""
     names = [name for name, _ in form.spellings()]
     body = ["mov.u32 %v, %ctaid.x; setp.eq.u32 %p, %v, 0; @%p bra READER;"]
@@ -166,10 +166,12 @@ def _fence(form) -> Kernel:
     wanted = cells.copy()
     wanted[:, 0] = wanted[:, 2] = np.arange(len(names)) + 40
     wanted[:, 1] = 1
-    return Kernel(_text("\n".join(body)), (cells,), {0: wanted}, grid=(2, 1, 1), block=(1, 1, 1))
+    return KernelCase(
+        _text("\n".join(body)), (cells,), {0: wanted}, grid=(2, 1, 1), block=(1, 1, 1)
+    )
 
 
-def _answer(form) -> Kernel:
+def _answer(form) -> KernelCase:
     name = form.pattern
     if "cluster.arrive" in name or "cluster.wait" in name:
         return _of_clusters(form)
@@ -181,7 +183,7 @@ def _answer(form) -> Kernel:
 KERNELS = {
     **{form.pattern: _answer(form) for form in barriers.FORMS if form.opcode != "nanosleep"},
     # The first thread waits, by plain loads, for what the second one does later.
-    "nanosleep.u32 t": Kernel(
+    "nanosleep.u32 t": KernelCase(
         _text(
             """
             setp.eq.u32 %p, %tid, 0; mov.u32 %v, 9;

@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from cudakern.simulator.ptx.instructions.matrix import FORMS
-from tests.simulator.ptx.harness import HEAD, Kernel, poison, spellings_to_try
+from tests.simulator.ptx.harness import HEAD, KernelCase, poison, spellings_to_try
 
 LANES = 32
 ORACLES: dict = {}
@@ -332,7 +332,7 @@ def mma(pattern):
     def kernel(name, words):
         number = _number(pattern, name)
         given, wanted, element = _mma(name, words)
-        return Kernel(
+        return KernelCase(
             _mma_module(pattern),
             (_as_elements(np.full_like(wanted, 0xA5A5A5A5), element), *given),
             {0: _as_elements(wanted, element)},
@@ -423,7 +423,7 @@ def moves(pattern):
             answer = np.full((4, 8, 8), 2**16 - 1, np.uint16)
             answer[:count] = tiles[:count]
             arguments = (poison(answer.shape, "u2"), np.ascontiguousarray(registers))
-        return Kernel(text, arguments, {0: answer}, name=f"k{number}")
+        return KernelCase(text, arguments, {0: answer}, name=f"k{number}")
 
     return kernel
 
@@ -442,7 +442,7 @@ ld.param.u64 %at, [p_out]; add.u64 %at, %at, %lane; st.global.b32 [%at], %r;
 ret;
 }}
 """
-    return Kernel(
+    return KernelCase(
         text,
         (poison((LANES, 1), "u4"), _pairs(tile, transposed=False)),
         {0: _pairs(tile, transposed=True)},
@@ -608,7 +608,7 @@ def wmma(pattern):
         own = _own_columns(chosen["shape"], majors["d"])
         before[:, :own] = poison(wanted[:, :own].shape, wanted.dtype)
         arguments = (before, memory["a"], memory["b"], memory["c"])
-        return Kernel(_wmma_module(pattern), arguments, {0: wanted}, name=f"k{number}")
+        return KernelCase(_wmma_module(pattern), arguments, {0: wanted}, name=f"k{number}")
 
     return kernel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import miscellaneous
-from tests.simulator.ptx.harness import Kernel, poison
+from tests.simulator.ptx.harness import KernelCase, poison
 
 _HEAD = """\
 .version 8.6
@@ -43,13 +43,13 @@ _WAIT = "barrier.cluster.arrive; barrier.cluster.wait;"
 _BLOCK = "mov.u32 %v, %ctaid.x; mad.wide.u32 %at, %v, {}, %at;"
 
 
-def _kernel(body: str, wanted: np.ndarray, directives: str = "", blocks: int = 1) -> Kernel:
+def _kernel(body: str, wanted: np.ndarray, directives: str = "", blocks: int = 1) -> KernelCase:
     text = _HEAD.format(body=body, directives=directives)
     cells = poison(wanted.shape, wanted.dtype)
-    return Kernel(text, (cells,), {0: wanted}, grid=(blocks, 1, 1), block=(1, 1, 1))
+    return KernelCase(text, (cells,), {0: wanted}, grid=(blocks, 1, 1), block=(1, 1, 1))
 
 
-def _isspacep(form) -> Kernel:
+def _isspacep(form) -> KernelCase:
     names = [name for name, _ in form.spellings()]
     lines, wanted = [_BLOCK.format(16 * len(names))], []
     for name in names:
@@ -60,7 +60,7 @@ def _isspacep(form) -> Kernel:
     return _kernel("\n".join([*lines, _WAIT]), np.array([wanted] * 2, np.uint32), _CLUSTER, 2)
 
 
-def _mapa(form) -> Kernel:
+def _mapa(form) -> KernelCase:
     """Blocks read what the other block of the cluster wrote."""
     lines = ["mov.u32 %rank, %cluster_ctarank; xor.b32 %rank, %rank, 1;"]
     lines += [_ADDRESSES["shared"], "mapa.u64 %b, %a, %rank;"]  # before the blocks have met
@@ -77,7 +77,7 @@ def _mapa(form) -> Kernel:
     return _kernel("\n".join(lines), np.array([71, 70, 73, 72], np.uint32), _CLUSTER, 4)
 
 
-def _rank(form) -> Kernel:
+def _rank(form) -> KernelCase:
     """The ranks of a block's own memory, and of the other's."""
     lines = [_BLOCK.format(8), "mov.u32 %rank, %cluster_ctarank; xor.b32 %rank, %rank, 1;"]
     lines += ["cvt.u64.u32 %b, %s; cvta.shared.u64 %a, %b;"]
@@ -106,7 +106,7 @@ _OPERANDS = {
 }
 
 
-def _hint(form) -> Kernel:
+def _hint(form) -> KernelCase:
     """Nothing happens."""
     _, _, operands = form.pattern.partition(" ")
     given = ", ".join(_OPERANDS[one.strip()] for one in operands.split(",") if one)
@@ -115,7 +115,7 @@ def _hint(form) -> Kernel:
     return _kernel("\n".join(lines), np.array([3], np.uint32))
 
 
-def _unreached(form) -> Kernel:
+def _unreached(form) -> KernelCase:
     """It stops a kernel; here, none."""
     body = "mov.u32 %v, 4; st.global.u32 [%at], %v; setp.eq.u32 %p, %v, 5; @%p "
     return _kernel(f"{body}{form.opcode};", np.array([4], np.uint32))

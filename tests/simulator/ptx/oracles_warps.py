@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.simulator.ptx.harness import Kernel, Oracle, poison
+from tests.simulator.ptx.harness import KernelCase, Oracle, poison
 
 _FULL = 0xFFFFFFFF
 _LANES = 32
@@ -125,7 +125,7 @@ ORACLES = {
 _THREADS = np.arange(64, dtype=np.uint32)
 KERNELS = {
     # Each lane reads what its neighbour wrote.
-    "bar.warp.sync m:u32": Kernel(
+    "bar.warp.sync m:u32": KernelCase(
         """
         extern "C" __global__ void k(unsigned* y) {
           __shared__ unsigned s[64];
@@ -141,7 +141,7 @@ KERNELS = {
         {0: 5 * (_THREADS // 32 * 32 + 31 - _THREADS % 32)},
         block=(64, 1, 1),
     ),
-    "activemask.b32 d": Kernel(
+    "activemask.b32 d": KernelCase(
         """
         extern "C" __global__ void k(unsigned* y) {
           if (threadIdx.x % 3 == 0) return;

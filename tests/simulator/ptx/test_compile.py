@@ -14,7 +14,7 @@ import cudakern as ck
 from cudakern.engines import nvrtc
 from cudakern.operators import specialisations
 from cudakern.simulator.ptx import compile as compiling
-from cudakern.simulator.ptx import cupy_manner
+from cudakern.simulator.ptx import cupy_compilation
 from cudakern.simulator.ptx.compile import Code, is_ptx, ptx_of, ptx_of_code, target
 
 SPECS = {spec.source: spec for spec in specialisations()}
@@ -145,23 +145,23 @@ def test_a_key_tells_all_that_the_result_depends_on(monkeypatch):
         patch.setattr(nvrtc, "version", lambda: "13.99")
         keys.append(key("k.cu", ONE))
     with monkeypatch.context() as patch:
-        patch.setattr(cupy_manner, "stamps", lambda: ["another CuPy"])
+        patch.setattr(cupy_compilation, "stamps", lambda: ["another CuPy"])
         keys.append(key("k.cu", ONE))
     assert len({*keys}) == len(keys)
     assert keys[0] == key("k.cu", ONE)
 
 
 def test_a_stamp_changes_with_the_headers(monkeypatch, tmp_path):
-    monkeypatch.setattr(cupy_manner, "_cupy", lambda: tmp_path / "cupy/_core/include")
-    monkeypatch.setattr(cupy_manner, "_headers_of", lambda name: tmp_path / name)
+    monkeypatch.setattr(cupy_compilation, "_cupy", lambda: tmp_path / "cupy/_core/include")
+    monkeypatch.setattr(cupy_compilation, "_headers_of", lambda name: tmp_path / name)
     marks = ("cupy/_version.py", "cudart/cuda_runtime_api.h", "cccl/cuda/std/version")
-    found = {tuple(cupy_manner.stamps())}
+    found = {tuple(cupy_compilation.stamps())}
     for mark in marks:
         (tmp_path / mark).parent.mkdir(parents=True)
         (tmp_path / mark).write_text("1")
-        found.add(tuple(cupy_manner.stamps()))
+        found.add(tuple(cupy_compilation.stamps()))
         (tmp_path / mark).write_text("2, and more")
-        found.add(tuple(cupy_manner.stamps()))
+        found.add(tuple(cupy_compilation.stamps()))
     assert len(found) == 1 + 2 * len(marks)
 
 

@@ -12,7 +12,7 @@ from tests.simulator.ptx.harness import (
     BLOCK,
     HEAD,
     Chapter,
-    Kernel,
+    KernelCase,
     Oracle,
     Within,
     check_kernel,
@@ -99,7 +99,7 @@ def kernel_of(instruction, answer):
         ret;
     }}
     """
-    return Kernel(text, (np.uint32([99]),), {0: np.uint32([answer])})
+    return KernelCase(text, (np.uint32([99]),), {0: np.uint32([answer])})
 
 
 def test_wrong_result_of_a_kernel_is_told():

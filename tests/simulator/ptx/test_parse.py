@@ -10,13 +10,13 @@ import pytest
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.model import (
     Address,
+    Declaration,
     Function,
     Immediate,
     Instruction,
     Label,
     Register,
     Targets,
-    Variable,
     Vector,
     numbered,
 )
@@ -92,10 +92,10 @@ def test_functions():
         "g",
         is_entry=False,
         parameters=[
-            Variable("param", "b64", "g0", 8, 8),
-            Variable("param", "b8", "g1", 8, 24),
+            Declaration("param", "b64", "g0", 8, 8),
+            Declaration("param", "b8", "g1", 8, 24),
         ],
-        results=[Variable("param", "b32", "r", 4, 4)],
+        results=[Declaration("param", "b32", "r", 4, 4)],
         directives={"noreturn": ()},
         line=5,
         linkage="extern",
@@ -104,16 +104,16 @@ def test_functions():
     assert f == Function(
         "f",
         is_entry=False,
-        parameters=[Variable("reg", "u32", "%a", 4, 4), Variable("reg", "pred", "%p", 1, 1)],
-        results=[Variable("reg", "u32", "%d", 4, 4)],
+        parameters=[Declaration("reg", "u32", "%a", 4, 4), Declaration("reg", "pred", "%p", 1, 1)],
+        results=[Declaration("reg", "u32", "%d", 4, 4)],
         body=[ret],
         line=6,
         linkage="visible",
     )
     assert k.parameters == [
-        Variable("param", "u64", "k0", 8, 8, is_pointer=True),
-        Variable("param", "u64", "k1", 8, 8, is_pointer=True),
-        Variable("param", "f32", "k2", 4, 4),
+        Declaration("param", "u64", "k0", 8, 8, is_pointer=True),
+        Declaration("param", "u64", "k1", 8, 8, is_pointer=True),
+        Declaration("param", "f32", "k2", 4, 4),
     ]
     assert k.directives == {
         "maxntid": (128, 2, 1),
@@ -140,19 +140,22 @@ def test_a_definition_follows_a_declaration():
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        (".global .u32 x;", Variable("global", "u32", "x", 4, 4)),
+        (".global .u32 x;", Declaration("global", "u32", "x", 4, 4)),
         (
             ".visible .const .align 16 .f64 x[3];",
-            Variable("const", "f64", "x", 16, 24, (), "visible"),
+            Declaration("const", "f64", "x", 16, 24, (), "visible"),
         ),
-        (".global .v4 .f32 x[2][3];", Variable("global", "f32", "x", 16, 96)),
-        (".extern .shared .align 16 .b8 x[];", Variable("shared", "b8", "x", 16, 0, (), "extern")),
-        (".common .global .b128 x;", Variable("global", "b128", "x", 16, 16, (), "common")),
+        (".global .v4 .f32 x[2][3];", Declaration("global", "f32", "x", 16, 96)),
+        (
+            ".extern .shared .align 16 .b8 x[];",
+            Declaration("shared", "b8", "x", 16, 0, (), "extern"),
+        ),
+        (".common .global .b128 x;", Declaration("global", "b128", "x", 16, 16, (), "common")),
         (
             ".global .attribute(.managed, .unified(1, 2)) .align 4 .b8 x[1 << 3];",
-            Variable("global", "b8", "x", 4, 8),
+            Declaration("global", "b8", "x", 4, 8),
         ),
-        (".weak .shared .b8 x[0];", Variable("shared", "b8", "x", 1, 0, (), "weak")),
+        (".weak .shared .b8 x[0];", Declaration("shared", "b8", "x", 1, 0, (), "weak")),
     ],
 )
 def test_variables(text, wanted):
@@ -196,12 +199,12 @@ def test_variables_of_functions():
     .reg .b32 %r<9>, %x; .reg .pred p; .local .align 16 .b8 frame[32]; .shared .f32 s[4], t;
     """)
     assert found == [
-        Variable("reg", "b32", "%r", 4, 4, registers=9),
-        Variable("reg", "b32", "%x", 4, 4),
-        Variable("reg", "pred", "p", 1, 1),
-        Variable("local", "b8", "frame", 16, 32),
-        Variable("shared", "f32", "s", 4, 16),
-        Variable("shared", "f32", "t", 4, 4),
+        Declaration("reg", "b32", "%r", 4, 4, registers=9),
+        Declaration("reg", "b32", "%x", 4, 4),
+        Declaration("reg", "pred", "p", 1, 1),
+        Declaration("local", "b8", "frame", 16, 32),
+        Declaration("shared", "f32", "s", 4, 16),
+        Declaration("shared", "f32", "t", 4, 4),
     ]
 
 
@@ -346,7 +349,7 @@ def test_scopes_have_registers_of_their_own():
     assert outer == again == ["t", "%r1"]
     assert mixed == [inner[0], "%r5"]
     assert len({"t", inner[0], innermost[0], other[0]}) == 4
-    declared = {v.name: v.registers for v in found if isinstance(v, Variable)}
+    declared = {v.name: v.registers for v in found if isinstance(v, Declaration)}
     assert {"t", inner[0], innermost[0], other[0]} <= {*declared}
     stem, number = next(numbered(inner[1]))
     assert (declared[stem], number) == (2, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cudakern.simulator.ptx import compile as compiling
-from cudakern.simulator.ptx import cupy_manner
+from cudakern.simulator.ptx import cupy_compilation
 from cudakern.simulator.ptx.compile import Code
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
@@ -84,22 +84,22 @@ def test_the_same_reaches_nvrtc(cupy_hands, options, expressions, code, translat
 
 
 def test_cupy_is_not_imported(monkeypatch):
-    first = cupy_manner.options((), "compute_90")
+    first = cupy_compilation.options((), "compute_90")
     for name in [one for one in sys.modules if one.split(".")[0] == "cupy"]:
         monkeypatch.setitem(sys.modules, name, None)
-    assert cupy_manner.options((), "compute_90") == first
+    assert cupy_compilation.options((), "compute_90") == first
     assert f"-I{core._get_header_dir_path()}" in first  # noqa: SLF001
 
 
 def test_without_cupy(monkeypatch, tmp_path):
     """CCCL of the CUDA toolkit takes the place of the one that CuPy brings."""
     cuda, cccl = tmp_path / "cuda", tmp_path / "cccl"
-    monkeypatch.setattr(cupy_manner, "_cupy", lambda: None)
-    monkeypatch.setattr(cupy_manner, "_headers_of", {"cudart": cuda, "cccl": cccl}.get)
+    monkeypatch.setattr(cupy_compilation, "_cupy", lambda: None)
+    monkeypatch.setattr(cupy_compilation, "_headers_of", {"cudart": cuda, "cccl": cccl}.get)
     last = ("-ftz=true", "-arch=compute_80", "--device-as-default-execution-space")
-    assert cupy_manner.options(("-DA",), "compute_80") == (
+    assert cupy_compilation.options(("-DA",), "compute_80") == (
         *(f"-I{cccl}", "-DA", "--std=c++17", f"-I{cuda}"),
         *last,
     )
-    monkeypatch.setattr(cupy_manner, "_headers_of", lambda _: None)
-    assert cupy_manner.options((), "compute_80") == ("--std=c++17", *last)
+    monkeypatch.setattr(cupy_compilation, "_headers_of", lambda _: None)
+    assert cupy_compilation.options((), "compute_80") == ("--std=c++17", *last)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _Row = TypeVar("_Row", bound=ctypes.Structure)
 
 
-class Variable(NamedTuple):
+class LoadedVariable(NamedTuple):
     """A ``__device__`` or ``__constant__`` variable of a loaded module."""
 
     name: str  # its symbol
@@ -65,10 +65,10 @@ def resident_blocks() -> int:
     return max(2, os.cpu_count() or 1)
 
 
-class Kernel:
+class LoadedKernel:
     """A kernel of a loaded module."""
 
-    def __init__(self, module: Module, structure: structures.Kernel) -> None:
+    def __init__(self, module: LoadedModule, structure: structures.Kernel) -> None:
         self.module = module
         self.name = structure.name.decode()
         count = structure.parameters
@@ -133,7 +133,7 @@ class Kernel:
 
         return launch
 
-    def under(self, name: str) -> Kernel:
+    def under(self, name: str) -> LoadedKernel:
         """Return the same kernel, which errors call by another name."""
         made = copy(self)
         made.name = name
@@ -170,7 +170,7 @@ class Kernel:
             raise BindingError(self.name, "launch", f"{requirement}; got {threads}")
 
 
-class Module:
+class LoadedModule:
     """A loaded library. It stays loaded until the process ends.
 
     ``refused`` says why an entry is not executed. Only libraries for checked launches tell their
@@ -187,7 +187,7 @@ class Module:
             return list((row * count).in_dll(library, f"ck_sim_{name}s"))
 
         self.kernels = {
-            structure.name.decode(): Kernel(self, structure)
+            structure.name.decode(): LoadedKernel(self, structure)
             for structure in table("kernel", structures.Kernel)
         }
         self.refused = {
@@ -195,7 +195,7 @@ class Module:
             for refusal in table("refusal", structures.Refusal)
         }
         self.variables = {
-            row.name.decode(): Variable(
+            row.name.decode(): LoadedVariable(
                 *(row.name.decode(), row.place, row.bytes),
                 *(bool(row.is_constant), bool(row.has_addresses)),
             )
@@ -214,7 +214,7 @@ class Module:
         start = structures.Variable.in_dll(self._library, "ck_sim_variables")
         return ctypes.c_void_p(ctypes.addressof(start))
 
-    def share_variables(self, other: Module) -> None:
+    def share_variables(self, other: LoadedModule) -> None:
         """Have variables lie where they do in another library of the same module.
 
         Those that lead to functions stay. Nothing may have run in this library yet.
@@ -225,7 +225,7 @@ class Module:
                 place.value = other.variables[name].address
         self._library.ck_sim_initialise()
 
-    def kernel(self, name: str, source: str) -> Kernel:
+    def kernel(self, name: str, source: str) -> LoadedKernel:
         """Return an entry; KernelCompileError if it is refused, BindingError if there is none."""
         if name in self.refused:
             raise KernelCompileError(source, (), self.refused[name])
