@@ -75,7 +75,7 @@ from cudakern.operators.nonzero.function import (
 )
 from cudakern.operators.one_hot.function import off_on
 from cudakern.operators.reduce.function import ReduceCall, as_axes, check_flags, find_call
-from cudakern.operators.reduce.plan import Reduction
+from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import ARG_FUNCTIONS, EXTREMES, ReduceFunction, as_function
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from cudakern._commands.engines import choose
 from cudakern._dtypes import DataType
 from cudakern.engines import HOST, engine_for, nvrtc
 from cudakern.operators import specialisations
-from cudakern.operators.reduce.plan import kernels_of, reductions
+from cudakern.operators.reduce.reduction import kernels_of, reductions
 
 if TYPE_CHECKING:
     import argparse

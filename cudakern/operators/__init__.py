@@ -10,7 +10,7 @@ from cudakern.operators.gather_nd.plan import specialisations as _of_gather_nd
 from cudakern.operators.index_check import check_specs
 from cudakern.operators.nonzero.plan import specialisations as _of_nonzero
 from cudakern.operators.one_hot.plan import specialisations as _of_one_hot
-from cudakern.operators.reduce.plan import specialisations as _of_reduce
+from cudakern.operators.reduce.reduction import specialisations as _of_reduce
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,7 +27,7 @@ from cudakern.engines.base import MULTIPROCESSORS, THREADS, Launch, blocks_for
 from cudakern.operators.index_kernels import ITEMS_PER_THREAD, specialise
 from cudakern.operators.indices import compares_wide
 
-# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
+# Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}  # dimensions of a strided kernel, by whether
 # offsets are wide; from 8 on they are a loop; few kernels; estimate
 TILE_BYTES = 16 * 1024  # bytes of the output that a block splices at a time; estimate

@@ -150,11 +150,10 @@ CK_DEVICE void take_walk(State (&state)[kItems], const ColumnWalk& walk,
   }
 }
 
-/// The states of a block's threads, by thread and element of a vector. Neither neighbouring threads
-/// nor neighbouring elements meet in a bank.
+/// The states of a block's threads, by thread and element of a vector.
 template <int kItems>
 struct ColumnStage {
-  static constexpr uint32 kPad = kItems > 1 ? 128 / sizeof(State) / kItems : 0;
+  static constexpr uint32 kPad = CK_PAD;
   static constexpr uint32 kStates = kItems * (kThreads + kPad);
   State* states;
 

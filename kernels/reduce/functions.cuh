@@ -388,6 +388,7 @@ using Function = WithInitial<CK_FUNCTION, CK_INITIAL, CK_INITIAL_T>;
 using Function = CK_FUNCTION;
 #endif
 using State = Function::State;
+static_assert(sizeof(State) == CK_STATE_BYTES, "plans count shared memory and workspaces in it");
 using Rest = Function::Rest;
 
 /// Takes elements next to each other into states that share them; `place` is the first one's.

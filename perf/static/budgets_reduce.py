@@ -13,7 +13,7 @@ from perf.static.reading import divides, is_atomic, loads_in_flight, matches, op
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.operators.reduce.plan import Reduction
+    from cudakern.operators.reduce.reduction import Reduction
     from perf.static.kernels import Kernel
 
 #: Vectors that a thread has in flight: all that it reads in a turn.

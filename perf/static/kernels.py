@@ -16,7 +16,14 @@ from cudakern.operators.index_kernels import ITEMS_PER_THREAD
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.one_hot import plan as one_hot_plan
 from cudakern.operators.reduce import plan as reduce_plan
-from cudakern.operators.reduce.plan import Reduction, kernels_of, reductions
+from cudakern.operators.reduce.reduction import (
+    GATHERED_BYTES,
+    STAGE_BYTES,
+    Reduction,
+    column_shared_bytes,
+    kernels_of,
+    reductions,
+)
 from cudakern.operators.reduce.types import ReduceFunction, result_type
 from cudakern.operators.rows import SHORT_TILE_BYTES, TILE_BYTES, Splice
 from perf.static.cubins import architectures
@@ -138,7 +145,7 @@ class Kernel:
 
     def _of_reduce(self, reduction: Reduction) -> int:
         if self.variant == "tiles":
-            return reduce_plan.STAGE_BYTES + reduce_plan.GATHERED_BYTES
+            return STAGE_BYTES + GATHERED_BYTES
         if self.variant == "warps":
             return 0
         state = reduction.state_bytes(wide=self.wide)
@@ -146,7 +153,7 @@ class Kernel:
             return THREADS // WARP * state
         items = self.width // reduction.kind.itemsize
         if self.variant == "columns":
-            return reduce_plan.column_shared_bytes(state, items)
+            return column_shared_bytes(state, items, reduce_plan.COLUMN_MOST_WHOLE)
         return THREADS * state * items
 
 

@@ -14,7 +14,7 @@ from cudakern.engines.base import KernelSpec
 from cudakern.errors import KernelCompileError
 from cudakern.operators.gather.plan import specialise as gather
 from cudakern.operators.nonzero.plan import specialise as nonzero
-from cudakern.operators.reduce.plan import kernels_of, reductions
+from cudakern.operators.reduce.reduction import kernels_of, reductions
 from cudakern.operators.reduce.types import INITIAL_FUNCTIONS, ReduceFunction
 from perf.static import cubins
 from perf.static.budgets import resource_faults, rules_of, survey

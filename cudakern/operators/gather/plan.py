@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec
 
-# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
+# Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 # These are of last_axis; rows.py has the other variants' constants.
 LAST_AXIS_MIN_OUTER = 8  # outer rows that share an index table; estimate
 LAST_AXIS_MIN_COUNT = 256  # indices of a row, unless rows are staged; estimate
 LAST_AXIS_TABLE = 8192  # entries of the index table, 4 bytes each; limit
 LAST_AXIS_TABLE_STAGED = 4096  # entries, 2 bytes each, beside staged rows; limit
 LAST_AXIS_MAX_STAGED_BYTES = 32 * 1024 - 16  # bytes of a staged row, and what aligns it; limit
-LAST_AXIS_WORDS = 1024  # words of 16 bytes that a block stages at once: four a thread; model
+LAST_AXIS_WORDS = 1024  # words of 16 bytes that a block stages at once: four a thread; estimate
 LAST_AXIS_MAX_PIECES = 8  # elements that a thread writes at once; estimate
-LAST_AXIS_LEAST_BLOCKS = 2 * MULTIPROCESSORS  # blocks to have at least; model
+LAST_AXIS_LEAST_BLOCKS = 2 * MULTIPROCESSORS  # blocks to have at least; estimate
 LAST_AXIS_GOOD_BLOCKS = 512  # blocks to have at best; estimate
 LAST_AXIS_BLOCKS = 4096  # blocks at most; estimate
-LAST_AXIS_STAGES = 8  # stages of a block: it reads one while it picks from another; model
+LAST_AXIS_STAGES = 8  # stages of a block: it reads one while it picks from another; estimate
 MAX_GRID_Y = 65535  # blocks in y; CUDA's limit
 
 #: Returns a variant's kernel, by width in bytes, index type, mode and offset width.

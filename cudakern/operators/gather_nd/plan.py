@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OPERATOR = "gather_nd"
 
-# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
+# Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 # rows.py has the variants' constants.
 MAX_TUPLE = index_kernels.MAX_COMPONENTS[OPERATOR]  # components of an index tuple; limit
 STAGED_BYTES = 12 * 1024  # bytes of shared memory in which a block stages tuples; estimate

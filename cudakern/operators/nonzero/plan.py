@@ -31,7 +31,7 @@ _FORMS = {"rows": 0, "axes": 1, "scattered": 2}
 _WARP = 32
 _WARPS = THREADS // _WARP
 
-# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
+# Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 #
 # Blocks and tiles. While BLOCKS suffice, there are TILES tiles at most, one in each block; more
 # tiles than BLOCKS are about whole rounds of blocks.
@@ -39,10 +39,10 @@ RANKS = (2, 4, 8)  # dimensions of a strided kernel; few kernels; estimate
 TILE_THREADS = THREADS + _WARP  # threads of a block: one warp works on no tile; limit
 TILE_BLOCKS = 3  # blocks of a multiprocessor, with 72 registers a thread; limit
 BLOCKS = TILE_BLOCKS * MULTIPROCESSORS  # blocks that a large GPU holds at once; limit
-TILES = 256  # tiles that a look-back reads at once; half as many rather than small ones; model
+TILES = 256  # tiles that a look-back reads at once; half as many rather than small ones; estimate
 TILE_BYTES = 64 * 1024  # bytes of x in a tile: a mask has a bit for each element; limit
-MIN_TILE_BYTES = 4 * 1024  # bytes of x in a tile: a look-back takes 8 for each before; model
-ONE_BLOCK_BYTES = 128 * 1024  # bytes that one block moves while two hear of each other; model
+MIN_TILE_BYTES = 4 * 1024  # bytes of x in a tile: a look-back takes 8 for each before; estimate
+ONE_BLOCK_BYTES = 128 * 1024  # bytes that one block moves while two hear of each other; estimate
 MAX_PLACES = 65536  # elements of a tile: their places have 16 bits; limit
 STRIDED_TURN_WORDS = 8  # words of masks that a lane makes in a turn of strided; limit
 COLUMN_RANK = 4  # dimensions outside and inside of the contiguous one of columns; limit
@@ -287,6 +287,7 @@ def specialise(
         ("CK_WIDTH", str(width)),
         ("CK_COORDINATE_T", device_type),
         ("CK_OFFSET_T", f"ck::uint{bits}"),
+        ("CK_SHARED_BYTES", str(shared_bytes(variant, width))),
         *((name, str(value)) for name, value in _MACROS.items()),
     ]
     if rank:

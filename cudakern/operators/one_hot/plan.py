@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec
 
-# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
+# Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 SHARED_BYTES = 16 * 1024  # bytes of shared memory of a block: four blocks fit; limit
 STAGED_BYTES = 32  # bytes of the two values, in front of the bits; limit
 CLEARED_BITS = 128  # bits that a thread clears at a time; limit

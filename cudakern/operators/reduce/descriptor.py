@@ -18,7 +18,8 @@ from cudakern._arrays import check_alignment
 from cudakern.errors import DescriptorError, DTypeError
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
-from cudakern.operators.reduce.plan import ReduceProblem, Reduction, plan_reduce
+from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
+from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import (
     ARG_FUNCTIONS,
     BY_LABEL,

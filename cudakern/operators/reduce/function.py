@@ -29,7 +29,8 @@ from cudakern._foreign import as_array, as_output
 from cudakern._ranges import named
 from cudakern.errors import ArgumentError, BindingError, DTypeError, did_you_mean, shown
 from cudakern.operators.binding import Binding, Work
-from cudakern.operators.reduce.plan import ReduceProblem, Reduction, plan_reduce
+from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
+from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import (
     ARG_FUNCTIONS,
     INITIAL_FUNCTIONS,

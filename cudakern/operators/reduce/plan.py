@@ -9,13 +9,11 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from math import gcd, lcm, prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cudakern._dtypes import DataType
 from cudakern._kernel_arguments import ArgumentPacker, Arguments
 from cudakern._layout import (
     MAX_ITEMS_32,
@@ -31,40 +29,36 @@ from cudakern._layout import (
     reach,
     walked,
 )
-from cudakern.engines.base import MULTIPROCESSORS, RESIDENT_BLOCKS, THREADS, KernelSpec, Launch
-from cudakern.operators.reduce.types import (
-    ARG_FUNCTIONS,
-    EXTREMES,
-    NAN_FUNCTIONS,
-    ORDERED,
-    ReduceFunction,
-    initial_type,
-    result_type,
+from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch
+from cudakern.operators.reduce.reduction import (
+    COUNTER_BYTES,
+    GATHERED_BYTES,
+    GROUP_BLOCKS,
+    STAGE_BYTES,
+    Reduction,
+    column_shared_bytes,
 )
+from cudakern.operators.reduce.types import ARG_FUNCTIONS, initial_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 WARP = 32
 WARPS = THREADS // WARP
 BANK_BYTES = 4
 
-# Tuning: unit; reason; an estimate, the model's (perf/model), or a limit of hardware or kernels.
+# Tuning: unit; reason; an estimate, or a limit of hardware or kernels. reduction.py has those of
+# states.
 #
 # Kernels
 RANKS = (1, 3, 8)  # dimensions kept or reduced of a strided kernel; few kernels; estimate
-MOST_STATE_BYTES = 64  # bytes of a thread's states of vectors; its registers; limit
-MOST_COLUMN_BYTES = 128  # bytes of those of columns, which need no offsets besides; limit
-MOST_RESULTS = 8  # results of a vector: more would leave too few loads in flight; limit
 SLACK = 4096  # elements that positions of a 32-bit kernel may run past the last one: a turn; limit
-STAGE_BYTES = 32 * 1024  # bytes of shared memory that tiles go through; 4 blocks fit; limit
 STAGE_ROOM = STAGE_BYTES - SECTOR_BYTES  # bytes of a tile: its first sector may be in part; limit
-GATHERED_BYTES = 4096  # bytes of results behind a tile, written as vectors; estimate
 #
 # Which variant
-MAX_WARP_BYTES = 16 * 1024  # bytes of a row that a warp takes; longer ones take a block; model
-ALIGNED_TILE_ROW_BYTES = 2047  # bytes of an aligned row that is read as a tile; model
-TILE_ROW_BYTES = 4096  # bytes of another such row; model
+MAX_WARP_BYTES = 16 * 1024  # bytes of a row that a warp takes; longer ones take a block; estimate
+ALIGNED_TILE_ROW_BYTES = 2047  # bytes of an aligned row that is read as a tile; estimate
+TILE_ROW_BYTES = 4096  # bytes of another such row; estimate
 TILE_SLAB_BYTES = 16 * 1024  # bytes of a slab with several columns read as a tile; estimate
 MIN_STAGE_BYTES = 4 * 1024  # bytes of a tile where there are few; estimate
 MOST_LANES = 8  # lanes of a row of a tile for the sake of banks alone; limit
@@ -75,22 +69,20 @@ MIN_WIDTH = 8  # threads that read neighbouring results together; a sector; esti
 #
 # How blocks share results
 BLOCKS = 4 * MULTIPROCESSORS  # blocks that keep a large GPU busy; estimate
-MIN_SHARE_BYTES = 16 * 1024  # bytes of x for a block that shares a result; model
-SHARE_BYTES = 64 * 1024  # bytes of x for one where there are blocks enough; model
+MIN_SHARE_BYTES = 16 * 1024  # bytes of x for a block that shares a result; estimate
+SHARE_BYTES = 64 * 1024  # bytes of x for one where there are blocks enough; estimate
 MAX_SHARES = 2048  # blocks that share results, in all; estimate
-MIN_SHARES = 256  # blocks up to which shares stay small; model
+MIN_SHARES = 256  # blocks up to which shares stay small; estimate
 SHARE_OF_STATES = 112  # bytes of a share for a byte of states: these stay 2 % of it; estimate
-ONE_BLOCK_BYTES = 64 * 1024  # bytes of x for which counting blocks in takes longer; model
-COUNTER_BYTES = 8192  # bytes of counters in front of a workspace: 2,048 results; limit
+ONE_BLOCK_BYTES = 64 * 1024  # bytes of x for which counting blocks in takes longer; estimate
 MIN_STATES_BYTES = 64 * 1024  # bytes of states: no other operator's workspace has this size; limit
-GROUP_BLOCKS = 32  # blocks whose states one of them folds; the last one folds groups; estimate
 #
 # How many waves of blocks share a row. Costs are in the bytes that 132 multiprocessors of 4 blocks
 # read meanwhile, at 4.3 TB/s; smaller GPUs run more waves of the same.
-FULL = 256  # blocks that reach the rate of memory: one waits for a turn, one reads; model
+FULL = 256  # blocks that reach the rate of memory: one waits for a turn, one reads; estimate
 BLOCK_TURN = THREADS * 8 * 16  # bytes of a block in flight: 8 vectors a thread; limit
 WARP_TURN = BLOCK_TURN * 32 // THREADS  # bytes of a warp in flight; limit
-EXCHANGE = 5 * 1024 * 1024  # bytes: 1.25 us until a last block has folded; model
+EXCHANGE = 5 * 1024 * 1024  # bytes: 1.25 us until a last block has folded; estimate
 UNEVEN = 8  # part of a wave lost as equal shares do not end at the same time; estimate
 PARTS = (FULL // 2, FULL, BLOCKS)  # blocks of a part of a wave that shares are made for; estimate
 WAVES = tuple(BLOCKS * waves for waves in (2, 3, 4, 8))  # of whole waves: then no tail matters
@@ -99,194 +91,17 @@ MOST_ROWS = COUNTER_BYTES // 4  # rows that blocks are counted in for; limit
 # Columns
 COLUMN_MOST_WHOLE = 512  # columns of rows that the threads of a block follow as a whole; limit
 COLUMN_GROUPS = 8  # groups of threads below each other for ranges of columns; estimate
-COLUMN_MIN_ROWS = 24  # rows; fewer leave too few loads of a range in flight; model
+COLUMN_MIN_ROWS = 24  # rows; fewer leave too few loads of a range in flight; estimate
 COLUMN_BLOCKS = 2 * MULTIPROCESSORS  # blocks that run at once: two fit; limit
-COLUMN_SHARE_BYTES = 128 * 1024  # bytes of x for a block in a further wave; model
-COLUMN_WAVES = 7  # waves; then no tail matters; model
-COLUMN_MIN_SHARE_BYTES = 8 * 1024  # bytes of x for a block that shares columns; model
-COLUMN_GROUP_SHARE_BYTES = 96 * 1024  # bytes that are read while groups would be folded; model
-COLUMN_ONE_BLOCK_BYTES = 32 * 1024  # bytes of x for which counting blocks in takes longer; model
+COLUMN_SHARE_BYTES = 128 * 1024  # bytes of x for a block in a further wave; estimate
+COLUMN_WAVES = 7  # waves; then no tail matters; estimate
+COLUMN_MIN_SHARE_BYTES = 8 * 1024  # bytes of x for a block that shares columns; estimate
+COLUMN_GROUP_SHARE_BYTES = 96 * 1024  # bytes that are read while groups would be folded; estimate
+COLUMN_ONE_BLOCK_BYTES = 32 * 1024  # bytes of x for which counting blocks in takes longer; estimate
 
 #: No dimension: of what is kept or reduced, and of pieces.
 POINT = (Dimension(1, (0, 0)),)
 PIECE = (Dimension(1, (0,)),)
-#: What the kernels are told of these.
-_MACROS = {
-    "CK_COUNTERS": COUNTER_BYTES // 4,
-    "CK_GROUP_BLOCKS": GROUP_BLOCKS,
-    "CK_STAGE_BYTES": STAGE_BYTES,
-    "CK_GATHERED_BYTES": GATHERED_BYTES,
-}
-
-#: Data types: name in entry points, and in device code.
-INPUT_TYPES = {
-    DataType.BOOL: ("b8", "ck::Bool"),
-    DataType.INT8: ("i8", "ck::int8"),
-    DataType.INT16: ("i16", "ck::int16"),
-    DataType.INT32: ("i32", "ck::int32"),
-    DataType.INT64: ("i64", "ck::int64"),
-    DataType.UINT8: ("u8", "ck::uint8"),
-    DataType.UINT16: ("u16", "ck::uint16"),
-    DataType.UINT32: ("u32", "ck::uint32"),
-    DataType.UINT64: ("u64", "ck::uint64"),
-    DataType.FLOAT16: ("f16", "ck::Float16"),
-    DataType.BFLOAT16: ("bf16", "ck::BFloat16"),
-    DataType.FLOAT32: ("f32", "float"),
-    DataType.FLOAT64: ("f64", "double"),
-    DataType.COMPLEX64: ("c64", "ck::Complex<float>"),
-    DataType.COMPLEX128: ("c128", "ck::Complex<double>"),
-}
-#: The functions' structs in device code, such as ``LogSumExp``.
-_TEMPLATES = {
-    **{function: function.name.title().replace("_", "") for function in ReduceFunction},
-    **dict.fromkeys(EXTREMES, "Extreme"),
-    **dict.fromkeys(ARG_FUNCTIONS, "ExtremePlace"),
-}
-#: Complex numbers by their parts.
-_COMPLEX_OF = {DataType.FLOAT32: DataType.COMPLEX64, DataType.FLOAT64: DataType.COMPLEX128}
-_COMPLEX = frozenset(_COMPLEX_OF.values())
-_MAXIMA = frozenset({ReduceFunction.MAX, ReduceFunction.ARGMAX})
-_NORMS = frozenset({ReduceFunction.L1, ReduceFunction.L2})
-_LONG = frozenset({DataType.INT64, DataType.UINT64, DataType.BOOL})
-_INTEGRAL = frozenset(k for k in DataType if k.name.startswith(("INT", "UINT", "BOOL")))
-_DOUBLE = frozenset({DataType.FLOAT64, DataType.COMPLEX128})
-
-
-@dataclass(frozen=True, slots=True)
-class Reduction:
-    """What a kernel computes: the function, its types and its rules."""
-
-    function: ReduceFunction  # what is computed
-    #: Of x and of out.
-    kind: DataType
-    result: DataType
-    #: Whether NaN counts as absent for max, min, argmax and argmin, instead of winning.
-    ignore_nan: bool = False
-    #: Whether argmax and argmin give the last of equal positions, instead of the first.
-    last_index: bool = False
-    has_initial: bool = False  # whether there is an initial value
-
-    @property
-    def number(self) -> DataType:
-        """What is computed with; for complex numbers, their parts."""
-        kind, result = self.kind, self.result
-        if self.function in NAN_FUNCTIONS:
-            if kind in {DataType.INT64, DataType.UINT64, DataType.FLOAT64}:
-                return kind
-            if kind in _INTEGRAL:
-                return DataType.INT32 if kind.name.startswith("INT") else DataType.UINT32
-            return DataType.FLOAT32
-        if kind in _INTEGRAL and result in _INTEGRAL:
-            return DataType.UINT64 if result in _LONG else DataType.UINT32
-        exact = kind in _INTEGRAL or kind in _DOUBLE or result in _DOUBLE
-        return DataType.FLOAT64 if exact else DataType.FLOAT32
-
-    @property
-    def is_long(self) -> bool:
-        """Whether taking an element is long code: ``kIsLong`` of the function in device code."""
-        return self.function is ReduceFunction.LOG_SUM_EXP and self.number is DataType.FLOAT64
-
-    @property
-    def is_complex(self) -> bool:
-        """Whether complex numbers are computed with."""
-        return self.kind in _COMPLEX and self.function not in _NORMS
-
-    @property
-    def accumulator(self) -> DataType:
-        """What sums and products are kept in."""
-        return _COMPLEX_OF[self.number] if self.is_complex else self.number
-
-    @property
-    def initial(self) -> DataType:
-        """What an initial value is combined in: results of max and min, otherwise numbers."""
-        if self.function in EXTREMES:
-            return initial_type(self.function, self.result)
-        return _COMPLEX_OF[self.number] if self.result in _COMPLEX else self.number
-
-    def state_bytes(self, *, wide: bool) -> int:
-        """Return the size of a state: ``State`` of the function in device code."""
-        number = self.number.itemsize
-        if self.function in ARG_FUNCTIONS:
-            return 2 * max(number, 8 if wide else 4)
-        pair = self.is_complex or self.function is ReduceFunction.LOG_SUM_EXP
-        return 2 * number if pair else number
-
-    def column_bytes(self, *, wide: bool) -> int:
-        """Return the bytes of x that a thread of columns keeps states of, one for each element."""
-        converts = self.kind in _INTEGRAL and self.number is DataType.FLOAT64
-        most = MOST_STATE_BYTES if converts else MOST_COLUMN_BYTES
-        return self._bytes_of_states(most, wide=wide)
-
-    def results_bytes(self, *, wide: bool) -> int:
-        """Return the bytes of x that a thread of vectors reads at once: at most 8 results."""
-        most = self._bytes_of_states(MOST_STATE_BYTES, wide=wide)
-        return min(most, MOST_RESULTS * self.kind.itemsize)
-
-    def _bytes_of_states(self, most: int, *, wide: bool) -> int:
-        elements = most // self.state_bytes(wide=wide)
-        return max(1, min(elements, VECTOR_BYTES // self.kind.itemsize)) * self.kind.itemsize
-
-    def specialise(self, variant: str, *, wide: bool, rank: int = 0, width: int = 0) -> KernelSpec:
-        """Return a variant's kernel; ``width`` is in bytes."""
-        bits = 64 if wide else 32
-        kind, result = INPUT_TYPES[self.kind], INPUT_TYPES[self.result]
-        defines = [
-            ("CK_FUNCTION", self._struct("ck::Input", "ck::Number")),
-            ("CK_INPUT_T", kind[1]),
-            ("CK_NUMBER_T", self._number_type),
-            ("CK_OUTPUT_T", result[1]),
-            ("CK_OFFSET_T", f"ck::uint{bits}"),
-            *((name, str(value)) for name, value in _MACROS.items()),
-        ]
-        if self.has_initial:
-            last = Reduction(self.function, self.initial, self.initial, self.ignore_nan)
-            initial = INPUT_TYPES[self.initial][1]
-            defines.append(("CK_INITIAL_T", initial))
-            defines.append(("CK_INITIAL", last._struct(initial, last._number_type)))
-        defines += [("CK_RANK", str(rank))] if rank else []
-        defines += [("CK_WIDTH", str(width))] if width else []
-        suffix = "_ignore" if self.ignore_nan else ""
-        suffix += "_last" if self.last_index else ""
-        suffix += "_initial" if self.has_initial else ""
-        types = f"{kind[0]}_{result[0]}{suffix}"
-        shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
-        entry = f"ck_reduce_{variant}_{self.function.label}_{types}{shape}_o{bits}"
-        blocks = self._resident_blocks(variant, width, wide=wide)
-        return KernelSpec("reduce", variant, entry, tuple(defines), THREADS, blocks)
-
-    def _resident_blocks(self, variant: str, width: int, *, wide: bool) -> int:
-        """Return the blocks of a multiprocessor, which share its registers.
-
-        They are fewer where a thread has many states or 64-bit offsets besides the loads in flight,
-        or long code.
-        """
-        is_long = wide or self.is_long
-        if variant == "columns":
-            return 2
-        if variant in {"vectors", "strided"}:
-            return 2 if is_long or width >= MOST_RESULTS * self.kind.itemsize else 3
-        is_pair = self.function in ARG_FUNCTIONS or self.kind in _COMPLEX
-        return 2 if is_long else 3 if is_pair else RESIDENT_BLOCKS
-
-    @property
-    def _number_type(self) -> str:
-        """What is computed with, in device code."""
-        return INPUT_TYPES[self.accumulator][1]
-
-    def _struct(self, x: str, number: str) -> str:
-        """Return the function in device code, for types of x and of what is computed with."""
-        arguments = [x, number]
-        if self.function in ARG_FUNCTIONS:
-            arguments.append("ck::Offset")
-        if self.function in NAN_FUNCTIONS:
-            arguments += map(_literal, (self.function in _MAXIMA, self.ignore_nan))
-        if self.function in ARG_FUNCTIONS:
-            arguments.append(_literal(self.last_index))
-        return f"ck::{_TEMPLATES[self.function]}<{','.join(arguments)}>"
-
-
-def _literal(value: bool) -> str:  # noqa: FBT001
-    return "true" if value else "false"
 
 
 @dataclass(frozen=True)
@@ -616,12 +431,6 @@ def plan_columns(problem: ReduceProblem) -> Launch | None:
     return launch_of(spec, slabs * ranges, shared, arguments, splits, states)
 
 
-def column_shared_bytes(state: int, items: int, width: int = COLUMN_MOST_WHOLE) -> int:
-    """Return the shared memory of a block: states of all threads, and of its columns twice."""
-    pad = 128 // state // items if items > 1 else 0
-    return state * (items * (THREADS + pad) + THREADS + width)
-
-
 def _column_threads(columns: int, item: int, vector: int) -> _ColumnThreads:
     """Return how the threads of a block lie over rows of so many columns."""
     common = gcd(columns * item, vector)
@@ -721,35 +530,3 @@ def _cost(rows: int, row_bytes: int, splits: int) -> int:
     exchanges = (splits > 1) + (splits > THREADS)
     waiting = min(rows * splits, BLOCKS) // UNEVEN
     return (blocks + waiting) * share + exchanges * EXCHANGE
-
-
-def reductions() -> Iterator[Reduction]:
-    """Yield each function of each data type, with its default result."""
-    for function, kind in product(ReduceFunction, INPUT_TYPES):
-        if kind not in _COMPLEX or function not in ORDERED:
-            yield Reduction(function, kind, result_type(function, kind, None))
-
-
-def specialisations() -> Iterator[KernelSpec]:
-    """Yield the kernels of all functions and data types, with 32-bit offsets.
-
-    Kernels are rare, and compile on first use, for a result of another dtype, other rules of NaN
-    and ties, an initial value, more dimensions or 64-bit offsets.
-    """
-    for reduction in reductions():
-        yield from kernels_of(reduction)
-
-
-def kernels_of(reduction: Reduction) -> Iterator[KernelSpec]:
-    """Yield a kernel of each variant, with 32-bit offsets."""
-    item, vector = reduction.kind.itemsize, reduction.column_bytes(wide=False)
-    yield reduction.specialise("stream", wide=False, rank=1)
-    yield reduction.specialise("warps", wide=False, rank=1)
-    yield reduction.specialise("tiles", wide=False, width=item)
-    yield reduction.specialise("columns", wide=False, width=vector)
-    yield reduction.specialise("strided", wide=False, rank=3, width=item)
-    if item < VECTOR_BYTES:
-        if not reduction.is_long:
-            yield reduction.specialise("tiles", wide=False, width=VECTOR_BYTES)
-        results = reduction.results_bytes(wide=False)
-        yield reduction.specialise("vectors", wide=False, rank=1, width=results)

@@ -11,6 +11,7 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.operators.reduce import plan as reduce_plan
+from cudakern.operators.reduce.reduction import COUNTER_BYTES
 from cudakern.simulator import checked
 from tests.helpers.places import HOST, Buffer, get, put, same_bytes
 from tests.helpers.reduce import is_legal, reduce, result_dtype
@@ -48,7 +49,7 @@ def counters(plan):
     if not plan.workspace:
         return np.zeros(0, np.uint32)
     address = engines.engine_for(engines.HOST).workspace(engines.HOST, plan.workspace)
-    memory = (ctypes.c_uint32 * (reduce_plan.COUNTER_BYTES // 4)).from_address(address)
+    memory = (ctypes.c_uint32 * (COUNTER_BYTES // 4)).from_address(address)
     return np.frombuffer(memory, np.uint32)
 
 

@@ -15,11 +15,11 @@ from cudakern._layout import Layout, packed_strides
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.reduce import plan as reduce_plan
-from cudakern.operators.reduce.plan import (
+from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
+from cudakern.operators.reduce.reduction import (
     COUNTER_BYTES,
-    ReduceProblem,
+    GROUP_BLOCKS,
     Reduction,
-    plan_reduce,
     specialisations,
 )
 from cudakern.operators.reduce.types import ReduceFunction, result_type
@@ -278,7 +278,7 @@ def test_blocks_share_results_within_the_limits(given):
     assert (plan.workspace > 0) == (plan.splits > 1)
     if plan.splits > 1:
         stream = plan.variant == "stream"
-        folds = -(-plan.splits // reduce_plan.GROUP_BLOCKS)
+        folds = -(-plan.splits // GROUP_BLOCKS)
         counters = -(-plan.splits // THREADS) if stream else folds
         counters += counters > 1
         assert groups * counters <= COUNTER_BYTES // 4  # that count arrivals

@@ -1,0 +1,256 @@
+"""What a reduction computes, and the kernels that do: function, types, rules of NaN and ties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from cudakern._dtypes import DataType
+from cudakern._layout import VECTOR_BYTES
+from cudakern.engines.base import RESIDENT_BLOCKS, THREADS, KernelSpec
+from cudakern.operators.reduce.types import (
+    ARG_FUNCTIONS,
+    EXTREMES,
+    NAN_FUNCTIONS,
+    ORDERED,
+    ReduceFunction,
+    initial_type,
+    result_type,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Tuning: unit; reason; an estimate, or a limit of hardware or kernels. plan.py has the rest.
+MOST_STATE_BYTES = 64  # bytes of a thread's states of vectors; its registers; limit
+MOST_COLUMN_BYTES = 128  # bytes of those of columns, which need no offsets besides; limit
+MOST_RESULTS = 8  # results of a vector: more would leave too few loads in flight; limit
+STAGE_BYTES = 32 * 1024  # bytes of shared memory that tiles go through; 4 blocks fit; limit
+GATHERED_BYTES = 4096  # bytes of results behind a tile, written as vectors; estimate
+COUNTER_BYTES = 8192  # bytes of counters in front of a workspace: 2,048 results; limit
+GROUP_BLOCKS = 32  # blocks whose states one of them folds; the last one folds groups; estimate
+#: What the kernels are told of these.
+_MACROS = {
+    "CK_COUNTERS": COUNTER_BYTES // 4,
+    "CK_GROUP_BLOCKS": GROUP_BLOCKS,
+    "CK_STAGE_BYTES": STAGE_BYTES,
+    "CK_GATHERED_BYTES": GATHERED_BYTES,
+}
+
+#: Data types: name in entry points, and in device code.
+INPUT_TYPES = {
+    DataType.BOOL: ("b8", "ck::Bool"),
+    DataType.INT8: ("i8", "ck::int8"),
+    DataType.INT16: ("i16", "ck::int16"),
+    DataType.INT32: ("i32", "ck::int32"),
+    DataType.INT64: ("i64", "ck::int64"),
+    DataType.UINT8: ("u8", "ck::uint8"),
+    DataType.UINT16: ("u16", "ck::uint16"),
+    DataType.UINT32: ("u32", "ck::uint32"),
+    DataType.UINT64: ("u64", "ck::uint64"),
+    DataType.FLOAT16: ("f16", "ck::Float16"),
+    DataType.BFLOAT16: ("bf16", "ck::BFloat16"),
+    DataType.FLOAT32: ("f32", "float"),
+    DataType.FLOAT64: ("f64", "double"),
+    DataType.COMPLEX64: ("c64", "ck::Complex<float>"),
+    DataType.COMPLEX128: ("c128", "ck::Complex<double>"),
+}
+#: The functions' structs in device code, such as ``LogSumExp``.
+_TEMPLATES = {
+    **{function: function.name.title().replace("_", "") for function in ReduceFunction},
+    **dict.fromkeys(EXTREMES, "Extreme"),
+    **dict.fromkeys(ARG_FUNCTIONS, "ExtremePlace"),
+}
+#: Complex numbers by their parts.
+_COMPLEX_OF = {DataType.FLOAT32: DataType.COMPLEX64, DataType.FLOAT64: DataType.COMPLEX128}
+_COMPLEX = frozenset(_COMPLEX_OF.values())
+_MAXIMA = frozenset({ReduceFunction.MAX, ReduceFunction.ARGMAX})
+_NORMS = frozenset({ReduceFunction.L1, ReduceFunction.L2})
+_LONG = frozenset({DataType.INT64, DataType.UINT64, DataType.BOOL})
+_INTEGRAL = frozenset(k for k in DataType if k.name.startswith(("INT", "UINT", "BOOL")))
+_DOUBLE = frozenset({DataType.FLOAT64, DataType.COMPLEX128})
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """What a kernel computes: the function, its types and its rules."""
+
+    function: ReduceFunction  # what is computed
+    #: Of x and of out.
+    kind: DataType
+    result: DataType
+    #: Whether NaN counts as absent for max, min, argmax and argmin, instead of winning.
+    ignore_nan: bool = False
+    #: Whether argmax and argmin give the last of equal positions, instead of the first.
+    last_index: bool = False
+    has_initial: bool = False  # whether there is an initial value
+
+    @property
+    def number(self) -> DataType:
+        """What is computed with; for complex numbers, their parts."""
+        kind, result = self.kind, self.result
+        if self.function in NAN_FUNCTIONS:
+            if kind in {DataType.INT64, DataType.UINT64, DataType.FLOAT64}:
+                return kind
+            if kind in _INTEGRAL:
+                return DataType.INT32 if kind.name.startswith("INT") else DataType.UINT32
+            return DataType.FLOAT32
+        if kind in _INTEGRAL and result in _INTEGRAL:
+            return DataType.UINT64 if result in _LONG else DataType.UINT32
+        exact = kind in _INTEGRAL or kind in _DOUBLE or result in _DOUBLE
+        return DataType.FLOAT64 if exact else DataType.FLOAT32
+
+    @property
+    def is_long(self) -> bool:
+        """Whether taking an element is long code: ``kIsLong`` of the function in device code."""
+        return self.function is ReduceFunction.LOG_SUM_EXP and self.number is DataType.FLOAT64
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether complex numbers are computed with."""
+        return self.kind in _COMPLEX and self.function not in _NORMS
+
+    @property
+    def accumulator(self) -> DataType:
+        """What sums and products are kept in."""
+        return _COMPLEX_OF[self.number] if self.is_complex else self.number
+
+    @property
+    def initial(self) -> DataType:
+        """What an initial value is combined in: results of max and min, otherwise numbers."""
+        if self.function in EXTREMES:
+            return initial_type(self.function, self.result)
+        return _COMPLEX_OF[self.number] if self.result in _COMPLEX else self.number
+
+    def state_bytes(self, *, wide: bool) -> int:
+        """Return the size of a state: ``State`` of the function in device code."""
+        number = self.number.itemsize
+        if self.function in ARG_FUNCTIONS:
+            return 2 * max(number, 8 if wide else 4)
+        pair = self.is_complex or self.function is ReduceFunction.LOG_SUM_EXP
+        return 2 * number if pair else number
+
+    def column_bytes(self, *, wide: bool) -> int:
+        """Return the bytes of x that a thread of columns keeps states of, one for each element."""
+        converts = self.kind in _INTEGRAL and self.number is DataType.FLOAT64
+        most = MOST_STATE_BYTES if converts else MOST_COLUMN_BYTES
+        return self._bytes_of_states(most, wide=wide)
+
+    def results_bytes(self, *, wide: bool) -> int:
+        """Return the bytes of x that a thread of vectors reads at once: at most 8 results."""
+        most = self._bytes_of_states(MOST_STATE_BYTES, wide=wide)
+        return min(most, MOST_RESULTS * self.kind.itemsize)
+
+    def _bytes_of_states(self, most: int, *, wide: bool) -> int:
+        elements = most // self.state_bytes(wide=wide)
+        return max(1, min(elements, VECTOR_BYTES // self.kind.itemsize)) * self.kind.itemsize
+
+    def specialise(self, variant: str, *, wide: bool, rank: int = 0, width: int = 0) -> KernelSpec:
+        """Return a variant's kernel; ``width`` is in bytes."""
+        bits, state = 64 if wide else 32, self.state_bytes(wide=wide)
+        kind, result = INPUT_TYPES[self.kind], INPUT_TYPES[self.result]
+        defines = [
+            ("CK_FUNCTION", self._struct("ck::Input", "ck::Number")),
+            ("CK_INPUT_T", kind[1]),
+            ("CK_NUMBER_T", self._number_type),
+            ("CK_OUTPUT_T", result[1]),
+            ("CK_OFFSET_T", f"ck::uint{bits}"),
+            ("CK_STATE_BYTES", str(state)),
+            ("CK_PAD", str(_column_pad(state, width // self.kind.itemsize))),
+            *((name, str(value)) for name, value in _MACROS.items()),
+        ]
+        if self.has_initial:
+            last = Reduction(self.function, self.initial, self.initial, self.ignore_nan)
+            initial = INPUT_TYPES[self.initial][1]
+            defines.append(("CK_INITIAL_T", initial))
+            defines.append(("CK_INITIAL", last._struct(initial, last._number_type)))
+        defines += [("CK_RANK", str(rank))] if rank else []
+        defines += [("CK_WIDTH", str(width))] if width else []
+        suffix = "_ignore" if self.ignore_nan else ""
+        suffix += "_last" if self.last_index else ""
+        suffix += "_initial" if self.has_initial else ""
+        types = f"{kind[0]}_{result[0]}{suffix}"
+        shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
+        entry = f"ck_reduce_{variant}_{self.function.label}_{types}{shape}_o{bits}"
+        blocks = self._resident_blocks(variant, width, wide=wide)
+        return KernelSpec("reduce", variant, entry, tuple(defines), THREADS, blocks)
+
+    def _resident_blocks(self, variant: str, width: int, *, wide: bool) -> int:
+        """Return the blocks of a multiprocessor, which share its registers.
+
+        They are fewer where a thread has many states or 64-bit offsets besides the loads in flight,
+        or long code.
+        """
+        is_long = wide or self.is_long
+        if variant == "columns":
+            return 2
+        if variant in {"vectors", "strided"}:
+            return 2 if is_long or width >= MOST_RESULTS * self.kind.itemsize else 3
+        is_pair = self.function in ARG_FUNCTIONS or self.kind in _COMPLEX
+        return 2 if is_long else 3 if is_pair else RESIDENT_BLOCKS
+
+    @property
+    def _number_type(self) -> str:
+        """What is computed with, in device code."""
+        return INPUT_TYPES[self.accumulator][1]
+
+    def _struct(self, x: str, number: str) -> str:
+        """Return the function in device code, for types of x and of what is computed with."""
+        arguments = [x, number]
+        if self.function in ARG_FUNCTIONS:
+            arguments.append("ck::Offset")
+        if self.function in NAN_FUNCTIONS:
+            arguments += map(_literal, (self.function in _MAXIMA, self.ignore_nan))
+        if self.function in ARG_FUNCTIONS:
+            arguments.append(_literal(self.last_index))
+        return f"ck::{_TEMPLATES[self.function]}<{','.join(arguments)}>"
+
+
+def _literal(value: bool) -> str:  # noqa: FBT001
+    return "true" if value else "false"
+
+
+def _column_pad(state: int, items: int) -> int:
+    """Return the states that columns leaves unused behind those of all threads for an element.
+
+    So neither neighbouring threads nor neighbouring elements meet in a bank.
+    """
+    return 128 // state // items if items > 1 else 0
+
+
+def column_shared_bytes(state: int, items: int, width: int) -> int:
+    """Return the shared memory of a block: states of all threads, and of its columns twice."""
+    return state * (items * (THREADS + _column_pad(state, items)) + THREADS + width)
+
+
+def reductions() -> Iterator[Reduction]:
+    """Yield each function of each data type, with its default result."""
+    for function, kind in product(ReduceFunction, INPUT_TYPES):
+        if kind not in _COMPLEX or function not in ORDERED:
+            yield Reduction(function, kind, result_type(function, kind, None))
+
+
+def specialisations() -> Iterator[KernelSpec]:
+    """Yield the kernels of all functions and data types, with 32-bit offsets.
+
+    Kernels are rare, and compile on first use, for a result of another dtype, other rules of NaN
+    and ties, an initial value, more dimensions or 64-bit offsets.
+    """
+    for reduction in reductions():
+        yield from kernels_of(reduction)
+
+
+def kernels_of(reduction: Reduction) -> Iterator[KernelSpec]:
+    """Yield a kernel of each variant, with 32-bit offsets."""
+    item, vector = reduction.kind.itemsize, reduction.column_bytes(wide=False)
+    yield reduction.specialise("stream", wide=False, rank=1)
+    yield reduction.specialise("warps", wide=False, rank=1)
+    yield reduction.specialise("tiles", wide=False, width=item)
+    yield reduction.specialise("columns", wide=False, width=vector)
+    yield reduction.specialise("strided", wide=False, rank=3, width=item)
+    if item < VECTOR_BYTES:
+        if not reduction.is_long:
+            yield reduction.specialise("tiles", wide=False, width=VECTOR_BYTES)
+        results = reduction.results_bytes(wide=False)
+        yield reduction.specialise("vectors", wide=False, rank=1, width=results)
