@@ -133,7 +133,7 @@ class Line:
     goal_us: float | None = None  # or time on the GPU in microseconds, where latency decides
     #: The kernel may move so many times the least bytes, counted by the simulator in sectors, at
     #: reduced size and without a cache.
-    moved: float = 1.05
+    moved: float = 1.03
     quick: bool = False  # whether ``--quick`` has it
 
 

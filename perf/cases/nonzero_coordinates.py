@@ -107,10 +107,10 @@ class NonzeroWorkload(Workload):
                 mask &= self.density != 0
             if self.dtype == "bool":
                 part[...] = mask
-            elif self.dtype.startswith("float"):
-                part[...] = mask * (rng.random(part.size, dtype="float32") + 0.5)
-            else:
+            elif "int" in self.dtype:
                 part[...] = mask * rng.integers(1, INTEGERS, part.size, dtype=self.dtype)
+            else:
+                part[...] = mask * (rng.random(part.size, dtype="float32") + 0.5)
         return (x,)
 
     def call(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:

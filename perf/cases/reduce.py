@@ -58,7 +58,8 @@ class ReduceWorkload(Workload):
         """``"[2^22, 33] f32 sum, axis 1"``."""
         parts = [f"{base.title(self.shape, self.dtype)} {self.function}"]
         if len(self.axes) < len(self.shape):
-            parts.append(f"axes {self.axes}" if self.axes[1:] else f"axis {self.axes[0]}")
+            axes = f"axis {self.axes[0]}" if len(self.axes) == 1 else f"axes {self.axes}"
+            parts.append(axes)
         if self.transposed:
             parts.append("transposed")
         return ", ".join(parts)
