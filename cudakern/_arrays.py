@@ -33,7 +33,7 @@ _OVERLAP_WORK: Any = 100_000
 
 
 def _cupy() -> Any:  # noqa: ANN401
-    from cudakern.engines.cuda import import_cupy  # noqa: PLC0415  CuPy is optional
+    from cudakern.engines.cuda.library import import_cupy  # noqa: PLC0415  CuPy is optional
 
     require_own_process()
     return import_cupy()

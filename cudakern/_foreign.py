@@ -126,7 +126,7 @@ def _device_type(value: Any) -> int:  # noqa: ANN401
 
 def _on_device(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401
     """Return what is on a CUDA device as a CuPy array."""
-    from cudakern.engines.cuda import borrowed  # noqa: PLC0415  CuPy is optional
+    from cudakern.engines.cuda.loans import borrowed  # noqa: PLC0415  CuPy is optional
 
     # PyTorch exports a tensor that shows its elements negated as if it did not.
     if getattr(value, "is_neg", bool)():
@@ -162,7 +162,7 @@ def _as_unsigned(value: Any) -> Any:  # noqa: ANN401
 
 def _refusal(operator: str, name: str, value: object, error: Exception) -> CudakernError:
     """Return the error for a value that raises another while it is read."""
-    from cudakern.engines.cuda import translate  # noqa: PLC0415  CuPy is optional
+    from cudakern.engines.cuda.library import translate  # noqa: PLC0415  CuPy is optional
 
     translated = translate(error) if isinstance(error, RuntimeError) else None
     if translated is not None:

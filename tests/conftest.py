@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 import cudakern.simulator.reports.pytest_plugin
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import cache_folder
-from cudakern.engines.cuda import device_count
+from cudakern.engines.cuda.library import device_count
 from cudakern.errors import EngineUnavailableError
 from tests.helpers import checked, samples
 from tests.helpers.gpu_use import GpuUse, uses_gpu

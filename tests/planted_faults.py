@@ -262,7 +262,7 @@ FAULTS = (
           "key = (device, §0 if lasts else id(stream), §§nbytes)"),
     Fault("workspace is shared by streams that have a handle one after the other",
           "engines/test_workspaces.py -k of_the_same_handle",
-          "key = (device, §stream_number(handle)§handle§, nbytes)"),
+          "key = (device, §graphs.stream_number(handle)§handle§, nbytes)"),
     Fault("CuPy is asked for new arrays of any dtype",
           "operators/test_fallbacks.py -k any_dtype_that_is_copied",
           "cupy.§ndarray(tuple(shape), dtype, cupy.cuda.alloc(prod(shape) * dtype.itemsize)§"

@@ -109,7 +109,7 @@ def test_threads_get_one_engine(monkeypatch):
         def __init__(self):
             Event().wait(0.05)
 
-    monkeypatch.setattr("cudakern.engines.cuda.CudaEngine", Slow)
+    monkeypatch.setattr("cudakern.engines.cuda.engine.CudaEngine", Slow)
     engines._cuda.cache_clear()  # noqa: SLF001
     try:
         assert len(set(map(id, side_by_side(lambda _: engines.engine_for(0))))) == 1

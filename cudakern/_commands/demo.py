@@ -9,7 +9,7 @@ import numpy as np
 from cudakern._commands.console import show, show_table
 from cudakern._commands.engines import choose
 from cudakern._commands.examples import Example, examples
-from cudakern.engines.cuda import import_cupy
+from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import DescriptorError
 from cudakern.operators.compiled import compile_operator
 

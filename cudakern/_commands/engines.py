@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudakern.engines.cuda import device_count, import_cupy
+from cudakern.engines.cuda.library import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
 
 

@@ -22,7 +22,7 @@ from cudakern._caches import sizes
 from cudakern._commands.console import show_table
 from cudakern.engines import nvrtc
 from cudakern.engines.cache import cache_folder
-from cudakern.engines.cuda import import_cupy, translate
+from cudakern.engines.cuda.library import import_cupy, translate
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import CudakernError
 from cudakern.operators.gather.function import gather

@@ -37,7 +37,7 @@ def _simulator() -> Engine:
 
 @lru_cache(maxsize=1)
 def _cuda() -> Engine:
-    from cudakern.engines.cuda import CudaEngine  # noqa: PLC0415  CuPy is optional
+    from cudakern.engines.cuda.engine import CudaEngine  # noqa: PLC0415  CuPy is optional
 
     return CudaEngine()
 

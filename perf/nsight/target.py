@@ -14,7 +14,7 @@ import numpy as np
 
 from cudakern import _ranges as ranges
 from cudakern._commands.engines import choose
-from cudakern.engines.cuda import import_cupy
+from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import EngineUnavailableError
 from perf.nsight.tools import NsightError, check_cases
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cudakern.engines.cuda import device_count, import_cupy
+from cudakern.engines.cuda.library import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
 
 if TYPE_CHECKING:

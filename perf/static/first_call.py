@@ -18,7 +18,7 @@ import numpy as np
 
 import cudakern as ck
 from cudakern.engines.base import MULTIPROCESSORS
-from cudakern.engines.cuda import import_cupy
+from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import EngineUnavailableError
 from perf.static.host_cost import Row, cupy_stand_in
 

@@ -18,7 +18,7 @@ from rich.table import Table
 
 import cudakern as ck
 from cudakern.engines import use
-from cudakern.engines.cuda import device_count, import_cupy
+from cudakern.engines.cuda.library import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
 from perf.engines import NullEngine
 

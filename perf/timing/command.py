@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from cudakern import _ranges as ranges
 from cudakern._commands import console
 from cudakern.engines import engine_for, use
-from cudakern.engines.cuda import device_count, import_cupy
+from cudakern.engines.cuda.library import device_count, import_cupy
 from perf.cases import SWEEPS, find
 from perf.engines import RecordingEngine
 from perf.limits import positive, terminable

@@ -16,8 +16,11 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import cuda, nvrtc
+from cudakern.engines import nvrtc
 from cudakern.engines.base import KernelSpec
+from cudakern.engines.cuda import engine as cuda
+from cudakern.engines.cuda import library
+from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.engines.sources import KernelSource
 from tests.helpers import fake_cupy, oracle
 
@@ -64,7 +67,7 @@ def test_a_specialisation_is_compiled_once_and_loaded_once_per_device(cupy):
 def test_the_next_process_compiles_nothing(cupy):
     ck.gather(*on(0, X, INDICES))
     (key,) = engines.engine_for(0)._kernels  # noqa: SLF001
-    cuda.CudaEngine().kernel(key[0], 0)
+    CudaEngine().kernel(key[0], 0)
     assert len(cupy.state.loaded) == 2
     assert len(cupy.state.programs) == 1
 
@@ -102,7 +105,7 @@ def test_kernels_compile_at_the_same_time_and_each_once(cupy, monkeypatch):
 
     monkeypatch.setattr(nvrtc, "compile_program", wait)
     specs = [KernelSpec("gather", "rows", f"ck_{k % 2}", ()) for k in range(8)]
-    engine = cuda.CudaEngine()
+    engine = CudaEngine()
     with ThreadPoolExecutor(8) as pool:
         kernels = list(pool.map(lambda spec: engine.kernel(spec, 0), specs))
     assert len(cupy.state.programs) == len({*map(id, kernels)}) == 2
@@ -223,7 +226,7 @@ def test_compiler_errors_are_translated(monkeypatch):
     monkeypatch.setattr(cuda, "load_source", lambda _name: broken)
     monkeypatch.setattr(nvrtc, "load_source", lambda _name: broken)
     with pytest.raises(ck.KernelCompileError) as error:
-        cuda.CudaEngine().kernel(KernelSpec("gather", "rows", "ck_x", (("CK_RANK", "2"),)), 0)
+        CudaEngine().kernel(KernelSpec("gather", "rows", "ck_x", (("CK_RANK", "2"),)), 0)
     assert error.value.source == "gather.cu"
     assert "-std=c++17" in error.value.options
     assert "#error directive" in error.value.log
@@ -244,7 +247,7 @@ def test_driver_errors_say_what_to_do(cupy, raised, text):
 
     cupy.RawModule = fail
     with pytest.raises(ck.EngineUnavailableError, match="cudakern: ") as error:
-        cuda.CudaEngine().kernel(KernelSpec("gather", "rows", "ck_x", ()), 0)
+        CudaEngine().kernel(KernelSpec("gather", "rows", "ck_x", ()), 0)
     assert text in str(error.value)
 
 
@@ -254,16 +257,16 @@ def test_other_errors_stay_what_they_are(cupy):
 
     cupy.RawModule = fail
     with pytest.raises(RuntimeError, match="cudaErrorIllegalAddress"):
-        cuda.CudaEngine().kernel(KernelSpec("gather", "rows", "ck_x", ()), 0)
+        CudaEngine().kernel(KernelSpec("gather", "rows", "ck_x", ()), 0)
 
 
 def test_the_stand_in_does_not_pass_for_a_pointer_of_cupy():
-    assert not cuda.takes_addresses(fake_cupy.make())
-    assert not cuda.takes_addresses(types.SimpleNamespace())
+    assert not library.takes_addresses(fake_cupy.make())
+    assert not library.takes_addresses(types.SimpleNamespace())
 
 
 def test_absent_cupy_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(ck.EngineUnavailableError, match=r"pip install 'cudakern\[cuda12\]'"):
-        cuda.import_cupy()
-    assert cuda.device_count() == 0
+        library.import_cupy()
+    assert library.device_count() == 0

@@ -11,7 +11,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import cuda
+from cudakern.engines.cuda import graphs
 from tests.gpu import checks
 from tests.helpers import fake_cupy
 from tests.helpers.places import CUDA, put
@@ -184,7 +184,7 @@ def test_drivers_functions_are_called_as_they_are():
     """The stand-in leaves them out: the bindings take these arguments, as far as can be told."""
     driver = pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings are not installed")
     assert int(driver.CUhostFn(1234)) == 1234
-    ours = cuda._NO_DESTRUCTOR_SYNC, cuda._MOVE, cuda._RELAXED  # noqa: SLF001
+    ours = graphs.NO_DESTRUCTOR_SYNC, graphs.MOVE, graphs.RELAXED
     assert ours == (
         driver.CUuserObject_flags.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC,
         driver.CUuserObjectRetain_flags.CU_GRAPH_USER_OBJECT_MOVE,

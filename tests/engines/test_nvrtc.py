@@ -13,7 +13,8 @@ from cuda.bindings import driver
 from cuda.bindings import nvrtc as bindings
 
 import cudakern as ck
-from cudakern.engines import cuda, nvrtc
+from cudakern.engines import nvrtc
+from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.operators import specialisations
 from perf.static import cubins
 from tests.helpers import fake_cupy
@@ -64,7 +65,7 @@ def test_what_is_launched_is_what_is_measured(monkeypatch, folder, handed, sourc
             return fake.RawKernel("", "", name, 0)
 
     monkeypatch.setattr(fake, "RawModule", RawModule)
-    cuda.CudaEngine().kernel(spec, 0)
+    CudaEngine().kernel(spec, 0)
     assert [path.read_bytes() for path in folder.iterdir()] == loaded
     assert loaded == [cubins.compile_kernel(spec, "sm_90")]
     engine, static = handed

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from cudakern._arrays import address_of
+from cudakern._kernel_arguments import Arguments
 from cudakern.engines.base import KernelSpec, Launch
 from cudakern.errors import BindingError
 from cudakern.simulator import engine as engine_module
@@ -47,14 +48,14 @@ def structure(x, value):
 def test_packed_arguments_must_have_the_kernels_size(tail, monkeypatch):
     kernel = compiled(FILL)
     monkeypatch.setattr(SimulatorEngine, "kernel", lambda *_, **__: kernel)
-    launch = Launch(KernelSpec("test", "plain", "k", (), 4), (1, 1, 1), 0, 1, tail)
+    launch = Launch(KernelSpec("test", "plain", "k", (), 4), (1, 1, 1), 0, 1, Arguments(tail, ()))
     with pytest.raises(BindingError) as caught:
         SimulatorEngine().prepare(launch, -1)
     assert str(caught.value) == (
         f"k: arguments must fill the kernel's parameters of (16,) bytes; got {8 + len(tail)}"
     )
     x = np.zeros(4, np.int32)
-    launch = Launch(launch.kernel, (1, 1, 1), 0, 1, (9).to_bytes(8, "little"))
+    launch = Launch(launch.kernel, (1, 1, 1), 0, 1, Arguments((9).to_bytes(8, "little"), ()))
     SimulatorEngine().prepare(launch, -1)(address_of(x))
     assert x.tolist() == [9] * 4
 

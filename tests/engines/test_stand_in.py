@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from cudakern._dtypes import copyable
-from cudakern.engines.cuda import device_count, takes_addresses
+from cudakern.engines.cuda.library import device_count, takes_addresses
 from tests.helpers import fake_cupy
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")

@@ -16,7 +16,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import cuda as engine
+from cudakern.engines.cuda import loans
 from tests.helpers import fake_cupy
 from tests.helpers.places import CUDA, put
 
@@ -65,7 +65,7 @@ class Bound:
 @pytest.fixture
 def cupy(monkeypatch, tmp_path):
     """Put stand-ins in the places of CuPy and PyTorch, with empty tables and kernels loaded."""
-    monkeypatch.setattr(engine, "_unreturned", deque())
+    monkeypatch.setattr(loans, "_unreturned", deque())
     theirs = types.SimpleNamespace(cuda_stream=THEIRS)
     cuda = types.SimpleNamespace(current_stream=lambda _device: theirs)
     torch = types.SimpleNamespace(Tensor=Tensor, cuda=cuda, theirs=theirs)
@@ -178,7 +178,7 @@ def test_a_library_of_an_unknown_stream_is_asked_and_its_arrays_kept(cupy):
 
 def test_views_keep_a_loan(cupy):
     x = Tensor(np.arange(24, dtype=np.float32).reshape(4, 6).T[::-1])
-    view = engine.borrowed("f", "x", x).T[1:]
+    view = loans.borrowed("f", "x", x).T[1:]
     assert np.array_equal(view.get(), x.values.T[1:])
     assert steps(cupy) == IN_ORDER[:2]
     del view

@@ -15,9 +15,11 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
+from cudakern._kernel_arguments import Arguments
 from cudakern._layout import Layout
-from cudakern.engines import cuda, sources
+from cudakern.engines import sources
 from cudakern.engines.base import KernelSpec, Launch, Tensor
+from cudakern.engines.cuda.engine import MOST_KEPT, CudaEngine
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator.engine import SimulatorEngine
 from tests.helpers import fake_cupy
@@ -41,7 +43,7 @@ class Streams:
     """Workspaces by stream, each marked so that it is known again."""
 
     def __init__(self, cupy):
-        self.cupy, self.engine, self.made = cupy, cuda.CudaEngine(), 0
+        self.cupy, self.engine, self.made = cupy, CudaEngine(), 0
         self.streams = {}
 
     def words(self, stream, nbytes=WORKSPACE, device=0):
@@ -150,7 +152,7 @@ def test_a_later_external_stream_of_the_same_handle_has_its_own_workspace(stream
 
 
 def test_workspaces_of_external_streams_are_not_kept_without_end(streams, cupy):
-    most = cuda._MOST_KEPT  # noqa: SLF001
+    most = MOST_KEPT
     handles = range(100, 100 + most + 10)
     marks = [external(streams, handle) for handle in handles]
     assert [external(streams, handle) for handle in handles[:most]] == marks[:most]
@@ -330,7 +332,9 @@ def test_a_launch_that_failed_leaves_no_workspace(tmp_path, monkeypatch, observe
     (tmp_path / "fails.cu").write_text(text, encoding="utf-8")
     monkeypatch.setattr(sources, "kernel_folder", lambda: tmp_path)
     engine = SimulatorEngine()
-    launch = Launch(KernelSpec("fails", "plain", "ck_fails", (), 1), (1, 1, 1), 0, 1, b"")
+    launch = Launch(
+        KernelSpec("fails", "plain", "ck_fails", (), 1), (1, 1, 1), 0, 1, Arguments(b"", ())
+    )
     words = Tensor("workspace", Layout((8,), (8,), 8), read=True, written=True)
     run = engine.prepare(launch, -1, (words,))
     address = engine.workspace(-1, 64)

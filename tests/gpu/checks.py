@@ -23,7 +23,7 @@ import numpy as np
 import cudakern as ck
 from cudakern import engines
 from cudakern._dtypes import bfloat16
-from cudakern.engines.cuda import CudaEngine
+from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.simulator.engine import SimulatorEngine
 from tests.gpu.calls import (
     assert_are,

@@ -13,7 +13,7 @@ import numpy as np
 import cudakern as ck
 from cudakern import engines
 from cudakern._arrays import address_of
-from cudakern.engines.cuda import CudaEngine
+from cudakern.engines.cuda.engine import CudaEngine
 from cudakern.operators.nonzero.plan import HEADER_WORDS, MIN_SLOTS
 from cudakern.simulator.engine import SimulatorEngine
 from tests.gpu.calls import Calls, assert_are, captured, elements, poison, wait

@@ -17,9 +17,9 @@ ABSENT = {
 }  # fmt: skip
 MACHINE = f"""
 from importlib.machinery import PathFinder
-from cudakern.engines import cuda
+from cudakern.engines.cuda import library
 
-cuda.device_count = lambda: 1
+library.device_count = lambda: 1
 find = PathFinder.find_spec
 PathFinder.find_spec = classmethod(
     lambda cls, name, *more: None if name.split(".")[0] in {ABSENT} else find(name, *more)

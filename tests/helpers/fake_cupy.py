@@ -22,7 +22,8 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import cuda, nvrtc
+from cudakern.engines import nvrtc
+from cudakern.engines.cuda import graphs, library
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx.compile import ptx_of_program
@@ -507,11 +508,11 @@ def install(monkeypatch, folder=None, *, by_address=True):
 
     numbers, fake.state.numbers = itertools.count(1), {}
     fake.state.captures, fake.state.destructors = 1, {}
-    monkeypatch.setattr(cuda, "stream_number", stream_number)
-    monkeypatch.setattr(cuda, "exchange_capture_mode", exchange)
-    monkeypatch.setattr(cuda, "graph_of", graph_of)
-    monkeypatch.setattr(cuda, "call_after", call_after)
-    monkeypatch.setattr(cuda, "takes_addresses", lambda _cupy: by_address)
+    monkeypatch.setattr(graphs, "stream_number", stream_number)
+    monkeypatch.setattr(graphs, "exchange_capture_mode", exchange)
+    monkeypatch.setattr(graphs, "graph_of", graph_of)
+    monkeypatch.setattr(graphs, "call_after", call_after)
+    monkeypatch.setattr(library, "takes_addresses", lambda _cupy: by_address)
     if folder is not None:
         monkeypatch.setattr(nvrtc, "capabilities", lambda: (80, 90))
         monkeypatch.setattr(nvrtc, "compile_program", compile_program)

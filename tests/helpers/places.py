@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern._layout import Layout, packed_strides
-from cudakern.engines.cuda import import_cupy
+from cudakern.engines.cuda.library import import_cupy
 
 HOST = "host"
 CUDA = "cuda"

@@ -1,0 +1,236 @@
+"""The CUDA engine: machine code of `cudakern.engines.nvrtc` on CuPy's current stream."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import weakref
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.engines import nvrtc
+from cudakern.engines.cuda import graphs, library
+from cudakern.engines.cuda.graphs import LEGACY_STREAMS, GraphMemory, is_captured, relaxed
+from cudakern.engines.cuda.library import import_cupy, translate
+from cudakern.engines.sources import line_info, load_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from cudakern.engines.base import Grid, KernelSpec, Launch, Tensor
+
+_PER_THREAD_STREAM = 2  # cudaStreamPerThread
+_MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
+#: Workspaces of other libraries' streams that are kept. PyTorch has 32 streams of each priority.
+MOST_KEPT = 128
+#: The driver's words for a file that is no machine code, or not whole.
+_DAMAGED = ("CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_INVALID_PTX", "CUDA_ERROR_INVALID_SOURCE")
+
+
+class _OfThread(threading.local):
+    """The workspaces of a thread's own stream."""
+
+    def __init__(self) -> None:
+        self.workspaces: dict[tuple[int, int, int], Any] = {}
+
+
+class CudaEngine:
+    """Loads each specialisation once per device and launches it."""
+
+    name = "cuda"
+
+    def __init__(self) -> None:
+        self._cupy = import_cupy()
+        self._lock = threading.Lock()
+        self._takes_addresses = library.takes_addresses(self._cupy)
+        self._kernels: dict[tuple[KernelSpec, str, int, bool], Any] = {}
+        self._turns: dict[tuple[KernelSpec, str, int, bool], threading.Lock] = {}
+        self._workspaces: dict[tuple[int, int, int], Any] = {}
+        self._of_externals: dict[tuple[int, int, int], Any] = {}
+        self._of_thread = _OfThread()
+        self._graphs = GraphMemory()
+
+    def kernel(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401  CuPy has no types
+        """Return the ``cupy.RawKernel`` of a specialisation, loaded on a device.
+
+        Kernels are compiled at once on several threads, each kernel on one of them.
+
+        Raises KernelCompileError with NVRTC's log, EngineUnavailableError without a driver or
+        NVRTC, or where they do not go together.
+        """
+        key = (spec, load_source(spec.source).digest, device, line_info())
+        found = self._kernels.get(key)
+        if found is not None:
+            return found
+        with self._lock:
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:
+            if key not in self._kernels:
+                try:
+                    with self._cupy.cuda.Device(device):
+                        self._kernels[key] = self._load(spec, device)
+                except (RuntimeError, OSError) as error:
+                    translated = translate(error)
+                    if translated is None:
+                        raise
+                    raise translated from error
+        return self._kernels[key]
+
+    def compile(self, spec: KernelSpec, device: int) -> None:
+        """Compile a specialisation for a device into the cache folder."""
+        self._compiled(spec, device)
+
+    def _compiled(self, spec: KernelSpec, device: int) -> Path:
+        cuda = self._cupy.cuda
+        nvrtc.require_driver(cuda.runtime.driverGetVersion())
+        return nvrtc.compiled_for(spec, int(cuda.Device(device).compute_capability))
+
+    def _load(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401
+        """Load a specialisation on the current device; compile it again if its file is damaged."""
+        path = self._compiled(spec, device)
+        try:
+            return self._opened(path, spec.entry)
+        except RuntimeError as error:
+            if not any(word in str(error) for word in _DAMAGED):
+                raise
+        path.unlink(missing_ok=True)
+        return self._opened(self._compiled(spec, device), spec.entry)
+
+    def _opened(self, path: Path, entry: str) -> Any:  # noqa: ANN401
+        stream = self._cupy.cuda.get_current_stream().ptr
+        with relaxed() if is_captured(self._cupy, stream) else nullcontext():
+            kernel = self._cupy.RawModule(path=str(path)).get_function(entry)
+            kernel.kernel  # noqa: B018  loads it now, not at its first launch
+        return kernel
+
+    def is_captured(self, device: int) -> bool:
+        """Return whether CuPy's current stream of a device is being captured into a graph."""
+        return is_captured(self._cupy, self._cupy.cuda.get_current_stream(device).ptr)
+
+    def multiprocessors(self, device: int) -> int:
+        """Return how many multiprocessors a device has."""
+        return int(self._cupy.cuda.runtime.deviceGetAttribute(_MULTIPROCESSORS, device))
+
+    def prepare(
+        self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
+    ) -> Callable[..., None]:
+        """Compile what the launch needs on a device; the result takes the addresses of the arrays.
+
+        The result launches on CuPy's current stream of that device and does not synchronise, unless
+        ``CUDAKERN_DEBUG=1`` was set when it was prepared.
+        """
+        del tensors  # compute-sanitizer knows allocations by itself
+        kernel = self.kernel(launch.kernel, device)
+        runtime = self._cupy.cuda.runtime
+        switch = self._cupy.cuda.Device
+        grid, block, shared_bytes = launch.grid, launch.block, launch.shared_bytes
+        if launch.most_resident:
+            grid = launch.grid_on(self.multiprocessors(device))
+        count, tail = launch.pointers, launch.arguments.data
+        size = 8 * count + len(tail)
+        pointer = self._cupy.cuda.function.CPointer if self._takes_addresses else None
+        # The driver copies the arguments while it launches, but the launch releases the interpreter
+        # lock; so each call takes a buffer of its own from this list and puts it back.
+        buffers: list[tuple[Any, tuple[Any]]] = []
+        debug = os.environ.get("CUDAKERN_DEBUG", "0") == "1"
+
+        def new_buffer() -> tuple[Any, tuple[Any]]:
+            memory = (ctypes.c_uint64 * ((size + 7) // 8))()
+            ctypes.memmove(ctypes.byref(memory, 8 * count), tail, len(tail))
+            if pointer is not None:
+                return memory, (pointer(ctypes.addressof(memory)),)
+            # Documented, and 1.5 us slower: an array of one element is passed by value.
+            return memory, (np.asarray(memory).view(f"V{8 * len(memory)}"),)
+
+        def call(*addresses: int) -> None:
+            try:
+                buffer = buffers.pop()
+            except IndexError:
+                buffer = new_buffer()
+            buffer[0][:count] = addresses
+            if runtime.getDevice() == device:
+                kernel(grid, block, buffer[1], shared_mem=shared_bytes)
+            else:
+                with switch(device):
+                    kernel(grid, block, buffer[1], shared_mem=shared_bytes)
+            buffers.append(buffer)
+            if debug:
+                self._report(launch, grid, device)
+
+        return call
+
+    def workspace(self, device: int, nbytes: int) -> int:
+        """Return the address of memory for a launch that is to follow on CuPy's current stream.
+
+        One for each stream, since its launches follow each other; it goes with the stream, or stays
+        if that is another library's. The launches that a stream has in a graph share another, which
+        goes with the graph: that may run on any stream, beside eager calls, but not twice at the
+        same time.
+        """
+        cuda = self._cupy.cuda
+        if cuda.runtime.getDevice() != device:
+            with cuda.Device(device):
+                return self.workspace(device, nbytes)
+        stream = cuda.get_current_stream()
+        if is_captured(self._cupy, stream.ptr):
+            memory = self._graphs.workspace(stream.ptr, nbytes, lambda: self._zeros_beside(nbytes))
+            return int(memory.data.ptr)
+        # One handle is of the default stream, one of another stream in each thread: to their end.
+        handle = stream.ptr
+        of_thread = handle == _PER_THREAD_STREAM
+        lasts = of_thread or handle in LEGACY_STREAMS
+        workspaces = self._of_thread.workspaces if of_thread else self._workspaces
+        # Any other handle may be that of a later stream when this one's last launch still runs;
+        # while this object lives, its identity is that of no other.
+        key = (device, 0 if lasts else id(stream), nbytes)
+        memory = workspaces.get(key)
+        if memory is None:
+            external = not lasts and stream.device_id < 0
+            made = self._of_external(handle, device, nbytes) if external else self._zeros(nbytes)
+            memory = workspaces.setdefault(key, made)
+            if not lasts:
+                weakref.finalize(stream, workspaces.pop, key, None).atexit = False
+        return int(memory.data.ptr)
+
+    def _of_external(self, handle: int, device: int, nbytes: int) -> Any:  # noqa: ANN401
+        """Return the workspace of a stream that another library has made.
+
+        Each ``with Stream.from_external(x)`` makes an object, and none tells when the stream ends.
+        So what is kept goes by the stream's number, which unlike a handle is given once, and is
+        never freed, as launches may still run. When that is too much, an object has its own.
+        """
+        key = (device, graphs.stream_number(handle), nbytes)
+        memory = self._of_externals.get(key)
+        if memory is None:
+            memory = self._zeros(nbytes)
+            if len(self._of_externals) < MOST_KEPT:
+                memory = self._of_externals.setdefault(key, memory)
+        return memory
+
+    def keep(self, device: int, memory: object) -> None:
+        """Keep memory as long as the graph that CuPy's current stream is being captured into."""
+        stream = self._cupy.cuda.get_current_stream(device).ptr
+        if is_captured(self._cupy, stream):
+            self._graphs.keep(stream, memory)
+
+    def _zeros_beside(self, nbytes: int) -> Any:  # noqa: ANN401
+        """Return zeros that are there at once: no graph need fill them each time."""
+        with self._cupy.cuda.Stream(non_blocking=True) as beside:
+            memory = self._zeros(nbytes)
+        beside.synchronize()
+        return memory
+
+    def _zeros(self, nbytes: int) -> Any:  # noqa: ANN401
+        return self._cupy.zeros(nbytes // 8, np.uint64)
+
+    def _report(self, launch: Launch, grid: Grid, device: int) -> None:
+        """Wait for a launch and name it on standard error (``CUDAKERN_DEBUG=1``)."""
+        with self._cupy.cuda.Device(device):
+            self._cupy.cuda.get_current_stream().synchronize()
+        line = f"cudakern: {launch.kernel.entry} grid={grid} block={launch.block} done"
+        print(line, file=sys.stderr)  # noqa: T201  what the variable asks for

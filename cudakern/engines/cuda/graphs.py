@@ -1,0 +1,152 @@
+"""CUDA graphs: which stream is being captured into one, and memory that one uses when it runs.
+
+A call that is captured leaves its graph the memory that it needs to run again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+
+LEGACY_STREAMS = (0, 1)  # the default one, and cudaStreamLegacy, which is the same
+RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+NO_DESTRUCTOR_SYNC = 1  # CU_USER_OBJECT_NO_DESTRUCTOR_SYNC
+MOVE = 1  # CU_GRAPH_USER_OBJECT_MOVE
+_SEMAPHORE_BYTES = 64  # sem_t has 32 in glibc and musl
+
+
+def _ask(function: str, *arguments: object) -> list[Any]:
+    """Call a function of the driver; return what it gives.
+
+    Raises RuntimeError if the call fails.
+    """
+    from cuda.bindings import driver  # noqa: PLC0415  optional, and 30 ms
+
+    results: list[Any]
+    status, *results = getattr(driver, function)(*arguments)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        message = f"{function}: {status.name}"
+        raise RuntimeError(message)
+    return results
+
+
+def exchange_capture_mode(mode: int) -> int:
+    """Set this thread's capture mode, a value of ``CUstreamCaptureMode``; return what it was."""
+    from cuda.bindings import driver  # noqa: PLC0415  optional, and 30 ms
+
+    (before,) = _ask("cuThreadExchangeStreamCaptureMode", driver.CUstreamCaptureMode(mode))
+    return int(before)
+
+
+def same_stream(a: int, b: int) -> bool:
+    """Return whether two handles are of one stream."""
+    return a == b or (a in LEGACY_STREAMS and b in LEGACY_STREAMS)
+
+
+def is_captured(cupy: ModuleType, stream: int) -> bool:
+    """Return whether a stream is being captured into a graph."""
+    # The legacy default stream cannot be captured, and asking might end another's capture.
+    return stream not in LEGACY_STREAMS and bool(cupy.cuda.runtime.streamIsCapturing(stream))
+
+
+def graph_of(stream: int) -> tuple[int, int]:
+    """Return the number of the capture that a stream is in, and the handle of its graph."""
+    _, number, graph, *_ = _ask("cuStreamGetCaptureInfo", stream)
+    return int(number), int(graph)
+
+
+def stream_number(stream: int) -> int:
+    """Return the number of a stream. Unlike its handle, no later stream gets it."""
+    (number,) = _ask("cuStreamGetId", stream)
+    return int(number)
+
+
+def call_after(graph: int, function: int, argument: int) -> None:
+    """Have a C function called with an address once a graph is gone with all that runs of it."""
+    (user_object,) = _ask("cuUserObjectCreate", argument, function, 1, NO_DESTRUCTOR_SYNC)
+    _ask("cuGraphRetainUserObject", graph, user_object, 1, MOVE)
+
+
+@contextmanager
+def relaxed() -> Iterator[None]:
+    """Let this thread allocate and load, uncaptured, while a stream is captured in any mode."""
+    before = exchange_capture_mode(RELAXED)
+    try:
+        yield
+    finally:
+        exchange_capture_mode(before)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
+class _Event:
+    """What CUDA sets from a thread of its own, which must not wait for Python: a semaphore."""
+
+    def __init__(self) -> None:
+        self._semaphore = ctypes.create_string_buffer(_SEMAPHORE_BYTES)
+        _libc().sem_init(self._semaphore, 0, 0)
+
+    def set_after(self, graph: int) -> None:
+        """Have it set once a graph is gone."""
+        function = ctypes.cast(_libc().sem_post, ctypes.c_void_p).value
+        call_after(graph, int(function or 0), ctypes.addressof(self._semaphore))
+
+    def is_set(self) -> bool:
+        value = ctypes.c_int()
+        _libc().sem_getvalue(self._semaphore, ctypes.byref(value))
+        return value.value > 0
+
+
+class _Captured:
+    """Memory of the calls that were captured into a graph."""
+
+    def __init__(self) -> None:
+        self.gone = _Event()
+        self.memory: list[object] = []
+        self.workspaces: dict[tuple[int, int], Any] = {}
+
+
+class GraphMemory:
+    """Memory that graphs use whenever they run. It is given back after they are gone."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._captured: dict[int, _Captured] = {}
+
+    def __len__(self) -> int:
+        return len(self._captured)
+
+    def keep(self, stream: int, memory: object) -> None:
+        """Keep memory that the graph uses which a stream is being captured into."""
+        with relaxed():
+            self._of(stream).memory.append(memory)
+
+    def workspace(self, stream: int, nbytes: int, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Return the workspace of the launches that this stream has in a graph, one by one."""
+        with relaxed():
+            kept = self._of(stream).workspaces
+            if (stream, nbytes) not in kept:
+                kept[stream, nbytes] = make()
+            return kept[stream, nbytes]
+
+    def _of(self, stream: int) -> _Captured:
+        number, graph = graph_of(stream)
+        with self._lock:
+            for other in [k for k, captured in self._captured.items() if captured.gone.is_set()]:
+                del self._captured[other]
+            captured = self._captured.get(number)
+            if captured is None:
+                captured = _Captured()
+                captured.gone.set_after(graph)
+                self._captured[number] = captured
+            return captured

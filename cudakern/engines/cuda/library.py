@@ -1,0 +1,73 @@
+"""The door to CuPy: import it, count devices, say what its errors mean."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+from cudakern.engines.nvrtc import INSTALL
+from cudakern.errors import CudakernError, EngineUnavailableError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def import_cupy() -> ModuleType:
+    """Return the module cupy.
+
+    Raises EngineUnavailableError if CuPy is not installed, or cannot write its cache folder.
+    """
+    try:
+        import cupy  # noqa: PLC0415  optional, and 0.3 s
+    except ImportError as error:
+        message = f"cudakern: CuPy is needed for arrays on a GPU and is not installed; {INSTALL}"
+        raise EngineUnavailableError(message) from error
+    except PermissionError as error:
+        message = (
+            "cudakern: CuPy must be able to write its cache folder; "
+            f"set CUPY_CACHE_DIR to a writable folder ({error})"
+        )
+        raise EngineUnavailableError(message) from error
+    module: ModuleType = cupy
+    return module
+
+
+def device_count() -> int:
+    """Return how many CUDA devices can be used; 0 without CuPy, driver or device."""
+    try:
+        cupy = import_cupy()
+    except EngineUnavailableError:
+        return 0
+    try:
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return 0
+
+
+def translate(error: Exception) -> CudakernError | None:
+    """Return the cudakern error that says what an error of CuPy means, or None."""
+    text = f"{type(error).__name__}: {error}"
+    if "cudaErrorInsufficientDriver" in text or "cudaErrorNoDevice" in text:
+        return EngineUnavailableError(
+            "cudakern: no CUDA driver or device is visible; "
+            f"in a container start it with --gpus all ({error})"
+        )
+    if "Failed to find CUDA headers" in text:
+        return EngineUnavailableError(f"cudakern: the CUDA headers must be installed; {INSTALL}")
+    return None
+
+
+def takes_addresses(cupy: ModuleType) -> bool:
+    """Return whether CuPy's CPointer hands an address to the driver as it is.
+
+    It does from version 14.0 at the latest. It is no documented interface, so its one field, behind
+    the object header, is looked at; where it is another, arguments go the documented way.
+    """
+    made_from = ctypes.c_uint64()
+    address = ctypes.addressof(made_from)
+    try:
+        pointer = cupy.cuda.function.CPointer(address)
+    except (AttributeError, TypeError):
+        return False
+    field = id(pointer) + object.__basicsize__
+    return bool(ctypes.c_void_p.from_address(field).value == address)

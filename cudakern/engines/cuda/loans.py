@@ -1,0 +1,123 @@
+"""Arrays of other libraries on a GPU: borrowed for a call, which takes its turn in their stream."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+from cudakern.engines.cuda.graphs import is_captured, relaxed, same_stream
+from cudakern.engines.cuda.library import import_cupy
+from cudakern.errors import BindingError
+
+#: What calls that may still run have borrowed from libraries whose streams are not known, each
+#: after the event that ends its call.
+_unreturned: deque[tuple[Any, Any]] = deque()
+
+
+def borrowed(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arrays of any library
+    """Return a cupy.ndarray with the memory of another library's array on a GPU, without a copy.
+
+    The call runs after what is in the library's current stream now, and what comes there later runs
+    after the call. Where that stream is not known, the array is kept until the call has run.
+    The array has ``__dlpack__`` or ``__cuda_array_interface__``.
+
+    Raises BindingError if a graph is being captured, and the order with the array's library cannot
+    be kept.
+    """
+    cupy = import_cupy()
+    _return()
+    torch = sys.modules.get("torch")
+    lender: int | None = None
+    if torch is not None and isinstance(value, torch.Tensor):
+        lender = int(torch.cuda.current_stream(value.device).cuda_stream)
+        array = cupy.from_dlpack(_Unordered(value))
+    elif hasattr(value, "__dlpack__"):
+        device = int(value.__dlpack_device__()[1])
+        if is_captured(cupy, cupy.cuda.get_current_stream(device).ptr):
+            requirement = "must be of CuPy or PyTorch while a CUDA graph is captured"
+            raise BindingError(operator, name, f"{requirement}; got {type(value).__name__}")
+        array = cupy.from_dlpack(value)  # CuPy's stream waits for the library's
+    else:
+        interface = dict(value.__cuda_array_interface__)
+        lender = interface.pop("stream", None)
+        array = cupy.asarray(_Interface(interface, value))  # which would wait for that stream
+    with cupy.cuda.Device(array.data.device_id):
+        return _in_order(operator, name, array, lender, cupy)
+
+
+def _return() -> None:
+    """Give back what no call uses any more."""
+    while _unreturned:
+        with suppress(IndexError), relaxed():  # another thread was faster
+            loan = _unreturned.popleft()
+            if not loan[0].done:
+                _unreturned.appendleft(loan)
+                break
+
+
+def _in_order(operator: str, name: str, array: Any, lender: int | None, cupy: Any) -> Any:  # noqa: ANN401
+    """Have CuPy's current stream wait for the lender's now, and that for this when all is done."""
+    stream = cupy.cuda.get_current_stream()
+    if lender is not None and same_stream(lender, stream.ptr):
+        return array
+    if lender is not None and is_captured(cupy, lender):
+        requirement = (
+            "must be of a library whose current stream is CuPy's while that stream is captured "
+            "into a CUDA graph; got another stream; enter cupy.cuda.Stream.from_external of it"
+        )
+        raise BindingError(operator, name, requirement)
+    if is_captured(cupy, stream.ptr):
+        return array  # its graph runs later, when its caller says
+    if lender is not None:
+        event = cupy.cuda.Event(disable_timing=True)
+        cupy.cuda.runtime.eventRecord(event.ptr, lender)
+        stream.wait_event(event)
+    memory, loan = array.data.mem, _Loan(array, stream, lender, cupy)
+    memory = cupy.cuda.UnownedMemory(memory.ptr, memory.size, loan, memory.device_id)
+    pointer = cupy.cuda.MemoryPointer(memory, array.data.ptr - memory.ptr)
+    return cupy.ndarray(array.shape, array.dtype, pointer, array.strides)
+
+
+class _Loan:
+    """Owns borrowed memory as long as any array of CuPy is a view of it: to the end of the call."""
+
+    def __init__(self, array: Any, stream: Any, lender: int | None, cupy: Any) -> None:  # noqa: ANN401
+        self._kept = array
+        self._stream = stream
+        self._lender = lender
+        self._cupy = cupy
+
+    def __del__(self) -> None:
+        if sys.is_finalizing():
+            return
+        with suppress(RuntimeError), self._cupy.cuda.Device(self._kept.data.device_id):
+            event = self._cupy.cuda.Event(disable_timing=True)
+            event.record(self._stream)
+            if self._lender is None:
+                _unreturned.append((event, self._kept))
+            else:
+                self._cupy.cuda.runtime.streamWaitEvent(self._lender, event.ptr)
+
+
+class _Unordered:
+    """A tensor whose library is not asked to order streams: that is done here, for all of them."""
+
+    def __init__(self, value: Any) -> None:  # noqa: ANN401
+        self._value = value
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self._value.__dlpack_device__()
+        return device
+
+    def __dlpack__(self, **options: Any) -> Any:  # noqa: ANN401
+        return self._value.__dlpack__(**{**options, "stream": -1})
+
+
+class _Interface:
+    """A CUDA array interface without its stream, and the array that it is of."""
+
+    def __init__(self, interface: dict[str, Any], array: object) -> None:
+        self.__cuda_array_interface__ = interface
+        self._array = array
