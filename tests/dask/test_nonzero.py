@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import cudakern as ck
 import cudakern.dask as cd
+from cudakern.operators.nonzero import function
 from tests.helpers.chunked import chunked
 from tests.helpers.nonzero import expected_coordinates, random_elements
 from tests.helpers.samples import examples
@@ -78,8 +79,10 @@ def test_one_array_for_each_dimension(pair, data):
 def test_chunks_stay_about_as_large(shape, monkeypatch):
     """Rows that are all of x would fit into no memory where x does not."""
     sizes = []
-    search = ck.argwhere
-    monkeypatch.setattr(ck, "argwhere", lambda chunk: sizes.append(chunk.size) or search(chunk))
+    search = function.argwhere
+    monkeypatch.setattr(
+        function, "argwhere", lambda chunk: sizes.append(chunk.size) or search(chunk)
+    )
     chunks = tuple(max(1, n // 4) for n in shape)
     assert len(cd.argwhere(da.ones(shape, chunks=chunks, dtype=np.int8)).compute()) == prod(shape)
     assert sum(sizes) == prod(shape)

@@ -1,0 +1,75 @@
+"""Gather over dask arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cudakern._arguments import normalize_axis
+from cudakern.operators.gather import function as eager
+from cudakern.operators.indices import ZERO, check_mode
+from cudakern.operators.lazy_arrays import Lazy, require_known
+from cudakern.operators.lazy_lookup import LazyLookup, lazy_operands, look_up
+
+if TYPE_CHECKING:
+    from cudakern._array_types import IndexMode, NegativeIndex, Scalar
+
+
+def gather(
+    x: Any,  # noqa: ANN401  arrays of many libraries
+    indices: Any,  # noqa: ANN401
+    axis: int = 0,
+    *,
+    mode: IndexMode = "clamp",
+    fill_value: Scalar = ZERO,
+    negative: NegativeIndex = "from_end",
+    out: None = None,
+) -> Lazy:
+    """Select slices of a dask array along ``axis``, as `cudakern.gather` does.
+
+    Parameters
+    ----------
+    x, indices : dask array, or what `cudakern.gather` takes
+        Chunked in any way. Indices that are no dask array are one chunk of the result; if they are
+        on the host, only those chunks of x are needed that they select from.
+    axis, mode, fill_value, negative
+        As for `cudakern.gather`.
+    out : None
+        Results are lazy.
+
+    Returns
+    -------
+    dask array
+        Chunked as the indices in place of ``axis``, otherwise as x.
+
+    Raises
+    ------
+    ArgumentError, DTypeError, BindingError
+        As `cudakern.gather` raises, when the graph is built; or chunks have unknown sizes.
+    IndexRangeError
+        In ``mode="raise"``, when the result is computed: an index is out of range, the first one of
+        some chunk, whose position in all of the indices is given. When the graph is built: the axis
+        is empty while there are indices.
+
+    Notes
+    -----
+    Where x has n chunks along ``axis``, there are n tasks for each chunk of the result, each of
+    which allocates as much; a tree merges up to 8 at a time. The result is a copy of bytes,
+    whatever the chunks.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import cudakern.dask as cd
+    >>> cd.gather(da.arange(0, 60, 10, chunks=2), [2, 0, -1, 7]).compute()
+    array([20,  0, 50, 50])
+    """
+    require_known("gather", out, axis=axis, mode=mode, fill_value=fill_value, negative=negative)
+    check_mode("gather", mode, negative, fill_value)
+    x, positions, at_hand = lazy_operands("gather", x, indices, 0)
+    axis = normalize_axis("gather", axis, x.ndim)
+    extents = x.shape[axis : axis + 1]
+    call = LazyLookup(
+        "gather", axis, axis + 1, mode, negative, extents, x.dtype, function=eager.gather
+    )
+    symbols = tuple(range(x.ndim, x.ndim + positions.ndim))
+    return look_up(call, x, positions, symbols, at_hand, fill_value)

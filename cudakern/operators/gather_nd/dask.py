@@ -1,0 +1,86 @@
+"""GatherND over dask arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.operators.gather_nd import function as eager
+from cudakern.operators.gather_nd.function import check_shapes
+from cudakern.operators.indices import ZERO, check_mode
+from cudakern.operators.lazy_arrays import Lazy, rechunked, require_known
+from cudakern.operators.lazy_lookup import LazyLookup, lazy_operands, look_up
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cudakern._array_types import IndexMode, NegativeIndex, Scalar
+
+
+def gather_nd(
+    x: Any,  # noqa: ANN401  arrays of many libraries
+    indices: Any,  # noqa: ANN401
+    batch_dims: int = 0,
+    *,
+    mode: IndexMode = "clamp",
+    fill_value: Scalar = ZERO,
+    negative: NegativeIndex = "from_end",
+    out: None = None,
+) -> Lazy:
+    """Select elements or slices of a dask array by tuples of indices, as `cudakern.gather_nd` does.
+
+    Parameters
+    ----------
+    x, indices : dask array, or what `cudakern.gather_nd` takes
+        As for `gather`; indices may have several chunks along the last axis, too.
+    batch_dims, mode, fill_value, negative
+        As for `cudakern.gather_nd`.
+    out : None
+        Results are lazy.
+
+    Returns
+    -------
+    dask array
+        Chunked as the indices, then as x; along the batch, where chunks of either end.
+
+    Raises
+    ------
+    ArgumentError, DTypeError, BindingError, IndexRangeError
+        As for `gather`.
+
+    Notes
+    -----
+    As for `gather`, n being the chunks of x along all axes that are indexed.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import cudakern.dask as cd
+    >>> x = da.arange(6, chunks=2).reshape(2, 3)
+    >>> cd.gather_nd(x, [[1, 0], [0, -1]]).compute()
+    array([3, 2])
+    """
+    name = "gather_nd"
+    rest: Any = {"mode": mode, "fill_value": fill_value, "negative": negative}
+    require_known(name, out, batch_dims=batch_dims, **rest)
+    check_mode(name, mode, negative, fill_value)
+    x, positions, at_hand = lazy_operands(name, x, indices, 1)
+    batch = check_shapes(x.shape, positions.shape, batch_dims)
+    stop = batch + positions.shape[-1]
+    extents, function = x.shape[batch:stop], eager.gather_nd
+    call = LazyLookup(
+        name, batch, stop, mode, negative, extents, x.dtype, function=function, tuples=True
+    )
+    for axis in range(batch):
+        chunks = _cut_alike(x.chunks[axis], positions.chunks[axis])
+        x, positions = rechunked(x, {axis: chunks}), rechunked(positions, {axis: chunks})
+    positions = rechunked(positions, {positions.ndim - 1: -1})
+    symbols = (*range(batch), *range(x.ndim, x.ndim + positions.ndim - batch))
+    return look_up(call, x, positions, symbols, at_hand, fill_value)
+
+
+def _cut_alike(*chunks: Sequence[int]) -> tuple[int, ...]:
+    """Return chunks that end where those of any of several arrays do."""
+    ends = sorted({end for sizes in chunks for end in np.cumsum(sizes).tolist()} - {0}) or [0]
+    return tuple(np.diff([0, *ends]).tolist())

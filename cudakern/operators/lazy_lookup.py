@@ -1,0 +1,232 @@
+"""Lookups in dask arrays: what gather and gather_nd do with chunks, whatever selects.
+
+Indices travel to the chunks of x that they may select from. Each of these gives a result whose
+bits are zero where it has nothing, and a tree merges the bits of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from cudakern._arguments import element_bytes
+from cudakern._arrays import (
+    Array,
+    converted,
+    copied,
+    copy_elements,
+    current,
+    empty,
+    flip_bits,
+    place_of,
+    require_rank,
+    require_size,
+)
+from cudakern._dtypes import copyable, require_dtype
+from cudakern._foreign import as_array
+from cudakern.engines import HOST
+from cudakern.errors import DTypeError
+from cudakern.operators.index_check import raise_if_outside, require_extents
+from cudakern.operators.indices import ZERO, as_indices, widened
+from cudakern.operators.lazy_arrays import (
+    Lazy,
+    as_lazy,
+    as_lazy_indices,
+    mapped,
+    meta_like,
+    meta_of_states,
+    only_chunk,
+    require_one_place,
+    start_of_block,
+    start_of_each,
+    starts_of,
+    tree,
+)
+
+_INT64 = np.dtype(np.int64)
+
+
+def lazy_operands(
+    operator: str, x: object, indices: object, least: int
+) -> tuple[Lazy, Lazy, Array | None]:
+    """Return x and indices as dask arrays, and the latter as an array if they are at hand.
+
+    What `cudakern.operators.lookup.as_operands` demands of arrays is checked.
+    """
+    data = as_lazy(operator, "x", x)
+    positions, found = as_lazy_indices(operator, indices)
+    require_dtype(operator, "x", data.dtype, copyable())
+    require_rank(operator, "x", data, 1)
+    require_rank(operator, "indices", positions, least)
+    at_hand = found is not None and place_of(found) == HOST
+    return data, positions, found if at_hand else None
+
+
+@dataclass(frozen=True)
+class LazyLookup:
+    """What indices select, and what those out of range mean."""
+
+    operator: str
+    first: int  # of the axes of x that indices select from
+    stop: int  # the axis behind the last one of them
+    mode: str
+    negative: str
+    extents: tuple[int, ...]  # of these axes, in all of x
+    kind: np.dtype[Any]  # of x
+    function: Callable[..., Array]  # the same lookup in an array
+    tuples: bool = False  # the last dimension of the indices runs over the axes
+    fill: bytes = b""  # one element of the fill value; empty for other modes than "fill"
+
+    def look_up(self, x: Array, indices: Array, mode: str, negative: str) -> Array:
+        """Return what indices select from a chunk; zeros or the fill value out of range."""
+        x = as_array(self.operator, "x", x)
+        if x.dtype != self.kind:
+            message = f"{self.operator}: x.dtype must be {self.kind} in all chunks; got {x.dtype}"
+            raise DTypeError(message)
+        value = np.frombuffer(self.fill, x.dtype)[0] if self.fill else ZERO
+        return self.function(x, indices, self.first, mode=mode, negative=negative, fill_value=value)
+
+    def check(self, indices: Array, *starts: int) -> Array:
+        """Return a chunk of the indices, which starts there, or raise for the first bad one."""
+        indices = as_array(self.operator, "indices", indices)
+        if indices.size:
+            found = as_indices(self.operator, indices, indices)
+            raise_if_outside(
+                self.operator,
+                widened(found, self.extents, self.negative),
+                self.extents,
+                self.first,
+                tuples=self.tuples,
+                negative=self.negative,
+                starts=[int(start) for start in starts],
+            )
+        return indices
+
+    def of_whole(self, x: object, indices: object) -> Array:
+        """Return the result where the axes that are selected from are in one chunk."""
+        return self.look_up(only_chunk(x), only_chunk(indices), self.mode, self.negative)
+
+    def of_chunk(self, starts: tuple[int, ...], x: Array, indices: Array) -> Array:
+        """Return what indices select from a chunk that starts there; zero bits for the rest."""
+        indices = as_array(self.operator, "indices", indices)
+        place = place_of(indices)
+        local = empty(indices.shape, _INT64, place)
+        columns: list[Any] = [(..., k) for k in range(len(starts))] if self.tuples else [...]
+        with current(place):
+            for column, extent, start in zip(columns, self.extents, starts, strict=True):
+                local[column] = self.positions(indices[column], extent) - start
+        return self.flipped(self.look_up(x, local, "fill", "invalid"))
+
+    def positions(self, indices: Array, extent: int) -> Array:
+        """Return where indices point along an axis, as int64; anywhere outside if nowhere."""
+        if indices.dtype != np.uint64:
+            indices = converted(indices, _INT64)
+        low, high = (-1, extent) if self.mode == "fill" else (0, extent - 1)
+        if self.mode == "wrap":
+            indices = indices % max(extent, 1)
+        elif indices.dtype == np.uint64:
+            indices = np.minimum(indices, max(high, 0))
+        else:
+            if self.negative == "from_end":
+                indices = indices + extent * (indices < 0)
+            indices = np.minimum(np.maximum(indices, low), high)
+        return indices.astype(np.int64)
+
+    def merge(self, parts: list[Array]) -> Array:
+        """Return the result of several chunks of x from those of each."""
+        first, *others = parts
+        result = copied(first)
+        for part in others:
+            copy_elements(result, part, merge=True)
+        return result
+
+    def finish(self, parts: list[Array]) -> Array:
+        """Return the result of all chunks of x."""
+        return self.flipped(self.merge(parts))
+
+    def flipped(self, result: Array) -> Array:
+        """Make zero bits of the fill value, or the fill value of zero bits."""
+        if any(self.fill):
+            flip_bits(result, self.fill)
+        return result
+
+
+def look_up(
+    call: LazyLookup,
+    x: Lazy,
+    indices: Lazy,
+    symbols: tuple[int, ...],
+    at_hand: Array | None,
+    fill_value: object,
+) -> Lazy:
+    """Return the result; ``symbols`` name the dimensions of indices, those of x are 0, 1, ..."""
+    name, first, stop = call.operator, call.first, call.stop
+    new = slice(first, -1) if call.tuples else slice(None)
+    shape = x.shape[:first] + indices.shape[new] + x.shape[stop:]
+    if call.mode == "fill":
+        call = replace(call, fill=element_bytes(name, "fill_value", fill_value, x.dtype))
+    require_one_place(name, x=x, indices=indices)
+    require_size(name, "indices", shape, x.dtype.itemsize)
+    if call.mode != "fill" and 0 not in shape:
+        require_extents(name, call.extents, first, indices.size)
+    if call.mode == "raise":
+        if 0 not in shape:
+            axes, meta = range(indices.ndim), meta_like(indices, indices.ndim, indices.dtype)
+            starts = start_of_each(indices, axes)
+            indices = mapped(f"{name}-check", call.check, axes, meta, indices, axes, *starts)
+        call = replace(call, mode="clamp", negative="from_end")
+    meta = meta_like(x, len(shape), x.dtype)
+    if all(count == 1 for count in x.numblocks[first:stop]):
+        kept = (*range(first), *symbols[new], *range(stop, x.ndim))
+        return mapped(name, call.of_whole, kept, meta, x, range(x.ndim), indices, symbols)
+    parts = _of_chunks(call, x, indices, new, _chunks_hit(call, x, at_hand))
+    return tree(name, parts, range(stop - first), call.merge, call.finish, meta)
+
+
+def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[int]]:
+    """Return the chunks of x that indices may select from: along each axis, one at least."""
+    hit = []
+    for k, extent in enumerate(call.extents):
+        sizes = x.chunks[call.first + k]
+        chunks = list(range(len(sizes)))
+        if at_hand is not None:
+            found = call.positions(at_hand[..., k] if call.tuples else at_hand, extent)
+            inside = found[(found >= 0) & (found < extent)]
+            chunks = np.unique(np.searchsorted(starts_of(sizes), inside, "right") - 1).tolist()
+        hit.append(chunks or [0])
+    return hit
+
+
+def _of_chunks(call: LazyLookup, x: Lazy, indices: Lazy, new: slice, hit: list[list[int]]) -> Lazy:
+    """Return what indices select from each chunk of x: its numbers along the axes come first.
+
+    Written by hand: dask would fuse a blockwise layer with those before it, and compute chunks of x
+    again for each chunk of the indices.
+    """
+    first, stop = call.first, call.stop
+    name = f"cudakern-{call.operator}-chunk-{tokenize(call, x.name, indices.name, hit)}"
+    starts = [starts_of(sizes) for sizes in x.chunks[first:stop]]
+    chunks = x.chunks[:first] + indices.chunks[new] + x.chunks[stop:]
+    behind, last = len(chunks) - (x.ndim - stop), (0,) * call.tuples
+    of_batch = first if call.tuples else 0
+    graph: dict[Any, Any] = {}
+    for numbers in product(*(range(len(along)) for along in hit)):
+        chosen = tuple(along[number] for along, number in zip(hit, numbers, strict=True))
+        take = partial(call.of_chunk, start_of_block(starts, chosen))
+        for block in product(*(range(len(sizes)) for sizes in chunks)):
+            graph[name, *numbers, *block] = (
+                take,
+                (x.name, *block[:first], *chosen, *block[behind:]),
+                (indices.name, *block[:of_batch], *block[first:behind], *last),
+            )
+    layers = HighLevelGraph.from_collections(name, graph, dependencies=[x, indices])
+    leading = tuple((1,) * len(along) for along in hit)
+    return da.Array(layers, name, leading + chunks, meta=meta_of_states(len(leading + chunks)))

@@ -1,0 +1,293 @@
+"""Coordinates of the elements of dask arrays that are not zero."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from math import nan, prod
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from cudakern._arguments import element_bytes
+from cudakern._arrays import (
+    Array,
+    converted,
+    copied,
+    copy_elements,
+    current,
+    empty,
+    fill_elements,
+    place_of,
+)
+from cudakern._foreign import as_array
+from cudakern.operators.lazy_arrays import (
+    Lazy,
+    as_lazy,
+    flattened,
+    joined,
+    mapped,
+    meta_like,
+    meta_of_states,
+    rechunked,
+    require_known,
+    start_of_block,
+    starts_of,
+    tree,
+)
+from cudakern.operators.nonzero import function as eager
+from cudakern.operators.nonzero.function import (
+    NonzeroCoordinates,
+    as_rows,
+    as_table,
+    count_type,
+    require_input,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import DTypeLike
+
+_COORDINATES = "nonzero_coordinates"
+_INT64 = np.dtype(np.int64)
+
+
+def argwhere(x: Any) -> Lazy:  # noqa: ANN401  arrays of many libraries
+    """Return the coordinates of elements of a dask array that are not zero, as `cudakern.argwhere`.
+
+    Parameters
+    ----------
+    x : dask array, or what `cudakern.argwhere` takes
+        Chunked in any way.
+
+    Returns
+    -------
+    dask array of int64, shape (nan, x.ndim)
+        In row-major order of all of x. Its chunks have unknown sizes, as those of dask's own.
+
+    Raises
+    ------
+    ArgumentError, DTypeError
+        As `cudakern.argwhere` raises, when the graph is built; or chunks have unknown sizes.
+
+    Notes
+    -----
+    Only chunks of consecutive elements have their coordinates in order: x is rechunked to such, of
+    about as many bytes, unless it has them. Each task waits for its count.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import cudakern.dask as cd
+    >>> cd.argwhere(da.from_array([[0, 3], [5, 0]], chunks=1)).compute()
+    array([[0, 1],
+           [1, 0]])
+    """
+    return _rows(_searched("argwhere", x, 0))
+
+
+def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Lazy, ...]:  # noqa: ANN401
+    """Return the coordinates of elements of a dask array that are not zero, as `cudakern.nonzero`.
+
+    Parameters
+    ----------
+    x, size, fill_value
+        As for `cudakern.nonzero`; x may be a dask array, chunked in any way.
+
+    Returns
+    -------
+    tuple of dask arrays of int64, shape (nan,) or (size,)
+        One for each dimension. With ``size``, of one chunk; else their chunks have unknown sizes.
+
+    Raises
+    ------
+    ArgumentError, DTypeError
+        As `cudakern.nonzero` raises, when the graph is built; or chunks have unknown sizes.
+
+    Notes
+    -----
+    As for `argwhere`. With ``size``, a tree keeps the first rows of up to 8 chunks at a time.
+
+    Examples
+    --------
+    >>> import dask
+    >>> import dask.array as da
+    >>> import cudakern.dask as cd
+    >>> dask.compute(*cd.nonzero(da.from_array([[0, 3], [5, 0]], chunks=1), size=3))
+    (array([ 0,  1, -1]), array([ 1,  0, -1]))
+    """
+    require_known("nonzero", size=size, fill_value=fill_value)
+    x = _searched("nonzero", x, 1)
+    if size is None:
+        rows = _rows(x)
+    else:
+        wanted = as_rows("nonzero", size, x, _INT64)
+        fill = element_bytes("nonzero", "fill_value", fill_value, _INT64)
+        rows = _table(_first(x, wanted), x, wanted, _INT64, fill)
+    return tuple(rows[:, d] for d in range(x.ndim))
+
+
+def nonzero_coordinates(
+    x: Any,  # noqa: ANN401  arrays of many libraries
+    *,
+    size: int | None = None,
+    dtype: DTypeLike = "uint32",
+    out: None = None,
+) -> NonzeroCoordinates[Any]:
+    """Return how many elements of a dask array are not zero, and their coordinates in order.
+
+    Parameters
+    ----------
+    x, size, dtype
+        As for `cudakern.nonzero_coordinates`; x may be a dask array, chunked in any way.
+    out : None
+        Results are lazy.
+
+    Returns
+    -------
+    NonzeroCoordinates
+        Dask arrays of one chunk each, of the shapes and dtypes that `cudakern.nonzero_coordinates`
+        gives. Coordinates beyond the count are undefined.
+
+    Raises
+    ------
+    ArgumentError, DTypeError
+        As `cudakern.nonzero_coordinates` raises, when the graph is built; or chunks have unknown
+        sizes.
+
+    Notes
+    -----
+    As for `nonzero` with ``size``. Without one, a single chunk has room for the coordinates of all
+    elements. Compute count and coordinates in one call, lest x is computed twice.
+
+    Examples
+    --------
+    >>> import dask
+    >>> import dask.array as da
+    >>> import cudakern.dask as cd
+    >>> found = cd.nonzero_coordinates(da.from_array([[0, 3], [5, 7]], chunks=1), size=2)
+    >>> dask.compute(*found)
+    (array([3], dtype=uint32), array([[0, 1],
+           [1, 0]], dtype=uint32))
+    """
+    require_known(_COORDINATES, out, size=size, dtype=dtype)
+    x = _searched(_COORDINATES, x, 0)
+    kind, wanted = as_table(x, size, dtype)
+    found, of_count = _first(x, wanted), count_type(x)
+    meta = meta_like(x, 1, of_count)
+    name = f"{_COORDINATES}-count"
+    count = mapped(name, _count, "n", meta, found, "f", new_axes={"n": 1}, kind=of_count)
+    return NonzeroCoordinates(count, _table(found, x, wanted, kind, None))
+
+
+def _searched(operator: str, given: object, least: int) -> Lazy:
+    """Return x as a dask array of a supported dtype and ``least`` to 8 dimensions."""
+    x = as_lazy(operator, "x", given)
+    require_input(operator, x, least)
+    return x
+
+
+def _consecutive(x: Lazy) -> Lazy:
+    """Return x in chunks of consecutive elements, of about as many as before.
+
+    Such a chunk has size 1 along the first axes, a part of one axis, and all of the others.
+    """
+    split = [d for d in range(x.ndim) if x.numblocks[d] > 1]
+    if x.size == 0 or not split or all(max(sizes) <= 1 for sizes in x.chunks[: split[-1]]):
+        return x
+    chunks: list[int] = []
+    room, inner = prod(map(max, x.chunks)), x.size
+    for n in x.shape:
+        inner //= n
+        whole = chunks and chunks[-1] != 1
+        chunks.append(-1 if whole else max(1, min(n, room // inner)))
+    return rechunked(x, tuple(chunks))
+
+
+def _rows(x: Lazy) -> Lazy:
+    """Return the coordinates of what is not zero, chunk by chunk."""
+    return _of_each(x, _coordinates, "rows", (x.ndim,), meta_like(x, 2, _INT64))
+
+
+def _first(x: Lazy, wanted: int) -> Lazy:
+    """Return how many elements are not zero, and so many of their coordinates, as a pair."""
+    pairs = _of_each(x, partial(_found, wanted), "chunk", (), meta_of_states(1))
+    combine = partial(_combined, wanted)
+    return tree(_COORDINATES, pairs, (0,), combine, combine, meta_of_states(1), keepdims=True)
+
+
+def _of_each(
+    x: Lazy, take: Callable[..., object], word: str, rest: tuple[int, ...], meta: Array
+) -> Lazy:
+    """Return what a function makes of each consecutive chunk and its start, one after the other."""
+    x = _consecutive(x)
+    name = f"cudakern-{_COORDINATES}-{word}-{tokenize(x.name, take)}"
+    starts = [starts_of(sizes) for sizes in x.chunks]
+    graph: dict[Any, Any] = {
+        (name, number, *[0 for _ in rest]): (
+            partial(take, start_of_block(starts, block)),
+            (x.name, *block),
+        )
+        for number, block in enumerate(product(*map(range, x.numblocks)))
+    }
+    layers = HighLevelGraph.from_collections(name, graph, dependencies=[x])
+    sizes = (nan,) * len(graph) if rest else (1,) * len(graph)
+    return da.Array(layers, name, (sizes, *[(n,) for n in rest]), meta=meta)
+
+
+def _coordinates(start: tuple[int, ...], chunk: Array) -> Array:
+    """Return the coordinates of what is not zero in a chunk that starts there."""
+    rows = eager.argwhere(chunk)
+    with current(place_of(rows)):
+        for d, first in enumerate(start):
+            column = rows[:, d]
+            column += first
+    return rows
+
+
+def _found(wanted: int, start: tuple[int, ...], chunk: Array) -> tuple[int, Array]:
+    """Return the count of a chunk that starts there, and its first coordinates."""
+    chunk = as_array(_COORDINATES, "x", chunk)
+    if not start:
+        start, chunk = (0,), chunk.reshape(1)
+    rows = _coordinates(start, chunk)
+    return _combined(wanted, [(len(rows), rows)])
+
+
+def _combined(wanted: int, pairs: list[tuple[int, Array]]) -> tuple[int, Array]:
+    """Return the count of several chunks, and no more of their coordinates than are wanted."""
+    counts, rows = zip(*pairs, strict=True)
+    together = joined(rows, 0)
+    return sum(counts), copied(together[:wanted]) if len(together) > wanted else together
+
+
+def _count(pair: object, kind: np.dtype[Any]) -> Array:
+    """Return the count where the coordinates are."""
+    ((number, rows),) = flattened(pair)
+    count = empty((1,), kind, place_of(rows))
+    fill_elements(count, np.array(number, kind).tobytes())
+    return count
+
+
+def _table(found: Lazy, x: Lazy, wanted: int, kind: np.dtype[Any], fill: bytes | None) -> Lazy:
+    """Return the coordinates, in as many rows as are wanted; ``fill`` goes where there are none."""
+    shape, meta = (wanted, max(1, x.ndim)), meta_like(x, 2, kind)
+    more: Any = {"new_axes": dict(zip("rc", shape, strict=True)), "shape": shape, "kind": kind}
+    name = f"{_COORDINATES}-table"
+    return mapped(name, _table_of, "rc", meta, found, "f", fill=fill, **more)
+
+
+def _table_of(
+    pair: object, shape: tuple[int, int], kind: np.dtype[Any], fill: bytes | None
+) -> Array:
+    """Return the coordinates of a pair in rows of the shape."""
+    ((_, rows),) = flattened(pair)
+    table = empty(shape, kind, place_of(rows))
+    copy_elements(table[: len(rows)], converted(rows, kind))
+    if fill is not None:
+        fill_elements(table[len(rows) :], fill)
+    return table

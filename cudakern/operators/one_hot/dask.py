@@ -1,0 +1,133 @@
+"""One-hot over dask arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+
+from cudakern._arguments import as_extent, normalize_axis
+from cudakern._arrays import Array, require_rank, require_size
+from cudakern.operators.indices import check_negative
+from cudakern.operators.lazy_arrays import (
+    Lazy,
+    as_lazy,
+    as_lazy_indices,
+    mapped,
+    meta_like,
+    only_chunk,
+    rechunked,
+    require_known,
+    require_one_place,
+)
+from cudakern.operators.one_hot import function as eager
+from cudakern.operators.one_hot.function import off_on
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from cudakern._array_types import NegativeIndex
+
+
+def one_hot(
+    indices: Any,  # noqa: ANN401  arrays of many libraries
+    depth: int,
+    *,
+    axis: int = -1,
+    values: Any = (0, 1),  # noqa: ANN401
+    dtype: DTypeLike | None = None,
+    negative: NegativeIndex = "from_end",
+    out: None = None,
+) -> Lazy:
+    """Turn each index of a dask array into a vector, as `cudakern.one_hot` does.
+
+    Parameters
+    ----------
+    indices : dask array, or what `cudakern.one_hot` takes
+        Chunked in any way.
+    depth, axis, dtype, negative
+        As for `cudakern.one_hot`.
+    values : (off, on), array or dask array of two elements, optional
+        As for `cudakern.one_hot`. Where those of a dask array do not fit ``dtype``, the error is
+        raised when the result is computed.
+    out : None
+        Results are lazy.
+
+    Returns
+    -------
+    dask array
+        Chunked as the indices; the new axis is one chunk, so chunks are ``depth`` times as long.
+
+    Raises
+    ------
+    ArgumentError, DTypeError, BindingError
+        As `cudakern.one_hot` raises, when the graph is built; or chunks have unknown sizes.
+
+    Notes
+    -----
+    The result is made of copied bytes, whatever the chunks.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import cudakern.dask as cd
+    >>> cd.one_hot(da.from_array([0, 2, -1], chunks=2), 3, dtype="int32").compute()
+    array([[1, 0, 0],
+           [0, 0, 1],
+           [0, 0, 1]], dtype=int32)
+    """
+    name = "one_hot"
+    require_known(name, out, depth=depth, axis=axis, dtype=dtype, negative=negative)
+    positions, _ = as_lazy_indices(name, indices)
+    require_rank(name, "indices", positions, 0)
+    depth = as_extent(name, "depth", depth)
+    axis = normalize_axis(name, axis, positions.ndim + 1)
+    check_negative(name, negative)
+    lazy = None
+    if isinstance(values, da.Array):
+        lazy = rechunked(as_lazy(name, "values", values), -1)
+        # Zeros fit every dtype; what there will be is checked when it is there.
+        pair = off_on(name, np.broadcast_to(np.zeros((), lazy.dtype), lazy.shape), dtype)
+    else:
+        require_known(name, values=values)
+        pair = off_on(name, values, dtype)
+        lazy = None if pair.array is None else as_lazy(name, "values", pair.array)
+    require_one_place(name, indices=positions, **({} if lazy is None else {"values": lazy}))
+    shape = (*positions.shape[:axis], depth, *positions.shape[axis:])
+    require_size(name, "depth", shape, pair.dtype.itemsize)
+    symbols, new = tuple(range(positions.ndim)), positions.ndim
+    return mapped(
+        name,
+        _vectors,
+        (*symbols[:axis], new, *symbols[axis:]),
+        meta_like(positions, len(shape), pair.dtype),
+        positions,
+        symbols,
+        *(() if lazy is None else (lazy, range(-lazy.ndim, 0))),
+        new_axes={new: depth},
+        depth=depth,
+        axis=axis,
+        negative=negative,
+        result=pair.dtype,
+        pattern=pair.pattern,
+    )
+
+
+def _vectors(
+    indices: Array,
+    values: object = None,
+    *,
+    depth: int,
+    axis: int,
+    negative: NegativeIndex,
+    result: np.dtype[Any],
+    pattern: bytes,
+) -> Array:
+    """Return the vectors of a chunk of indices; values are in an array or, repeated, in bytes."""
+    if values is None:
+        both = np.frombuffer(pattern, result)
+        pair = both[0], both[both.size // 2]
+    else:
+        pair = only_chunk(values)
+    return eager.one_hot(indices, depth, axis=axis, values=pair, dtype=result, negative=negative)

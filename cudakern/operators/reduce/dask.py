@@ -1,0 +1,293 @@
+"""Reductions over dask arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern._arguments import element_bytes
+from cudakern._arrays import Array, current, empty, place_of
+from cudakern._dtypes import DataType, as_dtype, known
+from cudakern._foreign import as_array
+from cudakern.operators.lazy_arrays import (
+    Lazy,
+    as_lazy,
+    joined,
+    mapped,
+    meta_like,
+    meta_of_states,
+    only_chunk,
+    require_known,
+    start_of_each,
+    tree,
+)
+from cudakern.operators.reduce import function as eager
+from cudakern.operators.reduce.function import ReduceCall, as_axes, check_flags, find_call
+from cudakern.operators.reduce.reduction import Reduction
+from cudakern.operators.reduce.types import ARG_FUNCTIONS, EXTREMES, ReduceFunction, as_function
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from cudakern._array_types import Axes, Function, NanRule, Scalar
+
+_INT64 = np.dtype(np.int64)
+
+
+_SUM, _MAX, _MIN = ReduceFunction.SUM, ReduceFunction.MAX, ReduceFunction.MIN
+_AVERAGE, _L2 = ReduceFunction.AVERAGE, ReduceFunction.L2
+#: The functions that give partial results of those whose own cannot be combined.
+_PARTIAL = {_AVERAGE: _SUM, _L2: ReduceFunction.SUM_SQUARE, ReduceFunction.LOG_SUM: _SUM}
+#: Functions whose partial results are added up.
+_ADDED = {*_PARTIAL, ReduceFunction.L1, ReduceFunction.SUM_SQUARE}
+
+
+def reduce(
+    x: Any,  # noqa: ANN401  arrays of many libraries
+    function: Function,
+    axis: Axes = None,
+    *,
+    keepdims: bool = False,
+    dtype: DTypeLike | None = None,
+    nan: NanRule = "propagate",
+    last_index: bool = False,
+    initial: Scalar | None = None,
+    out: None = None,
+) -> Lazy:
+    """Reduce a dask array by a function along some of its axes, as `cudakern.reduce` does.
+
+    Parameters
+    ----------
+    x, function, axis, keepdims, dtype, nan, last_index, initial
+        As for `cudakern.reduce`; x may be a dask array, chunked in any way.
+    out : None
+        Results are lazy.
+
+    Returns
+    -------
+    dask array
+        Chunked as x is along the axes that are kept.
+
+    Raises
+    ------
+    ArgumentError, DTypeError, BindingError
+        As `cudakern.reduce` raises, when the graph is built; or chunks of x have unknown sizes.
+
+    Notes
+    -----
+    Partial results of chunks are combined up to 8 at a time:
+
+    - ``sum``, ``l1``, ``sum_square``: sums; ``multiply``: products
+    - ``average``: sums, and the number of elements, which is known
+    - ``l2``, ``log_sum``: sums of squares, and sums
+    - ``log_sum_exp``: themselves, each shifted by its maximum
+    - ``max``, ``min``: themselves; ``argmax``, ``argmin``: the value, and its index in all of x
+
+    Integers wrap in the result's type, whatever the chunks. Partial results of floats are in the
+    type that `cudakern.reduce` adds them up in, float32 for float16: only the last step rounds to
+    the result's. Their order follows the chunks, so sums and products of floats may have other last
+    bits than those of one array, or of other chunks; the same chunks give the same bits. Where
+    no reduced axis has several chunks, all bits are those of `cudakern.reduce`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import cudakern.dask as cd
+    >>> x = da.arange(6, chunks=2).reshape(2, 3)
+    >>> cd.reduce(x, "argmax", axis=1).compute()
+    array([2, 2])
+    """
+    require_known("reduce", out, function=function, axis=axis, keepdims=keepdims, dtype=dtype)
+    require_known("reduce", nan=nan, last_index=last_index, initial=initial)
+    x = as_lazy("reduce", "x", x)
+    if type(function) is not str:
+        function = as_function(function)
+    if axis is not None and type(axis) is not int:
+        axis = as_axes(axis)
+    if dtype is not None:
+        dtype = as_dtype("reduce", dtype, known())
+    check_flags(keepdims=keepdims, last_index=last_index)
+    keepdims, last_index = bool(keepdims), bool(last_index)
+    call = find_call(x, function, axis, keepdims, dtype, nan, last_index, initial, of_out=False)
+    start = None
+    if initial is not None:
+        start = element_bytes("reduce", "initial", initial, call.initial_dtype)
+    meta, symbols = meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
+    positions = call.function in ARG_FUNCTIONS
+    states = (_Places if positions else _Values)(call, start, x.dtype, x.shape, keepdims)
+    one = dict.fromkeys(call.axes, 1)
+    if all(x.numblocks[d] == 1 for d in call.axes):
+        kept = tuple(d for d in symbols if keepdims or d not in call.axes)
+        one = one if keepdims else {}
+        return mapped("reduce", states.of_whole, kept, meta, x, symbols, adjust_chunks=one)
+    starts = start_of_each(x, call.axes) if positions else ()
+    no_arrays, name = meta_of_states(x.ndim), "reduce-chunk"
+    parts = mapped(
+        name, states.of_chunk, symbols, no_arrays, x, symbols, *starts, adjust_chunks=one
+    )
+    return tree("reduce", parts, call.axes, states.combine, states.finish, meta, keepdims=keepdims)
+
+
+@dataclass(frozen=True)
+class _States:
+    """Partial results, whose reduced axes have size 1; of an empty chunk, 0 along the first."""
+
+    call: ReduceCall
+    initial: bytes | None  # one element of the call's ``initial_dtype``
+    kind: np.dtype[Any]  # of x
+    shape: tuple[int, ...]  # of x
+    keepdims: bool
+
+    def reduced(
+        self,
+        x: Array,
+        function: ReduceFunction,
+        *,
+        keepdims: bool = True,
+        **options: Any,  # noqa: ANN401
+    ) -> Array:
+        """Return x reduced along the axes of the call, with its rule for NaN."""
+        return eager.reduce(x, function, self.call.axes, keepdims=keepdims, nan=self.nan, **options)
+
+    def result(self, x: Array, function: ReduceFunction, **options: Any) -> Array:  # noqa: ANN401
+        """Return x reduced to the result, from the initial value on."""
+        dtype, initial = self.call.dtype, self.initial
+        if initial is not None:
+            options["initial"] = np.frombuffer(initial, self.call.initial_dtype)[0]
+        return self.reduced(x, function, dtype=dtype, keepdims=self.keepdims, **options)
+
+    def of_whole(self, chunk: object) -> Array:
+        """Return the result for a chunk that has all that is reduced."""
+        return self.result(only_chunk(chunk), self.call.function, last_index=self.call.last_index)
+
+    @property
+    def nan(self) -> NanRule:
+        """The rule for NaN, as functions take it."""
+        return "ignore" if self.call.ignore_nan else "propagate"
+
+    def of_nothing(self, chunk: Array, dtype: np.dtype[Any]) -> Array | None:
+        """Return the state of a chunk without an element for a result; None if there are some."""
+        axes = self.call.axes
+        if all(chunk.shape[d] for d in axes):
+            return None
+        shape = [1 if d in axes else n for d, n in enumerate(chunk.shape)]
+        shape[axes[0]] = 0
+        return empty(shape, dtype, place_of(chunk))
+
+
+class _Values(_States):
+    """States that are arrays: sums, products, largest or smallest elements."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What values are kept in until the last step."""
+        call = self.call
+        if call.function in EXTREMES:
+            return self.kind
+        if call.dtype.kind in "iub":
+            return call.dtype
+        kinds = DataType.from_numpy(self.kind), DataType.from_numpy(call.dtype)
+        return Reduction(call.function, *kinds).accumulator.numpy
+
+    def of_chunk(self, chunk: Array) -> Array:
+        """Return the state of a chunk."""
+        chunk = as_array("reduce", "x", chunk)
+        function, axes = self.call.function, self.call.axes
+        nothing = self.of_nothing(chunk, self.dtype)
+        if nothing is not None:
+            return nothing
+        is_norm = function is _L2 and chunk.dtype.kind == "c"  # the sum of |x|^2, not of x * x
+        parts = [chunk.real, chunk.imag] if is_norm else [chunk]
+        function = _PARTIAL.get(function, function)
+        return joined([self.reduced(part, function, dtype=self.dtype) for part in parts], axes[0])
+
+    def combine(self, states: list[Array]) -> Array:
+        """Return the state of several chunks."""
+        function, along = self.call.function, self.call.axes[0]
+        state = joined(states, along)
+        if state.shape[along] <= 1:
+            return state
+        return self.reduced(state, _SUM if function in _ADDED else function, dtype=self.dtype)
+
+    def finish(self, states: list[Array]) -> Array:
+        """Return the result."""
+        call = self.call
+        state = joined(states, call.axes[0])
+        if call.function in {_AVERAGE, _L2}:
+            return self._average_or_root(state)
+        function = _SUM if call.function in _ADDED - {*_PARTIAL} else call.function
+        return self.result(state, function)
+
+    def _average_or_root(self, state: Array) -> Array:
+        """Return sums divided by the number of elements, or their square roots.
+
+        In float64, as CuPy makes subnormal float32 zero; kernels of ours convert.
+        """
+        total = self.reduced(state, _SUM, dtype=self.dtype, keepdims=self.keepdims)
+        widest = np.complex128 if self.dtype.kind == "c" else np.float64
+        wide = eager.reduce(total, _SUM, (), dtype=widest)
+        numbers = wide.reshape(-1).view(np.float64)
+        with current(place_of(state)), np.errstate(all="ignore"):
+            if self.call.function is _L2:
+                np.sqrt(numbers, out=numbers)
+            else:
+                numbers /= prod(self.shape[d] for d in self.call.axes)
+        return eager.reduce(wide, _SUM, (), dtype=self.call.dtype)
+
+
+class _Places(_States):
+    """States that are pairs: the largest or smallest values, and where they are in all of x."""
+
+    @property
+    def extreme(self) -> ReduceFunction:
+        """What the value is."""
+        return _MAX if self.call.function is ReduceFunction.ARGMAX else _MIN
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of values: float64 for floats, which CuPy compares without making subnormals zero."""
+        return self.kind if self.kind.kind in "iub" else np.dtype(np.float64)
+
+    def of_chunk(self, chunk: Array, *starts: int) -> tuple[Array, Array]:
+        """Return the state of a chunk that starts there along the reduced axes."""
+        chunk = as_array("reduce", "x", chunk)
+        call = self.call
+        values = self.of_nothing(chunk, self.dtype)
+        if values is not None:
+            return values, empty(values.shape, _INT64, place_of(chunk))
+        values = self.reduced(chunk, self.extreme, dtype=self.dtype)
+        rest = self.reduced(chunk, call.function, last_index=call.last_index)
+        with current(place_of(chunk)):
+            places, step = rest * 0, 1
+            for axis, start in zip(call.axes[::-1], starts[::-1], strict=True):
+                places += (rest % chunk.shape[axis] + int(start)) * step
+                rest = rest // chunk.shape[axis]
+                step *= self.shape[axis]
+            if call.ignore_nan:
+                places *= values == values  # noqa: PLR0124  where all are NaN, 0 in all of x, too
+        return values, places
+
+    def combine(self, states: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+        """Return the state of several chunks."""
+        call = self.call
+        along = call.axes[0]
+        values, places = (joined(parts, along) for parts in zip(*states, strict=True))
+        if values.shape[along] <= 1:
+            return values, places
+        best = eager.reduce(values, self.extreme, along, keepdims=True, nan=self.nan)
+        function, beyond = (_MAX, -1) if call.last_index else (_MIN, np.iinfo(np.int64).max)
+        with current(place_of(values)):
+            chosen = values == best
+            if self.dtype.kind == "f":
+                chosen |= np.isnan(values) & np.isnan(best)
+            places = np.where(chosen, places, beyond)
+        return best, eager.reduce(places, function, along, keepdims=True)
+
+    def finish(self, states: list[tuple[Array, Array]]) -> Array:
+        """Return the result."""
+        call = self.call
+        _, places = self.combine(states)
+        return eager.reduce(places, _MAX, call.axes, keepdims=self.keepdims, dtype=call.dtype)
