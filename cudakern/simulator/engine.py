@@ -19,7 +19,7 @@ from cudakern.simulator.ptx.compile import Ptx, ptx_of, target
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.ptx.loaded import LoadedKernel, LoadedModule
 from cudakern.simulator.reports import sessions
-from cudakern.simulator.structures import Report, require_same_sizes
+from cudakern.simulator.structures import KernelStruct, OptionsStruct, ReportStruct, ShapeStruct
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
 
 if TYPE_CHECKING:
@@ -50,12 +50,18 @@ def _open(build: Callable[[], Path]) -> tuple[ctypes.CDLL, Path]:
 @lru_cache(maxsize=8)
 def _runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
     library, _ = _open(partial(toolchain.runtime, checked=checked))
-    require_same_sizes(library, checked=checked)
-    pointer, number = ctypes.c_void_p, ctypes.c_uint32
     run = library.ck_sim_launch_checked if checked else library.ck_sim_launch_kernel
     run.restype = ctypes.c_int
-    start = (pointer, ctypes.c_char_p, number, pointer, number, pointer)
-    run.argtypes = (*start, *((pointer,) if checked else ()), ctypes.POINTER(Report))
+    run.argtypes = (
+        ctypes.POINTER(KernelStruct),
+        ctypes.c_char_p,
+        ctypes.c_uint32,
+        ctypes.POINTER(ctypes.c_uint32),
+        ctypes.c_uint32,
+        ctypes.POINTER(ShapeStruct),
+        *((ctypes.POINTER(OptionsStruct),) if checked else ()),
+        ctypes.POINTER(ReportStruct),
+    )
     return library
 
 

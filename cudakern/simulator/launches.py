@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudakern.engines.base import Grid
-    from cudakern.simulator.structures import Report
+    from cudakern.simulator.structures import ReportStruct
 
 #: A GPU's limits.
 _MAX_THREADS = 1024
@@ -63,7 +63,7 @@ def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:
         raise BindingError(name, "launch", f"{requirement}; got {shared_bytes}")
 
 
-def error_of(name: str, report: Report) -> SimulatorError:
+def error_of(name: str, report: ReportStruct) -> SimulatorError:
     """Return the error that a report stands for."""
     return SimulatorError(
         report.kind.decode(),

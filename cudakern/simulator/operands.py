@@ -67,23 +67,26 @@ class Buffer:
     operands: list[Operand] = field(default_factory=list)
     _kept: list[np.ndarray] = field(default_factory=list)
 
-    def structure(self, *, masks: bool) -> structures.Buffer:
+    def structure(self, *, masks: bool) -> structures.BufferStruct:
         """Return the form in which the runtime takes it; valid as long as this object is.
 
         Without masks, what lies between the elements of an array counts as the array's, too.
         """
         first = self.operands[0]
-        made = structures.Buffer()
-        made.host, made.bytes = self.start, self.end - self.start
-        made.phase = (first.phase + first.layout.span[0]) % _ALLOCATION_ALIGNMENT
-        made.flags = int(all(operand.read_only for operand in self.operands))
-        if masks and any(o.layout.size * o.layout.itemsize != made.bytes for o in self.operands):
-            made.valid = self._mask([(o, True) for o in self.operands])
-        if not made.valid and all(o.unwritten is True for o in self.operands):
-            made.flags |= 2
+        structure = structures.BufferStruct(
+            host=self.start,
+            bytes=self.end - self.start,
+            phase=(first.phase + first.layout.span[0]) % _ALLOCATION_ALIGNMENT,
+            read_only=all(operand.read_only for operand in self.operands),
+        )
+        sizes = {operand.layout.size * operand.layout.itemsize for operand in self.operands}
+        if masks and sizes != {structure.bytes}:
+            structure.valid = self._mask([(o, True) for o in self.operands])
+        if not structure.valid and all(o.unwritten is True for o in self.operands):
+            structure.all_unwritten = True
         elif masks and any(o.unwritten is not False for o in self.operands):
-            made.unwritten = self._mask([(o, o.unwritten) for o in self.operands])
-        return made
+            structure.unwritten = self._mask([(o, o.unwritten) for o in self.operands])
+        return structure
 
     def _mask(self, marks: Sequence[tuple[Operand, np.ndarray | bool]]) -> int:
         mask = np.zeros(max(1, self.end - self.start), np.uint8)

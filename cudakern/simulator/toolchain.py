@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cudakern.engines.cache import building, cache_folder
 from cudakern.errors import EngineUnavailableError, KernelCompileError
+from cudakern.simulator.structures import layout_checks
 
 FLAGS = (
     "-std=c++17",
@@ -125,11 +126,16 @@ class Toolchain:
 
 @lru_cache(maxsize=2)
 def runtime_parts(first: str) -> Parts:
-    """Return the files of a runtime, this one first, by name: no two have the same."""
+    """Return the files of a runtime, this one first, by name: no two have the same.
+
+    The first one does not compile unless Python has the structures as the compiler has them.
+    """
     rooms = ("runtime", "checker") if first == _CHECKED_RUNTIME else ("runtime",)
     files = {path.name: path for room in rooms for path in (_HERE / room).iterdir()}
     names = [first, *sorted(name for name in files if name.endswith(".hpp"))]
-    return tuple((name, files[name].read_text(encoding="utf-8")) for name in names)
+    texts = [files[name].read_text(encoding="utf-8") for name in names]
+    texts[0] += layout_checks(rooms)
+    return tuple(zip(names, texts, strict=True))
 
 
 @lru_cache(maxsize=4)

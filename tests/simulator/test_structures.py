@@ -1,32 +1,113 @@
-"""The structures that Python and the runtimes exchange have the same sizes on both sides."""
+"""What Python and the runtimes exchange has the same layout on both sides, or nothing loads."""
 
 from __future__ import annotations
 
 import ctypes
+import re
 
 import pytest
 
-from cudakern.simulator import engine, structures
-from cudakern.simulator.toolchain import find_toolchain
+from cudakern.errors import EngineUnavailableError
+from cudakern.simulator import headers, toolchain
+from cudakern.simulator.headers import Constants, declared, initializer
+from cudakern.simulator.structures import RefusalStruct, ShapeStruct
 
 
-class Longer(structures.Report):
-    _fields_ = (("more", ctypes.c_uint64),)
+class Moved(ctypes.Structure):
+    _fields_ = (("message", ctypes.c_char_p), ("name", ctypes.c_char_p))
 
 
-@pytest.mark.parametrize("checked", [False, True])
-@pytest.mark.parametrize("table", structures.SIZES)
-def test_other_sizes_are_an_error(checked, table, monkeypatch):
-    library = engine._runtime(find_toolchain(), checked=checked)  # noqa: SLF001
-    structures.require_same_sizes(library, checked=checked)
-    monkeypatch.setitem(structures.SIZES, table, (Longer,))
-    if "checked" in table and not checked:
-        structures.require_same_sizes(library, checked=checked)
-        return
-    size = ctypes.c_uint32.in_dll(library, table).value
+def test_a_field_that_python_has_elsewhere_is_an_error(monkeypatch):
+    monkeypatch.setitem(headers.STRUCTURES, "ck_sim_refusal", (Moved, "runtime/runtime_api.hpp"))
+    toolchain.runtime_parts.cache_clear()
+    try:
+        with pytest.raises(EngineUnavailableError) as caught:
+            toolchain.find_toolchain().runtime()
+    finally:
+        toolchain.runtime_parts.cache_clear()
+    assert "headers.py must read ck_sim_refusal::message as it is compiled" in str(caught.value)
+
+
+@pytest.fixture
+def header(tmp_path, monkeypatch):
+    """Return a function that gives the path of a header with a text."""
+    monkeypatch.setattr(headers, "STRUCTURES", {})
+
+    def write(text):
+        path = tmp_path / f"{len([*tmp_path.iterdir()])}.hpp"
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def test_declarations_are_read(header):
+    path = header("""
+struct inner {
+  char name[4];  // not struct outer {
+  uint32_t x, y[3];
+};
+
+enum class Way : uint32_t { kThere, kBack };
+constexpr uint32_t kSome = 1u << 9;
+
+struct outer {
+  const inner* first;
+  mutable int64_t offset;
+  void (*entry)(void** of);
+  const char* text;
+  char* place;
+};
+""")
+
+    @declared(path, "inner")
+    class Inner(ctypes.Structure): ...
+
+    @declared(path, "outer")
+    class Outer(ctypes.Structure): ...
+
+    assert Inner._fields_ == [
+        ("name", ctypes.c_char * 4),
+        ("x", ctypes.c_uint32),
+        ("y", ctypes.c_uint32 * 3),
+    ]
+    assert Outer._fields_ == [
+        ("first", ctypes.POINTER(Inner)),
+        ("offset", ctypes.c_int64),
+        ("entry", ctypes.c_void_p),
+        ("text", ctypes.c_char_p),
+        ("place", ctypes.c_void_p),
+    ]
+    assert Constants(path) == {"kSome": 512, "Way::kThere": 0, "Way::kBack": 1}
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda path: Constants(path)["kMore"], "must declare kMore, which Python reads there"),
+        (
+            lambda path: declared(path, "other")(Moved),
+            "must declare struct other, which Python reads there",
+        ),
+        (
+            lambda path: declared(path, "pair")(Moved),
+            ": pair: headers.py must know the type of 'short second'",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_an_error(read, message, header):
+    path = header("\nstruct pair {\n  int first;\n  short second;\n};\n")
+    with pytest.raises(AssertionError, match=re.escape(message)):
+        read(path)
+
+
+def test_a_field_that_is_not_declared_is_an_error():
+    assert initializer(RefusalStruct, message='"why"') == '{{}, "why"}'
+    with pytest.raises(AttributeError, match="colour"):
+        ShapeStruct(colour=1)
     with pytest.raises(AssertionError) as caught:
-        structures.require_same_sizes(library, checked=checked)
+        initializer(RefusalStruct, name='"k"', reason='"why"')
     assert str(caught.value) == (
-        f"cudakern: Longer must have the {size} bytes that {table} tells; "
-        f"got {ctypes.sizeof(Longer)}"
+        "cudakern: RefusalStruct must have the fields name, reason; "
+        "its header declares name, message"
     )

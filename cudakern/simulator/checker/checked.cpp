@@ -1,21 +1,14 @@
 // Runs a kernel on the host and checks every access, or counts its traffic.
 #include "rounds.hpp"
 
-CK_SIM_EXPORT const uint32_t ck_sim_checked_sizes[] = {
-    sizeof(ck_sim_buffer),
-    sizeof(ck_sim_finding),
-    sizeof(ck_sim_traffic),
-    sizeof(ck_sim_options),
-};
-
 namespace ck_sim {
 
 /// Has the parameters point to the checker's copies of the arrays.
 static void place_pointers(Parameters* copy, uint32_t bytes, const ck_sim_options* o) {
   for (uint32_t i = 0; i < o->pointer_count; ++i) {
-    const uint64_t* p = o->pointers + 3 * i;
-    const uint64_t address = o->buffers[p[1]].address + p[2];
-    memcpy(copy->bytes + p[0], &address, sizeof address);
+    const ck_sim_pointer& p = o->pointers[i];
+    const uint64_t address = o->buffers[p.buffer].address + p.offset;
+    memcpy(copy->bytes + p.place, &address, sizeof address);
   }
   memory_map.parameters = copy->bytes;
   memory_map.parameter_bytes = bytes;
@@ -51,7 +44,7 @@ static void run_launch(Launch* launch, uint64_t seed) {
 /// say; one at a time in a process. Fills in what the options leave open.
 CK_SIM_EXPORT int ck_sim_launch_checked(const ck_sim_kernel* kernel, const void* parameters,
                                         uint32_t bytes, const uint32_t* offsets, uint32_t count,
-                                        const uint32_t* shape, ck_sim_options* options,
+                                        const ck_sim_shape* shape, ck_sim_options* options,
                                         ck_sim_report* report) {
   using namespace ck_sim;
   Parameters copy;

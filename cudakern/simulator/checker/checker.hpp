@@ -55,6 +55,11 @@ inline bool is_inside(const Access& a, uint64_t bytes) {
   return start < bytes && a.bytes <= bytes - start;
 }
 
+/// Whether nothing of a buffer was unwritten before the launch.
+inline bool is_written(const ck_sim_buffer& b) {
+  return b.unwritten == nullptr && b.all_unwritten == 0;
+}
+
 inline bool locate_buffer(Access& a, Place* place) {
   const MemoryMap& m = memory_map;
   const uint64_t address = reinterpret_cast<uint64_t>(a.address);
@@ -62,12 +67,12 @@ inline bool locate_buffer(Access& a, Place* place) {
   const ck_sim_buffer& b = m.buffers[a.object];
   a.space = ck_sim_global;
   a.offset = static_cast<int64_t>(address - b.address);
-  bool inside = is_inside(a, b.bytes) && ((a.kind & kWrites) == 0 || (b.flags & 1) == 0);
+  bool inside = is_inside(a, b.bytes) && ((a.kind & kWrites) == 0 || b.read_only == 0);
   for (uint32_t i = 0; inside && b.valid != nullptr && i < a.bytes; ++i) {
     inside = b.valid[a.offset + i] != 0;
   }
   place->unwritten = b.unwritten == nullptr ? nullptr : b.unwritten + a.offset;
-  place->initialized = (b.flags & 2) == 0;
+  place->initialized = b.all_unwritten == 0;
   place->cells = m.arena_cells.cells() + (a.address - m.arena.memory) / 4;
   if (inside && m.sampled) {
     memory_map.fetch(b, address, a.bytes);
@@ -344,11 +349,11 @@ inline bool find_quickly(Worker* w, const char* address, uint32_t bytes, uint32_
     const ck_sim_buffer& b = m.buffers[recent.buffer[number]];
     const uint64_t at = reinterpret_cast<uint64_t>(address), start = at - b.address;
     // What nobody may write is never raced for.
-    const bool settled = !kWrite && b.flags == 1 && b.unwritten == nullptr;
+    const bool settled = !kWrite && b.read_only != 0 && is_written(b);
     *place = {Memory::kGlobal, at, settled ? nullptr : m.arena_cells.cells() + in_arena / 4,
-              order.first_serial, b.unwritten == nullptr && (b.flags & 2) == 0};
+              order.first_serial, is_written(b)};
     const bool inside = start < b.bytes && bytes <= b.bytes - start && b.valid == nullptr &&
-                        !(kWrite && (b.flags & 1) != 0);
+                        !(kWrite && b.read_only != 0);
     if (inside && m.sampled) {
       memory_map.fetch(b, at, bytes);
     }

@@ -9,7 +9,6 @@
 namespace ck_sim {
 
 constexpr size_t kMostFindings = 200;
-constexpr uint32_t kFoundWrite = 1, kFoundAtomic = 2, kFoundOtherWrite = 4, kFoundOtherAtomic = 8;
 constexpr int kSiteBits = 13;
 constexpr uint32_t kMostSites = (1u << kSiteBits) - 1;
 

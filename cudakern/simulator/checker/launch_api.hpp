@@ -1,5 +1,5 @@
-// What a checked launch gets from Python, and what it leaves there. `ck_sim_sizes` says how large
-// each structure is, so that Python can see that it knows them.
+// What a checked launch gets from Python, and what it leaves there. Python reads the structures and
+// the enumerations here.
 #pragma once
 
 #include "runtime_api.hpp"
@@ -8,11 +8,20 @@
 struct ck_sim_buffer {
   char* host;
   uint64_t bytes;
-  uint32_t phase;            // address modulo 512
-  uint32_t flags;            // 1: read-only; 2: nothing wrote any of it
-  const uint8_t* valid;      // one byte each: whether it belongs to an array; null: all do
-  const uint8_t* unwritten;  // one byte each: whether nothing wrote it; null: all written
-  uint64_t address;          // in the checker's memory; filled in
+  uint32_t phase;          // address modulo 512
+  uint32_t read_only;      // whether no kernel may write it
+  uint32_t all_unwritten;  // whether nothing wrote any of it
+  const uint8_t* valid;    // one byte each: whether it belongs to an array; null: all do
+  const uint8_t*
+      unwritten;     // one byte each: whether nothing wrote it; null: as `all_unwritten` says
+  uint64_t address;  // in the checker's memory; filled in
+};
+
+/// An address among the parameters.
+struct ck_sim_pointer {
+  uint64_t place;   // the byte of the parameters where it is
+  uint64_t buffer;  // which one it leads to
+  uint64_t offset;  // ... and where in it
 };
 
 /// Where an address lies.
@@ -48,15 +57,14 @@ struct ck_sim_finding {
   uint32_t space, object;
   int64_t offset;  // bytes from the object's start
   uint32_t bytes;
-  uint32_t access;  // 1: a write, 2: atomic; of the other access 4 and 8
+  uint32_t access, other_access;  // kWrites and kAtomic of each
   uint32_t reason;
 };
 
 /// What the requests of one kind at one instruction add up to.
 struct ck_sim_traffic {
   const ck_sim::Site* site;
-  uint32_t kind;  // 0: load, 1: store, 2: atomic; plus 4 shared, 8 local, 12 constant memory
-  uint32_t unused;
+  uint32_t memory, action;  // a Memory and an Action of traffic.hpp
   uint64_t requests;
   uint64_t accesses;    // of single threads
   uint64_t bytes;       // that threads asked for
@@ -70,7 +78,7 @@ struct ck_sim_options {
   uint32_t checks, counts, strict;
   ck_sim_buffer* buffers;
   uint32_t buffer_count;
-  const uint64_t* pointers;  // three words each: byte of the parameters, buffer, offset in it
+  const ck_sim_pointer* pointers;
   uint32_t pointer_count;
   const ck_sim_variable* variables;  // of the module
   uint32_t variable_count;

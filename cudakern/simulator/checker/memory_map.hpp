@@ -130,7 +130,7 @@ struct MemoryMap {
     for (uint32_t i = 0; i < buffer_count && !sampled; ++i) {
       const ck_sim_buffer& b = buffers[i];
       const char* const from = reinterpret_cast<const char*>(b.address);
-      if ((b.flags & 1) != 0) continue;
+      if (b.read_only != 0) continue;
       if (b.valid == nullptr) {
         memcpy(b.host, from, b.bytes);
       } else {

@@ -45,8 +45,7 @@ inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_
   found.object = a.object;
   found.offset = a.offset;
   found.bytes = a.bytes;
-  found.access =
-      ((a.kind & kWrites) != 0 ? kFoundWrite : 0) | ((a.kind & kAtomic) != 0 ? kFoundAtomic : 0);
+  found.access = a.kind & (kWrites | kAtomic);
   return &found;
 }
 
@@ -59,8 +58,7 @@ inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32
   memcpy(found->other_block, &block, sizeof block);
   memcpy(found->other_thread, &a.w->threads[tag_thread(tag)].view.thread, sizeof block);
   found->other_site = other;
-  found->access |= (other_writes ? kFoundOtherWrite : 0) |
-                   ((other->access & kAtomic) != 0 ? kFoundOtherAtomic : 0);
+  found->other_access = (other_writes ? kWrites : 0) | (other->access & kAtomic);
   found->offset += byte;
   found->reason = reason;
 }

@@ -20,10 +20,9 @@
 
 namespace ck_sim {
 
-// The kind of a ck_sim_traffic is kActions * memory + action.
 enum class Memory : uint32_t { kGlobal, kShared, kLocal, kConstant };
 enum class Action : uint32_t { kLoad, kStore, kAtomic };
-constexpr uint32_t kActions = 4, kKinds = 4 * kActions;
+constexpr uint32_t kActions = 4, kKinds = 4 * kActions;  // of both together
 
 constexpr uint32_t kMostEvents = 4096;  // of a thread, see is_full
 constexpr int kSectorShift = 5;
@@ -89,7 +88,8 @@ struct Traffic {
   __attribute__((noinline)) void add_slot(uint32_t key) {
     ck_sim_traffic sum = {};
     sum.site = sites.at[key / kKinds];
-    sum.kind = key % kKinds;
+    sum.memory = key % kKinds / kActions;
+    sum.action = key % kActions;
     sums.push(sum);
     slots.push({key, 0, 0});
     slot_of[key] = static_cast<uint16_t>(slots.size);
@@ -158,7 +158,7 @@ inline void add_request(const Request& r) {
   ++sum.requests;
   sum.accesses += r.count;
   sum.bytes += r.bytes;
-  const Memory memory = static_cast<Memory>(sum.kind / kActions);
+  const Memory memory = static_cast<Memory>(sum.memory);
   if (memory == Memory::kShared) {
     sum.wavefronts += count_wavefronts(r);
     return;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudakern.simulator.declarations import Constants
+from cudakern.simulator.headers import Constants
 
 _BITS = Constants("runtime/runtime.hpp")
 

@@ -68,7 +68,7 @@ def resident_blocks() -> int:
 class LoadedKernel:
     """A kernel of a loaded module."""
 
-    def __init__(self, module: LoadedModule, structure: structures.Kernel) -> None:
+    def __init__(self, module: LoadedModule, structure: structures.KernelStruct) -> None:
         self.module = module
         self.name = structure.name.decode()
         count = structure.parameters
@@ -109,14 +109,14 @@ class LoadedKernel:
         """
         name = self.name
         workers = resident_blocks() if resident is None else resident
-        how = (workers, eager, resident is None, cooperative)
-        shape = self.shape(grid, block, shared_bytes, how)
+        shape = self.shape(grid, block, shared_bytes, cooperative=cooperative)
+        shape.resident, shape.eager, shape.grows = workers, eager, resident is None
         required = self.required_bytes(offsets)
         count = len(offsets)
         starts = (ctypes.c_uint32 * count)(*offsets)
         run = self.module.runtime.ck_sim_launch_kernel
         kernel = ctypes.byref(self.structure)
-        reports: list[structures.Report] = []  # spare ones: each call takes its own
+        reports: list[structures.ReportStruct] = []  # spare ones: each call takes its own
 
         def launch(parameters: bytes) -> None:
             size = len(parameters)
@@ -126,7 +126,7 @@ class LoadedKernel:
             try:
                 report = reports.pop()
             except IndexError:
-                report = structures.Report()
+                report = structures.ReportStruct()
             if run(kernel, parameters, required, starts, count, shape, report):
                 raise error_of(name, report)
             reports.append(report)
@@ -144,11 +144,13 @@ class LoadedKernel:
         return required_bytes(self.name, self.parameter_sizes, offsets, MAX_PARAMETER_BYTES)
 
     def shape(
-        self, grid: Grid, block: Grid, shared_bytes: int, how: tuple[int, int, int, int]
-    ) -> ctypes.Array[ctypes.c_uint32]:
-        """Return a launch's shape as the runtime takes it, which ends with ``how``."""
+        self, grid: Grid, block: Grid, shared_bytes: int, *, cooperative: bool
+    ) -> structures.ShapeStruct:
+        """Return a launch's shape as the runtime takes it; BindingError if no GPU could run it."""
         self._check_shape(grid, block, shared_bytes)
-        return (ctypes.c_uint32 * 11)(*grid, *block, shared_bytes, *how)
+        return structures.ShapeStruct(
+            grid=grid, block=block, shared_bytes=shared_bytes, cooperative=cooperative
+        )
 
     def _check_shape(self, grid: Grid, block: Grid, shared_bytes: int) -> None:
         check_shape(self.name, grid, block, shared_bytes)
@@ -188,31 +190,30 @@ class LoadedModule:
 
         self.kernels = {
             structure.name.decode(): LoadedKernel(self, structure)
-            for structure in table("kernel", structures.Kernel)
+            for structure in table("kernel", structures.KernelStruct)
         }
         self.refused = {
             refusal.name.decode(): refusal.message.decode()
-            for refusal in table("refusal", structures.Refusal)
+            for refusal in table("refusal", structures.RefusalStruct)
         }
         self.variables = {
             row.name.decode(): LoadedVariable(
                 *(row.name.decode(), row.place, row.bytes),
                 *(bool(row.is_constant), bool(row.has_addresses)),
             )
-            for row in table("variable", structures.Variable)
+            for row in table("variable", structures.VariableStruct)
         }
         self.instructions = [
             Instructions(
                 row.kernel and row.kernel.decode(), row.name.decode(), row.block, row.count
             )
-            for row in table("instruction", structures.Instruction)
+            for row in table("instruction", structures.InstructionStruct)
         ]
 
     @property
-    def variable_table(self) -> ctypes.c_void_p:
+    def variable_table(self) -> ctypes._Pointer[structures.VariableStruct]:
         """The library's own table of its variables."""
-        start = structures.Variable.in_dll(self._library, "ck_sim_variables")
-        return ctypes.c_void_p(ctypes.addressof(start))
+        return ctypes.pointer(structures.VariableStruct.in_dll(self._library, "ck_sim_variables"))
 
     def share_variables(self, other: LoadedModule) -> None:
         """Have variables lie where they do in another library of the same module.

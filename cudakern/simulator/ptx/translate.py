@@ -11,6 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, NoReturn
 
 from cudakern.errors import KernelCompileError
+from cudakern.simulator.headers import initializer
 from cudakern.simulator.launches import MAX_STATIC_SHARED_BYTES, ParameterKind
 from cudakern.simulator.ptx.flow import blocks_of, names_in
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
@@ -18,6 +19,14 @@ from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Ins
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.ptx.structural import BUILTINS, STRUCTURAL
 from cudakern.simulator.ptx.values import constant_word, quoted
+from cudakern.simulator.structures import (
+    InstructionStruct,
+    KernelStruct,
+    RefusalStruct,
+    SharedObjectStruct,
+    SiteStruct,
+    VariableStruct,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -105,13 +114,14 @@ class _Translator:
     def site(self, instruction: Instruction, access: int, needed: int) -> str:
         """Return a pointer to where an instruction is, and what it does to memory."""
         file, line = instruction.place or (self.source, instruction.line)
-        told = f"{quoted(file)}, {line}, {quoted(instruction.name)}"
+        values: dict[str, object] = {}
         if self.checked:
             frames = [f"{place[0]}:{place[1]}" for place in instruction.places] or [
                 f"{file}:{line}"
             ]
-            told += f", {quoted(chr(10).join(frames))}, {access:#x}, {needed:#x}"
-        self._sites.append(f"{{{told}}}")
+            stack = quoted("\n".join(frames))
+            values = {"stack": stack, "access": f"{access:#x}", "needed": f"{needed:#x}"}
+        self._sites.append(_site(file, line, instruction.name, **values))
         return f"&S[{len(self._sites) - 1}]"
 
     def signature(self, function: Function) -> str:
@@ -189,7 +199,7 @@ class _Translator:
             *_exported("kernel", [k for name, k in kernels.items() if name not in refused]),
             *_exported("variable", self._described_variables()),
             *_exported("instruction", self._described_instructions() if self.checked else []),
-            *_exported("refusal", [f"{quoted(n)}, {quoted(p)}" for n, p in refused.items()]),
+            *_exported("refusal", [_refusal(name, why) for name, why in refused.items()]),
         )
         return "\n".join(parts) + "\n"
 
@@ -232,7 +242,7 @@ class _Translator:
                 yield f"{head};"
                 continue
             # It can still be reached, by its address.
-            site = f"{{{quoted(self.source)}, {function.line}, {quoted('call')}}}"
+            site = _site(self.source, function.line, "call")
             stop = quoted(f"the function {name} must be one that the simulator executes")
             yield (
                 f"{head} {{ static const ck_sim::Site site = {site}; "
@@ -303,26 +313,25 @@ class _Translator:
     # What the library tells about itself
 
     def _described(self, function: Function, shared: _Shared, local_bytes: int) -> str:
-        """Return a kernel's members of ck_sim_kernel."""
-        parameters = function.parameters
-        of = function.directives
-        values = (
-            quoted(function.name),
-            self.functions[function.name],
-            len(parameters),
-            f"{self.functions[function.name]}_parameters",
-            shared.dynamic,
-            shared.alignment,
-            _triple(of.get("reqntid", ())),
-            prod(of.get("maxntid", (0,))),
-            _triple(of.get("reqnctapercluster", ())),
-            local_bytes,
-            f"{self.functions[function.name]}_shared",
-            len(shared.objects),
-            shared.bytes,
-            self.blocks[function.name].end if self.checked else 0,
+        """Return what the library tells about a kernel."""
+        directives, name = function.directives, self.functions[function.name]
+        return initializer(
+            KernelStruct,
+            name=quoted(function.name),
+            entry=name,
+            parameters=len(function.parameters),
+            parameter_sizes=f"{name}_parameters",
+            static_shared=shared.dynamic,
+            shared_alignment=shared.alignment,
+            required_block=_triple(directives.get("reqntid", ())),
+            max_threads=prod(directives.get("maxntid", (0,))),
+            cluster=_triple(directives.get("reqnctapercluster", ())),
+            local_bytes=local_bytes,
+            shared_objects=f"{name}_shared",
+            shared_object_count=len(shared.objects),
+            packed_shared=shared.bytes,
+            basic_blocks=self.blocks[function.name].end if self.checked else 0,
         )
-        return ", ".join(map(str, values))
 
     def _tables(self, function: Function, shared: _Shared) -> Iterator[str]:
         """Yield a kernel's parameters, their sizes, then their kinds; and its shared variables."""
@@ -330,32 +339,59 @@ class _Translator:
         told = [*(p.size for p in parameters), *(int(_kind(p)) for p in parameters), 0]
         yield f"static const uint32_t {name}_parameters[] = {{{', '.join(map(str, told))}}};"
         rows = (
-            f"{{{quoted(qualified(symbol).rpartition('::')[2])}, {start}, {size}}}, "
+            initializer(
+                SharedObjectStruct,
+                name=quoted(qualified(symbol).rpartition("::")[2]),
+                offset=start,
+                bytes=size,
+            )
             for symbol, start, size in shared.objects
         )
-        yield f"static const ck_sim_shared_object {name}_shared[] = {{{''.join(rows)}{{}}}};"
+        objects = ", ".join((*rows, "{}"))
+        yield f"static const ck_sim_shared_object {name}_shared[] = {{{objects}}};"
 
     def _described_variables(self) -> list[str]:
-        """Return the members of ck_sim_variable, of each variable."""
+        """Return what the library tells about each variable."""
         own = self._holding_functions()
-        found = ((self.module.variables[name], cpp) for name, cpp in self.variables.items())
         return [
-            f"{quoted(v.name)}, &{cpp}, {v.size}, {int(v.space == 'const')}, {int(v.name in own)}"
-            for v, cpp in found
+            initializer(
+                VariableStruct,
+                name=quoted(name),
+                place=f"&{cpp}",
+                bytes=self.module.variables[name].size,
+                is_constant=int(self.module.variables[name].space == "const"),
+                has_addresses=int(name in own),
+            )
+            for name, cpp in self.variables.items()
         ]
 
     def _described_instructions(self) -> list[str]:
-        """Return the members of ck_sim_instruction, of each instruction of each basic block."""
+        """Return what the library tells about each instruction of each basic block."""
         return [
-            f"{quoted(name) if function.is_entry else 0}, {quoted(spelling)}, {block}, {count}"
+            initializer(
+                InstructionStruct,
+                kernel=quoted(name) if function.is_entry else 0,
+                name=quoted(spelling),
+                block=block,
+                count=count,
+            )
             for name, function in self.module.functions.items()
             for spelling, block, count in self.blocks[name].rows
         ]
 
 
+def _site(file: str, line: int, opcode: str, **values: object) -> str:
+    """Return the initializer of a site."""
+    return initializer(SiteStruct, file=quoted(file), line=line, opcode=quoted(opcode), **values)
+
+
+def _refusal(name: str, why: str) -> str:
+    return initializer(RefusalStruct, name=quoted(name), message=quoted(why))
+
+
 def _exported(what: str, members: list[str]) -> Iterator[str]:
     """Yield an exported table, with one row more than it has: C++ has no empty arrays."""
-    rows = ", ".join(f"{{{one}}}" for one in (*members, ""))
+    rows = ", ".join((*members, "{}"))
     yield f"CK_SIM_EXPORT const ck_sim_{what} ck_sim_{what}s[] = {{{rows}}};"
     yield f"CK_SIM_EXPORT const uint32_t ck_sim_{what}_count = {len(members)};"
 

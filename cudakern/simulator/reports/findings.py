@@ -7,28 +7,46 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from cudakern.errors import SimulatorError
-from cudakern.simulator import structures
-from cudakern.simulator.ptx.access_bits import GUESSES, SCOPES, scope_of
+from cudakern.simulator.headers import Constants
+from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES, scope_of
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.reports.sessions import stack_of
 
 if TYPE_CHECKING:
+    from cudakern.simulator import structures
     from cudakern.simulator.operands import Operand
     from cudakern.simulator.ptx.loaded import LoadedVariable
     from cudakern.simulator.reports.sessions import Observed
 
 
+_ENUMERATORS = Constants("checker/launch_api.hpp")
+
+
 class _Reason(IntEnum):
-    """ck_sim_reason of launch_api.hpp: why two accesses race."""
+    """Why two accesses race."""
 
-    UNORDERED = 0
-    NARROW = 1
-    IN_FLIGHT = 2
-    SAME = 3
-    VOLATILES = 4
+    UNORDERED = _ENUMERATORS["ck_sim_unordered"]
+    NARROW = _ENUMERATORS["ck_sim_narrow"]
+    IN_FLIGHT = _ENUMERATORS["ck_sim_in_flight"]
+    SAME = _ENUMERATORS["ck_sim_same"]
+    VOLATILES = _ENUMERATORS["ck_sim_volatiles"]
 
 
-_ATOMIC, _OTHER_WRITES, _OTHER_ATOMIC = 2, 4, 8
+class _Space(IntEnum):
+    """Where an address lies."""
+
+    NOWHERE = _ENUMERATORS["ck_sim_nowhere"]
+    GLOBAL = _ENUMERATORS["ck_sim_global"]
+    SHARED = _ENUMERATORS["ck_sim_shared"]
+    DYNAMIC = _ENUMERATORS["ck_sim_dynamic"]
+    VARIABLE = _ENUMERATORS["ck_sim_variable_"]
+    LOCAL = _ENUMERATORS["ck_sim_local_"]
+    HEAP = _ENUMERATORS["ck_sim_heap"]
+    PARAMETERS = _ENUMERATORS["ck_sim_parameters"]
+    FOREIGN = _ENUMERATORS["ck_sim_foreign"]
+    REMOTE = _ENUMERATORS["ck_sim_remote"]
+
+
 Source = tuple[str, int]
 Place = tuple[int, ...]
 
@@ -118,12 +136,12 @@ def _failure(error: SimulatorError, stack: tuple[Source, ...]) -> Finding:
     return Finding(error.kind, error.kernel, *place, message)
 
 
-def _finding(observed: Observed, raw: structures.Finding) -> Finding:
+def _finding(observed: Observed, raw: structures.FindingStruct) -> Finding:
     kind = raw.kind.decode()
     stack = stack_of(raw.site)
     array, index, where = _place_of(observed, raw)
     block, thread = tuple(raw.block), tuple(raw.thread)
-    what = _access(raw.access & _WRITES, raw.access & _ATOMIC, raw.bytes)
+    what = _access(raw.access, raw.bytes)
     if kind == "race":
         said = _race(raw, what, where)
     elif kind == "out_of_bounds":
@@ -137,10 +155,10 @@ def _finding(observed: Observed, raw: structures.Finding) -> Finding:
     return Finding(kind, observed.name, block, thread, source, stack, array, index, message)
 
 
-def _race(raw: structures.Finding, what: str, where: str) -> str:
+def _race(raw: structures.FindingStruct, what: str, where: str) -> str:
     """Say which accesses race and why."""
     reason = _Reason(raw.reason)
-    other = _access(raw.access & _OTHER_WRITES, raw.access & _OTHER_ATOMIC, 0)
+    other = _access(raw.other_access, 0)
     why = "no barrier does, nor a release with an acquire"
     if reason is _Reason.NARROW:
         why = f"the scope of one, {_narrower(raw)}, leaves the other thread out"
@@ -155,9 +173,9 @@ def _race(raw: structures.Finding, what: str, where: str) -> str:
     return f"{what} at {where} must be ordered with the {other} at {at} by {by}: {why}"
 
 
-def _narrower(raw: structures.Finding) -> str:
+def _narrower(raw: structures.FindingStruct) -> str:
     """Return the narrower scope of two strong accesses."""
-    accesses = [structures.Site.from_address(site).access for site in (raw.site, raw.other_site)]
+    accesses = [site.contents.access for site in (raw.site, raw.other_site)]
     scopes = [SCOPES["gpu"] if access & GUESSES else scope_of(access) for access in accesses]
     return next(f".{word}" for word, scope in SCOPES.items() if scope == min(scopes))
 
@@ -169,13 +187,13 @@ def _shown(stack: tuple[Source, ...]) -> str:
     return f"{stack[0][0]}:{stack[0][1]}{called}"
 
 
-def _access(writes: int, atomic: int, size: int) -> str:
-    what = "atomic update" if atomic and writes else "write" if writes else "read"
+def _access(access: int, size: int) -> str:
+    what = "read"
+    if access & WRITES:
+        what = "atomic update" if access & ATOMIC else "write"
     return f"{what} of {size} bytes" if size else what
 
 
-#: Of a finding's access, as in launch_api.hpp.
-_WRITES = 1
 #: An index computed in 32 bits that went below zero is short of this.
 _WRAP = 2**32
 _NEAR_WRAP = 2**16
@@ -183,24 +201,9 @@ _NEAR_WRAP = 2**16
 _Where = tuple[int | str | None, int | None, str]
 
 
-class _Space(IntEnum):
-    """ck_sim_space of launch_api.hpp: where an address lies."""
-
-    NOWHERE = 0
-    GLOBAL = 1
-    SHARED = 2
-    DYNAMIC = 3
-    VARIABLE = 4
-    LOCAL = 5
-    HEAP = 6
-    PARAMETERS = 7
-    FOREIGN = 8
-    REMOTE = 9
-
-
-def _requirement(observed: Observed, raw: structures.Finding) -> str:
+def _requirement(observed: Observed, raw: structures.FindingStruct) -> str:
     """Return what must hold of an access that is not to where it may be."""
-    if raw.access & _WRITES:
+    if raw.access & WRITES:
         if raw.space == _Space.PARAMETERS:
             return "must not be to the kernel's parameters"
         if raw.space == _Space.VARIABLE and _variable(observed, raw).is_constant:
@@ -211,19 +214,19 @@ def _requirement(observed: Observed, raw: structures.Finding) -> str:
     return "must lie inside of an array"
 
 
-def _inside(observed: Observed, raw: structures.Finding) -> list[Operand]:
+def _inside(observed: Observed, raw: structures.FindingStruct) -> list[Operand]:
     """Return the arrays that an access to global memory lies in."""
     buffer = observed.buffers[raw.object]
     address = buffer.start + raw.offset
     return [o for o in buffer.operands if o.start <= address < o.end]
 
 
-def _variable(observed: Observed, raw: structures.Finding) -> LoadedVariable:
+def _variable(observed: Observed, raw: structures.FindingStruct) -> LoadedVariable:
     number: int = raw.object
     return [*observed.kernel.module.variables.values()][number]
 
 
-def _place_of(observed: Observed, raw: structures.Finding) -> _Where:
+def _place_of(observed: Observed, raw: structures.FindingStruct) -> _Where:
     """Return the array, the element and a phrase for where an access lies."""
     space = _Space(raw.space)
     if space is _Space.GLOBAL:
@@ -266,7 +269,7 @@ def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
 
-def _of_shared(observed: Observed, raw: structures.Finding, space: _Space) -> _Where:
+def _of_shared(observed: Observed, raw: structures.FindingStruct, space: _Space) -> _Where:
     offset: int = raw.offset
     objects, start = observed.kernel.shared_objects, observed.kernel.structure.static_shared
     block = ""

@@ -37,14 +37,14 @@ class Launch(NamedTuple):
     cooperative: bool = False  # whether all blocks must be resident
 
 
-def stack_of(site: int | None) -> tuple[Source, ...]:
+def stack_of(pointer: ctypes._Pointer[structures.SiteStruct]) -> tuple[Source, ...]:
     """Return file and line of a site, then of the calls that it was inlined through."""
-    if not site:
+    if not pointer:
         return ()
-    found = structures.Site.from_address(site)
-    if not found.stack:
-        return ((found.file.decode(errors="replace"), found.line),) if found.file else ()
-    lines = found.stack.decode(errors="replace").split("\n")
+    site = pointer.contents
+    if not site.stack:
+        return ((site.file.decode(errors="replace"), site.line),) if site.file else ()
+    lines = site.stack.decode(errors="replace").split("\n")
     places = (line.rpartition(":") for line in lines)
     return tuple((file, int(number)) for file, _, number in places)
 
@@ -52,7 +52,9 @@ def stack_of(site: int | None) -> tuple[Source, ...]:
 class Observed:
     """One launch that was observed."""
 
-    def __init__(self, launch: Launch, options: structures.Options, buffers: list[Buffer]) -> None:
+    def __init__(
+        self, launch: Launch, options: structures.OptionsStruct, buffers: list[Buffer]
+    ) -> None:
         self.kernel = launch.kernel
         self.name = launch.kernel.name
         self.library = launch.kernel.module.path.name
@@ -62,11 +64,11 @@ class Observed:
         self.addresses = [int(options.buffers[i].address) for i in range(len(buffers))]
         # Copied: the next launch overwrites them. `stack_of` tells their sites.
         self.findings = [
-            structures.Finding.from_buffer_copy(options.findings[i])
+            structures.FindingStruct.from_buffer_copy(options.findings[i])
             for i in range(options.finding_count)
         ]
         self.traffic = [
-            structures.Traffic.from_buffer_copy(options.traffic[i])
+            structures.TrafficStruct.from_buffer_copy(options.traffic[i])
             for i in range(options.traffic_count)
         ]
         count = launch.kernel.structure.basic_blocks if options.executions else 0
@@ -146,34 +148,36 @@ def observe(launch: Launch) -> bool:
 
 def _observe(launch: Launch) -> bool:
     kernel, offsets = launch.kernel, launch.offsets
-    how = (1, False, True, launch.cooperative)
-    shape = kernel.shape(*launch.size, how)
+    shape = kernel.shape(*launch.size, cooperative=launch.cooperative)
     required = kernel.required_bytes(offsets)
     checking = _checking()
     counting = [session for session in active if not session.checks]
     buffers = group(launch.operands)
     sample = _sample()
-    made = (b.structure(masks=sample == 0) for b in buffers)
-    given_buffers = (structures.Buffer * len(buffers))(*made)
-    pointers = _pointers(launch, buffers)
-    options = structures.Options()
-    options.seed = 0 if checking is None else checking.seed
-    options.resident = 1 if checking is None else checking.resident_blocks
-    options.most_resident = max(_MOST_RESIDENT, options.resident)
-    options.checks, options.counts = checking is not None, bool(counting)
-    options.strict = checking is not None and checking.strict
-    options.buffers, options.buffer_count = given_buffers, len(buffers)
-    options.pointers, options.pointer_count = pointers, len(launch.operands)
-    options.variables = kernel.module.variable_table
-    options.variable_count = len(kernel.module.variables)
-    options.sample = sample
+    rows = (buffer.structure(masks=sample == 0) for buffer in buffers)
+    resident = 1 if checking is None else checking.resident_blocks
+    options = structures.OptionsStruct(
+        seed=0 if checking is None else checking.seed,
+        resident=resident,
+        most_resident=max(_MOST_RESIDENT, resident),
+        checks=checking is not None,
+        counts=bool(counting),
+        strict=checking is not None and checking.strict,
+        buffers=(structures.BufferStruct * len(buffers))(*rows),
+        buffer_count=len(buffers),
+        pointers=_pointers(launch, buffers),
+        pointer_count=len(launch.operands),
+        variables=kernel.module.variable_table,
+        variable_count=len(kernel.module.variables),
+        sample=sample,
+    )
     if counting:
         options.executions = (ctypes.c_uint64 * kernel.structure.basic_blocks)()
     starts = (ctypes.c_uint32 * len(offsets))(*offsets)
-    report = structures.Report()
+    report = structures.ReportStruct()
     run = kernel.module.runtime.ck_sim_launch_checked
-    given = ctypes.byref(kernel.structure), launch.parameters, required, starts, len(offsets), shape
-    failed = run(*given, ctypes.byref(options), report)
+    parameters = launch.parameters, required, starts, len(offsets)
+    failed = run(kernel.structure, *parameters, shape, options, report)
     observed = Observed(launch, options, buffers)
     failure = error_of(kernel.name, report) if failed and report.kind else None
     if failure is not None and (checking is None or failure.kind in {"launch", "out_of_memory"}):
@@ -186,11 +190,11 @@ def _observe(launch: Launch) -> bool:
     return not failed
 
 
-def _pointers(launch: Launch, buffers: Sequence[Buffer]) -> ctypes.Array[ctypes.c_uint64]:
-    """Return byte of the parameters, buffer, and offset in it, for each operand."""
+def _pointers(launch: Launch, buffers: Sequence[Buffer]) -> ctypes.Array[structures.PointerStruct]:
+    """Return where the parameters have the address of each operand, and where that leads."""
     number_of = {id(o): i for i, buffer in enumerate(buffers) for o in buffer.operands}
-    made = (ctypes.c_uint64 * (3 * len(launch.operands)))()
-    for i, (operand, place) in enumerate(zip(launch.operands, launch.places, strict=True)):
-        number = number_of[id(operand)]
-        made[3 * i : 3 * i + 3] = [place, number, operand.address - buffers[number].start]
-    return made
+    pointers = (structures.PointerStruct * len(launch.operands))()
+    for pointer, operand, place in zip(pointers, launch.operands, launch.places, strict=True):
+        pointer.place, pointer.buffer = place, number_of[id(operand)]
+        pointer.offset = operand.address - buffers[pointer.buffer].start
+    return pointers

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from cudakern.simulator.headers import Constants
 from cudakern.simulator.reports.findings import Source
 from cudakern.simulator.reports.sessions import stack_of
 
@@ -14,12 +15,18 @@ if TYPE_CHECKING:
 
 #: Bytes of a sector, the unit in which global memory moves.
 SECTOR_BYTES = 32
-#: As launch_api.hpp numbers them.
-_KINDS = tuple(
-    f"{memory} {action}".strip()
-    for memory in ("", "shared", "local", "constant")
-    for action in ("load", "store", "atomic", "")
-)
+_ENUMERATORS = Constants("checker/traffic.hpp")
+_MEMORIES = {
+    _ENUMERATORS["Memory::kGlobal"]: "",
+    _ENUMERATORS["Memory::kShared"]: "shared ",
+    _ENUMERATORS["Memory::kLocal"]: "local ",
+    _ENUMERATORS["Memory::kConstant"]: "constant ",
+}
+_ACTIONS = {
+    _ENUMERATORS["Action::kLoad"]: "load",
+    _ENUMERATORS["Action::kStore"]: "store",
+    _ENUMERATORS["Action::kAtomic"]: "atomic",
+}
 
 
 @dataclass
@@ -257,7 +264,8 @@ def _lines_of(observed: Observed) -> list[LineTraffic]:
     for raw in observed.traffic:
         stack = stack_of(raw.site)
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
-        made = LineTraffic(kind=_KINDS[raw.kind], source=stack[0] if stack else None, stack=stack)
+        kind = _MEMORIES[raw.memory] + _ACTIONS[raw.action]
+        made = LineTraffic(kind=kind, source=stack[0] if stack else None, stack=stack)
         made.include(Requests(*(_scaled(count, observed) for count in counts)))
         result.append(made)
     return result

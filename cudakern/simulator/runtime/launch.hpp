@@ -5,10 +5,15 @@
 #include "printing.hpp"
 #include "workers.hpp"
 
-/// How large the structures are that Python has, too.
-CK_SIM_EXPORT const uint32_t ck_sim_sizes[] = {
-    sizeof(ck_sim_report), sizeof(ck_sim_kernel),        sizeof(ck_sim_variable),
-    sizeof(ck_sim::Site),  sizeof(ck_sim_shared_object), sizeof(ck_sim_instruction),
+/// The shape of a launch, and which of its blocks run side by side.
+struct ck_sim_shape {
+  uint32_t grid[3];       // blocks; a multiple of the kernel's cluster
+  uint32_t block[3];      // threads
+  uint32_t shared_bytes;  // dynamic
+  uint32_t resident;      // blocks that run side by side; a checked launch has them in its options
+  uint32_t eager;         // whether all of those start at once
+  uint32_t grows;         // whether more blocks run when all of those wait for another one
+  uint32_t cooperative;   // whether all blocks of the grid must be resident
 };
 
 CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
@@ -42,23 +47,20 @@ inline bool copy_parameters(Launch* launch, Parameters* copy, const void* parame
   return true;
 }
 
-/// Begins a launch; false if it is refused. `shape` is grid (3), which must be a multiple of the
-/// kernel's cluster, block (3), bytes of dynamic shared memory, blocks resident at once, 1 to have
-/// them resident from the start, 1 to have more of them when all wait for a block that is not, and
-/// 1 for a cooperative launch.
-inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const uint32_t* shape,
+/// Begins a launch; false if it is refused.
+inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_sim_shape* shape,
                           ck_sim_report* report) {
   const uint32_t* cluster = kernel->cluster;
   launch->kernel = kernel;
   launch->entry = kernel->entry;
-  launch->grid = {shape[0], shape[1], shape[2]};
-  launch->block = {shape[3], shape[4], shape[5]};
+  launch->grid = {shape->grid[0], shape->grid[1], shape->grid[2]};
+  launch->block = {shape->block[0], shape->block[1], shape->block[2]};
   launch->cluster = {1, 1, 1};
-  launch->threads = shape[3] * shape[4] * shape[5];
+  launch->threads = shape->block[0] * shape->block[1] * shape->block[2];
   launch->ranks = 1;
-  launch->shared_bytes = shape[6];
+  launch->shared_bytes = shape->shared_bytes;
   launch->blocks = count_blocks(launch->grid);
-  launch->cooperative = shape[10] != 0;
+  launch->cooperative = shape->cooperative != 0;
   launch->id = __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
   launch->report = report;
   launch->active = 1;
@@ -68,8 +70,8 @@ inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const uin
   if (cluster[0] != 0) {
     launch->cluster = {cluster[0], cluster[1], cluster[2]};
     launch->ranks = cluster[0] * cluster[1] * cluster[2];
-    if (launch->ranks > kMaxRanks || shape[0] % cluster[0] != 0 || shape[1] % cluster[1] != 0 ||
-        shape[2] % cluster[2] != 0) {
+    if (launch->ranks > kMaxRanks || shape->grid[0] % cluster[0] != 0 ||
+        shape->grid[1] % cluster[1] != 0 || shape->grid[2] % cluster[2] != 0) {
       return refuse(launch,
                     "the grid must be a multiple of the kernel's cluster of 1 to 16 blocks");
     }

@@ -148,12 +148,12 @@ static void* run_worker(void* argument) {
   return nullptr;
 }
 
-static void run_launch(Launch* launch, const uint32_t* shape) {
+static void run_launch(Launch* launch, bool eager) {
   pthread_t helper_threads[kMaxWorkers];
   launch->helper_threads = helper_threads;
   launch->helped = launch->max_workers == 1;
   launch->start = nanoseconds();
-  if ((shape[8] != 0 || launch->ranks > 1) && !launch->helped) {
+  if ((eager || launch->ranks > 1) && !launch->helped) {
     call_helpers(launch);
     if (launch->helpers + 1 < launch->ranks) {
       refuse(launch, "a cluster must have an OS thread for each of its blocks; the host has fewer");
@@ -171,19 +171,18 @@ static void run_launch(Launch* launch, const uint32_t* shape) {
 
 }  // namespace ck_sim
 
-/// Runs a launch to its end; 0, or 1 with `report` filled in. launch.hpp says what `offsets` and
-/// `shape` are.
+/// Runs a launch to its end; 0, or 1 with `report` filled in. launch.hpp says what `offsets` are.
 CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* parameters,
                                        uint32_t bytes, const uint32_t* offsets, uint32_t count,
-                                       const uint32_t* shape, ck_sim_report* report) {
+                                       const ck_sim_shape* shape, ck_sim_report* report) {
   using namespace ck_sim;
   Parameters copy;
   Launch launch = {};
   pthread_mutex_init(&launch.cluster_lock, nullptr);
   if (accept_launch(&launch, kernel, shape, report) &&
       copy_parameters(&launch, &copy, parameters, bytes, offsets, count) &&
-      count_workers(&launch, shape[7], shape[9] != 0 ? UINT64_MAX : 0)) {
-    run_launch(&launch, shape);
+      count_workers(&launch, shape->resident, shape->grows != 0 ? UINT64_MAX : 0)) {
+    run_launch(&launch, shape->eager != 0);
   }
   return launch.failed;
 }

@@ -53,6 +53,13 @@ struct ck_sim_variable {
   uint32_t has_addresses;  // whether its initial value holds some, which are this library's own
 };
 
+/// An entry that is not executed, and why. The library exports `ck_sim_refusals` and
+/// `ck_sim_refusal_count`.
+struct ck_sim_refusal {
+  const char* name;
+  const char* message;
+};
+
 // Memory, in checked launches. Each of these comes right before the access, with no call of the
 // runtime in between, and returns where to access instead: there, or a place apart if nothing may
 // be accessed there. A site tells how many bytes are accessed and how.

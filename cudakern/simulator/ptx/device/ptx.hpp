@@ -13,12 +13,6 @@
   const ck_sim::View* const me = ck_sim_current; \
   char* const window = me->group->window
 
-/// An entry that is not executed, and why: `ck_sim_refusals` and `ck_sim_refusal_count`.
-struct ck_sim_refusal {
-  const char* name;
-  const char* message;
-};
-
 namespace ck_ptx {
 
 // Functions that NVRTC's code calls: results and parameters are places in memory.

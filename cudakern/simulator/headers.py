@@ -1,0 +1,111 @@
+"""What Python and the runtimes share, read from the headers that declare it."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_HERE = Path(__file__).resolve().parent
+_CONSTANT = re.compile(r"^constexpr \w+ (k\w+) = (0x[\dA-F]+|\d+)u?(?: << (\d+))?;", re.MULTILINE)
+_ENUMERATION = re.compile(r"^enum (class )?(\w+) : \w+ \{(.*?)\};", re.MULTILINE | re.DOTALL)
+_FUNCTION = re.compile(r"void \(\*(\w+)\)\(.*\)")
+_FIELDS = re.compile(r"(?:mutable )?(const )?(?:ck_sim::)?(\w+)(\**) (\w[\w, \[\]]*)")
+_SCALARS = {
+    "int": ctypes.c_int,
+    "uint32_t": ctypes.c_uint32,
+    "uint64_t": ctypes.c_uint64,
+    "int64_t": ctypes.c_int64,
+    "char": ctypes.c_char,
+}
+#: By their names in C++, with the headers that declare them.
+STRUCTURES: dict[str, tuple[type[ctypes.Structure], str]] = {}
+_Declared = TypeVar("_Declared", bound=type[ctypes.Structure])
+
+
+class Constants(dict[str, int]):
+    """The constants and enumerators of a header, by name: those of a class as ``Scope::kGpu``."""
+
+    def __init__(self, header: str) -> None:
+        self._header = header
+        text = _text_of(header)
+        for name, number, shift in _CONSTANT.findall(text):
+            self[name] = int(number, 0) << int(shift or 0)
+        for is_class, name, body in _ENUMERATION.findall(text):
+            enumerators = filter(None, (word.strip() for word in body.split(",")))
+            for value, enumerator in enumerate(enumerators):
+                self[f"{name}::{enumerator}" if is_class else enumerator] = value
+
+    def __missing__(self, name: str) -> int:
+        message = f"cudakern: {self._header} must declare {name}, which Python reads there"
+        raise AssertionError(message)
+
+
+def declared(header: str, name: str) -> Callable[[_Declared], _Declared]:
+    """Give a structure the fields that a header below this folder declares.
+
+    Those that point to a structure need it to be declared before.
+    """
+
+    def fill(structure: _Declared) -> _Declared:
+        body = re.search(rf"\nstruct {name} \{{(.*?)\n\}};", _text_of(header), re.DOTALL)
+        if body is None:
+            message = f"cudakern: {header} must declare struct {name}, which Python reads there"
+            raise AssertionError(message)
+        declarations = [" ".join(words.split()) for words in body[1].split(";")][:-1]
+        structure._fields_ = [
+            field for words in declarations for field in _fields(words, f"{header}: {name}")
+        ]
+        STRUCTURES[name] = structure, header
+        return structure
+
+    return fill
+
+
+def _fields(declaration: str, place: str) -> Iterator[tuple[str, Any]]:
+    """Yield name and type of what a declaration such as ``uint32_t block[3], bytes`` declares."""
+    function = _FUNCTION.fullmatch(declaration)
+    if function is not None:
+        yield function[1], ctypes.c_void_p
+        return
+    words = _FIELDS.fullmatch(declaration)
+    is_const, stem, stars, names = words.groups() if words else ("", "", "", "")
+    target = STRUCTURES[stem][0] if stem in STRUCTURES else _SCALARS.get(stem)
+    if stars:
+        type_ = _pointer(target, stars, is_constant=bool(is_const))
+    elif target is not None:
+        type_ = target
+    else:
+        message = f"cudakern: {place}: headers.py must know the type of {declaration!r}"
+        raise AssertionError(message)
+    for name in names.split(", "):
+        field, _, count = name.rstrip("]").partition("[")
+        yield field, type_ * int(count) if count else type_
+
+
+def _pointer(target: Any, stars: str, *, is_constant: bool) -> Any:  # noqa: ANN401
+    """Return the type of a pointer: an address, unless Python follows it."""
+    if target is None or stars != "*" or (target is ctypes.c_char and not is_constant):
+        return ctypes.c_void_p
+    return ctypes.c_char_p if target is ctypes.c_char else ctypes.POINTER(target)
+
+
+def initializer(structure: type[ctypes.Structure], **values: object) -> str:
+    """Return the initializer of a structure in C++; fields without a value are zeros."""
+    names = [field[0] for field in structure._fields_]
+    if not values.keys() <= set(names):
+        requirement = f"{structure.__name__} must have the fields {', '.join(values)}"
+        message = f"cudakern: {requirement}; its header declares {', '.join(names)}"
+        raise AssertionError(message)
+    return f"{{{', '.join(str(values.get(name, '{}')) for name in names)}}}"
+
+
+@cache
+def _text_of(header: str) -> str:
+    """Return the text of a header without comments."""
+    return re.sub(r"//.*", "", (_HERE / header).read_text(encoding="utf-8"))
