@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cudakern.engines import use
+from cudakern.simulator import traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cudakern.engines.base import Engine, KernelSpec, Launch, Tensor
+    from cudakern.simulator import KernelTraffic
     from perf.cases.base import Workload
 
 
@@ -54,6 +56,15 @@ def launch_of(workload: Workload) -> Launch:
     with use(engine):
         call()
     return engine.prepared[-1]
+
+
+def kernel_traffic(workload: Workload) -> KernelTraffic:
+    """Return what the kernel of a workload moves in the simulator."""
+    call = workload.call(workload.inputs(np, 0), workload.outputs(np))
+    with traffic() as report:
+        call()
+    (kernel,) = report.kernels
+    return kernel
 
 
 class RecordingEngine:

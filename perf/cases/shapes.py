@@ -21,7 +21,7 @@ def _rows(function: FunctionName, rows: int, columns: int, dtype: str = "float32
     return ReduceWorkload(function, (rows, columns), (1,), dtype)
 
 
-def _found(size: int, dtype: str = "bool") -> Workload:
+def _search(size: int, dtype: str = "bool") -> Workload:
     return NonzeroWorkload((size,), dtype, 0.5, "random", "uint32")
 
 
@@ -39,37 +39,61 @@ _PEERS = "cupy, torch"
 
 CASES: tuple[Case, ...] = (
     case(
-        *("S-1", "columns of odd widths", _PEERS),
+        "S-1",
+        "columns of odd widths",
+        _PEERS,
         _columns("sum", 600, 1001),
         _columns("argmax", 600, 1001),
-        *(_columns("sum", *shape) for shape in ((100, 10007), (6000, 1001), (1000, 10007))),
+        _columns("sum", 100, 10007),
+        _columns("sum", 6000, 1001),
+        _columns("sum", 1000, 10007),
         _columns("sum", 4096, 4095),
     ),
     case(
-        *("S-2", "narrow columns", _PEERS),
-        *(_columns("max", *shape, "uint8") for shape in ((2**24, 3), (2**22, 33), (2**19, 200))),
+        "S-2",
+        "narrow columns",
+        _PEERS,
+        _columns("max", 2**24, 3, "uint8"),
+        _columns("max", 2**22, 33, "uint8"),
+        _columns("max", 2**19, 200, "uint8"),
         _columns("sum", 2**22, 33, "float16"),
     ),
     case(
-        *("S-3", "few long rows", _PEERS),
-        *(_rows("sum", rows, 4096) for rows in (63, 64, 256)),
-        *(_rows("sum", rows, 2**16) for rows in (529, 600)),
+        "S-3",
+        "few long rows",
+        _PEERS,
+        _rows("sum", 63, 4096),
+        _rows("sum", 64, 4096),
+        _rows("sum", 256, 4096),
+        _rows("sum", 529, 2**16),
+        _rows("sum", 600, 2**16),
     ),
     case(
-        *("S-4", "searches of middle size", "cub, torch"),
-        *(_found(2**k) for k in (13, 16, 18, 20, 22, 24)),
-        _found(2**20, "float32"),
+        "S-4",
+        "searches of middle size",
+        "cub, torch",
+        *(_search(2**k) for k in (13, 16, 18, 20, 22, 24)),
+        _search(2**20, "float32"),
     ),
     case(
-        *("S-5", "last axis, short rows", _PEERS),
-        *(_last_axis(*shape) for shape in ((2**16, 64), (2**15, 256), (2**13, 1024))),
+        "S-5",
+        "last axis, short rows",
+        _PEERS,
+        _last_axis(2**16, 64),
+        _last_axis(2**15, 256),
+        _last_axis(2**13, 1024),
     ),
     case(
-        *("S-6", "rows off 16 bytes", _PEERS),
-        *(_spliced(2**16, 1001, "float32"), _spliced(2**20, 33, "float16")),
+        "S-6",
+        "rows off 16 bytes",
+        _PEERS,
+        _spliced(2**16, 1001, "float32"),
+        _spliced(2**20, 33, "float16"),
     ),
     case(
-        *("S-7", "places of 8-bit integers", _PEERS),
+        "S-7",
+        "places of 8-bit integers",
+        _PEERS,
         ReduceWorkload("argmax", (2**28,), (0,), "int8"),
         _rows("argmax", 2**16, 4096, "uint8"),
     ),

@@ -27,33 +27,37 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     top = argparse.ArgumentParser(prog="python -m perf nsight", description=__doc__)
     tools = top.add_subparsers(dest="tool", required=True, metavar="tool")
-    made = {
+    parsers = {
         name: tools.add_parser(name, help=text, description=module.__doc__)
         for name, (module, text) in TOOLS.items()
     }
-    for name, one in made.items():
+    for name, options in parsers.items():
         if name == "sanitizer":
             help_names = f"{', '.join(sanitizer.TOOLS)}; such as R-1"
-            one.add_argument("cases", nargs="*", metavar="TOOL|CASE", help=help_names)
+            options.add_argument("cases", nargs="*", metavar="TOOL|CASE", help=help_names)
         else:
-            one.add_argument("cases", nargs="+", metavar="CASE", help="such as R-1 or sweep-gather")
+            options.add_argument(
+                "cases", nargs="+", metavar="CASE", help="such as R-1 or sweep-gather"
+            )
         if name in {"systems", "target"}:
-            one.add_argument(
+            options.add_argument(
                 "--repeats", type=int, default=10, help="calls of a line (default: 10)"
             )
         if name != "target":
             help_output = "folder of the reports (default: %(default)s)"
-            one.add_argument("--output", type=Path, default=REPORTS, help=help_output)
-            one.add_argument("--dry-run", action="store_true", help="print the command and end")
+            options.add_argument("--output", type=Path, default=REPORTS, help=help_output)
+            options.add_argument("--dry-run", action="store_true", help="print the command and end")
             help_minutes = "for all programs together (default: %(default)s)"
-            one.add_argument("--minutes", type=positive, default=60, metavar="N", help=help_minutes)
+            options.add_argument(
+                "--minutes", type=positive, default=60, metavar="N", help=help_minutes
+            )
     help_elements = "reduce workloads to about so many (default: %(default)s)"
-    made["target"].add_argument("--elements", type=int, metavar="N", help=help_elements)
-    made["sanitizer"].add_argument(
+    parsers["target"].add_argument("--elements", type=int, metavar="N", help=help_elements)
+    parsers["sanitizer"].add_argument(
         "--elements", type=int, default=2**16, metavar="N", help=help_elements
     )
-    made["target"].add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
-    made["target"].add_argument(
+    parsers["target"].add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
+    parsers["target"].add_argument(
         "--no-pool",
         action="store_true",
         help="no memory pool, so that each array's bounds are those of its allocation",

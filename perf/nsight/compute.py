@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from cudakern._commands import console
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import CudakernError
-from perf.engines import launch_of
-from perf.nsight.simulated import sectors_of
+from perf.cases.base import SECTOR_BYTES
+from perf.engines import kernel_traffic, launch_of
 from perf.nsight.tools import (
     NsightError,
     RefusedError,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from perf.cases.base import Case
+    from perf.cases.base import Case, Workload
 
 NCU = Tool(
     "ncu",
@@ -59,6 +59,8 @@ _REASONS = {
     "NVreg_RestrictProfilingToAdminUsers=0"
 }
 _NO_BENCHMARK = "Kernels were replayed with flushed caches: these are no benchmark times."
+#: Elements that lines are reduced to for the simulator, whose sectors are then scaled.
+ELEMENTS = 2**20
 #: Seconds to read a report.
 _READING = 60
 
@@ -74,7 +76,15 @@ _LOADED, _STORED = (f"l1tex__t_sectors_pipe_lsu_mem_global_op_{kind}.sum" for ki
 _OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 #: Asked for by name, since sets of counters differ between versions.
 METRICS = (
-    *(_TIME, _READ, _WRITTEN, _THROUGHPUT, _HITS, _PER_LOAD, _PER_STORE, _LOADED, _STORED),
+    _TIME,
+    _READ,
+    _WRITTEN,
+    _THROUGHPUT,
+    _HITS,
+    _PER_LOAD,
+    _PER_STORE,
+    _LOADED,
+    _STORED,
     _OCCUPANCY,
 )
 
@@ -114,9 +124,9 @@ class ReplayedKernel:
         value = self.value(name)
         return "-" if value is None else f"{value:.{digits}f}"
 
-    def sizes(self, of: str) -> str:
-        """Return the sizes of the grid or of a block."""
-        sizes = [self.text(f"launch__{of}_dim_{axis}", 0) for axis in "xyz"]
+    def sizes(self, extent: str) -> str:
+        """Return the sizes of the ``grid`` or of a ``block``."""
+        sizes = [self.text(f"launch__{extent}_dim_{axis}", 0) for axis in "xyz"]
         return "-" if "-" in sizes else "x".join(sizes)
 
     def top_stall(self) -> str:
@@ -151,12 +161,12 @@ class ReplayedKernel:
 
     def sectors(self) -> dict[str, dict[str, float | None]]:
         """Return the sectors of loads and of stores: counted, simulated, and their ratio."""
-        found = {}
+        sectors = {}
         for i, (kind, name) in enumerate((("loads", _LOADED), ("stores", _STORED))):
             counted, simulated = self.value(name), self.simulated[i] if self.simulated else None
             ratio = counted / simulated if counted is not None and simulated else None
-            found[kind] = {"ncu": counted, "traffic": simulated, "ratio": ratio}
-        return found
+            sectors[kind] = {"ncu": counted, "traffic": simulated, "ratio": ratio}
+        return sectors
 
 
 def read(text: str) -> list[ReplayedKernel]:
@@ -220,6 +230,20 @@ def profiled(program: str, report: Path, case: Case, seconds: float) -> list[Rep
     return kernels
 
 
+def simulated_sectors(workload: Workload) -> tuple[float, float] | None:
+    """Return the sectors of loads and of stores that the simulator counts, scaled to full size.
+
+    None for a large search: what its blocks tell each other does not scale.
+    """
+    small = workload.shrunk(ELEMENTS)
+    if workload.operator == "nonzero_coordinates" and small != workload:
+        return None
+    kernel = kernel_traffic(small)
+    whole, part = (each.traffic(SECTOR_BYTES, cached=False) for each in (workload, small))
+    loads = kernel.loads.sectors * whole.read / part.read
+    return loads, kernel.stores.sectors * whole.written / part.written
+
+
 def simulate(kernels: Sequence[ReplayedKernel], cases: Sequence[Case], end: float) -> None:
     """Have the simulator count the sectors of the lines of kernels, until the time is over."""
     workloads = {(case.name, x.workload.title): x.workload for case in cases for x in case.lines}
@@ -230,18 +254,18 @@ def simulate(kernels: Sequence[ReplayedKernel], cases: Sequence[Case], end: floa
         if time.monotonic() >= end:
             sys.stderr.write("perf nsight compute: no time is left to simulate all lines\n")
             return
-        kernel.simulated = sectors_of(workload)
+        kernel.simulated = simulated_sectors(workload)
 
 
 def save(kernels: Sequence[ReplayedKernel], path: Path) -> None:
     """Write what is known of kernels; the file is whole at any time."""
-    found = [
+    entries = [
         {"case": kernel.case, "line": kernel.line, "kernel": kernel.name}
         | {"sectors": kernel.sectors(), "counters": kernel.counters}
         for kernel in kernels
     ]
     part = path.with_suffix(".part")
-    part.write_text(json.dumps({"kernels": found}, indent=1), encoding="utf-8")
+    part.write_text(json.dumps({"kernels": entries}, indent=1), encoding="utf-8")
     part.replace(path)
 
 
@@ -253,14 +277,14 @@ def show(kernels: Sequence[ReplayedKernel], reports: str) -> None:
     console.show(_NO_BENCHMARK)
     console.show("sectors that ncu counted, and those that simulator.traffic() counts")
     headings = [
-        f"{kind}: {of}" for kind in ("loads", "stores") for of in ("ncu", "traffic", "ratio")
+        f"{kind}: {count}" for kind in ("loads", "stores") for count in ("ncu", "traffic", "ratio")
     ]
     table = []
     for kernel in kernels:
         cells = [kernel.case, kernel.line, kernel.name]
-        for found in kernel.sectors().values():
-            cells += ["-" if found[of] is None else f"{found[of]:.0f}" for of in ("ncu", "traffic")]
-            cells.append("-" if found["ratio"] is None else f"{found['ratio']:.3f}")
+        for counts in kernel.sectors().values():
+            for name, form in (("ncu", ".0f"), ("traffic", ".0f"), ("ratio", ".3f")):
+                cells.append("-" if counts[name] is None else format(counts[name], form))
         table.append(cells)
     console.show_table(table, ("case", "line", "kernel", *headings))
     console.show(f"reports: {reports}")

@@ -61,19 +61,18 @@ def stats_command(nsys: str, report: Path) -> list[str]:
     """Return the command that writes the summaries beside the report."""
     reports = [option for name in SUMMARIES for option in ("--report", name)]
     base = str(report.with_suffix(""))
-    return [
-        *(nsys, "stats", *reports),
-        *("--format", "csv", "--force-export=true", "--output", base, str(report)),
-    ]
+    options = ["--format", "csv", "--force-export=true", "--output", base]
+    return [nsys, "stats", *reports, *options, str(report)]
 
 
 def show_table(path: Path, title: str) -> None:
     """Print a CSV file as a table, without the columns that few look at."""
     with path.open(encoding="utf-8", newline="") as file:
         heading, *rows = list(csv.reader(file))
-    kept = [i for i, name in enumerate(heading) if not _NOT_SHOWN.search(name)]
+    shown_columns = [i for i, name in enumerate(heading) if not _NOT_SHOWN.search(name)]
     console.show(title)
-    console.show_table([[row[i] for i in kept] for row in rows], [heading[i] for i in kept])
+    table = [[row[i] for i in shown_columns] for row in (heading, *rows)]
+    console.show_table(table[1:], table[0])
 
 
 def run(options: argparse.Namespace) -> int:
@@ -87,13 +86,13 @@ def run(options: argparse.Namespace) -> int:
     limits = shares(options.minutes, 2)
     report = profile(NSYS, command, base, next(limits), {})
     ended = execute(stats_command(program, report), next(limits))
-    found = {name: report.with_name(f"{report.stem}_{name}.csv") for name in SUMMARIES}
-    absent = [name for name, path in found.items() if not path.exists()]
+    summaries = {name: report.with_name(f"{report.stem}_{name}.csv") for name in SUMMARIES}
+    absent = [name for name, path in summaries.items() if not path.exists()]
     if ended.status or SUMMARIES[0] in absent:
         how = f"nsys stats ended with {ended.status} and summed up no kernels"
         message = f"{how}:\n{ended.printed.rstrip()}"
         raise NsightError(message)
-    for name, path in found.items():
+    for name, path in summaries.items():
         if name in absent:
             console.show(f"{name}: nsys has nothing to sum up")
         else:

@@ -52,9 +52,9 @@ class Tool:
 
         If it is absent and to be run, NsightError is raised.
         """
-        found = shutil.which(self.program)
-        if found is not None:
-            return found
+        on_path = shutil.which(self.program)
+        if on_path is not None:
+            return on_path
         for pattern in self.patterns:
             matches = [path for path in glob(pattern) if os.access(path, os.X_OK)]  # noqa: PTH207
             if matches:

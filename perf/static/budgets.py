@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from perf.static.cubins import Listing, Usage
-    from perf.static.kernels import Kernel
+    from perf.static.kernels import BudgetedKernel
 
 #: Bytes in flight that a multiprocessor of an H200 needs, where a thread promises loads.
 STREAMING_ARCH, MIN_BYTES_IN_FLIGHT = "sm_90", 48 * 1024
 
 
-def rules_of(kernel: Kernel) -> ModuleType:
+def rules_of(kernel: BudgetedKernel) -> ModuleType:
     """Return the module with the rules that a kernel is held to."""
     return budgets_reduce if kernel.operator == REDUCE else budgets_indexing
 
 
-def faults(kernel: Kernel, figures: Figures, usage: Usage, listing: Listing) -> list[str]:
+def faults(kernel: BudgetedKernel, figures: Figures, usage: Usage, listing: Listing) -> list[str]:
     """Return what is broken of what a kernel is held to, a line each."""
     rules = rules_of(kernel)
     wrong = resource_faults(usage, rules.max_registers(kernel))
@@ -56,7 +56,9 @@ def resource_faults(usage: Usage, registers: int) -> list[str]:
     return wrong
 
 
-def throughput_faults(kernel: Kernel, figures: Figures, *, loads: int, most: int) -> list[str]:
+def throughput_faults(
+    kernel: BudgetedKernel, figures: Figures, *, loads: int, most: int
+) -> list[str]:
     """Return what keeps a kernel from the bandwidth of memory.
 
     It promises so many loads, and a main loop of at most so many instructions for 16 bytes.
@@ -72,7 +74,7 @@ def throughput_faults(kernel: Kernel, figures: Figures, *, loads: int, most: int
     return wrong
 
 
-def survey(arch: str, kernels: Sequence[Kernel]) -> list[Figures]:
+def survey(arch: str, kernels: Sequence[BudgetedKernel]) -> list[Figures]:
     """Compile kernels of one source together; return their figures, and what is broken of them."""
     cubin = compile_kernels([kernel.spec for kernel in kernels], arch)
     usages, listings = resource_usage([cubin]), sass(cubin)

@@ -11,7 +11,7 @@ from perf.static.reading import divides, loads_in_flight, matches, opcode, regis
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perf.static.kernels import Kernel
+    from perf.static.kernels import BudgetedKernel
 
 #: Registers of a thread, with 256 threads a block for 4 blocks a multiprocessor, or 288 for 3.
 MAX_REGISTERS, NONZERO_REGISTERS = 64, 72
@@ -27,30 +27,30 @@ NONZERO_LOADS: dict[str, tuple[int, tuple[str, ...]]] = {
 LOOK_BACK_READS = 8  # words of other blocks that a thread reads at once
 
 
-def max_registers(kernel: Kernel) -> int:
+def max_registers(kernel: BudgetedKernel) -> int:
     """Return how many registers a thread may have."""
     return NONZERO_REGISTERS if kernel.operator == NONZERO else MAX_REGISTERS
 
 
-def loads_of(kernel: Kernel) -> int:
+def loads_of(kernel: BudgetedKernel) -> int:
     """Return how many 16-byte loads a thread must have in flight; 0 where it need not."""
     if kernel.operator == NONZERO:
         return NONZERO_LOADS.get(kernel.variant, (0, ()))[0]
     return SLOTS if keeps_loads_in_flight(kernel) else 0
 
 
-def stores_vectors(kernel: Kernel) -> bool:
+def stores_vectors(kernel: BudgetedKernel) -> bool:
     """Return whether this is a variant that writes 16 bytes at a time."""
     strided = kernel.label in {"strided_r2", "strided_r4"} and kernel.width == VECTOR_BYTES
     return strided or kernel.variant in STREAMS or kernel.operator == NONZERO
 
 
-def keeps_loads_in_flight(kernel: Kernel) -> bool:
+def keeps_loads_in_flight(kernel: BudgetedKernel) -> bool:
     """Return whether this is a variant that copies 16-byte slots, several at a time."""
     return kernel.variant in {"rows", "planes"} and kernel.operator.startswith("gather")
 
 
-def reads_index_vectors(kernel: Kernel) -> bool:
+def reads_index_vectors(kernel: BudgetedKernel) -> bool:
     """Return whether this is the variant scalars with 16 bytes of indices to an output vector."""
     if kernel.variant != "scalars":
         return False
@@ -58,7 +58,7 @@ def reads_index_vectors(kernel: Kernel) -> bool:
     return VECTOR_BYTES // kernel.width * index_bytes >= VECTOR_BYTES
 
 
-def code_faults(kernel: Kernel, code: Sequence[str]) -> list[str]:
+def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[str]:
     """Return what is wrong with the instructions of a kernel, a line each."""
     wrong = []
     stores = [line for line in code if matches(line, "STG")]
@@ -86,7 +86,7 @@ def code_faults(kernel: Kernel, code: Sequence[str]) -> list[str]:
     return wrong + (_nonzero_faults(kernel, code) if kernel.operator == NONZERO else [])
 
 
-def _nonzero_faults(kernel: Kernel, code: Sequence[str]) -> list[str]:
+def _nonzero_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[str]:
     wrong = []
     promised, modifiers = NONZERO_LOADS.get(kernel.variant, (0, ()))
     groups = loads_in_flight(code, 128, *modifiers)
@@ -109,7 +109,7 @@ def _nonzero_faults(kernel: Kernel, code: Sequence[str]) -> list[str]:
 
 def _reads_before_answers(code: Sequence[str]) -> list[int]:
     """Return, for each ticket, how many words of others are read before its answer is used."""
-    found = []
+    counts = []
     for k, line in enumerate(code):
         if not matches(line, "ATOMG", "ADD", "64"):
             continue
@@ -118,5 +118,5 @@ def _reads_before_answers(code: Sequence[str]) -> list[int]:
             if {low, low + 1} & set(registers(later)):
                 break
             reads += matches(later, "LDG", "64", "STRONG", "GPU")
-        found.append(reads)
-    return found
+        counts.append(reads)
+    return counts

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cudakern.operators.reduce.reduction import Reduction
-    from perf.static.kernels import Kernel
+    from perf.static.kernels import BudgetedKernel
 
 #: Vectors that a thread has in flight: all that it reads in a turn.
 LOADS = 8
@@ -33,8 +33,13 @@ SHARED = {"stream", "columns", "strided", "vectors"}
 UNWANTED = {"LDL", "STL", "LD", "ST", "BRX", "BRXU", "JMX", "JMXU"}
 #: Functions that divide nothing, not even at their end. Those of complex numbers may.
 PLAIN = {
-    *(ReduceFunction.SUM, ReduceFunction.SUM_SQUARE, ReduceFunction.MAX, ReduceFunction.MIN),
-    *(*ARG_FUNCTIONS, ReduceFunction.L1, ReduceFunction.MULTIPLY),
+    ReduceFunction.SUM,
+    ReduceFunction.SUM_SQUARE,
+    ReduceFunction.MAX,
+    ReduceFunction.MIN,
+    ReduceFunction.L1,
+    ReduceFunction.MULTIPLY,
+    *ARG_FUNCTIONS,
 }
 #: Functions that end with a division or a square root of CUDA's own. Magnitudes of complex numbers
 #: do, too. CUDA's code scales numbers before it flushes them, in so many additions at most.
@@ -44,7 +49,7 @@ FLUSHING_ADDITIONS = 8
 _LONG_DIVISION = re.compile(r"__cuda_\w+_(div|rem)_[us]64")
 
 
-def _of(kernel: Kernel) -> Reduction:
+def _reduction_of(kernel: BudgetedKernel) -> Reduction:
     """Return what a kernel computes."""
     assert kernel.reduction, kernel.entry
     return kernel.reduction
@@ -58,27 +63,27 @@ def _is_complex(kind: DataType) -> bool:
     return kind.name.startswith("COMPLEX")
 
 
-def max_registers(kernel: Kernel) -> int:
+def max_registers(kernel: BudgetedKernel) -> int:
     """Return how many registers a thread may have."""
-    reduction = _of(kernel)
+    reduction = _reduction_of(kernel)
     if reduction.is_long or kernel.wide:
         return MOST_REGISTERS
     is_pair = reduction.function in ARG_FUNCTIONS or _is_complex(reduction.kind)
     return max(REGISTERS[kernel.variant], SOME_REGISTERS if is_pair else 0)
 
 
-def divides_nothing(kernel: Kernel) -> bool:
+def divides_nothing(kernel: BudgetedKernel) -> bool:
     """Return whether a function divides and converts nothing, from integers or to them."""
-    reduction = _of(kernel)
+    reduction = _reduction_of(kernel)
     floats = _is_integer(reduction.kind) and not _is_integer(reduction.result)
     return reduction.function in PLAIN and not _is_complex(reduction.kind) and not floats
 
 
-def flushes(kernel: Kernel, code: Sequence[str]) -> list[str]:
+def flushes(kernel: BudgetedKernel, code: Sequence[str]) -> list[str]:
     """Return the instructions that take subnormal numbers for zero and may meet some."""
     # Divisions of integers have a conversion that does.
     wrong = [o for o in map(opcode, code) if ".FTZ" in o and not o.startswith("F2I.")]
-    reduction = _of(kernel)
+    reduction = _reduction_of(kernel)
     if reduction.function not in ROOTED | (
         ROOTED_COMPLEX if _is_complex(reduction.kind) else set()
     ):
@@ -88,9 +93,9 @@ def flushes(kernel: Kernel, code: Sequence[str]) -> list[str]:
     return others + additions[FLUSHING_ADDITIONS:]
 
 
-def loads_of(kernel: Kernel) -> int:
+def loads_of(kernel: BudgetedKernel) -> int:
     """Return how many 16-byte loads a thread must have in flight; 0 where it need not."""
-    reduction, variant = _of(kernel), kernel.variant
+    reduction, variant = _reduction_of(kernel), kernel.variant
     kind, to_double = reduction.kind, reduction.accumulator is DataType.FLOAT64
     narrow = variant in {"vectors", "columns"} and kernel.width != VECTOR_BYTES
     if variant == "strided" or narrow or (variant == "columns" and kind.itemsize == 1):
@@ -109,7 +114,7 @@ def loads_of(kernel: Kernel) -> int:
     return LOADS_BESIDE_OFFSETS if kernel.wide and kernel.rank > 1 else LOADS_BESIDE_8_STATES
 
 
-def code_faults(kernel: Kernel, code: Sequence[str]) -> list[str]:
+def code_faults(kernel: BudgetedKernel, code: Sequence[str]) -> list[str]:
     """Return what is wrong with the instructions of a kernel, a line each."""
     names = [opcode(line).split(".")[0] for line in code]
     unwanted = [line for line, name in zip(code, names, strict=True) if name in UNWANTED]

@@ -20,15 +20,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from cudakern.errors import CudakernError, KernelCompileError
-from cudakern.simulator import traffic
 from perf.cases import CASES
 from perf.cases.base import SECTOR_BYTES
 from perf.console import new_console, new_progress
+from perf.engines import kernel_traffic
 from perf.static import cubins, host_cost, kernels
 from perf.static.budgets import survey
 from perf.static.first_call import first_calls
@@ -48,11 +47,19 @@ PARTS = ("code", "traffic", "host", "simulator", "dask")
 ELEMENTS = 2**18
 #: Columns of the table: heading, which of a variant's figures is the worst, attribute.
 _COLUMNS = (
-    *(("regs", max, "registers"), ("stack", max, "stack"), ("local", max, "local")),
-    *(("blocks", min, "blocks"), ("warps", min, "warps"), ("LDG", min, "load_bits")),
-    *(("STG", min, "store_bits"), ("loads", min, "loads_in_flight")),
-    *(("bytes", min, "bytes_in_flight"), ("per 16 B", max, "per_16_bytes")),
-    *(("div", max, "divisions"), ("fences", max, "fences"), ("atomics", max, "atomics")),
+    ("regs", max, "registers"),
+    ("stack", max, "stack"),
+    ("local", max, "local"),
+    ("blocks", min, "blocks"),
+    ("warps", min, "warps"),
+    ("LDG", min, "load_bits"),
+    ("STG", min, "store_bits"),
+    ("loads", min, "loads_in_flight"),
+    ("bytes", min, "bytes_in_flight"),
+    ("per 16 B", max, "per_16_bytes"),
+    ("div", max, "divisions"),
+    ("fences", max, "fences"),
+    ("atomics", max, "atomics"),
 )
 _CAPTION = (
     "the worst over kernels and architectures: registers, bytes of stack and local memory, "
@@ -85,47 +92,44 @@ class Moved:
 
 
 def compile_all(
-    chosen: Iterable[tuple[str, kernels.Kernel]], jobs: int, progress: Progress
+    chosen: Iterable[tuple[str, kernels.BudgetedKernel]], jobs: int, progress: Progress
 ) -> tuple[list[Figures], list[str]]:
     """Return the figures of kernels for architectures, and what could not be compiled."""
-    works = kernels.batches(chosen)
-    task = progress.add_task("machine code", total=sum(len(specs) for _, specs in works))
-    found: list[Figures] = []
+    batches = kernels.batches(chosen)
+    task = progress.add_task("machine code", total=sum(len(specs) for _, specs in batches))
+    figures: list[Figures] = []
     failed: list[str] = []
 
-    def take(work: kernels.Work, survey_it: Callable[[], list[Figures]]) -> None:
-        arch, specs = work
+    def take(batch: kernels.Batch, survey_it: Callable[[], list[Figures]]) -> None:
+        arch, specs = batch
         try:
-            found.extend(survey_it())
+            figures.extend(survey_it())
         except KernelCompileError as error:
             failed.append(f"{arch}, {specs[0].entry} to {specs[-1].entry}: {error}")
         progress.advance(task, len(specs))
 
     if jobs == 1:
-        for work in works:
-            take(work, partial(survey, *work))
+        for batch in batches:
+            take(batch, partial(survey, *batch))
     else:
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            running = {pool.submit(survey, *work): work for work in works}
+            running = {pool.submit(survey, *batch): batch for batch in batches}
             for done in as_completed(running):
                 take(running[done], done.result)
-    return sorted(found, key=lambda f: (f.operator, f.variant, f.entry, f.arch)), failed
+    return sorted(figures, key=lambda f: (f.operator, f.variant, f.entry, f.arch)), failed
 
 
 def move_all(lines: Sequence[tuple[str, Line]], progress: Progress) -> list[Moved]:
     """Return what lines of the matrix, by the names of their cases, move at reduced size."""
     task = progress.add_task("traffic", total=len(lines))
-    found = []
+    moved = []
     for case, line in lines:
         workload = line.workload.shrunk(ELEMENTS)
-        call = workload.call(workload.inputs(np, 0), workload.outputs(np))
-        with traffic() as report:
-            call()
-        moved = sum(kernel.sectors for kernel in report.kernels) * SECTOR_BYTES
+        nbytes = kernel_traffic(workload).sectors * SECTOR_BYTES
         least = workload.traffic(SECTOR_BYTES, cached=False).total
-        found.append(Moved(case, workload.title, moved, least, line.moved))
+        moved.append(Moved(case, workload.title, nbytes, least, line.moved))
         progress.advance(task)
-    return found
+    return moved
 
 
 def code_table(figures: Sequence[Figures], possible: int) -> Table:
@@ -136,15 +140,15 @@ def code_table(figures: Sequence[Figures], possible: int) -> Table:
     for heading in ("n", "GPUs", *(heading for heading, *_ in _COLUMNS)):
         table.add_column(heading, justify="right", no_wrap=True)
     groups: dict[str, list[Figures]] = {}
-    for one in figures:
-        groups.setdefault(f"{one.operator} {one.variant}", []).append(one)
+    for kernel in figures:
+        groups.setdefault(f"{kernel.operator} {kernel.variant}", []).append(kernel)
     for name, group in groups.items():
-        cells = [str(len(group)), str(len({one.arch for one in group}))]
+        cells = [str(len(group)), str(len({kernel.arch for kernel in group}))]
         for _, worst, attribute in _COLUMNS:
-            found = [getattr(one, attribute) for one in group]
-            known = [figure for figure in found if figure is not None]
+            every = (getattr(kernel, attribute) for kernel in group)
+            known = [figure for figure in every if figure is not None]
             cells.append(f"{round(worst(known), 1)}" if known else "-")
-        wrong = any(one.faults for one in group)
+        wrong = any(kernel.faults for kernel in group)
         table.add_row(name, *cells, style="red" if wrong else "")
     return table
 
@@ -157,9 +161,9 @@ def traffic_table(moved: Sequence[Moved]) -> Table:
         table.add_column(heading)
     for heading in ("MB at least", "moved", "may"):
         table.add_column(heading, justify="right")
-    for one in moved:
-        cells = (f"{one.least / 1e6:.2f}", f"{one.ratio:.3f}", f"{one.allowed:g}")
-        table.add_row(one.case, one.line, *cells, style="red" if one.fault() else "")
+    for line in moved:
+        cells = (f"{line.least / 1e6:.2f}", f"{line.ratio:.3f}", f"{line.allowed:g}")
+        table.add_row(line.case, line.line, *cells, style="red" if line.fault() else "")
     return table
 
 
@@ -194,8 +198,8 @@ def _run(options: argparse.Namespace, console: Console) -> list[str]:
         with new_progress(console) as progress:
             moved = move_all(wanted, progress)
         console.print(traffic_table(moved))
-        broken += [fault for one in moved if (fault := one.fault())]
-        data["traffic"] = [asdict(one) | {"ratio": one.ratio} for one in moved]
+        broken += [fault for line in moved if (fault := line.fault())]
+        data["traffic"] = [asdict(line) | {"ratio": line.ratio} for line in moved]
     if "host" in parts:
         costs, scale = host_cost.measure()
         costs += first_calls()
@@ -232,8 +236,8 @@ def _code(options: argparse.Namespace, console: Console, data: dict[str, Any]) -
         figures, broken = compile_all(chosen, options.jobs, progress)
     table = code_table(figures, len(kernels.everything()))
     console.print(table, soft_wrap=False)  # its caption is long
-    data["machine_code"] = [asdict(one) for one in figures]
-    return broken + [f"{one.entry}, {one.arch}: {fault}" for one in figures for fault in one.faults]
+    data["machine_code"] = [asdict(kernel) for kernel in figures]
+    return broken + [f"{k.entry}, {k.arch}: {fault}" for k in figures for fault in k.faults]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -73,15 +73,15 @@ def tools(name: str) -> list[Path]:
 
     Triton 3.4 has those of CUDA 12.8.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for package, pattern in (("nvidia", f"*/bin/{name}"), ("triton", f"backends/*/bin/{name}")):
         spec = util.find_spec(package)
         for folder in (spec.submodule_search_locations or ()) if spec else ():
-            found += sorted(Path(folder).glob(pattern), reverse=True)
-    if not found:
+            paths += sorted(Path(folder).glob(pattern), reverse=True)
+    if not paths:
         message = f"{name} must be installed (package nvidia-cuda-{name}); {_INSTALL}"
         raise FileNotFoundError(message)
-    return found
+    return paths
 
 
 @cache
@@ -91,7 +91,7 @@ def architectures() -> tuple[str, ...]:
     sm_70 takes an NVRTC of CUDA 12 and a nvdisasm of CUDA 13.0 or earlier.
     """
     releases = [_RELEASE.search(_run([path, "--version"])) for path in tools("nvdisasm")]
-    oldest = min((int(found[1]), int(found[2])) for found in releases if found)
+    oldest = min((int(release[1]), int(release[2])) for release in releases if release)
     known = nvrtc.capabilities()
     return tuple(
         arch

@@ -11,7 +11,7 @@ from perf.static.reading import divides, is_atomic, loads_in_flight, main_loop, 
 
 if TYPE_CHECKING:
     from perf.static.cubins import Listing, Usage
-    from perf.static.kernels import Kernel
+    from perf.static.kernels import BudgetedKernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Figures:
     faults: tuple[str, ...] = ()  # what is broken of what the kernel is held to
 
 
-def read(kernel: Kernel, arch: str, usage: Usage, listing: Listing) -> Figures:
+def read(kernel: BudgetedKernel, arch: str, usage: Usage, listing: Listing) -> Figures:
     """Return the figures of a kernel that was compiled for an architecture."""
     code, dynamic = listing.code, kernel.dynamic_shared
     static = usage.static_shared

@@ -84,12 +84,12 @@ def calls() -> dict[str, Callable[[], object]]:
     """Return a call of each operator, by its name."""
     x, out = (cupy_stand_in(np.zeros((64, 16), np.float32)) for _ in range(2))
     indices, tuples = (cupy_stand_in(np.zeros(s, np.int32)) for s in (64, (64, 1)))
-    found = tuple(cupy_stand_in(np.zeros(s, np.uint32)) for s in (1, (1024, 2)))
+    coordinates = tuple(cupy_stand_in(np.zeros(s, np.uint32)) for s in (1, (1024, 2)))
     row = cupy_stand_in(np.zeros(16, np.float32))
     return {
         "gather": lambda: ck.gather(x, indices, out=out),
         "gather_nd": lambda: ck.gather_nd(x, tuples, out=out),
-        "nonzero_coordinates": lambda: ck.nonzero_coordinates(x, out=found),
+        "nonzero_coordinates": lambda: ck.nonzero_coordinates(x, out=coordinates),
         "one_hot": lambda: ck.one_hot(indices, 16, out=out),
         "reduce": lambda: ck.reduce(x, "sum", 0, out=row),
     }

@@ -29,7 +29,7 @@ def calls() -> dict[str, tuple[Callable[[], Any], int]]:
     few = da.zeros(100, dtype=np.int64)
     pairs = da.zeros((100, 2), dtype=np.int64)
     host = np.arange(0, row.size, 1000)
-    one = row.rechunk(-1)
+    single = row.rechunk(-1)
     return {
         "reduce(x, 'sum')": (lambda: cd.reduce(row, "sum"), CHUNKS),
         "reduce(x, 'average'), a square grid": (lambda: cd.reduce(square, "average"), CHUNKS),
@@ -37,7 +37,10 @@ def calls() -> dict[str, tuple[Callable[[], Any], int]]:
         "gather(x, one chunk)": (lambda: cd.gather(row, few), CHUNKS + 1),
         "gather(x, one chunk, mode='raise')": (lambda: cd.gather(row, few, mode="raise"), CHUNKS),
         "gather(x, NumPy array)": (lambda: cd.gather(row, host), CHUNKS),
-        "gather(one chunk, indices)": (lambda: cd.gather(one, indices), len(one.dask) + CHUNKS),
+        "gather(one chunk, indices)": (
+            lambda: cd.gather(single, indices),
+            len(single.dask) + CHUNKS,
+        ),
         "gather_nd(x, one chunk), a square grid": (lambda: cd.gather_nd(square, pairs), CHUNKS),
         "one_hot(indices, 4)": (lambda: cd.one_hot(indices, 4), CHUNKS),
         "argwhere(x)": (lambda: cd.argwhere(row), CHUNKS),
@@ -51,9 +54,9 @@ def calls() -> dict[str, tuple[Callable[[], Any], int]]:
 def cost(call: Callable[[], Any]) -> tuple[float, int]:
     """Return the seconds that a call takes, its graph made of tasks included, and their number."""
     start = time.perf_counter()
-    found = call()
+    results = call()
     graph: dict[Any, Any] = {}
-    for lazy in found if isinstance(found, tuple) else (found,):
+    for lazy in results if isinstance(results, tuple) else (results,):
         graph.update(lazy.__dask_graph__())
     return time.perf_counter() - start, len(graph)
 

@@ -108,8 +108,8 @@ def calls_of(convert: Callable[[Any], Any]) -> dict[str, tuple[Callable[[], obje
     operator = ck.compile_operator(desc)
     host = [np.zeros(s, k.numpy) for k, s in zip(kinds, sizes, strict=True)]
     x, indices, out = map(convert, host)
-    found = convert(np.zeros(1, np.uint32)), convert(np.zeros((1024, 2), np.uint32))
-    pair = [ck.TensorDesc(ck.DataType.UINT32, array.shape) for array in found]
+    coordinates = convert(np.zeros(1, np.uint32)), convert(np.zeros((1024, 2), np.uint32))
+    pair = [ck.TensorDesc(ck.DataType.UINT32, array.shape) for array in coordinates]
     finder = ck.compile_operator(ck.NonzeroCoordinatesOperatorDesc(tensors[0], *pair))
     flat, tuples = convert(host[1][0]), convert(host[1].T)
     columns = convert(np.zeros(16, np.float32))
@@ -135,8 +135,11 @@ def calls_of(convert: Callable[[Any], Any]) -> dict[str, tuple[Callable[[], obje
             lambda: ck.one_hot(flat, 16, out=out),
             lambda: np.equal(classes, depths, out=out, casting="unsafe"),
         ),
-        "nonzero_coordinates(x, out=out)": (lambda: ck.nonzero_coordinates(x, out=found), find),
-        "compiled nonzero_coordinates": (lambda: finder(x, out=found), find),
+        "nonzero_coordinates(x, out=out)": (
+            lambda: ck.nonzero_coordinates(x, out=coordinates),
+            find,
+        ),
+        "compiled nonzero_coordinates": (lambda: finder(x, out=coordinates), find),
         'reduce(x, "sum", 0, out=out)': (
             lambda: ck.reduce(x, "sum", 0, out=columns),
             lambda: x.sum(0, out=columns),
@@ -172,14 +175,14 @@ def measure() -> tuple[list[Row], float]:
                 if bare:
                     timed[_BARE + title] = compared
                 budgets[title] = COMPILED_BUDGET if compiled else FUNCTION_BUDGET if bare else None
-        found = dict.fromkeys(timed, float("inf"))
+        least = dict.fromkeys(timed, float("inf"))
         for _ in range(ATTEMPTS):  # others may keep the machine busy for a while
             again = least_microseconds(timed)
-            found = {name: min(found[name], again[name]) for name in timed}
+            least = {name: min(least[name], again[name]) for name in timed}
             rows = [
-                Row(name, found[name], found.get(_BARE + name), b) for name, b in budgets.items()
+                Row(name, least[name], least.get(_BARE + name), b) for name, b in budgets.items()
             ]
-            scale = scale_of(found[_YARDSTICK])
+            scale = scale_of(least[_YARDSTICK])
             if not any(row.fault(scale) for row in rows):
                 break
     return rows, scale

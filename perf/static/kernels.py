@@ -38,7 +38,7 @@ BATCH = 40
 
 
 @dataclass(frozen=True)
-class Kernel:
+class BudgetedKernel:
     """A kernel's specification, and what it computes if it is one of reduce."""
 
     spec: KernelSpec
@@ -163,7 +163,7 @@ def _splice_bytes(width: int, *, wide: bool) -> int:
     return max(Splice.of(row, width, 0, 2**40).shared_bytes(wide=wide) for row in rows)
 
 
-def one(
+def reduce_kernel(
     variant: str,
     function: str,
     kind: str,
@@ -173,71 +173,75 @@ def one(
     rank: int = 0,
     width: int = 0,
     **options: Any,  # noqa: ANN401  of a Reduction
-) -> Kernel:
+) -> BudgetedKernel:
     """Return the kernel of a variant of reduce, by the names of function and data types."""
-    of, x = ReduceFunction[function], DataType[kind]
-    found = result_type(of, x, DataType[result] if result else None)
-    reduction = Reduction(of, x, found, **options)
-    return Kernel(reduction.specialise(variant, wide=wide, rank=rank, width=width), reduction)
+    which, x = ReduceFunction[function], DataType[kind]
+    written = result_type(which, x, DataType[result] if result else None)
+    reduction = Reduction(which, x, written, **options)
+    return BudgetedKernel(
+        reduction.specialise(variant, wide=wide, rank=rank, width=width), reduction
+    )
 
 
 #: A choice of kernels of reduce that are not listed: of one of what makes a kernel rare, or of
 #: several.
 RARE = (
-    one("stream", "SUM", "FLOAT32", wide=True, rank=1),
-    one("stream", "ARGMAX", "FLOAT16", wide=True, rank=8, ignore_nan=True),
-    one("warps", "ARGMIN", "FLOAT64", wide=True, rank=1),
-    one("warps", "AVERAGE", "BFLOAT16", wide=True, rank=3),
-    one("tiles", "MAX", "INT8", wide=True, width=1),
-    one("tiles", "ARGMAX", "FLOAT32", wide=True, width=16, last_index=True),
-    one("columns", "SUM", "FLOAT16", wide=True, width=16),
-    one("columns", "ARGMIN", "FLOAT32", wide=True, width=16, ignore_nan=True),
-    one("vectors", "L2", "FLOAT32", wide=True, rank=1, width=16),
-    one("vectors", "ARGMAX", "FLOAT32", wide=True, rank=3, width=16),
-    one("vectors", "L2", "BOOL", wide=True, rank=3, width=8),
-    one("vectors", "MAX", "FLOAT16", wide=True, rank=3, width=16),
-    one("warps", "L1", "COMPLEX64", rank=1),
-    one("strided", "SUM", "INT64", wide=True, rank=1, width=8),
-    one("strided", "ARGMIN", "FLOAT32", wide=True, rank=8, width=4, last_index=True),
-    one("strided", "SUM", "COMPLEX128", rank=8, width=16),
-    one("strided", "LOG_SUM_EXP", "FLOAT64", rank=8, width=8),
-    one("stream", "MAX", "FLOAT32", rank=3, ignore_nan=True),
-    one("stream", "LOG_SUM_EXP", "FLOAT32", rank=8),
-    one("warps", "ARGMAX", "INT64", rank=3, last_index=True),
-    one("vectors", "MIN", "BFLOAT16", rank=3, width=16, ignore_nan=True),
-    one("vectors", "SUM", "FLOAT64", rank=8, width=16),
-    one("stream", "SUM", "FLOAT32", result="FLOAT64", rank=1),
-    one("tiles", "SUM", "INT8", result="INT64", width=1),
-    one("columns", "SUM", "FLOAT16", result="FLOAT32", width=16),
-    one("vectors", "SUM", "INT8", result="FLOAT32", rank=1, width=4),
-    one("warps", "L1", "COMPLEX64", result="FLOAT32", rank=1),
-    one("stream", "SUM", "FLOAT32", rank=1, has_initial=True),
-    one("warps", "MAX", "BFLOAT16", rank=1, ignore_nan=True, has_initial=True),
-    one("tiles", "MIN", "INT8", result="FLOAT64", width=1, has_initial=True),
-    one("columns", "MULTIPLY", "FLOAT32", result="COMPLEX64", width=16, has_initial=True),
-    one("vectors", "SUM", "FLOAT16", rank=1, width=16, has_initial=True),
-    one("strided", "MULTIPLY", "COMPLEX128", wide=True, rank=8, width=16, has_initial=True),
+    reduce_kernel("stream", "SUM", "FLOAT32", wide=True, rank=1),
+    reduce_kernel("stream", "ARGMAX", "FLOAT16", wide=True, rank=8, ignore_nan=True),
+    reduce_kernel("warps", "ARGMIN", "FLOAT64", wide=True, rank=1),
+    reduce_kernel("warps", "AVERAGE", "BFLOAT16", wide=True, rank=3),
+    reduce_kernel("tiles", "MAX", "INT8", wide=True, width=1),
+    reduce_kernel("tiles", "ARGMAX", "FLOAT32", wide=True, width=16, last_index=True),
+    reduce_kernel("columns", "SUM", "FLOAT16", wide=True, width=16),
+    reduce_kernel("columns", "ARGMIN", "FLOAT32", wide=True, width=16, ignore_nan=True),
+    reduce_kernel("vectors", "L2", "FLOAT32", wide=True, rank=1, width=16),
+    reduce_kernel("vectors", "ARGMAX", "FLOAT32", wide=True, rank=3, width=16),
+    reduce_kernel("vectors", "L2", "BOOL", wide=True, rank=3, width=8),
+    reduce_kernel("vectors", "MAX", "FLOAT16", wide=True, rank=3, width=16),
+    reduce_kernel("warps", "L1", "COMPLEX64", rank=1),
+    reduce_kernel("strided", "SUM", "INT64", wide=True, rank=1, width=8),
+    reduce_kernel("strided", "ARGMIN", "FLOAT32", wide=True, rank=8, width=4, last_index=True),
+    reduce_kernel("strided", "SUM", "COMPLEX128", rank=8, width=16),
+    reduce_kernel("strided", "LOG_SUM_EXP", "FLOAT64", rank=8, width=8),
+    reduce_kernel("stream", "MAX", "FLOAT32", rank=3, ignore_nan=True),
+    reduce_kernel("stream", "LOG_SUM_EXP", "FLOAT32", rank=8),
+    reduce_kernel("warps", "ARGMAX", "INT64", rank=3, last_index=True),
+    reduce_kernel("vectors", "MIN", "BFLOAT16", rank=3, width=16, ignore_nan=True),
+    reduce_kernel("vectors", "SUM", "FLOAT64", rank=8, width=16),
+    reduce_kernel("stream", "SUM", "FLOAT32", result="FLOAT64", rank=1),
+    reduce_kernel("tiles", "SUM", "INT8", result="INT64", width=1),
+    reduce_kernel("columns", "SUM", "FLOAT16", result="FLOAT32", width=16),
+    reduce_kernel("vectors", "SUM", "INT8", result="FLOAT32", rank=1, width=4),
+    reduce_kernel("warps", "L1", "COMPLEX64", result="FLOAT32", rank=1),
+    reduce_kernel("stream", "SUM", "FLOAT32", rank=1, has_initial=True),
+    reduce_kernel("warps", "MAX", "BFLOAT16", rank=1, ignore_nan=True, has_initial=True),
+    reduce_kernel("tiles", "MIN", "INT8", result="FLOAT64", width=1, has_initial=True),
+    reduce_kernel("columns", "MULTIPLY", "FLOAT32", result="COMPLEX64", width=16, has_initial=True),
+    reduce_kernel("vectors", "SUM", "FLOAT16", rank=1, width=16, has_initial=True),
+    reduce_kernel(
+        "strided", "MULTIPLY", "COMPLEX128", wide=True, rank=8, width=16, has_initial=True
+    ),
 )
 
 
 @cache
-def listed() -> tuple[Kernel, ...]:
+def listed() -> tuple[BudgetedKernel, ...]:
     """Return the kernels of all operators."""
-    others = (Kernel(spec) for spec in specialisations() if spec.operator != REDUCE)
-    return (*others, *(Kernel(spec, r) for r in reductions() for spec in kernels_of(r)))
+    others = (BudgetedKernel(spec) for spec in specialisations() if spec.operator != REDUCE)
+    return (*others, *(BudgetedKernel(spec, r) for r in reductions() for spec in kernels_of(r)))
 
 
-def distinct() -> list[Kernel]:
+def distinct() -> list[BudgetedKernel]:
     """Return all kernels, the rare ones too."""
     return [*{kernel.entry: kernel for kernel in (*listed(), *RARE)}.values()]
 
 
-def everything() -> list[tuple[str, Kernel]]:
+def everything() -> list[tuple[str, BudgetedKernel]]:
     """Return all kernels, the rare ones too, for every architecture."""
     return [(arch, kernel) for arch in architectures() for kernel in distinct()]
 
 
-def cover() -> list[Kernel]:
+def cover() -> list[BudgetedKernel]:
     """Return a tenth of all kernels: in each variant, each macro has each of its values."""
     facts = {
         kernel: {(kernel.operator, kernel.label, fact) for fact in kernel.spec.defines}
@@ -250,13 +254,13 @@ def cover() -> list[Kernel]:
     return chosen
 
 
-def rotation() -> list[tuple[str, Kernel]]:
+def rotation() -> list[tuple[str, BudgetedKernel]]:
     """Return all kernels, the rare ones too, each for one architecture.
 
     Architectures go round the kernels of each variant, and of each function of each data type of
     reduce.
     """
-    groups: dict[tuple[object, ...], list[Kernel]] = {}
+    groups: dict[tuple[object, ...], list[BudgetedKernel]] = {}
     for kernel in listed():
         groups.setdefault(kernel.group, []).append(kernel)
     known = {kernel.entry for kernel in listed()}
@@ -269,22 +273,23 @@ def rotation() -> list[tuple[str, Kernel]]:
     ]
 
 
-Work = tuple[str, list[Kernel]]
+#: An architecture, and the kernels that are compiled for it together.
+Batch = tuple[str, list[BudgetedKernel]]
 
 
-def batches(chosen: Iterable[tuple[str, Kernel]]) -> list[Work]:
+def batches(chosen: Iterable[tuple[str, BudgetedKernel]]) -> list[Batch]:
     """Return what is compiled together, of one source for one architecture, longest first."""
-    together: dict[tuple[str, str], list[Kernel]] = {}
+    together: dict[tuple[str, str], list[BudgetedKernel]] = {}
     for arch, kernel in chosen:
         together.setdefault((arch, kernel.operator), []).append(kernel)
-    works = [
+    cut = [
         (arch, kernels[first : first + BATCH])
         for (arch, _), kernels in together.items()
         for first in range(0, len(kernels), BATCH)
     ]
-    return sorted(works, key=lambda work: -_cost(work[1]))
+    return sorted(cut, key=lambda batch: -_cost(batch[1]))
 
 
-def _cost(kernels: Sequence[Kernel]) -> int:
+def _cost(kernels: Sequence[BudgetedKernel]) -> int:
     """Return what a batch costs: long kernels several times as much as short ones."""
     return sum(3 if kernel.operator in {NONZERO, REDUCE} else 1 for kernel in kernels)

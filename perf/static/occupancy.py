@@ -49,6 +49,6 @@ def resident_blocks(arch: str, registers: int, shared: int, threads: int) -> int
     warps = -(-threads // WARP)
     per_warp = -(-registers * WARP // _REGISTER_UNIT) * _REGISTER_UNIT
     fitting_warps = REGISTERS // _PARTS // per_warp * _PARTS
-    found = min(limits.blocks, limits.threads // (warps * WARP), fitting_warps // warps)
+    blocks = min(limits.blocks, limits.threads // (warps * WARP), fitting_warps // warps)
     taken = -(-(shared + limits.reserved) // limits.unit) * limits.unit
-    return min(found, limits.shared // taken) if taken else found
+    return min(blocks, limits.shared // taken) if taken else blocks

@@ -115,15 +115,15 @@ def vector_loops(listing: Listing) -> list[Loop]:
 
     A loop is what lies between a label and a branch back to it.
     """
-    found = []
+    loops = []
     for last, line in enumerate(listing.code):
         branch = _BRANCH.search(line)
         first = listing.labels.get(branch[1], last + 1) if branch else last + 1
         if first <= last:
             bits = [bits_of(line, *_GLOBAL) for line in listing.code[first : last + 1]]
             vectors = sum(width >= VECTOR_BITS for width in bits)
-            found.append(Loop(first, last, vectors, sum(bits) / 8))
-    moving = [loop for loop in found if loop.vectors]
+            loops.append(Loop(first, last, vectors, sum(bits) / 8))
+    moving = [loop for loop in loops if loop.vectors]
     return [loop for loop in moving if not any(_holds(loop, other) for other in moving)]
 
 

@@ -21,11 +21,11 @@ from perf.static.budgets import resource_faults, rules_of, survey
 from perf.static.budgets_indexing import MAX_REGISTERS, max_registers
 from perf.static.budgets_reduce import flushes
 from perf.static.cubins import architectures
-from perf.static.kernels import Kernel, listed, one
+from perf.static.kernels import BudgetedKernel, listed, reduce_kernel
 from perf.static.reading import divides, loads_in_flight
 from tests.helpers.samples import sample
 
-VARIANTS: dict[tuple[str, str], list[Kernel]] = {}
+VARIANTS: dict[tuple[str, str], list[BudgetedKernel]] = {}
 for kernel in listed():
     VARIANTS.setdefault((kernel.operator, kernel.label), []).append(kernel)
 OPERATORS = sorted({operator for operator, _ in VARIANTS})
@@ -61,7 +61,7 @@ def test_one_kernel_of_each_variant_keeps_its_budgets(operator):
 def test_kernels_with_an_initial_value_keep_the_budgets(function):
     """One for each data type, of another variant in turn."""
     given = [replace(r, has_initial=True) for r in reductions() if r.function is function]
-    turns = [[Kernel(spec, r) for spec in kernels_of(r)] for r in given]
+    turns = [[BudgetedKernel(spec, r) for spec in kernels_of(r)] for r in given]
     kernels = [turn[place % len(turn)] for place, turn in enumerate(turns)]
     assert {k.variant for k in kernels} == {k.variant for turn in turns for k in turn}
     assert_keep_budgets(kernels)
@@ -190,10 +190,10 @@ def test_loads_in_flight_are_counted(code, groups):
     assert loads_in_flight(code) == groups
 
 
-STREAM = Kernel(nonzero("stream", 1, 4, wide=False))
-COLUMNS = Kernel(nonzero("columns", 4, 8, wide=False))
-STRIDED = Kernel(nonzero("strided", 2, 8, wide=True, rank=8))
-REDUCED = one("strided", "SUM", "FLOAT32", wide=True, rank=3, width=4)
+STREAM = BudgetedKernel(nonzero("stream", 1, 4, wide=False))
+COLUMNS = BudgetedKernel(nonzero("columns", 4, 8, wide=False))
+STRIDED = BudgetedKernel(nonzero("strided", 2, 8, wide=True, rank=8))
+REDUCED = reduce_kernel("strided", "SUM", "FLOAT32", wide=True, rank=3, width=4)
 _NO_LOADS, _LOADS = "@exists ld.global.nc", "static constexpr int kLoads = "
 _STREAM, _STAGE = "constexpr int kLoads = {};\n  constexpr uint32 kI", "kStageBytes / {} / kThreads"
 _FOLD = "state[0] = fold_lanes(state[0], 32);"
@@ -211,17 +211,17 @@ WORSE = [
     (STREAM, "st.relaxed", "st.release", "a fence: MEMBAR|16-byte NA loads"),
     (STRIDED, "__stcs(address, value)", "*address = value", "no 16-byte store"),
     (
-        one("stream", "SUM", "FLOAT32", rank=1),
+        reduce_kernel("stream", "SUM", "FLOAT32", rank=1),
         *(_STREAM.format(8), _STREAM.format(4), "16-byte loads"),
     ),
     (
-        one("tiles", "SUM", "FLOAT16", width=16),
+        reduce_kernel("tiles", "SUM", "FLOAT16", width=16),
         _STAGE.format(16),
         _STAGE.format(32),
         "16-byte loads",
     ),
     (
-        one("warps", "SUM", "FLOAT32", rank=1),
+        reduce_kernel("warps", "SUM", "FLOAT32", rank=1),
         *(_FOLD, _ATOMIC, "atomic operations|takes subnormal numbers for zero: REDG"),
     ),
     (REDUCED, _INC.format("acq_rel"), _INC.format("relaxed"), "fences"),
@@ -255,7 +255,7 @@ def test_worse_code_is_seen(worse, arch, kernel, old, new, fault):
     assert all(wrong.startswith(tuple(fault.split("|"))) for wrong in faults), faults
 
 
-ROWS = Kernel(gather("rows", 16, "int32", "clamp", wide=False))
+ROWS = BudgetedKernel(gather("rows", 16, "int32", "clamp", wide=False))
 
 
 @pytest.mark.parametrize(("kernel", "most"), [(ROWS, 64), (STREAM, 72)])
@@ -272,17 +272,17 @@ FLOATING_PTX = re.compile(r"\s((?!ld|st|mov|set|cvt|sel|shfl)[a-z][a-z0-9.]*)\.f
 ORDERED = ("MAX", "MIN", "ARGMAX", "ARGMIN", "LOG_SUM_EXP")
 #: Kernels that multiply and add.
 FUSED = [
-    one("stream", "LOG_SUM_EXP", "FLOAT32", rank=1),
-    one("stream", "LOG_SUM_EXP", "FLOAT16", rank=1),
-    one("vectors", "LOG_SUM_EXP", "FLOAT32", rank=1, width=16),
-    one("stream", "L2", "COMPLEX64", rank=1),
-    one("stream", "MULTIPLY", "COMPLEX64", rank=1),
+    reduce_kernel("stream", "LOG_SUM_EXP", "FLOAT32", rank=1),
+    reduce_kernel("stream", "LOG_SUM_EXP", "FLOAT16", rank=1),
+    reduce_kernel("vectors", "LOG_SUM_EXP", "FLOAT32", rank=1, width=16),
+    reduce_kernel("stream", "L2", "COMPLEX64", rank=1),
+    reduce_kernel("stream", "MULTIPLY", "COMPLEX64", rank=1),
 ]
 #: Kernels whose results have the same bits everywhere.
 REAL = ("ARGMAX", "ARGMIN", "AVERAGE", "L1", "L2", "MAX", "MIN", "MULTIPLY", "SUM", "SUM_SQUARE")
 COMPLEX = ("AVERAGE", "L2", "MULTIPLY", "SUM", "SUM_SQUARE")
 SAME = [
-    one("tiles", function, kind, width=DataType[kind].itemsize)
+    reduce_kernel("tiles", function, kind, width=DataType[kind].itemsize)
     for kinds, functions in ((("FLOAT32", "FLOAT64"), REAL), (("COMPLEX64", "COMPLEX128"), COMPLEX))
     for kind in kinds
     for function in functions
@@ -311,7 +311,7 @@ def code_of(cubin, kernels):
 @pytest.mark.parametrize("function", sample([function.name for function in ReduceFunction], 6))
 def test_a_flush_of_subnormals_is_seen(compiled, function):
     kinds = ("FLOAT32",) if function in ORDERED else ("FLOAT32", "COMPLEX64")
-    kernels = [one("stream", function, kind, rank=1) for kind in kinds]
+    kernels = [reduce_kernel("stream", function, kind, rank=1) for kind in kinds]
     found = [
         [flushes(*pair) for pair in zip(kernels, code_of(cubin, kernels), strict=True)]
         for cubin in (compiled("sm_90", kernels), compiled("sm_90", kernels, "-ftz=true"))

@@ -24,7 +24,6 @@ from perf.cases import CASES, find
 from perf.cases.gather import GatherWorkload
 from perf.engines import launch_of
 from perf.nsight import command, compute, target, tools
-from perf.nsight.simulated import data_of
 from tests.helpers.nsight import install, page
 from tests.perf.synthetic import rows
 
@@ -135,7 +134,7 @@ def test_compute_profiles_and_prints_counters(fake, tmp_path, capsys):
     assert found[1]["sectors"]["loads"]["ncu"] is None
     assert found[2]["sectors"]["loads"]["traffic"] is None
     ratio = f"{loads['ratio']:.3f}"
-    sectors = ["G-9", title, kernel, "3072", f"{simulated}", ratio, "2048", "8192", "0.250"]
+    sectors = ["G-9", title, kernel, "3072", f"{simulated:.0f}", ratio, "2048", "8192", "0.250"]
     assert sectors in rows(text)
 
 
@@ -143,7 +142,7 @@ def test_what_was_profiled_is_kept_when_a_case_fails(fake, tmp_path, capsys, mon
     ncu = tmp_path / "bin" / "ncu"
     ncu.write_text(ncu.read_text().replace("FAKE = ", 'FAKE = "slow" if "Z-1" in sys.argv else '))
     absent = mock.Mock(side_effect=EngineUnavailableError("no C++ compiler"))
-    monkeypatch.setattr(compute, "sectors_of", absent)
+    monkeypatch.setattr(compute, "simulated_sectors", absent)
     given = ["compute", "G-9", "Z-1", "--minutes", "0.05", "--output", str(tmp_path / "reports")]
     assert command.main(given) == 1
     out, error = capsys.readouterr()
@@ -398,15 +397,10 @@ def test_target_without_a_gpu_is_one_sentence(capsys, monkeypatch):
     absent.assert_called_once_with("cuda")
 
 
-@pytest.mark.parametrize("pattern", ["random", "sorted", "equal", "out_of_range"])
-def test_indices_of_large_gathers_are_like_those_of_the_case(pattern):
-    workload = GatherWorkload((2**20, 8), 0, (2**20,), "float32", "int32", pattern)
-    table, indices = data_of(workload)
-    assert (table.shape, table.dtype) == ((2**20, 8), np.float32)
-    assert (indices.shape, indices.dtype) == ((2**20,), np.int32)
-    if pattern == "sorted":
-        assert (np.diff(indices) >= 0).all()
-    end = 2**20 + (2**17 if pattern == "out_of_range" else 0)
-    assert -end <= indices.min() <= indices.max() < end
-    distinct = np.unique(indices[:1000]).size
-    assert distinct == 1 if pattern == "equal" else distinct > 900
+def test_sectors_of_small_runs_are_scaled_but_those_of_searches():
+    rows_of_64_bytes = GatherWorkload((2**22, 16), 0, (2**22,), "float32", "int32", "random")
+    loads, stores = compute.simulated_sectors(rows_of_64_bytes)
+    assert loads == pytest.approx(2**22 * (2 + 1 / 8), rel=0.001)
+    assert stores == 2**23
+    (search, *_) = find(["Z-3"])[0].lines
+    assert compute.simulated_sectors(search.workload) is None

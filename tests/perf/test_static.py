@@ -29,7 +29,7 @@ from perf.static import command as static
 from perf.static.budgets import survey
 from perf.static.cubins import architectures
 from perf.static.host_cost import Row
-from perf.static.kernels import Kernel, one
+from perf.static.kernels import BudgetedKernel, reduce_kernel
 from perf.static.occupancy import LIMITS, resident_blocks
 from perf.static.reading import main_loop, vector_loops, widest
 from tests.helpers.samples import sample
@@ -146,8 +146,8 @@ def test_an_architecture_that_is_not_served_is_named(capsys):
     assert "must serve the architecture: " in capsys.readouterr().out
 
 
-SUM = one("stream", "SUM", "FLOAT32", rank=1)
-WIDE = one("vectors", "SUM", "FLOAT64", wide=True, rank=1, width=16)
+SUM = reduce_kernel("stream", "SUM", "FLOAT32", rank=1)
+WIDE = reduce_kernel("vectors", "SUM", "FLOAT64", wide=True, rank=1, width=16)
 
 
 @pytest.mark.parametrize(("kernel", "blocks", "shared"), [(SUM, 4, 32), (WIDE, 2, 4096)])
@@ -160,15 +160,14 @@ def test_an_allowance_fits_a_kernel_and_says_why():
     for allowance in allowances.ALLOWANCES:
         assert allowance.most > allowances.MOST
     for earlier in allowances.EARLIER:
-        assert earlier.excused or earlier.allowance.most > allowances.MOST
-        assert set(earlier.archs.split()) <= {*LIMITS}
-    every = (*allowances.ALLOWANCES, *(one.allowance for one in allowances.EARLIER))
-    for allowance in every:
+        assert earlier.excused or earlier.most > allowances.MOST
+        assert set(earlier.archs) <= {*LIMITS}
+    for allowance in (*allowances.ALLOWANCES, *allowances.EARLIER):
         assert allowance.reason
         assert any(map(allowance.fits, kernels.distinct())), allowance.reason
 
 
-STAGED = Kernel(specialise_last_axis(1, "int32", "wrap", staged=True))
+STAGED = BudgetedKernel(specialise_last_axis(1, "int32", "wrap", staged=True))
 
 
 @pytest.mark.parametrize(
@@ -177,8 +176,8 @@ STAGED = Kernel(specialise_last_axis(1, "int32", "wrap", staged=True))
         (STAGED, "sm_90", "12.9.86", 62, True),
         (STAGED, "sm_90", "13.1.80", 62, False),
         (STAGED, "sm_80", "12.9.86", 62, False),
-        (one("stream", "L2", "INT16", rank=1), "sm_120", "13.2.86", 109, False),
-        (one("stream", "L2", "INT16", rank=1), "sm_90", "13.2.86", 62, False),
+        (reduce_kernel("stream", "L2", "INT16", rank=1), "sm_120", "13.2.86", 109, False),
+        (reduce_kernel("stream", "L2", "INT16", rank=1), "sm_90", "13.2.86", 62, False),
     ],
 )
 def test_earlier_compilers_are_allowed_more(kernel, arch, version, most, excuses):
@@ -192,16 +191,16 @@ def test_earlier_compilers_are_allowed_more(kernel, arch, version, most, excuses
     ("kernel", "most"),
     [
         (SUM, 62),
-        (Kernel(gather("packed", 1, "int32", "fill", wide=False)), 235),
-        (Kernel(gather("packed", 1, "int32", "wrap", wide=False)), 152),
-        (Kernel(gather("scalars", 1, "int64", "wrap", wide=True)), 120),
-        (Kernel(gather("scalars", 1, "int64", "clamp", wide=True)), 85),
-        (Kernel(gather("rows", 16, "int64", "clamp", wide=True)), 62),
-        (one("stream", "ARGMAX", "FLOAT16", wide=True, rank=8), 80),
-        (one("stream", "ARGMAX", "FLOAT16", rank=1), 70),
-        (one("columns", "L1", "INT8", width=16), 124),
-        (one("columns", "L1", "UINT8", width=16), 100),
-        (one("vectors", "LOG_SUM_EXP", "FLOAT64", rank=1, width=16), 335),
+        (BudgetedKernel(gather("packed", 1, "int32", "fill", wide=False)), 235),
+        (BudgetedKernel(gather("packed", 1, "int32", "wrap", wide=False)), 152),
+        (BudgetedKernel(gather("scalars", 1, "int64", "wrap", wide=True)), 120),
+        (BudgetedKernel(gather("scalars", 1, "int64", "clamp", wide=True)), 85),
+        (BudgetedKernel(gather("rows", 16, "int64", "clamp", wide=True)), 62),
+        (reduce_kernel("stream", "ARGMAX", "FLOAT16", wide=True, rank=8), 80),
+        (reduce_kernel("stream", "ARGMAX", "FLOAT16", rank=1), 70),
+        (reduce_kernel("columns", "L1", "INT8", width=16), 124),
+        (reduce_kernel("columns", "L1", "UINT8", width=16), 100),
+        (reduce_kernel("vectors", "LOG_SUM_EXP", "FLOAT64", rank=1, width=16), 335),
     ],
 )
 def test_the_first_allowance_that_fits_counts(kernel, most):
@@ -277,7 +276,7 @@ def test_a_broken_budget_is_named(few, monkeypatch, capsys):
 def test_slow_code_is_seen(monkeypatch):
     (figures,) = survey("sm_90", [SUM])
     assert not figures.faults
-    many = Kernel(dataclasses.replace(SUM.spec, resident_blocks=9), SUM.reduction)
+    many = BudgetedKernel(dataclasses.replace(SUM.spec, resident_blocks=9), SUM.reduction)
     monkeypatch.setattr(budgets, "MIN_BYTES_IN_FLIGHT", 2**20)
     found = budgets.throughput_faults(many, figures, loads=8, most=3)
     assert [fault.partition(" ")[2] for fault in found] == [
