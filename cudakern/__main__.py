@@ -28,30 +28,30 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"cudakern {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="command")
-    made = {
+    parsers = {
         name: commands.add_parser(name, help=text, description=text)
         for name, text in COMMANDS.items()
     }
-    made["info"].add_argument("--json", action="store_true", help="print one JSON object")
-    made["info"].add_argument(
+    parsers["info"].add_argument("--json", action="store_true", help="print one JSON object")
+    parsers["info"].add_argument(
         "--check", action="store_true", help="exit with 1 unless a GPU runs a kernel correctly"
     )
     for name in ("demo", "warmup"):
-        made[name].add_argument(
+        parsers[name].add_argument(
             "--engine",
             choices=("auto", "cuda", "simulator"),
             default="auto",
             help="where to run; auto takes a GPU if there is one",
         )
-    made["warmup"].add_argument(
+    parsers["warmup"].add_argument(
         "--all", action="store_true", help="every specialisation, not the common ones only"
     )
-    made["warmup"].add_argument(
+    parsers["warmup"].add_argument(
         "--arch",
         metavar="SM",
         help="compile for a GPU that need not be there, such as sm_90, into the cache folder",
     )
-    made["warmup"].add_argument(
+    parsers["warmup"].add_argument(
         "--jobs", type=int, default=os.cpu_count(), help="threads that compile; default: all cores"
     )
     return top

@@ -36,28 +36,28 @@ def normalize_axes(operator: str, axis: int | tuple[int, ...] | None, rank: int)
     """Return axes counted from the first one, ascending; None means all."""
     if axis is None:
         return tuple(range(rank))
-    given = axis if isinstance(axis, tuple) else (axis,)
-    if given and rank == 0:
+    listed = axis if isinstance(axis, tuple) else (axis,)
+    if listed and rank == 0:
         raise ArgumentError(operator, "axis", f"must be None or () for a scalar; got {axis}")
-    axes = tuple(sorted([normalize_axis(operator, d, rank) for d in given]))
+    axes = tuple(sorted([normalize_axis(operator, d, rank) for d in listed]))
     if len(set(axes)) < len(axes):
         raise ArgumentError(operator, "axis", f"must name no axis twice; got {axis}")
     return axes
 
 
-def as_extent(operator: str, field: str, given: object) -> int:
+def as_extent(operator: str, field: str, value: object) -> int:
     """Return a size that was given as an integer of any kind.
 
     Raises DTypeError if it is no integer, ArgumentError if it is negative.
     """
     try:
-        found = index(given)  # type: ignore[arg-type]  # what else was given, the error says
+        extent = index(value)  # type: ignore[arg-type]  # what else was given, the error says
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
-        message = f"{operator}: {field} must be an int; got {shown(given)}"
+        message = f"{operator}: {field} must be an int; got {shown(value)}"
         raise DTypeError(message) from None
-    if found < 0:
-        raise ArgumentError(operator, field, f"must be at least 0; got {found}")
-    return found
+    if extent < 0:
+        raise ArgumentError(operator, field, f"must be at least 0; got {extent}")
+    return extent
 
 
 def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any]) -> bytes:
@@ -94,8 +94,8 @@ def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> n
     value = value if isinstance(value, complex) else float(value)
     with np.errstate(all="ignore"):
         result = np.array(value, dtype)
-        found = result.astype(np.complex128).item()
-    for before, after in ((value.real, found.real), (value.imag, found.imag)):
+        stored = result.astype(np.complex128).item()
+    for before, after in ((value.real, stored.real), (value.imag, stored.imag)):
         if before == 0 != after:
             raise ValueError("there is no zero")
         if isfinite(before) and not isfinite(after):

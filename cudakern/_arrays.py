@@ -231,11 +231,11 @@ def copy_elements(target: Array, source: Array, *, merge: bool = False) -> None:
         return
     width = min(_alignment(target), _alignment(source), target.dtype.itemsize, WORD_BYTES)
     with current(place_of(target)):
-        words, given = _words(target, width), _words(source, width)
+        words, bits = _words(target, width), _words(source, width)
         if merge:
-            words |= given
+            words |= bits
         else:
-            words[...] = given
+            words[...] = bits
 
 
 def require_eager(operator: str, name: str, requirement: str, place: int) -> None:
@@ -292,10 +292,10 @@ def check_output(
     ``reason`` says what the shape follows from, such as ``"for axis=1"``; ``aligned`` is the
     array's layout, if its elements must be aligned.
     """
-    found = place_of(array)
-    if found != place:
+    actual = place_of(array)
+    if actual != place:
         requirement = f"must be where the inputs are, on {place_name(place)}"
-        raise BindingError(operator, name, f"{requirement}; got {place_name(found)}")
+        raise BindingError(operator, name, f"{requirement}; got {place_name(actual)}")
     if array.shape != shape:
         requirement = f"must have shape {shape} {reason}".rstrip()
         raise BindingError(operator, name, f"{requirement}; got {array.shape}")

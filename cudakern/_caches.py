@@ -49,10 +49,11 @@ V = TypeVar("V")
 class Table(Generic[V]):
     """What was made for some facts. Beyond the limit, one entry at random makes room.
 
-    So a loop over a few more facts than fit finds nearly all of them; in a table that started anew
-    it would find none.
-    There is no lock: each step on the dictionary is one of its own operations, and an entry that is
-    forgotten while it is used is still that of its user.
+    So a loop over slightly more facts than fit finds nearly all of them again. Emptied when full,
+    the table would lose all of them each time.
+
+    There is no lock: each step is one operation of the dictionary. Whoever uses an entry goes on
+    using it when it is forgotten.
     """
 
     limit = MAX_ENTRIES
@@ -66,9 +67,9 @@ class Table(Generic[V]):
         """Return how many entries are kept."""
         return len(self._entries)
 
-    def add(self, key: object, made: V) -> V:
-        """Keep what was made for some facts; of two made at once for the same, the first one."""
-        added = self._entries.setdefault(key, made)
+    def add(self, key: object, value: V) -> V:
+        """Keep a value for some facts and return it; if there is one already, return that."""
+        added = self._entries.setdefault(key, value)
         while len(keys := list(self._entries)) > self.limit:
             other = _random.choice(keys)
             if other != key:
@@ -88,8 +89,8 @@ class Family:
         return member
 
     def _alive(self) -> list[Cache]:
-        found = (reference() for reference in self._members.valuerefs())
-        return [member for member in found if member is not None]
+        members = (reference() for reference in self._members.valuerefs())
+        return [member for member in members if member is not None]
 
     @property
     def limit(self) -> int:
@@ -107,7 +108,7 @@ class Family:
 
 
 class Size(NamedTuple):
-    """Of a cache: how many entries it has, and how many it has at most."""
+    """How many entries a cache has, and how many it may have."""
 
     entries: int
     limit: int
@@ -116,7 +117,7 @@ class Size(NamedTuple):
 _caches: dict[str, Cache] = {}
 
 
-def kept(name: str, cache: C) -> C:
+def registered(name: str, cache: C) -> C:
     """Return a cache, which `sizes` and `clear_caches` know by a name from now on."""
     _caches[name] = cache
     return cache
@@ -132,10 +133,10 @@ def clear_caches() -> None:
 
     Notes
     -----
-    Results stay what they are: the next call of each kind plans anew, as the first one did. It may
-    be called at any time, also while other threads call operators. Kernels stay loaded: a process
-    has no more of them than the package. So does the memory that launches exchange results in, and
-    files stay in the cache folder. Synchronization: none.
+    Results do not change; the next call of each kind plans anew. It may be called at any time, also
+    while other threads call operators. Kernels stay loaded, since a process has no more of them
+    than the package. The memory by which the blocks of a launch exchange results stays, too, and so
+    do files in the cache folder. Synchronization: none.
 
     Examples
     --------

@@ -59,13 +59,13 @@ class DataType(IntEnum):
             There is none: UNKNOWN, UINT4, INT4, or BFLOAT16 without the package ml_dtypes.
         """
         if self is DataType.BFLOAT16:
-            found = bfloat16()
-            if found is None:
+            dtype = bfloat16()
+            if dtype is None:
                 message = (
                     "cudakern: BFLOAT16 needs the package ml_dtypes; run: pip install ml_dtypes"
                 )
                 raise DTypeError(message)
-            return found
+            return dtype
         if self.name in {"UNKNOWN", "UINT4", "INT4"}:
             message = f"cudakern: data_type must have a NumPy dtype; got {self.name}"
             raise DTypeError(message)
@@ -80,13 +80,13 @@ class DataType(IntEnum):
         DTypeError
             No operator supports the dtype (object, strings, dates, structures, other byte orders).
         """
-        found = known().get(dtype)
-        if found is None:
+        data_type = known().get(dtype)
+        if data_type is None:
             message = (
                 f"cudakern: dtype must be one of {', '.join(d.name for d in known())}; got {dtype}"
             )
             raise DTypeError(message)
-        return found
+        return data_type
 
 
 _BITS = {
@@ -137,8 +137,8 @@ def bfloat16() -> np.dtype[Any] | None:
         import ml_dtypes  # noqa: PLC0415  optional
     except ImportError:
         return None
-    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-    return found
+    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return dtype
 
 
 def narrow_float(name: str) -> np.dtype[Any] | None:
@@ -147,8 +147,8 @@ def narrow_float(name: str) -> np.dtype[Any] | None:
         return None
     import ml_dtypes  # noqa: PLC0415  optional
 
-    found = getattr(ml_dtypes, name, None)
-    return None if found is None else np.dtype(found)
+    scalar_type = getattr(ml_dtypes, name, None)
+    return None if scalar_type is None else np.dtype(scalar_type)
 
 
 @lru_cache(maxsize=1)
@@ -159,9 +159,9 @@ def known() -> dict[np.dtype[Any], DataType]:
         for member in DataType
         if member.name not in {"UNKNOWN", "UINT4", "INT4", "BFLOAT16"}
     }
-    found = bfloat16()
-    if found is not None:
-        table[found] = DataType.BFLOAT16
+    narrow = bfloat16()
+    if narrow is not None:
+        table[narrow] = DataType.BFLOAT16
     return table
 
 
@@ -190,23 +190,23 @@ def _names_of(dtypes: Iterable[np.dtype[Any]]) -> str:
     return ", ".join(map(str, dtypes))
 
 
-def as_dtype(operator: str, given: object, legal: Collection[np.dtype[Any]]) -> np.dtype[Any]:
+def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) -> np.dtype[Any]:
     """Return what was given for a dtype as one of those that are legal.
 
     Raises DTypeError if it is none of them; the message has the nearest one.
     """
-    found: np.dtype[Any] | None = None
-    if given is not None:  # of which NumPy makes float64
+    dtype: np.dtype[Any] | None = None
+    if wanted is not None:  # of which NumPy makes float64
         with suppress(Exception):
-            found = np.dtype(given)  # type: ignore[call-overload]  # whatever the caller gave
-    if found is not None and found in legal:
-        return found
-    name = given if isinstance(given, str) else shown(given)
+            dtype = np.dtype(wanted)  # type: ignore[call-overload]  # whatever the caller gave
+    if dtype is not None and dtype in legal:
+        return dtype
+    name = wanted if isinstance(wanted, str) else shown(wanted)
     word = name.rpartition(".")[2]  # of torch.float32
     if bfloat16() is None and word.startswith(("bfloat16", "float8")):
         hint = "; it needs the package ml_dtypes"
     else:
-        hint = did_you_mean(word, map(str, legal) if found is None else (), _OTHER_NAMES)
-    got = shown(given) if found is None else str(found)
+        hint = did_you_mean(word, map(str, legal) if dtype is None else (), _OTHER_NAMES)
+    got = shown(wanted) if dtype is None else str(dtype)
     message = f"{operator}: dtype must be one of {_names_of(legal)}; got {got:.60}{hint}"
     raise DTypeError(message)

@@ -145,11 +145,11 @@ def _narrow_float(value: object) -> np.dtype[Any] | None:
     name = str(dtype).rpartition(".")[2]
     if not name.startswith(("bfloat16", "float8_")):
         return None
-    found = narrow_float(name)
-    if found is None:
+    scalar_type = narrow_float(name)
+    if scalar_type is None:
         message = f"{name} needs the package ml_dtypes"
         raise TypeError(message)
-    return found
+    return scalar_type
 
 
 def _as_unsigned(value: Any) -> Any:  # noqa: ANN401

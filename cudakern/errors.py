@@ -37,19 +37,19 @@ def _text(convert: Callable[[object], str], found: object) -> str:
 
 
 def did_you_mean(
-    given: object, names: Iterable[str], others: Mapping[str, str] | None = None
+    value: object, names: Iterable[str], others: Mapping[str, str] | None = None
 ) -> str:
     """Return the end of a message, such as ``"; did you mean 'average'?"`` or nothing.
 
     ``others`` maps names of other libraries, in lower case without underscores, to what to show.
     """
-    if not isinstance(given, str) or len(given) > _LONGEST:
+    if not isinstance(value, str) or len(value) > _LONGEST:
         return ""
-    word = _plain(given)
+    word = _plain(value)
     known = {_plain(name): repr(name) for name in names}
     near = get_close_matches(word, known, n=1, cutoff=_LIKENESS)
-    found = known.get(word) or (others or {}).get(word) or (known[near[0]] if near else None)
-    return f"; did you mean {found}?" if found else ""
+    suggestion = known.get(word) or (others or {}).get(word) or (known[near[0]] if near else None)
+    return f"; did you mean {suggestion}?" if suggestion else ""
 
 
 def _plain(word: str) -> str:
@@ -74,8 +74,8 @@ class _FieldError(CudakernError):
         super().__init__(f"{operator}: {field} {requirement}{suffix}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = (self.operator, self.field, self._requirement, self.rule)
-        return type(self), given, vars(self)  # which may have notes
+        arguments = (self.operator, self.field, self._requirement, self.rule)
+        return type(self), arguments, vars(self)  # which may have notes
 
 
 class DescriptorError(_FieldError, ValueError):
@@ -200,5 +200,5 @@ class SimulatorError(CudakernError, RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         place = (self.block, self.thread)
-        given = (self.kind, self.kernel, *place, self.message, self.findings)
-        return type(self), given, vars(self)
+        arguments = (self.kind, self.kernel, *place, self.message, self.findings)
+        return type(self), arguments, vars(self)

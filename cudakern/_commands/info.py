@@ -61,9 +61,9 @@ def _version(package: str) -> str | None:
 def _packages() -> dict[str, str | None]:
     """Return the versions of all that cudakern and its extras can use."""
     named = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in _required()}
-    found = {name: _version(name) for name in sorted(named.union(_PACKAGES))}
-    found["cudakern"] = found["cudakern"] or "not installed"
-    return found
+    versions = {name: _version(name) for name in sorted(named.union(_PACKAGES))}
+    versions["cudakern"] = versions["cudakern"] or "not installed"
+    return versions
 
 
 def _required() -> list[str]:
@@ -91,14 +91,14 @@ def _cuda() -> dict[str, Any]:
     runtime = import_cupy().cuda.runtime
     devices = []
     for ordinal in range(runtime.getDeviceCount()):
-        found = runtime.getDeviceProperties(ordinal)
+        properties = runtime.getDeviceProperties(ordinal)
         devices.append(
             {
                 "ordinal": ordinal,
-                "name": found["name"].decode(),
-                "compute_capability": f"{found['major']}.{found['minor']}",
-                "multiprocessors": found["multiProcessorCount"],
-                "memory_bytes": found["totalGlobalMem"],
+                "name": properties["name"].decode(),
+                "compute_capability": f"{properties['major']}.{properties['minor']}",
+                "multiprocessors": properties["multiProcessorCount"],
+                "memory_bytes": properties["totalGlobalMem"],
             }
         )
     return {
@@ -129,11 +129,11 @@ def _simulator() -> dict[str, Any]:
 
 def _cache() -> dict[str, Any]:
     """Return where compiled kernels lie and how much that is, and what this process keeps."""
-    kept = {name: size._asdict() for name, size in sizes().items()}
+    caches = {name: size._asdict() for name, size in sizes().items()}
     try:
         folder = cache_folder()
     except CudakernError as error:
-        return {"cache": str(error), "cache_files": None, "cache_bytes": None, "caches": kept}
+        return {"cache": str(error), "cache_files": None, "cache_bytes": None, "caches": caches}
     nbytes = []
     for parent, _, names in os.walk(folder):  # which takes folders that vanish for empty ones
         for name in names:
@@ -145,7 +145,7 @@ def _cache() -> dict[str, Any]:
         "cache": str(folder),
         "cache_files": len(nbytes),
         "cache_bytes": sum(nbytes),
-        "caches": kept,
+        "caches": caches,
     }
 
 
@@ -181,21 +181,21 @@ def _check() -> str:
     try:
         cupy = import_cupy()
         x = cupy.arange(1000, dtype=np.float32)
-        found = gather(x, cupy.arange(999, -1, -1, dtype=np.int32)).get()
+        picked = gather(x, cupy.arange(999, -1, -1, dtype=np.int32)).get()
     except (CudakernError, RuntimeError) as error:
         return str(translate(error) or error)
-    correct = np.array_equal(found, np.arange(1000, dtype=np.float32)[::-1])
+    correct = np.array_equal(picked, np.arange(1000, dtype=np.float32)[::-1])
     return "" if correct else "cudakern: a gather on the GPU gave a wrong result"
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the information; with ``--check`` return 1 unless a GPU works."""
-    found = collect()
+    facts = collect()
     problem = _check() if options.check else ""
     if options.check:
-        found["check"] = problem or "passed"
+        facts["check"] = problem or "passed"
     if options.json:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
     else:
-        show_table([*_rows("", found)])
+        show_table([*_rows("", facts)])
     return 1 if problem else 0

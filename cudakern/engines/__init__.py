@@ -74,12 +74,12 @@ def engine_for(place: int) -> Engine:
     if place == HOST:
         return _simulator()
     require_own_process()
-    with _asking:  # of threads that ask for the first time at once, each shall get the same
+    with _asking:  # else two threads that ask first, at the same time, would get an engine each
         return _cuda()
 
 
 def _in_fork() -> None:
-    """Have a forked process say what CUDA refuses: also of launches that its parent has bound."""
+    """Have a forked process refuse what CUDA does, launches that its parent has bound included."""
     if _cuda.cache_info().currsize:
         _refused.append(_FORKED)
         clear_caches()

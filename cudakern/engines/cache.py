@@ -26,9 +26,9 @@ def cache_folder() -> Path:
 
     Raises EngineUnavailableError if the folder cannot be written, or must not be trusted.
     """
-    given = os.environ.get("CUDAKERN_CACHE_DIR")
-    if given:
-        folder = Path(given).expanduser().absolute()
+    named = os.environ.get("CUDAKERN_CACHE_DIR")
+    if named:
+        folder = Path(named).expanduser().absolute()
         problem = _problem(folder)
         if problem:
             message = f"cudakern: CUDAKERN_CACHE_DIR must be a writable folder; {folder}: {problem}"

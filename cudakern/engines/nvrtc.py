@@ -47,15 +47,15 @@ class Program:
     #: Architecture of the machine code, such as ``"sm_90"``, or of the PTX, ``"compute_90"``.
     target: str
     lines: bool  # whether the result keeps source lines, for profilers
-    given: tuple[str, ...] = ()  # all options of a program that is not the package's own
+    own_options: tuple[str, ...] = ()  # all options of a program that is not the package's own
     #: Names of kernels and variables whose symbols are wanted, such as ``"scale<float>"``.
     expressions: tuple[str, ...] = ()
 
     @property
     def options(self) -> tuple[str, ...]:
         """The compiler's options, all of them."""
-        if self.given:
-            return self.given
+        if self.own_options:
+            return self.own_options
         lines = ("-lineinfo",) if self.lines else ()
         return (f"--gpu-architecture={self.target}", "-std=c++17", *lines)
 
@@ -116,12 +116,12 @@ def compile_program(program: Program) -> tuple[bytes, str]:
 
 def lowered_names(ptx: str) -> dict[str, str]:
     """Return the symbols of the name expressions that PTX was compiled with."""
-    found = {}
+    symbols = {}
     position = 0
     while match := _LOWERED.match(ptx, position):
-        found[match[2]] = match[1]
+        symbols[match[2]] = match[1]
         position = match.end()
-    return found
+    return symbols
 
 
 def compiled(spec: KernelSpec, target: str) -> Path:
@@ -132,10 +132,10 @@ def compiled(spec: KernelSpec, target: str) -> Path:
     Raises KernelCompileError with NVRTC's log, EngineUnavailableError if NVRTC is not installed, or
     the folder cannot be written.
     """
-    return kept(spec.entry, program_of(spec, target))
+    return compiled_program(spec.entry, program_of(spec, target))
 
 
-def kept(
+def compiled_program(
     stem: str, program: Program, more: str = "", finish: Callable[[bytes], bytes] | None = None
 ) -> Path:
     """Return the file of a program's machine code or PTX, compiling it unless it is there.
@@ -174,7 +174,7 @@ def compiled_for(spec: KernelSpec, capability: int) -> Path:
             f"{min(known) / 10} or later with NVRTC {version()}; got {capability / 10}{advice}"
         )
         raise EngineUnavailableError(message)
-    return compiled(spec, f"compute_{max(one for one in known if one < capability)}")
+    return compiled(spec, f"compute_{max(capable for capable in known if capable < capability)}")
 
 
 @cache
@@ -184,11 +184,11 @@ def capabilities() -> tuple[int, ...]:
     Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
     """
     known = _answer(_nvrtc().nvrtcGetSupportedArchs())
-    return tuple(one for one in known if one >= _MIN_CAPABILITY)
+    return tuple(capability for capability in known if capability >= _MIN_CAPABILITY)
 
 
 def path_of(stem: str, program: Program, more: str = "") -> Path:
-    """Return where `kept` keeps a program's machine code or PTX."""
+    """Return where `compiled_program` keeps a program's machine code or PTX."""
     key = "\0".join((version(), *program.options, program.text))
     if more or program.expressions:
         key = "\0".join((key, program.name, *program.expressions, more))
@@ -215,10 +215,10 @@ def version() -> str:
 def _installed(distribution: str) -> str:
     """Return a distribution's version in 0.3 ms; `metadata.version` takes more than 1 ms."""
     text = metadata.distribution(distribution).read_text("METADATA") or ""
-    found = _VERSION.search(text)
-    if found is None:
+    match = _VERSION.search(text)
+    if match is None:
         raise metadata.PackageNotFoundError(distribution)
-    return found[1]
+    return match[1]
 
 
 def library_path() -> str:

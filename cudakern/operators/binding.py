@@ -68,7 +68,7 @@ class Bound:
         for o in range(first_output, len(layouts)) if any(work) else ():
             for k in range(o):
                 self._pairs.append((o, k, spans[k][0] - spans[o][1], spans[k][1] - spans[o][0]))
-        launch, self._before = work
+        launch, self._before = work.launch, work.before
         self._run: PreparedLaunch | None = None
         self._workspace: Callable[[], int] | None = None
         if launch is None:
@@ -147,6 +147,6 @@ class Binding:
                     self.run(request, (*arrays[:i], copied(arrays[i]), *arrays[i + 1 :]))
                     return
             work = self._bind(request, arrays, layouts, place)
-            made = Bound(self._operator, self._names, layouts, self._outputs, work, place)
-            bound = self.table.add(key, made)
+            prepared = Bound(self._operator, self._names, layouts, self._outputs, work, place)
+            bound = self.table.add(key, prepared)
         bound(addresses, arrays)

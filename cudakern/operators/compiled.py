@@ -20,10 +20,10 @@ from cudakern._arrays import (
     owner_address,
     place_of,
 )
-from cudakern._caches import Family, kept
+from cudakern._caches import Family, registered
 from cudakern._foreign import as_array, as_output
 from cudakern._layout import Layout
-from cudakern._ranges import of_operator
+from cudakern._nvtx import of_operator
 from cudakern.errors import ArgumentError, BindingError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.binding import Binding, Work
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MIN_ADDRESS_ALIGNMENT = 16
 #: What several outputs are given in.
 _PAIRS = (tuple, list)
-_bound = kept("compiled operators", Family())
+_bound = registered("compiled operators", Family())
 
 
 class _Tensors:
@@ -290,9 +290,9 @@ class CompiledOperator:
     def _call(self, inputs: tuple[Array, ...], out: Any) -> Any:  # noqa: ANN401
         """Run the operator with everything checked."""
         arrays = self._with_owned(inputs)
-        given = out
+        result = out
         if out is None:
-            out = given = self._allocate(arrays)
+            out = result = self._allocate(arrays)
         if self._several and (not isinstance(out, _PAIRS) or len(out) != self._outputs):
             requirement = f"must be {self._outputs} tensors; got {shown(out)}"
             raise BindingError(self._desc.operator, "out", requirement, "T20")
@@ -309,7 +309,7 @@ class CompiledOperator:
             for i in set(self._aligned) - set(self._owned):
                 self._tensors.check_offset(i, arrays[i])
         self._run(None, tuple(arrays))
-        return given
+        return result
 
     def _with_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
         """Return all inputs in binding order."""
@@ -337,11 +337,11 @@ class CompiledOperator:
     def _allocate(self, arrays: list[Array]) -> Any:  # noqa: ANN401
         first = as_array(self._desc.operator, self._tensors.names[0], arrays[0])
         place = place_of(first)
-        made = [
+        outputs = [
             self._tensors.empty(k, place)
             for k in range(self._tensors.inputs, len(self._tensors.names))
         ]
-        return tuple(made) if len(made) > 1 else made[0]
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
 
 def _in_elements(strides: tuple[int, ...], itemsize: int) -> str:
@@ -396,13 +396,13 @@ def compile_operator(
     Traceback (most recent call last):
     cudakern.errors.DescriptorError: reduce: output_tensor.sizes must be (1, 2) ... got (2, 1) [R8]
     """
-    given: object = desc
-    if not isinstance(given, OperatorDesc):
-        found = f"an object of {type(given).__name__}"
-        if isinstance(given, type):
-            found = f"the class {given.__name__}"
-        elif given is None or isinstance(given, str):
-            found = shown(given)
+    value: object = desc
+    if not isinstance(value, OperatorDesc):
+        found = f"an object of {type(value).__name__}"
+        if isinstance(value, type):
+            found = f"the class {value.__name__}"
+        elif value is None or isinstance(value, str):
+            found = shown(value)
         requirement = (
             f"must be an operator descriptor, such as GatherOperatorDesc(...); got {found}"
         )

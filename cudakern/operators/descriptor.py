@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 EARLY_RANK = 4
 
 
-def as_level(operator: str, given: object) -> FeatureLevel:
+def as_level(operator: str, value: object) -> FeatureLevel:
     """Return a feature level given as a member or by its value, or raise ArgumentError."""
     try:
-        return FeatureLevel(given)  # type: ignore[arg-type]  # what else was given, the error says
+        return FeatureLevel(value)  # type: ignore[arg-type]  # what else was given, the error says
     except Exception:  # noqa: BLE001  whatever a comparison with an array raises
-        requirement = f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {shown(given)}"
+        requirement = f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {shown(value)}"
         raise ArgumentError(operator, "feature_level", requirement) from None
 
 

@@ -120,7 +120,7 @@ def widened(indices: Array, extents: Sequence[int], negative: str) -> Array:
     return indices
 
 
-def as_indices(operator: str, given: object, indices: Array) -> Array:
+def as_indices(operator: str, value: object, indices: Array) -> Array:
     """Return indices as int32, int64, uint32 or uint64.
 
     Narrower integers are widened; what is no integer raises DTypeError.
@@ -129,7 +129,7 @@ def as_indices(operator: str, given: object, indices: Array) -> Array:
         return indices
     if indices.dtype in _WIDENED:
         return converted(indices, _WIDENED[indices.dtype])
-    if isinstance(given, list | tuple) and indices.size == 0:
+    if isinstance(value, list | tuple) and indices.size == 0:
         return indices.astype(np.int64)  # an empty list has no dtype of its own
     require_index_dtype(operator, indices.dtype)
     return indices

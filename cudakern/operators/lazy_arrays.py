@@ -32,42 +32,42 @@ def require_known(operator: str, out: object = None, **arguments: object) -> Non
     if out is not None:
         requirement = "must be None: results are lazy; dask.array.store writes them to arrays"
         raise ArgumentError(operator, "out", f"{requirement}; got {type(out).__name__}")
-    for name, given in arguments.items():
-        found = given if isinstance(given, list | tuple) else [given]
-        if any(map(is_dask_collection, found)):
+    for name, value in arguments.items():
+        parts = value if isinstance(value, list | tuple) else [value]
+        if any(map(is_dask_collection, parts)):
             requirement = "must be known when the graph is built"
             hint = f"call compute() on {name} first"
-            message = f"{operator}: {name} {requirement}; got {shown(given)}; {hint}"
+            message = f"{operator}: {name} {requirement}; got {shown(value)}; {hint}"
             raise DTypeError(message)
 
 
-def as_lazy(operator: str, name: str, given: object) -> Lazy:
+def as_lazy(operator: str, name: str, value: object) -> Lazy:
     """Return an operand as a dask array: of one chunk, where it is none yet.
 
     Raises ArgumentError where the sizes of its chunks are not known, DTypeError if it is no array.
     """
-    if not isinstance(given, da.Array):
-        if is_dask_collection(given):
-            message = f"{operator}: {name} must be an array; got {type(given).__name__}"
+    if not isinstance(value, da.Array):
+        if is_dask_collection(value):
+            message = f"{operator}: {name} must be an array; got {type(value).__name__}"
             raise DTypeError(message)
-        array = as_array(operator, name, given)
+        array = as_array(operator, name, value)
         return da.from_array(array, chunks=array.shape, asarray=False)
-    as_array(operator, name, meta_from_array(given))
-    if any(map(isnan, given.shape)):
+    as_array(operator, name, meta_from_array(value))
+    if any(map(isnan, value.shape)):
         hint = f"call {name}.compute_chunk_sizes() first"
-        requirement = f"must have chunks of known sizes; got shape {given.shape}; {hint}"
+        requirement = f"must have chunks of known sizes; got shape {value.shape}; {hint}"
         raise ArgumentError(operator, name, requirement)
-    return given
+    return value
 
 
-def as_lazy_indices(operator: str, given: object) -> tuple[Lazy, Array | None]:
+def as_lazy_indices(operator: str, value: object) -> tuple[Lazy, Array | None]:
     """Return indices as a dask array of integers, and as an array if they are none yet."""
-    if isinstance(given, da.Array):
-        lazy = as_lazy(operator, "indices", given)
+    if isinstance(value, da.Array):
+        lazy = as_lazy(operator, "indices", value)
         require_index_dtype(operator, lazy.dtype)
         return lazy, None
-    found = as_indices(operator, given, as_array(operator, "indices", given))
-    return as_lazy(operator, "indices", found), found
+    array = as_indices(operator, value, as_array(operator, "indices", value))
+    return as_lazy(operator, "indices", array), array
 
 
 def place_of_chunks(lazy: Lazy) -> int:
@@ -131,7 +131,7 @@ def starts_of(sizes: Sequence[int]) -> tuple[int, ...]:
 
 def start_of_block(starts: list[tuple[int, ...]], block: tuple[int, ...]) -> tuple[int, ...]:
     """Return where a block starts, given where those along each axis do."""
-    return tuple(of[k] for of, k in zip(starts, block, strict=True))
+    return tuple(along[k] for along, k in zip(starts, block, strict=True))
 
 
 def start_of_each(lazy: Lazy, axes: Sequence[int]) -> Iterator[Any]:

@@ -62,12 +62,12 @@ def lazy_operands(
     What `cudakern.operators.lookup.as_operands` demands of arrays is checked.
     """
     data = as_lazy(operator, "x", x)
-    positions, found = as_lazy_indices(operator, indices)
+    positions, array = as_lazy_indices(operator, indices)
     require_dtype(operator, "x", data.dtype, copyable())
     require_rank(operator, "x", data, 1)
     require_rank(operator, "indices", positions, least)
-    at_hand = found is not None and place_of(found) == HOST
-    return data, positions, found if at_hand else None
+    at_hand = array is not None and place_of(array) == HOST
+    return data, positions, array if at_hand else None
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class LazyLookup:
         """Return a chunk of the indices, which starts there, or raise for the first bad one."""
         indices = as_array(self.operator, "indices", indices)
         if indices.size:
-            found = as_indices(self.operator, indices, indices)
+            readable = as_indices(self.operator, indices, indices)
             raise_if_outside(
                 self.operator,
-                widened(found, self.extents, self.negative),
+                widened(readable, self.extents, self.negative),
                 self.extents,
                 self.first,
                 tuples=self.tuples,
@@ -185,8 +185,8 @@ def look_up(
         call = replace(call, mode="clamp", negative="from_end")
     meta = meta_like(x, len(shape), x.dtype)
     if all(count == 1 for count in x.numblocks[first:stop]):
-        kept = (*range(first), *symbols[new], *range(stop, x.ndim))
-        return mapped(name, call.of_whole, kept, meta, x, range(x.ndim), indices, symbols)
+        dimensions = (*range(first), *symbols[new], *range(stop, x.ndim))
+        return mapped(name, call.of_whole, dimensions, meta, x, range(x.ndim), indices, symbols)
     parts = _of_chunks(call, x, indices, new, _chunks_hit(call, x, at_hand))
     return tree(name, parts, range(stop - first), call.merge, call.finish, meta)
 
@@ -198,8 +198,8 @@ def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[i
         sizes = x.chunks[call.first + k]
         chunks = list(range(len(sizes)))
         if at_hand is not None:
-            found = call.positions(at_hand[..., k] if call.tuples else at_hand, extent)
-            inside = found[(found >= 0) & (found < extent)]
+            places = call.positions(at_hand[..., k] if call.tuples else at_hand, extent)
+            inside = places[(places >= 0) & (places < extent)]
             chunks = np.unique(np.searchsorted(starts_of(sizes), inside, "right") - 1).tolist()
         hit.append(chunks or [0])
     return hit

@@ -16,7 +16,7 @@ from cudakern._arrays import (
     require_rank,
     require_size,
 )
-from cudakern._caches import kept
+from cudakern._caches import registered
 from cudakern._dtypes import copyable, require_dtype
 from cudakern._foreign import as_array, as_output
 from cudakern.operators.binding import Binding, Work
@@ -75,7 +75,7 @@ class Lookup:
         self._rows_of, self._plan = rows_of, plan
         self.binding = Binding(operator, ("x", "indices", "out"), self._bind, aligned=(1,))
         self._run = self.binding.run
-        kept(operator, self.binding.table)
+        registered(operator, self.binding.table)
 
     def __call__(self, x: Array, indices: Array, selection: Selection, out: Array | None) -> Array:
         """Return what is selected, in ``out`` if given.

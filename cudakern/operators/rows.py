@@ -81,8 +81,8 @@ class RowProblem:
     def is_merged(self) -> bool:
         """Return whether each part is one dimension at most, and rows are contiguous."""
         item = self.x.itemsize
-        one = all(len(part) <= 1 for part in (self.outer, self.index, self.inner))
-        return one and (not self.inner or self.inner[0].strides == (item, 0, item))
+        is_flat = all(len(part) <= 1 for part in (self.outer, self.index, self.inner))
+        return is_flat and (not self.inner or self.inner[0].strides == (item, 0, item))
 
     def is_stream(self) -> bool:
         """Return whether the problem is merged and the output has no gaps between rows."""

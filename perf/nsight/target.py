@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cudakern import _ranges as ranges
+from cudakern import _nvtx
 from cudakern._commands.engines import choose
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import EngineUnavailableError
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         raise NsightError(message) from error
     with profiled(xp):
         for line in prepared:
-            with ranges.marked(line.name, line.nbytes):
+            with _nvtx.marked(line.name, line.nbytes):
                 for _ in range(options.repeats):
                     line.call()
     for line in prepared:

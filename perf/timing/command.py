@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern import _ranges as ranges
+from cudakern import _nvtx
 from cudakern._commands import console
 from cudakern.engines import engine_for, use
 from cudakern.engines.cuda.library import device_count, import_cupy
@@ -190,7 +190,7 @@ class Session:
         state = self._nvml.read("_before")
         self.engine.launches.clear()
         try:
-            scope = ranges.marked(f"{case} {workload.title}", round(traffic.total))
+            scope = _nvtx.marked(f"{case} {workload.title}", round(traffic.total))
             found = measure(self._gpu, workload, self._peers, samples, deadline, scope)
             works = True
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring

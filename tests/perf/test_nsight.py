@@ -17,7 +17,7 @@ from unittest.mock import call
 import numpy as np
 import pytest
 
-from cudakern import _ranges as ranges
+from cudakern import _nvtx
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import EngineUnavailableError
 from perf.cases import CASES, find
@@ -326,7 +326,7 @@ def test_target_runs_on_the_simulator(capsys, monkeypatch):
         marked.append((name, payload))
         yield
 
-    monkeypatch.setattr(ranges, "marked", mark)
+    monkeypatch.setattr(_nvtx, "marked", mark)
     options = ["--engine", "simulator", "--elements", "4096", "--repeats", "3"]
     assert command.main(["target", "G-1", *options]) == 0
     workloads = [line.workload.shrunk(4096) for line in find(["G-1"])[0].lines]
@@ -358,7 +358,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr(tools, "find", lambda _names: [SimpleNamespace(name="X-1", lines=lines)])
     monkeypatch.setattr(target, "choose", lambda engine: engine)
     monkeypatch.setattr(target, "import_cupy", lambda: cupy)
-    monkeypatch.setattr(ranges, "marked", mark)
+    monkeypatch.setattr(_nvtx, "marked", mark)
     return cupy
 
 

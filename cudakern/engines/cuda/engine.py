@@ -64,9 +64,9 @@ class CudaEngine:
         NVRTC, or where they do not go together.
         """
         key = (spec, load_source(spec.source).digest, device, line_info())
-        found = self._kernels.get(key)
-        if found is not None:
-            return found
+        loaded = self._kernels.get(key)
+        if loaded is not None:
+            return loaded
         with self._lock:
             turn = self._turns.setdefault(key, threading.Lock())
         with turn:
@@ -191,8 +191,8 @@ class CudaEngine:
         memory = workspaces.get(key)
         if memory is None:
             external = not lasts and stream.device_id < 0
-            made = self._of_external(handle, device, nbytes) if external else self._zeros(nbytes)
-            memory = workspaces.setdefault(key, made)
+            fresh = self._of_external(handle, device, nbytes) if external else self._zeros(nbytes)
+            memory = workspaces.setdefault(key, fresh)
             if not lasts:
                 weakref.finalize(stream, workspaces.pop, key, None).atexit = False
         return int(memory.data.ptr)

@@ -134,10 +134,10 @@ class GraphMemory:
     def workspace(self, stream: int, nbytes: int, make: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Return the workspace of the launches that this stream has in a graph, one by one."""
         with relaxed():
-            kept = self._of(stream).workspaces
-            if (stream, nbytes) not in kept:
-                kept[stream, nbytes] = make()
-            return kept[stream, nbytes]
+            workspaces = self._of(stream).workspaces
+            if (stream, nbytes) not in workspaces:
+                workspaces[stream, nbytes] = make()
+            return workspaces[stream, nbytes]
 
     def _of(self, stream: int) -> _Captured:
         number, graph = graph_of(stream)

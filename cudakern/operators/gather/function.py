@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from cudakern._arguments import normalize_axis
-from cudakern._ranges import named
+from cudakern._nvtx import named
 from cudakern.operators.gather.plan import plan_gather, rows_of
 from cudakern.operators.indices import NO_FILL, ZERO, check_mode, fill_pattern
 from cudakern.operators.lookup import Lookup, Selection, as_operands

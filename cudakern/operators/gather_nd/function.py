@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from cudakern._layout import MAX_DIMENSIONS
-from cudakern._ranges import named
+from cudakern._nvtx import named
 from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
 from cudakern.operators.indices import NO_FILL, ZERO, check_mode, fill_pattern

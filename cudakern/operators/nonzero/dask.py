@@ -177,16 +177,16 @@ def nonzero_coordinates(
     require_known(_COORDINATES, out, size=size, dtype=dtype)
     x = _searched(_COORDINATES, x, 0)
     kind, wanted = as_table(x, size, dtype)
-    found, of_count = _first(x, wanted), count_type(x)
+    pair, of_count = _first(x, wanted), count_type(x)
     meta = meta_like(x, 1, of_count)
     name = f"{_COORDINATES}-count"
-    count = mapped(name, _count, "n", meta, found, "f", new_axes={"n": 1}, kind=of_count)
-    return NonzeroCoordinates(count, _table(found, x, wanted, kind, None))
+    count = mapped(name, _count, "n", meta, pair, "f", new_axes={"n": 1}, kind=of_count)
+    return NonzeroCoordinates(count, _table(pair, x, wanted, kind, None))
 
 
-def _searched(operator: str, given: object, least: int) -> Lazy:
+def _searched(operator: str, value: object, least: int) -> Lazy:
     """Return x as a dask array of a supported dtype and ``least`` to 8 dimensions."""
-    x = as_lazy(operator, "x", given)
+    x = as_lazy(operator, "x", value)
     require_input(operator, x, least)
     return x
 
@@ -273,12 +273,12 @@ def _count(pair: object, kind: np.dtype[Any]) -> Array:
     return count
 
 
-def _table(found: Lazy, x: Lazy, wanted: int, kind: np.dtype[Any], fill: bytes | None) -> Lazy:
+def _table(pair: Lazy, x: Lazy, wanted: int, kind: np.dtype[Any], fill: bytes | None) -> Lazy:
     """Return the coordinates, in as many rows as are wanted; ``fill`` goes where there are none."""
     shape, meta = (wanted, max(1, x.ndim)), meta_like(x, 2, kind)
     more: Any = {"new_axes": dict(zip("rc", shape, strict=True)), "shape": shape, "kind": kind}
     name = f"{_COORDINATES}-table"
-    return mapped(name, _table_of, "rc", meta, found, "f", fill=fill, **more)
+    return mapped(name, _table_of, "rc", meta, pair, "f", fill=fill, **more)
 
 
 def _table_of(

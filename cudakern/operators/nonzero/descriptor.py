@@ -88,8 +88,8 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
         least = 0 if level is FeatureLevel.EXTENDED else 1
         self._require_rank("Z1", "input_tensor", level, least)
         self.require_type("Z2", "output_count_tensor", level, _COUNT_DATA_TYPES)
-        one = all(n == 1 for n in count.sizes)
-        self.require("Z2", "output_count_tensor.sizes", one, f"must be all 1; got {count.sizes}")
+        is_one = all(n == 1 for n in count.sizes)
+        self.require("Z2", "output_count_tensor.sizes", is_one, f"must be all 1; got {count.sizes}")
         self._require_rank("Z2", "output_count_tensor", level, 1)
         self.require_type("Z3", "output_coordinates_tensor", level, _COORDINATE_DATA_TYPES)
         self._require_rank("Z3", "output_coordinates_tensor", level, 2)

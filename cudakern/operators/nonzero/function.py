@@ -24,10 +24,10 @@ from cudakern._arrays import (
     require_size,
     temporary,
 )
-from cudakern._caches import kept
+from cudakern._caches import registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output
-from cudakern._ranges import named
+from cudakern._nvtx import named
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.nonzero import plan
@@ -178,9 +178,9 @@ def as_rows(operator: str, size: object, x: Array, kind: np.dtype[Any]) -> int:
     return rows
 
 
-def as_input(operator: str, given: object, least: int) -> Array:
+def as_input(operator: str, value: object, least: int) -> Array:
     """Return x as an array of a supported dtype and ``least`` to 8 dimensions."""
-    x = as_array(operator, "x", given)
+    x = as_array(operator, "x", value)
     require_input(operator, x, least)
     if x.size > MAX_COUNTED:  # one whose strides are zero
         raise ArgumentError(operator, "x", f"must have at most 2^40 elements; got {x.size}")
@@ -235,7 +235,7 @@ def _find_nothing(arrays: tuple[Array, ...], fill: int | None, place: int) -> bo
 
 _binding = Binding(NAME, _NAMES, _bind, outputs=2, aligned=(0,))
 _find = _binding.run
-kept(NAME, _binding.table)
+registered(NAME, _binding.table)
 
 
 @overload
@@ -362,9 +362,9 @@ def _trimmed(x: Array, *, by_axis: bool = False) -> Array:
         return rows
     rows = table(x.size)
     _find(request, (x, count, rows))
-    found = int(count[0])
-    if 2 * found > x.size:
-        return rows[:found]
-    kept = table(found)  # what is not needed is not kept
-    copy_elements(kept, rows[:found])
-    return kept
+    nonzeros = int(count[0])
+    if 2 * nonzeros > x.size:
+        return rows[:nonzeros]
+    exact = table(nonzeros)  # so that the memory of the other rows is free
+    copy_elements(exact, rows[:nonzeros])
+    return exact

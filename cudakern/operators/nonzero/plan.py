@@ -96,8 +96,8 @@ class NonzeroProblem:
         bits = self.kind.bits // 2 if is_complex else self.kind.bits
         ones = (1 << bits) - 1
         number = ones >> 1 if is_float else ones
-        kept = sum(number << shift for shift in range(0, 64, bits))
-        return kept & 0xFFFFFFFF, kept >> 32
+        mask = sum(number << shift for shift in range(0, 64, bits))
+        return mask & 0xFFFFFFFF, mask >> 32
 
 
 def plan_nonzero(problem: NonzeroProblem) -> Launch:
@@ -126,10 +126,10 @@ def _plan_stream(problem: NonzeroProblem) -> Launch:
 def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Launch | None:
     """Return a plan for an x that is contiguous along another dimension than the last, or None."""
     x, item = problem.x, problem.x.itemsize
-    found = [k for k, d in enumerate(dimensions[:-1]) if d.strides[0] == item]
-    if not found or item == VECTOR_BYTES:
+    contiguous = [k for k, d in enumerate(dimensions[:-1]) if d.strides[0] == item]
+    if not contiguous or item == VECTOR_BYTES:
         return None
-    along = found[0]
+    along = contiguous[0]
     outer, rows, inner = dimensions[:along], dimensions[along].size, dimensions[along + 1 :]
     others = (d.strides[0] for d in (*outer, *inner))
     columns = prod(d.size for d in inner)
@@ -144,10 +144,10 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
     wide = x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
     tiles = planes * groups
     turns = -(-group * padded // (_WARP * _WARPS))
-    one = (Dimension(1, (0,)),)
+    point = (Dimension(1, (0,)),)
     arguments = (
         _common(problem, turns, tiles, 0, wide=wide)
-        .dimensions(COLUMN_RANK, outer=outer or one, inner=inner)
+        .dimensions(COLUMN_RANK, outer=outer or point, inner=inner)
         .divisor(groups=groups)
         .offset(rows=rows)
         .uint32(group=group, columns=columns)

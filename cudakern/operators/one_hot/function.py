@@ -22,11 +22,11 @@ from cudakern._arrays import (
     require_rank,
     require_size,
 )
-from cudakern._caches import Results, kept
+from cudakern._caches import Results, registered
 from cudakern._dtypes import as_dtype, copyable, known, require_dtype
 from cudakern._foreign import as_array, as_output
 from cudakern._layout import VECTOR_BYTES
-from cudakern._ranges import named
+from cudakern._nvtx import named
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, DTypeError, reason, shown
 from cudakern.operators.binding import Binding, Work
@@ -130,7 +130,7 @@ def _numbers(
     return _scalars(operator, off, on, wanted)
 
 
-kept("one_hot values", Results(_numbers))
+registered("one_hot values", Results(_numbers))
 
 
 def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]:
@@ -172,7 +172,7 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], p
 
 _binding = Binding(NAME, _NAMES, _bind, aligned=(0, 1))
 _run = _binding.run
-kept(NAME, _binding.table)
+registered(NAME, _binding.table)
 
 
 @overload
@@ -271,13 +271,13 @@ def one_hot(
     axis = normalize_axis(NAME, axis, indices.ndim + 1)
     check_negative(NAME, negative)
     indices = widened(indices, (depth,), negative)
-    given = off_on(NAME, values, dtype)
+    pair = off_on(NAME, values, dtype)
     if out is None:
-        inputs = (indices,) if given.array is None else (indices, given.array)
+        inputs = (indices,) if pair.array is None else (indices, pair.array)
         place = common_place(NAME, _NAMES[: len(inputs)], inputs)
         shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
-        require_size(NAME, "depth", shape, given.dtype.itemsize)
-        out = empty(shape, given.dtype, place)
-    request = (axis, depth, given.dtype, given.pattern, negative)
-    _run(request, (indices, given.array, as_output(NAME, "out", out)))
+        require_size(NAME, "depth", shape, pair.dtype.itemsize)
+        out = empty(shape, pair.dtype, place)
+    request = (axis, depth, pair.dtype, pair.pattern, negative)
+    _run(request, (indices, pair.array, as_output(NAME, "out", out)))
     return out

@@ -118,13 +118,13 @@ def plan_one_hot(problem: OneHotProblem) -> Launch | None:
     itemsize = problem.out.itemsize
     columns = inner[0].size if inner else 1
     row = columns * depth.size
-    one = len(outer) <= 1 and len(inner) <= 1
+    is_flat = len(outer) <= 1 and len(inner) <= 1
     packed = (
         (not inner or inner[0].strides[1] == itemsize)
         and (depth.size == 1 or depth.strides[1] == columns * itemsize)
         and (not outer or outer[0].strides[1] == row * itemsize)
     )
-    if one and packed and problem.out.phase % itemsize == 0:
+    if is_flat and packed and problem.out.phase % itemsize == 0:
         return _plan_packed(problem, outer, inner, row)
     return _plan_strided(problem, (*outer, depth, *inner))
 

@@ -118,15 +118,15 @@ def reduce(
     meta, symbols = meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
     positions = call.function in ARG_FUNCTIONS
     states = (_Places if positions else _Values)(call, start, x.dtype, x.shape, keepdims)
-    one = dict.fromkeys(call.axes, 1)
+    ones = dict.fromkeys(call.axes, 1)
     if all(x.numblocks[d] == 1 for d in call.axes):
-        kept = tuple(d for d in symbols if keepdims or d not in call.axes)
-        one = one if keepdims else {}
-        return mapped("reduce", states.of_whole, kept, meta, x, symbols, adjust_chunks=one)
+        remaining = tuple(d for d in symbols if keepdims or d not in call.axes)
+        ones = ones if keepdims else {}
+        return mapped("reduce", states.of_whole, remaining, meta, x, symbols, adjust_chunks=ones)
     starts = start_of_each(x, call.axes) if positions else ()
     no_arrays, name = meta_of_states(x.ndim), "reduce-chunk"
     parts = mapped(
-        name, states.of_chunk, symbols, no_arrays, x, symbols, *starts, adjust_chunks=one
+        name, states.of_chunk, symbols, no_arrays, x, symbols, *starts, adjust_chunks=ones
     )
     return tree("reduce", parts, call.axes, states.combine, states.finish, meta, keepdims=keepdims)
 

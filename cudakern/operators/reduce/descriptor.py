@@ -191,11 +191,11 @@ class ReduceOperatorDesc(_ReducingDesc):
             object.__setattr__(self, "function", self._function())
 
     def _function(self) -> ReduceFunction:
-        found = function_of(self.function)
-        if found is None:
+        function = function_of(self.function)
+        if function is None:
             requirement = f"must be one of {', '.join(BY_LABEL)}; got {self.function!r}"
             raise DescriptorError(self.operator, "function", requirement, "R1")
-        return found
+        return function
 
 
 @dataclass(frozen=True)

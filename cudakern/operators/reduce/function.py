@@ -23,10 +23,10 @@ from cudakern._arrays import (
     require_rank,
     require_size,
 )
-from cudakern._caches import Table, kept
+from cudakern._caches import Table, registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output
-from cudakern._ranges import named
+from cudakern._nvtx import named
 from cudakern.errors import ArgumentError, BindingError, DTypeError, did_you_mean, shown
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
@@ -119,17 +119,17 @@ def as_axes(axis: object) -> int | tuple[int, ...]:
 
 def check_flags(**flags: object) -> None:
     """Raise ArgumentError for what is neither true nor false, as an array of several elements."""
-    for name, given in flags.items():
+    for name, value in flags.items():
         try:
-            bool(given)
+            bool(value)
         except Exception:  # noqa: BLE001  whatever a tensor of another library raises
-            requirement = f"must be True or False; got {shown(given)}"
+            requirement = f"must be True or False; got {shown(value)}"
             raise ArgumentError(NAME, name, requirement) from None
 
 
 def find_call(
     x: Array,
-    given: str | ReduceFunction,
+    name: str | ReduceFunction,
     axis: int | tuple[int, ...] | None,
     keepdims: bool,  # noqa: FBT001  as in the key
     dtype: np.dtype[Any] | None,
@@ -142,7 +142,7 @@ def find_call(
     """Check the arguments of a call and return what they mean; ``of_out``: dtype is that of out."""
     require_dtype(NAME, "x", x.dtype, known())
     require_rank(NAME, "x", x, 0)
-    function = as_function(given)
+    function = as_function(name)
     ignored = _IGNORED.get(nan) if isinstance(nan, str) else None
     if ignored is None:
         hint = did_you_mean(nan, _IGNORED, _OTHER_NAN_WORDS)
@@ -231,8 +231,8 @@ def _fill(element: bytes, arrays: tuple[Array, ...]) -> bool:
 
 _binding = Binding(NAME, ("x", "out"), _bind, aligned=(0,))
 _run = _binding.run
-_calls: Table[ReduceCall] = kept(f"{NAME} arguments", Table())
-kept(NAME, _binding.table)
+_calls: Table[ReduceCall] = registered(f"{NAME} arguments", Table())
+registered(NAME, _binding.table)
 
 
 @overload

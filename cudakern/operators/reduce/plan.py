@@ -143,12 +143,12 @@ class ReduceProblem:
         """What ``finish`` of the function takes in device code: elements, or an initial value."""
         if self.initial is None:
             return struct.pack("=Q", self.length)
-        given = np.frombuffer(
+        element = np.frombuffer(
             self.initial, initial_type(self.reduction.function, self.reduction.result).numpy
         )
         with np.errstate(invalid="ignore"):  # of NaN
-            value = given.astype(self.reduction.initial.numpy).tobytes()
-        return value.ljust(WORD_BYTES, b"\0")
+            data = element.astype(self.reduction.initial.numpy).tobytes()
+        return data.ljust(WORD_BYTES, b"\0")
 
     @cached_property
     def in_order(self) -> bool:

@@ -144,25 +144,25 @@ _OF_NOTHING = {
 }
 
 
-def function_of(given: object) -> ReduceFunction | None:
+def function_of(value: object) -> ReduceFunction | None:
     """Return a function by name, as a member of the enumeration or by its value; None for none."""
-    if isinstance(given, str):
-        return BY_LABEL.get(given)
+    if isinstance(value, str):
+        return BY_LABEL.get(value)
     try:
-        return ReduceFunction(index(given))  # type: ignore[arg-type]  # what else was given is none
+        return ReduceFunction(index(value))  # type: ignore[arg-type]  # what else was given is none
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         return None
 
 
-def as_function(given: object) -> ReduceFunction:
+def as_function(value: object) -> ReduceFunction:
     """Return a function given by name, as a member or by its value, or raise ArgumentError."""
-    found = function_of(given)
-    if found is None:
-        word = given.lower().removeprefix("reduce") if isinstance(given, str) else given
+    function = function_of(value)
+    if function is None:
+        word = value.lower().removeprefix("reduce") if isinstance(value, str) else value
         hint = did_you_mean(word, BY_LABEL, _OTHER_NAMES)
-        requirement = f"must be one of {', '.join(BY_LABEL)}; got {shown(given)}{hint}"
+        requirement = f"must be one of {', '.join(BY_LABEL)}; got {shown(value)}{hint}"
         raise ArgumentError(NAME, "function", requirement)
-    return found
+    return function
 
 
 def input_data_types(function: ReduceFunction) -> TypeTable:

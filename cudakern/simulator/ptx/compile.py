@@ -127,7 +127,9 @@ def program_of(code: Code) -> nvrtc.Program:
         f"{_NOWHERE}/{Path(code.source).name}" if code.path is None else str(code.path.absolute())
     )
     text = f'{head}#line 1 "{shown}"\n{text}'
-    return nvrtc.Program(name, text, arch, lines=True, given=options, expressions=code.expressions)
+    return nvrtc.Program(
+        name, text, arch, lines=True, own_options=options, expressions=code.expressions
+    )
 
 
 def _module(stem: str, source: str, program: nvrtc.Program, depends: str = "") -> Ptx:
@@ -136,7 +138,7 @@ def _module(stem: str, source: str, program: nvrtc.Program, depends: str = "") -
 
     def text() -> str:
         try:
-            path = nvrtc.kept(stem, program, more, finish)
+            path = nvrtc.compiled_program(stem, program, more, finish)
         except KernelCompileError as error:
             log = error.log.replace(f"{_NOWHERE}/", "")
             raise KernelCompileError(source, error.options, log, _summary(log)) from None

@@ -47,7 +47,7 @@ CALLS = """
 import inspect, json, nvtx
 import numpy as np
 import cudakern as ck
-from cudakern import _ranges as ranges
+from cudakern import _nvtx
 
 x = np.arange(6, dtype=np.float32).reshape(2, 3)
 ck.gather(x, [0])
@@ -76,7 +76,7 @@ try:
 except ck.DescriptorError:
     failed = list(nvtx.events)
 nvtx.events.clear()
-with ranges.marked("R-1 line", 2**40):
+with _nvtx.marked("R-1 line", 2**40):
     pass
 print(json.dumps({
     "names": names,
@@ -119,13 +119,13 @@ UNCHANGED = """
 import json, sys
 BEFORE
 import cudakern as ck
-from cudakern import _ranges as ranges
+from cudakern import _nvtx
 
 def f():
     pass
 
-with ranges.marked("a line", 1):
-    same = ranges.named("x")(f) is f and ranges.of_operator(f) is f
+with _nvtx.marked("a line", 1):
+    same = _nvtx.named("x")(f) is f and _nvtx.of_operator(f) is f
 print(json.dumps([same, hasattr(ck.gather, "__wrapped__"), sys.modules.get("nvtx") is not None]))
 """
 
