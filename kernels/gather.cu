@@ -1,14 +1,6 @@
 // Gather along one axis: out[o, i, c] = x[o, position(indices[i]), c].
 //
-// Variants, chosen by cudakern/operators/gather/plan.py:
-//   rows, planes  rows of whole 16-byte slots; planes: several outer rows
-//   spliced       rows of 16 bytes and more, on any alignment
-//   packed        rows of less than 16 bytes; a block resolves the indices of its tile once
-//   scalars       single elements
-//   last_axis     single elements, one list of indices for many outer rows
-//   strided       any layout
-//   check         looks for bad indices
-// Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_INDEX_T, CK_MODE, CK_OFFSET_T, CK_RANK, CK_STAGED.
+// Variants and macros: kernels/README.md. cudakern/operators/gather/plan.py chooses.
 // Numeric contract: bytes are copied; NaN payloads, signed zeros and subnormals pass unchanged.
 #include "common/indexing.cuh"
 #include "common/memory.cuh"

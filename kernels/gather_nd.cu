@@ -1,14 +1,6 @@
 // Gather by index tuples: out[b, i, c] = x[b, position(indices[b, i, 0]), ..., c].
 //
-// Variants, chosen by cudakern/operators/gather_nd/plan.py:
-//   rows     rows of whole 16-byte slots
-//   spliced  rows of 16 bytes and more, on any alignment
-//   packed   rows of less than 16 bytes and single elements
-//   strided  any layout
-//   check    looks for bad indices
-// In the first three a block reads the tuples of its tile of the output once, coalesced, and keeps
-// the places of their rows in shared memory.
-// Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_INDEX_T, CK_MODE, CK_OFFSET_T, CK_RANK.
+// Variants and macros: kernels/README.md. cudakern/operators/gather_nd/plan.py chooses.
 // Numeric contract: bytes are copied; NaN payloads, signed zeros and subnormals pass unchanged.
 #include "common/indexing.cuh"
 #include "common/memory.cuh"

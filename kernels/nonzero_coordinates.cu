@@ -1,17 +1,7 @@
 // Coordinates of the elements that are not zero, in ascending row-major order, and their count.
 //
-// One launch reads x once. The warps of a block turn a tile of x into bits in shared memory. One
-// warp more, the scout, reads nothing of x: it publishes how many bits are set and looks back for
-// the row at which the tile begins (nonzero/look_back.cuh). Meanwhile the others turn bits into
-// places and load the next tile; then they write coordinates as 16-byte vectors
-// (nonzero/coordinate_writer.cuh). A single tile needs no workspace.
-//
-// Variants, chosen by cudakern/operators/nonzero/plan.py, all in logical order:
-//   stream   a contiguous x, in 16-byte vectors
-//   columns  another dimension than the last is contiguous
-//   parts    the same with very many columns
-//   strided  any layout, element by element
-// Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_COORDINATE_T, CK_OFFSET_T, CK_RANK.
+// Variants, macros and what the warps of a block do: kernels/README.md.
+// cudakern/operators/nonzero/plan.py chooses. The warp that works on no tile is called the scout.
 // Numeric contract: an element is zero if all its bits are, the signs of floats aside; so NaN and
 // subnormals count and -0.0 does not, whatever the compiler flushes.
 #include "nonzero/coordinate_writer.cuh"

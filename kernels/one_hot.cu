@@ -1,14 +1,7 @@
 // One-hot: out[o, d, i] = d == position(indices[o, i]) ? on : off.
 //
-// Variants, chosen by cudakern/operators/one_hot/plan.py, with out seen as (outer, depth, inner) in
-// the order of its memory:
-//   stream   a packed out; a tile is consecutive elements
-//   planes   a packed out; a tile is a range of columns in a range of planes
-//   strided  any layout
-// In the first two a block keeps a bit for each element of its tile in shared memory. It clears
-// the bits, reads each of the tile's indices once and sets the bit of the element that is on; then
-// it writes the tile from the bits.
-// Macros: CK_VARIANT_*, CK_ENTRY, CK_WIDTH, CK_INDEX_T, CK_OFFSET_T, CK_RANK.
+// Variants and macros: kernels/README.md. cudakern/operators/one_hot/plan.py chooses. Here out is
+// (outer, depth, inner) in the order of its memory.
 // Numeric contract: bytes are copied; NaN payloads, signed zeros and subnormals pass unchanged.
 // 64-bit indices are compared at full width.
 #include "common/division.cuh"

@@ -7,18 +7,7 @@
 // same bits, however many blocks run at once. There are no floating-point atomics.
 // cudakern/operators/README.md says which functions have the same bits on every device.
 //
-// Variants
-//   stream   a block for each row, or for a share of one: rows are contiguous or made of contiguous
-//            pieces
-//   warps    the same, a warp for each row
-//   tiles    short rows, or slabs of few rows, next to each other: through shared memory
-//   vectors  the results lie next to each other in x, on 16 bytes: a thread has a vector of them
-//   columns  they do, but not on 16 bytes: a thread has vectors under which the same columns come
-//   strided  any layout, element by element
-//
-// Macros: CK_VARIANT_*, CK_FUNCTION, CK_INPUT_T, CK_NUMBER_T, CK_OUTPUT_T, CK_OFFSET_T, CK_RANK,
-// CK_WIDTH; CK_INITIAL, CK_INITIAL_T for kernels with an initial value.
-
+// Variants and macros: kernels/README.md. cudakern/operators/reduce/plan.py chooses.
 #include "common/memory.cuh"
 #include "reduce/columns.cuh"
 #include "reduce/functions.cuh"

@@ -144,9 +144,7 @@ class Splice:
 class Stream:
     """How the rows of a packed output are moved."""
 
-    #: "rows" if everything lies on 16 bytes, else "spliced" for rows of at least as many and
-    #: "packed" for shorter ones.
-    variant: str
+    variant: str  # "rows", "spliced" or "packed"
     width: int  # bytes of a load; but for spliced rows, of a piece
     unit: int  # bytes of a piece, in which the output is counted
     #: Pieces between a 16-byte boundary and the output, of the output, of a block and turn.

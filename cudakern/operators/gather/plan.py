@@ -74,12 +74,7 @@ def rows_of(
 
 
 def plan_gather(problem: RowProblem) -> Launch | None:
-    """Choose the variant for a problem whose shapes and types are already known to be legal.
-
-    rows and planes need an inner part that is contiguous in x and out, a packed out, everything on
-    16 bytes; spliced drops the last condition for rows of that length, scalars and packed for
-    shorter ones; last_axis serves single elements with many outer rows; strided the rest.
-    """
+    """Choose the variant for a problem whose shapes and types are already known to be legal."""
     if 0 in problem.out.shape:
         return None
     if problem.is_merged() and not problem.inner and _suits_last_axis(problem):

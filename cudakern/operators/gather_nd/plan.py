@@ -54,12 +54,7 @@ def rows_of(
 
 
 def plan_gather_nd(problem: RowProblem) -> Launch | None:
-    """Choose the variant for a problem whose shapes and types are already known to be legal.
-
-    A packed output of contiguous rows is a stream: rows if everything lies on 16 bytes, spliced
-    for other rows of that length, packed for shorter ones. strided serves the rest, and tuples of
-    no component, which copy all of x.
-    """
+    """Choose the variant for a problem whose shapes and types are already known to be legal."""
     if 0 in problem.out.shape:
         return None
     if problem.axes and problem.is_stream():

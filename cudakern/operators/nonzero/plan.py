@@ -33,8 +33,8 @@ _WARPS = THREADS // _WARP
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 #
-# Blocks and tiles. While BLOCKS suffice, there are TILES tiles at most, one in each block; more
-# tiles than BLOCKS are about whole rounds of blocks.
+# Blocks and tiles. There are at most TILES tiles, one for each block, until TILE_BYTES no longer
+# suffice. A larger x has a multiple of BLOCKS tiles, about: no round of blocks is nearly empty.
 RANKS = (2, 4, 8)  # dimensions of a strided kernel; few kernels; estimate
 TILE_THREADS = THREADS + _WARP  # threads of a block: one warp works on no tile; limit
 TILE_BLOCKS = 3  # blocks of a multiprocessor, with 72 registers a thread; limit

@@ -109,8 +109,7 @@ class OneHotProblem:
 def plan_one_hot(problem: OneHotProblem) -> Launch | None:
     """Choose the variant for a problem whose shapes and types are already known to be legal.
 
-    stream and planes need an output that is packed in some order of its dimensions, and indices
-    that have one stride outside of the axis and one inside; strided serves the rest.
+    stream and planes also need indices that have one stride outside of the axis and one inside.
     """
     if problem.out.size == 0:
         return None

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels. plan.py has the rest.
-MOST_STATE_BYTES = 64  # bytes of a thread's states of vectors; its registers; limit
-MOST_COLUMN_BYTES = 128  # bytes of those of columns, which need no offsets besides; limit
+MOST_STATE_BYTES = 64  # bytes of the states of a thread of vectors, which are registers; limit
+MOST_COLUMN_BYTES = 128  # bytes of the states of a thread of columns, which has no offsets; limit
 MOST_RESULTS = 8  # results of a vector: more would leave too few loads in flight; limit
 STAGE_BYTES = 32 * 1024  # bytes of shared memory that tiles go through; 4 blocks fit; limit
 GATHERED_BYTES = 4096  # bytes of results behind a tile, written as vectors; estimate
