@@ -69,7 +69,7 @@ inline bool is_strong(uint32_t kind) { return (kind & (kStrong | kGuesses)) != 0
 /// Operations on an mbarrier meet those of the whole cluster, whatever they order.
 inline Scope reach(const Site* site) {
   const Scope scope = (site->access & kGuesses) != 0 ? Scope::kGpu : scope_of(site);
-  const bool is_mbarrier = strncmp(site->opcode, "mbarrier", strlen("mbarrier")) == 0;
+  const bool is_mbarrier = (site->access & kMbarrier) != 0;
   return is_mbarrier && scope < Scope::kCluster ? Scope::kCluster : scope;
 }
 

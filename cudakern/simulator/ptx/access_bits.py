@@ -17,6 +17,8 @@ RELEASES = _BITS["kReleases"]
 GUESSES = _BITS["kGuesses"]
 RETURNS = _BITS["kReturns"]
 PIECE = _BITS["kPiece"]
+MBARRIER = _BITS["kMbarrier"]
+ALIGNED = _BITS["kAligned"]
 _SPACE_NAMES = {
     "global": "kGlobal",
     "shared": "kShared",

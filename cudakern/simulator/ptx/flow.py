@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.simulator.ptx import access_bits as bits
-from cudakern.simulator.ptx.accesses import access_of
+from cudakern.simulator.ptx.instructions import row_of
 from cudakern.simulator.ptx.model import (
     TYPE_BYTES,
     Address,
@@ -23,20 +23,9 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.model import Function, Operand, Statement
 
 _ALL = (1 << 32) - 1  # bytes of a register, a bit each
-#: What has a register first that is no result; all else whose first operand is no address has one.
-_NO_RESULT = {
-    "bar",
-    "barrier",
-    "bra",
-    "brx",
-    "nanosleep",
-    "pmevent",
-    "setmaxnreg",
-    "griddepcontrol",
-}
 
 
-class _Copy(NamedTuple):
+class _Move(NamedTuple):
     """So many bytes of a register, from one on, become those of another."""
 
     source: str
@@ -50,38 +39,39 @@ class Flow:
     """The registers of a function."""
 
     def __init__(self, body: Sequence[Statement]) -> None:
-        self._needed: dict[str, int] = {}  # bytes that more is done with than copying them
+        self._needed: dict[str, int] = {}  # bytes that more is done with than moving them
         self._read: set[str] = set()
         self._definitions: dict[str, list[Instruction]] = {}
-        self._copies: list[_Copy] = []
-        instructions = [one for one in body if isinstance(one, Instruction)]
-        for one in instructions:
-            self._note(one)
-        self._follow_copies()
-        loads = [one for one in instructions if one.words[0] == "ld" and len(one.operands) > 1]
-        self._neighbours = Counter((_base(one), one.stack) for one in loads)
-        exchanges = [one for one in instructions if one.words[0] == "atom" and "cas" in one.words]
-        compared = [(self._place(one.operands[1:2]), self._before(one)) for one in exchanges]
+        self._moves: list[_Move] = []
+        instructions = [statement for statement in body if isinstance(statement, Instruction)]
+        for instruction in instructions:
+            self._note(instruction)
+        self._follow_moves()
+        loads = [i for i in instructions if i.words[0] == "ld" and len(i.operands) > 1]
+        self._neighbours = Counter((_base(load), load.stack) for load in loads)
+        exchanges = [i for i in instructions if i.words[0] == "atom" and "cas" in i.words]
+        compared = [(self._place(e.operands[1:2]), self._before(e)) for e in exchanges]
         self._guesses = {
-            id(one)
-            for one in loads
+            id(load)
+            for load in loads
             for place, registers in compared
-            if _names(one.operands[:1]) & registers and self._place(one.operands[1:2]) == place
-        } - _kept(body)
+            if _names(load.operands[:1]) & registers and self._place(load.operands[1:2]) == place
+        } - _stored_loads(body)
 
-    def access(self, of: Instruction, does: str = "") -> tuple[int, int]:
-        """Return what an instruction does to memory, and which bytes it needs; maybe as another."""
-        told = access_of(does or of.name)
-        opcode = of.words[0]
-        if opcode == "atom" and _names(of.operands[:1]) & self._read:
-            told |= bits.RETURNS | bits.READS
-        if id(of) in self._guesses and not told & bits.STRONG:
-            told |= bits.GUESSES
-        if opcode in {"ld", "ldu"} and told:
-            needed = self._needed_of(of)
-            return told | (0 if needed else self._piece(of)), needed
-        is_read = told & bits.READS and not told & bits.ATOMIC
-        return told, (1 << (told & bits.BYTES)) - 1 if is_read else 0
+    def access(self, instruction: Instruction) -> tuple[int, int]:
+        """Return what an instruction does to memory, as bits, and which bytes it needs."""
+        row = row_of(instruction)
+        if row is None:
+            return 0, 0
+        access, effects = row.access, row.form.effects
+        if "returns" in effects and _names(instruction.operands[:1]) & self._read:
+            access |= bits.RETURNS | bits.READS
+        if id(instruction) in self._guesses and not access & bits.STRONG:
+            access |= bits.GUESSES
+        if "moves" in effects and "reads" in effects:
+            needed = self._needed_of(instruction)
+            return access | (0 if needed else self._piece(instruction)), needed
+        return access, needed_by(access)
 
     def _piece(self, load: Instruction) -> int:
         """Return PIECE for one of several loads from a base that stand at the same line."""
@@ -91,65 +81,66 @@ class Flow:
         size = TYPE_BYTES.get(load.words[-1], 0)
         target = load.operands[0]
         items = target.items if isinstance(target, Vector) else (target,)
-        names = (one.name if isinstance(one, Register) else "" for one in items)
+        names = (item.name if isinstance(item, Register) else "" for item in items)
         masks = (self._needed.get(name, 0) & (1 << size) - 1 for name in names)
         return sum(mask << size * i for i, mask in enumerate(masks))
 
-    def _note(self, one: Instruction) -> None:
-        opcode = one.words[0]
-        first = _results(one)
-        results, sources = one.operands[:first], one.operands[first:]
+    def _note(self, instruction: Instruction) -> None:
+        row = row_of(instruction)
+        count = row.results(instruction) if row is not None else 0
+        results, sources = instruction.operands[:count], instruction.operands[count:]
         for name in _names(results):
-            self._definitions.setdefault(name, []).append(one)
+            self._definitions.setdefault(name, []).append(instruction)
         self._read |= _names(sources)
-        if opcode == "mov" and results and sources:
-            self._copies += _moved(one)
-        elif opcode == "st":
-            self._need(sources[:1])
-        else:
+        if row is None or "moves" not in row.form.effects:
             self._need(sources)
-        if one.guard is not None:
-            self._need([one.guard])
+        else:
+            self._need(source for source in sources if isinstance(source, Address))
+            if results and sources:
+                self._moves += _moves(instruction)
+        if instruction.guard is not None:
+            self._need([instruction.guard])
 
     def _need(self, operands: Iterable[Operand]) -> None:
         self._needed.update(dict.fromkeys(_names(operands), _ALL))
 
-    def _follow_copies(self) -> None:
+    def _follow_moves(self) -> None:
         changed = True
         while changed:
             changed = False
-            for copy in reversed(self._copies):
-                mask = self._needed.get(copy.target, 0) >> copy.target_byte & (1 << copy.size) - 1
-                before = self._needed.get(copy.source, 0)
-                after = before | mask << copy.source_byte
+            for move in reversed(self._moves):
+                mask = self._needed.get(move.target, 0) >> move.target_byte & (1 << move.size) - 1
+                before = self._needed.get(move.source, 0)
+                after = before | mask << move.source_byte
                 if after != before:
-                    self._needed[copy.source] = after
+                    self._needed[move.source] = after
                     changed = True
 
     # Compare and exchange
 
     def _before(self, exchange: Instruction) -> set[str]:
         """Return the registers whose values reach what a compare and exchange compares with."""
-        found = _names(exchange.operands[2:3])
-        pending = [*found]
+        names = _names(exchange.operands[2:3])
+        pending = [*names]
         while pending:
-            for one in self._definitions.get(pending.pop(), ()):
-                if one.words[0] == "mov" and isinstance(one.operands[-1], Register):
-                    new = _names(one.operands[-1:]) - found
-                    found |= new
+            for definition in self._definitions.get(pending.pop(), ()):
+                source = definition.operands[-1]
+                if definition.words[0] == "mov" and isinstance(source, Register):
+                    new = _names([source]) - names
+                    names |= new
                     pending += new
-        return found
+        return names
 
     def _place(self, addresses: tuple[Operand, ...]) -> tuple[str, int] | None:
-        """Return an address as the name that it was copied from, and an offset."""
-        base = next((one.base for one in addresses if isinstance(one, Address)), None)
+        """Return an address as the name that it was moved from, and an offset."""
+        base = next((a.base for a in addresses if isinstance(a, Address)), None)
         if not isinstance(base, Register):
             return None
         name, offset, seen = base.name, base.offset, set[str]()
         while name not in seen:
             seen.add(name)
-            made = self._definitions.get(name, ())
-            match [(one.words[0], one.operands) for one in made]:
+            definitions = self._definitions.get(name, ())
+            match [(definition.words[0], definition.operands) for definition in definitions]:
                 case [("mov" | "cvta", (_, Register(name, more)))]:
                     offset += more
                 case [("add", (_, Register(name), Immediate(more)))]:
@@ -157,22 +148,29 @@ class Flow:
         return name, offset % 2**64
 
 
-def _kept(body: Iterable[Statement]) -> set[int]:
+def needed_by(access: int) -> int:
+    """Return which bytes an access needs that uses all that it reads."""
+    is_read = access & bits.READS and not access & bits.ATOMIC
+    return (1 << (access & bits.BYTES)) - 1 if is_read else 0
+
+
+def _stored_loads(body: Iterable[Statement]) -> set[int]:
     """Return the identities of loads whose very values are stored before the next label."""
-    kept: set[int] = set()
+    stored: set[int] = set()
     loaded: dict[str, int] = {}
-    for one in body:
-        if not isinstance(one, Instruction):
+    for statement in body:
+        if not isinstance(statement, Instruction):
             loaded.clear()
             continue
-        first = _results(one)
-        if one.words[0] == "st":
-            kept |= {loaded[name] for name in _names(one.operands[first + 1 :]) if name in loaded}
-        for name in _names(one.operands[:first]):
+        opcode, operands = statement.words[0], statement.operands
+        if opcode == "st":
+            stored |= {loaded[name] for name in _names(operands[1:]) if name in loaded}
+        row = row_of(statement)
+        for name in _names(operands[: row.results(statement)] if row is not None else ()):
             loaded.pop(name, None)
-            if one.words[0] == "ld":
-                loaded[name] = id(one)
-    return kept
+            if opcode == "ld":
+                loaded[name] = id(statement)
+    return stored
 
 
 def _base(load: Instruction) -> str:
@@ -182,32 +180,18 @@ def _base(load: Instruction) -> str:
     return base.name if isinstance(base, Register) else ""
 
 
-def _results(one: Instruction) -> int:
-    """Return how many operands of an instruction are results."""
-    if not one.operands:
-        return 0
-    opcode, first = one.words[0], one.operands[0]
-    if opcode == "call":
-        return int(isinstance(first, Vector))
-    has_none = isinstance(first, Address) or (opcode in _NO_RESULT and "red" not in one.words)
-    return 0 if has_none else 1 + one.pairs
-
-
-def _moved(one: Instruction) -> Iterator[_Copy]:
-    """Yield the copies that a mov makes, which packs and unpacks vectors, too."""
-    target, source, *_ = one.operands
-    size = TYPE_BYTES.get(one.words[-1], 0)
-    vector = next((side for side in one.operands if isinstance(side, Vector)), None)
+def _moves(instruction: Instruction) -> Iterator[_Move]:
+    """Yield the moves from register to register of a mov, which packs and unpacks vectors, too."""
+    target, source, *_ = instruction.operands
+    size = TYPE_BYTES.get(instruction.words[-1], 0)
+    vector = next((side for side in instruction.operands if isinstance(side, Vector)), None)
     part = size // max(len(vector.items), 1) if vector is not None else size
     for i, item in enumerate((target,) if vector is None else vector.items):
-        into, of = (item, source) if vector is target or vector is None else (target, item)
-        if isinstance(into, Register) and isinstance(of, Register):
-            at = i * part
-            yield _Copy(
-                *(of.name, at if vector is target else 0),
-                *(into.name, at if vector is source else 0),
-                part,
-            )
+        into, origin = (item, source) if vector is target or vector is None else (target, item)
+        if isinstance(into, Register) and isinstance(origin, Register):
+            origin_byte = i * part if vector is target else 0
+            into_byte = i * part if vector is source else 0
+            yield _Move(origin.name, origin_byte, into.name, into_byte, part)
 
 
 def _names(operands: Iterable[Operand]) -> set[str]:
@@ -219,17 +203,13 @@ def names_in(operands: Iterable[Operand]) -> Iterator[str]:
     """Yield the names in operands."""
     pending = [*operands]
     while pending:
-        one = pending.pop()
-        if isinstance(one, Vector):
-            pending += one.items
-        elif isinstance(one, Address):
-            pending.append(one.base)
-        elif isinstance(one, Register):
-            yield one.name
-
-
-#: After which a thread may go on elsewhere, or not at all; a function that is called can exit.
-_ENDS = {"bra", "brx", "call", "exit", "ret", "trap"}
+        operand = pending.pop()
+        if isinstance(operand, Vector):
+            pending += operand.items
+        elif isinstance(operand, Address):
+            pending.append(operand.base)
+        elif isinstance(operand, Register):
+            yield operand.name
 
 
 class Blocks:
@@ -238,7 +218,7 @@ class Blocks:
     def __init__(self, body: Iterable[Statement], first: int) -> None:
         self.numbers: dict[int, int] = {}  # by the identity of a block's first instruction
         self.end = first  # the number after the last one
-        found: Counter[tuple[str, int]] = Counter()
+        counts: Counter[tuple[str, int]] = Counter()
         begins = True
         for statement in body:
             if isinstance(statement, Label):
@@ -248,18 +228,19 @@ class Blocks:
             if begins:
                 self.numbers[id(statement)] = self.end
                 self.end += 1
-            found[statement.name, self.end - 1] += 1
-            begins = statement.words[0] in _ENDS
+            counts[statement.name, self.end - 1] += 1
+            row = row_of(statement)
+            begins = row is not None and "ends" in row.form.effects
         #: Name, number of the block, count.
-        self.rows = [(*key, count) for key, count in found.items()]
+        self.rows = [(*key, count) for key, count in counts.items()]
 
 
 def blocks_of(functions: Sequence[Function]) -> dict[str, Blocks]:
     """Return the basic blocks of each function: those of an entry have numbers after all others."""
-    made: dict[str, Blocks] = {}
+    blocks: dict[str, Blocks] = {}
     common = 0
-    for function in sorted(functions, key=lambda one: one.is_entry):
-        made[function.name] = Blocks(function.body or (), common)
+    for function in sorted(functions, key=lambda function: function.is_entry):
+        blocks[function.name] = Blocks(function.body or (), common)
         if not function.is_entry:
-            common = made[function.name].end
-    return made
+            common = blocks[function.name].end
+    return blocks

@@ -1,4 +1,4 @@
-"""Forms of PTX instructions: a pattern as the manual writes it, and C++ that does the same.
+"""Rows of the instruction table: a pattern as the manual writes it, effects, and C++.
 
 A pattern names an opcode, its modifiers and its operands::
 
@@ -12,15 +12,22 @@ Upper case stands for one word of a set; lower case for itself. An operand has t
 if the pattern has it, else of the last modifier that is a type. ``d``, ``p`` and ``q`` in the first
 place are results.
 
+Effects stand in parentheses behind the pattern: ``(reads, writes, atomic, relaxed gpu)``. They are
+the words of `effects`; behind ``; `` follow those of ``arrival``, see below. An instruction that
+only computes results has none.
+
 The C++ is an expression for the result, behind ``; `` one for the second result, which sees the
 first; or statements, which end in ``;`` and assign to results.
 Fields in braces are replaced: operands by values of the C++ types of their PTX types (``u32``,
 ``f32``, ``f16x2``, ``pred``, ...), vectors by arrays of them, addresses by ``char*``; a set of
 words by the word that is there, or ``none``; a flag such as ``ftz`` by 1 or 0; ``T`` by the C++
 type of ``TYPE``; ``U`` by the unsigned one, which operands have then, too; ``site`` by a pointer to
-the instruction's `Site`, ``arrival`` by one that says what it does to an mbarrier. It also sees
+the instruction's `Site`, ``arrival`` by one of what it does to an mbarrier besides. It also sees
 ``me``, the thread's `View`; ``window``, where the block's shared memory starts; and ``cc``, the
 carry flag.
+
+Where C++ depends on more than types, ``@name`` names the Python that writes it. The modifiers in
+the pattern of such a row are those that tell it from others: an instruction has more, in any order.
 """
 
 from __future__ import annotations
@@ -30,16 +37,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from string import Template
+from string import Formatter, Template
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.model import TYPE_BYTES
+from cudakern.simulator.ptx.effects import Effects, parse_effects, size_in
+from cudakern.simulator.ptx.model import TYPE_BYTES, Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from cudakern.simulator.ptx.model import Instruction
+
+_ROW = re.compile(r"(\S+) (.+?)(?: \(([^()]*)\))? =(?: (.*))?")
 _WORD = re.compile(r"\{(\.[\w:]+)\}|(\.[\w:]+)")
-_OPERAND = re.compile(r"(\[?)(\w+)\]?(?::(\w+))?")
+_OPERAND = re.compile(r"([\[(]?)(\w+)[\])]?(?::(\w+))?")
+#: Results in patterns, if they come first.
+_RESULTS = {"d", "p", "q"}
+_CARRY = re.compile(r"\bcc\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +63,7 @@ class OperandForm:
     name: str  # what the C++ calls it
     type: str  # of PTX, or the name of a set of types; empty for that of the instruction
     is_address: bool  # whether it is in brackets
+    is_list: bool  # whether it is in parentheses, and may be missing
 
 
 @dataclass(frozen=True)
@@ -57,13 +72,25 @@ class Form:
 
     section: str  # of the PTX ISA manual, version 9
     pattern: str  # see the module
+    effects: Effects
+    arrival: Effects | None  # of the second site, if there is one
     code: str  # C++: an expression for the first operand, or statements
     sets: Mapping[str, str] = field(default_factory=dict)  # words of the pattern's names
+
+    def __post_init__(self) -> None:
+        lacking = _lacking(self)
+        if lacking:
+            raise ValueError(_message(f"{self.section} {self.pattern}", lacking))
 
     @cached_property
     def opcode(self) -> str:
         """What the instruction's name starts with."""
         return re.match(r"\w+", self.pattern)[0]  # type: ignore[index]  # every pattern has one
+
+    @property
+    def writer(self) -> str:
+        """The name of the Python that writes the C++, or none."""
+        return self.code[1:] if self.code.startswith("@") else ""
 
     @cached_property
     def operands(self) -> tuple[tuple[OperandForm, ...], ...]:
@@ -71,6 +98,17 @@ class Form:
         _, _, text = self.pattern.partition(" ")
         positions = [part.split("|") for part in text.replace(" ", "").split(",") if part]
         return tuple(tuple(map(_operand, position)) for position in positions)
+
+    @cached_property
+    def results(self) -> tuple[OperandForm, ...]:
+        """The operands that are results."""
+        first = self.operands[0] if self.operands else ()
+        return tuple(o for o in first if o.name in _RESULTS and not o.is_address)
+
+    @cached_property
+    def uses_carry(self) -> bool:
+        """Whether its C++ has to do with the carry flag."""
+        return _CARRY.search(self.code) is not None
 
     def spellings(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield each name that the pattern stands for, with the words of its sets and flags."""
@@ -83,12 +121,12 @@ class Form:
         """What each modifier can be: text, field and word, the longest text first."""
         name = self.pattern.split(" ", 1)[0]
         choices: list[list[tuple[str, str, str]]] = []
-        for optional, given in _WORD.findall(name[len(self.opcode) :]):
-            word = (optional or given)[1:]
+        for optional, required in _WORD.findall(name[len(self.opcode) :]):
+            word = (optional or required)[1:]
             key = word.replace("::", "_").replace(":", "_")
             if word in self.sets:
-                found = [(f".{one}", word, one) for one in self.sets[word].split()]
-                choices.append([*found, *([("", word, "none")] if optional else [])])
+                alternatives = [(f".{choice}", word, choice) for choice in self.sets[word].split()]
+                choices.append([*alternatives, *([("", word, "none")] if optional else [])])
             elif optional:
                 choices.append([(f".{word}", key, "1"), ("", key, "0")])
             else:
@@ -97,6 +135,10 @@ class Form:
 
     def match(self, name: str) -> dict[str, str] | None:
         """Return the words of sets and flags in an instruction's name; None for another form."""
+        if self.writer:
+            words = name.split(".")
+            is_match = all(any(word in words for _, _, word in c) for c in self._choices)
+            return {} if is_match else None
         return self._match(name, len(self.opcode), 0)
 
     def _match(self, name: str, start: int, number: int) -> dict[str, str] | None:
@@ -112,43 +154,120 @@ class Form:
 
 
 def _operand(text: str) -> OperandForm:
-    found = _OPERAND.fullmatch(text)
-    if found is None:
+    match = _OPERAND.fullmatch(text)
+    if match is None:
         message = f"an operand must be a name, with a type or in brackets; got {text!r}"
         raise ValueError(message)
-    bracket, name, kind = found.groups()
-    return OperandForm(name, kind or "", bool(bracket))
+    bracket, name, kind = match.groups()
+    return OperandForm(name, kind or "", bracket == "[", bracket == "(")
+
+
+# What a row must say
+
+
+def _message(row: str, requirement: str) -> str:
+    return f"cudakern: the row '{row}' of the instruction table must {requirement}"
+
+
+def _lacking(form: Form) -> str:
+    """Return what a row must say that it does not."""
+    fields = {name for _, name, _, _ in Formatter().parse(form.code) if name is not None}
+    effects = form.effects
+    if not form.code:
+        return "have C++ behind ' = '"
+    if not effects.words and not effects.order:
+        if "site" in fields:
+            return "say why its C++ has {site}, such as (waits), (fails) or (reads)"
+        if any(operand.is_address for position in form.operands for operand in position):
+            return "say what it does at its address, such as (reads), (writes) or (nothing)"
+        if not form.results:
+            return "say what it does, as it has no result, such as (waits), (writes) or (nothing)"
+    return "" if form.writer else _contradicting(form, fields) or _unknown(form, fields)
+
+
+def _contradicting(form: Form, fields: set[str]) -> str:
+    """Return what a row must say for its effects."""
+    effects, (name, _) = form.effects, next(form.spellings())
+    if effects.needs_site and "site" not in fields:
+        return "have {site} in its C++, as it does more than (nothing)"
+    if "nothing" in effects and (effects.needs_site or "site" in fields):
+        return "say (nothing) only if its C++ has no {site}"
+    if (form.arrival is not None) != ("arrival" in fields):
+        return "say behind '; ' what {arrival} does, and have it in its C++"
+    if effects.accesses_memory and effects.size is None and size_in(name.split(".")) is None:
+        return "say how many bytes it accesses: (reads, 4 bytes), or (reads, n bytes) by operand n"
+    if "atomic" in effects and effects.order is None:
+        return "say its order and scope where its name has none, such as (atomic, relaxed gpu)"
+    return ""
+
+
+def _unknown(form: Form, fields: set[str]) -> str:
+    """Return what a row must say for its operands to be known."""
+    operands = [operand for position in form.operands for operand in position]
+    name, words = next(form.spellings())
+    for operand in operands:
+        if not operand.is_address and not type_of(operand, name, words):
+            return f"tell the type of {operand.name}, such as {operand.name}:u32"
+    known = {"site", "arrival", *words, *(operand.name for operand in operands)}
+    known |= {"T", "U"} if "TYPE" in words else set()
+    unknown = ", ".join(sorted(fields - known))
+    return f"name operands, words or fields in its C++; got {{{unknown}}}" if unknown else ""
 
 
 def rows(text: str, *variants: Mapping[str, str]) -> tuple[Form, ...]:
-    """Return the rows of a text, whose lines are ``section pattern = C++``.
+    """Return the rows of a text, whose lines are ``section pattern (effects) = C++``.
 
     ``NAME: words`` says what an upper-case name stands for in the lines after it. Lines that are
     indented go on with the one before, those that start with # are comments. Of each variant there
-    are all rows, where ``$key`` stands for its text.
+    are all rows, where ``$key`` stands for its text, which may have such keys, too.
     """
     sets: dict[str, str] = {}
-    made = []
+    forms = []
     for variant in variants or ({},):
-        for line in Template(text).substitute(variant).replace("\n    ", " ").splitlines():
+        filled = text
+        while "$" in filled:
+            filled = Template(filled).substitute(variant)
+        for line in filled.replace("\n    ", " ").splitlines():
             name, colon, words = line.partition(": ")
             if colon and name.isupper():
                 sets = {**sets, name: words}
             elif line and not line.startswith("#"):
-                section, _, rest = line.partition(" ")
-                pattern, _, code = rest.partition(" = ")
-                made.append(Form(section, pattern, code.strip(), sets))
-    return tuple(made)
+                forms.append(_form(line, sets))
+    return tuple(forms)
+
+
+def _form(line: str, sets: Mapping[str, str]) -> Form:
+    match = _ROW.fullmatch(line)
+    if match is None:
+        raise ValueError(_message(line, "be section, pattern, (effects) and ' = ' with C++"))
+    section, pattern, words, code = match.groups()
+    first, has_second, second = (words or "").partition("; ")
+    try:
+        effects = parse_effects(first)
+        arrival = parse_effects(second) if has_second else None
+    except ValueError as error:
+        raise ValueError(_message(f"{section} {pattern}", str(error))) from None
+    return Form(section, pattern, effects, arrival, (code or "").strip(), sets)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Match:
     """The form of an instruction, the words of its sets and flags, and the header of its C++."""
 
     form: Form
     fields: Mapping[str, str]
     header: str
     types: Mapping[str, str]  # PTX types of operands that are no addresses
+    access: int  # bits of `Site.access`
+
+    def results(self, instruction: Instruction) -> int:
+        """Return how many of an instruction's operands are results."""
+        operands = self.form.results
+        if not operands or not instruction.operands:
+            return 0
+        if operands[0].is_list:
+            return int(isinstance(instruction.operands[0], Vector))
+        return 1 + instruction.pairs
 
 
 class Table:
@@ -156,45 +275,45 @@ class Table:
 
     def __init__(self, forms: Iterable[tuple[Form, str]]) -> None:
         self._by_opcode: dict[str, list[tuple[Form, str]]] = {}
-        self._by_name: dict[str, tuple[Found, ...]] = {}
-        self._found: dict[tuple[str, int, tuple[int, ...]], Found | None] = {}
-        for one, header in forms:
-            self._by_opcode.setdefault(one.opcode, []).append((one, header))
+        self._by_name: dict[str, tuple[Match, ...]] = {}
+        self._best: dict[tuple[str, int, tuple[int, ...]], Match | None] = {}
+        for form, header in forms:
+            self._by_opcode.setdefault(form.opcode, []).append((form, header))
 
-    def __contains__(self, name: str) -> bool:
-        return bool(self._named(name))
-
-    def _named(self, name: str) -> tuple[Found, ...]:
+    def _named(self, name: str) -> tuple[Match, ...]:
+        """Return the forms of a name, those that Python writes last."""
         known = self._by_name.get(name)
         if known is None:
             forms = self._by_opcode.get(name.partition(".")[0], ())
             ordered = _in_order(name)
-            matches = ((one, one.match(ordered), header) for one, header in forms)
+            matches = ((form, form.match(ordered), header) for form, header in forms)
             known = tuple(
-                Found(one, fields, header, _types(one, name, fields))
-                for one, fields, header in matches
+                Match(form, fields, header, _types(form, name, fields), _access(form, name))
+                for form, fields, header in sorted(matches, key=lambda m: m[0].writer != "")
                 if fields is not None
             )
             self._by_name[name] = known
         return known
 
-    def find(self, name: str, operands: int, predicates: Iterable[int] = ()) -> Found | None:
+    def find(self, name: str, operands: int, predicates: Iterable[int] = ()) -> Match | None:
         """Return what is known of an instruction with so many operands.
 
         ``predicates`` are the positions of those that are predicates: they tell some forms apart.
         """
         key = name, operands, (*predicates,)
-        if key not in self._found:
-            self._found[key] = self._best(*key)
-        return self._found[key]
+        if key not in self._best:
+            self._best[key] = self._find(*key)
+        return self._best[key]
 
-    def _best(self, name: str, operands: int, predicates: tuple[int, ...]) -> Found | None:
+    def _find(self, name: str, operands: int, predicates: tuple[int, ...]) -> Match | None:
         best, fewest = None, operands + 1
-        for found in self._named(name):
-            positions = [position[0].name for position in found.form.operands]
-            asked = {i for i, one in enumerate(positions) if found.types.get(one) == "pred"}
-            if len(positions) == operands and asked >= {*predicates} and len(asked) < fewest:
-                best, fewest = found, len(asked)
+        for match in self._named(name):
+            if match.form.writer:
+                return best or match
+            names = [position[0].name for position in match.form.operands]
+            asked = {i for i, name in enumerate(names) if match.types.get(name) == "pred"}
+            if len(names) == operands and asked >= {*predicates} and len(asked) < fewest:
+                best, fewest = match, len(asked)
         return best
 
 
@@ -217,9 +336,15 @@ def _in_order(name: str) -> str:
     return ".".join([opcode, *sorted(words, key=lambda word: _FIRST.get(word, len(_FIRST)))])
 
 
+def _access(form: Form, name: str) -> int:
+    return form.effects.access(name.split(".")[1:])
+
+
 def _types(form: Form, name: str, fields: Mapping[str, str]) -> dict[str, str]:
-    given = (one for position in form.operands for one in position if not one.is_address)
-    types = {one.name: type_of(one, name, fields) for one in given}
+    if form.writer:
+        return {}
+    operands = (o for position in form.operands for o in position if not o.is_address)
+    types = {operand.name: type_of(operand, name, fields) for operand in operands}
     if "{U}" not in form.code:
         return types
     return {name: kind.replace("s", "u") for name, kind in types.items()}
@@ -231,4 +356,4 @@ def type_of(operand: OperandForm, name: str, fields: Mapping[str, str]) -> str:
         return fields[operand.type] if operand.type.isupper() else operand.type
     if "TYPE" in fields:
         return fields["TYPE"]
-    return next(word for word in reversed(name.split(".")) if word in TYPE_BYTES)
+    return next((word for word in reversed(name.split(".")) if word in TYPE_BYTES), "")

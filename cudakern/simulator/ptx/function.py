@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from itertools import repeat
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
-from cudakern.simulator.ptx.flow import Blocks, Flow
-from cudakern.simulator.ptx.instructions import table
+from cudakern.simulator.ptx.flow import Blocks, Flow, needed_by
+from cudakern.simulator.ptx.instructions import row_of, table
 from cudakern.simulator.ptx.instructions.special import special_register
 from cudakern.simulator.ptx.model import (
     TYPE_BYTES,
@@ -33,20 +33,37 @@ from cudakern.simulator.ptx.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from cudakern.simulator.ptx.forms import Found, OperandForm
+    from cudakern.simulator.ptx.effects import Effects
+    from cudakern.simulator.ptx.forms import Match, OperandForm
     from cudakern.simulator.ptx.model import Function, Operand, Statement
 
 _MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
 _SPACES = {"global", "shared", "const", "local", "param"}
 _UNSAFE = re.compile(r"\W")
 _ATOM = re.compile(r"\w+")
-_CARRIES = {"addc", "subc", "madc"}
-#: Instructions that let others run only if they have an order.
-_ACCESSES = {"ld", "ldu", "st"}
-#: Stands before what lets others run.
-_WAITS = "/*waits*/"
-#: Results in the patterns of rows.
-_RESULTS = {"d", "p", "q"}
+#: A thread that waits shall look the same each time: see deadlock.hpp.
+_FORGET_TURNS = "turns = 0; "
+
+
+class CppVariable(NamedTuple):
+    """The variable that a register is in C++."""
+
+    type: str
+    name: str
+
+
+class _Line(NamedTuple):
+    """The statements of an instruction, or others without the rest."""
+
+    statements: str
+    guard: str = ""  # what they are executed under
+    involves_others: bool = False
+
+    def text(self, counts_turns: bool) -> str:  # noqa: FBT001  the only argument
+        """Return the line, which ends the counting of turns if others are involved."""
+        forget = _FORGET_TURNS if counts_turns and self.involves_others else ""
+        statements = f"{forget}{self.statements}"
+        return f"if ({self.guard}) {{ {statements} }}" if self.guard else statements
 
 
 class RefusedError(Exception):
@@ -95,9 +112,8 @@ class FunctionText:
         self.local_bytes = 0  # what its variables take of a thread's stack
         self.targets: dict[str, Targets] = {}
         self.places: dict[str, str] = {}  # C++ names of local and parameter memory
-        self._table = table()
         self._ranges: dict[str, tuple[str, int]] = {}  # "%r" -> type, how many
-        self._registers: dict[str, tuple[str, str]] = {}  # those in use -> C++ type and name
+        self._registers: dict[str, CppVariable] = {}  # those in use
         self._names: set[str] = set()
         self._declarations: list[str] = []
         self._labels: dict[str, str] = {}
@@ -105,16 +121,16 @@ class FunctionText:
         self._uses_carry = False
         self._flow = Flow(function.body or ()) if scope.checked else None
         self._blocks = scope.blocks[function.name].numbers if scope.checked else {}
-        self._passed: dict[str, int] = {}  # labels above -> how much the others may have seen then
-        self._seen = 0
+        self._labels_above: dict[str, int] = {}  # -> how often others had been involved there
+        self._involved = 0  # how often others have been, so far
         self._counts_turns = False
 
     # The function as a whole
 
-    def text(self, structural: Mapping[str, Callable[[FunctionText, Instruction], str]]) -> str:
+    def text(self, writers: Mapping[str, Callable[[FunctionText, Instruction], str]]) -> str:
         """Return the function in C++; RefusedError if it has what the simulator does not execute.
 
-        ``structural`` makes statements of instructions, by opcode, that are no rows of the table.
+        ``writers`` write statements, by the names that rows call them.
         """
         body = self.function.body or []
         loaded = self._parameters()
@@ -125,10 +141,7 @@ class FunctionText:
                 self.targets[statement.name] = statement
             elif isinstance(statement, Label):
                 self._labels[statement.name] = f"L{len(self._labels)}"
-        lines = [*self._statements(body, structural)]
-        # A thread that waits shall look the same each time: see deadlock.hpp.
-        forget = "turns = 0; " if self._counts_turns else ""
-        lines = [line.replace(_WAITS, forget) for line in lines]
+        lines = [line.text(self._counts_turns) for line in self._lines(body, writers)]
         if self._uses_carry:
             self._declarations.append("bool cc = false;")
         if self._counts_turns:
@@ -140,27 +153,38 @@ class FunctionText:
         parts = (*self._declarations, *registers, *loaded, *filter(None, lines), self.returning())
         return "\n".join((f"{self.scope.signature(self.function)} {{", *parts, "}"))
 
-    def _statements(
+    def _lines(
         self,
         body: Iterable[Statement],
-        structural: Mapping[str, Callable[[FunctionText, Instruction], str]],
-    ) -> Iterator[str]:
+        writers: Mapping[str, Callable[[FunctionText, Instruction], str]],
+    ) -> list[_Line]:
+        lines = []
         for statement in body:
             if isinstance(statement, Label):
-                yield f"{self._labels[statement.name]}:;"
-                self._passed[statement.name] = self._seen
+                lines.append(_Line(f"{self._labels[statement.name]}:;"))
+                self._labels_above[statement.name] = self._involved
             elif isinstance(statement, Instruction):
                 if id(statement) in self._blocks:
-                    yield f"count_block(me, {self._blocks[id(statement)]});"
-                opcode = statement.name.partition(".")[0]
-                self._seen += opcode in {"st", "call"}
-                before = self._seen
-                text = structural.get(opcode, FunctionText.row)(self, statement)
-                if opcode in _ACCESSES:
-                    waits = "ordered<" in text or "polled<" in text
-                else:
-                    waits = self._seen != before or opcode == "call"
-                yield self._guarded(statement, f"{_WAITS}{text}" if waits else text)
+                    lines.append(_Line(f"count_block(me, {self._blocks[id(statement)]});"))
+                lines.append(self._line(statement, writers))
+        return lines
+
+    def _line(
+        self,
+        instruction: Instruction,
+        writers: Mapping[str, Callable[[FunctionText, Instruction], str]],
+    ) -> _Line:
+        row = self._row_of(instruction)
+        effects = row.form.effects
+        if row.form.writer:
+            statement = writers[row.form.writer](self, instruction)
+        else:
+            statement = self._row_text(instruction, row)
+        self._involved += effects.involves_others or "writes" in effects
+        guard = ""
+        if instruction.guard is not None and statement:
+            guard = self.value(instruction.guard, "pred", instruction)
+        return _Line(statement, guard, involves_others=effects.involves_others)
 
     def _parameters(self) -> list[str]:
         """Declare parameters and results; return the statements that load registers."""
@@ -209,93 +233,90 @@ class FunctionText:
         """Return the statements at the function's end."""
         return " ".join((*self._returned, "return;"))
 
-    def site(self, of: Instruction, does: str = "") -> str:
+    def site(self, instruction: Instruction, effects: Effects | None = None) -> str:
         """Return a pointer to where an instruction is that can wait, fail or access memory.
 
-        What it does to memory is by its own name, or by that of what it stands for.
+        What it does to memory is by its row, or else by ``effects``.
         """
-        self._seen += 1
-        return self._site(of, does)
+        access, needed = 0, 0
+        if effects is not None and self.is_checked:
+            access = effects.access(())
+            needed = needed_by(access)
+        elif self._flow is not None:
+            access, needed = self._flow.access(instruction)
+        return self.scope.site(instruction, access, needed)
 
-    def _site(self, of: Instruction, does: str = "") -> str:
-        access = (0, 0) if self._flow is None else self._flow.access(of, does)
-        return self.scope.site(of, *access)
-
-    def turn(self, labels: Iterable[Operand | str], of: Instruction) -> str:
+    def turn(self, labels: Iterable[Operand | str], instruction: Instruction) -> str:
         """Return what is to be done before a branch: counting, if it goes round a loop.
 
-        Others run after many turns. Unless the launch is checked, only loops are counted in which
-        nothing happens that others could see, or that lets them run.
+        Others run after many turns. Unless the launch is checked, only loops are counted that do
+        not involve others.
         """
-        names = [one.name if isinstance(one, Register) else str(one) for one in labels]
-        above = [self._passed[name] for name in names if name in self._passed]
-        if not above or not (self.is_checked or self._seen in above):
+        names = [label.name if isinstance(label, Register) else str(label) for label in labels]
+        above = [self._labels_above[name] for name in names if name in self._labels_above]
+        if not above or not (self.is_checked or self._involved in above):
             return ""
         self._counts_turns = True
-        return f"turn(turns, {self._site(of)}); "
+        return f"turn(turns, {self.site(instruction)}); "
 
-    def refuse(self, what: str, of: Instruction) -> NoReturn:
+    def refuse(self, what: str, instruction: Instruction) -> NoReturn:
         """Raise RefusedError: an instruction has what the simulator does not execute."""
-        file, line = of.place or (self.scope.source, of.line)
+        file, line = instruction.place or (self.scope.source, instruction.line)
         message = f"{file}:{line}: error: the simulator does not execute {what}"
-        message += f" (line {of.line} of the PTX)"
+        message += f" (line {instruction.line} of the PTX)"
         raise RefusedError(message)
-
-    def _guarded(self, of: Instruction, text: str) -> str:
-        if of.guard is None or not text:
-            return text
-        return f"if ({self.value(of.guard, 'pred', of)}) {{ {text} }}"
 
     # Operands
 
-    def register(self, name: str) -> tuple[str, str] | None:
-        """Return the C++ type and name of a register, or None for another name."""
+    def register(self, name: str) -> CppVariable | None:
+        """Return the C++ variable of a register, or None for another name."""
         known = self._registers.get(name)
         if known is not None:
             return known
-        found = self._ranges.get(name)
-        if found is None or found[1]:
+        declared = self._ranges.get(name)
+        if declared is None or declared[1]:
             ranges = ((self._ranges.get(stem), number) for stem, number in numbered(name))
-            found = next((one for one, number in ranges if one and number < one[1]), None)
-            if found is None:
+            declared = next((r for r, number in ranges if r and number < r[1]), None)
+            if declared is None:
                 return None
-        made = "r_" + _UNSAFE.sub("_", name.lstrip("%"))
-        while made in self._names:
-            made += "_"
-        self._names.add(made)
-        self._registers[name] = found[0], made
+        cpp_name = "r_" + _UNSAFE.sub("_", name.lstrip("%"))
+        while cpp_name in self._names:
+            cpp_name += "_"
+        self._names.add(cpp_name)
+        self._registers[name] = CppVariable(declared[0], cpp_name)
         return self._registers[name]
 
-    def label(self, operand: Operand | str, of: Instruction) -> str:
+    def label(self, operand: Operand | str, instruction: Instruction) -> str:
         """Return the C++ label that an operand names."""
         name = operand.name if isinstance(operand, Register) else operand
         if not isinstance(name, str) or name not in self._labels:
-            self.refuse(f"{of.name} to what is no label of its function", of)
+            self.refuse(f"{instruction.name} to what is no label of its function", instruction)
         return self._labels[name]
 
-    def value(self, operand: Operand, wanted: str, of: Instruction) -> str:
+    def value(self, operand: Operand, wanted: str, instruction: Instruction) -> str:
         """Return an operand as a C++ value of a type."""
         if isinstance(operand, Immediate):
             is_float = wanted in {"f32", "f64"}
             if not is_float and operand.float_bytes not in {0, TYPE_BYTES[wanted]}:
-                self.refuse(f"{of.name} with such a constant", of)
+                self.refuse(f"{instruction.name} with such a constant", instruction)
             return literal(operand, wanted)
         if not isinstance(operand, Register):
-            self.refuse(f"{of.name} with such an operand", of)
-        found = self.register(operand.name)
-        if operand.offset and (found or special_register(operand.name)):
-            self.refuse(f"{of.name} of a sum", of)
-        if found is None:
-            return convert(self._named(operand, of), self._kind_of_name(operand.name), wanted)
-        made = convert(found[1], found[0], wanted)
-        return f"!{made}" if operand.negated else made
+            self.refuse(f"{instruction.name} with such an operand", instruction)
+        register = self.register(operand.name)
+        if operand.offset and (register or special_register(operand.name)):
+            self.refuse(f"{instruction.name} of a sum", instruction)
+        if register is None:
+            kind = self._kind_of_name(operand.name)
+            return convert(self._named(operand, instruction), kind, wanted)
+        value = convert(register.name, register.type, wanted)
+        return f"!{value}" if operand.negated else value
 
     @staticmethod
     def _kind_of_name(name: str) -> str:
         special = special_register(name)
         return "u64" if special is None else special[0]
 
-    def _named(self, operand: Register, of: Instruction) -> str:
+    def _named(self, operand: Register, instruction: Instruction) -> str:
         """Return the C++ value of a name that is no register: a special register or an address."""
         name, offset = operand.name, operand.offset
         special = special_register(name)
@@ -315,39 +336,39 @@ class FunctionText:
             place = "me->group->dynamic_offset"
         else:
             function = self.scope.declared(name)
-            found = "not declared" if function is None else "not defined"
+            what = "not declared" if function is None else "not defined"
             if function is not None and function.is_entry:
-                found = "a kernel"
-            self.refuse(f"{of.name} of {name}, which is {found}", of)
+                what = "a kernel"
+            self.refuse(f"{instruction.name} of {name}, which is {what}", instruction)
         return f"((u64){place} + (u64)({offset}))" if offset else f"(u64){place}"
 
-    def assign(self, operand: Operand, value: str, given: str, of: Instruction) -> str:
+    def assign(self, operand: Operand, value: str, kind: str, instruction: Instruction) -> str:
         """Return the statement that gives a register a value of a C++ type."""
         name = operand.name if isinstance(operand, Register) else ""
         if name == "_":
             return f"(void)({value});"
-        found = self.register(name)
-        if found is None:
-            self.refuse(f"{of.name} with such a result", of)
-        if is_integer(given) and is_integer(found[0]):
-            return f"{found[1]} = {value};"  # as C++ converts them
-        return f"{found[1]} = {convert(value, given, found[0])};"
+        target = self.register(name)
+        if target is None:
+            self.refuse(f"{instruction.name} with such a result", instruction)
+        if is_integer(kind) and is_integer(target.type):
+            return f"{target.name} = {value};"  # as C++ converts them
+        return f"{target.name} = {convert(value, kind, target.type)};"
 
-    def pointer(self, operand: Operand, space: str, of: Instruction) -> str:
+    def pointer(self, operand: Operand, space: str, instruction: Instruction) -> str:
         """Return an address operand as a pointer of the host."""
         if not isinstance(operand, Address):
-            self.refuse(f"{of.name} without an address in brackets", of)
+            self.refuse(f"{instruction.name} without an address in brackets", instruction)
         base = operand.base
         kind = "u32" if space.startswith("shared") else "u64"
         if isinstance(base, Immediate):
             value = literal(base, kind)
         elif self.register(base.name) is None:
-            value = self._named(base, of)
+            value = self._named(base, instruction)
             if base.name in self.offsets or self.scope.is_dynamic(base.name):
                 return f"(window + (u32)({value}))"
             return f"((char*)({value}))"
         else:
-            value = self.value(Register(base.name), kind, of)
+            value = self.value(Register(base.name), kind, instruction)
             if base.offset:
                 value = f"({value} + ({kind})({base.offset}))"
         if space == "shared::cluster":
@@ -356,118 +377,120 @@ class FunctionText:
 
     # Rows of the table
 
-    def row(self, of: Instruction) -> str:
+    def _row_of(self, instruction: Instruction) -> Match:
+        row = row_of(instruction)
+        if row is not None and row.form.writer:
+            return row
+        positions = instruction.operands[instruction.pairs :]
+        predicates = [
+            i
+            for i, operand in enumerate(positions)
+            if i and isinstance(operand, Register) and self._is_predicate(operand.name)
+        ]
+        row = table().find(instruction.name, len(positions), predicates)
+        if row is None:
+            self.refuse(f"the instruction {instruction.name}", instruction)
+        if instruction.pairs and len(row.form.operands[0]) == 1:
+            self.refuse(f"{instruction.name} with two results", instruction)
+        self.scope.headers.add(row.header)
+        self._uses_carry = self._uses_carry or row.form.uses_carry
+        return row
+
+    def _is_predicate(self, name: str) -> bool:
+        register = self.register(name)
+        return register is not None and register.type == "pred"
+
+    def _row_text(self, instruction: Instruction, row: Match) -> str:
         """Return the C++ of an instruction by its row."""
-        found = self._found(of)
-        code = found.form.code
-        bindings = self._fields(of, found)
+        code = row.form.code
+        bindings = self._fields(instruction, row)
         is_expression = not code.endswith(";")
         if is_expression and "; " in code:
             first, _, second = code.partition("; ")
-            name = found.form.operands[0][0].name
-            is_expression = not of.pairs
+            name = row.form.operands[0][0].name
+            is_expression = not instruction.pairs
             code = first if is_expression else f"{{{name}}} = {first}; {{q}} = {second};"
         before: list[str] = []
         after: list[str] = []
         result: tuple[Operand, str] | None = None
-        spaces = _spaces_of_addresses(of)
-        for operand, given in _pairs(of, found):
-            name = operand.name
-            if operand.is_address:
-                bindings[name] = self.pointer(given or Vector(()), next(spaces), of)
+        spaces = _spaces_of_addresses(instruction)
+        for form, operand in _pairs(instruction, row):
+            name = form.name
+            if form.is_address:
+                bindings[name] = self.pointer(operand or Vector(()), next(spaces), instruction)
                 continue
-            kind = type_of_value(found.types[name])
-            is_result = name in _RESULTS and operand in found.form.operands[0]
-            if is_result and is_expression and given is not None:
-                result = given, kind
+            kind = type_of_value(row.types[name])
+            is_result = form in row.form.results
+            if is_result and is_expression and operand is not None:
+                result = operand, kind
             elif is_result:
                 bindings[name] = f"{name}_"
-                self._receive(given, kind, f"{name}_", of, (before, after))
-            elif isinstance(given, Vector):
-                values = ", ".join(self.value(item, kind, of) for item in given.items)
-                before.append(f"{kind} {name}_[] = {{{values}}};")
+                self._receive(operand, kind, f"{name}_", instruction, (before, after))
+            elif isinstance(operand, Vector):
+                values = (self.value(item, kind, instruction) for item in operand.items)
+                before.append(f"{kind} {name}_[] = {{{', '.join(values)}}};")
                 bindings[name] = f"{name}_"
-            elif given is not None:
-                value = self.value(given, kind, of)
+            elif operand is not None:
+                value = self.value(operand, kind, instruction)
                 bindings[name] = value if _ATOM.fullmatch(value) else f"({value})"
-        made = code.format_map(bindings)
+        statement = code.format_map(bindings)
         if result is not None:
-            return self.assign(result[0], made, result[1], of)
-        made += ";" if is_expression else ""
-        return f"{{ {' '.join((*before, made, *after))} }}"
+            return self.assign(result[0], statement, result[1], instruction)
+        statement += ";" if is_expression else ""
+        return f"{{ {' '.join((*before, statement, *after))} }}"
 
-    def _fields(self, of: Instruction, found: Found) -> dict[str, str]:
+    def _fields(self, instruction: Instruction, row: Match) -> dict[str, str]:
         """Return what stands for the fields of a row that are no operands."""
-        made = dict(found.fields)
-        if "TYPE" in made:
-            made["T"] = type_of_value(made["TYPE"])
-            made["U"] = unsigned(TYPE_BYTES[made["TYPE"]])
-        if "{site}" in found.form.code:
-            made["site"] = self.site(of)
-        if "{arrival}" in found.form.code:
-            made["arrival"] = self.site(of, "mbarrier.complete_tx.release.cluster")
-        return made
-
-    def _found(self, of: Instruction) -> Found:
-        positions = of.operands[of.pairs :]
-        predicates = [
-            i
-            for i, given in enumerate(positions)
-            if i and isinstance(given, Register) and self._is_predicate(given.name)
-        ]
-        found = self._table.find(of.name, len(positions), predicates)
-        if found is None:
-            self.refuse(f"the instruction {of.name}", of)
-        if of.pairs and len(found.form.operands[0]) == 1:
-            self.refuse(f"{of.name} with two results", of)
-        self.scope.headers.add(found.header)
-        words = of.words
-        self._uses_carry = self._uses_carry or "cc" in words or words[0] in _CARRIES
-        return found
-
-    def _is_predicate(self, name: str) -> bool:
-        found = self.register(name)
-        return found is not None and found[0] == "pred"
+        fields = dict(row.fields)
+        if "TYPE" in fields:
+            fields["T"] = type_of_value(fields["TYPE"])
+            fields["U"] = unsigned(TYPE_BYTES[fields["TYPE"]])
+        if "{site}" in row.form.code:
+            fields["site"] = self.site(instruction)
+        if row.form.arrival is not None:
+            fields["arrival"] = self.site(instruction, row.form.arrival)
+        return fields
 
     def _receive(
         self,
-        given: Operand | None,
+        target: Operand | None,
         kind: str,
         name: str,
-        of: Instruction,
+        instruction: Instruction,
         around: tuple[list[str], list[str]],
     ) -> None:
         """Declare a result before the statements of a row, and hand it over after them."""
         before, after = around
-        if isinstance(given, Vector):
-            before.append(f"{kind} {name}[{max(len(given.items), 1)}];")
+        if isinstance(target, Vector):
+            before.append(f"{kind} {name}[{max(len(target.items), 1)}];")
             after += [
-                self.assign(item, f"{name}[{i}]", kind, of) for i, item in enumerate(given.items)
+                self.assign(item, f"{name}[{i}]", kind, instruction)
+                for i, item in enumerate(target.items)
             ]
             return
         before.append(f"{kind} {name};")
-        if given is not None:
-            after.append(self.assign(given, name, kind, of))
+        if target is not None:
+            after.append(self.assign(target, name, kind, instruction))
 
 
-def _pairs(of: Instruction, found: Found) -> Iterator[tuple[OperandForm, Operand | None]]:
+def _pairs(instruction: Instruction, row: Match) -> Iterator[tuple[OperandForm, Operand | None]]:
     """Pair the operands of the form with those of the instruction; None for one not given."""
-    given = iter(of.operands)
-    pairs = of.pairs
-    for first, *rest in found.form.operands:
-        yield first, next(given, None)
+    operands = iter(instruction.operands)
+    pairs = instruction.pairs
+    for first, *rest in row.form.operands:
+        yield first, next(operands, None)
         for second in rest:
-            yield second, next(given, None) if pairs else None
+            yield second, next(operands, None) if pairs else None
             pairs = 0
 
 
-def space_of(of: Instruction) -> str:
+def space_of(instruction: Instruction) -> str:
     """Return the state space of an instruction's first address; empty for generic ones."""
-    return next(_spaces_of_addresses(of))
+    return next(_spaces_of_addresses(instruction))
 
 
-def _spaces_of_addresses(of: Instruction) -> Iterator[str]:
+def _spaces_of_addresses(instruction: Instruction) -> Iterator[str]:
     """Yield the state space of each address operand: those that are named, then the first again."""
-    spaces = [word for word in of.words if word.partition("::")[0] in _SPACES]
+    spaces = [word for word in instruction.words if word.partition("::")[0] in _SPACES]
     yield from spaces
     yield from repeat(spaces[0] if spaces else "")

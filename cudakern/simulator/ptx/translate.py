@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NoReturn
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.headers import initializer
 from cudakern.simulator.launches import MAX_STATIC_SHARED_BYTES, ParameterKind
+from cudakern.simulator.ptx import branches, moves
 from cudakern.simulator.ptx.flow import blocks_of, names_in
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
+from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Instruction, Register
 from cudakern.simulator.ptx.names import qualified
-from cudakern.simulator.ptx.structural import BUILTINS, STRUCTURAL
 from cudakern.simulator.ptx.values import constant_word, quoted
 from cudakern.simulator.structures import (
     InstructionStruct,
@@ -168,7 +169,7 @@ class _Translator:
             self.called = calls[name] = set()
             made = FunctionText(self, function, shared.offsets)
             try:
-                texts[name] = made.text(STRUCTURAL)
+                texts[name] = made.text(moves.WRITERS | branches.WRITERS)
             except RefusedError as error:
                 problems[name] = str(error)
             if shared.bytes > MAX_STATIC_SHARED_BYTES:

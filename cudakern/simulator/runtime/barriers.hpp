@@ -17,7 +17,7 @@ __attribute__((noreturn, noinline)) inline void stop_at(const Site& other, const
 /// Ends a checked launch in which a lane of the running thread's warp waits at a barrier by another
 /// instruction, unless these may be several. Plain launches compare no places in the source.
 inline void check_lanes(const Thread* self, unsigned arrived, unsigned number, const Site* site) {
-  if (strncmp(site->opcode, "bar.", 4) != 0 && strstr(site->opcode, ".aligned") == nullptr) return;
+  if ((site->access & kAligned) == 0) return;
   for (; arrived != 0; arrived &= arrived - 1) {
     const Thread& lane = *(self - self->view.lane + __builtin_ctz(arrived));
     if (lane.state == State::kBarrier && lane.barrier == number) {

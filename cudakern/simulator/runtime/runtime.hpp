@@ -77,6 +77,8 @@ constexpr int kScopeShift = 16;          // two bits: a Scope
 constexpr uint32_t kReturns = 1u << 18;  // of an atomic: its result is used
 constexpr uint32_t kPiece = 1u << 19;    // a load of one of several neighbours, only copied
 constexpr int kSpaceShift = 20;          // three bits: a Space
+constexpr uint32_t kMbarrier = 1u << 23;  // at which accesses of the whole cluster meet
+constexpr uint32_t kAligned = 1u << 24;   // all lanes of a warp must come to it together
 enum class Scope : uint32_t { kCta, kCluster, kGpu, kSys };
 enum class Space : uint32_t { kGeneric, kGlobal, kShared, kConst, kLocal, kCluster };
 

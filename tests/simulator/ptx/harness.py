@@ -560,6 +560,16 @@ class Chapter:
         return made
 
 
+def answers_by(makers: Mapping[str, Callable], forms: Iterable[Form]) -> dict[str, object]:
+    """Return an answer for each row whose pattern starts with a maker's key: of the first one."""
+    answers = {}
+    for form in forms:
+        make = next((m for start, m in makers.items() if form.pattern.startswith(start)), None)
+        if make is not None:
+            answers[form.pattern] = make(form)
+    return answers
+
+
 def _named(form: Form, answer) -> list[tuple[str, KernelCase]]:
     """Return the kernels of a row, each with the name of the row's instruction in it."""
     if callable(answer):

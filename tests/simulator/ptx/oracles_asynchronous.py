@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import asynchronous
-from tests.simulator.ptx.harness import KernelCase, poison
+from tests.simulator.ptx.harness import KernelCase, answers_by, poison
 
 _HEAD = """\
 .version 8.6
@@ -299,26 +299,23 @@ def _prefetches(form) -> KernelCase:
     return _kernel(body, np.array([6], np.uint32))
 
 
-def _answer(form) -> KernelCase:
-    name = form.pattern.partition(" ")[0]
-    makers = (
-        ("cp.async.bulk.prefetch", _prefetches),
-        ("cp.async.bulk.shared", _bulk),
-        ("cp.async.bulk.SPACE", _bulk),
-        ("cp.async.bulk", _bulk_stores),
-        ("cp.async.mbarrier", _copy_arrivals),
-        ("cp.async.LEVEL", _copies),
-        ("cp.async", lambda _: _groups()),
-        ("st.async", _remote_stores),
-        ("mbarrier.arrive", _arrivals),
-        ("mbarrier.t", _tests),
-        ("mbarrier.expect", _transactions),
-        ("mbarrier.complete", _transactions),
-        ("mbarrier.i", _lives),
-        ("mbarrier.pending", lambda _: _answer(_ARRIVE)),
-    )
-    return next(make(form) for start, make in makers if name.startswith(start))
-
-
 _ARRIVE = next(f for f in asynchronous.FORMS if f.pattern.startswith("mbarrier.arrive{"))
-KERNELS = {form.pattern: _answer(form) for form in asynchronous.FORMS}
+KERNELS = answers_by(
+    {
+        "cp.async.bulk.prefetch": _prefetches,
+        "cp.async.bulk.shared": _bulk,
+        "cp.async.bulk.SPACE": _bulk,
+        "cp.async.bulk": _bulk_stores,
+        "cp.async.mbarrier": _copy_arrivals,
+        "cp.async.LEVEL": _copies,
+        "cp.async": lambda _: _groups(),
+        "st.async": _remote_stores,
+        "mbarrier.arrive": _arrivals,
+        "mbarrier.t": _tests,
+        "mbarrier.expect": _transactions,
+        "mbarrier.complete": _transactions,
+        "mbarrier.i": _lives,
+        "mbarrier.pending": lambda _: _arrivals(_ARRIVE),
+    },
+    asynchronous.FORMS,
+)

@@ -11,7 +11,7 @@ import numpy as np
 from cudakern.simulator.ptx.instructions import atomics
 from cudakern.simulator.ptx.model import TYPE_BYTES
 from tests.simulator.ptx.exact import flushed
-from tests.simulator.ptx.harness import BLOCK, KernelCase, edges, poison
+from tests.simulator.ptx.harness import BLOCK, KernelCase, answers_by, edges, poison
 
 #: How many blocks there are.
 _BLOCKS = 8
@@ -221,4 +221,4 @@ def kernels_of(form) -> tuple[KernelCase, ...]:
     return tuple(text.kernel("k") for text in texts.values())
 
 
-KERNELS = {form.pattern: kernels_of(form) for form in atomics.FORMS}
+KERNELS = answers_by({"atom": kernels_of, "red": kernels_of}, atomics.FORMS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import barriers
-from tests.simulator.ptx.harness import KernelCase, poison
+from tests.simulator.ptx.harness import KernelCase, answers_by, poison
 
 _THREADS = 96
 _HEAD = """\
@@ -171,17 +171,19 @@ def _fence(form) -> KernelCase:
     )
 
 
-def _answer(form) -> KernelCase:
-    name = form.pattern
-    if "cluster.arrive" in name or "cluster.wait" in name:
-        return _of_clusters(form)
-    if form.opcode in {"fence", "membar", "griddepcontrol"}:
-        return _fence(form)
-    return _red(form) if ".red." in name else _arrive(form) if ".arrive" in name else _sync(form)
-
-
 KERNELS = {
-    **{form.pattern: _answer(form) for form in barriers.FORMS if form.opcode != "nanosleep"},
+    **answers_by(
+        {
+            "barrier.cluster": _of_clusters,
+            "fence": _fence,
+            "membar": _fence,
+            "griddepcontrol": _fence,
+            **dict.fromkeys(("bar{.cta}.red", "barrier{.cta}.red"), _red),
+            **dict.fromkeys(("bar{.cta}.arrive", "barrier{.cta}.arrive"), _arrive),
+            **dict.fromkeys(("bar{.cta}.sync", "barrier{.cta}.sync"), _sync),
+        },
+        barriers.FORMS,
+    ),
     # The first thread waits, by plain loads, for what the second one does later.
     "nanosleep.u32 t": KernelCase(
         _text(

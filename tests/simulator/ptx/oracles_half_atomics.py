@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cudakern.simulator.ptx.instructions import half_atomics
+from tests.simulator.ptx.harness import answers_by
 from tests.simulator.ptx.oracles_atomics import kernels_of
 
-KERNELS = {form.pattern: kernels_of(form) for form in half_atomics.FORMS}
+KERNELS = answers_by({"atom": kernels_of, "red": kernels_of}, half_atomics.FORMS)

@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from cudakern.simulator.ptx.instructions.matrix import FORMS
-from tests.simulator.ptx.harness import HEAD, KernelCase, poison, spellings_to_try
+from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison, spellings_to_try
 
 LANES = 32
 ORACLES: dict = {}
@@ -618,11 +618,13 @@ def _own_columns(shape, major):
     return n if major == "row" else m
 
 
-def _kernels():
-    makers = {"mma": mma, "ldmatrix": moves, "stmatrix": moves, "wmma": wmma}
-    for form in FORMS:
-        make = makers.get(form.opcode)
-        yield form.pattern, movmatrix if make is None else make(form.pattern)
-
-
-KERNELS = dict(_kernels())
+KERNELS = answers_by(
+    {
+        "mma": lambda form: mma(form.pattern),
+        "ldmatrix": lambda form: moves(form.pattern),
+        "stmatrix": lambda form: moves(form.pattern),
+        "movmatrix": lambda _: movmatrix,
+        "wmma": lambda form: wmma(form.pattern),
+    },
+    FORMS,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import miscellaneous
-from tests.simulator.ptx.harness import KernelCase, poison
+from tests.simulator.ptx.harness import KernelCase, answers_by, poison
 
 _HEAD = """\
 .version 8.6
@@ -121,11 +121,15 @@ def _unreached(form) -> KernelCase:
     return _kernel(f"{body}{form.opcode};", np.array([4], np.uint32))
 
 
-_BY_OPCODE = {
-    "isspacep": _isspacep,
-    "mapa": _mapa,
-    "getctarank": _rank,
-    "trap": _unreached,
-    "brkpt": _unreached,
-}
-KERNELS = {form.pattern: _BY_OPCODE.get(form.opcode, _hint)(form) for form in miscellaneous.FORMS}
+_HINTS = ("applypriority", "discard", "createpolicy", "pmevent", "setmaxnreg")
+KERNELS = answers_by(
+    {
+        "isspacep": _isspacep,
+        "mapa": _mapa,
+        "getctarank": _rank,
+        "trap": _unreached,
+        "brkpt": _unreached,
+        **dict.fromkeys(_HINTS, _hint),
+    },
+    miscellaneous.FORMS,
+)

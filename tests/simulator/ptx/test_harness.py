@@ -22,7 +22,7 @@ from tests.simulator.ptx.harness import (
     spellings_to_try,
 )
 
-(ADD,) = rows("TYPE: u16 s32\n9.7.1.1 add.TYPE d, a, b = ")
+(ADD,) = rows("TYPE: u16 s32\n9.7.1.1 add.TYPE d, a, b = 0")
 NAN = np.float32(np.nan)
 
 
@@ -113,7 +113,7 @@ def test_wrong_result_of_a_kernel_is_told():
 
 
 def test_a_refused_kernel_takes_no_other_with_it():
-    subtract, maximum = rows("9.7.1.2 sub.u32 d, a, b = \n9.7.1.11 max.u32 d, a, b = ")
+    subtract, maximum = rows("9.7.1.2 sub.u32 d, a, b = 0\n9.7.1.11 max.u32 d, a, b = 0")
     kernels = {
         subtract.pattern: kernel_of("sub.u32 %x, 9, %x;", 5),
         maximum.pattern: kernel_of("max.u32 %x, 9, %nothing;", 9),
@@ -150,7 +150,7 @@ def test_operands_have_all_pairs_of_edges_where_they_fit():
 @pytest.mark.parametrize("thorough", [False, True])
 def test_of_many_spellings_some_have_all_words_or_all_pairs_of_words(thorough, monkeypatch):
     monkeypatch.setattr(harness, "is_thorough", lambda: thorough)
-    (row,) = rows("A: a b c d\nB: e f g h\nC: i j k l\n1 op.A.B.C d = ")
+    (row,) = rows("A: a b c d\nB: e f g h\nC: i j k l\n1 op.A.B.C d:u32 = 0")
     tried = spellings_to_try(row)
     assert len(tried) < 64
     assert {words["C"] for _, words in tried} == {*"ijkl"}

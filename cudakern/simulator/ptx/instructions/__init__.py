@@ -4,19 +4,40 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.forms import Table
 
+if TYPE_CHECKING:
+    from cudakern.simulator.ptx.forms import Match
+    from cudakern.simulator.ptx.model import Instruction
+
 #: Each has ``FORMS``, and ``HEADER``: the C++ that they use.
 CHAPTERS = (
-    *("integers", "compare", "logic", "video"),
-    *("floats", "halves", "conversions", "matrix"),
-    *("warps", "barriers", "atomics", "half_atomics", "asynchronous", "miscellaneous"),
+    "integers",
+    "compare",
+    "logic",
+    "video",
+    "floats",
+    "halves",
+    "conversions",
+    "matrix",
+    "warps",
+    "barriers",
+    "atomics",
+    "half_atomics",
+    "asynchronous",
+    "miscellaneous",
 )
 
 
 @cache
 def table() -> Table:
     """Return the table."""
-    modules = [import_module(f"{__name__}.{name}") for name in CHAPTERS]
-    return Table((one, module.HEADER) for module in modules for one in module.FORMS)
+    modules = [import_module(f"{__name__}.{name}") for name in (*CHAPTERS, "moves_and_branches")]
+    return Table((form, module.HEADER) for module in modules for form in module.FORMS)
+
+
+def row_of(instruction: Instruction) -> Match | None:
+    """Return the row of an instruction, or one of those that differ in types only."""
+    return table().find(instruction.name, len(instruction.operands) - instruction.pairs)

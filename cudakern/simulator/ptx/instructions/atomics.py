@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.forms import Form
 
 HEADER = "atomics.hpp"
+#: A hint for the cache, and its operand.
+HINTS = ({"hint": "", "policy": ""}, {"hint": ".L2::cache_hint", "policy": ", policy:b64"})
 #: An order, a scope and a space: the host's atomics are ordered, for all threads, at any address.
 ORDER = """
 SEM: relaxed acquire release acq_rel
@@ -20,26 +22,32 @@ _ATOM = (
     ORDER
     + """
 TYPE: $types
-9.7.13.5 atom{.SEM}{.SCOPE}{.SPACE}.$op$hint.$type d, [a], $given$policy = $code
+9.7.13.5 atom{.SEM}{.SCOPE}{.SPACE}.$op$hint.$type d, [a], $operands$policy
+    ($effects, atomic, returns, relaxed gpu) = $code
 """
 )
 _RED = """
 SEM: relaxed release
-9.7.13.6 red{.SEM}{.SCOPE}{.SPACE}.$op$hint.$type [a], $given$policy = (void)$code
+9.7.13.6 red{.SEM}{.SCOPE}{.SPACE}.$op$hint.$type [a], $operands$policy
+    ($effects, atomic, relaxed gpu) = (void)$code
 """
 
 
-def atomics(op: str, types: str, code: str, given: str = "b") -> tuple[Form, ...]:
+def atomics(op: str, types: str, code: str, operands: str = "b") -> tuple[Form, ...]:
     """Return the rows of an operation: with and without a result, and with a hint for the cache.
 
-    The C++ carries it out and gives what was there before; ``given`` are the operands that follow
-    the address.
+    The C++ carries it out and gives what was there before; ``operands`` follow the address.
     """
-    fields = {"op": op, "types": types, "type": "TYPE" if " " in types else types}
-    fields |= {"code": code, "given": given}
-    hints = (("", ""), (".L2::cache_hint", ", policy:b64"))
-    variants = [{**fields, "hint": hint, "policy": policy} for hint, policy in hints]
-    return rows(_ATOM if op in {"exch", "cas"} else _ATOM + _RED, *variants)
+    fields = {
+        "op": op,
+        "types": types,
+        "type": "TYPE" if " " in types else types,
+        "operands": operands,
+        "effects": "writes" if op == "exch" else "reads, writes",
+        "code": code,
+    }
+    rows_of_op = _ATOM if op in {"exch", "cas"} else _ATOM + _RED
+    return rows(rows_of_op, *(fields | hint for hint in HINTS))
 
 
 _BITS = "b32 b64"
@@ -65,9 +73,9 @@ FORMS = (
         + """
 SPACE: global
 VECTOR: v2 v4
-9.7.13.5 atom{.SEM}{.SCOPE}{.SPACE}.add.VECTOR.f32 d, [a], b =
-    each_add_f32(me, {d}, {a}, {b}, {site});
-9.7.13.6 red{.SEM}{.SCOPE}{.SPACE}.add.VECTOR.f32 [a], b =
+9.7.13.5 atom{.SEM}{.SCOPE}{.SPACE}.add.VECTOR.f32 d, [a], b
+    (reads, writes, atomic, returns, relaxed gpu) = each_add_f32(me, {d}, {a}, {b}, {site});
+9.7.13.6 red{.SEM}{.SCOPE}{.SPACE}.add.VECTOR.f32 [a], b (reads, writes, atomic, relaxed gpu) =
     each_add_f32(me, {b}, {a}, {b}, {site});
 """
     ),

@@ -21,10 +21,10 @@ OP: add min max
 VECTOR: v2 v4 v8
 PAIRS: v2 v4
 TYPE: $types
-9.7.13.5 atom{.SEM}{.SCOPE}{.SPACE}.OP.noftz.$vector.TYPE d, [a], b =
-    each_half({d}, {a}, {b}, half_{OP}, {site});
-9.7.13.6 red{.SEM}{.SCOPE}{.SPACE}.OP.noftz.$vector.TYPE [a], b =
-    each_half({b}, {a}, {b}, half_{OP}, {site});
+9.7.13.5 atom{.SEM}{.SCOPE}{.SPACE}.OP.noftz.$vector.TYPE d, [a], b
+    (reads, writes, atomic, returns, relaxed gpu) = each_half({d}, {a}, {b}, half_{OP}, {site});
+9.7.13.6 red{.SEM}{.SCOPE}{.SPACE}.OP.noftz.$vector.TYPE [a], b
+    (reads, writes, atomic, relaxed gpu) = each_half({b}, {a}, {b}, half_{OP}, {site});
 """,
         {"vector": "VECTOR", "types": "f16 bf16"},
         {"vector": "PAIRS", "types": "f16x2 bf16x2"},

@@ -66,39 +66,47 @@ _OF_HALF = """
 CMP: eq ne
 BOOL: and or xor
 SRC: b16 b32 b64
-9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of $plain))
+9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$more = half_truth<$half>($bool_of $plain))
 CMP: eq ne lt le gt ge
 SRC: s16 s32 s64
-9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of $plain))
+9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$more = half_truth<$half>($bool_of $plain))
 CMP: eq ne lt le gt ge lo ls hi hs
 SRC: u16 u32 u64
-9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of $plain))
+9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$more = half_truth<$half>($bool_of $plain))
 CMP: eq ne lt le gt ge equ neu ltu leu gtu geu num nan
 SRC: f64
-9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of $plain))
+9.7.7.1 set.CMP$bool.$half.SRC d:$half, a:SRC, b:SRC$more = half_truth<$half>($bool_of $plain))
 SRC: $half f32
-9.7.7.1 set.CMP$bool$ftz.$half.SRC d:$half, a:SRC, b:SRC$c = half_truth<$half>($of $one))
+9.7.7.1 set.CMP$bool$ftz.$half.SRC d:$half, a:SRC, b:SRC$more = half_truth<$half>($bool_of $whole))
 RESULT: u16 s16 u32 s32
-9.7.7.1 set.CMP$bool$ftz.RESULT.$half d:RESULT, a, b$c = truth<{RESULT}>($of $one))
-9.7.7.1 set.CMP$bool$ftz.${half}x2.${half}x2 d, a, b$c =
-    pair(half_truth<$half>($of $low)), half_truth<$half>($of $high)))
+9.7.7.1 set.CMP$bool$ftz.RESULT.$half d:RESULT, a, b$more = truth<{RESULT}>($bool_of $whole))
+9.7.7.1 set.CMP$bool$ftz.${half}x2.${half}x2 d, a, b$more =
+    pair(half_truth<$half>($bool_of $low)), half_truth<$half>($bool_of $high)))
 RESULT: u32 s32
-9.7.7.1 set.CMP$bool$ftz.RESULT.${half}x2 d:RESULT, a, b$c = word_truth($of $low), $of $high))
-9.7.7.2 setp.CMP$bool$ftz.$half p:pred, a, b$c = $of $one)
-9.7.7.2 setp.CMP$bool$ftz.${half}x2 p:pred|q:pred, a, b$c = {p} = $of $low); {q} = $of $high);
+9.7.7.1 set.CMP$bool$ftz.RESULT.${half}x2 d:RESULT, a, b$more =
+    word_truth($bool_of $low), $bool_of $high))
+9.7.7.2 setp.CMP$bool$ftz.$half p:pred, a, b$more = $bool_of $whole)
+9.7.7.2 setp.CMP$bool$ftz.${half}x2 p:pred|q:pred, a, b$more =
+    {p} = $bool_of $low); {q} = $bool_of $high);
 """
 
 
-def _variant(half: str, ftz: str, *, logic: bool) -> dict[str, str]:
-    """Return what stands in the comparisons of a half, with a logical operation or without one."""
-    flush = "{ftz}" if ftz else "0"
-    compare = "cmp<Is::{{CMP}}>(operand<{0}>({1}({{a}})), operand<{0}>({1}({{b}})))"
-    parts = {"one": "", "low": "low", "high": "high"}
-    made = {name: compare.format(flush, part) for name, part in parts.items()}
-    made |= {"half": half, "ftz": ftz, "plain": "cmp<Is::{CMP}>({a}, {b})"}
-    if logic:
-        return {**made, "bool": ".BOOL", "c": ", c:pred", "of": "bool_{BOOL}({c},"}
-    return {**made, "bool": "", "c": "", "of": "("}
+#: How the operands compare, and their lower and upper halves; plain ones are no halves.
+_COMPARED = {
+    "plain": "cmp<Is::{CMP}>({a}, {b})",
+    "whole": "cmp<Is::{CMP}>(operand<$flush>(({a})), operand<$flush>(({b})))",
+    "low": "cmp<Is::{CMP}>(operand<$flush>(low({a})), operand<$flush>(low({b})))",
+    "high": "cmp<Is::{CMP}>(operand<$flush>(high({a})), operand<$flush>(high({b})))",
+}
+_HALVES = (
+    {"half": "f16", "ftz": "{.ftz}", "flush": "{ftz}"},
+    {"half": "bf16", "ftz": "", "flush": "0"},
+)
+#: With a logical operation, or without one.
+_LOGIC = (
+    {"bool": "", "more": "", "bool_of": "("},
+    {"bool": ".BOOL", "more": ", c:pred", "bool_of": "bool_{BOOL}({c},"},
+)
 
 
 def _on_pairs(form: Form) -> Form:
@@ -111,12 +119,5 @@ FORMS = (
     *rows(_ARITHMETIC, {"x2": ""}),
     *map(_on_pairs, rows(_ARITHMETIC, {"x2": "x2"})),
     *rows(_MIXED),
-    *rows(
-        _OF_HALF,
-        *(
-            _variant(half, ftz, logic=logic)
-            for half, ftz in (("f16", "{.ftz}"), ("bf16", ""))
-            for logic in (False, True)
-        ),
-    ),
+    *rows(_OF_HALF, *(half | logic | _COMPARED for half in _HALVES for logic in _LOGIC)),
 )

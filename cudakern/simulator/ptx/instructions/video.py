@@ -17,17 +17,16 @@ CMP: eq ne lt le gt ge
 SECOND: add min max
 """
 _NAMES = ("add", "sub", "absdiff", "min", "max")
-_SATURATED = "saturated<{D}>(v_$name((s64){a}, (s64){b}), {sat})"
+_SATURATED = {"saturated": "saturated<{D}>(v_$name((s64){a}, (s64){b}), {sat})"}
 
 FORMS = (
     *rows(
         _SETS
-        + f"""
-9.7.18 v$name.D.A.B{{.sat}} d:D, a:A, b:B = ({{D}}){_SATURATED}
-9.7.18 v$name.D.A.B{{.sat}}.SECOND d:D, a:A, b:B, c:D =
-    ({{D}})v_{{SECOND}}({_SATURATED}, (s64){{c}})
+        + """
+9.7.18 v$name.D.A.B{.sat} d:D, a:A, b:B = ({D})$saturated
+9.7.18 v$name.D.A.B{.sat}.SECOND d:D, a:A, b:B, c:D = ({D})v_{SECOND}($saturated, (s64){c})
 """,
-        *({"name": name} for name in _NAMES),
+        *({"name": name} | _SATURATED for name in _NAMES),
     ),
     *rows(
         _SETS

@@ -1,0 +1,136 @@
+"""What an instruction does besides its results, as its row says it in a few words.
+
+Words are separated by commas::
+
+    reads, writes                what is at its address, or at each of its addresses
+    atomic                       ... in one step
+    16 bytes, n bytes            of one access, if no type in the name tells; or the operand n tells
+    relaxed gpu, acq_rel gpu     order and scope, where the name has none; without them it is weak
+    fences                       orders other accesses, as its order says
+    mbarrier                     8 bytes, at which accesses of the whole cluster meet
+    returns                      its result is what was in memory
+    moves                        what it loads, stores or moves stays as it is
+    waits                        others may run meanwhile
+    fails                        it can end the launch
+    aligned                      all lanes of a warp must come to it together
+    ends                         its basic block: the thread goes on elsewhere, or not at all
+    nothing                      of all this
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cudakern.simulator.ptx import access_bits as bits
+from cudakern.simulator.ptx.model import TYPE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_WORDS = {
+    "reads": bits.READS,
+    "writes": bits.WRITES,
+    "atomic": bits.ATOMIC,
+    "mbarrier": bits.MBARRIER,
+    "aligned": bits.ALIGNED,
+    **dict.fromkeys(("fences", "returns", "moves", "waits", "fails", "ends", "nothing"), 0),
+}
+_ORDERS = {
+    "relaxed": 0,
+    "acquire": bits.ACQUIRES,
+    "release": bits.RELEASES,
+    "acq_rel": bits.ACQUIRES | bits.RELEASES,
+    "sc": bits.ACQUIRES | bits.RELEASES,
+}
+_LANES = {"v2": 2, "v4": 4, "v8": 8}
+_MBARRIER_BYTES = 8
+_MEMORY = {"reads", "writes"}
+_BYTES = re.compile(r"(\d+|[a-z]) bytes")
+_ORDER = re.compile(rf"({'|'.join(_ORDERS)}) ({'|'.join(bits.SCOPES)})")
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a row says; ``"waits" in effects`` asks for a word."""
+
+    words: frozenset[str]
+    size: int | None = None  # in bytes; 0 if an operand tells
+    order: tuple[str, str] | None = None  # and scope
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.words
+
+    @property
+    def accesses_memory(self) -> bool:
+        """Whether it reads or writes."""
+        return not self.words.isdisjoint(_MEMORY)
+
+    @property
+    def involves_others(self) -> bool:
+        """Whether others may run meanwhile, or see what it does. Moves have to say so."""
+        return bool(self.words & {"waits", "fails"} or ("moves" not in self and self.needs_site))
+
+    @property
+    def needs_site(self) -> bool:
+        """Whether the runtime is asked, or the checker."""
+        return not self.words <= {"nothing", "ends", "moves"}
+
+    def access(self, name_words: Sequence[str]) -> int:
+        """Return the bits of `Site.access` for an instruction whose name has these words."""
+        access = 0
+        for word in self.words:
+            access |= _WORDS[word]
+        if "aligned" in name_words and self.needs_site:
+            access |= bits.ALIGNED
+        if self.accesses_memory:
+            access |= self._bytes(name_words) | _first(name_words, bits.SPACES, 0)
+        if self.accesses_memory or self.order:
+            access |= self._order_bits(name_words)
+        return access
+
+    def _bytes(self, name_words: Sequence[str]) -> int:
+        """Return the size of an access: of all elements of a vector."""
+        if self.size is not None:
+            return self.size
+        return (size_in(name_words) or 0) * _first(name_words, _LANES, 1)
+
+    def _order_bits(self, name_words: Sequence[str]) -> int:
+        strong = bits.STRONG if self.accesses_memory else 0
+        if "volatile" in name_words:
+            return strong | bits.VOLATILE | bits.SCOPES["sys"]
+        order, scope = self.order or ("", "gpu")
+        order = next((word for word in name_words if word in _ORDERS), order)
+        if not order:
+            return 0
+        return strong | _ORDERS[order] | _first(name_words, bits.SCOPES, bits.SCOPES[scope])
+
+
+def _first(words: Iterable[str], known: Mapping[str, int], default: int) -> int:
+    return next((known[word] for word in words if word in known), default)
+
+
+def size_in(name_words: Sequence[str]) -> int | None:
+    """Return the bytes of an element, by the last type in an instruction's name."""
+    return next((TYPE_BYTES[word] for word in reversed(name_words) if word in TYPE_BYTES), None)
+
+
+def parse_effects(text: str) -> Effects:
+    """Return what words say; ValueError at one that is not known."""
+    words: set[str] = set()
+    size, order = None, None
+    for phrase in filter(None, text.split(", ")):
+        if match := _BYTES.fullmatch(phrase):
+            size = int(match[1]) if match[1].isdecimal() else 0
+        elif match := _ORDER.fullmatch(phrase):
+            order = match[1], match[2]
+        elif phrase in _WORDS:
+            words.add(phrase)
+        else:
+            known = f"{', '.join(_WORDS)}, 4 bytes, relaxed gpu"
+            message = f"say what it does in known words ({known}); got {phrase!r}"
+            raise ValueError(message)
+    if "mbarrier" in words:
+        size = _MBARRIER_BYTES
+    return Effects(frozenset(words), size, order)
