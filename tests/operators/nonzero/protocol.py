@@ -36,14 +36,14 @@ class ProtocolError(AssertionError):
         self.what = what
 
 
-class Kernel(NamedTuple):
+class Protocol(NamedTuple):
     epoch_bits: int = 1
     ahead: int = 1
     window: int = 1
     delayed: bool = False
 
 
-class Launch(NamedTuple):
+class Search(NamedTuple):
     counts: tuple[int, ...]  # of each tile
     blocks: int
     resident: int

@@ -15,10 +15,10 @@ from tests.operators.nonzero.protocol import (
     AGGREGATE,
     PREFIX,
     Block,
-    Kernel,
-    Launch,
     Model,
+    Protocol,
     ProtocolError,
+    Search,
     Word,
     explore,
 )
@@ -34,7 +34,7 @@ def all_launches(tiles, blocks):
     One without tiles writes no count, yet leaves the workspace to the next.
     """
     return [
-        Launch(counts[:size], grid, resident)
+        Search(counts[:size], grid, resident)
         for grid in range(1, blocks + 1)
         for resident in range(1, grid + 1)
         for size in range(tiles + 1)
@@ -80,18 +80,18 @@ def walk(model, rng):
 
 @AHEAD_AND_WINDOW
 def test_all_orders(ahead, window):
-    states = explore_sequences(Kernel(ahead=ahead, window=window), all_launches(4, 3), 4)
+    states = explore_sequences(Protocol(ahead=ahead, window=window), all_launches(4, 3), 4)
     assert states > 30_000
 
 
 @AHEAD_AND_WINDOW
 def test_all_orders_and_all_delays_of_stores(ahead, window):
-    kernel = Kernel(ahead=ahead, window=window, delayed=True)
+    kernel = Protocol(ahead=ahead, window=window, delayed=True)
     assert explore_sequences(kernel, all_launches(3, 3), 3) > 50_000
 
 
 def test_all_orders_with_four_epochs():
-    kernel = Kernel(epoch_bits=2)
+    kernel = Protocol(epoch_bits=2)
     assert explore_sequences(kernel, all_launches(2, 3), 3) > 10_000
 
 
@@ -118,19 +118,19 @@ class Nonzero(Model):
 
 @pytest.mark.parametrize("window", sample([3, 1], 2))
 def test_all_orders_of_the_kernel(window):
-    assert explore_sequences(Kernel(1, 2, window), all_launches(4, 3), 4, Nonzero) > 30_000
-    kernel = Kernel(1, 2, window, delayed=True)
+    assert explore_sequences(Protocol(1, 2, window), all_launches(4, 3), 4, Nonzero) > 30_000
+    kernel = Protocol(1, 2, window, delayed=True)
     assert explore_sequences(kernel, all_launches(3, 3), 3, Nonzero) > 40_000
 
 
 def random_walk(seed, model):
     rng = np.random.default_rng(seed)
     draw = lambda most: int(rng.integers(1, most + 1))  # noqa: E731
-    kernel = Kernel(draw(2), ahead=draw(2), window=draw(3), delayed=draw(2) == 1)
+    kernel = Protocol(draw(2), ahead=draw(2), window=draw(3), delayed=draw(2) == 1)
     workspace = zeroed(12)
     for _ in range(4 * kernel.epoch_bits):
         counts, blocks = tuple(rng.integers(0, 100, draw(12)).tolist()), draw(6)
-        workspace = walk(model(kernel, Launch(counts, blocks, draw(blocks)), workspace), rng)
+        workspace = walk(model(kernel, Search(counts, blocks, draw(blocks)), workspace), rng)
 
 
 @pytest.mark.parametrize("model", [Model, Nonzero])
@@ -141,7 +141,7 @@ def test_random_orders_of_larger_launches(model):
 
 def test_launch_beyond_the_capacity():
     with pytest.raises(ProtocolError, match="outside of the capacity"):
-        explore(Model(Kernel(), Launch((1, 2, 3), 1, 1), zeroed(2)))
+        explore(Model(Protocol(), Search((1, 2, 3), 1, 1), zeroed(2)))
 
 
 class LastDrawerClears(Model):
@@ -262,7 +262,7 @@ class WindowBeforeTile0(Model):
         return block._replace(slot=slot, lanes=((),) * self.kernel.window)
 
 
-ONE, DELAYED = Kernel(), Kernel(delayed=True)
+ONE, DELAYED = Protocol(), Protocol(delayed=True)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ ONE, DELAYED = Kernel(), Kernel(delayed=True)
         (TwoWords, ONE, "a wrong prefix"),
         (StoresWaitToo, DELAYED, "deadlock"),
         (NoFence, DELAYED, "a wrong prefix"),
-        (WindowBeforeTile0, Kernel(window=2), "an access outside of the capacity"),
+        (WindowBeforeTile0, Protocol(window=2), "an access outside of the capacity"),
     ],
 )
 def test_faulty_kernels(model, kernel, finding):
