@@ -22,10 +22,10 @@ from cudakern.__main__ import main
 from cudakern._commands import console, demo, info, warmup
 from cudakern._commands.examples import examples
 from cudakern.engines import nvrtc
+from cudakern.engines.simulator import SimulatorEngine
 from cudakern.errors import EngineUnavailableError
 from cudakern.operators import specialisations
 from cudakern.simulator import toolchain
-from cudakern.simulator.engine import SimulatorEngine
 from cudakern.simulator.ptx import library
 from tests.conftest import HAS_GPU
 

@@ -190,7 +190,7 @@ import os, signal, sys, threading
 import numpy as np
 import cudakern as ck
 from cudakern.engines import HOST, engine_for
-from cudakern.simulator.reports import sessions
+from cudakern.simulator import observation
 from tests.helpers.mixed_calls import CALLS, call, call_all
 
 def child_works(work):
@@ -217,7 +217,7 @@ def work(number):
             with ck.simulator.checked(), ck.simulator.traffic():
                 call(0, random)
 def child():
-    assert not sessions.active
+    assert not observation.active
     call_all()
     with ck.simulator.checked() as report:
         call_all()
@@ -273,18 +273,18 @@ with ck.simulator.checked() as report:
     call_all()
     before = report.launches
     def child():
-        assert sessions.active == [report]  # of this thread, which goes on in the child
+        assert observation.active == [report]  # of this thread, which goes on in the child
         call_all()
         assert report.launches > before
     child_works(child)
     assert report.launches == before
-assert not sessions.active
+assert not observation.active
 print("done")
 """
 
 
 LOADING = """
-from cudakern.simulator.engine import SimulatorEngine
+from cudakern.engines.simulator import SimulatorEngine
 done, loaded = threading.Event(), []
 def load():
     (spec, *_) = next(iter(engine_for(HOST)._kernels))

@@ -37,22 +37,22 @@ def inner(pytester):
 
 def test_a_marked_test_runs_once_for_each_seed(inner):
     result = inner("""
-        from cudakern.simulator.reports import sessions
+        from cudakern.simulator import observation
         seen = []
 
         @pytest.mark.cudakern_checked(seeds=range(3), resident_blocks=8)
         def test_good():
-            report = sessions.active[-1]
+            report = observation.active[-1]
             seen.append((report.seed, report.resident_blocks))
             launch()
 
         @pytest.mark.cudakern_checked
         def test_once():
             assert seen == [(0, 8), (1, 8), (2, 8)]
-            assert (sessions.active[-1].seed, sessions.active[-1].resident_blocks) == (0, 4)
+            assert (observation.active[-1].seed, observation.active[-1].resident_blocks) == (0, 4)
 
         def test_unmarked():
-            assert not sessions.active
+            assert not observation.active
     """)
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(["*test_good?seed0? PASSED*", "*test_good?seed2? PASSED*"])
@@ -187,15 +187,15 @@ def test_the_option_has_every_test_checked(inner):
 @pytest.mark.parametrize("option", [False, True])
 def test_the_marker_and_an_option_are_strict(inner, option):
     text = """
-        from cudakern.simulator.reports import sessions
+        from cudakern.simulator import observation
 
         @pytest.mark.cudakern_checked(strict=True)
         def test_strict():
-            assert sessions.active[-1].strict is True
+            assert observation.active[-1].strict is True
 
         @pytest.mark.cudakern_checked
         def test_marked():
-            assert sessions.active[-1].strict is OPTION
+            assert observation.active[-1].strict is OPTION
 
         def test_fixture(cudakern_checked):
             assert cudakern_checked.strict is OPTION

@@ -12,7 +12,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import _caches as caches
-from cudakern.simulator.reports import sessions
+from cudakern.simulator import observation
 from tests.helpers.bindings import DESC, EXPECTED, INDICES, X
 from tests.helpers.mixed_calls import CALLS, call, call_all
 from tests.helpers.samples import is_thorough
@@ -164,9 +164,9 @@ def test_sessions_that_look_alike_end_one_by_one(session):
     with session() as outer:
         with session() as inner:
             pass
-        assert [one is outer for one in sessions.active] == [True]
+        assert [one is outer for one in observation.active] == [True]
         ck.gather(X, INDICES[0])
-    assert not sessions.active
+    assert not observation.active
     if session is ck.simulator.checked:
         assert (outer.launches, inner.launches) == (1, 0)
     else:

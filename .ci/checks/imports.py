@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 LAYERS = (
     r"errors|_caches|_forks|_nvtx|feature_level",
     r"_dtypes|_layout|_kernel_arguments|_arguments|tensor",
-    r"engines(\..*)?",
-    r"_arrays|_foreign|simulator(\..*)?",
+    r"engines\.(cache|nvrtc|sources)",
+    r"simulator(\..*)?",
+    r"engines(\.(?!cache|nvrtc|sources).*)?",
+    r"_arrays|_foreign",
     r"operators(\..*)?|_array_types",
     r"",  # the package itself: the public names
     r"dask|_commands(\..*)?|__main__",

@@ -10,8 +10,8 @@ import numpy as np
 
 from cudakern._layout import Layout
 from cudakern.errors import BindingError, DTypeError
-from cudakern.simulator.launches import ParameterKind
 from cudakern.simulator.operands import Operand
+from cudakern.simulator.structures import ParameterKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,13 +54,12 @@ _unwritten: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDict
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedArguments:
     """The parameters of a launch."""
 
-    parameters: bytes
+    data: bytes  # all of them
     offsets: tuple[int, ...]  # where each parameter starts
-    operands: tuple[Operand, ...]  # the arrays among them, if they were asked for
-    places: tuple[int, ...]  # where the address of each array is
+    operands: tuple[Operand, ...]  # the arrays whose addresses are among them, if asked for
 
 
 def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.ndarray:
@@ -108,7 +107,7 @@ def _address(array: np.ndarray) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def operand_of(position: int, array: np.ndarray, parameter: str = "") -> Operand:
+def operand_of(position: int, array: np.ndarray, place: int, parameter: str = "") -> Operand:
     """Return an array as the checker lays it out: as far from its allocation's start as it is."""
     owner = _owner(array)
     address = _address(array)
@@ -128,7 +127,7 @@ def operand_of(position: int, array: np.ndarray, parameter: str = "") -> Operand
         words = same.reshape(-1, unit).all(axis=1)
         unwritten = words[places // unit].astype(np.uint8)
     read_only = not array.flags.writeable
-    return Operand(position, address, layout, phase, read_only, unwritten, parameter)
+    return Operand(position, address, layout, phase, place, read_only, unwritten, parameter)
 
 
 def pack(
@@ -138,7 +137,7 @@ def pack(
     *,
     operands: bool,
     names: Sequence[str] = (),
-) -> Packed:
+) -> PackedArguments:
     """Return arguments as the parameters of a kernel, which errors call ``name``.
 
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
@@ -152,7 +151,8 @@ def pack(
         requirement = f"must be {len(sizes)} parameters; got {len(arguments)}"
         raise BindingError(name, "args", requirement)
     packed = bytearray()
-    offsets, places, found = [], [], []
+    offsets: list[int] = []
+    arrays: list[Operand] = []
     called = names if len(names) == len(sizes) else [""] * len(sizes)
     for i, (argument, size, kind) in enumerate(zip(arguments, sizes, kinds, strict=True)):
         _check_kind(name, i, argument, kind)
@@ -172,10 +172,9 @@ def pack(
             requirement = f"must fit a parameter of {size} bytes; got an array"
             raise BindingError(name, f"args[{i}]", requirement)
         if operands:
-            places.append(len(packed))
-            found.append(operand_of(i, argument, called[i]))
+            arrays.append(operand_of(i, argument, len(packed), called[i]))
         packed += _address(argument).to_bytes(_POINTER_BYTES, "little")
-    return Packed(bytes(packed), tuple(offsets), tuple(found), tuple(places))
+    return PackedArguments(bytes(packed), tuple(offsets), tuple(arrays))
 
 
 def _is_value(array: np.ndarray, size: int) -> bool:

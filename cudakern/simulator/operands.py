@@ -13,8 +13,6 @@ from cudakern.simulator import structures
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.engines.base import Tensor
-
 #: Allocations of a GPU start at multiples of this.
 _ALLOCATION_ALIGNMENT = 512
 
@@ -27,6 +25,7 @@ class Operand:
     address: int  # of its first element
     layout: Layout
     phase: int  # its address modulo 512, as it would be on a GPU
+    place: int  # the byte of the parameters where its address is
     read_only: bool = False  # whether a write is an error
     unwritten: np.ndarray | bool = False  # which bytes of the span nothing has written yet
     parameter: str = ""  # what a raw kernel's text calls it, if that is known
@@ -40,22 +39,6 @@ class Operand:
     def end(self) -> int:
         """One past the highest address of its elements."""
         return self.address + self.layout.span[1]
-
-
-def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> list[Operand]:
-    """Return the operands of an operator's launch; what it writes holds nothing before."""
-    return [
-        Operand(
-            tensor.name,
-            address,
-            tensor.layout,
-            # An address does not say where its allocation starts: near, as far as anybody knows.
-            (address + tensor.layout.span[0]) % 16 - tensor.layout.span[0],
-            read_only=not tensor.written,
-            unwritten=tensor.written and not tensor.read,
-        )
-        for tensor, address in zip(tensors, addresses, strict=True)
-    ]
 
 
 @dataclass

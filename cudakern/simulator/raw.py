@@ -14,21 +14,23 @@ import numpy as np
 from cudakern._forks import Lock
 from cudakern.engines import nvrtc
 from cudakern.errors import BindingError, DTypeError
+from cudakern.simulator import observation
 from cudakern.simulator.arguments import pack
-from cudakern.simulator.engine import ENGINE
-from cudakern.simulator.launches import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
+from cudakern.simulator.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
+from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator.ptx.compile import Code
 from cudakern.simulator.ptx.names import called, parameter_names, qualified
-from cudakern.simulator.reports import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.engines.base import Grid
+    from cudakern.simulator.limits import Grid
     from cudakern.simulator.ptx.loaded import LoadedKernel, LoadedModule
 
 _FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:::[A-Za-z_$][\w$]*)*")
+
+_LOADER = ModuleLoader()
 
 
 class _Library:
@@ -52,7 +54,7 @@ class _Library:
             if checked not in self._modules:
                 if self._ptx is None:
                     self._ptx = self._compiled()
-                self._modules[checked] = ENGINE.module(self._ptx, checked=checked)
+                self._modules[checked] = _LOADER.load(self._ptx, checked=checked)
             return self._modules[checked]
 
     def _compiled(self) -> compiling.Ptx:
@@ -66,7 +68,7 @@ class _Library:
     def _any_module(self) -> LoadedModule:
         """Return a module that is there, or else the one that the next launch takes."""
         found = list(self._modules.values())
-        return found[0] if found else self.module(checked=bool(sessions.active))
+        return found[0] if found else self.module(checked=bool(observation.active))
 
     def kernel(self, name: str, *, checked: bool = False) -> LoadedKernel:
         """Return a kernel for plain or for observed launches, which errors call by this name.
@@ -262,7 +264,7 @@ class RawKernel:
         """
         if self._max_shared is not None:
             return self._max_shared
-        kernel = self._library.kernel(self.name, checked=bool(sessions.active))
+        kernel = self._library.kernel(self.name, checked=bool(observation.active))
         return max(0, MAX_STATIC_SHARED_BYTES - kernel.static_shared)
 
     @max_dynamic_shared_size_bytes.setter
@@ -308,20 +310,18 @@ class RawKernel:
         """
         grid = _triple(self.name, "grid", grid)
         block = _triple(self.name, "block", block)
-        observed = bool(sessions.active)
+        observed = bool(observation.active)
         kernel = self._library.kernel(self.name, checked=observed)
         self._check_shared(shared_mem, kernel.static_shared)
         size = (grid, block, shared_mem)
         if observed:
             names = self._library.parameter_names(self.name)
             packed = pack(self.name, kernel, tuple(args), operands=True, names=names)
-            where = (packed.operands, packed.places, packed.offsets)
-            cooperative = self.enable_cooperative_groups
-            sessions.observe(sessions.Launch(kernel, size, packed.parameters, *where, cooperative))
+            observation.observe(kernel, size, packed, cooperative=self.enable_cooperative_groups)
             return
         packed = pack(self.name, kernel, tuple(args), operands=False)
         launch = kernel.launcher(*size, packed.offsets, cooperative=self.enable_cooperative_groups)
-        launch(packed.parameters)
+        launch(packed.data)
 
     def _check_shared(self, asked: int, static: int) -> None:
         """Raise BindingError for more dynamic shared memory than a launch may ask for."""

@@ -6,12 +6,24 @@ Nothing can be assigned to a field that no header declares.
 from __future__ import annotations
 
 import ctypes
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.headers import STRUCTURES, declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+
+class ParameterKind(IntEnum):
+    """What a kernel's parameter is, as libraries tell it."""
+
+    OTHER = 0
+    POINTER = 1
+    INTEGER = 2
+    FLOATING = 3
+    #: An address or an integer of its size: PTX does not tell them apart.
+    WORD = 4
 
 
 @declared("runtime/runtime.hpp", "Site")

@@ -16,9 +16,9 @@ import pytest
 from cudakern._arrays import address_of
 from cudakern._kernel_arguments import Arguments
 from cudakern.engines.base import KernelSpec, Launch
+from cudakern.engines.simulator import SimulatorEngine
 from cudakern.errors import BindingError
-from cudakern.simulator import engine as engine_module
-from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator import loading
 from cudakern.simulator.toolchain import find_toolchain
 from tests.helpers.samples import covering
 from tests.helpers.simulated import REVERSE, assert_works, compiled, pack, run
@@ -89,7 +89,7 @@ def test_the_same_kernel_from_eight_threads():
 
 def test_different_kernels_from_four_threads(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path))
-    engine = SimulatorEngine()
+    loader = loading.ModuleLoader()
     start = Barrier(4)
 
     def work(i):
@@ -98,7 +98,7 @@ def test_different_kernels_from_four_threads(tmp_path, monkeypatch):
         start.wait()
         for _ in range(20):
             expected = x[::-1] + i // 2
-            run(text, [x], block=200, engine=engine)
+            run(text, [x], block=200, loader=loader)
             assert (x == expected).all()
 
     with ThreadPoolExecutor(4) as pool:
@@ -244,10 +244,10 @@ def test_contexts_of_the_c_library_serve_too(monkeypatch):
             super().build(target, source, parts, (*flags, "-DCK_SIM_UCONTEXT"), links)
 
     portable = Portable(toolchain.command, toolchain.version)
-    runtime = engine_module._runtime(portable, checked=False)  # noqa: SLF001
-    assert runtime._name != engine_module._runtime(toolchain, checked=False)._name  # noqa: SLF001
+    runtime = loading._runtime(portable, checked=False)  # noqa: SLF001
+    assert runtime._name != loading._runtime(toolchain, checked=False)._name  # noqa: SLF001
     with monkeypatch.context() as patch:
-        patch.setattr(engine_module, "find_toolchain", lambda: portable)
+        patch.setattr(loading, "find_toolchain", lambda: portable)
         assert compiled(REVERSE).module.runtime is runtime
         assert_works()
     assert_works()

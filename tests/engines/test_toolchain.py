@@ -17,7 +17,7 @@ import cudakern as ck
 from cudakern.engines.cache import cache_folder
 from cudakern.errors import EngineUnavailableError
 from cudakern.simulator import toolchain as toolchain_module
-from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx import library as library_module
 from cudakern.simulator.ptx.compile import ptx_of_code
 from cudakern.simulator.ptx.library import library
@@ -135,7 +135,7 @@ def test_a_compiler_that_cannot_compile_is_named(tools, cache):
     with pytest.raises(
         EngineUnavailableError, match=r"CUDAKERN_CACHE_DIR to a folder|must be written"
     ):
-        compiled(KERNEL, (("VALUE", "1"),), SimulatorEngine())
+        compiled(KERNEL, (("VALUE", "1"),), ModuleLoader())
     tools("c++", status=0)
     (Path(os.environ["PATH"]) / "c++").write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo c++ 1.0 && exit 0\n'
@@ -252,7 +252,7 @@ def test_a_damaged_library_is_built_again(cache):
     path = library(ptx_of_code(code_of(text)), toolchain, toolchain.runtime())
     path.write_bytes(path.read_bytes()[:100])
     x = np.zeros(2, np.int32)
-    run(text, [x], block=2, engine=SimulatorEngine())
+    run(text, [x], block=2, loader=ModuleLoader())
     assert x.tolist() == [3, 3]
     assert path.parent == cache
     assert path.stat().st_size > 100

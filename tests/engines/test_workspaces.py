@@ -20,8 +20,8 @@ from cudakern._layout import Layout
 from cudakern.engines import sources
 from cudakern.engines.base import KernelSpec, Launch, Tensor
 from cudakern.engines.cuda.engine import MOST_KEPT, CudaEngine
+from cudakern.engines.simulator import SimulatorEngine
 from cudakern.operators.nonzero import plan as nonzero_plan
-from cudakern.simulator.engine import SimulatorEngine
 from tests.helpers import fake_cupy
 from tests.helpers.nonzero import expected_coordinates, random_elements
 from tests.helpers.places import same_bytes

@@ -24,7 +24,7 @@ import cudakern as ck
 from cudakern import engines
 from cudakern._dtypes import bfloat16
 from cudakern.engines.cuda.engine import CudaEngine
-from cudakern.simulator.engine import SimulatorEngine
+from cudakern.engines.simulator import SimulatorEngine
 from tests.gpu.calls import (
     assert_are,
     captured,

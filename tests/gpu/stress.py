@@ -14,8 +14,8 @@ import cudakern as ck
 from cudakern import engines
 from cudakern._arrays import address_of
 from cudakern.engines.cuda.engine import CudaEngine
+from cudakern.engines.simulator import SimulatorEngine
 from cudakern.operators.nonzero.plan import HEADER_WORDS, MIN_SLOTS
-from cudakern.simulator.engine import SimulatorEngine
 from tests.gpu.calls import Calls, assert_are, captured, elements, poison, wait
 from tests.helpers.places import CUDA, get, overwrite, put
 

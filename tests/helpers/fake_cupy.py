@@ -25,7 +25,7 @@ from cudakern import engines
 from cudakern.engines import nvrtc
 from cudakern.engines.cuda import graphs, library
 from cudakern.errors import KernelCompileError
-from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx.compile import ptx_of_program
 from tests.helpers import foreign_arrays
 
@@ -321,7 +321,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
     Its current stream, ``state.stream``, and the handles of streams that capture are what a test
     sets them to.
     """
-    simulator = SimulatorEngine()
+    loader = ModuleLoader()
     state = Record()
     state.current, state.loaded, state.capturing, state.capture_mode = 0, [], set(), 0
     state.unfinished = False  # whether events are still to come
@@ -362,7 +362,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
             (pointer,) = args
             state.launches.append((state.current, self.name, grid, block, shared_mem))
             state.order.append(("launch", state.stream.ptr))
-            module = simulator.module(ptx_of_program(self.source, self.text, self.name))
+            module = loader.load(ptx_of_program(self.source, self.text, self.name))
             kernel = module.kernel(self.name, self.source)
             if isinstance(pointer, np.ndarray):
                 assert pointer.size == 1, "only arrays of one element are passed by value"

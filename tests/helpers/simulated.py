@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cudakern.errors import SimulatorError
-from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx.compile import Code, ptx_of_code
 
-ENGINE = SimulatorEngine()
+LOADER = ModuleLoader()
 
 
 def pack(arguments) -> tuple[bytes, tuple[int, ...]]:
@@ -34,22 +34,22 @@ def triple(size) -> tuple[int, int, int]:
 
 
 def code_of(text, macros=()) -> Code:
-    """Return a text, which errors call ``test.cu``, as the engine takes it."""
+    """Return a text, which errors call ``test.cu``, as it is compiled."""
     # Not as -D: headers that NVRTC brings would see them too.
     defined = "".join(f"#define {name} {value}\n" for name, value in macros)
     return Code("test.cu", f'{defined}#line 1 "test.cu"\n{text}')
 
 
-def compiled(text, macros=(), engine=ENGINE, name="k"):
+def compiled(text, macros=(), loader=LOADER, name="k"):
     """Return a kernel of a text."""
-    return engine.module(ptx_of_code(code_of(text, macros))).kernel(name, "test.cu")
+    return loader.load(ptx_of_code(code_of(text, macros))).kernel(name, "test.cu")
 
 
 def run(
-    text, arguments, *, grid=1, block=1, shared=0, macros=(), engine=ENGINE, name="k", **options
+    text, arguments, *, grid=1, block=1, shared=0, macros=(), loader=LOADER, name="k", **options
 ):
     """Run a kernel of a text."""
-    kernel = compiled(text, macros, engine, name)
+    kernel = compiled(text, macros, loader, name)
     parameters, offsets = pack(arguments)
     kernel.launcher(triple(grid), triple(block), shared, offsets, **options)(parameters)
 
@@ -58,7 +58,7 @@ def fails(text, arguments, **options) -> SimulatorError:
     """Run a kernel that must end in a SimulatorError, and one after it that must not."""
     with pytest.raises(SimulatorError) as caught:
         run(text, arguments, **options)
-    assert_works(options.get("engine", ENGINE))
+    assert_works(options.get("loader", LOADER))
     error = caught.value
     assert error.kernel == options.get("name", "k")
     assert "\n" not in str(error)
@@ -75,8 +75,8 @@ extern "C" __global__ void k(int* x) {
 """
 
 
-def assert_works(engine=ENGINE) -> None:
+def assert_works(loader=LOADER) -> None:
     """Run a kernel with a barrier in several blocks and check what it wrote."""
     x = np.arange(3 * 96, dtype=np.int32)
-    run(REVERSE, [x], grid=3, block=96, engine=engine)
+    run(REVERSE, [x], grid=3, block=96, loader=loader)
     assert x.tolist() == np.arange(3 * 96).reshape(3, 96)[:, ::-1].ravel().tolist()

@@ -16,12 +16,12 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import base, sources
+from cudakern.engines import base, simulator, sources
 from cudakern.engines.base import THREADS
 from cudakern.operators.gather import plan as gather_plan
 from cudakern.operators.gather_nd import plan as gather_nd_plan
 from cudakern.operators.nonzero import plan as nonzero_plan
-from cudakern.simulator import checked, engine
+from cudakern.simulator import checked
 from tests.helpers.bound import forget
 from tests.helpers.samples import sample
 
@@ -156,7 +156,7 @@ def small(monkeypatch):
     monkeypatch.setattr(nonzero_plan, "_tiling", _tiling)
     monkeypatch.setattr(nonzero_plan, "MIN_TILE_BYTES", 0)
     monkeypatch.setattr(nonzero_plan, "TILE_BLOCKS", 7)
-    monkeypatch.setattr(engine, "MULTIPROCESSORS", 1)
+    monkeypatch.setattr(simulator, "MULTIPROCESSORS", 1)
     monkeypatch.setattr(gather_nd_plan, "STAGED_BYTES", 64)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_BLOCKS", 2)
     monkeypatch.setattr(gather_plan, "LAST_AXIS_LEAST_BLOCKS", 5)

@@ -18,8 +18,6 @@ from cudakern.simulator.ptx import cupy_compilation
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from cudakern.engines.base import KernelSpec
-
 _ARCHITECTURE = re.compile(r"(?:sm_|compute_)?(\d+[a-z]?)")
 _PTX = re.compile(r"(?:\s|//[^\n]*\n|(?>/\*.*?\*/))*+\.version\b", re.DOTALL)
 #: A folder that does not exist. NVRTC takes a text to lie there, so that it looks for
@@ -85,11 +83,6 @@ def target() -> str:
 def is_ptx(text: str) -> bool:
     """Return whether a text is PTX."""
     return _PTX.match(text) is not None
-
-
-def ptx_of(spec: KernelSpec) -> Ptx:
-    """Return the PTX of one of the package's kernels, made as its machine code is."""
-    return ptx_of_program(spec.source, nvrtc.text_of(spec), spec.entry)
 
 
 def ptx_of_program(source: str, text: str, stem: str = "kernel") -> Ptx:

@@ -7,14 +7,12 @@ import os
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from cudakern.errors import BindingError, KernelCompileError
+from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from cudakern.simulator import structures
-from cudakern.simulator.launches import (
+from cudakern.simulator.limits import (
     MAX_PARAMETER_BYTES,
     MAX_SHARED_BYTES,
-    ParameterKind,
     check_shape,
-    error_of,
     required_bytes,
 )
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from cudakern.engines.base import Grid
+    from cudakern.simulator.limits import Grid
 
 
 _Row = TypeVar("_Row", bound=ctypes.Structure)
@@ -65,6 +63,17 @@ def resident_blocks() -> int:
     return max(2, os.cpu_count() or 1)
 
 
+def error_of(name: str, report: structures.ReportStruct) -> SimulatorError:
+    """Return the error that a report stands for."""
+    return SimulatorError(
+        report.kind.decode(),
+        name,
+        tuple(report.block),
+        tuple(report.thread),
+        report.message.decode(errors="replace"),
+    )
+
+
 class LoadedKernel:
     """A kernel of a loaded module."""
 
@@ -74,7 +83,7 @@ class LoadedKernel:
         count = structure.parameters
         self.parameter_sizes = tuple(structure.parameter_sizes[:count])  # in bytes
         kinds = structure.parameter_sizes[count : 2 * count]
-        self.parameter_kinds = tuple(map(ParameterKind, kinds))
+        self.parameter_kinds = tuple(map(structures.ParameterKind, kinds))
         self.static_shared = int(structure.packed_shared)  # bytes: a launch need not ask for them
         objects = structure.shared_objects[: structure.shared_object_count]
         self.shared_objects = tuple(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.headers import initializer
-from cudakern.simulator.launches import MAX_STATIC_SHARED_BYTES, ParameterKind
+from cudakern.simulator.limits import MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.ptx import branches, moves
 from cudakern.simulator.ptx.flow import blocks_of, names_in
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
@@ -23,6 +23,7 @@ from cudakern.simulator.ptx.values import constant_word, quoted
 from cudakern.simulator.structures import (
     InstructionStruct,
     KernelStruct,
+    ParameterKind,
     RefusalStruct,
     SharedObjectStruct,
     SiteStruct,

@@ -8,16 +8,16 @@ from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
 from cudakern.errors import BindingError, SimulatorError
-from cudakern.simulator.reports import sessions
-from cudakern.simulator.reports.findings import Finding, Source, error_for, findings_of
+from cudakern.simulator import observation
+from cudakern.simulator.reports.findings import Finding, error_for, findings_of
 from cudakern.simulator.reports.traffic import KernelTraffic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudakern.simulator.reports.sessions import Observed
+    from cudakern.simulator.observation import Observed
 
-__all__ = ["CheckReport", "Finding", "Source", "TrafficReport", "checked", "traffic"]
+__all__ = ["CheckReport", "Finding", "TrafficReport", "checked", "traffic"]
 
 
 @dataclass(eq=False)
@@ -182,7 +182,7 @@ def checked(
         requirement = f"must be at least 1; got {resident_blocks}"
         raise BindingError("simulator.checked", "resident_blocks", requirement)
     report = CheckReport(seed, min(index(resident_blocks), 2**16), bool(strict))
-    sessions.begin(report)
+    observation.begin(report)
     try:
         yield report
     except Exception as error:
@@ -190,7 +190,7 @@ def checked(
             raise error_for(report.findings) from error  # what went wrong first
         raise
     finally:
-        sessions.end(report)
+        observation.end(report)
     if report.findings:
         raise error_for(report.findings)
 
@@ -269,8 +269,8 @@ def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
     (4, 1048576, 1048576)
     """
     report = TrafficReport(sample=0 if blocks is None else _count(blocks))
-    sessions.begin(report)
+    observation.begin(report)
     try:
         yield report
     finally:
-        sessions.end(report)
+        observation.end(report)

@@ -10,13 +10,13 @@ from cudakern.errors import SimulatorError
 from cudakern.simulator.headers import Constants
 from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES, scope_of
 from cudakern.simulator.ptx.names import qualified
-from cudakern.simulator.reports.sessions import stack_of
+from cudakern.simulator.source_lines import Source, stack_of
 
 if TYPE_CHECKING:
     from cudakern.simulator import structures
+    from cudakern.simulator.observation import Observed
     from cudakern.simulator.operands import Operand
     from cudakern.simulator.ptx.loaded import LoadedVariable
-    from cudakern.simulator.reports.sessions import Observed
 
 
 _ENUMERATORS = Constants("checker/launch_api.hpp")
@@ -47,7 +47,6 @@ class _Space(IntEnum):
     REMOTE = _ENUMERATORS["ck_sim_remote"]
 
 
-Source = tuple[str, int]
 Place = tuple[int, ...]
 
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from cudakern.simulator.headers import Constants
-from cudakern.simulator.reports.findings import Source
-from cudakern.simulator.reports.sessions import stack_of
+from cudakern.simulator.source_lines import Source, stack_of
 
 if TYPE_CHECKING:
-    from cudakern.simulator.reports.sessions import Observed
+    from cudakern.simulator.observation import Observed
 
 #: Bytes of a sector, the unit in which global memory moves.
 SECTOR_BYTES = 32

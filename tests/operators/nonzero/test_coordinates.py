@@ -11,10 +11,10 @@ from numpy.lib.stride_tricks import as_strided
 import cudakern as ck
 from cudakern._dtypes import DataType, bfloat16
 from cudakern._layout import Layout
+from cudakern.engines import simulator
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.nonzero.plan import NonzeroProblem, plan_nonzero
-from cudakern.simulator import engine
 from tests.helpers.bound import forget
 from tests.helpers.checked import ORDERS, PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.nonzero import (
@@ -73,7 +73,7 @@ def test_few_blocks(monkeypatch, dtype, kind, data):
     def tiling(_problem, items, _item_bytes, turn_words):
         return turns, -(-items // (turns * THREADS * turn_words))
 
-    monkeypatch.setattr(engine, "MULTIPROCESSORS", 1)
+    monkeypatch.setattr(simulator, "MULTIPROCESSORS", 1)
     plan_anew(monkeypatch, _tiling=tiling, TILE_BLOCKS=data.draw(st.integers(2, 3), "blocks"))
     assert_any_call(HOST, dtype, kind, data.draw, LARGEST // 8)
 
@@ -309,7 +309,7 @@ def test_a_tile_uses_some_rows_of_its_vectors(place, shape, dtype):
 def test_dense_tiles_follow_each_other_in_a_block(monkeypatch, shape, dtype):
     # More places than there is room for: warps read masks for as long as they write rows, while
     # others make the masks of the tile after the next one.
-    monkeypatch.setattr(engine, "MULTIPROCESSORS", 1)
+    monkeypatch.setattr(simulator, "MULTIPROCESSORS", 1)
     plan_anew(monkeypatch, TILE_BLOCKS=1)
     x = np.ones(shape, dtype)
     x[:, ::3] = -0.0

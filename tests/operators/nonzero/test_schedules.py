@@ -11,11 +11,10 @@ import pytest
 
 import cudakern as ck
 from cudakern import engines
-from cudakern.engines import sources
+from cudakern.engines import simulator, sources
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
-from cudakern.simulator import checked, engine
-from cudakern.simulator.reports import sessions
+from cudakern.simulator import checked, observation
 from tests.helpers.bound import forget
 from tests.helpers.places import HOST, put, same_bytes
 from tests.helpers.samples import covering, is_thorough, sample
@@ -51,8 +50,8 @@ class Plans:
         tiling = lambda _problem, n, _bytes, words: (1, -(-n // (THREADS * words)))  # noqa: E731
         self.set(nonzero_plan, "_tiling", tiling)
         self.set(nonzero_plan, "MIN_TILE_BYTES", 0)
-        self.set(sessions, "_MOST_RESIDENT", 1)
-        self.set(engine, "MULTIPROCESSORS", 1)
+        self.set(observation, "_MOST_RESIDENT", 1)
+        self.set(simulator, "MULTIPROCESSORS", 1)
         self.of(7)
 
     def of(self, blocks):

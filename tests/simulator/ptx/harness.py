@@ -39,7 +39,7 @@ import ml_dtypes
 import numpy as np
 
 from cudakern.errors import KernelCompileError
-from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx.compile import ptx_of_program, ptx_of_text
 from cudakern.simulator.ptx.forms import Form, OperandForm, type_of
 from cudakern.simulator.ptx.model import TYPE_BYTES
@@ -360,9 +360,7 @@ def _store(name: str, kind: str) -> Iterator[str]:
 _NAMES = re.compile(r"[a-z]\w*(?:(?:\.|::)\w+)*")
 
 
-@cache
-def _engine() -> SimulatorEngine:
-    return SimulatorEngine()
+_LOADER = ModuleLoader()
 
 
 def loaded(ptx: str) -> LoadedModule:
@@ -372,7 +370,7 @@ def loaded(ptx: str) -> LoadedModule:
 
 @cache
 def _loaded(ptx: str, _: Toolchain) -> LoadedModule:
-    return _engine().module(ptx_of_text(ptx, "rows.ptx"))
+    return _LOADER.load(ptx_of_text(ptx, "rows.ptx"))
 
 
 def compiled(text: str) -> str:

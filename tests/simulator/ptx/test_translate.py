@@ -11,7 +11,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.errors import BindingError, KernelCompileError, SimulatorError
-from cudakern.simulator.engine import SimulatorEngine
+from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx.compile import ptx_of_text
 from cudakern.simulator.ptx.instructions import moves_and_branches
 from cudakern.simulator.ptx.parse import parse
@@ -639,7 +639,7 @@ def test_two_libraries_of_a_module_share_variables():
         )
     )
     one, other = (
-        SimulatorEngine().module(ptx_of_text(text, f"{name}.ptx")) for name in ("one", "other")
+        ModuleLoader().load(ptx_of_text(text, f"{name}.ptx")) for name in ("one", "other")
     )
     other.share_variables(one)
     own = {name for name in one.variables if one.variables[name].address}
@@ -659,7 +659,7 @@ def test_two_libraries_of_a_module_share_variables():
 
 
 def checked_module(text, name="rows.ptx"):
-    return SimulatorEngine().module(ptx_of_text(text, name), checked=True)
+    return ModuleLoader().load(ptx_of_text(text, name), checked=True)
 
 
 SHARED = (

@@ -6,59 +6,44 @@ import ctypes
 import os
 import threading
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from cudakern.simulator import structures
-from cudakern.simulator.launches import error_of
 from cudakern.simulator.operands import group
+from cudakern.simulator.ptx.loaded import error_of
+from cudakern.simulator.source_lines import stack_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.engines.base import Grid
     from cudakern.errors import SimulatorError
-    from cudakern.simulator.operands import Buffer, Operand
+    from cudakern.simulator.arguments import PackedArguments
+    from cudakern.simulator.limits import Grid
+    from cudakern.simulator.operands import Buffer
     from cudakern.simulator.ptx.loaded import LoadedKernel
-    from cudakern.simulator.reports.findings import Source
+    from cudakern.simulator.source_lines import Source
+
+    #: Grid, block, bytes of dynamic shared memory.
+    Size = tuple[Grid, Grid, int]
 
 #: Blocks that run side by side at most, when all of fewer wait for another one.
 _MOST_RESIDENT = 64
-
-
-class Launch(NamedTuple):
-    """A launch that is to be observed."""
-
-    kernel: LoadedKernel  # of a library for checked launches
-    size: tuple[Grid, Grid, int]  # grid, block, bytes of dynamic shared memory
-    parameters: bytes  # all of them, packed
-    operands: Sequence[Operand]  # the arrays whose addresses are among the parameters
-    places: Sequence[int]  # the byte where each address is
-    offsets: Sequence[int] = (0,)  # the byte where each parameter starts
-    cooperative: bool = False  # whether all blocks must be resident
-
-
-def stack_of(pointer: ctypes._Pointer[structures.SiteStruct]) -> tuple[Source, ...]:
-    """Return file and line of a site, then of the calls that it was inlined through."""
-    if not pointer:
-        return ()
-    site = pointer.contents
-    if not site.stack:
-        return ((site.file.decode(errors="replace"), site.line),) if site.file else ()
-    lines = site.stack.decode(errors="replace").split("\n")
-    places = (line.rpartition(":") for line in lines)
-    return tuple((file, int(number)) for file, _, number in places)
 
 
 class Observed:
     """One launch that was observed."""
 
     def __init__(
-        self, launch: Launch, options: structures.OptionsStruct, buffers: list[Buffer]
+        self,
+        kernel: LoadedKernel,
+        size: Size,
+        options: structures.OptionsStruct,
+        buffers: list[Buffer],
     ) -> None:
-        self.kernel = launch.kernel
-        self.name = launch.kernel.name
-        self.library = launch.kernel.module.path.name
-        self.dynamic_bytes = launch.size[2]  # of shared memory
+        grid, _, self.dynamic_bytes = size
+        self.kernel = kernel
+        self.name = kernel.name
+        self.library = kernel.module.path.name
         self.buffers = buffers  # in the order by which findings count
         #: Where the runtime had the buffers.
         self.addresses = [int(options.buffers[i].address) for i in range(len(buffers))]
@@ -71,10 +56,10 @@ class Observed:
             structures.TrafficStruct.from_buffer_copy(options.traffic[i])
             for i in range(options.traffic_count)
         ]
-        count = launch.kernel.structure.basic_blocks if options.executions else 0
+        count = kernel.structure.basic_blocks if options.executions else 0
         #: How often warps executed each basic block, if anybody counts.
         self.executions = options.executions[:count]
-        self.blocks, self.sampled = prod(launch.size[0]), int(options.sample)
+        self.blocks, self.sampled = prod(grid), int(options.sample)
         #: Why the launch ended early, if that is not among the findings, and where.
         self.failure: SimulatorError | None = None
         self.failed_at: tuple[Source, ...] = ()
@@ -136,49 +121,37 @@ def _sample() -> int:
     return max(wanted) if wanted and all(wanted) else 0  # none: they ended meanwhile
 
 
-def observe(launch: Launch) -> bool:
+def observe(
+    kernel: LoadedKernel, size: Size, arguments: PackedArguments, *, cooperative: bool = False
+) -> bool:
     """Run a launch for the sessions that are active; return whether it came to its end.
 
-    BindingError tells that no GPU could run such a launch or that the kernel has other parameters,
-    SimulatorError that it could not start, or ended early and nobody checks it.
+    The kernel is one of a library for checked launches. BindingError tells that no GPU could run
+    such a launch or that the kernel has other parameters, SimulatorError that it could not start,
+    or ended early and nobody checks it.
     """
     with _lock:
-        return _observe(launch)
+        shape = kernel.shape(*size, cooperative=cooperative)
+        return _observe(kernel, size, arguments, shape)
 
 
-def _observe(launch: Launch) -> bool:
-    kernel, offsets = launch.kernel, launch.offsets
-    shape = kernel.shape(*launch.size, cooperative=launch.cooperative)
-    required = kernel.required_bytes(offsets)
+def _observe(
+    kernel: LoadedKernel, size: Size, arguments: PackedArguments, shape: structures.ShapeStruct
+) -> bool:
+    offsets = (ctypes.c_uint32 * len(arguments.offsets))(*arguments.offsets)
+    required = kernel.required_bytes(arguments.offsets)
     checking = _checking()
     counting = [session for session in active if not session.checks]
-    buffers = group(launch.operands)
-    sample = _sample()
-    rows = (buffer.structure(masks=sample == 0) for buffer in buffers)
-    resident = 1 if checking is None else checking.resident_blocks
-    options = structures.OptionsStruct(
-        seed=0 if checking is None else checking.seed,
-        resident=resident,
-        most_resident=max(_MOST_RESIDENT, resident),
-        checks=checking is not None,
-        counts=bool(counting),
-        strict=checking is not None and checking.strict,
-        buffers=(structures.BufferStruct * len(buffers))(*rows),
-        buffer_count=len(buffers),
-        pointers=_pointers(launch, buffers),
-        pointer_count=len(launch.operands),
-        variables=kernel.module.variable_table,
-        variable_count=len(kernel.module.variables),
-        sample=sample,
-    )
+    buffers = group(arguments.operands)
+    options = _options(kernel, buffers, checking)
     if counting:
+        options.counts = True
         options.executions = (ctypes.c_uint64 * kernel.structure.basic_blocks)()
-    starts = (ctypes.c_uint32 * len(offsets))(*offsets)
     report = structures.ReportStruct()
     run = kernel.module.runtime.ck_sim_launch_checked
-    parameters = launch.parameters, required, starts, len(offsets)
+    parameters = arguments.data, required, offsets, len(offsets)
     failed = run(kernel.structure, *parameters, shape, options, report)
-    observed = Observed(launch, options, buffers)
+    observed = Observed(kernel, size, options, buffers)
     failure = error_of(kernel.name, report) if failed and report.kind else None
     if failure is not None and (checking is None or failure.kind in {"launch", "out_of_memory"}):
         raise failure
@@ -190,11 +163,31 @@ def _observe(launch: Launch) -> bool:
     return not failed
 
 
-def _pointers(launch: Launch, buffers: Sequence[Buffer]) -> ctypes.Array[structures.PointerStruct]:
-    """Return where the parameters have the address of each operand, and where that leads."""
-    number_of = {id(o): i for i, buffer in enumerate(buffers) for o in buffer.operands}
-    pointers = (structures.PointerStruct * len(launch.operands))()
-    for pointer, operand, place in zip(pointers, launch.operands, launch.places, strict=True):
-        pointer.place, pointer.buffer = place, number_of[id(operand)]
-        pointer.offset = operand.address - buffers[pointer.buffer].start
-    return pointers
+def _options(
+    kernel: LoadedKernel, buffers: Sequence[Buffer], checking: Session | None
+) -> structures.OptionsStruct:
+    """Return what the runtime is told of a launch that a session checks, or none."""
+    sample = _sample()
+    rows = [buffer.structure(masks=sample == 0) for buffer in buffers]
+    pointers = [
+        structures.PointerStruct(
+            place=operand.place, buffer=i, offset=operand.address - buffer.start
+        )
+        for i, buffer in enumerate(buffers)
+        for operand in buffer.operands
+    ]
+    resident = 1 if checking is None else checking.resident_blocks
+    return structures.OptionsStruct(
+        seed=0 if checking is None else checking.seed,
+        resident=resident,
+        most_resident=max(_MOST_RESIDENT, resident),
+        checks=checking is not None,
+        strict=checking is not None and checking.strict,
+        buffers=(structures.BufferStruct * len(rows))(*rows),
+        buffer_count=len(rows),
+        pointers=(structures.PointerStruct * len(pointers))(*pointers),
+        pointer_count=len(pointers),
+        variables=kernel.module.variable_table,
+        variable_count=len(kernel.module.variables),
+        sample=sample,
+    )

@@ -1,36 +1,22 @@
-"""What may be wrong with a launch: its shape, its parameters, how it ended."""
+"""The limits that a GPU sets to the shape of a launch and to its parameters."""
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from cudakern.errors import BindingError, SimulatorError
+from cudakern.errors import BindingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cudakern.engines.base import Grid
-    from cudakern.simulator.structures import ReportStruct
 
-#: A GPU's limits.
+Grid = tuple[int, int, int]
 _MAX_THREADS = 1024
 _MAX_BLOCK = (1024, 1024, 64)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED_BYTES = 227 * 1024
 MAX_STATIC_SHARED_BYTES = 48 * 1024  # also of all shared memory, unless more is asked for
 MAX_PARAMETER_BYTES = 32764
-
-
-class ParameterKind(IntEnum):
-    """What a kernel's parameter is, as in translate.py."""
-
-    OTHER = 0
-    POINTER = 1
-    INTEGER = 2
-    FLOATING = 3
-    #: An address or an integer of its size: PTX does not tell them apart.
-    WORD = 4
 
 
 def required_bytes(name: str, sizes: Sequence[int], offsets: Sequence[int], most: int) -> int:
@@ -61,14 +47,3 @@ def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:
     if not 0 <= shared_bytes <= MAX_SHARED_BYTES:
         requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
         raise BindingError(name, "launch", f"{requirement}; got {shared_bytes}")
-
-
-def error_of(name: str, report: ReportStruct) -> SimulatorError:
-    """Return the error that a report stands for."""
-    return SimulatorError(
-        report.kind.decode(),
-        name,
-        tuple(report.block),
-        tuple(report.thread),
-        report.message.decode(errors="replace"),
-    )

@@ -1,0 +1,149 @@
+"""The simulator engine: CUDA kernels on the host's processor, on NumPy arrays."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cudakern.engines import nvrtc
+from cudakern.engines.base import MULTIPROCESSORS
+from cudakern.engines.sources import load_source
+from cudakern.errors import BindingError
+from cudakern.simulator import observation
+from cudakern.simulator.arguments import PackedArguments
+from cudakern.simulator.loading import ModuleLoader
+from cudakern.simulator.operands import Operand
+from cudakern.simulator.ptx.compile import Ptx, ptx_of_program, target
+from cudakern.simulator.toolchain import Toolchain, find_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cudakern.engines.base import KernelSpec, Launch, Tensor
+    from cudakern.simulator.ptx.loaded import LoadedKernel
+
+#: Bytes that an operator's launch begins with for each array.
+_POINTER_BYTES = 8
+
+
+def ptx_of(spec: KernelSpec) -> Ptx:
+    """Return the PTX of a specialisation, made as its machine code is."""
+    return ptx_of_program(spec.source, nvrtc.text_of(spec), spec.entry)
+
+
+def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> tuple[Operand, ...]:
+    """Return the operands of an operator's launch; what it writes holds nothing before."""
+    return tuple(
+        Operand(
+            tensor.name,
+            address,
+            tensor.layout,
+            # An address does not say where its allocation starts: near, as far as anybody knows.
+            (address + tensor.layout.span[0]) % 16 - tensor.layout.span[0],
+            place=_POINTER_BYTES * i,
+            read_only=not tensor.written,
+            unwritten=tensor.written and not tensor.read,
+        )
+        for i, (tensor, address) in enumerate(zip(tensors, addresses, strict=True))
+    )
+
+
+class _Workspaces(threading.local):
+    """Those of a thread: its launches follow each other."""
+
+    def __init__(self) -> None:
+        self.by_size: dict[int, np.ndarray[Any, Any]] = {}
+
+
+class SimulatorEngine:
+    """Runs the PTX that NVRTC makes of a kernel, observed or not."""
+
+    name = "simulator"
+
+    def __init__(self) -> None:
+        self._loader = ModuleLoader()
+        self._kernels: dict[tuple[KernelSpec, str, Toolchain, str, bool], LoadedKernel] = {}
+        self._workspaces = _Workspaces()
+
+    def kernel(self, spec: KernelSpec, *, checked: bool = False) -> LoadedKernel:
+        """Return a kernel, compiling it at first use."""
+        key = (spec, load_source(spec.source).digest, find_toolchain(), target(), checked)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            module = self._loader.load(ptx_of(spec), checked=checked)
+            kernel = self._kernels.setdefault(key, module.kernel(spec.entry, spec.source))
+        return kernel
+
+    def compile(self, spec: KernelSpec, device: int) -> None:
+        """Compile a specialisation into the cache folder."""
+        del device  # there is one host
+        self._loader.compile(ptx_of(spec))
+
+    def multiprocessors(self, device: int) -> int:
+        """Return those of an H200: grids here are as there."""
+        del device
+        return MULTIPROCESSORS
+
+    def workspace(self, device: int, nbytes: int) -> int:
+        """Return the address of memory for a launch that is to follow on this thread."""
+        del device
+        by_size = self._workspaces.by_size
+        memory = by_size.get(nbytes)
+        if memory is None:
+            memory = by_size[nbytes] = np.zeros(nbytes // 8, np.uint64)
+        return int(memory.__array_interface__["data"][0])
+
+    def is_captured(self, device: int) -> bool:  # noqa: ARG002
+        """Return False: there are no graphs."""
+        return False
+
+    def keep(self, device: int, memory: object) -> None:
+        """Do nothing: there are no graphs."""
+
+    def prepare(
+        self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
+    ) -> Callable[..., None]:
+        """Compile what the launch needs; the result takes the addresses of the arrays."""
+        pack = struct.Struct(f"={launch.pointers}Q").pack
+        tail = launch.arguments.data
+        grid = launch.grid_on(self.multiprocessors(device))
+        size = (grid, launch.block, launch.shared_bytes)
+
+        def loaded(*, checked: bool) -> LoadedKernel:
+            kernel = self.kernel(launch.kernel, checked=checked)
+            nbytes = _POINTER_BYTES * launch.pointers + len(tail)
+            if kernel.parameter_sizes != (nbytes,):
+                requirement = f"must fill the kernel's parameters of {kernel.parameter_sizes} bytes"
+                raise BindingError(kernel.name, "arguments", f"{requirement}; got {nbytes}")
+            return kernel
+
+        run = None if observation.active else loaded(checked=False).launcher(*size)
+
+        def observe(addresses: tuple[int, ...]) -> bool:
+            operands = operands_of(tensors, addresses)
+            arguments = PackedArguments(pack(*addresses) + tail, (0,), operands)
+            return observation.observe(loaded(checked=True), size, arguments)
+
+        def call(*addresses: int) -> None:
+            nonlocal run
+            complete = False
+            try:
+                if observation.active:
+                    complete = observe(addresses)
+                    return
+                if run is None:
+                    run = loaded(checked=False).launcher(*size)
+                run(pack(*addresses) + tail)
+                complete = True
+            finally:
+                if not complete:  # what the launch left in its workspace is good for nothing
+                    self._workspaces.by_size.clear()
+
+        return call
+
+
+#: What runs kernels on arrays in host memory.
+ENGINE = SimulatorEngine()

@@ -1,0 +1,93 @@
+"""Loads PTX modules as libraries, on the runtime for plain launches or on the one that checks."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from cudakern._forks import Lock
+from cudakern.errors import EngineUnavailableError
+from cudakern.simulator.ptx.library import library
+from cudakern.simulator.ptx.loaded import LoadedModule
+from cudakern.simulator.structures import KernelStruct, OptionsStruct, ReportStruct, ShapeStruct
+from cudakern.simulator.toolchain import Toolchain, find_toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from cudakern.simulator.ptx.compile import Ptx
+
+
+def _open(build: Callable[[], Path]) -> tuple[ctypes.CDLL, Path]:
+    """Load a library, building it once more if what the cache holds is damaged."""
+    path = build()
+    try:
+        return ctypes.CDLL(str(path)), path
+    except OSError:
+        path.unlink(missing_ok=True)
+    path = build()
+    try:
+        return ctypes.CDLL(str(path)), path
+    except OSError as error:
+        message = (
+            "cudakern: compiled kernels must be loadable, "
+            f"set CUDAKERN_CACHE_DIR to a folder that allows it; {error}"
+        )
+        raise EngineUnavailableError(message) from error
+
+
+@lru_cache(maxsize=8)
+def _runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
+    runtime, _ = _open(partial(toolchain.runtime, checked=checked))
+    run = runtime.ck_sim_launch_checked if checked else runtime.ck_sim_launch_kernel
+    run.restype = ctypes.c_int
+    run.argtypes = (
+        ctypes.POINTER(KernelStruct),
+        ctypes.c_char_p,
+        ctypes.c_uint32,
+        ctypes.POINTER(ctypes.c_uint32),
+        ctypes.c_uint32,
+        ctypes.POINTER(ShapeStruct),
+        *((ctypes.POINTER(OptionsStruct),) if checked else ()),
+        ctypes.POINTER(ReportStruct),
+    )
+    return runtime
+
+
+class ModuleLoader:
+    """Loads each module once: for plain and for observed launches, with the same variables."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._modules: dict[tuple[str, Toolchain, bool], LoadedModule] = {}
+
+    def load(self, ptx: Ptx, *, checked: bool = False) -> LoadedModule:
+        """Return a loaded PTX module, compiling it unless it is cached.
+
+        KernelCompileError has the log of NVRTC where it made no PTX; EngineUnavailableError tells
+        that NVRTC, a C++ compiler or a folder is missing.
+        """
+        toolchain = find_toolchain()
+        with self._lock:
+            # First: the kernels' library asks for it by name.
+            runtime = _runtime(toolchain, checked=checked)
+            path = toolchain.runtime(checked=checked)  # of several threads, one builds it
+        opened, path = _open(partial(library, ptx, toolchain, path, checked=checked))
+        with self._lock:
+            module = self._modules.get((ptx.key, toolchain, checked))
+            if module is None or module.path != path:
+                module = LoadedModule(path, opened, runtime)
+                other = self._modules.get((ptx.key, toolchain, not checked))
+                if other is not None:
+                    module.share_variables(other)
+                self._modules[ptx.key, toolchain, checked] = module
+            return module
+
+    def compile(self, ptx: Ptx) -> None:
+        """Compile a module for plain launches into the cache folder, with the errors of `load`."""
+        toolchain = find_toolchain()
+        with self._lock:
+            runtime = toolchain.runtime()  # first: not by each of the threads that compile modules
+        library(ptx, toolchain, runtime)
