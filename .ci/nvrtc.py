@@ -45,9 +45,9 @@ def hold(version: str, environment: Path, *, thorough: bool) -> str:
     python = environment / "bin" / "python"
     for choice in choices:
         run(python, "-m", "perf", "static", "code", "--jobs", "1", *choice)
-    found = run(python, "-c", "from cudakern.engines import nvrtc; print(nvrtc.version())").strip()
+    loaded = run(python, "-c", "from cudakern.engines import nvrtc; print(nvrtc.version())").strip()
     read = ", ".join(" ".join(choice) for choice in choices)
-    return f"NVRTC {found}: {read}: all budgets are kept, {time.monotonic() - started:.0f} s"
+    return f"NVRTC {loaded}: {read}: all budgets are kept, {time.monotonic() - started:.0f} s"
 
 
 def main() -> None:
@@ -59,8 +59,8 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
     ):
-        places = [Path(folder, version) for version in versions]
-        for line in pool.map(lambda *of: hold(*of, thorough=thorough), versions, places):
+        environments = [Path(folder, version) for version in versions]
+        for line in pool.map(lambda *pair: hold(*pair, thorough=thorough), versions, environments):
             print(line, flush=True)  # noqa: T201
 
 

@@ -54,7 +54,7 @@ def _attributes(operator: str) -> Any:  # noqa: ANN401
     return _domain.get_event_attributes(message=f"{DOMAIN}:{operator}")
 
 
-def named(operator: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def nvtx_range(operator: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that makes each call of a function a range ``cudakern:<operator>``."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -74,7 +74,7 @@ def named(operator: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def of_operator(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def nvtx_range_of_method(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Decorate a method of what has a descriptor: ranges are named after its operator."""
     if _domain is None:
         return method

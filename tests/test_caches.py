@@ -68,7 +68,7 @@ def test_results_are_remembered_without_bound_for_nothing_that_varies():
             if isinstance(node, ast.FunctionDef):
                 how = [ast.unparse(decorator) for decorator in node.decorator_list]
                 if any(word in {"cache", "lru_cache", "functools.cache"} for word in how):
-                    few = {"_attributes", "text_of"}
+                    few = {"_attributes", "_text_of"}
                     assert not node.args.args or node.name in few, (path, node.name)
                 bounded |= {word for word in how if word.startswith("lru_cache(")}
     assert all("maxsize=" in word and "None" not in word for word in bounded)

@@ -125,7 +125,7 @@ def f():
     pass
 
 with _nvtx.marked("a line", 1):
-    same = _nvtx.named("x")(f) is f and _nvtx.of_operator(f) is f
+    same = _nvtx.nvtx_range("x")(f) is f and _nvtx.nvtx_range_of_method(f) is f
 print(json.dumps([same, hasattr(ck.gather, "__wrapped__"), sys.modules.get("nvtx") is not None]))
 """
 

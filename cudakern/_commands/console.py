@@ -74,8 +74,11 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
     console = _rich_console()
     if console is not None:
         columns = (
-            *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()),
-            *(TimeElapsedColumn(), TextColumn("{task.fields[name]}", markup=False)),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[name]}", markup=False),
         )
         with Progress(*columns, console=console, auto_refresh=False) as bar:  # no thread
             task = bar.add_task(title, total=total, name="")

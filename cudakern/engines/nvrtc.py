@@ -132,10 +132,10 @@ def compiled(spec: KernelSpec, target: str) -> Path:
     Raises KernelCompileError with NVRTC's log, EngineUnavailableError if NVRTC is not installed, or
     the folder cannot be written.
     """
-    return compiled_program(spec.entry, program_of(spec, target))
+    return program_file(spec.entry, program_of(spec, target))
 
 
-def compiled_program(
+def program_file(
     stem: str, program: Program, more: str = "", finish: Callable[[bytes], bytes] | None = None
 ) -> Path:
     """Return the file of a program's machine code or PTX, compiling it unless it is there.
@@ -188,7 +188,7 @@ def capabilities() -> tuple[int, ...]:
 
 
 def path_of(stem: str, program: Program, more: str = "") -> Path:
-    """Return where `compiled_program` keeps a program's machine code or PTX."""
+    """Return where `program_file` keeps a program's machine code or PTX."""
     key = "\0".join((version(), *program.options, program.text))
     if more or program.expressions:
         key = "\0".join((key, program.name, *program.expressions, more))

@@ -23,7 +23,7 @@ from cudakern._arrays import (
 from cudakern._caches import Family, registered
 from cudakern._foreign import as_array, as_output
 from cudakern._layout import Layout
-from cudakern._nvtx import of_operator
+from cudakern._nvtx import nvtx_range_of_method
 from cudakern.errors import ArgumentError, BindingError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.binding import Binding, Work
@@ -247,7 +247,7 @@ class CompiledOperator:
     def __call__(self, /, *inputs: Operand, out: None = None) -> Any: ...  # noqa: ANN401
     @overload
     def __call__(self, /, *inputs: Operand, out: Outputs) -> Outputs: ...
-    @of_operator
+    @nvtx_range_of_method
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         """Run the operator.
 

@@ -32,7 +32,7 @@ def pytest_collection_finish(session):
 #: Some that have no place, and where they are.
 MARKED = {
     "test_a_gpu_is_used": "test_gpu_present.py",
-    "test_objects_of_an_external_stream_share_a_workspace": "engines/test_streams.py",
+    "test_objects_of_an_external_stream_share_a_workspace": "engines/cuda/test_loans.py",
     "test_nothing_waits_for_the_gpu": "operators/nonzero/test_function.py",
 }
 FEW = [f"tests/{file}" for file in (*MARKED.values(), "operators/gather", "gpu")]

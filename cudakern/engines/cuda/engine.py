@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PER_THREAD_STREAM = 2  # cudaStreamPerThread
 _MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
 #: Workspaces of other libraries' streams that are kept. PyTorch has 32 streams of each priority.
-MOST_KEPT = 128
+MAX_EXTERNAL_WORKSPACES = 128
 #: The driver's words for a file that is no machine code, or not whole.
 _DAMAGED = ("CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_INVALID_PTX", "CUDA_ERROR_INVALID_SOURCE")
 
@@ -64,9 +64,9 @@ class CudaEngine:
         NVRTC, or where they do not go together.
         """
         key = (spec, load_source(spec.source).digest, device, line_info())
-        loaded = self._kernels.get(key)
-        if loaded is not None:
-            return loaded
+        kernel = self._kernels.get(key)
+        if kernel is not None:
+            return kernel
         with self._lock:
             turn = self._turns.setdefault(key, threading.Lock())
         with turn:
@@ -167,10 +167,10 @@ class CudaEngine:
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on CuPy's current stream.
 
-        One for each stream, since its launches follow each other; it goes with the stream, or stays
-        if that is another library's. The launches that a stream has in a graph share another, which
-        goes with the graph: that may run on any stream, beside eager calls, but not twice at the
-        same time.
+        Each stream has one, since its launches follow each other. It is freed with the stream; that
+        of another library's stream stays. The launches of a stream that are captured into a graph
+        share another one, which is freed with the graph: a graph may run on any stream, beside
+        eager calls, but not twice at the same time.
         """
         cuda = self._cupy.cuda
         if cuda.runtime.getDevice() != device:
@@ -180,19 +180,19 @@ class CudaEngine:
         if is_captured(self._cupy, stream.ptr):
             memory = self._graphs.workspace(stream.ptr, nbytes, lambda: self._zeros_beside(nbytes))
             return int(memory.data.ptr)
-        # One handle is of the default stream, one of another stream in each thread: to their end.
+        # The default stream and each thread's own stream last, and their handles mean only them.
         handle = stream.ptr
         of_thread = handle == _PER_THREAD_STREAM
         lasts = of_thread or handle in LEGACY_STREAMS
         workspaces = self._of_thread.workspaces if of_thread else self._workspaces
-        # Any other handle may be that of a later stream when this one's last launch still runs;
-        # while this object lives, its identity is that of no other.
+        # Any other handle may pass to a later stream while this one's last launch still runs. The
+        # identity of this object is unique as long as it lives.
         key = (device, 0 if lasts else id(stream), nbytes)
         memory = workspaces.get(key)
         if memory is None:
             external = not lasts and stream.device_id < 0
-            fresh = self._of_external(handle, device, nbytes) if external else self._zeros(nbytes)
-            memory = workspaces.setdefault(key, fresh)
+            memory = self._of_external(handle, device, nbytes) if external else self._zeros(nbytes)
+            memory = workspaces.setdefault(key, memory)
             if not lasts:
                 weakref.finalize(stream, workspaces.pop, key, None).atexit = False
         return int(memory.data.ptr)
@@ -201,14 +201,14 @@ class CudaEngine:
         """Return the workspace of a stream that another library has made.
 
         Each ``with Stream.from_external(x)`` makes an object, and none tells when the stream ends.
-        So what is kept goes by the stream's number, which unlike a handle is given once, and is
-        never freed, as launches may still run. When that is too much, an object has its own.
+        So workspaces are found by the stream's number, which no later stream gets, and are never
+        freed, as launches may still run. When there are too many, each object has its own.
         """
         key = (device, graphs.stream_number(handle), nbytes)
         memory = self._of_externals.get(key)
         if memory is None:
             memory = self._zeros(nbytes)
-            if len(self._of_externals) < MOST_KEPT:
+            if len(self._of_externals) < MAX_EXTERNAL_WORKSPACES:
                 memory = self._of_externals.setdefault(key, memory)
         return memory
 

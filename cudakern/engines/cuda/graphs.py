@@ -127,7 +127,7 @@ class GraphMemory:
         return len(self._captured)
 
     def keep(self, stream: int, memory: object) -> None:
-        """Keep memory that the graph uses which a stream is being captured into."""
+        """Keep memory for the graph that a stream is being captured into."""
         with relaxed():
             self._of(stream).memory.append(memory)
 

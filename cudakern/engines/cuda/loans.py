@@ -11,8 +11,7 @@ from cudakern.engines.cuda.graphs import is_captured, relaxed, same_stream
 from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import BindingError
 
-#: What calls that may still run have borrowed from libraries whose streams are not known, each
-#: after the event that ends its call.
+#: Loans from libraries whose streams are not known: the event that ends the call, and the array.
 _unreturned: deque[tuple[Any, Any]] = deque()
 
 
@@ -48,7 +47,7 @@ def borrowed(operator: str, name: str, value: Any) -> Any:  # noqa: ANN401  arra
 
 
 def _return() -> None:
-    """Give back what no call uses any more."""
+    """Forget the loans whose calls have run."""
     while _unreturned:
         with suppress(IndexError), relaxed():  # another thread was faster
             loan = _unreturned.popleft()
@@ -58,7 +57,7 @@ def _return() -> None:
 
 
 def _in_order(operator: str, name: str, array: Any, lender: int | None, cupy: Any) -> Any:  # noqa: ANN401
-    """Have CuPy's current stream wait for the lender's now, and that for this when all is done."""
+    """Have CuPy's stream wait for the lender's now, and the lender's for CuPy's after the call."""
     stream = cupy.cuda.get_current_stream()
     if lender is not None and same_stream(lender, stream.ptr):
         return array
@@ -84,7 +83,7 @@ class _Loan:
     """Owns borrowed memory as long as any array of CuPy is a view of it: to the end of the call."""
 
     def __init__(self, array: Any, stream: Any, lender: int | None, cupy: Any) -> None:  # noqa: ANN401
-        self._kept = array
+        self._array = array
         self._stream = stream
         self._lender = lender
         self._cupy = cupy
@@ -92,11 +91,11 @@ class _Loan:
     def __del__(self) -> None:
         if sys.is_finalizing():
             return
-        with suppress(RuntimeError), self._cupy.cuda.Device(self._kept.data.device_id):
+        with suppress(RuntimeError), self._cupy.cuda.Device(self._array.data.device_id):
             event = self._cupy.cuda.Event(disable_timing=True)
             event.record(self._stream)
             if self._lender is None:
-                _unreturned.append((event, self._kept))
+                _unreturned.append((event, self._array))
             else:
                 self._cupy.cuda.runtime.streamWaitEvent(self._lender, event.ptr)
 

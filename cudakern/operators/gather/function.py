@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from cudakern._arguments import normalize_axis
-from cudakern._nvtx import named
+from cudakern._nvtx import nvtx_range
 from cudakern.operators.gather.plan import plan_gather, rows_of
 from cudakern.operators.indices import NO_FILL, ZERO, check_mode, fill_pattern
 from cudakern.operators.lookup import Lookup, Selection, as_operands
@@ -56,7 +56,7 @@ def gather(
 def gather(
     x: Operand, indices: Operand, axis: int = 0, *, out: Out, **how: Unpack[Modes]
 ) -> Out: ...
-@named(NAME)
+@nvtx_range(NAME)
 def gather(
     x: Any,
     indices: Any,

@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from cudakern._layout import MAX_DIMENSIONS
-from cudakern._nvtx import named
+from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
 from cudakern.operators.indices import NO_FILL, ZERO, check_mode, fill_pattern
@@ -58,7 +58,7 @@ def gather_nd(
 def gather_nd(
     x: Operand, indices: Operand, batch_dims: int = 0, *, out: Out, **how: Unpack[Modes]
 ) -> Out: ...
-@named(NAME)
+@nvtx_range(NAME)
 def gather_nd(
     x: Any,
     indices: Any,

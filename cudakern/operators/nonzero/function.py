@@ -27,7 +27,7 @@ from cudakern._arrays import (
 from cudakern._caches import registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output
-from cudakern._nvtx import named
+from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.nonzero import plan
@@ -90,7 +90,7 @@ def nonzero_coordinates(
 def nonzero_coordinates(
     x: Operand, *, size: int | None = None, dtype: DTypeLike = "uint32", out: Sequence[Out]
 ) -> NonzeroCoordinates[Out]: ...
-@named(NAME)
+@nvtx_range(NAME)
 def nonzero_coordinates(
     x: Any, *, size: int | None = None, dtype: Any = "uint32", out: Any = None
 ) -> NonzeroCoordinates[Any]:
@@ -244,7 +244,7 @@ def argwhere(x: OnGPU) -> Any: ...  # noqa: ANN401  its place is not in its type
 def argwhere(x: OnHost) -> NDArray[np.int64]: ...
 @overload
 def argwhere(x: AnyArray) -> Any: ...  # noqa: ANN401  its place is not in its type
-@named("argwhere")
+@nvtx_range("argwhere")
 def argwhere(x: Any) -> Array:
     """Return the coordinates of the elements that are not zero, as ``numpy.argwhere`` does.
 
@@ -293,7 +293,7 @@ def nonzero(
 ) -> tuple[NDArray[np.int64], ...]: ...
 @overload
 def nonzero(x: AnyArray, *, size: int | None = None, fill_value: int = -1) -> tuple[Any, ...]: ...
-@named("nonzero")
+@nvtx_range("nonzero")
 def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[Array, ...]:
     """Return the coordinates of the elements that are not zero, as ``numpy.nonzero`` does.
 

@@ -26,7 +26,7 @@ from cudakern._caches import Results, registered
 from cudakern._dtypes import as_dtype, copyable, known, require_dtype
 from cudakern._foreign import as_array, as_output
 from cudakern._layout import VECTOR_BYTES
-from cudakern._nvtx import named
+from cudakern._nvtx import nvtx_range
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, DTypeError, reason, shown
 from cudakern.operators.binding import Binding, Work
@@ -195,7 +195,7 @@ def one_hot(
 ) -> Any: ...  # noqa: ANN401  its place is not in its type
 @overload
 def one_hot(indices: Operand, depth: int, *, out: Out, **how: Unpack[TypedVectors]) -> Out: ...
-@named(NAME)
+@nvtx_range(NAME)
 def one_hot(
     indices: Any,
     depth: int,

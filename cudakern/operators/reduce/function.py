@@ -26,7 +26,7 @@ from cudakern._arrays import (
 from cudakern._caches import Table, registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output
-from cudakern._nvtx import named
+from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError, DTypeError, did_you_mean, shown
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
@@ -263,7 +263,7 @@ def reduce(
 def reduce(
     x: Operand, function: Function, axis: Axes = None, *, out: Out, **how: Unpack[AllRules]
 ) -> Out: ...
-@named(NAME)
+@nvtx_range(NAME)
 def reduce(
     x: Any,
     function: Function,

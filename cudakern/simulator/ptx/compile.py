@@ -131,7 +131,7 @@ def _module(stem: str, source: str, program: nvrtc.Program, depends: str = "") -
 
     def text() -> str:
         try:
-            path = nvrtc.compiled_program(stem, program, more, finish)
+            path = nvrtc.program_file(stem, program, more, finish)
         except KernelCompileError as error:
             log = error.log.replace(f"{_NOWHERE}/", "")
             raise KernelCompileError(source, error.options, log, _summary(log)) from None

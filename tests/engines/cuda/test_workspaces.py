@@ -19,7 +19,7 @@ from cudakern._kernel_arguments import Arguments
 from cudakern._layout import Layout
 from cudakern.engines import sources
 from cudakern.engines.base import KernelSpec, Launch, Tensor
-from cudakern.engines.cuda.engine import MOST_KEPT, CudaEngine
+from cudakern.engines.cuda.engine import MAX_EXTERNAL_WORKSPACES, CudaEngine
 from cudakern.engines.simulator import SimulatorEngine
 from cudakern.operators.nonzero import plan as nonzero_plan
 from tests.helpers import fake_cupy
@@ -152,7 +152,7 @@ def test_a_later_external_stream_of_the_same_handle_has_its_own_workspace(stream
 
 
 def test_workspaces_of_external_streams_are_not_kept_without_end(streams, cupy):
-    most = MOST_KEPT
+    most = MAX_EXTERNAL_WORKSPACES
     handles = range(100, 100 + most + 10)
     marks = [external(streams, handle) for handle in handles]
     assert [external(streams, handle) for handle in handles[:most]] == marks[:most]
