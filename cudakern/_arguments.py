@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from math import isfinite, isinf
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudakern._dtypes import copyable
 from cudakern.errors import ArgumentError, DTypeError, did_you_mean, reason, shown
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 #: Words for an axis, and what to write instead.
 AXIS_WORDS = {"first": "0", "rows": "0", "index": "0", "columns": "1", "last": "-1"}
+
+
+def as_integer(
+    operator: str, name: str, value: object, words: Mapping[str, str] | None = None
+) -> int:
+    """Return an integer of any kind as Python's, or raise DTypeError.
+
+    ``words`` maps names that users may write to the integers that they stand for.
+    """
+    try:
+        return index(value)  # type: ignore[arg-type]  # what else was given, the error says
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
+        hint = did_you_mean(value, (), words)
+        message = f"{operator}: {name} must be an int; got {shown(value)}{hint}"
+        raise DTypeError(message) from None
 
 
 def normalize_axis(operator: str, axis: int, rank: int) -> int:
@@ -20,12 +38,7 @@ def normalize_axis(operator: str, axis: int, rank: int) -> int:
 
     Raises DTypeError if the axis is no integer, ArgumentError if it is out of range.
     """
-    try:
-        position = index(axis)
-    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
-        hint = did_you_mean(axis, (), AXIS_WORDS)
-        message = f"{operator}: axis must be an int; got {shown(axis)}{hint}"
-        raise DTypeError(message) from None
+    position = as_integer(operator, "axis", axis, AXIS_WORDS)
     if not -rank <= position < rank:
         requirement = f"must lie in [{-rank}, {rank - 1}]; got {axis}"
         raise ArgumentError(operator, "axis", requirement)
@@ -50,11 +63,7 @@ def as_extent(operator: str, field: str, value: object) -> int:
 
     Raises DTypeError if it is no integer, ArgumentError if it is negative.
     """
-    try:
-        extent = index(value)  # type: ignore[arg-type]  # what else was given, the error says
-    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
-        message = f"{operator}: {field} must be an int; got {shown(value)}"
-        raise DTypeError(message) from None
+    extent = as_integer(operator, field, value)
     if extent < 0:
         raise ArgumentError(operator, field, f"must be at least 0; got {extent}")
     return extent

@@ -299,15 +299,25 @@ def check_output(
     if array.shape != shape:
         requirement = f"must have shape {shape} {reason}".rstrip()
         raise BindingError(operator, name, f"{requirement}; got {array.shape}")
-    if array.dtype != dtype:
-        raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}")
-    if is_read_only(array):
-        raise BindingError(operator, name, "must be writeable; got a read-only array")
+    require_own_dtype(operator, name, array, dtype)
+    require_writeable(operator, name, array)
     if overlaps_itself(array.shape, array.strides, dtype.itemsize):
         requirement = f"must give each element an address of its own; got strides {array.strides}"
         raise BindingError(operator, name, requirement)
     if aligned is not None and not aligned.is_aligned:
         check_alignment(operator, name, aligned)
+
+
+def require_own_dtype(operator: str, name: str, array: Array, dtype: np.dtype[Any]) -> None:
+    """Raise BindingError unless an array has the dtype that follows from the other arguments."""
+    if array.dtype != dtype:
+        raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}")
+
+
+def require_writeable(operator: str, name: str, array: Array | None, kind: str = "array") -> None:
+    """Raise BindingError for an array that must not be written to, and for none of a ``kind``."""
+    if array is None or is_read_only(array):
+        raise BindingError(operator, name, f"must be writeable; got a read-only {kind}")
 
 
 def check_alignment(operator: str, name: str, layout: Layout) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cudakern._arrays import Array, address_of, is_cupy, is_read_only
+from cudakern._arrays import Array, address_of, is_cupy, is_read_only, require_writeable
 from cudakern._dtypes import narrow_float
 from cudakern.errors import BindingError, CudakernError, DTypeError, reason
 
@@ -56,11 +56,10 @@ def as_output(operator: str, name: str, value: object) -> Array:
         raise
     except Exception as error:
         raise _refusal(operator, name, value, error) from error
-    if array is None:
-        requirement = "must be writeable; got a read-only"
-        if not exported:
-            requirement = "must be a numpy.ndarray or cupy.ndarray; got"
-        raise BindingError(operator, name, f"{requirement} {_kind(value)}")
+    if not exported:
+        requirement = f"must be a numpy.ndarray or cupy.ndarray; got {_kind(value)}"
+        raise BindingError(operator, name, requirement)
+    require_writeable(operator, name, array, _kind(value))
     return array
 
 

@@ -80,9 +80,10 @@ class TensorDesc:
     flags: TensorFlags = TensorFlags.NONE
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", _integers("sizes", self.sizes))
+        object.__setattr__(self, "sizes", as_integers("TensorDesc", "sizes", self.sizes))
         if self.strides is not None:
-            object.__setattr__(self, "strides", _integers("strides", self.strides))
+            strides = as_integers("TensorDesc", "strides", self.strides)
+            object.__setattr__(self, "strides", strides)
         with suppress(ValueError):  # rule T2 reports it
             object.__setattr__(self, "data_type", DataType(self.data_type))
 
@@ -99,11 +100,12 @@ class TensorDesc:
         return self.total_tensor_size_in_bytes
 
 
-def _integers(name: str, values: Sequence[int]) -> tuple[int, ...]:
+def as_integers(descriptor: str, field: str, values: Sequence[int]) -> tuple[int, ...]:
+    """Return the values of a descriptor's field, or raise DTypeError if one is no integer."""
     try:
         return tuple(operator.index(value) for value in values)
     except TypeError:
-        message = f"TensorDesc: {name} must be a sequence of integers; got {values!r}"
+        message = f"{descriptor}: {field} must be a sequence of integers; got {values!r}"
         raise DTypeError(message) from None
 
 

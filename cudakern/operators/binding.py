@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 class Work(NamedTuple):
-    """What a call does with arrays of some static facts."""
+    """What a call does with arrays of some static facts: a step in Python, then a launch."""
 
-    launch: Launch | None  # none where a kernel has nothing to do
-    #: Takes the arrays before the launch, and returns whether that is still to be made.
-    before: Callable[[Arrays], bool] | None = None
+    launch: Launch | None = None  # none where a kernel has nothing to do
+    #: Checks values of the arrays, or fills the output where nothing is launched.
+    before: Callable[[Arrays], object] | None = None
 
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Bound:
         # Output o and array k are apart unless their addresses differ by less than their spans.
         spans = list(map(attrgetter("span"), layouts))
         self._pairs = []
-        for o in range(first_output, len(layouts)) if any(work) else ():
+        for o in range(first_output, len(layouts)) if work.launch or work.before else ():
             for k in range(o):
                 self._pairs.append((o, k, spans[k][0] - spans[o][1], spans[k][1] - spans[o][0]))
         launch, self._before = work.launch, work.before
@@ -90,8 +90,8 @@ class Bound:
         for o, k, low, high in self._pairs:
             if low < addresses[o] - addresses[k] < high:
                 self._require_apart(o, k, addresses)
-        if self._before is not None and not self._before(arrays):
-            return
+        if self._before is not None:
+            self._before(arrays)
         run = self._run
         if run is None:
             return

@@ -19,6 +19,8 @@ from cudakern._arrays import (
     is_read_only,
     owner_address,
     place_of,
+    require_own_dtype,
+    require_writeable,
 )
 from cudakern._caches import Family, registered
 from cudakern._foreign import as_array, as_output
@@ -54,25 +56,22 @@ class _Tensors:
         common_place(self.operator, self.names, arrays)
         for i, array in enumerate(arrays):
             layouts[i] = self.fit(i, array)
-        before = None if self._constant is None else self._fill
-        return Work(self._plan(layouts), before)
+        return Work(self._plan(layouts), None if self._constant is None else self._fill)
 
-    def _fill(self, arrays: tuple[Array, ...]) -> bool:
+    def _fill(self, arrays: tuple[Array, ...]) -> None:
         """Write the result for an input without elements."""
         target = as_strided(arrays[-1], self.tensors[-1].sizes, self.byte_strides(-1))
         fill_elements(target, np.array(self._constant, self.dtypes[-1]).tobytes())
-        return False
 
     def fit(self, i: int, array: Array) -> Layout:
         """Return the layout in which an array is read or written as tensor ``i``."""
         address = address_of(array)
         operator, name = self.operator, self.names[i]
         tensor, dtype = self.tensors[i], self.dtypes[i]
-        if array.dtype != dtype:
-            raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}")
+        require_own_dtype(operator, name, array, dtype)
         writes = i >= self.inputs
-        if writes and is_read_only(array):
-            raise BindingError(operator, name, "must be writeable; got a read-only array")
+        if writes:
+            require_writeable(operator, name, array)
         beyond = address % _MIN_ADDRESS_ALIGNMENT
         if beyond and self._level is not FeatureLevel.EXTENDED:
             requirement = f"must start at a multiple of {_MIN_ADDRESS_ALIGNMENT} bytes"

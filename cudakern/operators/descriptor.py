@@ -55,6 +55,10 @@ class OperatorDesc(ABC):
         """Return the output tensors with their field names, in binding order."""
         return tuple((name, getattr(self, name)) for name in self.output_fields)
 
+    def tensors(self) -> tuple[tuple[str, TensorDesc], ...]:
+        """Return all tensors with their field names, in binding order."""
+        return *self.inputs(), *self.outputs()
+
     def options(self) -> str:
         """Return the fields that are no tensors, such as ``axis=0, index_dimensions=1``."""
         values = ((field.name, getattr(self, field.name)) for field in fields(self))
@@ -85,9 +89,31 @@ class OperatorDesc(ABC):
         if not condition:
             raise DescriptorError(self.operator, field, requirement, rule)
 
+    def require_between(self, rule: str, field: str, low: int, value: int, high: int) -> None:
+        """Raise DescriptorError unless a value lies between two others, or is one of them."""
+        legal = low <= value <= high
+        self.require(rule, field, legal, f"must lie in [{low}, {high}]; got {value}")
+
+    def require_sizes(self, rule: str, field: str, condition: bool, requirement: str) -> None:  # noqa: FBT001
+        """Raise DescriptorError unless the sizes of a tensor meet a condition."""
+        sizes = getattr(self, field).sizes
+        self.require(rule, f"{field}.sizes", condition, f"{requirement}; got {sizes}")
+
+    def require_padding(self, rule: str, field: str, count: int) -> None:
+        """Raise DescriptorError unless all sizes of a tensor before the last ``count`` are 1."""
+        sizes = getattr(self, field).sizes
+        padded = all(n == 1 for n in sizes[: len(sizes) - count])
+        self.require_sizes(rule, field, padded, f"must be 1 before the last {count}")
+
+    def require_data_type_of(self, rule: str, field: str) -> None:
+        """Raise DescriptorError unless the output has the data type of an input."""
+        wanted, output_type = getattr(self, field).data_type, self.outputs()[0][1].data_type
+        requirement = f"must be {field}'s, {wanted.name}; got {output_type.name}"
+        self.require(rule, "output_tensor.data_type", output_type == wanted, requirement)
+
     def require_same_rank(self, rule: str, level: FeatureLevel) -> None:
         """Raise DescriptorError unless all tensors have as many dimensions: 4 below level 3_0."""
-        ranks = tuple(len(tensor.sizes) for _, tensor in (*self.inputs(), *self.outputs()))
+        ranks = tuple(len(tensor.sizes) for _, tensor in self.tensors())
         requirement = f"must all have the same number of dimensions; got {ranks}"
         self.require(rule, "tensors", len(set(ranks)) == 1, requirement)
         legal = level >= FeatureLevel.LEVEL_3_0 or ranks[0] == EARLY_RANK

@@ -113,7 +113,7 @@ class Lookup:
         check_output(self._operator, "out", out, shape, x.dtype, place, reason)
         extents = x.shape[selection.first : selection.stop]
         if 0 in extents:
-            return Work(None, partial(self._fill, selection) if out.size else None)
+            return Work(before=partial(self._fill, selection) if out.size else None)
         source, where, result = layouts
         mode, fill = selection.mode, selection.fill
         problem = self._rows_of(source, where, result, selection.first, kind, mode, fill)
@@ -121,16 +121,15 @@ class Lookup:
         checks = selection.mode == "raise" and extents and out.size
         return Work(launch, partial(self._check, selection) if checks else None)
 
-    def _fill(self, selection: Selection, arrays: tuple[Array, ...]) -> bool:
+    def _fill(self, selection: Selection, arrays: tuple[Array, ...]) -> None:
         """Fill the result where x has nothing to select from."""
         x, indices, out = arrays
         if selection.mode != "fill":
             extents = x.shape[selection.first : selection.stop]
             require_extents(self._operator, extents, selection.first, indices.size)
         fill_elements(out, selection.fill[: x.dtype.itemsize])
-        return False
 
-    def _check(self, selection: Selection, arrays: tuple[Array, ...]) -> bool:
+    def _check(self, selection: Selection, arrays: tuple[Array, ...]) -> None:
         """Raise IndexRangeError if an index is out of range."""
         x, indices, _ = arrays
         first, negative = selection.first, selection.negative
@@ -138,4 +137,3 @@ class Lookup:
         raise_if_outside(
             self._operator, indices, extents, first, tuples=self._tuples, negative=negative
         )
-        return True

@@ -70,32 +70,26 @@ class GatherOperatorDesc(OperatorDesc):
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of G1 to G9, type tables excepted."""
-        x, indices, out = self.input_tensor, self.indices_tensor, self.output_tensor
-        rank, axis, count = len(x.sizes), self.axis, self.index_dimensions
+        x, indices = self.input_tensor.sizes, self.indices_tensor.sizes
+        out, axis, count = self.output_tensor.sizes, self.axis, self.index_dimensions
+        rank = len(x)
         self.require_same_rank("G1", level)
-        requirement = f"must be input_tensor's, {x.data_type.name}; got {out.data_type.name}"
-        self.require("G2", "output_tensor.data_type", out.data_type == x.data_type, requirement)
-        self.require("G4", "axis", 0 <= axis < rank, f"must lie in [0, {rank - 1}]; got {axis}")
-        requirement = f"must lie in [0, {rank}]; got {count}"
-        self.require("G5", "index_dimensions", 0 <= count <= rank, requirement)
-        leading = indices.sizes[: rank - count]
-        requirement = f"must be 1 before the last {count}; got {indices.sizes}"
-        self.require("G6", "indices_tensor.sizes", all(n == 1 for n in leading), requirement)
+        self.require_data_type_of("G2", "input_tensor")
+        self.require_between("G4", "axis", 0, axis, rank - 1)
+        self.require_between("G5", "index_dimensions", 0, count, rank)
+        self.require_padding("G6", "indices_tensor", count)
         requirement = f"must be at most axis + 1 = {axis + 1}; got {count}"
         self.require("G8", "index_dimensions", count - 1 <= axis, requirement)
-        requirement = f"must be 1 in the first {count - 1} dimensions; got {x.sizes}"
-        cropped = x.sizes[: max(count - 1, 0)]
-        self.require("G8", "input_tensor.sizes", all(n == 1 for n in cropped), requirement)
-        full = (*x.sizes[:axis], *indices.sizes[rank - count :], *x.sizes[axis + 1 :])
+        cropped = all(n == 1 for n in x[: max(count - 1, 0)])
+        requirement = f"must be 1 in the first {count - 1} dimensions"
+        self.require_sizes("G8", "input_tensor", cropped, requirement)
+        full = (*x[:axis], *indices[rank - count :], *x[axis + 1 :])
         expected = (1, *full) if count == 0 else full[len(full) - rank :]
-        empty_axis = x.sizes[axis] == 0 and 0 not in out.sizes
-        requirement = f"must be at least 1 in dimension {axis}; got {x.sizes}"
-        self.require("T4", "input_tensor.sizes", not empty_axis, requirement)
+        legal = x[axis] > 0 or 0 in out
+        self.require_sizes("T4", "input_tensor", legal, f"must be at least 1 in dimension {axis}")
+        requirement = f"must be {expected} for axis={axis}, index_dimensions={count}"
         rule = "G9" if count else "G7"
-        requirement = (
-            f"must be {expected} for axis={axis}, index_dimensions={count}; got {out.sizes}"
-        )
-        self.require(rule, "output_tensor.sizes", out.sizes == expected, requirement)
+        self.require_sizes(rule, "output_tensor", out == expected, requirement)
 
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan: the padding dimensions are cropped, indices out of range clamp."""

@@ -73,43 +73,36 @@ class GatherNDOperatorDesc(OperatorDesc):
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of N1 to N9, type tables excepted."""
-        x, indices, out = self.input_tensor, self.indices_tensor, self.output_tensor
+        x, indices = self.input_tensor.sizes, self.indices_tensor.sizes
+        out, rank, batch = self.output_tensor.sizes, len(x), self.batch_dims
         self.require_same_rank("N1", level)
-        requirement = f"must be input_tensor's, {x.data_type.name}; got {out.data_type.name}"
-        self.require("N2", "output_tensor.data_type", out.data_type == x.data_type, requirement)
-        rank, batch = len(x.sizes), self.batch_dims
+        self.require_data_type_of("N2", "input_tensor")
         counts = {
             "input_dimension_count": self.input_dimension_count,
             "indices_dimension_count": self.indices_dimension_count,
         }
         for field, count in counts.items():
-            requirement = f"must lie in [1, {rank}]; got {count}"
-            self.require("N3", field, 1 <= count <= rank, requirement)
-        most = min(counts.values()) - 1
-        requirement = f"must lie in [0, {most}]; got {batch}"
-        self.require("N4", "batch_dimension_count", 0 <= batch <= most, requirement)
-        tuple_size = indices.sizes[-1]
+            self.require_between("N3", field, 1, count, rank)
+        self.require_between("N4", "batch_dimension_count", 0, batch, min(counts.values()) - 1)
+        tuple_size = indices[-1]
         room = self.input_dimension_count - batch
         requirement = f"must be 1 to {room} in the last dimension; got {tuple_size}"
         self.require("N5", "indices_tensor.sizes", 1 <= tuple_size <= room, requirement)
-        for (field, tensor), count in zip(self.inputs(), counts.values(), strict=True):
-            requirement = f"must be 1 before the last {count}; got {tensor.sizes}"
-            leading = tensor.sizes[: rank - count]
-            self.require("N6", f"{field}.sizes", all(n == 1 for n in leading), requirement)
-        x_sizes = x.sizes[rank - self.input_dimension_count :]
-        index_sizes = indices.sizes[rank - self.indices_dimension_count :]
+        for field, count in zip(self.input_fields, counts.values(), strict=True):
+            self.require_padding("N6", field, count)
+        x_sizes = x[rank - self.input_dimension_count :]
+        index_sizes = indices[rank - self.indices_dimension_count :]
         requirement = f"must start with the batch {x_sizes[:batch]}; got {index_sizes[:batch]}"
         agree = index_sizes[:batch] == x_sizes[:batch]
         self.require("N7", "indices_tensor.sizes", agree, requirement)
         result = (*index_sizes[:-1], *x_sizes[batch + tuple_size :])
         requirement = f"must have at least {len(result)} dimensions; got {rank}"
         self.require("N8", "output_tensor.sizes", len(result) <= rank, requirement)
-        empty_axis = 0 in x_sizes[batch : batch + tuple_size] and 0 not in out.sizes
-        requirement = f"must be at least 1 in the indexed dimensions; got {x.sizes}"
-        self.require("T4", "input_tensor.sizes", not empty_axis, requirement)
+        legal = 0 not in x_sizes[batch : batch + tuple_size] or 0 in out
+        requirement = "must be at least 1 in the indexed dimensions"
+        self.require_sizes("T4", "input_tensor", legal, requirement)
         expected = (1,) * (rank - len(result)) + result
-        requirement = f"must be {expected}; got {out.sizes}"
-        self.require("N9", "output_tensor.sizes", out.sizes == expected, requirement)
+        self.require_sizes("N9", "output_tensor", out == expected, f"must be {expected}")
 
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan: the padding dimensions are cropped, indices out of range clamp."""

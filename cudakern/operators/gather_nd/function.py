@@ -5,12 +5,12 @@ Source: DirectML reference, ``DML_GATHER_ND_OPERATOR_DESC`` and ``DML_GATHER_ND1
 
 from __future__ import annotations
 
-from operator import index
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from cudakern._arguments import as_integer
 from cudakern._layout import MAX_DIMENSIONS
 from cudakern._nvtx import nvtx_range
-from cudakern.errors import ArgumentError, DTypeError, shown
+from cudakern.errors import ArgumentError
 from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
 from cudakern.operators.indices import NO_FILL, ZERO, check_mode, fill_pattern
 from cudakern.operators.lookup import Lookup, Selection, as_operands
@@ -140,11 +140,7 @@ def gather_nd(
 
 def check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int) -> int:
     """Return batch_dims, or raise for the first rule that the shapes break with it."""
-    try:
-        batch = index(batch_dims)
-    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
-        message = f"{NAME}: batch_dims must be an int; got {shown(batch_dims)}"
-        raise DTypeError(message) from None
+    batch = as_integer(NAME, "batch_dims", batch_dims)
     most = min(len(x), len(indices)) - 1
     if not 0 <= batch <= most:
         requirement = f"must lie in [0, {most}]; got {batch}{_hint(x, indices, batch)}"

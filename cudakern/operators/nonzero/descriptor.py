@@ -89,14 +89,13 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
         self._require_rank("Z1", "input_tensor", level, least)
         self.require_type("Z2", "output_count_tensor", level, _COUNT_DATA_TYPES)
         is_one = all(n == 1 for n in count.sizes)
-        self.require("Z2", "output_count_tensor.sizes", is_one, f"must be all 1; got {count.sizes}")
+        self.require_sizes("Z2", "output_count_tensor", is_one, "must be all 1")
         self._require_rank("Z2", "output_count_tensor", level, 1)
         self.require_type("Z3", "output_coordinates_tensor", level, _COORDINATE_DATA_TYPES)
         self._require_rank("Z3", "output_coordinates_tensor", level, 2)
+        self.require_padding("Z4", "output_coordinates_tensor", 2)
         field = "output_coordinates_tensor.sizes"
-        *leading, rows, width = out.sizes
-        requirement = f"must be 1 before the last 2; got {out.sizes}"
-        self.require("Z4", field, all(n == 1 for n in leading), requirement)
+        rows, width = out.sizes[-2:]
         elements = prod(x.sizes)
         requirement = f"must have a row for each of {elements} elements; got {rows} rows"
         self.require("Z5", field, rows == elements, requirement)
@@ -120,7 +119,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
 
     def plan(self, layouts: Sequence[Layout]) -> Launch:
         """Return the plan; raise BindingError for a tensor whose elements are not aligned."""
-        for (field, _), layout in zip((*self.inputs(), *self.outputs()), layouts, strict=True):
+        for (field, _), layout in zip(self.tensors(), layouts, strict=True):
             check_alignment(self.operator, field, layout)
         x, _, coordinates = layouts
         shape, strides = coordinates.shape[-2:], coordinates.strides[-2:]

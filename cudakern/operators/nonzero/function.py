@@ -217,20 +217,19 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], p
     for name, layout in zip(_NAMES[1:], layouts[1:], strict=True):
         check_alignment(NAME, name, layout)
     if not x.size:
-        return Work(None, lambda arrays: _find_nothing(arrays, fill, place))
+        return Work(before=lambda arrays: _find_nothing(arrays, fill, place))
     kind_of_x, count_bytes = DataType.from_numpy(x.dtype), count.dtype.itemsize
     problem = NonzeroProblem(layouts[0], layouts[2], kind_of_x, count_bytes, fill)
     return Work(plan_nonzero(problem))
 
 
-def _find_nothing(arrays: tuple[Array, ...], fill: int | None, place: int) -> bool:
+def _find_nothing(arrays: tuple[Array, ...], fill: int | None, place: int) -> None:
     """Write the results for an x without elements."""
     _, count, rows = arrays
     with current(place):
         count.fill(0)
         if fill is not None:
             rows.fill(fill)
-    return False
 
 
 _binding = Binding(NAME, _NAMES, _bind, outputs=2, aligned=(0,))

@@ -71,15 +71,13 @@ class OneHotOperatorDesc(OperatorDesc):
         indices, values, out = self.indices_tensor, self.values_tensor, self.output_tensor
         rank, axis = len(indices.sizes), self.axis
         self.require_same_rank("O1", level)
-        requirement = f"must be values_tensor's, {values.data_type.name}; got {out.data_type.name}"
-        same = out.data_type == values.data_type
-        self.require("O2", "output_tensor.data_type", same, requirement)
-        self.require("O3", "axis", 0 <= axis < rank, f"must lie in [0, {rank - 1}]; got {axis}")
+        self.require_data_type_of("O2", "values_tensor")
+        self.require_between("O3", "axis", 0, axis, rank - 1)
         expected = (*out.sizes[:axis], 1, *out.sizes[axis + 1 :])
-        requirement = f"must be {expected} for axis={axis}; got {indices.sizes}"
-        self.require("O4", "indices_tensor.sizes", indices.sizes == expected, requirement)
-        requirement = f"must hold at least 2 elements; got {values.sizes}"
-        self.require("O6", "values_tensor.sizes", prod(values.sizes) >= 2, requirement)  # noqa: PLR2004
+        requirement = f"must be {expected} for axis={axis}"
+        self.require_sizes("O4", "indices_tensor", indices.sizes == expected, requirement)
+        enough = prod(values.sizes) >= 2  # noqa: PLR2004
+        self.require_sizes("O6", "values_tensor", enough, "must hold at least 2 elements")
 
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan: the axis of the indices, of size 1, is dropped."""

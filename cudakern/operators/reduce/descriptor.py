@@ -11,11 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
-from operator import index
 from typing import TYPE_CHECKING, ClassVar
 
 from cudakern._arrays import check_alignment
-from cudakern.errors import DescriptorError, DTypeError
+from cudakern.errors import DescriptorError
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
@@ -32,7 +31,7 @@ from cudakern.operators.reduce.types import (
     of_nothing,
     result_types,
 )
-from cudakern.tensor import TensorDesc
+from cudakern.tensor import TensorDesc, as_integers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,12 +58,7 @@ class _ReducingDesc(OperatorDesc):
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor",)
 
     def __post_init__(self) -> None:
-        try:
-            axes = tuple(map(index, self.axes))
-        except TypeError:
-            name = type(self).__name__
-            message = f"{name}: axes must be a sequence of integers; got {self.axes!r}"
-            raise DTypeError(message) from None
+        axes = as_integers(type(self).__name__, "axes", self.axes)
         object.__setattr__(self, "axes", axes)
 
     @abstractmethod
@@ -85,12 +79,11 @@ class _ReducingDesc(OperatorDesc):
         requirement = f"must name no axis twice; got {axes}"
         self.require("R5", "axes", len(set(axes)) == len(axes), requirement)
         expected = tuple(1 if d in axes else n for d, n in enumerate(x.sizes))
-        requirement = f"must be {expected} for axes={axes}; got {out.sizes}"
-        self.require("R8", "output_tensor.sizes", out.sizes == expected, requirement)
+        requirement = f"must be {expected} for axes={axes}"
+        self.require_sizes("R8", "output_tensor", out.sizes == expected, requirement)
         self._check_output_type(function, level)
-        undefined = 0 in x.sizes and 0 not in out.sizes and self.constant() is None
-        requirement = f"must be at least 1 for {function.label}; got {x.sizes}"
-        self.require("T4", "input_tensor.sizes", not undefined, requirement)
+        legal = 0 not in x.sizes or 0 in out.sizes or self.constant() is not None
+        self.require_sizes("T4", "input_tensor", legal, f"must be at least 1 for {function.label}")
 
     def _check_output_type(self, function: ReduceFunction, level: FeatureLevel) -> None:
         x, out = self.input_tensor, self.output_tensor
@@ -100,8 +93,7 @@ class _ReducingDesc(OperatorDesc):
             requirement = f"must be {words} for {function.label} of {kind.name}; got {result.name}"
             self.require("R9", field, result in allowed, requirement)
         elif function not in ARG_FUNCTIONS:
-            requirement = f"must be input_tensor's, {kind.name}; got {result.name}"
-            self.require("R9", field, result == kind, requirement)
+            self.require_data_type_of("R9", "input_tensor")
         count = prod(x.sizes[axis] for axis in self.axes)
         requirement = f"must hold indices up to {count - 1}; got {result.name}"
         self.require("R9", field, holds_indices(function, result, count), requirement)
@@ -122,7 +114,7 @@ class _ReducingDesc(OperatorDesc):
 
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan; raise BindingError for a tensor whose elements are not aligned."""
-        for (field, _), layout in zip((*self.inputs(), *self.outputs()), layouts, strict=True):
+        for (field, _), layout in zip(self.tensors(), layouts, strict=True):
             check_alignment(self.operator, field, layout)
         x, out = layouts
         if x.size == 0:

@@ -218,15 +218,14 @@ def _bind(
     reason = f"for x.shape={x.shape}, axis={call.axes}"
     check_output(NAME, "out", out, call.shape, call.dtype, place, reason, layouts[1])
     if not x.size:
-        return Work(None, partial(_fill, call.of_nothing(initial)) if out.size else None)
+        return Work(before=partial(_fill, call.of_nothing(initial)) if out.size else None)
     source, result = layouts
     return Work(plan_reduce(ReduceProblem(call.reduction, source, result, call.axes, initial)))
 
 
-def _fill(element: bytes, arrays: tuple[Array, ...]) -> bool:
+def _fill(element: bytes, arrays: tuple[Array, ...]) -> None:
     """Write the result for an x without elements."""
     fill_elements(arrays[1], element)
-    return False
 
 
 _binding = Binding(NAME, ("x", "out"), _bind, aligned=(0,))
