@@ -126,10 +126,7 @@ def nonzero(shape, density, dtype=U1, kind=U4, pattern="random"):
     return NonzeroWorkload(shape, dtype, density, pattern, kind)
 
 
-def reduce(shape, axis, dtype=F4, function="sum"):
-    axes = (
-        tuple(range(len(shape))) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    )
+def reduce(shape, axes, dtype=F4, function="sum"):
     return ReduceWorkload(function, shape, axes, dtype)
 
 
@@ -143,7 +140,6 @@ GATHER = [
     Case("rows", 1.01, gather((5000, 4), 0, 3200, index=I8)),
     Case("rows", 1.03, gather((2000, 12), 0, 3200)),
     Case("rows", 1.04, gather((1000, 20), 0, 3200)),
-    Case("rows", 1.05, gather((500, 60), 0, 800)),
     Case("rows", 1.04, gather((40, 1024), 0, 64)),
     Case("rows", 1.13, gather((1000, 16), 0, 1600), x=padded),
     Case("planes", 1.03, gather((5, 500, 4), 1, 704)),
@@ -152,11 +148,9 @@ GATHER = [
     # Rows of any alignment, read as the words they lie in. A word where two rows of x meet is read
     # for both, and a sector of two words can be read by two requests.
     Case("spliced", 1.01, gather((5000, 6), 0, 3200)),  # pieces of 8 bytes
-    Case("spliced", 1.02, gather((100, 254), 0, 64)),
     Case("spliced", 1.03, gather((100, 255), 0, 128)),  # of 4
     Case("spliced", 1.03, gather((500, 99), 0, 256, F2)),  # of 2
     Case("spliced", 1.01, gather((5000, 17), 0, 3072, U1)),  # of 1
-    Case("spliced", 1.02, gather((500, 99), 0, 512, U1)),
     Case("spliced", 1.03, gather((20, 16001), 0, 32, U1)),
     Case("spliced", 1.03, gather((5, 200, 25), 1, 640)),
     # A thread puts 16 bytes together from pieces as wide as rows are aligned, so the lanes of one
@@ -223,8 +217,6 @@ GATHER_ND = [
     Case("packed", 2.34, gather_nd((70, 70, 3), 2, 3072, U1)),
     Case("packed", 1.95, gather_nd((70, 70, 3), 2, 3072)),
     Case("packed", 1.00, gather_nd((100, 100), 2, 20480)),
-    Case("packed", 1.00, gather_nd((100, 100), 2, 20480, index=I8)),
-    Case("packed", 1.00, gather_nd((30, 30, 30), 3, 20480)),
     Case("packed", 1.00, gather_nd((100, 100), 2, 20480, F8)),
     Case("packed", 0.98, gather_nd((100, 100), 2, 20480, U1, I8)),
     Case("packed", 0.91, gather_nd((8, 1000), 1, 2048, batch=1)),
@@ -263,14 +255,12 @@ ONE_HOT = [
     Case("planes", 1.01, one_hot((4, 3843), 21, axis=1), out=misaligned),
     Case("planes", 1.00, one_hot((2, 1024), 64, axis=1)),
     Case("planes", 1.01, one_hot((2, 751), 33, F8, axis=1)),
-    Case("planes", 1.00, one_hot((50_000,), 7, F2, axis=0)),
     Case("planes", 1.01, one_hot((1001,), 9, C16, axis=0)),
     Case("stream", 1.00, one_hot((50, 16), 90, F2, axis=1)),
     Case("stream", 1.01, one_hot((16,), 9000, axis=0)),
     Case("stream", 1.01, one_hot((9, 7), 501, U1, axis=1)),
     # More planes than a tile has: each group of them reads the indices.
     Case("planes", 1.01, one_hot((1000,), 300, index=I8, axis=0)),
-    Case("planes", 1.02, one_hot((1000,), 300, F2, I8, axis=0)),
     # Seen in the order of memory.
     Case("planes", 1.00, one_hot((3000,), 33), out=transposed),
     Case("planes", 1.00, one_hot((4096,), 33, index=I8), out=transposed),
@@ -289,22 +279,17 @@ REDUCE = [
     Case("stream", 1.03, reduce((MEGA + 12345,), (0,), I1)),
     Case("stream", 1.03, reduce((80, 90, 100), (0, 1, 2), F2, "argmax")),
     Case("tiles", 1.03, reduce((2**17, 3), (1,))),
-    Case("tiles", 1.03, reduce((2**18, 3), (1,), F2)),
     Case("tiles", 1.03, reduce((2**17, 4), (1,), F8)),
     Case("tiles", 1.03, reduce((2**19, 4), (1,), I1, "max")),
     Case("tiles", 1.03, reduce((2**15, 33), (1,), I1)),
     Case("tiles", 1.03, reduce((4096, 257), (1,), F2)),
     Case("warps", 1.03, reduce((1024, 1024), (1,), F2)),
-    Case("stream", 1.03, reduce((300, 3001), (1,))),
     Case("warps", 1.03, reduce((600, 1000), (1,))),
     Case("tiles", 1.03, reduce((500, 3001), (1,), I1)),
     Case("stream", 1.03, reduce((30, 20_000), (1,), F8, "argmax")),
-    Case("stream", 1.03, reduce((4, 300_000), (1,), I1)),
     Case("vectors", 1.03, reduce((1024, 1024), (0,), F2)),
     Case("vectors", 1.03, reduce((64, 100, 512), (1,), I1)),
-    Case("stream", 1.03, reduce((8, 6, 96, 96), (0, 2, 3))),
     Case("tiles", 1.03, reduce((50_000, 2, 3), (1,), F8)),
-    Case("strided", 1.03, reduce((300_001,), ())),
     Case("vectors", 1.03, reduce((2**16, 8), ())),
     Case("vectors", 1.03, reduce((2**18, 8), (), I1)),
     Case("stream", 1.03, reduce((MEGA // 2,), (0,)), x=misaligned),
@@ -318,7 +303,6 @@ REDUCE = [
     Case("columns", 1.04, reduce((2**16, 33), (0,), I1)),
     Case("columns", 1.20, reduce((600, 1001), (0,))),
     Case("columns", 1.11, reduce((600, 1001), (0,), F8)),
-    Case("columns", 1.23, reduce((800, 3001), (0,), F2)),
     Case("columns", 1.23, reduce((8, 200, 333), (1,))),
     Case("columns", 1.27, reduce((1024, 1024), (0,), F2), x=misaligned),
     # Few rows are read element by element.
@@ -330,7 +314,6 @@ REDUCE = [
     Case("strided", 1.15, reduce((48, 64, 14, 14), (0, 2, 3))),
     Case("strided", 1.44, reduce((96, 64, 14, 14), (0, 2, 3), F2)),
     Case("warps", 1.21, reduce((32, 256, 7, 7), (0, 2, 3))),
-    Case("strided", 1.44, reduce((30, 40, 50, 33), (0, 2))),
 ]
 
 

@@ -181,8 +181,8 @@ STAGED = BudgetedKernel(specialise_last_axis(1, "int32", "wrap", staged=True))
     ],
 )
 def test_earlier_compilers_are_allowed_more(kernel, arch, version, most, excuses):
-    found, excused = allowances.allowed(kernel, arch, version)
-    assert found == most
+    allowed, excused = allowances.allowed(kernel, arch, version)
+    assert allowed == most
     assert "8 bytes of stack and 0 of local memory, not none".startswith(excused) == excuses
     assert not "16 bytes of stack and 0 of local memory, not none".startswith(excused)
 
@@ -192,14 +192,9 @@ def test_earlier_compilers_are_allowed_more(kernel, arch, version, most, excuses
     [
         (SUM, 62),
         (BudgetedKernel(gather("packed", 1, "int32", "fill", wide=False)), 235),
-        (BudgetedKernel(gather("packed", 1, "int32", "wrap", wide=False)), 152),
         (BudgetedKernel(gather("scalars", 1, "int64", "wrap", wide=True)), 120),
-        (BudgetedKernel(gather("scalars", 1, "int64", "clamp", wide=True)), 85),
-        (BudgetedKernel(gather("rows", 16, "int64", "clamp", wide=True)), 62),
-        (reduce_kernel("stream", "ARGMAX", "FLOAT16", wide=True, rank=8), 80),
         (reduce_kernel("stream", "ARGMAX", "FLOAT16", rank=1), 70),
         (reduce_kernel("columns", "L1", "INT8", width=16), 124),
-        (reduce_kernel("columns", "L1", "UINT8", width=16), 100),
         (reduce_kernel("vectors", "LOG_SUM_EXP", "FLOAT64", rank=1, width=16), 335),
     ],
 )
