@@ -18,8 +18,8 @@ def new_console(**options: Any) -> Console:  # noqa: ANN401  rich's
     Titles and errors have square brackets; rich would take them for markup.
     """
     width = None if sys.stdout.isatty() else _WIDTH
-    given: dict[str, Any] = {"width": width, **options}
-    return Console(markup=False, emoji=False, highlight=False, soft_wrap=True, **given)
+    options = {"width": width, **options}
+    return Console(markup=False, emoji=False, highlight=False, soft_wrap=True, **options)
 
 
 def new_progress(console: Console, **options: Any) -> Progress:  # noqa: ANN401  rich's

@@ -87,8 +87,8 @@ class LineResult:
 
     def timing(self, contender: str = OURS) -> Timing | None:
         """Return a contender's timing; None if it has no time."""
-        found = self.timings.get(contender)
-        return found if found is not None and found.median_us > 0 else None
+        timing = self.timings.get(contender)
+        return timing if timing is not None and timing.median_us > 0 else None
 
     def best_peer(self) -> tuple[str, Timing] | None:
         """Return the fastest contender but us, if any; its note may say how its work differs."""
@@ -135,14 +135,14 @@ class Result:
 
     def warnings(self) -> list[str]:
         """Return what keeps it from being trusted."""
-        found = []
+        warnings = []
         if not self.is_measurement:
-            found.append(f"no measurement (engine {self.engine})")
+            warnings.append(f"no measurement (engine {self.engine})")
         if self.incomplete:
-            found.append(f"the run is incomplete: {self.incomplete}")
+            warnings.append(f"the run is incomplete: {self.incomplete}")
         if self.drift > MAX_DRIFT:
-            found.append(f"the copy ceiling changed by more than {MAX_DRIFT:.0%}; run again")
-        return found
+            warnings.append(f"the copy ceiling changed by more than {MAX_DRIFT:.0%}; run again")
+        return warnings
 
     def save(self, path: Path) -> None:
         """Write the file, which is whole at any time; its folder is made."""

@@ -152,18 +152,19 @@ def case(name: str, shows: str, peers: str, *lines: Line | Workload) -> Case:
     return Case(name, shows, peers, tuple(x if isinstance(x, Line) else Line(x) for x in lines))
 
 
-def nbytes(layout: ArraySpec) -> int:
+def nbytes(array: ArraySpec) -> int:
     """Return the bytes of an array."""
-    return prod(layout[0]) * np.dtype(layout[1]).itemsize
+    shape, dtype = array
+    return prod(shape) * np.dtype(dtype).itemsize
 
 
 def shrink(sizes: Sequence[int], elements: int) -> tuple[int, ...]:
     """Return sizes with the largest one halved until their product is at most so many elements."""
-    found = list(sizes)
-    while prod(found) > elements and max(found) > 1:
-        largest = found.index(max(found))
-        found[largest] = (found[largest] + 1) // 2
-    return tuple(found)
+    smaller = list(sizes)
+    while prod(smaller) > elements and max(smaller) > 1:
+        largest = smaller.index(max(smaller))
+        smaller[largest] = (smaller[largest] + 1) // 2
+    return tuple(smaller)
 
 
 def power(size: int) -> str:

@@ -123,8 +123,8 @@ class NonzeroWorkload(Workload):
         (x,), (count, coordinates) = inputs, outputs
         assert coordinates.shape == (x.size, x.ndim), (self.title, coordinates.shape)
         assert coordinates.dtype == self.result, (self.title, coordinates.dtype)
-        found, expected = int(count[0]), int(xp.count_nonzero(x))
-        assert found == expected, f"{self.title}: must find {expected} elements; found {found}"
+        counted, expected = int(count[0]), int(xp.count_nonzero(x))
+        assert counted == expected, f"{self.title}: must find {expected} elements; found {counted}"
         at, planes = 0, max(1, base.CHUNK * x.shape[0] // x.size)
         for begin in range(0, x.shape[0], planes):
             axes = xp.nonzero(x[begin : begin + planes])

@@ -51,7 +51,7 @@ class ReduceWorkload(Workload):
     @property
     def results(self) -> tuple[ArraySpec, ...]:
         """The reduced array."""
-        return ((self.kept, self.out_dtype),)
+        return ((self.result_shape, self.out_dtype),)
 
     @property
     def title(self) -> str:
@@ -65,7 +65,7 @@ class ReduceWorkload(Workload):
         return ", ".join(parts)
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def result_shape(self) -> tuple[int, ...]:
         """Shape of the result."""
         return tuple(s for k, s in enumerate(self.shape) if k not in self.axes)
 
@@ -103,7 +103,7 @@ class ReduceWorkload(Workload):
     def check(self, xp: Module, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compare with xp's own function: exactly, or in float64 within what rounding does."""
         (x,), (out,) = inputs, outputs
-        assert out.shape == self.kept, (self.title, out.shape)
+        assert out.shape == self.result_shape, (self.title, out.shape)
         assert out.dtype == self.out_dtype, (self.title, out.dtype)
         expected, bound = self._expected(xp, x)
         if bound is None:
@@ -153,8 +153,8 @@ class ReduceWorkload(Workload):
         largest = xp.max(x, axis=axes, keepdims=True)
         powers = xp.subtract(x, largest, dtype=xp.float64)  # as large as x, twice if it is float32
         total = xp.sum(xp.exp(powers, out=powers), axis=axes)
-        found = largest.reshape(self.kept) + xp.log(total)
-        return found, (SCALED_STEP * steps + 4) * u + (3 * u + _ROUNDING[self.out_dtype]) * found
+        logs = largest.reshape(self.result_shape) + xp.log(total)
+        return logs, (SCALED_STEP * steps + 4) * u + (3 * u + _ROUNDING[self.out_dtype]) * logs
 
 
 def _f32(function: FunctionName, shape: tuple[int, ...], axis: int) -> ReduceWorkload:

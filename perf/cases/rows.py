@@ -57,9 +57,9 @@ def chunks(planes: int, count: int, inner: int) -> Iterator[tuple[slice, slice]]
             yield slice(plane, plane + step), slice(row, row + rows)
 
 
-def require_equal(xp: Module, found: Array, expected: Array) -> None:
+def require_equal(xp: Module, actual: Array, expected: Array) -> None:
     """Raise AssertionError unless two arrays are the same bit by bit."""
-    assert found.dtype == expected.dtype, f"is {found.dtype}; must be {expected.dtype}"
-    bits = f"u{found.dtype.itemsize}"
-    wrong = int(xp.count_nonzero(found.view(bits) != expected.view(bits)))
-    assert not wrong, f"{wrong} of {found.size} elements are wrong"
+    assert actual.dtype == expected.dtype, f"is {actual.dtype}; must be {expected.dtype}"
+    bits = f"u{actual.dtype.itemsize}"
+    wrong = int(xp.count_nonzero(actual.view(bits) != expected.view(bits)))
+    assert not wrong, f"{wrong} of {actual.size} elements are wrong"

@@ -122,8 +122,8 @@ class CubPeer(Peer):
         """Return the call of a function that is asked for its scratch memory first."""
         function = getattr(self._library, name)
         nbytes = ctypes.c_size_t(0)
-        given = [ctypes.c_void_p(address_of(array)) for array in arrays]
-        behind = (ctypes.pointer(nbytes), *given, *numbers, ctypes.c_void_p(self._stream()))
+        pointers = [ctypes.c_void_p(address_of(array)) for array in arrays]
+        behind = (ctypes.pointer(nbytes), *pointers, *numbers, ctypes.c_void_p(self._stream()))
         _require(function(ctypes.c_void_p(None), *behind))
         scratch = self._xp.empty(max(1, nbytes.value), dtype="uint8")
         work = partial(function, ctypes.c_void_p(address_of(scratch)), *behind)
@@ -151,9 +151,9 @@ def _checked(
 
 def nvcc() -> Path | None:
     """Return nvcc of the search path, of a toolkit, or of the packages from PyPI."""
-    found = shutil.which("nvcc")
-    if found:
-        return Path(found)
+    on_path = shutil.which("nvcc")
+    if on_path:
+        return Path(on_path)
     homes = [Path(os.environ[key]) for key in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(key)]
     homes.append(Path("/usr/local/cuda"))
     packages = importlib.util.find_spec("nvidia")

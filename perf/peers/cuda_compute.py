@@ -13,6 +13,8 @@ import numpy as np
 from perf.peers.base import MissingPeerError, Peer, Prepared, require_cupy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from perf.cases import NonzeroWorkload, ReduceWorkload
     from perf.cases.base import Array, Module
 
@@ -67,9 +69,9 @@ class ComputePeer(Peer):
                 "end_offsets_in": offsets[1:],
             }
             sizes, note = {"num_segments": rows}, _OFFSETS
-        made = make(op=operation, h_init=start, **arguments)
+        algorithm = make(op=operation, h_init=start, **arguments)
         return self._prepared(
-            made, {**arguments, **sizes, "op": operation, "h_init": start}, out, note
+            algorithm, {**arguments, **sizes, "op": operation, "h_init": start}, out, note
         )
 
     def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared | None:
@@ -88,18 +90,20 @@ class ComputePeer(Peer):
             "d_num_selected_out": counts,
             "cond": is_nonzero,
         }
-        made = self._compute.make_select(**arguments)
-        given = {**arguments, "num_items": x.size}
-        return self._prepared(made, given, (counts[:1], coordinates), "")
+        select = self._compute.make_select(**arguments)
+        arguments["num_items"] = x.size
+        return self._prepared(select, arguments, (counts[:1], coordinates), "")
 
-    def _prepared(self, made: Any, arguments: dict[str, Any], result: Any, note: str) -> Prepared:  # noqa: ANN401
+    def _prepared(
+        self, algorithm: Callable[..., Any], arguments: dict[str, Any], result: object, note: str
+    ) -> Prepared:
         """Return the call of an algorithm that is asked for its scratch memory first."""
         stream = self._stream
-        nbytes = int(made(temp_storage=None, stream=stream, **arguments))
+        nbytes = int(algorithm(temp_storage=None, stream=stream, **arguments))
         scratch = self._xp.empty(max(1, nbytes), dtype="uint8")
 
-        def call() -> Any:  # noqa: ANN401
-            made(temp_storage=scratch, stream=stream, **arguments)
+        def call() -> object:
+            algorithm(temp_storage=scratch, stream=stream, **arguments)
             return result
 
         return Prepared(call, note, scratch_bytes=nbytes)

@@ -36,9 +36,9 @@ class CupyPeer(Peer):
         if workload.function == "max" and out.dtype == x.dtype:
             return Prepared(lambda: xp.max(x, axis=axes, out=out))
         if workload.function == "argmax" and len(axes) == 1:
-            found = xp.empty(workload.kept, dtype="int64")
+            places = xp.empty(workload.result_shape, dtype="int64")
             note = other_type(workload.out_dtype, "int64")
-            return Prepared(lambda: xp.argmax(x, axis=axes[0], out=found), note)
+            return Prepared(lambda: xp.argmax(x, axis=axes[0], out=places), note)
         if workload.function == "log_sum_exp" and out.dtype == x.dtype:
             return self._log_sum_exp(workload, x, out)
         return None

@@ -38,7 +38,7 @@ class Node:
     """A model of one node."""
 
     operator: str  # as ONNX calls it
-    constants: dict[str, np.ndarray[Any, Any]]  # inputs behind the given ones, by name
+    constants: dict[str, np.ndarray[Any, Any]]  # inputs behind the arrays, by name
     attributes: dict[str, Any]
     result: str  # type of the output
 
@@ -48,7 +48,7 @@ class Node:
 
         names = [f"input{k}" for k in range(len(inputs))]
         kind = helper.np_dtype_to_tensor_dtype
-        given = [
+        values = [
             helper.make_tensor_value_info(name, kind(np.dtype(array.dtype)), array.shape)
             for name, array in zip(names, inputs, strict=True)
         ]
@@ -57,7 +57,7 @@ class Node:
             self.operator, [*names, *self.constants], ["output"], **self.attributes
         )
         constants = [numpy_helper.from_array(value, key) for key, value in self.constants.items()]
-        graph = helper.make_graph([node], self.operator, given, [output], constants)
+        graph = helper.make_graph([node], self.operator, values, [output], constants)
         opsets = [helper.make_opsetid("", OPSET)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
@@ -88,7 +88,7 @@ class RuntimePeer(Peer):
             node = Node(operator, constants, {"keepdims": 0}, workload.dtype)
         else:
             return None
-        out = self._xp.empty(workload.kept, dtype=node.result)
+        out = self._xp.empty(workload.result_shape, dtype=node.result)
         note = other_type(workload.out_dtype, node.result)
         return self._prepared(node, (x,), out, note)
 
@@ -166,10 +166,10 @@ def sessions(runtime: Module, provider: str, options: Callable[[], dict[str, str
         if provider != "CPUExecutionProvider":
             settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
         try:
-            made = runtime.InferenceSession(model, settings, providers=[(provider, options())])
+            started = runtime.InferenceSession(model, settings, providers=[(provider, options())])
         except Exception:  # noqa: BLE001  its errors have no other class in common
             return None
-        return made if made.get_providers()[0] == provider else None
+        return started if started.get_providers()[0] == provider else None
 
     return session
 

@@ -78,15 +78,15 @@ class TorchPeer(TorchBase):
     def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare torch.sum, amax, argmax or logsumexp."""
         torch, axes = self._torch, workload.axes
-        out = self._empty(workload.kept, workload.out_dtype, x)
+        out = self._empty(workload.result_shape, workload.out_dtype, x)
         if workload.function == "sum":
             return Prepared(lambda: torch.sum(x, axes, dtype=out.dtype, out=out))
         if workload.function == "max" and out.dtype == x.dtype:
             return Prepared(lambda: torch.amax(x, axes, out=out))
         if workload.function == "argmax" and len(axes) == 1:
-            found = self._empty(workload.kept, "int64", x)
+            places = self._empty(workload.result_shape, "int64", x)
             note = other_type(workload.out_dtype, "int64")
-            return Prepared(lambda: torch.argmax(x, axes[0], out=found), note)
+            return Prepared(lambda: torch.argmax(x, axes[0], out=places), note)
         if workload.function == "log_sum_exp" and out.dtype == x.dtype:
             return Prepared(lambda: torch.logsumexp(x, axes, out=out), "allocates what it needs")
         return None
@@ -192,10 +192,10 @@ class TorchCompiled(TorchBase):
         torch, axes = self._torch, workload.axes
         kind = getattr(torch, workload.out_dtype)
         functions: dict[str, Callable[[Any], Any]] = {
-            "sum": lambda given: torch.sum(given, axes, dtype=kind),
-            "log_sum_exp": lambda given: torch.logsumexp(given, axes),
-            "max": lambda given: torch.amax(given, axes),
-            "argmax": lambda given: torch.argmax(given, axes[0]),
+            "sum": lambda x: torch.sum(x, axes, dtype=kind),
+            "log_sum_exp": lambda x: torch.logsumexp(x, axes),
+            "max": lambda x: torch.amax(x, axes),
+            "argmax": lambda x: torch.argmax(x, axes[0]),
         }
         theirs = {"sum": workload.out_dtype, "argmax": "int64"}.get(
             workload.function, workload.dtype

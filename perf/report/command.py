@@ -80,7 +80,7 @@ def _pictures(result: Result, folder: Path) -> list[dict[str, str]]:
     from perf.report import pictures  # noqa: PLC0415  Matplotlib is optional
 
     folder.mkdir(parents=True, exist_ok=True)
-    found = []
+    saved = []
     for name, figure in pictures.figures(result).items():
         buffer = io.BytesIO()
         figure.savefig(buffer, format="png", dpi=DPI)
@@ -88,8 +88,8 @@ def _pictures(result: Result, folder: Path) -> list[dict[str, str]]:
         (folder / file).write_bytes(buffer.getvalue())
         data = base64.b64encode(buffer.getvalue()).decode("ascii")
         caption = pictures.CAPTIONS[name.partition("-")[0]]
-        found.append({"file": file, "data": data, "caption": caption})
-    return found
+        saved.append({"file": file, "data": data, "caption": caption})
+    return saved
 
 
 def page(sections: Sequence[dict[str, Any]], folder: Path) -> str:

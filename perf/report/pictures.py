@@ -32,9 +32,9 @@ CAPTIONS = {
 def figures(result: Result) -> dict[str, Figure]:
     """Return all pictures that there is data for, by name."""
     operators = dict.fromkeys(line.operator for line in result.lines)
-    found = {f"lines-{operator}": lines(result, operator) for operator in operators}
-    found["growth"] = growth(result)
-    return {name: figure for name, figure in found.items() if figure is not None}
+    drawn = {f"lines-{operator}": lines(result, operator) for operator in operators}
+    drawn["growth"] = growth(result)
+    return {name: figure for name, figure in drawn.items() if figure is not None}
 
 
 def is_sweep(line: LineResult) -> bool:

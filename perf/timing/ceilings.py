@@ -71,9 +71,9 @@ def measure(gpu: Gpu) -> dict[str, float]:
         "own copy": (2 * size, partial(kernels.copy, source, target)),
         "memcpy": (2 * size, partial(_memcpy, gpu, lane, source, target)),
     }
-    found = {name: nbytes / _seconds(gpu, lane, call) for name, (nbytes, call) in moved.items()}
-    found["copy"] = max(found.pop("own copy"), found["memcpy"])
-    return found
+    rates = {name: nbytes / _seconds(gpu, lane, call) for name, (nbytes, call) in moved.items()}
+    rates["copy"] = max(rates.pop("own copy"), rates["memcpy"])
+    return rates
 
 
 def _memcpy(gpu: Gpu, lane: Lane, source: Array, target: Array) -> None:

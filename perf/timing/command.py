@@ -141,7 +141,7 @@ class Session:
             case, line = lines.pop(self._next(lines))
             sweep = case in SWEEPS
             works = self._measure(case.name, line, samples, deadline, sweep=sweep)
-            self.result.lines.sort(key=lambda one: places[one.case, one.line])
+            self.result.lines.sort(key=lambda result: places[result.case, result.line])
             reason = "" if works else ": the GPU no longer works"
             self.save(f"ended after {number} of {len(places)} lines{reason}")
             if not works:
@@ -191,13 +191,13 @@ class Session:
         self.engine.launches.clear()
         try:
             scope = _nvtx.marked(f"{case} {workload.title}", round(traffic.total))
-            found = measure(self._gpu, workload, self._peers, samples, deadline, scope)
+            measured = measure(self._gpu, workload, self._peers, samples, deadline, scope)
             works = True
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
-            found = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
+            measured = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
             works = False
         works = works or self._recovered()  # without the error, whose frames hold memory
-        self.failed |= found.failed
+        self.failed |= measured.failed
         kernels = dict.fromkeys(launch.kernel.entry for launch in self.engine.launches)
         self.result.lines.append(
             LineResult(
@@ -208,10 +208,10 @@ class Session:
                 ceiling=traffic.ceiling,
                 goal=line.goal,
                 goal_us=line.goal_us,
-                checked=found.checked,
+                checked=measured.checked,
                 size=workload.size if sweep else None,
                 kernel=" + ".join(kernels),
-                timings=found.timings,
+                timings=measured.timings,
                 state=state | self._nvml.read(),
             )
         )

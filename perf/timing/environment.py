@@ -28,11 +28,11 @@ def now() -> str:
 def commit(root: Path = ROOT) -> str:
     """Return the commit, with ``"+"`` if files were changed; ``"unknown"`` outside a repository."""
     try:
-        found = _git(root, "rev-parse", "--short=12", "HEAD")
+        commit_hash = _git(root, "rev-parse", "--short=12", "HEAD")
         changed = _git(root, "status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return found + ("+" if changed else "")
+    return commit_hash + ("+" if changed else "")
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -49,14 +49,14 @@ def cuda_version(number: int) -> str:
 def describe_gpu(cupy: ModuleType, nvml: Nvml) -> dict[str, Any]:
     """Return what a result says of the GPU."""
     runtime = cupy.cuda.runtime
-    found = runtime.getDeviceProperties(runtime.getDevice())
-    name = found["name"]
+    properties = runtime.getDeviceProperties(runtime.getDevice())
+    name = properties["name"]
     return {
         "name": name.decode() if isinstance(name, bytes) else name,
-        "compute_capability": f"{found['major']}.{found['minor']}",
-        "multiprocessors": int(found["multiProcessorCount"]),
-        "l2_bytes": int(found["l2CacheSize"]),
-        "memory_bytes": int(found["totalGlobalMem"]),
+        "compute_capability": f"{properties['major']}.{properties['minor']}",
+        "multiprocessors": int(properties["multiProcessorCount"]),
+        "l2_bytes": int(properties["l2CacheSize"]),
+        "memory_bytes": int(properties["totalGlobalMem"]),
         "driver": nvml.driver() or f"of CUDA {cuda_version(runtime.driverGetVersion())}",
     }
 
@@ -64,7 +64,7 @@ def describe_gpu(cupy: ModuleType, nvml: Nvml) -> dict[str, Any]:
 def versions(cupy: ModuleType) -> dict[str, str]:
     """Return the versions of what every run needs."""
     runtime = cupy.cuda.runtime
-    found = {
+    of_packages = {
         "cudakern": cudakern.__version__,
         "cuda runtime": cuda_version(runtime.runtimeGetVersion()),
         "cuda driver": cuda_version(runtime.driverGetVersion()),
@@ -72,10 +72,10 @@ def versions(cupy: ModuleType) -> dict[str, str]:
     }
     for package in PACKAGES:
         try:
-            found[package] = metadata.version(package)
+            of_packages[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return of_packages
 
 
 def slug(name: str) -> str:
@@ -127,10 +127,10 @@ class Nvml:
             "celsius": lambda: nvml.nvmlDeviceGetTemperature(self._gpu, nvml.NVML_TEMPERATURE_GPU),
             "watts": lambda: nvml.nvmlDeviceGetPowerUsage(self._gpu) / 1000,
         }
-        found = {}
+        state = {}
         for name, reading in readings.items():
             try:
-                found[name + suffix] = float(reading())
+                state[name + suffix] = float(reading())
             except nvml.NVMLError:
                 continue
-        return found
+        return state

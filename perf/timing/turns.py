@@ -76,12 +76,12 @@ def measure(
     deadline.next_line()
     scope = scope or nullcontext()
     for ring in (None, Ring(1, flushed=True)):
-        found = None
+        measured = None
         with suppress(gpu.out_of_memory):
-            found = _Line(gpu, workload, samples, deadline, ring).measure(peers, scope)
+            measured = _Line(gpu, workload, samples, deadline, ring).measure(peers, scope)
         gpu.release()
-        if found:
-            return found
+        if measured:
+            return measured
     return Measured({OURS: no_time("not enough memory")})
 
 
@@ -151,10 +151,10 @@ class _Line:
             return None
 
         def prepare() -> list[Prepared]:
-            found = [peer.prepare(self._workload, inputs) for inputs, _ in self._sets]
-            if None in found:
+            calls = [peer.prepare(self._workload, inputs) for inputs, _ in self._sets]
+            if None in calls:
                 raise NotOfferedError
-            return [prepared for prepared in found if prepared is not None]
+            return [prepared for prepared in calls if prepared is not None]
 
         try:
             return Contender(self._gpu, peer.name, prepare, self._ring)

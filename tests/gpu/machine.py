@@ -16,11 +16,22 @@ from pathlib import Path
 
 #: What the tests cannot run without.
 TEST_PACKAGES = ("hypothesis", "pytest", "pytest-timeout", "pytest-xdist")
-PACKAGES = (
-    *("numpy", "cupy-cuda12x", "cupy-cuda13x", "cuda-bindings", "nvidia-cuda-nvrtc"),
-    *("torch", "jax", "triton", "numba", "onnx", "onnxruntime", "ml_dtypes", "rich"),
+PACKAGES = [
+    "numpy",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+    "cuda-bindings",
+    "nvidia-cuda-nvrtc",
+    "torch",
+    "jax",
+    "triton",
+    "numba",
+    "onnx",
+    "onnxruntime",
+    "ml_dtypes",
+    "rich",
     *TEST_PACKAGES,
-)
+]
 COMMANDS = (
     ("nvidia-smi",),
     ("nvidia-smi", "-q", "-d", "MEMORY,ECC,TEMPERATURE,POWER,CLOCK,PERFORMANCE"),

@@ -163,7 +163,8 @@ def test_what_was_profiled_is_kept_when_a_case_fails(fake, tmp_path, capsys, mon
         ("systems", "no kernels", ("summed up no kernels:\nSKIPPED",)),
         ("compute", "empty", ("left no complete report",)),
         (
-            *("compute", "refused"),
+            "compute",
+            "refused",
             ("--user 0", "SYS_ADMIN", "R565", "NVreg_RestrictProfilingToAdminUsers=0\n"),
         ),
     ],
@@ -364,14 +365,12 @@ def gpu(monkeypatch):
 
 def test_target_profiles_prepared_calls_alone(gpu):
     assert command.main(["target", "X-1", "--repeats", "2"]) == 0
-    synchronised = call.cuda.Device().synchronize()
-    assert gpu.mock_calls == [
-        *(call.work("a"), call.work("b"), call.cuda.Device(), synchronised),
-        call.cuda.runtime.profilerStart(),
-        *(call.begin("X-1 a", 12), call.work("a"), call.work("a"), call.end()),
-        *(call.begin("X-1 b", 10), call.work("b"), call.work("b"), call.end()),
-        *(synchronised, call.cuda.runtime.profilerStop()),
-    ]
+    device, runtime = call.cuda.Device(), call.cuda.runtime
+    prepared = [call.work("a"), call.work("b"), device, device.synchronize()]
+    first = [call.begin("X-1 a", 12), call.work("a"), call.work("a"), call.end()]
+    second = [call.begin("X-1 b", 10), call.work("b"), call.work("b"), call.end()]
+    profiled = [runtime.profilerStart(), *first, *second, device.synchronize()]
+    assert gpu.mock_calls == [*prepared, *profiled, runtime.profilerStop()]
 
 
 def test_target_without_pools_turns_them_off_first(gpu):

@@ -83,11 +83,13 @@ PEERS = {
     "cub": (cub_peer(fakes.CubLibrary()), rows, "RZG"),
     "cuda.compute": (
         cuda_compute.ComputePeer(fakes.compute(), np, fakes.STREAM, predicates=True, version="1.0"),
-        *(rows, "RZ"),
+        rows,
+        "RZ",
     ),
     "onnx.reference": (
         onnxruntime.RuntimePeer(np, fakes.ReferenceSession, "cpu", "1.0"),
-        *(np.transpose, "RZGO"),
+        np.transpose,
+        "RZGO",
     ),
 }
 if importlib.util.find_spec("onnxruntime"):
@@ -99,10 +101,8 @@ if importlib.util.find_spec("onnxruntime"):
 if importlib.util.find_spec("torch"):
     import torch as library
 
-    for kind, operators in (
-        *((torch.TorchPeer, "RZGO"), (torch.TorchStatic, "Z")),
-        *((torch.TorchGather, "G"), (torch.TorchScatter, "O")),
-    ):
+    kinds = (torch.TorchPeer, torch.TorchStatic, torch.TorchGather, torch.TorchScatter)
+    for kind, operators in zip(kinds, ("RZGO", "Z", "G", "O"), strict=True):
         PEERS[kind.name] = (kind(library, None), rows, operators)
 
 
