@@ -69,15 +69,15 @@ def target() -> str:
 
     EngineUnavailableError tells that ``CUDAKERN_ARCH`` is no architecture.
     """
-    given = os.environ.get("CUDAKERN_ARCH") or "90"
-    found = _ARCHITECTURE.fullmatch(given)
-    if found is None:
+    wanted = os.environ.get("CUDAKERN_ARCH") or "90"
+    match = _ARCHITECTURE.fullmatch(wanted)
+    if match is None:
         message = (
             "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90; "
-            f"got {given!r:.60}"
+            f"got {wanted!r:.60}"
         )
         raise EngineUnavailableError(message)
-    return f"compute_{found[1]}"
+    return f"compute_{match[1]}"
 
 
 def is_ptx(text: str) -> bool:
@@ -100,7 +100,7 @@ def ptx_of_text(text: str, source: str) -> Ptx:
 def ptx_of_code(code: Code) -> Ptx:
     """Return the PTX of anybody's kernels."""
     nvrtc.version()  # EngineUnavailableError without NVRTC: then nothing else is worth telling
-    folders = [Path(one).absolute() for one in cupy_compilation.user_folders(code.options)]
+    folders = [Path(folder).absolute() for folder in cupy_compilation.user_folders(code.options)]
     names = cupy_compilation.user_headers(code.options)
     beside = None if code.path is None else code.path.absolute().parent
     depends = [*cupy_compilation.stamps(), *_included(code.text, names, folders, beside)]
@@ -158,8 +158,8 @@ def _without_folder(names: frozenset[str], ptx: bytes) -> bytes:
 
 def _summary(log: str) -> str:
     """Return what is wrong by a log of NVRTC, in one line."""
-    found = _ERROR.search(log)
-    first = (found[0] if found else log.partition("\n")[0][:200]).strip()
+    error = _ERROR.search(log)
+    first = (error[0] if error else log.partition("\n")[0][:200]).strip()
     expression = _EXPRESSION.search(log)
     if expression is not None and expression[0].startswith(first):
         first = f"{expression[1]} in the name expression {expression[2].strip()}"
@@ -176,7 +176,7 @@ def _included(
     They need not be all of a program's, nor does each have to be in use: they are what its result
     may depend on.
     """
-    found: dict[Path, str] = {}
+    digests: dict[Path, str] = {}
     asked = [('"', name) for name in names]
     pending = [([*asked, *_includes(text)], beside)]
     while pending:
@@ -184,11 +184,11 @@ def _included(
         for mark, name in included:
             places = folders if mark == "<" or near is None else [near, *folders]
             path = next((p for place in places if (p := place / name).is_file()), None)
-            if path is not None and path not in found:
+            if path is not None and path not in digests:
                 content = path.read_text(encoding="utf-8", errors="replace")
-                found[path] = hashlib.sha256(content.encode()).hexdigest()
+                digests[path] = hashlib.sha256(content.encode()).hexdigest()
                 pending.append((list(_includes(content)), path.parent))
-    return [f"{path} {digest}" for path, digest in found.items()]
+    return [f"{path} {digest}" for path, digest in digests.items()]
 
 
 @lru_cache(maxsize=64)

@@ -25,15 +25,15 @@ _IN_FRONT = ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")
 _CU_COMPLEX = re.compile(r"\s*#\s*include\s*<\s*cuComplex\.h\s*>")
 
 
-def options(given: tuple[str, ...], arch: str) -> tuple[str, ...]:
-    """Return all of NVRTC's options for a kernel given some, and ``arch`` like ``compute_90``."""
+def options(own: tuple[str, ...], arch: str) -> tuple[str, ...]:
+    """Return all of NVRTC's options for a kernel that has own ones; ``arch`` as ``compute_90``."""
     cupy, cuda, cccl = _cupy(), _headers_of("cudart"), _headers_of("cccl")
-    standard = () if any("-std=" in option for option in given) else ("--std=c++17",)
+    standard = () if any("-std=" in option for option in own) else ("--std=c++17",)
     first = [cupy / folder for folder in _CCCL] if cupy else [cccl]
     last = [cupy, cuda]
     return (
         *(f"-I{folder}" for folder in first if folder),
-        *given,
+        *own,
         *standard,
         *(f"-I{folder}" for folder in last if folder),
         "-ftz=true",
@@ -64,18 +64,18 @@ def stamps() -> list[str]:
     return [_stamp(mark) for mark in marks if mark]
 
 
-def user_folders(given: Sequence[str]) -> list[str]:
+def user_folders(user_options: Sequence[str]) -> list[str]:
     """Return the folders of headers that options name."""
-    return list(_values(given, _FOLDERS))
+    return list(_values(user_options, _FOLDERS))
 
 
-def user_headers(given: Sequence[str]) -> list[str]:
+def user_headers(user_options: Sequence[str]) -> list[str]:
     """Return the headers that options name."""
-    return list(_values(given, _HEADERS))
+    return list(_values(user_options, _HEADERS))
 
 
-def _values(given: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
-    rest = iter(given)
+def _values(user_options: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
+    rest = iter(user_options)
     for option in rest:
         name = next((name for name in names if option.startswith(name)), None)
         if name is not None:
@@ -84,16 +84,16 @@ def _values(given: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
 
 def _stamp(mark: Path) -> str:
     try:
-        found = mark.stat()
+        status = mark.stat()
     except OSError:
         return str(mark)
-    return f"{mark} {found.st_size} {found.st_mtime_ns}"
+    return f"{mark} {status.st_size} {status.st_mtime_ns}"
 
 
 def _cupy() -> Path | None:
     """Return CuPy's folder of headers."""
-    found = PathFinder.find_spec("cupy")
-    for package in (found and found.submodule_search_locations) or ():
+    spec = PathFinder.find_spec("cupy")
+    for package in (spec and spec.submodule_search_locations) or ():
         folder = Path(package).absolute() / "_core/include"
         if folder.is_dir():
             return folder
@@ -106,5 +106,5 @@ def _headers_of(library: str) -> Path | None:
         from cuda import pathfinder  # noqa: PLC0415  optional
     except ImportError:
         return None
-    found = pathfinder.find_nvidia_header_directory(library)
-    return None if found is None else Path(found)
+    folder = pathfinder.find_nvidia_header_directory(library)
+    return None if folder is None else Path(folder)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import repeat
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from cudakern.simulator.ptx.flow import Blocks, Flow, needed_by
+from cudakern.simulator.ptx.flow import Flow, needed_by
 from cudakern.simulator.ptx.instructions import row_of, table
 from cudakern.simulator.ptx.instructions.special import special_register
 from cudakern.simulator.ptx.model import (
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.effects import Effects
     from cudakern.simulator.ptx.forms import Match, OperandForm
     from cudakern.simulator.ptx.model import Function, Operand, Statement
+    from cudakern.simulator.ptx.scope import Scope
+
+    Writer = Callable[["FunctionText", Instruction], str]
 
 _MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
 _SPACES = {"global", "shared", "const", "local", "param"}
@@ -70,42 +73,18 @@ class RefusedError(Exception):
     """A function has what the simulator does not execute."""
 
 
-class Scope(Protocol):
-    """What a function sees of its module."""
-
-    source: str
-    checked: bool
-    headers: set[str]
-    variables: dict[str, str]
-    functions: dict[str, str]
-    called: set[str]
-    addressed: set[str]
-    blocks: Mapping[str, Blocks]
-
-    def site(self, instruction: Instruction, access: int, needed: int) -> str:
-        """Return a pointer to where an instruction is, and what it does to memory."""
-
-    def signature(self, function: Function) -> str:
-        """Return the head of a function in C++."""
-
-    def declared(self, name: str) -> Function | None:
-        """Return a function of the module."""
-
-    def told(self, function: Function, requirement: str, found: int) -> str:
-        """Return what a function must be, and is not."""
-
-    def is_callable(self, name: str) -> bool:
-        """Return whether a name is that of a function with an address."""
-
-    def is_dynamic(self, name: str) -> bool:
-        """Return whether a name is that of dynamic shared memory."""
-
-
 class FunctionText:
     """A function on its way to C++."""
 
-    def __init__(self, scope: Scope, function: Function, offsets: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        function: Function,
+        offsets: Mapping[str, int],
+        writers: Mapping[str, Writer],
+    ) -> None:
         self.scope = scope
+        self._writers = writers  # by the names that rows call them
         self.function = function
         self.is_checked = scope.checked
         self.offsets = offsets
@@ -127,11 +106,8 @@ class FunctionText:
 
     # The function as a whole
 
-    def text(self, writers: Mapping[str, Callable[[FunctionText, Instruction], str]]) -> str:
-        """Return the function in C++; RefusedError if it has what the simulator does not execute.
-
-        ``writers`` write statements, by the names that rows call them.
-        """
+    def text(self) -> str:
+        """Return the function in C++; RefusedError if the simulator does not execute it."""
         body = self.function.body or []
         loaded = self._parameters()
         for statement in body:
@@ -141,7 +117,7 @@ class FunctionText:
                 self.targets[statement.name] = statement
             elif isinstance(statement, Label):
                 self._labels[statement.name] = f"L{len(self._labels)}"
-        lines = [line.text(self._counts_turns) for line in self._lines(body, writers)]
+        lines = [line.text(self._counts_turns) for line in self._lines(body)]
         if self._uses_carry:
             self._declarations.append("bool cc = false;")
         if self._counts_turns:
@@ -153,11 +129,7 @@ class FunctionText:
         parts = (*self._declarations, *registers, *loaded, *filter(None, lines), self.returning())
         return "\n".join((f"{self.scope.signature(self.function)} {{", *parts, "}"))
 
-    def _lines(
-        self,
-        body: Iterable[Statement],
-        writers: Mapping[str, Callable[[FunctionText, Instruction], str]],
-    ) -> list[_Line]:
+    def _lines(self, body: Iterable[Statement]) -> list[_Line]:
         lines = []
         for statement in body:
             if isinstance(statement, Label):
@@ -166,18 +138,14 @@ class FunctionText:
             elif isinstance(statement, Instruction):
                 if id(statement) in self._blocks:
                     lines.append(_Line(f"count_block(me, {self._blocks[id(statement)]});"))
-                lines.append(self._line(statement, writers))
+                lines.append(self._line(statement))
         return lines
 
-    def _line(
-        self,
-        instruction: Instruction,
-        writers: Mapping[str, Callable[[FunctionText, Instruction], str]],
-    ) -> _Line:
+    def _line(self, instruction: Instruction) -> _Line:
         row = self._row_of(instruction)
         effects = row.form.effects
         if row.form.writer:
-            statement = writers[row.form.writer](self, instruction)
+            statement = self._writers[row.form.writer](self, instruction)
         else:
             statement = self._row_text(instruction, row)
         self._involved += effects.involves_others or "writes" in effects

@@ -87,7 +87,7 @@ class LoadedKernel:
         self.static_shared = int(structure.packed_shared)  # bytes: a launch need not ask for them
         objects = structure.shared_objects[: structure.shared_object_count]
         self.shared_objects = tuple(
-            SharedObject(found.name.decode(), found.offset, found.bytes) for found in objects
+            SharedObject(row.name.decode(), row.offset, row.bytes) for row in objects
         )
         self.structure = structure
         required = tuple(structure.required_block)
@@ -144,9 +144,9 @@ class LoadedKernel:
 
     def under(self, name: str) -> LoadedKernel:
         """Return the same kernel, which errors call by another name."""
-        made = copy(self)
-        made.name = name
-        return made
+        kernel = copy(self)
+        kernel.name = name
+        return kernel
 
     def required_bytes(self, offsets: Sequence[int]) -> int:
         """Return how many bytes parameters at these offsets take; BindingError if that is wrong."""
@@ -166,13 +166,13 @@ class LoadedKernel:
         static, most = self.static_shared, int(self.structure.max_threads)
         if static + shared_bytes > MAX_SHARED_BYTES:
             requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
-            found = f"{static} static and {shared_bytes} dynamic ones"
-            raise BindingError(self.name, "launch", f"{requirement}; got {found}")
+            used = f"{static} static and {shared_bytes} dynamic ones"
+            raise BindingError(self.name, "launch", f"{requirement}; got {used}")
         if self._required_block not in {None, tuple(block)}:
             requirement = f"must have blocks of {self._required_block} threads, as the kernel says"
             raise BindingError(self.name, "launch", f"{requirement}; got {block}")
         cluster = tuple(self.structure.cluster)
-        if cluster[0] and any(size % of for size, of in zip(grid, cluster, strict=True)):
+        if cluster[0] and any(size % part for size, part in zip(grid, cluster, strict=True)):
             requirement = f"must have a grid that is a multiple of clusters of {cluster} blocks"
             raise BindingError(self.name, "launch", f"{requirement}; got {grid}")
         threads = block[0] * block[1] * block[2]
@@ -207,8 +207,11 @@ class LoadedModule:
         }
         self.variables = {
             row.name.decode(): LoadedVariable(
-                *(row.name.decode(), row.place, row.bytes),
-                *(bool(row.is_constant), bool(row.has_addresses)),
+                row.name.decode(),
+                row.place,
+                row.bytes,
+                bool(row.is_constant),
+                bool(row.has_addresses),
             )
             for row in table("variable", structures.VariableStruct)
         }

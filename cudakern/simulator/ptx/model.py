@@ -79,8 +79,8 @@ class Instruction:
     @property
     def places(self) -> list[Place]:
         """The lines of the stack that are not in NVRTC's own header; equal neighbours once."""
-        own = (one for one in self.stack if not one[0].endswith(_OWN_HEADER))
-        return [place for place, _ in groupby(own)]
+        places = (place for place in self.stack if not place[0].endswith(_OWN_HEADER))
+        return [place for place, _ in groupby(places)]
 
     @property
     def place(self) -> Place | None:

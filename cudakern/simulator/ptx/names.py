@@ -26,16 +26,16 @@ def qualified(symbol: str) -> str:
     if symbol.startswith("_ZZ"):
         return _local(symbol)
     is_nested = symbol.startswith("_ZN")
-    found, position = [], 3 if is_nested else 2
+    names, position = [], 3 if is_nested else 2
     while length := _LENGTH.match(symbol, position):
         position = length.end() + int(length[1])
-        found.append(symbol[length.end() : position])
+        names.append(symbol[length.end() : position])
         if not is_nested:
             break
     ends = symbol[position : position + 1]
-    if not found or position > len(symbol) or ends == "I" or (is_nested and ends != "E"):
+    if not names or position > len(symbol) or ends == "I" or (is_nested and ends != "E"):
         return symbol
-    return "::".join(name for name in found if not name.startswith(_UNNAMED))
+    return "::".join(name for name in names if not name.startswith(_UNNAMED))
 
 
 def _local(symbol: str) -> str:
@@ -67,11 +67,11 @@ def parameter_names(text: str, kernel: str) -> tuple[str, ...]:
     """
     name = kernel.partition("<")[0].rpartition("::")[2].strip()
     pattern = _KERNEL.format(name=re.escape(name), nested=_NESTED)
-    found = re.findall(pattern, _COMMENT.sub(" ", text))
-    if not name or len(found) != 1 or not found[0].strip():
+    lists = re.findall(pattern, _COMMENT.sub(" ", text))
+    if not name or len(lists) != 1 or not lists[0].strip():
         return ()
-    given = found[0]
-    while _ARGUMENTS.search(given):
-        given = _ARGUMENTS.sub("", given)
-    names = [_NAME.search(one) for one in given.split(",")]
-    return tuple("" if one is None or one[1].startswith("__") else one[1] for one in names)
+    parameters = lists[0]
+    while _ARGUMENTS.search(parameters):
+        parameters = _ARGUMENTS.sub("", parameters)
+    names = [_NAME.search(parameter) for parameter in parameters.split(",")]
+    return tuple("" if match is None or match[1].startswith("__") else match[1] for match in names)

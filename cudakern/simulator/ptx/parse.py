@@ -65,7 +65,7 @@ class _Attributes(NamedTuple):
 class _Parser:
     def __init__(self, tokens: Tokens) -> None:
         self.tokens = tokens
-        self.made = Module()
+        self._module = Module()
         self._files = self._table_of_files()
         self._stack: Stack = ()
         self._stacks: dict[tuple[Place, int], Stack] = {}  # by place and column
@@ -98,20 +98,20 @@ class _Parser:
             else:
                 tokens.take()
                 directive()
-        if not self.made.version[0]:
+        if not self._module.version[0]:
             tokens.at = 0
             tokens.fail("must start with .version")
-        return self.made
+        return self._module
 
     def _version(self) -> None:
         major, _, minor = self.tokens.take().partition(".")
         is_version = major.isdecimal() and minor.isdecimal() and len(major + minor) <= _MAX_DIGITS
         if not is_version:
             self.tokens.fail("must have a version here", f"{major}.{minor}", 1)
-        self.made.version = (int(major), int(minor))
+        self._module.version = (int(major), int(minor))
 
     def _target(self) -> None:
-        self.made.target = self.tokens.name()
+        self._module.target = self.tokens.name()
         while self.tokens.accept(","):
             self.tokens.name()
 
@@ -134,24 +134,24 @@ class _Parser:
     def _alias(self) -> None:
         alias = self.tokens.name()
         self.tokens.expect(",")
-        self.made.aliases[alias] = self.tokens.name()
+        self._module.aliases[alias] = self.tokens.name()
         self.tokens.expect(";")
 
     def _definition(self) -> None:
-        tokens, made = self.tokens, self.made
+        tokens, module = self.tokens, self._module
         linkage = ""
         while tokens.next in _LINKAGES:
             linkage = tokens.take()[1:]
         if tokens.next in {".entry", ".func"}:
             function = self._function(linkage)
-            known = made.functions.get(function.name)
+            known = module.functions.get(function.name)
             if known is None or known.body is None:
-                made.functions[function.name] = function
+                module.functions[function.name] = function
         elif tokens.next in _SPACES:
             for variable in self._variables(linkage):
-                before = made.variables.get(variable.name)
-                if before is None or before.linkage == "extern":
-                    made.variables[variable.name] = variable
+                known_variable = module.variables.get(variable.name)
+                if known_variable is None or known_variable.linkage == "extern":
+                    module.variables[variable.name] = variable
         else:
             tokens.fail("must have a directive of PTX here")
 
@@ -159,13 +159,13 @@ class _Parser:
 
     def _table_of_files(self) -> dict[int, str]:
         """Return the files that the text names; it does so at its end."""
-        tokens, found = self.tokens, {}
+        tokens, files = self.tokens, {}
         for _ in range(tokens.words.count(".file")):
             tokens.skip_to(".file")
             number = tokens.number()
-            found[number] = tokens.text()
+            files[number] = tokens.text()
         tokens.at = 0
-        return found
+        return files
 
     def _file(self) -> None:
         self.tokens.number()
@@ -213,10 +213,10 @@ class _Parser:
         while (word := tokens.next).startswith("."):
             tokens.take()
             if word == ".align":
-                given = tokens.integer()
-                if given < 1 or given & (given - 1):
-                    tokens.fail("must be aligned to a power of two", str(given), 1)
-                alignment = alignment if is_pointer else given  # else of what it points to
+                size = tokens.integer()
+                if size < 1 or size & (size - 1):
+                    tokens.fail("must be aligned to a power of two", str(size), 1)
+                alignment = alignment if is_pointer else size  # else of what it points to
             elif word == ".ptr":
                 is_pointer = True
             elif word in _VECTORS:
@@ -256,41 +256,48 @@ class _Parser:
         if size >> _ADDRESS_BITS or TYPE_BYTES[kind] * len(initial) > size:
             tokens.fail("must have a size that its values fit in", name, 1)
         return Declaration(
-            *(space, kind, name, alignment or unit, size, tuple(initial)),
-            *(linkage, registers, is_pointer),
+            space,
+            kind,
+            name,
+            alignment or unit,
+            size,
+            tuple(initial),
+            linkage,
+            registers,
+            is_pointer,
         )
 
     def _extents(self) -> list[int]:
         """Take up the extents of an array; 0 for one that is not given."""
         tokens = self.tokens
-        found: list[int] = []
+        extents: list[int] = []
         while tokens.accept("["):
-            found.append(0 if tokens.next == "]" and not found else tokens.integer())
-            if found[-1] < 0:
-                tokens.fail("must have an extent of at least 0", str(found[-1]), 1)
+            extents.append(0 if tokens.next == "]" and not extents else tokens.integer())
+            if extents[-1] < 0:
+                tokens.fail("must have an extent of at least 0", str(extents[-1]), 1)
             tokens.expect("]")
-        return found
+        return extents
 
     def _initial(self, extents: list[int]) -> list[Operand]:
         """Take up a value, or a list of those that have these extents, filled up with zeros."""
         tokens = self.tokens
         if not tokens.accept("{"):
             return [self._symbol() if tokens.is_name() else tokens.constant()]
-        found: list[Operand] = []
+        values: list[Operand] = []
         while not tokens.accept("}"):
             is_list = tokens.next == "{"
-            found += self._initial(extents[1:])
+            values += self._initial(extents[1:])
             if is_list:
-                found += [Immediate(0)] * (-len(found) % max(prod(extents), 1))
+                values += [Immediate(0)] * (-len(values) % max(prod(extents), 1))
             if not tokens.accept(","):
                 tokens.expect("}")
                 break
-        return found
+        return values
 
     def _require_type(self, name: str, kind: str, values: list[Operand]) -> None:
         """Fail at floats for a type that has other bits."""
         sizes = {0, TYPE_BYTES[kind]} | ({4, 8} if kind in {"f32", "f64"} else set())
-        if any(isinstance(one, Immediate) and one.float_bytes not in sizes for one in values):
+        if any(isinstance(v, Immediate) and v.float_bytes not in sizes for v in values):
             self.tokens.fail(f"must have values of the type .{kind}", name, 1)
 
     def _symbol(self) -> Operand:
@@ -312,34 +319,34 @@ class _Parser:
         is_entry = tokens.take() == ".entry"
         self._scopes = [{}]
         results = self._parameters() if tokens.next == "(" and not is_entry else []
-        made = Function(tokens.name(), is_entry, line=line, results=results, linkage=linkage)
+        function = Function(tokens.name(), is_entry, line=line, results=results, linkage=linkage)
         if tokens.next == "(":
-            made.parameters = self._parameters()
+            function.parameters = self._parameters()
         while tokens.next.startswith("."):
-            self._function_directive(made)
+            self._function_directive(function)
         if not tokens.accept(";"):
             tokens.expect("{")
             self._stack = ()
             self._note_labels()
-            made.body = list(self._body())
+            function.body = list(self._body())
         self._scopes = []
-        return made
+        return function
 
     def _parameters(self) -> list[Declaration]:
         tokens = self.tokens
         tokens.expect("(")
-        found: list[Declaration] = []
+        parameters: list[Declaration] = []
         while not tokens.accept(")"):
             space = tokens.take()
             if space not in {".param", ".reg"}:
                 tokens.fail("must have a parameter here", space, 1)
-            found.append(self._variable(space[1:], self._attributes()))
+            parameters.append(self._variable(space[1:], self._attributes()))
             if not tokens.accept(","):
                 tokens.expect(")")
                 break
-        return found
+        return parameters
 
-    def _function_directive(self, made: Function) -> None:
+    def _function_directive(self, function: Function) -> None:
         tokens = self.tokens
         name = tokens.take()
         if name == ".pragma":
@@ -352,7 +359,7 @@ class _Parser:
                 values.append(tokens.integer())
                 if not tokens.accept(","):
                     break
-            made.directives[name[1:]] = tuple(values)
+            function.directives[name[1:]] = tuple(values)
 
     # Scopes
 
@@ -391,7 +398,7 @@ class _Parser:
     def _labels_of_scopes(self) -> dict[int, list[int]]:
         """Return where labels stand, by where the scope starts that they are in."""
         words = self.tokens.words
-        found: dict[int, list[int]] = {}
+        labels: dict[int, list[int]] = {}
         starts = [0]
         for i in (i for i, word in enumerate(words) if word in _SCOPES_AND_LABELS):
             word = words[i]
@@ -400,8 +407,8 @@ class _Parser:
             elif word == "}" and len(starts) > 1:
                 starts.pop()
             elif word == ":" and i and words[i - 1][:1] not in _NO_LABEL:
-                found.setdefault(starts[-1], []).append(i - 1)
-        return found
+                labels.setdefault(starts[-1], []).append(i - 1)
+        return labels
 
     # Statements
 
@@ -450,15 +457,15 @@ class _Parser:
         """Take up what stands behind ``.callprototype``."""
         tokens = self.tokens
         self._scopes.append({})
-        made = Function(name, is_entry=False, line=tokens.line())
-        made.results = self._parameters() if tokens.next == "(" else []
+        function = Function(name, is_entry=False, line=tokens.line())
+        function.results = self._parameters() if tokens.next == "(" else []
         tokens.expect("_")
-        made.parameters = self._parameters() if tokens.next == "(" else []
+        function.parameters = self._parameters() if tokens.next == "(" else []
         while tokens.next.startswith("."):
-            self._function_directive(made)
+            self._function_directive(function)
         tokens.expect(";")
         self._scopes.pop()
-        return made
+        return function
 
     def _instruction(self) -> Instruction:
         tokens = self.tokens
@@ -497,10 +504,10 @@ class _Parser:
             tokens.take()
             return Register(self._known(tokens.name()), 0, negated=True)
         is_name = tokens.is_name() and word != "WARP_SZ"
-        made = self._register() if is_name else tokens.constant()
+        operand = self._register() if is_name else tokens.constant()
         if is_single:
-            self._singles[word] = made
-        return made
+            self._singles[word] = operand
+        return operand
 
     def _register(self) -> Register:
         name = self._known(self.tokens.name())

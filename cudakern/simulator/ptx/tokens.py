@@ -72,7 +72,7 @@ class Tokens:
 
     def __init__(self, text: str, source: str) -> None:
         self.source = source  # what errors call the text
-        plain = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text).rstrip("\0")
+        plain = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text).rstrip("\0")
         self.words: list[str] = []  # the last one is empty
         self.at = 0  # the next one
         self._lines: list[int] = []  # that words stand in
@@ -96,11 +96,11 @@ class Tokens:
         """Return the line of the next word, or of one before it."""
         return self._lines[max(self.at - back, 0)]
 
-    def fail(self, requirement: str, found: str | None = None, back: int = 0) -> NoReturn:
+    def fail(self, requirement: str, got: str | None = None, back: int = 0) -> NoReturn:
         """Raise KernelCompileError at the next word, or at one before it."""
-        found = self.next if found is None else found
-        got = repr(found) if found else "the end of the text"
-        log = f"{self.source}:{self.line(back)}: error: {requirement}; got {got:.60}"
+        got = self.next if got is None else got
+        shown = repr(got) if got else "the end of the text"
+        log = f"{self.source}:{self.line(back)}: error: {requirement}; got {shown:.60}"
         raise KernelCompileError(self.source, (), log)
 
     def take(self) -> str:
@@ -111,9 +111,9 @@ class Tokens:
 
     def accept(self, word: str) -> bool:
         """Take up a word if it is next."""
-        found = self.words[self.at] == word
-        self.at += found
-        return found
+        is_next = self.words[self.at] == word
+        self.at += is_next
+        return is_next
 
     def expect(self, word: str) -> None:
         """Take up a word, which must be next."""
@@ -199,11 +199,11 @@ class Tokens:
         word = self.take()
         if word in _SIGNS:
             inner = self.unary()
-            given = inner.value
+            value = inner.value
             if inner.float_bytes:
                 flip = 1 << (8 * inner.float_bytes - 1) if word == "-" else 0
-                return Immediate(given ^ flip, inner.float_bytes)
-            signed = {"-": -given, "~": ~given, "!": int(not given), "+": given}[word]
+                return Immediate(value ^ flip, inner.float_bytes)
+            signed = {"-": -value, "~": ~value, "!": int(not value), "+": value}[word]
             return Immediate(_wrapped(signed))
         if word == "(":
             return self._in_parentheses()
@@ -228,10 +228,10 @@ class Tokens:
         total = 0
         while self.next in {"+", "-"}:
             sign = 1 if self.take() == "+" else -1
-            given = self.unary()
-            if given.float_bytes:
+            summand = self.unary()
+            if summand.float_bytes:
                 self.fail("must have an integer here", self.words[self.at - 1], 1)
-            total += sign * given.value
+            total += sign * summand.value
         return _wrapped(total)
 
     def _constant_of(self, word: str) -> Immediate:

@@ -1,24 +1,17 @@
-"""PTX modules to C++: a variable for each register, a statement for each instruction.
-
-The C++ runs on the simulator's runtime. Of shared memory, what functions use lies first, at the
-same place for all entries; then comes what the entry uses, then dynamic shared memory.
-"""
+"""PTX modules to C++: a variable for each register, a statement for each instruction."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from cudakern.errors import KernelCompileError
 from cudakern.simulator.headers import initializer
 from cudakern.simulator.limits import MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.ptx import branches, moves
-from cudakern.simulator.ptx.flow import blocks_of, names_in
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
-from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
-from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Instruction, Register
+from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Register
 from cudakern.simulator.ptx.names import qualified
+from cudakern.simulator.ptx.scope import RED_ZONE, Scope, is_builtin, site_of
 from cudakern.simulator.ptx.values import constant_word, quoted
 from cudakern.simulator.structures import (
     InstructionStruct,
@@ -26,21 +19,18 @@ from cudakern.simulator.structures import (
     ParameterKind,
     RefusalStruct,
     SharedObjectStruct,
-    SiteStruct,
     VariableStruct,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from cudakern.simulator.ptx.flow import Blocks
     from cudakern.simulator.ptx.model import Function, Module
+    from cudakern.simulator.ptx.scope import SharedLayout
 
-_MIN_DYNAMIC_ALIGNMENT = 16
 _MAX_VARIABLE_BYTES = 1 << 30
 _POINTER_BYTES = 8
-#: Bytes around variables in checked launches, at least: to run over one is to be found.
-_RED_ZONE = 128
+_WRITERS = moves.WRITERS | branches.WRITERS
 #: Returns the address that an indirect call has, if it is that of a function.
 _CALLABLE = "static u64 callable(u64 target, const ck_sim::Site* site)"
 #: Stores addresses in variables: when the library is loaded, and when variables got other places.
@@ -57,104 +47,8 @@ def translate(module: Module, source: str, *, checked: bool = False) -> str:
     return _Translator(module, source, checked=checked).text()
 
 
-@dataclass(slots=True)
-class _Shared:
-    """Where the shared variables of a function lie."""
-
-    zone: int  # how much room there is around each, at least
-    offsets: dict[str, int] = field(default_factory=dict)  # of those that the function names
-    objects: tuple[tuple[str, int, int], ...] = ()  # name, offset, size of all that have a place
-    end: int = 0  # of the last one, and of the room after it
-    packed: int = 0  # where the last one would end without any room
-    alignment: int = _MIN_DYNAMIC_ALIGNMENT  # of dynamic shared memory
-
-    @property
-    def dynamic(self) -> int:
-        """Where dynamic shared memory starts."""
-        return _aligned(self.end, self.alignment)
-
-    @property
-    def bytes(self) -> int:
-        """How much static shared memory a GPU needs."""
-        return _aligned(self.packed, self.alignment)
-
-    def place(self, variable: Declaration) -> None:
-        """Give a variable the next place, and room after it."""
-        start = _aligned(self.end or self.zone, variable.alignment)
-        self.offsets[variable.name] = start
-        self.objects += ((variable.name, start, variable.size),)
-        self.end = start + variable.size + (max(self.zone, variable.size) if self.zone else 0)
-        self.packed = _aligned(self.packed, variable.alignment) + variable.size
-
-
-class _Translator:
-    """A module on its way to C++: the `Scope` of its functions."""
-
-    def __init__(self, module: Module, source: str, *, checked: bool) -> None:
-        self.module = module
-        self.source = source
-        self.checked = checked
-        self.headers: set[str] = set()
-        self.called: set[str] = set()
-        self.addressed: set[str] = set()
-        kept = [v for v in module.variables.values() if v.space in {"global", "const"}]
-        self.variables = {variable.name: f"V{i}" for i, variable in enumerate(kept)}
-        self.functions = {name: f"F{i}" for i, name in enumerate(module.functions)}
-        for alias, name in module.aliases.items():
-            if name not in module.functions:
-                self._fail(f"the alias {alias} must be one of a function of the module", name)
-            self.functions[alias] = self.functions[name]
-        self.blocks: Mapping[str, Blocks] = blocks_of([*module.functions.values()])
-        self._sites: list[str] = []
-        self._common = _Shared(_RED_ZONE if checked else 0)
-        self._layouts: dict[str, _Shared] = {}
-        for function in sorted(module.functions.values(), key=lambda one: one.is_entry):
-            self._layouts[function.name] = self._laid_out(function)
-
-    # What functions ask for
-
-    def site(self, instruction: Instruction, access: int, needed: int) -> str:
-        """Return a pointer to where an instruction is, and what it does to memory."""
-        file, line = instruction.place or (self.source, instruction.line)
-        values: dict[str, object] = {}
-        if self.checked:
-            frames = [f"{place[0]}:{place[1]}" for place in instruction.places] or [
-                f"{file}:{line}"
-            ]
-            stack = quoted("\n".join(frames))
-            values = {"stack": stack, "access": f"{access:#x}", "needed": f"{needed:#x}"}
-        self._sites.append(_site(file, line, instruction.name, **values))
-        return f"&S[{len(self._sites) - 1}]"
-
-    def signature(self, function: Function) -> str:
-        """Return the head of a function in C++: results and parameters are places in memory."""
-        name = self.functions[function.name]
-        if function.is_entry:
-            return f"static void {name}(void** parameters)"
-        names = [f"R{i}" for i in range(len(function.results))]
-        names += [f"P{i}" for i in range(len(function.parameters))]
-        places = "".join(f", char* {one}" for one in names)
-        return f"CK_FUNCTION void {name}(CK_CONTEXT{places})"
-
-    def declared(self, name: str) -> Function | None:
-        """Return a function of the module."""
-        return self.module.functions.get(self.module.aliases.get(name, name))
-
-    def told(self, function: Function, requirement: str, found: int) -> str:
-        """Return what a function must be, and is not."""
-        return f"{self.source}:{function.line}: error: {function.name} {requirement}; got {found}"
-
-    def is_callable(self, name: str) -> bool:
-        """Return whether a name is that of a function with an address."""
-        function = self.declared(name)
-        return function is not None and not (function.is_entry or _is_builtin(function))
-
-    def is_dynamic(self, name: str) -> bool:
-        """Return whether a name is that of dynamic shared memory."""
-        variable = self.module.variables.get(name)
-        return variable is not None and _is_dynamic(variable)
-
-    # The module as a whole
+class _Translator(Scope):
+    """A module on its way to C++."""
 
     def text(self) -> str:
         """Return the module in C++."""
@@ -166,11 +60,11 @@ class _Translator:
         for name, function in self.module.functions.items():
             if function.body is None:
                 continue
-            shared = self._layouts[name]
+            shared = self.layouts[name]
             self.called = calls[name] = set()
-            made = FunctionText(self, function, shared.offsets)
+            function_text = FunctionText(self, function, shared.offsets, _WRITERS)
             try:
-                texts[name] = made.text(moves.WRITERS | branches.WRITERS)
+                texts[name] = function_text.text()
             except RefusedError as error:
                 problems[name] = str(error)
             if shared.bytes > MAX_STATIC_SHARED_BYTES:
@@ -178,7 +72,7 @@ class _Translator:
                 requirement = f"must have at most {most}"
                 problems[name] = self.told(function, requirement, shared.bytes)
             if function.is_entry:
-                kernels[name] = self._described(function, shared, made.local_bytes)
+                kernels[name] = self._described(function, shared, function_text.local_bytes)
                 tables += self._tables(function, shared)
         refused = {name: _problem(name, problems, calls) for name in kernels}
         refused = {name: problem for name, problem in refused.items() if problem}
@@ -193,7 +87,7 @@ class _Translator:
             *variables,
             f"{_CALLABLE};",
             *self._declarations(problems),
-            f"static const ck_sim::Site S[] = {{{', '.join((*self._sites, '{}'))}}};",
+            f"static const ck_sim::Site S[] = {{{', '.join((*self.sites, '{}'))}}};",
             *bodies,
             self._callable(),
             *addresses,
@@ -205,46 +99,16 @@ class _Translator:
         )
         return "\n".join(parts) + "\n"
 
-    def _laid_out(self, function: Function) -> _Shared:
-        """Place a function's shared variables; those of functions before those of all entries."""
-        common = self._common
-        made = replace(common, offsets=dict(common.offsets))
-        body = function.body or ()
-        own = [one for one in body if isinstance(one, Declaration)]
-        hidden = {one.name for one in (*own, *function.parameters, *function.results)}
-        known = self.module.variables
-        given = (one.operands for one in body if isinstance(one, Instruction))
-        names = dict.fromkeys(name for operands in given for name in names_in(operands))
-        named = [known[name] for name in names if name in known]
-        outer = [one for one in named if one.name not in hidden]
-        for name in hidden:
-            made.offsets.pop(name, None)
-        dynamic = []
-        for variable in (*outer, *own):
-            if variable.space != "shared" or variable.name in made.offsets:
-                continue
-            if _is_dynamic(variable):
-                dynamic.append(variable.name)
-                made.alignment = max(made.alignment, variable.alignment)
-                continue
-            made.place(variable)
-        if function.is_entry:
-            made.offsets.update(dict.fromkeys(dynamic, made.dynamic))
-        else:
-            placed = {one.name: made.offsets[one.name] for one in outer if one.name in made.offsets}
-            self._common = replace(made, offsets={**common.offsets, **placed})
-        return made
-
     def _declarations(self, problems: Iterable[str]) -> Iterator[str]:
         for name, function in self.module.functions.items():
-            if function.is_entry or _is_builtin(function) or name in self.module.aliases:
+            if function.is_entry or is_builtin(function) or name in self.module.aliases:
                 continue
             head = self.signature(function)
             if function.body is not None and name not in problems:
                 yield f"{head};"
                 continue
             # It can still be reached, by its address.
-            site = _site(self.source, function.line, "call")
+            site = site_of(self.source, function.line, "call")
             stop = quoted(f"the function {name} must be one that the simulator executes")
             yield (
                 f"{head} {{ static const ck_sim::Site site = {site}; "
@@ -253,14 +117,14 @@ class _Translator:
 
     def _placed_variables(self) -> tuple[list[str], list[str]]:
         """Return definitions of variables, and the function that stores addresses in them."""
-        made: list[str] = []
+        definitions: list[str] = []
         stores: list[str] = []
         for name, cpp in self.variables.items():
             variable = self.module.variables[name]
             unit = TYPE_BYTES[variable.type]
             if max(variable.size, variable.alignment) > _MAX_VARIABLE_BYTES:
                 requirement = f"{name} must have at most {_MAX_VARIABLE_BYTES} bytes"
-                self._fail(requirement, variable.size)
+                self.fail(requirement, variable.size)
             content = bytearray()
             for item in variable.initial:
                 word = 0
@@ -271,25 +135,25 @@ class _Translator:
                     address = f"{self._address(item.name, name)} + (u64)({item.offset})"
                     stores.append(f"store<u{8 * unit}>({place}, {address});")
                 content += word.to_bytes(unit, "little")
-            given = ", ".join(map(str, content.rstrip(b"\0")))
+            values = ", ".join(map(str, content.rstrip(b"\0")))
             size = max(variable.size, 1)
-            made.append(
-                f"alignas({variable.alignment}) static unsigned char {cpp}_data[{size + _RED_ZONE}]"
-                f" = {{{given}}}; static char* {cpp} = (char*){cpp}_data;"
+            definitions.append(
+                f"alignas({variable.alignment}) static unsigned char {cpp}_data[{size + RED_ZONE}]"
+                f" = {{{values}}}; static char* {cpp} = (char*){cpp}_data;"
             )
-        return made, [f"{_INITIALISE} {{", *stores, "}"]
+        return definitions, [f"{_INITIALISE} {{", *stores, "}"]
 
     def _holding_functions(self) -> set[str]:
         """Return the variables whose values lead to functions, which are this library's own."""
         variables = self.module.variables
         names = {
-            name: {one.name for one in variables[name].initial if isinstance(one, Register)}
+            name: {item.name for item in variables[name].initial if isinstance(item, Register)}
             for name in self.variables
         }
-        found = {name for name in names if names[name] - names.keys()}
-        while more := {name for name in names.keys() - found if names[name] & found}:
-            found |= more
-        return found
+        holding = {name for name in names if names[name] - names.keys()}
+        while more := {name for name in names.keys() - holding if names[name] & holding}:
+            holding |= more
+        return holding
 
     def _callable(self) -> str:
         """Return the function that indirect calls ask. Others' functions may be gone or differ."""
@@ -300,21 +164,17 @@ class _Translator:
             f'{{ ck_sim_stop("misuse", {told}, site); }} return target; }}'
         )
 
-    def _address(self, name: str, of: str) -> str:
+    def _address(self, name: str, holder: str) -> str:
         if name in self.variables:
             return f"(u64){self.variables[name]}"
         if not self.is_callable(name):
-            self._fail(f"{of} must have addresses of variables in memory or of functions", name)
+            self.fail(f"{holder} must have addresses of variables in memory or of functions", name)
         self.addressed.add(name)
         return f"(u64)&{self.functions[name]}"
 
-    def _fail(self, requirement: str, found: object) -> NoReturn:
-        log = f"{self.source}: error: {requirement}; got {found}"
-        raise KernelCompileError(self.source, (), log)
-
     # What the library tells about itself
 
-    def _described(self, function: Function, shared: _Shared, local_bytes: int) -> str:
+    def _described(self, function: Function, shared: SharedLayout, local_bytes: int) -> str:
         """Return what the library tells about a kernel."""
         directives, name = function.directives, self.functions[function.name]
         return initializer(
@@ -335,7 +195,7 @@ class _Translator:
             basic_blocks=self.blocks[function.name].end if self.checked else 0,
         )
 
-    def _tables(self, function: Function, shared: _Shared) -> Iterator[str]:
+    def _tables(self, function: Function, shared: SharedLayout) -> Iterator[str]:
         """Yield a kernel's parameters, their sizes, then their kinds; and its shared variables."""
         name, parameters = self.functions[function.name], function.parameters
         told = [*(p.size for p in parameters), *(int(_kind(p)) for p in parameters), 0]
@@ -382,11 +242,6 @@ class _Translator:
         ]
 
 
-def _site(file: str, line: int, opcode: str, **values: object) -> str:
-    """Return the initializer of a site."""
-    return initializer(SiteStruct, file=quoted(file), line=line, opcode=quoted(opcode), **values)
-
-
 def _refusal(name: str, why: str) -> str:
     return initializer(RefusalStruct, name=quoted(name), message=quoted(why))
 
@@ -396,10 +251,6 @@ def _exported(what: str, members: list[str]) -> Iterator[str]:
     rows = ", ".join((*members, "{}"))
     yield f"CK_SIM_EXPORT const ck_sim_{what} ck_sim_{what}s[] = {{{rows}}};"
     yield f"CK_SIM_EXPORT const uint32_t ck_sim_{what}_count = {len(members)};"
-
-
-def _aligned(size: int, alignment: int) -> int:
-    return -(-size // alignment) * alignment
 
 
 def _kind(parameter: Declaration) -> ParameterKind:
@@ -412,14 +263,6 @@ def _kind(parameter: Declaration) -> ParameterKind:
     if sort == "f":
         return ParameterKind.FLOATING
     return ParameterKind.WORD if size == _POINTER_BYTES else ParameterKind.INTEGER
-
-
-def _is_builtin(function: Function) -> bool:
-    return function.body is None and function.name in BUILTINS
-
-
-def _is_dynamic(variable: Declaration) -> bool:
-    return variable.space == "shared" and (variable.linkage == "extern" or not variable.size)
 
 
 def _triple(extents: tuple[int, ...]) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 #: Types of device/types.hpp that have the names of PTX's.
 _NAMED = {
     *(f"{kind}{size}" for kind in "us" for size in (8, 16, 32, 64)),
-    *("f32", "f64", "pred", "b128", "f16", "bf16", "f16x2", "bf16x2"),
+    *["f32", "f64", "pred", "b128", "f16", "bf16", "f16x2", "bf16x2"],
 }
 _STRUCTURES = {"f16", "bf16", "f16x2", "bf16x2"}
 _FORMATS = {4: "<f", 8: "<d"}
@@ -41,19 +41,19 @@ def is_integer(cpp: str) -> bool:
     return cpp[0] in "us" or cpp == "b128"
 
 
-def convert(value: str, given: str, wanted: str) -> str:
+def convert(value: str, kind: str, wanted: str) -> str:
     """Return a C++ value of one type as one of another: the same bits, extended or cut."""
-    if given == wanted:
+    if kind == wanted:
         return value
     if wanted == "pred":
         return f"(({value}) != 0)"
-    if given == "pred" or (is_integer(given) and is_integer(wanted)):
+    if kind == "pred" or (is_integer(kind) and is_integer(wanted)):
         return f"({wanted})({value})"
     if is_integer(wanted):
-        bits = unsigned(TYPE_BYTES[given])
-        made = f"({value}).bits" if given in _STRUCTURES else f"bit_cast<{bits}>({value})"
-        return convert(made, bits, wanted)
-    bits = convert(value, given, unsigned(TYPE_BYTES[wanted]))
+        bits = unsigned(TYPE_BYTES[kind])
+        word = f"({value}).bits" if kind in _STRUCTURES else f"bit_cast<{bits}>({value})"
+        return convert(word, bits, wanted)
+    bits = convert(value, kind, unsigned(TYPE_BYTES[wanted]))
     return f"{wanted}{{{bits}}}" if wanted in _STRUCTURES else f"bit_cast<{wanted}>({bits})"
 
 
@@ -77,14 +77,14 @@ def literal(constant: Immediate, wanted: str) -> str:
 def constant_word(constant: Immediate, size: int, *, as_float: bool) -> int:
     """Return the bits of a constant in so many bytes; a float that is asked for is converted."""
     word = constant.value
-    given = constant.float_bytes
-    if as_float and given not in {0, size}:
-        number = struct.unpack(_FORMATS[given], word.to_bytes(given, "little"))[0]
+    own_size = constant.float_bytes
+    if as_float and own_size not in {0, size}:
+        number = struct.unpack(_FORMATS[own_size], word.to_bytes(own_size, "little"))[0]
         try:
-            made = struct.pack(_FORMATS[size], number)
+            packed = struct.pack(_FORMATS[size], number)
         except OverflowError:
-            made = struct.pack(_FORMATS[size], copysign(inf, number))
-        word = int.from_bytes(made, "little")
+            packed = struct.pack(_FORMATS[size], copysign(inf, number))
+        word = int.from_bytes(packed, "little")
     return word % (1 << 8 * size)
 
 

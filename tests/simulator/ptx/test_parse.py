@@ -220,9 +220,8 @@ def test_instructions():
     assert first == Instruction("bra", (r("L"),), r("%p", 0, negated=True), 0, 5, ())
     assert second.guard == r("%q")
     assert second.pairs == 1
-    assert second.operands == (
-        *(r("%p"), r("%q"), r("%r1"), Immediate(5), r("%p", 0, negated=True)),
-    )
+    compared = (r("%r1"), Immediate(5), r("%p", 0, negated=True))
+    assert second.operands == (r("%p"), r("%q"), *compared)
     assert third.words == ["atom", "acq_rel", "gpu", "shared::cta", "global", "inc", "u32"]
     assert third.operands == (r("_"), Address(r("%rd1", -8)), Immediate(255))
 

@@ -48,22 +48,24 @@ _SINGLE = {
 
 
 def _registers() -> dict[str, tuple[str, str]]:
-    found = dict(_SINGLE)
+    registers = dict(_SINGLE)
     for name, place in _VECTORS.items():
-        found.update({f"{name}.{axis}": ("u32", f"{place}.{axis}") for axis in _AXES})
+        registers.update({f"{name}.{axis}": ("u32", f"{place}.{axis}") for axis in _AXES})
     for axis in _AXES:
         size = f"{_GROUP}cluster_size.{axis}"
-        found[f"clusterid.{axis}"] = "u32", f"({_GROUP}block.{axis} / {size})"
-        found[f"nclusterid.{axis}"] = "u32", f"({_GROUP}grid_size.{axis} / {size})"
-    found.update({f"{name}.w": ("u32", "0u") for name in (*_VECTORS, "clusterid", "nclusterid")})
+        registers[f"clusterid.{axis}"] = "u32", f"({_GROUP}block.{axis} / {size})"
+        registers[f"nclusterid.{axis}"] = "u32", f"({_GROUP}grid_size.{axis} / {size})"
+    registers.update(
+        {f"{name}.w": ("u32", "0u") for name in (*_VECTORS, "clusterid", "nclusterid")}
+    )
     # Counters of a profiler, and words that a driver sets: there is neither.
-    found.update({f"pm{i}": ("u32", "0u") for i in range(8)})
-    found.update({f"pm{i}_64": ("u64", "0ull") for i in range(8)})
-    found.update({f"envreg{i}": ("u32", "0u") for i in range(32)})
+    registers.update({f"pm{i}": ("u32", "0u") for i in range(8)})
+    registers.update({f"pm{i}_64": ("u64", "0ull") for i in range(8)})
+    registers.update({f"envreg{i}": ("u32", "0u") for i in range(32)})
     # Where cooperative_groups finds the words by which the blocks of a grid wait for each other.
-    found["envreg1"] = "u32", f"(u32)((u64){_GROUP}workspace >> 32)"
-    found["envreg2"] = "u32", f"(u32)(u64){_GROUP}workspace"
-    return found
+    registers["envreg1"] = "u32", f"(u32)((u64){_GROUP}workspace >> 32)"
+    registers["envreg2"] = "u32", f"(u32)(u64){_GROUP}workspace"
+    return registers
 
 
 _REGISTERS = _registers()

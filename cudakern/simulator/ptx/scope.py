@@ -1,0 +1,174 @@
+"""What the functions of a PTX module see of it: names, sites, places in shared memory.
+
+Of shared memory, what functions use lies first, at the same place for all entries; then comes what
+the entry uses, then dynamic shared memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NoReturn
+
+from cudakern.errors import KernelCompileError
+from cudakern.simulator.headers import initializer
+from cudakern.simulator.ptx.flow import blocks_of, names_in
+from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
+from cudakern.simulator.ptx.model import Declaration, Instruction
+from cudakern.simulator.ptx.values import quoted
+from cudakern.simulator.structures import SiteStruct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cudakern.simulator.ptx.flow import Blocks
+    from cudakern.simulator.ptx.model import Function, Module
+
+_MIN_DYNAMIC_ALIGNMENT = 16
+#: Bytes around variables in checked launches, at least: to run over one is to be found.
+RED_ZONE = 128
+
+
+@dataclass(slots=True)
+class SharedLayout:
+    """Where the shared variables of a function lie."""
+
+    zone: int  # how much room there is around each, at least
+    offsets: dict[str, int] = field(default_factory=dict)  # of those that the function names
+    objects: tuple[tuple[str, int, int], ...] = ()  # name, offset, size of all that have a place
+    end: int = 0  # of the last one, and of the room after it
+    packed: int = 0  # where the last one would end without any room
+    alignment: int = _MIN_DYNAMIC_ALIGNMENT  # of dynamic shared memory
+
+    @property
+    def dynamic(self) -> int:
+        """Where dynamic shared memory starts."""
+        return _aligned(self.end, self.alignment)
+
+    @property
+    def bytes(self) -> int:
+        """How much static shared memory a GPU needs."""
+        return _aligned(self.packed, self.alignment)
+
+    def place(self, variable: Declaration) -> None:
+        """Give a variable the next place, and room after it."""
+        start = _aligned(self.end or self.zone, variable.alignment)
+        self.offsets[variable.name] = start
+        self.objects += ((variable.name, start, variable.size),)
+        self.end = start + variable.size + (max(self.zone, variable.size) if self.zone else 0)
+        self.packed = _aligned(self.packed, variable.alignment) + variable.size
+
+
+class Scope:
+    """What the functions of a module see of it, and ask for in its C++."""
+
+    def __init__(self, module: Module, source: str, *, checked: bool) -> None:
+        self.module = module
+        self.source = source
+        self.checked = checked
+        self.headers: set[str] = set()
+        self.called: set[str] = set()
+        self.addressed: set[str] = set()
+        in_memory = [v for v in module.variables.values() if v.space in {"global", "const"}]
+        self.variables = {variable.name: f"V{i}" for i, variable in enumerate(in_memory)}
+        self.functions = {name: f"F{i}" for i, name in enumerate(module.functions)}
+        for alias, name in module.aliases.items():
+            if name not in module.functions:
+                self.fail(f"the alias {alias} must be one of a function of the module", name)
+            self.functions[alias] = self.functions[name]
+        self.blocks: Mapping[str, Blocks] = blocks_of([*module.functions.values()])
+        self.sites: list[str] = []
+        self._common = SharedLayout(RED_ZONE if checked else 0)
+        self.layouts: dict[str, SharedLayout] = {}
+        for function in sorted(module.functions.values(), key=lambda function: function.is_entry):
+            self.layouts[function.name] = self._laid_out(function)
+
+    def site(self, instruction: Instruction, access: int, needed: int) -> str:
+        """Return a pointer to where an instruction is, and what it does to memory."""
+        file, line = instruction.place or (self.source, instruction.line)
+        values: dict[str, object] = {}
+        if self.checked:
+            places = instruction.places or [(file, line)]
+            stack = quoted("\n".join(f"{place[0]}:{place[1]}" for place in places))
+            values = {"stack": stack, "access": f"{access:#x}", "needed": f"{needed:#x}"}
+        self.sites.append(site_of(file, line, instruction.name, **values))
+        return f"&S[{len(self.sites) - 1}]"
+
+    def signature(self, function: Function) -> str:
+        """Return the head of a function in C++: results and parameters are places in memory."""
+        name = self.functions[function.name]
+        if function.is_entry:
+            return f"static void {name}(void** parameters)"
+        names = [f"R{i}" for i in range(len(function.results))]
+        names += [f"P{i}" for i in range(len(function.parameters))]
+        places = "".join(f", char* {place}" for place in names)
+        return f"CK_FUNCTION void {name}(CK_CONTEXT{places})"
+
+    def declared(self, name: str) -> Function | None:
+        """Return a function of the module."""
+        return self.module.functions.get(self.module.aliases.get(name, name))
+
+    def told(self, function: Function, requirement: str, got: int) -> str:
+        """Return what a function must be, and is not."""
+        return f"{self.source}:{function.line}: error: {function.name} {requirement}; got {got}"
+
+    def is_callable(self, name: str) -> bool:
+        """Return whether a name is that of a function with an address."""
+        function = self.declared(name)
+        return function is not None and not (function.is_entry or is_builtin(function))
+
+    def is_dynamic(self, name: str) -> bool:
+        """Return whether a name is that of dynamic shared memory."""
+        variable = self.module.variables.get(name)
+        return variable is not None and _is_dynamic(variable)
+
+    def fail(self, requirement: str, got: object) -> NoReturn:
+        """Raise KernelCompileError: the module has what the simulator cannot have."""
+        log = f"{self.source}: error: {requirement}; got {got}"
+        raise KernelCompileError(self.source, (), log)
+
+    def _laid_out(self, function: Function) -> SharedLayout:
+        """Place a function's shared variables; those of functions before those of all entries."""
+        common = self._common
+        layout = replace(common, offsets=dict(common.offsets))
+        body = function.body or ()
+        own = [statement for statement in body if isinstance(statement, Declaration)]
+        hidden = {variable.name for variable in (*own, *function.parameters, *function.results)}
+        known = self.module.variables
+        instructions = (statement for statement in body if isinstance(statement, Instruction))
+        names = dict.fromkeys(name for i in instructions for name in names_in(i.operands))
+        outer = [known[name] for name in names if name in known and name not in hidden]
+        for name in hidden:
+            layout.offsets.pop(name, None)
+        dynamic = []
+        for variable in (*outer, *own):
+            if variable.space != "shared" or variable.name in layout.offsets:
+                continue
+            if _is_dynamic(variable):
+                dynamic.append(variable.name)
+                layout.alignment = max(layout.alignment, variable.alignment)
+                continue
+            layout.place(variable)
+        if function.is_entry:
+            layout.offsets.update(dict.fromkeys(dynamic, layout.dynamic))
+        else:
+            placed = {v.name: layout.offsets[v.name] for v in outer if v.name in layout.offsets}
+            self._common = replace(layout, offsets={**common.offsets, **placed})
+        return layout
+
+
+def is_builtin(function: Function) -> bool:
+    """Return whether a function is one that NVRTC's code calls without defining it."""
+    return function.body is None and function.name in BUILTINS
+
+
+def _is_dynamic(variable: Declaration) -> bool:
+    return variable.space == "shared" and (variable.linkage == "extern" or not variable.size)
+
+
+def _aligned(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment
+
+
+def site_of(file: str, line: int, opcode: str, **values: object) -> str:
+    """Return the initializer of a site."""
+    return initializer(SiteStruct, file=quoted(file), line=line, opcode=quoted(opcode), **values)
