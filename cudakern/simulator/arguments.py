@@ -90,11 +90,11 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
     Traceback (most recent call last):
     cudakern.errors.SimulatorError: f: uninitialized: f.cu:1: ...
     """
-    made = np.empty(shape, dtype)
-    flat = np.empty(-(-max(made.nbytes, 1) // _PATTERN.size) * _PATTERN.size, np.uint8)
+    array = np.empty(shape, dtype)
+    flat = np.empty(-(-max(array.nbytes, 1) // _PATTERN.size) * _PATTERN.size, np.uint8)
     flat.reshape(-1, _PATTERN.size)[...] = _PATTERN
     _unwritten[id(flat)] = flat
-    return flat[: made.nbytes].view(made.dtype).reshape(made.shape)
+    return flat[: array.nbytes].view(array.dtype).reshape(array.shape)
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
@@ -190,14 +190,14 @@ def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) 
     """Raise BindingError for an argument whose bits the kernel would take for something else."""
     requirement, unfit = _KINDS[kind]
     if argument is None or isinstance(argument, np.ndarray):
-        given, found = "A", "None" if argument is None else "an array"
+        sort, what = "A", "None" if argument is None else "an array"
     elif isinstance(argument, bool | int | float | complex | np.generic):
-        given = np.asarray(argument).dtype.kind
-        found = f"the {type(argument).__name__} {argument}"
+        sort = np.asarray(argument).dtype.kind
+        what = f"the {type(argument).__name__} {argument}"
     else:
         return
-    if given in unfit:
-        raise BindingError(kernel, f"args[{position}]", f"must be {requirement}; got {found}")
+    if sort in unfit:
+        raise BindingError(kernel, f"args[{position}]", f"must be {requirement}; got {what}")
 
 
 def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401

@@ -48,7 +48,7 @@ class Buffer:
     start: int
     end: int
     operands: list[Operand] = field(default_factory=list)
-    _kept: list[np.ndarray] = field(default_factory=list)
+    _masks: list[np.ndarray] = field(default_factory=list)
 
     def structure(self, *, masks: bool) -> structures.BufferStruct:
         """Return the form in which the runtime takes it; valid as long as this object is.
@@ -86,7 +86,7 @@ class Buffer:
                     part[-layout.span[0] :], (*once, layout.itemsize), (*layout.strides, 1)
                 )
                 elements[...] = 1
-        self._kept.append(mask)
+        self._masks.append(mask)
         return int(mask.ctypes.data)
 
 

@@ -67,8 +67,8 @@ class _Library:
 
     def _any_module(self) -> LoadedModule:
         """Return a module that is there, or else the one that the next launch takes."""
-        found = list(self._modules.values())
-        return found[0] if found else self.module(checked=bool(observation.active))
+        module = next(iter(self._modules.values()), None)
+        return module or self.module(checked=bool(observation.active))
 
     def kernel(self, name: str, *, checked: bool = False) -> LoadedKernel:
         """Return a kernel for plain or for observed launches, which errors call by this name.
@@ -76,20 +76,20 @@ class _Library:
         BindingError tells that there is no such kernel, KernelCompileError that it has what the
         simulator does not execute.
         """
-        found = self._kernels.get((name, checked))
-        if found is None:
+        kernel = self._kernels.get((name, checked))
+        if kernel is None:
             module = self.module(checked=checked)
-            made = module.kernel(self.symbol(name), self.code.source).under(name)
-            found = self._kernels.setdefault((name, checked), made)
-        return found
+            kernel = module.kernel(self.symbol(name), self.code.source).under(name)
+            kernel = self._kernels.setdefault((name, checked), kernel)
+        return kernel
 
     def symbol(self, name: str) -> str:
         """Return the symbol of a kernel; BindingError if there is no such one."""
         module = self._any_module()
         entries = [*module.kernels, *module.refused]
-        found = [self._symbols[name]] if name in self._symbols else called(name, entries)
-        if len(found) == 1:
-            return found[0]
+        symbols = [self._symbols[name]] if name in self._symbols else called(name, entries)
+        if len(symbols) == 1:
+            return symbols[0]
         expressions = {symbol: name for name, symbol in self._symbols.items()}
         names = [expressions.get(symbol, qualified(symbol)) for symbol in entries]
         what = "module" if self.owner == "RawModule" else "text"
@@ -106,14 +106,14 @@ class _Library:
         """Return the bytes of a variable."""
         variables = self._any_module().variables
         symbol = self._symbols.get(name)
-        found = called(name, list(variables)) if symbol is None else [symbol]
-        if len(found) != 1:
+        symbols = called(name, list(variables)) if symbol is None else [symbol]
+        if len(symbols) != 1:
             known = ", ".join(map(qualified, variables)) or "none"
             requirement = f"must be one of the module's variables ({known}); got {name!r}"
-            if found:
-                requirement = f"must be that of one variable; {len(found)} are called {name!r}"
+            if symbols:
+                requirement = f"must be that of one variable; {len(symbols)} are called {name!r}"
             raise BindingError("RawModule", "name", requirement)
-        variable = variables[found[0]]
+        variable = variables[symbols[0]]
         memory = (ctypes.c_uint8 * variable.nbytes).from_address(variable.address)
         return np.ctypeslib.as_array(memory)
 
@@ -136,9 +136,9 @@ def _check_constructor(
         raise BindingError(owner, "jitify", "must be False: the simulator does not have it")
     if isinstance(options, str) or not isinstance(options, Iterable):
         raise BindingError(owner, "options", f"must be a sequence of strings; got {options!r:.60}")
-    given = tuple(options)
+    options = tuple(options)
     argument = "name" if owner == "RawKernel" else "name_expressions"
-    for field, texts in (("options", given), (argument, names), ("code", (code,))):
+    for field, texts in (("options", options), (argument, names), ("code", (code,))):
         for text in texts:
             if not isinstance(text, str):
                 raise BindingError(owner, field, f"must be strings; got {text!r:.60}")
@@ -148,7 +148,7 @@ def _check_constructor(
                 raise BindingError(owner, field, f"{requirement}{more}")
             if not text and field == argument:
                 raise BindingError(owner, field, "must not be empty")
-    return given
+    return options
 
 
 def _is_plain(text: str) -> bool:
@@ -159,15 +159,14 @@ def _is_plain(text: str) -> bool:
 
 
 def _triple(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
-    given = sizes if isinstance(sizes, tuple | list) else (sizes,)
     try:
-        found = tuple(index(size) for size in given)
+        triple = tuple(map(index, sizes if isinstance(sizes, tuple | list) else (sizes,)))
     except TypeError:
-        found = ()
-    if not 1 <= len(found) <= len("xyz"):
+        triple = ()
+    if not 1 <= len(triple) <= len("xyz"):
         requirement = f"must be a tuple of one to three integers; got {sizes!r:.60}"
         raise BindingError(name, argument, requirement)
-    x, y, z = (*found, 1, 1)[:3]
+    x, y, z = (*triple, 1, 1)[:3]
     return x, y, z
 
 
@@ -222,8 +221,8 @@ class RawKernel:
         enable_cooperative_groups: bool = False,
         jitify: bool = False,
     ) -> None:
-        given: object = name
-        if not isinstance(given, str):
+        argument: object = name
+        if not isinstance(argument, str):
             message = f"RawKernel: name must be a str; got {name!r:.60}"
             raise DTypeError(message)
         self.options = _check_constructor("RawKernel", code, options, (name,), backend, jitify)
@@ -451,6 +450,6 @@ def _read(path: Path) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        found = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
-        requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {found}"
+        what = "machine code" if content.startswith(b"\x7fELF") else "other bytes"
+        requirement = f"must be a file of CUDA C++ or PTX in UTF-8; got {what}"
         raise BindingError("RawModule", "path", requirement) from None

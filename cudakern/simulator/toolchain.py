@@ -163,15 +163,15 @@ def _execute(source: str, command: tuple[str, ...], folder: Path) -> None:
 
 
 def _candidates() -> list[tuple[str, tuple[str, ...]]]:
-    found: list[tuple[str, tuple[str, ...]]] = []
+    candidates: list[tuple[str, tuple[str, ...]]] = []
     for variable in ("CUDAKERN_CXX", "CXX"):
         value = os.environ.get(variable)
         if value:
-            found.append((variable, tuple(shlex.split(value))))
-    found += [(name, (name,)) for name in ("c++", "g++", "clang++")]
+            candidates.append((variable, tuple(shlex.split(value))))
+    candidates += [(name, (name,)) for name in ("c++", "g++", "clang++")]
     if importlib.util.find_spec("ziglang") is not None:
-        found.append(("ziglang", (sys.executable, "-m", "ziglang", "c++")))
-    return found
+        candidates.append(("ziglang", (sys.executable, "-m", "ziglang", "c++")))
+    return candidates
 
 
 def _asked(command: tuple[str, ...]) -> Toolchain | None:
@@ -202,12 +202,12 @@ def find_toolchain() -> Toolchain:
 @lru_cache(maxsize=8)
 def _find(*_environment: str | None) -> Toolchain:
     for origin, command in _candidates():
-        found = _asked(command)
-        if found is not None:
-            return found
+        toolchain = _asked(command)
+        if toolchain is not None:
+            return toolchain
         if origin == "CUDAKERN_CXX":
-            given = shlex.join(command)
-            message = f"cudakern: CUDAKERN_CXX must name a C++ compiler; {given} does not run"
+            line = shlex.join(command)
+            message = f"cudakern: CUDAKERN_CXX must name a C++ compiler; {line} does not run"
             raise EngineUnavailableError(message)
     message = (
         "cudakern: the simulator needs a C++17 compiler and found none; "

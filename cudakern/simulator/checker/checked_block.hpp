@@ -31,18 +31,18 @@ struct Events {
 
   __attribute__((noinline)) void grow() {
     const uint32_t more = capacity == 0 ? 64 : 2 * capacity;
-    uint64_t* made = static_cast<uint64_t*>(malloc(more * (sizeof *addresses + sizeof *keys)));
-    if (made == nullptr) {
+    uint64_t* memory = static_cast<uint64_t*>(malloc(more * (sizeof *addresses + sizeof *keys)));
+    if (memory == nullptr) {
       abort();  // as operator new without exceptions
     }
-    uint32_t* const made_keys = reinterpret_cast<uint32_t*>(made + more);
+    uint32_t* const new_keys = reinterpret_cast<uint32_t*>(memory + more);
     if (size != 0) {
-      memcpy(made, addresses, size * sizeof *addresses);
-      memcpy(made_keys, keys, size * sizeof *keys);
+      memcpy(memory, addresses, size * sizeof *addresses);
+      memcpy(new_keys, keys, size * sizeof *keys);
     }
     free(addresses);
-    addresses = made;
-    keys = made_keys;
+    addresses = memory;
+    keys = new_keys;
     capacity = more;
   }
 };

@@ -80,8 +80,8 @@ inline bool locate_buffer(Access& a, Place* place) {
   return inside;
 }
 
-/// Whether an access can be one of shared memory. A wild address of global memory can have the
-/// number of one.
+/// Whether an access may be one of shared memory: a wild address of global memory can be the same
+/// number as one of those.
 inline bool may_be_shared(uint32_t kind) {
   return static_cast<Space>(kind >> kSpaceShift & 7) != Space::kGlobal;
 }
@@ -115,14 +115,14 @@ inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Place* plac
 
 inline bool locate_local(Access& a, Place* place) {
   a.space = ck_sim_foreign;
-  for (ck_sim_local* one = a.w->threads[a.self].locals; one != nullptr; one = one->outer) {
+  for (ck_sim_local* local = a.w->threads[a.self].locals; local != nullptr; local = local->outer) {
     a.space = ck_sim_local_;
-    a.name = one->name;
-    a.offset = a.address - one->start;
-    if (a.offset >= 0 && static_cast<uint64_t>(a.offset) < one->bytes) {
-      place->written = one->written;
+    a.name = local->name;
+    a.offset = a.address - local->start;
+    if (a.offset >= 0 && static_cast<uint64_t>(a.offset) < local->bytes) {
+      place->written = local->written;
       place->bit = static_cast<uint64_t>(a.offset);
-      return a.bytes <= one->bytes - place->bit;
+      return a.bytes <= local->bytes - place->bit;
     }
   }
   return false;
@@ -151,7 +151,8 @@ inline bool is_stack(const Worker* w, const char* address) {
   return false;
 }
 
-/// Where an address lies that is none of an array, of the block's shared memory or of its stack.
+/// Locates an address outside of all arrays, of the block's shared memory and of the thread's
+/// stack.
 inline bool locate_elsewhere(Access& a, Place* place) {
   const MemoryMap& m = memory_map;
   const uint64_t address = reinterpret_cast<uint64_t>(a.address);
@@ -202,15 +203,15 @@ inline bool locate(Access& a, Place* place) {
   return locate_elsewhere(a, place);
 }
 
-/// The name of an address that threads order through: blocks have the same shared addresses one
-/// after the other.
+/// The key of the channel of an address. It tells blocks apart: one after the other, they have
+/// their shared memory at the same addresses.
 inline uint64_t channel_key(const Access& a) {
   return reinterpret_cast<uint64_t>(a.address) + (a.owner << 48) + 1;
 }
 
 // What is wrong with an access
 
-/// Ends a launch that is only counted: nothing of it can be said any more.
+/// Ends a launch that is counted and not checked: what it moves from here on means nothing.
 __attribute__((noinline)) inline void stop_counting(const Access& a, const char* kind) {
   if (!checker.checks) {
     ck_sim_stop(kind, "an access must be inside of its array and aligned; see checked", a.site);
@@ -223,7 +224,7 @@ inline uint32_t needed_bytes(const Access& a) {
   return (a.kind & kAtomic) != 0 ? ~0u >> (32 - a.bytes) : 0;
 }
 
-/// Whether a neighbour of the access, which it is copied with, was written: then it may be padding.
+/// Whether a neighbour was written that is copied together with this access, which may be padding.
 inline bool is_padding(const Access& a, const Cell* cell) {
   const bool before = a.offset >= 4 && tag_serial(cell[-1].write) >= a.first;
   return before || tag_serial(cell[(a.bytes + 3) / 4].write) >= a.first;

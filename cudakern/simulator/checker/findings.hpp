@@ -58,11 +58,11 @@ inline bool is_new(const char* kind, uint32_t site, uint32_t other, uint64_t obj
 }
 
 inline ck_sim_finding& add_finding(const char* kind, const View& view) {
-  ck_sim_finding found = {};
-  strncpy(found.kind, kind, sizeof found.kind - 1);
-  memcpy(found.block, &view.group->block, sizeof found.block);
-  memcpy(found.thread, &view.thread, sizeof found.thread);
-  return findings.push(found);
+  ck_sim_finding finding = {};
+  strncpy(finding.kind, kind, sizeof finding.kind - 1);
+  memcpy(finding.block, &view.group->block, sizeof finding.block);
+  memcpy(finding.thread, &view.thread, sizeof finding.thread);
+  return findings.push(finding);
 }
 
 }  // namespace ck_sim

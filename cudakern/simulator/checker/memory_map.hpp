@@ -22,10 +22,10 @@ struct Mapping {
   bool reserve(size_t wanted) {
     if (wanted <= bytes) return true;
     release();
-    void* made = mmap(nullptr, wanted, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (made == MAP_FAILED) return false;
-    memory = static_cast<char*>(made);
+    void* mapped = mmap(nullptr, wanted, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) return false;
+    memory = static_cast<char*>(mapped);
     bytes = wanted;
     return true;
   }

@@ -9,7 +9,7 @@ constexpr uint64_t kMostKept = uint64_t{1} << 28;  // bytes of arrays, for the n
 
 // Launches, blocks, threads
 
-/// Before serials run out: forgets every access of earlier launches.
+/// Forgets every access of earlier launches, before serials run out.
 inline void renew_serials() {
   MemoryMap& m = memory_map;
   m.arena_cells.release();
@@ -245,7 +245,7 @@ void end_copy(Worker* w, Thread* self, const Copy& copy) {
   ThreadOrder& t = w->checked.order[number];
   checker.writes += 1;
   if (!checker.checks) return;
-  // One that an mbarrier waits for ends whenever somebody looks, later than its thread began it.
+  // A copy for an mbarrier ends when any thread looks at that; it counts as of when it began.
   const bool detached = copy.mbarrier != nullptr && copy.kind == Copy::kBulk;
   const uint32_t time = detached ? static_cast<uint32_t>(copy.mark) : t.time;
   if (copy.kind != Copy::kArrival) {
@@ -283,13 +283,13 @@ bool note_malloc(char* address, uint64_t bytes) {
 
 void note_free(const char* address) {
   Vector<Object>& blocks = memory_map.blocks;
-  size_t kept = 0;
+  size_t count = 0;
   for (size_t i = 0; i < blocks.size; ++i) {
     if (blocks[i].start != reinterpret_cast<uint64_t>(address)) {
-      blocks[kept++] = blocks[i];
+      blocks[count++] = blocks[i];
     }
   }
-  blocks.size = kept;
+  blocks.size = count;
 }
 
 }  // namespace ck_sim

@@ -66,7 +66,7 @@ struct Channel {
   bool narrow;       // whether a scope is less than all
 };
 
-/// A list: entries of a channel, or all of `other`, and what follows.
+/// A list: entries that were taken of a channel, or all of `other`; then those of `next`.
 struct Knowledge {
   Channel* channel;
   size_t first, count;
@@ -99,9 +99,9 @@ struct Order {
 
   template <typename T>
   T* make(const T& value) {
-    T* made = static_cast<T*>(pool.take(sizeof(T)));
-    *made = value;
-    return made;
+    T* copy = static_cast<T*>(pool.take(sizeof(T)));
+    *copy = value;
+    return copy;
   }
 
   /// The least scope that has the threads of both blocks.
@@ -119,7 +119,8 @@ struct Order {
              time <= r.warp->known[thread % kLanes]));
   }
 
-  /// Looks through what `k` took of its channel; what those releases knew is to be searched, too.
+  /// Whether what `k` took of its channel includes an access. What those releases knew themselves
+  /// goes onto the stack, to be searched later.
   bool search(const Knowledge* k, uint64_t tag) {
     Channel& channel = *k->channel;
     const bool remembers = !channel.narrow && k->scope >= Scope::kGpu;
@@ -147,7 +148,7 @@ struct Order {
     return false;
   }
 
-  /// Whether what came by `known` includes an access of another warp.
+  /// Whether `known` includes an access of another warp.
   bool includes(const Knowledge* known, uint64_t tag) {
     ++visit;
     stack.clear();
@@ -223,15 +224,15 @@ inline void leave(Channel* channel, const Release* what, Scope scope) {
   channel->narrow = channel->narrow || scope < Scope::kGpu;
 }
 
-/// Has nobody take any more what is at an address by now.
+/// Later reads of an address take nothing of what was left there until now.
 inline void forget(uint64_t key) {
-  Channel** found = order.channels.find(key);
-  if (found != nullptr) {
-    (*found)->first = (*found)->entries.size;
+  Channel** channel = order.channels.find(key);
+  if (channel != nullptr) {
+    (*channel)->first = (*channel)->entries.size;
   }
 }
 
-/// A strong write, which `replaces` what others left or is an atomic's.
+/// A strong write. A store replaces what others left at the address; an atomic adds to it.
 inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope scope,
                     bool replaces) {
   ThreadOrder& t = w->checked.order[self];
@@ -260,9 +261,9 @@ inline void publish(Worker* w, uint32_t self, uint64_t key, bool releases, Scope
 
 /// Has a thread know entries of a channel, as seen by a block in a scope.
 inline void take(ThreadOrder& t, const Knowledge& k) {
-  for (const Taken& one : t.taken) {
-    if (one.channel == k.channel && one.first == k.first && one.count == k.count &&
-        one.scope == k.scope) {
+  for (const Taken& last : t.taken) {
+    if (last.channel == k.channel && last.first == k.first && last.count == k.count &&
+        last.scope == k.scope) {
       return;
     }
   }
@@ -273,9 +274,9 @@ inline void take(ThreadOrder& t, const Knowledge& k) {
 
 /// A strong read.
 inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope scope) {
-  Channel** found = order.channels.find(key);
-  if (found == nullptr || (*found)->entries.size == (*found)->first) return;
-  Channel* channel = *found;
+  Channel** slot = order.channels.find(key);
+  if (slot == nullptr || (*slot)->entries.size == (*slot)->first) return;
+  Channel* channel = *slot;
   const size_t first = channel->first, count = channel->entries.size;
   ThreadOrder& t = w->checked.order[self];
   const uint64_t serial = w->checked.serial;
@@ -289,18 +290,18 @@ inline void observe(Worker* w, uint32_t self, uint64_t key, bool acquires, Scope
       return;
     }
   }
-  Knowledge* made = t.spare;
-  if (made == nullptr) {
-    made = order.make<Knowledge>({});
+  Knowledge* seen = t.spare;
+  if (seen == nullptr) {
+    seen = order.make<Knowledge>({});
   } else {
-    t.spare = const_cast<Knowledge*>(made->next);
+    t.spare = const_cast<Knowledge*>(seen->next);
   }
-  *made = {channel, first, count, serial, scope, nullptr, t.seen, 0};
-  t.seen = made;
+  *seen = {channel, first, count, serial, scope, nullptr, t.seen, 0};
+  t.seen = seen;
 }
 
-/// A fence makes known what strong reads before it saw, and has strong writes after it release what
-/// came before it.
+/// A fence. If it acquires, its thread knows from now on what its strong reads have seen. If it
+/// releases, strong writes of its thread from now on release what came before the fence.
 inline void fence(Worker* w, uint32_t self, uint32_t access, Scope scope) {
   ThreadOrder& t = w->checked.order[self];
   if ((access & kAcquires) != 0) {
@@ -338,8 +339,8 @@ struct Union {
   }
 };
 
-/// Has whoever writes after a barrier release what fences before it did: of all threads at once, if
-/// none has accessed memory since its fence.
+/// Threads that write after a barrier release what fences before it did. If no thread has accessed
+/// memory since its fence, one release stands for those of all.
 inline void gather_fences(Worker* w, uint32_t base) {
   CheckedBlock& block = w->checked;
   const uint32_t threads = w->launch->threads;
@@ -374,8 +375,8 @@ inline void gather_fences(Worker* w, uint32_t base) {
 }
 
 /// Everything before a barrier of the whole block comes before everything after it. Unless strict,
-/// it serves as the fence after a relaxed read and before a relaxed write, too, where there is one
-/// on its other side: much code takes that for granted.
+/// the barrier is a fence for the relaxed reads before it, too, and carries fences before it to the
+/// relaxed writes after it, whoever makes those: much code takes that for granted.
 inline void meet_block(Worker* w) {
   uint32_t base = 0;
   Union known;

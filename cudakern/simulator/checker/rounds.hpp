@@ -78,8 +78,8 @@ inline uint64_t take_cluster(Rounds* r) {
   return cluster;
 }
 
-/// The cluster of the grid that stands for number `i` of those that run: in the middle of as many
-/// as it stands for.
+/// The cluster of the grid that runs as number `i` of a sample: the one in the middle of those that
+/// it stands for.
 inline uint64_t cluster_at(const Launch* launch, uint64_t i) {
   const uint64_t all = count_blocks(launch->grid) / launch->ranks;
   const uint64_t run = launch->blocks / launch->ranks, least = all / run;
@@ -137,7 +137,7 @@ inline void finish(Rounds* r, Worker* w) {
   --r->live;
 }
 
-/// Whether memory may have changed, as far as this number has.
+/// A number that is another one whenever memory may have changed.
 inline uint64_t progress_of(const Launch* launch) { return launch->progress + checker.writes; }
 
 /// Gives every thread of a block a turn. Returns false when nobody in it can go on.

@@ -38,33 +38,32 @@ struct Access {
 inline ck_sim_finding* report(const Access& a, const char* kind, uint32_t other_site = 0) {
   const uint64_t object = a.space << 16 ^ a.object;
   if (!is_new(kind, a.site->number, other_site, object)) return nullptr;
-  ck_sim_finding& found = add_finding(kind, a.w->threads[a.self].view);
-  found.site = a.site;
-  found.name = a.name;
-  found.space = a.space;
-  found.object = a.object;
-  found.offset = a.offset;
-  found.bytes = a.bytes;
-  found.access = a.kind & (kWrites | kAtomic);
-  return &found;
+  ck_sim_finding& finding = add_finding(kind, a.w->threads[a.self].view);
+  finding.site = a.site;
+  finding.name = a.name;
+  finding.space = a.space;
+  finding.object = a.object;
+  finding.offset = a.offset;
+  finding.bytes = a.bytes;
+  finding.access = a.kind & (kWrites | kAtomic);
+  return &finding;
 }
 
 inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32_t byte,
                         ck_sim_reason reason) {
-  ck_sim_finding* found = report(a, "race", tag_site(tag));
-  if (found == nullptr) return;
+  ck_sim_finding* finding = report(a, "race", tag_site(tag));
+  if (finding == nullptr) return;
   const Site* other = sites.at[tag_site(tag)];
   const Index3 block = started[tag_serial(tag) - order.first_serial];
-  memcpy(found->other_block, &block, sizeof block);
-  memcpy(found->other_thread, &a.w->threads[tag_thread(tag)].view.thread, sizeof block);
-  found->other_site = other;
-  found->other_access = (other_writes ? kWrites : 0) | (other->access & kAtomic);
-  found->offset += byte;
-  found->reason = reason;
+  memcpy(finding->other_block, &block, sizeof block);
+  memcpy(finding->other_thread, &a.w->threads[tag_thread(tag)].view.thread, sizeof block);
+  finding->other_site = other;
+  finding->other_access = (other_writes ? kWrites : 0) | (other->access & kAtomic);
+  finding->offset += byte;
+  finding->reason = reason;
 }
 
-/// The strength of an access as far as races are concerned: what only feeds a compare is as good as
-/// relaxed.
+/// Whether an access counts as strong in races. What only feeds a compare counts as relaxed.
 inline bool is_strong(uint32_t kind) { return (kind & (kStrong | kGuesses)) != 0; }
 /// Operations on an mbarrier meet those of the whole cluster, whatever they order.
 inline Scope reach(const Site* site) {
@@ -146,9 +145,9 @@ inline bool check_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t byte
   return fresh;
 }
 
-/// Whole words of a weak access that is known to be inside, as far as nothing can be wrong with
-/// them: whoever accessed them before is the thread itself, or came before a barrier. Returns false
-/// where a closer look is needed; what is done by then may be done again.
+/// Passes whole words of a weak access that is known to be inside, if the accesses before it were
+/// of the same thread or came before a barrier. Returns false where a closer look is needed, which
+/// may do again what is done by then.
 template <bool kWrite>
 inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
                        const CheckedBlock& block, bool initialized) {

@@ -237,7 +237,7 @@ inline void sort_in(const Events& events, uint32_t lane, uint32_t from) {
   traffic.touched.clear();
 }
 
-/// Up to which event all lanes that have so many did the same as the longest list, at most `rows`.
+/// How many events from the first on are the same in all lanes that have so many.
 inline uint32_t same_rows(const Events* lanes, uint32_t count, const Events& longest) {
   uint32_t rows = longest.size;
   for (uint32_t lane = 0; lane < count; ++lane) {
@@ -292,7 +292,7 @@ inline bool is_full(const Worker* w, uint32_t self) {
 
 /// An access of the block's thread `self`, of 1 to 32 bytes. The address is one of the arena or of
 /// a module; in shared memory, of the block or of another one of its cluster, an offset into the
-/// window; in local memory what it is more than the top of the thread's stack, modulo 2^64.
+/// window; in local memory, the distance from the top of the thread's stack, modulo 2^64.
 inline void note_event(Worker* w, uint32_t self, uint64_t address, uint32_t bytes, Memory memory,
                        Action action, const Site* site) {
   w->checked.events[self].push(address, traffic.slot(site, memory, action) << 8 | bytes);

@@ -104,13 +104,13 @@ class TrafficReport:
         return "\n\n".join(map(str, self.kernels)) or "no launches"
 
 
-def _count(given: SupportsIndex) -> int:
+def _count(blocks: SupportsIndex) -> int:
     """Return a number of blocks for `traffic`, or raise BindingError."""
-    is_integer = isinstance(given, SupportsIndex) and not isinstance(given, bool)
-    if not is_integer or index(given) < 1:
-        requirement = f"must be an integer of at least 1; got {given!r}"
+    is_integer = isinstance(blocks, SupportsIndex) and not isinstance(blocks, bool)
+    if not is_integer or index(blocks) < 1:
+        requirement = f"must be an integer of at least 1; got {blocks!r}"
         raise BindingError("simulator.traffic", "blocks", requirement)
-    return index(given)
+    return index(blocks)
 
 
 @contextmanager

@@ -119,10 +119,10 @@ def error_for(findings: list[Finding]) -> SimulatorError:
 
 def findings_of(observed: Observed) -> list[Finding]:
     """Return what a launch did wrong."""
-    found = [_finding(observed, raw) for raw in observed.findings]
+    findings = [_finding(observed, raw) for raw in observed.findings]
     if observed.failure is not None:
-        found.append(_failure(observed.failure, observed.failed_at))
-    return found
+        findings.append(_failure(observed.failure, observed.failed_at))
+    return findings
 
 
 def _failure(error: SimulatorError, stack: tuple[Source, ...]) -> Finding:
@@ -243,16 +243,13 @@ def _place_of(observed: Observed, raw: structures.FindingStruct) -> _Where:
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
     if space is _Space.NOWHERE:
         return _nowhere(observed, raw.offset % 2**64) if raw.bytes else (None, None, "")
-    byte = f"byte {raw.offset} of"
-    return (
-        *(None, None),
-        {
-            _Space.LOCAL: f"{byte} the thread's local memory",
-            _Space.HEAP: f"{byte} memory that malloc gave",
-            _Space.PARAMETERS: f"{byte} the kernel's parameters",
-            _Space.FOREIGN: "in another thread's local memory",
-        }[space],
-    )
+    places = {
+        _Space.LOCAL: f"byte {raw.offset} of the thread's local memory",
+        _Space.HEAP: f"byte {raw.offset} of memory that malloc gave",
+        _Space.PARAMETERS: f"byte {raw.offset} of the kernel's parameters",
+        _Space.FOREIGN: "in another thread's local memory",
+    }
+    return None, None, places[space]
 
 
 def _last(symbol: str) -> str:

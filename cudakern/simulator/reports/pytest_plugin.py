@@ -58,11 +58,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _seeds(config: pytest.Config) -> list[int]:
-    given = config.getoption("--cudakern-checked", default="")
+    seeds = config.getoption("--cudakern-checked", default="")
     try:
-        return [int(seed) for seed in given.split(",") if seed.strip()]
+        return [int(seed) for seed in seeds.split(",") if seed.strip()]
     except ValueError:
-        message = f"--cudakern-checked must be integers separated by commas; got {given!r}"
+        message = f"--cudakern-checked must be integers separated by commas; got {seeds!r}"
         raise pytest.UsageError(message) from None
 
 
@@ -87,9 +87,9 @@ def _checked(item: pytest.Item, seed: int) -> AbstractContextManager[CheckReport
     from cudakern.simulator import checked  # noqa: PLC0415  pytest loads this file everywhere
 
     mark = item.get_closest_marker(_MARK)
-    given = {} if mark is None else mark.kwargs
-    strict = given.get("strict", False) or item.config.getoption("--cudakern-checked-strict")
-    return checked(seed, given.get("resident_blocks", 4), strict)
+    arguments = {} if mark is None else mark.kwargs
+    strict = arguments.get("strict", False) or item.config.getoption("--cudakern-checked-strict")
+    return checked(seed, arguments.get("resident_blocks", 4), strict)
 
 
 @pytest.hookimpl(tryfirst=True)

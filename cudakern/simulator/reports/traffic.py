@@ -79,8 +79,9 @@ class Requests:
 
     def include(self, other: Requests) -> None:
         """Add other requests to these."""
-        for one in fields(Requests):
-            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+        for figure in fields(Requests):
+            total = getattr(self, figure.name) + getattr(other, figure.name)
+            setattr(self, figure.name, total)
 
 
 @dataclass
@@ -249,12 +250,12 @@ def _scaled(count: int, observed: Observed) -> int:
 
 def _instructions_of(observed: Observed) -> Counter[str]:
     """Return how often warps executed each instruction."""
-    found: Counter[str] = Counter()
+    executed: Counter[str] = Counter()
     own = (None, observed.kernel.structure.name.decode())
     for row in observed.kernel.module.instructions:
         if row.kernel in own and observed.executions[row.block]:
-            found[row.name] += row.times * observed.executions[row.block]
-    return found
+            executed[row.name] += row.times * observed.executions[row.block]
+    return executed
 
 
 def _lines_of(observed: Observed) -> list[LineTraffic]:
@@ -264,7 +265,7 @@ def _lines_of(observed: Observed) -> list[LineTraffic]:
         stack = stack_of(raw.site)
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
         kind = _MEMORIES[raw.memory] + _ACTIONS[raw.action]
-        made = LineTraffic(kind=kind, source=stack[0] if stack else None, stack=stack)
-        made.include(Requests(*(_scaled(count, observed) for count in counts)))
-        result.append(made)
+        line = LineTraffic(kind=kind, source=stack[0] if stack else None, stack=stack)
+        line.include(Requests(*(_scaled(count, observed) for count in counts)))
+        result.append(line)
     return result

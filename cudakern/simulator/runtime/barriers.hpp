@@ -45,7 +45,7 @@ inline BlockBarrier* join(Worker* w, Barrier kind, unsigned number, unsigned thr
   }
   const Thread* self = w->running;
   BlockBarrier* barrier = &w->barriers[number];
-  // All of a block are as many as its warps have lanes.
+  // A barrier of the whole block counts all lanes of its warps.
   const uint32_t all = (w->launch->threads + kWarpSize - 1) / kWarpSize * kWarpSize;
   threads = threads == all ? 0 : threads;
   const uint32_t i = static_cast<uint32_t>(self - w->threads);
@@ -70,8 +70,8 @@ inline BlockBarrier* join(Worker* w, Barrier kind, unsigned number, unsigned thr
   return barrier;
 }
 
-/// Whether enough threads have arrived. Lanes that have exited, or that a block does not have,
-/// arrive with their warp; of a barrier for all threads they need no company.
+/// Whether enough threads have arrived. Lanes that have exited, or that the block does not have,
+/// arrive with the first lane of their warp; at a barrier for all threads they have arrived before.
 inline bool is_complete(const Worker* w, const BlockBarrier& barrier) {
   const uint32_t threads = w->launch->threads;
   const uint32_t all = (threads + kWarpSize - 1) / kWarpSize * kWarpSize;
@@ -188,15 +188,15 @@ inline void release_for_exited(Worker* w) {
 
 /// Nobody can run: says which barrier or warp lacks whom.
 inline void report_stuck(Worker* w) {
-  const Thread* found = nullptr;
+  const Thread* waiting = nullptr;
   for (const Thread* t = w->threads; t < w->threads + w->launch->threads; ++t) {
     if (t->state == State::kCollective) {
       report_lanes(w, *t);
       return;
     }
-    found = found == nullptr && t->state == State::kBarrier ? t : found;
+    waiting = waiting == nullptr && t->state == State::kBarrier ? t : waiting;
   }
-  report_barrier(w, found->barrier, found->view, *found->site);
+  report_barrier(w, waiting->barrier, waiting->view, *waiting->site);
 }
 
 }  // namespace ck_sim

@@ -15,13 +15,13 @@ struct CycleSearch {
 
   /// Whether this digest is the one that was marked.
   bool repeats(uint64_t digest) {
-    const bool found = digest == marked;
-    if (found || ++steps >= span) {
-      span *= found ? 1 : 2;
+    const bool repeated = digest == marked;
+    if (repeated || ++steps >= span) {
+      span *= repeated ? 1 : 2;
       marked = digest;
       steps = 0;
     }
-    return found;
+    return repeated;
   }
 };
 

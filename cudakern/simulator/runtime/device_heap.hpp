@@ -62,18 +62,18 @@ char* ck_sim_malloc(uint64_t bytes) {
     ++kind;
   }
   if (kind == kHeapClasses || bytes == 0) return nullptr;
-  char* found = nullptr;
+  char* block = nullptr;
   pthread_mutex_lock(&heap.lock);
   if (heap.start != nullptr || reserve_heap()) {
     const uint64_t unit = take_block(kind);
     if (unit != UINT64_MAX) {
       heap.classes[unit] = static_cast<uint8_t>(kind + 1);
       char* const start = heap.start + unit * kHeapUnit;
-      found = note_malloc(start, bytes) ? start : nullptr;
+      block = note_malloc(start, bytes) ? start : nullptr;
     }
   }
   pthread_mutex_unlock(&heap.lock);
-  return found;
+  return block;
 }
 
 void ck_sim_free(char* address, const ck_sim::Site* site) {

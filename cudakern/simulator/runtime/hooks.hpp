@@ -39,7 +39,7 @@ CK_SIM_HOOK(bool begin_copy(Worker*, Thread*, Copy*, const Site*), { return true
 /// Right before the bytes move, or it arrives at its mbarrier.
 CK_SIM_HOOK(void end_copy(Worker*, Thread*, const Copy&), {})
 
-/// What malloc gave, which is nothing if false; and what free took back.
+/// malloc is about to give a block, unless this returns false; free has taken one back.
 CK_SIM_HOOK(bool note_malloc(char*, uint64_t), { return true; })
 CK_SIM_HOOK(void note_free(const char*), {})
 

@@ -79,8 +79,8 @@ inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_
   return true;
 }
 
-/// How many blocks run side by side: so many, all of a cluster at least; up to `most` when they
-/// wait for one that does not run. False if a cooperative launch does not find room.
+/// Decides how many blocks run side by side: `wanted`, or all of a cluster at least; up to `most`
+/// when all of those wait for another one. False if a cooperative launch does not find room.
 inline bool count_workers(Launch* launch, uint64_t wanted, uint64_t most) {
   uint64_t limit = kMaxStacks / launch->threads;
   limit = limit < kMaxWorkers ? limit : kMaxWorkers;

@@ -48,15 +48,15 @@ static bool enter_cluster(Worker* w) {
   if (next < launch->blocks && cluster == nullptr) {
     cluster = make_cluster(launch);
   }
-  const bool found = next < launch->blocks && cluster != nullptr;
-  if (found) {
+  const bool joins = next < launch->blocks && cluster != nullptr;
+  if (joins) {
     join_cluster(w, cluster, next);
     launch->open_cluster = (next + 1) % launch->ranks == 0 ? nullptr : cluster;
     __atomic_fetch_add(&cluster->resident, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&launch->next_block, next + 1, __ATOMIC_RELAXED);
   }
   pthread_mutex_unlock(&launch->cluster_lock);
-  return found;
+  return joins;
 }
 
 /// Waits until all blocks of the cluster are resident, or the launch has failed.

@@ -72,11 +72,11 @@ constexpr uint32_t kStrong = 1u << 11;    // relaxed or more; else weak
 constexpr uint32_t kVolatile = 1u << 12;  // strong, at system scope
 constexpr uint32_t kAcquires = 1u << 13;
 constexpr uint32_t kReleases = 1u << 14;
-constexpr uint32_t kGuesses = 1u << 15;  // a weak load whose value only feeds the compare of a cas
-constexpr int kScopeShift = 16;          // two bits: a Scope
-constexpr uint32_t kReturns = 1u << 18;  // of an atomic: its result is used
-constexpr uint32_t kPiece = 1u << 19;    // a load of one of several neighbours, only copied
-constexpr int kSpaceShift = 20;          // three bits: a Space
+constexpr uint32_t kGuesses = 1u << 15;   // a weak load whose value only feeds the compare of a cas
+constexpr int kScopeShift = 16;           // two bits: a Scope
+constexpr uint32_t kReturns = 1u << 18;   // of an atomic: its result is used
+constexpr uint32_t kPiece = 1u << 19;     // a load of one of several neighbours, only copied
+constexpr int kSpaceShift = 20;           // three bits: a Space
 constexpr uint32_t kMbarrier = 1u << 23;  // at which accesses of the whole cluster meet
 constexpr uint32_t kAligned = 1u << 24;   // all lanes of a warp must come to it together
 enum class Scope : uint32_t { kCta, kCluster, kGpu, kSys };
