@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import dask.array as da
 import numpy as np
-from rich.table import Table
 
 import cudakern.dask as cd
+from cudakern._commands import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,16 +61,14 @@ def cost(call: Callable[[], Any]) -> tuple[float, int]:
     return time.perf_counter() - start, len(graph)
 
 
-def measure() -> tuple[Table, list[str]]:
-    """Return the table of all calls, and which budgets are broken."""
-    table = Table(title=f"Graphs of {CHUNKS} chunks, at most {BUDGET:.0f} s each")
-    table.add_column("call")
-    for heading in ("seconds", "tasks", "besides operands"):
-        table.add_column(heading, justify="right")
-    broken = []
+def measure() -> list[str]:
+    """Print what all calls take; return which budgets are broken."""
+    broken, rows = [], []
     for name, (call, of_operands) in calls().items():
         seconds, count = cost(call)
-        table.add_row(name, f"{seconds:.2f}", str(count), str(count - of_operands))
+        rows.append((name, f"{seconds:.2f}", str(count), str(count - of_operands)))
         if seconds > BUDGET:
             broken.append(f"{name}: {seconds:.2f} s, more than {BUDGET:g}")
-    return table, broken
+    console.show(f"graphs of {CHUNKS} chunks, at most {BUDGET:.0f} s each")
+    console.show_table(rows, ("call", "seconds", "tasks", "besides operands"))
+    return broken

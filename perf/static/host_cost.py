@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 import cudakern as ck
+from cudakern._commands import console
 from cudakern.engines import use
 from cudakern.engines.cuda.library import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
@@ -188,15 +188,13 @@ def measure() -> tuple[list[Row], float]:
     return rows, scale
 
 
-def table_of(rows: list[Row], scale: float) -> Table:
-    """Return the table of a measurement."""
-    title = "Python cost of a call without its kernel"
-    table = Table(title=title, caption=f"budgets grown {scale:.2f} times for this machine")
-    table.add_column("call")
-    for heading in ("us", "NumPy, us", "budget, us"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        figures = (row.microseconds, row.numpy, row.limit(scale))
-        cells = ("-" if figure is None else f"{figure:.2f}" for figure in figures)
-        table.add_row(row.name, *cells, style="red" if row.fault(scale) else "")
-    return table
+def show(costs: list[Row], scale: float) -> None:
+    """Print what was measured."""
+    console.show(
+        f"Python cost of a call without its kernel, budgets times {scale:.2f} here"
+    )
+    rows = []
+    for cost in costs:
+        figures = (cost.microseconds, cost.numpy, cost.limit(scale))
+        rows.append((cost.name, *("-" if us is None else f"{us:.2f}" for us in figures)))
+    console.show_table(rows, ("call", "us", "NumPy, us", "budget, us"))

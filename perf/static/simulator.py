@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 import cudakern as ck
+from cudakern._commands import console
 from cudakern.simulator import RawModule, checked, traffic
 
 if TYPE_CHECKING:
@@ -128,13 +128,9 @@ def _on_one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-def measure() -> tuple[Table, list[str]]:
-    """Return the table of all cases, and which budgets are broken."""
-    table = Table(title=f"the simulator: a plain call on all cores; on one core, at most {BOUND} x")
-    table.add_column("case", no_wrap=True)
-    for heading in ("plain, ms", "checked / plain", "traffic / plain"):
-        table.add_column(heading, justify="right")
-    rng, broken = np.random.default_rng(0), []
+def measure() -> list[str]:
+    """Print the figures of all cases; return which budgets are broken."""
+    rng, broken, rows = np.random.default_rng(0), [], []
     for number, case in enumerate((*gathers(rng), *raw_kernels(rng))):
         wall = case.seconds()
         with _on_one_core():
@@ -143,7 +139,7 @@ def measure() -> tuple[Table, list[str]]:
                 for around in (nullcontext, checked, traffic)
             )
         ratios = [other / plain for other in others]
-        table.add_row(case.title, f"{1000 * wall:.2f}", *(f"{ratio:.1f}" for ratio in ratios))
+        rows.append((case.title, f"{1000 * wall:.2f}", *(f"{ratio:.1f}" for ratio in ratios)))
         if number == 0 and wall > GOAL:
             broken.append(f"{case.title}: {wall:.2f} s, more than {GOAL:g}")
         broken += [
@@ -151,4 +147,6 @@ def measure() -> tuple[Table, list[str]]:
             for name, ratio in zip(("checked", "traffic"), ratios, strict=True)
             if ratio > BOUND
         ]
-    return table, broken
+    console.show(f"the simulator: a plain call on all cores; on one core, at most {BOUND} x")
+    console.show_table(rows, ("case", "plain, ms", "checked / plain", "traffic / plain"))
+    return broken

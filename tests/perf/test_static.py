@@ -9,7 +9,6 @@ from collections import Counter
 from unittest import mock
 
 import pytest
-from rich.progress import Progress
 
 from cudakern.errors import KernelCompileError
 from cudakern.operators import specialisations
@@ -24,6 +23,7 @@ from perf.static import (
     first_call,
     host_cost,
     kernels,
+    traffic,
 )
 from perf.static import command as static
 from perf.static.budgets import survey
@@ -252,9 +252,8 @@ def test_the_cover_is_read_for_one_architecture(monkeypatch):
 
 
 def test_processes_find_the_same(few):
-    with Progress(disable=True) as progress:
-        alone = static.compile_all(few, 1, progress)
-        assert alone == static.compile_all(few, 2, progress)
+    alone = static.compile_all(few, 1)
+    assert alone == static.compile_all(few, 2)
     assert len(alone[0]) == len(few)
 
 
@@ -300,10 +299,8 @@ def test_what_is_missing_is_one_line(monkeypatch, capsys):
 
 def test_traffic_is_held_to_what_a_line_may_move():
     (line,) = find(["O-8"])[0].lines
-    with Progress(disable=True) as progress:
-        (moved,) = static.move_all([("O-8", line)], progress)
-        tight = dataclasses.replace(line, moved=0.5)
-        (broken,) = static.move_all([("O-8", tight)], progress)
+    tight = dataclasses.replace(line, moved=0.5)
+    moved, broken = traffic.move_all([("O-8", line), ("O-8", tight)])
     assert moved.least == line.workload.traffic(32, cached=False).total
     assert moved.fault() is None
     title = f"O-8, {line.workload.title}"

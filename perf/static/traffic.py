@@ -1,0 +1,62 @@
+"""What lines of the matrix move in the simulator, small, against what they may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cudakern._commands import console
+from perf.cases.base import SECTOR_BYTES
+from perf.engines import kernel_traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perf.cases.base import Line
+
+#: Elements that the lines are reduced to.
+ELEMENTS = 2**18
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a line moved, in bytes, and what it has to and may."""
+
+    case: str
+    line: str
+    bytes: int
+    least: float
+    allowed: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times the least bytes were moved."""
+        return self.bytes / self.least
+
+    def fault(self) -> str | None:
+        """Return what is broken of the budget, in a line; None if nothing is."""
+        if self.ratio <= self.allowed:
+            return None
+        return f"{self.case}, {self.line}: moves {self.ratio:.3f} of its bytes, not {self.allowed}"
+
+
+def move_all(lines: Sequence[tuple[str, Line]]) -> list[Moved]:
+    """Return what lines, by the names of their cases, move at reduced size."""
+    moved = []
+    with console.progress("traffic", len(lines)) as done:
+        for case, line in lines:
+            workload = line.workload.shrunk(ELEMENTS)
+            nbytes = kernel_traffic(workload).sectors * SECTOR_BYTES
+            least = workload.traffic(SECTOR_BYTES, cached=False).total
+            moved.append(Moved(case, workload.title, nbytes, least, line.moved))
+            done(case)
+    return moved
+
+
+def show(moved: Sequence[Moved]) -> None:
+    """Print the traffic of each line."""
+    console.show(f"traffic in the simulator, about {ELEMENTS} elements, without a cache")
+    rows = [
+        (m.case, m.line, f"{m.least / 1e6:.2f}", f"{m.ratio:.3f}", f"{m.allowed:g}") for m in moved
+    ]
+    console.show_table(rows, ("case", "line", "MB at least", "moved", "may"))
