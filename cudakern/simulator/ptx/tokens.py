@@ -73,15 +73,15 @@ class Tokens:
     def __init__(self, text: str, source: str) -> None:
         self.source = source  # what errors call the text
         plain = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text).rstrip("\0")
-        self.words: list[str] = []  # the last one is empty
+        self.words: list[str] = []  # the last two are empty: who looks at one looks at the next
         self.at = 0  # the next one
         self._lines: list[int] = []  # that words stand in
         for number, line in enumerate(plain.split("\n"), 1):
             words = _WORD_OR_NOT.findall(line)
             self.words += words
             self._lines += [number] * len(words)
-        self.words.append("")
-        self._lines.append(plain.count("\n") + 1)
+        self.words += ["", ""]
+        self._lines += [plain.count("\n") + 1] * 2
         none = {word for word in {*self.words} if word and not _WORD.fullmatch(word)}
         if none:
             self.at = next(i for i, word in enumerate(self.words) if word in none)
@@ -125,7 +125,7 @@ class Tokens:
         try:
             self.at = self.words.index(end, self.at) + 1
         except ValueError:
-            self.at = len(self.words) - 1
+            self.at = len(self.words) - 2
             self.expect(end)
 
     def skip_parentheses(self) -> None:

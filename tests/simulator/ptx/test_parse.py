@@ -477,6 +477,7 @@ BIG = "1" * 5000
         (".func f() { add.u32 a,\nb }", 5, "must have ';' here; got '}'"),
         (".func f() { add.u32 a|b|c, d; }", 4, "must have ';' here; got '|'"),
         (".func f() { add.u32 a, b|c; }", 4, "must have ';' here; got '|'"),
+        (".func f() { mov.b64 {a,", 4, "must have a constant here; got the end of the text"),
         (".func f() { mov.b64 {a b}, c; }", 4, "must have '}' here; got 'b'"),
         (".func f() { ld.u32 a, [b; }", 4, "must have ']' here; got ';'"),
         (".func f() { add.u32 a, , b; }", 4, "must have a constant here; got ','"),
