@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import asynchronous
-from tests.simulator.ptx.harness import KernelCase, answers_by, poison
+from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison
 
-_HEAD = """\
-.version 8.6
-.target sm_90a
-.address_size 64
+_ENTRY = """\
 .visible .entry k(.param .u64 out, .param .u64 in){directives}
 {{
 .reg .b32 %tid, %v, %n, %s, %far, %bar, %rank; .reg .b64 %at, %in, %state, %policy, %b;
@@ -35,7 +32,7 @@ _COUNT = "mbarrier.pending_count.b64 %v, %state; st.global.u32 [%at], %v; add.u6
 def _kernel(
     body: list[str], wanted: np.ndarray, *, blocks: int = 1, threads: int = 1, directives: str = ""
 ) -> KernelCase:
-    text = _HEAD.format(body="\n".join(body), directives=directives)
+    text = HEAD + _ENTRY.format(body="\n".join(body), directives=directives)
     arguments = (poison(wanted.shape, wanted.dtype), _INPUT)
     return KernelCase(text, arguments, {0: wanted}, grid=(blocks, 1, 1), block=(threads, 1, 1))
 

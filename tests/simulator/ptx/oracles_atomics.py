@@ -11,7 +11,7 @@ import numpy as np
 from cudakern.simulator.ptx.instructions import atomics
 from cudakern.simulator.ptx.model import TYPE_BYTES
 from tests.simulator.ptx.exact import flushed
-from tests.simulator.ptx.harness import BLOCK, KernelCase, answers_by, edges, poison
+from tests.simulator.ptx.harness import BLOCK, HEAD, KernelCase, answers_by, edges, poison
 
 #: How many blocks there are.
 _BLOCKS = 8
@@ -201,9 +201,8 @@ class _Text:
         """Return the kernel of what was added last."""
         parameters = ", ".join(f".param .u64 p{i}" for i in range(len(self.arguments)))
         declared = " ".join(f".reg .{kind} {one};" for one, kind in self.registers.items())
-        head = ".version 8.6\n.target sm_90a\n.address_size 64"
         entry = f".visible .entry {name}({parameters})"
-        text = "\n".join((head, entry, "{", _INDEX, declared, *self.lines, "ret;", "}"))
+        text = HEAD + "\n".join((entry, "{", _INDEX, declared, *self.lines, "ret;", "}"))
         return KernelCase(text, tuple(self.arguments), self.answers, name,
                       (_BLOCKS, 1, 1), (BLOCK, 1, 1))  # fmt: skip
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import barriers
-from tests.simulator.ptx.harness import KernelCase, answers_by, poison
+from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison
 
 _THREADS = 96
-_HEAD = """\
-.version 8.6
-.target sm_90a
-.address_size 64
+_ENTRY = """\
 .visible .entry k(.param .u64 out){directives}
 {{
 .reg .b32 %tid, %s, %t, %v, %n, %count, %rank, %far; .reg .b64 %at, %flag; .reg .pred %p, %q, %r;
@@ -35,7 +32,7 @@ _TID = np.arange(_THREADS, dtype=np.uint32)
 
 
 def _text(body: str, directives: str = "", threads: int = _THREADS) -> str:
-    return _HEAD.format(body=body, directives=directives, threads=threads)
+    return HEAD + _ENTRY.format(body=body, directives=directives, threads=threads)
 
 
 def _has_count(form) -> bool:

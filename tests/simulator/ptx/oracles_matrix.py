@@ -1,21 +1,18 @@
 """Answers for `instructions/matrix.py`: products by NumPy, of matrices that are dealt to the lanes
 as the manual's figures show.
-
-The spellings of a row that are tried are entries of one module.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import cache
 from zlib import crc32
 
 import ml_dtypes
 import numpy as np
 
 from cudakern.simulator.ptx.instructions.matrix import FORMS
-from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison, spellings_to_try
+from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison
 
 LANES = 32
 ORACLES: dict = {}
@@ -228,11 +225,11 @@ def _extents(shape):
     return int(m), int(n), int(k)
 
 
-def _entry(symbol, name, counts, kind):
+def _entry(name, counts, kind):
     """Return an entry in which each lane loads its registers, multiplies, and stores."""
     parts = "dabc"
     bits = int(kind[1:])
-    lines = [f".visible .entry {symbol}({', '.join(f'.param .u64 p_{p}' for p in parts)})", "{"]
+    lines = [f".visible .entry k({', '.join(f'.param .u64 p_{p}' for p in parts)})", "{"]
     lines += [".reg .b64 %at, %lane; .reg .b32 %t; mov.u32 %t, %tid.x; mul.wide.u32 %lane, %t, 1;"]
     names = {p: [f"%{p}{i}" for i in range(c)] for p, c in zip(parts, counts, strict=True)}
     lines += [f".reg .{kind} {', '.join(found)};" for found in names.values()]
@@ -305,41 +302,13 @@ def _as_elements(words, element):
     return np.ascontiguousarray(words).view(DTYPES[element])
 
 
-@cache
-def _spellings(pattern):
-    forms = [form for form in FORMS if form.pattern == pattern]
-    return [(form, *one) for form in forms for one in spellings_to_try(form)]
-
-
-@cache
-def _mma_module(pattern):
-    entries = []
-    for number, (_, name, words) in enumerate(_spellings(pattern)):
-        given, wanted, _ = _mma(name, words)
-        counts = [wanted.shape[1], *(registers.shape[1] for registers in given)]
-        kind = "b64" if wanted.dtype.itemsize == 8 else "b32"
-        entries.append(_entry(f"k{number}", name, counts, kind))
-    return HEAD + "\n".join(entries)
-
-
-def _number(pattern, name):
-    return [spelled for _, spelled, _ in _spellings(pattern)].index(name)
-
-
-def mma(pattern):
-    """Return what makes the kernel of a spelling of mma.sync."""
-
-    def kernel(name, words):
-        number = _number(pattern, name)
-        given, wanted, element = _mma(name, words)
-        return KernelCase(
-            _mma_module(pattern),
-            (_as_elements(np.full_like(wanted, 0xA5A5A5A5), element), *given),
-            {0: _as_elements(wanted, element)},
-            name=f"k{number}",
-        )
-
-    return kernel
+def mma(name, words):
+    """Return the kernel of a spelling of mma.sync."""
+    given, wanted, element = _mma(name, words)
+    counts = [wanted.shape[1], *(registers.shape[1] for registers in given)]
+    text = HEAD + _entry(name, counts, "b64" if wanted.dtype.itemsize == 8 else "b32")
+    before = _as_elements(np.full_like(wanted, 0xA5A5A5A5), element)
+    return KernelCase(text, (before, *given), {0: _as_elements(wanted, element)})
 
 
 # ldmatrix, stmatrix, movmatrix: registers hold pairs of elements of 8 by 8 matrices
@@ -370,7 +339,7 @@ def _row_addresses(count, name, opcode):
     return lines, f"{name} [{place}], {registers};"
 
 
-def _moving_entry(symbol, name, count):
+def _moving_entry(name, count):
     """Return an entry that moves `count` matrices between shared memory and registers."""
     opcode = name.split(".")[0]
     lines, instruction = _row_addresses(count, name, opcode)
@@ -396,7 +365,7 @@ def _moving_entry(symbol, name, count):
         lines += [f"ld.global.b32 %r{i}, {source};" for i, source in enumerate(own)]
         lines += [*(f"st.shared.b32 {row}, -1;" for row in rows), "bar.warp.sync -1;", instruction]
         lines += ["bar.warp.sync -1;", at("p_out", 16), *copy(given, rows, "global", "shared")]
-    head = f".visible .entry {symbol}(.param .u64 p_out, .param .u64 p_x)"
+    head = ".visible .entry k(.param .u64 p_out, .param .u64 p_x)"
     return "\n".join([head, "{", *lines, "ret;", "}", ""])
 
 
@@ -404,28 +373,19 @@ def _count(name):
     return next(int(word[1:]) for word in name.split(".") if word in {"x1", "x2", "x4"})
 
 
-def moves(pattern):
-    """Return what makes the kernel of a spelling of ldmatrix or stmatrix."""
-
-    def kernel(name, _):
-        number = _number(pattern, name)
-        count = _count(name)
-        text = HEAD + "\n".join(
-            _moving_entry(f"k{i}", spelled, count)
-            for i, (_, spelled, _) in enumerate(_spellings(pattern))
-        )
-        rng = np.random.default_rng(crc32(name.encode()))
-        tiles = rng.integers(0, 2**16, (4, 8, 8)).astype(np.uint16)
-        registers = _pairs(tiles[:count], transposed=".trans" in name)
-        if name.startswith("ldmatrix"):
-            arguments, answer = (poison((LANES, count), "u4"), tiles), registers
-        else:
-            answer = np.full((4, 8, 8), 2**16 - 1, np.uint16)
-            answer[:count] = tiles[:count]
-            arguments = (poison(answer.shape, "u2"), np.ascontiguousarray(registers))
-        return KernelCase(text, arguments, {0: answer}, name=f"k{number}")
-
-    return kernel
+def moves(name, _):
+    """Return the kernel of a spelling of ldmatrix or stmatrix."""
+    count = _count(name)
+    rng = np.random.default_rng(crc32(name.encode()))
+    tiles = rng.integers(0, 2**16, (4, 8, 8)).astype(np.uint16)
+    registers = _pairs(tiles[:count], transposed=".trans" in name)
+    if name.startswith("ldmatrix"):
+        arguments, answer = (poison((LANES, count), "u4"), tiles), registers
+    else:
+        answer = np.full((4, 8, 8), 2**16 - 1, np.uint16)
+        answer[:count] = tiles[:count]
+        arguments = (poison(answer.shape, "u2"), np.ascontiguousarray(registers))
+    return KernelCase(HEAD + _moving_entry(name, count), arguments, {0: answer})
 
 
 def movmatrix(name, _):
@@ -516,23 +476,6 @@ def _stride_of(values, element, major, *, padded):
     return length + (2 * 128 // WIDTHS[element] if padded else 0)
 
 
-def _wmma(form, name, words):
-    """Return all that the entry and the launch of a spelling of wmma need."""
-    chosen = _choices(name, words)
-    elements = chosen["elements"]
-    has_stride = form.pattern.endswith("s:s32")
-    a, b, c = matrices(name, *_extents(chosen["shape"]), elements[:3])
-    clamps = ".satfinite" in chosen["mma"]
-    d = product(a, b, c, elements[3], step=_steps(chosen["mma"]), clamps=clamps)
-    majors = {part: chosen[key] for part, key in _MAJORS.items()}
-    memory, strides = {}, {}
-    for part, values, element in zip("abcd", (a, b, c, d), elements, strict=True):
-        padded = has_stride and part == chosen["part"]
-        strides[part] = _stride_of(values, element, majors[part], padded=padded)
-        memory[part] = _memory(values, element, majors[part], strides[part])
-    return chosen, majors, memory, strides, has_stride
-
-
 def _counts(chosen):
     shape, (a, _, c, d) = chosen["shape"], chosen["elements"]
     m, n, _ = _extents(shape)
@@ -541,11 +484,10 @@ def _counts(chosen):
     return {"a": of_a, "b": of_b, **sums}
 
 
-def _wmma_entry(symbol, form, name, words):
-    chosen, majors, memory, strides, has_stride = _wmma(form, name, words)
+def _wmma_entry(chosen, majors, memory, strides):
     counts, elements = _counts(chosen), dict(zip("abcd", chosen["elements"], strict=True))
     kind = "b64" if elements["d"] == "f64" else "b32"
-    lines = [f".visible .entry {symbol}({', '.join(f'.param .u64 p_{p}' for p in 'dabc')})", "{"]
+    lines = [f".visible .entry k({', '.join(f'.param .u64 p_{p}' for p in 'dabc')})", "{"]
     lines += [".reg .b64 %at, %lane; .reg .b32 %t; .shared .align 128 .b8 s[16384];"]
     registers = {p: [f"%{p}{i}" for i in range(n)] for p, n in counts.items()}
     lines += [f".reg .{kind} {', '.join(found)};" for found in registers.values()]
@@ -561,7 +503,7 @@ def _wmma_entry(symbol, form, name, words):
         if in_shared:
             place = "[s]"
             lines += [*_copied(size, "shared", "global"), "bar.warp.sync -1;"]
-        stride = f", {strides[part]}" if is_varied and has_stride else ""
+        stride = f", {strides[part]}" if is_varied and chosen["has_stride"] else ""
         operands = "{" + ", ".join(registers[part]) + "}"
         word = "" if space == "none" else f".{space}"
         verb = "store.d" if part == "d" else f"load.{part}"
@@ -589,26 +531,27 @@ def _copied(size, to, source):
         yield f"@%p{first}_{to} st.{to}.b32 {ends[to]}, %v{first}_{to};"
 
 
-@cache
-def _wmma_module(pattern):
-    found = enumerate(_spellings(pattern))
-    return HEAD + "\n".join(_wmma_entry(f"k{i}", *one) for i, one in found)
-
-
-def wmma(pattern):
+def wmma(form):
     """Return what makes the kernel of a spelling of wmma."""
 
     def kernel(name, words):
-        number = _number(pattern, name)
-        form = _spellings(pattern)[number][0]
-        chosen, majors, memory, *_ = _wmma(form, name, words)
-        element = chosen["elements"][3]
-        wanted = _as_elements(memory["d"], element)
+        chosen = _choices(name, words) | {"has_stride": form.pattern.endswith("s:s32")}
+        elements, multiplied = chosen["elements"], chosen["mma"]
+        a, b, c = matrices(name, *_extents(chosen["shape"]), elements[:3])
+        clamps = ".satfinite" in multiplied
+        d = product(a, b, c, elements[3], step=_steps(multiplied), clamps=clamps)
+        majors = {part: chosen[key] for part, key in _MAJORS.items()}
+        memory, strides = {}, {}
+        for part, values, element in zip("abcd", (a, b, c, d), elements, strict=True):
+            padded = chosen["has_stride"] and part == chosen["part"]
+            strides[part] = _stride_of(values, element, majors[part], padded=padded)
+            memory[part] = _memory(values, element, majors[part], strides[part])
+        wanted = _as_elements(memory["d"], elements[3])
         before = np.zeros_like(wanted)
         own = _own_columns(chosen["shape"], majors["d"])
         before[:, :own] = poison(wanted[:, :own].shape, wanted.dtype)
-        arguments = (before, memory["a"], memory["b"], memory["c"])
-        return KernelCase(_wmma_module(pattern), arguments, {0: wanted}, name=f"k{number}")
+        text = HEAD + _wmma_entry(chosen, majors, memory, strides)
+        return KernelCase(text, (before, memory["a"], memory["b"], memory["c"]), {0: wanted})
 
     return kernel
 
@@ -620,11 +563,11 @@ def _own_columns(shape, major):
 
 KERNELS = answers_by(
     {
-        "mma": lambda form: mma(form.pattern),
-        "ldmatrix": lambda form: moves(form.pattern),
-        "stmatrix": lambda form: moves(form.pattern),
+        "mma": lambda _: mma,
+        "ldmatrix": lambda _: moves,
+        "stmatrix": lambda _: moves,
         "movmatrix": lambda _: movmatrix,
-        "wmma": lambda form: wmma(form.pattern),
+        "wmma": wmma,
     },
     FORMS,
 )

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cudakern.simulator.ptx.instructions import miscellaneous
-from tests.simulator.ptx.harness import KernelCase, answers_by, poison
+from tests.simulator.ptx.harness import HEAD, KernelCase, answers_by, poison
 
-_HEAD = """\
-.version 8.6
-.target sm_90a
-.address_size 64
+_ENTRY = """\
 .visible .entry k(.param .u64 out){directives}
 {{
 .reg .b32 %v, %s, %rank, %far; .reg .b64 %at, %a, %b, %policy; .reg .pred %p;
@@ -44,7 +41,7 @@ _BLOCK = "mov.u32 %v, %ctaid.x; mad.wide.u32 %at, %v, {}, %at;"
 
 
 def _kernel(body: str, wanted: np.ndarray, directives: str = "", blocks: int = 1) -> KernelCase:
-    text = _HEAD.format(body=body, directives=directives)
+    text = HEAD + _ENTRY.format(body=body, directives=directives)
     cells = poison(wanted.shape, wanted.dtype)
     return KernelCase(text, (cells,), {0: wanted}, grid=(blocks, 1, 1), block=(1, 1, 1))
 
