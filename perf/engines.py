@@ -68,15 +68,12 @@ def kernel_traffic(workload: Workload) -> KernelTraffic:
 
 
 class RecordingEngine:
-    """Another engine, whose launches are noted: `launches` has those of the calls since cleared."""
+    """Another engine; `launches` has what it launched since somebody cleared them."""
 
     def __init__(self, engine: Engine) -> None:
         self.name, self.compile, self._prepare = engine.name, engine.compile, engine.prepare
-        self.workspace, self.is_captured, self.keep = (
-            engine.workspace,
-            engine.is_captured,
-            engine.keep,
-        )
+        self.workspace, self.keep = engine.workspace, engine.keep
+        self.is_captured = engine.is_captured
         self.launches: list[Launch] = []
 
     def prepare(

@@ -29,7 +29,7 @@ LINE_BYTES = 64
 SECTOR_BYTES = 32
 #: L2 of the GPU that the cases are made for: a smaller table stays there.
 L2_BYTES = 60 * 2**20
-#: Up to this share of its traffic in the one direction, a workload is bound by the other.
+#: A workload is bound by one direction if the other has at most this share of its traffic.
 MINOR_SHARE = 0.1
 
 

@@ -35,7 +35,7 @@ def rules_of(kernel: BudgetedKernel) -> ModuleType:
 
 
 def faults(kernel: BudgetedKernel, figures: Figures, usage: Usage, listing: Listing) -> list[str]:
-    """Return what is broken of what a kernel is held to, a line each."""
+    """Return the budgets that a kernel breaks, a line each."""
     rules = rules_of(kernel)
     wrong = resource_faults(usage, rules.max_registers(kernel))
     wrong += rules.code_faults(kernel, listing.code)

@@ -40,7 +40,7 @@ class Figures:
     divisions: int  # instructions such as divisions of integers are made of; also conversions
     fences: int
     atomics: int
-    faults: tuple[str, ...] = ()  # what is broken of what the kernel is held to
+    faults: tuple[str, ...] = ()  # the budgets that the kernel breaks
 
 
 def read(kernel: BudgetedKernel, arch: str, usage: Usage, listing: Listing) -> Figures:

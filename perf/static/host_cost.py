@@ -190,9 +190,7 @@ def measure() -> tuple[list[Row], float]:
 
 def show(costs: list[Row], scale: float) -> None:
     """Print what was measured."""
-    console.show(
-        f"Python cost of a call without its kernel, budgets times {scale:.2f} here"
-    )
+    console.show(f"Python cost of a call without its kernel, budgets times {scale:.2f} here")
     rows = []
     for cost in costs:
         figures = (cost.microseconds, cost.numpy, cost.limit(scale))

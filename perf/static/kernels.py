@@ -113,7 +113,7 @@ class BudgetedKernel:
 
     @property
     def group(self) -> tuple[object, ...]:
-        """What it has in common with kernels of its operator that differ in code: what rotates."""
+        """Its operator, and its function and type or its label: such kernels rotate together."""
         if self.reduction:
             return self.operator, self.function, self.kind
         return self.operator, self.label
@@ -183,7 +183,7 @@ def reduce_kernel(
     )
 
 
-#: A choice of kernels of reduce that are not listed: of one of what makes a kernel rare, or of
+#: Some of the kernels of reduce that are not listed; each has an option that makes it rare, or
 #: several.
 RARE = (
     reduce_kernel("stream", "SUM", "FLOAT32", wide=True, rank=1),

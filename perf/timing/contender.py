@@ -111,8 +111,8 @@ class Contender:
     def start(self) -> None:
         """Capture the graphs, if that can be done, and take a sample that does not count.
 
-        It is a step of its own since a library that is short of memory, as others get ready, may
-        give back what its graphs use.
+        It is a step of its own: a library that runs short of memory while others get ready may give
+        back what its graphs use.
         """
         sets = self._ring.sets  # all of them equally often, so that replays go on as they end
         turns = math.ceil(LONG_ENOUGH_US / self._single_us() / sets)
