@@ -76,6 +76,16 @@ def test_tests_that_are_named_exist():
     assert [n for n in named if n not in files and f"def {n}(" not in text] == []
 
 
+FILE = re.compile(r"`(?:\.\./)*(\w[\w./]*\.(?:py|hpp|cpp))`")
+
+
+@pytest.mark.parametrize("path", readmes())
+def test_files_that_are_named_exist(path):
+    files = [f"/{file.as_posix()}" for folder in FOLDERS.values() for file in folder.rglob("*.*")]
+    named = FILE.findall(read(path))
+    assert [name for name in named if not any(f.endswith(f"/{name}") for f in files)] == []
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize(("code", "expected"), on_a_gpu())
 def test_block_of_the_tutorial_prints_the_same_on_a_gpu(code, expected, capsys):

@@ -35,7 +35,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from string import Formatter, Template
 from typing import TYPE_CHECKING
@@ -275,37 +275,27 @@ class Table:
 
     def __init__(self, forms: Iterable[tuple[Form, str]]) -> None:
         self._by_opcode: dict[str, list[tuple[Form, str]]] = {}
-        self._by_name: dict[str, tuple[Match, ...]] = {}
-        self._best: dict[tuple[str, int, tuple[int, ...]], Match | None] = {}
+        self._named = cache(self._matches)
+        self.find = cache(self._find)
         for form, header in forms:
             self._by_opcode.setdefault(form.opcode, []).append((form, header))
 
-    def _named(self, name: str) -> tuple[Match, ...]:
+    def _matches(self, name: str) -> list[Match]:
         """Return the forms of a name, those that Python writes last."""
-        known = self._by_name.get(name)
-        if known is None:
-            forms = self._by_opcode.get(name.partition(".")[0], ())
-            ordered = _in_order(name)
-            matches = ((form, form.match(ordered), header) for form, header in forms)
-            known = tuple(
-                Match(form, fields, header, _types(form, name, fields), _access(form, name))
-                for form, fields, header in sorted(matches, key=lambda m: m[0].writer != "")
-                if fields is not None
-            )
-            self._by_name[name] = known
-        return known
+        forms = self._by_opcode.get(name.partition(".")[0], ())
+        ordered = _in_order(name)
+        matches = ((form, form.match(ordered), header) for form, header in forms)
+        return [
+            Match(form, fields, header, _types(form, name, fields), _access(form, name))
+            for form, fields, header in sorted(matches, key=lambda match: match[0].writer != "")
+            if fields is not None
+        ]
 
-    def find(self, name: str, operands: int, predicates: Iterable[int] = ()) -> Match | None:
+    def _find(self, name: str, operands: int, predicates: tuple[int, ...] = ()) -> Match | None:
         """Return what is known of an instruction with so many operands.
 
         ``predicates`` are the positions of those that are predicates: they tell some forms apart.
         """
-        key = name, operands, (*predicates,)
-        if key not in self._best:
-            self._best[key] = self._find(*key)
-        return self._best[key]
-
-    def _find(self, name: str, operands: int, predicates: tuple[int, ...]) -> Match | None:
         best, fewest = None, operands + 1
         for match in self._named(name):
             if match.form.writer:

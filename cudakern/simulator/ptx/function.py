@@ -350,11 +350,11 @@ class FunctionText:
         if row is not None and row.form.writer:
             return row
         positions = instruction.operands[instruction.pairs :]
-        predicates = [
+        predicates = tuple(
             i
             for i, operand in enumerate(positions)
             if i and isinstance(operand, Register) and self._is_predicate(operand.name)
-        ]
+        )
         row = table().find(instruction.name, len(positions), predicates)
         if row is None:
             self.refuse(f"the instruction {instruction.name}", instruction)

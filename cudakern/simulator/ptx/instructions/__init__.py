@@ -12,23 +12,12 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.forms import Match
     from cudakern.simulator.ptx.model import Instruction
 
+_NAMES = """
+integers compare logic video floats halves conversions matrix warps barriers atomics half_atomics
+asynchronous miscellaneous
+"""
 #: Each has ``FORMS``, and ``HEADER``: the C++ that they use.
-CHAPTERS = (
-    "integers",
-    "compare",
-    "logic",
-    "video",
-    "floats",
-    "halves",
-    "conversions",
-    "matrix",
-    "warps",
-    "barriers",
-    "atomics",
-    "half_atomics",
-    "asynchronous",
-    "miscellaneous",
-)
+CHAPTERS = (*_NAMES.split(),)
 
 
 @cache
