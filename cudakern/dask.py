@@ -1,8 +1,12 @@
 """The functions of cudakern over dask arrays, lazily: same names, arguments and results.
 
-Chunks are arrays of NumPy, which the simulator runs on, or of CuPy. Nothing is computed while a
-graph is built, but whatever the arguments and shapes decide is checked then. Equal calls have equal
-keys. The graphs work on every scheduler; for one worker per GPU, as dask-cuda documents it::
+An operand may be a dask array, chunked in any way: of arrays of NumPy, which the simulator runs on,
+or of CuPy. ``out`` must be None, since results are lazy.
+
+Nothing is computed while a graph is built, but whatever the arguments and shapes decide is checked
+then, and the same errors are raised; also ArgumentError for an operand whose chunks have unknown
+sizes. Equal calls have equal keys. The graphs work on every scheduler; for one worker per GPU, as
+dask-cuda documents it::
 
     from dask.distributed import Client
     from dask_cuda import LocalCUDACluster

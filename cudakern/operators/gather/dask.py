@@ -28,13 +28,9 @@ def gather(
 
     Parameters
     ----------
-    x, indices : dask array, or what `cudakern.gather` takes
-        Chunked in any way. Indices that are no dask array are one chunk of the result; if they are
-        on the host, only those chunks of x are needed that they select from.
-    axis, mode, fill_value, negative
-        As for `cudakern.gather`.
-    out : None
-        Results are lazy.
+    x, indices, axis, mode, fill_value, negative, out
+        As for `cudakern.gather`. Indices that are no dask array are one chunk of the result; if
+        they are on the host, only those chunks of x are needed that they select from.
 
     Returns
     -------
@@ -43,8 +39,6 @@ def gather(
 
     Raises
     ------
-    ArgumentError, DTypeError, BindingError
-        As `cudakern.gather` raises, when the graph is built; or chunks have unknown sizes.
     IndexRangeError
         In ``mode="raise"``, when the result is computed: an index is out of range, the first one of
         some chunk, whose position in all of the indices is given. When the graph is built: the axis

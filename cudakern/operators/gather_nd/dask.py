@@ -32,26 +32,18 @@ def gather_nd(
 
     Parameters
     ----------
-    x, indices : dask array, or what `cudakern.gather_nd` takes
-        As for `gather`; indices may have several chunks along the last axis, too.
-    batch_dims, mode, fill_value, negative
-        As for `cudakern.gather_nd`.
-    out : None
-        Results are lazy.
+    x, indices, batch_dims, mode, fill_value, negative, out
+        As for `gather` and `cudakern.gather_nd`.
 
     Returns
     -------
     dask array
         Chunked as the indices, then as x; along the batch, where chunks of either end.
 
-    Raises
-    ------
-    ArgumentError, DTypeError, BindingError, IndexRangeError
-        As for `gather`.
-
     Notes
     -----
-    As for `gather`, n being the chunks of x along all axes that are indexed.
+    As for `gather`, n being the chunks of x along all axes that are indexed. Indices may have
+    several chunks along the last axis, too.
 
     Examples
     --------

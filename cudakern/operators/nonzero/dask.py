@@ -61,18 +61,13 @@ def argwhere(x: Any) -> Lazy:  # noqa: ANN401  arrays of many libraries
 
     Parameters
     ----------
-    x : dask array, or what `cudakern.argwhere` takes
-        Chunked in any way.
+    x
+        As for `cudakern.argwhere`.
 
     Returns
     -------
     dask array of int64, shape (nan, x.ndim)
         In row-major order of all of x. Its chunks have unknown sizes, as those of dask's own.
-
-    Raises
-    ------
-    ArgumentError, DTypeError
-        As `cudakern.argwhere` raises, when the graph is built; or chunks have unknown sizes.
 
     Notes
     -----
@@ -96,17 +91,12 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[L
     Parameters
     ----------
     x, size, fill_value
-        As for `cudakern.nonzero`; x may be a dask array, chunked in any way.
+        As for `cudakern.nonzero`.
 
     Returns
     -------
     tuple of dask arrays of int64, shape (nan,) or (size,)
         One for each dimension. With ``size``, of one chunk; else their chunks have unknown sizes.
-
-    Raises
-    ------
-    ArgumentError, DTypeError
-        As `cudakern.nonzero` raises, when the graph is built; or chunks have unknown sizes.
 
     Notes
     -----
@@ -142,22 +132,14 @@ def nonzero_coordinates(
 
     Parameters
     ----------
-    x, size, dtype
-        As for `cudakern.nonzero_coordinates`; x may be a dask array, chunked in any way.
-    out : None
-        Results are lazy.
+    x, size, dtype, out
+        As for `cudakern.nonzero_coordinates`.
 
     Returns
     -------
     NonzeroCoordinates
         Dask arrays of one chunk each, of the shapes and dtypes that `cudakern.nonzero_coordinates`
         gives. Coordinates beyond the count are undefined.
-
-    Raises
-    ------
-    ArgumentError, DTypeError
-        As `cudakern.nonzero_coordinates` raises, when the graph is built; or chunks have unknown
-        sizes.
 
     Notes
     -----

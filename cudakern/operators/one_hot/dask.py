@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 import numpy as np
 
-from cudakern._arguments import as_extent, normalize_axis
-from cudakern._arrays import Array, require_rank, require_size
-from cudakern.operators.indices import check_negative
 from cudakern.operators.lazy_arrays import (
     Lazy,
     as_lazy,
@@ -22,12 +19,13 @@ from cudakern.operators.lazy_arrays import (
     require_one_place,
 )
 from cudakern.operators.one_hot import function as eager
-from cudakern.operators.one_hot.function import off_on
+from cudakern.operators.one_hot.function import as_place, off_on, result_shape
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
     from cudakern._array_types import NegativeIndex
+    from cudakern._arrays import Array
 
 
 def one_hot(
@@ -44,25 +42,14 @@ def one_hot(
 
     Parameters
     ----------
-    indices : dask array, or what `cudakern.one_hot` takes
-        Chunked in any way.
-    depth, axis, dtype, negative
-        As for `cudakern.one_hot`.
-    values : (off, on), array or dask array of two elements, optional
-        As for `cudakern.one_hot`. Where those of a dask array do not fit ``dtype``, the error is
+    indices, depth, axis, values, dtype, negative, out
+        As for `cudakern.one_hot`. Where values of a dask array do not fit ``dtype``, the error is
         raised when the result is computed.
-    out : None
-        Results are lazy.
 
     Returns
     -------
     dask array
         Chunked as the indices; the new axis is one chunk, so chunks are ``depth`` times as long.
-
-    Raises
-    ------
-    ArgumentError, DTypeError, BindingError
-        As `cudakern.one_hot` raises, when the graph is built; or chunks have unknown sizes.
 
     Notes
     -----
@@ -80,10 +67,7 @@ def one_hot(
     name = "one_hot"
     require_known(name, out, depth=depth, axis=axis, dtype=dtype, negative=negative)
     positions, _ = as_lazy_indices(name, indices)
-    require_rank(name, "indices", positions, 0)
-    depth = as_extent(name, "depth", depth)
-    axis = normalize_axis(name, axis, positions.ndim + 1)
-    check_negative(name, negative)
+    depth, axis = as_place(positions, depth, axis, negative)
     lazy = None
     if isinstance(values, da.Array):
         lazy = rechunked(as_lazy(name, "values", values), -1)
@@ -94,8 +78,7 @@ def one_hot(
         pair = off_on(name, values, dtype)
         lazy = None if pair.array is None else as_lazy(name, "values", pair.array)
     require_one_place(name, indices=positions, **({} if lazy is None else {"values": lazy}))
-    shape = (*positions.shape[:axis], depth, *positions.shape[axis:])
-    require_size(name, "depth", shape, pair.dtype.itemsize)
+    shape = result_shape(positions, depth, axis, pair.dtype)
     symbols, new = tuple(range(positions.ndim)), positions.ndim
     return mapped(
         name,

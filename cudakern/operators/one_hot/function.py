@@ -155,6 +155,22 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
     return dtype
 
 
+def as_place(indices: Array, depth: object, axis: int, negative: object) -> tuple[int, int]:
+    """Return how long the new axis is and where it is, or raise for what these cannot be."""
+    require_rank(NAME, "indices", indices, 0)
+    length = as_extent(NAME, "depth", depth)
+    axis = normalize_axis(NAME, axis, indices.ndim + 1)
+    check_negative(NAME, negative)
+    return length, axis
+
+
+def result_shape(indices: Array, depth: int, axis: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
+    """Return the shape of a result, or raise ArgumentError if no memory could hold it."""
+    shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
+    require_size(NAME, "depth", shape, dtype.itemsize)
+    return shape
+
+
 #: Axis, depth, dtype and pattern of the result, and what a negative index is.
 _Request = tuple[int, int, "np.dtype[Any]", bytes, str]
 
@@ -266,18 +282,13 @@ def one_hot(
            [0, 0, 0]], dtype=int32)
     """
     indices = as_indices(NAME, indices, as_array(NAME, "indices", indices))
-    require_rank(NAME, "indices", indices, 0)
-    depth = as_extent(NAME, "depth", depth)
-    axis = normalize_axis(NAME, axis, indices.ndim + 1)
-    check_negative(NAME, negative)
+    depth, axis = as_place(indices, depth, axis, negative)
     indices = widened(indices, (depth,), negative)
     pair = off_on(NAME, values, dtype)
     if out is None:
         inputs = (indices,) if pair.array is None else (indices, pair.array)
         place = common_place(NAME, _NAMES[: len(inputs)], inputs)
-        shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
-        require_size(NAME, "depth", shape, pair.dtype.itemsize)
-        out = empty(shape, pair.dtype, place)
+        out = empty(result_shape(indices, depth, axis, pair.dtype), pair.dtype, place)
     request = (axis, depth, pair.dtype, pair.pattern, negative)
     _run(request, (indices, pair.array, as_output(NAME, "out", out)))
     return out

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._arguments import element_bytes
 from cudakern._arrays import Array, current, empty, place_of
-from cudakern._dtypes import DataType, as_dtype, known
+from cudakern._dtypes import DataType
 from cudakern._foreign import as_array
 from cudakern.operators.lazy_arrays import (
     Lazy,
@@ -25,9 +24,9 @@ from cudakern.operators.lazy_arrays import (
     tree,
 )
 from cudakern.operators.reduce import function as eager
-from cudakern.operators.reduce.function import ReduceCall, as_axes, check_flags, find_call
+from cudakern.operators.reduce.function import ReduceCall, call_of
 from cudakern.operators.reduce.reduction import Reduction
-from cudakern.operators.reduce.types import ARG_FUNCTIONS, EXTREMES, ReduceFunction, as_function
+from cudakern.operators.reduce.types import ARG_FUNCTIONS, EXTREMES, NAME, ReduceFunction
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -61,20 +60,13 @@ def reduce(
 
     Parameters
     ----------
-    x, function, axis, keepdims, dtype, nan, last_index, initial
-        As for `cudakern.reduce`; x may be a dask array, chunked in any way.
-    out : None
-        Results are lazy.
+    x, function, axis, keepdims, dtype, nan, last_index, initial, out
+        As for `cudakern.reduce`.
 
     Returns
     -------
     dask array
         Chunked as x is along the axes that are kept.
-
-    Raises
-    ------
-    ArgumentError, DTypeError, BindingError
-        As `cudakern.reduce` raises, when the graph is built; or chunks of x have unknown sizes.
 
     Notes
     -----
@@ -100,21 +92,11 @@ def reduce(
     >>> cd.reduce(x, "argmax", axis=1).compute()
     array([2, 2])
     """
-    require_known("reduce", out, function=function, axis=axis, keepdims=keepdims, dtype=dtype)
-    require_known("reduce", nan=nan, last_index=last_index, initial=initial)
-    x = as_lazy("reduce", "x", x)
-    if type(function) is not str:
-        function = as_function(function)
-    if axis is not None and type(axis) is not int:
-        axis = as_axes(axis)
-    if dtype is not None:
-        dtype = as_dtype("reduce", dtype, known())
-    check_flags(keepdims=keepdims, last_index=last_index)
-    keepdims, last_index = bool(keepdims), bool(last_index)
-    call = find_call(x, function, axis, keepdims, dtype, nan, last_index, initial, of_out=False)
-    start = None
-    if initial is not None:
-        start = element_bytes("reduce", "initial", initial, call.initial_dtype)
+    require_known(NAME, out, function=function, axis=axis, keepdims=keepdims, dtype=dtype)
+    require_known(NAME, nan=nan, last_index=last_index, initial=initial)
+    x = as_lazy(NAME, "x", x)
+    call, start, _ = call_of(x, function, axis, keepdims, dtype, nan, last_index, initial)
+    keepdims = bool(keepdims)
     meta, symbols = meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
     positions = call.function in ARG_FUNCTIONS
     states = (_Places if positions else _Values)(call, start, x.dtype, x.shape, keepdims)
@@ -122,13 +104,13 @@ def reduce(
     if all(x.numblocks[d] == 1 for d in call.axes):
         remaining = tuple(d for d in symbols if keepdims or d not in call.axes)
         ones = ones if keepdims else {}
-        return mapped("reduce", states.of_whole, remaining, meta, x, symbols, adjust_chunks=ones)
+        return mapped(NAME, states.of_whole, remaining, meta, x, symbols, adjust_chunks=ones)
     starts = start_of_each(x, call.axes) if positions else ()
-    no_arrays, name = meta_of_states(x.ndim), "reduce-chunk"
+    no_arrays, name = meta_of_states(x.ndim), f"{NAME}-chunk"
     parts = mapped(
         name, states.of_chunk, symbols, no_arrays, x, symbols, *starts, adjust_chunks=ones
     )
-    return tree("reduce", parts, call.axes, states.combine, states.finish, meta, keepdims=keepdims)
+    return tree(NAME, parts, call.axes, states.combine, states.finish, meta, keepdims=keepdims)
 
 
 @dataclass(frozen=True)
@@ -194,7 +176,7 @@ class _Values(_States):
 
     def of_chunk(self, chunk: Array) -> Array:
         """Return the state of a chunk."""
-        chunk = as_array("reduce", "x", chunk)
+        chunk = as_array(NAME, "x", chunk)
         function, axes = self.call.function, self.call.axes
         nothing = self.of_nothing(chunk, self.dtype)
         if nothing is not None:
@@ -253,7 +235,7 @@ class _Places(_States):
 
     def of_chunk(self, chunk: Array, *starts: int) -> tuple[Array, Array]:
         """Return the state of a chunk that starts there along the reduced axes."""
-        chunk = as_array("reduce", "x", chunk)
+        chunk = as_array(NAME, "x", chunk)
         call = self.call
         values = self.of_nothing(chunk, self.dtype)
         if values is not None:

@@ -107,7 +107,7 @@ class ReduceCall:
         return np.frombuffer(initial, self.initial_dtype).astype(self.dtype).tobytes()
 
 
-def as_axes(axis: object) -> int | tuple[int, ...]:
+def _as_axes(axis: object) -> int | tuple[int, ...]:
     """Return axes as an int or a tuple of those."""
     try:
         return tuple(map(index, axis)) if isinstance(axis, tuple) else index(axis)  # type: ignore[arg-type]  # so TypeError
@@ -117,7 +117,7 @@ def as_axes(axis: object) -> int | tuple[int, ...]:
         raise DTypeError(message) from None
 
 
-def check_flags(**flags: object) -> None:
+def _check_flags(**flags: object) -> None:
     """Raise ArgumentError for what is neither true nor false, as an array of several elements."""
     for name, value in flags.items():
         try:
@@ -127,7 +127,52 @@ def check_flags(**flags: object) -> None:
             raise ArgumentError(NAME, name, requirement) from None
 
 
-def find_call(
+_calls: Table[ReduceCall] = registered(f"{NAME} arguments", Table())
+
+
+def call_of(
+    x: Array,
+    function: Any,  # noqa: ANN401  whatever the caller gave, as the others
+    axis: Any,  # noqa: ANN401
+    keepdims: object,
+    dtype: Any,  # noqa: ANN401
+    nan: object,
+    last_index: object,
+    initial: object,
+    out: object = None,
+) -> tuple[ReduceCall, bytes | None, Array | None]:
+    """Return what a call means, the bytes of its initial value and its output, if there are any.
+
+    Its arguments are checked once for equal facts of x and out.
+    """
+    if type(function) is not str:
+        function = as_function(function)
+    if axis is not None and type(axis) is not int:
+        axis = _as_axes(axis)
+    target = None if out is None else as_output(NAME, "out", out)
+    of_out = dtype is None
+    if not of_out:
+        dtype = as_dtype(NAME, dtype, known())
+    elif target is not None:
+        dtype = target.dtype
+    try:
+        # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
+        key = (
+            function, axis, bool(keepdims), dtype, nan, bool(last_index), initial is None,
+            x.dtype, x.shape,
+        )  # fmt: skip
+        call = _calls.find(key)
+    except Exception:  # noqa: BLE001  whatever a tensor of another library raises
+        _check_flags(keepdims=keepdims, last_index=last_index)
+        call = None  # nan is not hashable
+    if call is None:
+        call = _calls.add(key, _new_call(x, *key[:6], initial, of_out=of_out))
+    if initial is None:
+        return call, None, target
+    return call, element_bytes(NAME, "initial", initial, call.initial_dtype), target
+
+
+def _new_call(
     x: Array,
     name: str | ReduceFunction,
     axis: int | tuple[int, ...] | None,
@@ -230,7 +275,6 @@ def _fill(element: bytes, arrays: tuple[Array, ...]) -> None:
 
 _binding = Binding(NAME, ("x", "out"), _bind, aligned=(0,))
 _run = _binding.run
-_calls: Table[ReduceCall] = registered(f"{NAME} arguments", Table())
 registered(NAME, _binding.table)
 
 
@@ -365,31 +409,10 @@ def reduce(
     array([7, 7, 7])
     """
     x = as_array(NAME, "x", x)
-    if type(function) is not str:
-        function = as_function(function)
-    if axis is not None and type(axis) is not int:
-        axis = as_axes(axis)
-    target = None if out is None else as_output(NAME, "out", out)
-    of_out = dtype is None
-    if not of_out:
-        dtype = as_dtype(NAME, dtype, known())
-    elif target is not None:
-        dtype = target.dtype
-    try:
-        # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
-        key = (
-            function, axis, bool(keepdims), dtype, nan, bool(last_index), initial is None,
-            x.dtype, x.shape,
-        )  # fmt: skip
-        call = _calls.find(key)
-    except Exception:  # noqa: BLE001  whatever a tensor of another library raises
-        check_flags(keepdims=keepdims, last_index=last_index)
-        call = None  # nan is not hashable
-    if call is None:
-        call = _calls.add(key, find_call(x, *key[:6], initial, of_out=of_out))
-    if initial is not None:
-        initial = element_bytes(NAME, "initial", initial, call.initial_dtype)
+    call, element, target = call_of(
+        x, function, axis, keepdims, dtype, nan, last_index, initial, out
+    )
     if target is None:
         target = out = empty(call.shape, call.dtype, place_of(x))
-    _run(call if initial is None else (call, initial), (x, target))
+    _run(call if element is None else (call, element), (x, target))
     return out
