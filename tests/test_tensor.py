@@ -86,16 +86,8 @@ def test_null_strides_are_the_packed_ones(sizes):
 EXTENDED = FeatureLevel.EXTENDED
 # Rule and case, tensor, its changed fields: the last of them is what the rule speaks of; a level.
 BROKEN = [
-    ("T2-unknown", X, {"data_type": DataType.UNKNOWN}),
-    ("T2-uint4", X, {"data_type": DataType.UINT4}),
-    ("T2-int4", OUT, {"data_type": DataType.INT4}),
     ("T2-no-such-value", INDICES, {"data_type": 14}),
     ("T2-negative", INDICES, {"data_type": -1}),
-    ("T2-bool", X, {"data_type": DataType.BOOL}),
-    ("T2-bfloat16", OUT, {"data_type": DataType.BFLOAT16}),
-    ("T3-no-dimension", X, {"sizes": ()}),
-    ("T3-nine-dimensions", X, {"sizes": (1,) * 9}),
-    ("T3-output-nine-dimensions", OUT, {"sizes": (1,) * 9}),
     ("T4-zero-size", X, {"sizes": (0, 4)}),
     ("T4-no-indices", INDICES, {"sizes": (1, 0)}),
     ("T4-zero-output", OUT, {"sizes": (2, 0)}),
@@ -152,13 +144,6 @@ def test_broken_rule_is_reported(case, tensor, values, level):
 @pytest.mark.parametrize("given", [None, (3, 4)], ids=["none", "tuple"])
 def test_t1_something_else_than_a_tensor_is_reported(tensor, given):
     assert_reported(replace(GATHER, **{tensor: given}), "T1", tensor)
-
-
-@pytest.mark.parametrize("level", ["1_0", "2_0", "2_1"])
-@pytest.mark.parametrize("rank", [1, 3, 6, 8])
-def test_t3_early_levels_have_4_or_5_dimensions(level, rank):
-    desc = gather_of(*[(1,) * rank] * 3)
-    assert_reported(desc, "T3", f"{X}.sizes", FeatureLevel[f"LEVEL_{level}"])
 
 
 @pytest.mark.parametrize("strides", [None, (0, 0)], ids=["packed", "broadcast"])
@@ -221,35 +206,9 @@ def test_t10_is_exact_and_concerns_outputs_alone(layout):
     assert has_rule(spread("input_tensor", *layout)) is None
 
 
-@pytest.mark.parametrize(
-    "desc",
-    [
-        pytest.param(gather_of((3, 0), (1, 2), (2, 0)), id="no-columns"),
-        pytest.param(gather_of((3, 4), (1, 0), (0, 4)), id="no-indices"),
-        pytest.param(gather_of((0, 4), (1, 0), (0, 4)), id="nothing"),
-        pytest.param(gather_of((3, 4), (1, 0), (0, 4), strides=(0, 0)), id="empty-output-strides"),
-    ],
-)
-def test_extended_level_accepts_sizes_of_zero(desc):
-    assert desc.validate(EXTENDED) is None
-    with pytest.raises(ck.DescriptorError, match="T4"):
-        desc.validate()
-
-
-@pytest.mark.parametrize("name", ["BOOL", "BFLOAT16", "COMPLEX64", "COMPLEX128"])
-def test_extended_level_accepts_the_types_of_the_extension(name):
-    tensors = {one: replace(getattr(GATHER, one), data_type=DataType[name]) for one in (X, OUT)}
-    desc = replace(GATHER, **tensors)
-    assert desc.validate(EXTENDED) is None
-    assert_reported(desc, "T2", f"{X}.data_type")
-
-
-@pytest.mark.parametrize(
-    "field", ["data_type", "sizes", "strides", "total_tensor_size_in_bytes", "flags"]
-)
-def test_tensor_desc_is_frozen(field):
+def test_tensor_desc_is_frozen():
     with pytest.raises(FrozenInstanceError):
-        setattr(GATHER.input_tensor, field, None)
+        GATHER.input_tensor.sizes = ()
 
 
 def test_tensor_desc_accepts_lists_and_numpy_integers_and_is_hashable():
@@ -260,17 +219,3 @@ def test_tensor_desc_accepts_lists_and_numpy_integers_and_is_hashable():
     assert len({tuples, lists, arrays}) == 1
     assert lists.sizes == (2, 3)
     assert tuples != TensorDesc(DataType.UINT8, (2, 3), (1, 2))
-
-
-def test_tensor_desc_does_not_follow_a_list_that_changes_later():
-    sizes = [2, 3]
-    desc = TensorDesc(DataType.UINT8, sizes)
-    sizes[0] = 7
-    assert desc.sizes == (2, 3)
-
-
-def test_tensor_desc_keeps_its_fields_and_defaults():
-    desc = TensorDesc(DataType.INT64, (5,))
-    assert (desc.strides, desc.total_tensor_size_in_bytes) == (None, None)
-    assert (desc.guaranteed_base_offset_alignment, desc.flags) == (0, TensorFlags.NONE)
-    assert desc.data_type is DataType.INT64

@@ -32,14 +32,8 @@ BROKEN = [
     ("G1-indices-of-another-rank", gather((3, 4), (2,), (2, 4), 0, 1), LATE),
     ("G1-output-of-another-rank", gather((3, 4), (1, 2), (1, 2, 4), 0, 1), LATE),
     ("G1-input-of-another-rank", gather((1, 3, 4), (1, 2), (2, 4), 0, 1), LATE),
-    ("G1-five-dimensions-at-2_1", gather((1,) * 5, (1,) * 5, (1,) * 5, 4, 1), EARLY),
     ("G2-types-differ", change(LEGAL, "output_tensor", data_type=DataType.INT32), LATE),
     ("G2-signs-differ", change(LEGAL_4, "output_tensor", data_type=DataType.FLOAT16), EARLY),
-    ("G2-integers-at-2_0", gather((1, 1, 1, 3), (1,) * 4, (1,) * 4, 3, 1, "INT32"), 0x2000),
-    ("G2-64-bits-at-4_0", gather((3,), (1,), (1,), 0, 1, "INT64"), FeatureLevel.LEVEL_4_0),
-    ("G3-signed-at-2_1", gather((1, 1, 1, 3), (1,) * 4, (1,) * 4, 3, 1, index_kind="INT32"), EARLY),
-    ("G3-16-bits", gather((3,), (1,), (1,), 0, 1, index_kind="UINT16"), LATE),
-    ("G3-floats", gather((3,), (1,), (1,), 0, 1, index_kind="FLOAT32"), LATE),
     ("G4-axis-is-the-rank", replace(LEGAL, axis=2), LATE),
     ("G4-axis-is-large", replace(LEGAL, axis=2**32 - 1), LATE),
     ("G4-axis-counts-from-the-end", replace(LEGAL, axis=-1), LATE),
@@ -66,7 +60,6 @@ BROKEN = [
 ]
 FIELDS = {
     "G2-types-differ": "output_tensor.data_type",
-    "G3-floats": "indices_tensor.data_type",
     "G4-axis-is-the-rank": "axis",
     "G5-negative": "index_dimensions",
     "G6-leading-size": "indices_tensor.sizes",

@@ -46,12 +46,6 @@ def test_no_index_dimension_selects_one_slice(axis, shape, index):
     np.testing.assert_array_equal(ck.compile_operator(desc)(x, indices), expected, strict=True)
 
 
-def test_no_index_dimension_of_a_vector():
-    desc = gather((4,), (1,), (1,), 0, 0)
-    x = np.array([5, 6, 7, 8], np.float32)
-    assert ck.compile_operator(desc)(x, np.array([2], np.uint32)).tolist() == [7]
-
-
 @pytest.mark.parametrize(
     ("kind", "indices", "expected"),
     [
@@ -122,8 +116,3 @@ def test_empty_tensors_at_the_extended_level(sizes):
     operator = ck.compile_operator(desc, feature_level=EXTENDED)
     result = operator(np.ones(sizes[0], np.float32), np.zeros(sizes[1], np.uint32))
     assert (result.shape, result.dtype) == (sizes[2], np.float32)
-
-
-def test_nothing_can_be_gathered_from_an_empty_axis():
-    with pytest.raises(ck.DescriptorError):
-        gather((0, 4), (1, 2), (2, 4), 0, 1).validate(EXTENDED)

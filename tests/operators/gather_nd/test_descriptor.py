@@ -125,25 +125,6 @@ def test_padding_dimensions(x_shape, index_shape, shape, batch, rank):
     np.testing.assert_array_equal(run_poisoned(desc, x, indices), expected, strict=True)
 
 
-@pytest.mark.parametrize(
-    ("kind", "indices", "expected"),
-    [
-        pytest.param("INT32", [-1, -3, -4, -10, 3, 10], [30, 10, 10, 10, 30, 30], id="int32"),
-        pytest.param("INT32", [2**31 - 1, -(2**31)], [30, 10], id="int32-extremes"),
-        pytest.param("INT64", [-1, -(2**40), 2**40, -(2**32)], [30, 10, 30, 10], id="int64"),
-        pytest.param("INT64", [2**63 - 1, -(2**63), 2**32 + 1], [30, 10, 30], id="int64-extremes"),
-        pytest.param("UINT32", [2**32 - 1, 2**31, 3, 1], [30, 30, 30, 20], id="uint32"),
-        pytest.param("UINT64", [2**64 - 1, 2**63, 2**32, 0], [30, 30, 30, 10], id="uint64"),
-    ],
-)
-def test_indices_out_of_range_clamp(place, kind, indices, expected):
-    indices = np.array(indices, DataType[kind].numpy)[:, np.newaxis]
-    sizes = (3, 1), indices.shape, indices.shape
-    desc = gather_nd(*sizes, (2, 2), None, "INT8", kind)
-    result = run_poisoned(desc, np.array([[10], [20], [30]], np.int8), indices, place)
-    assert result.ravel().tolist() == expected
-
-
 @pytest.mark.parametrize("row", [1, 3, 16])
 @pytest.mark.parametrize("kind", ["INT32", "INT64", "UINT32", "UINT64"])
 def test_each_component_clamps_on_its_own_dimension(place, kind, row):

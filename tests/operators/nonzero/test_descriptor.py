@@ -30,7 +30,7 @@ pytestmark = PLAIN_UNLESS_THOROUGH
 
 EXTENDED = FeatureLevel.EXTENDED
 LEVELS = [FeatureLevel.LEVEL_6_4, EXTENDED]
-COUNT, COORDINATES = "output_count_tensor", "output_coordinates_tensor"
+COORDINATES = "output_coordinates_tensor"
 
 
 def effective_rank(sizes):
@@ -128,43 +128,6 @@ def test_any_legal_descriptor(place, level, data):
         assert all(n == 1 or a == b for n, a, b in steps)
 
 
-SIZES = (1, 2, 3, 40)
-INPUT_STRIDES = {
-    "packed": None,
-    "padded": (991, 400, 90, 2),
-    "transposed": (7, 1, 2, 6),
-    "broadcast rows": (0, 120, 0, 1),
-    "broadcast planes": (0, 0, 40, 1),
-    "one element": (0, 0, 0, 0),
-    "sheared": (0, 2, 1, 1),
-}
-OUTPUT_STRIDES = {
-    "packed": None,
-    "padded": (5, 0, 7, 2),
-    "axes": (0, 0, 1, 240),
-    "doubled": (0, 0, 2 * 3, 2),
-    "low halves of axes": (0, 999, 2, 2 * 240),
-}
-
-
-@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
-@pytest.mark.parametrize("kind", ["INT8", "FLOAT32"])
-@pytest.mark.parametrize("output_strides", OUTPUT_STRIDES)
-@pytest.mark.parametrize("input_strides", INPUT_STRIDES)
-def test_strides_of_the_descriptor(place, input_strides, output_strides, kind, flat):
-    desc = nonzero(SIZES, (1,) * 4, (1, 1, 240, 3), kind)
-    desc = change(desc, "input_tensor", strides=INPUT_STRIDES[input_strides])
-    desc = change(desc, COORDINATES, strides=OUTPUT_STRIDES[output_strides])
-    desc = change(desc, COUNT, strides=(1, 0, 77, 5))
-    x, buffer = input_of(desc.input_tensor, place, np.random.default_rng(7), 0.5)
-    outputs = outputs_of(desc, place)
-    pair = list(outputs.flat if flat else outputs.pair)
-    operator = ck.compile_operator(desc)
-    for _ in range(2):
-        assert operator(buffer if flat else x, out=pair) is pair
-        outputs.assert_hold(rows_of(desc, x))
-
-
 @pytest.mark.parametrize("shape", [(5, 7), (2, 3, 400)], ids=str)
 def test_low_halves_of_64_bit_coordinates(place, shape):
     """How users of DirectML get ONNX's int64 result of {rank, count}: high halves cleared first."""
@@ -181,18 +144,6 @@ def test_low_halves_of_64_bit_coordinates(place, shape):
     assert get(count).tolist() == [expected.shape[1]]
     assert np.array_equal(found[:, : expected.shape[1]], expected)
     assert not found[:, expected.shape[1] :].any()
-
-
-@pytest.mark.parametrize("kind", sorted(MORE))
-@pytest.mark.parametrize("coordinate_kind", ["UINT32", "INT64"])
-def test_data_types_at_the_extended_level(place, kind, coordinate_kind):
-    if kind == "BFLOAT16":
-        pytest.importorskip("ml_dtypes")
-    desc = nonzero((9, 1, 11), (1,), (99, 3), kind, coordinate_kind=coordinate_kind)
-    x, _ = input_of(desc.input_tensor, place, np.random.default_rng(9), 0.5)
-    outputs = outputs_of(desc, place)
-    ck.compile_operator(desc, EXTENDED)(x, out=outputs.pair)
-    outputs.assert_hold(rows_of(desc, x))
 
 
 @pytest.mark.parametrize("sizes", [(0,), (3, 0), (1, 0, 1), (1, 1, 0, 4, 0)], ids=str)

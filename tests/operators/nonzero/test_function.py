@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,14 +13,13 @@ from tests.helpers.nonzero import (
     LARGEST,
     Outputs,
     any_x,
-    assert_found,
     expected_coordinates,
     is_nonzero,
     random_elements,
 )
-from tests.helpers.places import CUDA, put, same_bytes
+from tests.helpers.places import put, same_bytes
 from tests.helpers.samples import covering, examples
-from tests.helpers.strategies import DTYPES, OF_EACH_WIDTH
+from tests.helpers.strategies import OF_EACH_WIDTH
 
 pytestmark = PLAIN_AND_CHECKED
 
@@ -130,15 +127,6 @@ def test_takes_lists_and_any_integer():
     assert found.tolist() == [-1, -1]
 
 
-@PLAIN_UNLESS_THOROUGH
-@pytest.mark.parametrize(("dtype", "before"), covering(DTYPES, ["u1", "f4"]))
-def test_fields_of_a_structure(before, dtype):
-    x = np.zeros((5, 60), [("before", before), ("x", dtype)])["x"]
-    x[...] = random_elements(np.random.default_rng(6), x.shape, dtype, 0.5)
-    assert same_bytes(ck.argwhere(x), np.argwhere(is_nonzero(x)))
-    assert_nonzero(x, 200)
-
-
 def test_nonzero_indexes_an_array(place):
     x = random_elements(np.random.default_rng(5), (30, 4, 5), "int32", 0.2)
     memory = put(x, place)
@@ -158,36 +146,3 @@ def test_the_same_arrays_again_and_again(place):
             found = expected_coordinates(x)
             written[k] = np.concatenate([found, written[k][len(found) :]])
             outputs[k].assert_hold(written[k], len(found))
-
-
-@PLAIN
-def test_many_threads_at_once():
-    rng = np.random.default_rng(5)
-    arrays = [random_elements(rng, (2, 25_000), "int32", 0.1) for _ in range(8)]
-    expected = [expected_coordinates(x, np.uint32) for x in arrays]
-
-    def call(k):
-        for _ in range(5):
-            assert_found(ck.nonzero_coordinates(arrays[k]), expected[k], (2, 25_000))
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(call, range(8)))
-
-
-@pytest.mark.gpu
-def test_nothing_waits_for_the_gpu():
-    """A launch can be captured, and the graph runs again on other elements."""
-    import cupy as cp  # noqa: PLC0415  optional
-
-    elements = random_elements(np.random.default_rng(6), (90_000,), "float32", 0.5)
-    with cp.cuda.Stream(non_blocking=True) as stream:
-        x = put(elements, CUDA)
-        result = ck.nonzero_coordinates(x)
-        stream.begin_capture()
-        ck.nonzero_coordinates(x, out=result)
-        graph = stream.end_capture()
-        for turns in range(1, 4):
-            turned = np.roll(elements, turns)
-            x.set(turned)
-            graph.launch(stream)
-            assert_found(result, expected_coordinates(turned, np.uint32), x.shape)

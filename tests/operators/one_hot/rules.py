@@ -40,7 +40,6 @@ BROKEN = [
     ("O1-values-of-another-rank", one_hot((3, 1), (2,), (3, 4), 1), LATE),
     ("O1-indices-of-another-rank", one_hot((1, 3, 1), (1, 2), (3, 4), 1), LATE),
     ("O1-output-of-another-rank", one_hot((3, 1), (1, 2), (1, 3, 4), 1), LATE),
-    ("O1-five-dimensions-at-2_1", one_hot((1,) * 5, (1, 1, 1, 1, 2), (1,) * 5, 4), EARLY),
     ("O2-types-differ", change(LEGAL, "output_tensor", data_type=DataType.INT32), LATE),
     ("O2-widths-differ", change(LEGAL_4, "output_tensor", data_type=DataType.FLOAT16), EARLY),
     ("O3-axis-is-the-rank", replace(LEGAL, axis=2), LATE),
@@ -54,8 +53,6 @@ BROKEN = [
     ("O4-early-level", one_hot((1, 1, 3, 2), (1, 1, 1, 2), (1, 1, 3, 4), 3), EARLY),
     ("O6-one-value", one_hot((3, 1), (1, 1), (3, 4), 1), LATE),
     ("O6-early-level", one_hot((1, 1, 3, 1), ONES, (1, 1, 3, 4), 3), EARLY),
-    ("O7-64-bits-at-4_0", four("INT64"), FeatureLevel.LEVEL_4_0),
-    ("O7-float-indices", four(index_kind="FLOAT32"), LATE),
 ]
 FIELDS = {
     "O1-values-of-another-rank": "tensors",
@@ -63,8 +60,6 @@ FIELDS = {
     "O3-axis-is-the-rank": "axis",
     "O4-other-size": "indices_tensor.sizes",
     "O6-one-value": "values_tensor.sizes",
-    "O7-64-bits-at-4_0": "values_tensor.data_type",
-    "O7-float-indices": "indices_tensor.data_type",
 }
 LEGAL_CASES = [
     ("two-dimensions", LEGAL, LATE),

@@ -10,7 +10,6 @@ from tests.helpers.places import put
 from tests.helpers.refused import assert_refused, refusals
 
 I = np.array([[0, 1, 2], [3, -1, 9]], np.int32)  # noqa: E741  as in the operator's formula
-NEGATIVE = "negative must be 'from_end' or 'invalid'; got "
 TWO = "values must be two scalars or an array of two elements; got "
 VALUES = "values.dtype must be one of  ... ; got "
 
@@ -28,9 +27,7 @@ TABLES = {
         "depth must be at least 0; got -1": call(-1),
         "axis must lie in [-3, 2]; got 3": call(axis=3),
         "axis must lie in [-3, 2]; got -4": call(axis=-4),
-        f"{NEGATIVE}'out_of_range'; did you mean 'invalid'?": call(negative="out_of_range"),
-        f"{NEGATIVE}None": call(negative=None),
-        f"{NEGATIVE}array([ 0, -1], dtype=int32)": call(negative=np.array([0, -1], np.int32)),
+        "negative must be  ... ; did you mean 'invalid'?": call(negative="out_of_range"),
         f"{TWO}3 of them": values(0, 1, 2),
         f"{TWO}1 of them": values([0, 1]),
         f"{TWO}shape ()": call(values=1),
@@ -49,15 +46,12 @@ TABLES = {
             np.float32(0), np.datetime64(1, "s")
         ),
         "values[1] must fit int64; got 10000000000000000000 ... ": values(0, 10**40, dtype=int),
-        "values[0] must fit int8; got 0.5 (a fraction would be lost)": values(0.5, np.int8(1)),
         "values[1] must fit int8; got np.int64(300) (it is out of range)": call(
             values=np.array([0, 300]), dtype="int8"
         ),
-        "dtype must be one of  ... ; got 'float33'; did you mean 'float32'?": call(dtype="float33"),
         "dtype must be one of  ... float8_e8m0fnu; got 'bflot16'; did you mean 'bfloat16'?": call(
             dtype="bflot16"
         ),
-        "dtype must be one of  ... ; got <U3": call(dtype="U3"),
     },
     ck.BindingError: {
         "out must have shape (2, 10, 3) for axis=1, depth=10; got (2, 3, 10)": call(

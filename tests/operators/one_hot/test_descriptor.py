@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import DataType, FeatureLevel
+from cudakern import FeatureLevel
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.one_hot import expected
 from tests.helpers.places import get, same_bytes
@@ -99,13 +99,3 @@ def test_empty_tensors_at_the_extended_level(sizes):
     operator = ck.compile_operator(desc, feature_level=EXTENDED)
     result = operator(np.zeros(sizes[0], np.uint32), np.ones(sizes[1], np.float32))
     assert (result.shape, result.dtype) == (sizes[2], np.float32)
-
-
-@pytest.mark.parametrize("kind", ["BOOL", "BFLOAT16", "COMPLEX64", "COMPLEX128"])
-def test_more_data_types_at_the_extended_level(kind):
-    if kind == "BFLOAT16":
-        pytest.importorskip("ml_dtypes")
-    operator = ck.compile_operator(one_hot((3, 1), (1, 2), (3, 4), 1, kind), feature_level=EXTENDED)
-    values = np.array([[0, 1]]).astype(DataType[kind].numpy)
-    result = operator(np.array([[3], [0], [4]], np.uint32), values)
-    assert result.tolist() == [[0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0]]
