@@ -131,24 +131,19 @@ _OTHER_NAMES = {
 
 
 @lru_cache(maxsize=1)
-def bfloat16() -> np.dtype[Any] | None:
-    """Return the bfloat16 dtype of ml_dtypes, or None where that package is not installed."""
+def narrow_floats() -> dict[str, np.dtype[Any]]:
+    """Return bfloat16 and the 8-bit floats of ml_dtypes by name; none without that package."""
     try:
         import ml_dtypes  # noqa: PLC0415  optional
     except ImportError:
-        return None
-    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-    return dtype
+        return {}
+    names = sorted(n for n in vars(ml_dtypes) if n.startswith(("bfloat16", "float8_")))
+    return {name: np.dtype(getattr(ml_dtypes, name)) for name in names}
 
 
-def narrow_float(name: str) -> np.dtype[Any] | None:
-    """Return the dtype of ml_dtypes of a name, or None where that package has none."""
-    if bfloat16() is None:
-        return None
-    import ml_dtypes  # noqa: PLC0415  optional
-
-    scalar_type = getattr(ml_dtypes, name, None)
-    return None if scalar_type is None else np.dtype(scalar_type)
+def bfloat16() -> np.dtype[Any] | None:
+    """Return the bfloat16 dtype of ml_dtypes, or None where that package is not installed."""
+    return narrow_floats().get("bfloat16")
 
 
 @lru_cache(maxsize=1)
@@ -168,13 +163,7 @@ def known() -> dict[np.dtype[Any], DataType]:
 @lru_cache(maxsize=1)
 def copyable() -> dict[np.dtype[Any], None]:
     """Return the dtypes that functions copy: those, and the 8-bit floats of ml_dtypes."""
-    small: list[np.dtype[Any]] = []
-    if bfloat16() is not None:
-        import ml_dtypes  # noqa: PLC0415  optional
-
-        names = sorted(name for name in vars(ml_dtypes) if name.startswith("float8_"))
-        small = [np.dtype(getattr(ml_dtypes, name)) for name in names]
-    return dict.fromkeys((*known(), *small))
+    return dict.fromkeys((*known(), *narrow_floats().values()))
 
 
 def require_dtype(
@@ -203,7 +192,7 @@ def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) ->
         return dtype
     name = wanted if isinstance(wanted, str) else shown(wanted)
     word = name.rpartition(".")[2]  # of torch.float32
-    if bfloat16() is None and word.startswith(("bfloat16", "float8")):
+    if not narrow_floats() and word.startswith(("bfloat16", "float8")):
         hint = "; it needs the package ml_dtypes"
     else:
         hint = did_you_mean(word, map(str, legal) if dtype is None else (), _OTHER_NAMES)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cudakern._arrays import Array, address_of, is_cupy, is_read_only, require_writeable
-from cudakern._dtypes import narrow_float
+from cudakern._dtypes import narrow_floats
 from cudakern.errors import BindingError, CudakernError, DTypeError, reason
 
 # Of DLPack: where memory is that the processor reads, and that a CUDA device does.
@@ -144,11 +144,11 @@ def _narrow_float(value: object) -> np.dtype[Any] | None:
     name = str(dtype).rpartition(".")[2]
     if not name.startswith(("bfloat16", "float8_")):
         return None
-    scalar_type = narrow_float(name)
-    if scalar_type is None:
+    narrow = narrow_floats().get(name)
+    if narrow is None:
         message = f"{name} needs the package ml_dtypes"
         raise TypeError(message)
-    return scalar_type
+    return narrow
 
 
 def _as_unsigned(value: Any) -> Any:  # noqa: ANN401

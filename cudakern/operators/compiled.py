@@ -45,7 +45,7 @@ class _Tensors:
     """The tensors of a descriptor: how arrays are read and written as them."""
 
     def __init__(self, desc: OperatorDesc, level: FeatureLevel) -> None:
-        tensors = (*desc.inputs(), *desc.outputs())
+        tensors = desc.tensors()
         self.operator, self.inputs = desc.operator, len(desc.inputs())
         self.names = tuple(name for name, _ in tensors)
         self.tensors = tuple(tensor for _, tensor in tensors)
@@ -312,18 +312,12 @@ class CompiledOperator:
 
     def _with_owned(self, inputs: tuple[Array, ...]) -> list[Array]:
         """Return all inputs in binding order."""
-        tensors = self._tensors
-        operator, count = tensors.operator, tensors.inputs
+        tensors, operator, count = self._tensors, self._desc.operator, self._tensors.inputs
         for i in self._needs:
-            required = "is OWNED_BY_DML: it must be given to initialize()"
-            if i not in self._owned:
-                raise BindingError(
-                    operator, self._tensors.names[i], f"{required} before the call", "T16"
-                )
-            if len(inputs) == count:
-                raise BindingError(
-                    operator, self._tensors.names[i], f"{required}, not to the call", "T16"
-                )
+            if i not in self._owned or len(inputs) == count:
+                when = ", not to the call" if i in self._owned else " before the call"
+                requirement = f"is OWNED_BY_DML: it must be given to initialize(){when}"
+                raise BindingError(operator, tensors.names[i], requirement, "T16")
         if len(inputs) != count - len(self._needs):
             names = [tensors.names[i] for i in range(count) if i not in self._needs]
             requirement = f"must be {len(names)} tensors ({', '.join(names)}); got {len(inputs)}"
@@ -334,12 +328,9 @@ class CompiledOperator:
         return arrays
 
     def _allocate(self, arrays: list[Array]) -> Any:  # noqa: ANN401
-        first = as_array(self._desc.operator, self._tensors.names[0], arrays[0])
-        place = place_of(first)
-        outputs = [
-            self._tensors.empty(k, place)
-            for k in range(self._tensors.inputs, len(self._tensors.names))
-        ]
+        tensors = self._tensors
+        place = place_of(as_array(tensors.operator, tensors.names[0], arrays[0]))
+        outputs = [tensors.empty(i, place) for i in range(tensors.inputs, len(tensors.names))]
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
 

@@ -143,7 +143,9 @@ def require_index_dtype(operator: str, dtype: np.dtype[Any]) -> None:
         raise DTypeError(message)
 
 
-def fill_pattern(operator: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:
-    """Return one element of the fill value repeated to 16 bytes."""
+def fill_pattern(operator: str, mode: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:
+    """Return one element of the fill value repeated to 16 bytes; zeros for another mode."""
+    if mode != "fill":
+        return NO_FILL
     element = element_bytes(operator, "fill_value", fill_value, dtype)
     return element * (VECTOR_BYTES // dtype.itemsize)

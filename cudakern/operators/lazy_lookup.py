@@ -17,7 +17,6 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from cudakern._arguments import element_bytes
 from cudakern._arrays import (
     Array,
     converted,
@@ -27,15 +26,13 @@ from cudakern._arrays import (
     empty,
     flip_bits,
     place_of,
-    require_rank,
     require_size,
 )
-from cudakern._dtypes import copyable, require_dtype
 from cudakern._foreign import as_array
 from cudakern.engines import HOST
 from cudakern.errors import DTypeError
 from cudakern.operators.index_check import raise_if_outside, require_extents
-from cudakern.operators.indices import ZERO, as_indices, widened
+from cudakern.operators.indices import as_indices, widened
 from cudakern.operators.lazy_arrays import (
     Lazy,
     as_lazy,
@@ -50,6 +47,7 @@ from cudakern.operators.lazy_arrays import (
     starts_of,
     tree,
 )
+from cudakern.operators.lookup import Selection, require_operands
 
 _INT64 = np.dtype(np.int64)
 
@@ -63,36 +61,42 @@ def lazy_operands(
     """
     data = as_lazy(operator, "x", x)
     positions, array = as_lazy_indices(operator, indices)
-    require_dtype(operator, "x", data.dtype, copyable())
-    require_rank(operator, "x", data, 1)
-    require_rank(operator, "indices", positions, least)
+    require_operands(operator, data, positions, least)
     at_hand = array is not None and place_of(array) == HOST
     return data, positions, array if at_hand else None
 
 
 @dataclass(frozen=True)
 class LazyLookup:
-    """What indices select, and what those out of range mean."""
+    """A lookup in an array that is in chunks."""
 
     operator: str
-    first: int  # of the axes of x that indices select from
-    stop: int  # the axis behind the last one of them
-    mode: str
-    negative: str
-    extents: tuple[int, ...]  # of these axes, in all of x
+    selection: Selection
+    shape: tuple[int, ...]  # of x
     kind: np.dtype[Any]  # of x
     function: Callable[..., Array]  # the same lookup in an array
     tuples: bool = False  # the last dimension of the indices runs over the axes
-    fill: bytes = b""  # one element of the fill value; empty for other modes than "fill"
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """How long the axes are that indices select from."""
+        return self.shape[self.selection.first : self.selection.stop]
+
+    @property
+    def fill(self) -> bytes:
+        """One element of the fill value; zeros for other modes than "fill"."""
+        return self.selection.fill[: self.kind.itemsize]
 
     def look_up(self, x: Array, indices: Array, mode: str, negative: str) -> Array:
-        """Return what indices select from a chunk; zeros or the fill value out of range."""
+        """Return what indices select from a chunk; zero bits or the fill value out of range."""
         x = as_array(self.operator, "x", x)
         if x.dtype != self.kind:
             message = f"{self.operator}: x.dtype must be {self.kind} in all chunks; got {x.dtype}"
             raise DTypeError(message)
-        value = np.frombuffer(self.fill, x.dtype)[0] if self.fill else ZERO
-        return self.function(x, indices, self.first, mode=mode, negative=negative, fill_value=value)
+        options = {"mode": mode, "negative": negative}
+        if mode == "fill":
+            options["fill_value"] = np.frombuffer(self.fill, x.dtype)[0]
+        return self.function(x, indices, self.selection.first, **options)
 
     def check(self, indices: Array, *starts: int) -> Array:
         """Return a chunk of the indices, which starts there, or raise for the first bad one."""
@@ -101,18 +105,19 @@ class LazyLookup:
             readable = as_indices(self.operator, indices, indices)
             raise_if_outside(
                 self.operator,
-                widened(readable, self.extents, self.negative),
+                widened(readable, self.extents, self.selection.negative),
                 self.extents,
-                self.first,
+                self.selection.first,
                 tuples=self.tuples,
-                negative=self.negative,
+                negative=self.selection.negative,
                 starts=[int(start) for start in starts],
             )
         return indices
 
     def of_whole(self, x: object, indices: object) -> Array:
         """Return the result where the axes that are selected from are in one chunk."""
-        return self.look_up(only_chunk(x), only_chunk(indices), self.mode, self.negative)
+        mode, negative = self.selection.mode, self.selection.negative
+        return self.look_up(only_chunk(x), only_chunk(indices), mode, negative)
 
     def of_chunk(self, starts: tuple[int, ...], x: Array, indices: Array) -> Array:
         """Return what indices select from a chunk that starts there; zero bits for the rest."""
@@ -129,13 +134,14 @@ class LazyLookup:
         """Return where indices point along an axis, as int64; anywhere outside if nowhere."""
         if indices.dtype != np.uint64:
             indices = converted(indices, _INT64)
-        low, high = (-1, extent) if self.mode == "fill" else (0, extent - 1)
-        if self.mode == "wrap":
+        mode, negative = self.selection.mode, self.selection.negative
+        low, high = (-1, extent) if mode == "fill" else (0, extent - 1)
+        if mode == "wrap":
             indices = indices % max(extent, 1)
         elif indices.dtype == np.uint64:
             indices = np.minimum(indices, max(high, 0))
         else:
-            if self.negative == "from_end":
+            if negative == "from_end":
                 indices = indices + extent * (indices < 0)
             indices = np.minimum(np.maximum(indices, low), high)
         return indices.astype(np.int64)
@@ -165,24 +171,22 @@ def look_up(
     indices: Lazy,
     symbols: tuple[int, ...],
     at_hand: Array | None,
-    fill_value: object,
 ) -> Lazy:
     """Return the result; ``symbols`` name the dimensions of indices, those of x are 0, 1, ..."""
-    name, first, stop = call.operator, call.first, call.stop
+    name, selection = call.operator, call.selection
+    first, stop, mode = selection.first, selection.stop, selection.mode
     new = slice(first, -1) if call.tuples else slice(None)
-    shape = x.shape[:first] + indices.shape[new] + x.shape[stop:]
-    if call.mode == "fill":
-        call = replace(call, fill=element_bytes(name, "fill_value", fill_value, x.dtype))
+    shape = selection.shape(x, indices, tuples=call.tuples)
     require_one_place(name, x=x, indices=indices)
     require_size(name, "indices", shape, x.dtype.itemsize)
-    if call.mode != "fill" and 0 not in shape:
+    if mode != "fill" and 0 not in shape:
         require_extents(name, call.extents, first, indices.size)
-    if call.mode == "raise":
+    if mode == "raise":
         if 0 not in shape:
             axes, meta = range(indices.ndim), meta_like(indices, indices.ndim, indices.dtype)
             starts = start_of_each(indices, axes)
             indices = mapped(f"{name}-check", call.check, axes, meta, indices, axes, *starts)
-        call = replace(call, mode="clamp", negative="from_end")
+        call = replace(call, selection=selection._replace(mode="clamp", negative="from_end"))
     meta = meta_like(x, len(shape), x.dtype)
     if all(count == 1 for count in x.numblocks[first:stop]):
         dimensions = (*range(first), *symbols[new], *range(stop, x.ndim))
@@ -195,7 +199,7 @@ def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[i
     """Return the chunks of x that indices may select from: along each axis, one at least."""
     hit = []
     for k, extent in enumerate(call.extents):
-        sizes = x.chunks[call.first + k]
+        sizes = x.chunks[call.selection.first + k]
         chunks = list(range(len(sizes)))
         if at_hand is not None:
             places = call.positions(at_hand[..., k] if call.tuples else at_hand, extent)
@@ -211,7 +215,7 @@ def _of_chunks(call: LazyLookup, x: Lazy, indices: Lazy, new: slice, hit: list[l
     Written by hand: dask would fuse a blockwise layer with those before it, and compute chunks of x
     again for each chunk of the indices.
     """
-    first, stop = call.first, call.stop
+    first, stop = call.selection.first, call.selection.stop
     name = f"cudakern-{call.operator}-chunk-{tokenize(call, x.name, indices.name, hit)}"
     starts = [starts_of(sizes) for sizes in x.chunks[first:stop]]
     chunks = x.chunks[:first] + indices.chunks[new] + x.chunks[stop:]

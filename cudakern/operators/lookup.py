@@ -37,10 +37,15 @@ def as_operands(operator: str, x: object, indices: object, least: int) -> tuple[
     """Return x and indices as arrays of supported dtypes; indices have ``least`` dimensions."""
     data = as_array(operator, "x", x)
     positions = as_indices(operator, indices, as_array(operator, "indices", indices))
-    require_dtype(operator, "x", data.dtype, copyable())
-    require_rank(operator, "x", data, 1)
-    require_rank(operator, "indices", positions, least)
+    require_operands(operator, data, positions, least)
     return data, positions
+
+
+def require_operands(operator: str, x: Array, indices: Array, least: int) -> None:
+    """Raise DTypeError for a dtype of x, ArgumentError for numbers of dimensions that are not."""
+    require_dtype(operator, "x", x.dtype, copyable())
+    require_rank(operator, "x", x, 1)
+    require_rank(operator, "indices", indices, least)
 
 
 class Selection(NamedTuple):
@@ -52,6 +57,17 @@ class Selection(NamedTuple):
     mode: str  # one of MODES
     fill: bytes  # the fill value repeated to 16 bytes
     negative: str  # what a negative index is: counted from the end, or invalid
+
+    def extents(self, x: Array) -> tuple[int, ...]:
+        """Return how long the axes are."""
+        extents: tuple[int, ...] = x.shape[self.first : self.stop]
+        return extents
+
+    def shape(self, x: Array, indices: Array, *, tuples: bool) -> tuple[int, ...]:
+        """Return the shape of the result; with ``tuples``, both operands begin with a batch."""
+        chosen: tuple[int, ...] = indices.shape[self.first : -1] if tuples else indices.shape
+        shape: tuple[int, ...] = x.shape[: self.first] + chosen + x.shape[self.stop :]
+        return shape
 
 
 class Lookup:
@@ -87,10 +103,9 @@ class Lookup:
             requirement = "must not be 'raise', which waits for the GPU,"
             require_eager(self._operator, "mode", requirement, place_of(x))
         if selection.negative == "invalid":
-            extents = x.shape[selection.first : selection.stop]
-            indices = widened(indices, extents, selection.negative)
+            indices = widened(indices, selection.extents(x), selection.negative)
         if out is None:
-            shape = self._shape(x, indices, selection)
+            shape = selection.shape(x, indices, tuples=self._tuples)
             place = common_place(self._operator, ("x", "indices"), (x, indices))
             require_size(self._operator, "indices", shape, x.dtype.itemsize)
             target = out = empty(shape, x.dtype, place)
@@ -99,19 +114,15 @@ class Lookup:
         self._run(selection, (x, indices, target))
         return out
 
-    def _shape(self, x: Array, indices: Array, selection: Selection) -> tuple[int, ...]:
-        chosen = indices.shape[:-1] if self._tuples else indices.shape
-        shape: tuple[int, ...] = chosen + x.shape[selection.stop :]
-        return shape if self._tuples else x.shape[: selection.first] + shape
-
     def _bind(
         self, selection: Selection, arrays: tuple[Array, ...], layouts: list[Layout], place: int
     ) -> Work:
         x, indices, out = arrays
-        shape, reason = self._shape(x, indices, selection), f"for {self._option}={selection.first}"
+        shape = selection.shape(x, indices, tuples=self._tuples)
+        reason = f"for {self._option}={selection.first}"
         kind = index_type(indices, selection.negative)
         check_output(self._operator, "out", out, shape, x.dtype, place, reason)
-        extents = x.shape[selection.first : selection.stop]
+        extents = selection.extents(x)
         if 0 in extents:
             return Work(before=partial(self._fill, selection) if out.size else None)
         source, where, result = layouts
@@ -125,15 +136,17 @@ class Lookup:
         """Fill the result where x has nothing to select from."""
         x, indices, out = arrays
         if selection.mode != "fill":
-            extents = x.shape[selection.first : selection.stop]
-            require_extents(self._operator, extents, selection.first, indices.size)
+            require_extents(self._operator, selection.extents(x), selection.first, indices.size)
         fill_elements(out, selection.fill[: x.dtype.itemsize])
 
     def _check(self, selection: Selection, arrays: tuple[Array, ...]) -> None:
         """Raise IndexRangeError if an index is out of range."""
         x, indices, _ = arrays
-        first, negative = selection.first, selection.negative
-        extents = x.shape[first : selection.stop]
         raise_if_outside(
-            self._operator, indices, extents, first, tuples=self._tuples, negative=negative
+            self._operator,
+            indices,
+            selection.extents(x),
+            selection.first,
+            tuples=self._tuples,
+            negative=selection.negative,
         )

@@ -10,7 +10,7 @@ import pytest
 import cudakern as ck
 import cudakern.dask as cd
 from cudakern import engines
-from cudakern._dtypes import narrow_float
+from cudakern._dtypes import narrow_floats
 from tests.helpers.bound import forget
 from tests.helpers.device_arrays import DeviceArray, install
 from tests.helpers.places import same_bytes
@@ -106,7 +106,7 @@ def test_results_stay_where_the_chunks_are(fake, case, chunks):
 
 def test_chunks_of_8_bit_floats_are_joined(fake):
     """CuPy has no kernels for them."""
-    values = np.array([2, 3]).astype(narrow_float("float8_e4m3fn"))
+    values = np.array([2, 3]).astype(narrow_floats()["float8_e4m3fn"])
     lazy = cd.one_hot(on_device(fake, I, 2), 4, values=on_device(fake, values, 1))
     assert same_bytes(computed(lazy), ck.one_hot(I, 4, values=values))
 

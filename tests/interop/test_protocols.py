@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern import _dtypes as dtypes
+from cudakern import _foreign
 from cudakern._arrays import address_of
 from cudakern._foreign import as_array
 from tests.helpers import fake_cupy
@@ -370,7 +370,7 @@ def test_a_pair_of_outputs_is_looked_at_one_by_one():
 
 
 def test_narrow_floats_without_the_package(monkeypatch):
-    monkeypatch.setattr(dtypes, "bfloat16", lambda: None)
+    monkeypatch.setattr(_foreign, "narrow_floats", dict)
     text = f"{NO_X}Narrow (bfloat16 needs the package ml_dtypes)"
     assert_refused(ck.DTypeError, text, lambda: maximum(Narrow(ZEROS)))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cudakern._arguments import normalize_axis
 from cudakern.operators.gather import function as eager
 from cudakern.operators.indices import ZERO, check_mode
 from cudakern.operators.lazy_arrays import Lazy, require_known
@@ -60,10 +59,7 @@ def gather(
     require_known("gather", out, axis=axis, mode=mode, fill_value=fill_value, negative=negative)
     check_mode("gather", mode, negative, fill_value)
     x, positions, at_hand = lazy_operands("gather", x, indices, 0)
-    axis = normalize_axis("gather", axis, x.ndim)
-    extents = x.shape[axis : axis + 1]
-    call = LazyLookup(
-        "gather", axis, axis + 1, mode, negative, extents, x.dtype, function=eager.gather
-    )
+    selection = eager.select(x, axis, mode, fill_value, negative)
+    call = LazyLookup("gather", selection, x.shape, x.dtype, eager.gather)
     symbols = tuple(range(x.ndim, x.ndim + positions.ndim))
-    return look_up(call, x, positions, symbols, at_hand, fill_value)
+    return look_up(call, x, positions, symbols, at_hand)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from cudakern._arguments import normalize_axis
 from cudakern._nvtx import nvtx_range
 from cudakern.operators.gather.plan import plan_gather, rows_of
-from cudakern.operators.indices import NO_FILL, ZERO, check_mode, fill_pattern
+from cudakern.operators.indices import ZERO, check_mode, fill_pattern
 from cudakern.operators.lookup import Lookup, Selection, as_operands
 
 if TYPE_CHECKING:
@@ -125,6 +125,11 @@ def gather(
     """
     check_mode(NAME, mode, negative, fill_value)
     x, indices = as_operands(NAME, x, indices, 0)
+    return _look_up(x, indices, select(x, axis, mode, fill_value, negative), out)
+
+
+def select(x: Array, axis: int, mode: str, fill_value: object, negative: str) -> Selection:
+    """Return what indices select along an axis of x."""
     axis = normalize_axis(NAME, axis, x.ndim)
-    fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else NO_FILL
-    return _look_up(x, indices, Selection(axis, axis + 1, mode, fill, negative), out)
+    fill = fill_pattern(NAME, mode, fill_value, x.dtype)
+    return Selection(axis, axis + 1, mode, fill, negative)

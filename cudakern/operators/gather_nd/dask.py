@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern.operators.gather_nd import function as eager
-from cudakern.operators.gather_nd.function import check_shapes
 from cudakern.operators.indices import ZERO, check_mode
 from cudakern.operators.lazy_arrays import Lazy, rechunked, require_known
 from cudakern.operators.lazy_lookup import LazyLookup, lazy_operands, look_up
@@ -58,18 +57,15 @@ def gather_nd(
     require_known(name, out, batch_dims=batch_dims, **rest)
     check_mode(name, mode, negative, fill_value)
     x, positions, at_hand = lazy_operands(name, x, indices, 1)
-    batch = check_shapes(x.shape, positions.shape, batch_dims)
-    stop = batch + positions.shape[-1]
-    extents, function = x.shape[batch:stop], eager.gather_nd
-    call = LazyLookup(
-        name, batch, stop, mode, negative, extents, x.dtype, function=function, tuples=True
-    )
+    selection = eager.select(x, positions, batch_dims, mode, fill_value, negative)
+    call = LazyLookup(name, selection, x.shape, x.dtype, eager.gather_nd, tuples=True)
+    batch = selection.first
     for axis in range(batch):
         chunks = _cut_alike(x.chunks[axis], positions.chunks[axis])
         x, positions = rechunked(x, {axis: chunks}), rechunked(positions, {axis: chunks})
     positions = rechunked(positions, {positions.ndim - 1: -1})
     symbols = (*range(batch), *range(x.ndim, x.ndim + positions.ndim - batch))
-    return look_up(call, x, positions, symbols, at_hand, fill_value)
+    return look_up(call, x, positions, symbols, at_hand)
 
 
 def _cut_alike(*chunks: Sequence[int]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from cudakern._layout import MAX_DIMENSIONS
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError
 from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
-from cudakern.operators.indices import NO_FILL, ZERO, check_mode, fill_pattern
+from cudakern.operators.indices import ZERO, check_mode, fill_pattern
 from cudakern.operators.lookup import Lookup, Selection, as_operands
 
 if TYPE_CHECKING:
@@ -132,13 +132,20 @@ def gather_nd(
     """
     check_mode(NAME, mode, negative, fill_value)
     x, indices = as_operands(NAME, x, indices, 1)
-    batch = check_shapes(x.shape, indices.shape, batch_dims)
-    stop = batch + indices.shape[-1]
-    fill = fill_pattern(NAME, fill_value, x.dtype) if mode == "fill" else NO_FILL
-    return _look_up(x, indices, Selection(batch, stop, mode, fill, negative), out)
+    selection = select(x, indices, batch_dims, mode, fill_value, negative)
+    return _look_up(x, indices, selection, out)
 
 
-def check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int) -> int:
+def select(
+    x: Array, indices: Array, batch_dims: int, mode: str, fill_value: object, negative: str
+) -> Selection:
+    """Return what tuples select along the axes of x behind a batch."""
+    batch = _check_shapes(x.shape, indices.shape, batch_dims)
+    fill = fill_pattern(NAME, mode, fill_value, x.dtype)
+    return Selection(batch, batch + indices.shape[-1], mode, fill, negative)
+
+
+def _check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int) -> int:
     """Return batch_dims, or raise for the first rule that the shapes break with it."""
     batch = as_integer(NAME, "batch_dims", batch_dims)
     most = min(len(x), len(indices)) - 1
