@@ -81,8 +81,8 @@ CK_DEVICE void mark_indices(const OneHotArguments& a, uint32 count, PlaceOf plac
       skew);
 }
 
-/// Tiles of consecutive elements, strides of the indices in bytes. A tile goes from the first line
-/// boundary of `tile` elements to that of the next, so no line is written by two blocks.
+/// Tiles of consecutive elements; strides of the indices in bytes. A tile begins at the first line
+/// boundary behind a multiple of `tile` elements: no line is written by two blocks.
 struct StreamArguments {
   OneHotArguments common;
   Offset elements;
@@ -157,9 +157,9 @@ struct PlanesArguments {
   uint32 clears;   ///< vectors of bits
 };
 
-/// A tile's part of a plane is a run from sector boundary to sector boundary, the ones behind the
-/// first column of this tile and of the next. The last run of a plane ends in the next plane. Only
-/// where an outer row begins and ends, runs do as well: there alone is a sector written twice.
+/// A tile's part of a plane is a run of whole sectors: from the first sector boundary behind the
+/// tile's first column to that of the next tile. The last run of a plane ends in the next plane.
+/// Only at the ends of an outer row does a run end within a sector, which two tiles then write.
 CK_DEVICE void write_planes(const PlanesArguments& a, char* shared) {
   constexpr uint32 kOfSector = kSectorBytes / sizeof(Element);
   const Offset depth = static_cast<Offset>(a.common.depth.value);

@@ -1,13 +1,11 @@
 // reduce: one of twelve functions of the elements of x along some of its axes, in one launch.
 //
-// Every element is read once. A thread takes elements into states in registers, lanes fold theirs
-// by shuffles, warps through shared memory. Blocks that share a result put their states into the
-// workspace, and the one that arrives last folds them (reduce/fold.cuh). Who folds what, and
-// in which order, follows from shapes, strides, types and alignment alone: the same input gives the
-// same bits, however many blocks run at once. There are no floating-point atomics.
-// cudakern/operators/README.md says which functions have the same bits on every device.
-//
-// Variants and macros: kernels/README.md. cudakern/operators/reduce/plan.py chooses.
+// Variants, macros and how states are folded: kernels/README.md. cudakern/operators/reduce/plan.py
+// chooses.
+// Numeric contract: who folds what, and in which order, follows from shapes, strides, types and
+// alignment alone. The same input gives the same bits, however many blocks run at once: there are
+// no floating-point atomics. cudakern/operators/README.md says which functions have the same bits
+// on every device.
 #include "common/memory.cuh"
 #include "reduce/columns.cuh"
 #include "reduce/functions.cuh"

@@ -14,8 +14,8 @@ CK_DEVICE uint4 load_once(const uint4* address) {
   return value;
 }
 
-/// A vector, or `value` unless there is one: without a branch, so that many are in flight. Of what
-/// is read once, none takes a place in L1.
+/// A vector if it exists, else `value`: without a branch, so that many are in flight. A vector that
+/// is read once takes no place in L1.
 template <bool kOnce>
 CK_DEVICE uint4 load_if(bool exists, const uint4* address, uint4 value = make_uint4(0, 0, 0, 0)) {
   if constexpr (kOnce) {
@@ -46,14 +46,14 @@ CK_DEVICE int32 absolute_word(int32 x) {
   return y;
 }
 
-/// A barrier for the first warps of a block, as many as these threads are.
+/// A barrier for the first `kCount` threads of a block, which are whole warps.
 template <uint32 kCount>
 CK_DEVICE void sync_first_threads() {
   asm volatile("bar.sync 1, %0;" ::"n"(kCount) : "memory");
 }
 
-/// A read, if there is something to read, and a write of a word that blocks exchange. They say
-/// nothing about other words. The read is without a branch, so that many are in flight.
+/// A read of a word that blocks exchange, if it exists, and a write. They order no other word. The
+/// read has no branch, so that many are in flight.
 CK_DEVICE void load_relaxed_if(bool exists, const uint64* address, uint64& value) {
   asm volatile(
       "{\n"
@@ -68,9 +68,9 @@ CK_DEVICE void store_relaxed(uint64* address, uint64 value) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value));
 }
 
-/// Adds 1, by lane 0 of a warp; returns what was there. The lane is part of the addend: one that is
-/// known to be the same in all lanes would be added up over the warp, and a shuffle of the answer
-/// would wait for it before all that follows.
+/// Adds 1, by lane 0 of a warp; returns the value before. The lane is part of the addend: the
+/// compiler adds up a uniform addend over the warp and shuffles the answer, and all that follows
+/// would wait for that.
 CK_DEVICE uint64 draw_relaxed(uint64* address) {
   uint64 before;
   asm volatile(
@@ -87,8 +87,8 @@ CK_DEVICE uint64 draw_relaxed(uint64* address) {
   return before;
 }
 
-/// Adds 1, or goes back to 0 from `limit`; returns what was there. What the threads that came
-/// before it wrote can be read afterwards.
+/// Adds 1, or goes back to 0 from `limit`; returns the value before. Afterwards the thread can read
+/// what the threads that counted before it wrote.
 CK_DEVICE uint32 increment_acquire_release(uint32* address, uint32 limit) {
   uint32 before;
   asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"

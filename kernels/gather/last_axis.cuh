@@ -52,12 +52,13 @@ struct EntryTable {
   uint64 first;
   uint32 length;
 
-  /// Gets the entries of vector `v` of the output, 0 for filled ones. Returns a one for each other.
+  /// Gets the entries of vector `v` of the output, 0 for filled elements. Returns a mask that has
+  /// ones for all other elements.
   template <bool kFills, typename V, typename T, int kPieces>
   CK_DEVICE V read(uint32 v, E (&entry)[kPieces]) const {
     constexpr int kBytes = kPieces * sizeof(E) < 16 ? kPieces * sizeof(E) : 16;
     using Group = Packed<Bytes<kBytes>, E>;
-    Packed<V, T> kept;
+    Packed<V, T> mask;
 #pragma unroll
     for (int k = 0; k < kPieces; k += Group::kPieces) {
       Group group;
@@ -66,25 +67,25 @@ struct EntryTable {
       for (int j = 0; j < Group::kPieces; ++j) {
         const bool fills = kFills && group.piece[j] == kNoEntry<E>;
         entry[k + j] = fills ? E{0} : group.piece[j];
-        kept.piece[k + j] = static_cast<T>(fills ? 0 : ~T{0});
+        mask.piece[k + j] = static_cast<T>(fills ? 0 : ~T{0});
       }
     }
-    return kept.vector;
+    return mask.vector;
   }
 };
 
-/// The bits of a vector that are kept, and those of the fill value for the others.
+/// The bits of `picked` where the mask has ones; those of the fill value elsewhere.
 template <bool kFills, typename V>
-CK_DEVICE V filled(V picked, V kept, const FillPattern& fill) {
+CK_DEVICE V filled(V picked, V mask, const FillPattern& fill) {
   const V other = fill_piece<V>(fill, 0);
   if constexpr (!kFills) {
     return picked;
   } else if constexpr (sizeof(V) == 16) {
     return make_uint4(
-        (picked.x & kept.x) | (other.x & ~kept.x), (picked.y & kept.y) | (other.y & ~kept.y),
-        (picked.z & kept.z) | (other.z & ~kept.z), (picked.w & kept.w) | (other.w & ~kept.w));
+        (picked.x & mask.x) | (other.x & ~mask.x), (picked.y & mask.y) | (other.y & ~mask.y),
+        (picked.z & mask.z) | (other.z & ~mask.z), (picked.w & mask.w) | (other.w & ~mask.w));
   } else {
-    return static_cast<V>((picked & kept) | (other & ~kept));
+    return static_cast<V>((picked & mask) | (other & ~mask));
   }
 }
 
@@ -234,7 +235,7 @@ struct RowStage {
     const uint32 low = static_cast<uint32>(reinterpret_cast<uint64>(row_at(first)));
     for (uint32 v = place.remainder; v * kPieces < table.length && group < groups; v += kThreads) {
       uint16 entry[kPieces];
-      const V kept = table.template read<kFills, V, T>(v, entry);
+      const V mask = table.template read<kFills, V, T>(v, entry);
       V* const target = at<V>(a.out, first * static_cast<uint64>(a.out_outer_stride)) +
                         (table.first / kPieces + v);
 #pragma unroll kUnrolled
@@ -246,7 +247,7 @@ struct RowStage {
         for (int k = 0; k < kPieces; ++k) {
           picked.piece[k] = *reinterpret_cast<const T*>(row + entry[k]);
         }
-        picked.vector = filled<kFills>(picked.vector, kept, a.fill);
+        picked.vector = filled<kFills>(picked.vector, mask, a.fill);
         store_streaming(at<V>(target, r * static_cast<uint64>(a.out_outer_stride)), picked.vector);
       }
     }
@@ -299,14 +300,14 @@ struct RowPick {
 #pragma unroll kUnrolled
     for (uint32 v = threadIdx.x; v * kPieces < table.length; v += kThreads) {
       uint32 entry[kPieces];
-      const V kept = table.template read<kFills, V, T>(v, entry);
+      const V mask = table.template read<kFills, V, T>(v, entry);
       Packed<V, T> picked;
 #pragma unroll
       for (int k = 0; k < kPieces; ++k) {
         const int64 offset = static_cast<int64>(entry[k]) * a.x_axis_stride;
         picked.piece[k] = load(reinterpret_cast<const T*>(source + offset));
       }
-      picked.vector = filled<kFills>(picked.vector, kept, a.fill);
+      picked.vector = filled<kFills>(picked.vector, mask, a.fill);
       store_streaming(reinterpret_cast<V*>(target) + (table.first / kPieces + v), picked.vector);
     }
   }

@@ -35,22 +35,22 @@ struct CoordinateTable {
   uint32 buffer_step;  ///< bytes from one axis to the next there, of kAxes
 };
 
-/// The block's shared memory for it: for each warp a buffer, and places, of elements in the tile.
+/// Shared memory of a block's writer: for each warp a buffer of rows, and places of elements in the
+/// tile.
 struct CoordinateStage {
   uint4 buffers[kWarps][kBufferBytes / 16];
   uint16 places[kWarps][kStagedPlaces];
 };
 
-/// Writes the coordinates of a tile's elements. `sizes` are those of x,
-/// innermost first.
+/// Writes the coordinates of a tile's elements. `sizes` are those of x, innermost first.
 class CoordinateWriter {
  public:
   /// What a warp has to know of a tile.
   struct Tile {
-    const uint32* masks;  ///< the warp's
-    uint32 total;         ///< rows; 0 if there is no tile
-    uint32 before;        ///< of these, in front of the warp's
-    Offset row;           ///< of the tile's first one; not known yet of the next tile
+    const uint32* masks;  ///< those of the warp's part
+    uint32 total;         ///< rows of the tile; 0 if there is no tile
+    uint32 before;        ///< rows of the tile in front of the warp's part
+    Offset row;           ///< number of the tile's first row; of the next tile not known yet
   };
 
   CK_DEVICE CoordinateWriter(void* out, const CoordinateTable& table, const Divisor<Offset>* sizes,
@@ -103,9 +103,9 @@ class CoordinateWriter {
       // All lanes have read what they wrote rows of: a chunk begins with a vote.
       for (; word < words; word += kChunkWords) {
         const Chunk chunk = chunk_of(masks + word, words - word);
-        if (run.count + chunk.found > room) break;
+        if (run.count + chunk.total > room) break;
         put_places(chunk, (warp * words + word) * 32, run.places + run.count);
-        run.count += chunk.found;
+        run.count += chunk.total;
       }
       if (ends) return;
       __syncwarp();
@@ -122,11 +122,11 @@ class CoordinateWriter {
     Offset row;
   };
 
-  /// Masks, one for each lane: how many bits are set before the lane's mask, and in all of them.
+  /// Masks, one for each lane: the set bits before the lane's mask, and of all masks.
   struct Chunk {
     uint32 mask;
     uint32 before;
-    uint32 found;
+    uint32 total;
   };
 
   CK_DEVICE Chunk chunk_of(const uint32* masks, uint32 words) const {
@@ -145,7 +145,7 @@ class CoordinateWriter {
   }
 
   CK_DEVICE void put_places(const Chunk& chunk, uint32 place, uint16* places) const {
-    if (chunk.found < kDensePlaces) {
+    if (chunk.total < kDensePlaces) {
       place_bits_of_word(chunk.mask, place + lane_ * 32, places + chunk.before);
     } else {
       place_words(chunk, place, places);

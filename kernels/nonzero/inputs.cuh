@@ -18,22 +18,22 @@
 
 namespace ck {
 
-/// The bits of an element that count, repeated to 8 bytes: all, but the signs of floats.
-struct KeptBits {
+/// The bits of an element that make it nonzero, repeated to 8 bytes: all but the signs of floats.
+struct ValueBits {
   uint32 low;
   uint32 high;
 };
 
 template <typename T>
-CK_DEVICE bool is_nonzero(T value, KeptBits kept) {
+CK_DEVICE bool is_nonzero(T value, ValueBits counted) {
   if constexpr (sizeof(T) == 16) {
-    return ((value.x & kept.low) | (value.y & kept.high) | (value.z & kept.low) |
-            (value.w & kept.high)) != 0;
+    return ((value.x & counted.low) | (value.y & counted.high) | (value.z & counted.low) |
+            (value.w & counted.high)) != 0;
   } else if constexpr (sizeof(T) == 8) {
-    return ((static_cast<uint32>(value) & kept.low) |
-            (static_cast<uint32>(value >> 32) & kept.high)) != 0;
+    return ((static_cast<uint32>(value) & counted.low) |
+            (static_cast<uint32>(value >> 32) & counted.high)) != 0;
   } else {
-    return (value & static_cast<T>(kept.low)) != 0;
+    return (value & static_cast<T>(counted.low)) != 0;
   }
 }
 
@@ -54,8 +54,9 @@ CK_DEVICE uint32 bits_of_word(uint32 word) {
 
 /// One bit for each element of a vector, the first one lowest.
 template <int kWidth>
-CK_DEVICE uint32 bits_of(uint4 v, KeptBits kept) {
-  const uint32 x = v.x & kept.low, y = v.y & kept.high, z = v.z & kept.low, w = v.w & kept.high;
+CK_DEVICE uint32 bits_of(uint4 v, ValueBits counted) {
+  const uint32 x = v.x & counted.low, y = v.y & counted.high, z = v.z & counted.low,
+               w = v.w & counted.high;
   if constexpr (kWidth == 16) {
     return (x | y | z | w) != 0 ? 1 : 0;
   } else if constexpr (kWidth == 8) {
@@ -67,9 +68,9 @@ CK_DEVICE uint32 bits_of(uint4 v, KeptBits kept) {
   }
 }
 
-/// Puts the bits of each lane's vector where they belong, if there is room. `vector` is its number
-/// in the warp's `masks`. Neighbouring lanes have neighbouring numbers; lane 0 has a multiple of
-/// 32.
+/// Puts the bits of each lane's vector where they belong, if there is room. `vector` is the number
+/// of the lane's vector in the warp's `masks`: neighbouring lanes have neighbouring numbers, and
+/// lane 0 has a multiple of 32.
 template <int kWidth>
 CK_DEVICE void store_bits(uint32* masks, uint32 vector, uint32 bits, bool fits) {
   constexpr uint32 kBits = 16 / kWidth;
@@ -98,7 +99,7 @@ CK_DEVICE void store_bits(uint32* masks, uint32 vector, uint32 bits, bool fits) 
   }
 }
 
-constexpr uint32 kTileBytes = CK_TILE_BYTES;  // of x at most, but in columns
+constexpr uint32 kTileBytes = CK_TILE_BYTES;  // of x in a tile at most; columns counts elements
 
 /// Fields with pointers first, then by size: there is no padding.
 struct NonzeroArguments {
@@ -108,7 +109,7 @@ struct NonzeroArguments {
   uint64* workspace;
   uint64 elements;  ///< of x
   CoordinateTable table;
-  KeptBits kept;
+  ValueBits value_bits;
   uint32 count_bytes;  ///< of the count: 4 or 8
   uint32 fills;        ///< 1: rows beyond the count get the fill value
   uint32 tiles;
@@ -165,7 +166,7 @@ struct StreamInput {
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
         if (first + r * 32 >= vectors) break;
-        const uint32 bits = bits_of<kWidth>(value[r], a.kept);
+        const uint32 bits = bits_of<kWidth>(value[r], a.value_bits);
         count += static_cast<uint32>(__popc(bits));
         store_bits<kWidth>(masks, first + r * 32 + lane, bits, true);
       }
@@ -189,7 +190,7 @@ struct StreamInput {
     for (uint32 k = 0; k < kOfVector; ++k) {
       const uint64 element = vector * kOfVector + k - a.lead;  // those before the first one wrap
       if (element < a.elements &&
-          is_nonzero(ck::load(static_cast<const Bytes<kWidth>*>(a.x) + element), a.kept)) {
+          is_nonzero(ck::load(static_cast<const Bytes<kWidth>*>(a.x) + element), a.value_bits)) {
         masks[(at * kOfVector + k) / 32] |= 1u << ((at * kOfVector + k) % 32);
         ++count;
       }
@@ -250,7 +251,7 @@ struct StridedInput {
         bool set = false;
 #pragma unroll
         for (int k = 0; k < kPieces; ++k) {
-          set = set || is_nonzero(value[r][k], a.common.kept);
+          set = set || is_nonzero(value[r][k], a.common.value_bits);
         }
         const bool exists = start + ((word + r) * 32) < elements;
         const uint32 bits = __ballot_sync(kAllLanes, set && exists);
@@ -319,8 +320,8 @@ struct ColumnsInput {
     const Offset start = offsets_of(part.quotient, a.outer).value[0] + (row - skipped) * kWidth;
     const uint32 rows = left < a.group ? static_cast<uint32>(left) : a.group;
     const uint32 vectors = (kParts ? 1 : a.group / kOfVector) * a.strips.value;
-    // Warps write masks for each other here, where a slower warp may still read the masks of the
-    // tile that it writes.
+    // Warps write masks for each other here. A slower warp may still read these masks, for the tile
+    // that it writes.
     sync_first_threads<kReaders>();
     for (uint32 first = warp; first < vectors; first += kWarps * kLoads) {
       bool exists[kLoads];
@@ -342,7 +343,7 @@ struct ColumnsInput {
       }
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {
-        bits[r] = bits_of<kWidth>(value[r], a.common.kept);
+        bits[r] = bits_of<kWidth>(value[r], a.common.value_bits);
       }
 #pragma unroll
       for (uint32 r = 0; r < kLoads; ++r) {

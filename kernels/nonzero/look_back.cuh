@@ -1,10 +1,10 @@
 // Blocks number tiles in order and add up what the tiles before theirs have, in one launch.
 //
-// A block draws tickets, which are the numbers of its tiles, lowest first. It publishes the sum of
-// its tile as soon as it knows it: an aggregate. Then it looks back: it adds up the sums of the
-// tiles before, nearest first, up to one whose prefix, the sum of it and all before, is known; and
-// publishes its own prefix. A block waits for lower tickets alone, and who has a lower ticket is
-// running already: so no block waits forever, however few run.
+// A block draws tickets, which are the numbers of its tiles, lowest first. As soon as it knows the
+// sum of its tile, it publishes this aggregate. Then it looks back: it adds up the aggregates of
+// the tiles before, nearest first, until it meets a prefix, the sum of a tile and all before it. At
+// the end it publishes its own prefix. A block waits only for lower tickets, whose blocks run
+// already: no block waits forever, however few run at once.
 //
 //   time  block of tile 0         block of tile 1              block of tile 2
 //    |    draws 0                 draws 1                      draws 2
@@ -22,9 +22,9 @@
 //   byte 16 + 8 t   tile t           status (63..62), epoch (61..44), value (43..0)
 //                                    status: 0 none, 1 value is the aggregate, 2 the prefix
 //
-// Each launch is an epoch, and a word of another epoch counts as empty: nothing is cleared, but in
-// one of 2^18 launches. How often all blocks draw is known, because each draws until a ticket is no
-// tile any more: who draws last starts the next epoch.
+// Each launch is an epoch. A word of another epoch counts as empty, so words are cleared in one of
+// 2^18 launches only. Each block draws until its ticket is no tile, so the number of draws is
+// known: the block that draws last starts the next epoch.
 #pragma once
 
 #include "common/memory.cuh"
@@ -82,9 +82,9 @@ struct LookBack {
     }
   }
 
-  /// Returns the sum of all tiles before this one. Each lane reads some words at once, and those
-  /// that are empty again. Where each block has one tile, all tiles are under way together and
-  /// prefixes come late: then a lane reads more words at once.
+  /// Returns the sum of all tiles before this one. Each lane reads some words at once, and reads
+  /// empty ones again. Where each block has one tile, all tiles are under way together and prefixes
+  /// come late: then a lane reads more words at once.
   template <typename O>
   CK_DEVICE O sum_before(uint32 tile) const {
     constexpr uint32 kNone = 0x80000000;
@@ -109,9 +109,9 @@ struct LookBack {
         nearest = kNone;
 #pragma unroll
         for (uint32 r = kReads; r-- > 0;) {
-          const uint32 found = stamp_of(word[r]);
-          const uint32 place = (r * 32 + lane) * 2 + (found == prefix ? 0 : 1);
-          nearest = found == aggregate ? nearest : place;
+          const uint32 stamp_read = stamp_of(word[r]);
+          const uint32 place = (r * 32 + lane) * 2 + (stamp_read == prefix ? 0 : 1);
+          nearest = stamp_read == aggregate ? nearest : place;
         }
         nearest = lowest_of_warp(nearest);
       } while (nearest % 2 != 0);
@@ -131,9 +131,9 @@ struct LookBack {
     return value_of<uint64>(word);
   }
 
-  /// Each block calls this at its end. In the last epoch the last block that does empties the
-  /// words, which would count again when epochs begin anew. No other block reads a word any more;
-  /// the fences order what other blocks wrote before the zeros.
+  /// Each block calls this at its end. In the last epoch, the last block to call it clears the
+  /// words: they would count again when epochs begin anew. No other block reads a word any more.
+  /// The fences order what other blocks wrote before the zeros.
   CK_DEVICE void finish() const {
     if (epoch != kLastEpoch) return;
     const uint32 lane = threadIdx.x % 32;

@@ -21,18 +21,18 @@ struct Palette {
   uint4 change;
 };
 
-/// Brings the values to shared memory, 32 bytes, for `palette_of` behind a barrier. Two threads
-/// read them, lest every warp moves a sector; 8 bytes at a time, which is what they are aligned to.
+/// Brings the values to 32 bytes of shared memory, for `palette_of` behind a barrier. Two threads
+/// read them: otherwise every warp would move a sector. Elements of 16 bytes may lie on 8.
 template <typename T, typename O>
-CK_DEVICE void stage_values(const TwoValues<O>& given, const void* memory, uint4* stage) {
+CK_DEVICE void stage_values(const TwoValues<O>& pair, const void* memory, uint4* stage) {
   using Piece = Bytes<sizeof(T) < 8 ? sizeof(T) : 8>;
   constexpr int kOfElement = sizeof(T) / sizeof(Piece);
   if (threadIdx.x < 2) {
     const bool on = threadIdx.x == 1;
     Packed<uint4, Piece> pattern;
-    pattern.vector = fill_piece<uint4>(on ? given.on : given.off, 0);
-    if (given.in_memory != 0) {
-      const Piece* const value = at<Piece>(memory, on ? given.on_offset : O{0});
+    pattern.vector = fill_piece<uint4>(on ? pair.on : pair.off, 0);
+    if (pair.in_memory != 0) {
+      const Piece* const value = at<Piece>(memory, on ? pair.on_offset : O{0});
 #pragma unroll
       for (int k = 0; k < pattern.kPieces; ++k) {
         pattern.piece[k] = k < kOfElement ? load(value + k) : pattern.piece[k % kOfElement];

@@ -68,17 +68,17 @@ struct BytePlaces {
     }
     const T value = top_element<In>(all);
     if (!replaces(value, state)) return;
-    uint4 found = vector[0];
+    uint4 winner = vector[0];
     P at = place;
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       const int other = F::kTakesLast ? k : kCount - 1 - k;
       if (other < exist && top_element<In>(best[other]) == value) {
-        found = vector[other];
+        winner = vector[other];
         at = place + other * step;
       }
     }
-    state = {value, at + index_of(found, static_cast<uint32>(all) >> 24)};
+    state = {value, at + index_of(winner, static_cast<uint32>(all) >> 24)};
   }
 
   /// Takes element `item` of each unit that exists into the state of its own result. The first unit
@@ -138,15 +138,15 @@ struct BytePlaces {
   CK_DEVICE static uint32 index_of(const uint4& vector, uint32 byte) {
     Packed<uint4, uint32> words;
     words.vector = vector;
-    uint32 found = 0, at = 0;
+    uint32 matches = 0, at = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int word = F::kTakesLast ? k : 3 - k;
       const uint32 equal = zero_bytes(comparable<In>(words.piece[word]) ^ byte * 0x01010101);
-      found = equal != 0 ? equal : found;
+      matches = equal != 0 ? equal : matches;
       at = equal != 0 ? word * 4 : at;
     }
-    return at + (F::kTakesLast ? 31 - __clz(found) : __ffs(found) - 1) / 8;
+    return at + (F::kTakesLast ? 31 - __clz(matches) : __ffs(matches) - 1) / 8;
   }
 };
 

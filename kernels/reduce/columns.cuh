@@ -270,7 +270,7 @@ CK_DEVICE void reduce_columns(const ColumnArguments& a, char* shared) {
   const auto from_threads = [&](uint32 m, uint32 column) {
     return staged_state<Function>(stage, a, share, m, column);
   };
-  const auto keep = [&](uint32 column, const State& found) { total[column] = found; };
+  const auto keep = [&](uint32 column, const State& folded) { total[column] = folded; };
   const uint32 states = a.groups * (a.period != 0 ? a.period : 1);  // of a column
   fold_columns(a, tree, share.width, states, from_threads, keep);
   // A thread has the same columns in each fold.

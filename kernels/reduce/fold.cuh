@@ -32,9 +32,8 @@
 
 namespace ck {
 
-constexpr uint32 kCounters = CK_COUNTERS;  // at the start of the workspace
-constexpr uint32 kGroupBlocks =
-    CK_GROUP_BLOCKS;  // of a group, unless a block has a thread for each state
+constexpr uint32 kCounters = CK_COUNTERS;         // at the start of the workspace
+constexpr uint32 kGroupBlocks = CK_GROUP_BLOCKS;  // blocks whose states one of them folds
 
 /// What the arguments of all variants begin with.
 struct ReduceArguments {
@@ -101,8 +100,8 @@ CK_DEVICE State fold_block(State state, State* shared) {
   return state;
 }
 
-/// Folds `groups` groups of `width` threads each into the first group; thread q of group g. Each
-/// has `kItems` states; `shared` has room for those of all threads. By the whole block.
+/// Folds `groups` groups of `width` threads each into the first group. This is thread q of group g.
+/// Each thread has `kItems` states; `shared` has room for those of all threads. By the whole block.
 template <int kItems>
 CK_DEVICE void fold_groups(State (&state)[kItems], State* shared, uint32 q, uint32 g, uint32 width,
                            uint32 groups) {
@@ -127,8 +126,8 @@ CK_DEVICE void fold_groups(State (&state)[kItems], State* shared, uint32 q, uint
   }
 }
 
-/// Counts this block in; returns whether all `blocks` blocks of a counter are in, so that what they
-/// wrote can be read. By the whole block.
+/// Counts this block in. Returns whether it is the last of the counter's `blocks` blocks: then what
+/// the others wrote can be read. By the whole block.
 CK_DEVICE bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
   __syncthreads();
   bool last = false;
@@ -139,10 +138,9 @@ CK_DEVICE bool arrives_last(uint64* workspace, uint32 counter, uint32 blocks) {
   return __syncthreads_or(last) != 0;
 }
 
-/// Folds the states of the blocks that share a result, `states` states each. Block
-/// `share.remainder` of `divisor` calls it for result `share.quotient`; it returns true in one
-/// block, which has the result. put(s) writes this block's states to s; get(s, n) makes them what n
-/// blocks wrote from s on.
+/// Folds the states of the `splits` blocks that share a result, `states` states each; this is block
+/// `split` of them. Returns true in one block, which then has the result. put(s) writes this
+/// block's states to s; get(s, n) makes them the fold of what n blocks wrote from s on.
 template <uint32 kGroup = kGroupBlocks, typename Put, typename Get>
 CK_DEVICE bool fold_blocks(uint64* workspace, uint32 result, uint32 split, uint32 splits,
                            uint32 states, const Put& put, const Get& get) {

@@ -18,8 +18,8 @@ struct GridArguments : ReduceArguments {
   Dimension<Offset, 2> along[kRank];  ///< what is reduced; with strides of x and of places
   Divisor<Offset> splits;             ///< blocks that share a result
   Offset units;
-  Offset length;       ///< elements of x for one of out
-  Offset share;        ///< of them for a block
+  Offset length;       ///< elements of x that a result takes
+  Offset share;        ///< of these for a block
   Offset step;         ///< bytes from one result of a unit to the next
   uint32 width_shift;  ///< log2 of the units of a block
   uint32 along_first;  ///< 1 if neighbouring threads share a result, 0 if each has its own
@@ -54,8 +54,8 @@ CK_DEVICE void take(typename F::State& state, Input x, P place) {
   }
 }
 
-/// Takes those of some units that exist, each element into the state of its own result; places
-/// ascend if there are several, equally far apart if `kRegular`.
+/// Takes the units that exist, each element into the state of its own result. The places of several
+/// units ascend; with `kRegular` they are equally far apart.
 template <typename F, bool kRegular, typename V, int kLoads, int kItems, typename P,
           typename Exists>
 CK_DEVICE void take_units(typename F::State (&state)[kItems],

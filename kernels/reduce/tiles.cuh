@@ -9,16 +9,15 @@
 
 namespace ck {
 
-/// Vectors that each thread of a block reads at once.
-constexpr uint32 kStageBytes = CK_STAGE_BYTES;
-constexpr int kStageLoads = kStageBytes / 16 / kThreads;
-constexpr uint32 kGatheredBytes = CK_GATHERED_BYTES;  // of results, behind the tile
+constexpr uint32 kStageBytes = CK_STAGE_BYTES;            // of a tile, with what is in front of it
+constexpr int kStageLoads = kStageBytes / 16 / kThreads;  // vectors of a thread in flight
+constexpr uint32 kGatheredBytes = CK_GATHERED_BYTES;      // of results, behind the tile
 
 /// How far a byte lies behind the start of its sector.
 CK_DEVICE uint32 phase_of(Offset byte) { return static_cast<uint32>(byte % kSectorBytes); }
 
-/// Vectors that a stage holds of a range: from the first of a sector on, as many as there are, of
-/// which those in [from, to) lie in x as a whole.
+/// The `count` vectors that a stage holds of a range; the first one begins a sector. Those in
+/// [from, to) lie in x as a whole.
 struct StageRange {
   Offset first;
   uint32 count;
@@ -49,8 +48,8 @@ CK_DEVICE void stage_parts(const Extent<Offset>& x, const StageRange& range, cha
   }
 }
 
-/// Copies `bytes` bytes from `begin` on, of which the first comes to its place in a sector; at most
-/// kStageBytes with what is in front of it. By the whole block.
+/// Copies `bytes` bytes of x from `begin` on. They keep their place in a sector: with what is in
+/// front of them there, they are at most kStageBytes. By the whole block.
 CK_DEVICE void stage_run(const Extent<Offset>& x, Offset begin, uint32 bytes, char* shared) {
   const StageRange range(x, begin, bytes);
   const uint4* const source = reinterpret_cast<const uint4*>(x.base) + range.first;
@@ -114,11 +113,11 @@ CK_DEVICE void reduce_tiles(const TileArguments& a, char* shared) {
     }
     state[0] = fold_lanes(state[0], lanes);
     if (result < results && lane == 0) {
-      const Output found = convert<Output>(Function::finish(state[0], a.rest));
+      const Output value = convert<Output>(Function::finish(state[0], a.rest));
       if (gathers) {
-        gathered[result] = found;
+        gathered[result] = value;
       } else {
-        store(result_of_tile + result, found);
+        store(result_of_tile + result, value);
       }
     }
   }

@@ -24,7 +24,7 @@ from tests.operators.one_hot import test_plan as one_hot
 from tests.operators.reduce import test_plan as reduce
 
 #: Bytes of what a plan writes as one field.
-SIZES = {"uint32": 4, "uint64": 8, "int64": 8, "KeptBits": 8, "FillPattern": 16}
+SIZES = {"uint32": 4, "uint64": 8, "int64": 8, "ValueBits": 8, "FillPattern": 16}
 STRUCT = re.compile(
     r"^(?:template <(?P<parameters>[^>]*)>\n)?struct (?P<name>\w+)(?: : (?P<base>\w+))? \{\n"
     r"(?P<body>.*?)\n\};",

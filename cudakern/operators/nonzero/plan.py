@@ -89,7 +89,7 @@ class NonzeroProblem:
         return min(capacity, self.x.size) * columns * self.coordinates.itemsize
 
     @property
-    def kept_bits(self) -> tuple[int, int]:
+    def value_bits(self) -> tuple[int, int]:
         """Bits of an element that count, repeated to two words: the signs of floats do not."""
         is_complex = self.kind.name.startswith("COMPLEX")
         is_float = is_complex or "FLOAT" in self.kind.name
@@ -231,7 +231,7 @@ def _common(
         .int64(elements=problem.x.size, capacity=capacity)
         .int64(row_step=row_step, axis_step=axis_step, fill_value=problem.fill or 0)
         .uint32(axes=columns, form=_FORMS[form], buffer_rows=rows, buffer_step=step)
-        .uint32(kept=problem.kept_bits)
+        .uint32(value_bits=problem.value_bits)
         .uint32(count_bytes=problem.count_bytes, fills=int(problem.fill is not None))
         .uint32(tiles=tiles, slots=slots_for(tiles), turns=turns, lead=lead)
         .divisor(sizes=(*sizes, *[1] * (MAX_DIMENSIONS - 1 - len(sizes))))
