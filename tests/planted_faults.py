@@ -177,7 +177,7 @@ FAULTS = (
           "operators/test_fallbacks.py::test_owned_inputs_are_copied_from_any_alignment",
           "width = min(_alignment(target), §_alignment(source), §§target"),
     Fault("-0.0 counts as nonzero",
-          "operators/nonzero/test_plan.py::test_signs_of_floats_do_not_count",
+          "operators/nonzero/test_coordinates.py::test_a_scalar_has_the_coordinate_0",
           "number = ones§ >> 1 if is_float else ones§§"),
     Fault("last element is not searched",
           "operators/nonzero/test_coordinates.py::test_sizes_around_the_limits",

@@ -35,41 +35,22 @@ TWOS = (2,) * 8
 PINNED = [
     ("rows of 16 B", problem((100, 4), (7, 1)), "rows_w16_i32_clamp_o32"),
     ("rows of 4 KB", problem((9, 7, 1024), (7, 2)), "rows_w16_i32_clamp_o32"),
-    ("rows of several dimensions", problem((9, 2, 3, 4), (5, 7, 1)), "rows_w16_i32_clamp_o32"),
-    ("int64 indices", problem((100, 4), (7, 1), index_bytes=8), "rows_w16_i64_clamp_o32"),
-    ("one tuple", problem((9, 4), (1,)), "rows_w16_i32_clamp_o32"),
-    ("indices of 8 dimensions", problem((9, 4), (*TWOS[:7], 1)), "rows_w16_i32_clamp_o32"),
     ("tuples of 7", problem((*TWOS[:7], 4), (9, 7)), "rows_w16_i32_clamp_o32"),
-    ("elements of 16 B", problem((100,), (7, 1), itemsize=16), "rows_w16_i32_clamp_o32"),
-    ("padded source", problem((9, 4), (7, 1), x=(48, 4)), "rows_w16_i32_clamp_o32"),
     ("source of two reversed axes", problem((9, 8, 4), (7, 2), x=(-128, -16, 4)),
      "rows_w16_i32_clamp_o32"),
     ("components far apart", problem((2, 3, 4, 4), (7, 3), index=(4, 28)),
      "rows_w16_i32_clamp_o32"),
-    ("one tuple for all", problem((9, 4), (7, 1), index=(0, 4)), "rows_w16_i32_clamp_o32"),
-    ("batch", problem((5, 100, 4), (5, 7, 1), 1), "rows_w16_i32_clamp_o32"),
     ("batch of two dimensions", problem((5, 6, 9, 4), (5, 6, 7, 1), 2), "rows_w16_i32_clamp_o32"),
     ("batch of ones, padded", problem((1, 1, 9, 4), (1, 1, 7, 1), 2, x=(999, 99, 16, 4)),
      "rows_w16_i32_clamp_o32"),
     ("batch, the same tuples for each", problem((5, 9, 4), (5, 7, 1), 1, index=(0, 4, 4)),
      "rows_w16_i32_clamp_o32"),
-    ("batch, the same source for each", problem((5, 9, 4), (5, 7, 1), 1, x=(0, 16, 4)),
-     "rows_w16_i32_clamp_o32"),
     ("rows of 12 B", problem((100, 3), (7, 1)), "packed_w4_i32_clamp_o32"),
-    ("rows of 15 B", problem((100, 15), (7, 1), itemsize=1), "packed_w1_i32_clamp_o32"),
-    ("rows of 8 B of bytes", problem((100, 8), (7, 1), itemsize=1), "packed_w8_i32_clamp_o32"),
     ("scalars of 4 B", problem((100,), (7, 1)), "packed_w4_i32_clamp_o32"),
-    ("scalars of 1 B", problem((9, 8), (7, 2), itemsize=1), "packed_w1_i32_clamp_o32"),
-    ("scalars of 8 B", problem((9, 8), (7, 2), itemsize=8), "packed_w8_i32_clamp_o32"),
     ("tuples of 8", problem(TWOS, (7, 8), itemsize=2), "packed_w2_i32_clamp_o32"),
-    ("every second scalar", problem((100,), (7, 1), x=(8,)), "packed_w4_i32_clamp_o32"),
-    ("scalars, transposed", problem((9, 8), (7, 2), x=(4, 36)), "packed_w4_i32_clamp_o32"),
     ("scalars of batches", problem((3, 4, 9), (3, 4, 7, 1), 2), "packed_w4_i32_clamp_o32"),
     ("misaligned scalars", problem((100,), (7, 1), phases=(1, 0, 0)), "packed_w1_i32_clamp_o32"),
-    ("misaligned out", problem((100,), (7, 1), phases=(0, 0, 2)), "packed_w2_i32_clamp_o32"),
     ("rows of 24 B", problem((100, 6), (7, 1)), "spliced_w8_i32_clamp_o32"),
-    ("rows of 18 B", problem((5, 9, 9), (5, 7, 1), 1, itemsize=2), "spliced_w2_i32_clamp_o32"),
-    ("rows of 100 B of bytes", problem((100, 100), (7, 1), itemsize=1), "spliced_w4_i32_clamp_o32"),
     ("rows of 17 B", problem((9, 9, 17), (7, 2), itemsize=1), "spliced_w1_i32_clamp_o32"),
     ("rows, source 8 B off", problem((9, 4), (7, 1), phases=(8, 0, 0)), "spliced_w8_i32_clamp_o32"),
     ("rows, out 4 B off", problem((9, 4), (7, 1), phases=(0, 0, 4)), "spliced_w4_i32_clamp_o32"),
@@ -77,25 +58,13 @@ PINNED = [
      "spliced_w4_i32_clamp_o32"),
     ("rows, batches 24 B apart", problem((5, 9, 4), (5, 7, 1), 1, x=(24, 160, 4)),
      "spliced_w8_i32_clamp_o32"),
-    ("16 B elements, 8 B off", problem((9,), (7, 1), itemsize=16, phases=(8, 0, 0)),
-     "spliced_w8_i32_clamp_o32"),
     ("tuples of no component", problem((9, 8), (7, 0)), "strided_r2_w16_i32_clamp_o32"),
     ("out transposed", problem((9, 8), (7, 1), out=(4, 28)), "strided_r2_w4_i32_clamp_o32"),
-    ("out padded", problem((9, 8), (7, 1), out=(64, 4)), "strided_r2_w16_i32_clamp_o32"),
     ("out of scalars, padded", problem(TWOS, (7, 8), out=(12,)), "strided_r2_w4_i32_clamp_o32"),
-    ("out of batches, padded", problem((5, 9, 4), (5, 7, 1), 1, out=(128, 16, 4)),
-     "strided_r2_w16_i32_clamp_o32"),
-    ("inner with gaps", problem((9, 8), (7, 1), x=(64, 8)), "strided_r2_w4_i32_clamp_o32"),
-    ("inner reversed", problem((9, 8), (7, 1), x=(32, -4)), "strided_r2_w4_i32_clamp_o32"),
-    ("inner repeated", problem((9, 8), (7, 1), x=(4, 0)), "strided_r2_w4_i32_clamp_o32"),
-    ("bytes with gaps", problem((9, 8), (7, 1), itemsize=1, x=(16, 2)),
-     "strided_r2_w1_i32_clamp_o32"),
     ("indices of two runs", problem((9, 9, 4), (3, 7, 2), index=(200, 8, 4)),
      "strided_r2_w16_i32_clamp_o32"),
     ("batch, broadcast indices", problem((5, 6, 9, 4), (5, 6, 7, 1), 2, index=(0, 28, 4, 4)),
      "strided_r4_w16_i32_clamp_o32"),
-    ("two runs to a row", problem((9, 2, 8), (7, 1), x=(999 * 4, 400, 4)),
-     "strided_r4_w4_i32_clamp_o32"),
     ("padded, 1 B off", problem((9, 8), (7, 1), out=(64, 4), phases=(1, 0, 0)),
      "strided_r2_w1_i32_clamp_o32"),
     ("inner with gaps, 2 B off", problem((9, 8), (7, 1), x=(64, 8), phases=(2, 0, 0)),
@@ -116,7 +85,6 @@ PINNED = [
      "rows_w16_i32_clamp_o64"),
     ("components 2^31 - 20 bytes apart", problem((9, 9, 4), (1, 2), index=(8, 2**31 - 20)),
      "rows_w16_i32_clamp_o32"),
-    ("2^32 bytes of out", problem((9, 1024), (2**20, 1)), "rows_w16_i32_clamp_o64"),
     ("2^31 bytes of out", problem((9,), (2**29, 1)), "packed_w4_i32_clamp_o64"),
     ("extent of 2^31", problem((3, 2**31, 4), (7, 2), x=(16, 0, 4)), "rows_w16_i32_clamp_o64"),
     ("extent below 2^31", problem((3, 2**31 - 1, 4), (7, 2), x=(16, 0, 4)),
@@ -138,48 +106,29 @@ OF_NOTHING = [problem((3, 0), (7, 1)), problem((3, 4), (0, 2)), problem((0, 4), 
     [("int32", "i32"), ("uint32", "u32"), ("int64", "i64"), ("uint64", "u64")],
 )
 def test_plan_follows_mode_and_index_type(mode, name, index_type, short):
-    given = problem((9, 4), (7, 1), index_bytes=int(index_type[-2:]) // 8)
-    plan = plan_gather_nd(replace(given, mode=mode, index_type=index_type))
+    rows = problem((9, 4), (7, 1), index_bytes=int(index_type[-2:]) // 8)
+    plan = plan_gather_nd(replace(rows, mode=mode, index_type=index_type))
     assert plan.kernel.entry == f"ck_gather_nd_rows_w16_{short}_{name}_o32"
 
 
-def kinds_of_streams():
-    """Yield problems with packed results of many rows, and the bytes of a row."""
+def streams():
+    """Yield problems with packed results of many rows."""
     lengths = (*range(1, 19), 24, 31, 32, 48, 100, 4096, 8191, 8192, 8193, 20_000)
     for tuple_size, row, index_bytes in itertools.product(range(1, 9), lengths, (4, 8)):
         inner = (row,) if tuple_size < 8 else ()
         shape = ((5,) * tuple_size) + inner
         item = 1 if inner else min(row & -row, 16)
-        for x, phases in (None, (0, 0, 0)), (None, (0, 0, 4)), (2**40, (0, 0, 0)):
-            strides = None if x is None else (x, *packed_strides(shape, item)[1:])
+        for first_stride, out_phase in (None, 0), (None, 4), (2**40, 0):
+            strides = first_stride and (first_stride, *packed_strides(shape, item)[1:])
             yield problem(
                 shape, (50_000, tuple_size), 0, item, index_bytes=index_bytes, x=strides,
-                phases=phases,
-            ), row if inner else item  # fmt: skip
+                phases=(0, 0, out_phase),
+            )  # fmt: skip
 
 
-def test_plans_of_streams_fit_the_machine():
+def test_streams_fit_the_machine():
     listed = {spec.entry: spec for spec in specialisations()}
-    variants, most = set(), 0
-    for given, row in kinds_of_streams():
-        launch = plan_gather_nd(given)
-        assert listed[launch.kernel.entry] == launch.kernel
-        variants.add(launch.kernel.entry.removeprefix("ck_gather_nd_"))
-        assert launch.shared_bytes <= STATIC_SHARED_LIMIT
-        assert launch.shared_bytes >= given.indices.itemsize * given.indices.shape[-1]
-        most = max(most, launch.shared_bytes)
-        assert launch.block == (256, 1, 1)
-        blocks, *others = launch.grid
-        assert others == [1, 1]
-        spliced = next(t for t in (16384, 8192, 4096) if t == 4096 or row * 50_000 >= 264 * t)
-        if row < 64 or row > 5461:
-            spliced = min(spliced, 8192)
-        tile = {"r": 16384, "p": 4096, "s": spliced}[launch.kernel.entry[len("ck_gather_nd_")]]
-        result = row * 50_000 + given.out.phase
-        assert blocks == min(-(-result // tile), 2**16)
-    streams = ("rows_w16", *(f"{v}_w{w}" for v in ("packed", "spliced") for w in (1, 2, 4, 8)))
-    assert variants == {
-        f"{stream}_i{bits}_clamp_o{offset}"
-        for stream, bits, offset in itertools.product(streams, (32, 64), (32, 64))
-    }
-    assert most > 32 * 1024  # the bound is near, so it is the hardest kinds that were tried
+    launches = list(map(plan_gather_nd, streams()))
+    assert all(listed[launch.kernel.entry] == launch.kernel for launch in launches)
+    most = max(launch.shared_bytes for launch in launches)
+    assert 32 * 1024 < most <= STATIC_SHARED_LIMIT  # near the bound: hard ones were tried

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudakern._layout import Layout, packed_strides
-from cudakern.operators.one_hot import plan as one_hot_plan
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
 from tests.helpers.samples import examples
 
@@ -28,16 +27,11 @@ def problem(
 #: Problems and kernels, for `tests.operators.test_plans`.
 PINNED = [
     ("last axis", problem((100,), 1000, 1), "stream_w4_i32_o32"),
-    ("last axis, int64", problem((100,), 1000, 1, index_bytes=8), "stream_w4_i64_o32"),
-    ("last axis, bytes", problem((100,), 10, 1, 1), "stream_w1_i32_o32"),
     ("last axis, complex", problem((100,), 10, 1, 16), "stream_w16_i32_o32"),
     ("last axis of several", problem((3, 4, 5), 10, 3, 2), "stream_w2_i32_o32"),
     ("a scalar", problem((), 10, 0, 8), "stream_w8_i32_o32"),
-    ("depth 1", problem((7, 9), 1, 1), "stream_w4_i32_o32"),
     ("depth 1, any stride along it", problem((7, 9), 1, 1, out=(36, 5, 4)), "stream_w4_i32_o32"),
     ("out 4 B off", problem((100,), 1000, 1, phases=(4, 0)), "stream_w4_i32_o32"),
-    ("values in memory", problem((100,), 10, 1, on=4), "stream_w4_i32_o32"),
-    ("short inner rows", problem((4, 60), 5000, 1), "stream_w4_i32_o32"),
     ("rows of planes that fit", problem((4, 64), 100, 1, 1), "stream_w1_i32_o32"),
     ("many rows of planes", problem((5000, 100), 1000, 1), "stream_w4_i32_o32"),
     ("planes", problem((4, 64), 5000, 1), "planes_w4_i32_o32"),
@@ -47,12 +41,10 @@ PINNED = [
      problem((8, 64, 64), 21, 1, out=(64 * 64 * 84, 4, 64 * 84, 84)), "stream_w4_i32_o32"),
     ("channels first in memory",
      problem((8, 640, 64), 21, 3, out=(640 * 64 * 84, 256, 4, 640 * 256)), "planes_w4_i32_o32"),
-    ("repeated indices", problem((100,), 10, 1, strides=(0,)), "stream_w4_i32_o32"),
     ("reversed indices", problem((100,), 10, 1, strides=(-4,)), "stream_w4_i32_o32"),
     ("transposed indices", problem((6, 7), 10, 2, strides=(4, 24)), "strided_r4_w4_i32_o32"),
     ("transposed around the axis", problem((6, 7), 10, 1, strides=(4, 24)), "stream_w4_i32_o32"),
     ("out padded", problem((9,), 8, 1, out=(64, 4)), "strided_r2_w4_i32_o32"),
-    ("out reversed", problem((9,), 8, 1, out=(32, -4)), "strided_r2_w4_i32_o32"),
     ("every second row", problem((4, 9), 8, 2, out=(600, 64, 4)), "strided_r4_w4_i32_o32"),
     ("out 2 B off", problem((9,), 8, 1, phases=(2, 0)), "strided_r4_w2_i32_o32"),
     ("complex 8 B off", problem((9,), 8, 1, 16, phases=(8, 0)), "strided_r4_w8_i32_o32"),
@@ -62,7 +54,6 @@ PINNED = [
      problem((9,), 8, 1, 16, on=24, phases=(0, 8)), "stream_w16_i32_o32"),
     ("2^32 elements", problem((2**16,), 2**16, 1, 1), "stream_w1_i32_o64"),
     ("just below", problem((2**16 - 4,), 2**16, 1, 1), "stream_w1_i32_o32"),
-    ("2^31 elements of 8 B", problem((2**15,), 2**16, 1, 8), "stream_w8_i32_o32"),
     ("depth of 2^31", problem((1,), 2**31, 1, 1), "stream_w1_i32_o64"),
     ("planes beyond 2^32", problem((2**12, 2**12), 2**9, 1, 1), "planes_w1_i32_o64"),
     ("indices far apart", problem((3,), 8, 1, strides=(2**30,)), "stream_w4_i32_o64"),
@@ -84,45 +75,22 @@ def test_tiles_cover_the_output_and_fit_in_shared_memory(sizes, itemsize, index_
     outer, depth, inner = sizes
     plan = plan_one_hot(problem((outer, inner), depth, 1, itemsize, index_bytes=index_bytes))
     told = plan.arguments
-    tiles, clears = told["tiles"], told["clears"]
+    tiles = told["tiles"]
     if plan.variant == "stream":
-        elements, tile = told["elements"], told["tile"]
-        assert elements == outer * depth * inner
+        elements, tile = outer * depth * inner, told["tile"]
         assert (tiles - 1) * tile < elements <= tiles * tile
         assert tile * itemsize >= 1024  # tiles begin at lines, none may be empty
         bits = tile + 256 // itemsize
     else:
-        names = ("chunks", "groups", "vectors", "planes", "columns", "run")
-        chunks, groups, vectors, planes, part, run = (told[name] for name in names)
+        names = ("chunks", "groups", "planes", "columns", "run")
+        chunks, groups, planes, part, run = (told[name] for name in names)
         sector = 32 // itemsize
-        assert told["inner"] == inner
         assert tiles == outer * chunks * groups
         assert (chunks - 1) * part < inner <= chunks * part
         assert (groups - 1) * planes < depth <= groups * planes
-        assert part % sector == 0
-        assert run % 32 == 0
+        assert part % sector == run % 32 == 0
         assert run >= part + 2 * sector
-        assert vectors * 16 == (part + sector) * itemsize
-        assert vectors % 2 == 0  # so a warp's stores are whole sectors
         bits = planes * run
-    assert bits <= clears * 128 < bits + 128
-    assert plan.shared_bytes == 32 + clears * 16 <= 16 * 1024
+    assert bits <= told["clears"] * 128
+    assert plan.shared_bytes == 32 + told["clears"] * 16 <= 16 * 1024
     assert plan.grid == (min(tiles, 65536), 1, 1)
-
-
-def test_large_problems_have_large_tiles_and_many():
-    for shape, depth, axis, itemsize in [
-        ((2**20,), 1000, 1, 4),
-        ((2**22,), 32, 1, 2),
-        ((2**24,), 10, 1, 1),
-        ((2**17,), 50257, 1, 2),
-        ((2**18,), 777, 1, 8),
-        ((256, 4096), 64, 1, 4),
-        ((16, 1024, 1024), 21, 1, 1),
-    ]:
-        given = problem(shape, depth, axis, itemsize)
-        plan = plan_one_hot(given)
-        tiles = plan.arguments["tiles"]
-        assert tiles >= one_hot_plan.TILES
-        assert given.out.size * itemsize <= tiles * 4 * one_hot_plan.TILE_BYTES
-        assert plan.grid[0] >= one_hot_plan.TILES

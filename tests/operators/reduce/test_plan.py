@@ -14,7 +14,6 @@ from cudakern._dtypes import DataType
 from cudakern._layout import Layout, packed_strides
 from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
-from cudakern.operators.reduce import plan as reduce_plan
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
 from cudakern.operators.reduce.reduction import (
     COUNTER_BYTES,
@@ -59,78 +58,44 @@ IMAGES = (32, 64, 56, 56)
 SWAPPED = {"strides": (4, 4000)}
 PINNED = [  # x, kernel without function and types, blocks, blocks that share a result
     ("everything", problem((10**6,)), "stream_r1", 243, 243),
-    ("everything, of bytes", problem((2**24,), kind=I1), "stream_r1", 256, 256),
     ("everything, at most shares", problem((2**28,)), "stream_r1", 4224, 4224),
     ("everything in one block", problem((16384,)), "stream_r1", 1, 1),
     ("everything in some blocks", problem((16385,)), "stream_r1", 4, 4),
-    ("everything, 4 B off", problem((10**6,), phase=4), "stream_r1", 243, 243),
     ("everything, swapped", problem((1000, 2000), **SWAPPED), "stream_r1", 256, 256),
-    ("complex", problem((10**6,), kind=C16), "stream_r1", 256, 256),
     ("rows of 3", rows(3), "tiles_w4", 6, 1),
     ("rows of 3, padded", rows(3, strides=(16, 4)), "strided_r1_w4", 32, 1),
-    ("rows of 3, out padded", rows(3, out=(8, 4)), "strided_r1_w4", 32, 1),
     ("rows of 4", rows(4), "tiles_w16", 8, 1),
     ("rows of 4, 4 B off", rows(4, phase=4), "tiles_w4", 8, 1),
-    ("rows of 33, of bytes", rows(33, I1), "tiles_w1", 21, 1),
-    ("rows of 33", rows(33), "tiles_w4", 84, 1),
     ("rows of 257", rows(257), "tiles_w4", 250, 1),
     ("rows of 512", rows(512), "warps_r1", 250, 1),
-    ("rows of 1024", rows(1024), "warps_r1", 250, 1),
-    ("rows of 1024, 4 B off", rows(1024, phase=4), "tiles_w4", 286, 1),
     ("rows of 1025, 4 B off", rows(1025, phase=4), "warps_r1", 250, 1),
     ("rows of 3001", rows(3001), "warps_r1", 250, 1),
     ("rows of 4097", rows(4097), "stream_r1", 2000, 1),
-    ("rows of 20,000", rows(20_000), "stream_r1", 2000, 1),
     ("rows of 200,000", rows(200_000), "stream_r1", 4000, 2),
     ("rows of a long function", rows(4, "FLOAT64", "LOG_SUM_EXP"), "tiles_w8", 16, 1),
-    ("64 rows", problem((64, 3001), (1,)), "stream_r1", 64, 1),
-    ("528 rows", problem((528, 3001), (1,)), "stream_r1", 528, 1),
     ("a row more than a wave of blocks", problem((529, 2**18), (1,)), "stream_r1",
      3703, 7),
-    ("few and huge rows", problem((4, 200_000), (1,)), "stream_r1", 192, 48),
     ("rows of a vocabulary", problem((8, 129_280), (1,)), "stream_r1", 248, 31),
-    ("padded rows", rows(1000, strides=(8000, 4)), "warps_r1", 250, 1),
-    ("rows of complex", problem((5000, 3), (1,), C16), "tiles_w16", 60, 1),
     ("16384 columns", columns((4096, 16384)), "vectors_r1_w16", 2048, 16),
-    ("1024 columns", columns((1024, 1024)), "vectors_r1_w16", 256, 8),
-    ("8 columns", columns((2**20, 8)), "vectors_r1_w16", 512, 512),
     ("2 columns", columns((2**20, 2)), "columns_w16", 264, 264),
-    ("33 columns", columns((2**18, 33)), "columns_w16", 264, 264),
-    ("33 columns, out padded", columns((900, 33), out=(0, 8)), "strided_r1_w4", 14, 7),
-    ("1001 columns", columns((8000, 1001)), "columns_w16", 261, 29),
     ("3001 columns", columns((3000, 3001)), "columns_w16", 250, 10),
-    ("200 columns of bytes", columns((2**19, 200), I1), "columns_w16", 792, 792),
-    ("1001 columns of bytes", columns((8000, 1001), I1), "columns_w16", 160, 32),
     ("few rows of 100,001 columns", columns((23, 100_001)), "strided_r1_w4", 3126, 1),
     ("columns, 4 B off", columns((2**13, 1024), phase=4), "columns_w16", 261, 29),
-    ("columns of complex", columns((5000, 32), C16), "columns_w16", 32, 32),
     ("columns of bool", columns((2**20, 32), "BOOL"), "vectors_r1_w8", 512, 512),
     ("swapped rows", problem((1000, 2000), (1,), **SWAPPED), "vectors_r1_w16", 256, 16),
-    ("swapped columns", columns((1000, 2000), **SWAPPED), "warps_r1", 250, 1),
     ("middle axis", problem((64, 512, 512), (1,)), "vectors_r3_w16", 1024, 4),
     ("middle, small slabs", problem((64, 100, 33), (1,)), "tiles_w4", 32, 1),
-    ("middle, slabs", problem((64, 200, 33), (1,)), "columns_w16", 64, 1),
     ("middle, tiny slabs", problem((50_000, 2, 3), (1,)), "tiles_w4", 298, 1),
-    ("channels of images", problem(IMAGES, (0, 2, 3)), "stream_r1", 704, 11),
     ("short pieces", problem((100, 5000, 100), (0, 2)), "warps_r1", 625, 1),
     ("few of short pieces", problem((100, 64, 100), (0, 2)), "strided_r3_w4", 128, 2),
-    ("alternating", problem((6, 7, 8, 9, 10), (0, 2, 4)), "strided_r3_w4", 63, 1),
-    ("alternating, kept inside", problem((6, 7, 8, 9), (0, 2)), "strided_r3_w4", 2, 1),
     ("rank 8", problem((3, 4, 5, 6, 7, 8, 9, 10), (1, 3, 5, 7)), "strided_r8_w4", 945, 1),
-    ("rank 8, tiny", problem((2,) * 8, (0, 2, 4, 6)), "strided_r8_w4", 1, 1),
     ("every second", rows(1000, strides=(8000, 8)), "strided_r1_w4", 2000, 1),
-    ("reversed", problem((10**6,), strides=(-4,)), "strided_r1_w4", 244, 244),
-    ("one row, many times", columns((1000, 1000), strides=(0, 4)), "vectors_r1_w16",
-     250, 1),
     ("one element, many times", problem((1000,) * 2, strides=(0, 0)), "strided_r1_w4",
      244, 244),
     ("complex, 8 B off", problem((10**6,), kind=C16, phase=8), "strided_r1_w16", 256, 256),
-    ("rows of complex, 8 B off", problem((5000, 3), (1,), C16, phase=8), "strided_r1_w16",
-     79, 1),
     ("per element", problem((1000, 1000), ()), "vectors_r1_w16", 977, 1),
     ("per element, odd", problem((1001,), ()), "tiles_w4", 1, 1),
     ("scalar", problem(()), "columns_w16", 1, 1),
-    ("2^31 floats", problem((2**31,)), "stream_r1_o64", 4224, 4224),
     ("just below 2^31 bytes", problem((2**31 - 16,), kind=I1), "stream_r1", 4224, 4224),
     ("2^31 bytes, nearly", problem((2**31 - 15,), kind=I1), "stream_r1_o64",
      4224, 4224),
@@ -148,41 +113,33 @@ PINNED = [  # x, kernel without function and types, blocks, blocks that share a 
 
 
 @pytest.mark.parametrize(
-    ("given", "kernel", "blocks", "splits"),
+    ("wanted", "kernel", "blocks", "splits"),
     [pytest.param(*rest, id=name) for name, *rest in PINNED],
 )
-def test_plan_is_pinned(given, kernel, blocks, splits):
-    plan = plan_reduce(given)
-    reduction = given.reduction
+def test_plan_is_pinned(wanted, kernel, blocks, splits):
+    plan = plan_reduce(wanted)
     wide = kernel.endswith("_o64")
     variant, *shape = kernel.removesuffix("_o64").split("_")
-    found = {part[0]: int(part[1:]) for part in shape}
-    spec = reduction.specialise(variant, wide=wide, rank=found.get("r", 0), width=found.get("w", 0))
-    assert (plan.variant, plan.kernel) == (variant, spec)
-    assert (plan.grid, plan.block) == ((blocks, 1, 1), (THREADS, 1, 1))
-    assert plan.splits == splits
-    assert plan_reduce(replace(given)) == plan
+    sizes = {part[0]: int(part[1:]) for part in shape}
+    rank, width = sizes.get("r", 0), sizes.get("w", 0)
+    assert plan.kernel == wanted.reduction.specialise(variant, wide=wide, rank=rank, width=width)
+    assert (plan.grid, plan.splits) == ((blocks, 1, 1), splits)
 
 
 WORKSPACES = [  # x, bytes of states that its blocks exchange
     ("one block", problem((16384,)), 0),
-    ("a block for each row", rows(20_000), 0),
-    ("243 blocks", problem((10**6,)), 64 * KIB),
     ("1024 blocks of 16 columns, and 32 groups", columns((2**20, 16)), 128 * KIB),
-    ("256 blocks of 32 columns", columns((1024, 1024)), 64 * KIB),
-    ("128 blocks of 32 columns, positions", columns((1024, 1024), function="ARGMAX"), 64 * KIB),
     ("2048 blocks of 128 columns, 64-bit positions", columns((2**20, 4096), function="ARGMAX"),
      8192 * KIB),
-    ("2048 blocks of 128 columns, and 128 groups", columns((4096, 16384)), 2048 * KIB),
     ("261 blocks of 112 columns", columns((8000, 1001)), 128 * KIB),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("given", "states"), [pytest.param(*rest, id=name) for name, *rest in WORKSPACES]
+    ("wanted", "states"), [pytest.param(*rest, id=name) for name, *rest in WORKSPACES]
 )
-def test_workspace_is_pinned(given, states):
-    assert plan_reduce(given).workspace == (COUNTER_BYTES + states if states else 0)
+def test_workspace_is_pinned(wanted, states):
+    assert plan_reduce(wanted).workspace == (COUNTER_BYTES + states if states else 0)
 
 
 NAMES = [
@@ -215,8 +172,7 @@ def test_listed_kernels_have_names_of_their_own_and_are_those_that_are_planned()
     listed = {spec.entry: spec for spec in specialisations()}
     assert len(listed) == len(list(specialisations())) == 170 * 5 + 163 * 2 - 10
     planned = [plan_reduce(pinned).kernel for _, pinned, *_ in PINNED]
-    found = [listed[spec.entry] == spec for spec in planned if spec.entry in listed]
-    assert all(found)
+    assert all(listed.get(spec.entry, spec) == spec for spec in planned)
     rare = [spec.entry for spec in planned if spec.entry not in listed]
     assert all(re.search("_o64|_r8|strided_.*_r1|vectors_.*_r3", entry) for entry in rare)
 
@@ -237,13 +193,13 @@ def problems(draw):
         size = st.one_of(st.integers(1, most), st.integers(1, min(40, most)), likely)
         shape.insert(draw(st.integers(0, len(shape))), draw(size))
     axes = tuple(k for k in range(rank) if draw(st.booleans()))
-    made = problem(tuple(shape), axes, kind, function)
-    item = made.x.itemsize
+    compact = problem(tuple(shape), axes, kind, function)
+    item = compact.x.itemsize
     if packed:
         phase = draw(st.sampled_from([0, min(item, 8)]))
         return problem(tuple(shape), axes, kind, function, phase=phase)
     x = draw(memory_layouts(shape, item, aligned=True))
-    out = draw(memory_layouts(made.out.shape, made.out.itemsize, output=True, aligned=True))
+    out = draw(memory_layouts(compact.out.shape, compact.out.itemsize, output=True, aligned=True))
     strides = {"strides": x.strides, "out": out.strides, "phase": x.offset % 16}
     return problem(tuple(shape), axes, kind, function, **strides)
 
@@ -252,48 +208,32 @@ def problems(draw):
 @given(problems())
 @example(problem((2048, 200_000), (1,)))
 @example(problem((2049, 200_000), (1,)))
-def test_blocks_share_results_within_the_limits(given):
-    plan = plan_reduce(given)
-    a, item, wide = plan.arguments, given.x.itemsize, plan.kernel.entry.endswith("_o64")
-    reduced = given.x.size // given.out.size
-    state = given.reduction.state_bytes(wide=wide)
-    width = int(dict(plan.kernel.defines).get("CK_WIDTH", item))
-    # Groups of results, bytes of x and states for each: what blocks share.
-    groups, nbytes, states = {
-        "stream": lambda: (a["rows"], reduced * item, 1),
-        "warps": lambda: (-(-a["rows"] // 8), 8 * reduced * item, 8),
-        "tiles": lambda: (-(-a["slabs"] // a["tile_slabs"]), a["tile_bytes"], 0),
-        "columns": lambda: (prod(given.out.shape) // a["columns"] * a["ranges"],
-                            a["rows"] * a["width"] * item, a["width"]),
-        "vectors": lambda: (-(-a["units"] >> a["width_shift"]),
-                            a["length"] * width << a["width_shift"],
-                            (width // item) << a["width_shift"]),
-        "strided": lambda: (-(-a["units"] >> a["width_shift"]),
-                            a["length"] * item << a["width_shift"], 1 << a["width_shift"]),
-    }[plan.variant]()  # fmt: skip
-    assert plan.variant == "tiles" or plan.splits == a["splits"]
+def test_blocks_share_results_within_the_limits(wanted):
+    plan = plan_reduce(wanted)
+    wide = plan.kernel.entry.endswith("_o64")
+    reduced = wanted.x.size // wanted.out.size
+    groups = plan.grid[0] // plan.splits
     assert plan.grid == (groups * plan.splits, 1, 1)
     assert plan.grid[0] < 2**31
     assert plan.shared_bytes <= 48 * KIB
     assert (plan.workspace > 0) == (plan.splits > 1)
     if plan.splits > 1:
-        stream = plan.variant == "stream"
         folds = -(-plan.splits // GROUP_BLOCKS)
-        counters = -(-plan.splits // THREADS) if stream else folds
+        counters = -(-plan.splits // THREADS) if plan.variant == "stream" else folds
         counters += counters > 1
         assert groups * counters <= COUNTER_BYTES // 4  # that count arrivals
-        least = "COLUMN_MIN_SHARE_BYTES" if plan.variant == "columns" else "MIN_SHARE_BYTES"
-        assert nbytes // plan.splits >= getattr(reduce_plan, least)
-        assert plan.grid[0] <= (8 * reduce_plan.BLOCKS if stream else reduce_plan.MAX_SHARES)
+        assert wanted.x.size * wanted.x.itemsize >= plan.grid[0] * 4 * KIB  # a share is no trifle
         room = plan.workspace - COUNTER_BYTES
-        assert room >= max(64 * KIB, groups * (plan.splits + folds) * states * state)
+        state = wanted.reduction.state_bytes(wide=wide)
+        assert plan.states_bytes % state == 0
+        assert room >= max(64 * KIB, groups * (plan.splits + folds) * plan.states_bytes)
         assert room & (room - 1) == 0
         # Engines tell workspaces by their sizes: none is that of another operator.
         slots = plan.workspace // 8 - nonzero_plan.HEADER_WORDS
         assert nonzero_plan.slots_for(slots) != slots
-    spans = given.x.span, given.out.span
+    spans = wanted.x.span, wanted.out.span
     fits = all(low >= -(2**31) and high <= 2**31 for low, high in spans)
-    assert wide or (fits and max(reduced, given.out.size) < 2**32)
+    assert wide or (fits and max(reduced, wanted.out.size) < 2**32)
 
 
 @settings(max_examples=examples(500), deadline=None)
@@ -301,21 +241,18 @@ def test_blocks_share_results_within_the_limits(given):
 def test_what_is_staged_fits_shared_memory(data):
     kind, size = data.draw(st.sampled_from(KINDS)), st.integers(1, 5000)
     shape = (data.draw(st.one_of(st.just(1), size)), data.draw(size), data.draw(size))
-    item = problem((1,), kind=kind).x.itemsize
-    given = problem(shape, (1,), kind, phase=item * data.draw(st.integers(0, 15)) % 16)
-    assume(given.x.itemsize <= 8 or given.x.phase == 0)
-    plan = plan_reduce(given)
+    item = DataType[kind].itemsize
+    wanted = problem(shape, (1,), kind, phase=item * data.draw(st.integers(0, 15)) % 16)
+    assume(item <= 8 or wanted.x.phase == 0)
+    plan = plan_reduce(wanted)
     a = plan.arguments
-    before = 16 + given.x.phase  # of the sector that x starts in
+    before = 16 + wanted.x.phase  # of the sector that x starts in
     if plan.variant == "tiles":
         assert before + a["tile_bytes"] <= 32 * KIB < plan.shared_bytes
         assert a["tile_bytes"] == a["tile_slabs"] * a["slab_bytes"]
     if plan.variant == "columns":
         vector = int(dict(plan.kernel.defines)["CK_WIDTH"])
-        assert plan.shared_bytes <= 48 * KIB
-        assert a["groups"] * a["span"] <= THREADS
-        assert a["parts"] * a["across"] <= THREADS
-        assert a["across"] in {a["width"], THREADS}
+        assert max(a["groups"] * a["span"], a["parts"] * a["across"]) <= THREADS
         assert (a["ranges"] - 1) * a["width"] < a["columns"] <= a["ranges"] * a["width"]
         if a["period"]:  # turns of all threads are whole rows
             assert (a["ranges"], a["step"]) == (1, a["groups"] * a["span"])
