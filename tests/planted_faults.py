@@ -39,11 +39,11 @@ class Fault(NamedTuple):
     tests: str
     change: str
 
-    @property
-    def texts(self) -> tuple[str, str]:
-        """Return the text of the product, and the text with the fault."""
-        before, text, other, after = self.change.split("§")
-        return f"{before}{text}{after}", f"{before}{other}{after}"
+
+def texts_of(change: str) -> tuple[str, str]:
+    """Return the text of the product, and the text with the fault."""
+    before, text, fault, after = change.split("§")
+    return f"{before}{text}{after}", f"{before}{fault}{after}"
 
 
 FAULTS = (
@@ -385,7 +385,7 @@ def _planted(copy: Path, fault: Fault):
     """Have the fault in the copy; give what is wrong with the fault itself, or nothing."""
     files = [f for p in PRODUCT for f in sorted((copy / p).rglob("*")) if f.suffix in SUFFIXES]
     texts = {file: file.read_text(encoding="utf-8") for file in files}
-    text, other = fault.texts
+    text, other = texts_of(fault.change)
     counts = {file: count for file in files if (count := texts[file].count(text))}
     if sum(counts.values()) != 1:
         yield f"its text stands {sum(counts.values())} times: {', '.join(f.name for f in counts)}"

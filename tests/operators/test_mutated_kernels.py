@@ -7,7 +7,6 @@ say; here it is said once more for the very calls that are to fail.
 from __future__ import annotations
 
 import ctypes
-import re
 import shutil
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.simulator import checked
 from tests.helpers.bound import forget
 from tests.helpers.samples import sample
+from tests.planted_faults import texts_of
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("sharing")]
 
@@ -65,16 +65,12 @@ def _begin_last_epoch():
 
 
 class Mutation(NamedTuple):
-    """A fault in a kernel, and a call that depends on what is lost.
-
-    In the text, which stands in the file once, "«this|that»" is where ``this`` becomes ``that``,
-    and "«this»" is lost.
-    """
+    """A fault in a kernel, and a call that depends on what is lost."""
 
     name: str
     call: str  # one of CALLS
     file: str  # below kernels/
-    text: str
+    change: str  # as in tests/planted_faults.py; its text stands in the file once
     #: Whether strict launches alone find it: a barrier follows, which serves as a fence else.
     strict: bool = False
 
@@ -83,46 +79,45 @@ class Mutation(NamedTuple):
 
     def plant(self, source):
         """Return a kernel's text with the fault."""
-        before, changed, after = re.split("[«»]", self.text)
-        old, _, new = changed.partition("|")
-        assert source.count(before + old + after) == 1
-        return source.replace(before + old + after, before + new + after)
+        text, fault = texts_of(self.change)
+        assert source.count(text) == 1
+        return source.replace(text, fault)
 
 
-BARRIER = "«__syncthreads();»"
+BARRIER = "§__syncthreads();§§"
 PTX, FOLD, LOOK_BACK = "common/ptx.cuh", "reduce/fold.cuh", "nonzero/look_back.cuh"
 LAST_AXIS, SPLICE, NONZERO = "gather/last_axis.cuh", "common/splice.cuh", "nonzero_coordinates.cu"
 WRITER = "nonzero/coordinate_writer.cuh"
-FENCE = "«      __threadfence();\n»"
+FENCE = "§      __threadfence();\n§§"
 
 MUTATIONS = [
     Mutation(*row)
     for row in (
-        *((f"count_by_{how}", "columns", PTX, f"atom.«acq_rel.gpu|{how}».global.inc.u32", strict)
+        *((f"count_by_{how}", "columns", PTX, f"atom.§acq_rel.gpu§{how}§.global.inc.u32", strict)
           for how, strict in (("relaxed.gpu", False), ("acquire.gpu", False), ("release.gpu", True),
                               ("acq_rel.cta", False))),
         ("count_before_all_wrote", "columns", FOLD, f"  {BARRIER}\n  bool last"),
-        ("fold_by_who_comes_first", "stream", FOLD, " ==«\n           blocks - 1;| 0;»"),
+        ("fold_by_who_comes_first", "stream", FOLD, " ==§\n           blocks - 1;§ 0;§"),
         ("fold_of_a_block", "stream", FOLD, f"  {BARRIER}\n  if (threadIdx.x < 32)"),
         ("fold_of_groups_before", "columns", FOLD, f"    {BARRIER}\n    if (g + half"),
         ("fold_of_groups_after", "columns", FOLD, f"    {BARRIER}\n    span"),
         ("columns_before_all_wrote", "columns", "reduce/columns.cuh",
          f"  {BARRIER}\n  const auto from_threads"),
         ("tiles", "tiles", "reduce/tiles.cuh", f"  {BARRIER}\n  const uint32 lanes"),
-        ("word_stored_weakly", "nonzero", PTX, "st.«relaxed.gpu.»global.u64"),
-        ("word_loaded_weakly", "nonzero", PTX, "ld.«relaxed.gpu.»global.u64"),
-        ("word_stored_for_the_block", "nonzero", PTX, "st.relaxed.«gpu|cta».global.u64"),
-        ("word_loaded_for_the_block", "nonzero", PTX, "ld.relaxed.«gpu|cta».global.u64"),
+        ("word_stored_weakly", "nonzero", PTX, "st.§relaxed.gpu.§§global.u64"),
+        ("word_loaded_weakly", "nonzero", PTX, "ld.§relaxed.gpu.§§global.u64"),
+        ("word_stored_for_the_block", "nonzero", PTX, "st.relaxed.§gpu§cta§.global.u64"),
+        ("word_loaded_for_the_block", "nonzero", PTX, "ld.relaxed.§gpu§cta§.global.u64"),
         ("ticket_before_others_read_it", "nonzero", NONZERO, f"  {BARRIER}\n  // While"),
         ("counts_before_others_wrote", "nonzero", NONZERO,
          f"    {BARRIER}\n    const uint32 upcoming"),
         ("places_while_others_read", "nonzero", WRITER,
-         "          «sync_first_threads<32 * kWarps>();»\n"),
+         "          §sync_first_threads<32 * kWarps>();§§\n"),
         ("places_before_others_put_them_down", "nonzero dense", WRITER,
-         "      «__syncwarp();»\n    }\n  }\n"),
-        ("row_of_the_next_tile_in_its_place", "nonzero", NONZERO, "turn «^= 1|= 0»)"),
+         "      §__syncwarp();§§\n    }\n  }\n"),
+        ("row_of_the_next_tile_in_its_place", "nonzero", NONZERO, "turn §^= 1§= 0§)"),
         ("masks_before_others_wrote", "nonzero columns", "nonzero/inputs.cuh",
-         "    }\n    «sync_first_threads<kReaders>();»\n"),
+         "    }\n    §sync_first_threads<kReaders>();§§\n"),
         ("clearing_without_a_release", "last epoch", LOOK_BACK, f"{FENCE}      before"),
         ("clearing_without_an_acquire", "last epoch", LOOK_BACK, f"{FENCE}    }}", True),
         ("indices_before_others_wrote", "last axis", LAST_AXIS, f"  {BARRIER}\n  for (uint64 row"),

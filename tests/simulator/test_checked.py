@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.simulator import RawKernel, RawModule, checked
+from cudakern.simulator import RawKernel, checked
 
 SET = 'extern "C" __global__ void set(int* x, int i) { x[i] = 7; }'
 FILL = 'extern "C" __global__ void fill(int* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }'
@@ -179,46 +179,3 @@ def test_settings(blocks, seed):
     with checked(seed, blocks):
         RawKernel(FILL, "fill")((10,), (4,), (x,))
     assert x.tolist() == [1] * 40
-
-
-STOPS = {
-    "far": ("x[(long long)n << 32] = 1;", "out_of_bounds"),
-    "null": ("*(volatile int*)(n - n) = 1;", "out_of_bounds"),
-    "trap": ("__trap();", "trap"),
-    "assert": ("assert(n == 5);", "assert"),
-    "stack": ("x[0] = deep(x, n);", "stack_overflow"),
-}
-DEEP = """__noinline__ __device__ int deep(int* x, int n) {
-  volatile int local[100];
-  local[n % 100] = n;
-  return n == 0 ? 0 : deep(x, n + 1) + local[n % 100];
-}
-"""
-
-
-@pytest.mark.parametrize("case", STOPS)
-def test_a_launch_that_stops_is_a_finding(case):
-    body, kind = STOPS[case]
-    head = f'\n{DEEP}extern "C" __global__ void k(int* x, int n)'
-    code = f"{head} {{\n  x[2] = 4;\n  {body}\n}}"
-    module, x = RawModule(code=code), zeros(3)
-    with pytest.raises(ck.SimulatorError) as caught, checked() as report:  # noqa: PT012
-        module.get_function("k")((1,), (1,), (x, 3))
-        RawKernel(FILL, "fill")((1,), (3,), (x,))
-        assert x.tolist() == [1] * 3
-    assert caught.value.kind == kind
-    assert kind in {f.kind for f in report.findings}
-    assert all("\n" not in f.message for f in report.findings)
-    assert report.launches == 2
-    RawKernel(FILL, "fill")((1,), (2,), (x,))
-
-
-def test_operators_on_odd_layouts_have_no_findings():
-    x = np.arange(7 * 8 * 9, dtype=np.float32).reshape(7, 8, 9)
-    indices = np.array([[3, 0], [-1, 2]], np.int32)
-    for view in (x, x[::-1, ::2], x.transpose(2, 0, 1), x[1:, :, 3:4], x[:, 1:2, ::3].T):
-        for axis in (n for n in range(3) if view.shape[n] > 3):
-            with checked(seed=axis) as report:
-                got = ck.gather(view, indices[:, ::-1], axis=axis)
-            assert report.launches >= 1
-            assert (got == np.take(view, indices[:, ::-1], axis=axis)).all()

@@ -142,6 +142,7 @@ def test_where_an_access_lies(case):
 def test_an_array_that_is_read_only():
     x = np.zeros(4, np.int32)
     x.flags.writeable = False
+    assert findings(kernel("x[1] = w[i];", "int* x, const int* w, int i"), X.copy(), x, 1) == []
     expected = "write of 4 bytes must be to an array that can be written; it is element 1 of "
     assert message(kernel("x[i] = 1;"), x, 1) == f"{expected}argument 0 (x), shape (4,) {ONE}"
     assert OUTSIDE in message(kernel("x[i] = 1;"), x, 4)

@@ -8,6 +8,7 @@ import pytest
 import cudakern as ck
 from cudakern.simulator import RawKernel, RawModule, checked
 from tests.helpers.samples import covering, sample
+from tests.helpers.simulated import fails, run
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -93,16 +94,6 @@ def test_waiting_in_checked_launches(poll, grid, block, setter, resident):
             waits(poll, grid, block, setter)
 
 
-@pytest.mark.parametrize(("poll", "grid"), sample(covering(POLLS, [1, 6]), 2))
-def test_waiting_for_nobody_is_an_error(poll, grid):
-    kernel = MODULE.get_function(f"never_{poll}")
-    with pytest.raises(ck.SimulatorError) as caught:
-        kernel((grid,), (4,), (np.zeros(1, np.int32), 2))
-    assert (caught.value.kind, caught.value.kernel) == ("deadlock", kernel.name)
-    assert "\n" not in str(caught.value)
-    kernel((1,), (4,), (np.zeros(1, np.int32), 4))  # nobody waits
-
-
 @pytest.mark.parametrize("poll", ["volatile", "volatile_sleep", "atomic", "compare_and_swap"])
 def test_waiting_for_nobody_is_a_finding(poll):
     with pytest.raises(ck.SimulatorError) as caught, checked():
@@ -110,6 +101,57 @@ def test_waiting_for_nobody_is_a_finding(poll):
     assert caught.value.kind == "deadlock"
     assert {f.kind for f in caught.value.findings} == {"deadlock"}
     assert caught.value.findings[0].source == ("never.cu", 3)
+
+
+SPINS = {
+    "one_thread": "if (threadIdx.x == 17) while (atomicAdd(x, 0) == 0) {}",
+    "all_threads": "while (atomicCAS(x, 1, 1) != 1) __nanosleep(100);",
+    "two_flags": "while (atomicAdd(x, 0) + atomicAdd(x + 1, 0) == 0) __threadfence();",
+    "others_at_a_barrier": "if (threadIdx.x == 17) while (__ldcv(x) == 0) {} __syncthreads();",
+    "a_lock": "while (atomicExch(x + 2, 1) == 1) {} ",
+    "each_other": "while (atomicAdd(x, 0) == 0) {} atomicExch(x, 1);",
+}
+SPINNING = "".join(
+    f'#line 1 "test.cu"\nextern "C" __global__ void {name}(volatile int* v) {{\n'
+    f" int* x = (int*)v;\n {body}\n}}\n"
+    for name, body in SPINS.items()
+)
+
+
+@pytest.mark.parametrize(("name", "grid"), sample(covering(SPINS, [1, 5]), 2))
+@pytest.mark.timeout(45)  # it takes 60 s until the runtime gives up without having found one
+def test_deadlock(name, grid):
+    error = fails(SPINNING, [np.zeros(3, np.int32)], grid=grid, block=40, eager=True, name=name)
+    assert error.kind == "deadlock"
+    assert "test.cu:3: the launch must not wait forever" in str(error)
+    if "17" in SPINS[name]:
+        assert error.thread == (17, 0, 0)
+    assert error.block[0] < grid
+
+
+def test_atomics_that_change_nothing_are_no_deadlock():
+    text = r"""
+    extern "C" __global__ void k(int* largest, int n) {
+      for (int i = 0; i < n; ++i) atomicMax(largest, i % 7);
+    }"""
+    largest = np.array([7], np.int32)
+    run(text, [largest, np.int32(60000)], block=3)
+    assert largest[0] == 7
+
+
+@pytest.mark.parametrize("resident", [1, 2, None])
+def test_a_block_waits_for_a_later_one(resident):
+    text = r"""
+    extern "C" __global__ void k(int* flags) {
+      if (blockIdx.x == 0) while (atomicAdd(&flags[1], 0) == 0) {}
+      atomicExch(&flags[blockIdx.x], 1);
+    }"""
+    flags = np.zeros(2, np.int32)
+    if resident == 1:
+        assert fails(text, [flags], grid=2, resident=1).kind == "deadlock"
+    else:
+        run(text, [flags], grid=2, resident=resident)
+        assert flags.tolist() == [1, 1]
 
 
 def test_a_chain_of_blocks():

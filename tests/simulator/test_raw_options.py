@@ -28,15 +28,8 @@ def shown(*options, value="VALUE", before=""):
         (("-DVALUE=3",), 3),
         (("-D", "VALUE=3"), 3),
         (("-D VALUE=3",), 3),
-        (("-DVALUE",), 1),
-        (("-D", "VALUE"), 1),
-        (("--define-macro=VALUE=(1 + 2) * 3",), 9),
         (("--define-macro", "VALUE=5"), 5),
-        (("-DVALUE=TWO", "-DTWO=2"), 2),
         (("-DVALUE=f(4)", "-Df(x)=x*x"), 16),
-        (("-DVALUE=1", "-DVALUE=2"), 2),
-        (("-DVALUE=sizeof(T_)", "-DT_=double", "-DN_=4", "-Dx_=y_", "-Dthread_=t"), 8),
-        (("-DNDEBUG", "-DVALUE=7"), 7),
     ],
 )
 def test_macros(options, value):
@@ -47,13 +40,6 @@ def test_macros(options, value):
 def test_checked_launches_have_the_same_options(options):
     with checked():
         assert shown(*options) == 3
-
-
-def test_undefined_macros():
-    before = "#ifdef A\n#define VALUE 1\n#else\n#define VALUE 2\n#endif"
-    assert shown("-DA", before=before) == 1
-    assert shown("-DA", "-UA", before=before) == 2
-    assert shown("-DA", "--undefine-macro=A", before=before) == 2
 
 
 @pytest.mark.parametrize("option", ["-I{}", "-I", "--include-path={}", "--include-path"])
@@ -93,7 +79,7 @@ def test_a_header_that_polls(tmp_path):
 
 @pytest.mark.parametrize(
     ("standard", "value"),
-    [("c++11", 2011), ("c++14", 2014), ("c++17", 2017), ("c++20", 2020), ("c++03", 1997)],
+    [("c++14", 2014), ("c++20", 2020)],
 )
 @pytest.mark.parametrize("dashes", ["-", "--"])
 def test_standards(standard, value, dashes):
@@ -107,15 +93,11 @@ def test_the_standard_is_cupys():
 @pytest.mark.parametrize(
     "options",
     [
-        ("--use_fast_math",),
         ("-use_fast_math", "-lineinfo"),
-        ("-arch=sm_80", "--gpu-architecture=compute_90a"),
         ("-arch", "sm_80"),
-        ("--fmad=false", "--ftz=true", "-w"),
         # Not --restrict and -G, which NVRTC never forgets.
-        ("--maxrregcount=32", "-default-device"),
+        ("--maxrregcount=32", "-default-device", "--fmad=false", "--diag-suppress=177"),
         ("-Xptxas", "-v"),
-        ("--diag-suppress=177", "--extra-device-vectorization"),
         ("-rdc=true",),
     ],
 )

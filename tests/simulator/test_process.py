@@ -1,7 +1,8 @@
-"""The simulator within its process: launch checks, threads, forks, signals, memory."""
+"""Launches within their process: indices, loads, threads, forks, signals, memory."""
 
 from __future__ import annotations
 
+import itertools
 import resource
 import subprocess
 import sys
@@ -14,9 +15,6 @@ import numpy as np
 import pytest
 
 from cudakern._arrays import address_of
-from cudakern._kernel_arguments import Arguments
-from cudakern.engines.base import KernelSpec, Launch
-from cudakern.engines.simulator import SimulatorEngine
 from cudakern.errors import BindingError
 from cudakern.simulator import loading
 from cudakern.simulator.toolchain import find_toolchain
@@ -30,34 +28,73 @@ extern "C" __global__ void k(Arguments a) { a.x[threadIdx.x] = a.value; }
 """
 
 
-def test_launches_at_the_limits():
-    x = np.zeros(1024, np.int32)
-    run(FILL.replace("a.x[threadIdx.x]", "a.x[threadIdx.z]"), [structure(x, 5)], block=(4, 4, 64))
-    assert x[:65].tolist() == [5] * 64 + [0]
-    run(FILL, [structure(x, 6)], block=1024, shared=227 * 1024)
-    assert x.tolist() == [6] * 1024
-    with pytest.raises(BindingError, match="k: launch must have at most 232448 bytes of shared"):
-        compiled(FILL).launcher((1, 1, 1), (32, 1, 1), 227 * 1024 + 1)
-
-
 def structure(x, value):
     return np.array((address_of(x), value), "u8,i8")[()]
 
 
-@pytest.mark.parametrize("tail", [b"", bytes(4), bytes(7), bytes(16)])
-def test_packed_arguments_must_have_the_kernels_size(tail, monkeypatch):
-    kernel = compiled(FILL)
-    monkeypatch.setattr(SimulatorEngine, "kernel", lambda *_, **__: kernel)
-    launch = Launch(KernelSpec("test", "plain", "k", (), 4), (1, 1, 1), 0, 1, Arguments(tail, ()))
-    with pytest.raises(BindingError) as caught:
-        SimulatorEngine().prepare(launch, -1)
-    assert str(caught.value) == (
-        f"k: arguments must fill the kernel's parameters of (16,) bytes; got {8 + len(tail)}"
-    )
-    x = np.zeros(4, np.int32)
-    launch = Launch(launch.kernel, (1, 1, 1), 0, 1, Arguments((9).to_bytes(8, "little"), ()))
-    SimulatorEngine().prepare(launch, -1)(address_of(x))
-    assert x.tolist() == [9] * 4
+INDICES = r"""
+extern "C" __global__ void k(unsigned* out) {
+  const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  unsigned* row = out + 13 * (block * blockDim.x * blockDim.y * blockDim.z + thread);
+  row[0] += 1;  // each thread runs once
+  row[1] = blockIdx.x, row[2] = blockIdx.y, row[3] = blockIdx.z;
+  row[4] = threadIdx.x, row[5] = threadIdx.y, row[6] = threadIdx.z;
+  row[7] = gridDim.x, row[8] = gridDim.y, row[9] = gridDim.z;
+  row[10] = blockDim.x, row[11] = blockDim.y, row[12] = blockDim.z;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("grid", "block"),
+    [
+        ((1, 1, 1), (1, 1, 1)),
+        ((5, 1, 1), (33, 1, 1)),
+        ((3, 4, 1), (8, 5, 1)),
+        ((2, 3, 4), (5, 3, 2)),
+        ((1, 1, 3), (1, 1, 64)),
+        ((2, 1, 1), (1024, 1, 1)),
+    ],
+)
+@pytest.mark.parametrize("eager", [False, True])
+def test_indices(grid, block, eager):
+    rows = [
+        (1, *at[2::-1], *at[:2:-1], *grid, *block)
+        for at in itertools.product(*map(range, (*grid[::-1], *block[::-1])))
+    ]
+    out = np.zeros((len(rows), 13), np.uint32)
+    run(INDICES, [out], grid=grid, block=block, eager=eager)
+    np.testing.assert_array_equal(out, rows)
+
+
+@pytest.mark.parametrize("offset", [0, 8])
+def test_a_load_is_aligned_only_where_the_kernel_says_so(offset):
+    # Compilers have merged both loads into the aligned one.
+    text = r"""
+    union Pair { uint4 vector; long long piece[2]; };
+    extern "C" __global__ void k(const long long* x, long long* out, int n, int aligned) {
+      for (int first = 0; first < n; first += 16) {
+        long long taken[16];
+        for (int i = 0; i < 16; i += 2) {
+          Pair pair;
+          if (aligned) {
+            pair.vector = __ldg(reinterpret_cast<const uint4*>(x + first + i));
+          } else {
+            for (int j = 0; j < 2; ++j) pair.piece[j] = __ldg(x + first + i + j);
+          }
+          for (int j = 0; j < 2; ++j) taken[i + j] = pair.piece[j];
+        }
+        for (int i = 0; i < 16; ++i) out[first + i] = taken[i] < 0 ? taken[i] + 5 : taken[i];
+      }
+    }"""
+    room = np.zeros(32 + 4, np.int64)
+    start = -address_of(room) % 16 + offset
+    x = np.ndarray((32,), np.int64, room, start)
+    x[...] = np.arange(32)
+    out = np.zeros(32, np.int64)
+    run(text, [x, out, np.int32(32), np.int32(offset == 0)])
+    np.testing.assert_array_equal(out, x)
 
 
 def test_parameters_are_counted_and_measured():
@@ -66,6 +103,8 @@ def test_parameters_are_counted_and_measured():
         kernel.launcher((1, 1, 1), (4, 1, 1), 0, (0, 8))
     with pytest.raises(BindingError, match=r"k: arguments must hold 16 bytes; got 8"):
         kernel.launcher((1, 1, 1), (4, 1, 1))(bytes(8))
+    with pytest.raises(BindingError, match="k: launch must have at most 232448 bytes of shared"):
+        kernel.launcher((1, 1, 1), (32, 1, 1), 227 * 1024 + 1)
     run('extern "C" __global__ void k() {}', [], block=4)
 
 

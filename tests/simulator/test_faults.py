@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from cudakern.errors import SimulatorError
-from tests.helpers.samples import covering, is_thorough, sample
+from cudakern.simulator import RawModule, checked
+from tests.helpers.samples import is_thorough
 from tests.helpers.simulated import assert_works, fails, run
 
 ZIGLANG = shlex.join([sys.executable, "-m", "ziglang", "c++"])
@@ -70,39 +71,6 @@ def test_divergence(name):
     assert error.thread[1:] == (0, 0)
     assert str(error).replace(place, plain) == f"{name}: test.cu:{DIVERGENCES[name]}"
     assert error.block in {(i, 0, 0) for i in range(4)}
-
-
-SPINS = {
-    "one_thread": "if (threadIdx.x == 17) while (atomicAdd(x, 0) == 0) {}",
-    "all_threads": "while (atomicCAS(x, 1, 1) != 1) __nanosleep(100);",
-    "two_flags": "while (atomicAdd(x, 0) + atomicAdd(x + 1, 0) == 0) __threadfence();",
-    "others_at_a_barrier": "if (threadIdx.x == 17) while (__ldcv(x) == 0) {} __syncthreads();",
-    "a_lock": "while (atomicExch(x + 2, 1) == 1) {} ",
-    "each_other": "while (atomicAdd(x, 0) == 0) {} atomicExch(x, 1);",
-}
-SPINNING = "".join(
-    f'#line 1 "test.cu"\nextern "C" __global__ void {name}(volatile int* v) {{\n'
-    f" int* x = (int*)v;\n {body}\n}}\n"
-    for name, body in SPINS.items()
-)
-#: Blocks of a grid, and the compiler.
-LAUNCHES = [(1, "default"), (5, "default"), *([(5, "ziglang")] if is_thorough() else [])]
-
-
-@pytest.mark.parametrize(
-    ("name", "grid", "compiler"),
-    [(name, *launch) for name, launch in sample(covering(SPINS, LAUNCHES), 2)],
-    indirect=["compiler"],
-)
-@pytest.mark.timeout(45)  # it takes 60 s until the runtime gives up without having found one
-@pytest.mark.usefixtures("compiler")
-def test_deadlock(name, grid):
-    error = fails(SPINNING, [np.zeros(3, np.int32)], grid=grid, block=40, eager=True, name=name)
-    assert error.kind == "deadlock"
-    assert "test.cu:3: the launch must not wait forever" in str(error)
-    if "17" in SPINS[name]:
-        assert error.thread == (17, 0, 0)
-    assert error.block[0] < grid
 
 
 FAULTS = {
@@ -163,6 +131,22 @@ def test_fault(name, later):
     faulthandler.enable(sys.__stderr__)  # as in many services
     check(fails(FAULTY, [np.zeros(64, np.int32)], grid=3, block=64, name=name + later), name)
     assert faulthandler.is_enabled()
+
+
+CHECKED = RawModule(code=FAULTY)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_a_finding(name):
+    kernel, x = CHECKED.get_function(name), np.zeros(64, np.int32)
+    with pytest.raises(SimulatorError) as caught, checked() as report:  # noqa: PT012
+        kernel((3,), (64,), (x,))
+        kernel((1,), (64,), (x,))  # whose only block is right
+    assert report.launches == 2
+    assert caught.value.kind == FAULTS[name][1]
+    assert caught.value.kind in {finding.kind for finding in report.findings}
+    assert all("\n" not in finding.message for finding in report.findings)
+    assert_works()
 
 
 def test_faults_in_four_threads_at_once():
