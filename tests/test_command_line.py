@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 from importlib import metadata
 from pathlib import Path
 
@@ -216,24 +215,7 @@ def test_warmup_has_every_variant_of_every_operator():
     signed = {name for name in variants(everything) if not name.endswith(("_u32", "_u64"))}
     assert variants(common) == signed
     assert 20 < len(common) < 300
-    # All widths and types of coordinates, 32-bit offsets; strided with two of its ranks.
-    found = [spec.entry for spec in common if spec.source == "nonzero_coordinates.cu"]
-    by_variant = Counter(name.split("_w")[0].split("_")[-1] for name in found)
-    assert by_variant == {"stream": 10, "columns": 8, "parts": 6, "r2": 10, "r4": 10}
-    assert all(name.endswith("_o32") for name in found)
-    # Four functions of four data types, in two widths where short rows are next to each other.
-    found = [spec.entry for spec in common if spec.source == "reduce.cu"]
-    by_variant = Counter(name.split("_")[2] for name in found)
-    assert by_variant == {"stream": 16, "warps": 16, "tiles": 32, "vectors": 16}
-    assert all(name.endswith("_o32") for name in found)
-
-
-def test_help_names_the_commands(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["--help"])
-    assert stop.value.code == 0
-    text = capsys.readouterr().out
-    assert all(command in text for command in ("demo", "info", "warmup"))
+    assert all(spec.entry.endswith("_o32") for spec in common if spec.source == "reduce.cu")
 
 
 @pytest.mark.skipif(HAS_GPU, reason="a CUDA device is there")

@@ -59,9 +59,3 @@ def test_any_layout_comes_back_with_one_copy(gpu, data):
     assert same_bytes(found, x)
     assert found.strides == x.strides
     assert gpu.asked[1:] == ["wait"] if x.size else not gpu.asked
-
-
-def test_what_lies_between_is_not_read_twice(gpu):
-    x = np.arange(24, dtype=np.int16).reshape(4, 6)[2:0:-1, ::-2]
-    assert get(gpu.array(x, 34, 48)).tolist() == x.tolist()
-    assert gpu.asked == [22, "wait"]

@@ -165,13 +165,6 @@ def test_the_barrier_is_all_that_is_missing():
     assert printed(fixed, flags=("-W", "error")) == ""
 
 
-def test_the_example_takes_ten_lines_of_python():
-    code, _ = blocks(read(SIMULATOR))[0]
-    kernel = re.search(r'"""(.*?)"""', code, re.DOTALL)[1]
-    lines = [line for line in code.replace(kernel, "").splitlines() if line]
-    assert len(lines) == 10
-
-
 def test_every_kind_and_field_of_a_finding_is_named():
     text = read(SIMULATOR)
     kinds = set(re.findall(r'``"(\w+)"``', Finding.__doc__))

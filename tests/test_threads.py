@@ -56,14 +56,10 @@ def switching_often():
     sys.setswitchinterval(before)
 
 
+@pytest.mark.usefixtures("switching_often")
 def test_calls_of_everything_while_caches_are_cleared():
     calls = 1000 if is_thorough() else 300
     assert sum(side_by_side(mixed(calls, clearing=True))) == THREADS * calls
-
-
-@pytest.mark.usefixtures("switching_often")
-def test_calls_of_everything_in_the_finest_turns():
-    assert sum(side_by_side(mixed(200, clearing=True))) == THREADS * 200
 
 
 def test_nothing_grows_once_all_has_been_called():

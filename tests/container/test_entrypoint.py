@@ -173,8 +173,3 @@ def test_an_unknown_command_is_one_line(capsys):
     assert capsys.readouterr().err == (
         "no-such-command: No such file or directory; the image's own words are gpu and cpu\n"
     )
-
-
-def test_help_names_the_words(capsys):
-    entrypoint.main(["--help"])
-    assert {"gpu", "cpu", "COMMAND"} < set(capsys.readouterr().out.split())

@@ -9,7 +9,6 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from cuda.bindings import driver
 from cuda.bindings import nvrtc as bindings
 
 import cudakern as ck
@@ -252,9 +251,3 @@ def test_no_option_flushes_subnormal_numbers():
         for lines in (False, True):
             options = nvrtc.Program("x.cu", "", target, lines).options
             assert [option for option in options if "ftz" in option or "fast" in option] == []
-
-
-def test_the_driver_has_what_captures_need():
-    assert driver.CUstreamCaptureMode(2).name == "CU_STREAM_CAPTURE_MODE_RELAXED"
-    assert callable(driver.cuThreadExchangeStreamCaptureMode)
-    assert driver.CUresult.CUDA_SUCCESS == 0

@@ -12,7 +12,6 @@ import ctypes
 import itertools
 import sys
 import types
-import warnings
 import weakref
 from contextlib import contextmanager
 from pathlib import Path
@@ -228,33 +227,6 @@ class CUDARuntimeError(RuntimeError):
     pass
 
 
-#: What CuPy says of streams.
-EXTERNAL = (
-    "ExternalStream is deprecated. Use Stream.from_external() instead to interoperate with "
-    "external streams that implement the CUDA stream protocol."
-)
-
-
-def handle_of(stream):
-    """Return the handle of another library's stream, or refuse it as CuPy does."""
-    if not hasattr(stream, "__cuda_stream__"):
-        message = f"Object of type {type(stream).__name__} does not implement the CUDA stream "
-        raise TypeError(message + "protocol (__cuda_stream__ method)")
-    try:
-        version, handle = stream.__cuda_stream__()
-    except (TypeError, ValueError) as error:
-        message = "__cuda_stream__() must return a 2-tuple of (version, stream_ptr)"
-        raise TypeError(message) from error
-    if not (isinstance(version, int) and isinstance(handle, int)):
-        found = f"({type(version).__name__}, {type(handle).__name__})"
-        message = f"__cuda_stream__() must return (int, int), got {found}"
-        raise TypeError(message)
-    if version != 0:
-        message = f"__cuda_stream__() returned unsupported version {version}, "
-        raise TypeError(message + "only version 0 is supported")
-    return handle
-
-
 class BaseStream:
     """A stream, which is the state's while it is entered."""
 
@@ -281,8 +253,8 @@ class BaseStream:
         self.wait(self.ptr, event.ptr)
 
 
-def classes_of_streams(state, unsafe, wait):
-    """Return the classes of streams that CuPy makes, and of handles; the default one is current."""
+def class_of_streams(state, unsafe, wait):
+    """Return the class of streams, of which the default one is current."""
     base = type("_BaseStream", (BaseStream,), {"state": state, "wait": staticmethod(wait)})
 
     class Stream(base):
@@ -296,13 +268,8 @@ def classes_of_streams(state, unsafe, wait):
         @classmethod
         def from_external(cls, obj):
             stream = cls(null=True)
-            stream.ptr = handle_of(obj)
+            _, stream.ptr = obj.__cuda_stream__()
             return stream
-
-    class ExternalStream(base):
-        def __init__(self, ptr, device_id=-1):
-            warnings.warn(EXTERNAL, DeprecationWarning, stacklevel=2)
-            super().__init__(ptr, device_id)
 
     def stream_of(pointer):
         """Return a stream of CuPy's own with a handle."""
@@ -312,7 +279,7 @@ def classes_of_streams(state, unsafe, wait):
 
     Stream.null, Stream.ptds = Stream(null=True), Stream(ptds=True)
     state.stream, state.stream_of = Stream.null, stream_of
-    return Stream, ExternalStream
+    return Stream
 
 
 def make(devices=2):  # noqa: C901  one namespace, many small parts
@@ -412,7 +379,7 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         assert stream not in state.capturing, "uncaptured work in a graph"
         state.order.append(("wait", stream, event))
 
-    streams = classes_of_streams(state, unsafe, stream_wait_event)
+    stream_class = class_of_streams(state, unsafe, stream_wait_event)
 
     def from_dlpack(array):
         """Return the array of a tensor, after what its library has on its stream."""
@@ -445,9 +412,8 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
         cuda=types.SimpleNamespace(
             Device=Device,
             Event=Event,
-            ExternalStream=streams[1],
             MemoryPointer=MemoryPointer,
-            Stream=streams[0],
+            Stream=stream_class,
             UnownedMemory=UnownedMemory,
             alloc=alloc,
             function=types.SimpleNamespace(CPointer=Pointer),

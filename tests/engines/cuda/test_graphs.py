@@ -22,11 +22,10 @@ NARROW = np.array([3, 0, 1], np.int8)
 
 
 @pytest.fixture
-def cupy(tmp_path):
-    """Put the stand-in in CuPy's place; its current stream is one that can be captured."""
-    with fake_cupy.installed(tmp_path) as fake:
-        fake.state.stream = fake.state.stream_of(STREAM)
-        yield fake
+def cupy(cupy):
+    """Return the stand-in; its current stream is one that can be captured."""
+    cupy.state.stream = cupy.state.stream_of(STREAM)
+    return cupy
 
 
 def capture(cupy, call):

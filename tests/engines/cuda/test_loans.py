@@ -63,18 +63,17 @@ class Bound:
 
 
 @pytest.fixture
-def cupy(monkeypatch, tmp_path):
-    """Put stand-ins in the places of CuPy and PyTorch, with empty tables and kernels loaded."""
+def cupy(cupy, monkeypatch):
+    """Put a stand-in in the place of PyTorch, too, with kernels loaded."""
     monkeypatch.setattr(loans, "_unreturned", deque())
     theirs = types.SimpleNamespace(cuda_stream=THEIRS)
     cuda = types.SimpleNamespace(current_stream=lambda _device: theirs)
     torch = types.SimpleNamespace(Tensor=Tensor, cuda=cuda, theirs=theirs)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    with fake_cupy.installed(tmp_path) as fake:
-        fake.torch = torch
-        ck.gather(fake_cupy.Array(X), fake_cupy.Array(INDICES))
-        on(fake, OURS)
-        yield fake
+    cupy.torch = torch
+    ck.gather(fake_cupy.Array(X), fake_cupy.Array(INDICES))
+    on(cupy, OURS)
+    return cupy
 
 
 def on(cupy, stream):

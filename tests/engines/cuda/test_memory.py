@@ -1,4 +1,4 @@
-"""What calls allocate on a GPU beside their results: as the operators' README has it.
+"""What calls cost a GPU: memory beside their results, launches, waits, as the READMEs have it.
 
 On a stand-in for CuPy that counts; what allocators of CuPy's own see is marked for a GPU.
 """
@@ -60,31 +60,34 @@ CASES = {
 }
 
 
-@pytest.fixture
-def cupy(tmp_path):
-    with fake_cupy.installed(tmp_path) as fake:
-        yield fake
-
-
 def size(result):
     """Return the bytes of a call's results."""
     return sum(a.nbytes for a in result) if isinstance(result, tuple) else result.nbytes
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_peak_memory(cupy, name):
+def test_costs(cupy, name):
     call, arrays, most, kept = CASES[name]
-    state = cupy.state
+    raises, state = name.endswith("raise"), cupy.state
+    waits = raises or name in {"nonzero", "argwhere"}
     arrays = [fake_cupy.Array(array, 0, state) for array in arrays]
     results = size(call(*arrays))
     assert state.live == kept, "a workspace at most is left"
     for _ in range(3):
+        state.clear()
         state.peak = state.live
         result = call(*arrays)
+        assert (len(state.launches), len(state.synchronisations)) == (1 + raises, waits)
         assert state.peak == kept + results + most
         assert state.live == kept + results
         del result
         assert state.live == kept
+
+
+def test_nothing_to_search_launches_nothing(cupy):
+    x = fake_cupy.Array(np.zeros((0, 4)), 0, cupy.state)
+    assert ck.nonzero_coordinates(x).count.get().tolist() == [0]
+    assert not cupy.state.launches
 
 
 def test_sizes_of_workspaces_are_few(cupy):
