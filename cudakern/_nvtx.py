@@ -9,24 +9,13 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from cudakern.operators.descriptor import OperatorDesc
-
-    class Described(Protocol):
-        """What has a descriptor."""
-
-        @property
-        def desc(self) -> OperatorDesc:
-            """The descriptor, which names its operator."""
-
-
 P = ParamSpec("P")
 R = TypeVar("R")
-S = TypeVar("S", bound="Described")
 
 DOMAIN = "cudakern"
 #: Where NVTX finds the library of the tool that started this process.
@@ -54,40 +43,30 @@ def _attributes(operator: str) -> Any:  # noqa: ANN401
     return _domain.get_event_attributes(message=f"{DOMAIN}:{operator}")
 
 
-def nvtx_range(operator: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that makes each call of a function a range ``cudakern:<operator>``."""
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        if _domain is None:
-            return function
-
-        @wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            _domain.push_range(_attributes(operator))
-            try:
-                return function(*args, **kwargs)
-            finally:
-                _domain.pop_range()
-
-        return call
-
-    return decorate
-
-
-def nvtx_range_of_method(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Decorate a method of what has a descriptor: ranges are named after its operator."""
+def _ranged(function: Callable[P, R], operator_of: Callable[..., str]) -> Callable[P, R]:
+    """Make each call of a function a range, whose operator its arguments tell."""
     if _domain is None:
-        return method
+        return function
 
-    @wraps(method)
-    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        _domain.push_range(_attributes(self.desc.operator))
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        _domain.push_range(_attributes(operator_of(*args)))
         try:
-            return method(self, *args, **kwargs)
+            return function(*args, **kwargs)
         finally:
             _domain.pop_range()
 
     return call
+
+
+def nvtx_range(operator: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that makes each call of a function a range ``cudakern:<operator>``."""
+    return lambda function: _ranged(function, lambda *_: operator)
+
+
+def nvtx_range_of_method(method: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a method of what has a descriptor: ranges are named after its operator."""
+    return _ranged(method, lambda self, *_: str(self.desc.operator))
 
 
 @contextmanager
