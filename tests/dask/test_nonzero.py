@@ -98,9 +98,7 @@ def test_consecutive_chunks_are_taken_as_they_are():
 
 def test_more_elements_than_uint32_holds():
     x = da.zeros((2**17, 2**16), chunks=2**12, dtype=np.int8)
-    with pytest.raises(ck.ArgumentError) as caught:
+    with pytest.raises(ck.ArgumentError, match="dtype must be int64"):
         cd.nonzero_coordinates(x, size=3)
-    text = "nonzero_coordinates: dtype must be int64 for more than 2^32 - 1 elements; got uint32"
-    assert str(caught.value) == text
     found = cd.nonzero_coordinates(x, size=3, dtype="int64")
     assert (found.count.dtype, found.coordinates.shape) == (np.uint64, (3, 2))

@@ -215,7 +215,6 @@ READ = "must be writeable; got a read-only "
 READ_ONLY = np.zeros(4)
 READ_ONLY.flags.writeable = False
 NO_ARRAY = "must be a numpy.ndarray or cupy.ndarray; got "
-LAZY = "must be computed; got a lazy tests.Lazy; use cudakern.dask"
 OUTPUTS = {
     "buffer": (bytearray(32), NO_ARRAY + "bytearray"),
     "__array__ alone": (ArrayOnly(np.zeros(4)), NO_ARRAY + "tests.ArrayOnly"),
@@ -224,7 +223,6 @@ OUTPUTS = {
     "DLPack that cannot say, and a copy": (
         CopiesForNumPy(np.zeros(4), version=0), READ + "tests.CopiesForNumPy",
     ),
-    "lazy": (Lazy(np.zeros(4)), LAZY),
     "another device": (
         DLPackOnly(np.zeros(4), (METAL, 0)),
         "must be an array; got tests.DLPackOnly (it is on a device of DLPack's type 8)",

@@ -52,6 +52,7 @@ BROKEN = [
     ("G8-cropped-size-is-not-1", gather((2, 3, 3), (1, 1, 2), (3, 1, 2), 2, 2), LATE),
     ("G8-second-cropped-size", gather((1, 2, 3), (1, 1, 2), (1, 1, 2), 2, 3), LATE),
     ("G8-early-level", gather((2, 1, 1, 3), (1, 1, 1, 2), (1, 1, 1, 2), 3, 2), EARLY),
+    ("T4-nothing-to-choose-from", gather((0, 4), (1, 2), (2, 4), 0, 1), EXTENDED),
     ("G9-axis-size", gather((3, 4), (1, 2), (3, 4), 0, 1), LATE),
     ("G9-other-size", gather((3, 4), (1, 2), (2, 3), 0, 1), LATE),
     ("G9-permuted", gather((3, 4), (1, 2), (4, 2), 0, 1), LATE),
@@ -64,6 +65,7 @@ FIELDS = {
     "G5-negative": "index_dimensions",
     "G6-leading-size": "indices_tensor.sizes",
     "G7-axis-kept-in-place": "output_tensor.sizes",
+    "T4": "input_tensor.sizes",
     "G9-axis-size": "output_tensor.sizes",
 }
 LEGAL_CASES = [

@@ -96,6 +96,9 @@ BROKEN = [
     ("N8-batch", gather_nd((2, 3, 4, 5), (2, 1, 1, 1), (2, 1, 4, 5), (4, 4), 1), FIRST),
     ("N8-eight", gather_nd((1,) * 8, (1,) * 8, (1,) * 8, (8, 8), 5), LATE),
     ("N8-early-level", gather_nd((3, 4, 5, 6), (1, 2, 2, 1), (2, 4, 5, 6), (4, 3)), EARLY),
+    ("T4-nothing-to-choose-from", gather_nd((0, 4), (2, 1), (2, 4), (2, 2)), EXTENDED),
+    ("T4-nor-in-the-second-dimension", gather_nd((3, 0), (2, 2), (1, 2), (2, 2)), EXTENDED),
+    ("T4-behind-a-batch", gather_nd((2, 0, 4), (2, 5, 1), (2, 5, 4), (3, 3), 1), EXTENDED),
     ("N9-tuples", gather_nd((3, 4), (2, 1), (3, 4), (2, 2)), LATE),
     ("N9-copied", gather_nd((3, 4), (2, 1), (2, 3), (2, 2)), LATE),
     ("N9-permuted", gather_nd((3, 4), (2, 1), (4, 2), (2, 2)), LATE),
@@ -121,6 +124,7 @@ FIELDS = {
     "N6-indices": "indices_tensor.sizes",
     "N7": "indices_tensor.sizes",
     "N8": "output_tensor.sizes",
+    "T4": "input_tensor.sizes",
     "N9": "output_tensor.sizes",
 }
 LEGAL_CASES = [

@@ -219,19 +219,3 @@ def test_empty_tensors_at_the_extended_level(x, indices, out, counts, batch):
     buffer = np.full(8, -1, np.float32)
     assert operator(*arrays, out=buffer) is buffer
     assert buffer.tolist() == [-1] * 8
-
-
-@pytest.mark.parametrize("level", [FeatureLevel.LEVEL_6_4, EXTENDED], ids=lambda level: level.name)
-@pytest.mark.parametrize(
-    ("x", "indices", "out", "counts", "batch"),
-    [
-        pytest.param((0, 4), (2, 1), (2, 4), (2, 2), None, id="first"),
-        pytest.param((3, 0), (2, 2), (1, 2), (2, 2), None, id="second"),
-        pytest.param((0, 0), (2, 2), (1, 2), (2, 2), 0, id="both"),
-        pytest.param((2, 0, 4), (2, 5, 1), (2, 5, 4), (3, 3), 1, id="behind-a-batch"),
-    ],
-)
-def test_nothing_can_be_gathered_from_an_empty_dimension(x, indices, out, counts, batch, level):
-    with pytest.raises(ck.DescriptorError) as caught:
-        gather_nd(x, indices, out, counts, batch).validate(level)
-    assert (caught.value.rule, caught.value.field) == ("T4", "input_tensor.sizes")

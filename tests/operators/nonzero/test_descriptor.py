@@ -160,14 +160,3 @@ def test_nothing_to_search_at_the_extended_level(place, sizes, coordinate_kind):
     for _ in range(2):
         operator(x, out=outputs.flat)
     outputs.assert_hold(np.zeros((0, width)))
-
-
-@pytest.mark.parametrize("value", [0.0, -0.0, 2.5])
-@pytest.mark.parametrize(("sizes", "level"), [((), EXTENDED), ((1, 1, 1), LEVELS[0])], ids=str)
-def test_one_element_has_the_coordinate_0(place, sizes, level, value):
-    for width in range(1, max(1, len(sizes)) + 1):
-        desc = nonzero(sizes, (1,), (1, width))
-        outputs = outputs_of(desc, place)
-        x = Buffer(np.float32(value).tobytes(), place).view(sizes, np.float32)
-        ck.compile_operator(desc, level)(x, out=outputs.pair)
-        outputs.assert_hold(np.zeros((int(value != 0), width)))

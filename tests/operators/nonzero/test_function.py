@@ -127,12 +127,6 @@ def test_takes_lists_and_any_integer():
     assert found.tolist() == [-1, -1]
 
 
-def test_nonzero_indexes_an_array(place):
-    x = random_elements(np.random.default_rng(5), (30, 4, 5), "int32", 0.2)
-    memory = put(x, place)
-    assert same_bytes(memory[ck.nonzero(memory)], x[x != 0])
-
-
 def test_the_same_arrays_again_and_again(place):
     """A call finds nothing of an earlier one's, whatever that one's size and result were."""
     rng = np.random.default_rng(4)

@@ -26,7 +26,6 @@ TABLES = {
     ck.ArgumentError: {
         "depth must be at least 0; got -1": call(-1),
         "axis must lie in [-3, 2]; got 3": call(axis=3),
-        "axis must lie in [-3, 2]; got -4": call(axis=-4),
         "negative must be  ... ; did you mean 'invalid'?": call(negative="out_of_range"),
         f"{TWO}3 of them": values(0, 1, 2),
         f"{TWO}1 of them": values([0, 1]),
@@ -35,8 +34,6 @@ TABLES = {
     },
     ck.DTypeError: {
         "depth must be an int; got 5.0": call(5.0),
-        "depth must be an int; got None": call(None),
-        "axis must be an int; got 1.5": call(axis=1.5),
         "axis must be an int; got 'columns'; did you mean 1?": call(axis="columns"),
         "values[0] must be a scalar; got shape (1,)": values([0], 1),
         f"{VALUES}<U1": values(0, "x"),

@@ -12,7 +12,6 @@ from tests.helpers.one_hot import expected
 from tests.helpers.places import get, same_bytes
 from tests.operators.descriptors import Tensors, change, integers, strided
 from tests.operators.one_hot.rules import one_hot
-from tests.operators.one_hot.test_function import EXTREMES
 
 pytestmark = PLAIN_UNLESS_THOROUGH
 
@@ -40,14 +39,6 @@ def test_off_and_on_lie_along_the_last_dimension_with_two(shape, reverse):
     desc = change(desc, "values_tensor", strides=strides)
     result = ck.compile_operator(desc)(indices, values)
     np.testing.assert_array_equal(result, reference(indices, values, (4, 3, 1), 1))
-
-
-@pytest.mark.parametrize("kind", EXTREMES)
-def test_indices_out_of_range_are_all_off(kind):
-    indices, values = np.array(EXTREMES[kind], kind)[:, None], np.array([[-5, 7]], np.int8)
-    desc = one_hot(indices.shape, (1, 2), (len(indices), 5), 1, "INT8", kind.upper())
-    result = ck.compile_operator(desc)(indices, values)
-    np.testing.assert_array_equal(result, reference(indices, values, result.shape, 1))
 
 
 # Strides of indices {2, 1, 5}, values {1, 3, 1} and output {2, 4, 5}, along axis 1.
