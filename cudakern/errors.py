@@ -18,9 +18,9 @@ _LONGEST = 40
 _LIKENESS = 0.7
 
 
-def shown(found: object) -> str:
+def shown(value: object) -> str:
     """Return what was found as messages show it: the start of it, in one line."""
-    return " ".join(_text(repr, found).split())[:60]
+    return " ".join(_text(repr, value).split())[:60]
 
 
 def reason(error: Exception) -> str:
@@ -28,12 +28,12 @@ def reason(error: Exception) -> str:
     return next(iter(_text(str, error).splitlines()), "")[:200]
 
 
-def _text(convert: Callable[[object], str], found: object) -> str:
+def _text(convert: Callable[[object], str], value: object) -> str:
     """Return the words of an object's own class for it, where that finds any."""
     try:
-        return convert(found)
+        return convert(value)
     except Exception:  # noqa: BLE001  whatever that class raises
-        return f"<{type(found).__name__}>"
+        return f"<{type(value).__name__}>"
 
 
 def did_you_mean(

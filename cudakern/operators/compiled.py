@@ -154,10 +154,10 @@ class CompiledOperator:
         self._level = feature_level
         self._tensors = tensors = _Tensors(desc, feature_level)
         self._owned = owned or {}
-        given = list(enumerate(tensors.tensors))
-        self._needs = tuple(i for i, t in given if t.flags & TensorFlags.OWNED_BY_DML)
-        self._aligned = tuple(i for i, t in given if t.guaranteed_base_offset_alignment)
-        self._outputs = len(given) - tensors.inputs
+        numbered = list(enumerate(tensors.tensors))
+        self._needs = tuple(i for i, t in numbered if t.flags & TensorFlags.OWNED_BY_DML)
+        self._aligned = tuple(i for i, t in numbered if t.guaranteed_base_offset_alignment)
+        self._outputs = len(numbered) - tensors.inputs
         self._several = self._outputs > 1
         # Without these, the static facts of a call decide everything.
         self._plain = not self._needs and not self._aligned

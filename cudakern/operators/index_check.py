@@ -85,12 +85,10 @@ def raise_if_outside(
     with ``tuples``, their last dimension runs over the axes. The message counts positions from
     ``starts``.
     """
+    if not layout_of(indices, address_of(indices)).is_aligned:
+        indices = copied(indices)
     address = address_of(indices)
     layout = layout_of(indices, address)
-    if not layout.is_aligned:
-        indices = copied(indices)
-        address = address_of(indices)
-        layout = layout_of(indices, address)
     place = place_of(indices)
     none = np.iinfo(np.uint64).max
     first_bad = empty((1,), np.dtype(np.uint64), place)

@@ -1,7 +1,4 @@
-"""The DirectML descriptor of gather.
-
-Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``; rules G1 to G9.
-"""
+"""The DirectML descriptor of gather."""
 
 from __future__ import annotations
 

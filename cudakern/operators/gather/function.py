@@ -1,7 +1,4 @@
-"""Gather: slices of an array along one axis.
-
-Source: DirectML reference, ``DML_GATHER_OPERATOR_DESC``.
-"""
+"""Gather: slices of an array along one axis."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The DirectML descriptors of gather_nd.
-
-Source: DirectML reference, ``DML_GATHER_ND_OPERATOR_DESC`` and ``DML_GATHER_ND1_OPERATOR_DESC``;
-rules N1 to N9.
-"""
+"""The DirectML descriptors of gather_nd."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Gather by index tuples: elements or slices of an array, with batch dimensions.
-
-Source: DirectML reference, ``DML_GATHER_ND_OPERATOR_DESC`` and ``DML_GATHER_ND1_OPERATOR_DESC``.
-"""
+"""Gather by index tuples: elements or slices of an array, with batch dimensions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The DirectML descriptor of nonzero-coordinates.
-
-Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``; rules Z1 to Z8.
-"""
+"""The DirectML descriptor of nonzero-coordinates."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Nonzero-coordinates: where an array's elements are not zero, in ascending order.
 
 NumPy's names for the same are argwhere and nonzero.
-Source: DirectML reference, ``DML_NONZERO_COORDINATES_OPERATOR_DESC``.
 """
 
 from __future__ import annotations

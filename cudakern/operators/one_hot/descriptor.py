@@ -1,7 +1,4 @@
-"""The DirectML descriptor of one_hot.
-
-Source: DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``; rules O1 to O7.
-"""
+"""The DirectML descriptor of one_hot."""
 
 from __future__ import annotations
 

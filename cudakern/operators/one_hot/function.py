@@ -1,7 +1,4 @@
-"""One-hot: indices become vectors that are on at one place.
-
-Source: DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``.
-"""
+"""One-hot: indices become vectors that are on at one place."""
 
 from __future__ import annotations
 

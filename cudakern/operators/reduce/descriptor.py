@@ -1,8 +1,4 @@
-"""The DirectML descriptors of reduce, argmax and argmin.
-
-Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``, ``DML_ARGMAX_OPERATOR_DESC`` and
-``DML_ARGMIN_OPERATOR_DESC``; rules R1 to R10.
-"""
+"""The DirectML descriptors of reduce, argmax and argmin."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reduce: a function of x over some of its axes, such as their sum.
-
-Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``.
-"""
+"""Reduce: a function of x over some of its axes, such as their sum."""
 
 from __future__ import annotations
 
