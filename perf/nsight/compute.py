@@ -187,27 +187,11 @@ def read(text: str) -> list[ReplayedKernel]:
 
 def profile_command(ncu: str, report: Path, case: str) -> list[str]:
     """Return the command that writes the report of a case."""
-    return [
-        ncu,
-        "--set",
-        "full",
-        "--metrics",
-        ",".join(METRICS),
-        "--clock-control",
-        "none",  # the clocks are not ours to fix
-        "--import-source",
-        "yes",
-        "--source-folders",
-        str(kernel_folder()),
-        "--nvtx",
-        "--kernel-name",
-        "regex:^ck_",
-        "--profile-from-start",
-        "off",
-        "--export",
-        str(report),
-        *target([case], "--repeats", "1"),
-    ]
+    options = ["--set", "full", "--import-source", "yes", "--nvtx", "--profile-from-start", "off"]
+    options += ["--clock-control", "none"]  # the clocks are not ours to fix
+    options += ["--metrics", ",".join(METRICS), "--source-folders", str(kernel_folder())]
+    options += ["--kernel-name", "regex:^ck_", "--export", str(report)]
+    return [ncu, *options, *target([case], "--repeats", "1")]
 
 
 def profiled(program: str, report: Path, case: Case, seconds: float) -> list[ReplayedKernel]:

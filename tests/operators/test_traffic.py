@@ -1,7 +1,8 @@
 """What each variant moves, held against the least: every input and output once, in sectors.
 
 Of rows that are picked, each counts the sectors that it lies in, as if nothing remembered them. The
-simulator has no cache: what a kernel reads again, and finds in L1, counts again.
+least is that of packed arrays: rows with gaps between them lie in more sectors. The simulator has
+no cache: what a kernel reads again, and finds in L1, counts again.
 """
 
 from __future__ import annotations
@@ -183,7 +184,8 @@ GATHER_STRIDED = [
     Case("strided", 1.31, gather((1000, 4), 0, 1600), out=padded),
     Case("strided", 1.13, gather((1000, 16), 0, 1600), out=padded),
     Case("strided", 1.06, gather((100, 256), 0, 100), out=padded),
-    # Elements of 4 bytes one by one: an index is read by every warp of its row.
+    # Elements of 4 bytes one by one: an index is read by every warp of its row. Elements of a
+    # transposed source lie in a sector each.
     Case("strided", 4.46, gather((1000, 16), 0, 1600), x=transposed),
     Case("strided", 1.10, gather((1000, 16), 0, 1600), x=backwards),
     Case("strided", 1.13, gather((100, 256), 0, 100), x=backwards),
