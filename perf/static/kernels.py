@@ -15,10 +15,8 @@ from cudakern.operators.gather_nd import plan as gather_nd_plan
 from cudakern.operators.index_kernels import ITEMS_PER_THREAD
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.one_hot import plan as one_hot_plan
-from cudakern.operators.reduce import plan as reduce_plan
+from cudakern.operators.reduce import tuning
 from cudakern.operators.reduce.reduction import (
-    GATHERED_BYTES,
-    STAGE_BYTES,
     Reduction,
     column_shared_bytes,
     kernels_of,
@@ -145,7 +143,7 @@ class BudgetedKernel:
 
     def _of_reduce(self, reduction: Reduction) -> int:
         if self.variant == "tiles":
-            return STAGE_BYTES + GATHERED_BYTES
+            return tuning.STAGE_BYTES + tuning.GATHERED_BYTES
         if self.variant == "warps":
             return 0
         state = reduction.state_bytes(wide=self.wide)
@@ -153,7 +151,7 @@ class BudgetedKernel:
             return THREADS // WARP * state
         items = self.width // reduction.kind.itemsize
         if self.variant == "columns":
-            return column_shared_bytes(state, items, reduce_plan.COLUMN_MOST_WHOLE)
+            return column_shared_bytes(state, items, tuning.COLUMN_MOST_WHOLE)
         return THREADS * state * items
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudakern.operators.reduce import function, plan
+from cudakern.operators.reduce import function, plan, tuning
 from tests.helpers.bound import forget, launched
 
 
@@ -18,19 +18,23 @@ def launches(monkeypatch):
 def sharing(monkeypatch):
     """Have blocks of reduce share small results."""
     for name in ("MIN_SHARE_BYTES", "SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(plan, name, 2048)
+        monkeypatch.setattr(tuning, name, 2048)
     for name in ("MIN_SHARE_BYTES", "ONE_BLOCK_BYTES"):
-        monkeypatch.setattr(plan, f"COLUMN_{name}", 2048)
-    monkeypatch.setattr(plan, "SHARE_OF_STATES", 1)
-    monkeypatch.setattr(plan, "EXCHANGE", 0)
+        monkeypatch.setattr(tuning, f"COLUMN_{name}", 2048)
+    monkeypatch.setattr(tuning, "SHARE_OF_STATES", 1)
+    monkeypatch.setattr(tuning, "EXCHANGE", 0)
     forget(monkeypatch)
 
 
 @pytest.fixture
 def plans(monkeypatch):
     """List the plans of reduce, of which none are from other tests."""
-    made = []
-    planned = lambda problem: made.append(plan.plan_reduce(problem)) or made[-1]  # noqa: E731
+    launches = []
+
+    def planned(problem):
+        launches.append(plan.plan_reduce(problem))
+        return launches[-1]
+
     monkeypatch.setattr(function, "plan_reduce", planned)
     forget(monkeypatch)
-    return made
+    return launches

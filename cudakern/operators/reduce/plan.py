@@ -29,14 +29,15 @@ from cudakern._layout import (
     reach,
     walked,
 )
-from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch
-from cudakern.operators.reduce.reduction import (
-    COUNTER_BYTES,
-    GATHERED_BYTES,
-    GROUP_BLOCKS,
-    STAGE_BYTES,
-    Reduction,
-    column_shared_bytes,
+from cudakern.engines.base import THREADS, KernelSpec, Launch
+from cudakern.operators.reduce import tuning
+from cudakern.operators.reduce.reduction import Reduction, column_shared_bytes
+from cudakern.operators.reduce.shares import (
+    column_splits,
+    even_share,
+    grid_splits,
+    row_splits,
+    warps_are_faster,
 )
 from cudakern.operators.reduce.types import ARG_FUNCTIONS, initial_type
 
@@ -46,58 +47,6 @@ if TYPE_CHECKING:
 WARP = 32
 WARPS = THREADS // WARP
 BANK_BYTES = 4
-
-# Tuning: unit; reason; an estimate, or a limit of hardware or kernels. reduction.py has those of
-# states.
-#
-# Kernels
-RANKS = (1, 3, 8)  # dimensions kept or reduced of a strided kernel; few kernels; estimate
-SLACK = 4096  # elements that positions of a 32-bit kernel may run past the last one: a turn; limit
-STAGE_ROOM = STAGE_BYTES - SECTOR_BYTES  # bytes of a tile: its first sector may be in part; limit
-#
-# Which variant
-MAX_WARP_BYTES = 16 * 1024  # bytes of a row that a warp takes; longer ones take a block; estimate
-ALIGNED_TILE_ROW_BYTES = 2047  # bytes of an aligned row that is read as a tile; estimate
-TILE_ROW_BYTES = 4096  # bytes of another such row; estimate
-TILE_SLAB_BYTES = 16 * 1024  # bytes of a slab with several columns read as a tile; estimate
-MIN_STAGE_BYTES = 4 * 1024  # bytes of a tile where there are few; estimate
-MOST_LANES = 8  # lanes of a row of a tile for the sake of banks alone; limit
-MIN_PIECE_BYTES = 128  # bytes of a contiguous piece that a warp reads well: a line; limit
-BLOCK_PIECE_BYTES = 2048  # bytes of one that a block reads well: half a turn; estimate
-MIN_WARPS = 64  # rows of pieces from which on a warp takes each; estimate
-MIN_WIDTH = 8  # threads that read neighbouring results together; a sector; estimate
-#
-# How blocks share results
-BLOCKS = 4 * MULTIPROCESSORS  # blocks that keep a large GPU busy; estimate
-MIN_SHARE_BYTES = 16 * 1024  # bytes of x for a block that shares a result; estimate
-SHARE_BYTES = 64 * 1024  # bytes of x for one where there are blocks enough; estimate
-MAX_SHARES = 2048  # blocks that share results, in all; estimate
-MIN_SHARES = 256  # blocks up to which shares stay small; estimate
-SHARE_OF_STATES = 112  # bytes of a share for a byte of states: these stay 2 % of it; estimate
-ONE_BLOCK_BYTES = 64 * 1024  # bytes of x for which counting blocks in takes longer; estimate
-MIN_STATES_BYTES = 64 * 1024  # bytes of states: no other operator's workspace has this size; limit
-#
-# How many waves of blocks share a row. Costs are in the bytes that 132 multiprocessors of 4 blocks
-# read meanwhile, at 4.3 TB/s; smaller GPUs run more waves of the same.
-FULL = 256  # blocks that reach the rate of memory: one waits for a turn, one reads; estimate
-BLOCK_TURN = THREADS * 8 * 16  # bytes of a block in flight: 8 vectors a thread; limit
-WARP_TURN = BLOCK_TURN * 32 // THREADS  # bytes of a warp in flight; limit
-EXCHANGE = 5 * 1024 * 1024  # bytes: 1.25 us until a last block has folded; estimate
-UNEVEN = 8  # part of a wave lost as equal shares do not end at the same time; estimate
-PARTS = (FULL // 2, FULL, BLOCKS)  # blocks of a part of a wave that shares are made for; estimate
-WAVES = tuple(BLOCKS * waves for waves in (2, 3, 4, 8))  # of whole waves: then no tail matters
-MOST_ROWS = COUNTER_BYTES // 4  # rows that blocks are counted in for; limit
-#
-# Columns
-COLUMN_MOST_WHOLE = 512  # columns of rows that the threads of a block follow as a whole; limit
-COLUMN_GROUPS = 8  # groups of threads below each other for ranges of columns; estimate
-COLUMN_MIN_ROWS = 24  # rows; fewer leave too few loads of a range in flight; estimate
-COLUMN_BLOCKS = 2 * MULTIPROCESSORS  # blocks that run at once: two fit; limit
-COLUMN_SHARE_BYTES = 128 * 1024  # bytes of x for a block in a further wave; estimate
-COLUMN_WAVES = 7  # waves; then no tail matters; estimate
-COLUMN_MIN_SHARE_BYTES = 8 * 1024  # bytes of x for a block that shares columns; estimate
-COLUMN_GROUP_SHARE_BYTES = 96 * 1024  # bytes that are read while groups would be folded; estimate
-COLUMN_ONE_BLOCK_BYTES = 32 * 1024  # bytes of x for which counting blocks in takes longer; estimate
 
 #: No dimension: of what is kept or reduced, and of pieces.
 POINT = (Dimension(1, (0, 0)),)
@@ -171,7 +120,7 @@ class ReduceProblem:
         spans = (reach(self.kept, 0) + reach(self.along, 0), reach(self.kept, 1))
         return (
             max(spans) + VECTOR_BYTES >= MAX_SPAN_32
-            or max(self.length, self.results) + SLACK >= MAX_ITEMS_32
+            or max(self.length, self.results) + tuning.SLACK >= MAX_ITEMS_32
         )
 
     @cached_property
@@ -229,26 +178,26 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
     phase = problem.x.phase
     if columns == 1:
         aligned = alignment(phase, slab_bytes) == VECTOR_BYTES and slab_bytes % SECTOR_BYTES == 0
-        most = ALIGNED_TILE_ROW_BYTES if aligned else TILE_ROW_BYTES
+        most = tuning.ALIGNED_TILE_ROW_BYTES if aligned else tuning.TILE_ROW_BYTES
         fits = rows > 1 and slab_bytes <= most and slabs > 1
     else:
-        fits = slab_bytes <= TILE_SLAB_BYTES and not problem.takes_vectors
+        fits = slab_bytes <= tuning.TILE_SLAB_BYTES and not problem.takes_vectors
     if not fits:
         return None
     by_vectors = columns == 1 and alignment(phase, slab_bytes) == VECTOR_BYTES
     by_vectors = by_vectors and not problem.reduction.is_long
     width = VECTOR_BYTES if by_vectors else item
     units = slab_bytes // width if columns == 1 else rows
-    room = min(STAGE_ROOM, max(MIN_STAGE_BYTES, slabs * slab_bytes // BLOCKS))
+    room = min(tuning.STAGE_ROOM, max(tuning.MIN_STAGE_BYTES, slabs * slab_bytes // tuning.BLOCKS))
     # Tiles start with sectors of x and of out, unless that takes too many slabs.
     of_sector = lcm(_in_sectors(slab_bytes), _in_sectors(columns * problem.out.itemsize))
-    if of_sector * slab_bytes > STAGE_ROOM:
-        room, of_sector = STAGE_ROOM, 1
+    if of_sector * slab_bytes > tuning.STAGE_ROOM:
+        room, of_sector = tuning.STAGE_ROOM, 1
     tile_slabs = min(slabs, max(of_sector, room // slab_bytes // of_sector * of_sector))
     lanes = min(WARP, power_below(max(1, THREADS // (tile_slabs * columns))))
     if columns == 1:  # neighbours that read a row together do not meet in banks
         step = slab_bytes // (VECTOR_BYTES if by_vectors else BANK_BYTES)
-        lanes = max(lanes, min(step & -step, MOST_LANES) if step else 1)
+        lanes = max(lanes, min(step & -step, tuning.MOST_LANES) if step else 1)
     lanes = min(lanes, power_above(units))
     wide = problem.is_wide
     arguments = (
@@ -261,7 +210,9 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
         .done()
     )
     spec = problem.reduction.specialise("tiles", wide=wide, width=width)
-    return launch_of(spec, -(-slabs // tile_slabs), STAGE_BYTES + GATHERED_BYTES, arguments)
+    return launch_of(
+        spec, -(-slabs // tile_slabs), tuning.STAGE_BYTES + tuning.GATHERED_BYTES, arguments
+    )
 
 
 def _plan_stream(problem: ReduceProblem) -> Launch | None:
@@ -272,21 +223,23 @@ def _plan_stream(problem: ReduceProblem) -> Launch | None:
         return None
     length, rows = along[-1].size, problem.results
     pieces, row_bytes, piece_bytes = problem.length // length, problem.length * item, length * item
-    if piece_bytes < MIN_PIECE_BYTES and (pieces > 1 or rows > 1):
+    if piece_bytes < tuning.MIN_PIECE_BYTES and (pieces > 1 or rows > 1):
         return None
-    by_blocks = pieces == 1 or piece_bytes >= BLOCK_PIECE_BYTES
+    by_blocks = pieces == 1 or piece_bytes >= tuning.BLOCK_PIECE_BYTES
     if by_blocks:
-        by_warps = row_bytes <= MAX_WARP_BYTES and warps_are_faster(rows, row_bytes)
+        by_warps = row_bytes <= tuning.MAX_WARP_BYTES and warps_are_faster(rows, row_bytes)
     else:
-        by_warps = rows >= (MIN_WARPS if row_bytes <= MAX_WARP_BYTES else BLOCKS * WARPS)
+        by_warps = rows >= (
+            tuning.MIN_WARPS if row_bytes <= tuning.MAX_WARP_BYTES else tuning.BLOCKS * WARPS
+        )
         if not by_warps:
             return None
     wide = problem.is_wide
     state = problem.reduction.state_bytes(wide=wide)
-    splits = 1 if by_warps else splits_of(rows, row_bytes)
+    splits = 1 if by_warps else row_splits(rows, row_bytes)
     parts = -(-splits // pieces)
     part = -(-length // parts)
-    part = min(length, -(-part * item // MIN_PIECE_BYTES) * MIN_PIECE_BYTES // item)
+    part = min(length, -(-part * item // tuning.MIN_PIECE_BYTES) * tuning.MIN_PIECE_BYTES // item)
     parts = -(-length // part)
     units = pieces * parts
     share = -(-units // splits)
@@ -348,13 +301,13 @@ def _plan_grid(
     )
     unit_bytes = length * width_bytes
     if along_first:
-        groups = power_above(min(length, WARP if units >= BLOCKS * WARPS else THREADS))
+        groups = power_above(min(length, WARP if units >= tuning.BLOCKS * WARPS else THREADS))
         width = THREADS // groups
     else:
         width = _width_for(units, unit_bytes, state)
         width = max(width, THREADS // power_above(min(length, THREADS)))
     tiles = -(-units // width)
-    splits = shares_of(tiles, width * unit_bytes, width * state)
+    splits = grid_splits(tiles, width * unit_bytes, width * state)
     share = -(-length // splits)
     splits = -(-length // share)
     rank = rank_of(kept, along)
@@ -373,12 +326,12 @@ def _plan_grid(
 
 def _width_for(units: int, unit_bytes: int, state_bytes: int) -> int:
     """Return how many units a block has if neighbouring threads have neighbouring units."""
-    if units >= BLOCKS * THREADS:
+    if units >= tuning.BLOCKS * THREADS:
         return THREADS
     even = even_share(units * unit_bytes)
     width = WARP
-    while width > MIN_WIDTH and units < width * BLOCKS:
-        if even >= SHARE_OF_STATES * width * state_bytes:
+    while width > tuning.MIN_WIDTH and units < width * tuning.BLOCKS:
+        if even >= tuning.SHARE_OF_STATES * width * state_bytes:
             break
         width //= 2
     return min(width, power_above(units))
@@ -406,10 +359,10 @@ def plan_columns(problem: ReduceProblem) -> Launch | None:
     item, wide, reduction = problem.x.itemsize, problem.is_wide, problem.reduction
     vector, state = reduction.column_bytes(wide=wide), reduction.state_bytes(wide=wide)
     threads = _column_threads(columns, item, vector)
-    if threads.period == 0 and rows < COLUMN_MIN_ROWS:
+    if threads.period == 0 and rows < tuning.COLUMN_MIN_ROWS:
         return None
     ranges = -(-columns // threads.width)
-    splits = _column_splits(slabs * ranges, rows * threads.width * item, problem.x.size * item)
+    splits = column_splits(slabs * ranges, rows * threads.width * item, problem.x.size * item)
     share = -(-rows // min(splits, rows))
     splits = -(-rows // share)
     across = min(threads.width, THREADS)
@@ -435,45 +388,18 @@ def _column_threads(columns: int, item: int, vector: int) -> _ColumnThreads:
     """Return how the threads of a block lie over rows of so many columns."""
     common = gcd(columns * item, vector)
     span, period, items = columns * item // common, vector // common, vector // item
-    if span <= THREADS and columns <= COLUMN_MOST_WHOLE:
+    if span <= THREADS and columns <= tuning.COLUMN_MOST_WHOLE:
         return _ColumnThreads(span, THREADS // span, period, columns)
-    groups = max(COLUMN_GROUPS, period)
+    groups = max(tuning.COLUMN_GROUPS, period)
     most = THREADS // groups * items - (items - 1)  # wherever in a vector a row starts
     ranges = -(-columns // most)
     width = -(-columns // ranges)
     return _ColumnThreads(-(-(width + items - 1) // items), groups, 0, width)
 
 
-def _column_splits(columns: int, nbytes: int, all_bytes: int) -> int:
-    """Return how many blocks share each range of columns; a range has ``nbytes``."""
-    if nbytes <= COLUMN_ONE_BLOCK_BYTES:
-        return 1
-    blocks = COLUMN_BLOCKS * max(
-        1, min(COLUMN_WAVES, all_bytes // COLUMN_SHARE_BYTES // COLUMN_BLOCKS)
-    )
-    splits = min(blocks // columns, nbytes // COLUMN_MIN_SHARE_BYTES)
-    if nbytes <= GROUP_BLOCKS * COLUMN_GROUP_SHARE_BYTES:
-        splits = min(splits, GROUP_BLOCKS)
-    return max(1, splits)
-
-
-def shares_of(results: int, nbytes: int, states_bytes: int) -> int:
-    """Return how many blocks share a result of ``nbytes``; each hands over ``states_bytes``."""
-    if results >= BLOCKS:
-        return 1
-    return max(1, nbytes // max(even_share(results * nbytes), SHARE_OF_STATES * states_bytes))
-
-
-def even_share(nbytes: int) -> int:
-    """Return the bytes of x in a share if x has ``nbytes``."""
-    if nbytes <= ONE_BLOCK_BYTES:
-        return ONE_BLOCK_BYTES
-    return max(MIN_SHARE_BYTES, min(nbytes // MIN_SHARES, SHARE_BYTES), nbytes // MAX_SHARES)
-
-
 def rank_of(*lists: Sequence[Dimension]) -> int:
     """Return the rank of the kernel that takes lists of dimensions."""
-    return next(r for r in RANKS if r >= max(map(len, lists)))
+    return next(r for r in tuning.RANKS if r >= max(map(len, lists)))
 
 
 def power_below(value: int) -> int:
@@ -498,35 +424,6 @@ def launch_of(
     grid = (blocks * splits, 1, 1)
     if splits == 1:
         return Launch(spec, grid, shared, 3, arguments, workspace=0)
-    exchanged = blocks * (splits + -(-splits // GROUP_BLOCKS)) * states_bytes
-    workspace = COUNTER_BYTES + max(MIN_STATES_BYTES, power_above(exchanged))
+    exchanged = blocks * (splits + -(-splits // tuning.GROUP_BLOCKS)) * states_bytes
+    workspace = tuning.COUNTER_BYTES + max(tuning.MIN_STATES_BYTES, power_above(exchanged))
     return Launch(spec, grid, shared, 3, arguments, 0, workspace, splits, states_bytes)
-
-
-def splits_of(rows: int, row_bytes: int) -> int:
-    """Return how many blocks share a row."""
-    if row_bytes <= ONE_BLOCK_BYTES or rows > MOST_ROWS:
-        return 1
-    parts = (min(n // rows, row_bytes // MIN_SHARE_BYTES) for n in PARTS)
-    waves = (min(n // rows, row_bytes // BLOCK_TURN) for n in WAVES)
-    counts = sorted({1, *parts, *waves} - {0})
-    return min(counts, key=lambda splits: _cost(rows, row_bytes, splits))
-
-
-def warps_are_faster(rows: int, row_bytes: int) -> bool:
-    """Return whether all rows take fewer turns with a warp each than with a block each."""
-    by_warps = -(-rows * 32 // (BLOCKS * THREADS)) * -(-row_bytes // WARP_TURN)
-    return by_warps < -(-rows // BLOCKS) * -(-row_bytes // BLOCK_TURN)
-
-
-def _cost(rows: int, row_bytes: int, splits: int) -> int:
-    """Return the cost of so many blocks for each row.
-
-    A last wave of few blocks takes as long as one that reaches the rate of memory.
-    """
-    waves, rest = divmod(rows * splits, BLOCKS)
-    share = -(-row_bytes // splits)
-    blocks = waves * BLOCKS + (max(rest, FULL) if rest else 0)
-    exchanges = (splits > 1) + (splits > THREADS)
-    waiting = min(rows * splits, BLOCKS) // UNEVEN
-    return (blocks + waiting) * share + exchanges * EXCHANGE

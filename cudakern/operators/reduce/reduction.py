@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cudakern._dtypes import DataType
 from cudakern._layout import VECTOR_BYTES
 from cudakern.engines.base import RESIDENT_BLOCKS, THREADS, KernelSpec
+from cudakern.operators.reduce import tuning
 from cudakern.operators.reduce.types import (
     ARG_FUNCTIONS,
     EXTREMES,
@@ -22,20 +23,12 @@ from cudakern.operators.reduce.types import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Tuning: unit; reason; an estimate, or a limit of hardware or kernels. plan.py has the rest.
-MOST_STATE_BYTES = 64  # bytes of the states of a thread of vectors, which are registers; limit
-MOST_COLUMN_BYTES = 128  # bytes of the states of a thread of columns, which has no offsets; limit
-MOST_RESULTS = 8  # results of a vector: more would leave too few loads in flight; limit
-STAGE_BYTES = 32 * 1024  # bytes of shared memory that tiles go through; 4 blocks fit; limit
-GATHERED_BYTES = 4096  # bytes of results behind a tile, written as vectors; estimate
-COUNTER_BYTES = 8192  # bytes of counters in front of a workspace: 2,048 results; limit
-GROUP_BLOCKS = 32  # blocks whose states one of them folds; the last one folds groups; estimate
-#: What the kernels are told of these.
+#: What kernels are told of the tuning constants.
 _MACROS = {
-    "CK_COUNTERS": COUNTER_BYTES // 4,
-    "CK_GROUP_BLOCKS": GROUP_BLOCKS,
-    "CK_STAGE_BYTES": STAGE_BYTES,
-    "CK_GATHERED_BYTES": GATHERED_BYTES,
+    "CK_COUNTERS": tuning.COUNTER_BYTES // 4,
+    "CK_GROUP_BLOCKS": tuning.GROUP_BLOCKS,
+    "CK_STAGE_BYTES": tuning.STAGE_BYTES,
+    "CK_GATHERED_BYTES": tuning.GATHERED_BYTES,
 }
 
 #: Data types: name in entry points, and in device code.
@@ -134,13 +127,13 @@ class Reduction:
     def column_bytes(self, *, wide: bool) -> int:
         """Return the bytes of x that a thread of columns keeps states of, one for each element."""
         converts = self.kind in _INTEGRAL and self.number is DataType.FLOAT64
-        most = MOST_STATE_BYTES if converts else MOST_COLUMN_BYTES
+        most = tuning.MOST_STATE_BYTES if converts else tuning.MOST_COLUMN_BYTES
         return self._bytes_of_states(most, wide=wide)
 
     def results_bytes(self, *, wide: bool) -> int:
         """Return the bytes of x that a thread of vectors reads at once: at most 8 results."""
-        most = self._bytes_of_states(MOST_STATE_BYTES, wide=wide)
-        return min(most, MOST_RESULTS * self.kind.itemsize)
+        most = self._bytes_of_states(tuning.MOST_STATE_BYTES, wide=wide)
+        return min(most, tuning.MOST_RESULTS * self.kind.itemsize)
 
     def _bytes_of_states(self, most: int, *, wide: bool) -> int:
         elements = most // self.state_bytes(wide=wide)
@@ -186,7 +179,7 @@ class Reduction:
         if variant == "columns":
             return 2
         if variant in {"vectors", "strided"}:
-            return 2 if is_long or width >= MOST_RESULTS * self.kind.itemsize else 3
+            return 2 if is_long or width >= tuning.MOST_RESULTS * self.kind.itemsize else 3
         is_pair = self.function in ARG_FUNCTIONS or self.kind in _COMPLEX
         return 2 if is_long else 3 if is_pair else RESIDENT_BLOCKS
 

@@ -16,11 +16,10 @@ from cudakern.engines.base import THREADS
 from cudakern.operators.nonzero import plan as nonzero_plan
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
 from cudakern.operators.reduce.reduction import (
-    COUNTER_BYTES,
-    GROUP_BLOCKS,
     Reduction,
     specialisations,
 )
+from cudakern.operators.reduce.tuning import COUNTER_BYTES, GROUP_BLOCKS
 from cudakern.operators.reduce.types import ReduceFunction, result_type
 from tests.helpers.samples import examples
 from tests.helpers.strategies import memory_layouts
