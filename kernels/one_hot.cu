@@ -18,6 +18,7 @@ using Element = Bytes<CK_WIDTH>;
 
 constexpr uint32 kLineBytes = CK_LINE_BYTES;
 constexpr uint32 kStagedBytes = CK_STAGED_BYTES;  // of the two values, in front of the bits
+static_assert(kStagedBytes == 2 * sizeof(uint4), "what stage_values writes");
 
 struct OneHotArguments {
   const void* indices;

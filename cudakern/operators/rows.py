@@ -30,10 +30,10 @@ from cudakern.operators.indices import compares_wide
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}  # dimensions of a strided kernel, by whether
 # offsets are wide; from 8 on they are a loop; few kernels; estimate
-TILE_BYTES = 16 * 1024  # bytes of the output that a block splices at a time; estimate
-SHORT_TILE_BYTES = 8 * 1024  # of rows whose words take more room than the output; limit
-MIN_TILE_BYTES = 4 * 1024  # of an output with fewer than TILES tiles; estimate
-MEDIUM_ROWS = range(64, 5462)  # bytes of rows that take TILE_BYTES; their words fit then; limit
+TILE_BYTES = 16 * 1024  # bytes of a tile: the output that a block splices at a time; estimate
+SHORT_TILE_BYTES = 8 * 1024  # bytes of a tile whose rows take more room than TILE_BYTES; limit
+MIN_TILE_BYTES = 4 * 1024  # bytes of a tile at least, where there are not TILES; estimate
+MEDIUM_ROWS = range(64, 5462)  # bytes of rows of which those of TILE_BYTES fit; limit
 TILES = 2 * MULTIPROCESSORS  # tiles to have; estimate
 
 
@@ -115,7 +115,7 @@ class Splice:
     x_bytes: int  # bytes of x if nothing lies between its rows, else 0
 
     @classmethod
-    def of(cls, row_bytes: int, width: int, x_bytes: int, out_bytes: int) -> Splice:
+    def for_rows(cls, row_bytes: int, width: int, x_bytes: int, out_bytes: int) -> Splice:
         """Return the geometry for rows that are aligned to ``width`` bytes."""
         tile = TILE_BYTES if row_bytes in MEDIUM_ROWS else SHORT_TILE_BYTES
         while tile > MIN_TILE_BYTES and out_bytes < TILES * tile:
@@ -155,7 +155,7 @@ class Stream:
     splice: Splice | None  # the geometry of spliced rows
 
     @classmethod
-    def of(cls, problem: RowProblem) -> Stream:
+    def for_problem(cls, problem: RowProblem) -> Stream:
         """Return how to move the rows of a problem that is a stream."""
         row_bytes = problem.row_bytes
         steps = [d.strides[0] for d in problem.outer] + [stride for _, stride in problem.axes]
@@ -168,7 +168,7 @@ class Stream:
             variant, unit, tile = "packed", width, THREADS * (VECTOR_BYTES // width)
             if row_bytes >= VECTOR_BYTES:
                 out_bytes = problem.total_rows * row_bytes
-                splice = Splice.of(row_bytes, width, problem.x.dense_bytes, out_bytes)
+                splice = Splice.for_rows(row_bytes, width, problem.x.dense_bytes, out_bytes)
                 variant, unit, tile = "spliced", 1, splice.tile
         lead = problem.out.phase // unit
         pieces = problem.total_rows * row_bytes // unit

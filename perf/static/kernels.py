@@ -158,7 +158,7 @@ class BudgetedKernel:
 @cache
 def _splice_bytes(width: int, *, wide: bool) -> int:
     rows = range(VECTOR_BYTES, TILE_BYTES + 1)
-    return max(Splice.of(row, width, 0, 2**40).shared_bytes(wide=wide) for row in rows)
+    return max(Splice.for_rows(row, width, 0, 2**40).shared_bytes(wide=wide) for row in rows)
 
 
 def reduce_kernel(

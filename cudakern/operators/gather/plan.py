@@ -32,8 +32,8 @@ LAST_AXIS_MIN_OUTER = 8  # outer rows that share an index table; estimate
 LAST_AXIS_MIN_COUNT = 256  # indices of a row, unless rows are staged; estimate
 LAST_AXIS_TABLE = 8192  # entries of the index table, 4 bytes each; limit
 LAST_AXIS_TABLE_STAGED = 4096  # entries, 2 bytes each, beside staged rows; limit
-LAST_AXIS_MAX_STAGED_BYTES = 32 * 1024 - 16  # bytes of a staged row, and what aligns it; limit
-LAST_AXIS_WORDS = 1024  # words of 16 bytes that a block stages at once: four a thread; estimate
+LAST_AXIS_MAX_STAGED_BYTES = 32 * 1024 - 16  # bytes of a staged row; 16 more align it; limit
+LAST_AXIS_WORDS = 1024  # words of 16 bytes that a block stages: four a thread; estimate
 LAST_AXIS_MAX_PIECES = 8  # elements that a thread writes at once; estimate
 LAST_AXIS_LEAST_BLOCKS = 2 * MULTIPROCESSORS  # blocks to have at least; estimate
 LAST_AXIS_GOOD_BLOCKS = 512  # blocks to have at best; estimate
@@ -83,7 +83,7 @@ def plan_gather(problem: RowProblem) -> Launch | None:
 
 
 def _plan_stream(problem: RowProblem) -> Launch:
-    stream = Stream.of(problem)
+    stream = Stream.for_problem(problem)
     outer_stride = problem.outer[0].strides[0] if problem.outer else 0
     index_stride = problem.index[0].strides[1] if problem.index else 0
     index_bytes = problem.indices.itemsize

@@ -63,7 +63,7 @@ def plan_gather_nd(problem: RowProblem) -> Launch | None:
 
 
 def _plan_stream(source: RowProblem) -> Launch:
-    stream = Stream.of(source)
+    stream = Stream.for_problem(source)
     outer = source.outer[0].strides if source.outer else (0, 0, 0)
     index_stride = source.index[0].strides[1] if source.index else 0
     tuple_size = len(source.axes)

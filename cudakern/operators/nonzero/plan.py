@@ -34,14 +34,14 @@ _WARPS = THREADS // _WARP
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 #
 # Blocks and tiles. There are at most TILES tiles, one for each block, until TILE_BYTES no longer
-# suffice. A larger x has a multiple of BLOCKS tiles, about: no round of blocks is nearly empty.
+# suffice. A larger x has about a multiple of BLOCKS tiles, so no round of blocks is nearly empty.
 RANKS = (2, 4, 8)  # dimensions of a strided kernel; few kernels; estimate
 TILE_THREADS = THREADS + _WARP  # threads of a block: one warp works on no tile; limit
 TILE_BLOCKS = 3  # blocks of a multiprocessor, with 72 registers a thread; limit
 BLOCKS = TILE_BLOCKS * MULTIPROCESSORS  # blocks that a large GPU holds at once; limit
 TILES = 256  # tiles that a look-back reads at once; half as many rather than small ones; estimate
-TILE_BYTES = 64 * 1024  # bytes of x in a tile: a mask has a bit for each element; limit
-MIN_TILE_BYTES = 4 * 1024  # bytes of x in a tile: a look-back takes 8 for each before; estimate
+TILE_BYTES = 64 * 1024  # bytes of x in a tile at most: shared memory has its bits twice; limit
+MIN_TILE_BYTES = 4 * 1024  # bytes of x in a tile at least: a look-back reads 8 each; estimate
 ONE_BLOCK_BYTES = 128 * 1024  # bytes that one block moves while two hear of each other; estimate
 MAX_PLACES = 65536  # elements of a tile: their places have 16 bits; limit
 STRIDED_TURN_WORDS = 8  # words of masks that a lane makes in a turn of strided; limit
@@ -54,9 +54,9 @@ HEADER_WORDS = 2  # words of 8 bytes in front of the tiles' own; limit
 #
 # Writing coordinates
 BUFFER_BYTES = 1536  # bytes in which a warp puts rows together; limit
-GAP_BYTES = BUFFER_BYTES // 128 * 8  # bytes between rows that would meet in banks; limit
-ALIGNED_ROWS = 8  # rows that a warp's part is rounded to: its end is a sector's; limit
-UNCOUNTED_BYTES = 64 * 2**20  # bytes that are allocated before elements are counted; estimate
+GAP_BYTES = BUFFER_BYTES // 128 * 8  # bytes of gaps there, lest rows meet in banks; limit
+ALIGNED_ROWS = 8  # rows that a warp's part is rounded to, so it ends with a sector; limit
+UNCOUNTED_BYTES = 64 * 2**20  # bytes at most allocated before elements are counted; estimate
 STAGED_PLACES = 1024  # places that a warp keeps until it writes them; limit
 #
 # What kernels are told of these as macros.
