@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,17 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-
-class Parameters(Protocol):
-    """A kernel, as far as its arguments are concerned."""
-
-    @property
-    def parameter_sizes(self) -> tuple[int, ...]:
-        """Bytes of each parameter."""
-
-    @property
-    def parameter_kinds(self) -> tuple[ParameterKind, ...]:
-        """What each of them is."""
+    from cudakern.simulator.ptx.loaded import LoadedKernel
 
 
 _POINTER_BYTES = 8
@@ -132,7 +122,7 @@ def operand_of(position: int, array: np.ndarray, place: int, parameter: str = ""
 
 def pack(
     name: str,
-    kernel: Parameters,
+    kernel: LoadedKernel,
     arguments: Sequence[Any],
     *,
     operands: bool,

@@ -6,10 +6,10 @@ import ctypes
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 _HERE = Path(__file__).resolve().parent
 _CONSTANT = re.compile(r"^constexpr \w+ (k\w+) = (0x[\dA-F]+|\d+)u?(?: << (\d+))?;", re.MULTILINE)
@@ -25,7 +25,6 @@ _SCALARS = {
 }
 #: By their names in C++, with the headers that declare them.
 STRUCTURES: dict[str, tuple[type[ctypes.Structure], str]] = {}
-_Declared = TypeVar("_Declared", bound=type[ctypes.Structure])
 
 
 class Constants(dict[str, int]):
@@ -46,25 +45,20 @@ class Constants(dict[str, int]):
         raise AssertionError(message)
 
 
-def declared(header: str, name: str) -> Callable[[_Declared], _Declared]:
-    """Give a structure the fields that a header below this folder declares.
+def structure(header: str, name: str) -> type[ctypes.Structure]:
+    """Return a structure as a header below this folder declares it.
 
-    Those that point to a structure need it to be declared before.
+    It has no other attributes than its fields. Structures that these point to must be read before.
     """
-
-    def fill(structure: _Declared) -> _Declared:
-        body = re.search(rf"\nstruct {name} \{{(.*?)\n\}};", _text_of(header), re.DOTALL)
-        if body is None:
-            message = f"cudakern: {header} must declare struct {name}, which Python reads there"
-            raise AssertionError(message)
-        declarations = [" ".join(words.split()) for words in body[1].split(";")][:-1]
-        structure._fields_ = [
-            field for words in declarations for field in _fields(words, f"{header}: {name}")
-        ]
-        STRUCTURES[name] = structure, header
-        return structure
-
-    return fill
+    body = re.search(rf"\nstruct {name} \{{(.*?)\n\}};", _text_of(header), re.DOTALL)
+    if body is None:
+        message = f"cudakern: {header} must declare struct {name}, which Python reads there"
+        raise AssertionError(message)
+    declarations = [" ".join(words.split()) for words in body[1].split(";")][:-1]
+    fields = [field for words in declarations for field in _fields(words, f"{header}: {name}")]
+    type_ = type(name, (ctypes.Structure,), {"__slots__": (), "_fields_": fields})
+    STRUCTURES[name] = type_, header
+    return type_
 
 
 def _fields(declaration: str, place: str) -> Iterator[tuple[str, Any]]:
@@ -95,11 +89,11 @@ def _pointer(target: Any, stars: str, *, is_constant: bool) -> Any:  # noqa: ANN
     return ctypes.c_char_p if target is ctypes.c_char else ctypes.POINTER(target)
 
 
-def initializer(structure: type[ctypes.Structure], **values: object) -> str:
+def initializer(struct: type[ctypes.Structure], **values: object) -> str:
     """Return the initializer of a structure in C++; fields without a value are zeros."""
-    names = [field[0] for field in structure._fields_]
+    names = [field[0] for field in struct._fields_]
     if not values.keys() <= set(names):
-        requirement = f"{structure.__name__} must have the fields {', '.join(values)}"
+        requirement = f"{struct.__name__} must have the fields {', '.join(values)}"
         message = f"cudakern: {requirement}; its header declares {', '.join(names)}"
         raise AssertionError(message)
     return f"{{{', '.join(str(values.get(name, '{}')) for name in names)}}}"

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cudakern.errors import BindingError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 Grid = tuple[int, int, int]
 _MAX_THREADS = 1024
@@ -17,18 +11,6 @@ _MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED_BYTES = 227 * 1024
 MAX_STATIC_SHARED_BYTES = 48 * 1024  # also of all shared memory, unless more is asked for
 MAX_PARAMETER_BYTES = 32764
-
-
-def required_bytes(name: str, sizes: Sequence[int], offsets: Sequence[int], most: int) -> int:
-    """Return how many bytes parameters of these sizes take at offsets, or raise BindingError."""
-    if len(offsets) != len(sizes):
-        requirement = f"must be {len(sizes)} parameters; got {len(offsets)}"
-        raise BindingError(name, "arguments", requirement)
-    required = max((start + size for start, size in zip(offsets, sizes, strict=True)), default=0)
-    if required > most:
-        requirement = f"must have at most {most} bytes; got {required}"
-        raise BindingError(name, "arguments", requirement)
-    return required
 
 
 def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:

@@ -37,7 +37,7 @@ class Observed:
         self,
         kernel: LoadedKernel,
         size: Size,
-        options: structures.OptionsStruct,
+        options: ctypes.Structure,
         buffers: list[Buffer],
     ) -> None:
         grid, _, self.dynamic_bytes = size
@@ -136,7 +136,7 @@ def observe(
 
 
 def _observe(
-    kernel: LoadedKernel, size: Size, arguments: PackedArguments, shape: structures.ShapeStruct
+    kernel: LoadedKernel, size: Size, arguments: PackedArguments, shape: ctypes.Structure
 ) -> bool:
     offsets = (ctypes.c_uint32 * len(arguments.offsets))(*arguments.offsets)
     required = kernel.required_bytes(arguments.offsets)
@@ -165,7 +165,7 @@ def _observe(
 
 def _options(
     kernel: LoadedKernel, buffers: Sequence[Buffer], checking: Session | None
-) -> structures.OptionsStruct:
+) -> ctypes.Structure:
     """Return what the runtime is told of a launch that a session checks, or none."""
     sample = _sample()
     rows = [buffer.structure(masks=sample == 0) for buffer in buffers]

@@ -11,6 +11,7 @@ from cudakern._layout import Layout
 from cudakern.simulator import structures
 
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Sequence
 
 #: Allocations of a GPU start at multiples of this.
@@ -50,7 +51,7 @@ class Buffer:
     operands: list[Operand] = field(default_factory=list)
     _masks: list[np.ndarray] = field(default_factory=list)
 
-    def structure(self, *, masks: bool) -> structures.BufferStruct:
+    def structure(self, *, masks: bool) -> ctypes.Structure:
         """Return the form in which the runtime takes it; valid as long as this object is.
 
         Without masks, what lies between the elements of an array counts as the array's, too.

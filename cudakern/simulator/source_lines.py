@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ctypes
 
-    from cudakern.simulator.structures import SiteStruct
 
 Source = tuple[str, int]
 
 
-def stack_of(pointer: ctypes._Pointer[SiteStruct]) -> tuple[Source, ...]:
+def stack_of(pointer: ctypes._Pointer[ctypes.Structure]) -> tuple[Source, ...]:
     """Return file and line of a site, then of the calls that it was inlined through."""
     if not pointer:
         return ()

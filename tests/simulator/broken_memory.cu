@@ -23,17 +23,6 @@ extern "C" __global__ void k(const double* x, double* out, int n) {
   const int i = threadIdx.x;
   if (i < n) out[i] = x[i] - x[i - 1];  // fault
 }
-//// out_of_bounds: null_pointer(ramp(64), zeros(64), np.uint64(0))
-extern "C" __global__ void k(const int* x, int* out, unsigned long long offset) {
-  const int* const y = reinterpret_cast<const int*>(offset);
-  const int v = y[threadIdx.x];  // fault
-  out[threadIdx.x] = v + x[threadIdx.x];
-}
-//// out_of_bounds: grid_without_a_guard(ramp(127), np.int32(7), grid=2, array=0, index=127)
-extern "C" __global__ void k(int* x, int a) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  x[i] = a;  // fault
-}
 //// out_of_bounds: vector_read_across_the_end(ramp(62, np.float32), zeros(64, dtype=np.float32),
 ////     np.int32(62), array=0)
 extern "C" __global__ void k(const float* x, float* out, int n) {
@@ -70,14 +59,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   const int v = b[t - 1];  // fault
   out[t] = v + a[63 - t];
 }
-//// out_of_bounds: shared_array_smaller_than_the_block(ramp(65), zeros(65), block=65, array="s",
-////     index=64)
-extern "C" __global__ void k(const int* x, int* out) {
-  __shared__ int s[64];
-  s[threadIdx.x] = x[threadIdx.x];  // fault
-  __syncthreads();
-  if (threadIdx.x < 64) out[threadIdx.x] = s[63 - threadIdx.x];
-}
 //// out_of_bounds: dynamic_shared_too_small(ramp(64), zeros(64), shared_mem=4 * 63,
 ////     array="dynamic shared memory", index=63)
 extern "C" __global__ void k(const int* x, int* out) {
@@ -85,15 +66,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   s[threadIdx.x] = x[threadIdx.x];  // fault
   __syncthreads();
   if (threadIdx.x < 63) out[threadIdx.x] = s[62 - threadIdx.x];
-}
-//// out_of_bounds: template_past_the_end(ramp(127, np.int64), zeros(128, dtype=np.int64),
-////     np.int32(127), block=32, kernel="scale<long long, 4>", array=0, index=127)
-template <typename T, int kPerThread>
-__global__ void scale(const T* x, T* out, int n) {
-  for (int j = 0; j < kPerThread; ++j) {
-    const int i = threadIdx.x * kPerThread + j;
-    if (i <= n) out[i] = x[i] * 2;  // fault
-  }
 }
 //// misaligned: float4_from_the_second_float(ramp(72, np.float32), zeros(64, dtype=np.float32),
 ////     block=16, array=0)
@@ -106,11 +78,6 @@ extern "C" __global__ void k(const float* x, float4* out) {
 extern "C" __global__ void k(const unsigned char* x, double* out) {
   const double v = *reinterpret_cast<const double*>(x + 4 + 8 * threadIdx.x);  // fault
   out[threadIdx.x] = v * 2;
-}
-//// misaligned: int_written_at_an_odd_byte(np.int32(7), zeros(72, dtype=np.uint8), block=16,
-////     array=1)
-extern "C" __global__ void k(int v, unsigned char* out) {
-  *reinterpret_cast<int*>(out + 1 + 4 * threadIdx.x) = v;  // fault
 }
 //// misaligned: double_in_dynamic_shared_after_an_int(ramp(16, np.float64),
 ////     zeros(16, dtype=np.float64), block=16, shared_mem=256, array="dynamic shared memory")
@@ -170,14 +137,6 @@ extern "C" __global__ void k(const float* x, float* out) {
 //// uninitialized: added_to_an_output_nothing_wrote(ramp(64), empty(64, np.int32), array=1)
 extern "C" __global__ void k(const int* x, int* out) {
   out[threadIdx.x] += x[threadIdx.x];  // fault
-}
-//// uninitialized: last_element_of_a_workspace_not_written(ramp(64, np.float64),
-////     empty((64,), np.float64), empty((64,), np.float64), np.int32(64), array=1, index=63)
-extern "C" __global__ void k(const double* x, double* work, double* out, int n) {
-  const int i = threadIdx.x;
-  if (i < n - 1) work[i] = x[i] * 2;
-  __syncthreads();
-  if (i < n) out[i] = work[n - 1 - i];  // fault
 }
 //// uninitialized: counter_of_blocks_never_cleared(empty(1, np.uint32), zeros(1), grid=3, array=0,
 ////     index=0)

@@ -15,7 +15,6 @@ from tests.helpers.simulated import run
 from tests.helpers.small_floats import ALL, KINDS, assert_same, values
 
 RNG = np.random.default_rng(17)
-WORD = 2**32
 
 
 def kernel(parameters, lines, given=""):
@@ -154,71 +153,6 @@ def test_functions_of_every_half(kind):
             expected[beside] = values(kind, out[2 * i])[beside]
         assert_same(kind, out[2 * i], expected, name)
         assert_same(kind, out[2 * i + 1], expected, name)
-
-
-def signed(value, bits):
-    """Return the low bits of a number, read as a signed integer."""
-    value &= 2**bits - 1
-    return value - 2**bits if value >> (bits - 1) else value
-
-
-def lanes(bits, function, *, is_signed=False):
-    """Return a function of two words that is one of each lane."""
-
-    def of(a, b):
-        result = 0
-        for shift in range(0, 32, bits):
-            x, y = a >> shift & (2**bits - 1), b >> shift & (2**bits - 1)
-            given = (signed(x, bits), signed(y, bits)) if is_signed else (x, y)
-            result |= (function(*given) & (2**bits - 1)) << shift
-        return result
-
-    return of
-
-
-def permuted(a, b, selector):
-    """Return bytes of two words, chosen by hexadecimal digits."""
-    both = b << 32 | a
-    chosen = (both >> 8 * (selector >> 4 * i & 7) & 0xFF for i in range(4))
-    return sum(byte << 8 * i for i, byte in enumerate(chosen))
-
-
-def nth_set(a, first):
-    """Return the place of the second bit that is set, from a place on."""
-    return ([i for i in range(first, 32) if a >> i & 1][1:2] or [WORD - 1])[0]
-
-
-WORDS = {
-    "__popcll((unsigned long long)a << 32 | b)": lambda a, b: (a << 32 | b).bit_count(),
-    "__ffs(a)": lambda a, _: (a & -a).bit_length(),
-    "__clz((int)b)": lambda _, b: 32 - b.bit_length(),
-    "__brev(a)": lambda a, _: int(f"{a:032b}"[::-1], 2),
-    "__umul64hi((unsigned long long)a << 32, (unsigned long long)b << 32)": lambda a, b: a * b,
-    "__mul24((int)a, (int)b)": lambda a, b: signed(a, 24) * signed(b, 24),
-    "__rhadd((int)a, (int)b)": lambda a, b: (signed(a, 32) + signed(b, 32) + 1) // 2,
-    "__byte_perm(a, b, 0x3715)": lambda a, b: permuted(a, b, 0x3715),
-    "__funnelshift_rc(a, b, 45)": lambda _, b: b,
-    "__fns(a, b & 31, 2)": lambda a, b: nth_set(a, b & 31),
-    "a / (b | 1)": lambda a, b: a // (b | 1),
-    "(unsigned)(((unsigned long long)a << 31 | b) % (b | 7))": lambda a, b: (a << 31 | b) % (b | 7),
-    "__vaddus4(a, b)": lanes(8, lambda x, y: min(x + y, 255)),
-    "__vabsdiffs2(a, b)": lanes(16, lambda x, y: abs(x - y), is_signed=True),
-    "__vavgu4(a, b)": lanes(8, lambda x, y: (x + y + 1) // 2),
-    "__vcmpgts4(a, b)": lanes(8, lambda x, y: -(x > y), is_signed=True),
-    "__vmaxs2(a, b)": lanes(16, max, is_signed=True),
-}
-
-
-def test_functions_of_words():
-    edges = [0, 1, 0x80, 0xFF, 0x80808080, 0x7F7F7F7F, 0xFFFFFFFF, 0x80007FFF, 0x7FFFFFFF]
-    x = RNG.integers(0, WORD, (2, 256), dtype=np.uint32)
-    x[0, :81], x[1, :81] = np.repeat(edges, 9), np.tile(edges, 9)
-    out = np.zeros((256, len(WORDS)), np.uint32)
-    given = "const unsigned a = x[i], b = x[n + i];"
-    run(kernel("const unsigned* x, unsigned* out", WORDS, given), [x, out], block=256)
-    for row, (a, b) in zip(out.tolist(), x.T.tolist(), strict=True):
-        for got, (name, function) in zip(row, WORDS.items(), strict=True):
-            assert got == function(a, b) % WORD, (name, hex(a), hex(b))
 
 
 def test_clocks_count_up():

@@ -127,18 +127,6 @@ def test_counts(module, case, checks):
     assert found.instruction_count == 3 * sum(case.expected.values())
 
 
-def test_launches_add_up_and_kernels_do_not(module):
-    straight, loop = (next(c for c in CASES if c.name == name) for name in ("straight", "loop"))
-    with traffic() as report:
-        for case, launches in ((straight, 2), (loop, 1), (straight, 1)):
-            for _ in range(launches):
-                module.get_function(case.name)((1,), (32,), (np.zeros(1, np.float32),))
-    first, second = report.kernels
-    assert first.instructions == {name: 3 * n for name, n in straight.expected.items()}
-    assert second.instructions == loop.expected
-    assert (first.blocks, first.sampled, second.blocks) == (3, 3, 1)
-
-
 def test_trips_of_cuda_code():
     code = """extern "C" __global__ void turns(const int* trips, float* y) {
       float s = 0;
@@ -152,9 +140,3 @@ def test_trips_of_cuda_code():
     (found,) = report.kernels
     counted = {name: n for name, n in found.instructions.items() if name.startswith("div.")}
     assert list(counted.values()) == [trips.reshape(4, 32).max(1).sum()]
-
-
-def test_a_checked_launch_alone_counts_nothing(module):
-    with ck.simulator.checked() as report:
-        module.get_function("loop")((1,), (32,), (np.zeros(1, np.float32),))
-    assert report.launches == 1

@@ -214,13 +214,6 @@ def test_a_long_loop_without_any_access_goes_on():
     x = np.ones(1, np.uint32)
     with checked():
         RawKernel(code, "k")((1,), (1,), (x,))
-    a, c, m = 1664525, 1013904223, 2**32
-    # x -> a x + c, 3e8 times: by squaring.
-    total = (1, 0)
-    power, n = (a, c), 300_000_000
-    while n:
-        if n & 1:
-            total = (power[0] * total[0] % m, (power[0] * total[1] + power[1]) % m)
-        power = (power[0] * power[0] % m, (power[0] * power[1] + power[1]) % m)
-        n >>= 1
-    assert x[0] == (total[0] + total[1]) % m
+    a, c, n, m = 1664525, 1013904223, 300_000_000, 2**32
+    power = pow(a, n, (a - 1) * m)
+    assert x[0] == (power + c * ((power - 1) // (a - 1))) % m

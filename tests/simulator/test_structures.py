@@ -9,7 +9,7 @@ import pytest
 
 from cudakern.errors import EngineUnavailableError
 from cudakern.simulator import headers, toolchain
-from cudakern.simulator.headers import Constants, declared, initializer
+from cudakern.simulator.headers import Constants, initializer, structure
 from cudakern.simulator.structures import RefusalStruct, ShapeStruct
 
 
@@ -60,19 +60,14 @@ struct outer {
 };
 """)
 
-    @declared(path, "inner")
-    class Inner(ctypes.Structure): ...
-
-    @declared(path, "outer")
-    class Outer(ctypes.Structure): ...
-
-    assert Inner._fields_ == [
+    inner, outer = (structure(path, name) for name in ("inner", "outer"))
+    assert inner._fields_ == [
         ("name", ctypes.c_char * 4),
         ("x", ctypes.c_uint32),
         ("y", ctypes.c_uint32 * 3),
     ]
-    assert Outer._fields_ == [
-        ("first", ctypes.POINTER(Inner)),
+    assert outer._fields_ == [
+        ("first", ctypes.POINTER(inner)),
         ("offset", ctypes.c_int64),
         ("entry", ctypes.c_void_p),
         ("text", ctypes.c_char_p),
@@ -86,11 +81,11 @@ struct outer {
     [
         (lambda path: Constants(path)["kMore"], "must declare kMore, which Python reads there"),
         (
-            lambda path: declared(path, "other")(Moved),
+            lambda path: structure(path, "other"),
             "must declare struct other, which Python reads there",
         ),
         (
-            lambda path: declared(path, "pair")(Moved),
+            lambda path: structure(path, "pair"),
             ": pair: headers.py must know the type of 'short second'",
         ),
     ],
@@ -108,6 +103,6 @@ def test_a_field_that_is_not_declared_is_an_error():
     with pytest.raises(AssertionError) as caught:
         initializer(RefusalStruct, name='"k"', reason='"why"')
     assert str(caught.value) == (
-        "cudakern: RefusalStruct must have the fields name, reason; "
+        "cudakern: ck_sim_refusal must have the fields name, reason; "
         "its header declares name, message"
     )

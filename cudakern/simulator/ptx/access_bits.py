@@ -36,8 +36,3 @@ SCOPES = {
     word: _BITS[f"Scope::k{word.title()}"] << _BITS["kScopeShift"]
     for word in ("cta", "cluster", "gpu", "sys")
 }
-
-
-def scope_of(access: int) -> int:
-    """Return the bits of an access's scope."""
-    return access & SCOPES["sys"]  # the last of four: both bits

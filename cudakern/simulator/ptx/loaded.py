@@ -13,7 +13,6 @@ from cudakern.simulator.limits import (
     MAX_PARAMETER_BYTES,
     MAX_SHARED_BYTES,
     check_shape,
-    required_bytes,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def resident_blocks() -> int:
     return max(2, os.cpu_count() or 1)
 
 
-def error_of(name: str, report: structures.ReportStruct) -> SimulatorError:
+def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
     """Return the error that a report stands for."""
     return SimulatorError(
         report.kind.decode(),
@@ -77,7 +76,7 @@ def error_of(name: str, report: structures.ReportStruct) -> SimulatorError:
 class LoadedKernel:
     """A kernel of a loaded module."""
 
-    def __init__(self, module: LoadedModule, structure: structures.KernelStruct) -> None:
+    def __init__(self, module: LoadedModule, structure: ctypes.Structure) -> None:
         self.module = module
         self.name = structure.name.decode()
         count = structure.parameters
@@ -125,7 +124,7 @@ class LoadedKernel:
         starts = (ctypes.c_uint32 * count)(*offsets)
         run = self.module.runtime.ck_sim_launch_kernel
         kernel = ctypes.byref(self.structure)
-        reports: list[structures.ReportStruct] = []  # spare ones: each call takes its own
+        reports: list[ctypes.Structure] = []  # spare ones: each call takes its own
 
         def launch(parameters: bytes) -> None:
             size = len(parameters)
@@ -150,11 +149,21 @@ class LoadedKernel:
 
     def required_bytes(self, offsets: Sequence[int]) -> int:
         """Return how many bytes parameters at these offsets take; BindingError if that is wrong."""
-        return required_bytes(self.name, self.parameter_sizes, offsets, MAX_PARAMETER_BYTES)
+        sizes = self.parameter_sizes
+        if len(offsets) != len(sizes):
+            requirement = f"must be {len(sizes)} parameters; got {len(offsets)}"
+            raise BindingError(self.name, "arguments", requirement)
+        required = max(
+            (start + size for start, size in zip(offsets, sizes, strict=True)), default=0
+        )
+        if required > MAX_PARAMETER_BYTES:
+            requirement = f"must have at most {MAX_PARAMETER_BYTES} bytes; got {required}"
+            raise BindingError(self.name, "arguments", requirement)
+        return required
 
     def shape(
         self, grid: Grid, block: Grid, shared_bytes: int, *, cooperative: bool
-    ) -> structures.ShapeStruct:
+    ) -> ctypes.Structure:
         """Return a launch's shape as the runtime takes it; BindingError if no GPU could run it."""
         self._check_shape(grid, block, shared_bytes)
         return structures.ShapeStruct(
@@ -223,7 +232,7 @@ class LoadedModule:
         ]
 
     @property
-    def variable_table(self) -> ctypes._Pointer[structures.VariableStruct]:
+    def variable_table(self) -> ctypes._Pointer[ctypes.Structure]:
         """The library's own table of its variables."""
         return ctypes.pointer(structures.VariableStruct.in_dll(self._library, "ck_sim_variables"))
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from cudakern.errors import SimulatorError
 from cudakern.simulator.headers import Constants
-from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES, scope_of
+from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.source_lines import Source, stack_of
 
 if TYPE_CHECKING:
-    from cudakern.simulator import structures
+    import ctypes
+
     from cudakern.simulator.observation import Observed
     from cudakern.simulator.operands import Operand
     from cudakern.simulator.ptx.loaded import LoadedVariable
@@ -135,7 +136,7 @@ def _failure(error: SimulatorError, stack: tuple[Source, ...]) -> Finding:
     return Finding(error.kind, error.kernel, *place, message)
 
 
-def _finding(observed: Observed, raw: structures.FindingStruct) -> Finding:
+def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
     kind = raw.kind.decode()
     stack = stack_of(raw.site)
     array, index, where = _place_of(observed, raw)
@@ -154,7 +155,7 @@ def _finding(observed: Observed, raw: structures.FindingStruct) -> Finding:
     return Finding(kind, observed.name, block, thread, source, stack, array, index, message)
 
 
-def _race(raw: structures.FindingStruct, what: str, where: str) -> str:
+def _race(raw: ctypes.Structure, what: str, where: str) -> str:
     """Say which accesses race and why."""
     reason = _Reason(raw.reason)
     other = _access(raw.other_access, 0)
@@ -172,10 +173,10 @@ def _race(raw: structures.FindingStruct, what: str, where: str) -> str:
     return f"{what} at {where} must be ordered with the {other} at {at} by {by}: {why}"
 
 
-def _narrower(raw: structures.FindingStruct) -> str:
+def _narrower(raw: ctypes.Structure) -> str:
     """Return the narrower scope of two strong accesses."""
     accesses = [site.contents.access for site in (raw.site, raw.other_site)]
-    scopes = [SCOPES["gpu"] if access & GUESSES else scope_of(access) for access in accesses]
+    scopes = [SCOPES["gpu"] if access & GUESSES else access & SCOPES["sys"] for access in accesses]
     return next(f".{word}" for word, scope in SCOPES.items() if scope == min(scopes))
 
 
@@ -200,7 +201,7 @@ _NEAR_WRAP = 2**16
 _Where = tuple[int | str | None, int | None, str]
 
 
-def _requirement(observed: Observed, raw: structures.FindingStruct) -> str:
+def _requirement(observed: Observed, raw: ctypes.Structure) -> str:
     """Return what must hold of an access that is not to where it may be."""
     if raw.access & WRITES:
         if raw.space == _Space.PARAMETERS:
@@ -213,19 +214,19 @@ def _requirement(observed: Observed, raw: structures.FindingStruct) -> str:
     return "must lie inside of an array"
 
 
-def _inside(observed: Observed, raw: structures.FindingStruct) -> list[Operand]:
+def _inside(observed: Observed, raw: ctypes.Structure) -> list[Operand]:
     """Return the arrays that an access to global memory lies in."""
     buffer = observed.buffers[raw.object]
     address = buffer.start + raw.offset
     return [o for o in buffer.operands if o.start <= address < o.end]
 
 
-def _variable(observed: Observed, raw: structures.FindingStruct) -> LoadedVariable:
+def _variable(observed: Observed, raw: ctypes.Structure) -> LoadedVariable:
     number: int = raw.object
     return [*observed.kernel.module.variables.values()][number]
 
 
-def _place_of(observed: Observed, raw: structures.FindingStruct) -> _Where:
+def _place_of(observed: Observed, raw: ctypes.Structure) -> _Where:
     """Return the array, the element and a phrase for where an access lies."""
     space = _Space(raw.space)
     if space is _Space.GLOBAL:
@@ -265,7 +266,7 @@ def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
 
-def _of_shared(observed: Observed, raw: structures.FindingStruct, space: _Space) -> _Where:
+def _of_shared(observed: Observed, raw: ctypes.Structure, space: _Space) -> _Where:
     offset: int = raw.offset
     objects, start = observed.kernel.shared_objects, observed.kernel.structure.static_shared
     block = ""

@@ -14,18 +14,11 @@ if TYPE_CHECKING:
 
 #: Bytes of a sector, the unit in which global memory moves.
 SECTOR_BYTES = 32
-_ENUMERATORS = Constants("checker/traffic.hpp")
+_CODES = Constants("checker/traffic.hpp")
 _MEMORIES = {
-    _ENUMERATORS["Memory::kGlobal"]: "",
-    _ENUMERATORS["Memory::kShared"]: "shared ",
-    _ENUMERATORS["Memory::kLocal"]: "local ",
-    _ENUMERATORS["Memory::kConstant"]: "constant ",
+    _CODES[f"Memory::k{word.title()}"]: word for word in ("global", "shared", "local", "constant")
 }
-_ACTIONS = {
-    _ENUMERATORS["Action::kLoad"]: "load",
-    _ENUMERATORS["Action::kStore"]: "store",
-    _ENUMERATORS["Action::kAtomic"]: "atomic",
-}
+_ACTIONS = {_CODES[f"Action::k{word.title()}"]: word for word in ("load", "store", "atomic")}
 
 
 @dataclass
@@ -264,7 +257,7 @@ def _lines_of(observed: Observed) -> list[LineTraffic]:
     for raw in observed.traffic:
         stack = stack_of(raw.site)
         counts = (raw.requests, raw.accesses, raw.bytes, raw.sectors, raw.wavefronts)
-        kind = _MEMORIES[raw.memory] + _ACTIONS[raw.action]
+        kind = f"{_MEMORIES[raw.memory]} {_ACTIONS[raw.action]}".removeprefix("global ")
         line = LineTraffic(kind=kind, source=stack[0] if stack else None, stack=stack)
         line.include(Requests(*(_scaled(count, observed) for count in counts)))
         result.append(line)
