@@ -62,9 +62,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> list[str]:
     """Say what the kernels run on, and which compiler and CuPy are there."""
     cupy = [
-        f"{of.name} {of.version}"
-        for of in metadata.distributions()
-        if (of.name or "").startswith("cupy")
+        f"{distribution.name} {distribution.version}"
+        for distribution in metadata.distributions()
+        if (distribution.name or "").startswith("cupy")
     ]
     try:
         compiler = f"NVRTC {nvrtc.version()}"

@@ -334,15 +334,17 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="parts of the names of faults; none for all")
     parser.add_argument("--list", action="store_true", help="show the faults and their tests")
     parser.add_argument("--root", type=Path, default=ROOT, help="the project; this one by default")
-    given = parser.parse_args()
-    chosen = [f for f in FAULTS if not given.words or any(word in f.name for word in given.words)]
-    if given.list:
+    options = parser.parse_args()
+    chosen = [
+        f for f in FAULTS if not options.words or any(word in f.name for word in options.words)
+    ]
+    if options.list:
         for fault in chosen:
             say(f"{fault.name:45} {fault.tests}")
         return 0
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         copy = Path(folder) / "project"
-        shutil.copytree(given.root, copy, ignore=shutil.ignore_patterns(".git", "__pycache__"))
+        shutil.copytree(options.root, copy, ignore=shutil.ignore_patterns(".git", "__pycache__"))
         os.environ.setdefault("CUDAKERN_CACHE_DIR", f"{folder}/cache")
         os.environ["PYTHONPATH"] = str(copy)
         if not _passes(copy, chosen):

@@ -43,10 +43,10 @@ def cleared():
 
 
 def test_every_cache_has_a_name_and_a_bound():
-    found = caches.sizes()
-    assert list(found) == NAMES
-    assert all(size.limit > 0 for name, size in found.items() if name != "compiled operators")
-    assert all(size.entries <= size.limit for size in found.values())
+    sizes = caches.sizes()
+    assert list(sizes) == NAMES
+    assert all(size.limit > 0 for name, size in sizes.items() if name != "compiled operators")
+    assert all(size.entries <= size.limit for size in sizes.values())
 
 
 def test_every_table_of_the_package_has_a_name():
@@ -91,13 +91,13 @@ def test_a_table_keeps_the_first_of_two_and_no_more_than_its_limit():
 @pytest.mark.parametrize("beyond", [1, 50])
 def test_a_loop_over_a_few_more_than_fit_finds_nearly_all(beyond):
     table, keys = Table(), range(MAX_ENTRIES + beyond)
-    made = 0
+    misses = 0
     for turn in range(12):
         for key in keys:
             if table.find(key) is None:
                 table.add(key, key)
-                made += turn >= 2
-    assert made < 10 * len(keys) / 4  # about two for each that does not fit, in a turn
+                misses += turn >= 2
+    assert misses < 10 * len(keys) / 4  # about two for each that does not fit, in a turn
 
 
 def test_the_random_numbers_of_the_caller_stay_as_they_are():
@@ -113,10 +113,10 @@ def test_results_are_right_when_few_launches_are_kept(monkeypatch):
     monkeypatch.setattr(Table, "limit", 3)
     for seed in range(2):
         call_all(seed)
-        found = caches.sizes()
-        assert all(found[name].entries == 3 for name in ("gather", "one_hot", "reduce"))
-        assert found["gather"] == Size(3, 3)
-        assert found["one_hot values"].entries <= 256
+        sizes = caches.sizes()
+        assert all(sizes[name].entries == 3 for name in ("gather", "one_hot", "reduce"))
+        assert sizes["gather"] == Size(3, 3)
+        assert sizes["one_hot values"].entries <= 256
 
 
 @pytest.mark.usefixtures("cleared")
@@ -132,8 +132,8 @@ def test_each_initial_value_is_an_entry_and_entries_are_few(monkeypatch):
 def test_clearing_empties_every_table_and_results_stay_right():
     for seed in range(2):
         call_all(seed)
-        found = caches.sizes()
-        assert all(found[name].entries for name in NAMES)
+        sizes = caches.sizes()
+        assert all(sizes[name].entries for name in NAMES)
         assert ck.clear_caches() is None
         assert not any(size.entries for size in caches.sizes().values())
 
@@ -172,8 +172,8 @@ def test_tables_of_compiled_operators_count_as_long_as_these_live():
     operators = [ck.compile_operator(DESC) for _ in range(3)]
     for operator in operators:
         np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)
-    found = caches.sizes()["compiled operators"]
-    assert found == Size(before.entries + 3, before.limit + 3 * MAX_ENTRIES)
+    size = caches.sizes()["compiled operators"]
+    assert size == Size(before.entries + 3, before.limit + 3 * MAX_ENTRIES)
     ck.clear_caches()
     for operator in operators:
         np.testing.assert_array_equal(operator(X, INDICES), EXPECTED)
@@ -223,11 +223,11 @@ def test_info_has_the_sizes(capsys, monkeypatch, tmp_path):
     (tmp_path / "two").write_bytes(bytes(20))
     (tmp_path / "link").symlink_to("two")
     assert main(["info", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["cache"] == str(tmp_path)
-    assert (found["cache_files"], found["cache_bytes"]) == (2, 120)
-    assert list(found["caches"]) == NAMES
-    assert found["caches"]["gather"] == {"entries": 0, "limit": MAX_ENTRIES}
+    information = json.loads(capsys.readouterr().out)
+    assert information["cache"] == str(tmp_path)
+    assert (information["cache_files"], information["cache_bytes"]) == (2, 120)
+    assert list(information["caches"]) == NAMES
+    assert information["caches"]["gather"] == {"entries": 0, "limit": MAX_ENTRIES}
     assert main(["info"]) == 0
     assert "caches.gather.limit" in capsys.readouterr().out
 
@@ -254,7 +254,7 @@ def test_info_without_a_folder(capsys, monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path / "file" / "cache"))
     assert main(["info", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert "CUDAKERN_CACHE_DIR must be a writable folder" in found["cache"]
-    assert (found["cache_files"], found["cache_bytes"]) == (None, None)
-    assert list(found["caches"]) == NAMES
+    information = json.loads(capsys.readouterr().out)
+    assert "CUDAKERN_CACHE_DIR must be a writable folder" in information["cache"]
+    assert (information["cache_files"], information["cache_bytes"]) == (None, None)
+    assert list(information["caches"]) == NAMES

@@ -103,9 +103,9 @@ def test_info_says_why_the_simulator_cannot_run(capsys, monkeypatch, variable, v
     else:
         monkeypatch.setenv(variable, value)
     assert main(["info", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["simulator"]
-    assert not found["available"]
-    assert found["reason"].startswith(reason)
+    simulator = json.loads(capsys.readouterr().out)["simulator"]
+    assert not simulator["available"]
+    assert simulator["reason"].startswith(reason)
 
 
 def test_info_names_all_that_an_extra_brings(capsys, monkeypatch):
@@ -117,16 +117,16 @@ def test_info_names_all_that_an_extra_brings(capsys, monkeypatch):
     ]
     monkeypatch.setattr(metadata, "requires", {"cudakern": lines}.get)  # of this very file
     assert main(["info", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["packages"]
+    packages = json.loads(capsys.readouterr().out)["packages"]
     named = {Requirement(line).name for line in lines}
-    assert found.keys() == named | {"numpy", "cupy", "jax", "numba", "torch"}
-    assert list(found) == sorted(found)
-    assert found["numpy"] == np.__version__
-    assert found["pytest"] == pytest.__version__
+    assert packages.keys() == named | {"numpy", "cupy", "jax", "numba", "torch"}
+    assert list(packages) == sorted(packages)
+    assert packages["numpy"] == np.__version__
+    assert packages["pytest"] == pytest.__version__
     assert main(["info"]) == 0
     text = capsys.readouterr().out
     assert re.search(rf"^  packages\.pytest +{pytest.__version__}$", text, re.MULTILINE)
-    assert all(f"  packages.{name} " in text for name in found)
+    assert all(f"  packages.{name} " in text for name in packages)
 
 
 @pytest.mark.parametrize("checkout", [True, False])
@@ -142,9 +142,9 @@ def test_info_where_cudakern_is_not_installed(capsys, monkeypatch, tmp_path, che
     monkeypatch.setattr(metadata, "requires", absent)
     monkeypatch.setattr(metadata, "version", absent)
     assert main(["info", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["cudakern"] == __version__
-    packages = found["packages"]
+    information = json.loads(capsys.readouterr().out)
+    assert information["cudakern"] == __version__
+    packages = information["packages"]
     assert packages["cudakern"] == "not installed"
     assert packages["numpy"] == np.__version__
     if checkout:
@@ -156,21 +156,21 @@ def test_info_where_cudakern_is_not_installed(capsys, monkeypatch, tmp_path, che
 
 def test_info_json_is_one_object(capsys):
     status = main(["info", "--json", "--check"])
-    found = json.loads(capsys.readouterr().out)
-    assert found["cuda"]["available"] is HAS_GPU
-    assert found["simulator"]["available"] is True
+    information = json.loads(capsys.readouterr().out)
+    assert information["cuda"]["available"] is HAS_GPU
+    assert information["simulator"]["available"] is True
     assert status == (0 if HAS_GPU else 1)
-    assert (found["check"] == "passed") is HAS_GPU
-    assert "\n" not in found["check"]
+    assert (information["check"] == "passed") is HAS_GPU
+    assert "\n" not in information["check"]
 
 
 @pytest.fixture
 def few(monkeypatch):
     """Have warmup compile a few kernels only; return them."""
-    found = list(warmup.kernels(everything=False))[::60]
-    monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else found)
-    assert len(found) > 2
-    return found
+    specs = list(warmup.kernels(everything=False))[::60]
+    monkeypatch.setattr(warmup, "kernels", lambda everything: [] if everything else specs)
+    assert len(specs) > 2
+    return specs
 
 
 def test_warmup_of_what_is_cached_compiles_and_loads_nothing(few, capsys, monkeypatch):

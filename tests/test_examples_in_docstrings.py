@@ -26,10 +26,10 @@ def modules():
 
 
 EXAMPLES = {
-    found.name: found
+    documented.name: documented
     for module in modules()
-    for found in doctest.DocTestFinder(exclude_empty=True).find(module)
-    if found.examples
+    for documented in doctest.DocTestFinder(exclude_empty=True).find(module)
+    if documented.examples
 }
 
 

@@ -94,7 +94,7 @@ print(json.dumps({
 
 
 def test_every_public_call_is_a_range_where_a_tool_listens(tmp_path):
-    found = run(tmp_path, CALLS, NVTX_INJECTION64_PATH="tool.so")
+    told = run(tmp_path, CALLS, NVTX_INJECTION64_PATH="tool.so")
     named = [
         "gather",
         "gather_nd",
@@ -104,15 +104,15 @@ def test_every_public_call_is_a_range_where_a_tool_listens(tmp_path):
         "one_hot",
         "reduce",
     ]
-    assert found["names"] == [f"cudakern:{name}" for name in named]
-    assert found["compiled"] == ["cudakern:gather", "cudakern:reduce", "cudakern:gather"]
-    assert found["result"] == [[[3.0, 4.0, 5.0]], [[3.0, 5.0, 7.0]]]
-    assert found["failed"] == [["cudakern", "cudakern:gather", None], "pop"]
-    assert found["marked"] == [["cudakern", "R-1 line", 2**40], "pop"]
-    assert found["doc"] == "Reduce"
-    assert found["name"] == "reduce"
-    assert found["signature"]
-    assert found["parameters"] == ["self", "inputs", "out"]
+    assert told["names"] == [f"cudakern:{name}" for name in named]
+    assert told["compiled"] == ["cudakern:gather", "cudakern:reduce", "cudakern:gather"]
+    assert told["result"] == [[[3.0, 4.0, 5.0]], [[3.0, 5.0, 7.0]]]
+    assert told["failed"] == [["cudakern", "cudakern:gather", None], "pop"]
+    assert told["marked"] == [["cudakern", "R-1 line", 2**40], "pop"]
+    assert told["doc"] == "Reduce"
+    assert told["name"] == "reduce"
+    assert told["signature"]
+    assert told["parameters"] == ["self", "inputs", "out"]
 
 
 UNCHANGED = """

@@ -148,8 +148,8 @@ def test_wheel_works_in_an_empty_environment(tmp_path):
     here = Path(np.__file__).parent.parent
     # What the wheel needs: NumPy, and NVRTC with its bindings.
     needed = ("numpy", "numpy.libs", "cuda", "cuda_bindings-*", "nvidia", "nvidia_cuda_nvrtc*")
-    for found in (found for pattern in needed for found in here.glob(pattern)):
-        (site / found.name).symlink_to(found)
+    for path in (path for pattern in needed for path in here.glob(pattern)):
+        (site / path.name).symlink_to(path)
     code = f"""
 import sys
 sys.path[:0] = [{str(site)!r}]

@@ -42,9 +42,9 @@ class Gpu:
 
 @pytest.fixture
 def gpu(monkeypatch):
-    made = Gpu()
-    monkeypatch.setitem(sys.modules, "cupy", made)
-    return made
+    stand_in = Gpu()
+    monkeypatch.setitem(sys.modules, "cupy", stand_in)
+    return stand_in
 
 
 @given(data=st.data())
@@ -55,7 +55,7 @@ def test_any_layout_comes_back_with_one_copy(gpu, data):
     values = random_bytes(np.random.default_rng(1), shape, dtype)
     x = layout.holding(values, HOST)
     gpu.asked.clear()
-    found = get(gpu.array(x, layout.offset, layout.nbytes))
-    assert same_bytes(found, x)
-    assert found.strides == x.strides
+    copy = get(gpu.array(x, layout.offset, layout.nbytes))
+    assert same_bytes(copy, x)
+    assert copy.strides == x.strides
     assert gpu.asked[1:] == ["wait"] if x.size else not gpu.asked

@@ -39,11 +39,11 @@ def rows():
 def expressions(cell):
     """Return the Python in a cell; what is no call takes the place of a part of the first one."""
     first, *others = re.findall(r"`([^`]+)`", cell)
-    found = [first]
+    calls = [first]
     for other in others:
         part = r'"\w+"' if '"' in other else r"\w+"
-        found.append(other if "(" in other else re.sub(part, other, first, count=1))
-    return found
+        calls.append(other if "(" in other else re.sub(part, other, first, count=1))
+    return calls
 
 
 def name_of(cell):
@@ -69,9 +69,9 @@ def torch_gather(x, axis, indices):
 
 
 def padded_nonzero(x, size, fill_value):
-    found = np.argwhere(x).tolist()
-    found += [[fill_value] * x.ndim] * (size - len(found))
-    return tuple(np.array(found[:size]).T)
+    positions = np.argwhere(x).tolist()
+    positions += [[fill_value] * x.ndim] * (size - len(positions))
+    return tuple(np.array(positions[:size]).T)
 
 
 def gather_nd(x, indices, batch_dims):
@@ -88,8 +88,8 @@ def onnx_node(operator, *inputs, **attributes):
     """Return what ONNX's own executor makes of a node."""
     names = [f"input{k}" for k in range(len(inputs))]
     node = helper.make_node(operator, names, ["output"], **attributes)
-    given = dict(zip(names, map(np.asarray, inputs), strict=True))
-    return ReferenceEvaluator(node).run(None, given)[0]
+    operands = dict(zip(names, map(np.asarray, inputs), strict=True))
+    return ReferenceEvaluator(node).run(None, operands)[0]
 
 
 THERE = {
@@ -116,10 +116,10 @@ THERE = {
 def test_row(place, there, here, difference):
     namespace = {"ck": ck, "np": np, **{name: put(a, place) for name, a in ARRAYS.items()}}
     for theirs, ours in zip(expressions(there), expressions(here), strict=True):
-        expected, found = eval(theirs, THERE), eval(ours, namespace)  # noqa: S307
+        expected, results = eval(theirs, THERE), eval(ours, namespace)  # noqa: S307
         if not isinstance(expected, tuple):
-            expected, found = (expected,), (found,)
-        for array, values in zip(map(get, found), expected, strict=True):
+            expected, results = (expected,), (results,)
+        for array, values in zip(map(get, results), expected, strict=True):
             assert array.dtype == values.dtype or array.dtype.name in difference
             assert array.shape == values.shape
             # Sums are exact; of a logarithm and its argument a few last bits may differ.

@@ -45,11 +45,11 @@ def test_descriptors_and_enumerations_arrive_as_they_were(protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_coordinates_arrive_as_they_were(protocol):
-    found = ck.nonzero_coordinates([[0, 3], [5, 7]])
-    arrived = sent(found, protocol)
+    coordinates = ck.nonzero_coordinates([[0, 3], [5, 7]])
+    arrived = sent(coordinates, protocol)
     assert type(arrived) is ck.NonzeroCoordinates
     assert arrived.count.tolist() == [3]
-    np.testing.assert_array_equal(arrived.coordinates, found.coordinates, strict=True)
+    np.testing.assert_array_equal(arrived.coordinates, coordinates.coordinates, strict=True)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -95,18 +95,18 @@ def test_t16_owned_buffer_of_the_shape_of_a_repeated_tensor():
         index_dimensions=1,
     )
     operator = ck.compile_operator(desc).initialize(np.array([5, 6, 7, 8], np.float32))
-    for one in (operator, sent(operator)):
-        assert one(np.array([0, 3], np.int32)).tolist() == [5, 5]
+    for gather in (operator, sent(operator)):
+        assert gather(np.array([0, 3], np.int32)).tolist() == [5, 5]
 
 
 def test_owned_inputs_out_of_band_are_copied():
     desc = change(DESC, "input_tensor", flags=OWNED)
     buffers = []
-    given = pickle.dumps(
+    pickled = pickle.dumps(
         ck.compile_operator(desc).initialize(X), protocol=5, buffer_callback=buffers.append
     )
     memory = [bytearray(buffer.raw()) for buffer in buffers]
-    arrived = pickle.loads(given, buffers=memory)  # noqa: S301  our own bytes
+    arrived = pickle.loads(pickled, buffers=memory)  # noqa: S301  our own bytes
     for part in memory:
         part[:] = bytes(len(part))
     np.testing.assert_array_equal(arrived(INDICES), EXPECTED)
@@ -120,14 +120,14 @@ def test_an_operator_that_waits_for_owned_inputs_arrives_waiting():
 
 
 def test_a_descriptor_is_validated_where_it_arrives(monkeypatch):
-    given = pickle.dumps(ck.compile_operator(DESC))
+    pickled = pickle.dumps(ck.compile_operator(DESC))
 
     def refuse(*_):
         raise ck.DescriptorError("gather", "axis", "must be what this version knows")
 
     monkeypatch.setattr(ck.GatherOperatorDesc, "validate", refuse)
     with pytest.raises(ck.DescriptorError, match="this version"):
-        pickle.loads(given)  # noqa: S301  our own bytes
+        pickle.loads(pickled)  # noqa: S301  our own bytes
 
 
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, lambda op: copy.deepcopy([op])[0]])
@@ -250,12 +250,12 @@ def hold():
         go.wait()
 def child():
     call_all()
-    for one in (kernel, module.get_function("fill")):
+    for launch in (kernel, module.get_function("fill")):
         x = np.zeros(4, np.int32)
-        one((1,), (4,), (x,))
+        launch((1,), (4,), (x,))
         assert x.tolist() == [7] * 4
         with ck.simulator.checked():
-            one((1,), (4,), (x,))
+            launch((1,), (4,), (x,))
 call_all()
 thread = threading.Thread(target=hold)
 thread.start()

@@ -28,10 +28,10 @@ ON_A_GPU = "import cupy\n"
 
 def tutorial():
     """Return the blocks of the tutorial that run on NumPy and CuPy alike, those on a GPU alone."""
-    found = blocks(section(OPERATORS, TUTORIAL))
+    listed = blocks(section(OPERATORS, TUTORIAL))
     return (
-        [block for block in found if ON_NUMPY in block[0]],
-        [block for block in found if ON_A_GPU in block[0]],
+        [block for block in listed if ON_NUMPY in block[0]],
+        [block for block in listed if ON_A_GPU in block[0]],
     )
 
 
@@ -55,8 +55,8 @@ def on_the_host():
 def on_a_gpu():
     """Return a parameter for each block of the tutorial as it runs on a GPU."""
     both, alone = tutorial()
-    found = [(code.replace(ON_NUMPY, ON_CUPY), output) for code, output in both]
-    return [pytest.param(*block, id=str(number)) for number, block in enumerate(found + alone)]
+    adapted = [(code.replace(ON_NUMPY, ON_CUPY), output) for code, output in both]
+    return [pytest.param(*block, id=str(number)) for number, block in enumerate(adapted + alone)]
 
 
 @pytest.mark.parametrize(("code", "expected"), on_the_host())
@@ -95,8 +95,12 @@ def test_block_of_the_tutorial_prints_the_same_on_a_gpu(code, expected, capsys):
 
 def names_of(code, library):
     """Return the dotted names of a library that code uses, without its first part."""
-    found = {ast.unparse(node) for node in ast.walk(ast.parse(code)) if type(node) is ast.Attribute}
-    return {name.partition(".")[2] for name in found if re.fullmatch(rf"{library}\.[\w.]+", name)}
+    attributes = {
+        ast.unparse(node) for node in ast.walk(ast.parse(code)) if type(node) is ast.Attribute
+    }
+    return {
+        name.partition(".")[2] for name in attributes if re.fullmatch(rf"{library}\.[\w.]+", name)
+    }
 
 
 def test_the_tutorial_takes_nothing_but_what_cupy_has():

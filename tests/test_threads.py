@@ -76,8 +76,8 @@ def test_tables_are_never_too_long(monkeypatch):
     monkeypatch.setattr("cudakern._caches.Table.limit", 2)
     ck.clear_caches()
     side_by_side(mixed(200, clearing=False))
-    found = caches.sizes()
-    assert max(found[name].entries for name in ("gather", "one_hot", "reduce")) <= 2
+    sizes = caches.sizes()
+    assert max(sizes[name].entries for name in ("gather", "one_hot", "reduce")) <= 2
 
 
 @pytest.mark.usefixtures("switching_often")
@@ -160,7 +160,7 @@ def test_sessions_that_look_alike_end_one_by_one(session):
     with session() as outer:
         with session() as inner:
             pass
-        assert [one is outer for one in observation.active] == [True]
+        assert [entry is outer for entry in observation.active] == [True]
         ck.gather(X, INDICES[0])
     assert not observation.active
     if session is ck.simulator.checked:

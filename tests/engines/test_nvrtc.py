@@ -123,8 +123,8 @@ def test_another_process_compiles_nothing(folder):
         "spec = next(s for s in specialisations() if s.entry == sys.argv[1])\n"
         "print(nvrtc.compiled_for(spec, 90), 'cuda.bindings.nvrtc' in sys.modules)\n"
     )
-    found = printed(script, SPEC.entry, CUDAKERN_CACHE_DIR=str(folder))
-    assert found == f"{path} False\n"
+    said = printed(script, SPEC.entry, CUDAKERN_CACHE_DIR=str(folder))
+    assert said == f"{path} False\n"
 
 
 def test_threads_that_compile_the_same_leave_one_file(folder):

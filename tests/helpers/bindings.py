@@ -54,9 +54,9 @@ def memory(size=512):
 
 def view(buffer, offset, like):
     """An array over a buffer that holds the same elements as another."""
-    made = np.ndarray(like.shape, like.dtype, buffer, offset)
-    made[...] = like
-    return made
+    array = np.ndarray(like.shape, like.dtype, buffer, offset)
+    array[...] = like
+    return array
 
 
 def strided_view(buffer, sizes, strides):

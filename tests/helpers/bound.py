@@ -22,8 +22,8 @@ BINDINGS = (
 
 def forget(monkeypatch):
     """Have functions bind all launches anew until the test ends."""
-    for one in BINDINGS:
-        monkeypatch.setattr(one, "table", Table())
+    for function_binding in BINDINGS:
+        monkeypatch.setattr(function_binding, "table", Table())
 
 
 class _Listed:
@@ -47,8 +47,8 @@ class _Listed:
 
 def launched(monkeypatch):
     """Return a list that gets the addresses of the arrays of each launch, inputs first."""
-    given = []
+    addresses = []
     forget(monkeypatch)
     clear_caches()  # of compiled operators, too
-    monkeypatch.setattr(binding, "engine_for", lambda place: _Listed(engine_for(place), given))
-    return given
+    monkeypatch.setattr(binding, "engine_for", lambda place: _Listed(engine_for(place), addresses))
+    return addresses

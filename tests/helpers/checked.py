@@ -22,8 +22,8 @@ def spare(items):
 
 def is_checked(item):
     """Return whether a collected test is a checked case."""
-    given = getattr(item, "callspec", None)
-    return given is not None and given.params.get("cudakern_checked_seed") is not None
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and callspec.params.get("cudakern_checked_seed") is not None
 
 
 #: Seeds of orders: one, in a thorough run three.

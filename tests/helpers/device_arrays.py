@@ -7,14 +7,14 @@ import numpy as np
 from tests.helpers import fake_cupy
 
 
-def values_of(given):
+def values_of(value):
     """Return the elements of arrays of the stand-in, which nothing on the host is mixed with."""
-    if isinstance(given, DeviceArray):
-        return given.values
-    assert not isinstance(given, np.ndarray), "an array on the host in an operation on a device"
-    if isinstance(given, tuple | list):
-        return type(given)(map(values_of, given))
-    return given
+    if isinstance(value, DeviceArray):
+        return value.values
+    assert not isinstance(value, np.ndarray), "an array on the host in an operation on a device"
+    if isinstance(value, tuple | list):
+        return type(value)(map(values_of, value))
+    return value
 
 
 def flushed(values):
@@ -32,8 +32,8 @@ class DeviceArray(fake_cupy.Array, np.lib.mixins.NDArrayOperatorsMixin):
         device = self.data.device_id
         current = getattr(self.record, "current", device)
         assert current == device, "another device is current"
-        fake_cupy.require_kernels(*(given.dtype for given in inputs if hasattr(given, "dtype")))
-        results = ufunc(*(flushed(values_of(given)) for given in inputs))
+        fake_cupy.require_kernels(*(value.dtype for value in inputs if hasattr(value, "dtype")))
+        results = ufunc(*(flushed(values_of(value)) for value in inputs))
         if out is None:
             return self._view(results)
         (target,) = out

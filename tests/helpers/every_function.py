@@ -32,9 +32,9 @@ class Case(NamedTuple):
 
 
 def _nonzero_coordinates(x, out=None):
-    found = ck.nonzero_coordinates(x, size=len(FOUND), out=out)
-    assert out is None or all(a is b for a, b in zip(found, out, strict=True))
-    return tuple(found)
+    coordinates = ck.nonzero_coordinates(x, size=len(FOUND), out=out)
+    assert out is None or all(a is b for a, b in zip(coordinates, out, strict=True))
+    return tuple(coordinates)
 
 
 def _tensors(*arrays):
@@ -83,9 +83,9 @@ CASES = {
 }
 
 
-def results_of(given):
+def results_of(returned):
     """Return the results of a call as a tuple."""
-    return given if isinstance(given, tuple) else (given,)
+    return returned if isinstance(returned, tuple) else (returned,)
 
 
 def expected_of(case):
@@ -102,11 +102,11 @@ def run(case, put, outputs=None):
     options = {}
     if outputs is not None:
         options["out"] = tuple(outputs) if isinstance(case.expected, tuple) else outputs[0]
-    found = case.call(*map(put, case.operands), **options)
+    returned = case.call(*map(put, case.operands), **options)
     if outputs is not None:
-        for result, given in zip(results_of(found), outputs, strict=True):
-            assert result is given
-    return results_of(found)
+        for result, output in zip(results_of(returned), outputs, strict=True):
+            assert result is output
+    return results_of(returned)
 
 
 def run_in_place(case, arrays, pointers, addresses):

@@ -207,8 +207,8 @@ class ndarray(metaclass=_Arrays):  # noqa: N801  CuPy's name
             "typestr": f"V{dtype.itemsize}",
             "version": 3,
         }
-        given = types.SimpleNamespace(__array_interface__=interface, kept=memptr)
-        values = np.asarray(given)
+        exporter = types.SimpleNamespace(__array_interface__=interface, kept=memptr)
+        values = np.asarray(exporter)
         array = Array(values.view(dtype), memptr.device_id, memptr.mem.record)
         array.data = memptr
         return array

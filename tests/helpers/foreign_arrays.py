@@ -66,9 +66,10 @@ class InterfaceOnly:
 
     @property
     def __cuda_array_interface__(self):
-        found = self.array.__array_interface__
+        interface = self.array.__array_interface__
+        data = interface["data"][0], self.read_only
         # CuPy asks the driver for the device.
-        return found | {"data": (found["data"][0], self.read_only), "device": self.device_id}
+        return interface | {"data": data, "device": self.device_id}
 
 
 class BothOnDevice(DLPackOnly, InterfaceOnly):
@@ -191,8 +192,8 @@ def host_array(capsule):
     is_bfloat16 = code.value == _BFLOAT16
     if is_bfloat16:
         code.value = _UINT
-    found = np.from_dlpack(_OnHost(capsule))
-    interface = found.__array_interface__
+    owner = np.from_dlpack(_OnHost(capsule))
+    interface = owner.__array_interface__
     interface["data"] = interface["data"][0], False  # as in CuPy, nothing must not be written to
-    array = np.asarray(types.SimpleNamespace(__array_interface__=interface, owner=found))
+    array = np.asarray(types.SimpleNamespace(__array_interface__=interface, owner=owner))
     return array.view(dtypes.bfloat16()) if is_bfloat16 else array

@@ -60,11 +60,11 @@ class GpuUse:
         """Wait for the GPU after a test, and after each of its examples if hypothesis runs it."""
         if not uses_gpu(item):
             return (yield)
-        given = getattr(item.obj, "hypothesis", None)
-        if given is None:
+        handle = getattr(item.obj, "hypothesis", None)
+        if handle is None:
             with self.waiting():
                 return (yield)
-        with mock.patch.object(given, "inner_test", self.waiting()(given.inner_test)):
+        with mock.patch.object(handle, "inner_test", self.waiting()(handle.inner_test)):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -46,9 +46,9 @@ def _nonzero(random, shape):
 
 def _nonzero_of_size(random, shape):
     x = random.integers(0, 2, shape).astype(np.float32)
-    found = np.argwhere(x)[:4]
+    rows = np.argwhere(x)[:4]
     expected = np.full((4, len(shape)), -1, np.int64)
-    expected[: len(found)] = found
+    expected[: len(rows)] = rows
     return np.stack(ck.nonzero(x, size=4), axis=1), expected
 
 
@@ -81,10 +81,10 @@ def _compiled_gather(random):
     x = random.random((3, 4), np.float32)
     indices = random.integers(0, 3, (1, 4), np.uint32)
     expected = x[indices[0]]
-    given = [x, indices, _poisoned(expected)]
+    operands = [x, indices, _poisoned(expected)]
     if random.integers(2):  # another way to bind the same tensors
-        given = [array.ravel() for array in given]
-    return GATHER(*given[:2], out=given[2]).reshape(4, 4), expected
+        operands = [array.ravel() for array in operands]
+    return GATHER(*operands[:2], out=operands[2]).reshape(4, 4), expected
 
 
 def _compiled_maximum(random):

@@ -11,7 +11,7 @@ from tests.helpers.readmes import ROOT
 
 def printed(program, *arguments, flags=(), cwd=ROOT, **environment):
     """Run a program, which must end well; return what it printed. A variable of None is not set."""
-    given = {name: v for name, v in {**os.environ, **environment}.items() if v is not None}
+    variables = {name: v for name, v in {**os.environ, **environment}.items() if v is not None}
     result = subprocess.run(
         [sys.executable, *flags, "-c", program, *arguments],
         capture_output=True,
@@ -19,7 +19,7 @@ def printed(program, *arguments, flags=(), cwd=ROOT, **environment):
         check=False,
         timeout=300,
         cwd=cwd,
-        env=given,
+        env=variables,
     )
     assert result.returncode == 0, result.stderr
     return result.stdout

@@ -198,8 +198,8 @@ def test_drivers_functions_are_called_as_they_are():
     }
     for name, head in heads.items():
         assert inspect.getdoc(getattr(driver, name)).splitlines()[0] == name + head
-    given = inspect.getdoc(driver.cuStreamGetCaptureInfo)
-    results = re.findall(r"^ *(\w+_out) :", given, re.MULTILINE)
+    text = inspect.getdoc(driver.cuStreamGetCaptureInfo)
+    results = re.findall(r"^ *(\w+_out) :", text, re.MULTILINE)
     assert results[:3] == ["captureStatus_out", "id_out", "graph_out"]
 
 

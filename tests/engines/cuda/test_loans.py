@@ -252,8 +252,8 @@ def test_a_tensor_of_a_busy_side_stream(torch, default):
             large.fill_(turn)
             ck.gather(large, indices, out=out)
             large.fill_(-turn)  # must not be seen
-            found = out.clone()  # must see what was gathered
-            assert found.cpu().unique().tolist() == [turn]
+            gathered = out.clone()  # must see what was gathered
+            assert gathered.cpu().unique().tolist() == [turn]
 
 
 @pytest.mark.gpu
@@ -280,8 +280,8 @@ def test_results_are_there_for_pytorch(torch):
     positions = put(np.arange(2**24, dtype=np.int32)[::-1].copy(), CUDA)
     cuda.Device().synchronize()
     with torch.cuda.stream(side), ours:
-        found = torch.from_dlpack(ck.gather(x, positions))
-        assert found[:3].cpu().tolist() == [2.0**24 - 1, 2.0**24 - 2, 2.0**24 - 3]
+        gathered = torch.from_dlpack(ck.gather(x, positions))
+        assert gathered[:3].cpu().tolist() == [2.0**24 - 1, 2.0**24 - 2, 2.0**24 - 3]
 
 
 @pytest.mark.gpu
@@ -315,9 +315,9 @@ def test_objects_of_an_external_stream_share_a_workspace():
             return engines.engine_for(0).workspace(0, 1024)
 
     streams = [cuda.Stream(non_blocking=True), cuda.Stream(), cuda.Stream.null]
-    found = [workspace(stream) for stream in streams]
-    assert len({*found}) == 3
-    assert [workspace(stream) for stream in streams] == found
+    addresses = [workspace(stream) for stream in streams]
+    assert len({*addresses}) == 3
+    assert [workspace(stream) for stream in streams] == addresses
 
 
 @pytest.mark.gpu

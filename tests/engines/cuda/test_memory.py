@@ -141,8 +141,8 @@ def test_memory_comes_from_rmm():
     rmm.mr.set_current_device_resource(counted)
     x, indices = put(X, CUDA), put(I8, CUDA)
     with cupy.cuda.using_allocator(rmm_cupy_allocator):
-        found = ck.gather(x, indices)
-    assert np.array_equal(found.get(), X[I8])
+        result = ck.gather(x, indices)
+    assert np.array_equal(result.get(), X[I8])
     assert counted.allocation_counts.total_count == 2, "the indices and the result"
 
 

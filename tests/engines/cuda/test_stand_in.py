@@ -34,11 +34,11 @@ def parameters(function):
     CuPy's compiled functions have them in the first lines of their docstrings.
     """
     with suppress(ValueError):
-        found = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
-        if inspect.Parameter.VAR_POSITIONAL not in [p.kind for p in found]:
-            return [(p.name, p.kind, p.default is not p.empty) for p in found]
+        signed = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
+        if inspect.Parameter.VAR_POSITIONAL not in [p.kind for p in signed]:
+            return [(p.name, p.kind, p.default is not p.empty) for p in signed]
     head = function.__doc__.replace("\\", "").splitlines()[:3]
-    listed = [found[1] for line in head if (found := re.match(r"[\w.]+\((.*)\)", line))][-1]
+    listed = [match[1] for line in head if (match := re.match(r"[\w.]+\((.*)\)", line))][-1]
     kind, result = inspect.Parameter.POSITIONAL_OR_KEYWORD, []
     for part in filter(None, re.split(r",\s*(?![^(]*\))", listed)):
         name, *default = part.split("=")
@@ -53,13 +53,13 @@ def differences(path, ours, theirs):
     """Return what a call that the stand-in takes meets in CuPy otherwise, a line each."""
     known = {name: kind for name, kind, _ in parameters(theirs)}
     positional = [name for name, kind in known.items() if kind is not KEYWORD]
-    wrong, given = [], parameters(ours)
-    for place, (name, kind, _) in enumerate(given):
+    wrong, taken = [], parameters(ours)
+    for place, (name, kind, _) in enumerate(taken):
         if name not in known:
             wrong.append(f"{path}: no parameter {name} in {list(known)}")
         elif kind is not KEYWORD and positional[place : place + 1] != [name]:
             wrong.append(f"{path}: parameter {place} is not {name} in {list(known)}")
-    names = {name for name, _, _ in given}
+    names = {name for name, _, _ in taken}
     required = [name for name, _, optional in parameters(theirs) if not optional]
     return wrong + [f"{path}: {name} is required" for name in required if name not in names]
 
@@ -112,8 +112,8 @@ def test_arrays_and_kernels_have_the_attributes_of_cupy():
     ],
 )
 def test_a_difference_is_seen(ours, difference):
-    found = differences("f", ours, cupy.cuda.runtime.streamIsCapturing)
-    assert (difference in found) if difference else (found == [])
+    lines = differences("f", ours, cupy.cuda.runtime.streamIsCapturing)
+    assert (difference in lines) if difference else (lines == [])
 
 
 def test_cupy_passes_addresses():
@@ -177,14 +177,14 @@ def new_of_ours(dtype, shape=(4,), strides=None):
 def seen(call):
     """Return what a call makes, as far as it is compared, or the error that it raises."""
     try:
-        made = call()
+        result = call()
     except cupy.cuda.runtime.CUDARuntimeError:
         return ASKS
     except (TypeError, ValueError) as error:
         return type(error), str(error)
-    if isinstance(made, cupy.ndarray | fake_cupy.Array):
-        return made.dtype, made.shape, made.strides
-    return getattr(made, "ptr", None), getattr(made, "device_id", None)
+    if isinstance(result, cupy.ndarray | fake_cupy.Array):
+        return result.dtype, result.shape, result.strides
+    return getattr(result, "ptr", None), getattr(result, "device_id", None)
 
 
 def unlike(name, call):

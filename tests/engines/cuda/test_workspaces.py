@@ -35,13 +35,13 @@ class Streams:
     """Workspaces by stream, each marked so that it is known again."""
 
     def __init__(self, cupy):
-        self.cupy, self.engine, self.made = cupy, CudaEngine(), 0
+        self.cupy, self.engine, self.marked = cupy, CudaEngine(), 0
         self.streams = {}
 
     def words(self, stream, nbytes=WORKSPACE, device=0):
         """Return the words of the workspace for a launch on a stream."""
-        made = self.streams.setdefault(stream, self.cupy.state.stream_of(stream))
-        self.cupy.state.stream = made
+        current = self.streams.setdefault(stream, self.cupy.state.stream_of(stream))
+        self.cupy.state.stream = current
         address = self.engine.workspace(device, nbytes)
         assert self.cupy.state.current == 0, "the current device is given back"
         engine = self.engine
@@ -53,13 +53,13 @@ class Streams:
         assert memory.nbytes == nbytes
         return memory.values
 
-    def mark(self, *given, **options):
+    def mark(self, *key, **options):
         """Return the mark of a workspace, which a new one gets; it starts as zeros."""
-        words = self.words(*given, **options)
+        words = self.words(*key, **options)
         if words[0] == 0:
             assert not words.any()
-            self.made += 1
-            words[:] = self.made
+            self.marked += 1
+            words[:] = self.marked
         return int(words[0])
 
 
@@ -76,26 +76,26 @@ def test_launches_of_a_stream_share_a_workspace(streams, cupy, stream):
 
 
 def test_streams_devices_and_sizes_have_workspaces_of_their_own(streams):
-    given = [
+    keys = [
         (stream, nbytes, device)
         for stream in (0, PER_THREAD, 77, 78)
         for nbytes in (WORKSPACE, 2 * WORKSPACE)
         for device in (0, 1)
     ]
-    marks = [streams.mark(*key) for key in given]
+    marks = [streams.mark(*key) for key in keys]
     assert marks == [*range(1, 17)]
-    assert [streams.mark(*key) for key in given] == marks
+    assert [streams.mark(*key) for key in keys] == marks
 
 
 def test_threads_have_streams_of_their_own(streams):
-    mine, found = streams.mark(PER_THREAD), []
+    mine, theirs = streams.mark(PER_THREAD), []
     for _ in range(3):  # one after the other: they may have the same identity, not the same stream
         thread = threading.Thread(
-            target=lambda: found.append([streams.mark(PER_THREAD), streams.mark(PER_THREAD)])
+            target=lambda: theirs.append([streams.mark(PER_THREAD), streams.mark(PER_THREAD)])
         )
         thread.start()
         thread.join()
-    assert found == [[2, 2], [3, 3], [4, 4]]
+    assert theirs == [[2, 2], [3, 3], [4, 4]]
     assert external(streams, PER_THREAD) == mine
 
 
@@ -117,8 +117,8 @@ def test_a_workspace_goes_with_its_stream(streams, cupy):
 
 def external(streams, handle=77):
     """Make an object of another library's stream the only one, as each ``with`` does."""
-    given = streams.cupy.state.stream_of(handle)
-    streams.streams[handle] = streams.cupy.cuda.Stream.from_external(given)
+    stream = streams.cupy.state.stream_of(handle)
+    streams.streams[handle] = streams.cupy.cuda.Stream.from_external(stream)
     return streams.mark(handle)
 
 
