@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from enum import IntEnum
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).resolve().parent
 _CONSTANT = re.compile(r"^constexpr \w+ (k\w+) = (0x[\dA-F]+|\d+)u?(?: << (\d+))?;", re.MULTILINE)
-_ENUMERATION = re.compile(r"^enum (class )?(\w+) : \w+ \{(.*?)\};", re.MULTILINE | re.DOTALL)
+_ENUMERATION = re.compile(r"^enum (?:class )?(\w+) : \w+ \{(.*?)\};", re.MULTILINE | re.DOTALL)
 _FUNCTION = re.compile(r"void \(\*(\w+)\)\(.*\)")
 _FIELDS = re.compile(r"(?:mutable )?(const )?(?:ck_sim::)?(\w+)(\**) (\w[\w, \[\]]*)")
 _SCALARS = {
@@ -28,21 +29,26 @@ STRUCTURES: dict[str, tuple[type[ctypes.Structure], str]] = {}
 
 
 class Constants(dict[str, int]):
-    """The constants and enumerators of a header, by name: those of a class as ``Scope::kGpu``."""
+    """The constants of a header, by name."""
 
     def __init__(self, header: str) -> None:
         self._header = header
-        text = _text_of(header)
-        for name, number, shift in _CONSTANT.findall(text):
+        for name, number, shift in _CONSTANT.findall(_text_of(header)):
             self[name] = int(number, 0) << int(shift or 0)
-        for is_class, name, body in _ENUMERATION.findall(text):
-            enumerators = filter(None, (word.strip() for word in body.split(",")))
-            for value, enumerator in enumerate(enumerators):
-                self[f"{name}::{enumerator}" if is_class else enumerator] = value
 
     def __missing__(self, name: str) -> int:
-        message = f"cudakern: {self._header} must declare {name}, which Python reads there"
-        raise AssertionError(message)
+        raise AssertionError(_required(self._header, name))
+
+
+def enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a literal's members
+    """Return an enumeration of a header: its ``kGlobal`` or ``ck_sim_global`` is ``GLOBAL``."""
+    for declared, body in _ENUMERATION.findall(_text_of(header)):
+        if declared == name:
+            words = (word.strip().removeprefix("ck_sim_") for word in body.split(","))
+            return IntEnum(
+                name, [re.sub("^k(?=[A-Z])|_$", "", w).upper() for w in words if w], start=0
+            )
+    raise AssertionError(_required(header, name))
 
 
 def structure(header: str, name: str) -> type[ctypes.Structure]:
@@ -52,8 +58,7 @@ def structure(header: str, name: str) -> type[ctypes.Structure]:
     """
     body = re.search(rf"\nstruct {name} \{{(.*?)\n\}};", _text_of(header), re.DOTALL)
     if body is None:
-        message = f"cudakern: {header} must declare struct {name}, which Python reads there"
-        raise AssertionError(message)
+        raise AssertionError(_required(header, name))
     declarations = [" ".join(words.split()) for words in body[1].split(";")][:-1]
     fields = [field for words in declarations for field in _fields(words, f"{header}: {name}")]
     type_ = type(name, (ctypes.Structure,), {"__slots__": (), "_fields_": fields})
@@ -97,6 +102,10 @@ def initializer(struct: type[ctypes.Structure], **values: object) -> str:
         message = f"cudakern: {requirement}; its header declares {', '.join(names)}"
         raise AssertionError(message)
     return f"{{{', '.join(str(values.get(name, '{}')) for name in names)}}}"
+
+
+def _required(header: str, name: str) -> str:
+    return f"cudakern: {header} must declare {name}, which Python reads there"
 
 
 @cache

@@ -14,13 +14,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   if (t == 0) out[0] = s[0];
 }
-//// race: transposed_read_without_barrier(ramp(64, np.float32), zeros(64, dtype=np.float32),
-////     block=(8, 8), array="tile", also="uninitialized")
-extern "C" __global__ void k(const float* x, float* out) {
-  __shared__ float tile[8][9];
-  tile[threadIdx.y][threadIdx.x] = x[threadIdx.y * 8 + threadIdx.x];  // fault
-  out[threadIdx.y * 8 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];  // fault
-}
 //// race: tile_reused_without_second_barrier(ramp(256), zeros(64), np.int32(4), array="s",
 ////     also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out, int tiles) {
@@ -157,13 +150,6 @@ extern "C" __global__ void k(const int* x, int* out) {
   atomicAdd(&total, x[blockIdx.x * blockDim.x + threadIdx.x]);
   __syncthreads();
   if (threadIdx.x == 0) out[2] = total;  // fault
-}
-//// race: result_of_the_neighbour_block(ramp(4), zeros(4), zeros(4), grid=4, array=1)
-extern "C" __global__ void k(const int* x, int* sums, int* out) {
-  const int b = blockIdx.x;
-  if (threadIdx.x == 0) sums[b] = x[b] * 2;  // fault
-  __syncthreads();
-  if (threadIdx.x == 1) out[b] = sums[(b + 1) % gridDim.x];  // fault
 }
 //// race: two_phases_with_a_barrier_of_the_block_only(ramp(128), zeros(128), zeros(128), grid=2,
 ////     array=1)
@@ -317,14 +303,6 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
     __syncthreads();  // fault
   }
   out[threadIdx.x] = sum;
-}
-//// barrier_divergence: counting_barrier_not_reached_by_all(ramp(64), zeros(64), strict=True)
-extern "C" __global__ void k(const int* x, int* out) {
-  const int v = x[threadIdx.x];
-  if (v > 3) {
-    const int count = __syncthreads_count(v % 2);  // fault
-    out[threadIdx.x] = count;
-  }
 }
 //// barrier_divergence: warp_barrier_that_names_an_exited_lane(ramp(32), zeros(32), block=32)
 extern "C" __global__ void k(const int* x, int* out) {

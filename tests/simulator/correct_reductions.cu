@@ -129,17 +129,6 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   out[blockIdx.x * n + 2 * t] = s[2 * t];
   out[blockIdx.x * n + 2 * t + 1] = s[2 * t + 1];
 }
-//// scan_warp_shuffles(ints(rng, (4, 32)), poison((4, 32), np.int32), grid=2, block=64)
-////     -> x, _: {1: x.cumsum(axis=1, dtype=np.int32)}
-extern "C" __global__ void k(const int* x, int* out) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
-  int sum = x[i];
-  for (int d = 1; d < 32; d *= 2) {
-    const int left = __shfl_up_sync(0xffffffffu, sum, d);
-    if (lane >= d) sum += left;
-  }
-  out[i] = sum;
-}
 //// scan_warps_then_sums(ints(rng, 256), poison(256, np.int32), block=256)
 ////     -> x, _: {1: x.cumsum(dtype=np.int32)}
 __device__ int scan_warp(int v) {
@@ -204,38 +193,6 @@ extern "C" __global__ void k(const int* x, int n, int* out, int* count) {
   if (v > 0) out[blockIdx.x * blockDim.x + first[w] + __popc(kept & ((1u << lane) - 1))] = v;
   if (threadIdx.x == 0) count[blockIdx.x] = base;
 }
-//// reduce_interleaved_modulo(ints(rng, 377), poison(3, np.int32), np.int32(377),
-////     grid=3, block=128)
-////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  __shared__ int s[256];
-  const unsigned t = threadIdx.x;
-  const int i = blockIdx.x * blockDim.x + t;
-  s[t] = i < n ? x[i] : 0;
-  __syncthreads();
-  for (unsigned d = 1; d < blockDim.x; d *= 2) {
-    if (t % (2 * d) == 0) s[t] += s[t + d];
-    __syncthreads();
-  }
-  if (t == 0) out[blockIdx.x] = s[0];
-}
-//// reduce_first_add_during_load(ints(rng, 761), poison(3, np.int32), np.int32(761),
-////     grid=3, block=128)
-////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
-extern "C" __global__ void k(const int* x, int* out, int n) {
-  __shared__ int s[256];
-  const unsigned t = threadIdx.x;
-  const int i = blockIdx.x * blockDim.x * 2 + t;
-  int sum = i < n ? x[i] : 0;
-  if (i + (int)blockDim.x < n) sum += x[i + blockDim.x];
-  s[t] = sum;
-  __syncthreads();
-  for (unsigned d = blockDim.x / 2; d > 0; d >>= 1) {
-    if (t < d) s[t] = sum = sum + s[t + d];
-    __syncthreads();
-  }
-  if (t == 0) out[blockIdx.x] = s[0];
-}
 //// reduce_unrolled_last_warp(ints(rng, 377), poison(3, np.int32), np.int32(377),
 ////     grid=3, block=128)
 ////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
@@ -272,26 +229,6 @@ extern "C" __global__ void k(const int* x, int* out, int n) {
   if (t < 32) {
     sum = t < blockDim.x / 32 ? s[t] : 0;
     for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
-    if (t == 0) out[blockIdx.x] = sum;
-  }
-}
-//// reduce_template_block(ints(rng, 377), poison(3, np.int32), np.int32(377),
-////     grid=3, block=128, kernel="k<128>")
-////     -> x, *_: {1: np.pad(x, (0, 7)).reshape(3, -1).sum(1, dtype=np.int32)}
-template <int kBlock>
-__global__ void k(const int* x, int* out, int n) {
-  __shared__ int s[256];
-  const unsigned t = threadIdx.x;
-  const int i = blockIdx.x * blockDim.x + t;
-  s[t] = i < n ? x[i] : 0;
-  __syncthreads();
-  if (kBlock >= 256) { if (t < 128) s[t] += s[t + 128]; __syncthreads(); }
-  if (kBlock >= 128) { if (t < 64) s[t] += s[t + 64]; __syncthreads(); }
-  if (kBlock >= 64) { if (t < 32) s[t] += s[t + 32]; __syncthreads(); }
-  if (t < 32) {
-    int sum = s[t];
-    #pragma unroll
-    for (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(0xffffffffu, sum, d);
     if (t == 0) out[blockIdx.x] = sum;
   }
 }

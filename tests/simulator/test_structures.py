@@ -9,7 +9,7 @@ import pytest
 
 from cudakern.errors import EngineUnavailableError
 from cudakern.simulator import headers, toolchain
-from cudakern.simulator.headers import Constants, initializer, structure
+from cudakern.simulator.headers import Constants, enumeration, initializer, structure
 from cudakern.simulator.structures import RefusalStruct, ShapeStruct
 
 
@@ -73,7 +73,11 @@ struct outer {
         ("text", ctypes.c_char_p),
         ("place", ctypes.c_void_p),
     ]
-    assert Constants(path) == {"kSome": 512, "Way::kThere": 0, "Way::kBack": 1}
+    assert Constants(path) == {"kSome": 512}
+    assert [(way.name, way.value) for way in enumeration(path, "Way")] == [
+        ("THERE", 0),
+        ("BACK", 1),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ struct outer {
         (lambda path: Constants(path)["kMore"], "must declare kMore, which Python reads there"),
         (
             lambda path: structure(path, "other"),
-            "must declare struct other, which Python reads there",
+            "must declare other, which Python reads there",
         ),
         (
             lambda path: structure(path, "pair"),

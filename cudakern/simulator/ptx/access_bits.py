@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudakern.simulator.headers import Constants
+from cudakern.simulator.headers import Constants, enumeration
 
 _BITS = Constants("runtime/runtime.hpp")
 
@@ -19,20 +19,14 @@ RETURNS = _BITS["kReturns"]
 PIECE = _BITS["kPiece"]
 MBARRIER = _BITS["kMbarrier"]
 ALIGNED = _BITS["kAligned"]
-_SPACE_NAMES = {
-    "global": "kGlobal",
-    "shared": "kShared",
-    "shared::cta": "kShared",
-    "const": "kConst",
-    "local": "kLocal",
-    "shared::cluster": "kCluster",
+#: By the words of PTX; scopes the narrowest first.
+SCOPES: dict[str, int] = {
+    scope.name.lower(): scope << _BITS["kScopeShift"]
+    for scope in enumeration("runtime/runtime.hpp", "Scope")
 }
-#: By the words of PTX.
-SPACES = {
-    word: _BITS[f"Space::{name}"] << _BITS["kSpaceShift"] for word, name in _SPACE_NAMES.items()
+SPACES: dict[str, int] = {
+    space.name.lower(): space << _BITS["kSpaceShift"]
+    for space in enumeration("runtime/runtime.hpp", "Space")
 }
-#: By the words of PTX, the narrowest first.
-SCOPES = {
-    word: _BITS[f"Scope::k{word.title()}"] << _BITS["kScopeShift"]
-    for word in ("cta", "cluster", "gpu", "sys")
-}
+SPACES["shared::cta"] = SPACES["shared"]
+SPACES["shared::cluster"] = SPACES.pop("cluster")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from cudakern.errors import SimulatorError
-from cudakern.simulator.headers import Constants
+from cudakern.simulator.headers import enumeration
 from cudakern.simulator.ptx.access_bits import ATOMIC, GUESSES, SCOPES, WRITES
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.source_lines import Source, stack_of
@@ -20,34 +19,8 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.loaded import LoadedVariable
 
 
-_ENUMERATORS = Constants("checker/launch_api.hpp")
-
-
-class _Reason(IntEnum):
-    """Why two accesses race."""
-
-    UNORDERED = _ENUMERATORS["ck_sim_unordered"]
-    NARROW = _ENUMERATORS["ck_sim_narrow"]
-    IN_FLIGHT = _ENUMERATORS["ck_sim_in_flight"]
-    SAME = _ENUMERATORS["ck_sim_same"]
-    VOLATILES = _ENUMERATORS["ck_sim_volatiles"]
-
-
-class _Space(IntEnum):
-    """Where an address lies."""
-
-    NOWHERE = _ENUMERATORS["ck_sim_nowhere"]
-    GLOBAL = _ENUMERATORS["ck_sim_global"]
-    SHARED = _ENUMERATORS["ck_sim_shared"]
-    DYNAMIC = _ENUMERATORS["ck_sim_dynamic"]
-    VARIABLE = _ENUMERATORS["ck_sim_variable_"]
-    LOCAL = _ENUMERATORS["ck_sim_local_"]
-    HEAP = _ENUMERATORS["ck_sim_heap"]
-    PARAMETERS = _ENUMERATORS["ck_sim_parameters"]
-    FOREIGN = _ENUMERATORS["ck_sim_foreign"]
-    REMOTE = _ENUMERATORS["ck_sim_remote"]
-
-
+_Reason = enumeration("checker/launch_api.hpp", "ck_sim_reason")
+_Space = enumeration("checker/launch_api.hpp", "ck_sim_space")
 Place = tuple[int, ...]
 
 
@@ -266,7 +239,7 @@ def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
 
-def _of_shared(observed: Observed, raw: ctypes.Structure, space: _Space) -> _Where:
+def _of_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Where:
     offset: int = raw.offset
     objects, start = observed.kernel.shared_objects, observed.kernel.structure.static_shared
     block = ""

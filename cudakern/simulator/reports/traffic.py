@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from cudakern.simulator.headers import Constants
+from cudakern.simulator.headers import enumeration
 from cudakern.simulator.source_lines import Source, stack_of
 
 if TYPE_CHECKING:
@@ -14,11 +14,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a sector, the unit in which global memory moves.
 SECTOR_BYTES = 32
-_CODES = Constants("checker/traffic.hpp")
-_MEMORIES = {
-    _CODES[f"Memory::k{word.title()}"]: word for word in ("global", "shared", "local", "constant")
-}
-_ACTIONS = {_CODES[f"Action::k{word.title()}"]: word for word in ("load", "store", "atomic")}
+_MEMORIES = [code.name.lower() for code in enumeration("checker/traffic.hpp", "Memory")]
+_ACTIONS = [code.name.lower() for code in enumeration("checker/traffic.hpp", "Action")]
 
 
 @dataclass
