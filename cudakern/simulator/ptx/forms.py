@@ -206,7 +206,7 @@ def _unknown(form: Form, fields: set[str]) -> str:
     operands = [operand for position in form.operands for operand in position]
     name, words = next(form.spellings())
     for operand in operands:
-        if not operand.is_address and not type_of(operand, name, words):
+        if not operand.is_address and type_of(operand, name, words) not in TYPE_BYTES:
             return f"tell the type of {operand.name}, such as {operand.name}:u32"
     known = {"site", "arrival", *words, *(operand.name for operand in operands)}
     known |= {"T", "U"} if "TYPE" in words else set()
@@ -343,7 +343,7 @@ def _types(form: Form, name: str, fields: Mapping[str, str]) -> dict[str, str]:
 def type_of(operand: OperandForm, name: str, fields: Mapping[str, str]) -> str:
     """Return the PTX type of an operand of an instruction, by the instruction's full name."""
     if operand.type:
-        return fields[operand.type] if operand.type.isupper() else operand.type
+        return fields.get(operand.type, "") if operand.type.isupper() else operand.type
     if "TYPE" in fields:
         return fields["TYPE"]
     return next((word for word in reversed(name.split(".")) if word in TYPE_BYTES), "")

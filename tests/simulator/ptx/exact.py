@@ -137,8 +137,8 @@ def every(function, kind: str, rounding: str, *operands) -> np.ndarray:
     """Return a function's results for arrays of operands, as an array of a type."""
     lists = [np.asarray(x).ravel().tolist() for x in operands]
     lists = [[float(v) for v in x] if isinstance(x[0], float) else x for x in lists]
-    found = [function(*values, kind, rounding) for values in zip(*lists, strict=True)]
-    return np.array(found).reshape(np.shape(operands[0])).astype(DTYPES[kind])
+    result = [function(*values, kind, rounding) for values in zip(*lists, strict=True)]
+    return np.array(result).reshape(np.shape(operands[0])).astype(DTYPES[kind])
 
 
 # Modifiers

@@ -177,11 +177,11 @@ def edges(kind: str) -> np.ndarray:
     dtype = DTYPES[element]
     if element == "pred":
         return np.array([False, True])
-    found = _edges_of_integers(dtype) if dtype.kind in "iu" else _edges_of_floats(dtype)
+    values = _edges_of_integers(dtype) if dtype.kind in "iu" else _edges_of_floats(dtype)
     if count == 1:
-        return found
-    generator = np.random.default_rng(len(found))
-    return np.stack([found, *[generator.permutation(found) for _ in range(count - 1)]], axis=1)
+        return values
+    generator = np.random.default_rng(len(values))
+    return np.stack([values, *[generator.permutation(values) for _ in range(count - 1)]], axis=1)
 
 
 def _edges_of_integers(dtype: np.dtype) -> np.ndarray:
@@ -225,10 +225,10 @@ def operand_arrays(kinds: list[str], values: list[Iterable | None], seed: int) -
     """Return arrays of operands, with all combinations of their edge values as far as they fit."""
     generator = np.random.default_rng(seed)
     sources = []
-    for kind, given in zip(kinds, values, strict=True):
-        made = edges(kind) if given is None else np.asarray([*given])
+    for kind, chosen_values in zip(kinds, values, strict=True):
+        operands = edges(kind) if chosen_values is None else np.asarray([*chosen_values])
         with np.errstate(over="ignore"):  # values are given for types of all sizes
-            sources.append(made.astype(DTYPES[lanes(kind)[0]]))
+            sources.append(operands.astype(DTYPES[lanes(kind)[0]]))
     sizes = [len(source) for source in sources]
     total = int(np.prod(sizes, dtype=object))
     if total <= COMBINATIONS:
@@ -237,14 +237,14 @@ def operand_arrays(kinds: list[str], values: list[Iterable | None], seed: int) -
         chosen = generator.integers(0, total, COMBINATIONS)
     places = np.unravel_index(chosen, sizes) if sizes else ()
     extra = RANDOM + -(len(chosen) + RANDOM) % BLOCK
-    made = []
-    for kind, source, place, given in zip(kinds, sources, places, values, strict=True):
-        if given is None:
+    operands = []
+    for kind, source, place, chosen_values in zip(kinds, sources, places, values, strict=True):
+        if chosen_values is None:
             more = random_values(kind, extra, generator)
         else:
             more = source[generator.integers(0, len(source), extra)]
-        made.append(np.ascontiguousarray(np.concatenate([source[place], more])))
-    return made
+        operands.append(np.ascontiguousarray(np.concatenate([source[place], more])))
+    return operands
 
 
 # PTX around an instruction
@@ -267,35 +267,35 @@ class Spelling:
     @property
     def results(self) -> dict[str, str]:
         """Names and PTX types of the results."""
-        found = {one.name: self._type(one) for one in self.form.operands[0]}
-        return {**found, **self.oracle.outputs}
+        types = {operand.name: self._type(operand) for operand in self.form.operands[0]}
+        return {**types, **self.oracle.outputs}
 
     @property
     def operands(self) -> dict[str, str]:
         """Names and PTX types of all that the oracle takes."""
         positions = self.form.operands[1:]
-        found = {one.name: self._type(one) for position in positions for one in position}
-        return {**found, **self.oracle.inputs}
+        types = {o.name: self._type(o) for position in positions for o in position}
+        return {**types, **self.oracle.inputs}
 
     def _type(self, operand: OperandForm) -> str:
         return type_of(operand, self.name, self.words)
 
     def constants(self) -> Iterator[dict[str, int]]:
         """Yield each combination of immediate operands."""
-        given = self.oracle.immediates
-        for chosen in product(*given.values()):
-            yield dict(zip(given, chosen, strict=True))
+        immediates = self.oracle.immediates
+        for chosen in product(*immediates.values()):
+            yield dict(zip(immediates, chosen, strict=True))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return what the threads load."""
         kinds = {n: k for n, k in self.operands.items() if n not in self.oracle.immediates}
-        given = [self._values(name, kind) for name, kind in kinds.items()]
-        made = operand_arrays([*kinds.values()], given, crc32(self.name.encode()))
-        return dict(zip(kinds, made, strict=True))
+        immediates = [self._values(name, kind) for name, kind in kinds.items()]
+        arrays = operand_arrays([*kinds.values()], immediates, crc32(self.name.encode()))
+        return dict(zip(kinds, arrays, strict=True))
 
     def _values(self, name: str, kind: str) -> Iterable | None:
-        found = self.oracle.values.get(name)
-        return found(kind) if callable(found) else found
+        types = self.oracle.values.get(name)
+        return types(kind) if callable(types) else types
 
     def entry(self, symbol: str, count: int) -> str:
         """Return an entry of PTX for so many threads."""
@@ -316,7 +316,7 @@ class Spelling:
         return "\n".join([*filter(None, lines), "ret;", "}", ""])
 
     def _instruction(self, texts: Mapping[str, str]) -> str:
-        written = ("|".join(texts[one.name] for one in at) for at in self.form.operands)
+        written = ("|".join(texts[operand.name] for operand in at) for at in self.form.operands)
         return f"{self.name} {', '.join(written)};"
 
 
@@ -381,8 +381,8 @@ def compiled(text: str) -> str:
 def launch(ptx: str, name: str, arguments, *, grid, block, shared_bytes=0) -> None:
     """Launch an entry of a PTX text; arguments are NumPy arrays and scalars."""
     packed, offsets = bytearray(), []
-    for given in arguments:
-        word = np.uint64(given.ctypes.data) if isinstance(given, np.ndarray) else given
+    for argument in arguments:
+        word = np.uint64(argument.ctypes.data) if isinstance(argument, np.ndarray) else argument
         packed += bytes(-len(packed) % word.nbytes)
         offsets.append(len(packed))
         packed += word.tobytes()
@@ -401,26 +401,26 @@ def _is_refused(ptx: str) -> bool:
 
 def together(kernels: list[KernelCase]) -> list[KernelCase]:
     """Return the kernels, those whose text has a single entry as entries of shared modules."""
-    made = [*kernels]
-    alone = [n for n, one in enumerate(kernels) if one.text.count(".entry") == 1]
+    entries = [*kernels]
+    alone = [n for n, kernel in enumerate(kernels) if kernel.text.count(".entry") == 1]
     for first in range(0, len(alone), KERNELS):
         some = {n: kernels[n] for n in alone[first : first + KERNELS]}
         ptx = HEAD + "".join(
-            one.text.removeprefix(HEAD).replace(f".entry {one.name}(", f".entry k{n}(")
-            for n, one in some.items()
+            kernel.text.removeprefix(HEAD).replace(f".entry {kernel.name}(", f".entry k{n}(")
+            for n, kernel in some.items()
         )
-        for n, one in some.items():
-            made[n] = replace(one, text=ptx, name=f"k{n}")
-    return made
+        for n, kernel in some.items():
+            entries[n] = replace(kernel, text=ptx, name=f"k{n}")
+    return entries
 
 
 class Batch:
     """Spellings that share a module; rows whose C++ is wrong do not take others with them."""
 
     def __init__(self, spellings: list[Spelling]) -> None:
-        self.arrays = {one.key: one.arrays() for one in spellings}
-        self.symbols = {one.key: f"k{number}" for number, one in enumerate(spellings)}
-        self.texts = {one.key: self._entry(one) for one in spellings}
+        self.arrays = {kernel.key: kernel.arrays() for kernel in spellings}
+        self.symbols = {kernel.key: f"k{number}" for number, kernel in enumerate(spellings)}
+        self.texts = {kernel.key: self._entry(kernel) for kernel in spellings}
 
     def _entry(self, spelling: Spelling) -> str:
         count = len(next(iter(self.arrays[spelling.key].values())))
@@ -467,11 +467,11 @@ def check_spelling(batch: Batch, spelling: Spelling) -> None:
                 wrong = differences(answer, output[number])
             told = [f"{spelling.name}: {name} is wrong {len(wrong)} times"]
             for at in wrong[:5]:
-                given = ", ".join(
-                    f"{one}={array[at]!r}"
-                    for one, array in zip(spelling.operands, operands, strict=True)
+                shown = ", ".join(
+                    f"{name}={array[at]!r}"
+                    for name, array in zip(spelling.operands, operands, strict=True)
                 )
-                told.append(f"{given}: must be {_shown(answer, at)}; got {output[number][at]!r}")
+                told.append(f"{shown}: must be {_shown(answer, at)}; got {output[number][at]!r}")
             assert not len(wrong), "\n".join(told)
 
 
@@ -520,8 +520,9 @@ class Chapter:
         for form in self.forms:
             oracle = oracles.get(form.pattern)
             if oracle is not None:
-                made = oracle if isinstance(oracle, Oracle) else Oracle(oracle)
-                self._add(form, [Spelling(form, *one, made) for one in spellings_to_try(form)])
+                oracle = oracle if isinstance(oracle, Oracle) else Oracle(oracle)
+                spelled = spellings_to_try(form)
+                self._add(form, [Spelling(form, *name, oracle) for name in spelled])
         self._batch = cache(lambda number: Batch(self._batches[number]))
 
     def _add(self, form: Form, spellings: list[Spelling]) -> None:
@@ -545,17 +546,17 @@ class Chapter:
     @cached_property
     def _kernels(self) -> dict[str, list[tuple[str, KernelCase, KernelCase]]]:
         """For each pattern: names of instructions, their kernels, and what is launched of them."""
-        found = [
+        named = [
             (form.pattern, *named)
             for form in self.forms
             if id(form) not in self._rows and form.pattern in self.answers
             for named in _named(form, self.answers[form.pattern])
         ]
-        made: dict[str, list[tuple[str, KernelCase, KernelCase]]] = {}
-        entries = together([kernel for _, _, kernel in found])
-        for (pattern, name, kernel), entry in zip(found, entries, strict=True):
-            made.setdefault(pattern, []).append((name, kernel, entry))
-        return made
+        kernels: dict[str, list[tuple[str, KernelCase, KernelCase]]] = {}
+        entries = together([kernel for _, _, kernel in named])
+        for (pattern, name, kernel), entry in zip(named, entries, strict=True):
+            kernels.setdefault(pattern, []).append((name, kernel, entry))
+        return kernels
 
 
 def answers_by(makers: Mapping[str, Callable], forms: Iterable[Form]) -> dict[str, object]:
@@ -578,8 +579,8 @@ def _named(form: Form, answer) -> list[tuple[str, KernelCase]]:
 
 def _name_in(form: Form, kernel: KernelCase) -> str:
     """Return the name of the form's instruction in a kernel; its pattern if there is none."""
-    found = (name for name in _NAMES.findall(_ptx_of(kernel)) if name.startswith(form.opcode))
-    return next((name for name in found if form.match(name) is not None), form.pattern)
+    names = (name for name in _NAMES.findall(_ptx_of(kernel)) if name.startswith(form.opcode))
+    return next((name for name in names if form.match(name) is not None), form.pattern)
 
 
 @cache

@@ -169,7 +169,7 @@ class _Text:
             names = [self._register(f"{label}{j}", register) for j in range(vector)]
             self.lines.append(self._address(array, stride))
             self.lines += [
-                f"ld.global.{register} {one}, [%place+{j * unit}];" for j, one in enumerate(names)
+                f"ld.global.{register} {into}, [%place+{j * unit}];" for j, into in enumerate(names)
             ]
             texts.append(_operand(names))
         self._register("move", register)
@@ -189,7 +189,7 @@ class _Text:
             old = poison(cell.shape, cell.dtype)
             self.lines.append(self._address(old, stride))
             self.lines += [
-                f"st.global.{register} [%place+{j * unit}], {one};" for j, one in enumerate(results)
+                f"st.global.{register} [%place+{j * unit}], {d};" for j, d in enumerate(results)
             ]
             self.answers[len(self.arguments) - 1] = cell.view(f"u{cell.dtype.itemsize}")
         with np.errstate(all="ignore"):
@@ -200,7 +200,7 @@ class _Text:
     def kernel(self, name: str) -> KernelCase:
         """Return the kernel of what was added last."""
         parameters = ", ".join(f".param .u64 p{i}" for i in range(len(self.arguments)))
-        declared = " ".join(f".reg .{kind} {one};" for one, kind in self.registers.items())
+        declared = " ".join(f".reg .{kind} {r};" for r, kind in self.registers.items())
         entry = f".visible .entry {name}({parameters})"
         text = HEAD + "\n".join((entry, "{", _INDEX, declared, *self.lines, "ret;", "}"))
         return KernelCase(text, tuple(self.arguments), self.answers, name,

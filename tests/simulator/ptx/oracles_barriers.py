@@ -76,10 +76,10 @@ def _red(form) -> KernelCase:
     for name, _ in form.spellings():
         for limit, sign in ((0, ""), (0, "!"), (70, ""), (70, "!")):
             lines.append(f"setp.lt.u32 %q, %tid, {limit};")
-            given = (limit > _TID) ^ (sign == "!")
+            votes = (limit > _TID) ^ (sign == "!")
             result = np.empty(_THREADS, np.uint32)
             for group in groups:
-                count = int(given[group].sum())
+                count = int(votes[group].sum())
                 result[group] = (
                     count
                     if "popc" in name

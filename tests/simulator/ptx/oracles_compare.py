@@ -41,9 +41,9 @@ def setp_logic(words, a, b, c):
     return logic(compare(words, a, b), c), logic(~compare(words, a, b), c)
 
 
-def truth(words, found):
+def truth(words, result):
     """Return what set stores."""
-    return np.where(found, TRUE[words["RESULT"]], DTYPES[words["RESULT"]].type(0))
+    return np.where(result, TRUE[words["RESULT"]], DTYPES[words["RESULT"]].type(0))
 
 
 def set_(words, a, b):

@@ -26,8 +26,8 @@ def limits(kind: str) -> tuple[int, int]:
 def to_width(words, a):
     """Return integers of another width: the lower bits, or the nearest integer there is."""
     least, most = limits(words["INT"])
-    found = a.astype(object)
-    return np.clip(found, least, most) if words["sat"] == "1" else found
+    result = a.astype(object)
+    return np.clip(result, least, most) if words["sat"] == "1" else result
 
 
 def to_integer(words, a):
@@ -43,10 +43,10 @@ def to_integer(words, a):
             return nan
         return int(min(max(value, least - 1.0), most + 1.0)) if np.isinf(value) else int(value)
 
-    found = [integer(value) for value in x.tolist()]
+    result = [integer(value) for value in x.tolist()]
     clipped = [
-        value if np.isnan(given) else min(max(value, least), most)
-        for value, given in zip(found, x.tolist(), strict=True)
+        value if np.isnan(source) else min(max(value, least), most)
+        for value, source in zip(result, x.tolist(), strict=True)
     ]
     return np.array(clipped, object)
 
@@ -55,8 +55,8 @@ def from_integer(kind: str):
     """Return the oracle of conversions of integers to a float."""
 
     def oracle(words, a):
-        found = every(exact.from_integer, kind, rounding_of(words), a)
-        return bits_of(saturated(words, found), kind)
+        result = every(exact.from_integer, kind, rounding_of(words), a)
+        return bits_of(saturated(words, result), kind)
 
     return oracle
 
@@ -75,33 +75,33 @@ def to_float(kind: str):
     def oracle(words, a):
         rounding = rounding_of(words) if {"RND", "NEAR"} & {*words} else "rn"
         source = flushed(words, a) if a.dtype == np.float32 else a
-        found = every(converted, kind, rounding, wide(source))
+        result = every(converted, kind, rounding, wide(source))
         if kind == "f32":
-            found = flushed(words, found)
-        found = saturated(words, found)
-        return bits_of(found, kind) if a.dtype.itemsize < 8 or kind == "f16" else found
+            result = flushed(words, result)
+        result = saturated(words, result)
+        return bits_of(result, kind) if a.dtype.itemsize < 8 or kind == "f16" else result
 
     return oracle
 
 
 def limited(kind: str, a, words, rounding: str):
     """Return numbers of a format in f64, within what the spelling says."""
-    found = np.array([converted(x, kind, rounding) for x in wide(a).tolist()])
+    result = np.array([converted(x, kind, rounding) for x in wide(a).tolist()])
     if words.get("satfinite") == "1":
         form = exact.FORMATS[kind]
         most = (2.0 - 2.0 ** (1 - form.precision)) * 2.0**form.largest
-        found = np.clip(found, -most, most)
+        result = np.clip(result, -most, most)
     if words.get("relu") == "1":
-        found = np.where(np.signbit(found) & ~np.isnan(found), 0.0, found)
-    return found
+        result = np.where(np.signbit(result) & ~np.isnan(result), 0.0, result)
+    return result
 
 
 def to_half(kind: str):
     """Return the oracle of conversions from f32 with limits, alone and of two to a pair."""
 
     def oracle(words, *operands):
-        found = [limited(kind, x, words, words["NEAR"]).astype(DTYPES[kind]) for x in operands]
-        bits = [bits_of(x, kind) for x in found]
+        result = [limited(kind, x, words, words["NEAR"]).astype(DTYPES[kind]) for x in operands]
+        bits = [bits_of(x, kind) for x in result]
         return bits[0] if len(bits) == 1 else np.stack(bits[::-1], 1)
 
     return oracle
@@ -109,8 +109,8 @@ def to_half(kind: str):
 
 def to_tf32(words, a):
     """Return floats of 19 bits; the bits of a NaN are undefined."""
-    found = limited("tf32", a, words, words.get("NEAR", "rna")).astype("f4")
-    return np.ma.array(found.view("u4"), mask=np.isnan(a))
+    result = limited("tf32", a, words, words.get("NEAR", "rna")).astype("f4")
+    return np.ma.array(result.view("u4"), mask=np.isnan(a))
 
 
 SMALL = {
@@ -126,10 +126,10 @@ def small_codes(kind, words, x):
     """Return the codes of f32 in a small format, by ml_dtypes, which has no saturation."""
     dtype, _, nan = SMALL[kind]
     most = np.float32(ml_dtypes.finfo(dtype).max)
-    found = np.clip(x, -most, most)
+    result = np.clip(x, -most, most)
     if words["relu"] == "1":
-        found = np.where(np.signbit(found), np.float32(0), found)
-    codes = np.where(np.isnan(x), np.float32(0), found).astype(dtype).view("u1")
+        result = np.where(np.signbit(result), np.float32(0), result)
+    codes = np.where(np.isnan(x), np.float32(0), result).astype(dtype).view("u1")
     return np.where(np.isnan(x), nan, codes).astype(int)
 
 
@@ -148,10 +148,10 @@ def from_small(words, a):
     dtype, width, _ = SMALL[kind]
     mask = {"FP8": 0xFF, "FP6": 0x3F}.get(next((k for k in ("FP8", "FP6") if k in words), ""), 0xF)
     codes = np.stack([a & mask, a >> width & mask], 1).astype("u1")
-    found = codes.view(dtype).astype("f4").astype("f2")
+    result = codes.view(dtype).astype("f4").astype("f2")
     if words["relu"] == "1":
-        found = np.where(np.signbit(found) & ~np.isnan(found), np.float16(0), found)
-    return bits_of(found, "f16")
+        result = np.where(np.signbit(result) & ~np.isnan(result), np.float16(0), result)
+    return bits_of(result, "f16")
 
 
 def ue8m0_code(x, words):

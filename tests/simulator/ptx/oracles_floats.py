@@ -13,8 +13,8 @@ def exactly(function, kind: str):
     """Return the oracle of an instruction that rounds once."""
 
     def oracle(words, *operands):
-        given = (wide(flushed(words, x)) for x in operands)
-        return finished(words, every(function, kind, rounding_of(words), *given), kind)
+        exact_operands = (wide(flushed(words, x)) for x in operands)
+        return finished(words, every(function, kind, rounding_of(words), *exact_operands), kind)
 
     return oracle
 
@@ -42,23 +42,23 @@ def copysign(_, a, b):
 def ordered(a, b, *, greatest: bool, nan: bool):
     """Return the least or greatest of pairs, as the manual orders them."""
     first = (a < b) | ((a == b) & np.signbit(a))
-    found = np.where(first != greatest, a, b)
+    result = np.where(first != greatest, a, b)
     either, both = np.isnan(a) | np.isnan(b), np.isnan(a) & np.isnan(b)
-    found = np.where(either & ~both, np.where(np.isnan(a), b, a), found)
-    return np.where(either if nan else both, np.nan, found).astype(a.dtype)
+    result = np.where(either & ~both, np.where(np.isnan(a), b, a), result)
+    return np.where(either if nan else both, np.nan, result).astype(a.dtype)
 
 
 def extreme(kind: str, *, greatest: bool):
     """Return the oracle of min or max of two or three operands."""
 
     def oracle(words, a, *others):
-        found = np.abs(flushed(words, a)) if words.get("abs") == "1" else flushed(words, a)
+        result = np.abs(flushed(words, a)) if words.get("abs") == "1" else flushed(words, a)
         for other in others:
             b = np.abs(other) if words.get("abs") == "1" else other
-            found = ordered(
-                found, flushed(words, b), greatest=greatest, nan=words.get("NaN") == "1"
+            result = ordered(
+                result, flushed(words, b), greatest=greatest, nan=words.get("NaN") == "1"
             )
-        return bits_of(found, kind)
+        return bits_of(result, kind)
 
     return oracle
 
@@ -68,9 +68,9 @@ def xorsign(kind: str, *, greatest: bool):
 
     def oracle(words, a, b):
         p, q = np.abs(flushed(words, a)), np.abs(flushed(words, b))
-        found = ordered(p, q, greatest=greatest, nan=words["NaN"] == "1")
+        result = ordered(p, q, greatest=greatest, nan=words["NaN"] == "1")
         sign = np.where(np.signbit(a) != np.signbit(b), -1, 1).astype(a.dtype)
-        return bits_of(np.copysign(found, sign).astype(a.dtype), kind)
+        return bits_of(np.copysign(result, sign).astype(a.dtype), kind)
 
     return oracle
 
@@ -100,12 +100,12 @@ ULP = 2.0**-23
 
 def div_approx(words, a, b):
     """Return bounds of a quotient of 2 units in the last place; large divisors are lost."""
-    found = approximate(np.divide, 2 * ULP)(words, a, b)
+    result = approximate(np.divide, 2 * ULP)(words, a, b)
     lost = (np.abs(b) > 2.0**126) & np.isfinite(b)
     zero = np.where(np.isfinite(a), np.float32(0), np.float32(np.nan))
-    for bound in (found.lower, found.upper):
+    for bound in (result.lower, result.upper):
         bound[lost] = zero[lost]
-    return found
+    return result
 
 
 def upper_half(function):
@@ -161,15 +161,15 @@ EXPONENTS = np.concatenate(
 
 def hard_squares() -> np.ndarray:
     """Return numbers of f64 whose roots lie above numbers of f64 by less than 2**-100."""
-    found = []
+    result = []
     for start in (1, 3):
         k = start  # k**2 is -7 modulo ever higher powers of two, up to 2**52
         for bit in range(3, 52):
             k += ((k * k + 7) >> bit & 1) << (bit - 1)
         for root in (k, 2**52 - k):
             total = 2**52 + 2 * root + ((root * root + 7) >> 52)
-            found += [total * 2.0**-52] if int(float(total)) == total else []
-    return np.array(found)
+            result += [total * 2.0**-52] if int(float(total)) == total else []
+    return np.array(result)
 
 
 def of_roots(kind):

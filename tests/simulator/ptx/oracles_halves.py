@@ -17,11 +17,12 @@ def exactly(function):
 
     def oracle(words, *operands):
         kind = words["TYPE"].removesuffix("x2")
-        given = (wide(flushed(words, x)) for x in operands)
-        found = flushed(words, every(function, kind, "rn", *given))
+        wide_operands = (wide(flushed(words, x)) for x in operands)
+        result = flushed(words, every(function, kind, "rn", *wide_operands))
         if words.get("relu") == "1":
-            found = np.where(np.signbit(found) & ~np.isnan(found), 0, found).astype(found.dtype)
-        return finished(words, found, kind)
+            is_negative = np.signbit(result) & ~np.isnan(result)
+            result = np.where(is_negative, 0, result).astype(result.dtype)
+        return finished(words, result, kind)
 
     return oracle
 
@@ -30,8 +31,8 @@ def mixed(function):
     """Return the oracle of an instruction on f32 whose first operands are halves."""
 
     def oracle(words, *operands):
-        found = every(function, "f32", rounding_of(words), *map(wide, operands))
-        return finished(words, found, "f32")
+        result = every(function, "f32", rounding_of(words), *map(wide, operands))
+        return finished(words, result, "f32")
 
     return oracle
 
@@ -69,8 +70,8 @@ def pairs(values):
 
 def compare(words, *operands):
     """Compare; bf16, which NumPy does not know as a float, as f32."""
-    found = (x.astype("f4") if x.dtype == DTYPES["bf16"] else x for x in operands)
-    return compared(words, *found)
+    result = (x.astype("f4") if x.dtype == DTYPES["bf16"] else x for x in operands)
+    return compared(words, *result)
 
 
 def set_half(half):
@@ -78,35 +79,35 @@ def set_half(half):
     one = {"f16": 0x3C00, "bf16": 0x3F80}[half]
 
     def oracle(words, a, b, *c):
-        found = compare(words, a, b)
+        result = compare(words, a, b)
         if c:
-            chosen = c[0] if found.ndim == 1 else c[0][:, None]
-            found = LOGIC[words["BOOL"]](found, chosen)
-        return np.where(found, np.uint16(one), np.uint16(0))
+            chosen = c[0] if result.ndim == 1 else c[0][:, None]
+            result = LOGIC[words["BOOL"]](result, chosen)
+        return np.where(result, np.uint16(one), np.uint16(0))
 
     return oracle
 
 
 def set_integer(words, a, b, *c):
     """Return all ones where a comparison is true."""
-    found = compare(words, a, b)
-    found = LOGIC[words["BOOL"]](found, c[0]) if c else found
-    return np.where(found, -1, 0).astype(f"i{int(words['RESULT'][1:]) // 8}")
+    result = compare(words, a, b)
+    result = LOGIC[words["BOOL"]](result, c[0]) if c else result
+    return np.where(result, -1, 0).astype(f"i{int(words['RESULT'][1:]) // 8}")
 
 
 def set_word(words, a, b, *c):
     """Return a word with all ones in the halves where a comparison is true."""
-    found = compare(words, a, b)
-    found = LOGIC[words["BOOL"]](found, c[0][:, None]) if c else found
-    return np.where(found, np.uint16(0xFFFF), np.uint16(0)).view("u4")[:, 0]
+    result = compare(words, a, b)
+    result = LOGIC[words["BOOL"]](result, c[0][:, None]) if c else result
+    return np.where(result, np.uint16(0xFFFF), np.uint16(0)).view("u4")[:, 0]
 
 
 def setp(words, a, b, *c):
     """Return a comparison, or one for each half."""
-    found = compare(words, a, b)
-    if found.ndim == 1:
-        return LOGIC[words["BOOL"]](found, c[0]) if c else found
-    return tuple(LOGIC[words["BOOL"]](x, c[0]) if c else x for x in found.T)
+    result = compare(words, a, b)
+    if result.ndim == 1:
+        return LOGIC[words["BOOL"]](result, c[0]) if c else result
+    return tuple(LOGIC[words["BOOL"]](x, c[0]) if c else x for x in result.T)
 
 
 def _comparisons():

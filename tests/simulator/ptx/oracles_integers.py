@@ -69,8 +69,8 @@ def relu(function):
     """Return a function whose negative results are zero, if the spelling says so."""
 
     def answer(words, a, b):
-        made = function(a, b)
-        return np.maximum(made, 0) if words.get("relu") == "1" else made
+        result = function(a, b)
+        return np.maximum(result, 0) if words.get("relu") == "1" else result
 
     return answer
 
@@ -96,8 +96,8 @@ def fns(_, mask, base, offset):
     places = range(base, 32) if offset >= 0 else range(base, -1, -1)
     if offset == 0:
         return base if mask >> base & 1 else 0xFFFFFFFF
-    found = [at for at in places if mask >> at & 1]
-    return found[abs(offset) - 1] if len(found) >= abs(offset) else 0xFFFFFFFF
+    result = [at for at in places if mask >> at & 1]
+    return result[abs(offset) - 1] if len(result) >= abs(offset) else 0xFFFFFFFF
 
 
 def bfe(words, a, b, c):
@@ -268,9 +268,9 @@ def chained(function, *, takes: bool, gives: bool) -> Oracle:
         columns = [operand.tolist() for operand in operands]
         if not takes:
             columns.append([0] * len(columns[0]))
-        made = [function(words, *row) for row in zip(*columns, strict=True)]
-        result = np.array(made, object)
-        carry = np.array([value != low_bits(words, value) for value in made])
+        result = [function(words, *row) for row in zip(*columns, strict=True)]
+        result = np.array(result, object)
+        carry = np.array([value != low_bits(words, value) for value in result])
         return (result, carry) if gives else result
 
     return Oracle(

@@ -14,11 +14,11 @@ TABLES = {"lut": (*range(0, 256, 15), 0xE8, 0x96, 0x80, 0xFE, 0xCA, 0x01, 0x02, 
 
 def lop3(a, b, c, table):
     """Look each bit up in a table of eight, whose index has the bits of a, b and c."""
-    made = np.zeros_like(a)
+    result = np.zeros_like(a)
     for place in range(32):
         index = (a >> place & 1) << 2 | (b >> place & 1) << 1 | (c >> place & 1)
-        made |= (table >> index & 1) << place
-    return made
+        result |= (table >> index & 1) << place
+    return result
 
 
 def funnel(words, a, b, c):
@@ -90,7 +90,7 @@ CHOSEN = {
 def prmt(words, a, b, c):
     """Choose bytes of two words; with its highest bit, a selector means the byte's sign."""
     both = np.stack([a, b], axis=1).view("u1").reshape(-1, 8)
-    made = np.empty((len(a), 4), "u1")
+    result = np.empty((len(a), 4), "u1")
     for place in range(4):
         if words["MODE"] == "none":
             chosen = c >> np.uint32(4 * place) & 15
@@ -98,8 +98,8 @@ def prmt(words, a, b, c):
             table = [int(row[3 - place]) for row in CHOSEN[words["MODE"]]]
             chosen = np.array(table)[c & 3]
         byte = both[np.arange(len(a)), chosen & 7]
-        made[:, place] = np.where(chosen & 8, np.where(byte & 0x80, 0xFF, 0), byte)
-    return made.view("u4")[:, 0]
+        result[:, place] = np.where(chosen & 8, np.where(byte & 0x80, 0xFF, 0), byte)
+    return result.view("u4")[:, 0]
 
 
 ORACLES |= {

@@ -167,13 +167,13 @@ def matrices(key, m, n, k, elements):
     rng = np.random.default_rng(crc32(key.encode()))
     a_element, b_element, c_element = elements
     if c_element == "s32":
-        made = [
+        operands = [
             rng.integers(*RANGES[element], shape).astype(DTYPES[element])
             for element, shape in ((a_element, (m, k)), (b_element, (k, n)))
         ]
         c = rng.integers(-(2**31), 2**31, (m, n)).astype(np.int32)
         c[0], c[1] = 2**31 - 1, -(2**31)
-        return *made, c
+        return *operands, c
     a, b = _floats(rng, (m, k), a_element), _floats(rng, (k, n), b_element)
     c = _floats(rng, (m, n), c_element)
     info = ml_dtypes.finfo(DTYPES[a_element])
@@ -232,7 +232,7 @@ def _entry(name, counts, kind):
     lines = [f".visible .entry k({', '.join(f'.param .u64 p_{p}' for p in parts)})", "{"]
     lines += [".reg .b64 %at, %lane; .reg .b32 %t; mov.u32 %t, %tid.x; mul.wide.u32 %lane, %t, 1;"]
     names = {p: [f"%{p}{i}" for i in range(c)] for p, c in zip(parts, counts, strict=True)}
-    lines += [f".reg .{kind} {', '.join(found)};" for found in names.values()]
+    lines += [f".reg .{kind} {', '.join(registers)};" for registers in names.values()]
     for part in "abcd":
         moves = {}
         for i, register in enumerate(names[part]):

@@ -106,9 +106,9 @@ _OPERANDS = {
 def _hint(form) -> KernelCase:
     """Nothing happens."""
     _, _, operands = form.pattern.partition(" ")
-    given = ", ".join(_OPERANDS[one.strip()] for one in operands.split(",") if one)
+    operands = ", ".join(_OPERANDS[operand.strip()] for operand in operands.split(",") if operand)
     lines = ["mov.u32 %v, 3; st.global.u32 [%at], %v; mov.b64 %policy, 0;"]
-    lines += [f"{name} {given};" for name, _ in form.spellings()]
+    lines += [f"{name} {operands};" for name, _ in form.spellings()]
     return _kernel("\n".join(lines), np.array([3], np.uint32))
 
 

@@ -20,21 +20,21 @@ ARITHMETIC = {
 }
 
 
-def clamped(words, made, bits):
+def clamped(words, result, bits):
     """Return the nearest values that the destination holds, if the spelling says so."""
     if words.get("sat") != "1":
-        return made
+        return result
     limits = np.iinfo(f"{'i' if words['D'] == 's32' else 'u'}{bits // 8}")
-    return made.clip(limits.min, limits.max)
+    return result.clip(limits.min, limits.max)
 
 
 def scalar(operation):
     """Return the oracle of an operation on words, with a second one or without."""
 
     def answer(words, a, b, c=None):
-        made = operation(words, a.astype("i8"), b.astype("i8"))
-        made = clamped(words, made, 32)
-        return made if c is None else ARITHMETIC[words["SECOND"]](made, c.astype("i8"))
+        result = operation(words, a.astype("i8"), b.astype("i8"))
+        result = clamped(words, result, 32)
+        return result if c is None else ARITHMETIC[words["SECOND"]](result, c.astype("i8"))
 
     return answer
 
@@ -44,10 +44,10 @@ def on_lanes(operation, lanes):
     unsigned = f"u{4 // lanes}"
 
     def answer(words, a, b, c):
-        made = operation(words, parts(a, words["A"], lanes), parts(b, words["B"], lanes))
+        result = operation(words, parts(a, words["A"], lanes), parts(b, words["B"], lanes))
         if words.get("add") == "1":
-            return c + made.sum(axis=1)
-        return clamped(words, made, 32 // lanes).astype(unsigned).view("u4")[:, 0]
+            return c + result.sum(axis=1)
+        return clamped(words, result, 32 // lanes).astype(unsigned).view("u4")[:, 0]
 
     return answer
 

@@ -71,18 +71,18 @@ def _redux(words, a, _):
 
 def _redux_f32(words, a, _):
     x = np.abs(a) if words["abs"] == "1" else a
-    found = []
+    result = []
     for warp in _warps(x):
         numbers = warp[~np.isnan(warp)]
         if len(numbers) == 0 or (words["NaN"] == "1" and len(numbers) < _LANES):
-            found.append(np.uint32(0x7FFFFFFF).view(np.float32))
+            result.append(np.uint32(0x7FFFFFFF).view(np.float32))
             continue
         # Integers of the same order: -0 before +0.
         bits = numbers.view(np.int32).astype(np.int64)
         keys = np.where(bits < 0, -(bits & 0x7FFFFFFF) - 1, bits)
         at = np.argmin(keys) if words["OP"] == "min" else np.argmax(keys)
-        found.append(numbers[at])
-    return np.repeat(np.array(found, np.float32).view(np.uint32), _LANES)
+        result.append(numbers[at])
+    return np.repeat(np.array(result, np.float32).view(np.uint32), _LANES)
 
 
 _UNIFORM = {"m": (_FULL,)}

@@ -36,25 +36,25 @@ def files(ptx):
     return re.findall(r'^\s*\.file\s+\d+\s+"(.*)"$', ptx, re.MULTILINE)
 
 
-@pytest.mark.parametrize("given", ["80", "sm_80", "compute_80"])
-def test_architectures(monkeypatch, given):
+@pytest.mark.parametrize("name", ["80", "sm_80", "compute_80"])
+def test_architectures(monkeypatch, name):
     monkeypatch.delenv("CUDAKERN_ARCH", raising=False)
     assert target() == "compute_90"
-    monkeypatch.setenv("CUDAKERN_ARCH", given)
+    monkeypatch.setenv("CUDAKERN_ARCH", name)
     assert target() == "compute_80"
     assert ".target sm_80" in ptx_of_code(Code("k.cu", ONE)).text()
     monkeypatch.setenv("CUDAKERN_ARCH", "90a")
     assert ".target sm_90a" in ptx_of(SPEC).text()
 
 
-@pytest.mark.parametrize("given", ["hopper", "sm_", "9.0", "sm90", " 90"])
-def test_what_is_no_architecture(monkeypatch, given):
-    monkeypatch.setenv("CUDAKERN_ARCH", given)
+@pytest.mark.parametrize("name", ["hopper", "sm_", "9.0", "sm90", " 90"])
+def test_what_is_no_architecture(monkeypatch, name):
+    monkeypatch.setenv("CUDAKERN_ARCH", name)
     with pytest.raises(ck.EngineUnavailableError) as caught:
         ptx_of(SPEC)
     assert str(caught.value) == (
         "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90; "
-        f"got {given!r}"
+        f"got {name!r}"
     )
 
 
@@ -92,16 +92,16 @@ def test_files_are_named_as_in_the_text(monkeypatch, folder, tmp_path):
     #line 7 "mine/other.cu"
     extern "C" __global__ void other(int* x) { *x = half_of(half_of(*x)); }"""
     code = Code("k.cu", text, (f"-I{tmp_path}/inner",))
-    found = []
+    results = []
     for place in (tmp_path, tmp_path / "inner"):
         monkeypatch.chdir(place)
-        for kept in folder.iterdir() if folder.exists() else ():
-            kept.unlink()
-        found.append((ptx_of(SPEC).text(), ptx_of_code(code).text(), ptx_of_code(code).key))
-    assert found[0] == found[1]
-    assert f"kernels/{SPEC.source}" in files(found[0][0])
-    assert all(name.startswith("kernels/") for name in files(found[0][0]))
-    assert files(found[0][1]) == ["k.cu", f"{tmp_path}/inner/half.h", "mine/other.cu"]
+        for file in folder.iterdir() if folder.exists() else ():
+            file.unlink()
+        results.append((ptx_of(SPEC).text(), ptx_of_code(code).text(), ptx_of_code(code).key))
+    assert results[0] == results[1]
+    assert f"kernels/{SPEC.source}" in files(results[0][0])
+    assert all(name.startswith("kernels/") for name in files(results[0][0]))
+    assert files(results[0][1]) == ["k.cu", f"{tmp_path}/inner/half.h", "mine/other.cu"]
 
 
 def test_a_folder_that_is_gone(monkeypatch, folder, tmp_path):
@@ -156,14 +156,14 @@ def test_a_stamp_changes_with_the_headers(monkeypatch, tmp_path):
     monkeypatch.setattr(cupy_compilation, "_cupy", lambda: tmp_path / "cupy/_core/include")
     monkeypatch.setattr(cupy_compilation, "_headers_of", lambda name: tmp_path / name)
     marks = ("cupy/_version.py", "cudart/cuda_runtime_api.h", "cccl/cuda/std/version")
-    found = {tuple(cupy_compilation.stamps())}
+    stamps = {tuple(cupy_compilation.stamps())}
     for mark in marks:
         (tmp_path / mark).parent.mkdir(parents=True)
         (tmp_path / mark).write_text("1")
-        found.add(tuple(cupy_compilation.stamps()))
+        stamps.add(tuple(cupy_compilation.stamps()))
         (tmp_path / mark).write_text("2, and more")
-        found.add(tuple(cupy_compilation.stamps()))
-    assert len(found) == 1 + 2 * len(marks)
+        stamps.add(tuple(cupy_compilation.stamps()))
+    assert len(stamps) == 1 + 2 * len(marks)
 
 
 @pytest.mark.parametrize(

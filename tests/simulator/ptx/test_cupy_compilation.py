@@ -34,13 +34,13 @@ def cupy_hands(monkeypatch, tmp_path):
     class Program:
         def __init__(self, source, name="", headers=(), include_names=(), **more):
             assert headers == include_names == ()
-            self.given = source, name, more.get("name_expressions")
+            self.handed = source, name, more.get("name_expressions")
 
         def compile(self, options=(), log_stream=None):
             assert log_stream is None
-            if self.given[0] == "":  # it asks for the compiler's version
+            if self.handed[0] == "":  # it asks for the compiler's version
                 return b"", None
-            raise HandedError(*self.given, options)
+            raise HandedError(*self.handed, options)
 
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiler, "_NVRTCProgram", Program)
@@ -71,12 +71,12 @@ def cupy_hands(monkeypatch, tmp_path):
 @pytest.mark.parametrize("code", [PLAIN, COMPLEX])
 @pytest.mark.parametrize("translate", [False, True])
 def test_the_same_reaches_nvrtc(cupy_hands, options, expressions, code, translate):
-    text, name, names, given = cupy_hands(
+    text, name, names, options_of_cupy = cupy_hands(
         code, options, name_expressions=expressions or None, translate_cucomplex=translate
     )
     ours = compiling.program_of(Code("k.cu", code, options, expressions, None, translate))
     assert ours.text.replace('#line 1 "k.cu"\n', "", 1) == text
-    assert ours.options == (*given, "-lineinfo")
+    assert ours.options == (*options_of_cupy, "-lineinfo")
     assert ours.expressions == (names or ())
     # Nothing lies beside either text.
     assert not Path(name).exists()
@@ -85,7 +85,7 @@ def test_the_same_reaches_nvrtc(cupy_hands, options, expressions, code, translat
 
 def test_cupy_is_not_imported(monkeypatch):
     first = cupy_compilation.options((), "compute_90")
-    for name in [one for one in sys.modules if one.split(".")[0] == "cupy"]:
+    for name in [module for module in sys.modules if module.split(".")[0] == "cupy"]:
         monkeypatch.setitem(sys.modules, name, None)
     assert cupy_compilation.options((), "compute_90") == first
     assert f"-I{core._get_header_dir_path()}" in first  # noqa: SLF001

@@ -20,12 +20,12 @@ def accesses(ptx):
     """Return instructions with what they do to memory, of the first function."""
     body = next(iter(parse(ptx, "k").functions.values())).body
     flow = Flow(body)
-    return [(one, *flow.access(one)) for one in body if isinstance(one, Instruction)]
+    return [(i, *flow.access(i)) for i in body if isinstance(i, Instruction)]
 
 
 def first(opcode, body):
     text = f"{HEAD}.visible .entry k() {{ {REGISTERS} {body} ret; }}"
-    return next(one[1:] for one in accesses(text) if one[0].name.startswith(opcode))
+    return next(bits for i, *bits in accesses(text) if i.name.startswith(opcode))
 
 
 NEEDED = {

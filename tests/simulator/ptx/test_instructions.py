@@ -23,8 +23,8 @@ def _chapter(name, most=None):
     answers = f"tests.simulator.ptx.oracles_{name}"
     if importlib.util.find_spec(answers) is None:
         return Chapter(forms, {}, {})
-    found = importlib.import_module(answers)
-    return Chapter(forms, getattr(found, "ORACLES", {}), getattr(found, "KERNELS", {}))
+    module = importlib.import_module(answers)
+    return Chapter(forms, getattr(module, "ORACLES", {}), getattr(module, "KERNELS", {}))
 
 
 CHAPTERS = {name: _chapter(name) for name in instructions.CHAPTERS}

@@ -43,8 +43,8 @@ def operands(text):
 
 def variable(text):
     """Return the only variable of a module."""
-    (found,) = module(text).variables.values()
-    return found
+    (declaration,) = module(text).variables.values()
+    return declaration
 
 
 def r(name, offset=0, negated=False):  # noqa: FBT002
@@ -55,13 +55,13 @@ def r(name, offset=0, negated=False):  # noqa: FBT002
 
 
 def test_head():
-    made = parse(".version 9.1\n.target sm_90a, debug, texmode_unified\n.address_size 64\n;")
-    assert (made.version, made.target) == ((9, 1), "sm_90a")
-    assert (made.variables, made.functions, made.aliases) == ({}, {}, {})
+    parsed = parse(".version 9.1\n.target sm_90a, debug, texmode_unified\n.address_size 64\n;")
+    assert (parsed.version, parsed.target) == ((9, 1), "sm_90a")
+    assert (parsed.variables, parsed.functions, parsed.aliases) == ({}, {}, {})
 
 
 def test_comments_pragmas_files_and_sections_say_nothing():
-    made = module("""
+    parsed = module("""
     // .version 1.0 { /*
     .file 1 "a.cu", 1700000000, 250
     .pragma "used_bytes_mask 0xF";
@@ -70,11 +70,11 @@ def test_comments_pragmas_files_and_sections_say_nothing():
     /* .entry
        nothing() */ .global .u32 x;
     """)
-    assert [*made.variables] == ["x"]
+    assert [*parsed.variables] == ["x"]
 
 
 def test_functions():
-    made = module("""
+    parsed = module("""
     .extern .func (.param .b32 r) g (.param .b64 g0, .param .align 8 .b8 g1[24]) .noreturn;
     .visible .func (.reg .u32 %d) f (.reg .u32 %a, .reg .pred %p) { ret; }
     .weak .entry k (.param .u64 .ptr .global .align 16 k0, .param .u64 .ptr k1, .param .f32 k2)
@@ -87,7 +87,7 @@ def test_functions():
     .entry empty;
     .alias a, f;
     """)
-    g, f, k, empty = made.functions.values()
+    g, f, k, empty = parsed.functions.values()
     assert g == Function(
         "g",
         is_entry=False,
@@ -124,14 +124,15 @@ def test_functions():
     }
     assert (k.is_entry, k.linkage) == (True, "weak")
     assert (empty.is_entry, empty.body) == (True, None)
-    assert made.aliases == {"a": "f"}
+    assert parsed.aliases == {"a": "f"}
 
 
 def test_a_definition_follows_a_declaration():
-    made = module(".func f(.param .b32 x); .func f(.param .b32 y) { ret; } .func f(.param .b32 z);")
-    assert made.functions["f"].parameters[0].name == "y"
-    made = module(".extern .global .b8 x[]; .visible .global .b8 x[4] = {1};")
-    assert made.variables["x"].size == 4
+    text = ".func f(.param .b32 x); .func f(.param .b32 y) { ret; } .func f(.param .b32 z);"
+    parsed = module(text)
+    assert parsed.functions["f"].parameters[0].name == "y"
+    parsed = module(".extern .global .b8 x[]; .visible .global .b8 x[4] = {1};")
+    assert parsed.variables["x"].size == 4
 
 
 # Variables
@@ -190,15 +191,15 @@ def integers(*values):
     ],
 )
 def test_initial_values(text, size, wanted):
-    found = variable(f".global {text};")
-    assert (found.size, found.initial) == (size, wanted)
+    declaration = variable(f".global {text};")
+    assert (declaration.size, declaration.initial) == (size, wanted)
 
 
 def test_variables_of_functions():
-    found = statements("""
+    body = statements("""
     .reg .b32 %r<9>, %x; .reg .pred p; .local .align 16 .b8 frame[32]; .shared .f32 s[4], t;
     """)
-    assert found == [
+    assert body == [
         Declaration("reg", "b32", "%r", 4, 4, registers=9),
         Declaration("reg", "b32", "%x", 4, 4),
         Declaration("reg", "pred", "p", 1, 1),
@@ -310,7 +311,7 @@ def test_float_constants(text, bits, size):
 
 
 def test_labels_tables_and_prototypes():
-    found = statements("""
+    body = statements("""
     A: B: bra C;
     table: .branchtargets A, B, C;
     two: .calltargets f, g;
@@ -318,37 +319,37 @@ def test_labels_tables_and_prototypes():
     none: .callprototype _ ();
     C:
     """)
-    a, b, _, table, two, one, none, c = found
+    a, b, _, table, two, with_result, none, c = body
     assert (a, b, c) == (Label("A"), Label("B"), Label("C"))
     assert table == Targets("table", ("A", "B", "C"))
     assert two == Targets("two", ("f", "g"))
-    assert [v.type for v in one.prototype.results] == ["b32"]
-    assert [(v.space, v.type) for v in one.prototype.parameters] == [
+    assert [v.type for v in with_result.prototype.results] == ["b32"]
+    assert [(v.space, v.type) for v in with_result.prototype.parameters] == [
         ("param", "b64"),
         ("reg", "f32"),
     ]
-    assert one.prototype.directives == {"noreturn": ()}
+    assert with_result.prototype.directives == {"noreturn": ()}
     assert (none.prototype.results, none.prototype.parameters) == ([], [])
 
 
-def names_of(found):
+def names_of(body):
     """Return the names that instructions have for operands."""
-    return [[one.name for one in s.operands] for s in found if isinstance(s, Instruction)]
+    return [[operand.name for operand in s.operands] for s in body if isinstance(s, Instruction)]
 
 
 def test_scopes_have_registers_of_their_own():
-    found = statements("""
+    body = statements("""
     .reg .b32 %r<9>, t;
     mov.b32 t, %r1;
     { .reg .b32 t, %r<2>; mov.b32 t, %r1; mov.b32 t, %r5; { .reg .b32 t; mov.b32 t, %r0; } }
     { .reg .b32 t; mov.b32 t, t; }
     mov.b32 t, %r1;
     """)
-    outer, inner, mixed, innermost, other, again = names_of(found)
+    outer, inner, mixed, innermost, other, again = names_of(body)
     assert outer == again == ["t", "%r1"]
     assert mixed == [inner[0], "%r5"]
     assert len({"t", inner[0], innermost[0], other[0]}) == 4
-    declared = {v.name: v.registers for v in found if isinstance(v, Declaration)}
+    declared = {v.name: v.registers for v in body if isinstance(v, Declaration)}
     assert {"t", inner[0], innermost[0], other[0]} <= {*declared}
     stem, number = next(numbered(inner[1]))
     assert (declared[stem], number) == (2, 1)
@@ -363,13 +364,13 @@ def test_registers_of_scopes_do_not_meet():
 
 
 def test_scopes_have_labels_of_their_own():
-    found = statements("""
+    body = statements("""
     L: bra L; bra M;
     { bra L; .loc 1 2 3 \n L: { L: bra L; } bra L; bra M; }
     M:
     """)
-    outer, _, forward, innermost, backward, out = [names[0] for names in names_of(found)]
-    labels = [s.name for s in found if isinstance(s, Label)]
+    outer, _, forward, innermost, backward, out = [names[0] for names in names_of(body)]
+    labels = [s.name for s in body if isinstance(s, Label)]
     assert labels == ["L", forward, innermost, "M"]
     assert (outer, backward, out) == ("L", forward, "M")
     assert len({*labels}) == 4
@@ -386,7 +387,7 @@ def test_numbers_of_registers():
 
 
 def test_places_are_stacks_of_inlined_calls():
-    found = module("""
+    function = module("""
     .func f() {
     add.u32 a, b, c;
     .loc 1 10 3
@@ -403,15 +404,15 @@ def test_places_are_stacks_of_inlined_calls():
     .file 3 "/x/__nv_nvrtc_builtin_header.h"
     """).functions["f"]
     a, b, header = ("a.cu", 10), ('b \\"quoted\\".cuh', 20), ("/x/__nv_nvrtc_builtin_header.h", 30)
-    stacks = [one.stack for one in found.body]
+    stacks = [instruction.stack for instruction in function.body]
     assert stacks == [(), (a,), (b, a), (header, b, a), (("", 5),)]
-    assert [one.place for one in found.body[:4]] == [None, a, b, b]
+    assert [instruction.place for instruction in function.body[:4]] == [None, a, b, b]
 
 
 def test_a_function_starts_without_a_place():
-    found = module(".func f() { .loc 1 2 3 ret; } .func g() { ret; }").functions
-    assert found["f"].body[0].stack == (("", 2),)
-    assert found["g"].body[0].stack == ()
+    functions = module(".func f() { .loc 1 2 3 ret; } .func g() { ret; }").functions
+    assert functions["f"].body[0].stack == (("", 2),)
+    assert functions["g"].body[0].stack == ()
 
 
 # What is no PTX
@@ -493,8 +494,8 @@ def test_what_is_no_ptx_is_told_with_its_line(text, line, told):
     with pytest.raises(KernelCompileError) as caught:
         parse(HEAD + text if text else HEAD.partition("\n")[2], "x.ptx")
     message = f"x.ptx: the kernel must compile; x.ptx:{line}: error: {told}"
-    found = str(caught.value)
-    assert found.startswith(message) if BIG[:5] in told or "0x1f" in told else found == message
+    error = str(caught.value)
+    assert error.startswith(message) if BIG[:5] in told or "0x1f" in told else error == message
 
 
 @pytest.mark.parametrize("around", [("(", ")"), ("-", ""), ("{", "}")])
@@ -605,4 +606,4 @@ def test_code_of_several_lines_keeps_the_last_one():
         'mov.u32 %r, 2; .loc 1 0 3\nmov.u32 %r, 3; ret; }\n.file 1 "a.cu"\n'
     )
     body = parse(text, "k").functions["k"].body
-    assert [one.place[1] for one in body if isinstance(one, Instruction)] == [0, 7, 7, 7]
+    assert [i.place[1] for i in body if isinstance(i, Instruction)] == [0, 7, 7, 7]

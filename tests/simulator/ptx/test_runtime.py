@@ -248,12 +248,12 @@ def test_special_registers():
     launch(text, "k", (out,), grid=grid, block=size, shared_bytes=1000)
     for place in np.ndindex(out.shape[:-1]):
         block, thread = place[2::-1], place[:2:-1]
-        found = dict(zip(names, out[place].tolist(), strict=True))
+        registers = dict(zip(names, out[place].tolist(), strict=True))
         wanted = _wanted(block, thread, grid, size, cluster)
-        assert {name: found[name] for name in wanted} == wanted
-        assert found["nsmid"] > found["smid"]
-        assert found["clock64"] > 0
-        assert abs(found["globaltimer"] - found["globaltimer_hi"] * 2**32) <= 2**33
+        assert {name: registers[name] for name in wanted} == wanted
+        assert registers["nsmid"] > registers["smid"]
+        assert registers["clock64"] > 0
+        assert abs(registers["globaltimer"] - registers["globaltimer_hi"] * 2**32) <= 2**33
     assert len(np.unique(out[..., names.index("gridid")])) == 1
 
 
@@ -288,7 +288,7 @@ def test_malloc_of_too_much_returns_null():
 
 
 @pytest.mark.parametrize(
-    ("given", "printed"),
+    ("arguments", "printed"),
     [
         ('"%d %q %d|", 5, 6', "5 %q 6|"),
         ('"%s|", (char*)0', "(null)|"),
@@ -303,8 +303,8 @@ def test_malloc_of_too_much_returns_null():
         ('"%jd %td %hhu|", 1ll << 40, -1ll, 511', f"{2**40} -1 255|"),
     ],
 )
-def test_printf_of_unusual_formats(given, printed, capfd):
-    run(f"printf({given});", block=1,
+def test_printf_of_unusual_formats(arguments, printed, capfd):
+    run(f"printf({arguments});", block=1,
         parameters="")  # fmt: skip
     assert capfd.readouterr().out == printed
 

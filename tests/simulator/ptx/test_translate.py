@@ -471,9 +471,9 @@ def test_structures_as_parameters_of_an_entry():
     {stored("%r1", "%r2", "%r3", "%r4", "%r5", "%r6", "%f1")} ret; }}
     """
     y = poison(7, np.uint32)
-    given = np.zeros(1, [("a", "u4"), ("b", "u4", 3), ("c", "i1", 2), ("", "V6")])
-    given["a"], given["b"], given["c"] = 1, (0, 2, 3), (-4, 5)
-    run(text, y, more=(given[0], np.uint16(65535), np.float64(1.5)))
+    structure = np.zeros(1, [("a", "u4"), ("b", "u4", 3), ("c", "i1", 2), ("", "V6")])
+    structure["a"], structure["b"], structure["c"] = 1, (0, 2, 3), (-4, 5)
+    run(text, y, more=(structure[0], np.uint16(65535), np.float64(1.5)))
     assert y.tolist() == [1, 2, 3, 2**32 - 4, 5, 65535, FLOAT]
 
 
@@ -706,18 +706,18 @@ def test_two_libraries_of_a_module_share_variables():
             "ld.global.u64 %d1, [places+8]; ld.u32 %r4, [%d1];" + stored("%r1", "%r2", "%r3", "%r4")
         )
     )
-    one, other = (
+    first, other = (
         ModuleLoader().load(ptx_of_text(text, f"{name}.ptx")) for name in ("one", "other")
     )
-    other.share_variables(one)
-    own = {name for name in one.variables if one.variables[name].address}
+    other.share_variables(first)
+    own = {name for name in first.variables if first.variables[name].address}
     assert own == {"count", "three", "places", "table"}
     for name in own:
-        same = one.variables[name].address == other.variables[name].address
+        same = first.variables[name].address == other.variables[name].address
         assert same == (name != "table")
-        assert one.variables[name].has_addresses == (name == "table")
+        assert first.variables[name].has_addresses == (name == "table")
     y = poison(4, np.uint32)
-    for number, module in enumerate((one, other, one), 1):
+    for number, module in enumerate((first, other, first), 1):
         run_in = module.kernel("k", "k").launcher((1, 1, 1), (1, 1, 1))
         run_in(y.ctypes.data.to_bytes(8, "little"))
         assert y.tolist() == [5 * number] * 3 + [3]
@@ -754,7 +754,7 @@ def test_red_zones_lie_around_shared_variables_and_are_not_counted():
     assert tile >= plain + 2 + 128
     assert large >= tile + 1000 + 1000
     kernel = checked_module(SHARED).kernel("k", "k")
-    objects = {one.name: (one.offset, one.nbytes) for one in kernel.shared_objects}
+    objects = {o.name: (o.offset, o.nbytes) for o in kernel.shared_objects}
     assert objects == {"mine": (128, 40), "plain": (plain, 2), "tile": (tile, 1000)}
     assert kernel.static_shared == 1072
     assert checked_module(SHARED).kernel("l", "l").static_shared == 48
