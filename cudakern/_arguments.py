@@ -12,7 +12,7 @@ from cudakern._dtypes import copyable
 from cudakern.errors import ArgumentError, DTypeError, did_you_mean, reason, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 #: Words for an axis, and what to write instead.
 AXIS_WORDS = {"first": "0", "rows": "0", "index": "0", "columns": "1", "last": "-1"}
@@ -56,6 +56,20 @@ def normalize_axes(operator: str, axis: int | tuple[int, ...] | None, rank: int)
     if len(set(axes)) < len(axes):
         raise ArgumentError(operator, "axis", f"must name no axis twice; got {axis}")
     return axes
+
+
+def require_word(
+    operator: str, name: str, value: object, words: Collection[str], others: Mapping[str, str]
+) -> None:
+    """Raise ArgumentError unless a value is one of at least two words.
+
+    ``others`` are what some other words stand for, as `did_you_mean` has it.
+    """
+    if not isinstance(value, str) or value not in words:
+        *first, last = map(repr, words)
+        hint = did_you_mean(value, words, others)
+        requirement = f"must be {', '.join(first)} or {last}; got {shown(value)}{hint}"
+        raise ArgumentError(operator, name, requirement)
 
 
 def as_extent(operator: str, field: str, value: object) -> int:

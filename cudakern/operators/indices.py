@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern import _dtypes as dtypes
-from cudakern._arguments import element_bytes
+from cudakern._arguments import element_bytes, require_word
 from cudakern._arrays import Array, converted
 from cudakern._dtypes import DataType
 from cudakern._layout import VECTOR_BYTES, Layout
-from cudakern.errors import ArgumentError, DTypeError, did_you_mean, shown
+from cudakern.errors import ArgumentError, DTypeError, shown
 from cudakern.feature_level import FeatureLevel
 
 if TYPE_CHECKING:
@@ -82,10 +82,7 @@ ZERO = _NotGiven(0)
 
 def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> None:
     """Raise ArgumentError unless the mode is known and the other two go with it."""
-    if not isinstance(mode, str) or mode not in MODES:
-        hint = did_you_mean(mode, MODES, _OTHER_MODES)
-        requirement = f"must be 'clamp', 'wrap', 'fill' or 'raise'; got {shown(mode)}{hint}"
-        raise ArgumentError(operator, "mode", requirement)
+    require_word(operator, "mode", mode, MODES, _OTHER_MODES)
     check_negative(operator, negative)
     if negative == "invalid" and mode not in {"fill", "raise"}:
         requirement = f"must be 'from_end' for mode={mode!r}; got 'invalid'"
@@ -97,10 +94,7 @@ def check_mode(operator: str, mode: str, negative: str, fill_value: object) -> N
 
 def check_negative(operator: str, negative: object) -> None:
     """Raise ArgumentError unless it says what a negative index is."""
-    if not isinstance(negative, str) or negative not in _NEGATIVE:
-        hint = did_you_mean(negative, _NEGATIVE, _OTHER_NEGATIVE)
-        requirement = f"must be 'from_end' or 'invalid'; got {shown(negative)}{hint}"
-        raise ArgumentError(operator, "negative", requirement)
+    require_word(operator, "negative", negative, _NEGATIVE, _OTHER_NEGATIVE)
 
 
 # Kernels read indices as unsigned integers where negative ones are invalid: a negative one is then

@@ -120,16 +120,13 @@ class GatherNDOperatorDesc(OperatorDesc):
 
 @dataclass(frozen=True)
 class GatherND1OperatorDesc(GatherNDOperatorDesc):
-    """DirectML's gather by index tuples with batch dimensions.
+    """DirectML's gather by index tuples with a batch, otherwise as `GatherNDOperatorDesc`.
 
     Parameters
     ----------
-    input_tensor, indices_tensor, output_tensor : TensorDesc
-        All of the same number of dimensions, leading ones of size 1 as needed.
-    input_dimension_count, indices_dimension_count : int
-        How many trailing dimensions of the input and of the indices count.
     batch_dimension_count : int
-        How many of these, counted from the first, the input and the indices have in common.
+        How many of the dimensions that count, from the first on, the input and the indices have in
+        common.
 
     Notes
     -----

@@ -123,16 +123,10 @@ class _States:
     shape: tuple[int, ...]  # of x
     keepdims: bool
 
-    def reduced(
-        self,
-        x: Array,
-        function: ReduceFunction,
-        *,
-        keepdims: bool = True,
-        **options: Any,  # noqa: ANN401
-    ) -> Array:
-        """Return x reduced along the axes of the call, with its rule for NaN."""
-        return eager.reduce(x, function, self.call.axes, keepdims=keepdims, nan=self.nan, **options)
+    def reduced(self, x: Array, function: ReduceFunction, **options: Any) -> Array:  # noqa: ANN401
+        """Return x reduced along the axes of the call, which stay, with its rule for NaN."""
+        rules = {"keepdims": True, "nan": self.nan, **options}
+        return eager.reduce(x, function, self.call.axes, **rules)
 
     def result(self, x: Array, function: ReduceFunction, **options: Any) -> Array:  # noqa: ANN401
         """Return x reduced to the result, from the initial value on."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
-from cudakern._arguments import AXIS_WORDS, element_bytes, normalize_axes
+from cudakern._arguments import AXIS_WORDS, element_bytes, normalize_axes, require_word
 from cudakern._arrays import (
     Array,
     check_output,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     )
     from cudakern._layout import Layout
 
-_IGNORED = {"propagate": False, "ignore": True}
+_NAN_WORDS = ("propagate", "ignore")
 _OTHER_NAN_WORDS = dict.fromkeys(("omit", "skip", "skipna", "drop"), "'ignore'")
 _OTHER_AXIS_WORDS = {**AXIS_WORDS, "all": "None", "none": "None"}
 
@@ -185,11 +185,8 @@ def _new_call(
     require_dtype(NAME, "x", x.dtype, known())
     require_rank(NAME, "x", x, 0)
     function = as_function(name)
-    ignored = _IGNORED.get(nan) if isinstance(nan, str) else None
-    if ignored is None:
-        hint = did_you_mean(nan, _IGNORED, _OTHER_NAN_WORDS)
-        requirement = f"must be 'propagate' or 'ignore'; got {shown(nan)}{hint}"
-        raise ArgumentError(NAME, "nan", requirement)
+    require_word(NAME, "nan", nan, _NAN_WORDS, _OTHER_NAN_WORDS)
+    ignored = nan == "ignore"
     if ignored and function not in NAN_FUNCTIONS:
         requirement = f"must be 'propagate' for {function.label}; got 'ignore'"
         raise ArgumentError(NAME, "nan", requirement)
