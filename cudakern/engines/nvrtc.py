@@ -252,11 +252,9 @@ def _nvrtc() -> ModuleType:
         from cuda.bindings import nvrtc  # noqa: PLC0415  optional
 
         nvrtc.nvrtcVersion()
-    except ImportError as error:
-        message = f"cudakern: cuda.bindings must be installed to compile kernels; {_INSTALL_NVRTC}"
-        raise EngineUnavailableError(message) from error
-    except RuntimeError as error:
-        message = f"cudakern: NVRTC must be installed to compile kernels; {_INSTALL_NVRTC}"
+    except (ImportError, RuntimeError) as error:
+        missing = "cuda.bindings" if isinstance(error, ImportError) else "NVRTC"
+        message = f"cudakern: {missing} must be installed to compile kernels; {_INSTALL_NVRTC}"
         raise EngineUnavailableError(message) from error
     module: ModuleType = nvrtc
     return module

@@ -159,8 +159,7 @@ def pack(
             packed += argument.tobytes()
             continue
         if size != _POINTER_BYTES:
-            requirement = f"must fit a parameter of {size} bytes; got an array"
-            raise BindingError(name, f"args[{i}]", requirement)
+            raise _misfit(name, i, "an array", size)
         if operands:
             arrays.append(operand_of(i, argument, len(packed), called[i]))
         packed += _address(argument).to_bytes(_POINTER_BYTES, "little")
@@ -190,8 +189,13 @@ def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) 
         raise BindingError(kernel, f"args[{position}]", f"must be {requirement}; got {what}")
 
 
+def _misfit(kernel: str, position: int, argument: object, size: int) -> BindingError:
+    """Return the error for an argument that is no parameter of so many bytes."""
+    requirement = f"must fit a parameter of {size} bytes; got {argument}"
+    return BindingError(kernel, f"args[{position}]", requirement)
+
+
 def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401
-    name = f"args[{position}]"
     if argument is None and size == _POINTER_BYTES:
         argument = 0
     value: Any
@@ -201,18 +205,15 @@ def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # n
                 return argument.to_bytes(size, "little", signed=argument < 0)
         except OverflowError:
             pass
-        requirement = f"must fit a parameter of {size} bytes; got {argument}"
-        raise BindingError(kernel, name, requirement)
+        raise _misfit(kernel, position, argument, size)
     if isinstance(argument, bool | float | complex):
         value = np.asarray(argument)[()]
     elif isinstance(argument, np.generic):
         value = argument
     else:
-        message = (
-            f"{kernel}: {name} must be a NumPy array or a scalar; got {type(argument).__name__}"
-        )
+        requirement = f"must be a NumPy array or a scalar; got {type(argument).__name__}"
+        message = f"{kernel}: args[{position}] {requirement}"
         raise DTypeError(message)
     if value.dtype.itemsize != size:
-        requirement = f"must fit a parameter of {size} bytes; got {value.dtype}"
-        raise BindingError(kernel, name, requirement)
+        raise _misfit(kernel, position, value.dtype, size)
     return bytes(value.tobytes())
