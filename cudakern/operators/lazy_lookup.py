@@ -202,8 +202,8 @@ def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[i
         sizes = x.chunks[call.selection.first + k]
         chunks = list(range(len(sizes)))
         if at_hand is not None:
-            places = call.positions(at_hand[..., k] if call.tuples else at_hand, extent)
-            inside = places[(places >= 0) & (places < extent)]
+            positions = call.positions(at_hand[..., k] if call.tuples else at_hand, extent)
+            inside = positions[(positions >= 0) & (positions < extent)]
             chunks = np.unique(np.searchsorted(starts_of(sizes), inside, "right") - 1).tolist()
         hit.append(chunks or [0])
     return hit

@@ -19,7 +19,7 @@ from cudakern.operators.lazy_arrays import (
     require_one_place,
 )
 from cudakern.operators.one_hot import function as eager
-from cudakern.operators.one_hot.function import as_place, off_on, result_shape
+from cudakern.operators.one_hot.function import new_axis, off_on, result_shape
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -67,7 +67,7 @@ def one_hot(
     name = "one_hot"
     require_known(name, out, depth=depth, axis=axis, dtype=dtype, negative=negative)
     positions, _ = as_lazy_indices(name, indices)
-    depth, axis = as_place(positions, depth, axis, negative)
+    depth, axis = new_axis(positions, depth, axis, negative)
     lazy = None
     if isinstance(values, da.Array):
         lazy = rechunked(as_lazy(name, "values", values), -1)

@@ -152,7 +152,7 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
     return dtype
 
 
-def as_place(indices: Array, depth: object, axis: int, negative: object) -> tuple[int, int]:
+def new_axis(indices: Array, depth: object, axis: int, negative: object) -> tuple[int, int]:
     """Return how long the new axis is and where it is, or raise for what these cannot be."""
     require_rank(NAME, "indices", indices, 0)
     length = as_extent(NAME, "depth", depth)
@@ -279,7 +279,7 @@ def one_hot(
            [0, 0, 0]], dtype=int32)
     """
     indices = as_indices(NAME, indices, as_array(NAME, "indices", indices))
-    depth, axis = as_place(indices, depth, axis, negative)
+    depth, axis = new_axis(indices, depth, axis, negative)
     indices = widened(indices, (depth,), negative)
     pair = off_on(NAME, values, dtype)
     if out is None:

@@ -98,14 +98,14 @@ def reduce(
     call, start, _ = call_of(x, function, axis, keepdims, dtype, nan, last_index, initial)
     keepdims = bool(keepdims)
     meta, symbols = meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
-    positions = call.function in ARG_FUNCTIONS
-    states = (_Places if positions else _Values)(call, start, x.dtype, x.shape, keepdims)
+    finds_positions = call.function in ARG_FUNCTIONS
+    states = (_Positions if finds_positions else _Values)(call, start, x.dtype, x.shape, keepdims)
     ones = dict.fromkeys(call.axes, 1)
     if all(x.numblocks[d] == 1 for d in call.axes):
         remaining = tuple(d for d in symbols if keepdims or d not in call.axes)
         ones = ones if keepdims else {}
         return mapped(NAME, states.of_whole, remaining, meta, x, symbols, adjust_chunks=ones)
-    starts = start_of_each(x, call.axes) if positions else ()
+    starts = start_of_each(x, call.axes) if finds_positions else ()
     no_arrays, name = meta_of_states(x.ndim), f"{NAME}-chunk"
     parts = mapped(
         name, states.of_chunk, symbols, no_arrays, x, symbols, *starts, adjust_chunks=ones
@@ -137,12 +137,14 @@ class _States:
 
     def of_whole(self, chunk: object) -> Array:
         """Return the result for a chunk that has all that is reduced."""
-        return self.result(only_chunk(chunk), self.call.function, last_index=self.call.last_index)
+        return self.result(
+            only_chunk(chunk), self.call.function, last_index=self.call.reduction.last_index
+        )
 
     @property
     def nan(self) -> NanRule:
         """The rule for NaN, as functions take it."""
-        return "ignore" if self.call.ignore_nan else "propagate"
+        return "ignore" if self.call.reduction.ignore_nan else "propagate"
 
     def of_nothing(self, chunk: Array, dtype: np.dtype[Any]) -> Array | None:
         """Return the state of a chunk without an element for a result; None if there are some."""
@@ -214,7 +216,7 @@ class _Values(_States):
         return eager.reduce(wide, _SUM, (), dtype=self.call.dtype)
 
 
-class _Places(_States):
+class _Positions(_States):
     """States that are pairs: the largest or smallest values, and where they are in all of x."""
 
     @property
@@ -235,35 +237,37 @@ class _Places(_States):
         if values is not None:
             return values, empty(values.shape, _INT64, place_of(chunk))
         values = self.reduced(chunk, self.extreme, dtype=self.dtype)
-        rest = self.reduced(chunk, call.function, last_index=call.last_index)
+        rest = self.reduced(chunk, call.function, last_index=call.reduction.last_index)
         with current(place_of(chunk)):
-            places, step = rest * 0, 1
+            positions, step = rest * 0, 1
             for axis, start in zip(call.axes[::-1], starts[::-1], strict=True):
-                places += (rest % chunk.shape[axis] + int(start)) * step
+                positions += (rest % chunk.shape[axis] + int(start)) * step
                 rest = rest // chunk.shape[axis]
                 step *= self.shape[axis]
-            if call.ignore_nan:
-                places *= values == values  # noqa: PLR0124  where all are NaN, 0 in all of x, too
-        return values, places
+            if call.reduction.ignore_nan:
+                positions *= values == values  # noqa: PLR0124  where all are NaN, 0 in all of x, too
+        return values, positions
 
     def combine(self, states: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         """Return the state of several chunks."""
         call = self.call
         along = call.axes[0]
-        values, places = (joined(parts, along) for parts in zip(*states, strict=True))
+        values, positions = (joined(parts, along) for parts in zip(*states, strict=True))
         if values.shape[along] <= 1:
-            return values, places
+            return values, positions
         best = eager.reduce(values, self.extreme, along, keepdims=True, nan=self.nan)
-        function, beyond = (_MAX, -1) if call.last_index else (_MIN, np.iinfo(np.int64).max)
+        function, beyond = (
+            (_MAX, -1) if call.reduction.last_index else (_MIN, np.iinfo(np.int64).max)
+        )
         with current(place_of(values)):
             chosen = values == best
             if self.dtype.kind == "f":
                 chosen |= np.isnan(values) & np.isnan(best)
-            places = np.where(chosen, places, beyond)
-        return best, eager.reduce(places, function, along, keepdims=True)
+            positions = np.where(chosen, positions, beyond)
+        return best, eager.reduce(positions, function, along, keepdims=True)
 
     def finish(self, states: list[tuple[Array, Array]]) -> Array:
         """Return the result."""
         call = self.call
-        _, places = self.combine(states)
-        return eager.reduce(places, _MAX, call.axes, keepdims=self.keepdims, dtype=call.dtype)
+        _, positions = self.combine(states)
+        return eager.reduce(positions, _MAX, call.axes, keepdims=self.keepdims, dtype=call.dtype)

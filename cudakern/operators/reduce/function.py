@@ -87,16 +87,6 @@ class ReduceCall:
         """What is computed."""
         return self.reduction.function
 
-    @property
-    def ignore_nan(self) -> bool:
-        """Whether NaN counts as absent."""
-        return self.reduction.ignore_nan
-
-    @property
-    def last_index(self) -> bool:
-        """Whether the last of equal positions is found."""
-        return self.reduction.last_index
-
     def of_nothing(self, initial: bytes | None) -> bytes:
         """Return one element of the result if x is empty."""
         if initial is None:
