@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx import access_bits as bits
-from cudakern.simulator.ptx.model import TYPE_BYTES
+from cudakern.simulator.ptx.model import LANES, TYPE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,6 @@ _ORDERS = {
     "acq_rel": bits.ACQUIRES | bits.RELEASES,
     "sc": bits.ACQUIRES | bits.RELEASES,
 }
-_LANES = {"v2": 2, "v4": 4, "v8": 8}
 _MBARRIER_BYTES = 8
 _MEMORY = {"reads", "writes"}
 _BYTES = re.compile(r"(\d+|[a-z]) bytes")
@@ -94,7 +93,7 @@ class Effects:
         """Return the size of an access: of all elements of a vector."""
         if self.size is not None:
             return self.size
-        return (size_in(name_words) or 0) * _first(name_words, _LANES, 1)
+        return (size_in(name_words) or 0) * _first(name_words, LANES, 1)
 
     def _order_bits(self, name_words: Sequence[str]) -> int:
         strong = bits.STRONG if self.accesses_memory else 0

@@ -18,6 +18,8 @@ TYPE_BYTES = {
     **dict.fromkeys(("pred", "e2m1x2"), 1),
     "b128": 16,
 }
+#: How many elements vectors have.
+LANES = {"v2": 2, "v4": 4, "v8": 8}
 #: With which NVRTC starts every text.
 _OWN_HEADER = "__nv_nvrtc_builtin_header.h"
 _MAX_DIGITS = 9  # of a register's number

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.function import FunctionText, space_of
 from cudakern.simulator.ptx.instructions import row_of
-from cudakern.simulator.ptx.model import TYPE_BYTES, Register, Vector
+from cudakern.simulator.ptx.model import LANES, TYPE_BYTES, Register, Vector
 from cudakern.simulator.ptx.values import type_of_value, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cudakern.simulator.ptx.model import Instruction, Operand
-
-_LANES = {"v2": 2, "v4": 4, "v8": 8}
 
 
 def operands_of(
@@ -67,7 +65,7 @@ def _part(text: FunctionText, instruction: Instruction, kind: str, vector: Vecto
 
 def _require_lanes(text: FunctionText, instruction: Instruction, operand: Operand) -> None:
     """Refuse a vector of another length than the instruction names; one value may have braces."""
-    lanes = next((_LANES[word] for word in instruction.words if word in _LANES), 0)
+    lanes = next((LANES[word] for word in instruction.words if word in LANES), 0)
     count = len(operand.items) if isinstance(operand, Vector) else 0
     if instruction.pairs or count not in ({lanes} if lanes else {0, 1}):
         what = f"{count} values" if count else "no vector"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.model import (
+    LANES,
     TYPE_BYTES,
     Address,
     Declaration,
@@ -28,13 +29,12 @@ from cudakern.simulator.ptx.model import (
 from cudakern.simulator.ptx.tokens import Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from cudakern.simulator.ptx.model import Operand, Place, Stack, Statement
 
 _SPACES = frozenset({".reg", ".global", ".const", ".shared", ".local", ".param", ".sreg"})
 _LINKAGES = frozenset({".extern", ".visible", ".weak", ".common"})
-_VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
 _ADDRESS_BITS = 64
 _MAX_DIGITS = 6  # of a version
 _SCOPES_AND_LABELS = frozenset("{}:")
@@ -219,8 +219,8 @@ class _Parser:
                 alignment = alignment if is_pointer else size  # else of what it points to
             elif word == ".ptr":
                 is_pointer = True
-            elif word in _VECTORS:
-                lanes = _VECTORS[word]
+            elif word[1:] in LANES:
+                lanes = LANES[word[1:]]
             elif word[1:] in TYPE_BYTES:
                 kind = word[1:]
             elif word == ".attribute":
@@ -242,11 +242,11 @@ class _Parser:
         extents = self._extents()
         if self._scopes:
             name = self._declared(name, registers)
-        initial: list[Operand] = []
+        initial: tuple[Operand, ...] = ()
         if tokens.accept("="):
             if space not in {"global", "const"}:
                 tokens.fail("must be in global or constant memory to have a value", name, 1)
-            initial = self._initial([*extents[1:], lanes] if extents else [lanes])
+            initial = tuple(self._initial([*extents[1:], lanes] if extents else [lanes]))
             self._require_type(name, kind, initial)
         unit = TYPE_BYTES[kind] * lanes
         rows = prod(extents[1:])
@@ -256,15 +256,7 @@ class _Parser:
         if size >> _ADDRESS_BITS or TYPE_BYTES[kind] * len(initial) > size:
             tokens.fail("must have a size that its values fit in", name, 1)
         return Declaration(
-            space,
-            kind,
-            name,
-            alignment or unit,
-            size,
-            tuple(initial),
-            linkage,
-            registers,
-            is_pointer,
+            space, kind, name, alignment or unit, size, initial, linkage, registers, is_pointer
         )
 
     def _extents(self) -> list[int]:
@@ -294,7 +286,7 @@ class _Parser:
                 break
         return values
 
-    def _require_type(self, name: str, kind: str, values: list[Operand]) -> None:
+    def _require_type(self, name: str, kind: str, values: Iterable[Operand]) -> None:
         """Fail at floats for a type that has other bits."""
         sizes = {0, TYPE_BYTES[kind]} | ({4, 8} if kind in {"f32", "f64"} else set())
         if any(isinstance(v, Immediate) and v.float_bytes not in sizes for v in values):

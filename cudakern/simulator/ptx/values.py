@@ -12,11 +12,9 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.model import Immediate
 
 #: Types of device/types.hpp that have the names of PTX's.
-_NAMED = {
-    *(f"{kind}{size}" for kind in "us" for size in (8, 16, 32, 64)),
-    *["f32", "f64", "pred", "b128", "f16", "bf16", "f16x2", "bf16x2"],
-}
 _STRUCTURES = {"f16", "bf16", "f16x2", "bf16x2"}
+_INTEGERS = {f"{kind}{size}" for kind in "us" for size in (8, 16, 32, 64)}
+_NAMED = {"f32", "f64", "pred", "b128", *_INTEGERS, *_STRUCTURES}
 _FORMATS = {4: "<f", 8: "<d"}
 _SUFFIXES = {"f32": "f", "f64": ""}
 

@@ -42,12 +42,12 @@ CACHE: cv cg
 #: What NVRTC's code calls without defining it; ptx.hpp has functions ``call_...`` for them.
 BUILTINS = {
     name: parse_effects(words)
-    for name, words in (
-        ("vprintf", "nothing"),
-        ("__assertfail", "fails"),
-        ("malloc", "nothing"),
-        ("free", "nothing"),
-        ("memcpy", "reads, writes, n bytes"),
-        ("memset", "writes, n bytes"),
-    )
+    for name, words in {
+        "vprintf": "nothing",
+        "__assertfail": "fails",
+        "malloc": "nothing",
+        "free": "nothing",
+        "memcpy": "reads, writes, n bytes",
+        "memset": "writes, n bytes",
+    }.items()
 }
