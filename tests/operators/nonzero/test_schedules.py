@@ -85,8 +85,8 @@ def run(x, size=None):
         return same_bytes(ck.argwhere(x), rows)
     filled = np.full((size, x.ndim), -7, np.int64)
     filled[: len(rows)] = rows[:size]
-    found = ck.nonzero(x, size=size, fill_value=-7)
-    return all(same_bytes(a, b) for a, b in zip(found, filled.T, strict=True))
+    axes = ck.nonzero(x, size=size, fill_value=-7)
+    return all(same_bytes(a, b) for a, b in zip(axes, filled.T, strict=True))
 
 
 def assert_right(x, variant="stream", size=None):

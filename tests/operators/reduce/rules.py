@@ -19,9 +19,9 @@ def reduced(sizes, axes):
 
 def reduce(function, x, axes, kind="FLOAT32", result=None, out=None):
     """Build a descriptor from sizes; of the output, the right ones unless others are given."""
-    given = ReduceFunction[function.upper()] if isinstance(function, str) else function
+    member = ReduceFunction[function.upper()] if isinstance(function, str) else function
     result = result or ("UINT32" if function in ARG_DESCS else kind)
-    return ck.ReduceOperatorDesc(given, *_tensors(x, axes, kind, result, out), axes)
+    return ck.ReduceOperatorDesc(member, *_tensors(x, axes, kind, result, out), axes)
 
 
 def arg(operator, x, axes, direction=INCREASING, kind="FLOAT32", result="UINT32", out=None):
@@ -45,8 +45,8 @@ ARGMAX = arg("argmax", (3, 4), (1,))
 ARGMIN = arg("argmin", (3, 4), (0,), DECREASING)
 
 
-def of_function(given, desc=LEGAL):
-    return replace(desc, function=given)
+def of_function(function, desc=LEGAL):
+    return replace(desc, function=function)
 
 
 # Each breaks the rule that its name starts with, and no other, at a level.

@@ -60,8 +60,8 @@ TABLES = {
     ck.ArgumentError: {
         **{f"{UNKNOWN}{k!r}; did you mean {v}?": call(function=k) for k, v in MEANT.items()},
         **{
-            f"{UNKNOWN}{given!r}": call(function=given)
-            for given in ("median", "std", "any", "", "x" * 58, 12, -1, None, 10.0, ["sum"])
+            f"{UNKNOWN}{name!r}": call(function=name)
+            for name in ("median", "std", "any", "", "x" * 58, 12, -1, None, 10.0, ["sum"])
         },
         "axis must lie in [-2, 1]; got 2": call(axis=2),
         "axis must lie in [-2, 1]; got -3": call(axis=-3),
@@ -173,8 +173,8 @@ def test_the_largest_index_fits(dtype):
     n = np.iinfo(dtype).max + 1
     x = np.zeros(n, np.int8)
     x[-1] = 1
-    found = ck.reduce(x, "argmax", dtype=dtype)
-    assert (found.dtype, int(found)) == (np.dtype(dtype), n - 1)
+    result = ck.reduce(x, "argmax", dtype=dtype)
+    assert (result.dtype, int(result)) == (np.dtype(dtype), n - 1)
     text = f"reduce: dtype must hold indices up to {n}; got {dtype}"
     assert_refused(ck.DTypeError, text, call(np.zeros(n + 1, np.int8), "argmax", dtype=dtype))
 
@@ -203,7 +203,7 @@ WARM = {
 
 @pytest.mark.parametrize(("error", "text", "options"), refusals(WARM))
 def test_a_warm_call_refuses_what_a_cold_one_would(place, error, text, options):
-    given = {"x": put(X, place), "function": "sum", "axis": 0, "out": put(X[0], place)}
+    arguments = {"x": put(X, place), "function": "sum", "axis": 0, "out": put(X[0], place)}
     for _ in range(2):
-        assert get(ck.reduce(**given)).tolist() == [3, 1, 7]
-    assert_refused(error, f"reduce: {text}", call(**{**given, **options}))
+        assert get(ck.reduce(**arguments)).tolist() == [3, 1, 7]
+    assert_refused(error, f"reduce: {text}", call(**{**arguments, **options}))

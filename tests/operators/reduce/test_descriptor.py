@@ -30,8 +30,8 @@ def test_axes_in_any_order_count_through_the_input_in_ascending_order(place):
     x = np.zeros((2, 3, 4, 5), np.float32)
     x[0, 2, :, 3] = x[1, 1, :, 4] = 1
     for axes in ((1, 3), (3, 1)):
-        found = ck.compile_operator(arg("argmax", x.shape, axes))(put(x, place))
-        assert get(found).reshape(2, 4).tolist() == [[2 * 5 + 3] * 4, [1 * 5 + 4] * 4]
+        result = ck.compile_operator(arg("argmax", x.shape, axes))(put(x, place))
+        assert get(result).reshape(2, 4).tolist() == [[2 * 5 + 3] * 4, [1 * 5 + 4] * 4]
 
 
 @st.composite
@@ -142,10 +142,10 @@ def test_strides_of_the_descriptor(place, input_strides, output_strides, operato
 @pytest.mark.parametrize("function", sorted(oracle.EXTREMES))
 def test_nan_counts_as_absent(place, function, kind):
     x = np.array([[np.nan, 2, 1], [3, np.nan, 3], [np.nan] * 3], DataType[kind].numpy)
-    found = get(ck.compile_operator(reduce(function, (3, 3), (1,), kind))(put(x, place)))[:, 0]
+    result = get(ck.compile_operator(reduce(function, (3, 3), (1,), kind))(put(x, place)))[:, 0]
     expected = {"max": [2, 3, np.nan], "min": [1, 3, np.nan], "argmax": [1, 0, 0],
                 "argmin": [2, 0, 0]}[function]  # fmt: skip
-    np.testing.assert_array_equal(found, np.array(expected, found.dtype))
+    np.testing.assert_array_equal(result, np.array(expected, result.dtype))
     if function in ARG_DESCS:
         last = ck.compile_operator(arg(function, (3, 3), (1,), DECREASING, kind))(put(x, place))
         assert get(last)[:, 0].tolist() == [expected[0], 2, 0]

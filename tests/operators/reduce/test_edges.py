@@ -251,8 +251,8 @@ def check(place, x, dtype, function, options, expected):
     columns = put(np.stack([x] * 3, -1), place)
     result = get(ck.reduce(columns, function, **{**options, "axis": axes}))
     assert result.dtype == options.get("dtype", result_dtype(function, dtype))
-    found = np.asarray(result, object if result.dtype.kind in "iub" else np.complex128)
-    np.testing.assert_array_equal(found, np.stack([expected] * 3, -1))
+    values = np.asarray(result, object if result.dtype.kind in "iub" else np.complex128)
+    np.testing.assert_array_equal(values, np.stack([expected] * 3, -1))
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
@@ -273,11 +273,11 @@ FAR = [(1, (2, 90_000)), (0, (900, 5))]
 
 
 @pytest.mark.parametrize(
-    ("far", "of"), covering(FAR, [("argmax", -INF), ("argmin", INF), ("argmin", 1)]), ids=str
+    ("far", "call"), covering(FAR, [("argmax", -INF), ("argmin", INF), ("argmin", 1)]), ids=str
 )
-def test_ties_far_apart(place, far, of):
+def test_ties_far_apart(place, far, call):
     """No value is worse than an infinity, not even that of threads without an element."""
-    (axis, shape), (function, value) = far, of
+    (axis, shape), (function, value) = far, call
     x = put(np.full(shape, value, np.float32), place)
     assert not get(ck.reduce(x, function, axis)).any()
     assert (get(ck.reduce(x, function, axis, last_index=True)) == shape[axis] - 1).all()
@@ -309,10 +309,10 @@ def test_subnormal_numbers(place, dtype, x, function, options, expected):
 
 
 @pytest.mark.parametrize(
-    ("far", "of"), covering(FAR, [("max", {}), ("argmax", {}), ("argmin", BOTH)]), ids=str
+    ("far", "call"), covering(FAR, [("max", {}), ("argmax", {}), ("argmin", BOTH)]), ids=str
 )
-def test_one_nan_among_many(place, far, of):
-    (axis, shape), (function, options) = far, of
+def test_one_nan_among_many(place, far, call):
+    (axis, shape), (function, options) = far, call
     rng = np.random.default_rng(6)
     for _ in range(5):
         x = rng.random(shape, np.float32)
@@ -330,8 +330,8 @@ def test_bool_is_true_if_any_bit_is_set(place):
     x = put(np.array([[0, 1, 0], [2, 0, 0], [128, 255, 0]], np.uint8).view(bool), place)
     assert get(ck.reduce(x, "sum", 0)).tolist() == [2, 2, 0]
     for function in ("max", "multiply"):
-        found = get(ck.reduce(x, function, 0))
-        assert found.view(np.uint8).tolist() == ([1, 1, 0] if function == "max" else [0, 0, 0])
+        result = get(ck.reduce(x, function, 0))
+        assert result.view(np.uint8).tolist() == ([1, 1, 0] if function == "max" else [0, 0, 0])
 
 
 @pytest.mark.parametrize(("function", "dtype"), LEGAL, ids=str)
@@ -342,10 +342,10 @@ def test_no_elements(place, function, dtype, launches):
             with pytest.raises(ck.DescriptorError, match=f"x .* {function}, which has no identity"):
                 ck.reduce(x, function, axis)
             continue
-        found = get(ck.reduce(x, function, axis))
-        assert found.dtype == result_dtype(function, dtype)
-        assert found.shape == shape
-        real = np.asarray(found.real, np.float64)
+        result = get(ck.reduce(x, function, axis))
+        assert result.dtype == result_dtype(function, dtype)
+        assert result.shape == shape
+        real = np.asarray(result.real, np.float64)
         np.testing.assert_array_equal(real, np.full(shape, OF_NOTHING[function]))
     for axis, shape in ((0, (0, 2)), (2, (3, 0)), ((0, 2), (0,)), ((), (3, 0, 2))):
         assert ck.reduce(x, function, axis).shape == shape
@@ -391,9 +391,9 @@ def test_equal_values_of_different_bytes_are_told_apart(place):
     x = put(np.full((2, 3), -1, np.float32), place)
     zeros = [0.0, -0.0, 0, -0.0, False, np.float32(-0.0), np.zeros(()), np.array(-0.0), None, 0.0]
     for initial in zeros:
-        found = get(ck.reduce(x, "max", 1, initial=initial))
+        result = get(ck.reduce(x, "max", 1, initial=initial))
         expected = [-1, -1] if initial is None else [initial, initial]
-        assert same_bytes(found, np.array(expected, np.float32)), initial
+        assert same_bytes(result, np.array(expected, np.float32)), initial
 
 
 def test_a_value_is_planned_once(place, plans):

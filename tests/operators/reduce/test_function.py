@@ -50,13 +50,13 @@ def reduced_shape(shape, axis, *, keepdims):
 
 def call(x, function, axis, options, *, keepdims=False, out=None):
     """Hold what reduce gives, which may be an error, against what it must be."""
-    given = {**options, "keepdims": keepdims, "out": out}
+    keywords = {**options, "keepdims": keepdims, "out": out}
     shape = reduced_shape(x.shape, axis, keepdims=keepdims)
     if x.size == 0 and 0 not in shape and function in EXTREMES and "initial" not in options:
         with pytest.raises(ck.DescriptorError, match=f"{function}, which has no identity"):
-            ck.reduce(x, function, axis, **given)
+            ck.reduce(x, function, axis, **keywords)
         return
-    result = ck.reduce(x, function, axis, **given)
+    result = ck.reduce(x, function, axis, **keywords)
     reduce(get(x), function, axis, **options, keepdims=keepdims).assert_is(result)
     assert out is None or result is out
 
@@ -108,7 +108,7 @@ OTHER_RESULTS = [
 
 @pytest.mark.parametrize(
     ("function", "dtype", "options"),
-    [given for given in SOME_DTYPES + OTHER_RESULTS if is_legal(*given[:2])],
+    [row for row in SOME_DTYPES + OTHER_RESULTS if is_legal(*row[:2])],
     ids=str,
 )
 @settings(max_examples=examples(10))
@@ -142,8 +142,8 @@ def test_reduce_rounds_ties_to_even(place, function, dtype, kind, data):
     assert (even != ties).all()
     x = np.array(rows, dtype)
     assert (x == rows).all()
-    found = get(ck.reduce(put(x, place), function, 1, dtype=kind.dtype))
-    np.testing.assert_array_equal(found.astype(np.float64), even)
+    result = get(ck.reduce(put(x, place), function, 1, dtype=kind.dtype))
+    np.testing.assert_array_equal(result.astype(np.float64), even)
 
 
 @pytest.mark.parametrize("kind", [HALF, BF16], ids=lambda kind: kind.name)
@@ -152,8 +152,8 @@ def test_doubles_are_rounded_once(place, kind):
     ties = np.array([1, 3, -5, -7]) / 2 ** (kind.mantissa + 1) + [1, 1, -1, -1]
     x = np.stack([ties - 2.0**-40, ties + 2.0**-40])
     assert (x.astype(np.float32) == ties).all()
-    found = get(ck.reduce(put(x, place), "sum", (), dtype=kind.dtype))
-    np.testing.assert_array_equal(found.astype(np.float64), kind.rounded(x))
+    result = get(ck.reduce(put(x, place), "sum", (), dtype=kind.dtype))
+    np.testing.assert_array_equal(result.astype(np.float64), kind.rounded(x))
 
 
 BIG = {
@@ -221,9 +221,9 @@ SUBNORMALS += [("sum", bfloat16() or "float16"), ("max", "float16"), ("argmin", 
 SUBNORMALS += [("average", "complex64"), ("l2", "complex64"), ("log_sum", "complex64")]
 
 
-@pytest.mark.parametrize(("variant", "of"), sample(covering(VARIANTS, SUBNORMALS), 2), ids=str)
-def test_reduce_subnormal_numbers(place, plans, variant, of):
-    function, dtype = of
+@pytest.mark.parametrize(("variant", "wanted"), sample(covering(VARIANTS, SUBNORMALS), 2), ids=str)
+def test_reduce_subnormal_numbers(place, plans, variant, wanted):
+    function, dtype = wanted
     shape, axis, view = VARIANTS[variant]
     rng = np.random.default_rng(15)
     like = "sum" if function in NEUTRAL else function
@@ -307,17 +307,18 @@ CALLS += [(f, {"dtype": "float64"}) for f in ("l1", "average")]
 
 
 @pytest.mark.parametrize(
-    ("given", "case", "dtype"), covering(CALLS, OF_BYTES, [np.int8, np.uint8, np.bool_])
+    ("wanted", "case", "dtype"),
+    covering(CALLS, OF_BYTES, [np.int8, np.uint8, np.bool_]),
 )
-def test_elements_of_one_byte(given, case, dtype):
+def test_elements_of_one_byte(wanted, case, dtype):
     """Kernels take many at a time; true ones are any byte but 0."""
-    (function, options), (shape, axis) = given, case
+    (function, options), (shape, axis) = wanted, case
     rng = np.random.default_rng(25)
     for different in (1, 3, 256):
         values = rng.integers(-128, -128 + different, shape).astype(np.int8).view(np.uint8)
         values[rng.random(shape) < 0.4] = 0
         numbers = values != 0 if dtype is np.bool_ else values.view(dtype)
-        found = ck.reduce(values.view(dtype), function, axis, **options)
-        reduce(numbers, function, axis, **options).assert_is(found)
+        result = ck.reduce(values.view(dtype), function, axis, **options)
+        reduce(numbers, function, axis, **options).assert_is(result)
         if function == "average":
-            np.testing.assert_array_equal(found, numbers.mean(axis))
+            np.testing.assert_array_equal(result, numbers.mean(axis))

@@ -73,9 +73,9 @@ def test_every_order_gives_the_same_bits(plans, name, function):
     assert (plan.variant, bool(plan.workspace)) == (variant, shared)
     for seed, resident in ORDERS if is_thorough() else ORDERS[1:]:
         with checked(seed, resident) as report:
-            found = ck.reduce(x, function, axis, **options)
+            result = ck.reduce(x, function, axis, **options)
         assert not report.findings
-        assert same_bytes(found, plain), (seed, resident)
+        assert same_bytes(result, plain), (seed, resident)
         assert not counters(plan).any()
 
 
@@ -86,9 +86,9 @@ def test_more_blocks_than_one_has_threads_are_folded_in_groups(plans, monkeypatc
     assert plans[0].grid[0] > 2 * 256
     np.testing.assert_allclose(plain, x.sum(1, np.float64), 1e-6)
     with checked(*ORDERS[2]) as report:
-        found = ck.reduce(x, "sum", 1)
+        result = ck.reduce(x, "sum", 1)
     assert not report.findings
-    assert same_bytes(found, plain)
+    assert same_bytes(result, plain)
     assert not counters(plans[0]).any()
 
 
@@ -125,8 +125,8 @@ def test_initial_values_in_every_variant(place, plans, name, function):
         x = put(random_values(rng, shape, dtype, function), place)[view]
         nan = "ignore" if function in {"max", "min"} and rng.random() < 0.5 else "propagate"
         initial = random_values(rng, (), kind, function)[()]
-        found = ck.reduce(x, function, axis, initial=initial, nan=nan)
-        reduce(get(x), function, axis, initial=initial, nan=nan).assert_is(found)
+        result = ck.reduce(x, function, axis, initial=initial, nan=nan)
+        reduce(get(x), function, axis, initial=initial, nan=nan).assert_is(result)
         if dtype == "float32":
             assert (plans[-1].variant, bool(plans[-1].workspace)) == (variant, shared)
             assert "_initial_" in plans[-1].kernel.entry

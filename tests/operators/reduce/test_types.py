@@ -55,7 +55,7 @@ def is_legal(function, kind):
 @EACH_FUNCTION
 def test_inputs_of_each_level(function, level):
     """A level without a row of its own has that of the last one which has."""
-    table, found, expected = INPUTS[function], {}, {}
+    table, rules, expected = INPUTS[function], {}, {}
     legal = table[max(label for label in table if label <= level.label)]
     if level is FeatureLevel.EXTENDED:
         legal = {kind for kind in MORE if is_legal(function, kind)}
@@ -63,10 +63,10 @@ def test_inputs_of_each_level(function, level):
         whole = level is FeatureLevel.EXTENDED and kind in INTEGERS | {"BOOL"}
         result = "FLOAT64" if whole and function in oracle.FLOATING else None
         expected[kind] = expected_rule(kind, legal, "R10", level.name)
-        found[kind] = verdict(reduce(function, SIZES, AXES, kind, result), level)
+        rules[kind] = verdict(reduce(function, SIZES, AXES, kind, result), level)
         if function in ARG_DESCS and level >= FeatureLevel.LEVEL_3_0:
-            assert verdict(arg(function, SIZES, AXES, kind=kind), level) == found[kind]
-    assert found == expected
+            assert verdict(arg(function, SIZES, AXES, kind=kind), level) == rules[kind]
+    assert rules == expected
 
 
 @pytest.mark.parametrize("function", ARG_DESCS)
@@ -85,14 +85,14 @@ def test_indices_of_each_level(function, level):
 
 def may_give(function, kind, result):
     """Return whether a function of a type may give another one."""
-    least, given = (oracle.category(DataType[name].numpy) for name in (kind, result))
+    least, wanted = (oracle.category(DataType[name].numpy) for name in (kind, result))
     if function in ARG_DESCS:
-        return given == 1
+        return wanted == 1
     if function in oracle.FLOATING:
         least = max(least, 2)
     if function in {"l1", "l2"}:
         least = min(least, 2)
-    return given >= least
+    return wanted >= least
 
 
 @EACH_FUNCTION
@@ -125,8 +125,8 @@ def test_functions_have_names_and_the_values_of_directml():
     for value, name in enumerate(INPUTS):
         member = ReduceFunction[name.upper()]
         assert (member, member.label) == (value, name)
-        for given in (name, np.str_(name), member, value, np.int8(value)):
-            assert as_function(given) is of_function(given).function is member
+        for spelling in (name, np.str_(name), member, value, np.int8(value)):
+            assert as_function(spelling) is of_function(spelling).function is member
     assert len(ReduceFunction) == len(INPUTS) == 12
 
 
