@@ -29,7 +29,8 @@ def handoff(name, writer, reader, *, flag=False, **options):
         code,
         "race",
         lambda: (zeros(1), zeros(1), zeros(1)),
-        *(grid, block),
+        grid,
+        block,
         array=array,
         **options,
     )

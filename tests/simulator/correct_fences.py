@@ -109,12 +109,13 @@ ROWS = (
     ),
     handoff(
         "release_and_acquire_of_the_block",
-        *(stored("release.cta"), polled("acquire.cta")),
+        stored("release.cta"),
+        polled("acquire.cta"),
         in_block=True,
     ),
     handoff(
         "fences_of_the_block",
-        *("__threadfence_block(); atomicExch_block(ready, 1);",),
+        "__threadfence_block(); atomicExch_block(ready, 1);",
         "while (atomicAdd_block(ready, 0) == 0) {} __threadfence_block();",
         in_block=True,
     ),

@@ -29,14 +29,14 @@ def findings_of(broken, seed, *, strict):
 def require_fault(broken, findings):
     """Raise AssertionError unless findings are a kernel's planted fault."""
     assert {f.kind for f in findings} <= {broken.kind, *broken.also}
-    found = [f for f in findings if f.kind == broken.kind]
-    assert found
+    faults = [f for f in findings if f.kind == broken.kind]
+    assert faults
     assert all(_lines(broken, f) & fault_lines(broken.code) for f in findings)
     assert all(f.message and "\n" not in f.message for f in findings)
     if broken.array is not None:
-        assert {f.array for f in found} == {broken.array}
+        assert {f.array for f in faults} == {broken.array}
     if broken.index is not None:
-        assert {f.index for f in found} == {broken.index}
+        assert {f.index for f in faults} == {broken.index}
 
 
 def _lines(broken, finding):

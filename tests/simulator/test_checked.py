@@ -9,6 +9,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, checked
+from tests.simulator.launches import findings_of
 
 SET = 'extern "C" __global__ void set(int* x, int i) { x[i] = 7; }'
 FILL = 'extern "C" __global__ void fill(int* x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 1; }'
@@ -111,22 +112,17 @@ def test_errors_can_be_pickled(protocol):
     assert (str(copy), copy.kind) == (str(caught.value), caught.value.kind)
 
 
-def findings_of(code, name, *arguments, grid=(1,), block=(1,), seed=0, **options):
-    with checked(seed, **options) as report:
-        RawKernel(code, name)(grid, block, arguments)
-        found, report.findings = report.findings, []
-    return found
-
-
 def test_a_seed_gives_the_same_findings_again():
-    def found(seed):
-        return findings_of(RACE, "race", zeros(3), grid=(3,), block=(70,), seed=seed)
+    def races(seed):
+        return findings_of(RACE, zeros(3), grid=3, block=70, seed=seed)
 
-    first = found(5)
-    assert {f.kind for f in first} == {"race"}
-    assert found(5) == first
-    assert any([(f.block, f.thread) for f in found(n)] != [(f.block, f.thread) for f in first]
-               for n in range(6, 12))  # fmt: skip
+    def places(findings):
+        return [(finding.block, finding.thread) for finding in findings]
+
+    first = races(5)
+    assert {finding.kind for finding in first} == {"race"}
+    assert races(5) == first
+    assert any(places(races(seed)) != places(first) for seed in range(6, 12))
 
 
 def test_seeds_differ_in_the_order_of_threads(capfd):
@@ -165,10 +161,10 @@ def test_resident_blocks_must_be_positive(blocks):
 
 
 @pytest.mark.parametrize(
-    "given", [{"seed": 0.5}, {"resident_blocks": "4"}, {"resident_blocks": 1.0}]
+    "settings", [{"seed": 0.5}, {"resident_blocks": "4"}, {"resident_blocks": 1.0}]
 )
-def test_settings_must_be_integers(given):
-    with pytest.raises((TypeError, ck.BindingError)), checked(**given):
+def test_settings_must_be_integers(settings):
+    with pytest.raises((TypeError, ck.BindingError)), checked(**settings):
         pass
 
 

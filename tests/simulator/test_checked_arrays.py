@@ -7,6 +7,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, checked, empty
+from tests.simulator.launches import findings_of
 
 COPY = """
 extern "C" __global__ void copy(const float* x, float* y, int step, int n) {
@@ -18,13 +19,9 @@ READ = 'extern "C" __global__ void read(const float* x, int i, float* y) { *y = 
 WRITE = 'extern "C" __global__ void write(float* x, int i) { x[i] = 9; }'
 
 
-def found(code, *arguments, grid=(1,), block=(1,), **options):
-    """Run the kernel that a text starts with; return what its findings are about."""
-    name = code.split("void ", 1)[1].split("(")[0]
-    with checked(**options) as report:
-        RawKernel(code, name)(grid, block, arguments)
-        findings, report.findings = report.findings, []
-    return [(f.kind, f.array, f.index) for f in findings]
+def faults(code, *arguments, **launch):
+    """Return what the findings in a kernel are about."""
+    return [(f.kind, f.array, f.index) for f in findings_of(code, *arguments, **launch)]
 
 
 def numbers(size):
@@ -36,9 +33,9 @@ def test_empty_arrays_are_not_written(size):
     y = numbers(1)
     x = empty(size)
     assert (x.shape, x.dtype, x.flags.c_contiguous) == ((size,), np.float32, True)
-    assert found(READ, x, size - 1, y) == [("uninitialized", 0, size - 1)]
+    assert faults(READ, x, size - 1, y) == [("uninitialized", 0, size - 1)]
     x[size - 1] = 0
-    assert found(READ, x, size - 1, y) == []
+    assert faults(READ, x, size - 1, y) == []
     assert y == 0
 
 
@@ -49,20 +46,20 @@ def test_empty_arrays_are_written_by_kernels():
         RawKernel(READ, "read")((1,), (1,), (x, 3, y))
     assert y == 9
     RawKernel(WRITE, "write")((1,), (1,), (x, 5))  # in a plain launch
-    assert found(READ, x, 5, y) == []
-    assert found(READ, x, 4, y) == [("uninitialized", 0, 4)]
+    assert faults(READ, x, 5, y) == []
+    assert faults(READ, x, 4, y) == [("uninitialized", 0, 4)]
 
 
 def test_views_of_empty_arrays():
     x, y = empty((4, 6)), numbers(1)
     x[1] = 1
-    assert found(READ, x[1:], 0, y) == []
-    assert found(READ, x[1:], 6, y) == [("uninitialized", 0, 6)]
-    assert found(READ, x.T[2, 1:], 0, y) == []
-    assert found(READ, x[::-1], -18, y) == [("uninitialized", 0, -18)]
-    assert found(READ, x[::-1], -12, y) == []
-    assert found(READ, x.reshape(-1)[::2], 0, y) == [("uninitialized", 0, 0)]
-    assert found(READ, x.copy(), 0, y) == []  # a copy is an array like any other
+    assert faults(READ, x[1:], 0, y) == []
+    assert faults(READ, x[1:], 6, y) == [("uninitialized", 0, 6)]
+    assert faults(READ, x.T[2, 1:], 0, y) == []
+    assert faults(READ, x[::-1], -18, y) == [("uninitialized", 0, -18)]
+    assert faults(READ, x[::-1], -12, y) == []
+    assert faults(READ, x.reshape(-1)[::2], 0, y) == [("uninitialized", 0, 0)]
+    assert faults(READ, x.copy(), 0, y) == []  # a copy is an array like any other
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [((), "u1"), (0, "f8"), ((3, 5), "c16"), (7, "i2")])
@@ -79,53 +76,53 @@ IN_PLACE = (
 
 def test_overlapping_views():
     x = np.arange(12, dtype=np.int32)
-    kinds = found(IN_PLACE, x[:8], x[4:], block=(8,))
+    kinds = faults(IN_PLACE, x[:8], x[4:], block=(8,))
     assert {kind for kind, _, _ in kinds} == {"race"}
     x = np.arange(12, dtype=np.int32)
-    assert found(IN_PLACE, x[:8], x[4:], block=(4,)) == []
+    assert faults(IN_PLACE, x[:8], x[4:], block=(4,)) == []
     assert x.tolist() == [0, 1, 2, 3, 4, 6, 8, 10, 8, 9, 10, 11]
 
 
 def test_neighbouring_views():
     x = numbers(10)
-    assert found(WRITE, x[:5], 5) == [("out_of_bounds", 0, 5)]
-    assert found(WRITE, x[5:], -1) == [("out_of_bounds", 0, -1)]
-    assert found(COPY, x[:5], x[5:], 1, 6) == [("out_of_bounds", 0, 5), ("out_of_bounds", 1, 5)]
+    assert faults(WRITE, x[:5], 5) == [("out_of_bounds", 0, 5)]
+    assert faults(WRITE, x[5:], -1) == [("out_of_bounds", 0, -1)]
+    assert faults(COPY, x[:5], x[5:], 1, 6) == [("out_of_bounds", 0, 5), ("out_of_bounds", 1, 5)]
     assert x.tolist() == [0, 1, 2, 3, 4] * 2
 
 
 def test_gaps_of_strided_views():
     x, y = numbers(12), numbers(12)
-    assert found(COPY, x[::3], y[::3], 3, 4, block=(2,)) == []
-    assert found(WRITE, y[::3], 1) == [("out_of_bounds", 0, 1)]
-    assert found(WRITE, y[::3], 9) == []
+    assert faults(COPY, x[::3], y[::3], 3, 4, block=(2,)) == []
+    assert faults(WRITE, y[::3], 1) == [("out_of_bounds", 0, 1)]
+    assert faults(WRITE, y[::3], 9) == []
     assert y.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
-    assert found(WRITE, y.reshape(3, 4)[:, :2], 2) == [("out_of_bounds", 0, 2)]
+    assert faults(WRITE, y.reshape(3, 4)[:, :2], 2) == [("out_of_bounds", 0, 2)]
 
 
 def test_negative_strides():
     x, y = numbers(6), np.zeros(6, np.float32)
-    assert found(COPY, x[::-1], y[::-1], -1, 6) == []
+    assert faults(COPY, x[::-1], y[::-1], -1, 6) == []
     assert y.tolist() == x.tolist()
-    assert found(WRITE, y[::-1], 1) == [("out_of_bounds", 0, 1)]
-    assert found(WRITE, y[:3:-1], -2) == [("out_of_bounds", 0, -2)]
-    assert found(COPY, x[::-2], y[::-2], -2, 3) == []
+    assert faults(WRITE, y[::-1], 1) == [("out_of_bounds", 0, 1)]
+    assert faults(WRITE, y[:3:-1], -2) == [("out_of_bounds", 0, -2)]
+    assert faults(COPY, x[::-2], y[::-2], -2, 3) == []
 
 
 @pytest.mark.parametrize("x", [numbers(0), np.zeros((3, 0, 2), np.float32), numbers(8)[3:3]])
 def test_arrays_without_elements(x):
-    assert found(COPY, x, x, 1, 0) == []
-    assert found(WRITE, x, 0) == [("out_of_bounds", 0, 0)]
+    assert faults(COPY, x, x, 1, 0) == []
+    assert faults(WRITE, x, 0) == [("out_of_bounds", 0, 0)]
 
 
 def test_big_arrays_far_apart():
     x, y = numbers(40000), np.zeros(40000, np.float32)
-    assert found(COPY, x, y, 1, 40000, block=(64,)) == []
+    assert faults(COPY, x, y, 1, 40000, block=(64,)) == []
     assert (x == y).all()
     for index in (40000, -1, 50000, -10000):
-        assert found(WRITE, x, index) == [("out_of_bounds", 0, index)]
+        assert faults(WRITE, x, index) == [("out_of_bounds", 0, index)]
     for index in (60000, -20000, 2**30, -(2**30)):
-        assert [kind for kind, _, _ in found(WRITE, x, index)] == ["out_of_bounds"]
+        assert [kind for kind, _, _ in faults(WRITE, x, index)] == ["out_of_bounds"]
 
 
 def test_an_error_of_the_launch_leaves_arrays_as_the_kernel_left_them():

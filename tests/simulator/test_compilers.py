@@ -35,8 +35,8 @@ def outcomes():
         arguments = row.arguments() if broken else row.inputs(np.random.default_rng(0))
         with ck.simulator.checked(3, strict=True) as report:
             modules.kernel(row)(row.grid, row.block, arguments, shared_mem=row.shared_mem)
-            found, report.findings = report.findings, []
-        outcome[row.name] = found, [np.asarray(one).tobytes() for one in arguments]
+            findings, report.findings = report.findings, []
+        outcome[row.name] = findings, [np.asarray(value).tobytes() for value in arguments]
     return outcome
 
 
@@ -52,4 +52,4 @@ def test_each_makes_the_same(name, expected, monkeypatch):
         pytest.skip(f"{name} is not installed")
     monkeypatch.setenv("CUDAKERN_CXX", FOUND[name])
     assert outcomes() == expected
-    assert {bool(found) for found, _ in expected.values()} == {True, False}
+    assert {bool(findings) for findings, _ in expected.values()} == {True, False}

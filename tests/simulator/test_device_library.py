@@ -17,12 +17,12 @@ from tests.helpers.small_floats import ALL, KINDS, assert_same, values
 RNG = np.random.default_rng(17)
 
 
-def kernel(parameters, lines, given=""):
+def kernel(parameters, lines, before=""):
     """Return a kernel with one row of results per thread."""
     body = "\n".join(f"row[{i}] = {line};" for i, line in enumerate(lines))
     return f"""extern "C" __global__ void k({parameters}) {{
       const int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
-      {given}
+      {before}
       auto* row = out + {len(lines)} * i;
       {body}
     }}"""
@@ -67,7 +67,7 @@ REALS = {
 def test_functions_of_doubles():
     x = np.concatenate([RNG.uniform(-4, 4, 60), [0.25, -1.5, 0.5, 3.75]])
     out = np.zeros((64, len(REALS)))
-    text = kernel("const double* given, double* out", REALS, "const double x = given[i];")
+    text = kernel("const double* in, double* out", REALS, "const double x = in[i];")
     run(text, [x, out], block=64)
     for column, (name, (function, error)) in zip(out.T, REALS.items(), strict=True):
         expected = [function(v) for v in x.tolist()]
@@ -103,8 +103,8 @@ __device__ float cosine(Both f, float x) { float s, c; f(x, &s, &c); return c; }
 
 
 def test_functions_of_floats():
-    given = "const float x = in[i], pair[] = {x, 2.0f};"
-    text = BOTH + kernel("const float* in, float* out", FLOATS, given)
+    before = "const float x = in[i], pair[] = {x, 2.0f};"
+    text = BOTH + kernel("const float* in, float* out", FLOATS, before)
     x = RNG.uniform(0.01, 5, 64).astype(np.float32)
     out = np.zeros((64, len(FLOATS)), np.float32)
     run(text, [x, out], block=64)

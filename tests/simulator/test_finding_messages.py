@@ -7,19 +7,12 @@ import pytest
 
 import cudakern as ck
 from cudakern.simulator import RawKernel, checked
-
-
-def findings(code, *arguments, grid=1, block=1, strict=False, **launch):
-    """Return what the kernel ``k`` of a text did wrong."""
-    with checked(strict=strict) as report:
-        RawKernel(code, "k")((grid,), (block,), arguments, **launch)
-        found, report.findings = report.findings, []
-    return found
+from tests.simulator.launches import findings_of
 
 
 def message(code, *arguments, **options):
     """Return the message of the one thing that a kernel did wrong, after the place."""
-    (finding,) = findings(code, *arguments, **options)
+    (finding,) = findings_of(code, *arguments, **options)
     assert str(finding) == f"k: {finding.kind}: {finding.message}"
     assert "\n" not in finding.message
     assert finding.source == ("k.cu", 2)
@@ -135,14 +128,14 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_where_an_access_lies(case):
     code, arguments, expected = CASES[case]
-    found = findings(code, *arguments, shared_mem=8 * (case == "dynamic"))
-    assert found[0].message == f"k.cu:2: {expected} {ONE}"
+    first, *_ = findings_of(code, *arguments, shared_mem=8 * (case == "dynamic"))
+    assert first.message == f"k.cu:2: {expected} {ONE}"
 
 
 def test_an_array_that_is_read_only():
     x = np.zeros(4, np.int32)
     x.flags.writeable = False
-    assert findings(kernel("x[1] = w[i];", "int* x, const int* w, int i"), X.copy(), x, 1) == []
+    assert findings_of(kernel("x[1] = w[i];", "int* x, const int* w, int i"), X.copy(), x, 1) == []
     expected = "write of 4 bytes must be to an array that can be written; it is element 1 of "
     assert message(kernel("x[i] = 1;"), x, 1) == f"{expected}argument 0 (x), shape (4,) {ONE}"
     assert OUTSIDE in message(kernel("x[i] = 1;"), x, 4)
@@ -160,15 +153,15 @@ AT = "element 0 of argument 0 (x), shape (4,)"
 
 
 def race(code, *, grid=1, block=64, strict=False):
-    (finding,) = findings(code, np.zeros(4, np.int32), 0, grid=grid, block=block, strict=strict)
+    (finding,) = findings_of(code, np.zeros(4, np.int32), 0, grid=grid, block=block, strict=strict)
     assert finding.kind == "race"
     assert finding.index == 0
     return finding.message
 
 
 def test_a_race_names_both_accesses():
-    found = race(kernel("if (threadIdx.x % 32 == 0) x[0] = threadIdx.x;"))
-    assert found in {
+    text = race(kernel("if (threadIdx.x % 32 == 0) x[0] = threadIdx.x;"))
+    assert text in {
         f"k.cu:2: write of 4 bytes at {AT} must be ordered with the write at k.cu:2 by block "
         f"(0, 0, 0), thread ({other}, 0, 0): {UNORDERED} (block (0, 0, 0), thread ({one}, 0, 0))"
         for one, other in ((0, 32), (32, 0))
@@ -177,16 +170,16 @@ def test_a_race_names_both_accesses():
 
 def test_a_race_with_an_atomic():
     code = kernel("if (threadIdx.x == 0) x[0] = 7; else if (threadIdx.x == 32) atomicAdd(x, 1);")
-    found = race(code)
-    assert "atomic update" in found
-    assert "write" in found
-    assert UNORDERED in found
+    text = race(code)
+    assert "atomic update" in text
+    assert "write" in text
+    assert UNORDERED in text
 
 
 def test_a_scope_that_is_too_narrow():
-    found = race(kernel("atomicAdd_block(x, 1);"), grid=2, block=1)
-    assert "must be ordered with the atomic update at k.cu:2 by block" in found
-    assert ": the scope of one, .cta, leaves the other thread out (block" in found
+    text = race(kernel("atomicAdd_block(x, 1);"), grid=2, block=1)
+    assert "must be ordered with the atomic update at k.cu:2 by block" in text
+    assert ": the scope of one, .cta, leaves the other thread out (block" in text
 
 
 def test_an_asynchronous_copy_that_nobody_waits_for():
@@ -198,8 +191,8 @@ extern "C" __global__ void k(int* x, int i) {
   x[i] = s[i];
   __pipeline_wait_prior(0);
 }"""
-    found = findings(code, np.zeros(4, np.int32), 0)
-    text = next(f.message for f in found if f.array == "s")
+    findings = findings_of(code, np.zeros(4, np.int32), 0)
+    text = next(finding.message for finding in findings if finding.array == "s")
     assert "k.cu:4: read of 4 bytes at element 0 of shared array s of 16 bytes" in text
     assert "must be ordered with the asynchronous copy at " in text
     assert "k.cu:3) by block (0, 0, 0), thread (0, 0, 0): nobody has waited for that (block" in text
@@ -217,7 +210,7 @@ extern "C" __global__ void k(int* x, int i) {
 )
 def test_what_only_strict_reports(line, why):
     code = kernel(line)
-    assert findings(code, np.zeros(4, np.int32), 0, block=64) == []
+    assert findings_of(code, np.zeros(4, np.int32), 0, block=64) == []
     assert f": {UNORDERED}{why} (block" in race(code, strict=True)
 
 
@@ -228,19 +221,19 @@ extern "C" __global__ void k(int* x, int i) {
   fails(i);
   inlined(i);
 }"""
-    (finding,) = findings(code, X, 2)
+    (finding,) = findings_of(code, X, 2)
     assert (finding.kind, finding.source) == ("trap", ("k.cu", 2))
     assert finding.stack == (("k.cu", 2), ("k.cu", 5))
     assert finding.message.startswith("k.cu:2 (called at k.cu:5): ")
     assert finding.message.endswith(ONE)
-    (finding,) = findings(code, X, 3)
+    (finding,) = findings_of(code, X, 3)
     assert finding.source == ("k.cu", 1)
 
 
 def test_strict_barriers():
     code = kernel("if (threadIdx.x < 32) return; __syncthreads();")
-    assert findings(code, X, 0, block=64) == []
-    (finding,) = findings(code, X, 0, block=64, strict=True)
+    assert findings_of(code, X, 0, block=64) == []
+    (finding,) = findings_of(code, X, 0, block=64, strict=True)
     assert finding.kind == "barrier_divergence"
     with pytest.raises(ck.SimulatorError, match="barrier_divergence"), checked(strict=True):
         RawKernel(code, "k")((1,), (64,), (X, 0))
@@ -269,7 +262,7 @@ extern "C" __global__ __cluster_dims__(2) void k(int* x, int i, int which) {
 )
 def test_shared_memory_of_another_block(which, array, where):
     x, launch = np.zeros(4, np.int32), {"grid": 2, "block": 8, "shared_mem": 32}
-    (finding,) = findings(CLUSTER, x, 9, which, **launch)
+    (finding,) = findings_of(CLUSTER, x, 9, which, **launch)
     assert (finding.array, finding.index) == (array, 9)
     place = f"element 9 of {where} of 32 bytes in block 1 of the cluster"
     assert f"{OUTSIDE} {place}, {UNITS} (block (0, 0, 0)" in finding.message

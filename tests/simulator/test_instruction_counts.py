@@ -75,7 +75,7 @@ class Case:
     @property
     def expected(self) -> dict[str, int]:
         """The counts of a block."""
-        pairs = (one.split() for one in self.counts.split(", "))
+        pairs = (pair.split() for pair in self.counts.split(", "))
         return {name: int(count) for count, *names in pairs for name in names}
 
 
@@ -122,9 +122,9 @@ def test_counts(module, case, checks):
     checking = ck.simulator.checked(seed=3, resident_blocks=2) if checks else nullcontext()
     with checking, traffic() as report:
         module.get_function(case.name)((3,), (case.block,), (np.zeros(1, np.float32),))
-    (found,) = report.kernels
-    assert found.instructions == {name: 3 * count for name, count in case.expected.items()}
-    assert found.instruction_count == 3 * sum(case.expected.values())
+    (executed,) = report.kernels
+    assert executed.instructions == {name: 3 * count for name, count in case.expected.items()}
+    assert executed.instruction_count == 3 * sum(case.expected.values())
 
 
 def test_trips_of_cuda_code():
@@ -137,6 +137,6 @@ def test_trips_of_cuda_code():
     trips = np.random.default_rng(0).integers(1, 50, 128).astype(np.int32)
     with traffic() as report:
         RawKernel(code, "turns")((1,), (128,), (trips, np.zeros(128, np.float32)))
-    (found,) = report.kernels
-    counted = {name: n for name, n in found.instructions.items() if name.startswith("div.")}
+    (executed,) = report.kernels
+    counted = {name: n for name, n in executed.instructions.items() if name.startswith("div.")}
     assert list(counted.values()) == [trips.reshape(4, 32).max(1).sum()]

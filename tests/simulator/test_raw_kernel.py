@@ -208,13 +208,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize("checked", [False, True])
-@pytest.mark.parametrize(("kind", "value", "found"), WRONG)
-def test_an_argument_is_of_its_parameters_kind(checked, kind, value, found):
+@pytest.mark.parametrize(("kind", "value", "what"), WRONG)
+def test_an_argument_is_of_its_parameters_kind(checked, kind, value, what):
     """Most have the parameter's size; the kernel would take their bits for something else."""
     x, taker = np.full(1, 5, np.int32), TAKERS.get_function(f"k{[*KINDS].index(kind)}")
     with pytest.raises(ck.BindingError) as caught, checked_or_not(checked):
         taker((1,), (1,), (x, value))
-    assert str(caught.value) == f"{taker.name}: args[1] must be {KINDS[kind]}; got {found}"
+    assert str(caught.value) == f"{taker.name}: args[1] must be {KINDS[kind]}; got {what}"
     assert x == 5, "it was launched"
 
 
@@ -286,7 +286,7 @@ def test_sizes_must_be_integers(sizes, which):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"code": b"x"}, "code must be a str; got bytes"),
         ({"name": 3}, "name must be a str; got 3"),
@@ -299,9 +299,9 @@ def test_sizes_must_be_integers(sizes, which):
         ({"options": ("-DA\0",)}, "options must be text that UTF-8 can hold, without NUL or line"),
     ],
 )
-def test_constructor(given, message):
+def test_constructor(arguments, message):
     with pytest.raises((ck.DTypeError, ck.BindingError), match=f"^RawKernel: {message}"):
-        RawKernel(**{"code": ADD, "name": "add", **given})
+        RawKernel(**{"code": ADD, "name": "add", **arguments})
     assert RawKernel(ADD, "add", (), "nvcc").compile() is None
 
 

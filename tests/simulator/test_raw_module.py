@@ -99,8 +99,8 @@ def test_paths(tmp_path):
     (tmp_path / "value.h").write_text("#define VALUE 5\n")
     path = tmp_path / "mine.cu"
     path.write_text('#include "value.h"\nextern "C" __global__ void k(int* x) { *x = VALUE; }')
-    for given in (path, str(path)):
-        module = RawModule(path=given)
+    for name in (path, str(path)):
+        module = RawModule(path=name)
         assert ran(module, "k", np.zeros(1, np.int32)) == 5
         assert module.code == path.read_text()
     path.write_text("__global__ void k(int* x) { *x = missing; }")
@@ -119,10 +119,10 @@ def test_what_lies_beside_a_file_is_part_of_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for value in (5, 6):
         (tmp_path / "value.h").write_text(f"#define VALUE {value}\n")
-        for given in (path, "below/mine.cu"):
-            assert ran(RawModule(path=given), "k", np.zeros(1, np.int32)) == value
+        for name in (path, "below/mine.cu"):
+            assert ran(RawModule(path=name), "k", np.zeros(1, np.int32)) == value
             with checked():
-                assert ran(RawModule(path=given), "k", np.zeros(1, np.int32)) == value
+                assert ran(RawModule(path=name), "k", np.zeros(1, np.int32)) == value
 
 
 def test_files_of_ptx(tmp_path):
@@ -142,11 +142,11 @@ def test_files_of_ptx(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "found"), [(b"\x7fELF\x02\xff", "machine code"), (b"int a; // \xe9", "other bytes")]
+    ("content", "what"), [(b"\x7fELF\x02\xff", "machine code"), (b"int a; // \xe9", "other bytes")]
 )
-def test_files_that_are_no_text(tmp_path, content, found):
+def test_files_that_are_no_text(tmp_path, content, what):
     (tmp_path / "x").write_bytes(content)
-    message = rf"^RawModule: path must be a file of CUDA C\+\+ or PTX in UTF-8; got {found}$"
+    message = rf"^RawModule: path must be a file of CUDA C\+\+ or PTX in UTF-8; got {what}$"
     with pytest.raises(ck.BindingError, match=message):
         RawModule(path=tmp_path / "x")
     with pytest.raises(FileNotFoundError):
@@ -206,9 +206,9 @@ def test_functions_of_others_and_launches_from_kernels(code, what):
 
 
 def test_code_or_path():
-    for given in ({}, {"code": "", "path": "x.cu"}):
+    for arguments in ({}, {"code": "", "path": "x.cu"}):
         with pytest.raises(ck.BindingError, match=r"RawModule: code must be given, or path; exact"):
-            RawModule(**given)
+            RawModule(**arguments)
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ def test_blocks_are_spread_over_a_grid_of_full_size(module, grid, run, capfd):
     with traffic(blocks=run) as report:
         module.get_function("places")(grid, (32,), (zeros(1), zeros(1)))
     count = int(np.prod(grid))
-    found = [tuple(map(int, line.split(" of "))) for line in capfd.readouterr().out.splitlines()]
-    assert sorted(found) == [(block, count) for block in evenly(count, min(run, count))]
+    ran = [tuple(map(int, line.split(" of "))) for line in capfd.readouterr().out.splitlines()]
+    assert sorted(ran) == [(block, count) for block in evenly(count, min(run, count))]
     assert (report.kernels[0].blocks, report.kernels[0].sampled) == (count, min(run, count))
 
 
@@ -77,8 +77,8 @@ def test_blocks_are_spread_over_a_grid_of_full_size(module, grid, run, capfd):
 def test_whole_clusters_run(module, run, clusters, capfd):
     with traffic(blocks=run) as report:
         module.get_function("clusters")((24,), (32,), (zeros(1), zeros(1)))
-    found = sorted(int(line.split(" of ")[0]) for line in capfd.readouterr().out.splitlines())
-    assert found == [4 * c + rank for c in evenly(6, clusters) for rank in range(4)]
+    ran = sorted(int(line.split(" of ")[0]) for line in capfd.readouterr().out.splitlines())
+    assert ran == [4 * c + rank for c in evenly(6, clusters) for rank in range(4)]
     assert (report.kernels[0].blocks, report.kernels[0].sampled) == (24, 4 * clusters)
 
 
@@ -100,18 +100,18 @@ def test_scaled_figures_are_rounded(module):
     # Blocks 1, 5 and 8 of 10 turn 2, 6 and 9 times: 17 requests, for which stand 56.67.
     with traffic(blocks=3) as report:
         module.get_function("turns")((10,), (32,), (zeros(80), zeros(10)))
-    (found,) = report.kernels
-    assert found.loads == Requests(57, 1813, 7253, 57, 0)
-    assert {n for name, n in found.instructions.items() if name.startswith("ld.global")} == {57}
+    (kernel,) = report.kernels
+    assert kernel.loads == Requests(57, 1813, 7253, 57, 0)
+    assert {n for name, n in kernel.instructions.items() if name.startswith("ld.global")} == {57}
 
 
 def test_launches_add_up(module):
     with traffic(blocks=2) as report:
         for blocks in (1, 2, 8):
             module.get_function("copy")((blocks,), (32,), (zeros(1024), zeros(1024)))
-    (found,) = report.kernels
-    assert (found.launches, found.blocks, found.sampled) == (3, 11, 5)
-    assert found.loads.requests == 11
+    (kernel,) = report.kernels
+    assert (kernel.launches, kernel.blocks, kernel.sampled) == (3, 11, 5)
+    assert kernel.loads.requests == 11
 
 
 def test_nothing_is_written(module):
@@ -178,8 +178,10 @@ print(most_kilobytes() - before, *(kernel.stores.bytes_requested for kernel in r
 def test_huge_arrays_are_not_touched():
     # 2 GiB that nobody has touched, of which the blocks that run touch 20 KiB.
     command = [sys.executable, "-c", HUGE]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout
-    grown, copied, stored = map(int, found.split())
+    printed = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=100
+    ).stdout
+    grown, copied, stored = map(int, printed.split())
     assert (copied, stored) == (2**30 + 2**13, 2**28)
     assert grown < 4 * 1024
 

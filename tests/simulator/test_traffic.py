@@ -377,8 +377,8 @@ def test_figures(module, case, checks):
     checking = ck.simulator.checked(seed=7, resident_blocks=1) if checks else nullcontext()
     with suppress(SimulatorError), checking, traffic() as report:
         case.launch(module)
-    (found,) = report.kernels
-    assert found.kernel == case.name
+    (counted,) = report.kernels
+    assert counted.kernel == case.name
     assert totals(report) == [case.expected]
 
 
@@ -420,8 +420,8 @@ def line_of(text):
 @pytest.fixture(scope="module")
 def lines():
     """Return the kernels of `LINES`."""
-    made = RawModule(code=LINES)
-    return made.get_function("first"), made.get_function("second")
+    module = RawModule(code=LINES)
+    return module.get_function("first"), module.get_function("second")
 
 
 def launch_lines(lines, launches=(1, 1)):
@@ -434,10 +434,10 @@ def launch_lines(lines, launches=(1, 1)):
 def test_lines_are_told_apart(lines):
     with traffic() as report:
         launch_lines(lines, (1, 0))
-    (found,) = report.kernels
+    (counted,) = report.kernels
     rows = {
         (line.kind, *(number for _, number in line.stack)): (line.requests, line.sectors)
-        for line in found.lines
+        for line in counted.lines
     }
     kernel = [line_of(t) for t in ("float s", "s += z", "s += twice", "s += cached", "s += __ldcs")]
     assert rows.pop(("shared store", line_of("r[2 * i"))) == (1, 0)
@@ -451,8 +451,8 @@ def test_lines_are_told_apart(lines):
         ("store", line_of("__stcs")): (1, 4),
         ("atomic", line_of("atomicAdd")): (1, 4),
     }
-    assert {line.source for line in found.lines} == {line.stack[0] for line in found.lines}
-    assert {file for line in found.lines for file, _ in line.stack} == {"module.cu"}
+    assert {line.source for line in counted.lines} == {line.stack[0] for line in counted.lines}
+    assert {file for line in counted.lines for file, _ in line.stack} == {"module.cu"}
 
 
 def test_launches_add_up_and_kernels_do_not(lines):
@@ -464,10 +464,10 @@ def test_launches_add_up_and_kernels_do_not(lines):
     with traffic() as once:
         launch_lines(lines)
     assert [(k.kernel, k.launches) for k in report.kernels] == [("first", 3), ("second", 4)]
-    for kernel, one in zip(report.kernels, once.kernels, strict=True):
-        executed = {name: kernel.launches * count for name, count in one.instructions.items()}
+    for kernel, alone in zip(report.kernels, once.kernels, strict=True):
+        executed = {name: kernel.launches * count for name, count in alone.instructions.items()}
         assert kernel.instructions == executed
-        for line, single in zip(kernel.lines, one.lines, strict=True):
+        for line, single in zip(kernel.lines, alone.lines, strict=True):
             assert (line.kind, line.stack) == (single.kind, single.stack)
             assert astuple(line)[:5] == tuple(kernel.launches * n for n in astuple(single)[:5])
 

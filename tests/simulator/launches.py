@@ -1,0 +1,14 @@
+"""Checked launches of kernels given as text."""
+
+from __future__ import annotations
+
+from cudakern.simulator import Finding, RawKernel, checked
+
+
+def findings_of(code, *arguments, grid=1, block=1, shared_mem=0, **options) -> list[Finding]:
+    """Return what the first ``extern "C"`` kernel of a text does wrong in a checked launch."""
+    name = code.split('extern "C"')[1].split("void ")[1].split("(")[0]
+    with checked(**options) as report:
+        RawKernel(code, name)(grid, block, arguments, shared_mem=shared_mem)
+        findings, report.findings = report.findings, []
+    return findings
