@@ -212,7 +212,9 @@ WORSE = [
     (STRIDED, "__stcs(address, value)", "*address = value", "no 16-byte store"),
     (
         reduce_kernel("stream", "SUM", "FLOAT32", rank=1),
-        *(_STREAM.format(8), _STREAM.format(4), "16-byte loads"),
+        _STREAM.format(8),
+        _STREAM.format(4),
+        "16-byte loads",
     ),
     (
         reduce_kernel("tiles", "SUM", "FLOAT16", width=16),
@@ -222,7 +224,9 @@ WORSE = [
     ),
     (
         reduce_kernel("warps", "SUM", "FLOAT32", rank=1),
-        *(_FOLD, _ATOMIC, "atomic operations|takes subnormal numbers for zero: REDG"),
+        _FOLD,
+        _ATOMIC,
+        "atomic operations|takes subnormal numbers for zero: REDG",
     ),
     (REDUCED, _INC.format("acq_rel"), _INC.format("relaxed"), "fences"),
     (REDUCED, "tile * width + q;", "tile * width + q % a.units;", "a division"),

@@ -166,42 +166,6 @@ def test_t14_offset_in_the_buffer_is_a_multiple_of_what_is_guaranteed(position, 
             assert_refused(operator, arrays, FIELDS[position], "T14")
 
 
-# Bytes at which x (48), indices (16) and out (64) start in one buffer; which out overlaps.
-TOGETHER = [
-    pytest.param((0, 64, 0), "overlap", id="x-in-place"),
-    pytest.param((0, 128, 32), "overlap", id="out-starts-in-x"),
-    pytest.param((48, 128, 0), "overlap", id="out-ends-in-x"),
-    pytest.param((16, 128, 0), "overlap", id="x-within-out"),
-    pytest.param((128, 0, 0), "overlap", id="out-starts-with-indices"),
-    pytest.param((128, 48, 0), "overlap", id="indices-end-out"),
-    pytest.param((0, 112, 48), "apart", id="out-follows-x"),
-    pytest.param((64, 128, 0), "apart", id="x-follows-out"),
-    pytest.param((128, 48, 64), "apart", id="out-follows-indices"),
-    pytest.param((128, 64, 0), "apart", id="indices-follow-out"),
-]
-
-
-@pytest.mark.parametrize("flat", [False, True], ids=["arrays", "buffers"])
-@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
-@pytest.mark.parametrize(("starts", "expected"), TOGETHER)
-def test_t19_out_overlaps_no_input(starts, expected, warm, flat):
-    operator = ck.compile_operator(DESC)
-    given = [a.ravel() if flat else a for a in operands()]
-    if warm:
-        operator(*given[:2], out=given[2].copy())
-    buffer = memory()
-    out, indices, x = (view(buffer, starts[k], given[k]) for k in (2, 1, 0))
-    before = buffer.copy()
-    if expected == "overlap":
-        assert_refused(operator, [x, indices, out], "output_tensor", "T19")
-        np.testing.assert_array_equal(buffer, before)
-        return
-    operator(x, indices, out=out)
-    np.testing.assert_array_equal(out.reshape(4, 4), EXPECTED)
-    buffer[starts[2] : starts[2] + 64] = before[starts[2] : starts[2] + 64]
-    np.testing.assert_array_equal(buffer, before)
-
-
 def test_t19_inputs_may_overlap_each_other():
     x = np.array([[2, 0, 0, 1], [5, 6, 7, 8], [9, 10, 11, 12]], np.uint32)
     result = ck.compile_operator(typed(DESC, "UINT32"))(x, x[:1])
