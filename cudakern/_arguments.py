@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern._dtypes import copyable
-from cudakern.errors import ArgumentError, DTypeError, did_you_mean, reason, shown
+from cudakern.errors import ArgumentError, did_you_mean, dtype_error, reason, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -29,8 +29,8 @@ def as_integer(
         return index(value)  # type: ignore[arg-type]  # what else was given, the error says
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         hint = did_you_mean(value, (), words)
-        message = f"{operator}: {name} must be an int; got {shown(value)}{hint}"
-        raise DTypeError(message) from None
+        requirement = f"must be an int; got {shown(value)}{hint}"
+        raise dtype_error(operator, name, requirement) from None
 
 
 def normalize_axis(operator: str, axis: int, rank: int) -> int:
@@ -93,11 +93,9 @@ def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any])
         if element.ndim == 0:
             return _converted_element(element, dtype).tobytes()
     except Exception as error:
-        found = f"{shown(value)} ({reason(error)})"
-        message = f"{operator}: {name} must fit {dtype}; got {found}"
-        raise DTypeError(message) from error
-    message = f"{operator}: {name} must be a scalar; got shape {element.shape}"
-    raise DTypeError(message)
+        requirement = f"must fit {dtype}; got {shown(value)} ({reason(error)})"
+        raise dtype_error(operator, name, requirement) from error
+    raise dtype_error(operator, name, f"must be a scalar; got shape {element.shape}")
 
 
 def _converted_element(element: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern.errors import DTypeError, did_you_mean, shown
+from cudakern.errors import did_you_mean, dtype_error, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -61,14 +61,11 @@ class DataType(IntEnum):
         if self is DataType.BFLOAT16:
             dtype = bfloat16()
             if dtype is None:
-                message = (
-                    "cudakern: BFLOAT16 needs the package ml_dtypes; run: pip install ml_dtypes"
-                )
-                raise DTypeError(message)
+                advice = "needs the package ml_dtypes; run: pip install ml_dtypes"
+                raise dtype_error("cudakern", "BFLOAT16", advice)
             return dtype
         if self.name in {"UNKNOWN", "UINT4", "INT4"}:
-            message = f"cudakern: data_type must have a NumPy dtype; got {self.name}"
-            raise DTypeError(message)
+            raise dtype_error("cudakern", "data_type", f"must have a NumPy dtype; got {self.name}")
         return np.dtype(self.name.lower())
 
     @classmethod
@@ -82,10 +79,8 @@ class DataType(IntEnum):
         """
         data_type = known().get(dtype)
         if data_type is None:
-            message = (
-                f"cudakern: dtype must be one of {', '.join(d.name for d in known())}; got {dtype}"
-            )
-            raise DTypeError(message)
+            names = ", ".join(d.name for d in known())
+            raise dtype_error("cudakern", "dtype", f"must be one of {names}; got {dtype}")
         return data_type
 
 
@@ -171,8 +166,8 @@ def require_dtype(
 ) -> None:
     """Raise DTypeError unless an argument's dtype is legal."""
     if dtype not in legal:
-        message = f"{operator}: {name}.dtype must be one of {_names_of(legal)}; got {dtype}"
-        raise DTypeError(message)
+        requirement = f"must be one of {_names_of(legal)}; got {dtype}"
+        raise dtype_error(operator, f"{name}.dtype", requirement)
 
 
 def _names_of(dtypes: Iterable[np.dtype[Any]]) -> str:
@@ -197,5 +192,5 @@ def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) ->
     else:
         hint = did_you_mean(word, map(str, legal) if dtype is None else (), _OTHER_NAMES)
     got = shown(wanted) if dtype is None else str(dtype)
-    message = f"{operator}: dtype must be one of {_names_of(legal)}; got {got:.60}{hint}"
-    raise DTypeError(message)
+    requirement = f"must be one of {_names_of(legal)}; got {got:.60}{hint}"
+    raise dtype_error(operator, "dtype", requirement)

@@ -13,7 +13,7 @@ import numpy as np
 
 from cudakern._arrays import Array, address_of, is_cupy, is_read_only, require_writeable
 from cudakern._dtypes import narrow_floats
-from cudakern.errors import BindingError, CudakernError, DTypeError, reason
+from cudakern.errors import BindingError, CudakernError, dtype_error, reason
 
 # Of DLPack: where memory is that the processor reads, and that a CUDA device does.
 _HOST_TYPES = (1, 3)  # kDLCPU, kDLCUDAHost
@@ -170,7 +170,7 @@ def _refusal(operator: str, name: str, value: object, error: Exception) -> Cudak
     requirement = f"must be an array; got {_kind(value)}" + (f" ({text})" if text else "")
     if isinstance(error, ValueError):
         return BindingError(operator, name, requirement)
-    return DTypeError(f"{operator}: {name} {requirement}")
+    return dtype_error(operator, name, requirement)
 
 
 def _kind(value: object) -> str:

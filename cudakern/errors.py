@@ -124,6 +124,11 @@ class DTypeError(CudakernError, TypeError):
     """A data type is not supported where it was given."""
 
 
+def dtype_error(operator: str, field: str, requirement: str) -> DTypeError:
+    """Return an error that names an operator and one of its fields."""
+    return DTypeError(f"{operator}: {field} {requirement}")
+
+
 class IndexRangeError(CudakernError, IndexError):
     """An index lies outside its axis and ``mode="raise"`` was asked for."""
 

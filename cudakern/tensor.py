@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cudakern._dtypes import EXTENSIONS, DataType
 from cudakern._layout import MAX_DIMENSIONS, overlaps_itself, packed_strides
-from cudakern.errors import DescriptorError, DTypeError
+from cudakern.errors import DescriptorError, dtype_error
 from cudakern.feature_level import FeatureLevel
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ def as_integers(descriptor: str, field: str, values: Sequence[int]) -> tuple[int
     try:
         return tuple(operator.index(value) for value in values)
     except TypeError:
-        message = f"{descriptor}: {field} must be a sequence of integers; got {values!r}"
-        raise DTypeError(message) from None
+        requirement = f"must be a sequence of integers; got {values!r}"
+        raise dtype_error(descriptor, field, requirement) from None
 
 
 def minimum_tensor_size_in_bytes(desc: TensorDesc) -> int:

@@ -11,7 +11,7 @@ from cudakern._arguments import element_bytes, require_word
 from cudakern._arrays import Array, converted
 from cudakern._dtypes import DataType
 from cudakern._layout import VECTOR_BYTES, Layout
-from cudakern.errors import ArgumentError, DTypeError, shown
+from cudakern.errors import ArgumentError, dtype_error, shown
 from cudakern.feature_level import FeatureLevel
 
 if TYPE_CHECKING:
@@ -132,9 +132,8 @@ def as_indices(operator: str, value: object, indices: Array) -> Array:
 def require_index_dtype(operator: str, dtype: np.dtype[Any]) -> None:
     """Raise DTypeError unless indices may have a dtype, or can be widened from it."""
     if dtype not in _INDEX_DTYPES and dtype not in _WIDENED:
-        requirement = "must be int32, int64, uint32 or uint64"
-        message = f"{operator}: indices.dtype {requirement}; got {dtype}"
-        raise DTypeError(message)
+        requirement = f"must be int32, int64, uint32 or uint64; got {dtype}"
+        raise dtype_error(operator, "indices.dtype", requirement)
 
 
 def fill_pattern(operator: str, mode: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:

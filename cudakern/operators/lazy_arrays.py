@@ -15,7 +15,7 @@ from dask.layers import ArrayValuesDep
 from cudakern._arrays import Array, common_place, copy_elements, empty, place_of
 from cudakern._foreign import as_array
 from cudakern.engines import HOST
-from cudakern.errors import ArgumentError, DTypeError, shown
+from cudakern.errors import ArgumentError, dtype_error, shown
 from cudakern.operators.indices import as_indices, require_index_dtype
 
 if TYPE_CHECKING:
@@ -35,10 +35,8 @@ def require_known(operator: str, out: object = None, **arguments: object) -> Non
     for name, value in arguments.items():
         parts = value if isinstance(value, list | tuple) else [value]
         if any(map(is_dask_collection, parts)):
-            requirement = "must be known when the graph is built"
-            hint = f"call compute() on {name} first"
-            message = f"{operator}: {name} {requirement}; got {shown(value)}; {hint}"
-            raise DTypeError(message)
+            requirement = f"must be known when the graph is built; got {shown(value)}"
+            raise dtype_error(operator, name, f"{requirement}; call compute() on {name} first")
 
 
 def as_lazy(operator: str, name: str, value: object) -> Lazy:
@@ -48,8 +46,7 @@ def as_lazy(operator: str, name: str, value: object) -> Lazy:
     """
     if not isinstance(value, da.Array):
         if is_dask_collection(value):
-            message = f"{operator}: {name} must be an array; got {type(value).__name__}"
-            raise DTypeError(message)
+            raise dtype_error(operator, name, f"must be an array; got {type(value).__name__}")
         array = as_array(operator, name, value)
         return da.from_array(array, chunks=array.shape, asarray=False)
     as_array(operator, name, meta_from_array(value))

@@ -30,7 +30,7 @@ from cudakern._arrays import (
 )
 from cudakern._foreign import as_array
 from cudakern.engines import HOST
-from cudakern.errors import DTypeError
+from cudakern.errors import dtype_error
 from cudakern.operators.index_check import raise_if_outside, require_extents
 from cudakern.operators.indices import as_indices, widened
 from cudakern.operators.lazy_arrays import (
@@ -91,8 +91,8 @@ class LazyLookup:
         """Return what indices select from a chunk; zero bits or the fill value out of range."""
         x = as_array(self.operator, "x", x)
         if x.dtype != self.kind:
-            message = f"{self.operator}: x.dtype must be {self.kind} in all chunks; got {x.dtype}"
-            raise DTypeError(message)
+            requirement = f"must be {self.kind} in all chunks; got {x.dtype}"
+            raise dtype_error(self.operator, "x.dtype", requirement)
         options = {"mode": mode, "negative": negative}
         if mode == "fill":
             options["fill_value"] = np.frombuffer(self.fill, x.dtype)[0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern._layout import Layout
-from cudakern.errors import BindingError, DTypeError
+from cudakern.errors import BindingError, dtype_error
 from cudakern.simulator.operands import Operand
 from cudakern.simulator.structures import ParameterKind
 
@@ -153,8 +153,8 @@ def pack(
             packed += _scalar(name, i, argument, size)
             continue
         if argument.dtype.hasobject or not argument.dtype.isnative:
-            message = f"{name}: args[{i}] must hold what a GPU can; got {argument.dtype}"
-            raise DTypeError(message)
+            requirement = f"must hold what a GPU can; got {argument.dtype}"
+            raise dtype_error(name, f"args[{i}]", requirement)
         if kind is ParameterKind.OTHER and _is_value(argument, size):
             packed += argument.tobytes()
             continue
@@ -212,8 +212,7 @@ def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # n
         value = argument
     else:
         requirement = f"must be a NumPy array or a scalar; got {type(argument).__name__}"
-        message = f"{kernel}: args[{position}] {requirement}"
-        raise DTypeError(message)
+        raise dtype_error(kernel, f"args[{position}]", requirement)
     if value.dtype.itemsize != size:
         raise _misfit(kernel, position, value.dtype, size)
     return bytes(value.tobytes())

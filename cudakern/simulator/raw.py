@@ -13,7 +13,7 @@ import numpy as np
 
 from cudakern._forks import Lock
 from cudakern.engines import nvrtc
-from cudakern.errors import BindingError, DTypeError
+from cudakern.errors import BindingError, dtype_error
 from cudakern.simulator import observation
 from cudakern.simulator.arguments import pack
 from cudakern.simulator.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
@@ -128,8 +128,7 @@ def _check_constructor(
 ) -> tuple[str, ...]:
     """Return the options of one of CuPy's constructors; raise an error for what cannot be."""
     if not isinstance(code, str):
-        message = f"{owner}: code must be a str; got {type(code).__name__}"
-        raise DTypeError(message)
+        raise dtype_error(owner, "code", f"must be a str; got {type(code).__name__}")
     if backend not in {"nvrtc", "nvcc"}:
         raise BindingError(owner, "backend", f"must be nvrtc or nvcc; got {backend!r}")
     if jitify:
@@ -223,8 +222,7 @@ class RawKernel:
     ) -> None:
         argument: object = name
         if not isinstance(argument, str):
-            message = f"RawKernel: name must be a str; got {name!r:.60}"
-            raise DTypeError(message)
+            raise dtype_error("RawKernel", "name", f"must be a str; got {name!r:.60}")
         self.options = _check_constructor("RawKernel", code, options, (name,), backend, jitify)
         self.name = name
         self.code = code

@@ -25,7 +25,7 @@ from cudakern._foreign import as_array, as_output
 from cudakern._layout import VECTOR_BYTES
 from cudakern._nvtx import nvtx_range
 from cudakern.engines import HOST
-from cudakern.errors import ArgumentError, DTypeError, reason, shown
+from cudakern.errors import ArgumentError, dtype_error, reason, shown
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.indices import as_indices, check_negative, index_type, widened
 from cudakern.operators.one_hot.plan import OneHotProblem, plan_one_hot
@@ -91,8 +91,7 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
             _pattern(operator, array.ravel(), wanted)
         elif not known().keys() >= {array.dtype, wanted}:
             requirement = f"must be {wanted} on a GPU, where 8-bit floats are not converted"
-            message = f"{operator}: values.dtype {requirement}; got {array.dtype}"
-            raise DTypeError(message)
+            raise dtype_error(operator, "values.dtype", f"{requirement}; got {array.dtype}")
         array = converted(array, wanted)
     return OffOn(array.dtype, array=array)
 
@@ -145,9 +144,8 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
         own = [np.asarray(v).dtype for v, number in zip(values, numbers, strict=True) if not number]
         dtype: np.dtype[Any] = np.result_type(*own)
     except Exception as error:
-        found = f"{shown(values)} ({reason(error)})"
-        message = f"{operator}: values must be scalars of one dtype; got {found}"
-        raise DTypeError(message) from error
+        requirement = f"must be scalars of one dtype; got {shown(values)} ({reason(error)})"
+        raise dtype_error(operator, "values", requirement) from error
     require_dtype(operator, "values", dtype, copyable())
     return dtype
 

@@ -24,7 +24,7 @@ from cudakern._caches import Table, registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output
 from cudakern._nvtx import nvtx_range
-from cudakern.errors import ArgumentError, BindingError, DTypeError, did_you_mean, shown
+from cudakern.errors import ArgumentError, BindingError, did_you_mean, dtype_error, shown
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
 from cudakern.operators.reduce.reduction import Reduction
@@ -100,8 +100,8 @@ def _as_axes(axis: object) -> int | tuple[int, ...]:
         return tuple(map(index, axis)) if isinstance(axis, tuple) else index(axis)  # type: ignore[arg-type]  # so TypeError
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         hint = did_you_mean(axis, (), _OTHER_AXIS_WORDS)
-        message = f"{NAME}: axis must be an int, a tuple of ints or None; got {shown(axis)}{hint}"
-        raise DTypeError(message) from None
+        requirement = f"must be an int, a tuple of ints or None; got {shown(axis)}{hint}"
+        raise dtype_error(NAME, "axis", requirement) from None
 
 
 def _check_flags(**flags: object) -> None:
@@ -231,8 +231,7 @@ def _result_of(
         requirement = f"must hold indices up to {count - 1}; got {result.name.lower()}"
         if of_out:
             raise BindingError(NAME, "out", requirement)
-        message = f"{NAME}: dtype {requirement}"
-        raise DTypeError(message)
+        raise dtype_error(NAME, "dtype", requirement)
     return result
 
 

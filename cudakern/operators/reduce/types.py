@@ -14,7 +14,7 @@ import numpy as np
 
 from cudakern import _dtypes as dtypes
 from cudakern._dtypes import DataType
-from cudakern.errors import ArgumentError, DTypeError, did_you_mean, shown
+from cudakern.errors import ArgumentError, did_you_mean, dtype_error, shown
 from cudakern.feature_level import FeatureLevel
 
 if TYPE_CHECKING:
@@ -196,15 +196,13 @@ def result_type(
     requested type holds less than the input's.
     """
     if kind in _COMPLEX and function in ORDERED:
-        required = f"x.dtype must be real for {function.label}: complex numbers have no order"
-        message = f"{NAME}: {required}; got {kind.name.lower()}"
-        raise DTypeError(message)
+        required = f"must be real for {function.label}: complex numbers have no order"
+        raise dtype_error(NAME, "x.dtype", f"{required}; got {kind.name.lower()}")
     if requested is not None:
         words, allowed = result_types(function, kind)
         if requested not in allowed:
-            required = f"dtype must be {words} for {function.label} of {kind.name.lower()}"
-            message = f"{NAME}: {required}; got {requested.name.lower()}"
-            raise DTypeError(message)
+            required = f"must be {words} for {function.label} of {kind.name.lower()}"
+            raise dtype_error(NAME, "dtype", f"{required}; got {requested.name.lower()}")
         return requested
     if function in ARG_FUNCTIONS:
         return DataType.INT64
