@@ -6,7 +6,7 @@ import ctypes
 import os
 import threading
 from math import prod
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cudakern.simulator import structures
 from cudakern.simulator.operands import group
@@ -65,15 +65,15 @@ class Observed:
         self.failed_at: tuple[Source, ...] = ()
 
 
-class Session(Protocol):
-    """Who wants to observe launches."""
+class Session:
+    """Who wants to observe launches, and how they are to run for it."""
 
-    seed: int
-    resident_blocks: int
-    strict: bool
-    checks: bool
-    sample: int  # blocks that are to run of each launch; 0 for all
-    thread: int  # that has begun it
+    seed = 0
+    resident_blocks = 1
+    strict = False
+    checks = False
+    sample = 0  # blocks that are to run of each launch; 0 for all
+    thread = 0  # that has begun it
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
@@ -176,13 +176,13 @@ def _options(
         for i, buffer in enumerate(buffers)
         for operand in buffer.operands
     ]
-    resident = 1 if checking is None else checking.resident_blocks
+    session = checking or Session()
     return structures.OptionsStruct(
-        seed=0 if checking is None else checking.seed,
-        resident=resident,
-        most_resident=max(_MOST_RESIDENT, resident),
-        checks=checking is not None,
-        strict=checking is not None and checking.strict,
+        seed=session.seed,
+        resident=session.resident_blocks,
+        most_resident=max(_MOST_RESIDENT, session.resident_blocks),
+        checks=session.checks,
+        strict=session.strict,
         buffers=(structures.BufferStruct * len(rows))(*rows),
         buffer_count=len(rows),
         pointers=(structures.PointerStruct * len(pointers))(*pointers),

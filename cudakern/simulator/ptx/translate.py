@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudakern.simulator import structures
 from cudakern.simulator.headers import initializer
 from cudakern.simulator.limits import MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.ptx import branches, moves
@@ -13,14 +14,7 @@ from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Reg
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.ptx.scope import RED_ZONE, Scope, is_builtin, site_of
 from cudakern.simulator.ptx.values import constant_word, quoted
-from cudakern.simulator.structures import (
-    InstructionStruct,
-    KernelStruct,
-    ParameterKind,
-    RefusalStruct,
-    SharedObjectStruct,
-    VariableStruct,
-)
+from cudakern.simulator.structures import ParameterKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -178,7 +172,7 @@ class _Translator(Scope):
         """Return what the library tells about a kernel."""
         directives, name = function.directives, self.functions[function.name]
         return initializer(
-            KernelStruct,
+            structures.KernelStruct,
             name=quoted(function.name),
             entry=name,
             parameters=len(function.parameters),
@@ -202,7 +196,7 @@ class _Translator(Scope):
         yield f"static const uint32_t {name}_parameters[] = {{{', '.join(map(str, told))}}};"
         rows = (
             initializer(
-                SharedObjectStruct,
+                structures.SharedObjectStruct,
                 name=quoted(qualified(symbol).rpartition("::")[2]),
                 offset=start,
                 bytes=size,
@@ -217,7 +211,7 @@ class _Translator(Scope):
         own = self._holding_functions()
         return [
             initializer(
-                VariableStruct,
+                structures.VariableStruct,
                 name=quoted(name),
                 place=f"&{cpp}",
                 bytes=self.module.variables[name].size,
@@ -231,7 +225,7 @@ class _Translator(Scope):
         """Return what the library tells about each instruction of each basic block."""
         return [
             initializer(
-                InstructionStruct,
+                structures.InstructionStruct,
                 kernel=quoted(name) if function.is_entry else 0,
                 name=quoted(spelling),
                 block=block,
@@ -243,7 +237,7 @@ class _Translator(Scope):
 
 
 def _refusal(name: str, why: str) -> str:
-    return initializer(RefusalStruct, name=quoted(name), message=quoted(why))
+    return initializer(structures.RefusalStruct, name=quoted(name), message=quoted(why))
 
 
 def _exported(what: str, members: list[str]) -> Iterator[str]:

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.observation import Observed
 
-__all__ = ["CheckReport", "Finding", "TrafficReport", "checked", "traffic"]
-
 
 @dataclass(eq=False)
-class CheckReport:
+class CheckReport(observation.Session):
     """What `checked` found so far.
 
     Attributes
@@ -50,8 +48,6 @@ class CheckReport:
     findings: list[Finding] = field(default_factory=list)
     launches: int = 0
     checks = True
-    sample = 0
-    thread = 0
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
@@ -63,7 +59,7 @@ class CheckReport:
 
 
 @dataclass(eq=False)
-class TrafficReport:
+class TrafficReport(observation.Session):
     """What the launches inside of `traffic` moved.
 
     Attributes
@@ -84,11 +80,6 @@ class TrafficReport:
 
     kernels: list[KernelTraffic] = field(default_factory=list)
     sample: int = 0
-    checks = False
-    thread = 0
-    seed = 0
-    resident_blocks = 1
-    strict = False
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
