@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 from cudakern import __version__
 from cudakern.__main__ import main
-from cudakern._commands import console, demo, info, warmup
+from cudakern._commands import demo, info, warmup
 from cudakern._commands.examples import examples
 from cudakern.engines import nvrtc
 from cudakern.engines.simulator import SimulatorEngine
@@ -265,25 +265,3 @@ def test_a_reader_that_has_ended(command):
     result = run(command, stdout=write)
     os.close(write)
     assert (result.returncode, result.stderr) == (1, "")
-
-
-@pytest.mark.parametrize("rich", [False, True])
-@pytest.mark.parametrize("command", ["demo", "info", "warmup"])
-def test_square_brackets_are_printed(command, rich, capsys, monkeypatch):
-    """Each command's error, and info's table, say what to install with the extra's name."""
-    text = f"cudakern: no; {nvrtc.INSTALL}"
-
-    def absent(*_arguments, **_options):
-        raise EngineUnavailableError(text)
-
-    monkeypatch.setattr(console, "HAS_RICH", rich)
-    monkeypatch.setenv("FORCE_COLOR", "1" if rich else "")
-    monkeypatch.setenv("COLUMNS", "300")
-    for owner, name in ((info, "import_cupy"), (demo, "choose"), (warmup, "choose")):
-        monkeypatch.setattr(owner, name, absent)
-    assert main([command]) == (0 if command == "info" else 1)
-    printed = capsys.readouterr()
-    if command == "info":
-        assert "'cudakern[cuda12]' (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)" in printed.out
-    else:
-        assert printed.err == f"{text}\n"

@@ -71,16 +71,6 @@ def test_memory_lives_as_long_as_its_graph(cupy):
     assert kept() == 1
 
 
-def test_nothing_grows_with_graphs(cupy):
-    for destructor in captured_gathers(cupy, 1):
-        destroy(destructor)
-    live = cupy.state.live
-    for _ in range(50):
-        (destructor,) = captured_gathers(cupy, 1)
-        destroy(destructor)
-    assert (kept(), cupy.state.live) == (1, live)
-
-
 def test_a_call_that_keeps_nothing_asks_for_no_destructor(cupy):
     x, i = fake_cupy.Array(X), fake_cupy.Array(NARROW.astype(np.int32))
     ck.gather(x, i)  # loads the kernel
