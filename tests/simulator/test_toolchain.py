@@ -161,12 +161,6 @@ def test_without_a_compiler_on_the_path_ziglang_serves(tools):
     np.testing.assert_array_equal(ck.gather(data, [2, 0], axis=0), data[[2, 0]])
 
 
-@pytest.mark.skipif(shutil.which("clang++") is None, reason="clang++ is not installed")
-def test_clang(monkeypatch):
-    monkeypatch.setenv("CUDAKERN_CXX", "clang++")
-    assert_works()
-
-
 def libraries(folder):
     return sorted(path.name for path in folder.glob("*.so"))
 
