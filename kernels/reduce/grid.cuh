@@ -117,10 +117,7 @@ CK_DEVICE void reduce_grid(const GridArguments<kRank>& a, char* shared) {
   const Offset tile = block.quotient, split = block.remainder;
   const Offset unit = tile * width + q;
   State state[kItems];
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    state[i] = Function::identity();
-  }
+  clear(state);
   Offsets<Offset, 2> offset = {};
   if (unit < a.units) {
     offset = offsets_of(unit, a.kept);
@@ -153,10 +150,7 @@ CK_DEVICE void reduce_grid(const GridArguments<kRank>& a, char* shared) {
     }
   };
   const auto get = [&](const State* all, uint32 count) {
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      state[i] = Function::identity();
-    }
+    clear(state);
 #pragma unroll 1
     for (uint32 k = g; k < count; k += groups) {
 #pragma unroll
