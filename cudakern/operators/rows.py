@@ -1,7 +1,7 @@
 """Planning shared by the operators that copy rows of x picked by indices.
 
-A problem has up to three merged parts: outer dimensions, those of the indices, and the inner ones
-that make a row. A stream is a problem whose output is packed, row after row.
+A problem has up to three merged parts: outer dimensions, the dimensions of the indices, and inner
+dimensions, which make a row. A stream is a problem whose output is packed, row after row.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STRIDED_RANKS = {False: (2, 4, 8, 16), True: (4, 16)}  # dimensions of a strided
 TILE_BYTES = 16 * 1024  # bytes of a tile: the output that a block splices at a time; estimate
 SHORT_TILE_BYTES = 8 * 1024  # bytes of a tile whose rows take more room than TILE_BYTES; limit
 MIN_TILE_BYTES = 4 * 1024  # bytes of a tile at least, where there are not TILES; estimate
-MEDIUM_ROWS = range(64, 5462)  # bytes of rows of which those of TILE_BYTES fit; limit
+MEDIUM_ROWS = range(64, 5462)  # bytes of rows: a tile of TILE_BYTES fits shared memory; limit
 TILES = 2 * MULTIPROCESSORS  # tiles to have; estimate
 
 

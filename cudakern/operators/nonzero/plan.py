@@ -171,7 +171,7 @@ def _rows_of_tile(
     if planes > 1 or _moved(problem) > ONE_BLOCK_BYTES or of_column > most:
         if rows * columns * x.itemsize < MIN_TILE_BYTES:
             return 0  # a tile lies in one plane
-        # Two vectors of a column are a sector, which two tiles read where there are few.
+        # A sector has two vectors of a column. Two tiles read it only where tiles are few.
         whole = 2 if planes * of_column >= TILES else 1
         least = max(whole, -(-MIN_TILE_BYTES // (columns * VECTOR_BYTES)))
         largest = max(least, TILE_BYTES // (columns * VECTOR_BYTES))

@@ -83,10 +83,10 @@ class OneHotProblem:
         return self.out.shape[self.axis]
 
     def parts(self) -> tuple[tuple[Dimension, ...], Dimension, tuple[Dimension, ...]]:
-        """Return the dimensions outside of the axis, the axis, and those inside, in out's memory.
+        """Return the dimensions outside of the axis, the axis, and the dimensions inside it.
 
-        Their strides are those of indices and out, the step along the depth, and that along the
-        bytes of an element.
+        Outside and inside are meant in the order of out's memory. Each dimension has the strides of
+        indices and out, its step along the depth, and its step along the bytes of an element.
         """
         out, axis = self.out, self.axis
         others = [d for d in range(len(out.shape)) if d != axis]

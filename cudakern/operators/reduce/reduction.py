@@ -170,7 +170,7 @@ class Reduction:
         return KernelSpec("reduce", variant, entry, tuple(defines), THREADS, blocks)
 
     def _resident_blocks(self, variant: str, width: int, *, wide: bool) -> int:
-        """Return the blocks of a multiprocessor, which share its registers.
+        """Return the blocks that share the registers of a multiprocessor.
 
         They are fewer where a thread has many states or 64-bit offsets besides the loads in flight,
         or long code.
@@ -205,7 +205,7 @@ def _literal(value: bool) -> str:  # noqa: FBT001
 
 
 def _column_pad(state: int, items: int) -> int:
-    """Return the states that columns leaves unused behind those of all threads for an element.
+    """Return how many states columns leaves unused behind an element's states of all threads.
 
     So neither neighbouring threads nor neighbouring elements meet in a bank.
     """
