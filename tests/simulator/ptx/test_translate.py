@@ -62,11 +62,11 @@ def run(text, y, name="k", block=1, shared_bytes=0, more=()):
     launch(text, name, (y, *more), grid=grid, block=(block, 1, 1), shared_bytes=shared_bytes)
 
 
-def run_checked(text, y, name="k", block=1, shared_bytes=0):
+def run_checked(text, y, name="k", block=1, shared_bytes=0, grid=1):
     """Launch an entry that is without findings."""
     kernel = ck.simulator.RawModule(code=text).get_function(name)
     with ck.simulator.checked() as report:
-        kernel((1,), (block,), (y,), shared_mem=shared_bytes)
+        kernel((grid,), (block,), (y,), shared_mem=shared_bytes)
     assert list(report.findings) == []
 
 
@@ -823,6 +823,22 @@ def test_what_is_wrong_is_found_and_not_carried_out(name):
     with pytest.raises(SimulatorError, match=f"^k: {kind}: a.cu:12: "), ck.simulator.checked():
         kernel((1,), (1,), (y,))
     assert y.tolist() == [7, *[0] * 9]
+
+
+def test_arrivals_of_a_cluster_meet_at_an_mbarrier_whatever_their_scopes():
+    body = """
+    .shared .align 8 .b64 bar; mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p1, %r1, 0;
+    mov.u32 %r2, bar; mapa.shared::cluster.u32 %r3, %r2, 0;
+    @%p1 mbarrier.init.shared.b64 [bar], 2;
+    barrier.cluster.arrive; barrier.cluster.wait;
+    @%p1 mbarrier.arrive.shared.b64 %d1, [bar];
+    @!%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];
+    @!%p1 bra END;
+    W: mbarrier.try_wait.acquire.cluster.shared.b64 %p2, [bar], %d1; @!%p2 bra W;
+    END: barrier.cluster.arrive; barrier.cluster.wait;
+    """
+    text = HEAD + entry(body, head=".reqnctapercluster 2, 1, 1")
+    run_checked(text, np.zeros(1, np.uint32), grid=2)
 
 
 def test_sites_tell_the_calls_that_an_instruction_was_inlined_into():
