@@ -15,7 +15,7 @@ from cudakern.engines import engine_for
 from cudakern.engines.base import THREADS, KernelSpec, Launch, Tensor, blocks_for
 from cudakern.errors import IndexRangeError
 from cudakern.operators.index_kernels import ITEMS_PER_THREAD, MAX_COMPONENTS
-from cudakern.operators.indices import INDEX_TYPES, index_type
+from cudakern.operators.indices import INDEX_TYPES, Selection, index_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,17 +72,13 @@ def check_launch(
 def raise_if_outside(
     operator: str,
     indices: Array,
-    extents: Sequence[int],
-    first: int,
-    *,
-    tuples: bool,
-    negative: str,
+    selection: Selection,
+    shape: tuple[int, ...],
     starts: Sequence[int] = (),
 ) -> None:
     """Raise IndexRangeError if an index lies outside its axis; wait for the check to know.
 
-    Indices, of which there are some, select from axes of these extents, beginning with ``first``;
-    with ``tuples``, their last dimension runs over the axes. The message counts positions from
+    Indices, of which there are some, select from x of a shape. The message counts positions from
     ``starts``.
     """
     if not layout_of(indices, address_of(indices)).is_aligned:
@@ -94,8 +90,8 @@ def raise_if_outside(
     first_bad = empty((1,), np.dtype(np.uint64), place)
     with current(place):
         first_bad.fill(none)
-    kind = index_type(indices, negative)
-    launch = check_launch(operator, layout, kind, extents, tuples=tuples)
+    kind, extents = index_type(indices, selection.negative), selection.extents(shape)
+    launch = check_launch(operator, layout, kind, extents, tuples=selection.tuples)
     tensors = (
         Tensor("indices", layout, read=True, written=False),
         Tensor("first_bad", Layout((1,), (8,), 8), read=True, written=True),
@@ -106,8 +102,8 @@ def raise_if_outside(
         return
     where = tuple(int(k) for k in np.unravel_index(position, indices.shape))
     value = int(indices[where])
-    component = where[-1] if tuples else 0
-    axis, extent = first + component, extents[component]
+    component = where[-1] if selection.tuples else 0
+    axis, extent = selection.first + component, extents[component]
     lowest = -extent if kind.startswith("int") else 0
     where = tuple(map(add, where, starts)) if starts else where
     named = f"indices[{', '.join(map(str, where))}]" if where else "indices"
@@ -116,9 +112,11 @@ def raise_if_outside(
     raise IndexRangeError(message)
 
 
-def require_extents(operator: str, extents: Sequence[int], first: int, count: int) -> None:
+def require_extents(
+    operator: str, selection: Selection, shape: tuple[int, ...], count: int
+) -> None:
     """Raise IndexRangeError if ``count`` indices select from an empty axis of x."""
-    for axis, extent in enumerate(extents, first):
+    for axis, extent in enumerate(selection.extents(shape), selection.first):
         if extent == 0:
             requirement = f"x.shape[{axis}] must be at least 1 for {count} indices"
             message = f"{operator}: {requirement}; got 0"

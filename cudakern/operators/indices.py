@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -70,6 +70,29 @@ _WIDENED = {
 def compares_wide(indices: Layout, *, wide: bool) -> bool:
     """Return whether a kernel compares indices with extents as 64-bit values."""
     return wide or indices.itemsize > 4  # noqa: PLR2004  bytes of a 32-bit index
+
+
+class Selection(NamedTuple):
+    """What indices select, and what those out of range mean."""
+
+    #: The axes of x that indices select from: from the first to before ``stop``.
+    first: int
+    stop: int
+    mode: str  # one of MODES
+    fill: bytes  # the fill value repeated to 16 bytes
+    negative: str  # what a negative index is: counted from the end, or invalid
+    #: Whether the last dimension of the indices runs over the axes; before them is a batch then.
+    tuples: bool
+
+    def extents(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return how long the axes are in x of a shape."""
+        return shape[self.first : self.stop]
+
+    def shape(self, x: Array, indices: Array) -> tuple[int, ...]:
+        """Return the shape of the result."""
+        chosen: tuple[int, ...] = indices.shape[self.first : -1] if self.tuples else indices.shape
+        shape: tuple[int, ...] = x.shape[: self.first] + chosen + x.shape[self.stop :]
+        return shape
 
 
 class _NotGiven(int):

@@ -32,7 +32,7 @@ from cudakern._foreign import as_array
 from cudakern.engines import HOST
 from cudakern.errors import dtype_error
 from cudakern.operators.index_check import raise_if_outside, require_extents
-from cudakern.operators.indices import as_indices, widened
+from cudakern.operators.indices import Selection, as_indices, widened
 from cudakern.operators.lazy_arrays import (
     Lazy,
     as_lazy,
@@ -47,7 +47,7 @@ from cudakern.operators.lazy_arrays import (
     starts_of,
     tree,
 )
-from cudakern.operators.lookup import Selection, require_operands
+from cudakern.operators.lookup import require_operands
 
 _INT64 = np.dtype(np.int64)
 
@@ -75,12 +75,17 @@ class LazyLookup:
     shape: tuple[int, ...]  # of x
     kind: np.dtype[Any]  # of x
     function: Callable[..., Array]  # the same lookup in an array
-    tuples: bool = False  # the last dimension of the indices runs over the axes
 
     @property
     def extents(self) -> tuple[int, ...]:
         """How long the axes are that indices select from."""
-        return self.shape[self.selection.first : self.selection.stop]
+        return self.selection.extents(self.shape)
+
+    @property
+    def columns(self) -> list[Any]:
+        """Where among the indices those of each axis are."""
+        tuples = self.selection.tuples
+        return [(..., k) for k in range(len(self.extents))] if tuples else [...]
 
     @property
     def fill(self) -> bytes:
@@ -103,15 +108,9 @@ class LazyLookup:
         indices = as_array(self.operator, "indices", indices)
         if indices.size:
             readable = as_indices(self.operator, indices, indices)
-            raise_if_outside(
-                self.operator,
-                widened(readable, self.extents, self.selection.negative),
-                self.extents,
-                self.selection.first,
-                tuples=self.tuples,
-                negative=self.selection.negative,
-                starts=[int(start) for start in starts],
-            )
+            readable = widened(readable, self.extents, self.selection.negative)
+            first = list(map(int, starts))
+            raise_if_outside(self.operator, readable, self.selection, self.shape, first)
         return indices
 
     def of_whole(self, x: object, indices: object) -> Array:
@@ -124,9 +123,8 @@ class LazyLookup:
         indices = as_array(self.operator, "indices", indices)
         place = place_of(indices)
         local = empty(indices.shape, _INT64, place)
-        columns: list[Any] = [(..., k) for k in range(len(starts))] if self.tuples else [...]
         with current(place):
-            for column, extent, start in zip(columns, self.extents, starts, strict=True):
+            for column, extent, start in zip(self.columns, self.extents, starts, strict=True):
                 local[column] = self.positions(indices[column], extent) - start
         return self.flipped(self.look_up(x, local, "fill", "invalid"))
 
@@ -175,12 +173,12 @@ def look_up(
     """Return the result; ``symbols`` name the dimensions of indices, those of x are 0, 1, ..."""
     name, selection = call.operator, call.selection
     first, stop, mode = selection.first, selection.stop, selection.mode
-    new = slice(first, -1) if call.tuples else slice(None)
-    shape = selection.shape(x, indices, tuples=call.tuples)
+    new = slice(first, -1) if selection.tuples else slice(None)
+    shape = selection.shape(x, indices)
     require_one_place(name, x=x, indices=indices)
     require_size(name, "indices", shape, x.dtype.itemsize)
     if mode != "fill" and 0 not in shape:
-        require_extents(name, call.extents, first, indices.size)
+        require_extents(name, selection, x.shape, indices.size)
     if mode == "raise":
         if 0 not in shape:
             axes, meta = range(indices.ndim), meta_like(indices, indices.ndim, indices.dtype)
@@ -198,11 +196,11 @@ def look_up(
 def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[int]]:
     """Return the chunks of x that indices may select from: along each axis, one at least."""
     hit = []
-    for k, extent in enumerate(call.extents):
-        sizes = x.chunks[call.selection.first + k]
+    sizes_of_axes = x.chunks[call.selection.first : call.selection.stop]
+    for column, extent, sizes in zip(call.columns, call.extents, sizes_of_axes, strict=True):
         chunks = list(range(len(sizes)))
         if at_hand is not None:
-            positions = call.positions(at_hand[..., k] if call.tuples else at_hand, extent)
+            positions = call.positions(at_hand[column], extent)
             inside = positions[(positions >= 0) & (positions < extent)]
             chunks = np.unique(np.searchsorted(starts_of(sizes), inside, "right") - 1).tolist()
         hit.append(chunks or [0])
@@ -219,8 +217,8 @@ def _of_chunks(call: LazyLookup, x: Lazy, indices: Lazy, new: slice, hit: list[l
     name = f"cudakern-{call.operator}-chunk-{tokenize(call, x.name, indices.name, hit)}"
     starts = [starts_of(sizes) for sizes in x.chunks[first:stop]]
     chunks = x.chunks[:first] + indices.chunks[new] + x.chunks[stop:]
-    behind, last = len(chunks) - (x.ndim - stop), (0,) * call.tuples
-    of_batch = first if call.tuples else 0
+    behind, last = len(chunks) - (x.ndim - stop), (0,) * call.selection.tuples
+    of_batch = first if call.selection.tuples else 0
     graph: dict[Any, Any] = {}
     for numbers in product(*(range(len(along)) for along in hit)):
         chosen = tuple(along[number] for along, number in zip(hit, numbers, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cudakern._arrays import (
     Array,
@@ -21,7 +21,7 @@ from cudakern._dtypes import copyable, require_dtype
 from cudakern._foreign import as_array, as_output
 from cudakern.operators.binding import Binding, Work
 from cudakern.operators.index_check import raise_if_outside, require_extents
-from cudakern.operators.indices import as_indices, index_type, widened
+from cudakern.operators.indices import Selection, as_indices, index_type, widened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,32 +42,10 @@ def as_operands(operator: str, x: object, indices: object, least: int) -> tuple[
 
 
 def require_operands(operator: str, x: Array, indices: Array, least: int) -> None:
-    """Raise DTypeError for a dtype of x, ArgumentError for numbers of dimensions that are not."""
+    """Raise DTypeError unless x may be copied, ArgumentError for too few or many dimensions."""
     require_dtype(operator, "x", x.dtype, copyable())
     require_rank(operator, "x", x, 1)
     require_rank(operator, "indices", indices, least)
-
-
-class Selection(NamedTuple):
-    """What indices select, and what those out of range mean."""
-
-    #: The axes of x that indices select from: from the first to before ``stop``.
-    first: int
-    stop: int
-    mode: str  # one of MODES
-    fill: bytes  # the fill value repeated to 16 bytes
-    negative: str  # what a negative index is: counted from the end, or invalid
-
-    def extents(self, x: Array) -> tuple[int, ...]:
-        """Return how long the axes are."""
-        extents: tuple[int, ...] = x.shape[self.first : self.stop]
-        return extents
-
-    def shape(self, x: Array, indices: Array, *, tuples: bool) -> tuple[int, ...]:
-        """Return the shape of the result; with ``tuples``, both operands begin with a batch."""
-        chosen: tuple[int, ...] = indices.shape[self.first : -1] if tuples else indices.shape
-        shape: tuple[int, ...] = x.shape[: self.first] + chosen + x.shape[self.stop :]
-        return shape
 
 
 class Lookup:
@@ -75,7 +53,7 @@ class Lookup:
 
     ``option`` is the parameter that gives the first axis. ``rows_of`` makes the problem of the
     layouts of x, indices and out, the first axis, the type that kernels read indices as, the mode
-    and the fill pattern. With ``tuples``, the last dimension of the indices runs over the axes.
+    and the fill pattern.
     """
 
     def __init__(
@@ -84,10 +62,8 @@ class Lookup:
         option: str,
         rows_of: RowsOf,
         plan: Callable[[RowProblem], Launch | None],
-        *,
-        tuples: bool,
     ) -> None:
-        self._operator, self._option, self._tuples = operator, option, tuples
+        self._operator, self._option = operator, option
         self._rows_of, self._plan = rows_of, plan
         self.binding = Binding(operator, ("x", "indices", "out"), self._bind, aligned=(1,))
         self._run = self.binding.run
@@ -103,9 +79,9 @@ class Lookup:
             requirement = "must not be 'raise', which waits for the GPU,"
             require_eager(self._operator, "mode", requirement, place_of(x))
         if selection.negative == "invalid":
-            indices = widened(indices, selection.extents(x), selection.negative)
+            indices = widened(indices, selection.extents(x.shape), selection.negative)
         if out is None:
-            shape = selection.shape(x, indices, tuples=self._tuples)
+            shape = selection.shape(x, indices)
             place = common_place(self._operator, ("x", "indices"), (x, indices))
             require_size(self._operator, "indices", shape, x.dtype.itemsize)
             target = out = empty(shape, x.dtype, place)
@@ -118,11 +94,10 @@ class Lookup:
         self, selection: Selection, arrays: tuple[Array, ...], layouts: list[Layout], place: int
     ) -> Work:
         x, indices, out = arrays
-        shape = selection.shape(x, indices, tuples=self._tuples)
-        reason = f"for {self._option}={selection.first}"
+        shape, reason = selection.shape(x, indices), f"for {self._option}={selection.first}"
         kind = index_type(indices, selection.negative)
         check_output(self._operator, "out", out, shape, x.dtype, place, reason)
-        extents = selection.extents(x)
+        extents = selection.extents(x.shape)
         if 0 in extents:
             return Work(before=partial(self._fill, selection) if out.size else None)
         source, where, result = layouts
@@ -136,17 +111,10 @@ class Lookup:
         """Fill the result where x has nothing to select from."""
         x, indices, out = arrays
         if selection.mode != "fill":
-            require_extents(self._operator, selection.extents(x), selection.first, indices.size)
+            require_extents(self._operator, selection, x.shape, indices.size)
         fill_elements(out, selection.fill[: x.dtype.itemsize])
 
     def _check(self, selection: Selection, arrays: tuple[Array, ...]) -> None:
         """Raise IndexRangeError if an index is out of range."""
         x, indices, _ = arrays
-        raise_if_outside(
-            self._operator,
-            indices,
-            selection.extents(x),
-            selection.first,
-            tuples=self._tuples,
-            negative=selection.negative,
-        )
+        raise_if_outside(self._operator, indices, selection, x.shape)

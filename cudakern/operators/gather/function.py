@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from cudakern._arguments import normalize_axis
 from cudakern._nvtx import nvtx_range
 from cudakern.operators.gather.plan import plan_gather, rows_of
-from cudakern.operators.indices import ZERO, check_mode, fill_pattern
-from cudakern.operators.lookup import Lookup, Selection, as_operands
+from cudakern.operators.indices import ZERO, Selection, check_mode, fill_pattern
+from cudakern.operators.lookup import Lookup, as_operands
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NAME = "gather"
 
 
-_look_up = Lookup(NAME, "axis", rows_of, plan_gather, tuples=False)
+_look_up = Lookup(NAME, "axis", rows_of, plan_gather)
 
 
 @overload
@@ -129,4 +129,4 @@ def select(x: Array, axis: int, mode: str, fill_value: object, negative: str) ->
     """Return what indices select along an axis of x."""
     axis = normalize_axis(NAME, axis, x.ndim)
     fill = fill_pattern(NAME, mode, fill_value, x.dtype)
-    return Selection(axis, axis + 1, mode, fill, negative)
+    return Selection(axis, axis + 1, mode, fill, negative, tuples=False)

@@ -58,7 +58,7 @@ def gather_nd(
     check_mode(name, mode, negative, fill_value)
     x, positions, at_hand = lazy_operands(name, x, indices, 1)
     selection = eager.select(x, positions, batch_dims, mode, fill_value, negative)
-    call = LazyLookup(name, selection, x.shape, x.dtype, eager.gather_nd, tuples=True)
+    call = LazyLookup(name, selection, x.shape, x.dtype, eager.gather_nd)
     batch = selection.first
     for axis in range(batch):
         chunks = _cut_alike(x.chunks[axis], positions.chunks[axis])

@@ -9,8 +9,8 @@ from cudakern._layout import MAX_DIMENSIONS
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError
 from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
-from cudakern.operators.indices import ZERO, check_mode, fill_pattern
-from cudakern.operators.lookup import Lookup, Selection, as_operands
+from cudakern.operators.indices import ZERO, Selection, check_mode, fill_pattern
+from cudakern.operators.lookup import Lookup, as_operands
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NAME = "gather_nd"
 
 
-_look_up = Lookup(NAME, "batch_dims", rows_of, plan_gather_nd, tuples=True)
+_look_up = Lookup(NAME, "batch_dims", rows_of, plan_gather_nd)
 
 
 @overload
@@ -139,7 +139,7 @@ def select(
     """Return what tuples select along the axes of x behind a batch."""
     batch = _check_shapes(x.shape, indices.shape, batch_dims)
     fill = fill_pattern(NAME, mode, fill_value, x.dtype)
-    return Selection(batch, batch + indices.shape[-1], mode, fill, negative)
+    return Selection(batch, batch + indices.shape[-1], mode, fill, negative, tuples=True)
 
 
 def _check_shapes(x: tuple[int, ...], indices: tuple[int, ...], batch_dims: int) -> int:
