@@ -44,10 +44,8 @@ def enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a li
     """Return an enumeration of a header: its ``kGlobal`` or ``ck_sim_global`` is ``GLOBAL``."""
     for declared, body in _ENUMERATION.findall(_text_of(header)):
         if declared == name:
-            words = (word.strip().removeprefix("ck_sim_") for word in body.split(","))
-            return IntEnum(
-                name, [re.sub("^k(?=[A-Z])|_$", "", w).upper() for w in words if w], start=0
-            )
+            words = re.findall(r"\b(?:k|ck_sim_)(\w+?)_?\b", body)
+            return IntEnum(name, [word.upper() for word in words], start=0)
     raise AssertionError(_required(header, name))
 
 

@@ -132,35 +132,31 @@ def observe(
     """
     with _lock:
         shape = kernel.shape(*size, cooperative=cooperative)
-        return _observe(kernel, size, arguments, shape)
-
-
-def _observe(
-    kernel: LoadedKernel, size: Size, arguments: PackedArguments, shape: ctypes.Structure
-) -> bool:
-    offsets = (ctypes.c_uint32 * len(arguments.offsets))(*arguments.offsets)
-    required = kernel.required_bytes(arguments.offsets)
-    checking = _checking()
-    counting = [session for session in active if not session.checks]
-    buffers = group(arguments.operands)
-    options = _options(kernel, buffers, checking)
-    if counting:
-        options.counts = True
-        options.executions = (ctypes.c_uint64 * kernel.structure.basic_blocks)()
-    report = structures.ReportStruct()
-    run = kernel.module.runtime.ck_sim_launch_checked
-    parameters = arguments.data, required, offsets, len(offsets)
-    failed = run(kernel.structure, *parameters, shape, options, report)
-    observed = Observed(kernel, size, options, buffers)
-    failure = error_of(kernel.name, report) if failed and report.kind else None
-    if failure is not None and (checking is None or failure.kind in {"launch", "out_of_memory"}):
-        raise failure
-    observed.failure, observed.failed_at = failure, stack_of(report.site)
-    if checking is not None:
-        checking.add(observed)
-    for session in counting:
-        session.add(observed)
-    return not failed
+        offsets = (ctypes.c_uint32 * len(arguments.offsets))(*arguments.offsets)
+        required = kernel.required_bytes(arguments.offsets)
+        checking = _checking()
+        counting = [session for session in active if not session.checks]
+        buffers = group(arguments.operands)
+        options = _options(kernel, buffers, checking)
+        if counting:
+            options.counts = True
+            options.executions = (ctypes.c_uint64 * kernel.structure.basic_blocks)()
+        report = structures.ReportStruct()
+        run = kernel.module.runtime.ck_sim_launch_checked
+        parameters = arguments.data, required, offsets, len(offsets)
+        failed = run(kernel.structure, *parameters, shape, options, report)
+        observed = Observed(kernel, size, options, buffers)
+        failure = error_of(kernel.name, report) if failed and report.kind else None
+        if failure is not None and (
+            checking is None or failure.kind in {"launch", "out_of_memory"}
+        ):
+            raise failure
+        observed.failure, observed.failed_at = failure, stack_of(report.site)
+        if checking is not None:
+            checking.add(observed)
+        for session in counting:
+            session.add(observed)
+        return not failed
 
 
 def _options(
