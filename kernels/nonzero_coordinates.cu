@@ -71,7 +71,8 @@ CK_DEVICE void find_first_row(const LookBack& tiles, uint32 tile, uint32 total,
 template <typename Input>
 CK_DEVICE void write_coordinates(const Input& input, char* memory) {
   using Shared = NonzeroShared<Input::kMaskWords>;
-  static_assert((sizeof(Shared) + 15) / 16 * 16 == CK_SHARED_BYTES, "what a plan launches with");
+  static_assert((sizeof(Shared) + 15) / 16 * 16 == CK_SHARED_BYTES,
+                "shared_bytes of the plan must count all members of NonzeroShared");
   const NonzeroArguments& a = input.common();
   Shared& s = *reinterpret_cast<Shared*>(memory);
   const bool alone = a.tiles == 1;

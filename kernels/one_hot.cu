@@ -18,7 +18,7 @@ using Element = Bytes<CK_WIDTH>;
 
 constexpr uint32 kLineBytes = CK_LINE_BYTES;
 constexpr uint32 kStagedBytes = CK_STAGED_BYTES;  // of the two values, in front of the bits
-static_assert(kStagedBytes == 2 * sizeof(uint4), "what stage_values writes");
+static_assert(kStagedBytes == 2 * sizeof(uint4), "STAGED_BYTES of the plan must be two vectors");
 
 struct OneHotArguments {
   const void* indices;

@@ -388,7 +388,8 @@ using Function = WithInitial<CK_FUNCTION, CK_INITIAL, CK_INITIAL_T>;
 using Function = CK_FUNCTION;
 #endif
 using State = Function::State;
-static_assert(sizeof(State) == CK_STATE_BYTES, "plans count shared memory and workspaces in it");
+static_assert(sizeof(State) == CK_STATE_BYTES,
+              "state_bytes of a Reduction must be the size of State");
 using Rest = Function::Rest;
 
 /// Takes elements next to each other into states that share them; `place` is the first one's.
