@@ -309,7 +309,7 @@ class RawKernel:
         block = _triple(self.name, "block", block)
         observed = bool(observation.active)
         kernel = self._library.kernel(self.name, checked=observed)
-        self._check_shared(shared_mem, kernel.static_shared)
+        self._check_shared(shared_mem)
         size = (grid, block, shared_mem)
         if observed:
             names = self._library.parameter_names(self.name)
@@ -320,11 +320,9 @@ class RawKernel:
         launch = kernel.launcher(*size, packed.offsets, cooperative=self.enable_cooperative_groups)
         launch(packed.data)
 
-    def _check_shared(self, asked: int, static: int) -> None:
+    def _check_shared(self, asked: int) -> None:
         """Raise BindingError for more dynamic shared memory than a launch may ask for."""
-        most = self._max_shared
-        if most is None:
-            most = max(0, MAX_STATIC_SHARED_BYTES - static)
+        most = self.max_dynamic_shared_size_bytes
         if asked > most:
             requirement = (
                 f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set; "
