@@ -285,12 +285,10 @@ def check_output(
     dtype: np.dtype[Any],
     place: int,
     reason: str,
-    aligned: Layout | None = None,
 ) -> None:
     """Raise BindingError unless an array can receive a result of a shape, dtype and place.
 
-    ``reason`` says what the shape follows from, such as ``"for axis=1"``; ``aligned`` is the
-    array's layout, if its elements must be aligned.
+    ``reason`` says what the shape follows from, such as ``"for axis=1"``.
     """
     actual = place_of(array)
     if actual != place:
@@ -304,8 +302,6 @@ def check_output(
     if overlaps_itself(array.shape, array.strides, dtype.itemsize):
         requirement = f"must give each element an address of its own; got strides {array.strides}"
         raise BindingError(operator, name, requirement)
-    if aligned is not None and not aligned.is_aligned:
-        check_alignment(operator, name, aligned)
 
 
 def require_own_dtype(operator: str, name: str, array: Array, dtype: np.dtype[Any]) -> None:

@@ -164,11 +164,7 @@ class LazyLookup:
 
 
 def look_up(
-    call: LazyLookup,
-    x: Lazy,
-    indices: Lazy,
-    symbols: tuple[int, ...],
-    at_hand: Array | None,
+    call: LazyLookup, x: Lazy, indices: Lazy, symbols: tuple[int, ...], at_hand: Array | None
 ) -> Lazy:
     """Return the result; ``symbols`` name the dimensions of indices, those of x are 0, 1, ..."""
     name, selection = call.operator, call.selection

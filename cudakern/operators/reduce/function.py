@@ -13,6 +13,7 @@ import numpy as np
 from cudakern._arguments import AXIS_WORDS, element_bytes, normalize_axes, require_word
 from cudakern._arrays import (
     Array,
+    check_alignment,
     check_output,
     empty,
     fill_elements,
@@ -244,7 +245,8 @@ def _bind(
     call, initial = request if isinstance(request, tuple) else (request, None)
     x, out = arrays
     reason = f"for x.shape={x.shape}, axis={call.axes}"
-    check_output(NAME, "out", out, call.shape, call.dtype, place, reason, layouts[1])
+    check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
+    check_alignment(NAME, "out", layouts[1])
     if not x.size:
         return Work(before=partial(_fill, call.of_nothing(initial)) if out.size else None)
     source, result = layouts
