@@ -56,7 +56,7 @@ class CppVariable(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The statements of an instruction, or others without the rest."""
+    """Statements: those of an instruction may have a guard, and involve others."""
 
     statements: str
     guard: str = ""  # what they are executed under
@@ -76,18 +76,12 @@ class RefusedError(Exception):
 class FunctionText:
     """A function on its way to C++."""
 
-    def __init__(
-        self,
-        scope: Scope,
-        function: Function,
-        offsets: Mapping[str, int],
-        writers: Mapping[str, Writer],
-    ) -> None:
+    def __init__(self, scope: Scope, function: Function, writers: Mapping[str, Writer]) -> None:
         self.scope = scope
         self._writers = writers  # by the names that rows call them
         self.function = function
         self.is_checked = scope.checked
-        self.offsets = offsets
+        self.offsets = scope.layouts[function.name].offsets  # of shared variables
         self.local_bytes = 0  # what its variables take of a thread's stack
         self.targets: dict[str, Targets] = {}
         self.places: dict[str, str] = {}  # C++ names of local and parameter memory

@@ -56,7 +56,7 @@ class _Translator(Scope):
                 continue
             shared = self.layouts[name]
             self.called = calls[name] = set()
-            function_text = FunctionText(self, function, shared.offsets, _WRITERS)
+            function_text = FunctionText(self, function, _WRITERS)
             try:
                 texts[name] = function_text.text()
             except RefusedError as error:
