@@ -78,16 +78,10 @@ def test_a_header_that_polls(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("standard", "value"),
-    [("c++14", 2014), ("c++20", 2020)],
+    ("options", "value"), [((), 2017), (("-std=c++14",), 2014), (("--std=c++20",), 2020)]
 )
-@pytest.mark.parametrize("dashes", ["-", "--"])
-def test_standards(standard, value, dashes):
-    assert shown(f"{dashes}std={standard}", value="__cplusplus / 100") == value
-
-
-def test_the_standard_is_cupys():
-    assert shown(value="__cplusplus / 100") == 2017
+def test_standards(options, value):
+    assert shown(*options, value="__cplusplus / 100") == value
 
 
 @pytest.mark.parametrize(
