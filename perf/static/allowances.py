@@ -25,7 +25,8 @@ class Allowance:
     operators: tuple[str, ...]
     variants: tuple[str, ...]  # with or without a rank, as in labels; ``*`` is all of them
     most: int  # instructions for 16 bytes
-    facts: dict[str, tuple[str, ...]]  # attributes of the kernels, and what they may be
+    #: Attributes of the kernels or of their reductions, and what they may be.
+    facts: dict[str, tuple[str, ...]]
     #: Of earlier compilers: NVRTC before this version does it, for these architectures.
     before: tuple[int, ...] = ()
     archs: tuple[str, ...] = ()
@@ -37,8 +38,11 @@ class Allowance:
             return False
         if not {"*", kernel.variant, kernel.label} & set(self.variants):
             return False
-        values = {name: getattr(kernel, name) for name in self.facts}
-        return all(getattr(v, "name", str(v)) in self.facts[name] for name, v in values.items())
+        for name, legal in self.facts.items():
+            value = getattr(kernel if hasattr(kernel, name) else kernel.reduction, name)
+            if getattr(value, "name", str(value)) not in legal:
+                return False
+        return True
 
     def serves(self, arch: str, version: str) -> bool:
         """Return whether it is about this architecture and version of NVRTC."""

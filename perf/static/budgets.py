@@ -77,7 +77,7 @@ def throughput_faults(
 def survey(arch: str, kernels: Sequence[BudgetedKernel]) -> list[Figures]:
     """Compile kernels of one source together; return their figures, and what is broken of them."""
     cubin = compile_kernels([kernel.spec for kernel in kernels], arch)
-    usages, listings = resource_usage([cubin]), sass(cubin)
+    usages, listings = resource_usage(cubin), sass(cubin)
     surveyed = []
     for kernel in kernels:
         usage, listing = usages[kernel.entry], listings[kernel.entry]

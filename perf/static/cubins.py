@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import util
@@ -16,13 +17,12 @@ from cudakern.errors import EngineUnavailableError, KernelCompileError
 from perf.static.occupancy import LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from cudakern.engines.base import KernelSpec
 
 _INSTALL = "run: pip install 'cudakern[perf]'"
-_FUNCTION = re.compile(r"^\s*Function ([^\s:]+):\s*$")
-_FIGURE = re.compile(r"\b(REG|STACK|SHARED|LOCAL):(\d+)")
+_USAGE = re.compile(r" Function ([^\s:]+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+) ")
 _SECTION = re.compile(r"^\.text\.(\S+):$")
 RESERVED_SHARED = 1024  # bytes that sm_90 and later take for themselves
 #: NVRTC 12's remark on machine code that NVRTC 13 does not make any more.
@@ -41,13 +41,8 @@ class Usage:
 
     registers: int
     stack: int
-    local: int
     shared: int
-
-    @property
-    def static_shared(self) -> int:
-        """Static shared memory of its own."""
-        return self.shared - (RESERVED_SHARED if self.shared >= RESERVED_SHARED else 0)
+    local: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,34 +143,24 @@ def _without_warning(program: nvrtc.Program) -> bytes:
     return cubin
 
 
-def resource_usage(cubins: Iterable[bytes]) -> dict[str, Usage]:
-    """Return what each entry point of the cubins occupies. Entry points must differ in name."""
+@contextmanager
+def _file(cubin: bytes) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for number, cubin in enumerate(cubins):
-            path = Path(folder) / f"{number}.cubin"
-            path.write_bytes(cubin)
-            paths.append(str(path))
-        output = _run([tools("cuobjdump")[0], "-res-usage", *paths])
-    usage: dict[str, Usage] = {}
-    entry = ""
-    for line in output.splitlines():
-        function = _FUNCTION.match(line)
-        figures = dict(_FIGURE.findall(line))
-        if function:
-            entry = function[1]
-        elif entry and "REG" in figures:
-            numbers = (int(figures[key]) for key in ("REG", "STACK", "LOCAL", "SHARED"))
-            usage[entry] = Usage(*numbers)
-            entry = ""
-    return usage
+        path = Path(folder) / "kernels.cubin"
+        path.write_bytes(cubin)
+        yield path
+
+
+def resource_usage(cubin: bytes) -> dict[str, Usage]:
+    """Return what each entry point occupies."""
+    with _file(cubin) as path:
+        output = _run([tools("cuobjdump")[0], "-res-usage", path])
+    return {entry: Usage(*map(int, numbers)) for entry, *numbers in _USAGE.findall(output)}
 
 
 def sass(cubin: bytes) -> dict[str, Listing]:
     """Return the machine code of each entry point."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "kernels.cubin"
-        path.write_bytes(cubin)
+    with _file(cubin) as path:
         newest, *others = tools("nvdisasm")
         try:
             return parse(_run([newest, "-c", path]))

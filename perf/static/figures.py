@@ -25,8 +25,6 @@ class Figures:
     registers: int  # of a thread
     stack: int  # bytes of a thread's
     local: int  # bytes of a thread's local memory
-    static_shared: int  # bytes of a block's
-    dynamic_shared: int  # bytes that a block is launched with at most
     blocks_by_registers: int  # that a multiprocessor holds, by registers and threads alone
     blocks: int  # the same, with shared memory
     warps: int  # of these blocks
@@ -36,7 +34,6 @@ class Figures:
     store_bits: int  # of the widest store
     loop_instructions: int  # of the loop that moves most vectors; 0 if no loop moves any
     per_16_bytes: float | None  # of that loop, for what its loads and stores move
-    instructions: int
     divisions: int  # instructions such as divisions of integers are made of; also conversions
     fences: int
     atomics: int
@@ -45,10 +42,8 @@ class Figures:
 
 def read(kernel: BudgetedKernel, arch: str, usage: Usage, listing: Listing) -> Figures:
     """Return the figures of a kernel that was compiled for an architecture."""
-    code, dynamic = listing.code, kernel.dynamic_shared
-    static = usage.static_shared
-    threads = kernel.spec.threads
-    blocks = resident_blocks(arch, usage.registers, static + dynamic, threads)
+    code, threads = listing.code, kernel.spec.threads
+    blocks = resident_blocks(arch, usage.registers, kernel.dynamic_shared, threads)
     loads = max(loads_in_flight(code), default=0)
     loop = main_loop(listing)
     return Figures(
@@ -59,8 +54,6 @@ def read(kernel: BudgetedKernel, arch: str, usage: Usage, listing: Listing) -> F
         registers=usage.registers,
         stack=usage.stack,
         local=usage.local,
-        static_shared=static,
-        dynamic_shared=dynamic,
         blocks_by_registers=resident_blocks(arch, usage.registers, 0, threads),
         blocks=blocks,
         warps=blocks * threads // WARP,
@@ -70,7 +63,6 @@ def read(kernel: BudgetedKernel, arch: str, usage: Usage, listing: Listing) -> F
         store_bits=widest(code, "STG"),
         loop_instructions=loop.instructions if loop else 0,
         per_16_bytes=loop.per_vector if loop else None,
-        instructions=len(code),
         divisions=sum(map(divides, code)),
         fences=sum(matches(line, "MEMBAR") for line in code),
         atomics=sum(map(is_atomic, code)),

@@ -95,25 +95,10 @@ class BudgetedKernel:
         return self.macros.get("CK_MODE", "")
 
     @property
-    def function(self) -> ReduceFunction | None:
-        """What a kernel of reduce computes."""
-        return self.reduction.function if self.reduction else None
-
-    @property
-    def kind(self) -> DataType | None:
-        """The data type that a kernel of reduce reads."""
-        return self.reduction.kind if self.reduction else None
-
-    @property
-    def result(self) -> DataType | None:
-        """The data type that a kernel of reduce writes."""
-        return self.reduction.result if self.reduction else None
-
-    @property
     def group(self) -> tuple[object, ...]:
         """Its operator, and its function and type or its label: such kernels rotate together."""
         if self.reduction:
-            return self.operator, self.function, self.kind
+            return self.operator, self.reduction.function, self.reduction.kind
         return self.operator, self.label
 
     @property
@@ -259,14 +244,12 @@ def rotation() -> list[tuple[str, BudgetedKernel]]:
     reduce.
     """
     groups: dict[tuple[object, ...], list[BudgetedKernel]] = {}
-    for kernel in listed():
+    for kernel in distinct():
         groups.setdefault(kernel.group, []).append(kernel)
-    known = {kernel.entry for kernel in listed()}
-    rounds = [*groups.values(), *([kernel] for kernel in RARE if kernel.entry not in known)]
     count = len(architectures())
     return [
         (architectures()[(number + number // count + place) % count], kernel)
-        for number, kernels in enumerate(rounds)
+        for number, kernels in enumerate(groups.values())
         for place, kernel in enumerate(kernels)
     ]
 

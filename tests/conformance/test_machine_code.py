@@ -71,13 +71,13 @@ def test_kernels_with_an_initial_value_keep_the_budgets(function):
 def test_kernels_compiled_together_are_the_kernels_that_run(operator):
     specs = [kernel.spec for kernel in of_each_variant(operator, 0)]
     together = cubins.compile_kernels(specs, "sm_90")
-    code, usage = cubins.sass(together), cubins.resource_usage([together])
+    code, usage = cubins.sass(together), cubins.resource_usage(together)
     for spec in (specs[0], specs[-1]):
         alone = cubins.compile_kernel(spec, "sm_90")
         listing = cubins.sass(alone)[spec.entry]
         assert without_labels(listing.code) == without_labels(code[spec.entry].code)
         assert [*listing.labels.values()] == [*code[spec.entry].labels.values()]
-        (own,) = cubins.resource_usage([alone]).values()
+        (own,) = cubins.resource_usage(alone).values()
         assert without_reserved(own) == without_reserved(usage[spec.entry])
 
 
@@ -161,7 +161,7 @@ def test_a_spill_is_seen(compile_text):
           out[64] = table[at];
         }
     """
-    usage = cubins.resource_usage([compile_text(text, "sm_90")])["ck_made"]
+    usage = cubins.resource_usage(compile_text(text, "sm_90"))["ck_made"]
     assert "stack" in resource_faults(usage, MAX_REGISTERS)[0]
     assert "registers" in resource_faults(usage, usage.registers - 1)[1]
 
