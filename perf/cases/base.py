@@ -52,9 +52,10 @@ class Traffic:
             return "read"
         return "write" if self.read <= MINOR_SHARE * self.total else "copy"
 
-    def microseconds(self, bandwidth: float = REFERENCE_BANDWIDTH) -> float:
-        """Return the least time at so many bytes per second, in microseconds."""
-        return self.total / bandwidth * 1e6
+    @property
+    def microseconds(self) -> float:
+        """The least time on an H200."""
+        return self.total / REFERENCE_BANDWIDTH * 1e6
 
 
 #: Shape and data type of an array.
@@ -88,13 +89,13 @@ class Workload(ABC):
         """Number of elements of the data, or of the result if those are more."""
         return max(prod(shape) for shape, _ in (self.operands[0], *self.results))
 
-    def traffic(self, granule: int = LINE_BYTES, *, cached: bool = True) -> Traffic:
+    def traffic(self, *, cached: bool = True) -> Traffic:
         """Return the bytes that have to move: all inputs and outputs, once.
 
-        Memory moves at least `granule` bytes. If `cached`, what is read again from a small table
-        counts once, as if a cache kept it.
+        If `cached`, those between memory and L2, in lines: what is read again from a small table
+        counts once. Otherwise those between L2 and the multiprocessors, in sectors.
         """
-        del granule, cached
+        del cached
         return Traffic(sum(map(nbytes, self.operands)), sum(map(nbytes, self.results)))
 
     @abstractmethod

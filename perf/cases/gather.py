@@ -89,8 +89,9 @@ class GatherWorkload(Workload):
         axis = f", axis {self.axis}" if len(self.shape) > 1 else ""
         return f"{base.title(self.shape, self.dtype)}, {indices}{axis}"
 
-    def traffic(self, granule: int = base.LINE_BYTES, *, cached: bool = True) -> Traffic:
-        """Return the bytes of the granules that rows lie in, of the indices, of the result."""
+    def traffic(self, *, cached: bool = True) -> Traffic:
+        """Return the bytes of the lines or sectors that rows lie in, of indices and result."""
+        granule = base.LINE_BYTES if cached else base.SECTOR_BYTES
         table = self.extent * self.row_bytes
         if self.pattern == "equal":
             read = min(rows.granules_of_row(self.row_bytes, granule) * granule, table)

@@ -75,8 +75,9 @@ class GatherNDWorkload(Workload):
         batch = f", batch {self.batch_dims}" if self.batch_dims else ""
         return f"{base.title(self.shape, self.dtype)}, {tuples}{batch}"
 
-    def traffic(self, granule: int = base.LINE_BYTES, *, cached: bool = True) -> Traffic:
-        """Return the bytes of the granules that slices lie in, of the indices, of the result."""
+    def traffic(self, *, cached: bool = True) -> Traffic:
+        """Return the bytes of the lines or sectors that slices lie in, of indices and result."""
+        granule = base.LINE_BYTES if cached else base.SECTOR_BYTES
         row = base.nbytes((self.slice_shape, self.dtype))
         table = prod(self.extents) * row
         if cached and table <= base.L2_BYTES:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from cudakern._commands import console
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import CudakernError
-from perf.cases.base import SECTOR_BYTES
 from perf.engines import kernel_traffic, launch_of
 from perf.nsight.tools import (
     NsightError,
@@ -64,31 +63,27 @@ ELEMENTS = 2**20
 #: Seconds to read a report.
 _READING = 60
 
-_TIME = "gpu__time_duration.sum"
-_READ, _WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
-_THROUGHPUT = "dram__throughput.avg.pct_of_peak_sustained_elapsed"
-_HITS = "lts__t_sector_hit_rate.pct"
-_PER_LOAD, _PER_STORE = (
-    f"l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_{kind}.ratio"
-    for kind in ("ld", "st")
+_PER_REQUEST = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_{}.ratio"
+#: Columns of the table: heading, counter, digits.
+_COLUMNS = (
+    ("us", "gpu__time_duration.sum", 1),
+    ("read MB", "dram__bytes_read.sum", 1),
+    ("written MB", "dram__bytes_write.sum", 1),
+    ("DRAM %", "dram__throughput.avg.pct_of_peak_sustained_elapsed", 1),
+    ("L2 hit %", "lts__t_sector_hit_rate.pct", 1),
+    ("sectors/load", _PER_REQUEST.format("ld"), 2),
+    ("sectors/store", _PER_REQUEST.format("st"), 2),
+    ("registers", "launch__registers_per_thread", 0),
+    ("occupancy %", "sm__warps_active.avg.pct_of_peak_sustained_active", 1),
 )
-_LOADED, _STORED = (f"l1tex__t_sectors_pipe_lsu_mem_global_op_{kind}.sum" for kind in ("ld", "st"))
-_OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
+_SECTORS = {
+    "loads": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "stores": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+}
 #: Asked for by name, since sets of counters differ between versions.
-METRICS = (
-    _TIME,
-    _READ,
-    _WRITTEN,
-    _THROUGHPUT,
-    _HITS,
-    _PER_LOAD,
-    _PER_STORE,
-    _LOADED,
-    _STORED,
-    _OCCUPANCY,
-)
+METRICS = (*(counter for _, counter, _ in _COLUMNS), *_SECTORS.values())
 
-_NAME, _REGISTERS = "Kernel Name", "launch__registers_per_thread"
+_NAME = "Kernel Name"
 _STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 #: What a warp is in, too, when it does issue.
 _NO_STALL = "selected"
@@ -147,22 +142,14 @@ class ReplayedKernel:
             "kernel": self.name,
             "grid": self.sizes("grid"),
             "block": self.sizes("block"),
-            "us": self.text(_TIME, 1),
-            "read MB": self.text(_READ, 1),
-            "written MB": self.text(_WRITTEN, 1),
-            "DRAM %": self.text(_THROUGHPUT, 1),
-            "L2 hit %": self.text(_HITS, 1),
-            "sectors/load": self.text(_PER_LOAD, 2),
-            "sectors/store": self.text(_PER_STORE, 2),
-            "registers": self.text(_REGISTERS, 0),
-            "occupancy %": self.text(_OCCUPANCY, 1),
+            **{heading: self.text(name, digits) for heading, name, digits in _COLUMNS},
             "top stall": self.top_stall(),
         }
 
     def sectors(self) -> dict[str, dict[str, float | None]]:
         """Return the sectors of loads and of stores: counted, simulated, and their ratio."""
         sectors = {}
-        for i, (kind, name) in enumerate((("loads", _LOADED), ("stores", _STORED))):
+        for i, (kind, name) in enumerate(_SECTORS.items()):
             counted, simulated = self.value(name), self.simulated[i] if self.simulated else None
             ratio = counted / simulated if counted is not None and simulated else None
             sectors[kind] = {"ncu": counted, "traffic": simulated, "ratio": ratio}
@@ -223,7 +210,7 @@ def simulated_sectors(workload: Workload) -> tuple[float, float] | None:
     if workload.operator == "nonzero_coordinates" and small != workload:
         return None
     kernel = kernel_traffic(small)
-    whole, part = (each.traffic(SECTOR_BYTES, cached=False) for each in (workload, small))
+    whole, part = (each.traffic(cached=False) for each in (workload, small))
     loads = kernel.loads.sectors * whole.read / part.read
     return loads, kernel.stores.sectors * whole.written / part.written
 
@@ -260,9 +247,7 @@ def show(kernels: Sequence[ReplayedKernel], reports: str) -> None:
     console.show_table([tuple(row.values()) for row in rows], tuple(rows[0]))
     console.show(_NO_BENCHMARK)
     console.show("sectors that ncu counted, and those that simulator.traffic() counts")
-    headings = [
-        f"{kind}: {count}" for kind in ("loads", "stores") for count in ("ncu", "traffic", "ratio")
-    ]
+    headings = [f"{kind}: {count}" for kind in _SECTORS for count in ("ncu", "traffic", "ratio")]
     table = []
     for kernel in kernels:
         cells = [kernel.case, kernel.line, kernel.name]

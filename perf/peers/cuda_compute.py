@@ -112,7 +112,7 @@ class ComputePeer(Peer):
 def _start(workload: ReduceWorkload) -> Any:  # noqa: ANN401  an array of one element
     """Return what a reduction starts from, of the type that it is made in."""
     if workload.function == "sum":
-        return np.zeros(1, "float32" if workload.dtype == "float16" else workload.out_dtype)
+        return np.zeros(1, "float32" if workload.dtype == "float16" else workload.dtype)
     is_float = workload.dtype.startswith("float")
     return np.array([-np.inf if is_float else np.iinfo(workload.dtype).min], workload.dtype)
 

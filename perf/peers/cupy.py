@@ -10,6 +10,8 @@ from perf.peers.base import ALLOCATES, WAITS, Peer, Prepared, other_type, remark
 from perf.results import OURS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from perf import cases
     from perf.cases.base import Array, Module
 
@@ -33,13 +35,11 @@ class CupyPeer(Peer):
         (out,) = workload.outputs(xp)
         if workload.function == "sum":
             return Prepared(lambda: xp.sum(x, axis=axes, dtype=out.dtype, out=out))
-        if workload.function == "max" and out.dtype == x.dtype:
+        if workload.function == "max":
             return Prepared(lambda: xp.max(x, axis=axes, out=out))
-        if workload.function == "argmax" and len(axes) == 1:
-            places = xp.empty(workload.result_shape, dtype="int64")
-            note = other_type(workload.out_dtype, "int64")
-            return Prepared(lambda: xp.argmax(x, axis=axes[0], out=places), note)
-        if workload.function == "log_sum_exp" and out.dtype == x.dtype:
+        if workload.function == "argmax":
+            return Prepared(lambda: xp.argmax(x, axis=axes[0], out=out))
+        if workload.function == "log_sum_exp":
             return self._log_sum_exp(workload, x, out)
         return None
 
@@ -74,7 +74,7 @@ class CupyPeer(Peer):
 
     def gather_nd(self, workload: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare indexing with an array for each axis."""
-        key = fancy_key(self._xp, workload, indices)
+        key = fancy_key(self._xp.arange, workload, indices)
         scratch = sum(grid.nbytes for grid in key[: workload.batch_dims])
         return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=scratch)
 
@@ -82,7 +82,7 @@ class CupyPeer(Peer):
         """Prepare a comparison of the indices with all classes."""
         xp = self._xp
         (out,) = workload.outputs(xp)
-        axis = workload.axis % out.ndim
+        axis = workload.axis
         shape = [workload.depth if k == axis else 1 for k in range(out.ndim)]
         classes = xp.arange(workload.depth, dtype=indices.dtype).reshape(shape)
         spread = xp.expand_dims(indices, axis)
@@ -131,7 +131,7 @@ class CupyIdentity(Peer):
         """Prepare cupy.take from an identity matrix that fits."""
         xp = self._xp
         (out,) = workload.outputs(xp)
-        is_last = workload.axis % out.ndim == out.ndim - 1
+        is_last = workload.axis == indices.ndim
         if not is_last or workload.depth**2 * out.dtype.itemsize > TABLE_BYTES:
             return None
         table = xp.eye(workload.depth, dtype=out.dtype)
@@ -156,14 +156,16 @@ class OwnArgwhere(Peer):
         return Prepared(lambda: ck.argwhere(x), note, captures=False)
 
 
-def fancy_key(xp: Module, workload: cases.GatherNDWorkload, indices: Array) -> tuple[Array, ...]:
+def fancy_key(
+    arange: Callable[..., Array], workload: cases.GatherNDWorkload, indices: Array
+) -> tuple[Array, ...]:
     """Return what x is indexed with: positions along the batch axes, then the components."""
     leading, batches = workload.indices_shape[:-1], workload.batch_dims
     grids = []
     for axis in range(batches):
         shape = [1] * len(leading)
         shape[axis] = leading[axis]
-        grids.append(xp.arange(leading[axis], dtype=indices.dtype).reshape(shape))
+        grids.append(arange(leading[axis], dtype=indices.dtype).reshape(shape))
     return (*grids, *(indices[..., k] for k in range(workload.indices_shape[-1])))
 
 

@@ -80,17 +80,16 @@ class RuntimePeer(Peer):
     def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare ReduceSum, ReduceMax, ReduceLogSumExp or ArgMax."""
         axes = workload.axes
-        if workload.function == "argmax" and len(axes) == 1:
+        if workload.function == "argmax":
             node = Node("ArgMax", {}, {"axis": axes[0], "keepdims": 0}, "int64")
-        elif workload.function in _REDUCTIONS and workload.out_dtype == workload.dtype:
+        elif workload.function in _REDUCTIONS:
             constants = {"axes": np.array(axes, "int64")}
             operator = _REDUCTIONS[workload.function]
             node = Node(operator, constants, {"keepdims": 0}, workload.dtype)
         else:
             return None
-        out = self._xp.empty(workload.result_shape, dtype=node.result)
-        note = other_type(workload.out_dtype, node.result)
-        return self._prepared(node, (x,), out, note)
+        (out,) = workload.outputs(self._xp)
+        return self._prepared(node, (x,), out)
 
     def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare NonZero."""
@@ -107,14 +106,10 @@ class RuntimePeer(Peer):
     def gather_nd(
         self, workload: cases.GatherNDWorkload, x: Array, indices: Array
     ) -> Prepared | None:
-        """Prepare GatherND, whose indices are int64."""
+        """Prepare GatherND, whose indices are int64, as all of the cases are."""
         node = Node("GatherND", {}, {"batch_dims": workload.batch_dims}, workload.dtype)
         (out,) = workload.outputs(self._xp)
-        if workload.index_dtype == "int64":
-            return self._prepared(node, (x, indices), out)
-        wide = indices.astype("int64")
-        note = "indices are widened to int64 beforehand"
-        return self._prepared(node, (x, wide), out, note, wide.nbytes)
+        return self._prepared(node, (x, indices), out)
 
     def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare OneHot."""
@@ -132,7 +127,6 @@ class RuntimePeer(Peer):
         inputs: tuple[Array, ...],
         out: Array | None,
         note: str = "",
-        scratch_bytes: int = 0,
     ) -> Prepared | None:
         """Return the call of a session whose inputs and output are bound."""
         if not all(array.flags.c_contiguous for array in inputs):
@@ -154,7 +148,7 @@ class RuntimePeer(Peer):
             session.run_with_iobinding(binding)
             return binding.get_outputs()[0] if out is None else out
 
-        return Prepared(call, remarks(note, _WAITS), captures=False, scratch_bytes=scratch_bytes)
+        return Prepared(call, remarks(note, _WAITS), captures=False)
 
 
 def sessions(runtime: Module, provider: str, options: Callable[[], dict[str, str]]) -> Any:  # noqa: ANN401

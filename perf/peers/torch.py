@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from perf.peers.base import (
@@ -81,13 +82,11 @@ class TorchPeer(TorchBase):
         out = self._empty(workload.result_shape, workload.out_dtype, x)
         if workload.function == "sum":
             return Prepared(lambda: torch.sum(x, axes, dtype=out.dtype, out=out))
-        if workload.function == "max" and out.dtype == x.dtype:
+        if workload.function == "max":
             return Prepared(lambda: torch.amax(x, axes, out=out))
-        if workload.function == "argmax" and len(axes) == 1:
-            places = self._empty(workload.result_shape, "int64", x)
-            note = other_type(workload.out_dtype, "int64")
-            return Prepared(lambda: torch.argmax(x, axes[0], out=places), note)
-        if workload.function == "log_sum_exp" and out.dtype == x.dtype:
+        if workload.function == "argmax":
+            return Prepared(lambda: torch.argmax(x, axes[0], out=out))
+        if workload.function == "log_sum_exp":
             return Prepared(lambda: torch.logsumexp(x, axes, out=out), "allocates what it needs")
         return None
 
@@ -112,7 +111,7 @@ class TorchPeer(TorchBase):
 
     def gather_nd(self, workload: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare indexing with a tensor for each axis."""
-        key = fancy_key(_Like(self._torch, x), workload, indices)
+        key = fancy_key(partial(self._torch.arange, device=x.device), workload, indices)
         scratch = sum(grid.nbytes for grid in key[: workload.batch_dims])
         return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=scratch)
 
@@ -197,30 +196,14 @@ class TorchCompiled(TorchBase):
             "max": lambda x: torch.amax(x, axes),
             "argmax": lambda x: torch.argmax(x, axes[0]),
         }
-        theirs = {"sum": workload.out_dtype, "argmax": "int64"}.get(
-            workload.function, workload.dtype
-        )
-        if workload.function not in functions or (workload.function == "argmax" and len(axes) > 1):
+        if workload.function not in functions:
             return None
         if workload != self._workload:  # once for all of its data
             torch.compiler.reset()  # the limit of compilations counts all workloads together
             self._function = torch.compile(functions[workload.function], dynamic=False)
             self._workload = workload
         compiled = self._function
-        return Prepared(
-            lambda: compiled(x), remarks(other_type(workload.out_dtype, theirs), ALLOCATES)
-        )
-
-
-class _Like:
-    """What `fancy_key` needs of a module, for tensors that lie with another."""
-
-    def __init__(self, torch: Module, like: Any) -> None:  # noqa: ANN401
-        self._torch, self._device = torch, like.device
-
-    def arange(self, stop: int, *, dtype: Any) -> Any:  # noqa: ANN401
-        """Return torch.arange on that device."""
-        return self._torch.arange(stop, dtype=dtype, device=self._device)
+        return Prepared(lambda: compiled(x), ALLOCATES)
 
 
 def find() -> list[Peer]:

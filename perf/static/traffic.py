@@ -47,7 +47,7 @@ def move_all(lines: Sequence[tuple[str, Line]]) -> list[Moved]:
         for case, line in lines:
             workload = line.workload.shrunk(ELEMENTS)
             nbytes = kernel_traffic(workload).sectors * SECTOR_BYTES
-            least = workload.traffic(SECTOR_BYTES, cached=False).total
+            least = workload.traffic(cached=False).total
             moved.append(Moved(case, workload.title, nbytes, least, line.moved))
             done(case)
     return moved

@@ -107,7 +107,7 @@ run = cache(count)
 
 def least(case):
     """Return the sectors that must move."""
-    return case.workload.traffic(SECTOR_BYTES, cached=False).total / SECTOR_BYTES
+    return case.workload.traffic(cached=False).total / SECTOR_BYTES
 
 
 def gather(shape, axis, count, dtype=F4, index=I4):

@@ -301,7 +301,7 @@ def test_traffic_is_held_to_what_a_line_may_move():
     (line,) = find(["O-8"])[0].lines
     tight = dataclasses.replace(line, moved=0.5)
     moved, broken = traffic.move_all([("O-8", line), ("O-8", tight)])
-    assert moved.least == line.workload.traffic(32, cached=False).total
+    assert moved.least == line.workload.traffic(cached=False).total
     assert moved.fault() is None
     title = f"O-8, {line.workload.title}"
     assert broken.fault() == f"{title}: moves {moved.ratio:.3f} of its bytes, not 0.5"
