@@ -90,6 +90,11 @@ class LineResult:
         timing = self.timings.get(contender)
         return timing if timing is not None and timing.median_us > 0 else None
 
+    @property
+    def is_wrong(self) -> bool:
+        """Whether our result is."""
+        return OURS in self.timings and self.timings[OURS].note.startswith("WRONG")
+
     def best_peer(self) -> tuple[str, Timing] | None:
         """Return the fastest contender but us, if any; its note may say how its work differs."""
         timed = {name: t for name in self.timings if (t := self.timing(name))}
@@ -170,7 +175,7 @@ def goal(line: Line | LineResult) -> str:
 
 
 def load(path: Path) -> Result:
-    """Read a result file; ValueError if it is none, or of another schema."""
+    """Read a result file; ValueError if there is none, or one of another form or schema."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         schema = data.pop("schema")
@@ -181,6 +186,9 @@ def load(path: Path) -> Result:
         if data["drift"] is None:
             data["drift"] = NAN
         return Result(lines=lines, **data)
+    except OSError as error:
+        message = f"{path}: {error.strerror}"
+        raise ValueError(message) from error
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         message = f"{path}: must be a result file of perf run; got {error!r}"
         raise ValueError(message) from error

@@ -31,37 +31,29 @@ def parser() -> argparse.ArgumentParser:
         name: tools.add_parser(name, help=text, description=module.__doc__)
         for name, (module, text) in TOOLS.items()
     }
-    for name, options in parsers.items():
-        if name == "sanitizer":
-            help_names = f"{', '.join(sanitizer.TOOLS)}; such as R-1"
-            options.add_argument("cases", nargs="*", metavar="TOOL|CASE", help=help_names)
-        else:
-            options.add_argument(
-                "cases", nargs="+", metavar="CASE", help="such as R-1 or sweep-gather"
-            )
-        if name in {"systems", "target"}:
-            options.add_argument(
-                "--repeats", type=int, default=10, help="calls of a line (default: 10)"
-            )
-        if name != "target":
-            help_output = "folder of the reports (default: %(default)s)"
-            options.add_argument("--output", type=Path, default=REPORTS, help=help_output)
-            options.add_argument("--dry-run", action="store_true", help="print the command and end")
-            help_minutes = "for all programs together (default: %(default)s)"
-            options.add_argument(
-                "--minutes", type=positive, default=60, metavar="N", help=help_minutes
-            )
-    help_elements = "reduce workloads to about so many (default: %(default)s)"
-    parsers["target"].add_argument("--elements", type=int, metavar="N", help=help_elements)
-    parsers["sanitizer"].add_argument(
-        "--elements", type=int, default=2**16, metavar="N", help=help_elements
-    )
-    parsers["target"].add_argument("--engine", choices=("cuda", "simulator"), default="cuda")
-    parsers["target"].add_argument(
-        "--no-pool",
-        action="store_true",
-        help="no memory pool, so that each array's bounds are those of its allocation",
-    )
+    for name in ("systems", "compute", "target"):
+        help_cases = "such as R-1 or sweep-gather"
+        parsers[name].add_argument("cases", nargs="+", metavar="CASE", help=help_cases)
+    help_names = f"{', '.join(sanitizer.TOOLS)}; such as R-1"
+    parsers["sanitizer"].add_argument("cases", nargs="*", metavar="TOOL|CASE", help=help_names)
+    for name in ("systems", "target"):
+        help_repeats = "calls of a line (default: 10)"
+        parsers[name].add_argument("--repeats", type=int, default=10, help=help_repeats)
+    for name in ("systems", "compute", "sanitizer"):
+        add = parsers[name].add_argument
+        help_output = "folder of the reports (default: %(default)s)"
+        add("--output", type=Path, default=REPORTS, help=help_output)
+        add("--dry-run", action="store_true", help="print the command and end")
+        help_minutes = "for all programs together (default: %(default)s)"
+        add("--minutes", type=positive, default=60, metavar="N", help=help_minutes)
+    for name, default in (("target", None), ("sanitizer", 2**16)):
+        help_elements = "reduce workloads to about so many (default: %(default)s)"
+        add = parsers[name].add_argument
+        add("--elements", type=int, default=default, metavar="N", help=help_elements)
+    add = parsers["target"].add_argument
+    add("--engine", choices=("cuda", "simulator"), default="cuda")
+    help_pool = "no memory pool, so that each array's bounds are those of its allocation"
+    add("--no-pool", action="store_true", help=help_pool)
     return top
 
 

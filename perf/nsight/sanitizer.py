@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cudakern._commands import console
 from perf.cases import CASES
@@ -37,13 +37,6 @@ FOUND = 86
 _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: (\d+ .*)$", re.MULTILINE)
 
 
-class Verdict(NamedTuple):
-    """What a tool said."""
-
-    clean: bool
-    text: str
-
-
 def command_of(program: str, tool: str, cases: Sequence[str], elements: int) -> list[str]:
     """Return the command of one tool."""
     options = ("--repeats", "1", "--elements", str(elements), "--no-pool")
@@ -51,15 +44,15 @@ def command_of(program: str, tool: str, cases: Sequence[str], elements: int) -> 
     return [program, "--tool", tool, *status, *target(cases, *options)]
 
 
-def judge(ended: Ended, seconds: float) -> Verdict:
-    """Return what a tool means by its end and its output: clean is only what says so."""
+def judge(ended: Ended, seconds: float) -> tuple[bool, str]:
+    """Return whether a tool's end and its output say that all is clean, and what they say."""
     summaries = _SUMMARY.findall(ended.printed)
     text = summaries[-1] if summaries else "no summary"
     if ended.late:
-        return Verdict(clean=False, text=f"ended after {seconds:.0f} s, the time limit; {text}")
+        return False, f"ended after {seconds:.0f} s, the time limit; {text}"
     if ended.status not in {0, FOUND}:
-        return Verdict(clean=False, text=f"ended with {ended.status}; {text}")
-    return Verdict(clean=ended.status == 0 and text.startswith("0 "), text=text)
+        return False, f"ended with {ended.status}; {text}"
+    return ended.status == 0 and text.startswith("0 "), text
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,19 +67,17 @@ def run(options: argparse.Namespace) -> int:
         for command in commands:
             print(shown(command))  # noqa: T201
         return 0
-    rows = []
-    clean = True
+    rows, failed = [], False
     options.output.mkdir(parents=True, exist_ok=True)
     limits = shares(options.minutes, len(tools))
     try:
         for tool, command, seconds in zip(tools, commands, limits, strict=True):
             path = report_path(options.output, tool).with_suffix(SANITIZER.suffix)
             with path.open("w", encoding="utf-8") as log:
-                verdict = judge(execute(command, seconds, log, sys.stdout), seconds)
-            clean = clean and verdict.clean
-            said = "clean" if verdict.clean else "NOT CLEAN"
-            rows.append((tool, said, verdict.text, str(path)))
+                clean, text = judge(execute(command, seconds, log, sys.stdout), seconds)
+            rows.append((tool, "clean" if clean else "NOT CLEAN", text, str(path)))
+            failed |= not clean
     finally:
         console.show("compute-sanitizer")
         console.show_table(rows, ("tool", "verdict", "summary", "output"))
-    return 0 if clean else 1
+    return int(failed)

@@ -8,7 +8,7 @@ lines run, and needs ``--elements``, since the full sizes are a GPU's.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,19 +27,11 @@ if TYPE_CHECKING:
 SEED = 0
 
 
-class PreparedLine(NamedTuple):
-    """A line that is ready to run."""
-
-    name: str
-    nbytes: int
-    call: Callable[[], object]
-
-
-def prepare(name: str, workload: Workload, xp: Module) -> PreparedLine:
+def prepare(workload: Workload, xp: Module) -> Callable[[], object]:
     """Make the data of a workload, call it once, and return the call."""
     call = workload.call(workload.inputs(xp, SEED), workload.outputs(xp))
     call()
-    return PreparedLine(f"{name} {workload.title}", round(workload.traffic().total), call)
+    return call
 
 
 @contextmanager
@@ -81,15 +73,16 @@ def run(options: argparse.Namespace) -> int:
     if options.elements is not None:
         lines = [(name, workload.shrunk(options.elements)) for name, workload in lines]
     try:
-        prepared = [prepare(name, workload, xp) for name, workload in lines]
+        calls = [prepare(workload, xp) for _, workload in lines]
     except MemoryError as error:  # CuPy's is one, too
         message = f"the data of all lines must fit into memory at once, name fewer cases ({error})"
         raise NsightError(message) from error
+    ranges = [(f"{name} {w.title}", round(w.traffic().total)) for name, w in lines]
     with profiled(xp):
-        for line in prepared:
-            with _nvtx.marked(line.name, line.nbytes):
+        for line, call in zip(ranges, calls, strict=True):
+            with _nvtx.marked(*line):
                 for _ in range(options.repeats):
-                    line.call()
-    for line in prepared:
-        print(f"{line.name}: {options.repeats} calls of {line.nbytes} bytes")  # noqa: T201
+                    call()
+    for name, nbytes in ranges:
+        print(f"{name}: {options.repeats} calls of {nbytes} bytes")  # noqa: T201
     return 0

@@ -23,7 +23,7 @@ from perf.timing.environment import slug
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from perf.results import LineResult, Result
+    from perf.results import Result
 
 HERE = Path(__file__).resolve().parent
 RESULTS, README = HERE.parent / "results", HERE.parent / "README.md"
@@ -50,16 +50,11 @@ def section(result: Result, before: Result | None, folder: Path) -> dict[str, An
         "warnings": result.warnings(),
         "headings": [*cells[0]] if cells else [],
         "rows": [
-            (not line.checked or _is_wrong(line), [*texts.values()])
+            (not line.checked or line.is_wrong, [*texts.values()])
             for line, texts in zip(result.lines, cells, strict=True)
         ],
         "pictures": _pictures(result, folder) if result.is_measurement else [],
     }
-
-
-def _is_wrong(line: LineResult) -> bool:
-    noted = line.timings.get(OURS)
-    return noted is not None and noted.note.startswith("WRONG")
 
 
 def _facts(result: Result, before: Result | None) -> dict[str, str]:
@@ -104,14 +99,6 @@ def page(sections: Sequence[dict[str, Any]], folder: Path) -> str:
     return template.render(sections=sections, ours=OURS, readme=readme)
 
 
-def _load(path: Path) -> Result:
-    try:
-        return load(path)
-    except OSError as error:
-        message = f"{path}: {error.strerror}"
-        raise ValueError(message) from error
-
-
 def _fail(message: str) -> int:
     sys.stderr.write(f"{message}\n")
     return 1
@@ -130,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not paths:
         return _fail(f"{RESULTS} has no results: run python -m perf run on a machine with a GPU")
     try:
-        results = [_load(path) for path in paths]
+        results = [load(path) for path in paths]
     except ValueError as error:
         return _fail(str(error))
     folder = options.output.resolve()

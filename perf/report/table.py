@@ -35,7 +35,7 @@ def show_matrix(cases: Sequence[Case]) -> None:
     for case in cases:
         for line in case.lines:
             traffic = line.workload.traffic()
-            figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds():.1f}"
+            figures = f"{traffic.total / 1e6:.1f}", f"{traffic.microseconds:.1f}"
             held_to = goal(line) or "-", case.peers, case.shows
             rows.append((case.name, line.workload.title, *figures, *held_to))
     console.show(f"least times at {REFERENCE_BANDWIDTH / 1e12:g} TB/s")
@@ -72,9 +72,9 @@ def row(result: Result, line: LineResult, before: LineResult | None = None) -> d
 
 def _time(line: LineResult) -> str:
     """Return our time as text, or why there is none."""
-    ours, noted = line.timing(), line.timings.get(OURS)
+    ours = line.timing()
     if ours is None:
-        return "WRONG" if noted and noted.note.startswith("WRONG") else "-"
+        return "WRONG" if line.is_wrong else "-"
     warm = "" if ours.warm_us is None else f", warm {digits(ours.warm_us)}"
     return f"{ours.interval}{warm if ours.cold else ' warm'}"
 

@@ -115,7 +115,8 @@ class Contender:
         back what its graphs use.
         """
         sets = self._ring.sets  # all of them equally often, so that replays go on as they end
-        turns = math.ceil(LONG_ENOUGH_US / self._single_us() / sets)
+        single_us = max(0.1, self._gpu.elapsed_us(self.lane, self._flush, self._next))
+        turns = math.ceil(LONG_ENOUGH_US / single_us / sets)
         self._calls = sets * max(1, min(CALLS // sets, turns))
         self.method = self._captured()
         self.sample()
@@ -130,10 +131,6 @@ class Contender:
             for prepared in self._prepared:
                 prepared.call()
         self._gpu.synchronize()
-
-    def _single_us(self) -> float:
-        taken = self._gpu.elapsed_us(self.lane, self._flush, self._next)
-        return max(taken, 0.1)
 
     def _captured(self) -> str:
         """Capture the graphs, on a new stream if that fails; return how samples are to be taken."""

@@ -17,6 +17,7 @@ from cudakern.errors import CudakernError, EngineUnavailableError
 from perf.results import OURS, LineResult, Result
 from perf.timing.contender import no_time
 from perf.timing.environment import commit, now
+from perf.timing.gpu import POISON
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 #: Elements of a workload, about.
 ELEMENTS = 2**14
-#: What each byte of an output is before the call.
-POISON = 0x5A
 SEED = 1
 
 NO_MEASUREMENT = (
