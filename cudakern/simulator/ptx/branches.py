@@ -6,65 +6,62 @@ from typing import TYPE_CHECKING
 
 from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 from cudakern.simulator.ptx.model import Register, Vector
-from cudakern.simulator.ptx.moves import operands_of
 from cudakern.simulator.ptx.values import type_of_register
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from cudakern.simulator.ptx.function import FunctionText
-    from cudakern.simulator.ptx.model import Function, Instruction, Operand
+    from cudakern.simulator.ptx.function import FunctionText, Writer
+    from cudakern.simulator.ptx.model import Function, Operand
 
 
-def _branch(text: FunctionText, instruction: Instruction) -> str:
+def branch(text: FunctionText) -> str:
     """Section 9.7.12.3: bra."""
-    (target,) = operands_of(instruction, text, 1, 1)
-    label = text.label(target, instruction)
-    return f"{text.turn([target], instruction)}goto {label};"
+    (target,) = text.operands(1, 1)
+    label = text.label(target)
+    return f"{text.turn([target])}goto {label};"
 
 
-def _branch_by_table(text: FunctionText, instruction: Instruction) -> str:
+def branch_by_table(text: FunctionText) -> str:
     """Section 9.7.12.4: brx.idx."""
-    index, name = operands_of(instruction, text, 2, 2)
+    index, name = text.operands(2, 2)
     targets = text.targets.get(name.name) if isinstance(name, Register) else None
     if targets is None:
-        text.refuse(f"{instruction.name} without a table", instruction)
-    labels = [text.label(label, instruction) for label in targets.labels]
-    turn = text.turn(targets.labels, instruction)
+        text.refuse(f"{text.instruction.name} without a table")
+    labels = [text.label(label) for label in targets.labels]
+    turn = text.turn(targets.labels)
     cases = " ".join(f"case {i}: goto {label};" for i, label in enumerate(labels))
     requirement = '"the index of a branch table must be one of its own"'
-    stop = f'ck_sim_stop("trap", {requirement}, {text.site(instruction)});'
-    return f"{turn}switch ({text.value(index, 'u32', instruction)}) {{ {cases} default: {stop} }}"
+    stop = f'ck_sim_stop("trap", {requirement}, {text.site()});'
+    return f"{turn}switch ({text.value(index, 'u32')}) {{ {cases} default: {stop} }}"
 
 
-def _return(text: FunctionText, _: Instruction) -> str:
+def leave_function(text: FunctionText) -> str:
     """Section 9.7.12.6: ret."""
     return text.returning()
 
 
-def _exit(text: FunctionText, _: Instruction) -> str:
+def exit_thread(text: FunctionText) -> str:
     """Section 9.7.12.7: exit."""
     return "return;" if text.function.is_entry else "ck_sim_exit();"
 
 
-def _call(text: FunctionText, instruction: Instruction) -> str:
+def call(text: FunctionText) -> str:
     """Section 9.7.12.5: call. Arguments and results are places in memory."""
-    operands = list(instruction.operands)
+    operands = list(text.instruction.operands)
     results: Sequence[Operand] = ()
     if operands and isinstance(operands[0], Vector):
         results = operands[0].items
         operands.pop(0)
     callee = operands.pop(0) if operands else None
     if not isinstance(callee, Register):
-        text.refuse(f"{instruction.name} without a function", instruction)
+        text.refuse(f"{text.instruction.name} without a function")
     arguments: Sequence[Operand] = ()
     if operands and isinstance(operands[0], Vector):
         arguments = operands[0].items
-    function = _function(text, instruction, callee, operands[-1:])
+    function = _function(text, callee, operands[-1:])
     if (len(results), len(arguments)) != (len(function.results), len(function.parameters)):
-        text.refuse(
-            f"{instruction.name} of {callee.name} with other arguments than it has", instruction
-        )
+        text.refuse(f"{text.instruction.name} of {callee.name} with other arguments than it has")
     before: list[str] = []
     after: list[str] = []
     places = []
@@ -72,34 +69,30 @@ def _call(text: FunctionText, instruction: Instruction) -> str:
         place, kind = _place(text, operand, function.results[i].type, f"y{i}")
         if kind:
             before.append(f"{kind} y{i};")
-            after.append(text.assign(operand, f"y{i}", kind, instruction))
+            after.append(text.assign(operand, f"y{i}", kind))
         places.append(place)
     for i, operand in enumerate(arguments):
         place, kind = _place(text, operand, function.parameters[i].type, f"z{i}")
         if kind:
-            before.append(f"{kind} z{i} = {text.value(operand, kind, instruction)};")
+            before.append(f"{kind} z{i} = {text.value(operand, kind)};")
         places.append(place)
-    call = _called(text, instruction, callee, function, places)
+    call = _called(text, callee, function, places)
     return f"{{ {' '.join((*before, call, *after))} }}"
 
 
-def _function(
-    text: FunctionText, instruction: Instruction, callee: Register, more: Sequence[Operand]
-) -> Function:
+def _function(text: FunctionText, callee: Register, more: Sequence[Operand]) -> Function:
     """Return what is called, or what an indirect call says of it: a prototype, or all it may be."""
     if text.register(callee.name) is None:
         function = text.scope.declared(callee.name)
         if function is None or function.is_entry:
-            text.refuse(
-                f"a call of {callee.name}, which is no function that is declared", instruction
-            )
+            text.refuse(f"a call of {callee.name}, which is no function that is declared")
         return function
     named = text.targets.get(more[0].name) if more and isinstance(more[0], Register) else None
     if named is None:
-        text.refuse(f"{instruction.name} by an address without a prototype", instruction)
+        text.refuse(f"{text.instruction.name} by an address without a prototype")
     function = named.prototype or text.scope.declared(named.labels[0])
     if function is None:
-        text.refuse(f"a call of {named.labels[0]}, which is not declared", instruction)
+        text.refuse(f"a call of {named.labels[0]}, which is not declared")
     return function
 
 
@@ -112,7 +105,6 @@ def _place(text: FunctionText, operand: Operand, kind: str, name: str) -> tuple[
 
 def _called(
     text: FunctionText,
-    instruction: Instruction,
     callee: Register,
     function: Function,
     places: list[str],
@@ -120,22 +112,19 @@ def _called(
     arguments = "".join(f", {place}" for place in places)
     if text.register(callee.name) is not None:
         kinds = ", char*" * len(places)
-        target = f"callable({text.value(callee, 'u64', instruction)}, {text.site(instruction)})"
+        target = f"callable({text.value(callee, 'u64')}, {text.site()})"
         return f"((void (*)(CK_CONTEXT_TYPES{kinds})){target})(CK_CONTEXT_VALUES{arguments});"
     if function.body is None and function.name in BUILTINS:
-        site = text.site(instruction, BUILTINS[function.name])
+        site = text.site(BUILTINS[function.name])
         return f"call_{function.name.strip('_')}({site}{arguments});"
     if function.body is None:
-        text.refuse(f"a call of {callee.name}, which the module does not define", instruction)
+        text.refuse(f"a call of {callee.name}, which the module does not define")
     text.scope.called.add(function.name)
     return f"{text.scope.functions[callee.name]}(CK_CONTEXT_VALUES{arguments});"
 
 
 #: By the names that rows call them.
-WRITERS: dict[str, Callable[[FunctionText, Instruction], str]] = {
-    "branch": _branch,
-    "branch_by_table": _branch_by_table,
-    "call": _call,
-    "leave_function": _return,
-    "exit_thread": _exit,
+WRITERS: dict[str, Writer] = {
+    writer.__name__: writer
+    for writer in (branch, branch_by_table, call, leave_function, exit_thread)
 }

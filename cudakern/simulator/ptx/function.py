@@ -31,14 +31,14 @@ from cudakern.simulator.ptx.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from cudakern.simulator.ptx.effects import Effects
     from cudakern.simulator.ptx.forms import Match, OperandForm
     from cudakern.simulator.ptx.model import Function, Operand, Statement
     from cudakern.simulator.ptx.scope import Scope
 
-    Writer = Callable[["FunctionText", Instruction], str]
+    Writer = Callable[["FunctionText"], str]
 
 _MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
 _SPACES = {"global", "shared", "const", "local", "param"}
@@ -76,12 +76,16 @@ class RefusedError(Exception):
 class FunctionText:
     """A function on its way to C++."""
 
+    #: What is being written, and its row.
+    instruction: Instruction
+    row: Match
+
     def __init__(self, scope: Scope, function: Function, writers: Mapping[str, Writer]) -> None:
         self.scope = scope
         self._writers = writers  # by the names that rows call them
         self.function = function
         self.is_checked = scope.checked
-        self.offsets = scope.layouts[function.name].offsets  # of shared variables
+        self._offsets = scope.layouts[function.name].offsets  # of shared variables
         self.local_bytes = 0  # what its variables take of a thread's stack
         self.targets: dict[str, Targets] = {}
         self.places: dict[str, str] = {}  # C++ names of local and parameter memory
@@ -136,16 +140,15 @@ class FunctionText:
         return lines
 
     def _line(self, instruction: Instruction) -> _Line:
-        row = self._row_of(instruction)
-        effects = row.form.effects
-        if row.form.writer:
-            statement = self._writers[row.form.writer](self, instruction)
-        else:
-            statement = self._row_text(instruction, row)
+        self.instruction = instruction
+        self.row = self._find_row()
+        form = self.row.form
+        effects = form.effects
+        statement = self._writers[form.writer](self) if form.writer else self._row_text()
         self._involved += effects.involves_others or "writes" in effects
         guard = ""
         if instruction.guard is not None and statement:
-            guard = self.value(instruction.guard, "pred", instruction)
+            guard = self.value(instruction.guard, "pred")
         return _Line(statement, guard, involves_others=effects.involves_others)
 
     def _parameters(self) -> list[str]:
@@ -195,8 +198,8 @@ class FunctionText:
         """Return the statements at the function's end."""
         return " ".join((*self._returned, "return;"))
 
-    def site(self, instruction: Instruction, effects: Effects | None = None) -> str:
-        """Return a pointer to where an instruction is that can wait, fail or access memory.
+    def site(self, effects: Effects | None = None) -> str:
+        """Return a pointer to where the instruction is, which can wait, fail or access memory.
 
         What it does to memory is by its row, or else by ``effects``.
         """
@@ -205,10 +208,10 @@ class FunctionText:
             access = effects.access(())
             needed = needed_by(access)
         elif self._flow is not None:
-            access, needed = self._flow.access(instruction)
-        return self.scope.site(instruction, access, needed)
+            access, needed = self._flow.access(self.instruction)
+        return self.scope.site(self.instruction, access, needed)
 
-    def turn(self, labels: Iterable[Operand | str], instruction: Instruction) -> str:
+    def turn(self, labels: Iterable[Operand | str]) -> str:
         """Return what is to be done before a branch: counting, if it goes round a loop.
 
         Others run after many turns. Unless the launch is checked, only loops are counted that do
@@ -219,16 +222,24 @@ class FunctionText:
         if not above or not (self.is_checked or self._involved in above):
             return ""
         self._counts_turns = True
-        return f"turn(turns, {self.site(instruction)}); "
+        return f"turn(turns, {self.site()}); "
 
-    def refuse(self, what: str, instruction: Instruction) -> NoReturn:
-        """Raise RefusedError: an instruction has what the simulator does not execute."""
-        file, line = instruction.place or (self.scope.source, instruction.line)
+    def refuse(self, what: str) -> NoReturn:
+        """Raise RefusedError: the instruction has what the simulator does not execute."""
+        ptx_line = self.instruction.line
+        file, line = self.instruction.place or (self.scope.source, ptx_line)
         message = f"{file}:{line}: error: the simulator does not execute {what}"
-        message += f" (line {instruction.line} of the PTX)"
+        message += f" (line {ptx_line} of the PTX)"
         raise RefusedError(message)
 
     # Operands
+
+    def operands(self, least: int, most: int) -> Sequence[Operand]:
+        """Return the instruction's operands; refuse less or more of them."""
+        operands = self.instruction.operands
+        if not least <= len(operands) <= most:
+            self.refuse(f"{self.instruction.name} with {len(operands)} operands")
+        return operands
 
     def register(self, name: str) -> CppVariable | None:
         """Return the C++ variable of a register, or None for another name."""
@@ -248,44 +259,40 @@ class FunctionText:
         self._registers[name] = CppVariable(declared[0], cpp_name)
         return self._registers[name]
 
-    def label(self, operand: Operand | str, instruction: Instruction) -> str:
+    def label(self, operand: Operand | str) -> str:
         """Return the C++ label that an operand names."""
         name = operand.name if isinstance(operand, Register) else operand
         if not isinstance(name, str) or name not in self._labels:
-            self.refuse(f"{instruction.name} to what is no label of its function", instruction)
+            self.refuse(f"{self.instruction.name} to what is no label of its function")
         return self._labels[name]
 
-    def value(self, operand: Operand, wanted: str, instruction: Instruction) -> str:
+    def value(self, operand: Operand, wanted: str) -> str:
         """Return an operand as a C++ value of a type."""
         if isinstance(operand, Immediate):
             is_float = wanted in {"f32", "f64"}
             if not is_float and operand.float_bytes not in {0, TYPE_BYTES[wanted]}:
-                self.refuse(f"{instruction.name} with such a constant", instruction)
+                self.refuse(f"{self.instruction.name} with such a constant")
             return literal(operand, wanted)
         if not isinstance(operand, Register):
-            self.refuse(f"{instruction.name} with such an operand", instruction)
-        register = self.register(operand.name)
-        if operand.offset and (register or special_register(operand.name)):
-            self.refuse(f"{instruction.name} of a sum", instruction)
-        if register is None:
-            kind = self._kind_of_name(operand.name)
-            return convert(self._named(operand, instruction), kind, wanted)
-        value = convert(register.name, register.type, wanted)
+            self.refuse(f"{self.instruction.name} with such an operand")
+        known = self._known(operand.name)
+        if known is None:
+            return convert(self._address(operand), "u64", wanted)
+        if operand.offset:
+            self.refuse(f"{self.instruction.name} of a sum")
+        kind, value = known
+        value = convert(value, kind, wanted)
         return f"!{value}" if operand.negated else value
 
-    @staticmethod
-    def _kind_of_name(name: str) -> str:
-        special = special_register(name)
-        return "u64" if special is None else special[0]
+    def _known(self, name: str) -> tuple[str, str] | None:
+        """Return C++ type and value of a register or a special register; None for another name."""
+        return self.register(name) or special_register(name)
 
-    def _named(self, operand: Register, instruction: Instruction) -> str:
-        """Return the C++ value of a name that is no register: a special register or an address."""
+    def _address(self, operand: Register) -> str:
+        """Return what a name that is no register stands for: an address or an offset."""
         name, offset = operand.name, operand.offset
-        special = special_register(name)
-        if special is not None:
-            return special[1]
-        if name in self.offsets:
-            return f"(u64){(self.offsets[name] + offset) % 2**64}ull"
+        if name in self._offsets:
+            return f"(u64){(self._offsets[name] + offset) % 2**64}ull"
         if name in self.places:
             place = self.places[name]
         elif name in self.scope.variables:
@@ -301,36 +308,36 @@ class FunctionText:
             what = "not declared" if function is None else "not defined"
             if function is not None and function.is_entry:
                 what = "a kernel"
-            self.refuse(f"{instruction.name} of {name}, which is {what}", instruction)
+            self.refuse(f"{self.instruction.name} of {name}, which is {what}")
         return f"((u64){place} + (u64)({offset}))" if offset else f"(u64){place}"
 
-    def assign(self, operand: Operand, value: str, kind: str, instruction: Instruction) -> str:
+    def assign(self, operand: Operand, value: str, kind: str) -> str:
         """Return the statement that gives a register a value of a C++ type."""
         name = operand.name if isinstance(operand, Register) else ""
         if name == "_":
             return f"(void)({value});"
         target = self.register(name)
         if target is None:
-            self.refuse(f"{instruction.name} with such a result", instruction)
+            self.refuse(f"{self.instruction.name} with such a result")
         if is_integer(kind) and is_integer(target.type):
             return f"{target.name} = {value};"  # as C++ converts them
         return f"{target.name} = {convert(value, kind, target.type)};"
 
-    def pointer(self, operand: Operand, space: str, instruction: Instruction) -> str:
+    def pointer(self, operand: Operand, space: str) -> str:
         """Return an address operand as a pointer of the host."""
         if not isinstance(operand, Address):
-            self.refuse(f"{instruction.name} without an address in brackets", instruction)
+            self.refuse(f"{self.instruction.name} without an address in brackets")
         base = operand.base
         kind = "u32" if space.startswith("shared") else "u64"
         if isinstance(base, Immediate):
             value = literal(base, kind)
-        elif self.register(base.name) is None:
-            value = self._named(base, instruction)
-            if base.name in self.offsets or self.scope.is_dynamic(base.name):
+        elif self._known(base.name) is None:
+            value = self._address(base)
+            if base.name in self._offsets or self.scope.is_dynamic(base.name):
                 return f"(window + (u32)({value}))"
             return f"((char*)({value}))"
         else:
-            value = self.value(Register(base.name), kind, instruction)
+            value = self.value(Register(base.name), kind)
             if base.offset:
                 value = f"({value} + ({kind})({base.offset}))"
         if space == "shared::cluster":
@@ -339,47 +346,45 @@ class FunctionText:
 
     # Rows of the table
 
-    def _row_of(self, instruction: Instruction) -> Match:
-        row = row_of(instruction)
+    def _find_row(self) -> Match:
+        """Return the row of the instruction; refuse one that has none."""
+        name, pairs = self.instruction.name, self.instruction.pairs
+        row = row_of(self.instruction)
         if row is not None and row.form.writer:
             return row
-        positions = instruction.operands[instruction.pairs :]
-        predicates = tuple(
-            i
-            for i, operand in enumerate(positions)
-            if i and isinstance(operand, Register) and self._is_predicate(operand.name)
-        )
-        row = table().find(instruction.name, len(positions), predicates)
+        positions = self.instruction.operands[pairs:]
+        predicates = tuple(i for i, o in enumerate(positions) if i and self._is_predicate(o))
+        row = table().find(name, len(positions), predicates)
         if row is None:
-            self.refuse(f"the instruction {instruction.name}", instruction)
-        if instruction.pairs and len(row.form.operands[0]) == 1:
-            self.refuse(f"{instruction.name} with two results", instruction)
+            self.refuse(f"the instruction {name}")
+        if pairs and len(row.form.operands[0]) == 1:
+            self.refuse(f"{name} with two results")
         self.scope.headers.add(row.header)
         self._uses_carry = self._uses_carry or row.form.uses_carry
         return row
 
-    def _is_predicate(self, name: str) -> bool:
-        register = self.register(name)
+    def _is_predicate(self, operand: Operand) -> bool:
+        register = self.register(operand.name) if isinstance(operand, Register) else None
         return register is not None and register.type == "pred"
 
-    def _row_text(self, instruction: Instruction, row: Match) -> str:
-        """Return the C++ of an instruction by its row."""
-        code = row.form.code
-        bindings = self._fields(instruction, row)
+    def _row_text(self) -> str:
+        """Return the C++ of the instruction by its row."""
+        row, code = self.row, self.row.form.code
+        bindings = self._fields()
         is_expression = not code.endswith(";")
         if is_expression and "; " in code:
             first, _, second = code.partition("; ")
             name = row.form.operands[0][0].name
-            is_expression = not instruction.pairs
+            is_expression = not self.instruction.pairs
             code = first if is_expression else f"{{{name}}} = {first}; {{q}} = {second};"
         before: list[str] = []
         after: list[str] = []
         result: tuple[Operand, str] | None = None
-        spaces = _spaces_of_addresses(instruction)
-        for form, operand in _pairs(instruction, row):
+        spaces = self._spaces()
+        for form, operand in self._pairs():
             name = form.name
             if form.is_address:
-                bindings[name] = self.pointer(operand or Vector(()), next(spaces), instruction)
+                bindings[name] = self.pointer(operand or Vector(()), next(spaces))
                 continue
             kind = type_of_value(row.types[name])
             is_result = form in row.form.results
@@ -387,72 +392,65 @@ class FunctionText:
                 result = operand, kind
             elif is_result:
                 bindings[name] = f"{name}_"
-                self._receive(operand, kind, f"{name}_", instruction, (before, after))
+                self._receive(operand, kind, f"{name}_", before, after)
             elif isinstance(operand, Vector):
-                values = (self.value(item, kind, instruction) for item in operand.items)
+                values = (self.value(item, kind) for item in operand.items)
                 before.append(f"{kind} {name}_[] = {{{', '.join(values)}}};")
                 bindings[name] = f"{name}_"
             elif operand is not None:
-                value = self.value(operand, kind, instruction)
+                value = self.value(operand, kind)
                 bindings[name] = value if _ATOM.fullmatch(value) else f"({value})"
         statement = code.format_map(bindings)
         if result is not None:
-            return self.assign(result[0], statement, result[1], instruction)
+            return self.assign(result[0], statement, result[1])
         statement += ";" if is_expression else ""
         return f"{{ {' '.join((*before, statement, *after))} }}"
 
-    def _fields(self, instruction: Instruction, row: Match) -> dict[str, str]:
-        """Return what stands for the fields of a row that are no operands."""
+    def _fields(self) -> dict[str, str]:
+        """Return what stands for the fields of the row that are no operands."""
+        row = self.row
         fields = dict(row.fields)
         if "TYPE" in fields:
             fields["T"] = type_of_value(fields["TYPE"])
             fields["U"] = unsigned(TYPE_BYTES[fields["TYPE"]])
         if "{site}" in row.form.code:
-            fields["site"] = self.site(instruction)
+            fields["site"] = self.site()
         if row.form.arrival is not None:
-            fields["arrival"] = self.site(instruction, row.form.arrival)
+            fields["arrival"] = self.site(row.form.arrival)
         return fields
 
     def _receive(
-        self,
-        target: Operand | None,
-        kind: str,
-        name: str,
-        instruction: Instruction,
-        around: tuple[list[str], list[str]],
+        self, target: Operand | None, kind: str, name: str, before: list[str], after: list[str]
     ) -> None:
         """Declare a result before the statements of a row, and hand it over after them."""
-        before, after = around
         if isinstance(target, Vector):
             before.append(f"{kind} {name}[{max(len(target.items), 1)}];")
             after += [
-                self.assign(item, f"{name}[{i}]", kind, instruction)
-                for i, item in enumerate(target.items)
+                self.assign(item, f"{name}[{i}]", kind) for i, item in enumerate(target.items)
             ]
             return
         before.append(f"{kind} {name};")
         if target is not None:
-            after.append(self.assign(target, name, kind, instruction))
+            after.append(self.assign(target, name, kind))
 
+    def _pairs(self) -> Iterator[tuple[OperandForm, Operand | None]]:
+        """Pair the operands of the form with those of the instruction; None for one not given."""
+        operands = iter(self.instruction.operands)
+        pairs = self.instruction.pairs
+        for first, *rest in self.row.form.operands:
+            yield first, next(operands, None)
+            for second in rest:
+                yield second, next(operands, None) if pairs else None
+                pairs = 0
 
-def _pairs(instruction: Instruction, row: Match) -> Iterator[tuple[OperandForm, Operand | None]]:
-    """Pair the operands of the form with those of the instruction; None for one not given."""
-    operands = iter(instruction.operands)
-    pairs = instruction.pairs
-    for first, *rest in row.form.operands:
-        yield first, next(operands, None)
-        for second in rest:
-            yield second, next(operands, None) if pairs else None
-            pairs = 0
+    @property
+    def space(self) -> str:
+        """The state space of the instruction's first address; empty for generic ones."""
+        return next(self._spaces())
 
-
-def space_of(instruction: Instruction) -> str:
-    """Return the state space of an instruction's first address; empty for generic ones."""
-    return next(_spaces_of_addresses(instruction))
-
-
-def _spaces_of_addresses(instruction: Instruction) -> Iterator[str]:
-    """Yield the state space of each address operand: those that are named, then the first again."""
-    spaces = [word for word in instruction.words if word.partition("::")[0] in _SPACES]
-    yield from spaces
-    yield from repeat(spaces[0] if spaces else "")
+    def _spaces(self) -> Iterator[str]:
+        """Yield the state space of each address: those that are named, then the first again."""
+        words = self.instruction.words
+        spaces = [word for word in words if word.partition("::")[0] in _SPACES]
+        yield from spaces
+        yield from repeat(spaces[0] if spaces else "")
