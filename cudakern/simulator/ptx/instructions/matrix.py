@@ -11,76 +11,65 @@ from cudakern.simulator.ptx.forms import rows
 
 HEADER = "matrix.hpp"
 
-#: The C++ of a product is ${multiply}shape, types>$fragments.
-_MULTIPLY = {
-    "m": "matrix::",
-    "multiply": "matrix::multiply<matrix::",
-    "saturated": ", matrix::Products, {satfinite}",
-    "fragments": "(matrix::fragment({d}), matrix::fragment({a}), "
-    "matrix::fragment({b}), matrix::fragment({c}), {site});",
-    "operands": "d:$register, a:$register, b:$register, c:$register (waits)",
-}
-#: The operands are fragments: a vector of registers, or one register.
-_WORDS = {**_MULTIPLY, "register": "b32"}
-_DOUBLES = {**_MULTIPLY, "register": "b64"}
-#: How bits are multiplied.
-_BITS = (
-    {**_WORDS, "word": "xor", "step": "matrix::Differ"},
-    {**_WORDS, "word": "and", "step": "matrix::Both"},
-)
-
-MMA = (
-    *rows(
-        """
+#: d = a * b + c. The operands are fragments: a vector of registers, or one register.
+_PRODUCT = """
 ROWS: row col
 COLUMNS: row col
-DTYPE: f16 f32
-CTYPE: f16 f32
-9.7.14.5.1 mma.sync.aligned.m8n8k4.ROWS.COLUMNS.DTYPE.f16.f16.CTYPE $operands =
-    ${multiply}Quads<matrix::{ROWS}, matrix::{COLUMNS}>, ${m}f16, ${m}f16, ${m}{CTYPE},
-    ${m}{DTYPE}>$fragments
-SHAPE: m16n8k8 m16n8k16
-9.7.14.5.7 mma.sync.aligned.SHAPE.row.col.DTYPE.f16.f16.CTYPE $operands =
-    ${multiply}{SHAPE}, ${m}f16, ${m}f16, ${m}{CTYPE}, ${m}{DTYPE}>$fragments
-9.7.14.5.7 mma.sync.aligned.SHAPE.row.col.f32.bf16.bf16.f32 $operands =
-    ${multiply}{SHAPE}, ${m}bf16, ${m}bf16, ${m}f32, ${m}f32>$fragments
-SHAPE: m16n8k4 m16n8k8
-9.7.14.5.6 mma.sync.aligned.SHAPE.row.col.f32.tf32.tf32.f32 $operands =
-    ${multiply}{SHAPE}, ${m}tf32, ${m}tf32, ${m}f32, ${m}f32>$fragments
-SHAPE: m16n8k16 m16n8k32
-ATYPE: e4m3 e5m2
-BTYPE: e4m3 e5m2
-9.7.14.5.10 mma.sync.aligned.SHAPE.row.col.DTYPE.ATYPE.BTYPE.CTYPE $operands =
-    ${multiply}{SHAPE}, ${m}{ATYPE}, ${m}{BTYPE}, ${m}{CTYPE}, ${m}{DTYPE}>$fragments
-SHAPE: m8n8k16 m16n8k16 m16n8k32
-ATYPE: s8 u8
-BTYPE: s8 u8
-9.7.14.5.3 mma.sync.aligned.SHAPE.row.col{.satfinite}.s32.ATYPE.BTYPE.s32 $operands =
-    ${multiply}{SHAPE}, ${m}{ATYPE}, ${m}{BTYPE}, ${m}s32, ${m}s32$saturated>$fragments
-SHAPE: m8n8k32 m16n8k32 m16n8k64
-ATYPE: s4 u4
-BTYPE: s4 u4
-9.7.14.5.4 mma.sync.aligned.SHAPE.row.col{.satfinite}.s32.ATYPE.BTYPE.s32 $operands =
-    ${multiply}{SHAPE}, ${m}{ATYPE}, ${m}{BTYPE}, ${m}s32, ${m}s32$saturated>$fragments
-""",
-        _WORDS,
-    ),
-    *rows(
-        """
-SHAPE: m8n8k4 m16n8k4 m16n8k8 m16n8k16
-9.7.14.5.2 mma.sync.aligned.SHAPE.row.col.f64.f64.f64.f64 $operands =
-    ${multiply}{SHAPE}, ${m}f64, ${m}f64, ${m}f64, ${m}f64, ${m}Fused>$fragments
-""",
-        _DOUBLES,
-    ),
-    *rows(
-        """
-SHAPE: m8n8k128 m16n8k128 m16n8k256
-9.7.14.5.5 mma.sync.aligned.SHAPE.row.col.s32.b1.b1.s32.$word.popc $operands =
-    ${multiply}{SHAPE}, ${m}b1, ${m}b1, ${m}s32, ${m}s32, $step>$fragments
-""",
-        *_BITS,
-    ),
+SHAPE: $shapes
+ATYPE: $elements
+BTYPE: $elements
+CTYPE: $sums
+DTYPE: $sums
+$section $name d:$register, a:$register, b:$register, c:$register (waits) =
+    matrix::multiply<matrix::$shape, matrix::$a, matrix::$b, matrix::{CTYPE},
+    matrix::{DTYPE}$step>(matrix::fragment({d}), matrix::fragment({a}),
+    matrix::fragment({b}), matrix::fragment({c}), {site});
+"""
+_MMA = "mma.sync.aligned.SHAPE.row.col$saturated.DTYPE.ATYPE.BTYPE.CTYPE$bits"
+_QUADS = "mma.sync.aligned.m8n8k4.ROWS.COLUMNS.DTYPE.ATYPE.BTYPE.CTYPE"
+_WMMA = "wmma.mma$bits.sync.aligned.ROWS.COLUMNS.SHAPE.DTYPE.ATYPE.BTYPE.CTYPE$saturated"
+_WMMA_OF_BITS = _WMMA.replace("ROWS.COLUMNS", "row.col")
+_WMMA_OF_HALVES = "wmma.mma.sync.aligned.ROWS.COLUMNS.SHAPE.DTYPE.CTYPE"
+#: How it is computed.
+_PLAIN = {
+    "register": "b32",
+    "shape": "{SHAPE}",
+    "a": "{ATYPE}",
+    "b": "{BTYPE}",
+    "step": "",
+    "saturated": "",
+    "bits": "",
+}
+_IN_QUADS = _PLAIN | {"shape": "Quads<matrix::{ROWS}, matrix::{COLUMNS}>"}
+_OF_HALVES = _PLAIN | {"a": "f16", "b": "f16"}
+_SATURATED = _PLAIN | {"saturated": "{.satfinite}", "step": ", matrix::Products, {satfinite}"}
+_FUSED = _PLAIN | {"register": "b64", "step": ", matrix::Fused"}
+_XOR = _PLAIN | {"bits": ".xor.popc", "step": ", matrix::Differ"}
+_AND = _PLAIN | {"bits": ".and.popc", "step": ", matrix::Both"}
+_SHAPES = "m16n16k16 m8n32k16 m32n8k16"
+#: How, sections, names, elements of a and b, those of c and d, shapes.
+_FIELDS = ("section", "name", "elements", "sums", "shapes")
+_PRODUCTS = (
+    (_IN_QUADS, "9.7.14.5.1", _QUADS, "f16", "f16 f32", ""),
+    (_PLAIN, "9.7.14.5.7", _MMA, "f16", "f16 f32", "m16n8k8 m16n8k16"),
+    (_PLAIN, "9.7.14.5.7", _MMA, "bf16", "f32", "m16n8k8 m16n8k16"),
+    (_PLAIN, "9.7.14.5.6", _MMA, "tf32", "f32", "m16n8k4 m16n8k8"),
+    (_PLAIN, "9.7.14.5.10", _MMA, "e4m3 e5m2", "f16 f32", "m16n8k16 m16n8k32"),
+    (_SATURATED, "9.7.14.5.3", _MMA, "s8 u8", "s32", "m8n8k16 m16n8k16 m16n8k32"),
+    (_SATURATED, "9.7.14.5.4", _MMA, "s4 u4", "s32", "m8n8k32 m16n8k32 m16n8k64"),
+    (_FUSED, "9.7.14.5.2", _MMA, "f64", "f64", "m8n8k4 m16n8k4 m16n8k8 m16n8k16"),
+    (_XOR, "9.7.14.5.5", _MMA, "b1", "s32", "m8n8k128 m16n8k128 m16n8k256"),
+    (_AND, "9.7.14.5.5", _MMA, "b1", "s32", "m8n8k128 m16n8k128 m16n8k256"),
+    (_OF_HALVES, "9.7.14.4.5", _WMMA_OF_HALVES, "f16", "f16 f32", _SHAPES),
+    (_PLAIN, "9.7.14.4.5", _WMMA, "bf16", "f32", _SHAPES),
+    (_PLAIN, "9.7.14.4.5", _WMMA, "tf32", "f32", "m16n16k8"),
+    (_SATURATED, "9.7.14.4.5", _WMMA, "s8 u8", "s32", _SHAPES),
+    (_SATURATED, "9.7.14.4.5", _WMMA_OF_BITS, "s4 u4", "s32", "m8n8k32"),
+    # As the manual and as NVRTC write it.
+    (_FUSED, "9.7.14.4.5", _WMMA.replace("SHAPE", "SHAPE{.rn}"), "f64", "f64", "m8n8k4"),
+    (_FUSED, "9.7.14.4.5", f"{_WMMA}.rn", "f64", "f64", "m8n8k4"),
+    (_XOR, "9.7.14.4.5", _WMMA_OF_BITS, "b1", "s32", "m8n8k128"),
+    (_AND, "9.7.14.4.5", _WMMA_OF_BITS, "b1", "s32", "m8n8k128"),
 )
 
 _MOVES = (
@@ -106,7 +95,6 @@ SPACE: shared shared::cta
 """),
 )
 
-_SHAPES = "m16n16k16 m8n32k16 m32n8k16"
 #: What wmma.load loads, and wmma.store stores of c: parts, elements, layouts, shapes (9.7.14.4.1).
 _LOADED = (
     ("a b", "f16 bf16 s8 u8", "row col", _SHAPES),
@@ -170,50 +158,8 @@ _TRANSFERS = (
     ),
 )
 
-WMMA = (
-    *rows(
-        """
-ROWS: row col
-COLUMNS: row col
-SHAPE: m16n16k16 m8n32k16 m32n8k16
-DTYPE: f16 f32
-CTYPE: f16 f32
-9.7.14.4.5 wmma.mma.sync.aligned.ROWS.COLUMNS.SHAPE.DTYPE.CTYPE $operands =
-    ${multiply}{SHAPE}, ${m}f16, ${m}f16, ${m}{CTYPE}, ${m}{DTYPE}>$fragments
-9.7.14.4.5 wmma.mma.sync.aligned.ROWS.COLUMNS.SHAPE.f32.bf16.bf16.f32 $operands =
-    ${multiply}{SHAPE}, ${m}bf16, ${m}bf16, ${m}f32, ${m}f32>$fragments
-9.7.14.4.5 wmma.mma.sync.aligned.ROWS.COLUMNS.m16n16k8.f32.tf32.tf32.f32 $operands =
-    ${multiply}m16n16k8, ${m}tf32, ${m}tf32, ${m}f32, ${m}f32>$fragments
-ATYPE: s8 u8
-BTYPE: s8 u8
-9.7.14.4.5 wmma.mma.sync.aligned.ROWS.COLUMNS.SHAPE.s32.ATYPE.BTYPE.s32{.satfinite} $operands =
-    ${multiply}{SHAPE}, ${m}{ATYPE}, ${m}{BTYPE}, ${m}s32, ${m}s32$saturated>$fragments
-ATYPE: s4 u4
-BTYPE: s4 u4
-9.7.14.4.5 wmma.mma.sync.aligned.row.col.m8n8k32.s32.ATYPE.BTYPE.s32{.satfinite} $operands =
-    ${multiply}m8n8k32, ${m}{ATYPE}, ${m}{BTYPE}, ${m}s32, ${m}s32$saturated>$fragments
-""",
-        _WORDS,
-    ),
-    *rows(
-        """
-ROWS: row col
-COLUMNS: row col
-# As the manual and as NVRTC write it.
-9.7.14.4.5 wmma.mma.sync.aligned.ROWS.COLUMNS.m8n8k4{.rn}.f64.f64.f64.f64 $operands =
-    ${multiply}m8n8k4, ${m}f64, ${m}f64, ${m}f64, ${m}f64, ${m}Fused>$fragments
-9.7.14.4.5 wmma.mma.sync.aligned.ROWS.COLUMNS.m8n8k4.f64.f64.f64.f64.rn $operands =
-    ${multiply}m8n8k4, ${m}f64, ${m}f64, ${m}f64, ${m}f64, ${m}Fused>$fragments
-""",
-        _DOUBLES,
-    ),
-    *rows(
-        """
-9.7.14.4.5 wmma.mma.$word.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 $operands =
-    ${multiply}m8n8k128, ${m}b1, ${m}b1, ${m}s32, ${m}s32, $step>$fragments
-""",
-        *_BITS,
-    ),
+FORMS = (
+    *rows(_PRODUCT, *(how | dict(zip(_FIELDS, row, strict=True)) for how, *row in _PRODUCTS)),
+    *_MOVES,
+    *_TRANSFERS,
 )
-
-FORMS = (*MMA, *_MOVES, *_TRANSFERS, *WMMA)
