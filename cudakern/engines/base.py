@@ -73,9 +73,6 @@ class Launch:
     #: Bytes of memory that the blocks exchange words in, whose address follows those of the arrays:
     #: 0 if this launch needs none, None if no launch of the operator does.
     workspace: int | None = None
-    #: Blocks that share each result, and the bytes of states that one of them hands over.
-    splits: int = 1
-    states_bytes: int = 0
 
     @property
     def variant(self) -> str:

@@ -9,15 +9,7 @@ from functools import partial
 from operator import attrgetter, not_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cudakern._arrays import (
-    Array,
-    common_place,
-    copied,
-    describe,
-    is_read_only,
-    layout_of,
-    share_memory,
-)
+from cudakern import _arrays
 from cudakern._caches import Table
 from cudakern._layout import WORD_BYTES, Layout
 from cudakern.engines import engine_for
@@ -27,6 +19,7 @@ from cudakern.errors import BindingError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from cudakern._arrays import Array
     from cudakern.engines.base import Launch, PreparedLaunch
 
     Arrays = tuple[Array, ...]
@@ -101,7 +94,7 @@ class Bound:
             run(*addresses, self._workspace())
 
     def _require_apart(self, o: int, k: int, addresses: Sequence[int]) -> None:
-        if share_memory(self._layouts[o], addresses[o], self._layouts[k], addresses[k]):
+        if _arrays.share_memory(self._layouts[o], addresses[o], self._layouts[k], addresses[k]):
             requirement = f"must not overlap {self._names[k]}; they share memory"
             raise BindingError(self._operator, self._names[o], requirement, "T19")
 
@@ -132,19 +125,19 @@ class Binding:
 
         BindingError tells that an array does not fit, or that an output overlaps another array.
         """
-        addresses, facts = describe(arrays)
+        addresses, facts = _arrays.describe(arrays)
         key = facts if request is None else (request, facts)
         bound = self.table.find(key)
         if (
             bound is None
-            or is_read_only(arrays[-1])
-            or (self._outputs > 1 and is_read_only(arrays[-2]))
+            or _arrays.is_read_only(arrays[-1])
+            or (self._outputs > 1 and _arrays.is_read_only(arrays[-2]))
         ):
-            layouts = list(map(layout_of, arrays, addresses))
-            place = common_place(self._operator, self._names, arrays[: -self._outputs])
+            layouts = list(map(_arrays.layout_of, arrays, addresses))
+            place = _arrays.common_place(self._operator, self._names, arrays[: -self._outputs])
             for i in self._aligned:
                 if not layouts[i].is_aligned:
-                    self.run(request, (*arrays[:i], copied(arrays[i]), *arrays[i + 1 :]))
+                    self.run(request, (*arrays[:i], _arrays.copied(arrays[i]), *arrays[i + 1 :]))
                     return
             work = self._bind(request, arrays, layouts, place)
             prepared = Bound(self._operator, self._names, layouts, self._outputs, work, place)

@@ -6,22 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from cudakern._arrays import (
-    Array,
-    address_of,
-    as_strided,
-    common_place,
-    copied,
-    copy_elements,
-    describe,
-    empty,
-    fill_elements,
-    is_read_only,
-    owner_address,
-    place_of,
-    require_own_dtype,
-    require_writeable,
-)
+from cudakern import _arrays
 from cudakern._caches import Family, registered
 from cudakern._foreign import as_array, as_output
 from cudakern._layout import Layout
@@ -34,6 +19,7 @@ from cudakern.tensor import TensorFlags
 
 if TYPE_CHECKING:
     from cudakern._array_types import Operand, Outputs
+    from cudakern._arrays import Array
 
 _MIN_ADDRESS_ALIGNMENT = 16
 #: What several outputs are given in.
@@ -53,25 +39,25 @@ class _Tensors:
         self._level, self._plan, self._constant = level, desc.plan, desc.constant()
 
     def bind(self, _: None, arrays: tuple[Array, ...], layouts: list[Layout], __: int) -> Work:
-        common_place(self.operator, self.names, arrays)
+        _arrays.common_place(self.operator, self.names, arrays)
         for i, array in enumerate(arrays):
             layouts[i] = self.fit(i, array)
         return Work(self._plan(layouts), None if self._constant is None else self._fill)
 
     def _fill(self, arrays: tuple[Array, ...]) -> None:
         """Write the result for an input without elements."""
-        target = as_strided(arrays[-1], self.tensors[-1].sizes, self.byte_strides(-1))
-        fill_elements(target, np.array(self._constant, self.dtypes[-1]).tobytes())
+        target = _arrays.as_strided(arrays[-1], self.tensors[-1].sizes, self.byte_strides(-1))
+        _arrays.fill_elements(target, np.array(self._constant, self.dtypes[-1]).tobytes())
 
     def fit(self, i: int, array: Array) -> Layout:
         """Return the layout in which an array is read or written as tensor ``i``."""
-        address = address_of(array)
+        address = _arrays.address_of(array)
         operator, name = self.operator, self.names[i]
         tensor, dtype = self.tensors[i], self.dtypes[i]
-        require_own_dtype(operator, name, array, dtype)
+        _arrays.require_own_dtype(operator, name, array, dtype)
         writes = i >= self.inputs
         if writes:
-            require_writeable(operator, name, array)
+            _arrays.require_writeable(operator, name, array)
         beyond = address % _MIN_ADDRESS_ALIGNMENT
         if beyond and self._level is not FeatureLevel.EXTENDED:
             requirement = f"must start at a multiple of {_MIN_ADDRESS_ALIGNMENT} bytes"
@@ -104,9 +90,9 @@ class _Tensors:
         """Return a new array with the sizes and strides of tensor ``i``."""
         tensor, dtype = self.tensors[i], self.dtypes[i]
         if tensor.strides is None:
-            return empty(tensor.sizes, dtype, place)
-        buffer = empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
-        return as_strided(buffer, tensor.sizes, self.byte_strides(i))
+            return _arrays.empty(tensor.sizes, dtype, place)
+        buffer = _arrays.empty((tensor.total_bytes // dtype.itemsize,), dtype, place)
+        return _arrays.as_strided(buffer, tensor.sizes, self.byte_strides(i))
 
     def layout(self, i: int, phase: int = 0) -> Layout:
         """Return the layout of tensor ``i`` at an address of this phase."""
@@ -117,7 +103,7 @@ class _Tensors:
 
     def check_offset(self, i: int, array: Array) -> None:
         required = self.tensors[i].guaranteed_base_offset_alignment
-        offset = address_of(array) - owner_address(array)
+        offset = _arrays.address_of(array) - _arrays.owner_address(array)
         if offset % required:
             requirement = f"must start at a multiple of {required} bytes in its buffer"
             raise BindingError(self.operator, self.names[i], f"{requirement}; got {offset}", "T14")
@@ -194,10 +180,10 @@ class CompiledOperator:
         owned = {}
         for i, array, shaped in arrays:
             if shaped:
-                owned[i] = self._tensors.empty(i, place_of(array))
-                copy_elements(owned[i], array)
+                owned[i] = self._tensors.empty(i, _arrays.place_of(array))
+                _arrays.copy_elements(owned[i], array)
             else:  # a flat buffer
-                owned[i] = copied(array)
+                owned[i] = _arrays.copied(array)
         return CompiledOperator(self._desc, self._level, owned)
 
     @property
@@ -277,11 +263,11 @@ class CompiledOperator:
             outputs = out if self._several and isinstance(out, _PAIRS) else (out,)
             arrays = (*inputs, *outputs)
             try:
-                addresses, facts = describe(arrays)
+                addresses, facts = _arrays.describe(arrays)
                 bound = self._find(facts)
             except Exception:  # noqa: BLE001  not arrays yet, but of other libraries
                 return self._call(inputs, out)
-            if bound is not None and not any(map(is_read_only, outputs)):
+            if bound is not None and not any(map(_arrays.is_read_only, outputs)):
                 bound(addresses, arrays)
                 return out
         return self._call(inputs, out)
@@ -302,7 +288,7 @@ class CompiledOperator:
             for function, name, array in zip(convert, self._tensors.names, arrays, strict=True)
         ]
         if self._aligned:  # no static fact tells where arrays start in their buffers
-            common_place(self._desc.operator, self._tensors.names, arrays)
+            _arrays.common_place(self._desc.operator, self._tensors.names, arrays)
             for i, array in enumerate(arrays):
                 self._tensors.fit(i, array)
             for i in set(self._aligned) - set(self._owned):
@@ -329,7 +315,7 @@ class CompiledOperator:
 
     def _allocate(self, arrays: list[Array]) -> Any:  # noqa: ANN401
         tensors = self._tensors
-        place = place_of(as_array(tensors.operator, tensors.names[0], arrays[0]))
+        place = _arrays.place_of(as_array(tensors.operator, tensors.names[0], arrays[0]))
         outputs = [tensors.empty(i, place) for i in range(tensors.inputs, len(tensors.names))]
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
 

@@ -17,36 +17,15 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from cudakern._arrays import (
-    Array,
-    converted,
-    copied,
-    copy_elements,
-    current,
-    empty,
-    flip_bits,
-    place_of,
-    require_size,
-)
+from cudakern import _arrays
+from cudakern._arrays import Array
 from cudakern._foreign import as_array
 from cudakern.engines import HOST
 from cudakern.errors import dtype_error
+from cudakern.operators import lazy_arrays
 from cudakern.operators.index_check import raise_if_outside, require_extents
 from cudakern.operators.indices import Selection, as_indices, widened
-from cudakern.operators.lazy_arrays import (
-    Lazy,
-    as_lazy,
-    as_lazy_indices,
-    mapped,
-    meta_like,
-    meta_of_states,
-    only_chunk,
-    require_one_place,
-    start_of_block,
-    start_of_each,
-    starts_of,
-    tree,
-)
+from cudakern.operators.lazy_arrays import Lazy, as_lazy, mapped, meta_like, only_chunk, starts_of
 from cudakern.operators.lookup import require_operands
 
 _INT64 = np.dtype(np.int64)
@@ -60,9 +39,9 @@ def lazy_operands(
     What `cudakern.operators.lookup.as_operands` demands of arrays is checked.
     """
     data = as_lazy(operator, "x", x)
-    positions, array = as_lazy_indices(operator, indices)
+    positions, array = lazy_arrays.as_lazy_indices(operator, indices)
     require_operands(operator, data, positions, least)
-    at_hand = array is not None and place_of(array) == HOST
+    at_hand = array is not None and _arrays.place_of(array) == HOST
     return data, positions, array if at_hand else None
 
 
@@ -121,9 +100,9 @@ class LazyLookup:
     def of_chunk(self, starts: tuple[int, ...], x: Array, indices: Array) -> Array:
         """Return what indices select from a chunk that starts there; zero bits for the rest."""
         indices = as_array(self.operator, "indices", indices)
-        place = place_of(indices)
-        local = empty(indices.shape, _INT64, place)
-        with current(place):
+        place = _arrays.place_of(indices)
+        local = _arrays.empty(indices.shape, _INT64, place)
+        with _arrays.current(place):
             for column, extent, start in zip(self.columns, self.extents, starts, strict=True):
                 local[column] = self.positions(indices[column], extent) - start
         return self.flipped(self.look_up(x, local, "fill", "invalid"))
@@ -131,7 +110,7 @@ class LazyLookup:
     def positions(self, indices: Array, extent: int) -> Array:
         """Return where indices point along an axis, as int64; anywhere outside if nowhere."""
         if indices.dtype != np.uint64:
-            indices = converted(indices, _INT64)
+            indices = _arrays.converted(indices, _INT64)
         mode, negative = self.selection.mode, self.selection.negative
         low, high = (-1, extent) if mode == "fill" else (0, extent - 1)
         if mode == "wrap":
@@ -147,9 +126,9 @@ class LazyLookup:
     def merge(self, parts: list[Array]) -> Array:
         """Return the result of several chunks of x from those of each."""
         first, *others = parts
-        result = copied(first)
+        result = _arrays.copied(first)
         for part in others:
-            copy_elements(result, part, merge=True)
+            _arrays.copy_elements(result, part, merge=True)
         return result
 
     def finish(self, parts: list[Array]) -> Array:
@@ -159,7 +138,7 @@ class LazyLookup:
     def flipped(self, result: Array) -> Array:
         """Make zero bits of the fill value, or the fill value of zero bits."""
         if any(self.fill):
-            flip_bits(result, self.fill)
+            _arrays.flip_bits(result, self.fill)
         return result
 
 
@@ -171,14 +150,14 @@ def look_up(
     first, stop, mode = selection.first, selection.stop, selection.mode
     new = slice(first, -1) if selection.tuples else slice(None)
     shape = selection.shape(x, indices)
-    require_one_place(name, x=x, indices=indices)
-    require_size(name, "indices", shape, x.dtype.itemsize)
+    lazy_arrays.require_one_place(name, x=x, indices=indices)
+    _arrays.require_size(name, "indices", shape, x.dtype.itemsize)
     if mode != "fill" and 0 not in shape:
         require_extents(name, selection, x.shape, indices.size)
     if mode == "raise":
         if 0 not in shape:
             axes, meta = range(indices.ndim), meta_like(indices, indices.ndim, indices.dtype)
-            starts = start_of_each(indices, axes)
+            starts = lazy_arrays.start_of_each(indices, axes)
             indices = mapped(f"{name}-check", call.check, axes, meta, indices, axes, *starts)
         call = replace(call, selection=selection._replace(mode="clamp", negative="from_end"))
     meta = meta_like(x, len(shape), x.dtype)
@@ -186,7 +165,7 @@ def look_up(
         dimensions = (*range(first), *symbols[new], *range(stop, x.ndim))
         return mapped(name, call.of_whole, dimensions, meta, x, range(x.ndim), indices, symbols)
     parts = _of_chunks(call, x, indices, new, _chunks_hit(call, x, at_hand))
-    return tree(name, parts, range(stop - first), call.merge, call.finish, meta)
+    return lazy_arrays.tree(name, parts, range(stop - first), call.merge, call.finish, meta)
 
 
 def _chunks_hit(call: LazyLookup, x: Lazy, at_hand: Array | None) -> list[list[int]]:
@@ -218,7 +197,7 @@ def _of_chunks(call: LazyLookup, x: Lazy, indices: Lazy, new: slice, hit: list[l
     graph: dict[Any, Any] = {}
     for numbers in product(*(range(len(along)) for along in hit)):
         chosen = tuple(along[number] for along, number in zip(hit, numbers, strict=True))
-        take = partial(call.of_chunk, start_of_block(starts, chosen))
+        take = partial(call.of_chunk, lazy_arrays.start_of_block(starts, chosen))
         for block in product(*(range(len(sizes)) for sizes in chunks)):
             graph[name, *numbers, *block] = (
                 take,
@@ -227,4 +206,5 @@ def _of_chunks(call: LazyLookup, x: Lazy, indices: Lazy, new: slice, hit: list[l
             )
     layers = HighLevelGraph.from_collections(name, graph, dependencies=[x, indices])
     leading = tuple((1,) * len(along) for along in hit)
-    return da.Array(layers, name, leading + chunks, meta=meta_of_states(len(leading + chunks)))
+    chunks = leading + chunks
+    return da.Array(layers, name, chunks, meta=lazy_arrays.meta_of_states(len(chunks)))

@@ -5,17 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cudakern._arrays import (
-    Array,
-    check_output,
-    common_place,
-    empty,
-    fill_elements,
-    place_of,
-    require_eager,
-    require_rank,
-    require_size,
-)
+from cudakern import _arrays
 from cudakern._caches import registered
 from cudakern._dtypes import copyable, require_dtype
 from cudakern._foreign import as_array, as_output
@@ -26,6 +16,7 @@ from cudakern.operators.indices import Selection, as_indices, index_type, widene
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cudakern._arrays import Array
     from cudakern._layout import Layout
     from cudakern.engines.base import Launch
     from cudakern.operators.rows import RowProblem
@@ -44,8 +35,8 @@ def as_operands(operator: str, x: object, indices: object, least: int) -> tuple[
 def require_operands(operator: str, x: Array, indices: Array, least: int) -> None:
     """Raise DTypeError unless x may be copied, ArgumentError for too few or many dimensions."""
     require_dtype(operator, "x", x.dtype, copyable())
-    require_rank(operator, "x", x, 1)
-    require_rank(operator, "indices", indices, least)
+    _arrays.require_rank(operator, "x", x, 1)
+    _arrays.require_rank(operator, "indices", indices, least)
 
 
 class Lookup:
@@ -77,14 +68,14 @@ class Lookup:
         """
         if selection.mode == "raise":
             requirement = "must not be 'raise', which waits for the GPU,"
-            require_eager(self._operator, "mode", requirement, place_of(x))
+            _arrays.require_eager(self._operator, "mode", requirement, _arrays.place_of(x))
         if selection.negative == "invalid":
             indices = widened(indices, selection.extents(x.shape), selection.negative)
         if out is None:
             shape = selection.shape(x, indices)
-            place = common_place(self._operator, ("x", "indices"), (x, indices))
-            require_size(self._operator, "indices", shape, x.dtype.itemsize)
-            target = out = empty(shape, x.dtype, place)
+            place = _arrays.common_place(self._operator, ("x", "indices"), (x, indices))
+            _arrays.require_size(self._operator, "indices", shape, x.dtype.itemsize)
+            target = out = _arrays.empty(shape, x.dtype, place)
         else:
             target = as_output(self._operator, "out", out)
         self._run(selection, (x, indices, target))
@@ -96,7 +87,7 @@ class Lookup:
         x, indices, out = arrays
         shape, reason = selection.shape(x, indices), f"for {self._option}={selection.first}"
         kind = index_type(indices, selection.negative)
-        check_output(self._operator, "out", out, shape, x.dtype, place, reason)
+        _arrays.check_output(self._operator, "out", out, shape, x.dtype, place, reason)
         extents = selection.extents(x.shape)
         if 0 in extents:
             return Work(before=partial(self._fill, selection) if out.size else None)
@@ -112,7 +103,7 @@ class Lookup:
         x, indices, out = arrays
         if selection.mode != "fill":
             require_extents(self._operator, selection, x.shape, indices.size)
-        fill_elements(out, selection.fill[: x.dtype.itemsize])
+        _arrays.fill_elements(out, selection.fill[: x.dtype.itemsize])
 
     def _check(self, selection: Selection, arrays: tuple[Array, ...]) -> None:
         """Raise IndexRangeError if an index is out of range."""

@@ -10,18 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from cudakern import _layout
 from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import (
-    MAX_ITEMS_32,
-    MAX_SPAN_32,
-    VECTOR_BYTES,
-    Dimension,
-    Layout,
-    alignment,
-    merge,
-    order_by,
-    reach,
-)
+from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach
 from cudakern.engines import base
 from cudakern.engines.base import MULTIPROCESSORS, THREADS, Launch, blocks_for
 from cudakern.operators.index_kernels import ITEMS_PER_THREAD, specialise
@@ -99,9 +90,9 @@ class RowProblem:
         reaches[0] += sum((extent - 1) * abs(stride) for extent, stride in self.axes)
         reaches[1] += (len(self.axes) - 1) * abs(self.component_stride)
         return (
-            items + per_block * base.MAX_BLOCKS >= MAX_ITEMS_32
-            or max(reaches) + VECTOR_BYTES >= MAX_SPAN_32
-            or max((extent for extent, _ in self.axes), default=0) >= MAX_SPAN_32
+            items + per_block * base.MAX_BLOCKS >= _layout.MAX_ITEMS_32
+            or max(reaches) + VECTOR_BYTES >= _layout.MAX_SPAN_32
+            or max((extent for extent, _ in self.axes), default=0) >= _layout.MAX_SPAN_32
         )
 
 
@@ -189,7 +180,7 @@ class Stream:
 def plan_strided(operator: str, problem: RowProblem, components: int) -> Launch:
     """Return the plan for any layout; the kernel takes tuples of up to ``components``."""
     itemsize = problem.x.itemsize
-    dimensions = merge(order_by((*problem.outer, *problem.index, *problem.inner), 2))
+    dimensions = merge(_layout.order_by((*problem.outer, *problem.index, *problem.inner), 2))
     inner = dimensions[-1] if dimensions else None
     rest = [s for d in dimensions[:-1] for s in (d.strides[0], d.strides[2])]
     steps = [stride for _, stride in problem.axes]

@@ -6,16 +6,9 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
+from cudakern import _layout
 from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import (
-    MAX_SPAN_32,
-    SECTOR_BYTES,
-    VECTOR_BYTES,
-    Dimension,
-    Layout,
-    alignment,
-    merge,
-)
+from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge
 from cudakern.engines.base import MULTIPROCESSORS, Launch
 from cudakern.operators import index_kernels
 from cudakern.operators.indices import INDEX_TYPES, compares_wide
@@ -127,7 +120,7 @@ def _suits_last_axis(problem: RowProblem) -> bool:
         and (index[0].size >= LAST_AXIS_MIN_COUNT or _is_staged(problem, index[0].size))
         and index[0].strides[2] == itemsize
         and itemsize < VECTOR_BYTES
-        and extent < MAX_SPAN_32
+        and extent < _layout.MAX_SPAN_32
         and alignment(
             problem.x.phase, stride, outer[0].strides[0], problem.out.phase, outer[0].strides[2]
         )
@@ -138,7 +131,7 @@ def _suits_last_axis(problem: RowProblem) -> bool:
 def _is_staged(problem: RowProblem, count: int) -> bool:
     """Return whether rows of x fit, and take no more sectors than reading elements one by one."""
     extent, stride = problem.axes[0]
-    most = min(LAST_AXIS_MAX_STAGED_BYTES, count * SECTOR_BYTES)
+    most = min(LAST_AXIS_MAX_STAGED_BYTES, count * _layout.SECTOR_BYTES)
     return stride == problem.x.itemsize and extent * stride <= most
 
 

@@ -6,19 +6,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudakern import _layout
 from cudakern._dtypes import DataType
 from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import (
-    MAX_DIMENSIONS,
-    MAX_ITEMS_32,
-    MAX_SPAN_32,
-    VECTOR_BYTES,
-    Dimension,
-    Layout,
-    alignment,
-    merge,
-    reach,
-)
+from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach
 from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch
 
 if TYPE_CHECKING:
@@ -116,7 +107,7 @@ def _plan_stream(problem: NonzeroProblem) -> Launch:
     x = problem.x
     lead = x.phase // x.itemsize
     vectors = max(1, -(-(lead + x.size) * x.itemsize // VECTOR_BYTES))
-    wide = x.size >= MAX_ITEMS_32
+    wide = x.size >= _layout.MAX_ITEMS_32
     turns, tiles = _tiling(problem, vectors, VECTOR_BYTES, 1)
     spec = specialise("stream", x.itemsize, problem.coordinates.itemsize, wide=wide)
     arguments = _common(problem, turns, tiles, lead, wide=wide)
@@ -141,7 +132,7 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
     if group == 0:
         return None
     groups = -(-rows // group)
-    wide = x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
+    wide = _is_wide(x, dimensions)
     tiles = planes * groups
     turns = -(-group * padded // (_WARP * _WARPS))
     point = (Dimension(1, (0,)),)
@@ -182,12 +173,20 @@ def _rows_of_tile(
 def _plan_strided(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> Launch:
     x = problem.x
     turns, tiles = _tiling(problem, x.size, x.itemsize, STRIDED_TURN_WORDS)
-    wide = x.size + MAX_PLACES >= MAX_ITEMS_32 or reach(dimensions, 0) + VECTOR_BYTES >= MAX_SPAN_32
+    wide = _is_wide(x, dimensions)
     rank = next(r for r in RANKS if r >= len(dimensions))
     spec = specialise("strided", x.itemsize, problem.coordinates.itemsize, wide=wide, rank=rank)
     arguments = _common(problem, turns, tiles, 0, wide=wide)
     arguments.dimensions(rank, dimensions=dimensions or (Dimension(1, (0,)),))
     return _plan("strided", problem, spec, tiles, arguments)
+
+
+def _is_wide(x: Layout, dimensions: Sequence[Dimension]) -> bool:
+    """Return whether 64-bit offsets are needed: by places or byte offsets."""
+    return (
+        x.size + MAX_PLACES >= _layout.MAX_ITEMS_32
+        or reach(dimensions, 0) + VECTOR_BYTES >= _layout.MAX_SPAN_32
+    )
 
 
 def _moved(problem: NonzeroProblem) -> int:
@@ -234,7 +233,7 @@ def _common(
         .uint32(value_bits=problem.value_bits)
         .uint32(count_bytes=problem.count_bytes, fills=int(problem.fill is not None))
         .uint32(tiles=tiles, slots=slots_for(tiles), turns=turns, lead=lead)
-        .divisor(sizes=(*sizes, *[1] * (MAX_DIMENSIONS - 1 - len(sizes))))
+        .divisor(sizes=(*sizes, *[1] * (_layout.MAX_DIMENSIONS - 1 - len(sizes))))
     )
 
 

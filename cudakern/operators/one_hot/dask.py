@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 import numpy as np
 
-from cudakern.operators.lazy_arrays import (
-    Lazy,
-    as_lazy,
-    as_lazy_indices,
-    mapped,
-    meta_like,
-    only_chunk,
-    rechunked,
-    require_known,
-    require_one_place,
-)
+from cudakern.operators import lazy_arrays
 from cudakern.operators.one_hot import function as eager
 from cudakern.operators.one_hot.function import new_axis, off_on, result_shape
 
@@ -26,6 +16,7 @@ if TYPE_CHECKING:
 
     from cudakern._array_types import NegativeIndex
     from cudakern._arrays import Array
+    from cudakern.operators.lazy_arrays import Lazy
 
 
 def one_hot(
@@ -65,26 +56,28 @@ def one_hot(
            [0, 0, 1]], dtype=int32)
     """
     name = "one_hot"
-    require_known(name, out, depth=depth, axis=axis, dtype=dtype, negative=negative)
-    positions, _ = as_lazy_indices(name, indices)
+    lazy_arrays.require_known(name, out, depth=depth, axis=axis, dtype=dtype, negative=negative)
+    positions, _ = lazy_arrays.as_lazy_indices(name, indices)
     depth, axis = new_axis(positions, depth, axis, negative)
     lazy = None
     if isinstance(values, da.Array):
-        lazy = rechunked(as_lazy(name, "values", values), -1)
+        lazy = lazy_arrays.rechunked(lazy_arrays.as_lazy(name, "values", values), -1)
         # Zeros fit every dtype; what there will be is checked when it is there.
         pair = off_on(name, np.broadcast_to(np.zeros((), lazy.dtype), lazy.shape), dtype)
     else:
-        require_known(name, values=values)
+        lazy_arrays.require_known(name, values=values)
         pair = off_on(name, values, dtype)
-        lazy = None if pair.array is None else as_lazy(name, "values", pair.array)
-    require_one_place(name, indices=positions, **({} if lazy is None else {"values": lazy}))
+        lazy = None if pair.array is None else lazy_arrays.as_lazy(name, "values", pair.array)
+    lazy_arrays.require_one_place(
+        name, indices=positions, **({} if lazy is None else {"values": lazy})
+    )
     shape = result_shape(positions, depth, axis, pair.dtype)
     symbols, new = tuple(range(positions.ndim)), positions.ndim
-    return mapped(
+    return lazy_arrays.mapped(
         name,
         _vectors,
         (*symbols[:axis], new, *symbols[axis:]),
-        meta_like(positions, len(shape), pair.dtype),
+        lazy_arrays.meta_like(positions, len(shape), pair.dtype),
         positions,
         symbols,
         *(() if lazy is None else (lazy, range(-lazy.ndim, 0))),
@@ -112,5 +105,5 @@ def _vectors(
         both = np.frombuffer(pattern, result)
         pair = both[0], both[both.size // 2]
     else:
-        pair = only_chunk(values)
+        pair = lazy_arrays.only_chunk(values)
     return eager.one_hot(indices, depth, axis=axis, values=pair, dtype=result, negative=negative)

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
+from cudakern import _arrays
 from cudakern._arguments import as_extent, element_bytes, normalize_axis
-from cudakern._arrays import (
-    Array,
-    check_output,
-    common_place,
-    converted,
-    empty,
-    place_of,
-    require_rank,
-    require_size,
-)
+from cudakern._arrays import Array
 from cudakern._caches import Results, registered
 from cudakern._dtypes import as_dtype, copyable, known, require_dtype
 from cudakern._foreign import as_array, as_output
@@ -87,12 +79,12 @@ def off_on(operator: str, values: object, dtype: object) -> OffOn:
         _refuse(operator, f"shape {array.shape}")
     require_dtype(operator, "values", array.dtype, copyable())
     if wanted is not None and array.dtype != wanted:
-        if place_of(array) == HOST:  # elsewhere, a look at them would synchronise
+        if _arrays.place_of(array) == HOST:  # elsewhere, a look at them would synchronise
             _pattern(operator, array.ravel(), wanted)
         elif not known().keys() >= {array.dtype, wanted}:
             requirement = f"must be {wanted} on a GPU, where 8-bit floats are not converted"
             raise dtype_error(operator, "values.dtype", f"{requirement}; got {array.dtype}")
-        array = converted(array, wanted)
+        array = _arrays.converted(array, wanted)
     return OffOn(array.dtype, array=array)
 
 
@@ -152,7 +144,7 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
 
 def new_axis(indices: Array, depth: object, axis: int, negative: object) -> tuple[int, int]:
     """Return how long the new axis is and where it is, or raise for what these cannot be."""
-    require_rank(NAME, "indices", indices, 0)
+    _arrays.require_rank(NAME, "indices", indices, 0)
     length = as_extent(NAME, "depth", depth)
     axis = normalize_axis(NAME, axis, indices.ndim + 1)
     check_negative(NAME, negative)
@@ -162,7 +154,7 @@ def new_axis(indices: Array, depth: object, axis: int, negative: object) -> tupl
 def result_shape(indices: Array, depth: int, axis: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
     """Return the shape of a result, or raise ArgumentError if no memory could hold it."""
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
-    require_size(NAME, "depth", shape, dtype.itemsize)
+    _arrays.require_size(NAME, "depth", shape, dtype.itemsize)
     return shape
 
 
@@ -174,7 +166,7 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], p
     axis, depth, dtype, pattern, negative = request
     indices, _, out = arrays
     shape = (*indices.shape[:axis], depth, *indices.shape[axis:])
-    check_output(NAME, "out", out, shape, dtype, place, f"for axis={axis}, depth={depth}")
+    _arrays.check_output(NAME, "out", out, shape, dtype, place, f"for axis={axis}, depth={depth}")
     on_device, values, result = layouts
     kind = index_type(indices, negative)
     problem = OneHotProblem(on_device, values, result, axis, kind, pattern)
@@ -282,8 +274,8 @@ def one_hot(
     pair = off_on(NAME, values, dtype)
     if out is None:
         inputs = (indices,) if pair.array is None else (indices, pair.array)
-        place = common_place(NAME, _NAMES[: len(inputs)], inputs)
-        out = empty(result_shape(indices, depth, axis, pair.dtype), pair.dtype, place)
+        place = _arrays.common_place(NAME, _NAMES[: len(inputs)], inputs)
+        out = _arrays.empty(result_shape(indices, depth, axis, pair.dtype), pair.dtype, place)
     request = (axis, depth, pair.dtype, pair.pattern, negative)
     _run(request, (indices, pair.array, as_output(NAME, "out", out)))
     return out

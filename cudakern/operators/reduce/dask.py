@@ -11,18 +11,8 @@ import numpy as np
 from cudakern._arrays import Array, current, empty, place_of
 from cudakern._dtypes import DataType
 from cudakern._foreign import as_array
-from cudakern.operators.lazy_arrays import (
-    Lazy,
-    as_lazy,
-    joined,
-    mapped,
-    meta_like,
-    meta_of_states,
-    only_chunk,
-    require_known,
-    start_of_each,
-    tree,
-)
+from cudakern.operators import lazy_arrays
+from cudakern.operators.lazy_arrays import Lazy, joined, mapped, only_chunk, require_known, tree
 from cudakern.operators.reduce import function as eager
 from cudakern.operators.reduce.function import ReduceCall, call_of
 from cudakern.operators.reduce.reduction import Reduction
@@ -94,10 +84,10 @@ def reduce(
     """
     require_known(NAME, out, function=function, axis=axis, keepdims=keepdims, dtype=dtype)
     require_known(NAME, nan=nan, last_index=last_index, initial=initial)
-    x = as_lazy(NAME, "x", x)
+    x = lazy_arrays.as_lazy(NAME, "x", x)
     call, start, _ = call_of(x, function, axis, keepdims, dtype, nan, last_index, initial)
     keepdims = bool(keepdims)
-    meta, symbols = meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
+    meta, symbols = lazy_arrays.meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
     finds_positions = call.function in ARG_FUNCTIONS
     states = (_Positions if finds_positions else _Values)(call, start, x.dtype, x.shape, keepdims)
     ones = dict.fromkeys(call.axes, 1)
@@ -105,8 +95,8 @@ def reduce(
         remaining = tuple(d for d in symbols if keepdims or d not in call.axes)
         ones = ones if keepdims else {}
         return mapped(NAME, states.of_whole, remaining, meta, x, symbols, adjust_chunks=ones)
-    starts = start_of_each(x, call.axes) if finds_positions else ()
-    no_arrays, name = meta_of_states(x.ndim), f"{NAME}-chunk"
+    starts = lazy_arrays.start_of_each(x, call.axes) if finds_positions else ()
+    no_arrays, name = lazy_arrays.meta_of_states(x.ndim), f"{NAME}-chunk"
     parts = mapped(
         name, states.of_chunk, symbols, no_arrays, x, symbols, *starts, adjust_chunks=ones
     )

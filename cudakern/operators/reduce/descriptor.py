@@ -13,20 +13,10 @@ from cudakern._arrays import check_alignment
 from cudakern.errors import DescriptorError
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
+from cudakern.operators.reduce import types
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
 from cudakern.operators.reduce.reduction import Reduction
-from cudakern.operators.reduce.types import (
-    ARG_FUNCTIONS,
-    BY_LABEL,
-    INDEX_DATA_TYPES,
-    NAN_FUNCTIONS,
-    ReduceFunction,
-    function_of,
-    holds_indices,
-    input_data_types,
-    of_nothing,
-    result_types,
-)
+from cudakern.operators.reduce.types import ReduceFunction
 from cudakern.tensor import TensorDesc, as_integers
 
 if TYPE_CHECKING:
@@ -85,28 +75,28 @@ class _ReducingDesc(OperatorDesc):
         x, out = self.input_tensor, self.output_tensor
         field, kind, result = "output_tensor.data_type", x.data_type, out.data_type
         if level is FeatureLevel.EXTENDED:
-            words, allowed = result_types(function, kind)
+            words, allowed = types.result_types(function, kind)
             requirement = f"must be {words} for {function.label} of {kind.name}; got {result.name}"
             self.require("R9", field, result in allowed, requirement)
-        elif function not in ARG_FUNCTIONS:
+        elif function not in types.ARG_FUNCTIONS:
             self.require_data_type_of("R9", "input_tensor")
         count = prod(x.sizes[axis] for axis in self.axes)
         requirement = f"must hold indices up to {count - 1}; got {result.name}"
-        self.require("R9", field, holds_indices(function, result, count), requirement)
+        self.require("R9", field, types.holds_indices(function, result, count), requirement)
 
     def types(self) -> tuple[tuple[str, str, TypeTable], ...]:
         """Return the type tables, which depend on the function."""
         function = self._function()
-        of_input = ("R10", "input_tensor", input_data_types(function))
-        if function not in ARG_FUNCTIONS:
+        of_input = ("R10", "input_tensor", types.input_data_types(function))
+        if function not in types.ARG_FUNCTIONS:
             return (of_input,)
-        return of_input, ("R10", "output_tensor", INDEX_DATA_TYPES)
+        return of_input, ("R10", "output_tensor", types.INDEX_DATA_TYPES)
 
     def constant(self) -> complex | None:
         """Return what the output is full of if the input has no element, and None otherwise."""
         if 0 not in self.input_tensor.sizes:
             return None
-        return of_nothing(self._function(), self.output_tensor.data_type)
+        return types.of_nothing(self._function(), self.output_tensor.data_type)
 
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan; raise BindingError for a tensor whose elements are not aligned."""
@@ -120,7 +110,7 @@ class _ReducingDesc(OperatorDesc):
             function,
             self.input_tensor.data_type,
             self.output_tensor.data_type,
-            ignore_nan=function in NAN_FUNCTIONS,
+            ignore_nan=function in types.NAN_FUNCTIONS,
             last_index=self._last_index(),
         )
         return plan_reduce(ReduceProblem(reduction, x, out, tuple(sorted(self.axes))))
@@ -179,9 +169,9 @@ class ReduceOperatorDesc(_ReducingDesc):
             object.__setattr__(self, "function", self._function())
 
     def _function(self) -> ReduceFunction:
-        function = function_of(self.function)
+        function = types.function_of(self.function)
         if function is None:
-            requirement = f"must be one of {', '.join(BY_LABEL)}; got {self.function!r}"
+            requirement = f"must be one of {', '.join(types.BY_LABEL)}; got {self.function!r}"
             raise DescriptorError(self.operator, "function", requirement, "R1")
         return function
 

@@ -10,38 +10,18 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
+from cudakern import _arrays
 from cudakern._arguments import AXIS_WORDS, element_bytes, normalize_axes, require_word
-from cudakern._arrays import (
-    Array,
-    check_alignment,
-    check_output,
-    empty,
-    fill_elements,
-    place_of,
-    require_rank,
-    require_size,
-)
 from cudakern._caches import Table, registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError, did_you_mean, dtype_error, shown
 from cudakern.operators.binding import Binding, Work
+from cudakern.operators.reduce import types
 from cudakern.operators.reduce.plan import ReduceProblem, plan_reduce
 from cudakern.operators.reduce.reduction import Reduction
-from cudakern.operators.reduce.types import (
-    ARG_FUNCTIONS,
-    INITIAL_FUNCTIONS,
-    NAME,
-    NAN_FUNCTIONS,
-    ReduceFunction,
-    as_function,
-    holds_indices,
-    initial_type,
-    of_nothing,
-    result_type,
-    result_types,
-)
+from cudakern.operators.reduce.types import NAME, ReduceFunction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,6 +43,7 @@ if TYPE_CHECKING:
         Rules,
         T,
     )
+    from cudakern._arrays import Array
     from cudakern._layout import Layout
 
 _NAN_WORDS = ("propagate", "ignore")
@@ -134,7 +115,7 @@ def call_of(
     Its arguments are checked once for equal facts of x and out.
     """
     if type(function) is not str:
-        function = as_function(function)
+        function = types.as_function(function)
     if axis is not None and type(axis) is not int:
         axis = _as_axes(axis)
     target = None if out is None else as_output(NAME, "out", out)
@@ -174,17 +155,17 @@ def _new_call(
 ) -> ReduceCall:
     """Check the arguments of a call and return what they mean; ``of_out``: dtype is that of out."""
     require_dtype(NAME, "x", x.dtype, known())
-    require_rank(NAME, "x", x, 0)
-    function = as_function(name)
+    _arrays.require_rank(NAME, "x", x, 0)
+    function = types.as_function(name)
     require_word(NAME, "nan", nan, _NAN_WORDS, _OTHER_NAN_WORDS)
     ignored = nan == "ignore"
-    if ignored and function not in NAN_FUNCTIONS:
+    if ignored and function not in types.NAN_FUNCTIONS:
         requirement = f"must be 'propagate' for {function.label}; got 'ignore'"
         raise ArgumentError(NAME, "nan", requirement)
-    if last_index and function not in ARG_FUNCTIONS:
+    if last_index and function not in types.ARG_FUNCTIONS:
         requirement = f"must be False for {function.label}; got True"
         raise ArgumentError(NAME, "last_index", requirement)
-    if initial is not None and function not in INITIAL_FUNCTIONS:
+    if initial is not None and function not in types.INITIAL_FUNCTIONS:
         requirement = f"must be None for {function.label}; got {shown(initial)}"
         raise ArgumentError(NAME, "initial", requirement)
     axes = normalize_axes(NAME, axis, x.ndim)
@@ -195,13 +176,13 @@ def _new_call(
         shape = tuple([n for d, n in enumerate(x.shape) if d not in axes])
     kind = known()[x.dtype]
     result = _result_of(function, kind, dtype, count, of_out=of_out)
-    constant, initial_kind = of_nothing(function, result), initial_type(function, result)
-    own, of_initial = result.numpy, initial_kind.numpy
-    require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
+    constant = types.of_nothing(function, result)
+    own, of_initial = result.numpy, types.initial_type(function, result).numpy
+    _arrays.require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
     has_value = constant is not None or initial is not None
     if not has_value and x.size == 0 and 0 not in shape:
         requirement = f"must have elements for {function.label}, which has no identity"
-        hint = "; give initial" if function in INITIAL_FUNCTIONS else ""
+        hint = "; give initial" if function in types.INITIAL_FUNCTIONS else ""
         raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}{hint}")
     reduction = Reduction(function, kind, result, ignored, last_index, initial is not None)
     return ReduceCall(reduction, axes, shape, own, of_initial, constant)
@@ -221,14 +202,14 @@ def _result_of(
     BindingError if it gives none of the dtype that out has.
     """
     requested = None if dtype is None or of_out else DataType.from_numpy(dtype)
-    result = result_type(function, kind, requested)
+    result = types.result_type(function, kind, requested)
     if dtype is not None and of_out:
-        words, allowed = result_types(function, kind)
+        words, allowed = types.result_types(function, kind)
         result = known().get(dtype, DataType.UNKNOWN)
         if result not in allowed:
             requirement = f"must have dtype {words} for {function.label} of {kind.name.lower()}"
             raise BindingError(NAME, "out", f"{requirement}; got {dtype}")
-    if not holds_indices(function, result, count):
+    if not types.holds_indices(function, result, count):
         requirement = f"must hold indices up to {count - 1}; got {result.name.lower()}"
         if of_out:
             raise BindingError(NAME, "out", requirement)
@@ -245,8 +226,8 @@ def _bind(
     call, initial = request if isinstance(request, tuple) else (request, None)
     x, out = arrays
     reason = f"for x.shape={x.shape}, axis={call.axes}"
-    check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
-    check_alignment(NAME, "out", layouts[1])
+    _arrays.check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
+    _arrays.check_alignment(NAME, "out", layouts[1])
     if not x.size:
         return Work(before=partial(_fill, call.of_nothing(initial)) if out.size else None)
     source, result = layouts
@@ -255,7 +236,7 @@ def _bind(
 
 def _fill(element: bytes, arrays: tuple[Array, ...]) -> None:
     """Write the result for an x without elements."""
-    fill_elements(arrays[1], element)
+    _arrays.fill_elements(arrays[1], element)
 
 
 _binding = Binding(NAME, ("x", "out"), _bind, aligned=(0,))
@@ -398,6 +379,6 @@ def reduce(
         x, function, axis, keepdims, dtype, nan, last_index, initial, out
     )
     if target is None:
-        target = out = empty(call.shape, call.dtype, place_of(x))
+        target = out = _arrays.empty(call.shape, call.dtype, _arrays.place_of(x))
     _run(call if element is None else (call, element), (x, target))
     return out

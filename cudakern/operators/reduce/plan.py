@@ -14,21 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cudakern import _layout
 from cudakern._kernel_arguments import ArgumentPacker, Arguments
-from cudakern._layout import (
-    MAX_ITEMS_32,
-    MAX_SPAN_32,
-    SECTOR_BYTES,
-    VECTOR_BYTES,
-    WORD_BYTES,
-    Dimension,
-    Layout,
-    alignment,
-    merge,
-    packed_strides,
-    reach,
-    walked,
-)
+from cudakern._layout import SECTOR_BYTES, VECTOR_BYTES, Dimension, Layout, alignment, merge, reach
 from cudakern.engines.base import THREADS, KernelSpec, Launch
 from cudakern.operators.reduce import tuning
 from cudakern.operators.reduce.reduction import Reduction, column_shared_bytes
@@ -80,12 +68,12 @@ class ReduceProblem:
         ]
         shape = [x.shape[k] for k in axes]
         counts = self.reduction.function in ARG_FUNCTIONS
-        places = packed_strides(shape, 1) if counts else [0] * len(shape)
+        places = _layout.packed_strides(shape, 1) if counts else [0] * len(shape)
         strides = [x.strides[k] for k in axes]
         logical = merge(map(Dimension, shape, zip(strides, places, strict=True)))
-        object.__setattr__(self, "kept", merge(walked(kept)))
+        object.__setattr__(self, "kept", merge(_layout.walked(kept)))
         object.__setattr__(self, "logical", logical)
-        object.__setattr__(self, "along", merge(walked(logical)))
+        object.__setattr__(self, "along", merge(_layout.walked(logical)))
 
     @property
     def rest(self) -> bytes:
@@ -97,7 +85,7 @@ class ReduceProblem:
         )
         with np.errstate(invalid="ignore"):  # of NaN
             data = element.astype(self.reduction.initial.numpy).tobytes()
-        return data.ljust(WORD_BYTES, b"\0")
+        return data.ljust(_layout.WORD_BYTES, b"\0")
 
     @cached_property
     def in_order(self) -> bool:
@@ -119,8 +107,8 @@ class ReduceProblem:
         """Whether offsets need 64 bits."""
         spans = (reach(self.kept, 0) + reach(self.along, 0), reach(self.kept, 1))
         return (
-            max(spans) + VECTOR_BYTES >= MAX_SPAN_32
-            or max(self.length, self.results) + tuning.SLACK >= MAX_ITEMS_32
+            max(spans) + VECTOR_BYTES >= _layout.MAX_SPAN_32
+            or max(self.length, self.results) + tuning.SLACK >= _layout.MAX_ITEMS_32
         )
 
     @cached_property
@@ -421,9 +409,8 @@ def launch_of(
     states_bytes: int = 0,
 ) -> Launch:
     """Return a launch; ``splits`` blocks share the results of a block, if more than one."""
-    grid = (blocks * splits, 1, 1)
-    if splits == 1:
-        return Launch(spec, grid, shared, 3, arguments, workspace=0)
-    exchanged = blocks * (splits + -(-splits // tuning.GROUP_BLOCKS)) * states_bytes
-    workspace = tuning.COUNTER_BYTES + max(tuning.MIN_STATES_BYTES, power_above(exchanged))
-    return Launch(spec, grid, shared, 3, arguments, 0, workspace, splits, states_bytes)
+    workspace = 0
+    if splits > 1:
+        exchanged = blocks * (splits + -(-splits // tuning.GROUP_BLOCKS)) * states_bytes
+        workspace = tuning.COUNTER_BYTES + max(tuning.MIN_STATES_BYTES, power_above(exchanged))
+    return Launch(spec, (blocks * splits, 1, 1), shared, 3, arguments, workspace=workspace)

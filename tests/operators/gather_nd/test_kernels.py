@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern import _layout
 from cudakern.engines import base
-from cudakern.operators import rows
 from cudakern.operators.gather_nd import plan as gather_nd_plan
 from tests.helpers import gather_nd as oracle
 from tests.helpers.bound import forget
@@ -85,7 +85,7 @@ def test_few_blocks_do_it_all(monkeypatch, case, mode):
 
 @pytest.mark.parametrize(("case", "mode"), sample(covering(CASES, MODES), 2), ids=str)
 def test_64_bit_offsets(monkeypatch, case, mode):
-    monkeypatch.setattr(rows, "MAX_SPAN_32", 64)
+    monkeypatch.setattr(_layout, "MAX_SPAN_32", 64)
     kernel = run(monkeypatch, case, mode)
     assert kernel.startswith(f"{case.kernel}_")
     assert kernel.endswith("_o64")
@@ -97,7 +97,7 @@ def test_strided_layouts(monkeypatch, case, mode):
     kernel = run(monkeypatch, case, mode)
     assert kernel.startswith(f"{case.kernel}_")
     assert kernel.endswith("_o32")
-    monkeypatch.setattr(rows, "MAX_SPAN_32", 64)
+    monkeypatch.setattr(_layout, "MAX_SPAN_32", 64)
     kernel = run(monkeypatch, case, mode)
     assert kernel.startswith("strided_r")
     assert kernel.endswith("_o64")

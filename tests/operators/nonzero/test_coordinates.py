@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
 import cudakern as ck
+from cudakern import _layout
 from cudakern._dtypes import DataType, bfloat16
 from cudakern._layout import Layout
 from cudakern.engines import simulator
@@ -84,7 +85,8 @@ def test_few_blocks(monkeypatch, dtype, kind, data):
 @given(data=st.data())
 def test_64_bit_offsets(monkeypatch, place, dtype, data):
     """As if 32 bits were too few for anything; a contiguous x then has coordinates of int64."""
-    plan_anew(monkeypatch, MAX_ITEMS_32=1, MAX_SPAN_32=1)
+    monkeypatch.setattr(_layout, "MAX_ITEMS_32", 1)
+    forget(monkeypatch)
     assert_any_call(place, dtype, "int64", data.draw)
 
 

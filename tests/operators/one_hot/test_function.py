@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cudakern as ck
-from cudakern.operators.one_hot import plan as one_hot_plan
+from cudakern import _layout
 from tests.helpers.bound import forget
 from tests.helpers.checked import PLAIN, PLAIN_AND_CHECKED, PLAIN_UNLESS_THOROUGH
 from tests.helpers.one_hot import expected, one_hot_shapes
@@ -166,7 +166,7 @@ def test_one_hot_of_eight_dimensions_has_nine(place):
 @pytest.fixture
 def wide(monkeypatch):
     """Plan as if 32 bits were too few for anything."""
-    monkeypatch.setattr(one_hot_plan, "MAX_ITEMS_32", 1)
+    monkeypatch.setattr(_layout, "MAX_ITEMS_32", 1)
     forget(monkeypatch)
 
 

@@ -11,8 +11,7 @@ import pytest
 
 import cudakern as ck
 from cudakern import DataType, FeatureLevel, ReduceFunction
-from cudakern.operators.reduce.function import as_function
-from cudakern.operators.reduce.types import result_type
+from cudakern.operators.reduce.types import as_function, result_type
 from tests.helpers import reduce as oracle
 from tests.helpers.refused import assert_refused
 from tests.helpers.type_table import FLOATS, INDEX, MORE, NAMES, SMALL, expected_rule
