@@ -38,10 +38,14 @@ TrafficStruct = structure("checker/launch_api.hpp", "ck_sim_traffic")
 OptionsStruct = structure("checker/launch_api.hpp", "ck_sim_options")
 
 
+#: What a compiler says where a structure is not as Python has it.
+LAYOUT_DIFFERS = "as it is compiled"
+
+
 def layout_checks(rooms: Iterable[str]) -> str:
     """Return C++ that compiles if the structures of some rooms are as Python has them."""
     checks = (
-        f'static_assert({what} == {value}, "headers.py must read {field} as it is compiled");\n'
+        f'static_assert({what} == {value}, "headers.py must read {field} {LAYOUT_DIFFERS}");\n'
         for name, (type_, header) in STRUCTURES.items()
         if header.partition("/")[0] in rooms
         for field, what, value in _layout(name, type_)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cudakern.engines.cache import building, cache_folder
 from cudakern.errors import EngineUnavailableError, KernelCompileError
-from cudakern.simulator.structures import layout_checks
+from cudakern.simulator.structures import LAYOUT_DIFFERS, layout_checks
 
 FLAGS = (
     "-std=c++17",
@@ -87,6 +87,8 @@ class Toolchain:
             # The kernels' libraries ask for it by this name.
             self.build(target, first, parts, flags, (f"-Wl,-soname,{name}",))
         except KernelCompileError as error:
+            if LAYOUT_DIFFERS in str(error):
+                raise
             message = (
                 f"cudakern: {shlex.join(self.command)} must compile C++17 programs, set "
                 f"CUDAKERN_CXX to a compiler that does or run: pip install ziglang; {error}"
