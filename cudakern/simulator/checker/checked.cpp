@@ -50,10 +50,8 @@ CK_SIM_EXPORT int ck_sim_launch_checked(const ck_sim_kernel* kernel, const void*
   Parameters copy;
   Launch launch = {};
   launch.strict = options->strict != 0;
-  if (!accept_launch(&launch, kernel, shape, report) ||
-      !copy_parameters(&launch, &copy, parameters, bytes, offsets, count)) {
-    return 1;
-  }
+  copy_parameters(&launch, &copy, parameters, bytes, offsets, count);
+  if (!accept_launch(&launch, kernel, shape, report)) return 1;
   take_sample(&launch, options);
   const uint64_t resident = launch.cooperative ? launch.blocks : options->resident;
   if (!count_workers(&launch, resident, options->most_resident)) return 1;

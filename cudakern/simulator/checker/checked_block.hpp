@@ -1,11 +1,6 @@
 // What the checker keeps about the threads of a resident block.
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "containers.hpp"
 #include "runtime.hpp"
 
@@ -31,10 +26,7 @@ struct Events {
 
   __attribute__((noinline)) void grow() {
     const uint32_t more = capacity == 0 ? 64 : 2 * capacity;
-    uint64_t* memory = static_cast<uint64_t*>(malloc(more * (sizeof *addresses + sizeof *keys)));
-    if (memory == nullptr) {
-      abort();  // as operator new without exceptions
-    }
+    uint64_t* memory = required<uint64_t>(malloc(more * (sizeof *addresses + sizeof *keys)));
     uint32_t* const new_keys = reinterpret_cast<uint32_t*>(memory + more);
     if (size != 0) {
       memcpy(memory, addresses, size * sizeof *addresses);

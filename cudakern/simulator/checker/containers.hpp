@@ -9,6 +9,15 @@
 
 namespace ck_sim {
 
+/// Memory that must be there: without it the process ends, as with operator new.
+template <typename T>
+inline T* required(void* memory) {
+  if (memory == nullptr) {
+    abort();
+  }
+  return static_cast<T*>(memory);
+}
+
 /// A growing array of trivial values. All-zero memory is an empty one.
 template <typename T>
 struct Vector {
@@ -18,10 +27,7 @@ struct Vector {
   T& push(const T& value) {
     if (size == capacity) {
       capacity = capacity == 0 ? 16 : 2 * capacity;
-      data = static_cast<T*>(realloc(static_cast<void*>(data), capacity * sizeof(T)));
-      if (data == nullptr) {
-        abort();  // as operator new without exceptions
-      }
+      data = required<T>(realloc(static_cast<void*>(data), capacity * sizeof(T)));
     }
     data[size] = value;
     return data[size++];
@@ -32,10 +38,7 @@ struct Vector {
   void fill(size_t count) {
     if (capacity < count) {
       free(data);
-      data = static_cast<T*>(malloc(count * sizeof(T)));
-      if (data == nullptr) {
-        abort();
-      }
+      data = required<T>(malloc(count * sizeof(T)));
       capacity = count;
     }
     memset(static_cast<void*>(data), 0, count * sizeof(T));
@@ -82,10 +85,7 @@ struct Map {
   void grow() {
     Map old = *this;
     capacity = capacity == 0 ? 64 : 2 * capacity;
-    slots = static_cast<Slot*>(calloc(capacity, sizeof(Slot)));
-    if (slots == nullptr) {
-      abort();
-    }
+    slots = required<Slot>(calloc(capacity, sizeof(Slot)));
     for (size_t i = 0; i < old.capacity; ++i) {
       if (old.slots[i].key != 0) {
         *locate(old.slots[i].key) = old.slots[i];
@@ -113,10 +113,7 @@ struct Pool {
     bytes = (bytes + 15) & ~size_t{15};
     if (bytes > left) {
       const size_t chunk = bytes > (size_t{1} << 20) ? bytes : size_t{1} << 20;
-      Chunk* added = static_cast<Chunk*>(malloc(chunk + 16));
-      if (added == nullptr) {
-        abort();
-      }
+      Chunk* added = required<Chunk>(malloc(chunk + 16));
       added->next = chunks;
       chunks = added;
       at = reinterpret_cast<char*>(added) + 16;

@@ -21,7 +21,7 @@ struct Access {
   Worker* w;
   uint32_t self;  // thread of the block
   const Site* site;
-  uint32_t kind;      // as in Site::access; kAsync for a copy that begins
+  uint32_t kind;      // as in Site::access, or kBegins
   const char* value;  // of a write, as far as that is known
   uint64_t tag;
   uint64_t first;  // tags with an older serial are of other launches or blocks

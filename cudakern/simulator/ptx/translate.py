@@ -178,7 +178,6 @@ class _Translator(Scope):
             parameters=len(function.parameters),
             parameter_sizes=f"{name}_parameters",
             static_shared=shared.dynamic,
-            shared_alignment=shared.alignment,
             required_block=_triple(directives.get("reqntid", ())),
             max_threads=prod(directives.get("maxntid", (0,))),
             cluster=_triple(directives.get("reqnctapercluster", ())),

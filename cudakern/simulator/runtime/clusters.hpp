@@ -98,7 +98,7 @@ void ck_sim_cluster_wait(const ck_sim::Site* site) {
       try_complete(w, cluster);  // others may have exited
     }
     pthread_mutex_unlock(&cluster->lock);
-    ck_sim_yield(0, site);
+    let_others_run(w, site);
   }
   order_acquire(w, self, &cluster->keys[self->cluster_phase & 1], Scope::kCluster);
   self->cluster_arrived = false;

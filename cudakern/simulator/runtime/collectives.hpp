@@ -59,14 +59,7 @@ inline bool release_converged(Worker* w, bool forced) {
 
 }  // namespace ck_sim
 
-void ck_sim_yield(int progress, const ck_sim::Site* site) {
-  using namespace ck_sim;
-  Worker* w = worker;
-  if (progress != 0) {
-    note_progress(w->launch);
-  }
-  let_others_run(w, site);
-}
+void ck_sim_yield(const ck_sim::Site* site) { ck_sim::let_others_run(ck_sim::worker, site); }
 
 unsigned ck_sim_converge(const ck_sim::Site* site) {
   using namespace ck_sim;

@@ -20,7 +20,7 @@ CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
 
 namespace ck_sim {
 
-constexpr uint32_t kMaxParameterBytes = 32768;
+constexpr uint32_t kMaxParameterBytes = 32764;
 constexpr uint32_t kMaxWorkers = 256;
 // Stacks of one launch: each is two mappings, and a process has at most 65530 of those by default.
 constexpr uint32_t kMaxStacks = 8192;
@@ -33,21 +33,17 @@ struct Parameters {
   void* addresses[kMaxParameterBytes / 8];
 };
 
-/// Copies the parameters, the i-th one at byte `offsets[i]`; false if there are too many.
-inline bool copy_parameters(Launch* launch, Parameters* copy, const void* parameters,
+/// Copies the parameters, the i-th one at byte `offsets[i]`.
+inline void copy_parameters(Launch* launch, Parameters* copy, const void* parameters,
                             uint32_t bytes, const uint32_t* offsets, uint32_t count) {
-  if (bytes > kMaxParameterBytes || count > kMaxParameterBytes / 8) {
-    return refuse(launch, "the parameters must keep to the runtime's limits");
-  }
   memcpy(copy->bytes, parameters, bytes);
   for (uint32_t i = 0; i < count; ++i) {
     copy->addresses[i] = copy->bytes + offsets[i];
   }
   launch->parameters = copy->addresses;
-  return true;
 }
 
-/// Begins a launch; false if it is refused.
+/// Begins a launch that Python has held against a GPU's limits; false if it is refused.
 inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_sim_shape* shape,
                           ck_sim_report* report) {
   const uint32_t* cluster = kernel->cluster;
@@ -64,19 +60,12 @@ inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_
   launch->id = __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
   launch->report = report;
   launch->active = 1;
-  if (launch->threads - 1 >= kMaxThreads) {
-    return refuse(launch, "a block must have 1 to 1024 threads");
-  }
   if (cluster[0] != 0) {
     launch->cluster = {cluster[0], cluster[1], cluster[2]};
     launch->ranks = cluster[0] * cluster[1] * cluster[2];
-    if (launch->ranks > kMaxRanks || shape->grid[0] % cluster[0] != 0 ||
-        shape->grid[1] % cluster[1] != 0 || shape->grid[2] % cluster[2] != 0) {
-      return refuse(launch,
-                    "the grid must be a multiple of the kernel's cluster of 1 to 16 blocks");
-    }
   }
-  return true;
+  return launch->ranks <= kMaxRanks ||
+         refuse(launch, "the grid must be a multiple of the kernel's cluster of 1 to 16 blocks");
 }
 
 /// Decides how many blocks run side by side: `wanted`, or all of a cluster at least; up to `most`

@@ -179,8 +179,8 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
   Parameters copy;
   Launch launch = {};
   pthread_mutex_init(&launch.cluster_lock, nullptr);
+  copy_parameters(&launch, &copy, parameters, bytes, offsets, count);
   if (accept_launch(&launch, kernel, shape, report) &&
-      copy_parameters(&launch, &copy, parameters, bytes, offsets, count) &&
       count_workers(&launch, shape->resident, shape->grows != 0 ? UINT64_MAX : 0)) {
     run_launch(&launch, shape->eager != 0);
   }

@@ -104,9 +104,8 @@ enum class Barrier : int { kPlain, kCount, kAnd, kOr };
 /// The view of the CUDA thread that runs on this OS thread right now.
 extern "C" __attribute__((visibility("default"))) CK_SIM_OWN const ck_sim::View* ck_sim_current;
 
-/// Lets other threads run. `progress` says that memory changed: a launch in which every thread only
-/// ever yields without progress is a deadlock.
-CK_SIM_EXPORT void ck_sim_yield(int progress, const ck_sim::Site* site);
+/// Lets other threads run. A launch in which every thread only ever yields is a deadlock.
+CK_SIM_EXPORT void ck_sim_yield(const ck_sim::Site* site);
 
 /// Which lanes of the warp are here, as far as that can be said: lanes that come to the same place
 /// are waited for until they can only come by other ways.

@@ -32,7 +32,6 @@ struct ck_sim_kernel {
   uint32_t parameters;
   const uint32_t* parameter_sizes;  // in bytes; then a ParameterKind of each
   uint32_t static_shared;           // bytes; dynamic shared memory starts there
-  uint32_t shared_alignment;        // of dynamic shared memory; static_shared is a multiple of it
   uint32_t required_block[3];       // .reqntid; zeros without
   uint32_t max_threads;             // .maxntid, multiplied out; 0 without
   uint32_t cluster[3];              // .reqnctapercluster; zeros without

@@ -77,7 +77,6 @@ constexpr int kBarriers = 16;
 /// Blocks that run side by side and reach each other's shared memory.
 struct Cluster {
   pthread_mutex_t lock;
-  uint64_t first_block;
   uint32_t ranks, resident, left;  // blocks: of it, that run or ran, that have not ended
   char* windows[kMaxRanks];
   // Its barrier.

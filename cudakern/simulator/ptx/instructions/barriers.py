@@ -53,6 +53,6 @@ KIND: alias async async.global async.shared::cta async.shared::cluster
 # A launch starts when the one before it has ended.
 ACTION: launch_dependents wait
 9.7.13.13 griddepcontrol.ACTION (nothing) = (void)0;
-9.7.19.2 nanosleep.u32 t (waits) = (void){t}; ck_sim_yield(0, {site});
+9.7.19.2 nanosleep.u32 t (waits) = (void){t}; ck_sim_yield({site});
 """),
 )
