@@ -115,7 +115,7 @@ class Engine(Protocol):
     def name(self) -> str:
         """``"cuda"`` or ``"simulator"``."""
 
-    def compile(self, spec: KernelSpec, device: int) -> None:
+    def compile(self, spec: KernelSpec, device: int) -> object:
         """Compile a specialisation into the engine's cache."""
 
     def prepare(

@@ -82,11 +82,6 @@ class SimulatorEngine:
         del device  # there is one host
         self._loader.compile(ptx_of(spec))
 
-    def multiprocessors(self, device: int) -> int:
-        """Return those of an H200: grids here are as there."""
-        del device
-        return MULTIPROCESSORS
-
     def workspace(self, device: int, nbytes: int) -> int:
         """Return the address of memory for a launch that is to follow on this thread."""
         del device
@@ -109,8 +104,8 @@ class SimulatorEngine:
         """Compile what the launch needs; the result takes the addresses of the arrays."""
         pack = struct.Struct(f"={launch.pointers}Q").pack
         tail = launch.arguments.data
-        grid = launch.grid_on(self.multiprocessors(device))
-        size = (grid, launch.block, launch.shared_bytes)
+        del device
+        size = (launch.grid_on(MULTIPROCESSORS), launch.block, launch.shared_bytes)
 
         def loaded(*, checked: bool) -> LoadedKernel:
             kernel = self.kernel(launch.kernel, checked=checked)

@@ -124,14 +124,13 @@ def pack(
     name: str,
     kernel: LoadedKernel,
     arguments: Sequence[Any],
-    *,
-    operands: bool,
-    names: Sequence[str] = (),
+    parameter_names: Sequence[str] | None = None,
 ) -> PackedArguments:
     """Return arguments as the parameters of a kernel, which errors call ``name``.
 
     A NumPy array stands for one of CuPy's, whose address the kernel gets. Where a structure is
     passed by value it stands for itself: an array of one element that has the structure's size.
+    Operands are made if ``parameter_names`` are given, as many as are known.
 
     BindingError tells that their number is wrong or one does not fit its parameter, DTypeError that
     one is no NumPy array and no scalar.
@@ -143,7 +142,6 @@ def pack(
     packed = bytearray()
     offsets: list[int] = []
     arrays: list[Operand] = []
-    called = names if len(names) == len(sizes) else [""] * len(sizes)
     for i, (argument, size, kind) in enumerate(zip(arguments, sizes, kinds, strict=True)):
         _check_kind(name, i, argument, kind)
         # As far apart as any of their types may ask for; the runtime takes each by its place.
@@ -160,8 +158,9 @@ def pack(
             continue
         if size != _POINTER_BYTES:
             raise _misfit(name, i, "an array", size)
-        if operands:
-            arrays.append(operand_of(i, argument, len(packed), called[i]))
+        if parameter_names is not None:
+            parameter = parameter_names[i] if len(parameter_names) == len(sizes) else ""
+            arrays.append(operand_of(i, argument, len(packed), parameter))
         packed += _address(argument).to_bytes(_POINTER_BYTES, "little")
     return PackedArguments(bytes(packed), tuple(offsets), tuple(arrays))
 
@@ -198,7 +197,6 @@ def _misfit(kernel: str, position: int, argument: object, size: int) -> BindingE
 def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # noqa: ANN401
     if argument is None and size == _POINTER_BYTES:
         argument = 0
-    value: Any
     if isinstance(argument, int) and not isinstance(argument, bool):
         try:
             if size in _INTEGER_BYTES:
@@ -206,13 +204,10 @@ def _scalar(kernel: str, position: int, argument: Any, size: int) -> bytes:  # n
         except OverflowError:
             pass
         raise _misfit(kernel, position, argument, size)
-    if isinstance(argument, bool | float | complex):
-        value = np.asarray(argument)[()]
-    elif isinstance(argument, np.generic):
-        value = argument
-    else:
+    if not isinstance(argument, bool | float | complex | np.generic):
         requirement = f"must be a NumPy array or a scalar; got {type(argument).__name__}"
         raise dtype_error(kernel, f"args[{position}]", requirement)
-    if value.dtype.itemsize != size:
+    value = np.asarray(argument)
+    if value.itemsize != size:
         raise _misfit(kernel, position, value.dtype, size)
-    return bytes(value.tobytes())
+    return value.tobytes()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).resolve().parent
 _CONSTANT = re.compile(r"^constexpr \w+ (k\w+) = (0x[\dA-F]+|\d+)u?(?: << (\d+))?;", re.MULTILINE)
-_ENUMERATION = re.compile(r"^enum (?:class )?(\w+) : \w+ \{(.*?)\};", re.MULTILINE | re.DOTALL)
+_ENUMERATION = re.compile(r"^enum (?:class )?(\w+) : \w+ \{([\w\s,]*)\};", re.MULTILINE)
 _FUNCTION = re.compile(r"void \(\*(\w+)\)\(.*\)")
 _FIELDS = re.compile(r"(?:mutable )?(const )?(?:ck_sim::)?(\w+)(\**) (\w[\w, \[\]]*)")
 _SCALARS = {
@@ -41,10 +41,13 @@ class Constants(dict[str, int]):
 
 
 def enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a literal's members
-    """Return an enumeration of a header: its ``kGlobal`` or ``ck_sim_global`` is ``GLOBAL``."""
+    """Return an enumeration of a header: its ``kGlobal`` or ``ck_sim_global`` is ``GLOBAL``.
+
+    Its enumerators have no values of their own.
+    """
     for declared, body in _ENUMERATION.findall(_text_of(header)):
         if declared == name:
-            words = re.findall(r"\b(?:k|ck_sim_)(\w+?)_?\b", body)
+            words = [re.sub(r"^(?:k|ck_sim_)|_$", "", word) for word in re.findall(r"\w+", body)]
             return IntEnum(name, [word.upper() for word in words], start=0)
     raise AssertionError(_required(header, name))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from cudakern.simulator.ptx.loaded import error_of
 from cudakern.simulator.source_lines import stack_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from cudakern.errors import SimulatorError
     from cudakern.simulator.arguments import PackedArguments
@@ -85,17 +86,17 @@ active: list[Session] = []
 _lock = threading.RLock()
 
 
-def begin(session: Session) -> None:
-    """Observe launches for a session."""
+@contextmanager
+def observing(session: Session) -> Iterator[None]:
+    """Observe launches for a session; none is under way when this ends."""
     session.thread = threading.get_ident()
     with _lock:
         active.append(session)
-
-
-def end(session: Session) -> None:
-    """Observe launches for a session no more; none is under way when this returns."""
-    with _lock:
-        active.remove(session)
+    try:
+        yield
+    finally:
+        with _lock:
+            active.remove(session)
 
 
 def _in_fork() -> None:

@@ -311,14 +311,13 @@ class RawKernel:
         kernel = self._library.kernel(self.name, checked=observed)
         self._check_shared(shared_mem)
         size = (grid, block, shared_mem)
+        names = self._library.parameter_names(self.name) if observed else None
+        packed = pack(self.name, kernel, tuple(args), names)
+        cooperative = self.enable_cooperative_groups
         if observed:
-            names = self._library.parameter_names(self.name)
-            packed = pack(self.name, kernel, tuple(args), operands=True, names=names)
-            observation.observe(kernel, size, packed, cooperative=self.enable_cooperative_groups)
-            return
-        packed = pack(self.name, kernel, tuple(args), operands=False)
-        launch = kernel.launcher(*size, packed.offsets, cooperative=self.enable_cooperative_groups)
-        launch(packed.data)
+            observation.observe(kernel, size, packed, cooperative=cooperative)
+        else:
+            kernel.launcher(*size, packed.offsets, cooperative=cooperative)(packed.data)
 
     def _check_shared(self, asked: int) -> None:
         """Raise BindingError for more dynamic shared memory than a launch may ask for."""

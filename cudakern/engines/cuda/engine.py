@@ -81,25 +81,22 @@ class CudaEngine:
                     raise translated from error
         return self._kernels[key]
 
-    def compile(self, spec: KernelSpec, device: int) -> None:
-        """Compile a specialisation for a device into the cache folder."""
-        self._compiled(spec, device)
-
-    def _compiled(self, spec: KernelSpec, device: int) -> Path:
+    def compile(self, spec: KernelSpec, device: int) -> Path:
+        """Return the file of a specialisation for a device, compiling it unless it is there."""
         cuda = self._cupy.cuda
         nvrtc.require_driver(cuda.runtime.driverGetVersion())
         return nvrtc.compiled_for(spec, int(cuda.Device(device).compute_capability))
 
     def _load(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401
         """Load a specialisation on the current device; compile it again if its file is damaged."""
-        path = self._compiled(spec, device)
+        path = self.compile(spec, device)
         try:
             return self._opened(path, spec.entry)
         except RuntimeError as error:
             if not any(word in str(error) for word in _DAMAGED):
                 raise
         path.unlink(missing_ok=True)
-        return self._opened(self._compiled(spec, device), spec.entry)
+        return self._opened(self.compile(spec, device), spec.entry)
 
     def _opened(self, path: Path, entry: str) -> Any:  # noqa: ANN401
         stream = self._cupy.cuda.get_current_stream().ptr
@@ -111,10 +108,6 @@ class CudaEngine:
     def is_captured(self, device: int) -> bool:
         """Return whether CuPy's current stream of a device is being captured into a graph."""
         return is_captured(self._cupy, self._cupy.cuda.get_current_stream(device).ptr)
-
-    def multiprocessors(self, device: int) -> int:
-        """Return how many multiprocessors a device has."""
-        return int(self._cupy.cuda.runtime.deviceGetAttribute(_MULTIPROCESSORS, device))
 
     def prepare(
         self, launch: Launch, device: int, tensors: Sequence[Tensor] = ()
@@ -128,9 +121,8 @@ class CudaEngine:
         kernel = self.kernel(launch.kernel, device)
         runtime = self._cupy.cuda.runtime
         switch = self._cupy.cuda.Device
-        grid, block, shared_bytes = launch.grid, launch.block, launch.shared_bytes
-        if launch.most_resident:
-            grid = launch.grid_on(self.multiprocessors(device))
+        grid = launch.grid_on(int(runtime.deviceGetAttribute(_MULTIPROCESSORS, device)))
+        block, shared_bytes = launch.block, launch.shared_bytes
         count, tail = launch.pointers, launch.arguments.data
         size = 8 * count + len(tail)
         pointer = self._cupy.cuda.function.CPointer if self._takes_addresses else None

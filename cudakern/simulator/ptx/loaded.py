@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from cudakern.simulator import structures
-from cudakern.simulator.limits import (
-    MAX_PARAMETER_BYTES,
-    MAX_SHARED_BYTES,
-    check_shape,
-)
+from cudakern.simulator.limits import MAX_PARAMETER_BYTES, MAX_SHARED_BYTES, check_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,23 +34,6 @@ class LoadedVariable(NamedTuple):
     def address(self) -> int:
         """Where it lies."""
         return ctypes.c_uint64.from_address(self.place).value
-
-
-class SharedObject(NamedTuple):
-    """A variable in static shared memory, and where that has it."""
-
-    name: str
-    offset: int
-    nbytes: int
-
-
-class Instructions(NamedTuple):
-    """How often a PTX instruction stands in a basic block of a loaded module."""
-
-    kernel: str | None  # whose block it is; None for that of a function, which any may call
-    name: str  # with its modifiers
-    block: int  # the block's number
-    times: int
 
 
 def resident_blocks() -> int:
@@ -84,10 +63,7 @@ class LoadedKernel:
         kinds = structure.parameter_sizes[count : 2 * count]
         self.parameter_kinds = tuple(map(structures.ParameterKind, kinds))
         self.static_shared = int(structure.packed_shared)  # bytes: a launch need not ask for them
-        objects = structure.shared_objects[: structure.shared_object_count]
-        self.shared_objects = tuple(
-            SharedObject(row.name.decode(), row.offset, row.bytes) for row in objects
-        )
+        self.shared_objects = structure.shared_objects[: structure.shared_object_count]
         self.structure = structure
         required = tuple(structure.required_block)
         self._required_block = required if required[0] else None
@@ -165,12 +141,6 @@ class LoadedKernel:
         self, grid: Grid, block: Grid, shared_bytes: int, *, cooperative: bool
     ) -> ctypes.Structure:
         """Return a launch's shape as the runtime takes it; BindingError if no GPU could run it."""
-        self._check_shape(grid, block, shared_bytes)
-        return structures.ShapeStruct(
-            grid=grid, block=block, shared_bytes=shared_bytes, cooperative=cooperative
-        )
-
-    def _check_shape(self, grid: Grid, block: Grid, shared_bytes: int) -> None:
         check_shape(self.name, grid, block, shared_bytes)
         static, most = self.static_shared, int(self.structure.max_threads)
         if static + shared_bytes > MAX_SHARED_BYTES:
@@ -188,6 +158,9 @@ class LoadedKernel:
         if most and threads > most:
             requirement = f"must have at most {most} threads a block, as the kernel says"
             raise BindingError(self.name, "launch", f"{requirement}; got {threads}")
+        return structures.ShapeStruct(
+            grid=grid, block=block, shared_bytes=shared_bytes, cooperative=cooperative
+        )
 
 
 class LoadedModule:
@@ -224,12 +197,7 @@ class LoadedModule:
             )
             for row in table("variable", structures.VariableStruct)
         }
-        self.instructions = [
-            Instructions(
-                row.kernel and row.kernel.decode(), row.name.decode(), row.block, row.count
-            )
-            for row in table("instruction", structures.InstructionStruct)
-        ]
+        self.instructions = table("instruction", structures.InstructionStruct)
 
     @property
     def variable_table(self) -> ctypes._Pointer[ctypes.Structure]:

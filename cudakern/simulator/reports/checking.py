@@ -173,15 +173,13 @@ def checked(
         requirement = f"must be at least 1; got {resident_blocks}"
         raise BindingError("simulator.checked", "resident_blocks", requirement)
     report = CheckReport(seed, min(index(resident_blocks), 2**16), bool(strict))
-    observation.begin(report)
     try:
-        yield report
+        with observation.observing(report):
+            yield report
     except Exception as error:
         if report.findings and not isinstance(error, SimulatorError):
             raise error_for(report.findings) from error  # what went wrong first
         raise
-    finally:
-        observation.end(report)
     if report.findings:
         raise error_for(report.findings)
 
@@ -260,8 +258,5 @@ def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
     (4, 1048576, 1048576)
     """
     report = TrafficReport(sample=0 if blocks is None else _count(blocks))
-    observation.begin(report)
-    try:
+    with observation.observing(report):
         yield report
-    finally:
-        observation.end(report)

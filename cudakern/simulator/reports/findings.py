@@ -212,7 +212,7 @@ def _place_of(observed: Observed, raw: ctypes.Structure) -> _Where:
         return _of_shared(observed, raw, space)
     if space is _Space.VARIABLE:
         variable = _variable(observed, raw)
-        name, size = _last(variable.name), variable.nbytes
+        name, size = qualified(variable.name).rpartition("::")[2], variable.nbytes
         kind = "constant" if variable.is_constant else "global"
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
     if space is _Space.NOWHERE:
@@ -224,11 +224,6 @@ def _place_of(observed: Observed, raw: ctypes.Structure) -> _Where:
         _Space.FOREIGN: "in another thread's local memory",
     }
     return None, None, places[space]
-
-
-def _last(symbol: str) -> str:
-    """Return a variable's own name."""
-    return qualified(symbol).rpartition("::")[2]
 
 
 def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
@@ -248,14 +243,14 @@ def _of_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Where:
         block = f" in block {raw.object} of the cluster"
         if objects and not (observed.dynamic_bytes and offset >= start):
             nearest = min(
-                objects, key=lambda o: max(o.offset - offset, offset - o.offset - o.nbytes + 1)
+                objects, key=lambda o: max(o.offset - offset, offset - o.offset - o.bytes + 1)
             )
         offset -= start if nearest is None else nearest.offset
     if nearest is None:
         name = said = "dynamic shared memory"
         size = observed.dynamic_bytes
     else:
-        name, size = _last(nearest.name), nearest.nbytes
+        name, size = nearest.name.decode(), nearest.bytes
         said = f"shared array {name}"
     index, within = divmod(offset, max(raw.bytes, 1))
     rest = f" plus {within} bytes" if within else ""

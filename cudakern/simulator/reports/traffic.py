@@ -241,10 +241,10 @@ def _scaled(count: int, observed: Observed) -> int:
 def _instructions_of(observed: Observed) -> Counter[str]:
     """Return how often warps executed each instruction."""
     executed: Counter[str] = Counter()
-    own = (None, observed.kernel.structure.name.decode())
+    own = (None, observed.kernel.structure.name)
     for row in observed.kernel.module.instructions:
         if row.kernel in own and observed.executions[row.block]:
-            executed[row.name] += row.times * observed.executions[row.block]
+            executed[row.name.decode()] += row.count * observed.executions[row.block]
     return executed
 
 

@@ -754,7 +754,7 @@ def test_red_zones_lie_around_shared_variables_and_are_not_counted():
     assert tile >= plain + 2 + 128
     assert large >= tile + 1000 + 1000
     kernel = checked_module(SHARED).kernel("k", "k")
-    objects = {o.name: (o.offset, o.nbytes) for o in kernel.shared_objects}
+    objects = {o.name.decode(): (o.offset, o.bytes) for o in kernel.shared_objects}
     assert objects == {"mine": (128, 40), "plain": (plain, 2), "tile": (tile, 1000)}
     assert kernel.static_shared == 1072
     assert checked_module(SHARED).kernel("l", "l").static_shared == 48
