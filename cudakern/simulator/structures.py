@@ -37,7 +37,6 @@ FindingStruct = structure("checker/launch_api.hpp", "ck_sim_finding")
 TrafficStruct = structure("checker/launch_api.hpp", "ck_sim_traffic")
 OptionsStruct = structure("checker/launch_api.hpp", "ck_sim_options")
 
-
 #: What a compiler says where a structure is not as Python has it.
 LAYOUT_DIFFERS = "as it is compiled"
 

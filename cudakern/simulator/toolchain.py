@@ -74,7 +74,7 @@ class Toolchain:
         """Return the simulator's runtime library, or the one that checks, building it at need.
 
         EngineUnavailableError tells that the compiler does not compile it, or that there is no
-        folder to build in.
+        folder to build in, KernelCompileError that Python has a structure otherwise.
         """
         first = _CHECKED_RUNTIME if checked else _RUNTIME
         parts = runtime_parts(first)

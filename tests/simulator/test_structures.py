@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from cudakern.errors import EngineUnavailableError
+from cudakern.errors import KernelCompileError
 from cudakern.simulator import headers, toolchain
 from cudakern.simulator.headers import Constants, enumeration, initializer, structure
 from cudakern.simulator.structures import RefusalStruct, ShapeStruct
@@ -21,7 +21,7 @@ def test_a_field_that_python_has_elsewhere_is_an_error(monkeypatch):
     monkeypatch.setitem(headers.STRUCTURES, "ck_sim_refusal", (Moved, "runtime/runtime_api.hpp"))
     toolchain.runtime_parts.cache_clear()
     try:
-        with pytest.raises(EngineUnavailableError) as caught:
+        with pytest.raises(KernelCompileError) as caught:
             toolchain.find_toolchain().runtime()
     finally:
         toolchain.runtime_parts.cache_clear()
