@@ -99,14 +99,9 @@ for _bits, _names in _BITS.items():
 
 FLOATS_16_32 = frozenset({DataType.FLOAT32, DataType.FLOAT16})
 INTEGERS_8_TO_32 = frozenset(
-    {
-        DataType.INT32,
-        DataType.INT16,
-        DataType.INT8,
-        DataType.UINT32,
-        DataType.UINT16,
-        DataType.UINT8,
-    }
+    kind
+    for kind in DataType
+    if "INT" in kind.name and 8 <= kind.bits <= 32  # noqa: PLR2004
 )
 SIXTY_FOUR_BITS = frozenset({DataType.FLOAT64, DataType.INT64, DataType.UINT64})
 EXTENSIONS = frozenset({DataType.BOOL, DataType.BFLOAT16, DataType.COMPLEX64, DataType.COMPLEX128})

@@ -7,13 +7,17 @@ buffer. No library is imported for it.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cudakern._arrays import Array, address_of, is_cupy, is_read_only, require_writeable
 from cudakern._dtypes import narrow_floats
 from cudakern.errors import BindingError, CudakernError, dtype_error, reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Of DLPack: where memory is that the processor reads, and that a CUDA device does.
 _HOST_TYPES = (1, 3)  # kDLCPU, kDLCUDAHost
@@ -29,13 +33,8 @@ def as_array(operator: str, name: str, value: object) -> Array:
     """
     if type(value) is np.ndarray or is_cupy(value):
         return value
-    try:
-        _require_plain(operator, name, value)
+    with _refused(operator, name, value):
         return _shared(operator, name, value)
-    except (CudakernError, MemoryError):
-        raise
-    except Exception as error:
-        raise _refusal(operator, name, value, error) from error
 
 
 def as_output(operator: str, name: str, value: object) -> Array:
@@ -46,21 +45,28 @@ def as_output(operator: str, name: str, value: object) -> Array:
     """
     if type(value) is np.ndarray or is_cupy(value):
         return value
-    try:
-        _require_plain(operator, name, value)
+    with _refused(operator, name, value):
         if isinstance(value, np.ndarray):
             return value.view(np.ndarray)
         exported = hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
         array = _shared_to_write(operator, name, value) if exported else None
-    except (CudakernError, MemoryError):
-        raise
-    except Exception as error:
-        raise _refusal(operator, name, value, error) from error
     if not exported:
         requirement = f"must be a numpy.ndarray or cupy.ndarray; got {_kind(value)}"
         raise BindingError(operator, name, requirement)
     require_writeable(operator, name, array, _kind(value))
     return array
+
+
+@contextmanager
+def _refused(operator: str, name: str, value: object) -> Iterator[None]:
+    """Raise an error of ours for a value that cannot be read, whatever its library raises."""
+    try:
+        _require_plain(operator, name, value)
+        yield
+    except (CudakernError, MemoryError):
+        raise
+    except Exception as error:
+        raise _refusal(operator, name, value, error) from error
 
 
 def _require_plain(operator: str, name: str, value: object) -> None:

@@ -146,6 +146,11 @@ def alignment(*offsets: int) -> int:
     return combined & -combined
 
 
+def round_up(count: int, multiple: int) -> int:
+    """Return the least multiple of ``multiple`` that is at least ``count``."""
+    return -(-count // multiple) * multiple
+
+
 def reach(dimensions: Iterable[Dimension], operand: int) -> int:
     """Return a bound on the magnitude of the byte offsets of one operand."""
     return sum((d.size - 1) * abs(d.strides[operand]) for d in dimensions)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from cudakern.engines.base import Launch, PreparedLaunch
 
     Arrays = tuple[Array, ...]
+    #: Checks all that the static facts decide, given what a call asks for, its arrays and layouts
+    #: and the place of its inputs; plans.
+    Bind = Callable[[Any, Arrays, list[Layout], int], "Work"]
 
 
 class Work(NamedTuple):
@@ -31,12 +34,6 @@ class Work(NamedTuple):
     launch: Launch | None = None  # none where a kernel has nothing to do
     #: Checks values of the arrays, or fills the output where nothing is launched.
     before: Callable[[Arrays], object] | None = None
-
-
-if TYPE_CHECKING:
-    #: Checks all that the static facts decide, given what a call asks for, its arrays and layouts
-    #: and the place of its inputs; plans.
-    Bind = Callable[[Any, Arrays, list[Layout], int], Work]
 
 
 class Bound:

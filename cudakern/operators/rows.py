@@ -12,7 +12,7 @@ from math import prod
 
 from cudakern import _layout
 from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach
+from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach, round_up
 from cudakern.engines import base
 from cudakern.engines.base import MULTIPROCESSORS, THREADS, Launch, blocks_for
 from cudakern.operators.index_kernels import ITEMS_PER_THREAD, specialise
@@ -96,6 +96,30 @@ class RowProblem:
         )
 
 
+def rows_of_tuples(
+    x: Layout, indices: Layout, out: Layout, batch: int, index_type: str, mode: str, fill: bytes
+) -> RowProblem:
+    """Return ``out[b, i, c] = x[b, indices[b, i, 0], ..., indices[b, i, t - 1], c]`` as rows."""
+    last, tuple_size = len(indices.shape) - 1, indices.shape[-1]
+    first = batch + tuple_size
+    outer = [
+        Dimension(x.shape[d], (x.strides[d], indices.strides[d], out.strides[d]))
+        for d in range(batch)
+    ]
+    index = [
+        Dimension(indices.shape[d], (0, indices.strides[d], out.strides[d]))
+        for d in range(batch, last)
+    ]
+    inner = [
+        Dimension(x.shape[d], (x.strides[d], 0, out.strides[last + d - first]))
+        for d in range(first, len(x.shape))
+    ]
+    axes = tuple((x.shape[d], x.strides[d] if x.shape[d] > 1 else 0) for d in range(batch, first))
+    step = indices.strides[-1] if tuple_size > 1 else 0
+    parts = merge(outer), merge(index), merge(inner)
+    return RowProblem(x, indices, out, *parts, axes, step, index_type, mode, fill)
+
+
 @dataclass(frozen=True, slots=True)
 class Splice:
     """How a block stages the rows of a tile."""
@@ -128,7 +152,7 @@ class Splice:
     def shared_bytes(self, *, wide: bool) -> int:
         """Return the dynamic shared memory of a block: the table, then the stage."""
         table = self._entries * (4 + (8 if wide else 4))
-        return -(-table // VECTOR_BYTES) * VECTOR_BYTES + self.segments * self.words * VECTOR_BYTES
+        return round_up(table, VECTOR_BYTES) + self.segments * self.words * VECTOR_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from cudakern import _layout
 from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge
+from cudakern._layout import VECTOR_BYTES, Layout, alignment, round_up
 from cudakern.engines.base import MULTIPROCESSORS, Launch
 from cudakern.operators import index_kernels
 from cudakern.operators.indices import INDEX_TYPES, compares_wide
-from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, plan_strided
+from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, plan_strided, rows_of_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,20 +50,10 @@ def rows_of(
     x: Layout, indices: Layout, out: Layout, axis: int, index_type: str, mode: str, fill: bytes
 ) -> RowProblem:
     """Return ``out[o, i, c] = x[o, indices[i], c]`` as rows that indices pick."""
-    rank = len(indices.shape)
-    outer = [Dimension(x.shape[d], (x.strides[d], 0, out.strides[d])) for d in range(axis)]
-    index = [
-        Dimension(indices.shape[d], (0, indices.strides[d], out.strides[axis + d]))
-        for d in range(rank)
-    ]
-    inner = [
-        Dimension(x.shape[d], (x.strides[d], 0, out.strides[d - 1 + rank]))
-        for d in range(axis + 1, len(x.shape))
-    ]
-    extent = x.shape[axis]
-    axes = ((extent, x.strides[axis] if extent > 1 else 0),)
-    parts = merge(outer), merge(index), merge(inner)
-    return RowProblem(x, indices, out, *parts, axes, 0, index_type, mode, fill)
+    # Tuples of one component, the same for all outer positions.
+    shape, strides = (*x.shape[:axis], *indices.shape, 1), ((0,) * axis + indices.strides + (0,))
+    tuples = Layout(shape, strides, indices.itemsize, indices.phase)
+    return rows_of_tuples(x, tuples, out, axis, index_type, mode, fill)
 
 
 def plan_gather(problem: RowProblem) -> Launch | None:
@@ -178,7 +168,7 @@ def _chunk(outer: int, count: int, *, staged: bool) -> int:
     most = LAST_AXIS_TABLE_STAGED if staged else LAST_AXIS_TABLE
     wanted = 1 if staged else -(-LAST_AXIS_LEAST_BLOCKS // outer)
     chunk = min(max(-(-count // wanted), LAST_AXIS_MIN_COUNT), count, most)
-    return -(-chunk // VECTOR_BYTES) * VECTOR_BYTES
+    return round_up(chunk, VECTOR_BYTES)
 
 
 def _bands(chunks: int, stages: int) -> int:

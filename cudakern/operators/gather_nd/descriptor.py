@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar
 from cudakern._arrays import check_alignment
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
-from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
+from cudakern.operators.gather_nd.plan import plan_gather_nd
 from cudakern.operators.indices import DATA_TYPES, INDEX_DATA_TYPES, NO_FILL
+from cudakern.operators.rows import rows_of_tuples
 from cudakern.tensor import TensorDesc
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class GatherNDOperatorDesc(OperatorDesc):
         check_alignment(self.operator, "indices_tensor", indices)
         tuple_size = indices.shape[-1]
         copied = self.input_dimension_count - self.batch_dims - tuple_size
-        problem = rows_of(
+        problem = rows_of_tuples(
             x.last(self.input_dimension_count),
             indices.last(self.indices_dimension_count),
             out.last(self.indices_dimension_count - 1 + copied),

@@ -8,9 +8,10 @@ from cudakern._arguments import as_integer
 from cudakern._layout import MAX_DIMENSIONS
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError
-from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of
+from cudakern.operators.gather_nd.plan import plan_gather_nd
 from cudakern.operators.indices import ZERO, Selection, check_mode, fill_pattern
 from cudakern.operators.lookup import Lookup, as_operands
+from cudakern.operators.rows import rows_of_tuples
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 NAME = "gather_nd"
 
 
-_look_up = Lookup(NAME, "batch_dims", rows_of, plan_gather_nd)
+_look_up = Lookup(NAME, "batch_dims", rows_of_tuples, plan_gather_nd)
 
 
 @overload

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import VECTOR_BYTES, Dimension, Layout, merge
+from cudakern._layout import VECTOR_BYTES, round_up
 from cudakern.engines.base import Launch
 from cudakern.operators import index_kernels
 from cudakern.operators.indices import INDEX_TYPES
@@ -29,30 +29,6 @@ STAGED_BYTES = 12 * 1024  # bytes of shared memory in which a block stages tuple
 specialise = partial(index_kernels.specialise, OPERATOR)
 
 
-def rows_of(
-    x: Layout, indices: Layout, out: Layout, batch: int, index_type: str, mode: str, fill: bytes
-) -> RowProblem:
-    """Return ``out[b, i, c] = x[b, indices[b, i, 0], ..., indices[b, i, t - 1], c]`` as rows."""
-    last, tuple_size = len(indices.shape) - 1, indices.shape[-1]
-    first = batch + tuple_size
-    outer = [
-        Dimension(x.shape[d], (x.strides[d], indices.strides[d], out.strides[d]))
-        for d in range(batch)
-    ]
-    index = [
-        Dimension(indices.shape[d], (0, indices.strides[d], out.strides[d]))
-        for d in range(batch, last)
-    ]
-    inner = [
-        Dimension(x.shape[d], (x.strides[d], 0, out.strides[last + d - first]))
-        for d in range(first, len(x.shape))
-    ]
-    axes = tuple((x.shape[d], x.strides[d] if x.shape[d] > 1 else 0) for d in range(batch, first))
-    step = indices.strides[-1] if tuple_size > 1 else 0
-    parts = merge(outer), merge(index), merge(inner)
-    return RowProblem(x, indices, out, *parts, axes, step, index_type, mode, fill)
-
-
 def plan_gather_nd(problem: RowProblem) -> Launch | None:
     """Choose the variant for a problem whose shapes and types are already known to be legal."""
     if 0 in problem.out.shape:
@@ -72,8 +48,8 @@ def _plan_stream(source: RowProblem) -> Launch:
     table_rows = stream.table_rows(source)
     tuple_bytes = (tuple_size | 1) * source.indices.itemsize
     turn = min(table_rows, STAGED_BYTES // tuple_bytes)
-    tuples_at = _rounded(table_rows * (8 if stream.wide else 4))
-    shared = tuples_at + _rounded(turn * tuple_bytes)
+    tuples_at = round_up(table_rows * (8 if stream.wide else 4), VECTOR_BYTES)
+    shared = tuples_at + round_up(turn * tuple_bytes, VECTOR_BYTES)
     arguments = ArgumentPacker(wide=stream.wide).raw(fill=source.fill)
     pack_axes(arguments, source, MAX_TUPLE, wide=stream.wide)
     arguments.offset(pieces=stream.pieces, lead=stream.lead)
@@ -89,10 +65,6 @@ def _plan_stream(source: RowProblem) -> Launch:
         stream.variant, stream.width, source.index_type, source.mode, wide=stream.wide
     )
     return Launch(spec, stream.grid, shared, 3, arguments.done())
-
-
-def _rounded(size: int) -> int:
-    return -(-size // VECTOR_BYTES) * VECTOR_BYTES
 
 
 def specialisations() -> Iterator[KernelSpec]:

@@ -119,9 +119,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
         for (field, _), layout in zip(self.tensors(), layouts, strict=True):
             check_alignment(self.operator, field, layout)
         x, _, coordinates = layouts
-        shape, strides = coordinates.shape[-2:], coordinates.strides[-2:]
-        rows = Layout(shape, strides, coordinates.itemsize, coordinates.phase)
-        return plan_nonzero(NonzeroProblem(x, rows, self.input_tensor.data_type))
+        return plan_nonzero(NonzeroProblem(x, coordinates.last(2), self.input_tensor.data_type))
 
 
 def _effective_rank(sizes: Sequence[int]) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cudakern import _layout
 from cudakern._dtypes import DataType
 from cudakern._kernel_arguments import ArgumentPacker
-from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach
+from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach, round_up
 from cudakern.engines.base import MULTIPROCESSORS, THREADS, KernelSpec, Launch
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _plan_columns(problem: NonzeroProblem, dimensions: Sequence[Dimension]) -> L
     outer, rows, inner = dimensions[:along], dimensions[along].size, dimensions[along + 1 :]
     others = (d.strides[0] for d in (*outer, *inner))
     columns = prod(d.size for d in inner)
-    padded = -(-columns // _WARP) * _WARP
+    padded = round_up(columns, _WARP)
     fits = max(len(outer), len(inner)) <= COLUMN_RANK and columns >= MIN_COLUMNS
     aligned = alignment(x.phase, rows * item, *others) == VECTOR_BYTES
     planes = prod(d.size for d in outer)
@@ -272,7 +272,7 @@ def shared_bytes(variant: str, width: int) -> int:
     masks = 2 * (MAX_PLACES if variant in {"columns", "parts"} else TILE_BYTES // width) // 8
     stages = _WARPS * (BUFFER_BYTES + VECTOR_BYTES + GAP_BYTES + 2 * STAGED_PLACES)
     words = 8 * 3 + 4 * (2 + 2 * _WARPS)
-    return -(-(masks + stages + words) // VECTOR_BYTES) * VECTOR_BYTES
+    return round_up(masks + stages + words, VECTOR_BYTES)
 
 
 def specialise(

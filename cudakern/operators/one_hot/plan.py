@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cudakern import _layout
 from cudakern._kernel_arguments import ArgumentPacker, Arguments
-from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach
+from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach, round_up
 from cudakern.engines import base
 from cudakern.engines.base import THREADS, Launch, blocks_for
 from cudakern.operators import index_kernels
@@ -198,15 +198,15 @@ def _plan_planes(
     # First as many planes as make re-reading cheap, then as many columns as there is room for.
     least = MIN_RUN_BYTES // itemsize
     cheap = -(-REREAD * problem.indices.itemsize // itemsize)
-    planes = min(depth, cheap, TILE_BITS // _rounded(least + margin))
+    planes = min(depth, cheap, TILE_BITS // round_up(least + margin, _WORD_BITS))
     # A part of a plane reads the indices of a sector that it shares with the next one.
     again = cheap * sector // planes if columns % sector or problem.out.phase else 0
     wanted = max(target // planes, RUN_BYTES // itemsize, again)
     room = TILE_BITS // planes // _WORD_BITS * _WORD_BITS - margin
     chunks = -(-columns // max(min(wanted, room) // _WORD_BITS * _WORD_BITS, least))
-    part = _rounded(-(-columns // chunks))
+    part = round_up(-(-columns // chunks), _WORD_BITS)
     chunks = -(-columns // part)
-    run = _rounded(part + margin)
+    run = round_up(part + margin, _WORD_BITS)
     larger = max(2 * TILE_BYTES // itemsize, problem.out.size // MIN_TILES)
     planes = min(depth, TILE_BITS // run, max(min(cheap, larger // part), target // part, 1))
     groups = -(-depth // planes)
@@ -222,11 +222,6 @@ def _plan_planes(
         .done()
     )
     return _plan_tiles("planes", problem, tiles, clears, arguments, wide=wide)
-
-
-def _rounded(count: int) -> int:
-    """Return a number of bits in whole words."""
-    return -(-count // _WORD_BITS) * _WORD_BITS
 
 
 def _plan_tiles(

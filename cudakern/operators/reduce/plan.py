@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import gcd, lcm, prod
+from math import gcd, prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -150,9 +150,9 @@ def plan_reduce(problem: ReduceProblem) -> Launch:
     return (
         _plan_tiles(problem)
         or _plan_stream(problem)
-        or plan_vectors(problem)
-        or plan_columns(problem)
-        or plan_strided(problem)
+        or _plan_vectors(problem)
+        or _plan_columns(problem)
+        or _plan_strided(problem)
     )
 
 
@@ -178,7 +178,7 @@ def _plan_tiles(problem: ReduceProblem) -> Launch | None:
     units = slab_bytes // width if columns == 1 else rows
     room = min(tuning.STAGE_ROOM, max(tuning.MIN_STAGE_BYTES, slabs * slab_bytes // tuning.BLOCKS))
     # Tiles start with sectors of x and of out, unless that takes too many slabs.
-    of_sector = lcm(_in_sectors(slab_bytes), _in_sectors(columns * problem.out.itemsize))
+    of_sector = SECTOR_BYTES // gcd(SECTOR_BYTES, slab_bytes, columns * problem.out.itemsize)
     if of_sector * slab_bytes > tuning.STAGE_ROOM:
         room, of_sector = tuning.STAGE_ROOM, 1
     tile_slabs = min(slabs, max(of_sector, room // slab_bytes // of_sector * of_sector))
@@ -249,12 +249,7 @@ def _plan_stream(problem: ReduceProblem) -> Launch | None:
     return launch_of(spec, rows, WARPS * state, arguments, splits, state)
 
 
-def _in_sectors(nbytes: int) -> int:
-    """Return how many pieces of so many bytes are whole sectors."""
-    return SECTOR_BYTES // gcd(SECTOR_BYTES, nbytes)
-
-
-def plan_vectors(problem: ReduceProblem) -> Launch | None:
+def _plan_vectors(problem: ReduceProblem) -> Launch | None:
     """Return a plan for results whose elements lie next to each other, on whole vectors."""
     if not problem.takes_vectors:
         return None
@@ -266,7 +261,7 @@ def plan_vectors(problem: ReduceProblem) -> Launch | None:
     return _plan_grid(problem, "vectors", kept, problem.logical, width, inner.strides[1])
 
 
-def plan_strided(problem: ReduceProblem) -> Launch:
+def _plan_strided(problem: ReduceProblem) -> Launch:
     """Return a plan for any layout."""
     return _plan_grid(problem, "strided", problem.kept, problem.along, problem.x.itemsize, 0)
 
@@ -338,7 +333,7 @@ class _ColumnThreads(NamedTuple):
     width: int
 
 
-def plan_columns(problem: ReduceProblem) -> Launch | None:
+def _plan_columns(problem: ReduceProblem) -> Launch | None:
     """Return a plan for the columns of a contiguous x."""
     slab = problem.slab()
     if slab is None or not problem.is_aligned:

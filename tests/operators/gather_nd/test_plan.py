@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from cudakern._layout import Layout, packed_strides
-from cudakern.operators.gather_nd.plan import plan_gather_nd, rows_of, specialisations
+from cudakern.operators.gather_nd.plan import plan_gather_nd, specialisations
+from cudakern.operators.rows import rows_of_tuples
 
 STATIC_SHARED_LIMIT = 48 * 1024  # bytes a block may have without asking for more
 
@@ -19,7 +20,7 @@ def problem(
     """Return a problem; ``x``, ``index`` and ``out`` are byte strides, packed by default."""
     result = (*indices[:-1], *shape[batch + indices[-1] :])
     phases = phases or (0, 0, 0)
-    return rows_of(
+    return rows_of_tuples(
         Layout(shape, x or packed_strides(shape, itemsize), itemsize, phases[0]),
         Layout(indices, index or packed_strides(indices, index_bytes), index_bytes, phases[1]),
         Layout(result, out or packed_strides(result, itemsize), itemsize, phases[2]),
