@@ -7,7 +7,7 @@ Words are separated by commas::
     16 bytes, n bytes            of one access, if no type in the name tells; or the operand n tells
     relaxed gpu, acq_rel gpu     order and scope, where the name has none; without them it is weak
     fences                       orders other accesses, as its order says
-    mbarrier                     8 bytes, at which accesses of the whole cluster meet
+    mbarrier                     an object at which accesses of the whole cluster meet
     returns                      its result is what was in memory
     moves                        what it loads, stores or moves stays as it is
     waits                        others may run meanwhile
@@ -44,8 +44,6 @@ _ORDERS = {
     "acq_rel": bits.ACQUIRES | bits.RELEASES,
     "sc": bits.ACQUIRES | bits.RELEASES,
 }
-_MBARRIER_BYTES = 8
-_MEMORY = {"reads", "writes"}
 _BYTES = re.compile(r"(\d+|[a-z]) bytes")
 _ORDER = re.compile(rf"({'|'.join(_ORDERS)}) ({'|'.join(bits.SCOPES)})")
 
@@ -64,7 +62,7 @@ class Effects:
     @property
     def accesses_memory(self) -> bool:
         """Whether it reads or writes."""
-        return not self.words.isdisjoint(_MEMORY)
+        return not self.words.isdisjoint({"reads", "writes"})
 
     @property
     def involves_others(self) -> bool:
@@ -130,6 +128,4 @@ def parse_effects(text: str) -> Effects:
             known = f"{', '.join(_WORDS)}, 4 bytes, relaxed gpu"
             message = f"say what it does in known words ({known}); got {phrase!r}"
             raise ValueError(message)
-    if "mbarrier" in words:
-        size = _MBARRIER_BYTES
     return Effects(frozenset(words), size, order)

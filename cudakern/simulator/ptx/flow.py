@@ -48,6 +48,7 @@ class Flow:
             self._note(instruction)
         self._follow_moves()
         loads = [i for i in instructions if i.words[0] == "ld" and len(i.operands) > 1]
+        #: Loads by the base of their address and the line they stand at.
         self._neighbours = Counter((_base(load), load.stack) for load in loads)
         exchanges = [i for i in instructions if i.words[0] == "atom" and "cas" in i.words]
         compared = [(self._place(e.operands[1:2]), self._before(e)) for e in exchanges]
@@ -70,12 +71,9 @@ class Flow:
             access |= bits.GUESSES
         if "moves" in effects and "reads" in effects:
             needed = self._needed_of(instruction)
-            return access | (0 if needed else self._piece(instruction)), needed
+            has_neighbours = self._neighbours[_base(instruction), instruction.stack] > 1
+            return access | (bits.PIECE if has_neighbours and not needed else 0), needed
         return access, needed_by(access)
-
-    def _piece(self, load: Instruction) -> int:
-        """Return PIECE for one of several loads from a base that stand at the same line."""
-        return bits.PIECE if self._neighbours[_base(load), load.stack] > 1 else 0
 
     def _needed_of(self, load: Instruction) -> int:
         size = TYPE_BYTES.get(load.words[-1], 0)

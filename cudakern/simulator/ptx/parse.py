@@ -111,9 +111,7 @@ class _Parser:
         self._module.version = (int(major), int(minor))
 
     def _target(self) -> None:
-        self._module.target = self.tokens.name()
-        while self.tokens.accept(","):
-            self.tokens.name()
+        self._module.target, *_ = [self.tokens.name() for _ in self.tokens.items()]
 
     def _section(self) -> None:
         """Pass over debugging data, or a comment."""
@@ -201,8 +199,7 @@ class _Parser:
     def _variables(self, linkage: str = "") -> Iterator[Declaration]:
         space = self.tokens.take()[1:]
         attributes = self._attributes()
-        yield self._variable(space, attributes, linkage)
-        while self.tokens.accept(","):
+        for _ in self.tokens.items():
             yield self._variable(space, attributes, linkage)
         self.tokens.expect(";")
 
@@ -276,14 +273,11 @@ class _Parser:
         if not tokens.accept("{"):
             return [self._symbol() if tokens.is_name() else tokens.constant()]
         values: list[Operand] = []
-        while not tokens.accept("}"):
+        for _ in tokens.items("}"):
             is_list = tokens.next == "{"
             values += self._initial(extents[1:])
             if is_list:
                 values += [Immediate(0)] * (-len(values) % max(prod(extents), 1))
-            if not tokens.accept(","):
-                tokens.expect("}")
-                break
         return values
 
     def _require_type(self, name: str, kind: str, values: Iterable[Operand]) -> None:
@@ -328,14 +322,11 @@ class _Parser:
         tokens = self.tokens
         tokens.expect("(")
         parameters: list[Declaration] = []
-        while not tokens.accept(")"):
+        for _ in tokens.items(")"):
             space = tokens.take()
             if space not in {".param", ".reg"}:
                 tokens.fail("must have a parameter here", space, 1)
             parameters.append(self._variable(space[1:], self._attributes()))
-            if not tokens.accept(","):
-                tokens.expect(")")
-                break
         return parameters
 
     def _function_directive(self, function: Function) -> None:
@@ -436,11 +427,9 @@ class _Parser:
         name = self._known(tokens.name())
         tokens.expect(":")
         if tokens.accept(".branchtargets") or tokens.accept(".calltargets"):
-            labels = [self._known(tokens.name())]
-            while tokens.accept(","):
-                labels.append(self._known(tokens.name()))
+            labels = tuple(self._known(tokens.name()) for _ in tokens.items())
             tokens.expect(";")
-            return Targets(name, tuple(labels))
+            return Targets(name, labels)
         if tokens.accept(".callprototype"):
             return Targets(name, (), self._prototype(name))
         return Label(name)
@@ -470,14 +459,11 @@ class _Parser:
         operands: list[Operand] = []
         pairs = 0
         is_call = name.partition(".")[0] == "call"
-        while not tokens.accept(";"):
+        for _ in tokens.items(";"):
             operands.append(self._operand(is_call=is_call))
             if len(operands) == 1 and tokens.accept("|"):
                 operands.append(self._operand())
                 pairs = 1
-            if not tokens.accept(","):
-                tokens.expect(";")
-                break
         return Instruction(name, tuple(operands), guard, pairs, line, self._stack)
 
     def _operand(self, *, is_call: bool = False) -> Operand:
@@ -508,13 +494,7 @@ class _Parser:
     def _vector(self, end: str) -> Vector:
         tokens = self.tokens
         tokens.take()
-        items: list[Operand] = []
-        while not tokens.accept(end):
-            items.append(self._operand())
-            if not tokens.accept(","):
-                tokens.expect(end)
-                break
-        return Vector(tuple(items))
+        return Vector(tuple(self._operand() for _ in tokens.items(end)))
 
     def _address(self) -> Address | Vector:
         """Take up an address, or what textures and tensors have: a handle and coordinates."""

@@ -12,7 +12,7 @@ from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.model import Immediate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 #: The most frequent ones first. Of those that start alike, the longer one comes first.
@@ -119,6 +119,15 @@ class Tokens:
         """Take up a word, which must be next."""
         if not self.accept(word):
             self.fail(f"must have {word!r} here")
+
+    def items(self, end: str = "") -> Iterator[None]:
+        """Stop at each item of a list with commas: up to its end, or of those that follow."""
+        while not (end and self.accept(end)):
+            yield
+            if not self.accept(","):
+                if end:
+                    self.expect(end)
+                return
 
     def skip_to(self, end: str) -> None:
         """Take up all words to one, which must come, and that."""
