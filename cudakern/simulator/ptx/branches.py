@@ -48,15 +48,14 @@ def exit_thread(text: FunctionText) -> str:
 
 def call(text: FunctionText) -> str:
     """Section 9.7.12.5: call. Arguments and results are places in memory."""
-    operands = list(text.instruction.operands)
-    results: Sequence[Operand] = ()
+    results: tuple[Operand, ...] = ()
+    arguments: tuple[Operand, ...] = ()
+    operands = text.instruction.operands
     if operands and isinstance(operands[0], Vector):
-        results = operands[0].items
-        operands.pop(0)
-    callee = operands.pop(0) if operands else None
+        results, operands = operands[0].items, operands[1:]
+    callee, operands = operands[0] if operands else None, operands[1:]
     if not isinstance(callee, Register):
         text.refuse(f"{text.instruction.name} without a function")
-    arguments: Sequence[Operand] = ()
     if operands and isinstance(operands[0], Vector):
         arguments = operands[0].items
     function = _function(text, callee, operands[-1:])
@@ -65,17 +64,19 @@ def call(text: FunctionText) -> str:
     before: list[str] = []
     after: list[str] = []
     places = []
-    for i, operand in enumerate(results):
-        place, kind = _place(text, operand, function.results[i].type, f"y{i}")
-        if kind:
-            before.append(f"{kind} y{i};")
-            after.append(text.assign(operand, f"y{i}", kind))
-        places.append(place)
-    for i, operand in enumerate(arguments):
-        place, kind = _place(text, operand, function.parameters[i].type, f"z{i}")
-        if kind:
-            before.append(f"{kind} z{i} = {text.value(operand, kind)};")
-        places.append(place)
+    passed = (("y", function.results, results), ("z", function.parameters, arguments))
+    for letter, variables, values in passed:
+        for i, (variable, operand) in enumerate(zip(variables, values, strict=True)):
+            if isinstance(operand, Register) and operand.name in text.places:
+                places.append(text.places[operand.name])
+                continue
+            name, kind = f"{letter}{i}", type_of_register(variable.type)
+            places.append(f"(char*)&{name}")
+            if letter == "y":
+                before.append(f"{kind} {name};")
+                after.append(text.assign(operand, name, kind))
+            else:
+                before.append(f"{kind} {name} = {text.value(operand, kind)};")
     call = _called(text, callee, function, places)
     return f"{{ {' '.join((*before, call, *after))} }}"
 
@@ -94,13 +95,6 @@ def _function(text: FunctionText, callee: Register, more: Sequence[Operand]) -> 
     if function is None:
         text.refuse(f"a call of {named.labels[0]}, which is not declared")
     return function
-
-
-def _place(text: FunctionText, operand: Operand, kind: str, name: str) -> tuple[str, str]:
-    """Return the place of an argument, and its C++ type if a variable must be made for it."""
-    if isinstance(operand, Register) and operand.name in text.places:
-        return text.places[operand.name], ""
-    return f"(char*)&{name}", type_of_register(kind)
 
 
 def _called(

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-_FOLDERS = ("--include-path", "-I")
-_HEADERS = ("--pre-include", "-include")
 #: Below CuPy's folder of headers, in the order in which they are searched.
 _CCCL = ("cupy/_cccl/cub", "cupy/_cccl/thrust", "cupy/_cccl/libcudacxx")
 #: What it puts in front of a text whose complex numbers it translates.
@@ -66,20 +64,22 @@ def stamps() -> list[str]:
 
 def user_folders(user_options: Sequence[str]) -> list[str]:
     """Return the folders of headers that options name."""
-    return list(_values(user_options, _FOLDERS))
+    return _values(user_options, ("--include-path", "-I"))
 
 
 def user_headers(user_options: Sequence[str]) -> list[str]:
     """Return the headers that options name."""
-    return list(_values(user_options, _HEADERS))
+    return _values(user_options, ("--pre-include", "-include"))
 
 
-def _values(user_options: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
-    rest = iter(user_options)
+def _values(user_options: Sequence[str], names: tuple[str, ...]) -> list[str]:
+    rest, values = iter(user_options), []
     for option in rest:
         name = next((name for name in names if option.startswith(name)), None)
         if name is not None:
-            yield option.removeprefix(name).removeprefix("=").strip() or next(rest, "")
+            value = option.removeprefix(name).removeprefix("=").strip()
+            values.append(value or next(rest, ""))
+    return values
 
 
 def _stamp(mark: Path) -> str:

@@ -55,20 +55,6 @@ class CppVariable(NamedTuple):
     name: str
 
 
-class _Line(NamedTuple):
-    """Statements: those of an instruction may have a guard, and involve others."""
-
-    statements: str
-    guard: str = ""  # what they are executed under
-    involves_others: bool = False
-
-    def text(self, counts_turns: bool) -> str:  # noqa: FBT001  the only argument
-        """Return the line, which ends the counting of turns if others are involved."""
-        forget = _FORGET_TURNS if counts_turns and self.involves_others else ""
-        statements = f"{forget}{self.statements}"
-        return f"if ({self.guard}) {{ {statements} }}" if self.guard else statements
-
-
 class RefusedError(Exception):
     """A function has what the simulator does not execute."""
 
@@ -115,11 +101,13 @@ class FunctionText:
                 self.targets[statement.name] = statement
             elif isinstance(statement, Label):
                 self._labels[statement.name] = f"L{len(self._labels)}"
-        lines = [line.text(self._counts_turns) for line in self._lines(body)]
+        lines = [*self._lines(body)]
         if self._uses_carry:
             self._declarations.append("bool cc = false;")
         if self._counts_turns:
             self._declarations.append("u32 turns = 0;")
+        else:
+            lines = [line.replace(_FORGET_TURNS, "") for line in lines]
         by_type: dict[str, list[str]] = {}
         for kind, name in self._registers.values():
             by_type.setdefault(kind, []).append(name)
@@ -127,29 +115,29 @@ class FunctionText:
         parts = (*self._declarations, *registers, *loaded, *filter(None, lines), self.returning())
         return "\n".join((f"{self.scope.signature(self.function)} {{", *parts, "}"))
 
-    def _lines(self, body: Iterable[Statement]) -> list[_Line]:
-        lines = []
+    def _lines(self, body: Iterable[Statement]) -> Iterator[str]:
         for statement in body:
             if isinstance(statement, Label):
-                lines.append(_Line(f"{self._labels[statement.name]}:;"))
+                yield f"{self._labels[statement.name]}:;"
                 self._labels_above[statement.name] = self._involved
             elif isinstance(statement, Instruction):
                 if id(statement) in self._blocks:
-                    lines.append(_Line(f"count_block(me, {self._blocks[id(statement)]});"))
-                lines.append(self._line(statement))
-        return lines
+                    yield f"count_block(me, {self._blocks[id(statement)]});"
+                yield self._line(statement)
 
-    def _line(self, instruction: Instruction) -> _Line:
+    def _line(self, instruction: Instruction) -> str:
+        """Return the statements of an instruction, under its guard."""
         self.instruction = instruction
         self.row = self._find_row()
         form = self.row.form
         effects = form.effects
         statement = self._writers[form.writer](self) if form.writer else self._row_text()
         self._involved += effects.involves_others or "writes" in effects
-        guard = ""
-        if instruction.guard is not None and statement:
-            guard = self.value(instruction.guard, "pred")
-        return _Line(statement, guard, involves_others=effects.involves_others)
+        if effects.involves_others:
+            statement = f"{_FORGET_TURNS}{statement}"
+        if instruction.guard is None or not statement:
+            return statement
+        return f"if ({self.value(instruction.guard, 'pred')}) {{ {statement} }}"
 
     def _parameters(self) -> list[str]:
         """Declare parameters and results; return the statements that load registers."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 _Row = TypeVar("_Row", bound=ctypes.Structure)
+#: How many blocks run side by side: at least 2, so that waiting for each other works.
+_RESIDENT_BLOCKS = max(2, os.cpu_count() or 1)
 
 
 class LoadedVariable(NamedTuple):
@@ -34,11 +36,6 @@ class LoadedVariable(NamedTuple):
     def address(self) -> int:
         """Where it lies."""
         return ctypes.c_uint64.from_address(self.place).value
-
-
-def resident_blocks() -> int:
-    """Return how many blocks run side by side: at least 2, so that waiting for each other works."""
-    return max(2, os.cpu_count() or 1)
 
 
 def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
@@ -82,17 +79,17 @@ class LoadedKernel:
         """Return a function that runs the kernel on packed parameters; many threads can call it.
 
         `shared_bytes` are those of dynamic shared memory; `offsets` tell where each parameter
-        starts among the packed bytes. `resident` blocks may run side by side, by default
-        `resident_blocks()`, and more when all of those wait for a block that is not among them. If
-        `eager`, that many start at once. Otherwise the others join when the first block waits for
-        them, or takes longer than it takes to start them. If `cooperative`, all blocks must be
-        resident, so that they can wait for each other.
+        starts among the packed bytes. `resident` blocks may run side by side, by default one a
+        processor, and more when all of those wait for a block that is not among them. If `eager`,
+        that many start at once. Otherwise the others join when the first block waits for them, or
+        takes longer than it takes to start them. If `cooperative`, all blocks must be resident, so
+        that they can wait for each other.
 
         BindingError tells that no GPU could run such a launch, or that the kernel has another
         number of parameters.
         """
         name = self.name
-        workers = resident_blocks() if resident is None else resident
+        workers = _RESIDENT_BLOCKS if resident is None else resident
         shape = self.shape(grid, block, shared_bytes, cooperative=cooperative)
         shape.resident, shape.eager, shape.grows = workers, eager, resident is None
         required = self.required_bytes(offsets)

@@ -7,7 +7,7 @@ import pytest
 
 import cudakern as ck
 from cudakern.errors import BindingError, SimulatorError
-from cudakern.simulator.ptx.instructions.special import special_registers
+from cudakern.simulator.ptx.instructions.special import REGISTERS
 from tests.simulator.ptx.harness import launch, poison
 
 pytestmark = pytest.mark.timeout(120)
@@ -218,7 +218,7 @@ def _wanted(block, thread, grid, size, cluster):
 
 
 def test_special_registers():
-    names = [name[1:] for name in special_registers()]
+    names = [*REGISTERS]
     body = []
     for i, name in enumerate(names):
         if name == "is_explicit_cluster":

@@ -37,12 +37,6 @@ _SINGLE = {
     "total_smem_size": ("u32", f"({_GROUP}dynamic_offset + {_GROUP}dynamic_bytes)"),
     "aggr_smem_size": ("u32", f"({_GROUP}dynamic_offset + {_GROUP}dynamic_bytes)"),
     "dynamic_smem_size": ("u32", f"{_GROUP}dynamic_bytes"),
-    # Nothing is reserved for the system.
-    "reserved_smem_offset_begin": ("u32", "0u"),
-    "reserved_smem_offset_end": ("u32", "0u"),
-    "reserved_smem_offset_cap": ("u32", "0u"),
-    "reserved_smem_offset_0": ("u32", "0u"),
-    "reserved_smem_offset_1": ("u32", "0u"),
     "current_graph_exec": ("u64", "0ull"),
 }
 
@@ -55,27 +49,22 @@ def _registers() -> dict[str, tuple[str, str]]:
         size = f"{_GROUP}cluster_size.{axis}"
         registers[f"clusterid.{axis}"] = "u32", f"({_GROUP}block.{axis} / {size})"
         registers[f"nclusterid.{axis}"] = "u32", f"({_GROUP}grid_size.{axis} / {size})"
-    registers.update(
-        {f"{name}.w": ("u32", "0u") for name in (*_VECTORS, "clusterid", "nclusterid")}
-    )
-    # Counters of a profiler, and words that a driver sets: there is neither.
-    registers.update({f"pm{i}": ("u32", "0u") for i in range(8)})
+    # Nothing is reserved for the system. There is no profiler that counts, nor a driver's word.
+    zeros = [f"{name}.w" for name in (*_VECTORS, "clusterid", "nclusterid")]
+    zeros += [f"reserved_smem_offset_{part}" for part in ("begin", "end", "cap", "0", "1")]
+    zeros += [f"pm{i}" for i in range(8)] + [f"envreg{i}" for i in range(32)]
+    registers.update(dict.fromkeys(zeros, ("u32", "0u")))
     registers.update({f"pm{i}_64": ("u64", "0ull") for i in range(8)})
-    registers.update({f"envreg{i}": ("u32", "0u") for i in range(32)})
     # Where cooperative_groups finds the words by which the blocks of a grid wait for each other.
     registers["envreg1"] = "u32", f"(u32)((u64){_GROUP}workspace >> 32)"
     registers["envreg2"] = "u32", f"(u32)(u64){_GROUP}workspace"
     return registers
 
 
-_REGISTERS = _registers()
+#: C++ types and values by name, without the percent sign.
+REGISTERS = _registers()
 
 
 def special_register(name: str) -> tuple[str, str] | None:
     """Return the C++ type and value of a special register such as ``%tid.x``; None for another."""
-    return _REGISTERS.get(name[1:]) if name[:1] == "%" else None
-
-
-def special_registers() -> tuple[str, ...]:
-    """Return the names of all of them."""
-    return tuple(f"%{name}" for name in _REGISTERS)
+    return REGISTERS.get(name[1:]) if name[:1] == "%" else None
