@@ -17,13 +17,7 @@ from cudakern._arguments import element_bytes
 from cudakern._foreign import as_array
 from cudakern.operators import lazy_arrays
 from cudakern.operators.nonzero import function as eager
-from cudakern.operators.nonzero.function import (
-    NonzeroCoordinates,
-    as_rows,
-    as_table,
-    count_type,
-    require_input,
-)
+from cudakern.operators.nonzero.function import NonzeroCoordinates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +27,6 @@ if TYPE_CHECKING:
     from cudakern._arrays import Array
     from cudakern.operators.lazy_arrays import Lazy
 
-_COORDINATES = "nonzero_coordinates"
 _INT64 = np.dtype(np.int64)
 
 
@@ -96,7 +89,7 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[L
     if size is None:
         rows = _rows(x)
     else:
-        wanted = as_rows("nonzero", size, x, _INT64)
+        wanted = eager.as_rows("nonzero", size, x, _INT64)
         fill = element_bytes("nonzero", "fill_value", fill_value, _INT64)
         rows = _table(_first(x, wanted), x, wanted, _INT64, fill)
     return tuple(rows[:, d] for d in range(x.ndim))
@@ -137,12 +130,12 @@ def nonzero_coordinates(
     (array([3], dtype=uint32), array([[0, 1],
            [1, 0]], dtype=uint32))
     """
-    lazy_arrays.require_known(_COORDINATES, out, size=size, dtype=dtype)
-    x = _searched(_COORDINATES, x, 0)
-    kind, wanted = as_table(x, size, dtype)
-    pair, of_count = _first(x, wanted), count_type(x)
+    lazy_arrays.require_known(eager.NAME, out, size=size, dtype=dtype)
+    x = _searched(eager.NAME, x, 0)
+    kind, wanted = eager.as_table(x, size, dtype)
+    pair, of_count = _first(x, wanted), eager.count_type(x)
     meta = lazy_arrays.meta_like(x, 1, of_count)
-    name = f"{_COORDINATES}-count"
+    name = f"{eager.NAME}-count"
     count = lazy_arrays.mapped(name, _count, "n", meta, pair, "f", new_axes={"n": 1}, kind=of_count)
     return NonzeroCoordinates(count, _table(pair, x, wanted, kind, None))
 
@@ -150,7 +143,7 @@ def nonzero_coordinates(
 def _searched(operator: str, value: object, least: int) -> Lazy:
     """Return x as a dask array of a supported dtype and ``least`` to 8 dimensions."""
     x = lazy_arrays.as_lazy(operator, "x", value)
-    require_input(operator, x, least)
+    eager.require_input(operator, x, least)
     return x
 
 
@@ -181,7 +174,7 @@ def _first(x: Lazy, wanted: int) -> Lazy:
     pairs = _of_each(x, partial(_found, wanted), "chunk", (), lazy_arrays.meta_of_states(1))
     combine = partial(_combined, wanted)
     return lazy_arrays.tree(
-        _COORDINATES, pairs, (0,), combine, combine, lazy_arrays.meta_of_states(1), keepdims=True
+        eager.NAME, pairs, (0,), combine, combine, lazy_arrays.meta_of_states(1), keepdims=True
     )
 
 
@@ -190,7 +183,7 @@ def _of_each(
 ) -> Lazy:
     """Return what a function makes of each consecutive chunk and its start, one after the other."""
     x = _consecutive(x)
-    name = f"cudakern-{_COORDINATES}-{word}-{tokenize(x.name, take)}"
+    name = f"cudakern-{eager.NAME}-{word}-{tokenize(x.name, take)}"
     starts = [lazy_arrays.starts_of(sizes) for sizes in x.chunks]
     graph: dict[Any, Any] = {
         (name, number, *[0 for _ in rest]): (
@@ -216,7 +209,7 @@ def _coordinates(start: tuple[int, ...], chunk: Array) -> Array:
 
 def _found(wanted: int, start: tuple[int, ...], chunk: Array) -> tuple[int, Array]:
     """Return the count of a chunk that starts there, and its first coordinates."""
-    chunk = as_array(_COORDINATES, "x", chunk)
+    chunk = as_array(eager.NAME, "x", chunk)
     if not start:
         start, chunk = (0,), chunk.reshape(1)
     rows = _coordinates(start, chunk)
@@ -242,7 +235,7 @@ def _table(pair: Lazy, x: Lazy, wanted: int, kind: np.dtype[Any], fill: bytes | 
     """Return the coordinates, in as many rows as are wanted; ``fill`` goes where there are none."""
     shape, meta = (wanted, max(1, x.ndim)), lazy_arrays.meta_like(x, 2, kind)
     more: Any = {"new_axes": dict(zip("rc", shape, strict=True)), "shape": shape, "kind": kind}
-    name = f"{_COORDINATES}-table"
+    name = f"{eager.NAME}-table"
     return lazy_arrays.mapped(name, _table_of, "rc", meta, pair, "f", fill=fill, **more)
 
 

@@ -74,12 +74,6 @@ class NonzeroProblem:
     fill: int | None = None  # what the rows behind the last coordinate get; None leaves them alone
 
     @property
-    def written(self) -> int:
-        """Bytes of coordinates at most."""
-        capacity, columns = self.coordinates.shape
-        return min(capacity, self.x.size) * columns * self.coordinates.itemsize
-
-    @property
     def value_bits(self) -> tuple[int, int]:
         """Bits of an element that count, repeated to two words: the signs of floats do not."""
         is_complex = self.kind.name.startswith("COMPLEX")
@@ -191,7 +185,9 @@ def _is_wide(x: Layout, dimensions: Sequence[Dimension]) -> bool:
 
 def _moved(problem: NonzeroProblem) -> int:
     """Return the bytes of x and of coordinates at most."""
-    return problem.x.size * problem.x.itemsize + problem.written
+    elements, (capacity, columns) = problem.x.size, problem.coordinates.shape
+    written = min(capacity, elements) * columns * problem.coordinates.itemsize
+    return elements * problem.x.itemsize + written
 
 
 def _tiling(problem: NonzeroProblem, items: int, item_bytes: int, words: int) -> tuple[int, int]:

@@ -63,10 +63,10 @@ def one_hot(
     if isinstance(values, da.Array):
         lazy = lazy_arrays.rechunked(lazy_arrays.as_lazy(name, "values", values), -1)
         # Zeros fit every dtype; what there will be is checked when it is there.
-        pair = off_on(name, np.broadcast_to(np.zeros((), lazy.dtype), lazy.shape), dtype)
+        pair = off_on(np.broadcast_to(np.zeros((), lazy.dtype), lazy.shape), dtype)
     else:
         lazy_arrays.require_known(name, values=values)
-        pair = off_on(name, values, dtype)
+        pair = off_on(values, dtype)
         lazy = None if pair.array is None else lazy_arrays.as_lazy(name, "values", pair.array)
     lazy_arrays.require_one_place(
         name, indices=positions, **({} if lazy is None else {"values": lazy})

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 NAME = "one_hot"
 _NAMES = ("indices", "values", "out")
-_BYTES = 2 * VECTOR_BYTES
 _REAL = frozenset({bool, int, float})
 _COUNT = 2
 
@@ -55,73 +54,60 @@ class OffOn:
 
     dtype: np.dtype[Any]  # of the result
     #: Off, then on, each repeated to 16 bytes; zeros where they are in an array.
-    pattern: bytes = bytes(_BYTES)
+    pattern: bytes = bytes(2 * VECTOR_BYTES)
     array: Array | None = None  # off and on, its two elements
 
 
-def off_on(operator: str, values: object, dtype: object) -> OffOn:
+def off_on(values: object, dtype: object) -> OffOn:
     """Return the values as they were given, of a dtype or of their own.
 
     Raises ArgumentError unless there are two; DTypeError for a dtype that is not supported, and
     for a value that is no scalar or does not fit.
     """
-    wanted = None if dtype is None else as_dtype(operator, dtype, copyable())
+    wanted = None if dtype is None else as_dtype(NAME, dtype, copyable())
     if isinstance(values, list | tuple):
         if len(values) != _COUNT:
-            _refuse(operator, f"{len(values)} of them")
+            _refuse(f"{len(values)} of them")
         off, on = values
         if type(off) in _REAL and type(on) in _REAL:
             # 0.0 and -0.0 are equal and have different bytes.
-            return _numbers(operator, off, on, off == 0 and str(off), on == 0 and str(on), wanted)
-        return _scalars(operator, off, on, wanted)
-    array = as_array(operator, "values", values)
+            return _numbers(off, on, wanted, off == 0 and str(off), on == 0 and str(on))
+        return _scalars(off, on, wanted)
+    array = as_array(NAME, "values", values)
     if array.size != _COUNT:
-        _refuse(operator, f"shape {array.shape}")
-    require_dtype(operator, "values", array.dtype, copyable())
+        _refuse(f"shape {array.shape}")
+    require_dtype(NAME, "values", array.dtype, copyable())
     if wanted is not None and array.dtype != wanted:
         if _arrays.place_of(array) == HOST:  # elsewhere, a look at them would synchronise
-            _pattern(operator, array.ravel(), wanted)
+            _pattern(array.ravel(), wanted)
         elif not known().keys() >= {array.dtype, wanted}:
             requirement = f"must be {wanted} on a GPU, where 8-bit floats are not converted"
-            raise dtype_error(operator, "values.dtype", f"{requirement}; got {array.dtype}")
+            raise dtype_error(NAME, "values.dtype", f"{requirement}; got {array.dtype}")
         array = _arrays.converted(array, wanted)
     return OffOn(array.dtype, array=array)
 
 
-def _refuse(operator: str, found: str) -> None:
+def _refuse(found: str) -> None:
     requirement = f"must be two scalars or an array of two elements; got {found}"
-    raise ArgumentError(operator, "values", requirement)
+    raise ArgumentError(NAME, "values", requirement)
 
 
-def _scalars(operator: str, off: object, on: object, wanted: np.dtype[Any] | None) -> OffOn:
-    dtype = _common_dtype(operator, (off, on)) if wanted is None else wanted
-    return OffOn(dtype, _pattern(operator, (off, on), dtype))
+def _scalars(off: object, on: object, wanted: np.dtype[Any] | None, *_zeros: object) -> OffOn:
+    dtype = _common_dtype((off, on)) if wanted is None else wanted
+    return OffOn(dtype, _pattern((off, on), dtype))
 
 
-def _pattern(operator: str, values: Iterable[object], dtype: np.dtype[Any]) -> bytes:
+def _pattern(values: Iterable[object], dtype: np.dtype[Any]) -> bytes:
     """Return off and on as bytes, each repeated; raise DTypeError where one does not fit."""
-    elements = (
-        element_bytes(operator, f"values[{k}]", value, dtype) for k, value in enumerate(values)
-    )
+    elements = (element_bytes(NAME, f"values[{k}]", value, dtype) for k, value in enumerate(values))
     return b"".join(element * (VECTOR_BYTES // dtype.itemsize) for element in elements)
 
 
-@lru_cache(maxsize=256, typed=True)
-def _numbers(
-    operator: str,
-    off: complex,
-    on: complex,
-    _off_zero: object,
-    _on_zero: object,
-    wanted: np.dtype[Any] | None,
-) -> OffOn:
-    return _scalars(operator, off, on, wanted)
-
-
+_numbers = lru_cache(maxsize=256, typed=True)(_scalars)
 registered("one_hot values", Results(_numbers))
 
 
-def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]:
+def _common_dtype(values: tuple[object, object]) -> np.dtype[Any]:
     """Return the dtype of NumPy's scalars among two values; without any, of Python's numbers."""
     numbers = [
         isinstance(value, int | float | complex) and not isinstance(value, np.generic)
@@ -137,8 +123,8 @@ def _common_dtype(operator: str, values: tuple[object, object]) -> np.dtype[Any]
         dtype: np.dtype[Any] = np.result_type(*own)
     except Exception as error:
         requirement = f"must be scalars of one dtype; got {shown(values)} ({reason(error)})"
-        raise dtype_error(operator, "values", requirement) from error
-    require_dtype(operator, "values", dtype, copyable())
+        raise dtype_error(NAME, "values", requirement) from error
+    require_dtype(NAME, "values", dtype, copyable())
     return dtype
 
 
@@ -271,7 +257,7 @@ def one_hot(
     indices = as_indices(NAME, indices, as_array(NAME, "indices", indices))
     depth, axis = new_axis(indices, depth, axis, negative)
     indices = widened(indices, (depth,), negative)
-    pair = off_on(NAME, values, dtype)
+    pair = off_on(values, dtype)
     if out is None:
         inputs = (indices,) if pair.array is None else (indices, pair.array)
         place = _arrays.common_place(NAME, _NAMES[: len(inputs)], inputs)

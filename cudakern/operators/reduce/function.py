@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -228,15 +227,13 @@ def _bind(
     reason = f"for x.shape={x.shape}, axis={call.axes}"
     _arrays.check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
     _arrays.check_alignment(NAME, "out", layouts[1])
+    if not out.size:
+        return Work()
     if not x.size:
-        return Work(before=partial(_fill, call.of_nothing(initial)) if out.size else None)
+        element = call.of_nothing(initial)
+        return Work(before=lambda arrays: _arrays.fill_elements(arrays[1], element))
     source, result = layouts
     return Work(plan_reduce(ReduceProblem(call.reduction, source, result, call.axes, initial)))
-
-
-def _fill(element: bytes, arrays: tuple[Array, ...]) -> None:
-    """Write the result for an x without elements."""
-    _arrays.fill_elements(arrays[1], element)
 
 
 _binding = Binding(NAME, ("x", "out"), _bind, aligned=(0,))

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING
 from cudakern._dtypes import DataType
 from cudakern._layout import VECTOR_BYTES
 from cudakern.engines.base import RESIDENT_BLOCKS, THREADS, KernelSpec
-from cudakern.operators.reduce import tuning
-from cudakern.operators.reduce.types import (
-    ARG_FUNCTIONS,
-    EXTREMES,
-    NAN_FUNCTIONS,
-    ORDERED,
-    ReduceFunction,
-    initial_type,
-    result_type,
-)
+from cudakern.operators.reduce import tuning, types
+from cudakern.operators.reduce.types import ReduceFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,14 +44,12 @@ INPUT_TYPES = {
 #: The functions' structs in device code, such as ``LogSumExp``.
 _TEMPLATES = {
     **{function: function.name.title().replace("_", "") for function in ReduceFunction},
-    **dict.fromkeys(EXTREMES, "Extreme"),
-    **dict.fromkeys(ARG_FUNCTIONS, "ExtremePlace"),
+    **dict.fromkeys(types.EXTREMES, "Extreme"),
+    **dict.fromkeys(types.ARG_FUNCTIONS, "ExtremePlace"),
 }
 #: Complex numbers by their parts.
-_COMPLEX_OF = {DataType.FLOAT32: DataType.COMPLEX64, DataType.FLOAT64: DataType.COMPLEX128}
-_COMPLEX = frozenset(_COMPLEX_OF.values())
+_COMPLEX_OF = {part: kind for kind, part in types.PARTS.items()}
 _MAXIMA = frozenset({ReduceFunction.MAX, ReduceFunction.ARGMAX})
-_NORMS = frozenset({ReduceFunction.L1, ReduceFunction.L2})
 _LONG = frozenset({DataType.INT64, DataType.UINT64, DataType.BOOL})
 _INTEGRAL = frozenset(k for k in DataType if k.name.startswith(("INT", "UINT", "BOOL")))
 _DOUBLE = frozenset({DataType.FLOAT64, DataType.COMPLEX128})
@@ -83,7 +73,7 @@ class Reduction:
     def number(self) -> DataType:
         """What is computed with; for complex numbers, their parts."""
         kind, result = self.kind, self.result
-        if self.function in NAN_FUNCTIONS:
+        if self.function in types.NAN_FUNCTIONS:
             if kind in {DataType.INT64, DataType.UINT64, DataType.FLOAT64}:
                 return kind
             if kind in _INTEGRAL:
@@ -102,7 +92,7 @@ class Reduction:
     @property
     def is_complex(self) -> bool:
         """Whether complex numbers are computed with."""
-        return self.kind in _COMPLEX and self.function not in _NORMS
+        return self.kind in types.PARTS and self.function not in types.NORMS
 
     @property
     def accumulator(self) -> DataType:
@@ -112,14 +102,14 @@ class Reduction:
     @property
     def initial(self) -> DataType:
         """What an initial value is combined in: results of max and min, otherwise numbers."""
-        if self.function in EXTREMES:
-            return initial_type(self.function, self.result)
-        return _COMPLEX_OF[self.number] if self.result in _COMPLEX else self.number
+        if self.function in types.EXTREMES:
+            return types.initial_type(self.function, self.result)
+        return _COMPLEX_OF[self.number] if self.result in types.PARTS else self.number
 
     def state_bytes(self, *, wide: bool) -> int:
         """Return the size of a state: ``State`` of the function in device code."""
         number = self.number.itemsize
-        if self.function in ARG_FUNCTIONS:
+        if self.function in types.ARG_FUNCTIONS:
             return 2 * max(number, 8 if wide else 4)
         pair = self.is_complex or self.function is ReduceFunction.LOG_SUM_EXP
         return 2 * number if pair else number
@@ -146,7 +136,7 @@ class Reduction:
         defines = [
             ("CK_FUNCTION", self._struct("ck::Input", "ck::Number")),
             ("CK_INPUT_T", kind[1]),
-            ("CK_NUMBER_T", self._number_type),
+            ("CK_NUMBER_T", INPUT_TYPES[self.accumulator][1]),
             ("CK_OUTPUT_T", result[1]),
             ("CK_OFFSET_T", f"ck::uint{bits}"),
             ("CK_STATE_BYTES", str(state)),
@@ -157,15 +147,15 @@ class Reduction:
             last = Reduction(self.function, self.initial, self.initial, self.ignore_nan)
             initial = INPUT_TYPES[self.initial][1]
             defines.append(("CK_INITIAL_T", initial))
-            defines.append(("CK_INITIAL", last._struct(initial, last._number_type)))
+            defines.append(("CK_INITIAL", last._struct(initial, INPUT_TYPES[last.accumulator][1])))
         defines += [("CK_RANK", str(rank))] if rank else []
         defines += [("CK_WIDTH", str(width))] if width else []
         suffix = "_ignore" if self.ignore_nan else ""
         suffix += "_last" if self.last_index else ""
         suffix += "_initial" if self.has_initial else ""
-        types = f"{kind[0]}_{result[0]}{suffix}"
+        dtypes = f"{kind[0]}_{result[0]}{suffix}"
         shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
-        entry = f"ck_reduce_{variant}_{self.function.label}_{types}{shape}_o{bits}"
+        entry = f"ck_reduce_{variant}_{self.function.label}_{dtypes}{shape}_o{bits}"
         blocks = self._resident_blocks(variant, width, wide=wide)
         return KernelSpec("reduce", variant, entry, tuple(defines), THREADS, blocks)
 
@@ -180,28 +170,19 @@ class Reduction:
             return 2
         if variant in {"vectors", "strided"}:
             return 2 if is_long or width >= tuning.MOST_RESULTS * self.kind.itemsize else 3
-        is_pair = self.function in ARG_FUNCTIONS or self.kind in _COMPLEX
+        is_pair = self.function in types.ARG_FUNCTIONS or self.kind in types.PARTS
         return 2 if is_long else 3 if is_pair else RESIDENT_BLOCKS
-
-    @property
-    def _number_type(self) -> str:
-        """What is computed with, in device code."""
-        return INPUT_TYPES[self.accumulator][1]
 
     def _struct(self, x: str, number: str) -> str:
         """Return the function in device code, for types of x and of what is computed with."""
         arguments = [x, number]
-        if self.function in ARG_FUNCTIONS:
+        if self.function in types.ARG_FUNCTIONS:
             arguments.append("ck::Offset")
-        if self.function in NAN_FUNCTIONS:
-            arguments += map(_literal, (self.function in _MAXIMA, self.ignore_nan))
-        if self.function in ARG_FUNCTIONS:
-            arguments.append(_literal(self.last_index))
+        if self.function in types.NAN_FUNCTIONS:
+            arguments += [str(self.function in _MAXIMA).lower(), str(self.ignore_nan).lower()]
+        if self.function in types.ARG_FUNCTIONS:
+            arguments.append(str(self.last_index).lower())
         return f"ck::{_TEMPLATES[self.function]}<{','.join(arguments)}>"
-
-
-def _literal(value: bool) -> str:  # noqa: FBT001
-    return "true" if value else "false"
 
 
 def _column_pad(state: int, items: int) -> int:
@@ -220,8 +201,8 @@ def column_shared_bytes(state: int, items: int, width: int) -> int:
 def reductions() -> Iterator[Reduction]:
     """Yield each function of each data type, with its default result."""
     for function, kind in product(ReduceFunction, INPUT_TYPES):
-        if kind not in _COMPLEX or function not in ORDERED:
-            yield Reduction(function, kind, result_type(function, kind, None))
+        if kind not in types.PARTS or function not in types.ORDERED:
+            yield Reduction(function, kind, types.result_type(function, kind, None))
 
 
 def specialisations() -> Iterator[KernelSpec]:

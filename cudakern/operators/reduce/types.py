@@ -83,8 +83,9 @@ _INT32 = frozenset({DataType.INT32, DataType.UINT32})
 _INT64 = frozenset({DataType.INT64, DataType.UINT64})
 _INTEGERS = dtypes.INTEGERS_8_TO_32 | _INT64
 _FLOATS = dtypes.FLOATS_16_32 | {DataType.BFLOAT16, DataType.FLOAT64}
-_PARTS = {DataType.COMPLEX64: DataType.FLOAT32, DataType.COMPLEX128: DataType.FLOAT64}
-_COMPLEX = frozenset(_PARTS)
+#: The parts of complex numbers.
+PARTS = {DataType.COMPLEX64: DataType.FLOAT32, DataType.COMPLEX128: DataType.FLOAT64}
+_COMPLEX = frozenset(PARTS)
 _SMALL = dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32
 _WIDE = dtypes.FLOATS_16_32 | _INT32 | _INT64
 #: Data types by what they hold: nothing that one can express is lost in those behind it.
@@ -131,7 +132,7 @@ INDEX_DATA_TYPES: TypeTable = (
 #: Functions of bool that count.
 _COUNTING = frozenset({ReduceFunction.SUM, ReduceFunction.L1, ReduceFunction.SUM_SQUARE})
 #: Functions of complex numbers that give real ones, if asked for.
-_MAGNITUDES = frozenset({ReduceFunction.L1, ReduceFunction.L2})
+NORMS = frozenset({ReduceFunction.L1, ReduceFunction.L2})
 _OF_NOTHING = {
     ReduceFunction.AVERAGE: nan,
     ReduceFunction.L1: 0,
@@ -180,7 +181,7 @@ def result_types(function: ReduceFunction, kind: DataType) -> tuple[str, frozens
     least = next(i for i, kinds in enumerate(_CATEGORIES.values()) if kind in kinds)
     if function in FLOAT_FUNCTIONS:
         least = max(least, names.index("float"))
-    if function in _MAGNITUDES:
+    if function in NORMS:
         least = min(least, names.index("float"))
     allowed = names[least:]
     words = " or ".join(filter(None, (", ".join(allowed[:-1]), allowed[-1])))
@@ -215,7 +216,7 @@ def result_type(
 
 def initial_type(function: ReduceFunction, result: DataType) -> DataType:
     """Return what an initial value of a result must be; the results of max and min are real."""
-    return _PARTS.get(result, result) if function in EXTREMES else result
+    return PARTS.get(result, result) if function in EXTREMES else result
 
 
 def holds_indices(function: ReduceFunction, result: DataType, count: int) -> bool:
