@@ -122,11 +122,7 @@ class RuntimePeer(Peer):
         return self._prepared(node, (indices,), out)
 
     def _prepared(
-        self,
-        node: Node,
-        inputs: tuple[Array, ...],
-        out: Array | None,
-        note: str = "",
+        self, node: Node, inputs: tuple[Array, ...], out: Array | None, note: str = ""
     ) -> Prepared | None:
         """Return the call of a session whose inputs and output are bound."""
         if not all(array.flags.c_contiguous for array in inputs):

@@ -17,16 +17,7 @@ if TYPE_CHECKING:
     from perf.results import LineResult, Result
 
 #: What a terminal has room for of a row.
-COLUMNS = (
-    "case",
-    "line",
-    "us (p10-p90)",
-    "of ceiling",
-    "goal",
-    "best peer",
-    "ratio",
-    "notes",
-)
+COLUMNS = ("case", "line", "us (p10-p90)", "of ceiling", "goal", "best peer", "ratio", "notes")
 
 
 def show_matrix(cases: Sequence[Case]) -> None:

@@ -31,21 +31,13 @@ SOME_REGISTERS, MOST_REGISTERS = 80, 128
 SHARED = {"stream", "columns", "strided", "vectors"}
 #: Opcodes of local and of generic memory, of jump tables.
 UNWANTED = {"LDL", "STL", "LD", "ST", "BRX", "BRXU", "JMX", "JMXU"}
-#: Functions that divide nothing, not even at their end. Those of complex numbers may.
-PLAIN = {
-    ReduceFunction.SUM,
-    ReduceFunction.SUM_SQUARE,
-    ReduceFunction.MAX,
-    ReduceFunction.MIN,
-    ReduceFunction.L1,
-    ReduceFunction.MULTIPLY,
-    *ARG_FUNCTIONS,
-}
 #: Functions that end with a division or a square root of CUDA's own. Magnitudes of complex numbers
 #: do, too. CUDA's code scales numbers before it flushes them, in so many additions at most.
 ROOTED = {ReduceFunction.AVERAGE, ReduceFunction.L2}
 ROOTED_COMPLEX = {ReduceFunction.L1, ReduceFunction.LOG_SUM}
 FLUSHING_ADDITIONS = 8
+#: Functions that divide nothing, not even at their end. Those of complex numbers may.
+PLAIN = {*ReduceFunction} - ROOTED - {ReduceFunction.LOG_SUM, ReduceFunction.LOG_SUM_EXP}
 _LONG_DIVISION = re.compile(r"__cuda_\w+_(div|rem)_[us]64")
 
 

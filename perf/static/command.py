@@ -173,19 +173,13 @@ def _code(options: argparse.Namespace, data: dict[str, Any]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m perf static", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--all", action="store_true", help="every kernel for every architecture")
-    parser.add_argument(
-        "--cover",
-        metavar="ARCH",
-        help="for this architecture, kernels in which each macro of a variant has each value",
-    )
-    parser.add_argument(
-        "--every", type=int, default=1, metavar="N", help="every N-th kernel; default: each"
-    )
-    parser.add_argument(
-        "--operators", nargs="+", default=[], metavar="NAME", help="only these; default: all"
-    )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="all figures go there")
+    add = parser.add_argument
+    add("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    add("--all", action="store_true", help="every kernel for every architecture")
+    help_cover = "for this architecture, kernels in which each macro of a variant has each value"
+    add("--cover", metavar="ARCH", help=help_cover)
+    add("--every", type=int, default=1, metavar="N", help="every N-th kernel; default: each")
+    add("--operators", nargs="+", default=[], metavar="NAME", help="only these; default: all")
+    add("--jobs", type=int, default=os.cpu_count(), help="processes that compile")
+    add("--json", type=Path, metavar="FILE", help="all figures go there")
     return parser

@@ -12,7 +12,7 @@ import gc
 import math
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from perf.cases import SWEEPS, find
 from perf.engines import RecordingEngine
 from perf.limits import positive, terminable
 from perf.peers import present
+from perf.peers.base import Peer
 from perf.report import table
 from perf.results import OURS, LineResult, Result
 from perf.timing import ceilings, environment
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from perf.cases.base import Case, Line
-    from perf.peers.base import Peer
 
 NO_GPU = (
     "a CUDA GPU is needed, with its driver and CuPy; "
@@ -98,49 +98,35 @@ def _is_of(peer: str, name: str) -> bool:
     return peer == name or peer.startswith((f"{name},", f"{name}."))
 
 
+@dataclass
 class Session:
-    """A run on a GPU, line by line, saved to a path after each.
+    """A run on a GPU, line by line, saved after each."""
 
-    The engine runs our kernels. The result has the ceilings of the begin and gets the lines.
-    `missing` says by name why peers are not there.
-    """
-
-    def __init__(
-        self,
-        gpu: Gpu,
-        peers: Sequence[Peer],
-        missing: dict[str, str],
-        nvml: environment.Nvml,
-        engine: RecordingEngine,
-        result: Result,
-        path: Path,
-    ) -> None:
-        self._gpu, self._nvml, self.engine = gpu, nvml, engine
-        self._peers: list[Peer] = []
-        self._coming, self.missing = list(peers), missing
-        self.result, self.path = result, path
-        self.failed = False
+    gpu: Gpu
+    coming: list[Peer]  # peers that may not be ready
+    missing: dict[str, str]  # by name, why peers are not there
+    nvml: environment.Nvml
+    engine: RecordingEngine  # runs our kernels
+    result: Result  # has the ceilings of the begin, and gets the lines
+    path: Path
+    samples: int
+    deadline: Deadline
+    peers: list[Peer] = field(default_factory=list)
+    failed: bool = False
 
     def save(self, incomplete: str) -> None:
         """Write what there is, and what the run lacks."""
         self.result.incomplete = incomplete
         self.result.save(self.path)
 
-    def run(
-        self,
-        cases: Sequence[Case],
-        samples: int,
-        deadline: Deadline,
-        done: Callable[[str], None],
-    ) -> None:
+    def run(self, cases: Sequence[Case], done: Callable[[str], None]) -> None:
         """Measure all lines while the GPU works; ``done`` is told each of them."""
         lines = [(case, line) for case in cases for line in case.lines]
         places = {(case.name, line.workload.title): i for i, (case, line) in enumerate(lines)}
         for number in range(1, len(places) + 1):
             self._join()
             case, line = lines.pop(self._next(lines))
-            sweep = case in SWEEPS
-            works = self._measure(case.name, line, samples, deadline, sweep=sweep)
+            works = self._measure(case, line)
             self.result.lines.sort(key=lambda result: places[result.case, result.line])
             reason = "" if works else ": the GPU no longer works"
             self.save(f"ended after {number} of {len(places)} lines{reason}")
@@ -148,32 +134,32 @@ class Session:
                 return
             done(f"{case.name} {line.workload.title}")
         self._join()
-        self.missing |= dict.fromkeys((peer.name for peer in self._coming), "not ready in time")
+        self.missing |= dict.fromkeys((peer.name for peer in self.coming), "not ready in time")
         self.save("the closing ceilings are missing")
         self._close()
 
     def _join(self) -> None:
         """Take in the peers that have become ready; one that never will be is missing."""
-        for peer in tuple(self._coming):
+        for peer in tuple(self.coming):
             try:
                 if not peer.ready():
                     continue
                 self.result.versions[peer.name] = peer.version
-                self._peers.append(peer)
+                self.peers.append(peer)
             except Exception as error:  # noqa: BLE001  a library may fail in any way when it starts
                 self.missing[peer.name] = f"{error}"
-            self._coming.remove(peer)
+            self.coming.remove(peer)
 
     def _next(self, lines: Sequence[tuple[Case, Line]]) -> int:
         """Return the place of the first line that can do without peers to come; else the first."""
         operators = [line.workload.operator for _, line in lines]
-        awaited = [any(hasattr(peer, name) for peer in self._coming) for name in operators]
+        awaited = [any(hasattr(peer, name) for peer in self.coming) for name in operators]
         return awaited.index(False) if False in awaited else 0
 
     def _close(self) -> None:
         """Measure the ceilings again; those of the begin stay if that fails."""
         try:
-            after = ceilings.measure(self._gpu)
+            after = ceilings.measure(self.gpu)
         except Exception as error:  # noqa: BLE001  whatever it is, the lines are worth keeping
             self.failed = True
             self.save(f"the closing ceilings failed: {describe(error)}")
@@ -181,17 +167,15 @@ class Session:
         self.result.ceilings, self.result.drift = ceilings.combine(self.result.ceilings, after)
         self.save("")
 
-    def _measure(
-        self, case: str, line: Line, samples: int, deadline: Deadline, *, sweep: bool
-    ) -> bool:
+    def _measure(self, case: Case, line: Line) -> bool:
         """Measure a line; return whether the GPU still works."""
         workload = line.workload
         traffic = workload.traffic()
-        state = self._nvml.read("_before")
+        state = self.nvml.read("_before")
         self.engine.launches.clear()
         try:
-            scope = _nvtx.marked(f"{case} {workload.title}", round(traffic.total))
-            measured = measure(self._gpu, workload, self._peers, samples, deadline, scope)
+            scope = _nvtx.marked(f"{case.name} {workload.title}", round(traffic.total))
+            measured = measure(self.gpu, workload, self.peers, self.samples, self.deadline, scope)
             works = True
         except Exception as error:  # noqa: BLE001  the other lines are still worth measuring
             measured = Measured({OURS: no_time(f"failed: {describe(error)}")}, failed=True)
@@ -201,7 +185,7 @@ class Session:
         kernels = dict.fromkeys(launch.kernel.entry for launch in self.engine.launches)
         self.result.lines.append(
             LineResult(
-                case=case,
+                case=case.name,
                 line=workload.title,
                 operator=workload.operator,
                 bytes=traffic.total,
@@ -209,24 +193,25 @@ class Session:
                 goal=line.goal,
                 goal_us=line.goal_us,
                 checked=measured.checked,
-                size=workload.size if sweep else None,
+                size=workload.size if case in SWEEPS else None,
                 kernel=" + ".join(kernels),
                 timings=measured.timings,
-                state=state | self._nvml.read(),
+                state=state | self.nvml.read(),
             )
         )
         return works
 
     def _recovered(self) -> bool:
         try:
-            self._gpu.release()
+            self.gpu.release()
         except Exception:  # noqa: BLE001  nothing runs on it in this process any more
             return False
         return True
 
 
-def begin(options: argparse.Namespace, count: int) -> Session:
+def begin(options: argparse.Namespace, deadline: Deadline, count: int) -> Session:
     """Return a session of so many lines, its ceilings measured."""
+    samples = QUICK_SAMPLES if options.quick else SAMPLES
     cupy = import_cupy()
     gpu = Gpu(cupy)
     peers, missing = choose(*present(), options.peers)
@@ -245,17 +230,16 @@ def begin(options: argparse.Namespace, count: int) -> Session:
     )
     named = environment.default_path(result.gpu["name"], result.date, result.commit)
     engine = RecordingEngine(engine_for(cupy.cuda.runtime.getDevice()))
-    return Session(gpu, peers, missing, nvml, engine, result, options.output or named)
+    path = options.output or named
+    return Session(gpu, peers, missing, nvml, engine, result, path, samples, deadline)
 
 
-def proceed(
-    session: Session, cases: Sequence[Case], count: int, samples: int, deadline: Deadline
-) -> None:
+def proceed(session: Session, cases: Sequence[Case], count: int) -> None:
     """Measure until the end, or until an interruption."""
     gc.disable()  # it would run in the midst of what is timed or captured
     try:
         with use(session.engine), console.progress("measuring", count) as done:
-            session.run(cases, samples, deadline, done)
+            session.run(cases, done)
     except KeyboardInterrupt:
         session.failed = True
         session.save(f"interrupted: {session.result.incomplete}")
@@ -267,16 +251,15 @@ def run_cuda(options: argparse.Namespace, cases: Sequence[Case]) -> int:
     """Measure, save, print; return the exit status."""
     count = sum(len(case.lines) for case in cases)
     minutes = options.minutes or (QUICK_MINUTES if options.quick else MINUTES)
-    samples = QUICK_SAMPLES if options.quick else SAMPLES
     deadline = Deadline(time.perf_counter_ns, 60 * minutes, count)
     with terminable():
         try:
-            session = begin(options, count)
+            session = begin(options, deadline, count)
         except KeyboardInterrupt:
             return _fail("interrupted before the first line")
         except (RuntimeError, MemoryError) as error:  # CUDA's errors, and CuPy's of memory
             return _fail(f"the GPU cannot be measured: {describe(error)}")
-        proceed(session, cases, count, samples, deadline)
+        proceed(session, cases, count)
         table.show(session.result, session.path, session.missing)
     return int(session.failed)
 
