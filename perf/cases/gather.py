@@ -67,11 +67,6 @@ class GatherWorkload(Workload):
         return prod(self.indices_shape)
 
     @property
-    def result_shape(self) -> tuple[int, ...]:
-        """Shape of the result."""
-        return (*self.shape[: self.axis], *self.indices_shape, *self.shape[self.axis + 1 :])
-
-    @property
     def operands(self) -> tuple[ArraySpec, ...]:
         """Table and indices."""
         return (self.shape, self.dtype), (self.indices_shape, self.index_dtype)
@@ -79,7 +74,8 @@ class GatherWorkload(Workload):
     @property
     def results(self) -> tuple[ArraySpec, ...]:
         """The rows that are picked."""
-        return ((self.result_shape, self.dtype),)
+        shape = (*self.shape[: self.axis], *self.indices_shape, *self.shape[self.axis + 1 :])
+        return ((shape, self.dtype),)
 
     @property
     def title(self) -> str:

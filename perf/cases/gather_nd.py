@@ -53,11 +53,6 @@ class GatherNDWorkload(Workload):
         return prod(self.indices_shape[self.batch_dims : -1])
 
     @property
-    def result_shape(self) -> tuple[int, ...]:
-        """Shape of the result."""
-        return (*self.indices_shape[:-1], *self.slice_shape)
-
-    @property
     def operands(self) -> tuple[ArraySpec, ...]:
         """Table and indices."""
         return (self.shape, self.dtype), (self.indices_shape, self.index_dtype)
@@ -65,7 +60,7 @@ class GatherNDWorkload(Workload):
     @property
     def results(self) -> tuple[ArraySpec, ...]:
         """The slices that are picked."""
-        return ((self.result_shape, self.dtype),)
+        return (((*self.indices_shape[:-1], *self.slice_shape), self.dtype),)
 
     @property
     def title(self) -> str:

@@ -67,7 +67,7 @@ class NonzeroWorkload(Workload):
         return f"{title}, {_SHORT_RESULTS[self.result]}" + ", transposed" * self.transposed
 
     @property
-    def found(self) -> float:
+    def nonzeros(self) -> float:
         """How many elements are not zero; of random ones, on average."""
         if self.pattern == "last":
             return min(LAST, self.size)
@@ -77,7 +77,9 @@ class NonzeroWorkload(Workload):
         """Return x once, the coordinates that are found and the count."""
         del cached
         count, coordinates = map(base.nbytes, self.results)
-        return Traffic(base.nbytes(self.operands[0]), self.found / self.size * coordinates + count)
+        return Traffic(
+            base.nbytes(self.operands[0]), self.nonzeros / self.size * coordinates + count
+        )
 
     def shrunk(self, elements: int) -> Self:
         """Return the same workload with the largest dimension halved, of transposed ones the first.

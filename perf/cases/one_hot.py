@@ -31,12 +31,6 @@ class OneHotWorkload(Workload):
     operator: ClassVar[str] = "one_hot"
 
     @property
-    def result_shape(self) -> tuple[int, ...]:
-        """Shape of the result."""
-        before, behind = self._parts
-        return (*before, self.depth, *behind)
-
-    @property
     def _parts(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return self.indices_shape[: self.axis], self.indices_shape[self.axis :]
 
@@ -48,7 +42,8 @@ class OneHotWorkload(Workload):
     @property
     def results(self) -> tuple[ArraySpec, ...]:
         """A vector for each index."""
-        return ((self.result_shape, self.dtype),)
+        before, behind = self._parts
+        return (((*before, self.depth, *behind), self.dtype),)
 
     @property
     def title(self) -> str:

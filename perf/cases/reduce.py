@@ -50,7 +50,8 @@ class ReduceWorkload(Workload):
     @property
     def results(self) -> tuple[ArraySpec, ...]:
         """The reduced array."""
-        return ((self.result_shape, self.out_dtype),)
+        shape = tuple(size for axis, size in enumerate(self.shape) if axis not in self.axes)
+        return ((shape, "int64" if self.function == "argmax" else self.dtype),)
 
     @property
     def title(self) -> str:
@@ -62,16 +63,6 @@ class ReduceWorkload(Workload):
         if self.transposed:
             parts.append("transposed")
         return ", ".join(parts)
-
-    @property
-    def result_shape(self) -> tuple[int, ...]:
-        """Shape of the result."""
-        return tuple(s for k, s in enumerate(self.shape) if k not in self.axes)
-
-    @property
-    def out_dtype(self) -> str:
-        """Of the result."""
-        return "int64" if self.function == "argmax" else self.dtype
 
     def shrunk(self, elements: int) -> Self:
         """Return the same workload with the largest dimension halved, again and again."""
@@ -139,18 +130,18 @@ class ReduceWorkload(Workload):
         if function == "max":
             return xp.max(x, axis=axes), None
         if self.dtype not in _ROUNDING:
-            return xp.sum(x, axis=axes, dtype=xp.int64).astype(self.out_dtype), None
+            return xp.sum(x, axis=axes, dtype=xp.int64).astype(self.dtype), None
         u = _ROUNDING["float64" if self.dtype == "float64" else "float32"]
         steps = min(self._length, SEQUENTIAL + TREES)
         if function == "sum":
             total = xp.sum(x, axis=axes, dtype=xp.float64)
             depth = steps + (self._length if self.dtype == "float64" else 0)
-            return total, (depth * u + _ROUNDING[self.out_dtype]) * total
+            return total, (depth * u + _ROUNDING[self.dtype]) * total
         largest = xp.max(x, axis=axes, keepdims=True)
         powers = xp.subtract(x, largest, dtype=xp.float64)  # as large as x, twice if it is float32
         total = xp.sum(xp.exp(powers, out=powers), axis=axes)
-        logs = largest.reshape(self.result_shape) + xp.log(total)
-        return logs, (SCALED_STEP * steps + 4) * u + (3 * u + _ROUNDING[self.out_dtype]) * logs
+        logs = largest.reshape(total.shape) + xp.log(total)
+        return logs, (SCALED_STEP * steps + 4) * u + (3 * u + _ROUNDING[self.dtype]) * logs
 
 
 def _f32(function: FunctionName, shape: tuple[int, ...], axis: int) -> ReduceWorkload:

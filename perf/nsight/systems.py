@@ -45,16 +45,9 @@ _NOT_SHOWN = re.compile(r"Min|Max|StdDev|Style|PID|TID|Range Time|Lvl")
 
 def profile_command(nsys: str, report: Path, cases: Sequence[str], repeats: int) -> list[str]:
     """Return the command that writes the report."""
-    return [
-        nsys,
-        "profile",
-        "--trace=cuda,nvtx,osrt",
-        "--capture-range=cudaProfilerApi",
-        "--capture-range-end=stop",
-        "--output",
-        str(report),
-        *target(cases, "--repeats", str(repeats)),
-    ]
+    capture = ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
+    options = ["--trace=cuda,nvtx,osrt", *capture, "--output", str(report)]
+    return [nsys, "profile", *options, *target(cases, "--repeats", str(repeats))]
 
 
 def stats_command(nsys: str, report: Path) -> list[str]:

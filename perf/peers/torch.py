@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from perf import cases
     from perf.cases.base import Array, Module, Workload
 
-_WIDENED = "indices are widened to int64 beforehand"
-
 
 class TorchBase(Peer):
     """PyTorch, with none of its functions.
@@ -60,15 +58,9 @@ class TorchBase(Peer):
             return self._torch.from_dlpack(array.view("uint8")).view(self._torch.bool)
         return self._torch.from_dlpack(array)
 
-    def _empty(self, shape: Sequence[int], dtype: str, like: Any) -> Any:  # noqa: ANN401
-        kind = getattr(self._torch, dtype)
-        return self._torch.empty(tuple(shape), dtype=kind, device=like.device)
-
-    def _wide(self, indices: Any) -> tuple[Any, str]:  # noqa: ANN401
-        """Return indices of int64, and a remark if they were of another type."""
-        if indices.dtype == self._torch.int64:
-            return indices, ""
-        return indices.long(), _WIDENED
+    def _output(self, workload: Workload, like: Any) -> Any:  # noqa: ANN401
+        ((shape, dtype),) = workload.results
+        return self._torch.empty(shape, dtype=getattr(self._torch, dtype), device=like.device)
 
 
 class TorchPeer(TorchBase):
@@ -79,7 +71,7 @@ class TorchPeer(TorchBase):
     def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare torch.sum, amax, argmax or logsumexp."""
         torch, axes = self._torch, workload.axes
-        out = self._empty(workload.result_shape, workload.out_dtype, x)
+        out = self._output(workload, x)
         if workload.function == "sum":
             return Prepared(lambda: torch.sum(x, axes, dtype=out.dtype, out=out))
         if workload.function == "max":
@@ -98,16 +90,8 @@ class TorchPeer(TorchBase):
 
     def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare torch.index_select."""
-        torch, axis = self._torch, workload.axis
-        out = self._empty(workload.result_shape, workload.dtype, x)
-        before, behind = workload.shape[:axis], workload.shape[axis + 1 :]
-        flat, picks = out.view(*before, -1, *behind), indices.reshape(-1)
-
-        def call() -> Any:  # noqa: ANN401
-            torch.index_select(x, axis, picks, out=flat)
-            return out
-
-        return Prepared(call)
+        torch, axis, out = self._torch, workload.axis, self._output(workload, x)
+        return Prepared(lambda: torch.index_select(x, axis, indices, out=out))
 
     def gather_nd(self, workload: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare indexing with a tensor for each axis."""
@@ -120,9 +104,8 @@ class TorchPeer(TorchBase):
         one_hot, depth = self._torch.nn.functional.one_hot, workload.depth
         if workload.axis != indices.ndim:
             return None
-        wide, widened = self._wide(indices)
-        note = remarks(other_type(workload.dtype, "int64"), ALLOCATES, widened)
-        return Prepared(lambda: one_hot(wide, depth), note)
+        note = remarks(other_type(workload.dtype, "int64"), ALLOCATES)
+        return Prepared(lambda: one_hot(indices, depth), note)
 
 
 class TorchStatic(TorchBase):
@@ -134,7 +117,7 @@ class TorchStatic(TorchBase):
         """Prepare the call with the true count, which leaves nothing to be filled."""
         torch = self._torch
         count = int(torch.count_nonzero(x))
-        out = self._empty((count, x.ndim), "int64", x)
+        out = torch.empty((count, x.ndim), dtype=torch.int64, device=x.device)
         different = other_type(workload.result, "int64")
         note = remarks(different, "is told the true count beforehand, returns none")
         return Prepared(lambda: torch.nonzero_static(x, size=count, out=out), note)
@@ -147,19 +130,14 @@ class TorchGather(TorchBase):
 
     def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared:
         """Prepare torch.gather with indices that are the same along all other axes."""
-        torch, axis = self._torch, workload.axis
-        out = self._empty(workload.result_shape, workload.dtype, x)
-        before, behind = workload.shape[:axis], workload.shape[axis + 1 :]
-        wide, widened = self._wide(indices)
-        picks = wide.reshape(*(1 for _ in before), -1, *(1 for _ in behind))
-        spread = picks.expand(*before, -1, *behind)
-        flat = out.view(*before, -1, *behind)
-
-        def call() -> Any:  # noqa: ANN401
-            torch.gather(x, axis, spread, out=flat)
-            return out
-
-        return Prepared(call, widened, scratch_bytes=wide.nbytes if widened else 0)
+        torch, axis, out = self._torch, workload.axis, self._output(workload, x)
+        wide = indices.long()
+        along = [-1 if k == axis else 1 for k in range(x.ndim)]
+        picks = wide.reshape(along).expand(out.shape)
+        widens = wide.dtype != indices.dtype
+        note = "indices are widened to int64 beforehand" if widens else ""
+        scratch = wide.nbytes if widens else 0
+        return Prepared(lambda: torch.gather(x, axis, picks, out=out), note, scratch_bytes=scratch)
 
 
 class TorchScatter(TorchBase):
@@ -169,14 +147,9 @@ class TorchScatter(TorchBase):
 
     def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared:
         """Prepare zero_ and scatter_."""
-        axis = workload.axis
-        out = self._empty(workload.result_shape, workload.dtype, indices)
-        wide, widened = self._wide(indices)
-        places = wide.unsqueeze(axis)
-        scratch = wide.nbytes if widened else 0
-        return Prepared(
-            lambda: out.zero_().scatter_(axis, places, 1), widened, scratch_bytes=scratch
-        )
+        axis, out = workload.axis, self._output(workload, indices)
+        places = indices.unsqueeze(axis)
+        return Prepared(lambda: out.zero_().scatter_(axis, places, 1))
 
 
 class TorchCompiled(TorchBase):
@@ -189,9 +162,8 @@ class TorchCompiled(TorchBase):
     def reduce(self, workload: cases.ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare the compiled function; its first call compiles."""
         torch, axes = self._torch, workload.axes
-        kind = getattr(torch, workload.out_dtype)
         functions: dict[str, Callable[[Any], Any]] = {
-            "sum": lambda x: torch.sum(x, axes, dtype=kind),
+            "sum": lambda x: torch.sum(x, axes, dtype=x.dtype),
             "log_sum_exp": lambda x: torch.logsumexp(x, axes),
             "max": lambda x: torch.amax(x, axes),
             "argmax": lambda x: torch.argmax(x, axes[0]),

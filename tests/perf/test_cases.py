@@ -173,7 +173,7 @@ def test_numbers_of_elements_that_are_not_zero():
         else:
             deviation = (workload.density * (1 - workload.density) * size) ** 0.5
             assert abs(count - workload.density * size) <= 5 * deviation
-        assert small.found == (65536 if workload.pattern == "last" else workload.density * size)
+        assert small.nonzeros == (65536 if workload.pattern == "last" else workload.density * size)
         if workload.pattern == "clustered":  # pieces of 64 elements
             pieces = (x.reshape(-1, 64) != 0).sum(1)
             assert set(pieces) == {0, 64}
