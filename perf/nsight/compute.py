@@ -80,8 +80,6 @@ _SECTORS = {
     "loads": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
     "stores": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
 }
-#: Asked for by name, since sets of counters differ between versions.
-METRICS = (*(counter for _, counter, _ in _COLUMNS), *_SECTORS.values())
 
 _NAME = "Kernel Name"
 _STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
@@ -176,7 +174,9 @@ def profile_command(ncu: str, report: Path, case: str) -> list[str]:
     """Return the command that writes the report of a case."""
     options = ["--set", "full", "--import-source", "yes", "--nvtx", "--profile-from-start", "off"]
     options += ["--clock-control", "none"]  # the clocks are not ours to fix
-    options += ["--metrics", ",".join(METRICS), "--source-folders", str(kernel_folder())]
+    # By name, since sets of counters differ between versions.
+    metrics = ",".join((*(counter for _, counter, _ in _COLUMNS), *_SECTORS.values()))
+    options += ["--metrics", metrics, "--source-folders", str(kernel_folder())]
     options += ["--kernel-name", "regex:^ck_", "--export", str(report)]
     return [ncu, *options, *target([case], "--repeats", "1")]
 

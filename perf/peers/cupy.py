@@ -72,11 +72,10 @@ class CupyPeer(Peer):
         (out,) = workload.outputs(xp)
         return Prepared(lambda: xp.take(x, indices, axis=axis, out=out))
 
-    def gather_nd(self, workload: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
-        """Prepare indexing with an array for each axis."""
-        key = fancy_key(self._xp.arange, workload, indices)
-        scratch = sum(grid.nbytes for grid in key[: workload.batch_dims])
-        return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=scratch)
+    def gather_nd(self, _: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
+        """Prepare indexing with an array for each axis, of which one is for batches."""
+        key = fancy_key(self._xp.arange, indices)
+        return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=key[0].nbytes)
 
     def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared:
         """Prepare a comparison of the indices with all classes."""
@@ -156,17 +155,10 @@ class OwnArgwhere(Peer):
         return Prepared(lambda: ck.argwhere(x), note, captures=False)
 
 
-def fancy_key(
-    arange: Callable[..., Array], workload: cases.GatherNDWorkload, indices: Array
-) -> tuple[Array, ...]:
-    """Return what x is indexed with: positions along the batch axes, then the components."""
-    leading, batches = workload.indices_shape[:-1], workload.batch_dims
-    grids = []
-    for axis in range(batches):
-        shape = [1] * len(leading)
-        shape[axis] = leading[axis]
-        grids.append(arange(leading[axis], dtype=indices.dtype).reshape(shape))
-    return (*grids, *(indices[..., k] for k in range(workload.indices_shape[-1])))
+def fancy_key(arange: Callable[..., Array], indices: Array) -> tuple[Array, ...]:
+    """Return what x is indexed with: positions along the batch axis, then the components."""
+    batches = arange(indices.shape[0], dtype=indices.dtype).reshape(-1, 1)
+    return (batches, *(indices[..., k] for k in range(indices.shape[-1])))
 
 
 def find() -> list[Peer]:

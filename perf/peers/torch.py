@@ -93,11 +93,10 @@ class TorchPeer(TorchBase):
         torch, axis, out = self._torch, workload.axis, self._output(workload, x)
         return Prepared(lambda: torch.index_select(x, axis, indices, out=out))
 
-    def gather_nd(self, workload: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
-        """Prepare indexing with a tensor for each axis."""
-        key = fancy_key(partial(self._torch.arange, device=x.device), workload, indices)
-        scratch = sum(grid.nbytes for grid in key[: workload.batch_dims])
-        return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=scratch)
+    def gather_nd(self, _: cases.GatherNDWorkload, x: Array, indices: Array) -> Prepared:
+        """Prepare indexing with a tensor for each axis, of which one is for batches."""
+        key = fancy_key(partial(self._torch.arange, device=x.device), indices)
+        return Prepared(lambda: x[key], ALLOCATES, scratch_bytes=key[0].nbytes)
 
     def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare torch.nn.functional.one_hot, which has int64 along the last axis alone."""

@@ -114,14 +114,6 @@ def _run(command: Sequence[Path | str]) -> str:
     return done.stdout
 
 
-def compile_kernel(spec: KernelSpec, arch: str) -> bytes:
-    """Return the cubin of a kernel: what the CUDA engine loads.
-
-    KernelCompileError is raised if NVRTC fails or warns.
-    """
-    return _without_warning(nvrtc.program_of(spec, arch))
-
-
 def compile_kernels(specs: Sequence[KernelSpec], arch: str) -> bytes:
     """Return one cubin with many kernels of one source; compiled together they take 25 % less time.
 
@@ -132,10 +124,11 @@ def compile_kernels(specs: Sequence[KernelSpec], arch: str) -> bytes:
         parts += [f"namespace only_{spec.entry} {{", nvrtc.text_of(spec), "}"]
         parts += [f"#undef {macro}" for macro, _ in spec.macros]
     program = nvrtc.program_of(specs[0], arch)
-    return _without_warning(replace(program, text="\n".join(parts) + "\n"))
+    return cubin_of(replace(program, text="\n".join(parts) + "\n"))
 
 
-def _without_warning(program: nvrtc.Program) -> bytes:
+def cubin_of(program: nvrtc.Program) -> bytes:
+    """Return the cubin of a program; KernelCompileError is raised if NVRTC fails or warns."""
     cubin, log = nvrtc.compile_program(program)
     if warnings := _DEPRECATED.sub("", log):
         summary = f"without a warning: {warnings}"

@@ -73,7 +73,7 @@ def test_kernels_compiled_together_are_the_kernels_that_run(operator):
     together = cubins.compile_kernels(specs, "sm_90")
     code, usage = cubins.sass(together), cubins.resource_usage(together)
     for spec in (specs[0], specs[-1]):
-        alone = cubins.compile_kernel(spec, "sm_90")
+        alone = cubins.cubin_of(nvrtc.program_of(spec, "sm_90"))
         listing = cubins.sass(alone)[spec.entry]
         assert without_labels(listing.code) == without_labels(code[spec.entry].code)
         assert [*listing.labels.values()] == [*code[spec.entry].labels.values()]
@@ -101,7 +101,8 @@ def compile_text(kernels):
 
     def compile_text(text, target, macros=()):
         (kernels / "made.cu").write_text(text, encoding="utf-8")
-        return cubins.compile_kernel(KernelSpec("made", "plain", "ck_made", macros), target)
+        spec = KernelSpec("made", "plain", "ck_made", macros)
+        return cubins.cubin_of(nvrtc.program_of(spec, target))
 
     return compile_text
 
@@ -253,7 +254,8 @@ def test_worse_code_is_seen(worse, arch, kernel, old, new, fault):
     if kernel.operator == "reduce" and arch != "sm_90":
         pytest.skip("of reduce, one architecture is enough")
     worse(old, new)
-    code = cubins.sass(cubins.compile_kernel(kernel.spec, arch))[kernel.entry].code
+    cubin = cubins.cubin_of(nvrtc.program_of(kernel.spec, arch))
+    code = cubins.sass(cubin)[kernel.entry].code
     faults = rules_of(kernel).code_faults(kernel, code)
     assert faults, "this change must not pass"
     assert all(wrong.startswith(tuple(fault.split("|"))) for wrong in faults), faults

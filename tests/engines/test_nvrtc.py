@@ -66,7 +66,7 @@ def test_what_is_launched_is_what_is_measured(monkeypatch, folder, handed, sourc
     monkeypatch.setattr(fake, "RawModule", RawModule)
     CudaEngine().kernel(spec, 0)
     assert [path.read_bytes() for path in folder.iterdir()] == loaded
-    assert loaded == [cubins.compile_kernel(spec, "sm_90")]
+    assert loaded == [cubins.cubin_of(nvrtc.program_of(spec, "sm_90"))]
     engine, static = handed
     assert engine == static
     assert engine[1:] == [source, ("--gpu-architecture=sm_90", "-std=c++17")]
