@@ -18,8 +18,6 @@ CHUNK = 2**24
 #: An array of NumPy or CuPy, and the module it is from: neither has types to check against.
 Array = Any
 Module = Any
-#: The ceiling that a workload is held against: of reading, of writing, of both in equal parts.
-Ceiling = Literal["read", "write", "copy"]
 
 #: Bytes per second of a copy within the memory of an H200, for figures without a measurement.
 REFERENCE_BANDWIDTH = 4.3e12
@@ -46,8 +44,8 @@ class Traffic:
         return self.read + self.written
 
     @property
-    def ceiling(self) -> Ceiling:
-        """The ceiling that this traffic is held against."""
+    def ceiling(self) -> Literal["read", "write", "copy"]:
+        """The ceiling that this traffic is held against; ``"copy"`` has equal parts of both."""
         if self.written <= MINOR_SHARE * self.total:
             return "read"
         return "write" if self.read <= MINOR_SHARE * self.total else "copy"

@@ -22,7 +22,6 @@ PIECES = 4096
 LAST = 2**16
 #: Integers that are not zero are drawn from 1 to INTEGERS - 1.
 INTEGERS = 100
-_SHORT_RESULTS = {"uint32": "u32", "int64": "i64"}
 #: Rows that a transposed array keeps at least, before it becomes narrower.
 MIN_ROWS = 16
 
@@ -64,7 +63,7 @@ class NonzeroWorkload(Workload):
         share = f"{100 * self.density:g} %"
         where = {"random": share, "clustered": f"{share} clustered", "last": "ones in last 64 Ki"}
         title = f"{base.title(self.shape, self.dtype)}, {where[self.pattern]}"
-        return f"{title}, {_SHORT_RESULTS[self.result]}" + ", transposed" * self.transposed
+        return f"{title}, {self.result[0]}{self.result[-2:]}" + ", transposed" * self.transposed
 
     @property
     def nonzeros(self) -> float:

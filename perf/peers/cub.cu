@@ -96,28 +96,19 @@ extern "C" int version() { return CUB_VERSION; }
                                      cuda::std::plus<SUM_TYPE>{}, SUM_TYPE{0}, stream); \
   }
 
-#define MAX(NAME, T) \
-  extern "C" int max_##NAME(void* scratch, size_t* bytes, const T* data, T* out, int size, \
-                            cudaStream_t stream) { \
-    return cub::DeviceReduce::Max(scratch, *bytes, data, out, size, stream); \
-  }
-
 SUM(float16, __half, float)
 SUM(float32, float, float)
 SUM(float64, double, double)
 SUM(int32, int32_t, int32_t)
-MAX(float32, float)
-MAX(int8, int8_t)
+
+extern "C" int max_int8(void* scratch, size_t* bytes, const int8_t* data, int8_t* out, int size,
+                        cudaStream_t stream) {
+  return cub::DeviceReduce::Max(scratch, *bytes, data, out, size, stream);
+}
 
 extern "C" int rows_sum_float32(void* scratch, size_t* bytes, const float* data, float* out,
                                 int rows, int columns, cudaStream_t stream) {
   return cub::DeviceSegmentedReduce::Sum(scratch, *bytes, data, out, int64_t{rows}, columns,
-                                         stream);
-}
-
-extern "C" int rows_max_float32(void* scratch, size_t* bytes, const float* data, float* out,
-                                int rows, int columns, cudaStream_t stream) {
-  return cub::DeviceSegmentedReduce::Max(scratch, *bytes, data, out, int64_t{rows}, columns,
                                          stream);
 }
 

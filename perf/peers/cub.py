@@ -39,10 +39,9 @@ LIMIT, TIMED_OUT = 180, 124
 #: CUB's 32-bit sizes end here.
 LARGEST = 2**31 - 1
 
-#: Types and ranks that cub.cu has functions for.
-SUMS = frozenset({"float16", "float32", "float64", "int32"})
-MAXIMA = frozenset({"float32", "int8"})
-ROWS = frozenset({"sum", "max", "argmax"})
+#: Functions of cub.cu; types, ranks and bytes of elements that it has others for.
+REDUCTIONS = {f"sum_{kind}" for kind in ("float16", "float32", "float64", "int32")}
+REDUCTIONS |= {"max_int8", "rows_sum_float32", "rows_argmax_float32"}
 NONZERO = frozenset({("bool", 1), ("int8", 1), ("float16", 2), ("float32", 3)})
 GATHERED_BYTES = frozenset({1, 2, 4})
 
@@ -80,16 +79,12 @@ class CubPeer(Peer):
         first = len(workload.shape) - len(workload.axes)
         if workload.axes != tuple(range(first, len(workload.shape))):
             return None
-        kinds = {"sum": SUMS, "max": MAXIMA}
-        if first == 0 and workload.dtype in kinds.get(workload.function, ()):
-            name, sizes = f"{workload.function}_{workload.dtype}", [x.size]
-        elif first and workload.function in ROWS and workload.dtype == "float32":
-            name = f"rows_{workload.function}_float32"
-            sizes = [prod(workload.shape[:first]), prod(workload.shape[first:])]
-        else:
+        name, sizes = f"{workload.function}_{workload.dtype}", [prod(workload.shape[first:])]
+        if first:
+            name, sizes = f"rows_{name}", [prod(workload.shape[:first]), *sizes]
+        if name not in REDUCTIONS:
             return None
-        numbers = [ctypes.c_int(size) for size in sizes]
-        return self._with_scratch(name, (x, out), numbers, out)
+        return self._with_scratch(name, (x, out), [ctypes.c_int(size) for size in sizes], out)
 
     def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare DeviceSelect::Flagged of a counting iterator."""

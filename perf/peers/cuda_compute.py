@@ -5,63 +5,55 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import warnings
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perf.cases.base import Module
 from perf.peers.base import MissingPeerError, Peer, Prepared, require_cupy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from perf.cases import NonzeroWorkload, ReduceWorkload
-    from perf.cases.base import Array, Module
+    from perf.cases.base import Array
 
 _OFFSETS = "reads where rows begin and end"
 
 
+@dataclass(frozen=True)
 class ComputePeer(Peer):
-    """cuda.compute of a version of the package cuda-cccl.
-
-    Arrays are from `xp`, which is cupy or numpy. `stream` is the current one whenever its
-    ``__cuda_stream__`` is asked; None is no stream. `predicates` says whether functions in Python
-    can be compiled, which needs numba-cuda-mlir.
-    """
+    """cuda.compute of a version of the package cuda-cccl."""
 
     name = "cuda.compute"
 
-    def __init__(
-        self,
-        compute: Module,
-        xp: Module,
-        stream: Any,  # noqa: ANN401
-        *,
-        predicates: bool,
-        version: str,
-    ) -> None:
-        self._compute, self._xp, self._stream = compute, xp, stream
-        self._predicates, self.version = predicates, version
+    compute: Module
+    xp: Module  # cupy or numpy, which arrays are from
+    stream: Any  # the current one whenever its ``__cuda_stream__`` is asked; None is no stream
+    predicates: bool  # whether functions in Python can be compiled: needs numba-cuda-mlir
+    version: str
 
     def reduce(self, workload: ReduceWorkload, x: Array) -> Prepared | None:
         """Prepare reduce_into for all elements, segmented_reduce for rows."""
-        kinds = self._compute.OpKind
+        kinds = self.compute.OpKind
         operations = {"sum": kinds.PLUS, "max": kinds.MAXIMUM}
         first = len(workload.shape) - len(workload.axes)
         is_rows = workload.axes == tuple(range(first, len(workload.shape)))
         if workload.function not in operations or not is_rows or not x.flags.c_contiguous:
             return None
         operation = operations[workload.function]
-        (out,) = workload.outputs(self._xp)
+        (out,) = workload.outputs(self.xp)
         start = _start(workload)
         if first == 0:
-            make = self._compute.make_reduce_into
+            make = self.compute.make_reduce_into
             arguments = {"d_in": x.reshape(-1), "d_out": out.reshape(1)}
             sizes, note = {"num_items": x.size}, ""
         else:
-            make = self._compute.make_segmented_reduce
+            make = self.compute.make_segmented_reduce
             rows, columns = prod(workload.shape[:first]), prod(workload.shape[first:])
-            offsets = self._xp.arange(rows + 1, dtype="int64") * columns
+            offsets = self.xp.arange(rows + 1, dtype="int64") * columns
             arguments = {
                 "d_in": x.reshape(-1),
                 "d_out": out.reshape(-1),
@@ -76,21 +68,21 @@ class ComputePeer(Peer):
 
     def nonzero_coordinates(self, workload: NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare select of a counting iterator, for vectors."""
-        if not self._predicates or len(workload.shape) != 1:
+        if not self.predicates or len(workload.shape) != 1:
             return None
-        _, coordinates = workload.outputs(self._xp)
-        counts = self._xp.empty(2, dtype="uint32")  # it partitions, and counts a second part too
+        _, coordinates = workload.outputs(self.xp)
+        counts = self.xp.empty(2, dtype="uint32")  # it partitions, and counts a second part too
 
         def is_nonzero(position):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202  compiled for the GPU
             return x[position] != 0
 
         arguments = {
-            "d_in": self._compute.CountingIterator(np.dtype(workload.result).type(0)),
+            "d_in": self.compute.CountingIterator(np.dtype(workload.result).type(0)),
             "d_out": coordinates.reshape(-1),
             "d_num_selected_out": counts,
             "cond": is_nonzero,
         }
-        select = self._compute.make_select(**arguments)
+        select = self.compute.make_select(**arguments)
         arguments["num_items"] = x.size
         return self._prepared(select, arguments, (counts[:1], coordinates), "")
 
@@ -98,9 +90,9 @@ class ComputePeer(Peer):
         self, algorithm: Callable[..., Any], arguments: dict[str, Any], result: object, note: str
     ) -> Prepared:
         """Return the call of an algorithm that is asked for its scratch memory first."""
-        stream = self._stream
+        stream = self.stream
         nbytes = int(algorithm(temp_storage=None, stream=stream, **arguments))
-        scratch = self._xp.empty(max(1, nbytes), dtype="uint8")
+        scratch = self.xp.empty(max(1, nbytes), dtype="uint8")
 
         def call() -> object:
             algorithm(temp_storage=scratch, stream=stream, **arguments)
