@@ -117,22 +117,19 @@ class SimulatorEngine:
 
         run = None if observation.active else loaded(checked=False).launcher(*size)
 
-        def observe(addresses: tuple[int, ...]) -> bool:
-            operands = operands_of(tensors, addresses)
-            arguments = PackedArguments(pack(*addresses) + tail, (0,), operands)
-            return observation.observe(loaded(checked=True), size, arguments)
-
         def call(*addresses: int) -> None:
             nonlocal run
-            complete = False
+            parameters, complete = pack(*addresses) + tail, False
             try:
                 if observation.active:
-                    complete = observe(addresses)
-                    return
-                if run is None:
-                    run = loaded(checked=False).launcher(*size)
-                run(pack(*addresses) + tail)
-                complete = True
+                    operands = operands_of(tensors, addresses)
+                    arguments = PackedArguments(parameters, (0,), operands)
+                    complete = observation.observe(loaded(checked=True), size, arguments)
+                else:
+                    if run is None:
+                        run = loaded(checked=False).launcher(*size)
+                    run(parameters)
+                    complete = True
             finally:
                 if not complete:  # what the launch left in its workspace is good for nothing
                     self._workspaces.by_size.clear()

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _HERE = Path(__file__).resolve().parent
-_CONSTANT = re.compile(r"^constexpr \w+ (k\w+) = (0x[\dA-F]+|\d+)u?(?: << (\d+))?;", re.MULTILINE)
 _ENUMERATION = re.compile(r"^enum (?:class )?(\w+) : \w+ \{([\w\s,]*)\};", re.MULTILINE)
 _FUNCTION = re.compile(r"void \(\*(\w+)\)\(.*\)")
-_FIELDS = re.compile(r"(?:mutable )?(const )?(?:ck_sim::)?(\w+)(\**) (\w[\w, \[\]]*)")
+_FIELDS = re.compile(r"(?:mutable )?(const )?(?:ck_sim::)?(\w+)(\**) ((?:(?:, )?\w+(?:\[\d+\])?)+)")
 _SCALARS = {
     "int": ctypes.c_int,
     "uint32_t": ctypes.c_uint32,
@@ -28,16 +27,13 @@ _SCALARS = {
 STRUCTURES: dict[str, tuple[type[ctypes.Structure], str]] = {}
 
 
-class Constants(dict[str, int]):
-    """The constants of a header, by name."""
-
-    def __init__(self, header: str) -> None:
-        self._header = header
-        for name, number, shift in _CONSTANT.findall(_text_of(header)):
-            self[name] = int(number, 0) << int(shift or 0)
-
-    def __missing__(self, name: str) -> int:
-        raise AssertionError(_required(self._header, name))
+def constant(header: str, name: str) -> int:
+    """Return a constant of a header, a number that may be shifted."""
+    pattern = rf"\nconstexpr \w+ {name} = (0x[\dA-F]+|\d+)u?(?: << (\d+))?;"
+    number = re.search(pattern, _text_of(header))
+    if number is None:
+        raise AssertionError(_required(header, name))
+    return int(number[1], 0) << int(number[2] or 0)
 
 
 def enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a literal's members

@@ -43,8 +43,6 @@ class Observed:
     ) -> None:
         grid, _, self.dynamic_bytes = size
         self.kernel = kernel
-        self.name = kernel.name
-        self.library = kernel.module.path.name
         self.buffers = buffers  # in the order by which findings count
         #: Where the runtime had the buffers.
         self.addresses = [int(options.buffers[i].address) for i in range(len(buffers))]

@@ -229,14 +229,10 @@ class RawKernel:
         self.enable_cooperative_groups = enable_cooperative_groups
         # What is no function's name must be an instance of a template.
         wanted = () if _FUNCTION.fullmatch(name) else (name,)
-        given_code = Code(
-            f"{_plain(name)}.cu",
-            code,
-            self.options,
-            wanted,
-            translate_cucomplex=translate_cucomplex,
+        source = f"{_plain(name)}.cu"
+        self._library = _Library(
+            "RawKernel", Code(source, code, self.options, wanted, None, translate_cucomplex)
         )
-        self._library = _Library("RawKernel", given_code)
 
     _max_shared: int | None = None
 

@@ -9,7 +9,7 @@ import pytest
 
 from cudakern.errors import KernelCompileError
 from cudakern.simulator import headers, toolchain
-from cudakern.simulator.headers import Constants, enumeration, initializer, structure
+from cudakern.simulator.headers import constant, enumeration, initializer, structure
 from cudakern.simulator.structures import RefusalStruct, ShapeStruct
 
 
@@ -73,7 +73,7 @@ struct outer {
         ("text", ctypes.c_char_p),
         ("place", ctypes.c_void_p),
     ]
-    assert Constants(path) == {"kSome": 512}
+    assert constant(path, "kSome") == 512
     assert [(way.name, way.value) for way in enumeration(path, "Way")] == [
         ("THERE", 0),
         ("BACK", 1),
@@ -83,7 +83,8 @@ struct outer {
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (lambda path: Constants(path)["kMore"], "must declare kMore, which Python reads there"),
+        (lambda path: constant(path, "kMore"), "must declare kMore, which Python reads there"),
+        (lambda path: enumeration(path, "Way"), "must declare Way, which Python reads there"),
         (
             lambda path: structure(path, "other"),
             "must declare other, which Python reads there",
@@ -92,10 +93,25 @@ struct outer {
             lambda path: structure(path, "pair"),
             ": pair: headers.py must know the type of 'short second'",
         ),
+        (
+            lambda path: structure(path, "row"),
+            ": row: headers.py must know the type of 'int items[kItems]'",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_an_error(read, message, header):
-    path = header("\nstruct pair {\n  int first;\n  short second;\n};\n")
+    path = header("""
+struct pair {
+  int first;
+  short second;
+};
+
+struct row {
+  int items[kItems];
+};
+
+enum Way : int { kThere = 3, kBack };
+""")
     with pytest.raises(AssertionError, match=re.escape(message)):
         read(path)
 

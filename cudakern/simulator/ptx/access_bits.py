@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from cudakern.simulator.headers import Constants, enumeration
+from cudakern.simulator.headers import constant, enumeration
 
-_BITS = Constants("runtime/runtime.hpp")
+_HEADER = "runtime/runtime.hpp"
 
-BYTES = _BITS["kBytes"]
-READS = _BITS["kReads"]
-WRITES = _BITS["kWrites"]
-ATOMIC = _BITS["kAtomic"]
-STRONG = _BITS["kStrong"]
-VOLATILE = _BITS["kVolatile"]
-ACQUIRES = _BITS["kAcquires"]
-RELEASES = _BITS["kReleases"]
-GUESSES = _BITS["kGuesses"]
-RETURNS = _BITS["kReturns"]
-PIECE = _BITS["kPiece"]
-MBARRIER = _BITS["kMbarrier"]
-ALIGNED = _BITS["kAligned"]
+BYTES = constant(_HEADER, "kBytes")
+READS = constant(_HEADER, "kReads")
+WRITES = constant(_HEADER, "kWrites")
+ATOMIC = constant(_HEADER, "kAtomic")
+STRONG = constant(_HEADER, "kStrong")
+VOLATILE = constant(_HEADER, "kVolatile")
+ACQUIRES = constant(_HEADER, "kAcquires")
+RELEASES = constant(_HEADER, "kReleases")
+GUESSES = constant(_HEADER, "kGuesses")
+RETURNS = constant(_HEADER, "kReturns")
+PIECE = constant(_HEADER, "kPiece")
+MBARRIER = constant(_HEADER, "kMbarrier")
+ALIGNED = constant(_HEADER, "kAligned")
 #: By the words of PTX; scopes the narrowest first.
 SCOPES: dict[str, int] = {
-    scope.name.lower(): scope << _BITS["kScopeShift"]
-    for scope in enumeration("runtime/runtime.hpp", "Scope")
+    scope.name.lower(): scope << constant(_HEADER, "kScopeShift")
+    for scope in enumeration(_HEADER, "Scope")
 }
 SPACES: dict[str, int] = {
-    space.name.lower(): space << _BITS["kSpaceShift"]
-    for space in enumeration("runtime/runtime.hpp", "Space")
+    space.name.lower(): space << constant(_HEADER, "kSpaceShift")
+    for space in enumeration(_HEADER, "Space")
 }
 SPACES["shared::cta"] = SPACES["shared"]
 SPACES["shared::cluster"] = SPACES.pop("cluster")

@@ -1,4 +1,4 @@
-"""Reports of observed launches: what was wrong, what moved."""
+"""Blocks of code whose launches are observed, and what they report."""
 
 from __future__ import annotations
 
@@ -83,25 +83,15 @@ class TrafficReport(observation.Session):
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
-        for kernel in self.kernels:
-            if (kernel.kernel, kernel.library) == (observed.name, observed.library):
-                break
-        else:
-            kernel = KernelTraffic(observed.name, observed.library)
-            self.kernels.append(kernel)
-        kernel.add(observed)
+        key = observed.kernel.name, observed.kernel.module.path.name
+        same = [kernel for kernel in self.kernels if (kernel.kernel, kernel.library) == key]
+        if not same:
+            same = [KernelTraffic(*key)]
+            self.kernels += same
+        same[0].add(observed)
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.kernels)) or "no launches"
-
-
-def _count(blocks: SupportsIndex) -> int:
-    """Return a number of blocks for `traffic`, or raise BindingError."""
-    is_integer = isinstance(blocks, SupportsIndex) and not isinstance(blocks, bool)
-    if not is_integer or index(blocks) < 1:
-        requirement = f"must be an integer of at least 1; got {blocks!r}"
-        raise BindingError("simulator.traffic", "blocks", requirement)
-    return index(blocks)
 
 
 @contextmanager
@@ -257,6 +247,10 @@ def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
     >>> kernel.sampled, kernel.blocks, kernel.instructions["ld.global.u32"]
     (4, 1048576, 1048576)
     """
-    report = TrafficReport(sample=0 if blocks is None else _count(blocks))
+    is_integer = isinstance(blocks, SupportsIndex) and not isinstance(blocks, bool)
+    if blocks is not None and (not is_integer or index(blocks) < 1):
+        requirement = f"must be an integer of at least 1; got {blocks!r}"
+        raise BindingError("simulator.traffic", "blocks", requirement)
+    report = TrafficReport(sample=0 if blocks is None else index(blocks))
     with observation.observing(report):
         yield report

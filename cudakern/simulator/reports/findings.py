@@ -125,7 +125,7 @@ def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
         said = f"{what} must come after a write; nothing wrote {where}"
     message = f"{_shown(stack)}: {said} (block {block}, thread {thread})"
     source = stack[0] if stack else None
-    return Finding(kind, observed.name, block, thread, source, stack, array, index, message)
+    return Finding(kind, observed.kernel.name, block, thread, source, stack, array, index, message)
 
 
 def _race(raw: ctypes.Structure, what: str, where: str) -> str:
