@@ -103,6 +103,7 @@ INTEGERS_8_TO_32 = frozenset(
     for kind in DataType
     if "INT" in kind.name and 8 <= kind.bits <= 32  # noqa: PLR2004
 )
+UP_TO_32_BITS = FLOATS_16_32 | INTEGERS_8_TO_32
 SIXTY_FOUR_BITS = frozenset({DataType.FLOAT64, DataType.INT64, DataType.UINT64})
 EXTENSIONS = frozenset({DataType.BOOL, DataType.BFLOAT16, DataType.COMPLEX64, DataType.COMPLEX128})
 INDEX_TYPES = frozenset({DataType.INT64, DataType.INT32, DataType.UINT64, DataType.UINT32})

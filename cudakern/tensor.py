@@ -167,42 +167,31 @@ def check_tensor(
     if level < FeatureLevel.LEVEL_3_0:
         require("T3", ".sizes", rank in OLD_DIMENSIONS, f"must have 4 or 5 entries; got {rank}")
     else:
-        require(
-            "T3",
-            ".sizes",
-            1 <= rank <= MAX_DIMENSIONS or (extended and rank == 0),
-            f"must have 1 to {MAX_DIMENSIONS} entries; got {rank}",
-        )
+        legal = 1 <= rank <= MAX_DIMENSIONS or (extended and rank == 0)
+        requirement = f"must have 1 to {MAX_DIMENSIONS} entries; got {rank}"
+        require("T3", ".sizes", legal, requirement)
     smallest = 0 if extended else 1
     enough = min(sizes, default=1) >= smallest
     require("T4", ".sizes", enough, f"must be at least {smallest}; got {sizes}")
     if strides is not None:
-        require(
-            "T5", ".strides", len(strides) == rank, f"must have {rank} entries; got {len(strides)}"
-        )
+        requirement = f"must have {rank} entries; got {len(strides)}"
+        require("T5", ".strides", len(strides) == rank, requirement)
         legal = all(0 <= stride <= MAX_STRIDE for stride in strides)
         require("T5", ".strides", legal, f"must lie in [0, 2^32 - 1]; got {strides}")
         if output:
             requirement = f"must give each element of {sizes} an address of its own; got {strides}"
             require("T10", ".strides", not overlaps_itself(sizes, strides), requirement)
-    minimum = minimum_tensor_size_in_bytes(desc)
-    total = desc.total_tensor_size_in_bytes
-    require(
-        "T11",
-        ".total_tensor_size_in_bytes",
-        total is None or total >= minimum,
-        f"must be at least {minimum}; got {total}",
-    )
+    total, minimum = desc.total_tensor_size_in_bytes, minimum_tensor_size_in_bytes(desc)
+    requirement = f"must be at least {minimum}; got {total}"
+    enough = total is None or total >= minimum
+    require("T11", ".total_tensor_size_in_bytes", enough, requirement)
     elements = prod(sizes)
     requirement = f"must hold at most 2^32 - 1 elements; got {elements}"
     require("T13", ".sizes", extended or elements <= MAX_ELEMENTS, requirement)
     align = desc.guaranteed_base_offset_alignment
-    require(
-        "T14",
-        ".guaranteed_base_offset_alignment",
-        align == 0 or (align >= kind.itemsize and align & (align - 1) == 0),
-        f"must be 0 or a power of two of at least {kind.itemsize}; got {align}",
-    )
+    legal = align == 0 or (align >= kind.itemsize and align & (align - 1) == 0)
+    requirement = f"must be 0 or a power of two of at least {kind.itemsize}; got {align}"
+    require("T14", ".guaranteed_base_offset_alignment", legal, requirement)
     requirement = f"must be NONE or OWNED_BY_DML; got {desc.flags!r}"
     require("T16", ".flags", desc.flags in {0, 1}, requirement)
     requirement = f"must be NONE for an output; got {desc.flags!r}"

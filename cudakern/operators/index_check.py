@@ -60,13 +60,8 @@ def check_launch(
     arguments = ArgumentPacker(wide=True).offset(items=indices.size)
     arguments.offset(extent=(*extents, *[1] * (room - len(extents))))
     arguments.dimensions(_CHECK_RANK, dimensions=(*merge(dimensions), component))
-    return Launch(
-        check_spec(operator, index_type),
-        (blocks_for(indices.size, THREADS), 1, 1),
-        0,
-        2,
-        arguments.done(),
-    )
+    grid = (blocks_for(indices.size, THREADS), 1, 1)
+    return Launch(check_spec(operator, index_type), grid, 0, 2, arguments.done())
 
 
 def raise_if_outside(

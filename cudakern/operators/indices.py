@@ -19,15 +19,9 @@ if TYPE_CHECKING:
 
 #: What the copy operators take at each feature level, newest first: data, and indices.
 DATA_TYPES = (
-    (
-        FeatureLevel.EXTENDED,
-        dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32 | dtypes.SIXTY_FOUR_BITS | dtypes.EXTENSIONS,
-    ),
-    (
-        FeatureLevel.LEVEL_4_1,
-        dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32 | dtypes.SIXTY_FOUR_BITS,
-    ),
-    (FeatureLevel.LEVEL_2_1, dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32),
+    (FeatureLevel.EXTENDED, dtypes.UP_TO_32_BITS | dtypes.SIXTY_FOUR_BITS | dtypes.EXTENSIONS),
+    (FeatureLevel.LEVEL_4_1, dtypes.UP_TO_32_BITS | dtypes.SIXTY_FOUR_BITS),
+    (FeatureLevel.LEVEL_2_1, dtypes.UP_TO_32_BITS),
     (FeatureLevel.LEVEL_1_0, dtypes.FLOATS_16_32),
 )
 INDEX_DATA_TYPES = (

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import Launch
 
-_SMALL = dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32
 #: What the input may be. Unlike the copy operators, this one has no 64-bit types in DirectML.
 _DATA_TYPES = (
-    (FeatureLevel.EXTENDED, _SMALL | dtypes.SIXTY_FOUR_BITS | dtypes.EXTENSIONS),
-    (FeatureLevel.LEVEL_3_0, _SMALL),
+    (FeatureLevel.EXTENDED, dtypes.UP_TO_32_BITS | dtypes.SIXTY_FOUR_BITS | dtypes.EXTENSIONS),
+    (FeatureLevel.LEVEL_3_0, dtypes.UP_TO_32_BITS),
 )
 _COORDINATE_DATA_TYPES = (
     (FeatureLevel.EXTENDED, frozenset({DataType.UINT32, DataType.INT64})),

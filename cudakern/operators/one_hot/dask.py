@@ -94,11 +94,9 @@ def _vectors(
     indices: Array,
     values: object = None,
     *,
-    depth: int,
-    axis: int,
-    negative: NegativeIndex,
     result: np.dtype[Any],
     pattern: bytes,
+    **how: Any,  # noqa: ANN401
 ) -> Array:
     """Return the vectors of a chunk of indices; values are in an array or, repeated, in bytes."""
     if values is None:
@@ -106,4 +104,4 @@ def _vectors(
         pair = both[0], both[both.size // 2]
     else:
         pair = lazy_arrays.only_chunk(values)
-    return eager.one_hot(indices, depth, axis=axis, values=pair, dtype=result, negative=negative)
+    return eager.one_hot(indices, values=pair, dtype=result, **how)

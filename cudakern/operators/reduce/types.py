@@ -86,7 +86,7 @@ _FLOATS = dtypes.FLOATS_16_32 | {DataType.BFLOAT16, DataType.FLOAT64}
 #: The parts of complex numbers.
 PARTS = {DataType.COMPLEX64: DataType.FLOAT32, DataType.COMPLEX128: DataType.FLOAT64}
 _COMPLEX = frozenset(PARTS)
-_SMALL = dtypes.FLOATS_16_32 | dtypes.INTEGERS_8_TO_32
+_SMALL = dtypes.UP_TO_32_BITS
 _WIDE = dtypes.FLOATS_16_32 | _INT32 | _INT64
 #: Data types by what they hold: nothing that one can express is lost in those behind it.
 _CATEGORIES = {
@@ -95,32 +95,24 @@ _CATEGORIES = {
     "float": _FLOATS,
     "complex": _COMPLEX,
 }
-_EARLY = (FeatureLevel.LEVEL_1_0, dtypes.FLOATS_16_32)
+_EARLY = ((FeatureLevel.LEVEL_1_0, dtypes.FLOATS_16_32),)
+_FROM_2_1 = ((FeatureLevel.LEVEL_2_1, dtypes.FLOATS_16_32 | _INT32), *_EARLY)
 #: What the input may be at DirectML's levels, newest first, where that is not floats always.
 _INPUT_DATA_TYPES: dict[ReduceFunction, TypeTable] = {
     **dict.fromkeys(
         ARG_FUNCTIONS,
-        ((FeatureLevel.LEVEL_4_1, _SMALL | _INT64), (FeatureLevel.LEVEL_2_1, _SMALL), _EARLY),
+        ((FeatureLevel.LEVEL_4_1, _SMALL | _INT64), (FeatureLevel.LEVEL_2_1, _SMALL), *_EARLY),
     ),
     **dict.fromkeys(
         EXTREMES,
-        (
-            (FeatureLevel.LEVEL_5_0, _SMALL | _INT64),
-            (FeatureLevel.LEVEL_3_0, _SMALL),
-            (FeatureLevel.LEVEL_2_1, dtypes.FLOATS_16_32 | _INT32),
-            _EARLY,
-        ),
+        ((FeatureLevel.LEVEL_5_0, _SMALL | _INT64), (FeatureLevel.LEVEL_3_0, _SMALL), *_FROM_2_1),
     ),
     **dict.fromkeys(
         (ReduceFunction.MULTIPLY, ReduceFunction.SUM),
-        (
-            (FeatureLevel.LEVEL_5_0, _WIDE),
-            (FeatureLevel.LEVEL_2_1, dtypes.FLOATS_16_32 | _INT32),
-            _EARLY,
-        ),
+        ((FeatureLevel.LEVEL_5_0, _WIDE), *_FROM_2_1),
     ),
     **dict.fromkeys(
-        (ReduceFunction.L1, ReduceFunction.SUM_SQUARE), ((FeatureLevel.LEVEL_5_0, _WIDE), _EARLY)
+        (ReduceFunction.L1, ReduceFunction.SUM_SQUARE), ((FeatureLevel.LEVEL_5_0, _WIDE), *_EARLY)
     ),
 }
 #: What the output of ARGMAX and ARGMIN may be.
@@ -170,7 +162,7 @@ def input_data_types(function: ReduceFunction) -> TypeTable:
     """Return what the input of a function may be at each feature level."""
     real = frozenset().union(*_CATEGORIES.values()) - _COMPLEX
     legal = real if function in ORDERED else real | _COMPLEX
-    return (FeatureLevel.EXTENDED, legal), *_INPUT_DATA_TYPES.get(function, (_EARLY,))
+    return (FeatureLevel.EXTENDED, legal), *_INPUT_DATA_TYPES.get(function, _EARLY)
 
 
 def result_types(function: ReduceFunction, kind: DataType) -> tuple[str, frozenset[DataType]]:
