@@ -149,9 +149,9 @@ FAULTS = (
           'self.require_between("§G5§G8§", "index_dimensions"'),
     Fault("type tables are checked before the rules",
           "operators/test_rules.py::test_type_tables_are_checked_last_and_in_order",
-          "        §self.check_rules(level)\n        for rule, field, table in self.types():\n   "
-          "         self.require_type(rule, field, level, table§for rule, field, table in "
-          "self.types():\n            self.require_type(rule, field, level, table)\n        "
+          "        §self.check_rules(level)\n        for rule, field, table in self.type_tables:\n "
+          "           self.require_type(rule, field, level, table§for rule, field, table in "
+          "self.type_tables:\n            self.require_type(rule, field, level, table)\n        "
           "self.check_rules(level§)\n"),
     Fault("index types begin at another level", "operators/test_rules.py::test_types_of_each_level",
           "(FeatureLevel.§LEVEL_3_0§LEVEL_2_1§, dtypes.INDEX_TYPES)"),

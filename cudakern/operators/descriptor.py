@@ -44,8 +44,6 @@ class OperatorDesc(ABC):
     #: Names of the fields that are tensors, in binding order.
     input_fields: ClassVar[tuple[str, ...]]
     output_fields: ClassVar[tuple[str, ...]] = ("output_tensor",)
-    #: What the data types of tensors may be: rule, field, table.
-    type_tables: ClassVar[tuple[tuple[str, str, TypeTable], ...]] = ()
 
     def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
         """Return the input tensors with their field names, in binding order."""
@@ -72,9 +70,10 @@ class OperatorDesc(ABC):
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the operator's first broken rule, type tables excepted."""
 
-    def types(self) -> tuple[tuple[str, str, TypeTable], ...]:
-        """Return the type tables: rule, field of a tensor, its table."""
-        return self.type_tables
+    @property
+    @abstractmethod
+    def type_tables(self) -> tuple[tuple[str, str, TypeTable], ...]:
+        """What the data types of tensors may be: rule, field of a tensor, its table."""
 
     @abstractmethod
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
@@ -150,5 +149,5 @@ class OperatorDesc(ABC):
             for field, tensor in tensors:
                 check_tensor(self.operator, field, tensor, level, output=output)
         self.check_rules(level)
-        for rule, field, table in self.types():
+        for rule, field, table in self.type_tables:
             self.require_type(rule, field, level, table)

@@ -84,8 +84,9 @@ class _ReducingDesc(OperatorDesc):
         requirement = f"must hold indices up to {count - 1}; got {result.name}"
         self.require("R9", field, types.holds_indices(function, result, count), requirement)
 
-    def types(self) -> tuple[tuple[str, str, TypeTable], ...]:
-        """Return the type tables, which depend on the function."""
+    @property
+    def type_tables(self) -> tuple[tuple[str, str, TypeTable], ...]:
+        """What the data types of tensors may be, which depends on the function."""
         function = self._function()
         of_input = ("R10", "input_tensor", types.input_data_types(function))
         if function not in types.ARG_FUNCTIONS:
