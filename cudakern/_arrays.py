@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from math import prod
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from cudakern.errors import ArgumentError, BindingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
 
 #: numpy.ndarray or cupy.ndarray. CuPy has no types, so this is as precise as it gets.
 Array = Any
@@ -324,26 +324,22 @@ def check_alignment(operator: str, name: str, layout: Layout) -> None:
         raise BindingError(operator, name, f"{requirement}; got {found}")
 
 
-class _Footprint:
-    """Memory an array covers, for NumPy's exact overlap test; no byte is ever read."""
-
-    def __init__(self, layout: Layout, address: int) -> None:
-        self.__array_interface__ = {
-            "data": (address, True),
-            "shape": layout.shape,
-            "strides": layout.strides,
-            "typestr": f"|V{layout.itemsize}",
-            "version": 3,
-        }
+def _footprint(layout: Layout, address: int) -> Array:
+    """Return the memory of an array, for NumPy's exact overlap test; no byte is ever read."""
+    interface = {
+        "data": (address, True),
+        "shape": layout.shape,
+        "strides": layout.strides,
+        "typestr": f"|V{layout.itemsize}",
+        "version": 3,
+    }
+    return np.asarray(SimpleNamespace(__array_interface__=interface))
 
 
 def share_memory(a: Layout, a_address: int, b: Layout, b_address: int) -> bool:
     """Return whether two arrays share a byte; True where that cannot be decided quickly."""
     try:
-        return np.shares_memory(
-            np.asarray(_Footprint(a, a_address)),
-            np.asarray(_Footprint(b, b_address)),
-            max_work=_OVERLAP_WORK,
-        )
+        footprints = _footprint(a, a_address), _footprint(b, b_address)
+        return np.shares_memory(*footprints, max_work=_OVERLAP_WORK)
     except np.exceptions.TooHardError:
         return True

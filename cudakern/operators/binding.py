@@ -13,14 +13,13 @@ from cudakern import _arrays
 from cudakern._caches import Table
 from cudakern._layout import WORD_BYTES, Layout
 from cudakern.engines import engine_for
-from cudakern.engines.base import Tensor
+from cudakern.engines.base import Launch, PreparedLaunch, Tensor
 from cudakern.errors import BindingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from cudakern._arrays import Array
-    from cudakern.engines.base import Launch, PreparedLaunch
 
     Arrays = tuple[Array, ...]
     #: Checks all that the static facts decide, given what a call asks for, its arrays and layouts

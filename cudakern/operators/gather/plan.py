@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cudakern import _layout
 from cudakern._kernel_arguments import ArgumentPacker
 from cudakern._layout import VECTOR_BYTES, Layout, alignment, round_up
-from cudakern.engines.base import MULTIPROCESSORS, Launch
+from cudakern.engines.base import MULTIPROCESSORS, KernelSpec, Launch
 from cudakern.operators import index_kernels
 from cudakern.operators.indices import INDEX_TYPES, compares_wide
 from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, plan_strided, rows_of_tuples
@@ -17,7 +17,6 @@ from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, plan_stri
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudakern.engines.base import KernelSpec
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 # These are of last_axis; rows.py has the other variants' constants.

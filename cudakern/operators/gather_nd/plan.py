@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cudakern._kernel_arguments import ArgumentPacker
 from cudakern._layout import VECTOR_BYTES, round_up
-from cudakern.engines.base import Launch
+from cudakern.engines.base import KernelSpec, Launch
 from cudakern.operators import index_kernels
 from cudakern.operators.indices import INDEX_TYPES
 from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, pack_axes, plan_strided
@@ -16,7 +16,6 @@ from cudakern.operators.rows import STRIDED_RANKS, RowProblem, Stream, pack_axes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cudakern.engines.base import KernelSpec
 
 OPERATOR = "gather_nd"
 

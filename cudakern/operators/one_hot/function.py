@@ -14,7 +14,7 @@ from cudakern._arrays import Array
 from cudakern._caches import Results, registered
 from cudakern._dtypes import as_dtype, copyable, known, require_dtype
 from cudakern._foreign import as_array, as_output
-from cudakern._layout import VECTOR_BYTES
+from cudakern._layout import VECTOR_BYTES, Layout
 from cudakern._nvtx import nvtx_range
 from cudakern.engines import HOST
 from cudakern.errors import ArgumentError, dtype_error, reason, shown
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         TypedVectors,
         Vectors,
     )
-    from cudakern._layout import Layout
 
 NAME = "one_hot"
 _NAMES = ("indices", "values", "out")

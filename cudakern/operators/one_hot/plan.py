@@ -12,7 +12,7 @@ from cudakern import _layout
 from cudakern._kernel_arguments import ArgumentPacker, Arguments
 from cudakern._layout import VECTOR_BYTES, Dimension, Layout, alignment, merge, reach, round_up
 from cudakern.engines import base
-from cudakern.engines.base import THREADS, Launch, blocks_for
+from cudakern.engines.base import THREADS, KernelSpec, Launch, blocks_for
 from cudakern.operators import index_kernels
 from cudakern.operators.index_kernels import ITEMS_PER_THREAD
 from cudakern.operators.indices import INDEX_TYPES, compares_wide
@@ -21,7 +21,6 @@ from cudakern.operators.rows import STRIDED_RANKS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cudakern.engines.base import KernelSpec
 
 # Tuning: unit; reason; an estimate, or a limit of hardware or kernels.
 SHARED_BYTES = 16 * 1024  # bytes of shared memory of a block: four blocks fit; limit
