@@ -97,12 +97,7 @@ def _function(text: FunctionText, callee: Register, more: Sequence[Operand]) -> 
     return function
 
 
-def _called(
-    text: FunctionText,
-    callee: Register,
-    function: Function,
-    places: list[str],
-) -> str:
+def _called(text: FunctionText, callee: Register, function: Function, places: list[str]) -> str:
     arguments = "".join(f", {place}" for place in places)
     if text.register(callee.name) is not None:
         kinds = ", char*" * len(places)

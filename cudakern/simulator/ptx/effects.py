@@ -82,16 +82,12 @@ class Effects:
         if "aligned" in name_words and self.needs_site:
             access |= bits.ALIGNED
         if self.accesses_memory:
-            access |= self._bytes(name_words) | _first(name_words, bits.SPACES, 0)
+            lanes, size = _first(name_words, LANES, 1), size_in(name_words) or 0
+            access |= lanes * size if self.size is None else self.size
+            access |= _first(name_words, bits.SPACES, 0)
         if self.accesses_memory or self.order:
             access |= self._order_bits(name_words)
         return access
-
-    def _bytes(self, name_words: Sequence[str]) -> int:
-        """Return the size of an access: of all elements of a vector."""
-        if self.size is not None:
-            return self.size
-        return (size_in(name_words) or 0) * _first(name_words, LANES, 1)
 
     def _order_bits(self, name_words: Sequence[str]) -> int:
         strong = bits.STRONG if self.accesses_memory else 0

@@ -53,7 +53,6 @@ _WORD = re.compile(r"\{(\.[\w:]+)\}|(\.[\w:]+)")
 _OPERAND = re.compile(r"([\[(]?)(\w+)[\])]?(?::(\w+))?")
 #: Results in patterns, if they come first.
 _RESULTS = {"d", "p", "q"}
-_CARRY = re.compile(r"\bcc\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,52 +104,43 @@ class Form:
         first = self.operands[0] if self.operands else ()
         return tuple(o for o in first if o.name in _RESULTS and not o.is_address)
 
-    @cached_property
-    def uses_carry(self) -> bool:
-        """Whether its C++ has to do with the carry flag."""
-        return _CARRY.search(self.code) is not None
-
     def spellings(self) -> Iterator[tuple[str, dict[str, str]]]:
         """Yield each name that the pattern stands for, with the words of its sets and flags."""
-        for chosen in product(*self._choices):
-            fields = {key: word for _, key, word in chosen}
-            yield self.opcode + "".join(text for text, _, _ in chosen), fields
-
-    @cached_property
-    def _choices(self) -> list[list[tuple[str, str, str]]]:
-        """What each modifier can be: text, field and word, the longest text first."""
-        name = self.pattern.split(" ", 1)[0]
-        choices: list[list[tuple[str, str, str]]] = []
-        for optional, required in _WORD.findall(name[len(self.opcode) :]):
-            word = (optional or required)[1:]
-            key = word.replace("::", "_").replace(":", "_")
-            if word in self.sets:
-                alternatives = [(f".{choice}", word, choice) for choice in self.sets[word].split()]
-                choices.append([*alternatives, *([("", word, "none")] if optional else [])])
-            elif optional:
-                choices.append([(f".{word}", key, "1"), ("", key, "0")])
-            else:
-                choices.append([(f".{word}", key, "1")])
-        return choices
+        for modifiers in product(*self._choices):
+            yield self.opcode + "".join(modifiers), self._fields(modifiers)
 
     def match(self, name: str) -> dict[str, str] | None:
         """Return the words of sets and flags in an instruction's name; None for another form."""
         if self.writer:
             words = name.split(".")
-            is_match = all(any(word in words for _, _, word in c) for c in self._choices)
+            is_match = all(any(text[1:] in words for text in c) for c in self._choices)
             return {} if is_match else None
-        return self._match(name, len(self.opcode), 0)
+        modifiers = self._modifiers.fullmatch(name, len(self.opcode))
+        return None if modifiers is None else self._fields(modifiers.groups())
 
-    def _match(self, name: str, start: int, number: int) -> dict[str, str] | None:
-        if number == len(self._choices):
-            return {} if start == len(name) else None
-        for text, key, word in self._choices[number]:
-            end = start + len(text)
-            if name.startswith(text, start) and name[end : end + 1] in {"", "."}:
-                rest = self._match(name, end, number + 1)
-                if rest is not None:
-                    return {key: word, **rest}
-        return None
+    def _fields(self, modifiers: Iterable[str]) -> dict[str, str]:
+        return dict(c[text] for c, text in zip(self._choices, modifiers, strict=True))
+
+    @cached_property
+    def _modifiers(self) -> re.Pattern[str]:
+        """What matches the name behind the opcode: a group for each modifier."""
+        return re.compile("".join(f"({'|'.join(map(re.escape, c))})" for c in self._choices))
+
+    @cached_property
+    def _choices(self) -> list[dict[str, tuple[str, str]]]:
+        """What each modifier can be, the longest text first, with its field and word."""
+        choices = []
+        name = self.pattern.split(" ", 1)[0]
+        for optional, required in _WORD.findall(name[len(self.opcode) :]):
+            word = (optional or required)[1:]
+            field = word.replace("::", "_").replace(":", "_")
+            is_set = word in self.sets
+            words = self.sets[word].split() if is_set else [word]
+            choice = {f".{text}": (field, text if is_set else "1") for text in words}
+            if optional:
+                choice[""] = field, "none" if is_set else "0"
+            choices.append(choice)
+        return choices
 
 
 def _operand(text: str) -> OperandForm:
@@ -282,11 +272,12 @@ class Table:
 
     def _matches(self, name: str) -> list[Match]:
         """Return the forms of a name, those that Python writes last."""
-        forms = self._by_opcode.get(name.partition(".")[0], ())
+        opcode, *words = name.split(".")
+        forms = self._by_opcode.get(opcode, ())
         ordered = _in_order(name)
         matches = ((form, form.match(ordered), header) for form, header in forms)
         return [
-            Match(form, fields, header, _types(form, name, fields), _access(form, name))
+            Match(form, fields, header, _types(form, name, fields), form.effects.access(words))
             for form, fields, header in sorted(matches, key=lambda match: match[0].writer != "")
             if fields is not None
         ]
@@ -324,10 +315,6 @@ def _in_order(name: str) -> str:
     if opcode not in {"atom", "red"}:
         return name
     return ".".join([opcode, *sorted(words, key=lambda word: _FIRST.get(word, len(_FIRST)))])
-
-
-def _access(form: Form, name: str) -> int:
-    return form.effects.access(name.split(".")[1:])
 
 
 def _types(form: Form, name: str, fields: Mapping[str, str]) -> dict[str, str]:

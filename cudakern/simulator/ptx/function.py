@@ -44,6 +44,7 @@ _MAX_LOCAL_BYTES = 512 * 1024  # a GPU's limit
 _SPACES = {"global", "shared", "const", "local", "param"}
 _UNSAFE = re.compile(r"\W")
 _ATOM = re.compile(r"\w+")
+_CARRY = re.compile(r"\bcc\b")
 #: A thread that waits shall look the same each time: see deadlock.hpp.
 _FORGET_TURNS = "turns = 0; "
 
@@ -348,7 +349,7 @@ class FunctionText:
         if pairs and len(row.form.operands[0]) == 1:
             self.refuse(f"{name} with two results")
         self.scope.headers.add(row.header)
-        self._uses_carry = self._uses_carry or row.form.uses_carry
+        self._uses_carry = self._uses_carry or _CARRY.search(row.form.code) is not None
         return row
 
     def _is_predicate(self, operand: Operand) -> bool:

@@ -72,11 +72,9 @@ class _Translator(Scope):
         refused = {name: problem for name, problem in refused.items() if problem}
         bodies = [text for name, text in texts.items() if name not in refused]
         variables, addresses = self._placed_variables()
+        headers = ["ptx.hpp", *sorted(self.headers - {"ptx.hpp"})]
         parts = (
-            *(
-                f'#include "{header}"'
-                for header in ("ptx.hpp", *sorted(self.headers - {"ptx.hpp"}))
-            ),
+            *(f'#include "{header}"' for header in headers),
             "using namespace ck_ptx;",
             *variables,
             f"{_CALLABLE};",

@@ -8,11 +8,7 @@ from cudakern.simulator.ptx.instructions.atomics import ORDER, atomics
 HEADER = "half_atomics.hpp"
 
 FORMS = (
-    *atomics(
-        "add.noftz",
-        "f16 bf16 f16x2 bf16x2",
-        "atomic_half<{T}>({a}, {b}, half_add, {site})",
-    ),
+    *atomics("add.noftz", "f16 bf16 f16x2 bf16x2", "atomic_half<{T}>({a}, {b}, half_add, {site})"),
     *rows(
         ORDER
         + """
