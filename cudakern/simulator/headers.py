@@ -102,7 +102,7 @@ def initializer(struct: type[ctypes.Structure], **values: object) -> str:
 
 
 def _required(header: str, name: str) -> str:
-    return f"cudakern: {header} must declare {name}, which Python reads there"
+    return f"cudakern: {header} must declare {name} as headers.py reads it"
 
 
 @cache

@@ -20,6 +20,7 @@ from cudakern.simulator.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator.ptx.compile import Code
+from cudakern.simulator.ptx.loaded import address_of
 from cudakern.simulator.ptx.names import called, parameter_names, qualified
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class _Library:
                 requirement = f"must be that of one variable; {len(symbols)} are called {name!r}"
             raise BindingError("RawModule", "name", requirement)
         variable = variables[symbols[0]]
-        memory = (ctypes.c_uint8 * variable.nbytes).from_address(variable.address)
+        memory = (ctypes.c_uint8 * variable.bytes).from_address(address_of(variable).value)
         return np.ctypeslib.as_array(memory)
 
 

@@ -83,11 +83,11 @@ struct outer {
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        (lambda path: constant(path, "kMore"), "must declare kMore, which Python reads there"),
-        (lambda path: enumeration(path, "Way"), "must declare Way, which Python reads there"),
+        (lambda path: constant(path, "kMore"), "must declare kMore as headers.py reads it"),
+        (lambda path: enumeration(path, "Way"), "must declare Way as headers.py reads it"),
         (
             lambda path: structure(path, "other"),
-            "must declare other, which Python reads there",
+            "must declare other as headers.py reads it",
         ),
         (
             lambda path: structure(path, "pair"),

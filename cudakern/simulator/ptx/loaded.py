@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from cudakern.simulator import structures
@@ -23,19 +23,9 @@ _Row = TypeVar("_Row", bound=ctypes.Structure)
 _RESIDENT_BLOCKS = max(2, os.cpu_count() or 1)
 
 
-class LoadedVariable(NamedTuple):
-    """A ``__device__`` or ``__constant__`` variable of a loaded module."""
-
-    name: str  # its symbol
-    place: int  # where its address stands
-    nbytes: int
-    is_constant: bool  # whether it is in constant memory
-    has_addresses: bool  # whether its value leads to functions, which are its library's own
-
-    @property
-    def address(self) -> int:
-        """Where it lies."""
-        return ctypes.c_uint64.from_address(self.place).value
+def address_of(variable: ctypes.Structure) -> ctypes.c_uint64:
+    """Return the word of a library that tells where a variable lies."""
+    return ctypes.c_uint64.from_address(variable.place)
 
 
 def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
@@ -185,14 +175,8 @@ class LoadedModule:
             for refusal in table("refusal", structures.RefusalStruct)
         }
         self.variables = {
-            row.name.decode(): LoadedVariable(
-                row.name.decode(),
-                row.place,
-                row.bytes,
-                bool(row.is_constant),
-                bool(row.has_addresses),
-            )
-            for row in table("variable", structures.VariableStruct)
+            variable.name.decode(): variable
+            for variable in table("variable", structures.VariableStruct)
         }
         self.instructions = table("instruction", structures.InstructionStruct)
 
@@ -208,8 +192,7 @@ class LoadedModule:
         """
         for name, variable in self.variables.items():
             if not variable.has_addresses:
-                place = ctypes.c_uint64.from_address(variable.place)
-                place.value = other.variables[name].address
+                address_of(variable).value = address_of(other.variables[name]).value
         self._library.ck_sim_initialise()
 
     def kernel(self, name: str, source: str) -> LoadedKernel:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from cudakern.simulator.observation import Observed
     from cudakern.simulator.operands import Operand
-    from cudakern.simulator.ptx.loaded import LoadedVariable
 
 
 _Reason = enumeration("checker/launch_api.hpp", "ck_sim_reason")
@@ -194,7 +193,7 @@ def _inside(observed: Observed, raw: ctypes.Structure) -> list[Operand]:
     return [o for o in buffer.operands if o.start <= address < o.end]
 
 
-def _variable(observed: Observed, raw: ctypes.Structure) -> LoadedVariable:
+def _variable(observed: Observed, raw: ctypes.Structure) -> ctypes.Structure:
     number: int = raw.object
     return [*observed.kernel.module.variables.values()][number]
 
@@ -212,7 +211,7 @@ def _place_of(observed: Observed, raw: ctypes.Structure) -> _Where:
         return _of_shared(observed, raw, space)
     if space is _Space.VARIABLE:
         variable = _variable(observed, raw)
-        name, size = qualified(variable.name).rpartition("::")[2], variable.nbytes
+        name, size = qualified(variable.name.decode()).rpartition("::")[2], variable.bytes
         kind = "constant" if variable.is_constant else "global"
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
     if space is _Space.NOWHERE:

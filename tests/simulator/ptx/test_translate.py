@@ -14,6 +14,7 @@ from cudakern.errors import BindingError, KernelCompileError, SimulatorError
 from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx.compile import ptx_of_text
 from cudakern.simulator.ptx.instructions import moves_and_branches
+from cudakern.simulator.ptx.loaded import address_of
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
 from tests.simulator.ptx.harness import HEAD, compiled, launch, poison
@@ -710,11 +711,11 @@ def test_two_libraries_of_a_module_share_variables():
         ModuleLoader().load(ptx_of_text(text, f"{name}.ptx")) for name in ("one", "other")
     )
     other.share_variables(first)
-    own = {name for name in first.variables if first.variables[name].address}
+    own = {name for name, variable in first.variables.items() if address_of(variable).value}
     assert own == {"count", "three", "places", "table"}
     for name in own:
-        same = first.variables[name].address == other.variables[name].address
-        assert same == (name != "table")
+        places = [address_of(module.variables[name]).value for module in (first, other)]
+        assert (places[0] == places[1]) == (name != "table")
         assert first.variables[name].has_addresses == (name == "table")
     y = poison(4, np.uint32)
     for number, module in enumerate((first, other, first), 1):
