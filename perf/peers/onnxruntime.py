@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from perf import cases
-    from perf.cases.base import Array, Module
+    from perf.cases.base import Array, Module, Workload
 
 #: Of the models; every operator here has had its present form since.
 OPSET = 18
@@ -88,28 +88,25 @@ class RuntimePeer(Peer):
             node = Node(operator, constants, {"keepdims": 0}, workload.dtype)
         else:
             return None
-        (out,) = workload.outputs(self._xp)
-        return self._prepared(node, (x,), out)
+        return self._prepared(workload, node, (x,))
 
     def nonzero_coordinates(self, workload: cases.NonzeroWorkload, x: Array) -> Prepared | None:
         """Prepare NonZero."""
         different = other_type(workload.result, "int64")
         note = remarks(different, "a row for each axis", ALLOCATES)
-        return self._prepared(Node("NonZero", {}, {}, "int64"), (x,), None, note)
+        return self._prepared(workload, Node("NonZero", {}, {}, "int64"), (x,), note)
 
     def gather(self, workload: cases.GatherWorkload, x: Array, indices: Array) -> Prepared | None:
         """Prepare Gather."""
         node = Node("Gather", {}, {"axis": workload.axis}, workload.dtype)
-        (out,) = workload.outputs(self._xp)
-        return self._prepared(node, (x, indices), out)
+        return self._prepared(workload, node, (x, indices))
 
     def gather_nd(
         self, workload: cases.GatherNDWorkload, x: Array, indices: Array
     ) -> Prepared | None:
         """Prepare GatherND, whose indices are int64, as all of the cases are."""
         node = Node("GatherND", {}, {"batch_dims": workload.batch_dims}, workload.dtype)
-        (out,) = workload.outputs(self._xp)
-        return self._prepared(node, (x, indices), out)
+        return self._prepared(workload, node, (x, indices))
 
     def one_hot(self, workload: cases.OneHotWorkload, indices: Array) -> Prepared | None:
         """Prepare OneHot."""
@@ -118,11 +115,10 @@ class RuntimePeer(Peer):
             "values": np.array([0, 1], workload.dtype),
         }
         node = Node("OneHot", constants, {"axis": workload.axis}, workload.dtype)
-        (out,) = workload.outputs(self._xp)
-        return self._prepared(node, (indices,), out)
+        return self._prepared(workload, node, (indices,))
 
     def _prepared(
-        self, node: Node, inputs: tuple[Array, ...], out: Array | None, note: str = ""
+        self, workload: Workload, node: Node, inputs: tuple[Array, ...], note: str = ""
     ) -> Prepared | None:
         """Return the call of a session whose inputs and output are bound."""
         if not all(array.flags.c_contiguous for array in inputs):
@@ -135,6 +131,7 @@ class RuntimePeer(Peer):
             binding.bind_input(
                 f"input{k}", device, 0, array.dtype.type, array.shape, address_of(array)
             )
+        out = None if node.operator == "NonZero" else workload.outputs(self._xp)[0]
         if out is None:
             binding.bind_output("output", device, 0)
         else:

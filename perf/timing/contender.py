@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from perf.peers.base import remarks
 from perf.results import Timing
 from perf.timing.gpu import FLUSH_FACTOR
 
@@ -100,12 +101,12 @@ class Contender:
         self._samples: list[float] = []
         self._warm: list[float] = []
         self._host: list[float] = []
-        self._notes: list[str] = []
+        self.notes: list[str] = []  # what is said about the time
         self._turn = 0
         self._prepared: list[Prepared] = []
         self._graph: Any = None
         self._warm_up(replace=False)
-        self._notes += [self._prepared[0].note] if self._prepared[0].note else []
+        self.notes.append(self._prepared[0].note)
         self.method = ""
 
     def start(self) -> None:
@@ -141,13 +142,13 @@ class Contender:
             self._graph = self._gpu.capture(self.lane, ring)
             self._replay()
             if self._gpu.elapsed_us(self.lane, self._flush, self._replay) < EMPTY_US:
-                self._notes.append("works on a stream of its own")
+                self.notes.append("works on a stream of its own")
                 return "wall"
             if self._ring.flushed:
                 apart = [step for call in ring for step in (self._flush, call)]
                 self._apart = self._gpu.capture(self.lane, apart)
         except Exception as error:  # noqa: BLE001  a peer may raise anything
-            self._notes.append(f"not captured: {describe(error)}")
+            self.notes.append(f"not captured: {describe(error)}")
             self._graph = None  # its lane goes
             self._warm_up(replace=True)
             return self._single_method()
@@ -197,10 +198,6 @@ class Contender:
             taken = gpu.elapsed_us(lane, self._replay, self._replay)
             self._samples.append(taken / self._calls)
 
-    def add_note(self, note: str) -> None:
-        """Add to what is said about the time."""
-        self._notes.append(note)
-
     def time_host(self, expired: Callable[[], bool]) -> None:
         """Take the time of calls until they return; in bursts, so that no queue fills up."""
         call, clock = self._prepared[0].call, self._gpu.clock
@@ -231,7 +228,7 @@ class Contender:
             times = times - flush_us
             if times[0] <= 0:
                 cold, times = False, np.percentile(self._warm, (50, 10, 90))
-                self._notes.append("cold time is lost in that of the writes over L2")
+                self.notes.append("cold time is lost in that of the writes over L2")
         return Timing(
             median_us=float(times[0]),
             p10_us=float(times[1]),
@@ -242,5 +239,5 @@ class Contender:
             warm_us=float(np.median(self._warm)) if self._warm and cold else None,
             host_us=float(np.median(self._host)) if self._host else None,
             scratch_bytes=self._prepared[0].scratch_bytes,
-            note="; ".join(dict.fromkeys(self._notes)),
+            note=remarks(*dict.fromkeys(self.notes)),
         )

@@ -116,7 +116,7 @@ class _Line:
         if wrong.startswith("WRONG"):
             return Measured({OURS: no_time(wrong)}, checked=True, failed=True)
         if wrong:
-            ours.add_note(wrong)
+            ours.notes.append(wrong)
         flush = Flush(self._gpu) if self._ring.flushed else None
         contenders = [ours, *filter(None, map(self._prepared, peers))]
         for peer in contenders[1:]:
@@ -173,7 +173,7 @@ class _Line:
                 self._drop_slow(active, flush)
             if turn >= LEAST_SAMPLES and self._deadline.expired():
                 for contender in active:
-                    contender.add_note(f"time limit: {turn} of {self._samples} samples")
+                    contender.notes.append(f"time limit: {turn} of {self._samples} samples")
                 return
             if flush:
                 flush.sample()
@@ -188,7 +188,7 @@ class _Line:
         for contender in active[1:]:
             if contender.median_us(flush_us) > limit > 0:
                 note = f"over {FAR_SLOWER} times as long as ours: {LEAST_SAMPLES} samples"
-                contender.add_note(note)
+                contender.notes.append(note)
                 active.remove(contender)
 
     def _try(self, contender: Contender, work: Callable[[], None]) -> None:
