@@ -158,15 +158,14 @@ def _beyond(extent: int) -> int:
 
 
 def _rows(
-    rows: int,
-    row: int,
+    count: int,
+    length: int,
     dtype: str = "float32",
     index_dtype: str = "int64",
     pattern: Pattern = "random",
 ) -> GatherWorkload:
-    """Return as many rows out of as many; rows of one element are scalars."""
-    shape = (rows, row) if row > 1 else (rows,)
-    return GatherWorkload(shape, 0, (rows,), dtype, index_dtype, pattern)
+    """Return as many rows out of as many."""
+    return GatherWorkload((count, length), 0, (count,), dtype, index_dtype, pattern)
 
 
 def _scalars(

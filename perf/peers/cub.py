@@ -169,8 +169,8 @@ class Build:
         options = ["-std=c++17", "-O3", f"-arch={arch}", "-shared", "-Xcompiler", "-fPIC"]
         options += [f"-I{folder}" for folder in headers(cupy)]
         options.append(f"-L{compiler.parents[1] / 'lib'}")  # where PyPI's packages have them
-        made_of = SOURCE.read_bytes() + version + repr((cupy.__version__, options)).encode()
-        digest = hashlib.blake2b(made_of, digest_size=16)
+        ingredients = SOURCE.read_bytes() + version + repr((cupy.__version__, options)).encode()
+        digest = hashlib.blake2b(ingredients, digest_size=16)
         self._library = cache_folder() / f"cub-{digest.hexdigest()}.so"
         if self._library.exists():
             return

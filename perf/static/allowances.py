@@ -169,6 +169,6 @@ def allowed(kernel: BudgetedKernel, arch: str, version: str) -> tuple[int, tuple
     Also, how faults begin that are none.
     """
     most = next((a.most for a in ALLOWANCES if a.fits(kernel)), MOST)
-    earlier = [each for each in EARLIER if each.fits(kernel) and each.serves(arch, version)]
-    excused = tuple(text for each in earlier for text in each.excused)
-    return max([most, *(each.most for each in earlier)]), excused
+    earlier = [a for a in EARLIER if a.fits(kernel) and a.serves(arch, version)]
+    excused = tuple(text for allowance in earlier for text in allowance.excused)
+    return max([most, *(allowance.most for allowance in earlier)]), excused

@@ -64,9 +64,9 @@ def cost(call: Callable[[], Any]) -> tuple[float, int]:
 def measure() -> list[str]:
     """Print what all calls take; return which budgets are broken."""
     broken, rows = [], []
-    for name, (call, of_operands) in calls().items():
+    for name, (call, operand_count) in calls().items():
         seconds, count = cost(call)
-        rows.append((name, f"{seconds:.2f}", str(count), str(count - of_operands)))
+        rows.append((name, f"{seconds:.2f}", str(count), str(count - operand_count)))
         if seconds > BUDGET:
             broken.append(f"{name}: {seconds:.2f} s, more than {BUDGET:g}")
     console.show(f"graphs of {CHUNKS} chunks, at most {BUDGET:.0f} s each")

@@ -66,13 +66,13 @@ def loads_in_flight(code: Iterable[str], bits: int = VECTOR_BITS, *modifiers: st
     four registers, whose first number is a multiple of four; one of 64 bits has two. The code is
     read in the order of its addresses: a branch ends no group.
     """
-    each = bits // 32
+    width = bits // 32
     groups: list[int] = []
     pending: set[int] = set()  # by their first registers
     count = 0
     for instruction in code:
         named = registers(instruction)
-        if any(number // each * each in pending for number in named):
+        if any(number // width * width in pending for number in named):
             groups.append(count)
             pending.clear()
             count = 0

@@ -64,7 +64,7 @@ def describe_gpu(cupy: ModuleType, nvml: Nvml) -> dict[str, Any]:
 def versions(cupy: ModuleType) -> dict[str, str]:
     """Return the versions of what every run needs."""
     runtime = cupy.cuda.runtime
-    of_packages = {
+    numbers = {
         "cudakern": cudakern.__version__,
         "cuda runtime": cuda_version(runtime.runtimeGetVersion()),
         "cuda driver": cuda_version(runtime.driverGetVersion()),
@@ -72,10 +72,10 @@ def versions(cupy: ModuleType) -> dict[str, str]:
     }
     for package in PACKAGES:
         try:
-            of_packages[package] = metadata.version(package)
+            numbers[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return of_packages
+    return numbers
 
 
 def slug(name: str) -> str:
