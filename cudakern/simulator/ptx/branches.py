@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 def branch(text: FunctionText) -> str:
     """Section 9.7.12.3: bra."""
     (target,) = text.operands(1, 1)
-    label = text.label(target)
-    return f"{text.turn([target])}goto {label};"
+    name = target.name if isinstance(target, Register) else ""
+    label = text.label(name)
+    return f"{text.turn([name])}goto {label};"
 
 
 def branch_by_table(text: FunctionText) -> str:

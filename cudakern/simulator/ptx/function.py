@@ -200,14 +200,13 @@ class FunctionText:
             access, needed = self._flow.access(self.instruction)
         return self.scope.site(self.instruction, access, needed)
 
-    def turn(self, labels: Iterable[Operand | str]) -> str:
+    def turn(self, labels: Iterable[str]) -> str:
         """Return what is to be done before a branch: counting, if it goes round a loop.
 
         Others run after many turns. Unless the launch is checked, only loops are counted that do
         not involve others.
         """
-        names = [label.name if isinstance(label, Register) else str(label) for label in labels]
-        above = [self._labels_above[name] for name in names if name in self._labels_above]
+        above = [self._labels_above[name] for name in labels if name in self._labels_above]
         if not above or not (self.is_checked or self._involved in above):
             return ""
         self._counts_turns = True
@@ -248,10 +247,9 @@ class FunctionText:
         self._registers[name] = CppVariable(declared[0], cpp_name)
         return self._registers[name]
 
-    def label(self, operand: Operand | str) -> str:
-        """Return the C++ label that an operand names."""
-        name = operand.name if isinstance(operand, Register) else operand
-        if not isinstance(name, str) or name not in self._labels:
+    def label(self, name: str) -> str:
+        """Return a label in C++; refuse one that the function lacks."""
+        if name not in self._labels:
             self.refuse(f"{self.instruction.name} to what is no label of its function")
         return self._labels[name]
 
