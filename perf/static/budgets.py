@@ -51,7 +51,7 @@ def resource_faults(usage: Usage, registers: int) -> list[str]:
         wrong.append(f"{usage.stack} bytes of stack and {usage.local} of local memory, not none")
     if usage.registers > registers:
         wrong.append(f"{usage.registers} registers, more than {registers}")
-    if usage.shared > RESERVED_SHARED:
+    if usage.shared not in {0, RESERVED_SHARED}:
         wrong.append(f"{usage.shared} bytes of static shared memory, not none")
     return wrong
 

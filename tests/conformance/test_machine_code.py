@@ -167,6 +167,21 @@ def test_a_spill_is_seen(compile_text):
     assert "registers" in resource_faults(usage, usage.registers - 1)[1]
 
 
+@pytest.mark.parametrize(("arch", "nbytes"), [("sm_75", 64), ("sm_90", 64 + 1024)])
+def test_static_shared_memory_is_seen(compile_text, arch, nbytes):
+    text = """
+        extern "C" __global__ void CK_ENTRY(int* out) {
+          __shared__ int turned[16];
+          turned[threadIdx.x] = out[threadIdx.x];
+          __syncthreads();
+          out[threadIdx.x] = turned[15 - threadIdx.x];
+        }
+    """
+    usage = cubins.resource_usage(compile_text(text, arch))["ck_made"]
+    wrong = [f"{nbytes} bytes of static shared memory, not none"]
+    assert resource_faults(usage, MAX_REGISTERS) == wrong
+
+
 def test_a_missing_tool_is_named():
     with pytest.raises(FileNotFoundError, match=r"nvabsent must be installed .*pip install"):
         cubins.tools("nvabsent")
