@@ -6,15 +6,15 @@ from cudakern.engines.cuda.library import device_count, import_cupy
 from cudakern.errors import EngineUnavailableError
 
 
-def choose(wanted: str) -> str:
+def choose(engine: str) -> str:
     """Return ``"cuda"`` or ``"simulator"`` for ``--engine``.
 
     Raises EngineUnavailableError if CUDA was asked for and there is no device.
     """
-    if wanted == "auto":
+    if engine == "auto":
         return "cuda" if device_count() else "simulator"
-    if wanted == "cuda" and not device_count():
+    if engine == "cuda" and not device_count():
         import_cupy()  # says what to install if that is what is missing
         message = "cudakern: no CUDA device is visible; in a container start it with --gpus all"
         raise EngineUnavailableError(message)
-    return wanted
+    return engine

@@ -54,17 +54,17 @@ def kernels(*, everything: bool) -> Iterator[KernelSpec]:
 
 def run(options: argparse.Namespace) -> int:
     """Compile, with a progress bar, on as many threads as asked for."""
-    wanted = list(kernels(everything=options.all))
+    specs = list(kernels(everything=options.all))
     compile_one, target = _compiler(options)
     with (
-        progress("compiling", len(wanted)) as done,
+        progress("compiling", len(specs)) as done,
         ThreadPoolExecutor(max(1, options.jobs)) as pool,
     ):
-        jobs = {pool.submit(compile_one, spec): spec.entry for spec in wanted}
+        jobs = {pool.submit(compile_one, spec): spec.entry for spec in specs}
         for job in as_completed(jobs):
             job.result()
             done(jobs[job])
-    show(f"{len(wanted)} kernels are compiled and cached for {target}")
+    show(f"{len(specs)} kernels are compiled and cached for {target}")
     return 0
 
 

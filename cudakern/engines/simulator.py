@@ -52,7 +52,7 @@ def operands_of(tensors: Sequence[Tensor], addresses: Sequence[int]) -> tuple[Op
 
 
 class _Workspaces(threading.local):
-    """Those of a thread: its launches follow each other."""
+    """The workspaces of a thread, whose launches follow each other."""
 
     def __init__(self) -> None:
         self.by_size: dict[int, np.ndarray[Any, Any]] = {}

@@ -80,7 +80,7 @@ class Session:
 
 #: Innermost last. A list that is empty nearly always: the hot path asks for nothing but that.
 active: list[Session] = []
-#: Of the launch that is observed: the checking runtime has the state of one.
+#: Held while a launch is observed: the checking runtime has the state of one launch.
 _lock = threading.RLock()
 
 
@@ -116,8 +116,8 @@ def _checking() -> Session | None:
 
 def _sample() -> int:
     """Return how many blocks of a launch are to run: as many as anybody wants; 0 for all."""
-    wanted = [session.sample for session in active]
-    return max(wanted) if wanted and all(wanted) else 0  # none: they ended meanwhile
+    samples = [session.sample for session in active]
+    return max(samples) if samples and all(samples) else 0  # none: they ended meanwhile
 
 
 def observe(

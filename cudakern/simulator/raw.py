@@ -229,10 +229,10 @@ class RawKernel:
         self.code = code
         self.enable_cooperative_groups = enable_cooperative_groups
         # What is no function's name must be an instance of a template.
-        wanted = () if _FUNCTION.fullmatch(name) else (name,)
+        expressions = () if _FUNCTION.fullmatch(name) else (name,)
         source = f"{_plain(name)}.cu"
         self._library = _Library(
-            "RawKernel", Code(source, code, self.options, wanted, None, translate_cucomplex)
+            "RawKernel", Code(source, code, self.options, expressions, None, translate_cucomplex)
         )
 
     _max_shared: int | None = None
@@ -316,13 +316,13 @@ class RawKernel:
         else:
             kernel.launcher(*size, packed.offsets, cooperative=cooperative)(packed.data)
 
-    def _check_shared(self, asked: int) -> None:
+    def _check_shared(self, shared_mem: int) -> None:
         """Raise BindingError for more dynamic shared memory than a launch may ask for."""
         most = self.max_dynamic_shared_size_bytes
-        if asked > most:
+        if shared_mem > most:
             requirement = (
                 f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set; "
-                f"got {asked}"
+                f"got {shared_mem}"
             )
             raise BindingError(self.name, "shared_mem", requirement)
 

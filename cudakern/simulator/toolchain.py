@@ -44,7 +44,7 @@ _GCC_FLAGS = ("-fno-if-conversion", "-fira-region=one")
 #: time.
 _GCC_LINKS = ("-nodefaultlibs", "-lm", "-lpthread", "-lc", "-lgcc")
 _HERE = Path(__file__).resolve().parent
-#: Of the runtime: plain, and checked. Each is one file and all headers.
+#: The first file of the plain runtime and of the checked one; all headers come with it.
 _RUNTIME, _CHECKED_RUNTIME = "runtime.cpp", "checked.cpp"
 
 Parts = tuple[tuple[str, str], ...]

@@ -113,21 +113,21 @@ def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
     stack = stack_of(raw.site)
     array, index, where = _place_of(observed, raw)
     block, thread = tuple(raw.block), tuple(raw.thread)
-    what = _access(raw.access, raw.bytes)
+    access = _access(raw.access, raw.bytes)
     if kind == "race":
-        said = _race(raw, what, where)
+        text = _race(raw, access, where)
     elif kind == "out_of_bounds":
-        said = f"{what} {_requirement(observed, raw)}; it is {where}"
+        text = f"{access} {_requirement(observed, raw)}; it is {where}"
     elif kind == "misaligned":
-        said = f"{what} must lie on a multiple of {raw.bytes} bytes; it is {where}"
+        text = f"{access} must lie on a multiple of {raw.bytes} bytes; it is {where}"
     else:
-        said = f"{what} must come after a write; nothing wrote {where}"
-    message = f"{_shown(stack)}: {said} (block {block}, thread {thread})"
+        text = f"{access} must come after a write; nothing wrote {where}"
+    message = f"{_shown(stack)}: {text} (block {block}, thread {thread})"
     source = stack[0] if stack else None
     return Finding(kind, observed.kernel.name, block, thread, source, stack, array, index, message)
 
 
-def _race(raw: ctypes.Structure, what: str, where: str) -> str:
+def _race(raw: ctypes.Structure, access: str, where: str) -> str:
     """Say which accesses race and why."""
     reason = _Reason(raw.reason)
     other = _access(raw.other_access, 0)
@@ -142,7 +142,7 @@ def _race(raw: ctypes.Structure, what: str, where: str) -> str:
         why += "; both are strong and one is volatile, which only strict reports"
     by = f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
     at = _shown(stack_of(raw.other_site))
-    return f"{what} at {where} must be ordered with the {other} at {at} by {by}: {why}"
+    return f"{access} at {where} must be ordered with the {other} at {at} by {by}: {why}"
 
 
 def _narrower(raw: ctypes.Structure) -> str:

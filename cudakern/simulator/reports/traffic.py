@@ -107,13 +107,13 @@ class LineTraffic(Requests):
     stack: tuple[Source, ...] = ()
 
 
-def _total(kind: str, told: str) -> Any:  # noqa: ANN401  a property of type Requests
+def _total(kind: str, description: str) -> Any:  # noqa: ANN401  a property of type Requests
     """Return a property of a kernel's traffic: the sum over lines of a kind."""
 
     def total(traffic: KernelTraffic) -> Requests:
         return traffic.total(kind)
 
-    return property(total, doc=told)
+    return property(total, doc=description)
 
 
 @dataclass
