@@ -5,8 +5,6 @@ Registers of fragments are their bits; `device/matrix.hpp` has the layouts and t
 
 from __future__ import annotations
 
-from itertools import product
-
 from cudakern.simulator.ptx.forms import rows
 
 HEADER = "matrix.hpp"
@@ -95,19 +93,21 @@ SPACE: shared shared::cta
 """),
 )
 
-#: What wmma.load loads, and wmma.store stores of c: parts, elements, layouts, shapes (9.7.14.4.1).
+#: What wmma.load loads, and wmma.store stores of c (9.7.14.4.1): registers, sizes where elements
+#: have no bytes of their own, parts, elements, layouts, shapes.
+_LOADED_FIELDS = ("register", "size", "parts", "elements", "majors", "shapes")
 _LOADED = (
-    ("a b", "f16 bf16 s8 u8", "row col", _SHAPES),
-    ("a b", "tf32", "row col", "m16n16k8"),
-    ("a b", "f64", "row col", "m8n8k4"),
-    ("a", "s4 u4", "row", "m8n8k32"),
-    ("b", "s4 u4", "col", "m8n8k32"),
-    ("a", "b1", "row", "m8n8k128"),
-    ("b", "b1", "col", "m8n8k128"),
-    ("c", "f16", "row col", _SHAPES),
-    ("c", "f32", "row col", f"{_SHAPES} m16n16k8"),
-    ("c", "s32", "row col", f"{_SHAPES} m8n8k32 m8n8k128"),
-    ("c", "f64", "row col", "m8n8k4"),
+    ("b32", "", "a b", "f16 bf16 s8 u8", "row col", _SHAPES),
+    ("b32", "", "a b", "tf32", "row col", "m16n16k8"),
+    ("b64", "", "a b", "f64", "row col", "m8n8k4"),
+    ("b32", ", 4 bytes", "a", "s4 u4", "row", "m8n8k32"),
+    ("b32", ", 4 bytes", "b", "s4 u4", "col", "m8n8k32"),
+    ("b32", ", 4 bytes", "a", "b1", "row", "m8n8k128"),
+    ("b32", ", 4 bytes", "b", "b1", "col", "m8n8k128"),
+    ("b32", "", "c", "f16", "row col", _SHAPES),
+    ("b32", "", "c", "f32", "row col", f"{_SHAPES} m16n16k8"),
+    ("b32", "", "c", "s32", "row col", f"{_SHAPES} m8n8k32 m8n8k128"),
+    ("b64", "", "c", "f64", "row col", "m8n8k4"),
 )
 #: With the stride between rows, or without one.
 _STRIDES = (
@@ -118,48 +118,31 @@ _STRIDES = (
     {"stride_operand": ", s:s32", "stride": "{s}"},
 )
 _LOADS = tuple(
-    {
-        "part": part,
-        "element": element,
-        "majors": majors,
-        "shapes": shapes,
-        "register": "b64" if element == "f64" else "b32",
-        "size": ", 4 bytes" if element in {"s4", "u4", "b1"} else "",
-        **stride,
-    }
-    for parts, elements, majors, shapes in _LOADED
-    for part, element, stride in product(parts.split(), elements.split(), _STRIDES)
+    dict(zip(_LOADED_FIELDS, row, strict=True)) | stride for row in _LOADED for stride in _STRIDES
 )
 _SETS = """
+PART: $parts
+ELEMENT: $elements
 MAJOR: $majors
 SHAPE: $shapes
 SPACE: global shared shared::cta
 """
-_TRANSFERS = (
-    *rows(
-        _SETS
-        + """
-9.7.14.4.3 wmma.load.$part.sync.aligned.MAJOR.SHAPE{.SPACE}.$element d:$register, [p]$stride_operand
+_LOAD = """
+9.7.14.4.3 wmma.load.PART.sync.aligned.MAJOR.SHAPE{.SPACE}.ELEMENT d:$register, [p]$stride_operand
     (reads, waits$size) =
-    matrix::load_fragment<matrix::{SHAPE}, matrix::$element, matrix::part_$part,
+    matrix::load_fragment<matrix::{SHAPE}, matrix::{ELEMENT}, matrix::part_$part,
     matrix::{MAJOR}>(matrix::fragment({d}), {p}, $stride, {site});
-""",
-        *_LOADS,
-    ),
-    *rows(
-        _SETS
-        + """
-9.7.14.4.4 wmma.store.d.sync.aligned.MAJOR.SHAPE{.SPACE}.$element [p], a:$register$stride_operand
+"""
+_STORE = """
+9.7.14.4.4 wmma.store.d.sync.aligned.MAJOR.SHAPE{.SPACE}.ELEMENT [p], a:$register$stride_operand
     (writes, waits$size) =
-    matrix::store_fragment<matrix::{SHAPE}, matrix::$element, matrix::{MAJOR}>({p},
+    matrix::store_fragment<matrix::{SHAPE}, matrix::{ELEMENT}, matrix::{MAJOR}>({p},
     matrix::fragment({a}), $stride, {site});
-""",
-        *(fields for fields in _LOADS if fields["part"] == "c"),
-    ),
-)
+"""
 
 FORMS = (
     *rows(_PRODUCT, *(how | dict(zip(_FIELDS, row, strict=True)) for how, *row in _PRODUCTS)),
     *_MOVES,
-    *_TRANSFERS,
+    *rows(_SETS + _LOAD, *(fields | {"part": "{PART}"} for fields in _LOADS)),
+    *rows(_SETS + _STORE, *(f | {"part": "c"} for f in _LOADS if f["parts"] == "c")),
 )
