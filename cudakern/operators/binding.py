@@ -77,8 +77,11 @@ class Bound:
         BindingError tells that an output overlaps another array (rule T19).
         """
         for o, k, low, high in self._pairs:
-            if low < addresses[o] - addresses[k] < high:
-                self._require_apart(o, k, addresses)
+            if low < addresses[o] - addresses[k] < high and _arrays.share_memory(
+                self._layouts[o], addresses[o], self._layouts[k], addresses[k]
+            ):
+                requirement = f"must not overlap {self._names[k]}; they share memory"
+                raise BindingError(self._operator, self._names[o], requirement, "T19")
         if self._before is not None:
             self._before(arrays)
         run = self._run
@@ -88,11 +91,6 @@ class Bound:
             run(*addresses)
         else:
             run(*addresses, self._workspace())
-
-    def _require_apart(self, o: int, k: int, addresses: Sequence[int]) -> None:
-        if _arrays.share_memory(self._layouts[o], addresses[o], self._layouts[k], addresses[k]):
-            requirement = f"must not overlap {self._names[k]}; they share memory"
-            raise BindingError(self._operator, self._names[o], requirement, "T19")
 
 
 class Binding:

@@ -157,7 +157,10 @@ def _plan_last_axis(problem: RowProblem) -> Launch:
         .done()
     )
     spec = specialise_last_axis(itemsize, problem.index_type, problem.mode, staged=staged)
-    grid = (chunks, _bands(chunks, -(-outer.size // stage_rows)), 1)
+    # Blocks in y share the stages of a chunk.
+    stages = -(-outer.size // stage_rows)
+    most = max(-(-stages * chunks // LAST_AXIS_STAGES), LAST_AXIS_GOOD_BLOCKS)
+    grid = (chunks, max(1, min(stages, min(most, LAST_AXIS_BLOCKS) // chunks, MAX_GRID_Y)), 1)
     shared = 2 * chunk + stage_rows * words * VECTOR_BYTES if staged else 4 * chunk
     return Launch(spec, grid, shared, 3, arguments)
 
@@ -168,12 +171,6 @@ def _chunk(outer: int, count: int, *, staged: bool) -> int:
     wanted = 1 if staged else -(-LAST_AXIS_LEAST_BLOCKS // outer)
     chunk = min(max(-(-count // wanted), LAST_AXIS_MIN_COUNT), count, most)
     return round_up(chunk, VECTOR_BYTES)
-
-
-def _bands(chunks: int, stages: int) -> int:
-    """Return how many blocks share the stages of a chunk."""
-    most = max(-(-stages * chunks // LAST_AXIS_STAGES), LAST_AXIS_GOOD_BLOCKS)
-    return max(1, min(stages, min(most, LAST_AXIS_BLOCKS) // chunks, MAX_GRID_Y))
 
 
 def specialisations() -> Iterator[KernelSpec]:

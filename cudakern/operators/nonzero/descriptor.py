@@ -95,7 +95,9 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
         elements = prod(x.sizes)
         requirement = f"must have a row for each of {elements} elements; got {rows} rows"
         self.require("Z5", field, rows == elements, requirement)
-        low, high = max(1, _effective_rank(x.sizes)), max(1, len(x.sizes))
+        rank = len(x.sizes)
+        leading = next((i for i, n in enumerate(x.sizes) if n != 1), rank)  # dimensions of size 1
+        low, high = max(1, rank - leading), max(1, rank)
         requirement = f"must be {low} to {high} in the last dimension; got {width}"
         self.require("Z6", field, low <= width <= high, requirement)
         requirement = f"must hold at most 2^32 - 1 elements; got {elements}"
@@ -119,8 +121,3 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
             check_alignment(self.operator, field, layout)
         x, _, coordinates = layouts
         return plan_nonzero(NonzeroProblem(x, coordinates.last(2), self.input_tensor.data_type))
-
-
-def _effective_rank(sizes: Sequence[int]) -> int:
-    """Return the number of dimensions without the leading ones of size 1."""
-    return len(sizes) - next((i for i, n in enumerate(sizes) if n != 1), len(sizes))

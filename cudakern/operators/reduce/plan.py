@@ -152,7 +152,7 @@ def plan_reduce(problem: ReduceProblem) -> Launch:
         or _plan_stream(problem)
         or _plan_vectors(problem)
         or _plan_columns(problem)
-        or _plan_strided(problem)
+        or _plan_grid(problem, "strided", problem.kept, problem.along, problem.x.itemsize, 0)
     )
 
 
@@ -259,11 +259,6 @@ def _plan_vectors(problem: ReduceProblem) -> Launch | None:
     vector = Dimension(inner.size // items, tuple(s * items for s in inner.strides))
     kept = merge((*outer, vector))
     return _plan_grid(problem, "vectors", kept, problem.logical, width, inner.strides[1])
-
-
-def _plan_strided(problem: ReduceProblem) -> Launch:
-    """Return a plan for any layout."""
-    return _plan_grid(problem, "strided", problem.kept, problem.along, problem.x.itemsize, 0)
 
 
 def _plan_grid(
