@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _HERE = Path(__file__).resolve().parent
-_ENUMERATION = re.compile(r"^enum (?:class )?(\w+) : \w+ \{([\w\s,]*)\};", re.MULTILINE)
 _FUNCTION = re.compile(r"void \(\*(\w+)\)\(.*\)")
 _FIELDS = re.compile(r"(?:mutable )?(const )?(?:ck_sim::)?(\w+)(\**) ((?:(?:, )?\w+(?:\[\d+\])?)+)")
 _SCALARS = {
@@ -29,11 +28,9 @@ STRUCTURES: dict[str, tuple[type[ctypes.Structure], str]] = {}
 
 def constant(header: str, name: str) -> int:
     """Return a constant of a header, a number that may be shifted."""
-    pattern = rf"\nconstexpr \w+ {name} = (0x[\dA-F]+|\d+)u?(?: << (\d+))?;"
-    number = re.search(pattern, _text_of(header))
-    if number is None:
-        raise AssertionError(_required(header, name))
-    return int(number[1], 0) << int(number[2] or 0)
+    number = r"(0x[\dA-F]+|\d+)u?(?: << (\d+))?"
+    declaration = _declaration(header, name, rf"\nconstexpr \w+ {name} = {number};")
+    return int(declaration[1], 0) << int(declaration[2] or 0)
 
 
 def enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a literal's members
@@ -41,11 +38,10 @@ def enumeration(header: str, name: str) -> Any:  # noqa: ANN401  mypy wants a li
 
     Its enumerators have no values of their own.
     """
-    for declared, body in _ENUMERATION.findall(_text_of(header)):
-        if declared == name:
-            words = [re.sub(r"^(?:k|ck_sim_)|_$", "", word) for word in re.findall(r"\w+", body)]
-            return IntEnum(name, [word.upper() for word in words], start=0)
-    raise AssertionError(_required(header, name))
+    pattern = rf"\nenum (?:class )?{name} : \w+ \{{([\w\s,]*)\}};"
+    words = re.findall(r"\w+", _declaration(header, name, pattern)[1])
+    names = [re.sub(r"^(?:k|ck_sim_)|_$", "", word).upper() for word in words]
+    return IntEnum(name, names, start=0)
 
 
 def structure(header: str, name: str) -> type[ctypes.Structure]:
@@ -53,9 +49,7 @@ def structure(header: str, name: str) -> type[ctypes.Structure]:
 
     It has no other attributes than its fields. Structures that these point to must be read before.
     """
-    body = re.search(rf"\nstruct {name} \{{(.*?)\n\}};", _text_of(header), re.DOTALL)
-    if body is None:
-        raise AssertionError(_required(header, name))
+    body = _declaration(header, name, rf"\nstruct {name} \{{(.*?)\n\}};")
     declarations = [" ".join(words.split()) for words in body[1].split(";")][:-1]
     fields = [field for words in declarations for field in _fields(words, f"{header}: {name}")]
     type_ = type(name, (ctypes.Structure,), {"__slots__": (), "_fields_": fields})
@@ -101,8 +95,13 @@ def initializer(struct: type[ctypes.Structure], **values: object) -> str:
     return f"{{{', '.join(str(values.get(name, '{}')) for name in names)}}}"
 
 
-def _required(header: str, name: str) -> str:
-    return f"cudakern: {header} must declare {name} as headers.py reads it"
+def _declaration(header: str, name: str, pattern: str) -> re.Match[str]:
+    """Return where a header declares a name."""
+    declaration = re.search(pattern, _text_of(header), re.DOTALL)
+    if declaration is None:
+        message = f"cudakern: {header} must declare {name} as headers.py reads it"
+        raise AssertionError(message)
+    return declaration
 
 
 @cache
