@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import count
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.ptx.model import (
@@ -42,6 +42,8 @@ _SCOPES_AND_LABELS = frozenset("{}:")
 _ENDS = frozenset(",;]})|")
 #: How words start that are no labels, also before a colon.
 _NO_LABEL = frozenset('0123456789()[]{}:;,@!=|<>+-*/&^~?."')
+#: What a declaration says before its names: alignment, type, lanes, whether it is a pointer.
+_Attributes = tuple[int, str, int, bool]
 
 
 def parse(text: str, source: str = "module.ptx") -> Module:
@@ -51,15 +53,6 @@ def parse(text: str, source: str = "module.ptx") -> Module:
     except RecursionError:
         log = f"{source}: error: must nest expressions less deeply"
         raise KernelCompileError(source, (), log) from None
-
-
-class _Attributes(NamedTuple):
-    """What a declaration says before its names."""
-
-    alignment: int
-    type: str
-    lanes: int
-    is_pointer: bool
 
 
 class _Parser:
@@ -226,7 +219,7 @@ class _Parser:
                 tokens.fail("must have a type or an alignment here", word, 1)
         if not kind:
             tokens.fail("must have a type here")
-        return _Attributes(alignment, kind, lanes, is_pointer)
+        return alignment, kind, lanes, is_pointer
 
     def _variable(self, space: str, attributes: _Attributes, linkage: str = "") -> Declaration:
         tokens = self.tokens
