@@ -266,9 +266,11 @@ class Table:
     def __init__(self, forms: Iterable[tuple[Form, str]]) -> None:
         self._by_opcode: dict[str, list[tuple[Form, str]]] = {}
         self._named = cache(self._matches)
+        self.writers: set[str] = set()  # names behind ``@``
         self.find = cache(self._find)
         for form, header in forms:
             self._by_opcode.setdefault(form.opcode, []).append((form, header))
+            self.writers |= {form.writer} - {""}
 
     def _matches(self, name: str) -> list[Match]:
         """Return the forms of a name, those that Python writes last."""

@@ -10,6 +10,7 @@ from cudakern.simulator.headers import initializer
 from cudakern.simulator.limits import MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.ptx import branches, moves
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
+from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.model import TYPE_BYTES, Declaration, Immediate, Register
 from cudakern.simulator.ptx.names import qualified
 from cudakern.simulator.ptx.scope import RED_ZONE, Scope, is_builtin, site_of
@@ -17,18 +18,30 @@ from cudakern.simulator.ptx.values import constant_word, quoted
 from cudakern.simulator.structures import ParameterKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from cudakern.simulator.ptx.forms import Table
+    from cudakern.simulator.ptx.function import Writer
     from cudakern.simulator.ptx.model import Function, Module
     from cudakern.simulator.ptx.scope import SharedLayout
 
 _MAX_VARIABLE_BYTES = 1 << 30
 _POINTER_BYTES = 8
-_WRITERS = moves.WRITERS | branches.WRITERS
 #: Returns the address that an indirect call has, if it is that of a function.
 _CALLABLE = "static u64 callable(u64 target, const ck_sim::Site* site)"
 #: Stores addresses in variables: when the library is loaded, and when variables got other places.
 _INITIALISE = "CK_SIM_EXPORT __attribute__((constructor)) void ck_sim_initialise()"
+
+
+def writers_of(rows: Table) -> Mapping[str, Writer]:
+    """Return the Python that writes C++ for the table's rows, by the names behind their ``@``."""
+    writers = moves.WRITERS | branches.WRITERS
+    unknown = rows.writers - writers.keys()
+    if unknown:
+        requirement = f"name one of {', '.join(writers)} behind '@'"
+        message = f"cudakern: rows of the instruction table must {requirement}; got {unknown}"
+        raise ValueError(message)
+    return writers
 
 
 def translate(module: Module, source: str, *, checked: bool = False) -> str:
@@ -56,7 +69,7 @@ class _Translator(Scope):
                 continue
             shared = self.layouts[name]
             self.called = calls[name] = set()
-            function_text = FunctionText(self, function, _WRITERS)
+            function_text = FunctionText(self, function, writers_of(table()))
             try:
                 texts[name] = function_text.text()
             except RefusedError as error:

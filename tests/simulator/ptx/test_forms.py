@@ -9,6 +9,7 @@ from cudakern.simulator.ptx.flow import Flow
 from cudakern.simulator.ptx.forms import Table, rows
 from cudakern.simulator.ptx.instructions import table
 from cudakern.simulator.ptx.parse import parse
+from cudakern.simulator.ptx.translate import writers_of
 from tests.simulator.ptx.harness import HEAD
 
 
@@ -85,6 +86,13 @@ def test_a_row_that_says_too_little_does_not_load(row):
     with pytest.raises(ValueError, match=r"^cudakern: the row '9\.9 ") as caught:
         rows(f"9.9 {row}")
     assert str(caught.value).endswith(f"' of the instruction table must {LACKING[row]}")
+
+
+def test_a_row_names_python_that_there_is():
+    forms = rows("9.9 fetch d, [a] (reads) = @laod")
+    text = r"must name one of move, load, .* behind '@'; got \{'laod'\}$"
+    with pytest.raises(ValueError, match=text):
+        writers_of(Table((form, "") for form in forms))
 
 
 def test_a_register_that_a_row_without_a_result_takes_is_needed(monkeypatch):

@@ -155,6 +155,11 @@ MOVES = {
         + stored("%r1", "%r2", "%r3", "%r4", "%r5"),
         [5, 5, 0, 1, 0],
     ),
+    "a special register as a guard": Case(
+        "mov.u32 %r1, 0; @%is_explicit_cluster add.u32 %r1, %r1, 1;"
+        "@!%is_explicit_cluster add.u32 %r1, %r1, 2;" + stored("%r1"),
+        [2],
+    ),
     "pack and unpack": Case(
         "mov.b64 %d1, {0x11111111, 0x22222222}; mov.b64 {%r1, %r2}, %d1; mov.b64 {_, %r3}, %d1;"
         "mov.b64 %d2, {%r3, %r1}; mov.b64 {%r4, _}, %d2;"
