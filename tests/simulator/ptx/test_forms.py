@@ -89,8 +89,8 @@ def test_a_row_that_says_too_little_does_not_load(row):
 
 
 def test_a_row_names_python_that_there_is():
-    forms = rows("9.9 fetch d, [a] (reads) = @laod")
-    text = r"must name one of move, load, .* behind '@'; got \{'laod'\}$"
+    forms = rows("9.9 fetch d, [a] (reads) = @fetch")
+    text = r"must name one of move, load, .* behind '@'; got \{'fetch'\}$"
     with pytest.raises(ValueError, match=text):
         writers_of(Table((form, "") for form in forms))
 
