@@ -178,7 +178,7 @@ class SimulatorError(CudakernError, RuntimeError):
     kernel : str
         Name of the entry point.
     block, thread : tuple of int
-        Coordinates of the block and of the thread concerned.
+        Coordinates of the block and of the thread concerned; empty where they are not known.
     message : str
         What happened, without the kernel and the place.
     findings : tuple of Finding
@@ -200,7 +200,8 @@ class SimulatorError(CudakernError, RuntimeError):
         self.thread = thread
         self.message = message
         self.findings = findings
-        place = "" if findings else f" (block {block}, thread {thread})"  # a finding says it itself
+        # A finding says it itself.
+        place = f" (block {block}, thread {thread})" if block and not findings else ""
         super().__init__(f"{kernel}: {message}{place}")
 
     def __reduce__(self) -> tuple[Any, ...]:

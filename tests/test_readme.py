@@ -118,7 +118,7 @@ def test_the_tutorial_takes_nothing_but_what_cupy_has():
 def test_each_readme_has_its_blocks():
     assert len(blocks(read("README.md"))) == 1
     assert len(blocks(read(OPERATORS))) == 11
-    assert [bool(output) for _, output in blocks(read(SIMULATOR))] == [True, True, False]
+    assert [bool(output) for _, output in blocks(read(SIMULATOR))] == [True, True, True, False]
     both, alone = tutorial()
     assert (len(both), len(alone)) == (5, 1)
     for code, output in both + alone:

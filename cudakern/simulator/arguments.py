@@ -50,6 +50,8 @@ class PackedArguments:
     data: bytes  # all of them
     offsets: tuple[int, ...]  # where each parameter starts
     operands: tuple[Operand, ...]  # the arrays whose addresses are among them, if asked for
+    #: The same arrays: position among the arguments, place among the bytes, address.
+    arrays: tuple[tuple[int, int, int, np.ndarray], ...] = ()
 
 
 def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.ndarray:
@@ -81,10 +83,17 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
     cudakern.errors.SimulatorError: f: uninitialized: f.cu:1: ...
     """
     array = np.empty(shape, dtype)
-    flat = np.empty(-(-max(array.nbytes, 1) // _PATTERN.size) * _PATTERN.size, np.uint8)
-    flat.reshape(-1, _PATTERN.size)[...] = _PATTERN
+    flat = np.empty(max(array.nbytes, 1), np.uint8)
+    _fill(flat)
     _unwritten[id(flat)] = flat
     return flat[: array.nbytes].view(array.dtype).reshape(array.shape)
+
+
+def _fill(flat: np.ndarray) -> None:
+    """Fill bytes with the pattern."""
+    whole = flat.size - flat.size % _PATTERN.size
+    flat[:whole].reshape(-1, _PATTERN.size)[...] = _PATTERN
+    flat[whole:] = _PATTERN[: flat.size - whole]
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
@@ -113,8 +122,9 @@ def operand_of(position: int, array: np.ndarray, place: int, parameter: str = ""
         places = np.arange(first, first + held.size)
         # Several bytes of the pattern, not one that happens to be the same.
         unit = _PATTERN.size if array.itemsize % 4 else 4
-        same = owner.reshape(-1, _PATTERN.size) == _PATTERN
-        words = same.reshape(-1, unit).all(axis=1)
+        pattern = np.empty_like(owner)
+        _fill(pattern)
+        words = np.logical_and.reduceat(owner == pattern, np.arange(0, owner.size, unit))
         unwritten = words[places // unit].astype(np.uint8)
     read_only = not array.flags.writeable
     return Operand(position, address, layout, phase, place, read_only, unwritten, parameter)
@@ -141,7 +151,8 @@ def pack(
         raise BindingError(name, "args", requirement)
     packed = bytearray()
     offsets: list[int] = []
-    arrays: list[Operand] = []
+    operands: list[Operand] = []
+    arrays: list[tuple[int, int, int, np.ndarray]] = []
     for i, (argument, size, kind) in enumerate(zip(arguments, sizes, kinds, strict=True)):
         _check_kind(name, i, argument, kind)
         # As far apart as any of their types may ask for; the runtime takes each by its place.
@@ -160,9 +171,11 @@ def pack(
             raise _misfit(name, i, "an array", size)
         if parameter_names is not None:
             parameter = parameter_names[i] if len(parameter_names) == len(sizes) else ""
-            arrays.append(operand_of(i, argument, len(packed), parameter))
-        packed += _address(argument).to_bytes(_POINTER_BYTES, "little")
-    return PackedArguments(bytes(packed), tuple(offsets), tuple(arrays))
+            operands.append(operand_of(i, argument, len(packed), parameter))
+        address = _address(argument)
+        arrays.append((i, len(packed), address, argument))
+        packed += address.to_bytes(_POINTER_BYTES, "little")
+    return PackedArguments(bytes(packed), tuple(offsets), tuple(operands), tuple(arrays))
 
 
 def _is_value(array: np.ndarray, size: int) -> bool:

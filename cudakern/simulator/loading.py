@@ -50,7 +50,7 @@ def _runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
         ctypes.POINTER(ctypes.c_uint32),
         ctypes.c_uint32,
         ctypes.POINTER(ShapeStruct),
-        *((ctypes.POINTER(OptionsStruct),) if checked else ()),
+        ctypes.POINTER(OptionsStruct) if checked else ctypes.c_char_p,
         ctypes.POINTER(ReportStruct),
     )
     return runtime

@@ -182,7 +182,7 @@ def _options(
         buffer_count=len(rows),
         pointers=(structures.PointerStruct * len(pointers))(*pointers),
         pointer_count=len(pointers),
-        variables=kernel.module.variable_table,
+        variables=ctypes.pointer(kernel.module.variable_table),
         variable_count=len(kernel.module.variables),
         sample=sample,
     )

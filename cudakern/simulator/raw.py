@@ -16,6 +16,7 @@ from cudakern.engines import nvrtc
 from cudakern.errors import BindingError, dtype_error
 from cudakern.simulator import observation
 from cudakern.simulator.arguments import pack
+from cudakern.simulator.guarded_arrays import guarded
 from cudakern.simulator.limits import MAX_SHARED_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx import compile as compiling
@@ -196,6 +197,10 @@ class RawKernel:
     It is compiled at the first call, or by `compile`, with the options and headers that CuPy
     gives NVRTC. A launch ends before the call returns.
 
+    Outside of `checked` and `traffic`, a launch works on copies of arrays in allocations of NumPy's
+    of up to 1 MiB, with a guard around them: an overrun is an error. It works in place on larger
+    ones, and on those in memory that is not NumPy's.
+
     Examples
     --------
     >>> import numpy as np
@@ -300,7 +305,7 @@ class RawKernel:
         EngineUnavailableError
             NVRTC or a C++ compiler is missing.
         SimulatorError
-            The kernel misbehaved.
+            The kernel misbehaved. What it has written into its arrays until then is there.
         """
         grid = _triple(self.name, "grid", grid)
         block = _triple(self.name, "block", block)
@@ -314,7 +319,8 @@ class RawKernel:
         if observed:
             observation.observe(kernel, size, packed, cooperative=cooperative)
         else:
-            kernel.launcher(*size, packed.offsets, cooperative=cooperative)(packed.data)
+            launch = kernel.launcher(*size, packed.offsets, cooperative=cooperative)
+            launch(packed.data, guarded(packed, kernel.module))
 
     def _check_shared(self, shared_mem: int) -> None:
         """Raise BindingError for more dynamic shared memory than a launch may ask for."""

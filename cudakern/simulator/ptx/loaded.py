@@ -33,8 +33,8 @@ def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
     return SimulatorError(
         report.kind.decode(),
         name,
-        tuple(report.block),
-        tuple(report.thread),
+        () if report.nowhere else tuple(report.block),
+        () if report.nowhere else tuple(report.thread),
         report.message.decode(errors="replace"),
     )
 
@@ -65,8 +65,10 @@ class LoadedKernel:
         resident: int | None = None,
         eager: bool = False,
         cooperative: bool = False,
-    ) -> Callable[[bytes], None]:
+    ) -> Callable[..., None]:
         """Return a function that runs the kernel on packed parameters; many threads can call it.
+
+        It takes arrays to guard, too, as `guarded_arrays.guarded` gives them.
 
         `shared_bytes` are those of dynamic shared memory; `offsets` tell where each parameter
         starts among the packed bytes. `resident` blocks may run side by side, by default one a
@@ -89,7 +91,7 @@ class LoadedKernel:
         kernel = ctypes.byref(self.structure)
         reports: list[ctypes.Structure] = []  # spare ones: each call takes its own
 
-        def launch(parameters: bytes) -> None:
+        def launch(parameters: bytes, arrays: bytes | None = None) -> None:
             size = len(parameters)
             if size < required:
                 requirement = f"must hold {required} bytes; got {size}"
@@ -98,7 +100,7 @@ class LoadedKernel:
                 report = reports.pop()
             except IndexError:
                 report = structures.ReportStruct()
-            if run(kernel, parameters, required, starts, count, shape, report):
+            if run(kernel, parameters, required, starts, count, shape, arrays, report):
                 raise error_of(name, report)
             reports.append(report)
 
@@ -178,12 +180,9 @@ class LoadedModule:
             variable.name.decode(): variable
             for variable in table("variable", structures.VariableStruct)
         }
+        #: The first row of the library's own table of them.
+        self.variable_table = structures.VariableStruct.in_dll(library, "ck_sim_variables")
         self.instructions = table("instruction", structures.InstructionStruct)
-
-    @property
-    def variable_table(self) -> ctypes._Pointer[ctypes.Structure]:
-        """The library's own table of its variables."""
-        return ctypes.pointer(structures.VariableStruct.in_dll(self._library, "ck_sim_variables"))
 
     def share_variables(self, other: LoadedModule) -> None:
         """Have variables lie where they do in another library of the same module.

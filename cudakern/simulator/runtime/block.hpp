@@ -4,6 +4,7 @@
 #pragma once
 
 #include "clusters.hpp"
+#include "guarded_arrays.hpp"
 #include "mbarrier.hpp"
 #include "window.hpp"
 
@@ -104,7 +105,7 @@ inline void start_fresh(Worker* w) {
 inline void on_fault(void* context, const siginfo_t* info) {
   Worker* w = static_cast<Worker*>(context);
   Thread* thread = w->running;
-  char text[200];
+  char text[300];
   const char* kind = "out_of_bounds";
   const char* message = text;
   if (info->si_signo == SIGILL) {
@@ -120,6 +121,8 @@ inline void on_fault(void* context, const siginfo_t* info) {
              "shared memory must be accessed within its %llu bytes; offset %llu is not",
              static_cast<unsigned long long>(w->group.dynamic_offset) + w->group.dynamic_bytes,
              static_cast<unsigned long long>(window_offset(w->window, info->si_addr)));
+  } else if (describe_near_array(w->launch, info->si_addr, text, sizeof text)) {
+    kind = "out_of_bounds";
   } else if (info->si_addr == nullptr && info->si_code != SEGV_MAPERR) {
     // The processor does not say which address it refused: beyond any memory, or not on a multiple
     // of 16 where a vector must lie.

@@ -171,10 +171,12 @@ static void run_launch(Launch* launch, bool eager) {
 
 }  // namespace ck_sim
 
-/// Runs a launch to its end; 0, or 1 with `report` filled in. launch.hpp says what `offsets` are.
+/// Runs a launch to its end; 0, or 1 with `report` filled in. launch.hpp says what `offsets` are;
+/// `arrays` are those that may be guarded, or null.
 CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* parameters,
                                        uint32_t bytes, const uint32_t* offsets, uint32_t count,
-                                       const ck_sim_shape* shape, ck_sim_report* report) {
+                                       const ck_sim_shape* shape, const ck_sim_arrays* arrays,
+                                       ck_sim_report* report) {
   using namespace ck_sim;
   Parameters copy;
   Launch launch = {};
@@ -182,7 +184,9 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
   copy_parameters(&launch, &copy, parameters, bytes, offsets, count);
   if (accept_launch(&launch, kernel, shape, report) &&
       count_workers(&launch, shape->resident, shape->grows != 0 ? UINT64_MAX : 0)) {
+    enter_arrays(&launch, arrays, copy.bytes, bytes);
     run_launch(&launch, shape->eager != 0);
+    leave_arrays(&launch);
   }
   return launch.failed;
 }

@@ -23,9 +23,12 @@ struct ck_sim_report {
   uint32_t block[3];
   uint32_t thread[3];
   const ck_sim::Site* site;  // where it failed; may be null
+  uint32_t nowhere;          // whether block and thread are not known
 };
 
 namespace ck_sim {
+
+struct GuardedArrays;
 
 // What is kept about the block that runs
 
@@ -128,6 +131,7 @@ struct Launch {
   uint32_t helpers;
   uint32_t max_workers, most_workers;  // at first, and when all wait for a block nobody runs
   ck_sim_report* report;
+  GuardedArrays* arrays;  // null if all are worked on in place
   int failed;
   // Written while others read what is above: on cache lines of their own.
   alignas(64) uint64_t next_block;
