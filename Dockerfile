@@ -1,5 +1,3 @@
-# syntax=docker/dockerfile:1
-#
 # Tests of cudakern on a GPU; without one they fail and say so.
 #
 #   docker build -t cudakern .
@@ -10,8 +8,14 @@
 # have one Python each, and their tags are deleted half a year after the end of a release. Any Debian
 # or Ubuntu image serves as BASE_IMAGE that has Python of PYTHON_VERSION, or packages of it.
 ARG PYTHON_VERSION=3.13
-ARG BASE_IMAGE=python:${PYTHON_VERSION}-slim-trixie
+ARG BASE_IMAGE=python${PYTHON_VERSION}
 ARG NSIGHT_REPOSITORY=https://developer.download.nvidia.com/compute/cuda/repos/debian13/x86_64
+
+# By the digests of their indexes, which cover all architectures; Dependabot renews them.
+FROM python:3.11-slim-trixie@sha256:45037981b62b34b44602584fccbc4d884d5f7dc92c7ee86bb38a698a79fe1e51 AS python3.11
+FROM python:3.12-slim-trixie@sha256:f77ac9e44ae96ef2c90b8053ea08c31f8be030f824196b0ae4db6d462c84e51f AS python3.12
+FROM python:3.13-slim-trixie@sha256:bb2988715db2cf7ace7b53f38f3cffbef7c7046a656bee66245eb0ed386e2e81 AS python3.13
+FROM python:3.14-slim-trixie@sha256:51dafde81dbdb6ebde285137a295cf18a47ca95234fe388a343719cb97305b3d AS python3.14
 
 # An environment of Python, and a user. Folders are open to all, for any --user.
 # hadolint ignore=DL3006
@@ -20,7 +24,10 @@ ARG PYTHON_VERSION
 ENV PATH=/opt/cudakern/bin:$PATH \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PYTHONDONTWRITEBYTECODE=1 \
-    PYTHONUNBUFFERED=1
+    PYTHONUNBUFFERED=1 \
+    UV_COMPILE_BYTECODE=1 \
+    UV_LINK_MODE=copy \
+    VIRTUAL_ENV=/opt/cudakern
 # hadolint ignore=DL3008
 RUN --mount=type=cache,id=base-apt-archives,target=/var/cache/apt,sharing=locked \
     --mount=type=cache,id=base-apt-lists,target=/var/lib/apt,sharing=locked \
@@ -34,11 +41,12 @@ RUN --mount=type=cache,id=base-apt-archives,target=/var/cache/apt,sharing=locked
     useradd --uid 10001 --gid 0 --create-home cudakern && \
     install -d -m 1777 /cache /home/cudakern /results
 
-# The wheel, from nothing but what belongs to it.
+# The wheel, from nothing but what belongs to it; and uv, which installs what a lock has, by hash.
 FROM base AS build
 WORKDIR /src
+COPY .ci/locks/build.txt .ci/locks/uv.txt /locks/
 RUN --mount=type=cache,target=/root/.cache/pip \
-    pip install "build>=1.2" "hatchling>=1.27"
+    pip install --require-hashes -r /locks/build.txt -r /locks/uv.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY cudakern cudakern
 COPY kernels kernels
@@ -70,9 +78,13 @@ RUN --mount=type=cache,id=test-apt-archives,target=/var/cache/apt,sharing=locked
     apt-get install -y --no-install-recommends g++ git
 WORKDIR /opt/cudakern/src
 COPY --from=build /src/dist dist
-RUN --mount=type=cache,target=/root/.cache/pip \
-    pip install "$(echo dist/*.whl)[cuda${CUDA_MAJOR},test]"
+COPY .ci/locks/cuda${CUDA_MAJOR}.txt lock.txt
 COPY pyproject.toml README.md ./
+RUN --mount=type=bind,from=build,source=/opt/cudakern/bin,target=/mnt \
+    --mount=type=cache,target=/root/.cache/uv \
+    /mnt/uv pip install --require-hashes -c lock.txt -r pyproject.toml \
+        --extra "cuda${CUDA_MAJOR}" --extra test && \
+    /mnt/uv pip install --no-deps dist/*.whl
 COPY tests tests
 COPY perf perf
 RUN install -d -m 1777 perf/results perf/nsight/reports
@@ -105,7 +117,8 @@ LABEL org.opencontainers.image.title="cudakern" \
       org.opencontainers.image.source="${SOURCE}" \
       cudakern.cuda.major="${CUDA_MAJOR}"
 
-# Nsight Systems, Nsight Compute and compute-sanitizer; NVIDIA has them for Debian 13 on x86-64.
+# Nsight Systems, Nsight Compute and compute-sanitizer; NVIDIA has them for Debian 13 on x86-64. What
+# the extra profile brings is there, since test brings it, too.
 FROM test AS profile
 ARG NSIGHT_REPOSITORY
 ARG NSIGHT_VERSION=13-3
@@ -114,15 +127,13 @@ COPY --from=nsight-key /nvidia.gpg /usr/share/keyrings/nvidia.gpg
 # hadolint ignore=DL3008
 RUN --mount=type=cache,id=profile-apt-archives,target=/var/cache/apt,sharing=locked \
     --mount=type=cache,id=profile-apt-lists,target=/var/lib/apt,sharing=locked \
-    --mount=type=cache,target=/root/.cache/pip \
     echo "deb [signed-by=/usr/share/keyrings/nvidia.gpg] ${NSIGHT_REPOSITORY}/ /" \
         > /etc/apt/sources.list.d/nvidia.list && \
     apt-get update && \
     apt-get install -y --no-install-recommends "cuda-nsight-compute-${NSIGHT_VERSION}" \
         "cuda-nsight-systems-${NSIGHT_VERSION}" "cuda-sanitizer-${NSIGHT_VERSION}" && \
     ln -s /usr/local/cuda-*/bin/ncu /usr/local/cuda-*/bin/nsys \
-        /usr/local/cuda-*/bin/compute-sanitizer /usr/local/bin && \
-    pip install "$(echo dist/*.whl)[profile]"
+        /usr/local/cuda-*/bin/compute-sanitizer /usr/local/bin
 USER 10001
 RUN nsys --version && ncu --version && compute-sanitizer --version
 
@@ -132,10 +143,12 @@ USER 0
 # hadolint ignore=DL3008
 RUN --mount=type=cache,id=dev-apt-archives,target=/var/cache/apt,sharing=locked \
     --mount=type=cache,id=dev-apt-lists,target=/var/lib/apt,sharing=locked \
-    --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=bind,from=build,source=/opt/cudakern/bin,target=/mnt \
+    --mount=type=cache,target=/root/.cache/uv \
     apt-get update && \
     apt-get install -y --no-install-recommends clang gdb && \
-    pip install "$(echo dist/*.whl)[dask,lint,profile]"
+    /mnt/uv pip install --require-hashes -c lock.txt -r pyproject.toml \
+        --extra dask --extra lint --extra profile
 WORKDIR /workspace
 ENV CUDAKERN_REQUIRE_GPU=0 PYTEST_ADDOPTS=""
 USER 10001

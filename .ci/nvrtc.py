@@ -1,8 +1,8 @@
 """Hold the machine code that each supported NVRTC makes of the kernels to the budgets.
 
 ``nvrtc.py [--thorough]``: the versions are those of pyproject.toml, each in an environment and a
-process of its own. A tenth of the kernels for sm_90, and for sm_70 where CUDA 12 is; with
-``--thorough``, every kernel for every architecture.
+process of its own, from a lock of its own. A tenth of the kernels for sm_90, and for sm_70 where
+CUDA 12 is; with ``--thorough``, every kernel for every architecture.
 """
 
 from __future__ import annotations
@@ -17,13 +17,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-#: What reads machine code for sm_70: later ones than Triton 3.4's, of CUDA 12.8, do not.
-OLD_READER = "triton==3.4.*"
 
 
-def run(*command: str | Path) -> str:
+def run(*command: str | Path, **environment: str) -> str:
     """Return what a command printed; SystemExit has it if the command failed."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -32,17 +37,14 @@ def run(*command: str | Path) -> str:
 def hold(version: str, environment: Path, *, thorough: bool) -> str:
     """Compile and read kernels with a version; return a line about it."""
     started = time.monotonic()
-    install = (sys.executable, "-m", "uv", "pip", "install", "-q", "--python", environment)
-    major = version.partition(".")[0]
-    run(sys.executable, "-m", "uv", "venv", "-q", "--python", sys.executable, environment)
-    pins = f"cuda-toolkit=={version}.*", f"cuda-bindings=={major}.*"
-    run(*install, "-e", ".[perf]", *pins)
-    archs = ["sm_90"]
-    if major == "12":
-        run(*install, "--no-deps", OLD_READER)
+    uv, python = Path(sys.executable).with_name("uv"), environment / "bin" / "python"
+    run(uv, "venv", "-q", "--python", sys.executable, environment)
+    archs, reader = ["sm_90"], []
+    if version.startswith("12."):
         archs.append("sm_70")
+        reader.append("triton")  # its program reads machine code for sm_70
+    run(".ci/install", f"nvrtc-{version}", "perf", *reader, PYTHON=str(python), UV=str(uv))
     choices = [["--all"]] if thorough else [["--cover", arch] for arch in archs]
-    python = environment / "bin" / "python"
     for choice in choices:
         run(python, "-m", "perf", "static", "code", "--jobs", "1", *choice)
     loaded = run(python, "-c", "from cudakern.engines import nvrtc; print(nvrtc.version())").strip()
