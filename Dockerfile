@@ -27,6 +27,7 @@ ENV PATH=/opt/cudakern/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     UV_COMPILE_BYTECODE=1 \
     UV_LINK_MODE=copy \
+    UV_SYSTEM_CERTS=1 \
     VIRTUAL_ENV=/opt/cudakern
 # hadolint ignore=DL3008
 RUN --mount=type=cache,id=base-apt-archives,target=/var/cache/apt,sharing=locked \
