@@ -130,6 +130,9 @@ def test_overlaps_itself_is_exact_for_small_layouts(dimensions, itemsize):
 def test_overlaps_itself_knows_interleaved_layouts_and_ends():
     assert not overlaps_itself((3, 2), (2, 3))
     assert overlaps_itself((4, 2), (2, 6))
+    assert overlaps_itself((2,), (3,), 4)
+    assert overlaps_itself((2, 2), (5, 2), 4)
+    assert not overlaps_itself((2, 2), (6, 3), 3)
     assert not overlaps_itself((2**31, 2**31), (2**31, 1))
     assert not overlaps_itself((0, 5), (0, 0))
     assert overlaps_itself((40,) * 8, (997, 991, 983, 977, 971, 967, 953, 947))
