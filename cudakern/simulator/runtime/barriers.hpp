@@ -159,7 +159,7 @@ inline void complete(Worker* w, unsigned number) {
     thread.predicate = result;
     thread.state = State::kReady;
   });
-  w->waiting -= waiting;
+  w->waiting -= waiting;  // if that is left out, exits of threads are looked at in vain
   forget(barrier);
   ++w->changes;
 }

@@ -136,7 +136,7 @@ inline void let_happen(Worker* w, Thread* thread, Due due) {
 
 /// Whether a group is before the last `pending` ones that are closed.
 inline bool is_due(uint32_t group, uint32_t open, uint32_t pending) {
-  return group < open && open - group > pending;
+  return open - group > pending;
 }
 
 /// Lets everything happen that arrives at an mbarrier of the block, before that is looked at.

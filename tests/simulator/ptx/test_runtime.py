@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -111,6 +113,23 @@ def test_a_lock_guards_what_threads_of_a_warp_and_blocks_change():
     assert y.tolist() == [0, 384]
 
 
+def test_atomics_of_16_bytes_are_one_step():
+    y = np.zeros(2, np.uint64)
+    body = """
+    unsigned long long a = 0, b = 0;
+    for (int i = 0; i < 200000;) {
+      unsigned long long c, d;
+      asm volatile("{.reg .b128 %x, %y; mov.b128 %x, {%2, %3}; mov.b128 %y, {%4, %5};"
+                   " atom.cas.b128 %x, [%6], %x, %y; mov.b128 {%0, %1}, %x;}"
+                   : "=l"(c), "=l"(d) : "l"(a), "l"(b), "l"(a + 1), "l"(b + 3), "l"(y) : "memory");
+      const bool done = a == c && b == d;
+      i += done, a = c + done, b = d + 3 * done;
+    }
+    """.replace("%x", "%%x").replace("%y", "%%y")
+    run(body, y, grid=4, block=1, parameters="unsigned long long* y")
+    assert y.tolist() == [800000, 2400000]
+
+
 def test_a_loop_of_plain_loads_lets_others_run():
     y = np.zeros(2, np.uint32)
     body = """
@@ -151,13 +170,13 @@ CLUSTERS = """
 namespace cg = cooperative_groups;
 template <int kSize>
 __global__ void __cluster_dims__(kSize, 1, 1) sum(unsigned* y, int threads) {
-  __shared__ unsigned mine;
+  __shared__ unsigned char mine[2];
   auto cluster = cg::this_cluster();
   if (threadIdx.x >= threads) return;
-  if (threadIdx.x == 0) mine = blockIdx.x + 1;
+  if (threadIdx.x == 0) mine[1] = blockIdx.x + 1;
   cluster.sync();
   unsigned sum = 0;
-  for (unsigned r = 0; r < cluster.num_blocks(); ++r) sum += *cluster.map_shared_rank(&mine, r);
+  for (unsigned r = 0; r < cluster.num_blocks(); ++r) sum += *cluster.map_shared_rank(mine + 1, r);
   y[blockIdx.x * threads + threadIdx.x] = sum;
   cluster.sync();
 }
@@ -255,6 +274,20 @@ def test_special_registers():
         assert registers["clock64"] > 0
         assert abs(registers["globaltimer"] - registers["globaltimer_hi"] * 2**32) <= 2**33
     assert len(np.unique(out[..., names.index("gridid")])) == 1
+
+
+def test_clocks_go_on():
+    y = np.zeros(4, np.uint64)
+    body = """
+    for (int i = 0; i < 2; ++i) {
+      asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(y[i]));
+      y[2 + i] = clock64();
+    }
+    """
+    before = time.time_ns()
+    run(body, y, block=1, parameters="unsigned long long* y")
+    assert before <= y[0] <= y[1] <= time.time_ns()
+    assert y[2] <= y[3]
 
 
 # The heap
@@ -380,6 +413,12 @@ BROKEN = {
         "misuse",
         "an mbarrier must be initialized before it is used",
     ),
+    "mbarrier_bytes": (
+        MBARRIER.format(count=64)
+        + """asm volatile("mbarrier.expect_tx.shared::cta.b64 [%0], 32768;" :: "r"(a));""",
+        "misuse",
+        "an mbarrier must count fewer than 2**20 arrivals and bytes",
+    ),
     "mbarrier_overrun": (
         MBARRIER.format(count=1) + ARRIVE.format(count=2),
         "misuse",
@@ -420,6 +459,27 @@ BROKEN = {
 }
 
 
+def test_threads_of_a_launch_that_failed_wait_nowhere():
+    y = np.zeros(96, np.uint32)
+    body = """
+    if (threadIdx.x < threads) {
+      if (threadIdx.x == 95) __trap();
+      asm volatile("{.reg .pred p; setp.ne.u32 p, 1, 0; barrier.red.and.pred p, 1, %1, p;"
+                   " selp.u32 %0, 1, 0, p;}" : "=r"(y[threadIdx.x]) : "r"(threads));
+    }
+    """
+    with pytest.raises(SimulatorError, match="trap"):
+        run(body, y, np.uint32(96), block=96, parameters="unsigned* y, unsigned threads")
+    run(body, y, np.uint32(32), block=96, parameters="unsigned* y, unsigned threads")
+    assert y.tolist() == [1] * 32 + [0] * 64
+
+
+def test_offset_beyond_dynamic_shared_memory():
+    body = "extern __shared__ unsigned r[]; __shared__ unsigned s[4]; y[0] = s[y[1]] + r[20000];"
+    with pytest.raises(SimulatorError, match="within its 48 bytes; offset 80016 is not"):
+        run(body, np.zeros(2, np.uint32), shared_mem=32)
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_misuse_is_one_error_and_the_next_launch_works(name):
     body, kind, message = BROKEN[name]
@@ -434,3 +494,20 @@ def test_misuse_is_one_error_and_the_next_launch_works(name):
     y[:] = 0
     run("__syncthreads(); y[threadIdx.x] = __ballot_sync(~0u, 1);", y)
     assert y[:32].tolist() == [2**32 - 1] * 32
+
+
+def test_an_mbarrier_counts_up_to_its_limits():
+    y = poison(3, np.uint32)
+    body = f"""
+    {SHARED}
+    unsigned long long s;
+    asm volatile("mbarrier.init.shared.b64 [%0], 1048575;" :: "r"(a));
+    asm volatile("mbarrier.expect_tx.shared::cta.b64 [%0], 1048575;" :: "r"(a));
+    for (int i = 0; i < 3; ++i) {{
+      const unsigned n = i == 0 ? 1048573 : 1;
+      asm volatile("mbarrier.arrive.shared.b64 %0, [%1], %2;" : "=l"(s) : "r"(a), "r"(n));
+      asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(y[i]) : "l"(s));
+    }}
+    """
+    run(body, y, block=1)
+    assert y.tolist() == [1048575, 2, 1]
