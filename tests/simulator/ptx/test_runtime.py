@@ -15,9 +15,11 @@ from tests.simulator.ptx.harness import launch, poison
 pytestmark = pytest.mark.timeout(120)
 
 
-def run(body, *arguments, head="", grid=1, block=32, parameters="unsigned* y", shared_mem=0):
+def run(
+    body, *arguments, head="", entry="", grid=1, block=32, parameters="unsigned* y", shared_mem=0
+):
     """Launch a kernel of CUDA C++ with this body."""
-    code = f'{head}\nextern "C" __global__ void k({parameters}) {{\n{body}\n}}\n'
+    code = f'{head}\nextern "C" __global__ void {entry} k({parameters}) {{\n{body}\n}}\n'
     kernel = ck.simulator.RawKernel(code, "k")
     kernel((grid,), (block,), arguments, shared_mem=shared_mem)
 
@@ -81,6 +83,19 @@ def test_copies_of_a_collective_meet():
     )
     run(body, y)
     assert y.tolist() == [2**32 - 1] * 32
+
+
+def test_lanes_at_another_place_are_not_active():
+    y = np.zeros(64, np.uint32)
+    body = """
+    unsigned v;
+    if (threadIdx.x % 4 == 0) asm volatile("{activemask.b32 %0;}" : "=r"(v));
+    else
+      asm volatile("activemask.b32 %0;" : "=r"(v));
+    y[threadIdx.x] = v;
+    """
+    run(body, y, block=64)
+    assert y.tolist() == [0x11111111, *[0xEEEEEEEE] * 3] * 16
 
 
 # Waiting for each other
@@ -197,6 +212,19 @@ def test_the_grid_must_be_a_multiple_of_the_cluster():
     with pytest.raises(BindingError) as caught:
         SUMS.get_function("sum<2>")((3,), (8,), (np.zeros(64, np.uint32), 8))
     assert str(caught.value) == f"sum<2>: {requirement}; got (3, 1, 1)"
+
+
+def test_threads_of_a_cluster_leave_one_after_the_other():
+    y = np.zeros(1, np.uint32)
+    body = """
+    for (unsigned i = 0; i < 150; ++i) {
+      if (threadIdx.x == i) return;
+      asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+    }
+    atomicAdd(y, 1);
+    """
+    run(body, y, entry="__cluster_dims__(4, 1, 1)", grid=8, block=200)
+    assert y[0] == 8 * 50
 
 
 # Special registers
