@@ -82,7 +82,7 @@ class Effects:
         if "aligned" in name_words and self.needs_site:
             access |= bits.ALIGNED
         if self.accesses_memory:
-            lanes, size = _first(name_words, LANES, 1), size_in(name_words) or 0
+            lanes, size = lanes_in(name_words) or 1, size_in(name_words) or 0
             access |= lanes * size if self.size is None else self.size
             access |= _first(name_words, bits.SPACES, 0)
         if self.accesses_memory or self.order:
@@ -102,6 +102,11 @@ class Effects:
 
 def _first(words: Iterable[str], known: Mapping[str, int], default: int) -> int:
     return next((known[word] for word in words if word in known), default)
+
+
+def lanes_in(name_words: Sequence[str]) -> int:
+    """Return the length of the vectors that an instruction's name tells of; 0 for none."""
+    return _first(name_words, LANES, 0)
 
 
 def size_in(name_words: Sequence[str]) -> int | None:

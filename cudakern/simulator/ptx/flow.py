@@ -51,12 +51,14 @@ class Flow:
         #: Loads by the base of their address and the line they stand at.
         self._neighbours = Counter((_base(load), load.stack) for load in loads)
         exchanges = [i for i in instructions if i.words[0] == "atom" and "cas" in i.words]
-        compared = [(self._place(e.operands[1:2]), self._before(e)) for e in exchanges]
+        compared: dict[tuple[str, int] | None, set[str]] = {}
+        for place, names in {(self._place(e.operands[1:2]), e.operands[2:3]) for e in exchanges}:
+            compared.setdefault(place, set()).update(self._before(names))
         self._guesses = {
             id(load)
             for load in loads
-            for place, registers in compared
-            if _names(load.operands[:1]) & registers and self._place(load.operands[1:2]) == place
+            if compared
+            and _names(load.operands[:1]) & compared.get(self._place(load.operands[1:2]), set())
         } - _stored_loads(body)
 
     def access(self, instruction: Instruction) -> tuple[int, int]:
@@ -116,9 +118,9 @@ class Flow:
 
     # Compare and exchange
 
-    def _before(self, exchange: Instruction) -> set[str]:
+    def _before(self, compared: tuple[Operand, ...]) -> set[str]:
         """Return the registers whose values reach what a compare and exchange compares with."""
-        names = _names(exchange.operands[2:3])
+        names = _names(compared)
         pending = [*names]
         while pending:
             for definition in self._definitions.get(pending.pop(), ()):

@@ -6,6 +6,7 @@ import re
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from cudakern.simulator.ptx.effects import lanes_in
 from cudakern.simulator.ptx.flow import Flow, needed_by
 from cudakern.simulator.ptx.instructions import row_of, table
 from cudakern.simulator.ptx.instructions.special import special_register
@@ -25,6 +26,7 @@ from cudakern.simulator.ptx.values import (
     convert,
     is_integer,
     literal,
+    shortened,
     type_of_register,
     type_of_value,
     unsigned,
@@ -112,7 +114,9 @@ class FunctionText:
         by_type: dict[str, list[str]] = {}
         for kind, name in self._registers.values():
             by_type.setdefault(kind, []).append(name)
-        registers = [f"{kind} {', '.join(names)};" for kind, names in by_type.items()]
+        # The compiler drops the zeros that nothing reads. Without them, what a text does not assign
+        # would be any value: an address of the process itself, for one.
+        registers = [f"{kind} {'{}, '.join(names)}{{}};" for kind, names in by_type.items()]
         parts = (*self._declarations, *registers, *loaded, *filter(None, lines), self.returning())
         return "\n".join((f"{self.scope.signature(self.function)} {{", *parts, "}"))
 
@@ -216,7 +220,7 @@ class FunctionText:
         """Raise RefusedError: the instruction has what the simulator does not execute."""
         ptx_line = self.instruction.line
         file, line = self.instruction.place or (self.scope.source, ptx_line)
-        message = f"{file}:{line}: error: the simulator does not execute {what}"
+        message = f"{file}:{line}: error: the simulator does not execute {shortened(what)}"
         message += f" (line {ptx_line} of the PTX)"
         raise RefusedError(message)
 
@@ -373,6 +377,7 @@ class FunctionText:
             if form.is_address:
                 bindings[name] = self.pointer(operand or Vector(()), next(spaces))
                 continue
+            self._require_lanes(name, operand)
             kind = type_of_value(row.types[name])
             is_result = form in row.form.results
             if is_result and is_expression and operand is not None:
@@ -392,6 +397,20 @@ class FunctionText:
             return self.assign(result[0], statement, result[1])
         statement += ";" if is_expression else ""
         return f"{{ {' '.join((*before, statement, *after))} }}"
+
+    def _require_lanes(self, name: str, operand: Operand | None) -> None:
+        """Refuse a vector of another length than the instruction names, or where it names none."""
+        if f"fragment({{{name}}})" in self.row.form.code and operand != Vector(()):
+            return  # of any length: the runtime compares it
+        if operand is not None:
+            self.require_lanes(operand, lanes_in(self.instruction.words))
+
+    def require_lanes(self, operand: Operand, *lanes: int) -> None:
+        """Refuse a vector of none of these lengths. What is no vector has length 0."""
+        count = len(operand.items) if isinstance(operand, Vector) else 0
+        if count not in lanes or operand == Vector(()):
+            what = f"{count} values" if isinstance(operand, Vector) else "no vector"
+            self.refuse(f"{self.instruction.name} of {what}")
 
     def _fields(self) -> dict[str, str]:
         """Return what stands for the fields of the row that are no operands."""

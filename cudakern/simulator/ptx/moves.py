@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cudakern.simulator.ptx.model import LANES, TYPE_BYTES, Register, Vector
-from cudakern.simulator.ptx.values import type_of_value, unsigned
+from cudakern.simulator.ptx.effects import lanes_in
+from cudakern.simulator.ptx.model import TYPE_BYTES, Register, Vector
+from cudakern.simulator.ptx.values import is_integer, type_of_value, unsigned
 
 if TYPE_CHECKING:
     from cudakern.simulator.ptx.function import FunctionText, Writer
@@ -46,18 +47,17 @@ def _kind(text: FunctionText) -> str:
 def _part(text: FunctionText, kind: str, vector: Vector) -> str:
     """Return the C++ type of the parts that make up a word."""
     count = len(vector.items)
-    if not count or TYPE_BYTES[kind] % count:
+    if not count or TYPE_BYTES[kind] % count or not is_integer(kind):
         text.refuse(f"{text.instruction.name} with a vector of {count}")
     return unsigned(TYPE_BYTES[kind] // count)
 
 
 def _require_lanes(text: FunctionText, operand: Operand) -> None:
     """Refuse a vector of another length than the instruction names; one value may have braces."""
-    lanes = next((LANES[word] for word in text.instruction.words if word in LANES), 0)
-    count = len(operand.items) if isinstance(operand, Vector) else 0
-    if text.instruction.pairs or count not in ({lanes} if lanes else {0, 1}):
-        what = f"{count} values" if count else "no vector"
-        text.refuse(f"{text.instruction.name} of {what}")
+    lanes = lanes_in(text.instruction.words)
+    if text.instruction.pairs:
+        text.refuse(f"{text.instruction.name} with two results")
+    text.require_lanes(operand, *([lanes] if lanes else [0, 1]))
 
 
 def load(text: FunctionText) -> str:
@@ -111,6 +111,8 @@ def convert_address(text: FunctionText) -> str:
     """Section 9.7.9.20: cvta. All addresses but those of shared memory are generic ones."""
     target, source = text.operands(2, 2)
     kind, space = _kind(text), text.space
+    if kind not in {"u32", "u64"}:
+        text.refuse(f"the instruction {text.instruction.name}")
     value = text.value(source, kind)
     if "to" in text.instruction.words:
         if space == "shared::cluster":

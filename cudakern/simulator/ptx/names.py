@@ -10,7 +10,9 @@ _NESTED = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
 _KERNEL = r"\b__global__\b(?:[^;{{}}()]|\({nested}\))*?\b{name}\s*\(({nested})\)\s*\{{"
 _ARGUMENTS = re.compile(r"<[^<>]*>")  # of templates
 _NAME = re.compile(r"[\s*&]([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
-_LENGTH = re.compile(r"L?(\d+)")
+_LENGTH = re.compile(r"L?(\d{1,9})(?!\d)")
+_LOCAL_LENGTH = re.compile(r"E(\d{1,9})(?!\d)")
+_MAX_LOCALS = 16  # functions around a variable
 #: Namespaces without a name, as g++, clang and NVRTC call them.
 _UNNAMED = ("_GLOBAL__N", "_INTERNAL_")
 
@@ -40,11 +42,18 @@ def qualified(symbol: str) -> str:
 
 def _local(symbol: str) -> str:
     """Return a variable of a function: its encoding, E, the variable's name, perhaps a number."""
-    for match in re.finditer(r"E(\d+)", symbol):
-        end = match.end() + int(match[1])
-        if end <= len(symbol) and re.fullmatch(r"(?:_\d+|__\d+_)?", symbol[end:]):
-            return f"{qualified(f'_Z{symbol[3 : match.start()]}')}::{symbol[match.end() : end]}"
-    return symbol
+    names: list[str] = []
+    while symbol.startswith("_ZZ") and len(names) < _MAX_LOCALS:
+        for match in _LOCAL_LENGTH.finditer(symbol):
+            end = match.end() + int(match[1])
+            if end <= len(symbol) and re.fullmatch(r"(?:_\d+|__\d+_)?", symbol[end:]):
+                names.insert(0, symbol[match.end() : end])
+                symbol = f"_Z{symbol[3 : match.start()]}"
+                break
+        else:
+            break
+    outer = symbol if symbol.startswith("_ZZ") else qualified(symbol)
+    return "::".join((outer, *names))
 
 
 def called(name: str, symbols: list[str]) -> list[str]:

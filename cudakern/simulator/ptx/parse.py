@@ -37,6 +37,10 @@ _SPACES = frozenset({".reg", ".global", ".const", ".shared", ".local", ".param",
 _LINKAGES = frozenset({".extern", ".visible", ".weak", ".common"})
 _ADDRESS_BITS = 64
 _MAX_DIGITS = 6  # of a version
+_MAX_ALIGNMENT = 1 << 20
+_MAX_DIRECTIVE = (1 << 31) - 1  # a number behind a function's directive
+_MAX_FILLED = 1 << 20  # values that fill up lists, and stand nowhere in the text
+_MAX_CALLS = 100  # that are told of an inlined instruction: the innermost ones
 _SCOPES_AND_LABELS = frozenset("{}:")
 #: What follows an operand that is one word.
 _ENDS = frozenset(",;]})|")
@@ -62,7 +66,10 @@ class _Parser:
         self._files = self._table_of_files()
         self._stack: Stack = ()
         self._stacks: dict[tuple[Place, int], Stack] = {}  # by place and column
+        self._defined: set[str] = set()  # functions and variables of the module
         self._scopes: list[dict[str, str]] = []
+        #: Depths and unique names of what those scopes declare, the innermost last.
+        self._visible: dict[str, list[tuple[int, str]]] = {}
         self._registers: dict[str, int] = {}  # how many a declared name stands for
         self._labels = self._labels_of_scopes()
         self._singles: dict[str, Register | Immediate] = {}  # operands of one word, outermost
@@ -143,8 +150,16 @@ class _Parser:
                 known_variable = module.variables.get(variable.name)
                 if known_variable is None or known_variable.linkage == "extern":
                     module.variables[variable.name] = variable
+                if linkage != "extern":
+                    self._define(variable.name)
         else:
             tokens.fail("must have a directive of PTX here")
+
+    def _define(self, name: str) -> None:
+        """Note that the module has a function or variable; fail if it has another."""
+        if name in self._defined:
+            self.tokens.fail("must be defined once in a module", name, 1)
+        self._defined.add(name)
 
     # Places in the source
 
@@ -179,7 +194,7 @@ class _Parser:
                 below = self._stacks.get(call, (call[0],))  # told by an earlier directive
             else:
                 tokens.fail("must be function_name or inlined_at", word, 1)
-        self._stacks[place] = (place[0], *below)
+        self._stacks[place] = (place[0], *below[:_MAX_CALLS])
         if place[0][1] or not self._stack:  # else code of several lines: the last one stays
             self._stack = self._stacks[place]
 
@@ -204,8 +219,9 @@ class _Parser:
             tokens.take()
             if word == ".align":
                 size = tokens.integer()
-                if size < 1 or size & (size - 1):
-                    tokens.fail("must be aligned to a power of two", str(size), 1)
+                if not 1 <= size <= _MAX_ALIGNMENT or size & (size - 1):
+                    requirement = f"must be aligned to a power of two of at most {_MAX_ALIGNMENT}"
+                    tokens.fail(requirement, str(size), 1)
                 alignment = alignment if is_pointer else size  # else of what it points to
             elif word == ".ptr":
                 is_pointer = True
@@ -270,7 +286,11 @@ class _Parser:
             is_list = tokens.next == "{"
             values += self._initial(extents[1:])
             if is_list:
-                values += [Immediate(0)] * (-len(values) % max(prod(extents), 1))
+                missing = -len(values) % max(prod(extents), 1)
+                if missing > _MAX_FILLED:
+                    requirement = f"must lack at most {_MAX_FILLED} values of a list"
+                    tokens.fail(requirement, str(missing), 1)
+                values += [Immediate(0)] * missing
         return values
 
     def _require_type(self, name: str, kind: str, values: Iterable[Operand]) -> None:
@@ -296,7 +316,7 @@ class _Parser:
         tokens = self.tokens
         line = tokens.line()
         is_entry = tokens.take() == ".entry"
-        self._scopes = [{}]
+        self._scopes, self._visible = [{}], {}
         results = self._parameters() if tokens.next == "(" and not is_entry else []
         function = Function(tokens.name(), is_entry, line=line, results=results, linkage=linkage)
         if tokens.next == "(":
@@ -305,6 +325,7 @@ class _Parser:
             self._function_directive(function)
         if not tokens.accept(";"):
             tokens.expect("{")
+            self._define(function.name)
             self._stack = ()
             self._note_labels()
             function.body = list(self._body())
@@ -333,6 +354,8 @@ class _Parser:
             values = []
             while tokens.next[:1].isdigit():
                 values.append(tokens.integer())
+                if not 0 <= values[-1] <= _MAX_DIRECTIVE:
+                    tokens.fail("must have a smaller number here", str(values[-1]), 1)
                 if not tokens.accept(","):
                     break
             function.directives[name[1:]] = tuple(values)
@@ -345,22 +368,30 @@ class _Parser:
         key = f"{name}<" if registers else name
         if key in scope and name != "_":
             self.tokens.fail("must be declared once in a scope", name, 1)
-        unique = name if len(self._scopes) == 1 else f"{name}.{next(self._fresh)}."
+        depth = len(self._scopes)
+        unique = name if depth == 1 else f"{name}.{next(self._fresh)}."
+        if key not in scope:
+            self._visible.setdefault(key, []).append((depth, unique))
         scope[key] = unique
         self._registers[unique] = registers
         return unique
 
+    def _leave_scope(self) -> None:
+        for key in self._scopes.pop():
+            self._visible[key].pop()
+
     def _known(self, name: str) -> str:
         """Return the unique name of what the innermost scope that declares a name has."""
-        if len(self._scopes) > 1:
-            for scope in reversed(self._scopes):
-                if name in scope:
-                    return scope[name]
-                for stem, number in numbered(name):
-                    unique = scope.get(f"{stem}<")
-                    if unique is not None and number < self._registers[unique]:
-                        return f"{unique}{number}"
-        return name
+        if len(self._scopes) <= 1:
+            return name
+        depth, found = (self._visible.get(name) or [(0, name)])[-1]
+        for stem, number in numbered(name):
+            for level, unique in reversed(self._visible.get(f"{stem}<", ())):
+                if level <= depth:
+                    break
+                if number < self._registers[unique]:
+                    depth, found = level, f"{unique}{number}"
+        return found
 
     def _note_labels(self) -> None:
         """Declare the labels of the scope that starts here: they can be used before."""
@@ -409,7 +440,7 @@ class _Parser:
             self._scopes.append({})
             self._note_labels()
         elif word == "}":
-            self._scopes.pop()
+            self._leave_scope()
         elif word == ".loc":
             self._location()
         elif word == ".pragma":
@@ -438,7 +469,7 @@ class _Parser:
         while tokens.next.startswith("."):
             self._function_directive(function)
         tokens.expect(";")
-        self._scopes.pop()
+        self._leave_scope()
         return function
 
     def _instruction(self) -> Instruction:

@@ -14,7 +14,7 @@ from cudakern.simulator.headers import initializer
 from cudakern.simulator.ptx.flow import blocks_of, names_in
 from cudakern.simulator.ptx.instructions.moves_and_branches import BUILTINS
 from cudakern.simulator.ptx.model import Declaration, Instruction
-from cudakern.simulator.ptx.values import quoted
+from cudakern.simulator.ptx.values import quoted, shortened
 from cudakern.simulator.structures import SiteStruct
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Scope:
         self.functions = {name: f"F{i}" for i, name in enumerate(module.functions)}
         for alias, name in module.aliases.items():
             if name not in module.functions:
-                self.fail(f"the alias {alias} must be one of a function of the module", name)
+                self.fail(f"the alias {alias}", "must be one of a function of the module", name)
             self.functions[alias] = self.functions[name]
         self.blocks: Mapping[str, Blocks] = blocks_of([*module.functions.values()])
         self.sites: list[str] = []
@@ -109,7 +109,8 @@ class Scope:
 
     def told(self, function: Function, requirement: str, got: int) -> str:
         """Return what a function must be, and is not."""
-        return f"{self.source}:{function.line}: error: {function.name} {requirement}; got {got}"
+        name = shortened(function.name)
+        return f"{self.source}:{function.line}: error: {name} {requirement}; got {got}"
 
     def is_callable(self, name: str) -> bool:
         """Return whether a name is that of a function with an address."""
@@ -121,9 +122,9 @@ class Scope:
         variable = self.module.variables.get(name)
         return variable is not None and _is_dynamic(variable)
 
-    def fail(self, requirement: str, got: object) -> NoReturn:
+    def fail(self, what: str, requirement: str, got: object) -> NoReturn:
         """Raise KernelCompileError: the module has what the simulator cannot have."""
-        log = f"{self.source}: error: {requirement}; got {got}"
+        log = f"{self.source}: error: {shortened(what)} {requirement}; got {shortened(str(got))}"
         raise KernelCompileError(self.source, (), log)
 
     def _laid_out(self, function: Function) -> SharedLayout:

@@ -14,7 +14,8 @@ from cudakern.simulator.ptx.model import Immediate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+#: A comment, or a string, which can hold what looks like one. What does not end goes to the end.
+_COMMENT = re.compile(r'//[^\n]*|/\*(?:.*?\*/|.*)|"(?:[^"\\\n]|\\[^\n])*+"?', re.DOTALL)
 #: The most frequent ones first. Of those that start alike, the longer one comes first.
 _WORD = re.compile(
     r"[A-Za-z_$%][\w$]*(?:\.[A-Za-z_]\w*(?:::\w+)*|\.\d+\w+(?:::\w+)*)*"
@@ -27,14 +28,14 @@ _WORD = re.compile(
     r"|<<|>>|<=|>=|==|!=|&&|\|\||[!=|<>&.]",
     re.ASCII,
 )
-_WORD_OR_NOT = re.compile(_WORD.pattern + r"|\S", re.ASCII)
+_WORD_OR_NOT = re.compile(_WORD.pattern + r'|"[^\n]*|\S', re.ASCII)
 _NAMES_START = frozenset("_$%" + ascii_letters)
 _FLOATS = {"0f": 4, "0d": 8}
 _BASES = {"0x": 16, "0b": 2}
 _SIGNS = {"-", "~", "!", "+"}
 _WARP_SIZE = 32
 _BITS = 64
-_MAX_NUMBER = 19  # digits of a line, a time or a size of a file
+_MAX_NUMBER = 9  # digits of a line, a file or a number of registers
 #: Digits of a number of 64 bits in binary, and what stands before and after them.
 _MAX_DIGITS = 67
 #: What follows constants most of the time.
@@ -67,12 +68,21 @@ def _wrapped(value: int) -> int:
     return value if -half <= value < 2 * half else (value + half) % (2 * half) - half
 
 
+def _without_comment(match: re.Match[str]) -> str:
+    """Return the lines of a comment; all of a string; what shows that a comment does not end."""
+    text = match[0]
+    if text[0] == '"':
+        return text
+    is_open = text[1] == "*" and (text[-2:] != "*/" or len(text) < len("/**/"))
+    return ("/*" if is_open else " ") + "\n" * text.count("\n")
+
+
 class Tokens:
     """The words of a text, which are taken up one after the other."""
 
     def __init__(self, text: str, source: str) -> None:
         self.source = source  # what errors call the text
-        plain = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text).rstrip("\0")
+        plain = _COMMENT.sub(_without_comment, text).rstrip("\0")
         self.words: list[str] = []  # the last two are empty: who looks at one looks at the next
         self.at = 0  # the next one
         self._lines: list[int] = []  # that words stand in
@@ -160,7 +170,7 @@ class Tokens:
         word = self.take()
         if not word.isdecimal():
             self.fail("must have a number here", word, int(word != ""))
-        if len(word) > _MAX_NUMBER:
+        if len(word.lstrip("0")) > _MAX_NUMBER:
             self.fail("must have a smaller number here", word, 1)
         return int(word)
 

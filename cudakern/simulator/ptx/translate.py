@@ -6,8 +6,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cudakern.simulator import structures
-from cudakern.simulator.headers import initializer
-from cudakern.simulator.limits import MAX_STATIC_SHARED_BYTES
+from cudakern.simulator.headers import constant, initializer
+from cudakern.simulator.limits import MAX_PARAMETER_BYTES, MAX_STATIC_SHARED_BYTES
 from cudakern.simulator.ptx import branches, moves
 from cudakern.simulator.ptx.function import FunctionText, RefusedError
 from cudakern.simulator.ptx.instructions import table
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from cudakern.simulator.ptx.scope import SharedLayout
 
 _MAX_VARIABLE_BYTES = 1 << 30
+_MAX_RANKS = constant("runtime/scheduler.hpp", "kMaxRanks")
+_MAX_WORD = (1 << 32) - 1
 _POINTER_BYTES = 8
 #: Returns the address that an indirect call has, if it is that of a function.
 _CALLABLE = "static u64 callable(u64 target, const ck_sim::Site* site)"
@@ -79,6 +81,7 @@ class _Translator(Scope):
                 requirement = f"must have at most {most}"
                 problems[name] = self.told(function, requirement, shared.bytes)
             if function.is_entry:
+                problems.update(self._excess(function))
                 kernels[name] = self._described(function, shared, function_text.local_bytes)
                 tables += self._tables(function, shared)
         refused = {name: _problem(name, problems, calls) for name in kernels}
@@ -104,6 +107,17 @@ class _Translator(Scope):
         )
         return "\n".join(parts) + "\n"
 
+    def _excess(self, entry: Function) -> Iterator[tuple[str, str]]:
+        """Yield an entry's name and what it asks for that no launch has."""
+        size = sum(parameter.size for parameter in entry.parameters)
+        if size > MAX_PARAMETER_BYTES:
+            requirement = f"must have at most {MAX_PARAMETER_BYTES} bytes of parameters"
+            yield entry.name, self.told(entry, requirement, size)
+        ranks = prod(entry.directives.get("reqnctapercluster", (1,)))
+        if not 1 <= ranks <= _MAX_RANKS:
+            requirement = f"must have clusters of 1 to {_MAX_RANKS} blocks"
+            yield entry.name, self.told(entry, requirement, ranks)
+
     def _declarations(self, problems: Iterable[str]) -> Iterator[str]:
         for name, function in self.module.functions.items():
             if function.is_entry or is_builtin(function) or name in self.module.aliases:
@@ -127,9 +141,9 @@ class _Translator(Scope):
         for name, cpp in self.variables.items():
             variable = self.module.variables[name]
             unit = TYPE_BYTES[variable.type]
-            if max(variable.size, variable.alignment) > _MAX_VARIABLE_BYTES:
-                requirement = f"{name} must have at most {_MAX_VARIABLE_BYTES} bytes"
-                self.fail(requirement, variable.size)
+            if variable.size > _MAX_VARIABLE_BYTES:
+                requirement = f"must have at most {_MAX_VARIABLE_BYTES} bytes"
+                self.fail(name, requirement, variable.size)
             content = bytearray()
             for item in variable.initial:
                 word = 0
@@ -155,7 +169,7 @@ class _Translator(Scope):
             name: {item.name for item in variables[name].initial if isinstance(item, Register)}
             for name in self.variables
         }
-        holding = {name for name in names if names[name] - names.keys()}
+        holding = {name for name in names if not names[name] <= names.keys()}
         while more := {name for name in names.keys() - holding if names[name] & holding}:
             holding |= more
         return holding
@@ -173,7 +187,8 @@ class _Translator(Scope):
         if name in self.variables:
             return f"(u64){self.variables[name]}"
         if not self.is_callable(name):
-            self.fail(f"{holder} must have addresses of variables in memory or of functions", name)
+            requirement = "must have addresses of variables in memory or of functions"
+            self.fail(holder, requirement, name)
         self.addressed.add(name)
         return f"(u64)&{self.functions[name]}"
 
@@ -190,7 +205,7 @@ class _Translator(Scope):
             parameter_sizes=f"{name}_parameters",
             static_shared=shared.dynamic,
             required_block=_triple(directives.get("reqntid", ())),
-            max_threads=prod(directives.get("maxntid", (0,))),
+            max_threads=min(prod(directives.get("maxntid", (0,))), _MAX_WORD),
             cluster=_triple(directives.get("reqnctapercluster", ())),
             local_bytes=local_bytes,
             shared_objects=f"{name}_shared",

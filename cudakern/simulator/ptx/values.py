@@ -16,6 +16,7 @@ _STRUCTURES = {"f16", "bf16", "f16x2", "bf16x2"}
 _INTEGERS = {f"{kind}{size}" for kind in "us" for size in (8, 16, 32, 64)}
 _NAMED = {"f32", "f64", "pred", "b128", *_INTEGERS, *_STRUCTURES}
 _FORMATS = {4: "<f", 8: "<d"}
+_MOST = 300  # characters of a text in a message
 _SUFFIXES = {"f32": "f", "f64": ""}
 
 
@@ -84,6 +85,11 @@ def constant_word(constant: Immediate, size: int, *, as_float: bool) -> int:
             packed = struct.pack(_FORMATS[size], copysign(inf, number))
         word = int.from_bytes(packed, "little")
     return word % (1 << 8 * size)
+
+
+def shortened(text: str) -> str:
+    """Return a text that holds names as messages show it: names are as long as they like."""
+    return text if len(text) <= _MOST else f"{text[:_MOST]}..."
 
 
 def quoted(text: str) -> str:

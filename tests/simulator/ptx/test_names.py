@@ -38,6 +38,13 @@ def test_qualified(symbol):
     assert qualified(symbol) == NAMES[symbol]
 
 
+def test_symbols_are_as_long_as_they_like():
+    digits = "9" * 5000
+    for symbol in (f"_ZN{digits}aE", f"_Z{digits}a", f"_ZZ1kPiE{digits}a"):
+        assert qualified(symbol) == symbol
+    assert qualified(f"_ZZ{'Z' * 3000}1kPi{'E1x' * 3000}").endswith("E1x" + "::x" * 16)
+
+
 def test_called():
     symbols = ["_ZN1a4sameE", "_ZN1b4sameE", "same_too", "_ZN1b5otherE", "other"]
     assert called("a::same", symbols) == ["_ZN1a4sameE"]

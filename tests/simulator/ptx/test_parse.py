@@ -418,6 +418,7 @@ def test_a_function_starts_without_a_place():
 # What is no PTX
 
 BIG = "1" * 5000
+ALIGNED = "must be aligned to a power of two of at most 1048576"
 
 
 @pytest.mark.parametrize(
@@ -428,7 +429,8 @@ BIG = "1" * 5000
         (".global .u32 x\n.global .u32 y;", 5, "must have ';' here; got '.global'"),
         (".global x;", 4, "must have a type here; got 'x'"),
         (".global .u33 x;", 4, "must have a type or an alignment here; got '.u33'"),
-        (".global .align 3 .u32 x;", 4, "must be aligned to a power of two; got '3'"),
+        (".global .align 3 .u32 x;", 4, f"{ALIGNED}; got '3'"),
+        (".shared .align 2097152 .u32 x;", 4, f"{ALIGNED}; got '2097152'"),
         (".global .u32 x[-1];", 4, "must have an extent of at least 0; got '-1'"),
         (".global .u32 x[2][];", 4, "must have a constant here; got ']'"),
         (".global .u32 x[2] = {1, 2, 3};", 4, "must have a size that its values fit in; got 'x'"),
@@ -488,6 +490,21 @@ BIG = "1" * 5000
         (".func f() { .reg .b32 a; .reg .b64 a; }", 4, "must be declared once in a scope; got 'a'"),
         (".func f(.param .b32 a, .param .b32 a);", 4, "must be declared once in a scope; got 'a'"),
         (".func f() { p: .callprototype (.param .b32 _) f; }", 4, "must have '_' here; got 'f'"),
+        (".global .b8 x;\n.global .b8 x;", 5, "must be defined once in a module; got 'x'"),
+        (".func f() { ret; }\n.func f() {}", 5, "must be defined once in a module; got 'f'"),
+        (".func x() { ret; }\n.const .b8 x;", 5, "must be defined once in a module; got 'x'"),
+        (
+            ".global .b8 x[2][1 << 40] = {{1}, {2}};",
+            4,
+            "must lack at most 1048576 values of a list; got '1099511627775'",
+        ),
+        (
+            ".entry k() .reqntid 2147483648 { }",
+            4,
+            "must have a smaller number here; got '2147483648'",
+        ),
+        (".loc 1 1000000000 1", 4, "must have a smaller number here; got '1000000000'"),
+        ('.file 1 "a.cu', 4, "must be PTX; got '\"a.cu'"),
     ],
 )
 def test_what_is_no_ptx_is_told_with_its_line(text, line, told):
@@ -506,8 +523,29 @@ def test_texts_nest_only_so_deep(around):
         module(f".global .u32 x[4] = {deep};")
 
 
+@pytest.mark.parametrize("text", ["/* " * 300000, '\\"' * 300000])
+@pytest.mark.timeout(20)  # else minutes
+def test_what_does_not_end_is_read_once(text):
+    with pytest.raises(KernelCompileError, match="must"):
+        module(text)
+
+
+def test_strings_hold_what_looks_like_a_comment():
+    parsed = module('.file 1 "a//b/*c.cu"\n.func f() { .loc 1 2 3 \n ret; } // "')
+    assert parsed.functions["f"].body[0].stack == (("a//b/*c.cu", 2),)
+
+
+def test_the_innermost_calls_are_told():
+    inlined = ".loc 1 1 1, function_name f, inlined_at 1 1 1\nret;\n" * 300
+    body = module(f'.func f() {{ {inlined} }} .file 1 "a.cu"').functions["f"].body
+    assert {len(instruction.stack) for instruction in body} == {*range(2, 102)}
+
+
 def test_scopes_nest_as_deep_as_they_like():
     assert not statements("{" * 20000 + "}" * 20000)
+    declared = "{ .reg .b32 x; .reg .b32 %r<9>;" * 2000
+    body = statements(declared + "mov.b32 x, %r1;" * 2000 + "}" * 2000)
+    assert len({body[-1].operands, *(s.operands for s in body[4000:])}) == 1
 
 
 # Any text ends in a result or an error

@@ -544,6 +544,20 @@ REFUSED = {
     "lanes": ("ld.global.v4.u32 {%r1, %r2}, [%d0];", "ld.global.v4.u32 of 2 values"),
     "no lanes": ("ld.global.v4.u32 %r1, [%d0];", "ld.global.v4.u32 of no vector"),
     "lanes of a store": ("st.global.u32 [%d0], {%r1, %r2};", "st.global.u32 of 2 values"),
+    "nothing in braces": ("ld.global.u32 {}, [%d0];", "ld.global.u32 of 0 values"),
+    "vector": ("add.u32 %r1, {%r2, %r3}, 1;", "add.u32 of 2 values"),
+    "vector of one": ("add.u32 {%r1}, %r2, 1;", "add.u32 of 1 values"),
+    "lanes of an atomic": (
+        "red.global.add.v2.f32 [%d0], {%f1, %f2, %f3};",
+        "red.global.add.v2.f32 of 3 values",
+    ),
+    "fragment of nothing": (
+        "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r1], {};",
+        "stmatrix.sync.aligned.m8n8.x1.shared.b16 of 0 values",
+    ),
+    "parts of a float": ("mov.f32 %f1, {%h1, %h2};", "mov.f32 with a vector of 2"),
+    "type of an address": ("cvta.global.f16x2 %d1, %d0;", "the instruction cvta.global.f16x2"),
+    "long name": (f"mov.u32 %r1, {'x' * 5000};", f"mov.u32 of {'x' * 289}..."),
     "address": ("ld.global.u32 %r1, %d0;", "ld.global.u32 without an address in brackets"),
     "two results": ("add.u32 %r1|%r2, %r3, %r4;", "add.u32 with two results"),
     "guard": ("@%nothing ret;", "ret of %nothing, which is not declared"),
@@ -595,6 +609,7 @@ def test_a_function_that_is_refused_takes_its_callers_with_it():
 
 
 STATIC = "bytes of static shared memory"
+ADDRESSES = "must have addresses of variables in memory or of functions"
 
 
 @pytest.mark.parametrize(
@@ -621,14 +636,14 @@ STATIC = "bytes of static shared memory"
             "rows.ptx: error: x must have at most 1073741824 bytes; got 1099511627776",
         ),
         (
-            ".global .align 4294967296 .b8 x[4];",
+            ".shared .b8 s; .global .u64 " + "x" * 5000 + " = s;",
             "",
-            "rows.ptx: error: x must have at most 1073741824 bytes; got 4",
+            f"rows.ptx: error: {'x' * 300}... {ADDRESSES}; got s",
         ),
         (
             ".shared .u32 s; .global .u64 x = s;",
             "",
-            "rows.ptx: error: x must have addresses of variables in memory or of functions; got s",
+            f"rows.ptx: error: x {ADDRESSES}; got s",
         ),
         (
             ".alias a, b;",
@@ -645,6 +660,23 @@ def test_what_no_module_can_have_is_told(before, body, told):
         run(HEAD + before + entry(body), y)
 
 
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        ("(.param .b8 a[32765])", "must have at most 32764 bytes of parameters; got 32765"),
+        ("() .reqnctapercluster 1, 0, 1", "must have clusters of 1 to 16 blocks; got 0"),
+        (
+            "() .reqnctapercluster 65536, 32768, 2",
+            "must have clusters of 1 to 16 blocks; got 4294967296",
+        ),
+    ],
+)
+def test_what_no_entry_can_ask_for_is_told(head, told):
+    text = f"{HEAD}.entry k{head} {{ ret; }}"
+    with pytest.raises(KernelCompileError, match=f"rows.ptx:4: error: k {told}$"):
+        run(text, poison(1, np.uint32))
+
+
 def test_an_unknown_entry_is_told():
     message = r"^RawModule: name must be one of the module's kernels \(good\); got 'other'$"
     with pytest.raises(BindingError, match=message):
@@ -659,6 +691,10 @@ WRONG = {
         "a.cu:12: the index of a branch table must be one of its own",
     ),
     "global address": ("mov.u64 %d1, 16; st.global.u32 [%d1], 1;", "address 0x10"),
+    "unassigned address": (
+        "@%p1 ld.param.u64 %d1, [out]; st.global.u32 [%d1], 1;",
+        "memory must be mapped where it is accessed",
+    ),
     "generic address": (
         "mov.u64 %d1, 0x7ffffffffff0; ld.u32 %r1, [%d1];" + stored("%r1"),
         "memory must be mapped where it is accessed",
