@@ -246,6 +246,8 @@ FAULTS = (
           "operators/reduce/test_types.py::test_result_if_none_is_asked_for",
           "if function in _COUNTING and kind is DataType.BOOL:\n        return DataType.§INT64§"
           "INT32§"),
+    Fault("one merged part is enough for a stream", "operators/test_plans.py -k gather",
+          "is_flat = §all§any§(len(part)"),
     Fault("rows of 32 KiB are not staged", "operators/test_plans.py -k gather",
           "LAST_AXIS_MAX_STAGED_BYTES = 32 * §1024§1023§ - 16"),
     Fault("rows that are not written count", "operators/nonzero/test_plan.py -k pinned",
