@@ -244,6 +244,7 @@ inline void store_changed(char* to, uint64_t before, uint64_t after) {
     memcpy(to, &after, sizeof after);
     return;
   }
+#pragma GCC unroll 8
   for (uint64_t i = 0; i < sizeof after; ++i) {
     if ((changed >> 8 * i & 0xFF) != 0) {
       to[i] = static_cast<char>(after >> 8 * i);
