@@ -56,8 +56,8 @@ extern "C" __global__ void scale(Node* nodes) {
 extern "C" __global__ void meet(volatile int* x, int own, int other, int* y) {
   y[0] = x[9];
   x[own] = 1;
-  while (x[other] == 0 && x[own + 4] < 2000000000) ++x[own + 4];  // memory changes: no deadlock
-  if (x[other] == 0) y[0] = -1;  // after seconds
+  while (x[other] == 0 && x[own + 4] < 400000000) ++x[own + 4];  // memory changes: no deadlock
+  if (x[other] == 0) y[0] = -1;  // after a second or so
 }
 extern "C" __global__ void write_and_trap(int* x) { x[1] = 5; __trap(); }
 extern "C" __global__ void many(char* MANY) { a0[0] += 1; a31[0] += 1; }
@@ -270,6 +270,9 @@ def test_launches_at_the_same_time_share_a_copy():
         first = pool.submit(launch, "meet", x, 0, 1, y)
         sleep(0.05)
         x[8:] = [3, 4]  # where the first does not write
+        launch("poke", None, x[2:], 0, 1)  # while it runs
+        assert x[2] == 7
+        x[2] = 0
         second = pool.submit(launch, "meet", x, 1, 0, z)
         first.result(), second.result()
     assert (x[:4].tolist(), x[8:].tolist()) == ([1, 1, 0, 0], [3, 4])
