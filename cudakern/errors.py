@@ -18,9 +18,9 @@ _LONGEST = 40
 _LIKENESS = 0.7
 
 
-def shown(value: object) -> str:
+def shown(value: object, convert: Callable[[object], str] = repr) -> str:
     """Return what was found as messages show it: the start of it, in one line."""
-    return " ".join(_text(repr, value).split())[:60]
+    return " ".join(_text(convert, value).split())[:60]
 
 
 def reason(error: Exception) -> str:

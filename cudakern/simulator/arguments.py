@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern._layout import Layout
-from cudakern.errors import BindingError, dtype_error
+from cudakern.errors import BindingError, dtype_error, shown
 from cudakern.simulator.operands import Operand
 from cudakern.simulator.structures import ParameterKind
 
@@ -162,7 +162,7 @@ def pack(
             packed += _scalar(name, i, argument, size)
             continue
         if argument.dtype.hasobject or not argument.dtype.isnative:
-            requirement = f"must hold what a GPU can; got {argument.dtype}"
+            requirement = f"must hold what a GPU can; got {shown(argument.dtype, str)}"
             raise dtype_error(name, f"args[{i}]", requirement)
         if kind is ParameterKind.OTHER and _is_value(argument, size):
             packed += argument.tobytes()
@@ -194,7 +194,7 @@ def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) 
         sort, what = "A", "None" if argument is None else "an array"
     elif isinstance(argument, bool | int | float | complex | np.generic):
         sort = np.asarray(argument).dtype.kind
-        what = f"the {type(argument).__name__} {argument}"
+        what = f"the {type(argument).__name__} {shown(argument, str)}"
     else:
         return
     if sort in unfit:
@@ -203,7 +203,7 @@ def _check_kind(kernel: str, position: int, argument: Any, kind: ParameterKind) 
 
 def _misfit(kernel: str, position: int, argument: object, size: int) -> BindingError:
     """Return the error for an argument that is no parameter of so many bytes."""
-    requirement = f"must fit a parameter of {size} bytes; got {argument}"
+    requirement = f"must fit a parameter of {size} bytes; got {shown(argument, str)}"
     return BindingError(kernel, f"args[{position}]", requirement)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudakern.errors import BindingError
+from cudakern.errors import BindingError, shown
 from cudakern.simulator.headers import constant
 
 Grid = tuple[int, int, int]
@@ -26,7 +26,9 @@ def check_shape(name: str, grid: Grid, block: Grid, shared_bytes: int) -> None:
             f"must have 1 to {_MAX_THREADS} threads a block, at most {_MAX_BLOCK}, "
             f"and a grid of 1 to {_MAX_GRID}"
         )
-        raise BindingError(name, "launch", f"{requirement}; got grid {grid}, block {block}")
+        raise BindingError(
+            name, "launch", f"{requirement}; got grid {shown(grid)}, block {shown(block)}"
+        )
     if not 0 <= shared_bytes <= MAX_SHARED_BYTES:
         requirement = f"must have at most {MAX_SHARED_BYTES} bytes of shared memory"
         raise BindingError(name, "launch", f"{requirement}; got {shared_bytes}")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterable
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern._arguments import as_integer
 from cudakern._forks import Lock
 from cudakern.engines import nvrtc
-from cudakern.errors import BindingError, dtype_error
+from cudakern.errors import BindingError, dtype_error, reason, shown
 from cudakern.simulator import observation
 from cudakern.simulator.arguments import pack
 from cudakern.simulator.guarded_arrays import guarded
@@ -25,12 +25,15 @@ from cudakern.simulator.ptx.loaded import address_of
 from cudakern.simulator.ptx.names import called, parameter_names, qualified
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from cudakern.simulator.limits import Grid
     from cudakern.simulator.ptx.loaded import LoadedKernel, LoadedModule
 
 _FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:::[A-Za-z_$][\w$]*)*")
+
+#: What text must be that NVRTC is given.
+_PLAIN = "must be text that UTF-8 can hold, without NUL"
 
 _LOADER = ModuleLoader()
 
@@ -87,6 +90,7 @@ class _Library:
 
     def symbol(self, name: str) -> str:
         """Return the symbol of a kernel; BindingError if there is no such one."""
+        _require_text("RawModule", "name", name)
         module = self._any_module()
         entries = [*module.kernels, *module.refused]
         symbols = [self._symbols[name]] if name in self._symbols else called(name, entries)
@@ -96,7 +100,7 @@ class _Library:
         names = [expressions.get(symbol, qualified(symbol)) for symbol in entries]
         what = "module" if self.owner == "RawModule" else "text"
         known = ", ".join(names) or "none"
-        requirement = f"must be one of the {what}'s kernels ({known}); got {name!r}"
+        requirement = f"must be one of the {what}'s kernels ({known}); got {shown(name)}"
         raise BindingError(self.owner, "name", requirement)
 
     def parameter_names(self, name: str) -> tuple[str, ...]:
@@ -106,14 +110,17 @@ class _Library:
 
     def variable(self, name: str) -> np.ndarray:
         """Return the bytes of a variable."""
+        _require_text("RawModule", "name", name)
         variables = self._any_module().variables
         symbol = self._symbols.get(name)
         symbols = called(name, list(variables)) if symbol is None else [symbol]
         if len(symbols) != 1:
             known = ", ".join(map(qualified, variables)) or "none"
-            requirement = f"must be one of the module's variables ({known}); got {name!r}"
+            requirement = f"must be one of the module's variables ({known}); got {shown(name)}"
             if symbols:
-                requirement = f"must be that of one variable; {len(symbols)} are called {name!r}"
+                requirement = (
+                    f"must be that of one variable; {len(symbols)} are called {shown(name)}"
+                )
             raise BindingError("RawModule", "name", requirement)
         variable = variables[symbols[0]]
         memory = (ctypes.c_uint8 * variable.bytes).from_address(address_of(variable).value)
@@ -121,35 +128,53 @@ class _Library:
 
 
 def _check_constructor(
-    owner: str,
-    code: object,
-    options: object,
-    names: tuple[object, ...],
-    backend: str,
-    jitify: bool,  # noqa: FBT001
-) -> tuple[str, ...]:
-    """Return the options of one of CuPy's constructors; raise an error for what cannot be."""
-    if not isinstance(code, str):
-        raise dtype_error(owner, "code", f"must be a str; got {type(code).__name__}")
-    if backend not in {"nvrtc", "nvcc"}:
-        raise BindingError(owner, "backend", f"must be nvrtc or nvcc; got {backend!r}")
-    if jitify:
+    owner: str, code: object, options: object, names: object, backend: object, jitify: object
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return options and names that are given to one of CuPy's constructors.
+
+    DTypeError or BindingError tells what cannot be.
+    """
+    _require_text(owner, "code", code)
+    if not (isinstance(backend, str) and backend in {"nvrtc", "nvcc"}):
+        raise BindingError(owner, "backend", f"must be nvrtc or nvcc; got {shown(backend)}")
+    if _flag(owner, "jitify", jitify):
         raise BindingError(owner, "jitify", "must be False: the simulator does not have it")
-    if isinstance(options, str) or not isinstance(options, Iterable):
-        raise BindingError(owner, "options", f"must be a sequence of strings; got {options!r:.60}")
-    options = tuple(options)
     argument = "name" if owner == "RawKernel" else "name_expressions"
-    for field, texts in (("options", options), (argument, names), ("code", (code,))):
-        for text in texts:
-            if not isinstance(text, str):
-                raise BindingError(owner, field, f"must be strings; got {text!r:.60}")
-            if not _is_plain(text) or (field != "code" and "\n" in text):
-                requirement = "must be text that UTF-8 can hold, without NUL"
-                more = "" if field == "code" else " or line breaks"
-                raise BindingError(owner, field, f"{requirement}{more}")
-            if not text and field == argument:
-                raise BindingError(owner, field, "must not be empty")
-    return options
+    texts = _lines(owner, "options", options), _lines(owner, argument, names)
+    if "" in texts[1]:
+        raise BindingError(owner, argument, "must not be empty")
+    if not _is_plain(str(code)):
+        raise BindingError(owner, "code", _PLAIN)
+    return texts
+
+
+def _require_text(owner: str, argument: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise dtype_error(owner, argument, f"must be a str; got {shown(value)}")
+
+
+def _lines(owner: str, argument: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """Return strings of one line each; BindingError tells what is none."""
+    try:
+        lines = None if isinstance(values, str) else tuple(values)
+    except TypeError:
+        lines = None
+    if lines is None:
+        requirement = f"must be a sequence of strings; got {shown(values)}"
+        raise BindingError(owner, argument, requirement)
+    for line in lines:
+        if not isinstance(line, str):
+            raise BindingError(owner, argument, f"must be strings; got {shown(line)}")
+        if not _is_plain(line) or "\n" in line:
+            raise BindingError(owner, argument, f"{_PLAIN} or line breaks")
+    return lines
+
+
+def _flag(owner: str, argument: str, value: object) -> bool:
+    """Return what is true or false as Python's; BindingError for anything else."""
+    if not isinstance(value, bool | np.bool_ | int):
+        raise BindingError(owner, argument, f"must be True or False; got {shown(value)}")
+    return bool(value)
 
 
 def _is_plain(text: str) -> bool:
@@ -162,10 +187,10 @@ def _is_plain(text: str) -> bool:
 def _triple(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
     try:
         triple = tuple(map(index, sizes if isinstance(sizes, tuple | list) else (sizes,)))
-    except TypeError:
+    except Exception:  # noqa: BLE001  whatever the class of a size raises
         triple = ()
     if not 1 <= len(triple) <= len("xyz"):
-        requirement = f"must be a tuple of one to three integers; got {sizes!r:.60}"
+        requirement = f"must be a tuple of one to three integers; got {shown(sizes)}"
         raise BindingError(name, argument, requirement)
     x, y, z = (*triple, 1, 1)[:3]
     return x, y, z
@@ -226,13 +251,13 @@ class RawKernel:
         enable_cooperative_groups: bool = False,
         jitify: bool = False,
     ) -> None:
-        argument: object = name
-        if not isinstance(argument, str):
-            raise dtype_error("RawKernel", "name", f"must be a str; got {name!r:.60}")
-        self.options = _check_constructor("RawKernel", code, options, (name,), backend, jitify)
+        _require_text("RawKernel", "name", name)
+        self.options, _ = _check_constructor("RawKernel", code, options, (name,), backend, jitify)
         self.name = name
         self.code = code
-        self.enable_cooperative_groups = enable_cooperative_groups
+        cooperative = _flag("RawKernel", "enable_cooperative_groups", enable_cooperative_groups)
+        self.enable_cooperative_groups = cooperative
+        translate_cucomplex = _flag("RawKernel", "translate_cucomplex", translate_cucomplex)
         # What is no function's name must be an instance of a template.
         expressions = () if _FUNCTION.fullmatch(name) else (name,)
         source = f"{_plain(name)}.cu"
@@ -268,8 +293,9 @@ class RawKernel:
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, value: int) -> None:
+        value = as_integer(self.name, "max_dynamic_shared_size_bytes", value)
         if not 0 <= value <= MAX_SHARED_BYTES:
-            requirement = f"must lie in [0, {MAX_SHARED_BYTES}]; got {value}"
+            requirement = f"must lie in [0, {MAX_SHARED_BYTES}]; got {shown(value)}"
             raise BindingError(self.name, "max_dynamic_shared_size_bytes", requirement)
         self._max_shared = value
 
@@ -311,26 +337,38 @@ class RawKernel:
         block = _triple(self.name, "block", block)
         observed = bool(observation.active)
         kernel = self._library.kernel(self.name, checked=observed)
-        self._check_shared(shared_mem)
-        size = (grid, block, shared_mem)
+        size = (grid, block, self._checked_shared(shared_mem))
         names = self._library.parameter_names(self.name) if observed else None
-        packed = pack(self.name, kernel, tuple(args), names)
-        cooperative = self.enable_cooperative_groups
+        packed = pack(self.name, kernel, self._checked_arguments(args), names)
+        cooperative = bool(self.enable_cooperative_groups)
         if observed:
             observation.observe(kernel, size, packed, cooperative=cooperative)
         else:
             launch = kernel.launcher(*size, packed.offsets, cooperative=cooperative)
             launch(packed.data, guarded(packed, kernel.module))
 
-    def _check_shared(self, shared_mem: int) -> None:
-        """Raise BindingError for more dynamic shared memory than a launch may ask for."""
+    def _checked_shared(self, shared_mem: int) -> int:
+        """Return the dynamic shared memory of a launch; an error for what it cannot ask for."""
+        shared_mem = as_integer(self.name, "shared_mem", shared_mem)
         most = self.max_dynamic_shared_size_bytes
+        if shared_mem < 0:
+            requirement = f"must be at least 0; got {shown(shared_mem)}"
+            raise BindingError(self.name, "shared_mem", requirement)
         if shared_mem > most:
             requirement = (
                 f"must be at most max_dynamic_shared_size_bytes, {most}, which can be set; "
-                f"got {shared_mem}"
+                f"got {shown(shared_mem)}"
             )
             raise BindingError(self.name, "shared_mem", requirement)
+        return shared_mem
+
+    def _checked_arguments(self, args: Any) -> tuple[Any, ...]:  # noqa: ANN401
+        """Return the arguments of a launch; DTypeError for what has none."""
+        try:
+            return tuple(args)
+        except TypeError:
+            requirement = f"must be a tuple of the kernel's arguments; got {shown(args)}"
+            raise dtype_error(self.name, "args", requirement) from None
 
 
 def _plain(name: str) -> str:
@@ -389,12 +427,16 @@ class RawModule:
     ) -> None:
         if (code is None) == (path is None):
             raise BindingError("RawModule", "code", "must be given, or path; exactly one of them")
-        text = code if path is None else _read(Path(path))
-        expressions = tuple(name_expressions or ())
-        self.options = _check_constructor("RawModule", text, options, expressions, backend, jitify)
+        text = code if path is None else _read(path)
+        names = () if name_expressions is None else name_expressions
+        self.options, expressions = _check_constructor(
+            "RawModule", text, options, names, backend, jitify
+        )
         self.code = str(text)
         self.name_expressions = expressions
-        self.enable_cooperative_groups = enable_cooperative_groups
+        cooperative = _flag("RawModule", "enable_cooperative_groups", enable_cooperative_groups)
+        self.enable_cooperative_groups = cooperative
+        translate_cucomplex = _flag("RawModule", "translate_cucomplex", translate_cucomplex)
         self._library = _Library(
             "RawModule",
             Code(
@@ -442,9 +484,13 @@ class RawModule:
         return self._library.variable(name)
 
 
-def _read(path: Path) -> str:
+def _read(path: str | Path) -> str:
     """Return the text of a file."""
-    content = path.read_bytes().rstrip(b"\0")
+    try:
+        content = Path(path).read_bytes().rstrip(b"\0")
+    except (TypeError, ValueError) as error:
+        requirement = f"must be a str or a Path; got {shown(path)} ({reason(error)})"
+        raise dtype_error("RawModule", "path", requirement) from None
     try:
         return content.decode()
     except UnicodeDecodeError:

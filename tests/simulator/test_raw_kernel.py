@@ -272,7 +272,63 @@ def test_launches_that_no_gpu_does(grid, block, checked):
         ran(kernel("int* x", ""), np.zeros(1, np.int32), grid=grid, block=block)
 
 
-@pytest.mark.parametrize("sizes", [(), (1, 1, 1, 1), (1.0,), "1", None])
+HUGE = 10**5000  # which Python does not print
+ODD = {
+    "None": None,
+    "a string": "1",
+    "a float": 1.5,
+    "a NumPy float": np.float32(1),
+    "a NumPy bool": np.bool_("true"),
+    "a tuple": (1,),
+    "an array": np.ones(2, int),
+    "a structure": np.zeros(1, [("a", "i4")])[0],
+    "a date": np.datetime64("2020"),
+    "one whose class fails": type("Odd", (), {"__index__": lambda _: 1 // 0, "__repr__": len})(),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_shared_memory_must_be_an_integer(odd):
+    x = np.zeros(1, np.int32)
+    k = RawKernel(kernel("int* x", ""), "k")
+    with pytest.raises(ck.DTypeError, match=r"^k: shared_mem must be an int; got [^\n]+$"):
+        k((1,), (1,), (x,), shared_mem=ODD[odd])
+    message = r"^k: max_dynamic_shared_size_bytes must be an int; got [^\n]+$"
+    with pytest.raises(ck.DTypeError, match=message):
+        k.max_dynamic_shared_size_bytes = ODD[odd]
+    k.max_dynamic_shared_size_bytes = np.int64(100)
+    k((np.uint8(1),), np.int64(1), (x,), shared_mem=np.int16(100))
+
+
+@pytest.mark.parametrize("size", [49153, 2**70, pytest.param(HUGE, id="huge")])
+def test_shared_memory_has_bounds(size):
+    k = RawKernel(kernel("int* x", ""), "k")
+    message = "^k: shared_mem must be at most max_dynamic_shared_size_bytes, 49152, which can be "
+    with pytest.raises(ck.BindingError, match=message):
+        k((1,), (1,), (None,), shared_mem=size)
+    if size != 49153:
+        message = r"^k: max_dynamic_shared_size_bytes must lie in \[0, 232448\]; got "
+        with pytest.raises(ck.BindingError, match=message):
+            k.max_dynamic_shared_size_bytes = size
+
+
+@pytest.mark.parametrize("args", [None, 5, np.float32(1), np.array(1), object])
+def test_arguments_must_be_a_tuple(args):
+    message = "^k: args must be a tuple of the kernel's arguments; got "
+    with pytest.raises(ck.DTypeError, match=message):
+        RawKernel(kernel("int* x", ""), "k")((1,), (1,), args)
+
+
+@pytest.mark.parametrize("where", ["grid", "block", "args"])
+def test_integers_are_as_long_as_they_like(where):
+    launch = {"grid": (1,), "block": (1,), "args": (None,), where: (HUGE,)}
+    with pytest.raises(ck.BindingError, match=r"; got .*<(int|tuple)>"):
+        RawKernel(kernel("int* x", ""), "k")(**launch)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(), (1, 1, 1, 1), (1.0,), "1", None, ODD["one whose class fails"]]
+)
 @pytest.mark.parametrize("which", ["grid", "block"])
 def test_sizes_must_be_integers(sizes, which):
     launch = {"grid": (1,), "block": (1,), which: sizes}
@@ -283,7 +339,7 @@ def test_sizes_must_be_integers(sizes, which):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"code": b"x"}, "code must be a str; got bytes"),
+        ({"code": b"x"}, "code must be a str; got b'x'$"),
         ({"name": 3}, "name must be a str; got 3"),
         ({"backend": "hip"}, "backend must be nvrtc or nvcc; got 'hip'"),
         ({"jitify": True}, "jitify must be False: the simulator does not have it"),
@@ -292,6 +348,14 @@ def test_sizes_must_be_integers(sizes, which):
         ({"name": "a\nb"}, "name must be text that UTF-8 can hold, without NUL or line breaks$"),
         ({"name": ""}, "name must not be empty$"),
         ({"options": ("-DA\0",)}, "options must be text that UTF-8 can hold, without NUL or line"),
+        ({"options": 5}, "options must be a sequence of strings; got 5$"),
+        ({"options": np.array("-DA")}, r"options must be a sequence of strings; got array\("),
+        ({"options": (HUGE,)}, "options must be strings; got <int>$"),
+        ({"name": HUGE}, "name must be a str; got <int>$"),
+        ({"backend": []}, r"backend must be nvrtc or nvcc; got \[\]$"),
+        ({"jitify": np.zeros(2)}, r"jitify must be True or False; got array\(\[0., 0.\]\)$"),
+        ({"enable_cooperative_groups": None}, "enable_cooperative_groups must be True or False; "),
+        ({"translate_cucomplex": "no"}, "translate_cucomplex must be True or False; got 'no'$"),
     ],
 )
 def test_constructor(arguments, message):

@@ -223,3 +223,27 @@ def test_a_module_without_kernels(code):
         return
     with pytest.raises(ck.BindingError, match=r"one of the module's variables \(none\); got 'x'"):
         module.get_global("x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"path": 5}, r"path must be a str or a Path; got 5 \(.*\)$"),
+        ({"path": "a\0"}, r"path must be a str or a Path; got 'a\\x00' \(embedded null byte\)$"),
+        ({"code": "", "name_expressions": 5}, "name_expressions must be a sequence of strings; "),
+        ({"code": "", "name_expressions": "k"}, "name_expressions must be a sequence of strings; "),
+        ({"code": "", "name_expressions": [None]}, "name_expressions must be strings; got None$"),
+        ({"code": "", "enable_cooperative_groups": "x"}, "enable_cooperative_groups must be True "),
+    ],
+)
+def test_constructor(arguments, message):
+    with pytest.raises((ck.DTypeError, ck.BindingError), match=f"^RawModule: {message}"):
+        RawModule(**arguments)
+
+
+@pytest.mark.parametrize("name", [None, [], pytest.param(10**5000, id="huge"), np.zeros(2)])
+def test_names_must_be_strings(name):
+    module = RawModule(code="__device__ int x;")
+    for get in (module.get_function, module.get_global):
+        with pytest.raises(ck.DTypeError, match=r"^RawModule: name must be a str; got "):
+            get(name)
