@@ -11,6 +11,7 @@ from cudakern._dtypes import DataType
 from cudakern.errors import (
     ArgumentError,
     BindingError,
+    CacheWarning,
     CudakernError,
     DescriptorError,
     DTypeError,
@@ -52,6 +53,7 @@ __all__ = [
     "ArgumentError",
     "AxisDirection",
     "BindingError",
+    "CacheWarning",
     "CompiledOperator",
     "CudakernError",
     "DTypeError",

@@ -1,4 +1,4 @@
-"""Command line: ``python -m cudakern demo | info | warmup``."""
+"""Command line: ``python -m cudakern demo | info | warmup | clear-cache``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ COMMANDS = {
     "demo": "run the documented DirectML examples and compare with the documented results",
     "info": "show versions, devices, compilers and folders",
     "warmup": "compile kernels ahead of their first use",
+    "clear-cache": "delete compiled kernels from the cache folder",
 }
 
 
@@ -60,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status."""
     options = parser().parse_args(arguments)
-    module = importlib.import_module(f"cudakern._commands.{options.command}")
+    module = importlib.import_module(f"cudakern._commands.{options.command.replace('-', '_')}")
     try:
         status: int = module.run(options)
         sys.stdout.flush()

@@ -166,6 +166,10 @@ class EngineUnavailableError(CudakernError, RuntimeError):
     """No driver, no CuPy, no NVRTC or no C++ compiler; the message says what to install."""
 
 
+class CacheWarning(RuntimeWarning):
+    """The cache folder of compiled kernels is not used as it was meant to be; the text says why."""
+
+
 class SimulatorError(CudakernError, RuntimeError):
     """A kernel misbehaved in the simulator: memory fault, race, barrier divergence or deadlock.
 

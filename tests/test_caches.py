@@ -226,6 +226,8 @@ def test_info_has_the_sizes(capsys, monkeypatch, tmp_path):
     information = json.loads(capsys.readouterr().out)
     assert information["cache"] == str(tmp_path)
     assert (information["cache_files"], information["cache_bytes"]) == (2, 120)
+    assert (information["cache_trusted"], information["cache_writable"]) == (True, True)
+    assert information["cache_problem"] is None
     assert list(information["caches"]) == NAMES
     assert information["caches"]["gather"] == {"entries": 0, "limit": MAX_ENTRIES}
     assert main(["info"]) == 0
@@ -255,6 +257,8 @@ def test_info_without_a_folder(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("CUDAKERN_CACHE_DIR", str(tmp_path / "file" / "cache"))
     assert main(["info", "--json"]) == 0
     information = json.loads(capsys.readouterr().out)
-    assert "CUDAKERN_CACHE_DIR must be a writable folder" in information["cache"]
-    assert (information["cache_files"], information["cache_bytes"]) == (None, None)
+    assert information["cache"] == str(tmp_path / "file" / "cache")
+    assert (information["cache_trusted"], information["cache_writable"]) == (False, False)
+    assert f"{tmp_path}/file/cache: Not a directory" in information["cache_problem"]
+    assert (information["cache_files"], information["cache_bytes"]) == (0, 0)
     assert list(information["caches"]) == NAMES

@@ -21,9 +21,10 @@ from tests.helpers.processes import printed
 from tests.helpers.readmes import ROOT
 
 PUBLIC = """
-ArgmaxOperatorDesc ArgminOperatorDesc ArgumentError AxisDirection BindingError CompiledOperator
-CudakernError DTypeError DataType DescriptorError EngineUnavailableError FeatureLevel
-GatherND1OperatorDesc GatherNDOperatorDesc GatherOperatorDesc IndexRangeError KernelCompileError
+ArgmaxOperatorDesc ArgminOperatorDesc ArgumentError AxisDirection BindingError CacheWarning
+CompiledOperator CudakernError DTypeError DataType DescriptorError EngineUnavailableError
+FeatureLevel GatherND1OperatorDesc GatherNDOperatorDesc GatherOperatorDesc IndexRangeError
+KernelCompileError
 NonzeroCoordinates NonzeroCoordinatesOperatorDesc OneHotOperatorDesc ReduceFunction
 ReduceOperatorDesc SimulatorError TensorDesc TensorFlags __version__ argwhere clear_caches
 compile_operator gather gather_nd minimum_tensor_size_in_bytes nonzero nonzero_coordinates one_hot

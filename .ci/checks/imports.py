@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LAYERS = (
-    r"errors|_caches|_forks|_nvtx|feature_level",
+    r"errors|_caches|_forks|_nvtx|_trust|feature_level",
     r"_dtypes|_layout|_kernel_arguments|_arguments|tensor",
     r"engines\.(cache|nvrtc|sources)",
     r"simulator(\..*)?",

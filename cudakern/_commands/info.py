@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import re
-import stat
 import sys
 import tomllib
 from contextlib import suppress
@@ -21,7 +20,7 @@ from cudakern import __version__
 from cudakern._caches import sizes
 from cudakern._commands.console import show_table
 from cudakern.engines import nvrtc
-from cudakern.engines.cache import cache_folder
+from cudakern.engines.cache import content_of, one_line, survey
 from cudakern.engines.cuda.library import import_cupy, translate
 from cudakern.engines.sources import kernel_folder
 from cudakern.errors import CudakernError
@@ -40,6 +39,7 @@ _VARIABLES = [
     "CUDAKERN_ARCH",
     "CUDAKERN_CXX",
     "CUDAKERN_CACHE_DIR",
+    "CUDAKERN_CACHE_SHARED",
     "CUDAKERN_LINEINFO",
     "CUDAKERN_DEBUG",
     "CUDAKERN_REQUIRE_GPU",
@@ -131,20 +131,18 @@ def _cache() -> dict[str, Any]:
     """Return where compiled kernels lie and how much that is, and what this process keeps."""
     caches = {name: size._asdict() for name, size in sizes().items()}
     try:
-        folder = cache_folder()
+        choice = survey()
     except CudakernError as error:
         return {"cache": str(error), "cache_files": None, "cache_bytes": None, "caches": caches}
-    nbytes = []
-    for parent, _, names in os.walk(folder):  # which takes folders that vanish for empty ones
-        for name in names:
-            with suppress(FileNotFoundError):  # of a build that has ended meanwhile
-                status = Path(parent, name).lstat()
-                if stat.S_ISREG(status.st_mode):
-                    nbytes.append(status.st_size)
+    folder = (*filter(None, (choice.writable, *choice.readable)), *choice.candidates)[0]
+    files, nbytes = content_of(folder)
     return {
-        "cache": str(folder),
-        "cache_files": len(nbytes),
-        "cache_bytes": sum(nbytes),
+        "cache": one_line(folder),
+        "cache_trusted": folder in choice.readable,
+        "cache_writable": folder == choice.writable,
+        "cache_problem": None if choice.writable and not choice.distrusted else choice.problem,
+        "cache_files": files,
+        "cache_bytes": nbytes,
         "caches": caches,
     }
 

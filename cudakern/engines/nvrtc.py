@@ -14,7 +14,7 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from cudakern.engines.cache import building, cache_folder
+from cudakern.engines.cache import building, found, keep, resources
 from cudakern.engines.sources import line_info, load_source
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from cudakern.engines.base import KernelSpec
+    from cudakern.engines.cache import Kept
 
 #: What brings CuPy and NVRTC.
 _INSTALL_12 = "run: pip install 'cudakern[cuda12]'"
@@ -132,26 +133,29 @@ def compiled(spec: KernelSpec, target: str) -> Path:
     Raises KernelCompileError with NVRTC's log, EngineUnavailableError if NVRTC is not installed, or
     the folder cannot be written.
     """
-    return program_file(spec.entry, program_of(spec, target))
+    return program_file(spec.entry, program_of(spec, target)).path
 
 
+@resources()
 def program_file(
     stem: str, program: Program, more: str = "", finish: Callable[[bytes], bytes] | None = None
-) -> Path:
+) -> Kept:
     """Return the file of a program's machine code or PTX, compiling it unless it is there.
 
     The file's name starts with ``stem``. ``more`` is what the result depends on besides the
     program; ``finish`` makes the file's bytes of the result. Raises what `compiled` raises.
     """
-    path = path_of(stem, program, more)
-    if path.exists():
-        return path
-    result, _ = compile_program(program)
-    with building(path) as folder:
-        (folder / path.name).write_bytes(finish(result) if finish else result)
-    return path
+    name = name_of(stem, program, more)
+    file = found(name)
+    if file is None:
+        result, _ = compile_program(program)
+        with building() as folder:
+            (folder / name).write_bytes(finish(result) if finish else result)
+            file = keep(folder / name)
+    return file
 
 
+@resources()
 def compiled_for(spec: KernelSpec, capability: int) -> Path:
     """Return the file of a specialisation for a GPU of a compute capability, such as 90.
 
@@ -161,9 +165,9 @@ def compiled_for(spec: KernelSpec, capability: int) -> Path:
     the kernels or NVRTC allow.
     """
     native = f"sm_{capability}"
-    path = path_of(spec.entry, program_of(spec, native))
-    if path.exists():
-        return path
+    file = found(name_of(spec.entry, program_of(spec, native)))
+    if file is not None:
+        return file.path
     known = capabilities()
     if capability in known:
         return compiled(spec, native)
@@ -187,14 +191,14 @@ def capabilities() -> tuple[int, ...]:
     return tuple(capability for capability in known if capability >= _MIN_CAPABILITY)
 
 
-def path_of(stem: str, program: Program, more: str = "") -> Path:
-    """Return where `program_file` keeps a program's machine code or PTX."""
+def name_of(stem: str, program: Program, more: str = "") -> str:
+    """Return the name of the file that `program_file` keeps a program's machine code or PTX in."""
     key = "\0".join((version(), *program.options, program.text))
     if more or program.expressions:
         key = "\0".join((key, program.name, *program.expressions, more))
     digest = hashlib.sha256(key.encode()).hexdigest()
     suffix = "ptx" if program.is_ptx else "cubin"
-    return cache_folder() / f"{stem[:80]}-{program.target}-{digest[:32]}.{suffix}"
+    return f"{stem[:80]}-{program.target}-{digest[:32]}.{suffix}"
 
 
 @cache

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from functools import lru_cache, partial
+import os
+from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cudakern._forks import Lock
+from cudakern.engines.cache import one_line, resources
 from cudakern.errors import EngineUnavailableError
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.ptx.loaded import LoadedModule
@@ -14,33 +17,27 @@ from cudakern.simulator.structures import KernelStruct, OptionsStruct, ReportStr
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from cudakern.simulator.ptx.compile import Ptx
 
 
-def _open(build: Callable[[], Path]) -> tuple[ctypes.CDLL, Path]:
-    """Load a library, building it once more if what the cache holds is damaged."""
-    path = build()
+def _open(path: Path) -> ctypes.CDLL:
+    """Load a library, which is whole."""
     try:
-        return ctypes.CDLL(str(path)), path
-    except OSError:
-        path.unlink(missing_ok=True)
-    path = build()
-    try:
-        return ctypes.CDLL(str(path)), path
+        return ctypes.CDLL(str(path))
     except OSError as error:
-        message = (
-            "cudakern: compiled kernels must be loadable, "
-            f"set CUDAKERN_CACHE_DIR to a folder that allows it; {error}"
-        )
+        advice = ""
+        with suppress(OSError):
+            if os.statvfs(path).f_flag & os.ST_NOEXEC:
+                advice = "; it is mounted noexec: set CUDAKERN_CACHE_DIR to a folder that is not"
+        message = f"cudakern: compiled kernels must be loadable; {one_line(error)}{advice}"
         raise EngineUnavailableError(message) from error
 
 
 @lru_cache(maxsize=8)
 def _runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
-    runtime, _ = _open(partial(toolchain.runtime, checked=checked))
+    runtime = _open(toolchain.runtime(checked=checked))
     run = runtime.ck_sim_launch_checked if checked else runtime.ck_sim_launch_kernel
     run.restype = ctypes.c_int
     run.argtypes = (
@@ -63,6 +60,7 @@ class ModuleLoader:
         self._lock = Lock()
         self._modules: dict[tuple[str, Toolchain, bool], LoadedModule] = {}
 
+    @resources()
     def load(self, ptx: Ptx, *, checked: bool = False) -> LoadedModule:
         """Return a loaded PTX module, compiling it unless it is cached.
 
@@ -74,7 +72,8 @@ class ModuleLoader:
             # First: the kernels' library asks for it by name.
             runtime = _runtime(toolchain, checked=checked)
             path = toolchain.runtime(checked=checked)  # of several threads, one builds it
-        opened, path = _open(partial(library, ptx, toolchain, path, checked=checked))
+        path = library(ptx, toolchain, path, checked=checked)
+        opened = _open(path)
         with self._lock:
             module = self._modules.get((ptx.key, toolchain, checked))
             if module is None or module.path != path:
@@ -85,6 +84,7 @@ class ModuleLoader:
                 self._modules[ptx.key, toolchain, checked] = module
             return module
 
+    @resources()
     def compile(self, ptx: Ptx) -> None:
         """Compile a module for plain launches into the cache folder, with the errors of `load`."""
         toolchain = find_toolchain()

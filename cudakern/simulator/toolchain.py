@@ -6,16 +6,19 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from cudakern.engines.cache import building, cache_folder
-from cudakern.errors import EngineUnavailableError, KernelCompileError
+from cudakern.engines.cache import building, compiler_folder, found, is_exhausted, keep, resources
+from cudakern.errors import EngineUnavailableError, KernelCompileError, shown
 from cudakern.simulator.structures import LAYOUT_DIFFERS, layout_checks
 
 FLAGS = (
@@ -47,6 +50,16 @@ _HERE = Path(__file__).resolve().parent
 #: The first file of the plain runtime and of the checked one; all headers come with it.
 _RUNTIME, _CHECKED_RUNTIME = "runtime.cpp", "checked.cpp"
 
+_ET_DYN = 3  # what ELF calls a shared library
+#: What compilers say when not the program that they compile is at fault.
+_ENDED = re.compile(
+    r"^.*(No space left on device|Disk quota exceeded|File too large|Too many open files"
+    r"|Cannot allocate memory|virtual memory exhausted|out of memory|Read-only file system"
+    r"|(File size limit exceeded|Killed|Terminated|Bus error|CPU time limit exceeded) signal "
+    r"|unable to execute command: (?!Segmentation)|NoSpaceLeft|FileTooBig|OutOfMemory).*$",
+    re.MULTILINE,
+)
+
 Parts = tuple[tuple[str, str], ...]
 
 
@@ -61,7 +74,7 @@ class Toolchain:
     @property
     def is_zig(self) -> bool:
         """Whether this is the C++ compiler of Zig, as the Python package ziglang brings it."""
-        return self.command[-1] == "c++" and Path(self.command[-2:][0]).stem in {"zig", "ziglang"}
+        return self.command[-1] == "c++" and _is_zig(self.command[-2:][0])
 
     def digest(self, *more: str) -> str:
         """Return a digest of the compiler, how it is run, the machine, and more."""
@@ -80,50 +93,54 @@ class Toolchain:
         parts = runtime_parts(first)
         flags = ("-O2", *(("-DCK_SIM_CHECKED",) if checked else ()))
         name = f"libcudakern_{Path(first).stem}_{self.digest(*flags, _digest_of(parts))}.so"
-        target = cache_folder() / name
-        if target.exists():
-            return target
+        file = found(name)
+        if file is not None:
+            return file.path
         try:
             # The kernels' libraries ask for it by this name.
-            self.build(target, first, parts, flags, (f"-Wl,-soname,{name}",))
+            return self.build(name, first, parts, flags, (f"-Wl,-soname,{name}",))
         except KernelCompileError as error:
             if LAYOUT_DIFFERS in str(error):
                 raise
-            message = (
-                f"cudakern: {shlex.join(self.command)} must compile C++17 programs, set "
-                f"CUDAKERN_CXX to a compiler that does or run: pip install ziglang; {error}"
-            )
-            raise EngineUnavailableError(message) from error
-        return target
+            raise self._unfit(str(error)) from error
 
     def build(
         self,
-        target: Path,
+        name: str,
         source: str,
         parts: Parts,
         flags: tuple[str, ...],
         links: tuple[str, ...],
-    ) -> None:
+    ) -> Path:
         """Build a shared library in the cache folder: write the parts, compile the first.
 
         ``flags`` are further arguments of the compiler, ``links`` of the linker. KernelCompileError
         names ``source`` and has the compiler's log; EngineUnavailableError tells that there is no
-        folder to build in.
+        folder to build in, or that the compiler does not do its work.
         """
-        with building(target) as folder:
-            for name, text in parts:
-                (folder / name).write_text(text, encoding="utf-8", errors="surrogatepass")
+        with building() as folder:
+            for part, text in parts:
+                (folder / part).write_text(text, encoding="utf-8", errors="surrogatepass")
             compiled = (*FLAGS, *flags, parts[0][0])
             if not self.is_zig:
                 own, last = (_GCC_FLAGS, _GCC_LINKS) if self.is_gcc else ((), ())
                 command = (*self.command, *compiled, *own, "-pthread", "-shared", *links, *last)
-                _execute(source, (*command, "-o", target.name), folder)
-                return
-            _execute(source, (*self.command, *compiled, "-c", "-o", "kernel.o"), folder)
-            # Told to link C++, ziglang compiles a C++ library first, for a minute; kernels need
-            # none.
-            link = (*self.command[:-1], "cc", "-fno-sanitize=undefined", "-shared", "kernel.o")
-            _execute(source, (*link, *links, "-lm", "-pthread", "-o", target.name), folder)
+                _execute(source, (*command, "-o", name), folder)
+            else:
+                _execute(source, (*self.command, *compiled, "-c", "-o", "kernel.o"), folder)
+                # Told to link C++, ziglang compiles a C++ library first, for a minute; kernels need
+                # none.
+                link = (*self.command[:-1], "cc", "-fno-sanitize=undefined", "-shared", "kernel.o")
+                _execute(source, (*link, *links, "-lm", "-pthread", "-o", name), folder)
+            if not _is_library(folder / name):
+                raise self._unfit("it says that it did, and made no shared library")
+            return keep(folder / name).path
+
+    def _unfit(self, found_out: str) -> EngineUnavailableError:
+        return EngineUnavailableError(
+            f"cudakern: {shlex.join(self.command)} must compile C++17 programs, set "
+            f"CUDAKERN_CXX to a compiler that does or run: pip install ziglang; {found_out}"
+        )
 
 
 @lru_cache(maxsize=2)
@@ -146,22 +163,63 @@ def _digest_of(parts: Parts) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
+def _is_zig(word: str) -> bool:
+    return Path(word).stem in {"zig", "ziglang"}
+
+
+def _is_library(path: Path) -> bool:
+    """Return whether a file is there that looks like a shared library."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(18)
+    return head.startswith(b"\x7fELF") and int.from_bytes(head[16:], sys.byteorder) == _ET_DYN
+
+
 def _execute(source: str, command: tuple[str, ...], folder: Path) -> None:
     environment = {**os.environ, "LC_ALL": "C"}  # logs are read for the word "error"
-    # ziglang wants a cache of its own, also where there is no home folder.
-    environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(folder.parent / "zig"))
-    result = subprocess.run(
+    if any(_is_zig(word) for word in command[:3]):
+        # It wants a cache of its own, also where there is no home folder.
+        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(compiler_folder(folder)))
+    try:
+        status, said = _run(command, folder, environment)
+    except OSError as error:
+        if is_exhausted(error):
+            raise
+        message = f"cudakern: the compiler {shlex.join(command[:1])} must run; {error.strerror}"
+        raise EngineUnavailableError(message) from error
+    reason = _ENDED.search(said)
+    if status < 0 or (status and reason):
+        what = reason[0].strip() if reason else f"killed by {signal.Signals(-status).name}"
+        message = (
+            f"cudakern: the compiler {shlex.join(command[:1])} must have the memory, disk space "
+            f"and files that it needs; got: {what}"
+        )
+        raise EngineUnavailableError(message)
+    if status:
+        raise KernelCompileError(source, command, said)
+
+
+def _run(command: tuple[str, ...], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    """Return a program's status and what it says; it ends with all that it started, if asked to."""
+    with subprocess.Popen(
         command,
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
-        check=False,
-    )
-    if result.returncode != 0:
-        raise KernelCompileError(source, command, result.stderr or result.stdout)
+        process_group=0,
+    ) as process:
+        try:
+            out, said = process.communicate()
+        except BaseException:  # an interrupt
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, said or out
 
 
 def _candidates() -> list[tuple[str, tuple[str, ...]]]:
@@ -169,7 +227,19 @@ def _candidates() -> list[tuple[str, tuple[str, ...]]]:
     for variable in ("CUDAKERN_CXX", "CXX"):
         value = os.environ.get(variable)
         if value:
-            candidates.append((variable, tuple(shlex.split(value))))
+            try:
+                words = tuple(shlex.split(value))
+                found_out = "no word"
+            except ValueError as error:  # a quote that is not closed
+                words, found_out = (), str(error)
+            if words:
+                candidates.append((variable, words))
+            elif variable == "CUDAKERN_CXX":
+                message = (
+                    "cudakern: CUDAKERN_CXX must name a C++ compiler; "
+                    f"got {shown(value)}: {found_out}"
+                )
+                raise EngineUnavailableError(message)
     candidates += [(name, (name,)) for name in ("c++", "g++", "clang++")]
     if importlib.util.find_spec("ziglang") is not None:
         candidates.append(("ziglang", (sys.executable, "-m", "ziglang", "c++")))
@@ -184,7 +254,9 @@ def _asked(command: tuple[str, ...]) -> Toolchain | None:
         result = subprocess.run(
             [*command, "--version"], capture_output=True, text=True, check=False, timeout=60
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.TimeoutExpired) as error:
+        if isinstance(error, OSError) and is_exhausted(error):
+            raise
         return None
     if result.returncode != 0 or not result.stdout:
         return None
@@ -202,6 +274,7 @@ def find_toolchain() -> Toolchain:
 
 
 @lru_cache(maxsize=8)
+@resources()
 def _find(*_environment: str | None) -> Toolchain:
     for origin, command in _candidates():
         toolchain = _asked(command)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cudakern._arrays import address_of
-from cudakern.engines.cache import cache_folder
+from cudakern.engines.cache import BUILD, cache_folder, found, keep
 from perf.peers.base import MissingPeerError, Peer, Prepared, require_cupy
 
 if TYPE_CHECKING:
@@ -171,13 +171,14 @@ class Build:
         options.append(f"-L{compiler.parents[1] / 'lib'}")  # where PyPI's packages have them
         ingredients = SOURCE.read_bytes() + version + repr((cupy.__version__, options)).encode()
         digest = hashlib.blake2b(ingredients, digest_size=16)
-        self._library = cache_folder() / f"cub-{digest.hexdigest()}.so"
-        if self._library.exists():
+        self._name = f"cub-{digest.hexdigest()}.so"
+        self._kept = found(self._name)
+        if self._kept:
             return
-        self._folder = Path(tempfile.mkdtemp(dir=self._library.parent, prefix="build-"))
+        self._folder = Path(tempfile.mkdtemp(dir=cache_folder(), prefix=BUILD))
         # The limit holds when this process is killed, too.
         command = ["timeout", f"{LIMIT}", str(compiler), *options]
-        command += ["-o", str(self._folder / "library"), str(SOURCE)]
+        command += ["-o", str(self._folder / self._name), str(SOURCE)]
         with (self._folder / "messages").open("wb") as messages:
             self._nvcc = subprocess.Popen(
                 command,
@@ -190,14 +191,14 @@ class Build:
 
     def library(self) -> Path | None:
         """Return the library, None while nvcc works, or raise MissingPeerError if it has failed."""
-        if not self._library.exists():
+        if self._kept is None:
             status = self._nvcc.poll()
             if status is None:
                 return None
             if status:
                 raise MissingPeerError(self._reason(status))
-            (self._folder / "library").replace(self._library)
-        return self._library
+            self._kept = keep(self._folder / self._name)
+        return self._kept.path
 
     def _reason(self, status: int) -> str:
         if status == TIMED_OUT:

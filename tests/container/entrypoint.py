@@ -20,7 +20,7 @@ RESULTS = Path("/results")
 #: The volume, and the variables that name folders in it.
 CACHE = Path("/cache")
 CACHES = ("CUDAKERN_CACHE_DIR", "CUPY_CACHE_DIR", "HYPOTHESIS_STORAGE_DIRECTORY", "MPLCONFIGDIR")
-IMAGE_USER = 10001
+OTHERS_WRITE = 0o022
 #: Memory that a worker of pytest may come to need where it compiles kernels for the simulator.
 WORKER_BYTES = 3 << 30
 #: Options of pytest that take the tests on a GPU. A test that hangs or breaks the context ends its
@@ -83,15 +83,20 @@ def workers(word: str) -> int:
 
 
 def make_caches(user: int) -> None:
-    """Make the folders in the volume; other users than the image's get folders of their own."""
+    """Make folders in the volume that this user alone can write: what is in them is run."""
+    own = CACHE / str(user)
     for name in CACHES:
         folder = Path(os.environ.get(name, "/"))
         if not folder.is_relative_to(CACHE):
             continue
-        if user != IMAGE_USER:
-            folder = CACHE / str(user) / folder.relative_to(CACHE)
+        if not folder.is_relative_to(own):
+            folder = own / folder.relative_to(CACHE)
             os.environ[name] = str(folder)
         try:
+            own.mkdir(mode=0o700, exist_ok=True)
+            status = own.lstat()
+            if status.st_uid != os.getuid() or own.is_symlink() or status.st_mode & OTHERS_WRITE:
+                sys.exit(f"{own} must be a folder that user {user} alone can write: delete it")
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             sys.exit(f"{CACHE} must be writable by user {user}: {folder}: {error.strerror}")

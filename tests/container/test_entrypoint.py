@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from unittest import mock
 
 import pytest
 
+from cudakern.engines.cache import cache_folder
 from tests.container import entrypoint
 
 ROOT = Path(__file__).parents[2]
@@ -123,26 +125,50 @@ def test_memory_limits_the_workers_of_the_simulator_alone(monkeypatch, gib, cpus
     assert (entrypoint.workers("cpu"), entrypoint.workers("gpu")) == (cpu, gpu)
 
 
-@pytest.mark.parametrize(
-    ("user", "folder"), [(10001, "cupy"), (0, "0/cupy"), (54321, "54321/cupy")]
-)
-def test_each_user_has_its_own_caches_in_the_volume(monkeypatch, tmp_path, user, folder):
+@pytest.mark.parametrize("user", [10001, 0, 54321])
+def test_each_user_has_its_own_caches_in_the_volume(monkeypatch, tmp_path, user):
+    monkeypatch.setattr(entrypoint, "CACHE", tmp_path)
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", "/elsewhere")
+    for before in ("cupy", "cupy", f"{user}/cupy"):
+        monkeypatch.setenv("CUPY_CACHE_DIR", f"{tmp_path}/{before}")
+        entrypoint.make_caches(user)
+        assert os.environ["CUPY_CACHE_DIR"] == f"{tmp_path}/{user}/cupy"
+    assert (tmp_path / f"{user}/cupy").is_dir()
+    assert stat.S_IMODE((tmp_path / f"{user}").stat().st_mode) == 0o700
+    assert os.environ["CUDAKERN_CACHE_DIR"] == "/elsewhere"
+
+
+def test_the_caches_are_trusted_in_a_volume_for_all(monkeypatch, tmp_path):
+    tmp_path.chmod(0o1777)
+    monkeypatch.setattr(entrypoint, "CACHE", tmp_path)
+    monkeypatch.setenv("CUDAKERN_CACHE_DIR", f"{tmp_path}/cudakern")
+    entrypoint.make_caches(os.getuid())
+    assert cache_folder() == tmp_path / f"{os.getuid()}/cudakern"
+
+
+@pytest.mark.parametrize("planted", ["by others", "a link", "of somebody"])
+def test_a_planted_folder_in_the_volume_is_refused(monkeypatch, tmp_path, planted):
     monkeypatch.setattr(entrypoint, "CACHE", tmp_path)
     monkeypatch.setenv("CUPY_CACHE_DIR", f"{tmp_path}/cupy")
-    monkeypatch.setenv("CUDAKERN_CACHE_DIR", "/elsewhere")
-    for _ in range(2):
-        monkeypatch.setenv("CUPY_CACHE_DIR", f"{tmp_path}/cupy")
-        entrypoint.make_caches(user)
-        assert os.environ["CUPY_CACHE_DIR"] == f"{tmp_path}/{folder}"
-    assert (tmp_path / folder).is_dir()
-    assert os.environ["CUDAKERN_CACHE_DIR"] == "/elsewhere"
+    (tmp_path / "elsewhere").mkdir()
+    if planted == "a link":
+        (tmp_path / "77").symlink_to("elsewhere")
+    else:
+        (tmp_path / "77").mkdir()
+    if planted == "by others":
+        (tmp_path / "77").chmod(0o777)
+    if planted == "of somebody":
+        monkeypatch.setattr(os, "getuid", lambda: 77)
+    with pytest.raises(SystemExit, match="/77 must be a folder that user 77 alone can write"):
+        entrypoint.make_caches(77)
+    assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
 def test_a_volume_that_cannot_be_written_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(entrypoint, "CACHE", tmp_path)
     monkeypatch.setenv("CUPY_CACHE_DIR", f"{tmp_path}/cupy")
     (tmp_path / "77").touch()
-    with pytest.raises(SystemExit, match=r"must be writable by user 77: .*: Not a directory"):
+    with pytest.raises(SystemExit, match=r"must be writable by user 77: .*: File exists"):
         entrypoint.make_caches(77)
 
 

@@ -66,7 +66,9 @@ def test_what_is_launched_is_what_is_measured(monkeypatch, folder, handed, sourc
     monkeypatch.setattr(fake, "RawModule", RawModule)
     CudaEngine().kernel(spec, 0)
     assert [path.read_bytes() for path in folder.iterdir()] == loaded
-    assert loaded == [cubins.cubin_of(nvrtc.program_of(spec, "sm_90"))]
+    assert nvrtc.found(next(folder.iterdir()).name).content == cubins.cubin_of(
+        nvrtc.program_of(spec, "sm_90")
+    )
     engine, static = handed
     assert engine == static
     assert engine[1:] == [source, ("--gpu-architecture=sm_90", "-std=c++17")]
@@ -240,10 +242,16 @@ def test_a_missing_library_is_named(monkeypatch, folder):
     assert not [*folder.iterdir()]
 
 
-def test_a_folder_that_cannot_be_written(monkeypatch, tmp_path):
-    monkeypatch.setattr(nvrtc, "cache_folder", lambda: tmp_path / "absent")
-    with pytest.raises(ck.EngineUnavailableError, match="compiled kernels must be written to"):
-        nvrtc.compiled(SPEC, "sm_90")
+@pytest.mark.parametrize("target", ["sm_90", "compute_90"])
+def test_a_damaged_file_is_compiled_again(folder, handed, target):
+    path = nvrtc.compiled(SPEC, target)
+    whole = path.read_bytes()
+    for damaged in (whole[:1000], whole[: len(whole) // 2], b"", whole.replace(b"6", b"7", 1)):
+        path.write_bytes(damaged)
+        assert nvrtc.compiled_for(SPEC, 90) if target == "sm_90" else nvrtc.compiled(SPEC, target)
+        assert path.read_bytes() == whole
+    assert len(handed) == 5
+    assert [*folder.iterdir()] == [path]
 
 
 def test_no_option_flushes_subnormal_numbers():

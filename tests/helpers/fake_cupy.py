@@ -22,6 +22,7 @@ import pytest
 import cudakern as ck
 from cudakern import engines
 from cudakern.engines import nvrtc
+from cudakern.engines.cache import Kept
 from cudakern.engines.cuda import graphs, library
 from cudakern.errors import KernelCompileError
 from cudakern.simulator.loading import ModuleLoader
@@ -35,7 +36,7 @@ RELAXED = 2
 CAPABILITY, DRIVER = "90", 14000
 #: By number, for each: how many multiprocessors it has.
 ATTRIBUTES = {16: (5, 2)}
-COMPILE, PATH_OF = nvrtc.compile_program, nvrtc.path_of
+COMPILE, FILE, FOUND = nvrtc.compile_program, nvrtc.program_file, nvrtc.found
 #: Handles of graphs are this and the number of their capture.
 GRAPH = 5000
 #: Characters of the dtypes that CuPy takes as they are; one of an 8-bit float is an L, too.
@@ -434,6 +435,26 @@ def make(devices=2):  # noqa: C901  one namespace, many small parts
     )
 
 
+def _keep_machine_code(monkeypatch, folder):
+    """Keep what stands for machine code in a folder of its own; PTX is real."""
+
+    def found(name):
+        if name.endswith(".ptx"):
+            return FOUND(name)
+        return Kept(folder / name, b"") if (folder / name).exists() else None
+
+    def program_file(stem, program, more="", finish=None):
+        if program.is_ptx:
+            return FILE(stem, program, more, finish)
+        name = nvrtc.name_of(stem, program, more)
+        if not found(name):
+            (folder / name).write_bytes(nvrtc.compile_program(program)[0])
+        return found(name)
+
+    monkeypatch.setattr(nvrtc, "found", found)
+    monkeypatch.setattr(nvrtc, "program_file", program_file)
+
+
 def install(monkeypatch, folder=None, *, by_address=True):
     """Put a stand-in with two devices in CuPy's place; return it.
 
@@ -450,10 +471,6 @@ def install(monkeypatch, folder=None, *, by_address=True):
             log = "kernels/gather.cu(1): error: #error directive"
             raise KernelCompileError(program.name, program.options, log)
         return f"{program.name}\n{program.text}".encode(), ""
-
-    def path_of(stem, program, more=""):
-        path = PATH_OF(stem, program, more)
-        return path if program.is_ptx else folder / path.name
 
     def exchange(mode):
         before, fake.state.capture_mode = fake.state.capture_mode, mode
@@ -482,7 +499,7 @@ def install(monkeypatch, folder=None, *, by_address=True):
     if folder is not None:
         monkeypatch.setattr(nvrtc, "capabilities", lambda: (80, 90))
         monkeypatch.setattr(nvrtc, "compile_program", compile_program)
-        monkeypatch.setattr(nvrtc, "path_of", path_of)
+        _keep_machine_code(monkeypatch, folder)
     return fake
 
 

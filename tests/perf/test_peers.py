@@ -260,7 +260,7 @@ def test_a_library_is_compiled_once(nvcc, tmp_path):
     cupy = package(tmp_path / "cupy", "14.2.0")
     library = build(compiler, "sm_90", cupy)
     assert build(compiler, "sm_90", cupy) == library
-    assert library.read_text() == "built\n"
+    assert library.read_text().startswith("built\n")
     others = {
         build(compiler, "sm_80", cupy),
         build(compiler, "sm_90", package(tmp_path / "cupy", "14.3.0")),

@@ -279,8 +279,8 @@ def test_contexts_of_the_c_library_serve_too(monkeypatch):
         def digest(self, *more):
             return super().digest("-DCK_SIM_UCONTEXT", *more)
 
-        def build(self, target, source, parts, flags, links):
-            super().build(target, source, parts, (*flags, "-DCK_SIM_UCONTEXT"), links)
+        def build(self, name, source, parts, flags, links):
+            return super().build(name, source, parts, (*flags, "-DCK_SIM_UCONTEXT"), links)
 
     portable = Portable(toolchain.command, toolchain.version)
     runtime = loading._runtime(portable, checked=False)  # noqa: SLF001

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
+import textwrap
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.engines.cache import cache_folder
+from cudakern.engines.cache import building, cache_folder, keep
 from cudakern.errors import EngineUnavailableError
+from cudakern.simulator import loading
 from cudakern.simulator import toolchain as toolchain_module
 from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx import library as library_module
@@ -119,6 +126,109 @@ def test_a_compiler_asked_for_must_run(tools, monkeypatch, command):
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "reason"), [("  ", "' ': no word"), ('g++ "-O1', "'g++ \"-O1': No closing quotation")]
+)
+def test_a_compiler_asked_for_is_words(tools, monkeypatch, value, reason):
+    tools("c++")
+    monkeypatch.setenv("CUDAKERN_CXX", value)
+    with pytest.raises(EngineUnavailableError) as caught:
+        find_toolchain()
+    message = f"cudakern: CUDAKERN_CXX must name a C++ compiler; got {reason}"
+    assert str(caught.value) == message
+    monkeypatch.delenv("CUDAKERN_CXX")
+    monkeypatch.setenv("CXX", value)
+    assert find_toolchain().command == ("c++",)
+
+
+def test_no_descriptor_is_no_missing_compiler(tools):
+    tools("c++")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        with pytest.raises(EngineUnavailableError, match="got: Too many open files"):
+            find_toolchain()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert find_toolchain().command == ("c++",)
+
+
+#: What a compiler does after --version, and what is found to be wrong.
+ENDS = {
+    "killed": ("kill -9 $$", "killed by SIGKILL"),
+    "file-size limit": ("/bin/kill -s XFSZ $$", "killed by SIGXFSZ"),
+    "its part is killed": (
+        "echo a; echo 'c++: fatal error: Killed signal terminated program cc1plus' >&2; exit 1",
+        "c++: fatal error: Killed signal terminated program cc1plus",
+    ),
+    "a full disk": (
+        "printf 'k.s: messages:\\nFatal error: close k.o: No space left on device' >&2; exit 1",
+        "Fatal error: close k.o: No space left on device",
+    ),
+}
+
+
+@pytest.mark.parametrize(("script", "reason"), ENDS.values(), ids=ENDS)
+def test_a_compiler_that_is_ended_is_not_the_kernel_s_fault(tools, cache, script, reason):
+    path = tools("c++") / "c++"
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo c++ 1.0 && exit\n{script}\n')
+    with pytest.raises(EngineUnavailableError) as caught:
+        find_toolchain().runtime()
+    assert str(caught.value) == (
+        f"cudakern: the compiler c++ must have the memory, disk space and files that it needs; "
+        f"got: {reason}"
+    )
+    assert not [*cache.iterdir()]
+
+
+def test_a_compiler_that_is_gone_when_it_is_run(tools, cache):
+    toolchain = Toolchain((f"{tools()}/gone",), "1.0")
+    with pytest.raises(EngineUnavailableError) as caught:
+        toolchain.runtime()
+    message = f"cudakern: the compiler {tools()}/gone must run; No such file or directory"
+    assert str(caught.value) == message
+    assert not [*cache.iterdir()]
+
+
+def test_a_compiler_that_makes_something_else(tools, cache):
+    path = tools("c++") / "c++"
+    path.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo c++ 1.0 && exit\n'
+        'while [ "$1" != -o ]; do shift; done; echo something > "$2"\n'
+    )
+    with pytest.raises(EngineUnavailableError, match="says that it did, and made no shared lib"):
+        find_toolchain().runtime()
+    assert not [*cache.iterdir()]
+
+
+def is_alive(pid):
+    """Return whether a process runs; one that nobody waits for does not."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_an_interrupt_ends_the_compiler_and_all_it_started(tmp_path, cache):
+    compiler, started = tmp_path / "slow", tmp_path / "started"
+    compiler.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo c++ 1.0 && exit\n'
+        f"sleep 99 & echo $! > {started}.new; mv {started}.new {started}; wait\n"
+    )
+    compiler.chmod(0o755)
+    process = in_process(CUDAKERN_CXX=str(compiler), wanted=KeyboardInterrupt)
+    while not started.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 0
+    while is_alive(started.read_text().strip()):
+        time.sleep(0.01)
+    assert not libraries(cache)
+    assert not list(cache.glob("build-*"))
+
+
 def test_no_compiler(tools, monkeypatch):
     tools()
     monkeypatch.setenv("PATH", "")
@@ -130,10 +240,12 @@ def test_no_compiler(tools, monkeypatch):
 def test_a_compiler_that_cannot_compile_is_named(tools, cache):
     tools("c++")
     assert cache_folder() == cache
-    with pytest.raises(
-        EngineUnavailableError, match=r"CUDAKERN_CACHE_DIR to a folder|must be written"
-    ):
+    with pytest.raises(EngineUnavailableError) as caught:
         compiled(KERNEL, (("VALUE", "1"),), ModuleLoader())
+    assert str(caught.value) == (
+        "cudakern: c++ must compile C++17 programs, set CUDAKERN_CXX to a compiler that does or "
+        "run: pip install ziglang; it says that it did, and made no shared library"
+    )
     tools("c++", status=0)
     (Path(os.environ["PATH"]) / "c++").write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo c++ 1.0 && exit 0\n'
@@ -165,8 +277,13 @@ def libraries(folder):
     return sorted(path.name for path in folder.glob("*.so"))
 
 
-def in_process(**environment):
+def in_process(wanted=None, **environment):
+    """Start a process that compiles and runs a kernel, unless an error is wanted."""
     program = PROGRAM.format(text=KERNEL)
+    if wanted is not None:
+        program = (
+            f"try:{textwrap.indent(program, ' ')}\nexcept {wanted.__name__}: pass\nelse: 1 / 0"
+        )
     return subprocess.Popen(
         [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, **environment}
     )
@@ -194,7 +311,13 @@ def test_two_processes_share_an_empty_cache(cache):
 
 @pytest.mark.usefixtures("edits")
 def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
-    monkeypatch.setattr(toolchain_module.Toolchain, "build", lambda _, target, *__: target.touch())
+
+    def build(_toolchain, name, *_):
+        with building() as folder:
+            (folder / name).touch()
+            return keep(folder / name).path
+
+    monkeypatch.setattr(toolchain_module.Toolchain, "build", build)
 
     def count(value, *, checked=False):
         """Return how many libraries there are after asking for that of a text."""
@@ -242,9 +365,35 @@ def test_observed_launches_need_no_library_for_plain_ones(cache, session):
 def test_a_damaged_library_is_built_again(cache):
     text, toolchain = KERNEL.replace("VALUE", "3"), find_toolchain()
     path = library(ptx_of_code(code_of(text)), toolchain, toolchain.runtime())
-    path.write_bytes(path.read_bytes()[:100])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096])  # to load that would end this process
     x = np.zeros(2, np.int32)
     run(text, [x], block=2, loader=ModuleLoader())
     assert x.tolist() == [3, 3]
     assert path.parent == cache
-    assert path.stat().st_size > 100
+    assert path.stat().st_size == len(whole)
+
+
+def test_a_library_that_cannot_be_loaded_stays(cache, monkeypatch):
+    toolchain, macros = find_toolchain(), (("VALUE", "3"),)
+    path = library(ptx_of_code(code_of(KERNEL, macros)), toolchain, toolchain.runtime())
+    loading._runtime(toolchain, checked=False)  # noqa: SLF001
+
+    def load(name):
+        message = f"{name}: failed to map segment from shared object"
+        raise OSError(message)
+
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    for flags, advice in (
+        (0, ""),
+        (os.ST_NOEXEC, "; it is mounted noexec: set CUDAKERN_CACHE_DIR to a folder that is not"),
+    ):
+        monkeypatch.setattr(os, "statvfs", lambda _, flags=flags: SimpleNamespace(f_flag=flags))
+        with pytest.raises(EngineUnavailableError) as caught:
+            compiled(KERNEL, macros, ModuleLoader())
+        reason = f"{path}: failed to map segment from shared object"
+        assert str(caught.value) == (
+            f"cudakern: compiled kernels must be loadable; {reason}{advice}"
+        )
+    assert path.exists()
+    assert path.parent == cache

@@ -28,8 +28,6 @@ _PER_THREAD_STREAM = 2  # cudaStreamPerThread
 _MULTIPROCESSORS = 16  # cudaDevAttrMultiProcessorCount
 #: Workspaces of other libraries' streams that are kept. PyTorch has 32 streams of each priority.
 MAX_EXTERNAL_WORKSPACES = 128
-#: The driver's words for a file that is no machine code, or not whole.
-_DAMAGED = ("CUDA_ERROR_INVALID_IMAGE", "CUDA_ERROR_INVALID_PTX", "CUDA_ERROR_INVALID_SOURCE")
 
 
 class _OfThread(threading.local):
@@ -88,20 +86,11 @@ class CudaEngine:
         return nvrtc.compiled_for(spec, int(cuda.Device(device).compute_capability))
 
     def _load(self, spec: KernelSpec, device: int) -> Any:  # noqa: ANN401
-        """Load a specialisation on the current device; compile it again if its file is damaged."""
+        """Load a specialisation on the current device."""
         path = self.compile(spec, device)
-        try:
-            return self._opened(path, spec.entry)
-        except RuntimeError as error:
-            if not any(word in str(error) for word in _DAMAGED):
-                raise
-        path.unlink(missing_ok=True)
-        return self._opened(self.compile(spec, device), spec.entry)
-
-    def _opened(self, path: Path, entry: str) -> Any:  # noqa: ANN401
         stream = self._cupy.cuda.get_current_stream().ptr
         with relaxed() if is_captured(self._cupy, stream) else nullcontext():
-            kernel = self._cupy.RawModule(path=str(path)).get_function(entry)
+            kernel = self._cupy.RawModule(path=str(path)).get_function(spec.entry)
             kernel.kernel  # noqa: B018  loads it now, not at its first launch
         return kernel
 

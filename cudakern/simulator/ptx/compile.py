@@ -131,13 +131,13 @@ def _module(stem: str, source: str, program: nvrtc.Program, depends: str = "") -
 
     def text() -> str:
         try:
-            path = nvrtc.program_file(stem, program, more, finish)
+            file = nvrtc.program_file(stem, program, more, finish)
         except KernelCompileError as error:
             log = error.log.replace(f"{_NOWHERE}/", "")
             raise KernelCompileError(source, error.options, log, _summary(log)) from None
-        return path.read_text(encoding="utf-8", errors="replace")
+        return file.content.decode(errors="replace")
 
-    return Ptx(nvrtc.path_of(stem, program, more).name, source, text)
+    return Ptx(nvrtc.name_of(stem, program, more), source, text)
 
 
 def _without_folder(names: frozenset[str], ptx: bytes) -> bytes:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cudakern.engines.cache import cache_folder
+from cudakern.engines.cache import found
 from cudakern.simulator.ptx.parse import parse
 from cudakern.simulator.ptx.translate import translate
 from cudakern.simulator.toolchain import runtime_parts
@@ -35,13 +35,13 @@ def library(ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = Fa
     options = (*_OPTIONS, *(("-DCK_SIM_CHECKED",) if checked else ()), *features())
     digest = toolchain.digest(ptx.key, _own_digest(), runtime.name, *options)
     stem = _UNNAMED.sub("_", Path(ptx.key).stem)[:80]
-    path = cache_folder() / f"{stem}-{digest}.so"
-    if path.exists():
-        return path
+    name = f"{stem}-{digest}.so"
+    file = found(name)
+    if file is not None:
+        return file.path
     text = translate(parse(ptx.text(), ptx.source), ptx.source, checked=checked)
     parts = (("kernel.cpp", text), *_headers())
-    toolchain.build(path, ptx.source, parts, options, (str(runtime),))
-    return path
+    return toolchain.build(name, ptx.source, parts, options, (str(runtime),))
 
 
 @cache
