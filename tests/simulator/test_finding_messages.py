@@ -142,6 +142,16 @@ def test_an_array_that_is_read_only():
     assert x.tolist() == [0] * 4
 
 
+def test_a_store_to_shared_memory_and_then_to_what_is_read_only():
+    x = np.zeros(4, np.int32)
+    x.flags.writeable = False
+    store = 'asm volatile("st.u32 [%0], 1;" :: "l"(k == i ? x : s) : "memory");'
+    loop = f'_Pragma("unroll 1") for (int k = 0; k < 2; ++k) {store}'
+    code = kernel(loop, before="__shared__ int s[4];")
+    for last in (0, 1):
+        assert "must be to an array that can be written" in message(code, x, last)
+
+
 def test_far_from_everything():
     code = kernel("*(int*)(size_t)0x123456789a8 = 1;")
     expected = "at address 0x123456789a8, far from every array"

@@ -144,6 +144,26 @@ def test_different_kernels_from_four_threads(tmp_path, monkeypatch):
         assert list(pool.map(work, range(4))) == [None] * 4
 
 
+def test_blocks_take_from_the_heap_at_once():
+    text = r"""
+    extern "C" __global__ void k(unsigned* y) {
+      unsigned* kept[16] = {};
+      for (atomicAdd(y + 4, 1); atomicAdd(y + 4, 0) < 4;) {}
+      for (unsigned i = 0; i < 400000; ++i) {
+        unsigned*& p = kept[i % 16];
+        if (p != nullptr) {
+          y[blockIdx.x] += *p == blockIdx.x;
+          free(p);
+        }
+        p = (unsigned*)malloc(16 << i % 3);
+        *p = blockIdx.x;
+      }
+    }"""
+    y = np.zeros(5, np.uint32)
+    run(text, [y], grid=4, resident=4, eager=True)
+    assert y.tolist() == [400000 - 16] * 4 + [4]
+
+
 def test_launches_neither_leak_memory_nor_threads():
     kernel = compiled(REVERSE)
     x = np.zeros(4 * 256, np.int32)

@@ -129,9 +129,10 @@ def test_a_lock_guards_what_threads_of_a_warp_and_blocks_change():
 
 
 def test_atomics_of_16_bytes_are_one_step():
-    y = np.zeros(2, np.uint64)
+    y = np.zeros(3, np.uint64)
     body = """
     unsigned long long a = 0, b = 0;
+    for (atomicAdd(y + 2, 1); atomicAdd(y + 2, 0) < 4;) {}
     for (int i = 0; i < 200000;) {
       unsigned long long c, d;
       asm volatile("{.reg .b128 %x, %y; mov.b128 %x, {%2, %3}; mov.b128 %y, {%4, %5};"
@@ -142,7 +143,7 @@ def test_atomics_of_16_bytes_are_one_step():
     }
     """.replace("%x", "%%x").replace("%y", "%%y")
     run(body, y, grid=4, block=1, parameters="unsigned long long* y")
-    assert y.tolist() == [800000, 2400000]
+    assert y.tolist() == [800000, 2400000, 4]
 
 
 def test_a_loop_of_plain_loads_lets_others_run():
