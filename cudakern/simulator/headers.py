@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _HERE = Path(__file__).resolve().parent
-_FUNCTION = re.compile(r"void \(\*(\w+)\)\(.*\)")
+_FUNCTION = re.compile(r"\w+ \(\*(\w+)\)\(.*\)")
 _FIELDS = re.compile(r"(?:mutable )?(const )?(?:ck_sim::)?(\w+)(\**) ((?:(?:, )?\w+(?:\[\d+\])?)+)")
 _SCALARS = {
     "int": ctypes.c_int,

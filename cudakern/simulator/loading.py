@@ -13,7 +13,14 @@ from cudakern.engines.cache import one_line, resources
 from cudakern.errors import EngineUnavailableError
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.ptx.loaded import LoadedModule
-from cudakern.simulator.structures import KernelStruct, OptionsStruct, ReportStruct, ShapeStruct
+from cudakern.simulator.headers import constant
+from cudakern.simulator.structures import (
+    KernelStruct,
+    OptionsStruct,
+    PythonStruct,
+    ReportStruct,
+    ShapeStruct,
+)
 from cudakern.simulator.toolchain import Toolchain, find_toolchain
 
 if TYPE_CHECKING:
@@ -38,6 +45,7 @@ def _open(path: Path) -> ctypes.CDLL:
 @lru_cache(maxsize=8)
 def _runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
     runtime = _open(toolchain.runtime(checked=checked))
+    runtime.ck_sim_connect(ctypes.byref(_PYTHON), _SIGNALS)
     run = runtime.ck_sim_launch_checked if checked else runtime.ck_sim_launch_kernel
     run.restype = ctypes.c_int
     run.argtypes = (
@@ -51,6 +59,17 @@ def _runtime(toolchain: Toolchain, *, checked: bool) -> ctypes.CDLL:
         ctypes.POINTER(ReportStruct),
     )
     return runtime
+
+
+#: Functions of Python that a launch calls to have signals handled while it runs.
+_PYTHON = PythonStruct(
+    *(
+        ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
+        for name in ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch")
+    )
+)
+#: What the runtimes of a process know of its signals.
+_SIGNALS = ctypes.create_string_buffer(constant("runtime/faults.hpp", "kSharedBytes"))
 
 
 class ModuleLoader:

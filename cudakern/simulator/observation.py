@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cudakern.simulator import structures
 from cudakern.simulator.operands import group
-from cudakern.simulator.ptx.loaded import error_of
+from cudakern.simulator.ptx.loaded import error_of, reraise
 from cudakern.simulator.source_lines import stack_of
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ def observe(
         run = kernel.module.runtime.ck_sim_launch_checked
         parameters = arguments.data, required, offsets, len(offsets)
         failed = run(kernel.structure, *parameters, shape, options, report)
+        reraise(report)
         observed = Observed(kernel, size, options, buffers)
         failure = error_of(kernel.name, report) if failed and report.kind else None
         if failure is not None and (

@@ -26,6 +26,7 @@ class ParameterKind(IntEnum):
 SiteStruct = structure("runtime/runtime.hpp", "Site")
 ReportStruct = structure("runtime/scheduler.hpp", "ck_sim_report")
 ShapeStruct = structure("runtime/launch.hpp", "ck_sim_shape")
+PythonStruct = structure("runtime/ticks.hpp", "ck_sim_python")
 SharedObjectStruct = structure("runtime/runtime_api.hpp", "ck_sim_shared_object")
 KernelStruct = structure("runtime/runtime_api.hpp", "ck_sim_kernel")
 VariableStruct = structure("runtime/runtime_api.hpp", "ck_sim_variable")

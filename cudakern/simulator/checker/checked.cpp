@@ -4,13 +4,13 @@
 namespace ck_sim {
 
 /// Has the parameters point to the checker's copies of the arrays.
-static void place_pointers(Parameters* copy, uint32_t bytes, const ck_sim_options* o) {
+static void place_pointers(const Launch& launch, uint32_t bytes, const ck_sim_options* o) {
   for (uint32_t i = 0; i < o->pointer_count; ++i) {
     const ck_sim_pointer& p = o->pointers[i];
     const uint64_t address = o->buffers[p.buffer].address + p.offset;
-    memcpy(copy->bytes + p.place, &address, sizeof address);
+    memcpy(launch.parameter_bytes + p.place, &address, sizeof address);
   }
-  memory_map.parameters = copy->bytes;
+  memory_map.parameters = launch.parameter_bytes;
   memory_map.parameter_bytes = bytes;
 }
 
@@ -22,7 +22,7 @@ static void take_sample(Launch* launch, ck_sim_options* o) {
   o->sample = launch->blocks;
 }
 
-static void run_launch(Launch* launch, uint64_t seed) {
+static void run_all(Launch* launch, uint64_t seed) {
   Rounds rounds = {};
   rounds.launch = launch;
   rounds.random.state = seed * 0x9E3779B97F4A7C15u + 1;
@@ -38,6 +38,18 @@ static void run_launch(Launch* launch, uint64_t seed) {
   flush_printed();
 }
 
+static bool prepare_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_sim_shape* shape,
+                           ck_sim_options* options) {
+  if (!accept_launch(launch, kernel, shape)) return false;
+  take_sample(launch, options);
+  const uint64_t resident = launch->cooperative ? launch->blocks : options->resident;
+  if (!count_workers(launch, resident, options->most_resident)) return false;
+  if (launch->blocks >= kMaxSerial) {
+    return refuse(launch, "a checked launch must have fewer than 2**21 - 1 blocks");
+  }
+  return begin_launch(launch, options);
+}
+
 }  // namespace ck_sim
 
 /// As ck_sim_launch_kernel of runtime.cpp, but for the blocks that are resident, which the options
@@ -47,24 +59,17 @@ CK_SIM_EXPORT int ck_sim_launch_checked(const ck_sim_kernel* kernel, const void*
                                         const ck_sim_shape* shape, ck_sim_options* options,
                                         ck_sim_report* report) {
   using namespace ck_sim;
-  Parameters copy;
   Launch launch = {};
+  launch.report = report;
   launch.strict = options->strict != 0;
-  copy_parameters(&launch, &copy, parameters, bytes, offsets, count);
-  if (!accept_launch(&launch, kernel, shape, report)) return 1;
-  take_sample(&launch, options);
-  const uint64_t resident = launch.cooperative ? launch.blocks : options->resident;
-  if (!count_workers(&launch, resident, options->most_resident)) return 1;
-  if (launch.blocks >= kMaxSerial) {
-    refuse(&launch, "a checked launch must have fewer than 2**21 - 1 blocks");
-    return 1;
+  begin_ticks(&launch);
+  if (copy_parameters(&launch, parameters, bytes, offsets, count) &&
+      prepare_launch(&launch, kernel, shape, options)) {
+    place_pointers(launch, bytes, options);
+    run_all(&launch, options->seed);
+    end_launch(&launch, options);
   }
-  if (!begin_launch(&launch, options)) {
-    refuse(&launch, "checking needs more memory than there is", "out_of_memory");
-    return 1;
-  }
-  place_pointers(&copy, bytes, options);
-  run_launch(&launch, options->seed);
-  end_launch(options);
+  end_ticks();
+  free(launch.parameter_bytes);
   return launch.failed;
 }

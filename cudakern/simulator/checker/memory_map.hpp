@@ -87,8 +87,8 @@ struct MemoryMap {
   const char* workspace;  // of a cooperative launch: two words
   Cell workspace_cells[4];
 
-  /// Lays out the buffers, and copies them in unless the launch is sampled.
-  bool copy_in(bool checks) {
+  /// Decides where the buffers lie; false without memory.
+  bool lay_out(bool checks) {
     uint64_t end = kRedZone;
     for (uint32_t i = 0; i < buffer_count; ++i) {
       end = (end + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment + buffers[i].phase;
@@ -103,13 +103,16 @@ struct MemoryMap {
       return false;
     }
     for (uint32_t i = 0; i < buffer_count; ++i) {
-      char* const start = arena.memory + buffers[i].address;
-      if (!sampled) {
-        memcpy(start, buffers[i].host, buffers[i].bytes);
-      }
-      buffers[i].address = reinterpret_cast<uint64_t>(start);
+      buffers[i].address += reinterpret_cast<uint64_t>(arena.memory);
     }
     return true;
+  }
+
+  /// Copies the buffers in, unless the launch is sampled.
+  void copy_in() {
+    for (uint32_t i = 0; i < buffer_count && !sampled; ++i) {
+      memcpy(reinterpret_cast<char*>(buffers[i].address), buffers[i].host, buffers[i].bytes);
+    }
   }
 
   /// Copies in what a sampled launch is the first to touch of a buffer.

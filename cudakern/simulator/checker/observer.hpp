@@ -5,6 +5,8 @@
 
 namespace ck_sim {
 
+constexpr const char* kGone =
+    "the memory of each array must be mapped; part of one is not, as when a mapped file is cut";
 constexpr uint64_t kMostKept = uint64_t{1} << 28;  // bytes of arrays, for the next launch
 
 // Launches, blocks, threads
@@ -21,7 +23,7 @@ inline void renew_serials() {
   checker.next_serial = 1;
 }
 
-/// Gets ready for a launch; false without memory.
+/// Gets ready for a launch; false, and a failure, without memory.
 inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   MemoryMap& m = memory_map;
   checker.checks = o->checks != 0;
@@ -53,14 +55,21 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
     m.blocks[i].written = true;  // by an earlier launch, perhaps
   }
   m.sampled = launch->blocks < count_blocks(launch->grid);
-  return m.copy_in(checker.checks) && m.take_variables(o->variables, o->variable_count) &&
-         (m.blocks.size == 0 || m.heap_cells.reserve(cell_bytes(kHeapBytes)));
+  const bool has_room = m.lay_out(checker.checks) &&
+                        m.take_variables(o->variables, o->variable_count) &&
+                        (m.blocks.size == 0 || m.heap_cells.reserve(cell_bytes(kHeapBytes)));
+  if (!has_room) {
+    return refuse(launch, "checking needs more memory than there is", "out_of_memory");
+  }
+  return survives([&] { m.copy_in(); }) || refuse(launch, kGone);
 }
 
 /// Leaves what was found.
-inline void end_launch(ck_sim_options* o) {
+inline void end_launch(Launch* launch, ck_sim_options* o) {
   MemoryMap& m = memory_map;
-  m.copy_out();
+  if (!survives([&] { m.copy_out(); })) {
+    refuse(launch, kGone);
+  }
   if (m.arena_bytes > kMostKept) {
     m.arena.release();
     m.arena_cells.release();

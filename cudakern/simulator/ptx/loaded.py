@@ -39,6 +39,17 @@ def error_of(name: str, report: ctypes.Structure) -> SimulatorError:
     )
 
 
+#: Raises an exception, given as its type, itself and its traceback.
+_restore = ctypes.pythonapi.PyErr_Restore
+_restore.argtypes, _restore.restype = [ctypes.c_void_p] * 3, None
+
+
+def reraise(report: ctypes.Structure) -> None:
+    """Raise what a signal's handler raised while the launch ran, if any has."""
+    if report.raised[0] is not None:
+        _restore(*report.raised)
+
+
 class LoadedKernel:
     """A kernel of a loaded module."""
 
@@ -101,6 +112,7 @@ class LoadedKernel:
             except IndexError:
                 report = structures.ReportStruct()
             if run(kernel, parameters, required, starts, count, shape, arrays, report):
+                reraise(report)
                 raise error_of(name, report)
             reports.append(report)
 

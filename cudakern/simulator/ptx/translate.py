@@ -212,6 +212,8 @@ class _Translator(Scope):
             shared_object_count=len(shared.objects),
             packed_shared=shared.bytes,
             basic_blocks=self.blocks[function.name].end if self.checked else 0,
+            code="__ehdr_start",
+            code_end="etext",
         )
 
     def _tables(self, function: Function, shared: SharedLayout) -> Iterator[str]:

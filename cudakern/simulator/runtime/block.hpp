@@ -6,6 +6,7 @@
 #include "clusters.hpp"
 #include "guarded_arrays.hpp"
 #include "mbarrier.hpp"
+#include "ticks.hpp"
 #include "window.hpp"
 
 namespace ck_sim {
@@ -70,17 +71,24 @@ inline void fiber_main() {
   }
 }
 
-inline void enter(Worker* w, Thread* thread) {
-  w->guard.armed = true;
-  switch_context(&w->scheduler, &thread->fiber->context);
-  w->guard.armed = false;
+/// Runs the thread, and others on its stack, until one suspends.
+inline void enter(Worker* w) {
+  do {
+    w->left = false;
+    w->guard.armed = true;
+    switch_context(&w->scheduler, &w->running->fiber->context);
+    w->guard.armed = false;
+    if (w->looks) {
+      look(w);
+    }
+  } while (w->left && !has_failed(w->launch));
 }
 
 inline void resume(Worker* w, Thread* thread) {
   w->running = thread;
   ck_sim_current = &thread->view;
   begin_turn(w, thread);
-  enter(w, thread);
+  enter(w);
 }
 
 inline void start_fresh(Worker* w) {
@@ -98,7 +106,8 @@ inline void start_fresh(Worker* w) {
       return;
     }
   }
-  enter(w, start_thread(w, fiber));
+  start_thread(w, fiber);
+  enter(w);
 }
 
 /// Called in a signal handler, on the signal stack: the fiber is given up where it stands.

@@ -1,13 +1,19 @@
-// Signals that become reports instead of a dead process.
+// Signals that become reports instead of a dead process, whatever the program does with signals:
+// a launch takes them anew, and looks after them while it runs (see watch_signals).
 #pragma once
 
+#include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 namespace ck_sim {
 
 constexpr size_t kSignalStackBytes = 64 * 1024;
+constexpr size_t kLeastSignalStackBytes = 32 * 1024;
 constexpr int kSignalCount = 3;
 constexpr int kSignals[kSignalCount] = {SIGSEGV, SIGBUS, SIGILL};
 
@@ -16,80 +22,206 @@ struct FaultGuard {
   bool armed;
   void (*handler)(void* context, const siginfo_t* info);  // must not return
   void* context;
-  void* signal_stack;  // kept by the owner of the guard
-  stack_t previous;
+  sigset_t blocked;  // by the program, before
   FaultGuard* outer;
 };
 
 inline __thread FaultGuard* fault_guard = nullptr;
-inline struct sigaction previous_actions[kSignalCount];
-inline int guards = 0;
-inline pthread_mutex_t guards_lock = PTHREAD_MUTEX_INITIALIZER;
 
-inline void on_signal(int number, siginfo_t* info, void*) {
+// What all simulators of a process share: one that finds another's handler leaves its own there,
+// and each asks all of them whose a fault is.
+
+typedef void (*SignalHandler)(int, siginfo_t*, void*);
+constexpr uint32_t kMostSimulators = 64;
+
+struct SharedSignals {
+  struct sigaction previous[kSignalCount];  // of the program
+  uint32_t count;
+  SignalHandler handlers[kMostSimulators];
+  void (*offers[kMostSimulators])(const siginfo_t*);
+};
+constexpr uint32_t kSharedBytes = 4096;
+static_assert(sizeof(SharedSignals) <= kSharedBytes, "Python gives as many");
+
+inline SharedSignals own_signals = {};
+inline SharedSignals* shared_signals = &own_signals;
+inline __thread bool passes_on = false;
+
+/// Does not return if this thread runs a kernel of this simulator.
+inline void offer_fault(const siginfo_t* info) {
   FaultGuard* guard = fault_guard;
-  const bool sent = info->si_code <= 0;  // by kill or raise: nothing went wrong at this instruction
-  if (guard != nullptr && guard->armed && !sent) {
+  if (guard != nullptr && guard->armed) {
     guard->armed = false;
     guard->handler(guard->context, info);
   }
-  // Not a kernel's. Whoever was there before deals with it, once the instruction is run again.
-  for (int i = 0; i < kSignalCount; ++i) {
-    if (kSignals[i] == number) {
-      sigaction(number, &previous_actions[i], nullptr);
-    }
-  }
+}
+
+/// What nobody handles ends the process: where the instruction is run again, or by the sender.
+inline void give_up(int number, bool sent) {
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  sigaction(number, &standard, nullptr);
   if (sent) {
     raise(number);
   }
 }
 
-inline bool is_ours(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_signal;
+/// Leaves a signal to the program's own handler, which may raise it anew.
+inline void pass_on(int number, siginfo_t* info, void* context, bool sent) {
+  int i = 0;
+  while (kSignals[i] != number) {
+    ++i;
+  }
+  const struct sigaction action = shared_signals->previous[i];
+  const bool has_siginfo = (action.sa_flags & SA_SIGINFO) != 0;
+  const bool standard = !has_siginfo && action.sa_handler == SIG_DFL;
+  const bool ignored = !has_siginfo && action.sa_handler == SIG_IGN;
+  if (ignored && sent) return;
+  if (standard || ignored || passes_on) {
+    give_up(number, sent);
+    return;
+  }
+  passes_on = true;
+  if (has_siginfo) {
+    action.sa_sigaction(number, info, context);
+  } else {
+    action.sa_handler(number);
+  }
+  passes_on = false;
+}
+
+inline void claim_signals();
+
+inline void on_signal(int number, siginfo_t* info, void* context) {
+  const int error = errno;
+  const bool sent = info->si_code <= 0;  // by kill or raise: nothing went wrong at this instruction
+  if (!sent) {
+    for (uint32_t i = 0; i < shared_signals->count; ++i) {
+      shared_signals->offers[i](info);
+    }
+  }
+  FaultGuard* const guard = fault_guard;
+  if (sent && guard != nullptr && guard->armed && info->si_code == SI_TKILL &&
+      info->si_pid == getpid()) {
+    // A handler that the program has put before this one, as faulthandler does, passes the fault
+    // on. The instruction is run again, and this handler is told about it then.
+    claim_signals();
+  } else {
+    pass_on(number, info, context, sent);
+  }
+  errno = error;
+}
+
+inline bool is_simulators(const struct sigaction& action) {
+  for (uint32_t i = 0; i < shared_signals->count; ++i) {
+    if ((action.sa_flags & SA_SIGINFO) != 0 &&
+        action.sa_sigaction == shared_signals->handlers[i]) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Has faults come to on_signal, whoever had them before.
+inline void claim_signals() {
+  struct sigaction action = {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  for (int i = 0; i < kSignalCount; ++i) {
+    struct sigaction before;
+    sigaction(kSignals[i], &action, &before);
+    if (!is_simulators(before)) {
+      shared_signals->previous[i] = before;
+    }
+  }
+}
+
+inline void join_simulators(SharedSignals* shared) {
+  shared_signals = shared;
+  if (shared->count < kMostSimulators) {
+    shared->handlers[shared->count] = on_signal;
+    shared->offers[shared->count] = offer_fault;
+    __atomic_fetch_add(&shared->count, 1, __ATOMIC_RELEASE);
+  }
+}
+__attribute__((constructor)) static void join_own() { join_simulators(&own_signals); }
+
+// The stack that handlers run on: of each OS thread that launches, until it ends.
+
+inline __thread void* signal_stack = nullptr;
+inline pthread_key_t thread_end;  // whose destructor an OS thread runs when it ends
+
+inline void use_signal_stack() {
+  stack_t now = {};
+  sigaltstack(nullptr, &now);
+  if ((now.ss_flags & SS_DISABLE) == 0 && now.ss_size >= kLeastSignalStackBytes) return;
+  if (signal_stack == nullptr) {
+    signal_stack = malloc(kSignalStackBytes);
+    if (signal_stack == nullptr) return;
+    pthread_setspecific(thread_end, signal_stack);
+  }
+  stack_t stack = {};
+  stack.ss_sp = signal_stack;
+  stack.ss_size = kSignalStackBytes;
+  sigaltstack(&stack, nullptr);
+}
+
+inline void free_signal_stack() {
+  stack_t now = {};
+  sigaltstack(nullptr, &now);
+  if (now.ss_sp == signal_stack) {
+    now.ss_flags = SS_DISABLE;
+    sigaltstack(&now, nullptr);
+  }
+  free(signal_stack);
+  signal_stack = nullptr;
 }
 
 /// Routes faults of this OS thread to the guard's handler.
 inline void enter_guard(FaultGuard* guard) {
   guard->armed = false;
   guard->outer = fault_guard;
-  if (guard->signal_stack == nullptr) {
-    guard->signal_stack = malloc(kSignalStackBytes);
-  }
-  stack_t stack = {};
-  stack.ss_sp = guard->signal_stack;
-  stack.ss_size = kSignalStackBytes;
-  sigaltstack(&stack, &guard->previous);
   fault_guard = guard;
-  pthread_mutex_lock(&guards_lock);
-  if (guards++ == 0) {
-    struct sigaction action = {};
-    action.sa_sigaction = on_signal;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    for (int i = 0; i < kSignalCount; ++i) {
-      struct sigaction before;
-      sigaction(kSignals[i], &action, &before);
-      if (!is_ours(before)) {  // else another simulator, which left after us, put it back
-        previous_actions[i] = before;
-      }
-    }
+  use_signal_stack();
+  sigset_t faults;
+  sigemptyset(&faults);
+  for (int number : kSignals) {
+    sigaddset(&faults, number);
   }
-  pthread_mutex_unlock(&guards_lock);
+  pthread_sigmask(SIG_UNBLOCK, &faults, &guard->blocked);
+  claim_signals();
 }
 
 inline void leave_guard(FaultGuard* guard) {
-  pthread_mutex_lock(&guards_lock);
-  if (--guards == 0) {
-    for (int i = 0; i < kSignalCount; ++i) {
-      struct sigaction now;
-      sigaction(kSignals[i], &previous_actions[i], &now);
-      if (!is_ours(now)) {  // somebody installed a handler while the kernel ran: it stays
-        sigaction(kSignals[i], &now, nullptr);
-      }
+  fault_guard = guard->outer;
+  for (int number : kSignals) {
+    if (sigismember(&guard->blocked, number) == 1) {
+      pthread_sigmask(SIG_SETMASK, &guard->blocked, nullptr);
+      break;
     }
   }
-  pthread_mutex_unlock(&guards_lock);
-  fault_guard = guard->outer;
-  sigaltstack(&guard->previous, nullptr);
+}
+
+/// Runs a function that reads or writes the program's memory; false if some of it is not there.
+template <class Function>
+inline bool survives(const Function& function) {
+  struct {
+    FaultGuard guard;
+    sigjmp_buf back;
+  } attempt = {};
+  attempt.guard.context = &attempt.back;
+  attempt.guard.handler = [](void* back, const siginfo_t*) {
+    siglongjmp(*static_cast<sigjmp_buf*>(back), 1);
+  };
+  enter_guard(&attempt.guard);
+  const bool whole = sigsetjmp(attempt.back, 0) == 0;
+  if (whole) {
+    attempt.guard.armed = true;
+    function();
+  }
+  attempt.guard.armed = false;
+  leave_guard(&attempt.guard);
+  return whole;
 }
 
 }  // namespace ck_sim

@@ -20,32 +20,31 @@ CK_SIM_OWN const ck_sim::View* ck_sim_current = nullptr;
 
 namespace ck_sim {
 
-constexpr uint32_t kMaxParameterBytes = 32764;
 constexpr uint32_t kMaxWorkers = 256;
 // Stacks of one launch: each is two mappings, and a process has at most 65530 of those by default.
 constexpr uint32_t kMaxStacks = 8192;
 
 inline uint32_t launches = 0;
 
-/// A launch's copy of its parameters.
-struct Parameters {
-  alignas(64) char bytes[kMaxParameterBytes];
-  void* addresses[kMaxParameterBytes / 8];
-};
-
-/// Copies the parameters, the i-th one at byte `offsets[i]`.
-inline void copy_parameters(Launch* launch, Parameters* copy, const void* parameters,
-                            uint32_t bytes, const uint32_t* offsets, uint32_t count) {
-  memcpy(copy->bytes, parameters, bytes);
-  for (uint32_t i = 0; i < count; ++i) {
-    copy->addresses[i] = copy->bytes + offsets[i];
+/// Copies the parameters, the i-th one at byte `offsets[i]`; false without memory. Not onto the
+/// stack: a thread of the program may have little.
+inline bool copy_parameters(Launch* launch, const void* parameters, uint32_t bytes,
+                            const uint32_t* offsets, uint32_t count) {
+  const size_t line = 64, room = (bytes + line - 1) / line * line;
+  launch->parameter_bytes = static_cast<char*>(aligned_alloc(line, room + line * (count / 8 + 1)));
+  if (launch->parameter_bytes == nullptr) {
+    return refuse(launch, "a launch needs more memory than there is", "out_of_memory");
   }
-  launch->parameters = copy->addresses;
+  launch->parameters = reinterpret_cast<void**>(launch->parameter_bytes + room);
+  memcpy(launch->parameter_bytes, parameters, bytes);
+  for (uint32_t i = 0; i < count; ++i) {
+    launch->parameters[i] = launch->parameter_bytes + offsets[i];
+  }
+  return true;
 }
 
 /// Begins a launch that Python has held against a GPU's limits; false if it is refused.
-inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_sim_shape* shape,
-                          ck_sim_report* report) {
+inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_sim_shape* shape) {
   const uint32_t* cluster = kernel->cluster;
   launch->kernel = kernel;
   launch->entry = kernel->entry;
@@ -58,7 +57,6 @@ inline bool accept_launch(Launch* launch, const ck_sim_kernel* kernel, const ck_
   launch->blocks = count_blocks(launch->grid);
   launch->cooperative = shape->cooperative != 0;
   launch->id = __atomic_fetch_add(&launches, 1, __ATOMIC_RELAXED);
-  launch->report = report;
   launch->active = 1;
   if (cluster[0] != 0) {
     launch->cluster = {cluster[0], cluster[1], cluster[2]};
@@ -92,8 +90,7 @@ inline bool count_workers(Launch* launch, uint64_t wanted, uint64_t most) {
 
 // A process that forks while another of its threads launches: the child must not find a lock held
 // that nobody will release.
-inline pthread_mutex_t* const all_locks[] = {&heap.lock, &wide_lock, &workers_lock, &fibers_lock,
-                                             &guards_lock};
+inline pthread_mutex_t* const all_locks[] = {&heap.lock, &wide_lock, &workers_lock, &fibers_lock};
 inline void lock_all() {
   for (pthread_mutex_t* lock : all_locks) {
     pthread_mutex_lock(lock);
@@ -104,8 +101,21 @@ inline void unlock_all() {
     pthread_mutex_unlock(lock);
   }
 }
+/// The child has no other threads, and no timers.
+inline void begin_fork() {
+  unlock_all();
+  ++forks;
+  ticker.has_timer = ticker.set = false;
+}
 __attribute__((constructor)) static void watch_forks() {
-  pthread_atfork(lock_all, unlock_all, unlock_all);
+  pthread_atfork(lock_all, unlock_all, begin_fork);
 }
 
 }  // namespace ck_sim
+
+/// Tells a runtime how to have Python handle signals, and gives it what the runtimes of a process
+/// share: `kSharedBytes` that live as long as the process.
+CK_SIM_EXPORT void ck_sim_connect(const ck_sim_python* python, void* shared) {
+  ck_sim::python = *python;
+  ck_sim::join_simulators(static_cast<ck_sim::SharedSignals*>(shared));
+}

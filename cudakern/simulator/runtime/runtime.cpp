@@ -65,6 +65,9 @@ static void await_cluster(Worker* w) {
   while (__atomic_load_n(&w->cluster->resident, __ATOMIC_ACQUIRE) != w->cluster->ranks &&
          !has_failed(w->launch)) {
     watch.pass(w);
+    if (w->looks) {
+      look(w);
+    }
   }
 }
 
@@ -142,10 +145,31 @@ static void work(Launch* launch, bool first) {
 
 static void* run_worker(void* argument) {
   Launch* launch = static_cast<Launch*>(argument);
+  keep_signals_out();
   work(launch, false);
   __atomic_fetch_sub(&launch->active, 1, __ATOMIC_SEQ_CST);
   note_progress(launch);
   return nullptr;
+}
+
+/// Waits for the end of a helper, and looks in on the launch meanwhile.
+static void join_helper(Launch* launch, uint32_t helper) {
+  for (unsigned looks = 1;; ++looks) {
+    timespec soon;
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_nsec += kTickTime;
+    soon.tv_sec += soon.tv_nsec / 1000000000;
+    soon.tv_nsec %= 1000000000;
+    if (pthread_timedjoin_np(launch->helper_threads[helper], nullptr, &soon) == 0) return;
+    if (has_failed(launch)) {
+      for (uint32_t i = helper; i < launch->helpers && tick_signal != 0; ++i) {
+        pthread_kill(launch->helper_threads[i], tick_signal);
+      }
+    } else if (looks % kTicksPerLook == 0) {
+      handle_signals(launch);
+      if (helper >= launch->helpers) return;  // none is left in a forked process
+    }
+  }
 }
 
 static void run_launch(Launch* launch, bool eager) {
@@ -163,7 +187,7 @@ static void run_launch(Launch* launch, bool eager) {
   __atomic_fetch_sub(&launch->active, 1, __ATOMIC_SEQ_CST);
   note_progress(launch);
   for (uint32_t i = 0; i < launch->helpers; ++i) {
-    pthread_join(helper_threads[i], nullptr);
+    join_helper(launch, i);
   }
   free(launch->open_cluster);  // that of a launch that failed
   flush_printed();
@@ -178,15 +202,18 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
                                        const ck_sim_shape* shape, const ck_sim_arrays* arrays,
                                        ck_sim_report* report) {
   using namespace ck_sim;
-  Parameters copy;
   Launch launch = {};
+  launch.report = report;
   pthread_mutex_init(&launch.cluster_lock, nullptr);
-  copy_parameters(&launch, &copy, parameters, bytes, offsets, count);
-  if (accept_launch(&launch, kernel, shape, report) &&
+  begin_ticks(&launch);
+  if (copy_parameters(&launch, parameters, bytes, offsets, count) &&
+      accept_launch(&launch, kernel, shape) &&
       count_workers(&launch, shape->resident, shape->grows != 0 ? UINT64_MAX : 0)) {
     enter_arrays(&launch, arrays, copy.bytes, bytes);
     run_launch(&launch, shape->eager != 0);
     leave_arrays(&launch);
   }
+  end_ticks();
+  free(launch.parameter_bytes);
   return launch.failed;
 }

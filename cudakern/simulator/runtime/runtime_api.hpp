@@ -41,7 +41,12 @@ struct ck_sim_kernel {
   uint32_t shared_object_count;
   uint32_t packed_shared;  // static_shared without that room
   uint32_t basic_blocks;   // of all functions, then of the kernel; of checked launches
+  const void* code;  // of the library
+  const void* code_end;
 };
+
+/// The linker's names for the first byte of a library, and for the end of its code.
+extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], etext[];
 
 /// A variable of a module. The library exports `ck_sim_variables` and `ck_sim_variable_count`.
 struct ck_sim_variable {

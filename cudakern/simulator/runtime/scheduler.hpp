@@ -24,6 +24,7 @@ struct ck_sim_report {
   uint32_t thread[3];
   const ck_sim::Site* site;  // where it failed; may be null
   uint32_t nowhere;          // whether block and thread are not known
+  void* raised[3];           // an exception of Python: its type, itself, its traceback; or nulls
 };
 
 namespace ck_sim {
@@ -115,7 +116,8 @@ struct Thread {
 struct Launch {
   const ck_sim_kernel* kernel;
   void (*entry)(void**);
-  void** parameters;
+  char* parameter_bytes;  // a copy
+  void** parameters;      // the address of each in it
   Index3 grid, block, cluster;  // cluster: its size in blocks
   uint32_t threads, ranks;      // of a block; blocks of a cluster
   uint32_t shared_bytes;        // dynamic
@@ -124,6 +126,8 @@ struct Launch {
   bool cooperative;             // whether all blocks must be resident
   bool strict;                  // whether exited threads must not count at barriers
   uint64_t start;               // nanoseconds
+  pthread_t caller;
+  uint32_t forks;  // see ticks.hpp
   pthread_t* helper_threads;
   // Touched by the first worker only: whether the others, the helpers, were called, and how many
   // came.
@@ -158,6 +162,8 @@ struct Worker {
   uint32_t later;    // copies and arrivals that an mbarrier waits for, at most
   Cluster* cluster;
   FaultGuard guard;
+  // See ticks.hpp: whether to look in on it, and whether it was left for that.
+  bool looks, left;
   // Below is kept from launch to launch.
   Worker* next;
   Index3 block;  // the views of `threads` are those of a block of this size

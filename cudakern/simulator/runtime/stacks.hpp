@@ -12,6 +12,8 @@
 namespace ck_sim {
 
 constexpr size_t kStackBytes = 128 * 1024;
+constexpr size_t kTickBytes = 16 * 1024;   // more, for what a signal's handler saves there
+constexpr size_t kMappedBytes = kStackBytes + kTickBytes;
 constexpr size_t kGuardBytes = 64 * 1024;  // a whole number of pages on every supported machine
 
 /// Lives at the upper end of its own stack.
@@ -22,10 +24,10 @@ struct Fiber {
 
   /// The end of the stack that is in use first.
   char* top() { return reinterpret_cast<char*>(this); }
-  char* bottom() { return reinterpret_cast<char*>(this + 1) - kStackBytes; }
+  char* bottom() { return reinterpret_cast<char*>(this + 1) - kMappedBytes; }
   /// Whether an address is one of its memory.
   bool has(const void* address) {
-    return static_cast<uint64_t>(static_cast<const char*>(address) - bottom()) < kStackBytes;
+    return static_cast<uint64_t>(static_cast<const char*>(address) - bottom()) < kMappedBytes;
   }
 };
 inline void start_context(Fiber* fiber, void (*entry)()) {
@@ -47,14 +49,14 @@ inline Fiber* take_fiber(void (*entry)()) {
   }
   pthread_mutex_unlock(&fibers_lock);
   if (fiber == nullptr) {
-    void* memory = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
+    void* memory = mmap(nullptr, kGuardBytes + kMappedBytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     if (mprotect(memory, kGuardBytes, PROT_NONE) != 0) {  // too many mappings
-      munmap(memory, kGuardBytes + kStackBytes);
+      munmap(memory, kGuardBytes + kMappedBytes);
       return nullptr;
     }
-    fiber = reinterpret_cast<Fiber*>(static_cast<char*>(memory) + kGuardBytes + kStackBytes) - 1;
+    fiber = reinterpret_cast<Fiber*>(static_cast<char*>(memory) + kGuardBytes + kMappedBytes) - 1;
   }
   // Anew even for a used one: it may have been left in the middle of a failed kernel, or have run
   // on another OS thread.

@@ -68,6 +68,7 @@ inline bool prepare(Worker* w, Launch* launch) {
   w->alone.ranks = 1;
   w->cluster = &w->alone;
   w->later = w->changes = 0;
+  w->looks = w->left = false;
   w->guard.handler = on_fault;
   w->guard.context = w;
   return true;

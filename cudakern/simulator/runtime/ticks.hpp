@@ -1,0 +1,175 @@
+// Looks in on launches that take long, 50 times a second: a timer's signal leaves the running
+// kernel, so that the program's own signals are handled and what has failed ends, in whatever loop
+// it is. Launches that are over before that pay nothing but a look at a flag.
+#pragma once
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include "scheduler.hpp"
+
+/// Functions of Python that run its handlers of signals, in the main thread.
+struct ck_sim_python {
+  int (*ensure)();  // PyGILState_Ensure
+  void (*release)(int);
+  int (*check_signals)();
+  void (*fetch)(void**, void**, void**);  // PyErr_Fetch
+};
+
+namespace ck_sim {
+
+constexpr long kTickTime = 20 * 1000000;  // nanoseconds
+constexpr long kSoonTime = 1000000;       // when the kernel could not be left
+constexpr unsigned kTicksPerLook = 10;    // Python is asked less often: another thread may hold it
+
+inline ck_sim_python python = {};
+inline uint32_t forks = 0;  // in which this process began
+inline int tick_signal = 0;
+
+/// Of an OS thread that launches.
+struct Ticker {
+  int timer;
+  bool has_timer;
+  bool set;           // to tick once
+  uint32_t launches;  // that run on this thread, one within another
+  unsigned ticks;
+};
+inline __thread Ticker ticker = {};
+
+inline void set_tick(long nanoseconds) {
+  itimerspec when = {};
+  when.it_value.tv_nsec = nanoseconds;
+  ticker.set = syscall(SYS_timer_settime, ticker.timer, 0, &when, nullptr) == 0;
+}
+
+/// Whether a signal has met the kernel's own code, which holds no lock and can be left for good.
+inline bool is_in_kernel(const Launch* launch, const void* context) {
+  const ucontext_t* interrupted = static_cast<const ucontext_t*>(context);
+#if defined(__x86_64__)
+  const uint64_t at = static_cast<uint64_t>(interrupted->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  const uint64_t at = interrupted->uc_mcontext.pc;
+#else
+  const uint64_t at = (static_cast<void>(interrupted), 0);
+#endif
+  return at >= reinterpret_cast<uint64_t>(launch->kernel->code) &&
+         at < reinterpret_cast<uint64_t>(launch->kernel->code_end);
+}
+
+/// Runs on the stack that it met: that of a fiber stays as it is until it is resumed, or never.
+inline void on_tick(int, siginfo_t*, void* context) {
+  const int error = errno;
+  ticker.set = false;
+  Worker* const w = worker;
+  if (w != nullptr) {
+    w->looks |= ++ticker.ticks % kTicksPerLook == 0 || has_failed(w->launch);
+  }
+  const bool can_leave = w != nullptr && w->guard.armed && is_in_kernel(w->launch, context);
+  if (ticker.launches != 0) {
+    set_tick(w != nullptr && w->looks && !can_leave ? kSoonTime : kTickTime);
+  }
+  if (can_leave) {
+    claim_signals();
+    if (w->looks) {
+      w->left = true;
+      switch_context(&w->running->fiber->context, &w->scheduler);
+    }
+  }
+  errno = error;
+}
+
+/// Finds a signal that the program does not use.
+inline void install_tick() {
+  struct sigaction action = {}, before;
+  action.sa_sigaction = on_tick;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+  for (int number = SIGRTMAX; number >= SIGRTMIN; --number) {
+    if (sigaction(number, nullptr, &before) == 0 && (before.sa_flags & SA_SIGINFO) == 0 &&
+        before.sa_handler == SIG_DFL && sigaction(number, &action, nullptr) == 0) {
+      tick_signal = number;
+      return;
+    }
+  }
+}
+
+inline void make_timer() {
+  sigevent event = {};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = tick_signal;
+#ifdef sigev_notify_thread_id
+  event.sigev_notify_thread_id = static_cast<pid_t>(syscall(SYS_gettid));
+#else
+  event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
+#endif
+  // Not by the C library's function: before glibc 2.34 that is another library's.
+  ticker.has_timer = syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &ticker.timer) == 0;
+  pthread_setspecific(thread_end, &ticker);
+}
+
+/// Looks in on this thread from now on.
+inline void begin_ticks(Launch* launch) {
+  launch->caller = pthread_self();
+  launch->forks = forks;
+  ++ticker.launches;
+  if (ticker.set || tick_signal == 0) return;
+  if (!ticker.has_timer) {
+    make_timer();
+  }
+  if (ticker.has_timer) {
+    set_tick(kTickTime);
+  }
+}
+
+/// The last tick comes when there is nothing to look in on any more.
+inline void end_ticks() { --ticker.launches; }
+
+/// Runs the program's handlers of signals; an exception of theirs ends the launch.
+inline void handle_signals(Launch* launch) {
+  if (python.ensure == nullptr || static_cast<pid_t>(syscall(SYS_gettid)) != getpid()) return;
+  Worker* const w = worker;
+  const View* const view = ck_sim_current;
+  const int state = python.ensure();
+  if (python.check_signals() != 0) {
+    void** const raised = launch->report->raised;
+    python.fetch(&raised[0], &raised[1], &raised[2]);
+    refuse(launch, "a signal's handler has raised an exception", "interrupted");
+  }
+  python.release(state);
+  worker = w;  // a handler may have launched a kernel, too
+  ck_sim_current = view;
+  if (forks != launch->forks) {  // or forked: this is the child, which has one thread
+    launch->helpers = 0;
+    refuse(launch, "a signal's handler must not go on in a forked process");
+  }
+}
+
+/// After a tick that was to be looked at.
+inline void look(Worker* w) {
+  w->looks = false;
+  if (!has_failed(w->launch) && pthread_equal(w->launch->caller, pthread_self()) != 0) {
+    handle_signals(w->launch);
+  }
+}
+
+/// Leaves the program's signals to its own threads; called by one of the launch's.
+inline void keep_signals_out() {
+  sigset_t others;
+  sigfillset(&others);
+  sigdelset(&others, tick_signal);
+  pthread_sigmask(SIG_SETMASK, &others, nullptr);
+}
+
+inline void end_thread_signals(void*) {
+  if (ticker.has_timer) {
+    syscall(SYS_timer_delete, ticker.timer);
+    ticker = {};
+  }
+  free_signal_stack();
+}
+
+__attribute__((constructor)) static void prepare_ticks() {
+  pthread_key_create(&thread_end, end_thread_signals);
+  install_tick();
+}
+
+}  // namespace ck_sim
