@@ -7,13 +7,18 @@ subnormal numbers for zero.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import re
+import threading
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from cudakern._forks import Lock
 from cudakern.engines.cache import building, found, keep, resources
 from cudakern.engines.sources import line_info, load_source
 from cudakern.errors import EngineUnavailableError, KernelCompileError
@@ -35,6 +40,12 @@ _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
 #: Compute capability of the oldest GPUs that the kernels run on: `__grid_constant__` begins there.
 _MIN_CAPABILITY = 70
 _VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
+#: NVRTC needs some hundred KiB of stack, which not every thread of a program has.
+_STACK_BYTES = 16 << 20
+#: Seconds after which the thread that waits looks for signals, which do not always wake it.
+_PATIENCE = 0.1
+#: Held while a thread starts: the size of stacks is a setting of the process.
+_starting = Lock()
 #: Lines in front of PTX: the symbol of each name expression.
 _LOWERED = re.compile(r"// (\S+) is (.*)\n")
 
@@ -81,15 +92,43 @@ def compile_program(program: Program) -> tuple[bytes, str]:
     """Return machine code or PTX, and NVRTC's log: warnings, or nothing. Safe on many threads.
 
     In front of PTX stand comments that tell the symbols of name expressions: see `lowered_names`.
+    NVRTC works on a thread of its own, with a stack that is deep enough, so that signals interrupt
+    who waits for it; it is told to stop then.
 
     Raises KernelCompileError with NVRTC's log, EngineUnavailableError if cuda.bindings or NVRTC is
     not installed.
     """
+    cancelled = ctypes.create_string_buffer(b"0")
+    result: Future[tuple[bytes, str]] = Future()
+
+    def work() -> None:
+        try:
+            result.set_result(_compiled(program, cancelled))
+        except BaseException as error:  # noqa: BLE001  raised below
+            result.set_exception(error)
+
+    with _starting:
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            threading.Thread(target=work, name="NVRTC").start()
+        finally:
+            threading.stack_size(before)
+    try:
+        while not wait([result], _PATIENCE).done:
+            pass
+        return result.result()
+    finally:
+        cancelled.value = b"1"
+
+
+def _compiled(program: Program, cancelled: ctypes.Array[ctypes.c_char]) -> tuple[bytes, str]:
+    """Compile on this thread, until the word says 1."""
     nvrtc = _nvrtc()
     options = [option.encode() for option in program.options]
     text, name = program.text.encode(), program.name.encode()
     handle = _answer(nvrtc.nvrtcCreateProgram(text, name, 0, [], []))
     try:
+        _watch(nvrtc, handle, cancelled)
         for expression in program.expressions:
             _answer(nvrtc.nvrtcAddNameExpression(handle, expression.encode()))
         status = nvrtc.nvrtcCompileProgram(handle, len(options), options)[0]
@@ -113,6 +152,14 @@ def compile_program(program: Program) -> tuple[bytes, str]:
     finally:
         nvrtc.nvrtcDestroyProgram(handle)
     return (lowered + result.rstrip(b"\0") if program.is_ptx else result), said
+
+
+def _watch(nvrtc: ModuleType, handle: object, word: ctypes.Array[ctypes.c_char]) -> None:
+    """Have NVRTC, where it can (since 12.8), look from time to time whether a word says 1."""
+    # It calls a function of C with the word, for which Python is not needed.
+    says = ctypes.cast(ctypes.CDLL(None).atoi, ctypes.c_void_p).value
+    with suppress(AttributeError, RuntimeError):
+        nvrtc.nvrtcSetFlowCallback(handle, says, ctypes.addressof(word))
 
 
 def lowered_names(ptx: str) -> dict[str, str]:
