@@ -1,17 +1,21 @@
-"""Locks that a forked process finds free, whichever thread of its parent held them."""
+"""Locks that keep neither a forked process waiting nor a signal's handler."""
 
 from __future__ import annotations
 
 import os
-from threading import Lock as ThreadLock
+from threading import RLock
 from weakref import WeakValueDictionary
 
 
 class Lock:
-    """A lock that is free in a forked process: the thread that held it does not exist there."""
+    """A lock that is free in a forked process: the thread that held it does not exist there.
+
+    The thread that holds it can take it again: a signal's handler, or a finaliser, may come to it
+    anywhere.
+    """
 
     def __init__(self) -> None:
-        self._lock = ThreadLock()
+        self._lock = RLock()
         _alive[id(self)] = self
 
     def __enter__(self) -> None:
@@ -24,7 +28,7 @@ class Lock:
 
     def renew(self) -> None:
         """Be free."""
-        self._lock = ThreadLock()
+        self._lock = RLock()
 
 
 _alive: WeakValueDictionary[int, Lock] = WeakValueDictionary()

@@ -119,20 +119,18 @@ class SimulatorEngine:
 
         def call(*addresses: int) -> None:
             nonlocal run
-            parameters, complete = pack(*addresses) + tail, False
-            try:
-                if observation.active:
-                    operands = operands_of(tensors, addresses)
-                    arguments = PackedArguments(parameters, (0,), operands)
-                    complete = observation.observe(loaded(checked=True), size, arguments)
-                else:
-                    if run is None:
-                        run = loaded(checked=False).launcher(*size)
-                    run(parameters)
-                    complete = True
-            finally:
-                if not complete:  # what the launch left in its workspace is good for nothing
-                    self._workspaces.by_size.clear()
+            parameters, complete = pack(*addresses) + tail, True
+            # Not for launches of a signal's handler meanwhile, nor once this one has failed.
+            workspaces, self._workspaces.by_size = self._workspaces.by_size, {}
+            if observation.active:
+                arguments = PackedArguments(parameters, (0,), operands_of(tensors, addresses))
+                complete = observation.observe(loaded(checked=True), size, arguments)
+            else:
+                if run is None:
+                    run = loaded(checked=False).launcher(*size)
+                run(parameters)
+            if complete:
+                self._workspaces.by_size = workspaces
 
         return call
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudakern.errors import BindingError
 from cudakern.simulator import structures
 from cudakern.simulator.operands import group
 from cudakern.simulator.ptx.loaded import error_of, reraise
@@ -82,6 +83,7 @@ class Session:
 active: list[Session] = []
 #: Held while a launch is observed: the checking runtime has the state of one launch.
 _lock = threading.RLock()
+_running: list[bool] = []  # whether it has one
 
 
 @contextmanager
@@ -130,6 +132,9 @@ def observe(
     or ended early and nobody checks it.
     """
     with _lock:
+        if _running:
+            requirement = "must not come from a signal's handler amid an observed launch"
+            raise BindingError(kernel.name, "launch", requirement)
         shape = kernel.shape(*size, cooperative=cooperative)
         offsets = (ctypes.c_uint32 * len(arguments.offsets))(*arguments.offsets)
         required = kernel.required_bytes(arguments.offsets)
@@ -143,7 +148,8 @@ def observe(
         report = structures.ReportStruct()
         run = kernel.module.runtime.ck_sim_launch_checked
         parameters = arguments.data, required, offsets, len(offsets)
-        failed = run(kernel.structure, *parameters, shape, options, report)
+        with _marked():
+            failed = run(kernel.structure, *parameters, shape, options, report)
         reraise(report)
         observed = Observed(kernel, size, options, buffers)
         failure = error_of(kernel.name, report) if failed and report.kind else None
@@ -157,6 +163,16 @@ def observe(
         for session in counting:
             session.add(observed)
         return not failed
+
+
+@contextmanager
+def _marked() -> Iterator[None]:
+    """Note that the checking runtime has a launch."""
+    _running.append(True)
+    try:
+        yield
+    finally:
+        _running.clear()
 
 
 def _options(

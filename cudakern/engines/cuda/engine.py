@@ -44,10 +44,10 @@ class CudaEngine:
 
     def __init__(self) -> None:
         self._cupy = import_cupy()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._takes_addresses = library.takes_addresses(self._cupy)
         self._kernels: dict[tuple[KernelSpec, str, int, bool], Any] = {}
-        self._turns: dict[tuple[KernelSpec, str, int, bool], threading.Lock] = {}
+        self._turns: dict[tuple[KernelSpec, str, int, bool], threading.RLock] = {}
         self._workspaces: dict[tuple[int, int, int], Any] = {}
         self._of_externals: dict[tuple[int, int, int], Any] = {}
         self._of_thread = _OfThread()
@@ -66,7 +66,7 @@ class CudaEngine:
         if kernel is not None:
             return kernel
         with self._lock:
-            turn = self._turns.setdefault(key, threading.Lock())
+            turn = self._turns.setdefault(key, threading.RLock())
         with turn:
             if key not in self._kernels:
                 try:

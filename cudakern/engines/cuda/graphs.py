@@ -120,7 +120,7 @@ class GraphMemory:
     """Memory that graphs use whenever they run. It is given back after they are gone."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._captured: dict[int, _Captured] = {}
 
     def __len__(self) -> int:
