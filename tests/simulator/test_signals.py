@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.helpers.processes import printed
 
 START = r"""
@@ -55,7 +53,7 @@ CHANGES = {
     "fork": fork,
 }
 # It faults when it is told to, in a thread beside the one that changes something.
-waits = kernel("while (((volatile int*)x)[40] == 0) x[41] = 1; *(int*)(size_t)n = 1;")
+waits = kernel("while (((volatile int*)x)[40] == 0) atomicAdd(x + 41, 1); *(int*)(size_t)n = 1;")
 waits.compile()
 fault(WILD, np.zeros(64, np.int32))
 for name, change in CHANGES.items():
@@ -83,7 +81,7 @@ def test_faults_stay_exceptions_whatever_the_program_does_with_signals():
 PASSED_ON = r"""
 import ctypes
 enable = lambda: faulthandler.enable(sys.stdout)
-beside = kernel("while (((volatile int*)x)[40] == 0) x[41] = 1;")
+beside = kernel("while (((volatile int*)x)[40] == 0) atomicAdd(x + 41, 1);")
 beside.compile()
 with checked():
     works()
@@ -112,65 +110,203 @@ def test_a_fault_of_the_program_reaches_the_handler_that_came_last():
 
 
 INTERRUPTS = r"""
-class Expired(Exception):
-    pass
-
-def expire(*_):
-    raise Expired
-
-signal.signal(signal.SIGALRM, expire)
 LOOPS = {
-    "stores": kernel("while (1) x[threadIdx.x] = n++;"),
-    "one_block": kernel("if (blockIdx.x == 3) while (1) x[threadIdx.x] = n++;"),
-    "nothing": kernel('asm volatile("{ L: bra L; }");'),
-    "barriers": kernel("while (1) { __syncthreads(); x[threadIdx.x]++; }"),
-    "shuffles": kernel("while (1) x[threadIdx.x] += __shfl_sync(~0u, n++, 3);"),
-    "atomics": kernel("while (1) atomicAdd(x, 1);"),
-    "library": kernel("float a = n; while (a != 7) a = sinf(a) + cosf(a * 1e9f); x[0] = a;"),
+    "stores": kernel("while (n) x[threadIdx.x] = n;"),
+    "barriers": kernel("while (n) { __syncthreads(); x[threadIdx.x]++; }"),
+    "one block": kernel("if (blockIdx.x == 3) while (n) x[threadIdx.x] = n;"),
+    "nothing": kernel('if (n) asm volatile("{ L: bra L; }");'),
+    "shuffles": kernel("while (n) x[threadIdx.x] += __shfl_sync(~0u, n, 3);"),
+    "atomics": kernel("while (n) atomicAdd(x, 1);"),
+    "library": kernel("float a = n; while (a != 0) a = 2 + sinf(a * 1e9f); x[0] = a;"),
+    "blocks": kernel(""),
 }
-EMPTY = kernel("")
+rang = []
 
-def interrupted(kernel, grid, around):
-    x = np.zeros(4096, np.int32)
-    # Longer for those that are compiled first.
-    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
-    while True:
+def ring(*_):
+    rang.append(1)
+    if len(rang) % 2 == 0:
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, ring)
+for around in (nullcontext, checked, traffic):
+    for name, loop in list(LOOPS.items())[: None if around is nullcontext else 2]:
+        x = np.zeros(1 << 19, np.int32)
+        with around():
+            loop((1,), (32,), (x, np.int32(0)))  # compiled
+        # The first handler raises nothing, and the launch goes on.
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
         try:
             with around():
-                kernel((grid,), (64 if grid < 9 else 1,), (x, np.int32(0)))
-        except Expired:
-            break
+                loop((2**31 - 1 if name == "blocks" else 4,), (32,), (x, np.int32(1)))
+        except KeyboardInterrupt:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            print(around.__name__, name)
+        works()
+"""
+
+
+def test_a_signal_ends_any_launch():
+    lines = printed(START + INTERRUPTS).splitlines()
+    plain = "stores", "barriers", "one block", "nothing", "shuffles", "atomics", "library", "blocks"
+    observed = [f"{around} {name}" for around in ("checked", "traffic") for name in plain[:2]]
+    assert lines == [*(f"nullcontext {name}" for name in plain), *observed]
+
+
+COMPILATION = r"""
+terms = "".join(f"x[{i}] = sinf(x[{i + 1}]) + powf(x[{7 * i % 999}], {i});" for i in range(2000))
+long = RawKernel('extern "C" __global__ void k(float* x) {' + terms + "}", "k")
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    long.compile()
+except KeyboardInterrupt:
+    works()
+    print("stopped")
+"""
+
+
+def test_a_signal_stops_the_compiler():
+    # By itself, NVRTC would take more than a minute for this.
+    assert printed(START + COMPILATION) == "stopped\n"
+
+
+REENTRY = r"""
+value = time.monotonic_ns() % 10**9  # never compiled before
+terms = "".join(f"x[{i % 8}] += n * {value + i};" for i in range(500))
+new = kernel(terms)
+new_sum = sum(value + i for i in range(500)) % 2**32
+large = np.arange(2**22) % 1000
+expected = large.sum()
+ck.reduce(large, "sum")
+rang = []
+
+def ring(*_):
+    x = np.zeros(8, np.int32)
+    new((1,), (1,), (x, np.int32(1)))
+    right = int(x.astype(np.uint32).sum()) % 2**32 == new_sum
+    rang.append(right and ck.reduce(large[::-1].copy(), "sum") == expected)
+
+signal.signal(signal.SIGALRM, ring)
+signal.setitimer(signal.ITIMER_REAL, 0.02)
+new((1,), (1,), (np.zeros(8, np.int32), np.int32(1)))  # rings while it is compiled
+print(rang)
+endless = kernel("while (((volatile int*)x)[40] == 0) atomicAdd(x + 41, 1);")
+endless.compile()
+x = np.zeros(1 << 19, np.int32)
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+threading.Timer(0.5, lambda: x.__setitem__(40, 1)).start()
+endless((2,), (64,), (x, np.int32(1)))
+print(rang)
+for _ in range(3):
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    print(ck.reduce(large, "sum") == expected)
+"""
+
+
+def test_a_handler_launches_what_is_compiled_or_runs():
+    lines = printed(START + REENTRY).splitlines()
+    assert lines == ["[True]", "[True, True]", "True", "True", "True"]
+
+
+NESTED = r"""
+def ring(*_):
+    try:
+        works()
+    except ck.BindingError as error:
+        print(error)
+        raise
+
+signal.signal(signal.SIGALRM, ring)
+with checked():
+    works()
+endless = kernel("while (n) x[threadIdx.x] = n;")
+endless.compile()
+signal.setitimer(signal.ITIMER_REAL, 0.5, 0.5)
+try:
+    with checked():
+        endless((1,), (32,), (np.zeros(32, np.int32), np.int32(1)))
+except ck.BindingError:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+with checked():
     works()
 
-def compiled(kernel, around):
-    try:
-        with around():
-            kernel((1,), (1024,), (np.zeros(1024, np.int32), np.int32(0)), shared_mem=1 << 17)
-    except (ck.BindingError, SimulatorError):
-        pass
+def fork(*_):
+    forked.append(os.fork())
 
-for around in (nullcontext, checked, traffic):
-    for name, loop in LOOPS.items():
-        if around is nullcontext or name in {"stores", "barriers"}:
-            compiled(loop, around)
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
-            try:
-                with around():
-                    loop((4,), (64,), (np.zeros(4096, np.int32), np.int32(0)))
-            except Expired:
-                print(around.__name__, name)
-            works()
-EMPTY.compile()
+forked = []
+signal.signal(signal.SIGALRM, fork)
 signal.setitimer(signal.ITIMER_REAL, 0.1)
+x = np.zeros(1 << 19, np.int32)
+endless = kernel("while (((volatile int*)x)[40] == 0) atomicAdd(x + 41, 1);")
+threading.Timer(1.5, lambda: x.__setitem__(40, 1)).start()
 try:
-    EMPTY((2**31 - 1,), (1,), (np.zeros(1, np.int32), np.int32(0)))
-except Expired:
-    print("empty")
-os.kill(os.getpid(), signal.SIGINT) if False else signal.alarm(0)
-threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-try:
-    LOOPS["stores"]((2,), (64,), (np.zeros(4096, np.int32), np.int32(0)))
-except KeyboardInterrupt:
-    print("Ctrl-C")
+    endless((4,), (64,), (x, np.int32(1)))
+except SimulatorError as error:
+    works()
+    print(str(error).partition(" (")[0])
+    sys.stdout.flush()
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(forked[0], 0)[1]))
 works()
 """
+
+
+def test_a_handler_cannot_do_everything_amid_a_launch():
+    assert printed(START + NESTED, flags=["-W", "ignore"]).splitlines() == [
+        "k: launch must not come from a signal's handler amid an observed launch",
+        "k: a signal's handler must not go on in a forked process",
+        "7",
+    ]
+
+
+SMALL_STACKS = r"""
+value = time.monotonic_ns() % 10**9  # never compiled before
+new = kernel(f"x[threadIdx.x] = n + {value};")
+with checked():
+    works()
+threading.stack_size(32 * 1024)
+
+def work():
+    x, large = np.zeros(32, np.int32), np.arange(2**18)
+    new((1,), (32,), (x, np.int32(1)))
+    wide = np.zeros(1 << 20, np.int32)
+    ADD((1 << 14,), (64,), (wide, np.int32(3)))
+    with checked():
+        works()
+    recursive = kernel(
+        "struct F { __device__ __noinline__ static int f(int n) { volatile int a[9]; a[n & 7] = n; "
+        "return n < 0 ? 0 : f(n + 1) + a[n & 7]; } }; x[0] = F::f(n);"
+    )
+    print((x == value + 1).all(), (wide == 3).all(), fault(WILD, x), fault(recursive, x))
+    print(ck.reduce(large, "sum") == large.sum(), ck.gather(large, [5]), ck.nonzero(large[:3]))
+
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+def test_launches_need_little_stack():
+    assert printed(START + SMALL_STACKS).splitlines() == [
+        "True True out_of_bounds stack_overflow",
+        "True [5] (array([1, 2]),)",
+    ]
+
+
+CUT_FILE = r"""
+for around in (nullcontext, checked, traffic, lambda: traffic(blocks=1)):
+    with tempfile.NamedTemporaryFile() as file:
+        file.truncate(1 << 20)
+        x = np.memmap(file.name, np.int32, "r+")
+        file.truncate(1 << 12)
+        try:
+            with around():
+                ADD((4096,), (64,), (x, np.int32(1)))
+        except SimulatorError as error:
+            print(error.kind, "mapped" in str(error))
+        works()
+"""
+
+
+def test_a_file_that_was_cut_is_an_error():
+    lines = printed(START + CUT_FILE).splitlines()
+    assert lines == ["out_of_bounds True", "launch True", "launch True", "out_of_bounds True"]

@@ -209,7 +209,7 @@ CK_SIM_EXPORT int ck_sim_launch_kernel(const ck_sim_kernel* kernel, const void* 
   if (copy_parameters(&launch, parameters, bytes, offsets, count) &&
       accept_launch(&launch, kernel, shape) &&
       count_workers(&launch, shape->resident, shape->grows != 0 ? UINT64_MAX : 0)) {
-    enter_arrays(&launch, arrays, copy.bytes, bytes);
+    enter_arrays(&launch, arrays, launch.parameter_bytes, bytes);
     run_launch(&launch, shape->eager != 0);
     leave_arrays(&launch);
   }
