@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from cudakern._forks import Lock
 from cudakern.engines.cache import one_line, resources
 from cudakern.errors import EngineUnavailableError
+from cudakern.simulator.headers import constant
 from cudakern.simulator.ptx.library import library
 from cudakern.simulator.ptx.loaded import LoadedModule
-from cudakern.simulator.headers import constant
 from cudakern.simulator.structures import (
     KernelStruct,
     OptionsStruct,

@@ -114,8 +114,7 @@ inline void on_signal(int number, siginfo_t* info, void* context) {
 
 inline bool is_simulators(const struct sigaction& action) {
   for (uint32_t i = 0; i < shared_signals->count; ++i) {
-    if ((action.sa_flags & SA_SIGINFO) != 0 &&
-        action.sa_sigaction == shared_signals->handlers[i]) {
+    if ((action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == shared_signals->handlers[i]) {
       return true;
     }
   }

@@ -41,7 +41,7 @@ struct ck_sim_kernel {
   uint32_t shared_object_count;
   uint32_t packed_shared;  // static_shared without that room
   uint32_t basic_blocks;   // of all functions, then of the kernel; of checked launches
-  const void* code;  // of the library
+  const void* code;        // of the library
   const void* code_end;
 };
 

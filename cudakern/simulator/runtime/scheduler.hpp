@@ -116,8 +116,8 @@ struct Thread {
 struct Launch {
   const ck_sim_kernel* kernel;
   void (*entry)(void**);
-  char* parameter_bytes;  // a copy
-  void** parameters;      // the address of each in it
+  char* parameter_bytes;        // a copy
+  void** parameters;            // the address of each in it
   Index3 grid, block, cluster;  // cluster: its size in blocks
   uint32_t threads, ranks;      // of a block; blocks of a cluster
   uint32_t shared_bytes;        // dynamic

@@ -12,7 +12,7 @@
 namespace ck_sim {
 
 constexpr size_t kStackBytes = 128 * 1024;
-constexpr size_t kTickBytes = 16 * 1024;   // more, for what a signal's handler saves there
+constexpr size_t kTickBytes = 16 * 1024;  // more, for what a signal's handler saves there
 constexpr size_t kMappedBytes = kStackBytes + kTickBytes;
 constexpr size_t kGuardBytes = 64 * 1024;  // a whole number of pages on every supported machine
 
