@@ -183,7 +183,7 @@ def ring(*_):
     x = np.zeros(8, np.int32)
     new((1,), (1,), (x, np.int32(1)))
     right = int(x.astype(np.uint32).sum()) % 2**32 == new_sum
-    rang.append(right and ck.reduce(large[::-1].copy(), "sum") == expected)
+    rang.append(right and bool(ck.reduce(large[::-1].copy(), "sum") == expected))
 
 signal.signal(signal.SIGALRM, ring)
 signal.setitimer(signal.ITIMER_REAL, 0.02)
