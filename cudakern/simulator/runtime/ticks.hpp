@@ -66,14 +66,12 @@ inline void on_tick(int, siginfo_t*, void* context) {
   }
   const bool can_leave = w != nullptr && w->guard.armed && is_in_kernel(w->launch, context);
   if (ticker.launches != 0) {
+    claim_signals();
     set_tick(w != nullptr && w->looks && !can_leave ? kSoonTime : kTickTime);
   }
-  if (can_leave) {
-    claim_signals();
-    if (w->looks) {
-      w->left = true;
-      switch_context(&w->running->fiber->context, &w->scheduler);
-    }
+  if (can_leave && w->looks) {
+    w->left = true;
+    switch_context(&w->running->fiber->context, &w->scheduler);
   }
   errno = error;
 }
