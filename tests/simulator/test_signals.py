@@ -80,7 +80,17 @@ for name, change in CHANGES.items():
 
 def test_faults_stay_exceptions_whatever_the_program_does_with_signals():
     lines = printed(START + SIGNALS, flags=["-W", "ignore"]).splitlines()
-    names = "nothing faulthandler amid beside handler standard ignored blocked fork".split()
+    names = [
+        "nothing",
+        "faulthandler",
+        "amid",
+        "beside",
+        "handler",
+        "standard",
+        "ignored",
+        "blocked",
+        "fork",
+    ]
     assert lines == [f"{name} out_of_bounds out_of_bounds" for name in names]
 
 
