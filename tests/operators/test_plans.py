@@ -41,6 +41,19 @@ def test_kernel_is_pinned(operator, problem, kernel):
 
 
 @pytest.mark.parametrize(
+    ("operator", "problem", "blocks"),
+    [
+        pytest.param(operator, problem, blocks, id=f"{operator}-{name}")
+        for operator, (*_, tables) in ROOMS.items()
+        for name, problem, blocks in getattr(tables, "BLOCKS", [])
+    ],
+)
+def test_blocks_are_pinned(operator, problem, blocks):
+    plan, *_ = ROOMS[operator]
+    assert plan(problem).grid == (blocks, 1, 1)
+
+
+@pytest.mark.parametrize(
     ("operator", "problem"),
     [(name, p) for name, (*_, tables) in ROOMS.items() for p in getattr(tables, "OF_NOTHING", [])],
 )

@@ -80,6 +80,13 @@ PINNED = [
      problem((2,) * 8, 3, (2,) * 8, out=tuple(3**k * 4 for k in reversed(range(15)))),
      "strided_r16_w4_i32_clamp_o32"),
 ]  # fmt: skip
+#: Problems and blocks: each takes a tile at a time.
+BLOCKS = [
+    ("rows", problem((9, 1024), 0, (70,)), 18),
+    ("packed", problem((9, 1), 0, (5000,), 1, phases=(0, 0, 1)), 2),
+    ("strided", problem((9, 8), 0, (700,), out=(64, 4)), 2),
+    ("at most", problem((9, 8), 0, (2**26,), out=(64, 4)), 65536),
+]
 OF_NOTHING = [problem((3, 0), 0, (7,)), problem((3, 4), 0, (0,))]
 
 
@@ -92,3 +99,22 @@ def test_last_axis_grid_covers_every_row_and_index(outer):
         assert chunks * 8192 >= count
         assert 1 <= bands <= 65535
         assert plan.shared_bytes <= 48 * 1024
+
+
+#: Outer rows, extent, indices; then blocks, rows of a stage, and bytes of shared memory.
+LAST_AXIS = [
+    ((8, 1000, 5000), (2, 8), 1, 12192),
+    ((300, 33, 300), (1, 150), 2, 928),
+    ((10_000, 16, 5000), (2, 132), 76, 13056),
+    ((10_000, 256, 300), (1, 512), 16, 16992),
+    ((10**6, 16, 300), (1, 512), 256, 16992),
+    ((10**6, 8188, 5000), (2, 2048), 1, 40944),
+]
+
+
+@pytest.mark.parametrize(("sizes", "grid", "rows", "shared"), LAST_AXIS)
+def test_stages_of_last_axis_are_pinned(sizes, grid, rows, shared):
+    outer, extent, count = sizes
+    plan = plan_gather(problem((outer, extent), 1, (count,)))
+    assert (plan.grid, plan.shared_bytes) == ((*grid, 1), shared)
+    assert plan.arguments["rows"] == rows

@@ -102,6 +102,11 @@ PINNED = [
      problem((2**29, 2, 2), (2, 2, 2, 1), out=(2048, 512, 128, 32, 8)),
      "strided_r16_w4_i32_clamp_o64"),
 ]  # fmt: skip
+#: Problems and blocks: each takes a tile at a time.
+BLOCKS = [
+    ("rows", problem((9, 1024), (70, 1)), 18),
+    ("strided", problem((9, 8), (700, 1), out=(64, 4)), 2),
+]
 OF_NOTHING = [problem((3, 0), (7, 1)), problem((3, 4), (0, 2)), problem((0, 4), (0, 7, 1), 1)]
 
 

@@ -42,6 +42,8 @@ PINNED = [
     ("columns", problem((16, 16), strides=(4, 64)), "columns_w4_u32_o32"),
     ("columns of bytes", problem((32, 40), 1, strides=(1, 32), item=8), "columns_w1_i64_o32"),
     ("small planes", problem((3, 8, 16), 2, strides=(256, 2, 16)), "strided_r4_w2_u32_o32"),
+    ("planes of 4 KiB", problem((3, 32, 32), strides=(4096, 4, 128)), "columns_w4_u32_o32"),
+    ("planes of less", problem((3, 28, 32), strides=(3584, 4, 112)), "strided_r4_w4_u32_o32"),
     ("NHWC", problem((9, 64, 8, 8), strides=(2**14, 4, 2**11, 2**8)), "columns_w4_u32_o32"),
     ("few columns", problem((16, 15), strides=(4, 64)), "strided_r2_w4_u32_o32"),
     ("many columns", problem((4, 16384), strides=(4, 16)), "columns_w4_u32_o32"),
@@ -96,6 +98,19 @@ TILINGS = [  # x, then tiles and bytes of the workspace
 def test_tiles_are_pinned(search, tiles, workspace):
     plan = plan_nonzero(search)
     assert (plan.grid, plan.workspace) == ((tiles, 1, 1), workspace)
+
+
+@pytest.mark.parametrize(
+    ("search", "form"),
+    [
+        (problem((9, 5), out=(12, 4)), "scattered"),
+        (problem((9, 5), out=(4, 999)), "axes"),
+        (problem((9, 5), rows=1, out=(4, 4)), "rows"),
+        (problem((90,), out=(4, 999)), "rows"),
+    ],
+)
+def test_a_stride_of_one_row_or_column_means_nothing(search, form):
+    assert plan_nonzero(search).arguments["form"] == {"rows": 0, "axes": 1, "scattered": 2}[form]
 
 
 @settings(max_examples=examples(2000))

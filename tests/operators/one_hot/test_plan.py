@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,7 +64,42 @@ PINNED = [
      problem((2,) * 8, 2, 3, 16, out=tuple(3**k * 16 for k in reversed(range(9))), phases=(8, 0)),
      "strided_r16_w8_i32_o32"),
 ]  # fmt: skip
+#: Problems and blocks: each takes 1,024 items at a time.
+BLOCKS = [("strided", problem((900,), 8, 1, out=(64, 4)), 8)]
 OF_NOTHING = [problem((3, 0), 5, 1), problem((3, 4), 0, 1)]
+
+
+#: Indices, depth, bytes of an element and of an index, phase of out; then elements of a tile.
+TILES = [
+    ((9000,), 3, 1, 8, 0, 8064),
+    ((10**6,), 10, 4, 8, 0, 8160),
+    ((40,), 100_000, 4, 8, 0, 3840),
+    ((1000, 7), 90, 8, 4, 0, 630),
+    ((2000, 5), 2000, 1, 4, 0, 10_000),
+]
+#: Then tiles across a plane and along the depth; planes, columns and bits of a run.
+TILES_OF_PLANES = [
+    ((2, 129), 22, 4, 4, 0, (3, 1, 22, 64, 96)),
+    ((3, 5000), 9, 2, 8, 0, (6, 1, 9, 864, 896)),
+    ((64, 4096), 1000, 4, 8, 0, (64, 4, 250, 64, 96)),
+    ((64, 4096), 1000, 1, 4, 0, (26, 2, 500, 160, 224)),
+    ((8, 65536), 21, 4, 8, 4, (171, 1, 21, 384, 416)),
+]
+
+
+@pytest.mark.parametrize(
+    ("indices", "depth", "itemsize", "index_bytes", "phase", "tile"), TILES + TILES_OF_PLANES
+)
+def test_tiles_are_pinned(indices, depth, itemsize, index_bytes, phase, tile):
+    plan = plan_one_hot(
+        problem(indices, depth, 1, itemsize, index_bytes=index_bytes, phases=(phase, 0))
+    )
+    told = plan.arguments
+    if plan.variant == "stream":
+        assert told["tile"] == tile
+    else:
+        names = ("chunks", "groups", "planes", "columns", "run")
+        assert tuple(told[name] for name in names) == tile
 
 
 SIZES = st.one_of(st.integers(1, 50), st.integers(1, 5000), st.integers(1, 10**6))

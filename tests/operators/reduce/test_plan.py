@@ -76,6 +76,7 @@ PINNED = [  # x, kernel without function and types, blocks, blocks that share a 
      3703, 7),
     ("rows of a vocabulary", problem((8, 129_280), (1,)), "stream_r1", 248, 31),
     ("16384 columns", columns((4096, 16384)), "vectors_r1_w16", 2048, 16),
+    ("600,000 columns", columns((64, 600_000)), "vectors_r1_w16", 586, 1),
     ("2 columns", columns((2**20, 2)), "columns_w16", 264, 264),
     ("3001 columns", columns((3000, 3001)), "columns_w16", 250, 10),
     ("few rows of 100,001 columns", columns((23, 100_001)), "strided_r1_w4", 3126, 1),
