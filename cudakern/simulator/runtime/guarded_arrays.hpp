@@ -29,7 +29,7 @@ struct ck_sim_arrays {
 
 namespace ck_sim {
 
-constexpr uint64_t kMostGuardedBytes = 1u << 20;  // of an allocation: malloc maps larger ones apart
+constexpr uint64_t kMostGuardedBytes = 1u << 20;  // of an allocation: more would take long to copy
 constexpr uint64_t kFrontBytes = 1024;            // before an array, with the pattern
 constexpr uint64_t kLeastAlignment = 16;          // of an allocation, and of a vector
 constexpr uint64_t kMostAlignment = 256;          // that is kept: of an allocation on a GPU
