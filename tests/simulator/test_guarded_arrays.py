@@ -56,8 +56,13 @@ extern "C" __global__ void scale(Node* nodes) {
 extern "C" __global__ void meet(volatile int* x, int own, int other, int* y) {
   y[0] = x[9];
   x[own] = 1;
-  while (x[other] == 0 && x[own + 4] < 400000000) ++x[own + 4];  // memory changes: no deadlock
-  if (x[other] == 0) y[0] = -1;  // after a second or so
+  while (x[other] == 0 && x[own + 4] < 10000000) ++x[own + 4];  // memory changes: no deadlock
+  if (x[other] == 0) y[0] = -1;  // after seconds
+}
+extern "C" __global__ void write_late(char* x) {
+  const long long start = clock64();
+  while (clock64() - start < 100000000) {}
+  x[3] = 7;
 }
 extern "C" __global__ void write_and_trap(int* x) { x[1] = 5; __trap(); }
 extern "C" __global__ void many(char* MANY) { a0[0] += 1; a31[0] += 1; }
@@ -278,6 +283,16 @@ def test_launches_at_the_same_time_share_a_copy():
         first.result(), second.result()
     assert (x[:4].tolist(), x[8:].tolist()) == ([1, 1, 0, 0], [3, 4])
     assert (y >= 0, z) == (True, 4)
+
+
+def test_the_host_writes_beside_a_kernel():
+    x = np.zeros(8, np.uint8)
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(launch, "write_late", x)
+        sleep(0.03)
+        x[[2, 4]] = 9
+        late.result()
+    assert x.tolist() == [0, 0, 9, 7, 9, 0, 0, 0]
 
 
 def test_what_a_failed_launch_has_written_is_there():
