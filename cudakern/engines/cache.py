@@ -37,8 +37,8 @@ _EXHAUSTED = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 #: The last line of each file: loaders of machine code do not look there, in PTX it is a comment. It
 #: guards against damage, so it need not be more than CRC-32, which takes 0.3 ms a megabyte.
-_MARK = b"\n// cudakern: whole %08x\n"
-_MARK_BYTES = len(_MARK % 0)
+_MARK = b"\n// cudakern: whole "
+_MARK_BYTES = len(_MARK) + len(b"%08x\n" % 0)
 _DAY = 86_400  # seconds
 BUILD, _OF_PROCESS, _OF_COMPILER = "build-cudakern-", "cudakern-process-", "compiler-cudakern-"
 #: Names of what is written into the cache folder, and of nothing else.
@@ -227,7 +227,7 @@ def resources() -> Iterator[None]:
         if error.errno not in _EXHAUSTED:
             raise
         message = (
-            "cudakern: files and programs must be opened to load or compile kernels; "
+            "cudakern: the process must be able to open files and start programs; "
             f"got: {error.strerror}"
         )
         raise EngineUnavailableError(message) from error
@@ -402,10 +402,8 @@ def _proven(path: Path) -> Kept | None:
         with open(path, "rb", buffering=0, opener=_open) as file:
             status = os.fstat(file.fileno())
             start = status.st_size - _MARK_BYTES
-            if not stat.S_ISREG(status.st_mode) or start < 0:
+            if not stat.S_ISREG(status.st_mode):
                 return None
-            if not os.pread(file.fileno(), _MARK_BYTES, start).startswith(_MARK[:-10]):
-                return None  # before all of it is read, however large it is
             problem = fault(status, group=_shared())
             if problem:
                 _warn(
@@ -413,7 +411,9 @@ def _proven(path: Path) -> Kept | None:
                     f"else may write to them; {one_line(f'{path} {problem}')}, so it is not used"
                 )
                 return None
-            marked = file.readall()
+            # All of it is not read before it can be whole, however large it is.
+            end = os.pread(file.fileno(), _MARK_BYTES, start) if start >= 0 else b""
+            marked = file.readall() if end.startswith(_MARK) else b""
     except OSError as error:
         if error.errno in _EXHAUSTED:
             raise
@@ -428,7 +428,7 @@ def _open(path: str, flags: int) -> int:
 
 
 def _mark(name: str, content: bytes | memoryview) -> bytes:
-    return _MARK % zlib.crc32(content, zlib.crc32(os.fsencode(name)))
+    return _MARK + b"%08x\n" % zlib.crc32(content, zlib.crc32(os.fsencode(name)))
 
 
 def _contents(folder: Path) -> dict[str, tuple[int, int]]:

@@ -249,6 +249,7 @@ def name_of(stem: str, program: Program, more: str = "") -> str:
 
 
 @cache
+@resources()
 def version() -> str:
     """Return NVRTC's version, such as ``"13.5.37"``; it is loaded only if no package tells that.
 

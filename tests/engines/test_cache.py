@@ -217,7 +217,7 @@ def test_a_file_is_not_to_blame_for_what_the_process_lacks(folder, monkeypatch, 
         with pytest.raises(EngineUnavailableError) as caught, resources():
             found(NAME)
     assert str(caught.value) == (
-        "cudakern: files and programs must be opened to load or compile kernels; got: "
+        "cudakern: the process must be able to open files and start programs; got: "
         + os.strerror(number)
     )
     assert found(NAME).path == path

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cudakern.engines import nvrtc
+from cudakern.engines.cache import resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 from cudakern.simulator.ptx import cupy_compilation
 
@@ -97,6 +98,7 @@ def ptx_of_text(text: str, source: str) -> Ptx:
     return Ptx(key, source, lambda: text)
 
 
+@resources()
 def ptx_of_code(code: Code) -> Ptx:
     """Return the PTX of anybody's kernels."""
     nvrtc.version()  # EngineUnavailableError without NVRTC: then nothing else is worth telling
