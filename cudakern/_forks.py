@@ -1,9 +1,9 @@
-"""Locks that keep neither a forked process waiting nor a signal's handler."""
+"""What threads hold or do when a process forks; locks that a signal's handler can take again."""
 
 from __future__ import annotations
 
 import os
-from threading import RLock
+from threading import Condition, RLock
 from weakref import WeakValueDictionary
 
 
@@ -29,6 +29,37 @@ class Lock:
     def renew(self) -> None:
         """Be free."""
         self._lock = RLock()
+
+
+class Undivided:
+    """Work that a fork waits for: a forked process would have the half of it."""
+
+    def __init__(self) -> None:
+        self._ended, self._running = Condition(), 0
+        os.register_at_fork(
+            before=self._await, after_in_parent=self._go_on, after_in_child=self._forget
+        )
+
+    def __enter__(self) -> None:
+        """Begin a piece of work, on whatever thread."""
+        with self._ended:
+            self._running += 1
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        with self._ended:
+            self._running -= 1
+            self._ended.notify_all()
+
+    def _await(self) -> None:
+        self._ended.acquire()
+        self._ended.wait_for(lambda: not self._running)
+
+    def _go_on(self) -> None:
+        self._ended.release()
+
+    def _forget(self) -> None:
+        self._ended, self._running = Condition(), 0
 
 
 _alive: WeakValueDictionary[int, Lock] = WeakValueDictionary()

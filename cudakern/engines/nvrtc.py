@@ -18,7 +18,7 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from cudakern._forks import Lock
+from cudakern._forks import Lock, Undivided
 from cudakern.engines.cache import building, found, keep, resources
 from cudakern.engines.sources import line_info, load_source
 from cudakern.errors import EngineUnavailableError, KernelCompileError
@@ -46,6 +46,8 @@ _STACK_BYTES = 16 << 20
 _PATIENCE = 0.1
 #: Held while a thread starts: the size of stacks is a setting of the process.
 _starting = Lock()
+#: NVRTC has locks, which a forked process would find held for ever.
+_compiling = Undivided()
 #: Lines in front of PTX: the symbol of each name expression.
 _LOWERED = re.compile(r"// (\S+) is (.*)\n")
 
@@ -103,7 +105,9 @@ def compile_program(program: Program) -> tuple[bytes, str]:
 
     def work() -> None:
         try:
-            result.set_result(_compiled(program, cancelled))
+            with _compiling:
+                answer = _compiled(program, cancelled)
+            result.set_result(answer)
         except BaseException as error:  # noqa: BLE001  raised below
             result.set_exception(error)
 

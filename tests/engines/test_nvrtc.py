@@ -259,3 +259,39 @@ def test_no_option_flushes_subnormal_numbers():
         for lines in (False, True):
             options = nvrtc.Program("x.cu", "", target, lines).options
             assert [option for option in options if "ftz" in option or "fast" in option] == []
+
+
+FORKS = r"""
+import itertools, os, signal, threading
+from cudakern.engines import nvrtc
+
+def compile_one(i):
+    text = f'extern "C" __global__ void k(int* x) {{ x[0] = {i}; }}'
+    assert b"entry k" in nvrtc.compile_program(nvrtc.Program("k.cu", text, "compute_90", False))[0]
+
+def compile_many(first):
+    for i in itertools.count(first, 2):
+        compile_one(i)
+        if ended.is_set():
+            return
+
+ended = threading.Event()
+compile_one(0)
+threads = [threading.Thread(target=compile_many, args=(first,)) for first in (0, 1)]
+for thread in threads:
+    thread.start()
+for i in range(4):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # ends it
+        compile_one(i)
+        os._exit(0)
+    print(os.waitpid(child, 0)[1])
+ended.set()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_a_process_forked_amid_compilation_can_compile():
+    assert printed(FORKS, flags=["-W", "ignore"]) == "0\n" * 4
