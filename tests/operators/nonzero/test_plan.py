@@ -87,6 +87,7 @@ TILINGS = [  # x, then tiles and bytes of the workspace
     ("4096 tiles", problem((2**26,)), 4096, 32784),
     ("4097 tiles", problem((2**26 + 1,)), 4097, 65552),
     ("2^32 elements", problem((2**32,), 2, item=8), 2**17, 2**20 + 16),
+    ("few columns", problem((3, 4096, 32), strides=(2**19, 4, 2**14)), 192, 32784),
     ("one strided tile", problem((16 * KIB,), strides=(8,)), 1, 0),
     ("strided 2^32 - 1", problem((2**32 - 1,), 1, strides=(0,)), 65536, 512 * KIB + 16),
 ]

@@ -90,6 +90,8 @@ PINNED = [  # x, kernel without function and types, blocks, blocks that share a 
     ("few of short pieces", problem((100, 64, 100), (0, 2)), "strided_r3_w4", 128, 2),
     ("rank 8", problem((3, 4, 5, 6, 7, 8, 9, 10), (1, 3, 5, 7)), "strided_r8_w4", 945, 1),
     ("every second", rows(1000, strides=(8000, 8)), "strided_r1_w4", 2000, 1),
+    ("every second of 4224 rows", problem((4224, 1000), (1,), strides=(8000, 8)),
+     "strided_r1_w4", 528, 1),
     ("one element, many times", problem((1000,) * 2, strides=(0, 0)), "strided_r1_w4",
      244, 244),
     ("complex, 8 B off", problem((10**6,), kind=C16, phase=8), "strided_r1_w16", 256, 256),
@@ -136,6 +138,22 @@ def test_plan_is_pinned(wanted, kernel, blocks, splits):
     rank, width = sizes.get("r", 0), sizes.get("w", 0)
     assert plan.kernel == wanted.reduction.specialise(variant, wide=wide, rank=rank, width=width)
     assert (plan.grid, splits_of(plan)) == ((blocks, 1, 1), splits)
+
+
+THREADS_OF_COLUMNS = [  # columns; then ranges of them, columns of each, and threads
+    (2, "FLOAT32", {"ranges": 1, "width": 2, "span": 1, "groups": 256, "period": 2}),
+    (33, "FLOAT32", {"ranges": 1, "width": 33, "span": 33, "groups": 7, "period": 4}),
+    (513, "FLOAT32", {"ranges": 5, "width": 103, "span": 27, "groups": 8, "period": 0}),
+    (513, "INT8", {"ranges": 3, "width": 171, "span": 12, "groups": 16, "period": 0}),
+    (3001, C16, {"ranges": 94, "width": 32, "span": 32, "groups": 8, "period": 0}),
+]
+
+
+@pytest.mark.parametrize(("count", "kind", "threads"), THREADS_OF_COLUMNS)
+def test_threads_of_columns_are_pinned(count, kind, threads):
+    plan = plan_reduce(columns((3000, count), kind))
+    assert plan.variant == "columns"
+    assert {name: plan.arguments[name] for name in threads} == threads
 
 
 WORKSPACES = [  # x, bytes of states that its blocks exchange
