@@ -78,6 +78,7 @@ TILINGS = [  # x, then tiles and bytes of the workspace
     ("scalar", problem((), 1), 1, 0),
     ("an element more", problem((KIB + 1,)), 1, 0),
     ("64 KiB, to 8 bytes each", problem((16 * KIB,), item=8), 16, 32784),
+    ("60 KiB, to 8 bytes each", problem((15 * KIB,), item=8), 15, 32784),
     ("64 KiB, to 8 bytes for all", problem((16 * KIB,), item=8, rows=1), 1, 0),
     ("64 KiB, to rows for more", problem((16 * KIB,), rows=64 * KIB), 1, 0),
     ("smallest tiles", problem((2**19,), 1), 128, 32784),

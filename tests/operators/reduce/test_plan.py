@@ -78,6 +78,8 @@ PINNED = [  # x, kernel without function and types, blocks, blocks that share a 
     ("16384 columns", columns((4096, 16384)), "vectors_r1_w16", 2048, 16),
     ("600,000 columns", columns((64, 600_000)), "vectors_r1_w16", 586, 1),
     ("2 columns", columns((2**20, 2)), "columns_w16", 264, 264),
+    ("3 MiB of 2 columns", columns((393_216, 2)), "columns_w16", 32, 32),
+    ("a row more", columns((393_217, 2)), "columns_w16", 264, 264),
     ("3001 columns", columns((3000, 3001)), "columns_w16", 250, 10),
     ("few rows of 100,001 columns", columns((23, 100_001)), "strided_r1_w4", 3126, 1),
     ("columns, 4 B off", columns((2**13, 1024), phase=4), "columns_w16", 261, 29),
