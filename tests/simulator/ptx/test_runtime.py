@@ -228,6 +228,33 @@ def test_threads_of_a_cluster_leave_one_after_the_other():
     assert y[0] == 8 * 50
 
 
+def test_blocks_of_a_cluster_wait_for_copies_of_each_other():
+    y = np.zeros((2, 64), np.uint32)
+    body = """
+    __shared__ unsigned long long bar;
+    __shared__ __align__(16) unsigned from[64], s[64];
+    const unsigned at = (unsigned)__cvta_generic_to_shared(&bar);
+    if (threadIdx.x == 0) {
+      asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(at));
+      asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 256;" :: "r"(at));
+    }
+    from[threadIdx.x] = 100 * blockIdx.x + threadIdx.x;
+    asm volatile("barrier.cluster.arrive; barrier.cluster.wait;" ::: "memory");
+    if (threadIdx.x == 0) {
+      asm volatile("{.reg .u32 to, bar; mapa.shared::cluster.u32 to, %0, %1;"
+          " mapa.shared::cluster.u32 bar, %2, %1;"
+          " cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+          " [to], [%3], 256, [bar];}" :: "r"((unsigned)__cvta_generic_to_shared(s)),
+          "r"(1 - blockIdx.x), "r"(at), "r"((unsigned)__cvta_generic_to_shared(from)) : "memory");
+    }
+    asm volatile("{.reg .pred p; W%=: mbarrier.try_wait.parity.shared.b64 p, [%0], 0;"
+        " @!p bra W%=;}" :: "r"(at) : "memory");
+    y[64 * blockIdx.x + threadIdx.x] = s[threadIdx.x];
+    """
+    run(body, y, entry="__cluster_dims__(2, 1, 1)", grid=2, block=64)
+    assert y.tolist() == [[*range(100, 164)], [*range(64)]]
+
+
 # Special registers
 
 
