@@ -36,6 +36,26 @@ extern "C" __global__ void k(int* x, int* out) {
   WAIT
   out[t] = s[INDEX];  // fault
 }
+//// race: copy_announced_by_a_flag_alone(ramp(256), zeros(256), array="s")
+extern "C" __global__ void k(int* x, int* out) {
+  const int t = threadIdx.x;
+  __shared__ __align__(16) int s[4];
+  __shared__ volatile int ready;
+  if (t == 0) {
+    ready = 0;
+    copy_16(s, x);  // fault
+    commit();
+  }
+  __syncthreads();
+  if (t == 0) {
+    wait_group<0>();
+    ready = 1;
+  }
+  if (t == 32) {
+    while (ready == 0) {}
+    out[0] = s[1];  // fault
+  }
+}
 //// race: copy_into_what_others_still_read(ramp(256), zeros(256), array="s")
 extern "C" __global__ void k(int* x, int* out) {
   const int t = threadIdx.x;
@@ -88,6 +108,24 @@ extern "C" __global__ void k(int* x, int* out) {
   BEFORE
   out[t] = s[255 - t];  // fault
   AFTER
+}
+//// race: write_behind_a_bulk_copy_that_others_wait_for(ramp(256), zeros(256), array="late")
+extern "C" __global__ void k(int* x, int* out) {
+  const int t = threadIdx.x;
+  __shared__ unsigned long long bar;
+  __shared__ __align__(16) int s[4];
+  __shared__ int late;
+  if (t == 0) init(&bar, 1);
+  __syncthreads();
+  if (t == 0) {
+    expect(&bar, 16);
+    bulk_in(s, x, 16, &bar);
+    late = x[2];  // fault
+  }
+  if (t == 32) {
+    wait(&bar, 0);
+    out[0] = s[1] + late;  // fault
+  }
 }
 //// race: second_bulk_copy_waited_for_with_the_first_parity(ramp(256), zeros(256), array="s",
 ////     also="uninitialized deadlock")

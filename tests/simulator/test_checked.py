@@ -125,6 +125,39 @@ def test_a_seed_gives_the_same_findings_again():
     assert any(places(races(seed)) != places(first) for seed in range(6, 12))
 
 
+def test_a_write_is_held_against_each_warp_that_read():
+    code = """extern "C" __global__ void k(int* x, int* y) {
+      __shared__ int s;
+      if (threadIdx.x == 0) s = x[0];
+      __syncthreads();
+      if (threadIdx.x == 0) y[0] = s;
+      if (threadIdx.x == 32) {
+        y[1] = s;
+        s = x[1];
+      }
+    }"""
+    for seed in range(8):  # in some of which the second warp comes late
+        (finding,) = findings_of(code, zeros(2), zeros(2), block=64, seed=seed)
+        assert (finding.kind, finding.array) == ("race", "s")
+
+
+def test_a_store_acquires_nothing():
+    code = """extern "C" __global__ void k(int* flag, int* data, int* out) {
+      if (threadIdx.x == 0) {
+        data[0] = 1;
+        __threadfence();
+        *(volatile int*)flag = 1;
+      } else if (threadIdx.x == 32) {
+        *(volatile int*)flag = 2;
+        __threadfence();
+        out[0] = data[0];
+      }
+    }"""
+    for seed in range(8):  # in some of which the second warp comes late
+        (finding,) = findings_of(code, zeros(1), zeros(1), zeros(1), block=64, seed=seed)
+        assert (finding.kind, finding.array) == ("race", 1)
+
+
 def test_seeds_differ_in_the_order_of_threads(capfd):
     code = r'extern "C" __global__ void say() { printf("%d.%d ", blockIdx.x, threadIdx.x); }'
     orders = []

@@ -246,6 +246,7 @@ bool begin_copy(Worker* w, Thread* self, Copy* copy, const Site* site) {
   });
   each_marked(w, self, copy->to, copy->bytes, kWrites, site,
               [](const Access& a, Cell* cell) { cell->write = a.tag | kAsyncTag; });
+  t.time += t.time < kMaxTime;  // what the thread does from now on is no part of it
   return true;
 }
 
