@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 #: Words for an axis, and what to write instead.
 AXIS_WORDS = {"first": "0", "rows": "0", "index": "0", "columns": "1", "last": "-1"}
 
+_MAX_BITS = 128  # of integers that are given
+
+
+def as_flag(owner: str, argument: str, value: object) -> bool:
+    """Return what is true or false as Python's; DTypeError for anything else."""
+    if not isinstance(value, bool | np.bool_ | int):
+        raise dtype_error(owner, argument, f"must be True or False; got {shown(value)}")
+    return bool(value)
+
 
 def as_integer(
     operator: str, name: str, value: object, words: Mapping[str, str] | None = None
@@ -26,11 +35,15 @@ def as_integer(
     ``words`` maps names that users may write to the integers that they stand for.
     """
     try:
-        return index(value)  # type: ignore[arg-type]  # what else was given, the error says
+        integer = index(value)  # type: ignore[arg-type]  # what else was given, the error says
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         hint = did_you_mean(value, (), words)
         requirement = f"must be an int; got {shown(value)}{hint}"
         raise dtype_error(operator, name, requirement) from None
+    if integer.bit_length() > _MAX_BITS:  # more, and messages could not show it
+        requirement = f"must be an int of at most {_MAX_BITS} bits; got {shown(integer)}"
+        raise dtype_error(operator, name, requirement)
+    return integer
 
 
 def normalize_axis(operator: str, axis: int, rank: int) -> int:

@@ -77,10 +77,13 @@ class DataType(IntEnum):
         DTypeError
             No operator supports the dtype (object, strings, dates, structures, other byte orders).
         """
-        data_type = known().get(dtype)
+        value: object = dtype
+        data_type = known().get(dtype) if isinstance(value, np.dtype) else None
         if data_type is None:
             names = ", ".join(d.name for d in known())
-            raise dtype_error("cudakern", "dtype", f"must be one of {names}; got {dtype}")
+            raise dtype_error(
+                "cudakern", "dtype", f"must be one of {names}; got {shown(dtype, str)}"
+            )
         return data_type
 
 

@@ -6,16 +6,15 @@ are listed in operators/README.md.
 
 from __future__ import annotations
 
-import operator
-from contextlib import suppress
 from dataclasses import dataclass
-from enum import IntFlag
+from enum import IntEnum, IntFlag
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudakern._arguments import as_integer
 from cudakern._dtypes import EXTENSIONS, DataType
 from cudakern._layout import MAX_DIMENSIONS, overlaps_itself, packed_strides
-from cudakern.errors import DescriptorError, dtype_error
+from cudakern.errors import DescriptorError, DTypeError, dtype_error, shown
 from cudakern.feature_level import FeatureLevel
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class TensorDesc:
     Raises
     ------
     DTypeError
-        A size or stride is not an integer.
+        A size, a stride or another value is not an integer.
 
     Examples
     --------
@@ -84,8 +83,12 @@ class TensorDesc:
         if self.strides is not None:
             strides = as_integers("TensorDesc", "strides", self.strides)
             object.__setattr__(self, "strides", strides)
-        with suppress(ValueError):  # rule T2 reports it
-            object.__setattr__(self, "data_type", DataType(self.data_type))
+        object.__setattr__(self, "data_type", as_member("TensorDesc", "data_type", self, DataType))
+        object.__setattr__(self, "flags", as_member("TensorDesc", "flags", self, TensorFlags))
+        for field in ("total_tensor_size_in_bytes", "guaranteed_base_offset_alignment"):
+            value = getattr(self, field)
+            if value is not None or field.startswith("guaranteed"):
+                object.__setattr__(self, field, as_integer("TensorDesc", field, value))
 
     @property
     def element_strides(self) -> tuple[int, ...]:
@@ -103,10 +106,27 @@ class TensorDesc:
 def as_integers(descriptor: str, field: str, values: Sequence[int]) -> tuple[int, ...]:
     """Return the values of a descriptor's field, or raise DTypeError if one is no integer."""
     try:
-        return tuple(operator.index(value) for value in values)
-    except TypeError:
-        requirement = f"must be a sequence of integers; got {values!r}"
+        return tuple(as_integer(descriptor, field, value) for value in values)
+    except Exception:  # noqa: BLE001  whatever the class of a value raises
+        requirement = f"must be a sequence of integers; got {shown(values)}"
         raise dtype_error(descriptor, field, requirement) from None
+
+
+def as_member(descriptor: str, field: str, desc: object, kind: type[IntEnum | IntFlag]) -> int:
+    """Return a descriptor's field as a member of an enumeration, or as the integer that it is.
+
+    Raises DTypeError if it is no integer; that there is no such member, a rule reports.
+    """
+    value = getattr(desc, field)
+    try:
+        number = as_integer(descriptor, field, value)
+    except DTypeError:
+        requirement = f"must be a {kind.__name__}; got {shown(value)}"
+        raise dtype_error(descriptor, field, requirement) from None
+    try:
+        return kind(number)
+    except ValueError:
+        return number
 
 
 def minimum_tensor_size_in_bytes(desc: TensorDesc) -> int:
@@ -130,6 +150,16 @@ def minimum_tensor_size_in_bytes(desc: TensorDesc) -> int:
     >>> ck.minimum_tensor_size_in_bytes(desc)  # 18, rounded up
     20
     """
+    value: object = desc
+    if not isinstance(value, TensorDesc):
+        requirement = f"must be a TensorDesc; got {shown(value)}"
+        raise dtype_error("minimum_tensor_size_in_bytes", "desc", requirement)
+    kind: object = desc.data_type
+    if not isinstance(kind, DataType):
+        raise DescriptorError("TensorDesc", "data_type", f"must be a DataType; got {kind}", "T2")
+    if desc.strides is not None and len(desc.strides) != len(desc.sizes):
+        requirement = f"must have {len(desc.sizes)} entries; got {len(desc.strides)}"
+        raise DescriptorError("TensorDesc", "strides", requirement, "T5")
     if 0 in desc.sizes:
         return 0
     if desc.strides is None:
@@ -156,13 +186,13 @@ def check_tensor(
 
     extended = level is FeatureLevel.EXTENDED
     if not isinstance(desc, TensorDesc):
-        raise DescriptorError(name, field, f"must be a TensorDesc; got {desc!r}", "T1")
+        raise DescriptorError(name, field, f"must be a TensorDesc; got {shown(desc)}", "T1")
     kind, sizes, strides = desc.data_type, desc.sizes, desc.strides
     known = isinstance(kind, DataType) and (
         DataType.FLOAT32 <= kind <= DataType.INT64 or (extended and kind in EXTENSIONS)
     )
-    shown = kind.name if isinstance(kind, DataType) else repr(kind)
-    require("T2", ".data_type", known, f"must be FLOAT32 to INT64; got {shown}")
+    found = kind.name if isinstance(kind, DataType) else shown(kind)
+    require("T2", ".data_type", known, f"must be FLOAT32 to INT64; got {found}")
     rank = len(sizes)
     if level < FeatureLevel.LEVEL_3_0:
         require("T3", ".sizes", rank in OLD_DIMENSIONS, f"must have 4 or 5 entries; got {rank}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, fields, replace
 from itertools import product
 from math import prod
 
@@ -219,3 +219,56 @@ def test_tensor_desc_accepts_lists_and_numpy_integers_and_is_hashable():
     assert len({tuples, lists, arrays}) == 1
     assert lists.sizes == (2, 3)
     assert tuples != TensorDesc(DataType.UINT8, (2, 3), (1, 2))
+
+
+class Odd:
+    """What no class should be like."""
+
+    def __eq__(self, other):
+        return np.ones(3, bool)
+
+    def __index__(self):
+        raise ZeroDivisionError
+
+    def __repr__(self):
+        raise ZeroDivisionError
+
+    __hash__ = None
+
+
+ODD = {
+    "a string": "1",
+    "NaN": float("nan"),
+    "a list": [1, 2],
+    "a dict": {},
+    "an array": np.ones(2, int),
+    "structures": np.zeros(2, [("a", "i4")]),
+    "a structure": np.zeros(1, [("a", "i4")])[0],
+    "a structure's dtype": np.dtype([("a", "i4")]),
+    "a masked element": np.ma.masked,
+    "a date": np.datetime64("2020"),
+    "an object of an odd class": Odd(),
+    "an integer that Python does not print": 10**5000,
+}
+FIELDS = [field.name for field in fields(TensorDesc)]
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("field", [*FIELDS[:1], *FIELDS[3:]])
+def test_values_must_be_integers(field, odd):
+    with pytest.raises(ck.DTypeError, match=rf"^TensorDesc: {field} must be an? \w.*; got [^\n]+$"):
+        replace(GATHER.input_tensor, **{field: ODD[odd]})
+    with pytest.raises(ck.DTypeError, match=r"^TensorDesc: sizes must be a sequence of integers; "):
+        replace(GATHER.input_tensor, sizes=(ODD[odd],))
+    with pytest.raises(ck.DTypeError, match=r"^GatherOperatorDesc: axis must be an int.*; got "):
+        replace(GATHER, axis=ODD[odd])
+
+
+@pytest.mark.parametrize(
+    ("values", "rule"), [({"data_type": 14}, "T2"), ({"strides": (1,)}, "T5"), (None, None)]
+)
+def test_minimum_size_of_what_is_no_tensor(values, rule):
+    tensor = values and replace(GATHER.input_tensor, **values)
+    with pytest.raises((ck.DescriptorError, ck.DTypeError), match="must ") as caught:
+        ck.minimum_tensor_size_in_bytes(tensor)
+    assert getattr(caught.value, "rule", None) == rule

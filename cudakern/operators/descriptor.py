@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
+from cudakern._arguments import as_integer
 from cudakern.errors import ArgumentError, DescriptorError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.tensor import TensorDesc, check_tensor
@@ -40,6 +41,13 @@ class OperatorDesc(ABC):
 
     operator: ClassVar[str]
     introduced: ClassVar[FeatureLevel]
+
+    def __post_init__(self) -> None:
+        """Make integers Python's; DTypeError names a field that is none."""
+        for field in fields(self):
+            if field.type == "int":
+                value = as_integer(type(self).__name__, field.name, getattr(self, field.name))
+                object.__setattr__(self, field.name, value)
 
     #: Names of the fields that are tensors, in binding order.
     input_fields: ClassVar[tuple[str, ...]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern._layout import Layout
-from cudakern.errors import BindingError, dtype_error, shown
+from cudakern.errors import BindingError, dtype_error, reason, shown
 from cudakern.simulator.operands import Operand
 from cudakern.simulator.structures import ParameterKind
 
@@ -82,7 +82,15 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
     Traceback (most recent call last):
     cudakern.errors.SimulatorError: f: uninitialized: f.cu:1: ...
     """
-    array = np.empty(shape, dtype)
+    try:
+        array = np.empty(shape, dtype)
+    except (TypeError, ValueError) as error:
+        requirement = f"must be what NumPy takes; got {shown(shape)} and {shown(dtype)}"
+        requirement += f" ({reason(error)})"
+        raise dtype_error("simulator.empty", "shape and dtype", requirement) from None
+    if array.dtype.hasobject or not array.itemsize:
+        requirement = f"must hold what a GPU can; got {shown(array.dtype, str)}"
+        raise dtype_error("simulator.empty", "dtype", requirement)
     flat = np.empty(max(array.nbytes, 1), np.uint8)
     _fill(flat)
     _unwritten[id(flat)] = flat

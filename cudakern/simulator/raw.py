@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._arguments import as_integer
+from cudakern._arguments import as_flag, as_integer
 from cudakern._forks import Lock
 from cudakern.engines import nvrtc
 from cudakern.errors import BindingError, dtype_error, reason, shown
@@ -137,7 +137,7 @@ def _check_constructor(
     _require_text(owner, "code", code)
     if not (isinstance(backend, str) and backend in {"nvrtc", "nvcc"}):
         raise BindingError(owner, "backend", f"must be nvrtc or nvcc; got {shown(backend)}")
-    if _flag(owner, "jitify", jitify):
+    if as_flag(owner, "jitify", jitify):
         raise BindingError(owner, "jitify", "must be False: the simulator does not have it")
     argument = "name" if owner == "RawKernel" else "name_expressions"
     texts = _lines(owner, "options", options), _lines(owner, argument, names)
@@ -168,13 +168,6 @@ def _lines(owner: str, argument: str, values: Any) -> tuple[str, ...]:  # noqa: 
         if not _is_plain(line) or "\n" in line:
             raise BindingError(owner, argument, f"{_PLAIN} or line breaks")
     return lines
-
-
-def _flag(owner: str, argument: str, value: object) -> bool:
-    """Return what is true or false as Python's; BindingError for anything else."""
-    if not isinstance(value, bool | np.bool_ | int):
-        raise BindingError(owner, argument, f"must be True or False; got {shown(value)}")
-    return bool(value)
 
 
 def _is_plain(text: str) -> bool:
@@ -213,7 +206,7 @@ class RawKernel:
     Raises
     ------
     DTypeError
-        The code or the name is no string.
+        The code or the name is no string, or what is true or false is neither.
     BindingError
         An option is no string, or another argument is not supported.
 
@@ -255,9 +248,9 @@ class RawKernel:
         self.options, _ = _check_constructor("RawKernel", code, options, (name,), backend, jitify)
         self.name = name
         self.code = code
-        cooperative = _flag("RawKernel", "enable_cooperative_groups", enable_cooperative_groups)
+        cooperative = as_flag("RawKernel", "enable_cooperative_groups", enable_cooperative_groups)
         self.enable_cooperative_groups = cooperative
-        translate_cucomplex = _flag("RawKernel", "translate_cucomplex", translate_cucomplex)
+        translate_cucomplex = as_flag("RawKernel", "translate_cucomplex", translate_cucomplex)
         # What is no function's name must be an instance of a template.
         expressions = () if _FUNCTION.fullmatch(name) else (name,)
         source = f"{_plain(name)}.cu"
@@ -325,7 +318,7 @@ class RawKernel:
         BindingError
             No GPU could run the launch, or an argument does not fit its parameter.
         DTypeError
-            An argument is no NumPy array and no scalar.
+            An argument is no NumPy array and no scalar, or ``shared_mem`` no integer.
         KernelCompileError
             The kernel does not compile, or has what the simulator does not execute.
         EngineUnavailableError
@@ -434,9 +427,9 @@ class RawModule:
         )
         self.code = str(text)
         self.name_expressions = expressions
-        cooperative = _flag("RawModule", "enable_cooperative_groups", enable_cooperative_groups)
+        cooperative = as_flag("RawModule", "enable_cooperative_groups", enable_cooperative_groups)
         self.enable_cooperative_groups = cooperative
-        translate_cucomplex = _flag("RawModule", "translate_cucomplex", translate_cucomplex)
+        translate_cucomplex = as_flag("RawModule", "translate_cucomplex", translate_cucomplex)
         self._library = _Library(
             "RawModule",
             Code(

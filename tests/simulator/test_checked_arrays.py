@@ -131,3 +131,16 @@ def test_an_error_of_the_launch_leaves_arrays_as_the_kernel_left_them():
     with pytest.raises(ck.SimulatorError), checked():
         RawKernel(code, "stop")((1,), (1,), (x,))
     assert x.tolist() in ([0, 5, 0, 0], [0] * 4)
+
+
+@pytest.mark.parametrize("shape", ["x", None, 1.5, 2**70, pytest.param(10**5000, id="huge")])
+def test_empty_takes_shapes(shape):
+    message = r"^simulator.empty: shape and dtype must be what NumPy takes; got .* \(.*\)$"
+    with pytest.raises(ck.DTypeError, match=message):
+        ck.simulator.empty(shape)
+
+
+@pytest.mark.parametrize("dtype", ["x", object, "V0", 5, [("a", object)]])
+def test_empty_takes_dtypes_of_a_gpu(dtype):
+    with pytest.raises(ck.DTypeError, match=r"^simulator.empty: .*dtype must "):
+        ck.simulator.empty(2, dtype)

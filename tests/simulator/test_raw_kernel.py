@@ -283,6 +283,7 @@ ODD = {
     "an array": np.ones(2, int),
     "a structure": np.zeros(1, [("a", "i4")])[0],
     "a date": np.datetime64("2020"),
+    "a huge one": HUGE,
     "one whose class fails": type("Odd", (), {"__index__": lambda _: 1 // 0, "__repr__": len})(),
 }
 
@@ -291,16 +292,16 @@ ODD = {
 def test_shared_memory_must_be_an_integer(odd):
     x = np.zeros(1, np.int32)
     k = RawKernel(kernel("int* x", ""), "k")
-    with pytest.raises(ck.DTypeError, match=r"^k: shared_mem must be an int; got [^\n]+$"):
+    with pytest.raises(ck.DTypeError, match=r"^k: shared_mem must be an int.*; got [^\n]+$"):
         k((1,), (1,), (x,), shared_mem=ODD[odd])
-    message = r"^k: max_dynamic_shared_size_bytes must be an int; got [^\n]+$"
+    message = r"^k: max_dynamic_shared_size_bytes must be an int.*; got [^\n]+$"
     with pytest.raises(ck.DTypeError, match=message):
         k.max_dynamic_shared_size_bytes = ODD[odd]
     k.max_dynamic_shared_size_bytes = np.int64(100)
     k((np.uint8(1),), np.int64(1), (x,), shared_mem=np.int16(100))
 
 
-@pytest.mark.parametrize("size", [49153, 2**70, pytest.param(HUGE, id="huge")])
+@pytest.mark.parametrize("size", [49153, 2**70])
 def test_shared_memory_has_bounds(size):
     k = RawKernel(kernel("int* x", ""), "k")
     message = "^k: shared_mem must be at most max_dynamic_shared_size_bytes, 49152, which can be "

@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 from cudakern._arrays import check_alignment
-from cudakern.errors import DescriptorError
+from cudakern.errors import DescriptorError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.reduce import types
@@ -44,6 +44,7 @@ class _ReducingDesc(OperatorDesc):
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor",)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         axes = as_integers(type(self).__name__, "axes", self.axes)
         object.__setattr__(self, "axes", axes)
 
@@ -172,7 +173,7 @@ class ReduceOperatorDesc(_ReducingDesc):
     def _function(self) -> ReduceFunction:
         function = types.function_of(self.function)
         if function is None:
-            requirement = f"must be one of {', '.join(types.BY_LABEL)}; got {self.function!r}"
+            requirement = f"must be one of {', '.join(types.BY_LABEL)}; got {shown(self.function)}"
             raise DescriptorError(self.operator, "function", requirement, "R1")
         return function
 
@@ -190,14 +191,15 @@ class _ArgDesc(_ReducingDesc):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        with suppress(ValueError):  # check_rules reports it
+        with suppress(Exception):  # check_rules reports it
             object.__setattr__(self, "axis_direction", AxisDirection(self.axis_direction))
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of R2 to R9, then the direction's."""
         super().check_rules(level)
-        if self.axis_direction not in list(AxisDirection):
-            requirement = f"must be INCREASING or DECREASING; got {self.axis_direction!r}"
+        direction: object = self.axis_direction
+        if not isinstance(direction, AxisDirection):
+            requirement = f"must be INCREASING or DECREASING; got {shown(direction)}"
             raise DescriptorError(self.operator, "axis_direction", requirement)
 
     def _last_index(self) -> bool:

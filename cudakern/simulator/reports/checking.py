@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
-from cudakern.errors import BindingError, SimulatorError
+from cudakern._arguments import as_flag, as_integer
+from cudakern.errors import BindingError, DTypeError, SimulatorError, shown
 from cudakern.simulator import observation
 from cudakern.simulator.reports.findings import Finding, error_for, findings_of
 from cudakern.simulator.reports.traffic import KernelTraffic
@@ -158,11 +158,12 @@ def checked(
     Traceback (most recent call last):
     cudakern.errors.SimulatorError: f: out_of_bounds: f.cu:1: read of 4 bytes must lie ...
     """
-    seed = index(seed) % 2**64
-    if index(resident_blocks) < 1:
-        requirement = f"must be at least 1; got {resident_blocks}"
-        raise BindingError("simulator.checked", "resident_blocks", requirement)
-    report = CheckReport(seed, min(index(resident_blocks), 2**16), bool(strict))
+    name = "simulator.checked"
+    seed = as_integer(name, "seed", seed) % 2**64
+    resident_blocks = as_integer(name, "resident_blocks", resident_blocks)
+    if resident_blocks < 1:
+        raise BindingError(name, "resident_blocks", f"must be at least 1; got {resident_blocks}")
+    report = CheckReport(seed, min(resident_blocks, 2**16), as_flag(name, "strict", strict))
     try:
         with observation.observing(report):
             yield report
@@ -247,10 +248,15 @@ def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
     >>> kernel.sampled, kernel.blocks, kernel.instructions["ld.global.u32"]
     (4, 1048576, 1048576)
     """
-    is_integer = isinstance(blocks, SupportsIndex) and not isinstance(blocks, bool)
-    if blocks is not None and (not is_integer or index(blocks) < 1):
-        requirement = f"must be an integer of at least 1; got {blocks!r}"
-        raise BindingError("simulator.traffic", "blocks", requirement)
-    report = TrafficReport(sample=0 if blocks is None else index(blocks))
+    sample = 0
+    if blocks is not None:
+        try:
+            sample = 0 if isinstance(blocks, bool) else as_integer("", "", blocks)
+        except DTypeError:
+            sample = 0
+        if sample < 1:
+            requirement = f"must be an integer of at least 1; got {shown(blocks)}"
+            raise BindingError("simulator.traffic", "blocks", requirement)
+    report = TrafficReport(sample=sample)
     with observation.observing(report):
         yield report
