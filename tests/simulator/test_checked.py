@@ -125,6 +125,20 @@ def test_a_seed_gives_the_same_findings_again():
     assert any(places(races(seed)) != places(first) for seed in range(6, 12))
 
 
+def test_a_block_of_1024_threads():
+    code = """extern "C" __global__ void k(int* x, volatile int* y) {
+      const int t = threadIdx.x;
+      x[t] = t;
+      __threadfence();
+      __syncthreads();
+      y[t] = x[1023 - t];
+    }"""
+    x, y = zeros(1024), zeros(1024)
+    for seed in range(2):
+        assert findings_of(code, x, y, grid=1, block=1024, seed=seed) == []
+        assert y.tolist() == [*range(1023, -1, -1)]
+
+
 def test_a_write_is_held_against_each_warp_that_read():
     code = """extern "C" __global__ void k(int* x, int* y) {
       __shared__ int s;
