@@ -130,3 +130,14 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) k(const int* x, int* out) {
   out[64 * rank + t] = total;
   asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
 }
+//// source_overwritten_after_its_copy(ints(rng, 256), poison(256, np.int32), block=64)
+////     -> x, _: {0: np.where(np.arange(256) % 4 == 0, -x, x), 1: x}
+extern "C" __global__ void k(int* x, int* out) {
+  const int t = 4 * threadIdx.x;
+  __shared__ __align__(16) int s[256];
+  copy_16(s + t, x + t);
+  commit();
+  wait_group<0>();
+  x[t] = -s[t];
+  for (int i = 0; i < 4; ++i) out[t + i] = s[t + i];
+}

@@ -152,6 +152,17 @@ def test_a_store_to_shared_memory_and_then_to_what_is_read_only():
         assert "must be to an array that can be written" in message(code, x, last)
 
 
+def test_parameters_are_read_and_not_written():
+    values = np.array(((5, 6),), np.dtype([("v", np.int32, 2)]))
+    line = 'asm volatile("ACCESS" : "+r"(x[0]) : "l"(s.v + x[1]) : "memory");'
+    code = kernel(line, "const __grid_constant__ S s, int* x", "struct S { int v[2]; };")
+    x = np.array((0, 1), np.int32)
+    assert findings_of(code.replace("ACCESS", "ld.u32 %0, [%1];"), values, x) == []
+    assert x[0] == 6
+    expected = "write of 4 bytes must not be to the kernel's parameters; it is byte 4 of the"
+    assert expected in message(code.replace("ACCESS", "st.u32 [%1], %0;"), values, x)
+
+
 def test_far_from_everything():
     code = kernel("*(int*)(size_t)0x123456789a8 = 1;")
     expected = "at address 0x123456789a8, far from every array"
