@@ -390,7 +390,7 @@ def _sweep(folder: Path, prefix: str) -> None:
     """Delete folders that processes of this user have left when they were killed."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
+            if entry.name.startswith(prefix):
                 status = entry.stat(follow_symlinks=False)
                 if status.st_uid == os.getuid() and status.st_mtime < time.time() - _DAY:
                     shutil.rmtree(entry.path, ignore_errors=True)

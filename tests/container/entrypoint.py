@@ -94,8 +94,8 @@ def make_caches(user: int) -> None:
             os.environ[name] = str(folder)
         try:
             own.mkdir(mode=0o700, exist_ok=True)
-            status = own.lstat()
-            if status.st_uid != os.getuid() or own.is_symlink() or status.st_mode & OTHERS_WRITE:
+            status = own.lstat()  # a link has all rights
+            if status.st_uid != os.getuid() or status.st_mode & OTHERS_WRITE:
                 sys.exit(f"{own} must be a folder that user {user} alone can write: delete it")
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

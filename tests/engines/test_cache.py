@@ -176,7 +176,7 @@ DAMAGES = {
     "absent": Path.unlink,
     "a folder": replaced(Path.mkdir),
     "a folder with files": replaced(lambda path: (path / "a/b").mkdir(parents=True)),
-    "a link": replaced(lambda path: path.symlink_to(put(OTHER).rename(path.with_name("c")))),
+    "a link": lambda path: path.symlink_to(path.rename(path.with_name("whole"))),
     "a link to nothing": replaced(lambda path: path.symlink_to("nothing")),
     "a link to itself": replaced(lambda path: path.symlink_to(path.name)),
     "a pipe": replaced(os.mkfifo),
@@ -222,6 +222,11 @@ def test_a_file_is_not_to_blame_for_what_the_process_lacks(folder, monkeypatch, 
     )
     assert found(NAME).path == path
     assert [*folder.iterdir()] == [path]
+
+
+def test_another_error_is_not_one_of_the_process():
+    with pytest.raises(FileNotFoundError), resources():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
 @pytest.mark.usefixtures("folder")
@@ -371,8 +376,10 @@ def test_a_group_that_is_trusted(folder, give, monkeypatch):
         give(shared, os.getegid())
     folder.chmod(0o2770)
     assert found(NAME).path == path
+    given = []
+    monkeypatch.setattr(os, "fchown", lambda _file, *owner: given.append(owner))
     assert put(OTHER).parent == folder
-    assert put(OTHER).stat().st_gid == folder.stat().st_gid
+    assert given == [(-1, folder.stat().st_gid)]
     folder.chmod(0o2777)
     assert_not_used(folder, f"{folder} can be written by everybody")
 

@@ -190,11 +190,14 @@ def test_a_compiler_that_is_gone_when_it_is_run(tools, cache):
     assert not [*cache.iterdir()]
 
 
-def test_a_compiler_that_makes_something_else(tools, cache):
+@pytest.mark.parametrize("made", [b"something", b"\x7fELF" + bytes(12) + b"\1\0"])
+def test_a_compiler_that_makes_something_else(tools, cache, tmp_path, made):
     path = tools("c++") / "c++"
+    (tmp_path / "made").write_bytes(made)
     path.write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo c++ 1.0 && exit\n'
-        'while [ "$1" != -o ]; do shift; done; echo something > "$2"\n'
+        'while [ "$1" != -o ]; do shift; done; '
+        f'/bin/cp {tmp_path}/made "$2"\n'
     )
     with pytest.raises(EngineUnavailableError, match="says that it did, and made no shared lib"):
         find_toolchain().runtime()
