@@ -144,3 +144,18 @@ def test_empty_takes_shapes(shape):
 def test_empty_takes_dtypes_of_a_gpu(dtype):
     with pytest.raises(ck.DTypeError, match=r"^simulator.empty: .*dtype must "):
         ck.simulator.empty(2, dtype)
+
+
+@pytest.mark.parametrize("unwritten", [0, 2])
+def test_what_nothing_wrote_is_copied_with_its_neighbours(unwritten):
+    code = """struct Three { int v[3]; };
+    extern "C" __global__ void k(const int* x, Three* y) {
+      __shared__ Three s[2];
+      s[x[0]].v[1] = x[1];
+      s[x[0]].v[x[2]] = x[3];
+      __syncthreads();
+      y[0] = s[x[0]];
+    }"""
+    x, y = np.array((1, 5, 2 - unwritten, 7), np.int32), np.zeros(3, np.int32)
+    assert faults(code, x, y) == []
+    assert y[[1, 2 - unwritten]].tolist() == [5, 7]
