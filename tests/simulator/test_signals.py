@@ -63,6 +63,7 @@ waits = kernel("while (((volatile int*)x)[40] == 0) atomicAdd(x + 41, 1); *(int*
 waits.compile()
 fault(WILD, np.zeros(64, np.int32))
 for name, change in CHANGES.items():
+    faulthandler.disable()
     x, kinds = np.zeros(1 << 19, np.int32), []
     thread = threading.Thread(target=lambda: kinds.append(fault(waits, x)))
     thread.start()
@@ -133,6 +134,12 @@ LOOPS = {
     "nothing": kernel('if (n) asm volatile("{ L: bra L; }");'),
     "shuffles": kernel("while (n) x[threadIdx.x] += __shfl_sync(~0u, n, 3);"),
     "atomics": kernel("while (n) atomicAdd(x, 1);"),
+    # Block 0 ends, on the launching thread, and has waited for another one, which does not.
+    "helpers": kernel(
+        "if (n && blockIdx.x == 0) { while (atomicAdd(x, 0) == 0) {} }"
+        "if (n && blockIdx.x != 1) return; atomicExch(x, n);"
+        "float a = n; while (a != 0) a = 2 + sinf(a * 1e9f); x[1] = a;"
+    ),
     "library": kernel("float a = n; while (a != 0) a = 2 + sinf(a * 1e9f); x[0] = a;"),
     "blocks": kernel(""),
 }
@@ -163,9 +170,10 @@ for around in (nullcontext, checked, traffic):
 
 def test_a_signal_ends_any_launch():
     lines = printed(START + INTERRUPTS).splitlines()
-    plain = "stores", "barriers", "one block", "nothing", "shuffles", "atomics", "library", "blocks"
-    observed = [f"{around} {name}" for around in ("checked", "traffic") for name in plain[:2]]
-    assert lines == [*(f"nullcontext {name}" for name in plain), *observed]
+    first, more = ["stores", "barriers"], ["one block", "nothing", "shuffles", "atomics"]
+    plain = [*first, *more, "helpers", "library", "blocks"]
+    expected = {"nullcontext": plain, "checked": first, "traffic": first}
+    assert lines == [f"{around} {name}" for around, names in expected.items() for name in names]
 
 
 COMPILATION = r"""
