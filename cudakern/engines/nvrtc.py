@@ -11,7 +11,6 @@ import ctypes
 import hashlib
 import re
 import threading
-from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -100,6 +99,8 @@ def compile_program(program: Program) -> tuple[bytes, str]:
     Raises KernelCompileError with NVRTC's log, EngineUnavailableError if cuda.bindings or NVRTC is
     not installed.
     """
+    from concurrent.futures import Future, wait  # noqa: PLC0415  4 ms, for who compiles alone
+
     cancelled = ctypes.create_string_buffer(b"0")
     result: Future[tuple[bytes, str]] = Future()
 

@@ -25,8 +25,10 @@ from perf.engines import NullEngine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Microseconds that a compiled operator may take, and a function beyond a bare call of NumPy.
-COMPILED_BUDGET, FUNCTION_BUDGET = 3.0, 8.0
+#: Microseconds that a compiled operator may take, and a function beyond a bare call of NumPy. One
+#: takes 2.0 to 2.3 on the reference machine; on others calls were up to 1.5 times as slow where the
+#: yardstick was not.
+COMPILED_BUDGET, FUNCTION_BUDGET = 3.6, 8.0
 CALLS = 10_000
 REPEATS = 11
 #: How often all is measured, as long as a budget is broken.
