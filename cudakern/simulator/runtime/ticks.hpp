@@ -64,10 +64,11 @@ inline void on_tick(int, siginfo_t*, void* context) {
   if (w != nullptr) {
     w->looks |= ++ticker.ticks % kTicksPerLook == 0 || has_failed(w->launch);
   }
-  const bool can_leave = w != nullptr && w->guard.armed && is_in_kernel(w->launch, context);
+  const bool runs = w != nullptr && w->guard.armed;
+  const bool can_leave = runs && is_in_kernel(w->launch, context);
   if (ticker.launches != 0) {
     claim_signals();
-    set_tick(w != nullptr && w->looks && !can_leave ? kSoonTime : kTickTime);
+    set_tick(runs && w->looks && !can_leave ? kSoonTime : kTickTime);
   }
   if (can_leave && w->looks) {
     w->left = true;
