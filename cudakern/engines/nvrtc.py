@@ -99,18 +99,17 @@ def compile_program(program: Program) -> tuple[bytes, str]:
     Raises KernelCompileError with NVRTC's log, EngineUnavailableError if cuda.bindings or NVRTC is
     not installed.
     """
-    from concurrent.futures import Future, wait  # noqa: PLC0415  4 ms, for who compiles alone
-
-    cancelled = ctypes.create_string_buffer(b"0")
-    result: Future[tuple[bytes, str]] = Future()
+    cancelled, ended = ctypes.create_string_buffer(b"0"), threading.Event()
+    results: list[tuple[bytes, str]] = []
+    errors: list[BaseException] = []
 
     def work() -> None:
         try:
             with _compiling:
-                answer = _compiled(program, cancelled)
-            result.set_result(answer)
+                results.append(_compiled(program, cancelled))
         except BaseException as error:  # noqa: BLE001  raised below
-            result.set_exception(error)
+            errors.append(error)
+        ended.set()
 
     with _starting:
         before = threading.stack_size(_STACK_BYTES)
@@ -119,11 +118,13 @@ def compile_program(program: Program) -> tuple[bytes, str]:
         finally:
             threading.stack_size(before)
     try:
-        while not wait([result], _PATIENCE).done:
+        while not ended.wait(_PATIENCE):
             pass
-        return result.result()
     finally:
         cancelled.value = b"1"
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def _compiled(program: Program, cancelled: ctypes.Array[ctypes.c_char]) -> tuple[bytes, str]:
