@@ -122,6 +122,13 @@ def test_reduce_is_right_for_any_values(place, function, dtype, options, data):
     call(x, function, 1, options, keepdims=data.draw(st.booleans(), "keepdims"))
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float16", "float32"])
+def test_log_sum_exp_in_float64_takes_each_element_of_a_vector(place, dtype):
+    rng = np.random.default_rng(7)
+    x = put(random_values(rng, (2003,), dtype, "log_sum_exp"), place)
+    call(x, "log_sum_exp", 0, {"dtype": "float64"})
+
+
 TIES = [(function, kind.dtype, kind) for kind in (HALF, BF16) for function in HALFWAY]
 TIES += [(f, "float32", kind) for kind in (HALF, BF16) for f in HALFWAY_OF_FLOAT32]
 
