@@ -116,7 +116,7 @@ def building() -> Iterator[Path]:
     try:
         yield folder
     except OSError as error:
-        if error.errno in _EXHAUSTED:
+        if is_exhausted(error):
             raise
         raise _unwritable(folder.parent, error) from error
     finally:
@@ -198,7 +198,7 @@ def clear() -> Iterator[Cleared]:
             continue
         try:
             problem = distrust(folder, group=_shared())
-            yield Cleared(folder, 0, 0, f"{problem}") if problem else _cleared(folder)
+            yield Cleared(folder, 0, 0, problem) if problem else _cleared(folder)
         except OSError as error:
             yield Cleared(folder, 0, 0, error.strerror or str(error))
 
@@ -224,7 +224,7 @@ def resources() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _EXHAUSTED:
+        if not is_exhausted(error):
             raise
         message = (
             "cudakern: the process must be able to open files and start programs; "
@@ -284,7 +284,7 @@ def _absent(folder: Path) -> str:
                 path.chmod(0o700)  # whatever the mask takes
         return "" if folder.is_dir() else os.strerror(errno.ENOTDIR)
     except OSError as error:
-        if error.errno in _EXHAUSTED:
+        if is_exhausted(error):
             raise
         return error.strerror or str(error)
 
@@ -341,7 +341,7 @@ class _ProcessFolder:
             _sweep(temporary, _OF_PROCESS)
             path = Path(tempfile.mkdtemp(prefix=_OF_PROCESS, dir=temporary))
         except OSError as error:
-            if error.errno in _EXHAUSTED:
+            if is_exhausted(error):
                 raise
             raise _unwritable("a folder", error) from error
         atexit.register(_delete_own, path, os.getpid())
@@ -372,7 +372,7 @@ def _build_folder() -> Path:
         try:
             return Path(tempfile.mkdtemp(prefix=BUILD, dir=choice.writable))
         except OSError as error:
-            if error.errno in _EXHAUSTED:
+            if is_exhausted(error):
                 raise
             if error.errno not in _FORBIDDEN:
                 raise _unwritable(choice.writable, error) from error
@@ -381,7 +381,7 @@ def _build_folder() -> Path:
     try:
         return Path(tempfile.mkdtemp(prefix=BUILD, dir=folder))
     except OSError as error:
-        if error.errno in _EXHAUSTED:
+        if is_exhausted(error):
             raise
         raise _unwritable(folder, error) from error
 
@@ -415,7 +415,7 @@ def _proven(path: Path) -> Kept | None:
             end = os.pread(file.fileno(), _MARK_BYTES, start) if start >= 0 else b""
             marked = file.readall() if end.startswith(_MARK) else b""
     except OSError as error:
-        if error.errno in _EXHAUSTED:
+        if is_exhausted(error):
             raise
         return None
     is_whole = marked.endswith(_mark(path.name, memoryview(marked)[:-_MARK_BYTES]))
