@@ -1,5 +1,5 @@
 // Signals that become reports instead of a dead process, whatever the program does with signals:
-// a launch takes them anew, and looks after them while it runs (see watch_signals).
+// a launch takes them anew, and looks after them while it runs; see ticks.hpp.
 #pragma once
 
 #include <errno.h>
@@ -43,8 +43,7 @@ struct SharedSignals {
 constexpr uint32_t kSharedBytes = 4096;
 static_assert(sizeof(SharedSignals) <= kSharedBytes, "Python gives as many");
 
-inline SharedSignals own_signals = {};
-inline SharedSignals* shared_signals = &own_signals;
+inline SharedSignals* shared_signals = nullptr;  // until join_simulators
 inline __thread bool passes_on = false;
 
 /// Does not return if this thread runs a kernel of this simulator.
@@ -143,7 +142,6 @@ inline void join_simulators(SharedSignals* shared) {
     __atomic_fetch_add(&shared->count, 1, __ATOMIC_RELEASE);
   }
 }
-__attribute__((constructor)) static void join_own() { join_simulators(&own_signals); }
 
 // The stack that handlers run on: of each OS thread that launches, until it ends.
 

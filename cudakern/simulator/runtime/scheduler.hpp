@@ -126,8 +126,7 @@ struct Launch {
   bool cooperative;             // whether all blocks must be resident
   bool strict;                  // whether exited threads must not count at barriers
   uint64_t start;               // nanoseconds
-  pthread_t caller;
-  uint32_t forks;  // see ticks.hpp
+  uint32_t forks;               // see ticks.hpp
   pthread_t* helper_threads;
   // Touched by the first worker only: whether the others, the helpers, were called, and how many
   // came.
