@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+import threading
 from threading import Condition, RLock
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+#: Of a thread that works for others: more than each thread of a program has, or a compiler needs.
+_STACK_BYTES = 16 << 20
+#: Seconds after which a thread that waits looks for signals, which do not always wake it.
+PATIENCE = 0.1
 
 
 class Lock:
-    """A lock that is free in a forked process: the thread that held it does not exist there.
+    """A lock that is free in a forked process, unless the thread that forked holds it.
 
-    The thread that holds it can take it again: a signal's handler, or a finaliser, may come to it
+    No other thread exists there. The thread that holds it can take it again: a signal's handler, or a finaliser, may come to it
     anywhere.
     """
 
@@ -27,12 +40,66 @@ class Lock:
         self._lock.release()
 
     def renew(self) -> None:
-        """Be free."""
-        self._lock = RLock()
+        """Be free of threads that do not exist."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = RLock()
 
 
-class Undivided:
-    """Work that a fork waits for: a forked process would have the half of it."""
+class Cancelled:
+    """Tells work that nobody waits for it any more."""
+
+    def __init__(self) -> None:
+        self.word = ctypes.create_string_buffer(b"0")  # for C: then it says 1
+
+    def __bool__(self) -> bool:
+        """Return whether that is so."""
+        return self.word.value == b"1"
+
+
+def undivided(work: Callable[[Cancelled], T]) -> T:
+    """Return what a function returns that a fork waits for: all of it is done there, or nothing.
+
+    It runs on a thread of its own, so no signal's handler, which may fork, runs amid it. Handlers
+    run while this waits for it; if one raises, the work is told.
+
+    Raises what the work raises, and OSError if there is no room for a thread.
+    """
+    process, running, cancelled = os.getpid(), threading.Lock(), Cancelled()
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            with _undivided:
+                results.append(work(cancelled))
+        except BaseException as error:  # noqa: BLE001  raised below
+            errors.append(error)
+        running.release()
+
+    running.acquire()
+    with _starting:
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            threading.Thread(target=run, name=f"cudakern: {work.__qualname__}").start()
+        except RuntimeError as error:  # there is no room for a thread
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
+        finally:
+            threading.stack_size(before)
+    try:
+        while not running.acquire(timeout=PATIENCE):
+            if os.getpid() != process:  # a handler has forked, and the thread is not here
+                return undivided(work)
+    finally:
+        cancelled.word.value = b"1"
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+class _Undivided:
+    """Work that a fork waits for."""
 
     def __init__(self) -> None:
         self._ended, self._running = Condition(), 0
@@ -63,6 +130,9 @@ class Undivided:
 
 
 _alive: WeakValueDictionary[int, Lock] = WeakValueDictionary()
+_undivided = _Undivided()
+#: Held while a thread starts: the size of stacks is a setting of the process.
+_starting = Lock()
 
 
 def _renew_all() -> None:

@@ -25,12 +25,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cudakern._forks import Lock
+from cudakern._forks import Lock, undivided
 from cudakern._trust import distrust, fault
 from cudakern.errors import CacheWarning, EngineUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from cudakern._forks import Cancelled
 
 #: Errors of a process or machine that has no more to give; no file is to blame for them.
 _EXHAUSTED = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
@@ -104,23 +106,28 @@ def found(name: str) -> Kept | None:
     return None
 
 
-@contextmanager
-def building() -> Iterator[Path]:
-    """Give a folder to make a file in, which `keep` puts into its place.
+def make(name: str, write: Callable[[Path, Cancelled], object]) -> Kept:
+    """Return a new file of the cache, which ``write`` leaves in the folder that it is given.
 
-    So two processes can share the cache, and nothing is left of what fails.
+    It is written there, and then put into its place, so two processes can share the cache, and
+    nothing is left of what fails. `cudakern._forks.undivided` says how it runs.
 
     Raises EngineUnavailableError if it cannot be written.
     """
-    folder = _build_folder()
-    try:
-        yield folder
-    except OSError as error:
-        if is_exhausted(error):
-            raise
-        raise _unwritable(folder.parent, error) from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+    def work(cancelled: Cancelled) -> Kept:
+        folder = _build_folder()
+        try:
+            write(folder, cancelled)
+            return keep(folder / name)
+        except OSError as error:
+            if is_exhausted(error):
+                raise
+            raise _unwritable(folder.parent, error) from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return undivided(work)
 
 
 def keep(made: Path) -> Kept:

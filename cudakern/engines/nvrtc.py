@@ -10,15 +10,14 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import re
-import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from cudakern._forks import Lock, Undivided
-from cudakern.engines.cache import building, found, keep, resources
+from cudakern._forks import undivided
+from cudakern.engines.cache import found, make, resources
 from cudakern.engines.sources import line_info, load_source
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
+    from cudakern._forks import Cancelled
     from cudakern.engines.base import KernelSpec
     from cudakern.engines.cache import Kept
 
@@ -39,14 +39,6 @@ _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
 #: Compute capability of the oldest GPUs that the kernels run on: `__grid_constant__` begins there.
 _MIN_CAPABILITY = 70
 _VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
-#: NVRTC needs some hundred KiB of stack, which not every thread of a program has.
-_STACK_BYTES = 16 << 20
-#: Seconds after which the thread that waits looks for signals, which do not always wake it.
-_PATIENCE = 0.1
-#: Held while a thread starts: the size of stacks is a setting of the process.
-_starting = Lock()
-#: NVRTC has locks, which a forked process would find held for ever.
-_compiling = Undivided()
 #: Lines in front of PTX: the symbol of each name expression.
 _LOWERED = re.compile(r"// (\S+) is (.*)\n")
 
@@ -93,48 +85,21 @@ def compile_program(program: Program) -> tuple[bytes, str]:
     """Return machine code or PTX, and NVRTC's log: warnings, or nothing. Safe on many threads.
 
     In front of PTX stand comments that tell the symbols of name expressions: see `lowered_names`.
-    NVRTC works on a thread of its own, with a stack that is deep enough, so that signals interrupt
-    who waits for it; it is told to stop then.
+    A fork waits for NVRTC, whose locks a forked process would find held for ever.
 
     Raises KernelCompileError with NVRTC's log, EngineUnavailableError if cuda.bindings or NVRTC is
     not installed.
     """
-    cancelled, ended = ctypes.create_string_buffer(b"0"), threading.Event()
-    results: list[tuple[bytes, str]] = []
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            with _compiling:
-                results.append(_compiled(program, cancelled))
-        except BaseException as error:  # noqa: BLE001  raised below
-            errors.append(error)
-        ended.set()
-
-    with _starting:
-        before = threading.stack_size(_STACK_BYTES)
-        try:
-            threading.Thread(target=work, name="NVRTC").start()
-        finally:
-            threading.stack_size(before)
-    try:
-        while not ended.wait(_PATIENCE):
-            pass
-    finally:
-        cancelled.value = b"1"
-    if errors:
-        raise errors[0]
-    return results[0]
+    return undivided(lambda cancelled: _compiled(program, cancelled))
 
 
-def _compiled(program: Program, cancelled: ctypes.Array[ctypes.c_char]) -> tuple[bytes, str]:
-    """Compile on this thread, until the word says 1."""
+def _compiled(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:
     nvrtc = _nvrtc()
     options = [option.encode() for option in program.options]
     text, name = program.text.encode(), program.name.encode()
     handle = _answer(nvrtc.nvrtcCreateProgram(text, name, 0, [], []))
     try:
-        _watch(nvrtc, handle, cancelled)
+        _watch(nvrtc, handle, cancelled.word)
         for expression in program.expressions:
             _answer(nvrtc.nvrtcAddNameExpression(handle, expression.encode()))
         status = nvrtc.nvrtcCompileProgram(handle, len(options), options)[0]
@@ -202,9 +167,8 @@ def program_file(
     file = found(name)
     if file is None:
         result, _ = compile_program(program)
-        with building() as folder:
-            (folder / name).write_bytes(finish(result) if finish else result)
-            file = keep(folder / name)
+        content = finish(result) if finish else result
+        file = make(name, lambda folder, _: (folder / name).write_bytes(content))
     return file
 
 

@@ -16,10 +16,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cudakern.engines.cache import building, compiler_folder, found, is_exhausted, keep, resources
+from cudakern._forks import PATIENCE
+from cudakern.engines.cache import compiler_folder, found, is_exhausted, make, resources
 from cudakern.errors import EngineUnavailableError, KernelCompileError, shown
 from cudakern.simulator.structures import LAYOUT_DIFFERS, layout_checks
+
+if TYPE_CHECKING:
+    from cudakern._forks import Cancelled
 
 FLAGS = (
     "-std=c++17",
@@ -118,23 +123,27 @@ class Toolchain:
         names ``source`` and has the compiler's log; EngineUnavailableError tells that there is no
         folder to build in, or that the compiler does not do its work.
         """
-        with building() as folder:
+
+        def write(folder: Path, cancelled: Cancelled) -> None:
+            def execute(*command: str) -> None:
+                _execute(source, command, folder, cancelled)
+
             for part, text in parts:
                 (folder / part).write_text(text, encoding="utf-8", errors="surrogatepass")
-            compiled = (*FLAGS, *flags, parts[0][0])
+            compiled = (*self.command, *FLAGS, *flags, parts[0][0])
             if not self.is_zig:
                 own, last = (_GCC_FLAGS, _GCC_LINKS) if self.is_gcc else ((), ())
-                command = (*self.command, *compiled, *own, "-pthread", "-shared", *links, *last)
-                _execute(source, (*command, "-o", name), folder)
+                execute(*compiled, *own, "-pthread", "-shared", *links, *last, "-o", name)
             else:
-                _execute(source, (*self.command, *compiled, "-c", "-o", "kernel.o"), folder)
+                execute(*compiled, "-c", "-o", "kernel.o")
                 # Told to link C++, ziglang compiles a C++ library first, for a minute; kernels need
                 # none.
                 link = (*self.command[:-1], "cc", "-fno-sanitize=undefined", "-shared", "kernel.o")
-                _execute(source, (*link, *links, "-lm", "-pthread", "-o", name), folder)
+                execute(*link, *links, "-lm", "-pthread", "-o", name)
             if not _is_library(folder / name):
                 raise self._unfit("it says that it did, and made no shared library")
-            return keep(folder / name).path
+
+        return make(name, write).path
 
     def _unfit(self, found_out: str) -> EngineUnavailableError:
         return EngineUnavailableError(
@@ -176,13 +185,13 @@ def _is_library(path: Path) -> bool:
     return head.startswith(b"\x7fELF") and int.from_bytes(head[16:], sys.byteorder) == _ET_DYN
 
 
-def _execute(source: str, command: tuple[str, ...], folder: Path) -> None:
+def _execute(source: str, command: tuple[str, ...], folder: Path, cancelled: Cancelled) -> None:
     environment = {**os.environ, "LC_ALL": "C"}  # logs are read for the word "error"
     if any(_is_zig(word) for word in command[:3]):
         # It wants a cache of its own, also where there is no home folder.
         environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(compiler_folder(folder)))
     try:
-        status, said = _run(command, folder, environment)
+        status, said = _run(command, folder, environment, cancelled)
     except OSError as error:
         if is_exhausted(error):
             raise
@@ -200,7 +209,9 @@ def _execute(source: str, command: tuple[str, ...], folder: Path) -> None:
         raise KernelCompileError(source, command, said)
 
 
-def _run(command: tuple[str, ...], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+def _run(
+    command: tuple[str, ...], folder: Path, environment: dict[str, str], cancelled: Cancelled
+) -> tuple[int, str]:
     """Return a program's status and what it says; it ends with all that it started, if asked to."""
     with subprocess.Popen(
         command,
@@ -213,13 +224,15 @@ def _run(command: tuple[str, ...], folder: Path, environment: dict[str, str]) ->
         errors="replace",
         process_group=0,
     ) as process:
-        try:
-            out, said = process.communicate()
-        except BaseException:  # an interrupt
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return process.returncode, said or out
+        while True:
+            try:
+                out, said = process.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                if cancelled:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+            else:
+                return process.returncode, said or out
 
 
 def _candidates() -> list[tuple[str, tuple[str, ...]]]:

@@ -18,7 +18,7 @@ import pytest
 
 from cudakern.__main__ import main
 from cudakern.engines import cache
-from cudakern.engines.cache import building, cache_folder, found, keep, resources
+from cudakern.engines.cache import cache_folder, found, make, resources
 from cudakern.errors import CacheWarning, EngineUnavailableError
 from tests.helpers.processes import printed
 
@@ -31,9 +31,7 @@ SOMEBODY = 4242
 
 def put(name=NAME, content=CONTENT):
     """Make a file."""
-    with building() as folder:
-        (folder / name).write_bytes(content)
-        return keep(folder / name).path
+    return make(name, lambda folder, _: (folder / name).write_bytes(content)).path
 
 
 @pytest.fixture(autouse=True)

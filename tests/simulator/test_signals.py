@@ -257,10 +257,11 @@ def fork(*_):
     forked.append(os.fork())
 
 forked = []
-signal.signal(signal.SIGALRM, fork)
-signal.setitimer(signal.ITIMER_REAL, 0.1)
 x = np.zeros(1 << 19, np.int32)
 endless = kernel("while (((volatile int*)x)[40] == 0) atomicAdd(x + 41, 1);")
+endless.compile()
+signal.signal(signal.SIGALRM, fork)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
 threading.Timer(1.5, lambda: x.__setitem__(40, 1)).start()
 try:
     endless((4,), (64,), (x, np.int32(1)))
@@ -280,6 +281,44 @@ def test_a_handler_cannot_do_everything_amid_a_launch():
         "k: a signal's handler must not go on in a forked process",
         "7",
     ]
+
+
+FORKS_AMID_COMPILATION = r"""
+class Child(Exception):
+    pass
+
+def fork(*_):
+    forked.append(os.fork())
+    if not forked[0] and raises:
+        raise Child
+
+signal.signal(signal.SIGALRM, fork)
+value = time.monotonic_ns() % 10**9  # never compiled before
+found = set()
+for delay in range(2, 160, 8):
+    for raises in False, True:
+        value += 1
+        forked, x = [], np.zeros(32, np.int32)
+        new = kernel("".join(f"x[{i}] += n * {value + i};" for i in range(32)))
+        signal.setitimer(signal.ITIMER_REAL, delay / 1000)
+        try:
+            new((1,), (1,), (x, np.int32(1)))
+        except Child:
+            os._exit(9)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert (x == value + np.arange(32)).all()
+        if forked:
+            if not forked[0]:
+                os._exit(7)
+            found.add((raises, os.waitstatus_to_exitcode(os.waitpid(forked[0], 0)[1])))
+print(sorted(found))
+"""
+
+
+def test_a_process_that_is_forked_amid_compilation_goes_on_as_its_parent_does():
+    assert printed(START + FORKS_AMID_COMPILATION, flags=["-W", "ignore"]) == (
+        "[(False, 7), (True, 9)]\n"
+    )
 
 
 SMALL_STACKS = r"""

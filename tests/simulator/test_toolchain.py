@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
-from cudakern.engines.cache import building, cache_folder, keep
+from cudakern.engines.cache import cache_folder, make
 from cudakern.errors import EngineUnavailableError
 from cudakern.simulator import loading
 from cudakern.simulator import toolchain as toolchain_module
@@ -316,9 +316,7 @@ def test_two_processes_share_an_empty_cache(cache):
 def test_an_edit_is_another_library(cache, tmp_path, monkeypatch):
 
     def build(_toolchain, name, *_):
-        with building() as folder:
-            (folder / name).touch()
-            return keep(folder / name).path
+        return make(name, lambda folder, _: (folder / name).touch()).path
 
     monkeypatch.setattr(toolchain_module.Toolchain, "build", build)
 
