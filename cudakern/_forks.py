@@ -23,8 +23,8 @@ PATIENCE = 0.1
 class Lock:
     """A lock that is free in a forked process, unless the thread that forked holds it.
 
-    No other thread exists there. The thread that holds it can take it again: a signal's handler, or a finaliser, may come to it
-    anywhere.
+    No other thread exists there. The thread that holds it can take it again: a signal's handler, or
+    a finaliser, may come to it anywhere.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ def undivided(work: Callable[[Cancelled], T]) -> T:
     with _starting:
         before = threading.stack_size(_STACK_BYTES)
         try:
-            threading.Thread(target=run, name=f"cudakern: {work.__qualname__}").start()
+            threading.Thread(target=run, name="cudakern: compilation").start()
         except RuntimeError as error:  # there is no room for a thread
             raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
         finally:

@@ -361,7 +361,7 @@ MODULE.compile()
 x, y = np.zeros(10, np.int32), np.zeros(1, np.int32)
 thread = threading.Thread(target=launch, args=("meet", x, 0, 1, y), daemon=True)
 thread.start()
-time.sleep(0.2)
+time.sleep(1)
 child = os.fork()
 if child == 0:
     x[:] = 5
