@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import ctypes
 import errno
 import os
@@ -82,7 +84,8 @@ def undivided(work: Callable[[Cancelled], T]) -> T:
     with _starting:
         before = threading.stack_size(_STACK_BYTES)
         try:
-            threading.Thread(target=run, name="cudakern: compilation").start()
+            # A Thread's start waits for it: for ever in a process that is forked then.
+            _thread.start_new_thread(run, ())
         except RuntimeError as error:  # there is no room for a thread
             raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
         finally:
@@ -99,13 +102,14 @@ def undivided(work: Callable[[Cancelled], T]) -> T:
 
 
 class _Undivided:
-    """Work that a fork waits for."""
+    """Work that a fork waits for, and the end of the process."""
 
     def __init__(self) -> None:
         self._ended, self._running = Condition(), 0
         os.register_at_fork(
             before=self._await, after_in_parent=self._go_on, after_in_child=self._forget
         )
+        atexit.register(self._end)
 
     def __enter__(self) -> None:
         """Begin a piece of work, on whatever thread."""
@@ -124,6 +128,10 @@ class _Undivided:
 
     def _go_on(self) -> None:
         self._ended.release()
+
+    def _end(self) -> None:
+        self._await()
+        self._go_on()
 
     def _forget(self) -> None:
         self._ended, self._running = Condition(), 0
