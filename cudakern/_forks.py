@@ -1,4 +1,4 @@
-"""What threads hold or do when a process forks; locks that a signal's handler can take again."""
+"""Forks and signals' handlers: locks that outlive them, work that they do not divide."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-#: Of a thread that works for others: more than each thread of a program has, or a compiler needs.
+#: NVRTC needs some hundred KiB of stack, which not every thread of a program has.
 _STACK_BYTES = 16 << 20
 #: Seconds after which a thread that waits looks for signals, which do not always wake it.
 PATIENCE = 0.1
@@ -50,23 +50,24 @@ class Lock:
 
 
 class Cancelled:
-    """Tells work that nobody waits for it any more."""
+    """Tells work that nobody waits for its result any more."""
 
     def __init__(self) -> None:
-        self.word = ctypes.create_string_buffer(b"0")  # for C: then it says 1
+        self.word = ctypes.create_string_buffer(b"0")  # code in C looks for "1"
 
     def __bool__(self) -> bool:
-        """Return whether that is so."""
+        """Return whether the work can stop."""
         return self.word.value == b"1"
 
 
 def undivided(work: Callable[[Cancelled], T]) -> T:
-    """Return what a function returns that a fork waits for: all of it is done there, or nothing.
+    """Call a function that neither a signal's handler nor a fork divides; return its result.
 
-    It runs on a thread of its own, so no signal's handler, which may fork, runs amid it. Handlers
-    run while this waits for it; if one raises, the work is told.
+    It runs on a thread of its own, where no handler runs, and a fork waits until it has ended. So a
+    forked process has all of the work or nothing of it. The caller waits, and runs handlers
+    meanwhile; if one raises, the work is told to stop.
 
-    Raises what the work raises, and OSError if there is no room for a thread.
+    Raises what the function raises, and OSError if there is no room for a thread.
     """
     process, running, cancelled = os.getpid(), threading.Lock(), Cancelled()
     results: list[T] = []
@@ -102,7 +103,7 @@ def undivided(work: Callable[[Cancelled], T]) -> T:
 
 
 class _Undivided:
-    """Work that a fork waits for, and the end of the process."""
+    """Counts the work that a fork, or the end of the process, waits for."""
 
     def __init__(self) -> None:
         self._ended, self._running = Condition(), 0

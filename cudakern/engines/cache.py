@@ -110,7 +110,8 @@ def make(name: str, write: Callable[[Path, Cancelled], object]) -> Kept:
     """Return a new file of the cache, which ``write`` leaves in the folder that it is given.
 
     It is written there, and then put into its place, so two processes can share the cache, and
-    nothing is left of what fails. `cudakern._forks.undivided` says how it runs.
+    nothing is left of what fails. ``write`` is told when nobody waits for it any more. A fork waits
+    for its end.
 
     Raises EngineUnavailableError if it cannot be written.
     """
