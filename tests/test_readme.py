@@ -139,6 +139,23 @@ def test_every_function_is_in_the_tutorial():
     assert all(f"ck.{name}(" in text for name in functions)
 
 
+WRAPS = 'sums of integers wrap in their own type: dtype="int64"'
+CLAMPS = 'an index out of range takes the nearest one: mode="raise"'
+
+
+@pytest.mark.parametrize(
+    ("function", "trap"), [("gather", CLAMPS), ("gather_nd", CLAMPS), ("reduce", WRAPS)]
+)
+def test_traps_are_told_where_they_are_met(function, trap):
+    (row,) = re.findall(rf"^\| `{function}` \|.*$", read("README.md"), re.MULTILINE)
+    assert f"**{trap}**" in row.replace("`", "")
+    for file in ("function.py", "dask.py"):
+        tree = ast.parse(read(f"cudakern/operators/{function}/{file}"))
+        texts = [ast.get_docstring(n) for n in tree.body if getattr(n, "name", "") == function]
+        lines = texts[-1].splitlines()[:3]  # the others are overloads
+        assert lines[2].lower().startswith(f"**{trap}")
+
+
 def headings(text):
     """Return the anchors that GitHub gives a page's headings."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)

@@ -25,6 +25,8 @@ def gather(
 ) -> Lazy:
     """Select slices of a dask array along ``axis``, as `cudakern.gather` does.
 
+    **An index out of range takes the nearest one: mode="raise" makes it an error.**
+
     Parameters
     ----------
     x, indices, axis, mode, fill_value, negative, out

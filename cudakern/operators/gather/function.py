@@ -66,6 +66,8 @@ def gather(
 ) -> Array:
     """Select slices of ``x`` along ``axis``.
 
+    **An index out of range takes the nearest one: mode="raise" makes it an error.**
+
     ``result[o, m, i] = x[o, indices[m], i]``, with the axes before and after ``axis`` folded into
     ``o`` and ``i``, those of ``indices`` into ``m``.
 

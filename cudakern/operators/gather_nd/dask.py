@@ -29,6 +29,8 @@ def gather_nd(
 ) -> Lazy:
     """Select elements or slices of a dask array by tuples of indices, as `cudakern.gather_nd` does.
 
+    **An index out of range takes the nearest one: mode="raise" makes it an error.**
+
     Parameters
     ----------
     x, indices, batch_dims, mode, fill_value, negative, out

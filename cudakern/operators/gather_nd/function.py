@@ -69,6 +69,8 @@ def gather_nd(
 ) -> Array:
     """Select elements or slices of ``x`` by tuples of indices.
 
+    **An index out of range takes the nearest one: mode="raise" makes it an error.**
+
     ``result[b, m, i] = x[b, indices[b, m, 0], ..., indices[b, m, t - 1], i]``, with the common
     dimensions folded into ``b``, the others of the indices into ``m``, and those of ``x`` that no
     index selects from into ``i``.

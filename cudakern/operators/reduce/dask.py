@@ -48,6 +48,8 @@ def reduce(
 ) -> Lazy:
     """Reduce a dask array by a function along some of its axes, as `cudakern.reduce` does.
 
+    **Sums of integers wrap in their own type: dtype="int64" adds them up in 64 bits.**
+
     Parameters
     ----------
     x, function, axis, keepdims, dtype, nan, last_index, initial, out

@@ -284,6 +284,8 @@ def reduce(
 ) -> Array:
     """Reduce ``x`` by a function along some of its axes.
 
+    **Sums of integers wrap in their own type: dtype="int64" adds them up in 64 bits.**
+
     Parameters
     ----------
     x : array, shape (...)
@@ -316,8 +318,7 @@ def reduce(
         and argmin int64; for average, l2, log_sum and log_sum_exp of integers and bool float64; for
         sum, l1 and sum_square of bool int64.
 
-        So sums and products of integers wrap in x's own type: int8 [100, 100] sums to -56. NumPy
-        and PyTorch add narrow integers up in 64 bits; with ``dtype="int64"`` so does this function.
+        So int8 [100, 100] sums to -56. NumPy and PyTorch add narrow integers up in 64 bits.
     nan : {"propagate", "ignore"}, optional
         For max, min, argmax and argmin: whether a NaN wins over all numbers, or counts as absent.
         If all are NaN, "ignore" gives NaN, and index 0.
