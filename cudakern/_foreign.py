@@ -23,13 +23,18 @@ if TYPE_CHECKING:
 _HOST_TYPES = (1, 3)  # kDLCPU, kDLCUDAHost
 _CUDA_TYPES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 
+#: What arrays of all libraries have, or one of it.
+_OFFERS = ("__dlpack__", "__cuda_array_interface__", "__array__", "__array_interface__")
+_NUMBERS = frozenset({bool, int, float, complex})
+_MAX_DEPTH = 64  # of nested lists; NumPy takes no more
+
 
 def as_array(operator: str, name: str, value: object) -> Array:
     """Return an operand as a NumPy or CuPy array, without a copy where it is an array already.
 
-    Raises DTypeError if the value is no array of numbers, or its library does not give its memory
-    away, BindingError if the value is a ragged sequence, an array with masked elements, a lazy one
-    of Dask, or neither on the host nor on a CUDA device.
+    Raises DTypeError if the value is no array of numbers, a tuple of arrays among them, or its
+    library does not give its memory away, BindingError if the value is a ragged sequence, an array
+    with masked elements, a lazy one of Dask, or neither on the host nor on a CUDA device.
     """
     if type(value) is np.ndarray or is_cupy(value):
         return value
@@ -70,7 +75,12 @@ def _refused(operator: str, name: str, value: object) -> Iterator[None]:
 
 
 def _require_plain(operator: str, name: str, value: object) -> None:
-    """Raise BindingError for what NumPy would read and lose a part of, or have computed."""
+    """Raise BindingError for what NumPy would read and lose a part of, or have computed.
+
+    DTypeError tells of several arrays where NumPy would make one, or try to.
+    """
+    if isinstance(value, list | tuple):
+        _require_no_arrays(operator, name, value)
     if isinstance(value, np.ma.MaskedArray):
         raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
     # Collections of Dask have a graph, and those of xarray if Dask has their elements.
@@ -78,6 +88,48 @@ def _require_plain(operator: str, name: str, value: object) -> None:
     if graph is not None and graph(value) is not None:
         requirement = f"must be computed; got a lazy {_kind(value)}; use cudakern.dask"
         raise BindingError(operator, name, requirement)
+
+
+def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, ...]) -> None:
+    """Raise DTypeError for a sequence with arrays in a tuple, or on a GPU.
+
+    A tuple of arrays is to NumPy an array for each axis where it indexes, and rows elsewhere. A
+    list is rows in both; arrays in one are held against the rules that they have alone.
+    """
+    sequences: list[tuple[Any, bool]] = [(value, isinstance(value, tuple))]
+    for _ in range(_MAX_DEPTH):
+        elements = [
+            (element, in_tuple or isinstance(element, tuple))
+            for sequence, in_tuple in sequences
+            for element in sequence
+            if type(element) not in _NUMBERS
+        ]
+        for element, in_tuple in elements:
+            if _is_array(element):
+                if in_tuple or is_cupy(element) or hasattr(element, "__cuda_array_interface__"):
+                    requirement = _one_array(operator, name, value, in_tuple=in_tuple)
+                    raise dtype_error(operator, name, requirement)
+                _require_plain(operator, name, element)
+        sequences = [pair for pair in elements if isinstance(pair[0], list | tuple)]
+
+
+def _is_array(value: object) -> bool:
+    """Return whether a value is an array that is no scalar."""
+    rank = getattr(value, "ndim", None)
+    return any(hasattr(value, offer) for offer in _OFFERS) if rank is None else rank != 0
+
+
+def _one_array(operator: str, name: str, value: object, *, in_tuple: bool) -> str:
+    """Return what an operand must be that is several arrays, and how to make it of these."""
+    kind = type(value).__name__
+    if kind == "NonzeroCoordinates":
+        use = f"{name}.coordinates, whose rows from {name}.count on are undefined"
+        return f"must be one array; got {kind}; use {use}"
+    use = f"np.stack({name})"
+    if in_tuple and name.startswith("indices"):
+        use = f"np.stack({name}, axis=-1), or argwhere instead of nonzero"
+        use = f"gather_nd with {use}" if operator == "gather" else use
+    return f"must be one array; got a {kind} of arrays; use {use}"
 
 
 def _shared(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  whatever the caller gave

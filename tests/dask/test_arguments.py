@@ -124,3 +124,42 @@ WORD = da.from_array(np.array(1), chunks=())
 )  # fmt: skip
 def test_what_a_dask_array_cannot_be(operator, call, error, text):
     assert_refused(error, f"{operator}: ... {text} ... ", call)
+
+
+def good_call(name):
+    """Return good operands and the options that must be given."""
+    required, _, count = FUNCTIONS[name]
+    operands = [I] if name == "one_hot" else [X, I[:, None]][:count]
+    return operands, {key: GOOD[key][0] for key in required}
+
+
+LAZY_INDICES = da.from_array(I, chunks=2)
+#: Several arrays in place of one: lazy ones, or not.
+SEVERAL = {
+    "tuple": (I, I),
+    "lazy": (LAZY_INDICES, LAZY_INDICES),
+    "one": (LAZY_INDICES,),
+    "list of tuples": [(LAZY_INDICES, I)],
+    "NonzeroCoordinates": ck.NonzeroCoordinates(LAZY_INDICES, LAZY_INDICES),
+}
+
+
+@pytest.mark.parametrize("several", SEVERAL)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_several_arrays_are_no_operand(name, several):
+    operands, options = good_call(name)
+    for k in range(len(operands)):
+        given = [*operands[:k], SEVERAL[several], *operands[k + 1 :]]
+        error = outcome(lambda a=given: getattr(cd, name)(*a, **options))
+        assert error == outcome(lambda a=given: getattr(ck, name)(*a, **options))
+        assert error[0] is ck.DTypeError
+        assert " must be one array; got " in error[1]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_list_of_lazy_arrays_is_not_computed(name):
+    operands, options = good_call(name)
+    for k in range(len(operands)):
+        given = [*operands[:k], [LAZY, LAZY], *operands[k + 1 :]]
+        text = f"{name}: ... must be computed; got a lazy dask.Array; use cudakern.dask"
+        assert_refused(ck.BindingError, text, lambda a=given: getattr(cd, name)(*a, **options))

@@ -16,6 +16,7 @@ import cudakern as ck
 from tests.helpers import fake_cupy
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.every_function import CASES, compiled, expected_of, poisoned, results_of
+from tests.helpers.foreign_arrays import ArrayOnly, DLPackOnly, InterfaceOnly, Lazy
 from tests.helpers.places import HOST, POISON, Buffer, get, overwrite, put, same_bytes
 from tests.helpers.refused import assert_refused, nothing_allocated
 
@@ -76,6 +77,16 @@ NO_ARRAYS = {
         ck.BindingError,
         "must not be a masked array: the mask would be lost",
     ),
+    "a list of masked arrays": (
+        [np.ma.masked_array([1, 2], [0, 1])],
+        ck.BindingError,
+        "must not be a masked array: the mask would be lost",
+    ),
+    "a list of lazy arrays": (
+        [[Lazy(np.zeros(2))]],
+        ck.BindingError,
+        "must be computed; got a lazy tests.Lazy; use cudakern.dask",
+    ),
 }
 
 
@@ -83,13 +94,92 @@ NO_ARRAYS = {
 @pytest.mark.parametrize(("name", "k", "operand"), OPERANDS)
 def test_what_is_no_array(launches, name, k, operand, given):
     value, error, text = NO_ARRAYS[given]
-    if (operand, given) == ("values", "a ragged list"):
-        error, text = (
-            ck.ArgumentError,
-            "must be two scalars or an array of two elements; got 3 ... ",
-        )
+    if operand == "values" and isinstance(value, list):
+        error = ck.ArgumentError
+        text = f"must be two scalars or an array of two elements; got {len(value)} of them"
     assert_refused(error, f"{operator_of(name)}: {operand} {text}", call_with(name, k, value))
     assert not launches
+
+
+#: Sequences with an array in a tuple, and what messages call them.
+TUPLES = {
+    "two": (lambda a: (a, a), "a tuple of arrays"),
+    "one": (lambda a: (a,), "a tuple of arrays"),
+    "with a number": (lambda a: (0, a), "a tuple of arrays"),
+    "of different shapes": (lambda a: (a, a[:1]), "a tuple of arrays"),
+    "without elements": (lambda a: (a[:0], a[:0]), "a tuple of arrays"),
+    "in lists": (lambda a: ([a], [a]), "a tuple of arrays"),
+    "in a list": (lambda a: [(a, a)], "a list of arrays"),
+    "DLPack": (lambda a: (DLPackOnly(a),), "a tuple of arrays"),
+    "CUDA array interface": (lambda a: (InterfaceOnly(a),), "a tuple of arrays"),
+    "__array__": (lambda a: (ArrayOnly(a), ArrayOnly(a)), "a tuple of arrays"),
+    "buffer": (lambda a: (memoryview(a), memoryview(a)), "a tuple of arrays"),
+    "lazy": (lambda a: (Lazy(a), Lazy(a)), "a tuple of arrays"),
+    "CuPy": (lambda a: (fake_cupy.Array(a), fake_cupy.Array(a)), "a tuple of arrays"),
+    "NonzeroCoordinates": (lambda a: ck.NonzeroCoordinates(a, a), "NonzeroCoordinates"),
+}
+#: What to use instead, by operator, where indices are meant.
+STACKED = {
+    "gather": "gather_nd with np.stack({}, axis=-1), or argwhere instead of nonzero",
+    "gather_nd": "np.stack({}, axis=-1), or argwhere instead of nonzero",
+    "one_hot": "np.stack({}, axis=-1), or argwhere instead of nonzero",
+}
+
+
+@pytest.mark.parametrize("given", TUPLES)
+@pytest.mark.parametrize(("name", "k", "operand"), OPERANDS)
+def test_several_arrays_in_place_of_one(monkeypatch, launches, name, k, operand, given):
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make())
+    make, found = TUPLES[given]
+    operator, value = operator_of(name), make(CASES[name].operands[k])
+    if operand == "values":  # two scalars are legal: which is none, the message says
+        with pytest.raises((ck.DTypeError, ck.ArgumentError), match=r"^one_hot: values.* must be"):
+            call_with(name, k, value)()
+        return
+    use = STACKED[operator] if operand.startswith("indices") else "np.stack({})"
+    if given == "NonzeroCoordinates":
+        use = "{0}.coordinates, whose rows from {0}.count on are undefined"
+    text = f"{operator}: {operand} must be one array; got {found}; use {use.format(operand)}"
+    assert_refused(ck.DTypeError, text, call_with(name, k, value))
+    assert not launches
+
+
+@pytest.mark.parametrize("x", [np.zeros((0, 0)), np.zeros(3), np.eye(2), np.ones((2, 3, 1))])
+def test_what_nonzero_returns_is_no_index(x):
+    """Whatever the number of elements that are not zero."""
+    found = ck.nonzero(x)
+    expected = x[np.nonzero(x)]
+    for indices in (found, np.nonzero(x)):
+        with pytest.raises(ck.DTypeError, match=r"^gather_nd: indices must be one array; .*stack"):
+            ck.gather_nd(x, indices)
+    assert same_bytes(ck.gather_nd(x, np.stack(found, axis=-1)), expected) or not x.size
+    assert same_bytes(ck.gather_nd(x, ck.argwhere(x)), expected) or not x.size
+
+
+#: Sequences of numbers, and of arrays that are rows of one, as NumPy has it.
+SEQUENCES = {
+    "lists": np.ndarray.tolist,
+    "tuples": lambda a: tuple(map(tuple, a.tolist())) if a.ndim > 1 else tuple(a.tolist()),
+    "NumPy's scalars": lambda a: (*a.flat,) if a.ndim == 1 else [tuple(row.flat) for row in a],
+    "arrays without dimensions": lambda a: (*map(np.array, a),) if a.ndim == 1 else a.tolist(),
+    "a list of arrays": list,
+    "ranges": lambda a: [range(n, n + 1) for n in a.flat] if a.dtype.kind == "i" else a.tolist(),
+}
+
+
+@pytest.mark.parametrize("given", SEQUENCES)
+@pytest.mark.parametrize(
+    ("name", "k"),
+    [(name, k) for name, k, operand in OPERANDS if operand in {"x", "indices"}],
+)
+def test_sequences_of_numbers_are_arrays(name, k, given):
+    operands = list(CASES[name].operands)
+    operands[k] = SEQUENCES[given](operands[k])
+    same = list(CASES[name].operands)
+    same[k] = np.asarray(operands[k])
+    found, expected = (results_of(call(name, these)) for these in (operands, same))
+    for one, other in zip(found, expected, strict=True):
+        assert np.array_equal(one, other)
 
 
 UNKNOWN = ["U1", "datetime64[s]", "object", [("f0", "<i4"), ("f1", "<i4")], ">f4", ">i8"]

@@ -82,7 +82,8 @@ def gather_nd(
     indices : array of int, shape (B..., ..., t)
         Tuples of t positions, in 1 to 8 dimensions: int32, int64, uint32 or uint64; narrower
         integers are widened. Negative ones count from the end once, in every mode but "wrap". With
-        t = 0 every tuple selects all of its batch.
+        t = 0 every tuple selects all of its batch. What `nonzero` returns is
+        ``np.stack(indices, axis=-1)`` here, or `argwhere`.
     batch_dims : int, optional
         How many leading dimensions ``x`` and ``indices`` have in common; fewer than either has.
     mode : {"clamp", "wrap", "fill", "raise"}, optional
@@ -107,7 +108,8 @@ def gather_nd(
         ``batch_dims`` or t is out of range, the batches differ, ``mode``, ``negative`` and
         ``fill_value`` do not go together, or there are too many dimensions.
     DTypeError
-        A dtype is not supported, or ``fill_value`` does not fit.
+        A dtype is not supported, ``batch_dims`` is no integer, an operand is a tuple of arrays, or
+        ``fill_value`` does not fit.
     BindingError
         ``out`` does not fit, an array overlaps it, or arrays are in different places.
     IndexRangeError

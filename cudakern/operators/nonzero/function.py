@@ -109,7 +109,7 @@ def nonzero_coordinates(
     ArgumentError
         There are too many dimensions, too many elements for uint32, or ``size`` is negative.
     DTypeError
-        A dtype is not supported, or ``size`` is no integer.
+        A dtype is not supported, ``size`` is no integer, or x is a tuple of arrays.
     BindingError
         ``out`` does not fit, or its arrays overlap x or each other.
 
@@ -250,7 +250,7 @@ def argwhere(x: Any) -> Array:
     ArgumentError
         There are too many dimensions.
     DTypeError
-        The dtype is not supported.
+        The dtype is not supported, or x is a tuple of arrays.
 
     Notes
     -----
@@ -296,14 +296,16 @@ def nonzero(x: Any, *, size: int | None = None, fill_value: int = -1) -> tuple[A
     Returns
     -------
     tuple of arrays of int64, shape (count,) or (size,)
-        One for each dimension, in row-major order.
+        One for each dimension, in row-major order. `gather_nd` takes them stacked:
+        ``np.stack(found, axis=-1)``, which without ``size`` is what `argwhere` returns.
 
     Raises
     ------
     ArgumentError
         There are too many dimensions or none, or ``size`` is negative.
     DTypeError
-        The dtype is not supported, ``size`` is no integer, or ``fill_value`` is no int64.
+        The dtype is not supported, ``size`` is no integer, ``fill_value`` is no int64, or x is a
+        tuple of arrays.
 
     Notes
     -----

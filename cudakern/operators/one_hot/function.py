@@ -232,7 +232,8 @@ def one_hot(
         ``axis`` or ``depth`` is out of range, ``negative`` is no such word, there are too many
         dimensions, or not two values.
     DTypeError
-        A dtype is not supported, ``depth`` or ``axis`` is no integer, or a value does not fit.
+        A dtype is not supported, ``depth`` or ``axis`` is no integer, the indices are a tuple of
+        arrays, or a value does not fit.
     BindingError
         ``out`` does not fit, an array overlaps it, or arrays are in different places.
 

@@ -346,8 +346,8 @@ def reduce(
         dimensions; ``nan``, ``last_index`` or ``initial`` is not for this function; or x has no
         elements where max, min, argmax or argmin need one.
     DTypeError
-        A dtype is not supported, or not for this function and x; an axis is no integer; or
-        ``initial`` is no scalar that fits the result's dtype.
+        A dtype is not supported, or not for this function and x; x is a tuple of arrays; an axis
+        is no integer; or ``initial`` is no scalar that fits the result's dtype.
     BindingError
         ``out`` does not fit, x overlaps it, or it is in another place.
 
