@@ -130,20 +130,16 @@ struct LogSum : Sum<In, T> {
   }
 };
 
-/// |x| of an integer; the least signed integer has no opposite and stays.
+/// |x| of an integer in the type that is computed with, where 128 is that of the int8 -128.
 template <typename T, typename In>
-CK_DEVICE In magnitude_of(In x) {
-  if constexpr (kIsSigned<In> && sizeof(In) < sizeof(int32)) {
-    return static_cast<In>(absolute_word(x));
+CK_DEVICE T magnitude_of(In x) {
+  if constexpr (kIsSigned<In> && sizeof(In) <= sizeof(int32)) {
+    return static_cast<uint32>(absolute_word(x));
   } else if constexpr (kIsSigned<In>) {
-    return x < In{0} ? static_cast<In>(T{0} - static_cast<T>(x)) : x;
+    return x < In{0} ? T{0} - static_cast<T>(x) : static_cast<T>(x);
   } else {
-    return x;
+    return convert<T>(x);
   }
-}
-template <typename T>
-CK_DEVICE Bool magnitude_of(Bool x) {
-  return x;
 }
 
 template <typename In, typename T>
@@ -155,13 +151,11 @@ struct L1 : AdditiveOf<In, T> {
     } else if constexpr (kIsFloat<T>) {
       state += fabs(convert<T>(x));
     } else {
-      state += convert<T>(magnitude_of<T>(x));
+      state += magnitude_of<T>(x);
     }
   }
   CK_DEVICE static int32 add_word(int32 sum, uint32 word) {
-    const uint32 magnitudes = magnitudes_of<In>(word);
-    return kIsFloat<T> ? dot_product_unsigned(magnitudes, 0x01010101, sum)
-                       : add_products<In>(magnitudes, 0x01010101, sum);
+    return dot_product_unsigned(magnitudes_of<In>(word), 0x01010101, sum);
   }
 };
 

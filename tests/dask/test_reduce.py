@@ -130,6 +130,14 @@ def test_integers_wrap_in_the_type_of_the_result(function, dtype, right):
     assert cd.reduce(x, function, dtype=dtype).compute() == right
 
 
+@pytest.mark.parametrize(
+    ("dtype", "right"), [(None, -127), ("uint8", 129), ("int64", 129), ("float16", 129)]
+)
+def test_the_magnitude_of_the_least_integer_is_exact(dtype, right):
+    x = da.from_array(np.int8([-128, 1]), chunks=1)
+    assert cd.reduce(x, "l1", dtype=dtype).compute() == right
+
+
 def test_subnormal_numbers_are_kept():
     least = np.float32(1e-45)
     x = da.from_array(np.array([least, 3 * least, 2 * least, -0.0], np.float32), chunks=1)

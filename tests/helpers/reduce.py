@@ -186,7 +186,7 @@ def _extremes_from(rows, function, dtype, nan, initial):
 def _integers(rows, function, initial):
     """Return sums and products modulo 2^64, whose low bits are those modulo less."""
     if function == "l1" and rows.dtype.kind == "i":
-        rows = abs(rows)
+        rows = abs(rows).view(f"u{rows.itemsize}")  # 128 of the int8 -128
     rows = _modulo(rows)
     operation = np.multiply if function == "multiply" else np.add
     total = operation.reduce(rows * rows if function == "sum_square" else rows, -1, dtype=np.uint64)

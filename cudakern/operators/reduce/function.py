@@ -304,8 +304,9 @@ def reduce(
           these ascending
 
         Floats narrower than float64 are added and multiplied in float32, unless the result is wider
-        than that. Integers wrap around in the result's type, also ``|x|`` of the least one, and are
-        float64 where the result is no integer. A bool is whether its value is not 0.
+        than that. Integers wrap around in the result's type, and are float64 where the result is no
+        integer. So l1 of the int8 -128 is 128, or -128 if the result is int8. A bool is whether its
+        value is not 0.
     axis : int or tuple of int, optional
         The axes that are reduced; negative values count from the last. None means all of them, ()
         none: the function of each element on its own.

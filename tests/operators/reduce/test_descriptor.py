@@ -151,6 +151,13 @@ def test_nan_counts_as_absent(place, function, kind):
         assert get(last)[:, 0].tolist() == [expected[0], 2, 0]
 
 
+@pytest.mark.parametrize("result", ["INT64", "UINT8", "FLOAT32"])
+def test_l1_of_the_least_integer_is_exact(place, result):
+    x = put(np.array([[-128, 1]], np.int8), place)
+    desc = reduce("l1", (1, 2), (1,), "INT8", result)
+    assert get(ck.compile_operator(desc, EXTENDED)(x)).tolist() == [[129]]
+
+
 @pytest.mark.parametrize("function", oracle.FUNCTIONS)
 def test_nothing_from_nothing_at_the_extended_level(place, function):
     desc = reduce(function, (2, 0, 3), (0, 2))

@@ -297,6 +297,19 @@ def test_the_dtype_of_out_is_as_good_as_dtype(plans, function):
                 assert len(plans) == 1, "the second call finds the launch of the first one"
 
 
+#: Signed integers, and results as wide, wider and narrower, with a sign and without, and of floats.
+LEAST = [(f"int{n}", r) for n in (8, 16, 32, 64) for r in (f"int{n}", f"uint{n}", "int64", "uint8")]
+LEAST += [("int8", "float16"), ("int16", "float32"), ("int32", "float64"), ("int64", "float64")]
+
+
+@pytest.mark.parametrize(("kinds", "variant"), covering(LEAST, VARIANTS), ids=str)
+def test_l1_of_the_least_integers(place, kinds, variant):
+    (dtype, result), (shape, axis, view) = kinds, VARIANTS[variant]
+    least = np.iinfo(dtype).min
+    x = np.random.default_rng(30).choice(np.array([least, least + 1, -1, 3], dtype), shape)
+    call(put(x, place)[view], "l1", axis, {"dtype": result})
+
+
 def test_reductions_of_nothing_and_initial_values_have_it(place):
     x = put(np.zeros((3, 0), np.int8), place)
     out = put(np.full(3, 7, np.float64), place)
