@@ -1,7 +1,7 @@
 """Tensor descriptors: DirectML's buffer tensors in Python, with every documented rule.
 
 Source: DirectML reference, ``DML_BUFFER_TENSOR_DESC`` and ``DML_TENSOR_FLAGS``. The rules T1 to T20
-are listed in operators/README.md.
+are listed in operators/descriptors.md.
 """
 
 from __future__ import annotations

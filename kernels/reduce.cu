@@ -4,8 +4,8 @@
 // chooses.
 // Numeric contract: who folds what, and in which order, follows from shapes, strides, types and
 // alignment alone. The same input gives the same bits, however many blocks run at once: there are
-// no floating-point atomics. cudakern/operators/README.md says which functions have the same bits
-// on every device.
+// no floating-point atomics. cudakern/operators/reference.md says which functions have the same
+// bits on every device.
 #include "common/memory.cuh"
 #include "reduce/columns.cuh"
 #include "reduce/functions.cuh"

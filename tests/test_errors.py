@@ -54,7 +54,7 @@ def test_error_survives_pickling(error, base, text, protocol):
 
 
 def test_the_readme_lists_each_error_with_its_base():
-    text = section("cudakern/operators/README.md", "## Errors")
+    text = section("cudakern/operators/reference.md", "## Errors")
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| ", text, re.MULTILINE)
     named = {getattr(ck, name): base for name, base in rows}
     assert {*named, ck.CudakernError} == {

@@ -17,7 +17,7 @@ from onnx.reference import ReferenceEvaluator
 import cudakern as ck
 from tests.examples.onnx_executor import OPERATORS
 from tests.helpers.places import get, put
-from tests.helpers.readmes import section
+from tests.helpers.readmes import rows, section
 
 RNG = np.random.default_rng(20)
 ARRAYS = {
@@ -29,11 +29,7 @@ ARRAYS = {
 }
 
 
-def rows():
-    """Return the three cells of each row of the table."""
-    text = section("cudakern/operators/README.md", "## Coming from other libraries")
-    lines = re.findall(r"^\| (.*) \|$", text, re.MULTILINE)
-    return [line.split(" | ") for line in lines[2:]]
+ROWS = rows(section("cudakern/operators/README.md", "## Coming from other libraries"))
 
 
 def expressions(cell):
@@ -111,7 +107,7 @@ THERE = {
 
 
 @pytest.mark.parametrize(
-    ("there", "here", "difference"), rows(), ids=[name_of(there) for there, *_ in rows()]
+    ("there", "here", "difference"), ROWS, ids=[name_of(there) for there, *_ in ROWS]
 )
 def test_row(place, there, here, difference):
     namespace = {"ck": ck, "np": np, **{name: put(a, place) for name, a in ARRAYS.items()}}
@@ -128,5 +124,5 @@ def test_row(place, there, here, difference):
 
 
 def test_every_node_of_onnx_is_there():
-    named = {theirs.split("(")[0] for there, *_ in rows() for theirs in expressions(there)}
+    named = {theirs.split("(")[0] for there, *_ in ROWS for theirs in expressions(there)}
     assert named >= OPERATORS.keys()

@@ -35,7 +35,7 @@ class GatherOperatorDesc(OperatorDesc):
     Notes
     -----
     Signed indices count from the end once; indices out of range clamp. Source: DirectML reference,
-    ``DML_GATHER_OPERATOR_DESC``, rules G1 to G9 of the README.
+    ``DML_GATHER_OPERATOR_DESC``, rules G1 to G9 of descriptors.md.
 
     Examples
     --------

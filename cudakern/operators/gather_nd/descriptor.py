@@ -34,7 +34,7 @@ class GatherNDOperatorDesc(OperatorDesc):
     Notes
     -----
     Signed indices count from the end once; indices out of range clamp, each on its own dimension.
-    Source: DirectML reference, ``DML_GATHER_ND_OPERATOR_DESC``, rules N1 to N9 of the README.
+    Source: DirectML reference, ``DML_GATHER_ND_OPERATOR_DESC``, rules N1 to N9 of descriptors.md.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class GatherND1OperatorDesc(GatherNDOperatorDesc):
 
     Notes
     -----
-    Source: DirectML reference, ``DML_GATHER_ND1_OPERATOR_DESC``, rules N1 to N9 of the README.
+    Source: DirectML reference, ``DML_GATHER_ND1_OPERATOR_DESC``, rules N1 to N9 of descriptors.md.
 
     Examples
     --------

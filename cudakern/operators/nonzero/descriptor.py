@@ -51,8 +51,8 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
     Rows ascend in row-major order of the input's coordinates, whatever the strides. Rows beyond the
     count are not written. A row is the last N coordinates of an element; the leading ones that N
     drops are always 0. -0.0 is zero; NaN and subnormal numbers are not. Source: DirectML reference,
-    ``DML_NONZERO_COORDINATES_OPERATOR_DESC``, rules Z1 to Z8 of the README. At DirectML's levels
-    Z7 follows from T13.
+    ``DML_NONZERO_COORDINATES_OPERATOR_DESC``, rules Z1 to Z8 of descriptors.md. At DirectML's
+    levels Z7 follows from T13.
 
     Examples
     --------

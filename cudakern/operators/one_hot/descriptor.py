@@ -35,8 +35,8 @@ class OneHotOperatorDesc(OperatorDesc):
     Notes
     -----
     Signed indices count from the end once; where an index is out of range, all is off. Source:
-    DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``, rules O1 to O7 of the README. O5, an axis of
-    size 1 at least, follows from T4.
+    DirectML reference, ``DML_ONE_HOT_OPERATOR_DESC``, rules O1 to O7 of descriptors.md. O5, an axis
+    of size 1 at least, follows from T4.
 
     Examples
     --------

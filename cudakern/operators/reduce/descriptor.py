@@ -139,8 +139,8 @@ class ReduceOperatorDesc(_ReducingDesc):
     Notes
     -----
     MAX, MIN, ARGMAX and ARGMIN take NaN as absent; of equal elements, ARGMAX and ARGMIN find the
-    first. Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``, rules R1 to R10 of the README.
-    R6, no more axes than dimensions, follows from R3 and R5.
+    first. Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``, rules R1 to R10 of
+    descriptors.md. R6, no more axes than dimensions, follows from R3 and R5.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class ArgmaxOperatorDesc(_ArgDesc):
     Notes
     -----
     NaN counts as absent. Source: DirectML reference, ``DML_ARGMAX_OPERATOR_DESC``, rules R2 to R10
-    of the README.
+    of descriptors.md.
 
     Examples
     --------

@@ -1,0 +1,98 @@
+"""The recipes of the operators' page on other data, compared with NumPy."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from operator import attrgetter
+
+import numpy as np
+import pytest
+
+from tests.helpers.readmes import blocks, section
+
+RECIPES = section("cudakern/operators/README.md", "## Recipes")
+RNG = np.random.default_rng(12)
+
+
+def recipe(name):
+    """Return a function that a recipe defines."""
+    (code,) = (code for code, _ in blocks(RECIPES) if f"def {name}(" in code)
+    namespace = {}
+    exec(compile(code, "README", "exec"), namespace)  # noqa: S102  our own text
+    return namespace[name]
+
+
+@pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 1025, 4000])
+@pytest.mark.parametrize("count", [1, 40])
+@pytest.mark.parametrize("features", [(), (3,)])
+def test_segments(size, count, features):
+    keys = RNG.integers(0, count, size)
+    keys = np.sort(np.where(RNG.random(size) < 0.7, count // 2, keys))  # one is far longer
+    x = RNG.integers(-9, 10, (size, *features)).astype(np.float32)
+    ends = np.searchsorted(keys, np.arange(count), side="right")
+    total = np.zeros((count, *features), np.float32)
+    most = np.full((count, *features), -np.inf, np.float32)
+    np.add.at(total, keys, x)
+    np.maximum.at(most, keys, x)
+    reduce_segments = recipe("reduce_segments")
+    np.testing.assert_array_equal(reduce_segments(x, ends, "sum", 0), total, strict=True)
+    np.testing.assert_array_equal(reduce_segments(x, ends, "max", -np.inf), most, strict=True)
+
+
+def test_memory_of_segments(monkeypatch):
+    sizes = []
+    reduce_segments = recipe("reduce_segments")
+    ck = reduce_segments.__globals__["ck"]
+    reduce = ck.reduce
+
+    def counted(parts, *arguments, **options):
+        sizes.append(parts.size)
+        return reduce(parts, *arguments, **options)
+
+    monkeypatch.setattr(ck, "reduce", counted)
+    ends = np.array([0, 4000, 4000])
+    reduce_segments(np.ones(4000, np.float32), ends, "sum", 0)
+    assert sizes[0] <= 4000 + 32 * len(ends)
+    assert sum(sizes) <= 2 * 4000
+
+
+def test_bincount():
+    x = RNG.integers(-3, 12, (7, 50))
+    inside = x[(x >= 0) & (x < 9)]
+    found = recipe("bincount")(x, 9)
+    np.testing.assert_array_equal(found, np.bincount(inside, minlength=9), strict=True)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_take_along_axis(axis):
+    x = RNG.standard_normal((4, 5, 6), np.float32)
+    shape = [*x.shape]
+    shape[axis] = 9
+    indices = RNG.integers(-x.shape[axis], x.shape[axis], shape)
+    found = recipe("take_along_axis")(x, indices, axis, mode="raise")
+    np.testing.assert_array_equal(found, np.take_along_axis(x, indices, axis), strict=True)
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_masked_softmax(axis):
+    x = (RNG.standard_normal((6, 33)) * 300).astype(np.float32)
+    mask = RNG.random(x.shape) < 0.4
+    mask[2] = mask[:, 5] = False
+    found = recipe("masked_softmax")(x, mask, axis)
+    wide = np.where(mask, x.astype(np.float64), -np.inf)
+    largest = wide.max(axis, keepdims=True)
+    powers = np.exp(wide - np.where(np.isfinite(largest), largest, 0))
+    expected = powers / np.maximum(powers.sum(axis, keepdims=True), np.finfo(float).tiny)
+    assert found.dtype == np.float32
+    assert (found[~mask] == 0).all()
+    # Of a difference of numbers up to 1000 the last bits go.
+    np.testing.assert_allclose(found, expected, rtol=2000 * np.finfo(np.float32).eps, atol=1e-30)
+
+
+def test_functions_that_are_named_are_cupys():
+    pytest.importorskip("cupyx.scipy.special", reason="CuPy is not installed")
+    named = re.findall(r"`(cupyx?)\.([\w.]+)", RECIPES)
+    assert len(named) == RECIPES.count("\n### ") + 2
+    for library, path in named:
+        assert attrgetter(path)(import_module(library))
