@@ -6,6 +6,7 @@ import pytest
 
 from tests.helpers.readmes import has_test, rows, section
 
+README = "README.md"
 REFERENCE = "cudakern/operators/reference.md"
 LOANS, MEMORY = "engines/cuda/test_loans.py::", "engines/cuda/test_memory.py::"
 WORKSPACES = "engines/cuda/test_workspaces.py::"
@@ -14,8 +15,40 @@ TORCH, JAX, NUMBA = (
 )
 PROTOCOLS, REFUSED = "interop/test_protocols.py::", "interop/test_refused.py::"
 
+ADVANTAGES = (README, "## What CuPy and PyTorch lack")
+COORDINATES = "operators/nonzero/test_coordinates.py::"
+GATHER = "operators/gather/test_function.py::"
+EDGES = "operators/reduce/test_edges.py::"
+
 #: By page, heading and first cell. A row with a claim that no test holds fails.
 HELD = {
+    ADVANTAGES: {
+        "nonzero without a wait, in a CUDA graph": [
+            MEMORY + "test_costs",
+            "engines/cuda/test_graphs.py::test_calls_are_captured_in_the_strictest_mode",
+        ],
+        "nonzero of a bounded size": [
+            "operators/nonzero/test_function.py::test_every_size_and_fill_value",
+            COORDINATES + "test_equals_numpy",
+        ],
+        "a rule for indices out of range": [
+            GATHER + "test_gather_equals_numpy",
+            GATHER + "test_gather_raise_names_the_first_bad_index_and_leaves_out_alone",
+        ],
+        "the same bits each time": [
+            "operators/reduce/test_kernels.py::test_every_order_gives_the_same_bits"
+        ],
+        "a rule for NaN": [EDGES + "test_nan_and_infinities", EDGES + "test_one_nan_among_many"],
+        "bfloat16 and 8-bit floats": [
+            COORDINATES + "test_every_dtype_and_density",
+            "operators/test_bits.py::test_gather",
+            "operators/test_fallbacks.py::test_results_may_have_any_dtype_that_is_copied",
+            "operators/reduce/test_function.py::test_reduce_is_right_for_any_values",
+        ],
+        "kernels that run and are checked without a GPU": [
+            "simulator/test_broken_kernels.py::test_fault_is_found",
+        ],
+    },
     (REFERENCE, "## Streams, graphs, memory"): {
         "tensor of PyTorch": [
             LOANS + "test_a_tensor_of_a_busy_side_stream",
@@ -87,3 +120,9 @@ def test_every_row_is_held_by_tests(page, title):
     assert [row for row, *_ in rows(section(page, title))] == [*held]
     assert all(held.values())
     assert [name for names in held.values() for name in names if not has_test(name)] == []
+
+
+def test_what_others_lack_is_public_and_short():
+    found = rows(section(*ADVANTAGES))
+    assert len(found) <= 8
+    assert all("](https://" in elsewhere for _, _, elsewhere in found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from posixpath import normpath
@@ -182,6 +183,15 @@ def test_links_lead_somewhere(path):
         assert located(target).exists(), link
         if anchor:
             assert anchor in headings(read(target)), link
+
+
+def test_the_readme_says_where_its_links_lead():
+    text = read("README.md")
+    relative = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert relative
+    assert "urls" not in project, "an index could show links that lead there"
+    assert "clone of this repository, into which the links of this page lead" in text
 
 
 def test_the_barrier_is_all_that_is_missing():
