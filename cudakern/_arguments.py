@@ -20,22 +20,37 @@ AXIS_WORDS = {"first": "0", "rows": "0", "index": "0", "columns": "1", "last": "
 _MAX_BITS = 128  # of integers that are given
 
 
+def is_flag(value: object) -> bool:
+    """Return whether a value is True or False, of Python or NumPy."""
+    return isinstance(value, bool | np.bool_)
+
+
 def as_flag(owner: str, argument: str, value: object) -> bool:
-    """Return what is true or false as Python's; DTypeError for anything else."""
-    if not isinstance(value, bool | np.bool_ | int):
+    """Return a flag as Python's; DTypeError for what is none, as 1 is."""
+    if not is_flag(value):
         raise dtype_error(owner, argument, f"must be True or False; got {shown(value)}")
     return bool(value)
+
+
+def integer_of(value: object) -> int:
+    """Return an integer of any kind as Python's; raise for what is none, as True is."""
+    if type(value) is int:
+        return value
+    kind = str(getattr(value, "dtype", "")).rpartition(".")[2]  # of torch.bool
+    if is_flag(value) or kind == "bool":
+        raise TypeError("a flag is no integer")
+    return index(value)  # type: ignore[arg-type]  # what else was given, the error says
 
 
 def as_integer(
     operator: str, name: str, value: object, words: Mapping[str, str] | None = None
 ) -> int:
-    """Return an integer of any kind as Python's, or raise DTypeError.
+    """Return an integer of any kind as Python's, or raise DTypeError: for True and False, too.
 
     ``words`` maps names that users may write to the integers that they stand for.
     """
     try:
-        integer = index(value)  # type: ignore[arg-type]  # what else was given, the error says
+        integer = integer_of(value)
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         hint = did_you_mean(value, (), words)
         requirement = f"must be an int; got {shown(value)}{hint}"

@@ -79,6 +79,7 @@ Fold: TypeAlias = (
     ]
 )
 Function: TypeAlias = FunctionName | ReduceFunction
+Flag: TypeAlias = bool | np.bool_
 Axes: TypeAlias = int | tuple[int, ...] | None
 
 
@@ -98,9 +99,9 @@ class Modes(TypedDict, total=False):
 class Rules(TypedDict, total=False):
     """Options of reduce besides the dtype."""
 
-    keepdims: bool
+    keepdims: Flag
     nan: NanRule
-    last_index: bool
+    last_index: Flag
     initial: Scalar | None
 
 

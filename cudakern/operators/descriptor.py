@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern._arguments import as_integer
+from cudakern._arguments import as_integer, integer_of
 from cudakern.errors import ArgumentError, DescriptorError, shown
 from cudakern.feature_level import FeatureLevel
 from cudakern.tensor import TensorDesc, check_tensor
@@ -29,8 +29,8 @@ EARLY_RANK = 4
 def as_level(operator: str, value: object) -> FeatureLevel:
     """Return a feature level given as a member or by its value, or raise ArgumentError."""
     try:
-        return FeatureLevel(value)  # type: ignore[arg-type]  # what else was given, the error says
-    except Exception:  # noqa: BLE001  whatever a comparison with an array raises
+        return FeatureLevel(integer_of(value))
+    except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         requirement = f"must be a FeatureLevel, such as FeatureLevel.LEVEL_6_4; got {shown(value)}"
         raise ArgumentError(operator, "feature_level", requirement) from None
 

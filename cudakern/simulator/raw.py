@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import re
-from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._arguments import as_flag, as_integer
+from cudakern._arguments import as_flag, as_integer, integer_of
 from cudakern._forks import Lock
 from cudakern.engines import nvrtc
 from cudakern.errors import BindingError, dtype_error, reason, shown
@@ -179,7 +178,7 @@ def _is_plain(text: str) -> bool:
 
 def _triple(name: str, argument: str, sizes: Any) -> Grid:  # noqa: ANN401
     try:
-        triple = tuple(map(index, sizes if isinstance(sizes, tuple | list) else (sizes,)))
+        triple = tuple(map(integer_of, sizes if isinstance(sizes, tuple | list) else (sizes,)))
     except Exception:  # noqa: BLE001  whatever the class of a size raises
         triple = ()
     if not 1 <= len(triple) <= len("xyz"):

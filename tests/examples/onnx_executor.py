@@ -19,14 +19,16 @@ def one_hot(indices, depth, values, axis=-1):
 
 def arg(function, x, axis=0, keepdims=1, select_last_index=0):
     """Return where the largest or least elements are."""
-    return ck.reduce(x, function, axis, keepdims=keepdims, last_index=select_last_index)
+    options = {"keepdims": bool(keepdims), "last_index": bool(select_last_index)}
+    return ck.reduce(x, function, axis, **options)
 
 
 def reduce(function, x, axes=(), keepdims=1, noop_with_empty_axes=0):
     """Reduce to the type of x; axes are an attribute, or an input in later opsets."""
     axis = tuple(map(int, axes)) or (() if noop_with_empty_axes else None)
     of_nothing = dict(zip(("max", "min"), extremes(x.dtype), strict=True))
-    result = ck.reduce(x, function, axis, keepdims=keepdims, initial=of_nothing.get(function))
+    options = {"keepdims": bool(keepdims), "initial": of_nothing.get(function)}
+    result = ck.reduce(x, function, axis, **options)
     return result.astype(x.dtype, copy=False)
 
 

@@ -216,9 +216,10 @@ def test_settings(blocks, seed):
     assert x.tolist() == [1] * 40
 
 
-@pytest.mark.parametrize("odd", [None, "1", 1.5, np.ones(2), np.zeros(1, [("a", "i4")])])
+@pytest.mark.parametrize("odd", [None, "1", 1.5, True, np.ones(2), np.zeros(1, [("a", "i4")])])
 @pytest.mark.parametrize("argument", ["seed", "resident_blocks", "strict"])
 def test_settings_must_be_integers(argument, odd):
+    odd = int(odd) if argument == "strict" and type(odd) is bool else odd
     message = rf"^simulator.checked: {argument} must be (an int|True or False); got "
     with pytest.raises(ck.DTypeError, match=message), ck.simulator.checked(**{argument: odd}):
         pass

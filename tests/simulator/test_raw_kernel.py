@@ -278,6 +278,7 @@ ODD = {
     "a string": "1",
     "a float": 1.5,
     "a NumPy float": np.float32(1),
+    "a bool": True,
     "a NumPy bool": np.bool_("true"),
     "a tuple": (1,),
     "an array": np.ones(2, int),
@@ -328,7 +329,7 @@ def test_integers_are_as_long_as_they_like(where):
 
 
 @pytest.mark.parametrize(
-    "sizes", [(), (1, 1, 1, 1), (1.0,), "1", None, ODD["one whose class fails"]]
+    "sizes", [(), (1, 1, 1, 1), (1.0,), (True,), True, "1", None, ODD["one whose class fails"]]
 )
 @pytest.mark.parametrize("which", ["grid", "block"])
 def test_sizes_must_be_integers(sizes, which):
@@ -357,6 +358,8 @@ def test_sizes_must_be_integers(sizes, which):
         ({"jitify": np.zeros(2)}, r"jitify must be True or False; got array\(\[0., 0.\]\)$"),
         ({"enable_cooperative_groups": None}, "enable_cooperative_groups must be True or False; "),
         ({"translate_cucomplex": "no"}, "translate_cucomplex must be True or False; got 'no'$"),
+        ({"jitify": 0}, "jitify must be True or False; got 0$"),
+        ({"enable_cooperative_groups": 1}, "enable_cooperative_groups must be True or False; got"),
     ],
 )
 def test_constructor(arguments, message):

@@ -21,7 +21,7 @@ from cudakern.operators.reduce.types import ARG_FUNCTIONS, EXTREMES, NAME, Reduc
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from cudakern._array_types import Axes, Function, NanRule, Scalar
+    from cudakern._array_types import Axes, Flag, Function, NanRule, Scalar
 
 _INT64 = np.dtype(np.int64)
 
@@ -39,10 +39,10 @@ def reduce(
     function: Function,
     axis: Axes = None,
     *,
-    keepdims: bool = False,
+    keepdims: Flag = False,
     dtype: DTypeLike | None = None,
     nan: NanRule = "propagate",
-    last_index: bool = False,
+    last_index: Flag = False,
     initial: Scalar | None = None,
     out: None = None,
 ) -> Lazy:

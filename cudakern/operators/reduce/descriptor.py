@@ -9,6 +9,7 @@ from enum import IntEnum
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
+from cudakern._arguments import integer_of
 from cudakern._arrays import check_alignment
 from cudakern.errors import DescriptorError, shown
 from cudakern.feature_level import FeatureLevel
@@ -192,7 +193,8 @@ class _ArgDesc(_ReducingDesc):
     def __post_init__(self) -> None:
         super().__post_init__()
         with suppress(Exception):  # check_rules reports it
-            object.__setattr__(self, "axis_direction", AxisDirection(self.axis_direction))
+            direction = AxisDirection(integer_of(self.axis_direction))
+            object.__setattr__(self, "axis_direction", direction)
 
     def check_rules(self, level: FeatureLevel) -> None:
         """Raise DescriptorError for the first broken rule of R2 to R9, then the direction's."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from operator import index
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 
 from cudakern import _arrays
-from cudakern._arguments import AXIS_WORDS, element_bytes, normalize_axes, require_word
+from cudakern._arguments import (
+    AXIS_WORDS,
+    element_bytes,
+    integer_of,
+    is_flag,
+    normalize_axes,
+    require_word,
+)
 from cudakern._caches import Table, registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
 from cudakern._foreign import as_array, as_output
@@ -23,6 +29,8 @@ from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import NAME, ReduceFunction
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from cudakern._array_types import (
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
         Axes,
         DType,
         F,
+        Flag,
         Fold,
         Function,
         NanRule,
@@ -78,21 +87,19 @@ class ReduceCall:
 def _as_axes(axis: object) -> int | tuple[int, ...]:
     """Return axes as an int or a tuple of those."""
     try:
-        return tuple(map(index, axis)) if isinstance(axis, tuple) else index(axis)  # type: ignore[arg-type]  # so TypeError
+        return tuple(map(integer_of, axis)) if isinstance(axis, tuple) else integer_of(axis)
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         hint = did_you_mean(axis, (), _OTHER_AXIS_WORDS)
         requirement = f"must be an int, a tuple of ints or None; got {shown(axis)}{hint}"
         raise dtype_error(NAME, "axis", requirement) from None
 
 
-def _check_flags(**flags: object) -> None:
-    """Raise ArgumentError for what is neither true nor false, as an array of several elements."""
+def _as_flags(**flags: object) -> Iterator[bool]:
+    """Yield flags as Python's; ArgumentError tells that a value is none."""
     for name, value in flags.items():
-        try:
-            bool(value)
-        except Exception:  # noqa: BLE001  whatever a tensor of another library raises
-            requirement = f"must be True or False; got {shown(value)}"
-            raise ArgumentError(NAME, name, requirement) from None
+        if not is_flag(value):
+            raise ArgumentError(NAME, name, f"must be True or False; got {shown(value)}")
+        yield bool(value)
 
 
 _calls: Table[ReduceCall] = registered(f"{NAME} arguments", Table())
@@ -123,16 +130,16 @@ def call_of(
         dtype = as_dtype(NAME, dtype, known())
     elif target is not None:
         dtype = target.dtype
+    if type(keepdims) is not bool or type(last_index) is not bool:
+        keepdims, last_index = _as_flags(keepdims=keepdims, last_index=last_index)
+    # No two values of different meaning are equal here: 1.0 is no axis, 1 no flag.
+    key = (
+        function, axis, keepdims, dtype, nan, last_index, initial is None, x.dtype, x.shape
+    )  # fmt: skip
     try:
-        # No two values of different meaning are equal here: 1.0 is no axis, and raised above.
-        key = (
-            function, axis, bool(keepdims), dtype, nan, bool(last_index), initial is None,
-            x.dtype, x.shape,
-        )  # fmt: skip
         call = _calls.find(key)
-    except Exception:  # noqa: BLE001  whatever a tensor of another library raises
-        _check_flags(keepdims=keepdims, last_index=last_index)
-        call = None  # nan is not hashable
+    except Exception:  # noqa: BLE001  nan is not hashable, or equal to nothing
+        call = None
     if call is None:
         call = _calls.add(key, _new_call(x, *key[:6], initial, of_out=of_out))
     if initial is None:
@@ -275,10 +282,10 @@ def reduce(
     function: Function,
     axis: Axes = None,
     *,
-    keepdims: bool = False,
+    keepdims: Flag = False,
     dtype: Any = None,
     nan: NanRule = "propagate",
-    last_index: bool = False,
+    last_index: Flag = False,
     initial: Any = None,
     out: Array | None = None,
 ) -> Array:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 from math import inf, nan
-from operator import index
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cudakern import _dtypes as dtypes
+from cudakern._arguments import integer_of
 from cudakern._dtypes import DataType
 from cudakern.errors import ArgumentError, did_you_mean, dtype_error, shown
 from cudakern.feature_level import FeatureLevel
@@ -142,7 +142,7 @@ def function_of(value: object) -> ReduceFunction | None:
     if isinstance(value, str):
         return BY_LABEL.get(value)
     try:
-        return ReduceFunction(index(value))  # type: ignore[arg-type]  # what else was given is none
+        return ReduceFunction(integer_of(value))
     except Exception:  # noqa: BLE001  whatever a scalar of another library raises
         return None
 

@@ -251,7 +251,7 @@ def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
     sample = 0
     if blocks is not None:
         try:
-            sample = 0 if isinstance(blocks, bool) else as_integer("", "", blocks)
+            sample = as_integer("", "", blocks)
         except DTypeError:
             sample = 0
         if sample < 1:

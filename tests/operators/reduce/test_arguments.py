@@ -189,7 +189,8 @@ WARM = {
     ck.ArgumentError: {
         f"{UNKNOWN}10.0": {"function": 10.0},
         "nan must be 'propagate' for sum; got 'ignore'": {"nan": "ignore"},
-        "last_index must be False for sum; got True": {"last_index": 1},
+        "last_index must be False for sum; got True": {"last_index": True},
+        "keepdims must be True or False; got 1": {"keepdims": 1},
         "initial must be None for l2; got 1": {"function": "l2", "initial": 1},
     },
     ck.BindingError: {

@@ -1,0 +1,176 @@
+"""Integers are integers and flags are flags: in every function, over dask, in every descriptor."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+import cudakern as ck
+import cudakern.dask as cd
+from tests.helpers.refused import assert_refused
+from tests.operators.gather.rules import LEGAL as GATHER
+from tests.operators.gather_nd.rules import BATCH, LEGAL as GATHER_ND
+from tests.operators.nonzero.rules import LEGAL as NONZERO
+from tests.operators.one_hot.rules import LEGAL as ONE_HOT
+from tests.operators.reduce.rules import ARGMAX, ARGMIN, LEGAL as REDUCE
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+I = np.array([[0], [2], [1]], np.int64)  # noqa: E741  as in the operators' formulas
+
+
+class Scalar:
+    """A tensor without dimensions as PyTorch has them: a bool is an integer, too."""
+
+    def __init__(self, value, dtype):
+        self.value, self.dtype = value, dtype
+
+    def __index__(self):
+        return int(self.value)
+
+    def __bool__(self):
+        return bool(self.value)
+
+    def __repr__(self):
+        return f"tensor({self.value})"
+
+
+NO_INTEGERS = [True, False, np.True_, np.False_, np.array(True), Scalar(True, "torch.bool")]
+NO_FLAGS = [0, 1, 2, np.int64(1), 1.0, "True", "", None, [], np.array([True]), np.array(True),
+            Scalar(True, "torch.bool")]  # fmt: skip
+INTEGERS = [1, np.int8(1), np.uint64(1), np.array(1), Scalar(1, "torch.int64")]
+#: Every parameter of a function that is an integer: what takes its value, and what comes back.
+TAKES_INTEGER = {
+    "gather: axis": lambda library, v: library.gather(X, I, v),
+    "gather_nd: batch_dims": lambda library, v: library.gather_nd(X, I, v),
+    "nonzero: size": lambda library, v: library.nonzero(X, size=v)[0],
+    "nonzero_coordinates: size": lambda library, v: library.nonzero_coordinates(X, size=v)[1],
+    "one_hot: depth": lambda library, v: library.one_hot(I, v),
+    "one_hot: axis": lambda library, v: library.one_hot(I, 4, axis=v),
+    "reduce: axis": lambda library, v: library.reduce(X, "sum", v),
+}
+OF_TUPLES = {
+    "(v,)": lambda v: (v,),
+    "(0, v)": lambda v: (0, v),
+    "(v, -2)": lambda v: (v, -2),
+}
+TAKES_FLAG = {
+    "reduce: keepdims": lambda library, v: library.reduce(X, "max", 1, keepdims=v),
+    "reduce: last_index": lambda library, v: library.reduce(X > 0, "argmax", 1, last_index=v),
+}
+LIBRARIES = pytest.mark.parametrize("library", [ck, cd], ids=["ck", "dask"])
+
+
+def test_the_tables_have_all_parameters():
+    found = {"int": set(), "bool": set()}
+    for name in cd.__all__:
+        for parameter in inspect.signature(getattr(cd, name)).parameters.values():
+            # A fill value is a scalar of the result's dtype.
+            kind = {"int | None": "int", "Axes": "int", "Flag": "bool"}.get(
+                parameter.annotation, parameter.annotation
+            )
+            if kind in found and parameter.name != "fill_value":
+                found[kind].add(f"{name}: {parameter.name}")
+    assert found == {"int": {*TAKES_INTEGER}, "bool": {*TAKES_FLAG}}
+
+
+@LIBRARIES
+@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
+@pytest.mark.parametrize("name", TAKES_INTEGER)
+def test_a_flag_is_no_integer(launches, library, name, value):
+    requirement = "an int, a tuple of ints or None" if name == "reduce: axis" else "an int"
+    text = f"{name} must be {requirement}; got {value!r}"
+    assert_refused(ck.DTypeError, text, lambda: TAKES_INTEGER[name](library, value))
+    assert not launches
+
+
+@LIBRARIES
+@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
+@pytest.mark.parametrize("make", OF_TUPLES.values(), ids=OF_TUPLES)
+def test_a_flag_is_no_axis_among_several(library, make, value):
+    axes = make(value)
+    text = f"reduce: axis must be an int, a tuple of ints or None; got {axes!r}"
+    assert_refused(ck.DTypeError, text, lambda: library.reduce(X, "sum", axes))
+
+
+@LIBRARIES
+@pytest.mark.parametrize("value", INTEGERS, ids=repr)
+@pytest.mark.parametrize("name", TAKES_INTEGER)
+def test_integers_of_all_kinds_are_integers(library, name, value):
+    found, expected = (np.asarray(TAKES_INTEGER[name](library, v)) for v in (value, 1))
+    assert np.array_equal(found, expected)
+
+
+@LIBRARIES
+@pytest.mark.parametrize("value", NO_FLAGS, ids=repr)
+@pytest.mark.parametrize("name", TAKES_FLAG)
+def test_an_integer_is_no_flag(launches, library, name, value):
+    TAKES_FLAG[name](library, bool(np.any(value)))  # an equal flag has a plan already
+    launches.clear()
+    text = f"{name} must be True or False; got {value!r}"
+    assert_refused(ck.ArgumentError, text, lambda: TAKES_FLAG[name](library, value))
+    assert not launches
+
+
+@LIBRARIES
+@pytest.mark.parametrize("flag", [False, True])
+@pytest.mark.parametrize("name", TAKES_FLAG)
+def test_flags_of_numpy_are_flags(library, name, flag):
+    expected = TAKES_FLAG[name](ck, flag)
+    found = np.asarray(TAKES_FLAG[name](library, np.bool_(flag)))
+    assert found.shape == expected.shape
+    assert np.array_equal(found, expected)
+
+
+@LIBRARIES
+@pytest.mark.parametrize("flag", [False, True])
+def test_a_flag_is_a_scalar(library, flag):
+    found = library.gather(X, [9], mode="fill", fill_value=flag)
+    assert np.array_equal(np.asarray(found), np.full((1, 4), flag))
+    assert np.asarray(library.nonzero([0], size=1, fill_value=flag)[0]) == flag
+    assert np.asarray(library.reduce([1], "sum", initial=flag)) == 1 + flag
+
+
+@LIBRARIES
+@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
+def test_a_flag_is_no_function(library, value):
+    text = f"reduce: function must be one of  ... ; got {value!r}"
+    assert_refused(ck.ArgumentError, text, lambda: library.reduce(X, value))
+
+
+TENSOR = GATHER.input_tensor
+DESCRIPTORS = [TENSOR, GATHER, GATHER_ND, BATCH, NONZERO, ONE_HOT, REDUCE, ARGMAX, ARGMIN]
+#: Each field of a descriptor that is an integer, or has some.
+FIELDS = [
+    (desc, field.name, field.type)
+    for desc in DESCRIPTORS
+    for field in fields(desc)
+    if field.type != "TensorDesc"
+]
+#: Those that are members of an enumeration, which a rule holds against it.
+BY_RULE = {"function": "R1", "axis_direction": None}
+
+
+@pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
+@pytest.mark.parametrize(
+    ("desc", "field", "kind"), FIELDS, ids=[f"{type(d).__name__}-{f}" for d, f, _ in FIELDS]
+)
+def test_a_flag_is_no_field_of_a_descriptor(desc, field, kind, value):
+    value = (value,) if kind.startswith("tuple") else value
+    if field in BY_RULE:
+        with pytest.raises(ck.DescriptorError) as caught:
+            replace(desc, **{field: value}).validate()
+        assert (caught.value.field, caught.value.rule) == (field, BY_RULE[field])
+        assert str(caught.value).removesuffix(" [R1]").endswith(f"; got {value!r}")
+    else:
+        text = f"{type(desc).__name__}: {field} must be  ... ; got {value!r}"
+        assert_refused(ck.DTypeError, text, lambda: replace(desc, **{field: value}))
+
+
+@pytest.mark.parametrize("value", [*NO_INTEGERS, float(ck.FeatureLevel.LEVEL_6_4)], ids=repr)
+def test_a_flag_is_no_feature_level(value):
+    for call in (GATHER.validate, lambda level: ck.compile_operator(GATHER, level)):
+        with pytest.raises(ck.ArgumentError, match="feature_level must be a FeatureLevel, such as"):
+            call(value)
