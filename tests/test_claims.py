@@ -114,7 +114,7 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize(("page", "title"), HELD, ids=" ".join)
+@pytest.mark.parametrize(("page", "title"), HELD)
 def test_every_row_is_held_by_tests(page, title):
     held = HELD[page, title]
     assert [row for row, *_ in rows(section(page, title))] == [*held]

@@ -68,3 +68,19 @@ def run(model, inputs, asarray=np.asarray):
         arrays = (values[name] for name in node.input)
         values[node.output[0]] = OPERATORS[node.op_type](*arrays, **attributes)
     return [values[output.name] for output in model.graph.output]
+
+
+if __name__ == "__main__":
+    from cupy_or_numpy import xp  # beside this file
+    from onnx import parser
+
+    VOTES = """<ir_version: 8, opset_import: ["": 13]>
+    votes (float[voters, 3] scores) => (int64[3] votes)
+    <int64 depth = {3}, int64[2] off_on = {0, 1}, int64[1] first = {0}>
+    {
+      best = ArgMax <axis = 1, keepdims = 0> (scores)
+      chosen = OneHot (best, depth, off_on)
+      votes = ReduceSum <keepdims = 0> (chosen, first)
+    }"""
+    scores = xp.array([[0.5, 2, 1], [3, 0, 1], [0, 7, 1]], dtype=xp.float32)
+    print("votes:", run(parser.parse_model(VOTES), {"scores": scores}, xp.asarray)[0])

@@ -4,22 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-import cudakern as ck
+from tests.examples.beam_reordering import extend, reorder
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
-
-
-def extend(histories, parents, words):
-    """Return (batch, beam, time) histories, in the order of their parents, with one word more."""
-    return np.concatenate(
-        [ck.gather_nd(histories, parents[..., None], batch_dims=1), words[..., None]], axis=-1
-    )
-
-
-def reorder(caches, parents):
-    """Return (layer, batch, beam, ...) caches, all layers in the order of the parents."""
-    each_layer = np.broadcast_to(parents, (len(caches), *parents.shape))
-    return ck.gather_nd(caches, each_layer[..., None], batch_dims=2)
 
 
 @PLAIN_UNLESS_THOROUGH

@@ -5,21 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import cudakern as ck
+from tests.examples.boxes_of_class import boxes_of, first_boxes_of
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
-
-
-def boxes_of(boxes, classes, wanted):
-    """Return the boxes of a class."""
-    (rows,) = ck.nonzero(classes == wanted)
-    return ck.gather(boxes, rows)
-
-
-def first_boxes_of(boxes, classes, wanted, size):
-    """Return so many boxes of a class, without waiting for their number; zeros stand for none."""
-    (rows,) = ck.nonzero(classes == wanted, size=size)
-    return ck.gather(boxes, rows, mode="fill", negative="invalid")
 
 
 @PLAIN_UNLESS_THOROUGH

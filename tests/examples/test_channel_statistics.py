@@ -6,26 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-import cudakern as ck
+from tests.examples.channel_statistics import ALL_BUT_CHANNELS, channel_statistics, normalise
 from tests.helpers.places import get, put, same_bytes
-
-ALL_BUT_CHANNELS = (0, 2, 3)
-
-
-def channel_statistics(images):
-    """Return means and variances of 8-bit images; all sums are exact."""
-    count = images.size // images.shape[1]
-    total = ck.reduce(images, "sum", ALL_BUT_CHANNELS, dtype="int64")
-    squares = ck.reduce(images, "sum_square", ALL_BUT_CHANNELS, dtype="int64")
-    return total / count, (count * squares - total**2) / count**2
-
-
-def normalise(images):
-    """Give each channel the mean 0 and the variance 1."""
-    count = images.size // images.shape[1]
-    centred = images - ck.reduce(images, "average", ALL_BUT_CHANNELS, keepdims=True)
-    deviation = ck.reduce(centred, "l2", ALL_BUT_CHANNELS, keepdims=True) / count**0.5
-    return centred / deviation
 
 
 def test_channel_statistics(place):

@@ -5,17 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import cudakern as ck
+from tests.examples.label_smoothing import IGNORED, smooth
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
-
-IGNORED = -100
-
-
-def smooth(labels, classes, smoothing):
-    """Return targets, which spread some of each label's weight over all classes."""
-    off = smoothing / classes
-    return ck.one_hot(labels, classes, values=(off, off + 1 - smoothing), negative="invalid")
 
 
 @PLAIN_UNLESS_THOROUGH

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import cudakern as ck
+from tests.examples.masked_log_softmax import masked_log_softmax
 from tests.helpers.places import get, put
 from tests.helpers.reduce_bounds import Arithmetic, enclose_log_sum_exp
-
-
-def masked_log_softmax(scores, mask, axis=-1):
-    """Return log-probabilities; those of masked elements are -inf."""
-    total = ck.reduce(np.where(mask, scores, -np.inf), "log_sum_exp", axis, keepdims=True)
-    return np.where(mask, scores - total, -np.inf)
 
 
 @pytest.mark.parametrize("axis", [-1, 1])

@@ -10,23 +10,11 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from tests.examples.memory_map import WIDTH, read_rows, write_rows
 from tests.helpers.places import same_bytes
 
-WIDTH = 256
 COUNT = 2 * 2**30 // (4 * WIDTH) + 1  # float32, more than 2 GiB
 ROWS = np.append(np.random.default_rng(9).integers(1, COUNT - 2, 50), [0, COUNT - 1, -2])
-
-
-def read_rows(path, rows):
-    """Return rows of a file of vectors; no others are read."""
-    vectors = np.memmap(path, np.float32, "r").reshape(-1, WIDTH)
-    return ck.gather(vectors, rows)
-
-
-def write_rows(path, rows, result):
-    """Write rows of a file of vectors to another file."""
-    vectors = np.memmap(path, np.float32, "r").reshape(-1, WIDTH)
-    ck.gather(vectors, rows, out=np.memmap(result, np.float32, "w+", shape=(len(rows), WIDTH)))
 
 
 @pytest.fixture(scope="module")

@@ -5,29 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import cudakern as ck
+from tests.examples.moe_routing import mixture
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
-
-
-def mixture(tokens, gates, experts, capacity):
-    """Run each token through its best expert, or drop it if that is full; return the loads, too."""
-    gate = ck.reduce(gates, "max", axis=1)
-    expert = ck.reduce(gates, "argmax", axis=1)
-    chosen = ck.one_hot(expert, len(experts), dtype="int64")
-    load = ck.reduce(chosen, "sum", axis=0)
-    slot = ck.gather_nd(chosen.cumsum(axis=0), expert[:, None], batch_dims=1) - 1
-
-    # Tokens sorted by expert, then those in the slots of each; -1 where a slot is empty.
-    in_order = ck.nonzero(chosen.T, size=len(tokens))[1]
-    slots = np.arange(capacity, like=load)
-    token = ck.gather(in_order, (load.cumsum() - load)[:, None] + slots)
-    token = np.where(slots < load[:, None], token, -1)
-
-    batches = ck.gather(tokens, token, mode="fill", negative="invalid")
-    results = np.stack([run(batch) for run, batch in zip(experts, batches, strict=True)])
-    of_token = ck.gather_nd(results, np.stack([expert, slot], axis=1), mode="fill")
-    return gate[:, None] * of_token, load
 
 
 def one_by_one(tokens, gates, factors, capacity):

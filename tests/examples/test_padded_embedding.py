@@ -5,19 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import cudakern as ck
+from tests.examples.padded_embedding import embed, embed_with_padding_token
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import put, same_bytes
-
-
-def embed(table, tokens):
-    """Look up the vectors of tokens; -1 is padding."""
-    return ck.gather(table, tokens, mode="fill", negative="invalid")
-
-
-def embed_with_padding_token(table, tokens, padding):
-    """Look up the vectors of tokens, of which one is padding."""
-    return embed(table, np.where(tokens == padding, -1, tokens))
 
 
 @PLAIN_UNLESS_THOROUGH

@@ -5,17 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import cudakern as ck
+from tests.examples.voxel_grid import voxels
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.places import get, put, same_bytes
-
-
-def voxels(density, features, capacity):
-    """Return cells, -1 standing for none, their features, and whether there are too many."""
-    count, cells = ck.nonzero_coordinates(density > 0, size=capacity, dtype="int64")
-    used = np.arange(capacity, like=cells) < count
-    cells = np.where(used[:, None], cells, -1)
-    return cells, ck.gather_nd(features, cells, mode="fill", negative="invalid"), count > capacity
 
 
 @PLAIN_UNLESS_THOROUGH
