@@ -12,10 +12,12 @@ import cudakern as ck
 import cudakern.dask as cd
 from tests.helpers.refused import assert_refused
 from tests.operators.gather.rules import LEGAL as GATHER
-from tests.operators.gather_nd.rules import BATCH, LEGAL as GATHER_ND
+from tests.operators.gather_nd.rules import BATCH
+from tests.operators.gather_nd.rules import LEGAL as GATHER_ND
 from tests.operators.nonzero.rules import LEGAL as NONZERO
 from tests.operators.one_hot.rules import LEGAL as ONE_HOT
-from tests.operators.reduce.rules import ARGMAX, ARGMIN, LEGAL as REDUCE
+from tests.operators.reduce.rules import ARGMAX, ARGMIN
+from tests.operators.reduce.rules import LEGAL as REDUCE
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 I = np.array([[0], [2], [1]], np.int64)  # noqa: E741  as in the operators' formulas
@@ -37,9 +39,10 @@ class Scalar:
         return f"tensor({self.value})"
 
 
-NO_INTEGERS = [True, False, np.True_, np.False_, np.array(True), Scalar(True, "torch.bool")]
-NO_FLAGS = [0, 1, 2, np.int64(1), 1.0, "True", "", None, [], np.array([True]), np.array(True),
-            Scalar(True, "torch.bool")]  # fmt: skip
+TENSOR_OF_BOOL = Scalar(value=True, dtype="torch.bool")
+NO_INTEGERS = [True, False, np.True_, np.False_, np.array(object=True), TENSOR_OF_BOOL]
+NO_FLAGS = [0, 1, 2, np.int64(1), 1.0, "True", "", None, [], np.array([True]),
+            np.array(object=True), TENSOR_OF_BOOL]  # fmt: skip
 INTEGERS = [1, np.int8(1), np.uint64(1), np.array(1), Scalar(1, "torch.int64")]
 #: Every parameter of a function that is an integer: what takes its value, and what comes back.
 TAKES_INTEGER = {
