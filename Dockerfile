@@ -80,7 +80,7 @@ RUN --mount=type=cache,id=test-apt-archives,target=/var/cache/apt,sharing=locked
 WORKDIR /opt/cudakern/src
 COPY --from=build /src/dist dist
 COPY .ci/locks/cuda${CUDA_MAJOR}.txt lock.txt
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md CITATION.cff ./
 RUN --mount=type=bind,from=build,source=/opt/cudakern/bin,target=/mnt \
     --mount=type=cache,target=/root/.cache/uv \
     /mnt/uv pip install --require-hashes -c lock.txt -r pyproject.toml \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shlex
 import shutil
 import subprocess
@@ -131,6 +132,32 @@ def test_public_names_are_documented(name):
     text = inspect.getdoc(getattr(ck, name))
     assert text
     assert text.splitlines()[0].endswith(".")
+
+
+def test_the_sdist_has_all_that_the_readme_links_to():
+    include = PYPROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    links = re.findall(r"\]\((\w[\w./]*)[)#]", (ROOT / "README.md").read_text(encoding="utf-8"))
+    linked = {f"/{link.split('/')[0]}" for link in links if not link.startswith("https")}
+    assert {"/CONTRIBUTING.md", "/SECURITY.md", "/tests"} <= linked
+    assert linked | {"/CITATION.cff"} <= {*include}
+
+
+#: What the Citation File Format 1.2.0 knows.
+CITED = """
+abstract authors cff-version commit contact date-released doi identifiers keywords license
+license-url message preferred-citation references repository repository-artifact repository-code
+title type url version
+"""
+
+
+def test_the_citation_is_of_this_version():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    found = dict(re.findall(r"^([\w-]+):[ ]*(.*)$", text, re.MULTILINE))
+    assert {"cff-version", "message", "title", "authors"} <= found.keys() <= {*CITED.split()}
+    assert all(line.startswith((" ", *found)) for line in text.splitlines())
+    assert (found["cff-version"], found["version"]) == ("1.2.0", ck.__version__)
+    assert (found["title"], found["license"]) == (PYPROJECT["project"]["name"], "MIT")
+    assert re.search(r"^authors:\n  - name: \S", text, re.MULTILINE)
 
 
 def built_wheel(folder):
