@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import tomllib
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ import cudakern as ck
 from cudakern.errors import SimulatorError
 from cudakern.simulator.reports.findings import Finding
 from tests.helpers.processes import printed
-from tests.helpers.readmes import FOLDERS, ROOT, blocks, located, read, readmes, section
+from tests.helpers.readmes import FOLDERS, ROOT, blocks, located, read, readmes, rows, section
 
 OPERATORS = "cudakern/operators/README.md"
 REFERENCE = "cudakern/operators/reference.md"
@@ -143,6 +144,20 @@ def test_every_function_is_in_the_tutorial():
     functions.remove("compile_operator")
     assert functions == set(re.findall(r"^\| `(\w+)\(", reference, re.MULTILINE))
     assert all(f"ck.{name}(" in text for name in functions)
+
+
+def written(function):
+    """Return a signature as people write it, without types."""
+    parameters = inspect.signature(function).parameters.values()
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
+    return f"{function.__name__}{inspect.Signature(bare)}".replace("'", '"')
+
+
+def test_signatures_are_those_of_the_functions():
+    for call, *_ in rows(section(REFERENCE, "## Functions")):
+        if "(" in call:  # the others are functions of reduce
+            text = call.strip("`")
+            assert text == written(getattr(ck, text.partition("(")[0]))
 
 
 WRAPS = 'sums of integers wrap in their own type: dtype="int64"'
