@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cudakern._dtypes import copyable
-from cudakern.errors import ArgumentError, did_you_mean, dtype_error, reason, shown
+from cudakern.errors import ArgumentError, AxisError, did_you_mean, dtype_error, reason, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -64,12 +64,12 @@ def as_integer(
 def normalize_axis(operator: str, axis: int, rank: int) -> int:
     """Return an axis counted from the first one.
 
-    Raises DTypeError if the axis is no integer, ArgumentError if it is out of range.
+    Raises DTypeError if the axis is no integer, AxisError if it is out of range.
     """
     position = as_integer(operator, "axis", axis, AXIS_WORDS)
     if not -rank <= position < rank:
         requirement = f"must lie in [{-rank}, {rank - 1}]; got {axis}"
-        raise ArgumentError(operator, "axis", requirement)
+        raise AxisError(operator, requirement, position, rank)
     return position % rank
 
 
@@ -79,10 +79,10 @@ def normalize_axes(operator: str, axis: int | tuple[int, ...] | None, rank: int)
         return tuple(range(rank))
     listed = axis if isinstance(axis, tuple) else (axis,)
     if listed and rank == 0:
-        raise ArgumentError(operator, "axis", f"must be None or () for a scalar; got {axis}")
+        raise AxisError(operator, f"must be None or () for a scalar; got {axis}", axis, rank)
     axes = tuple(sorted([normalize_axis(operator, d, rank) for d in listed]))
     if len(set(axes)) < len(axes):
-        raise ArgumentError(operator, "axis", f"must name no axis twice; got {axis}")
+        raise AxisError(operator, f"must name no axis twice; got {axis}", axis, rank)
     return axes
 
 

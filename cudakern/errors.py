@@ -9,6 +9,8 @@ import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -104,6 +106,30 @@ class ArgumentError(DescriptorError):
     rule : None
         Rules are those of descriptors.
     """
+
+
+class AxisError(ArgumentError, np.exceptions.AxisError):
+    """An axis of a function is out of range, or named twice: NumPy's error for it, too.
+
+    Attributes
+    ----------
+    axis : int or tuple of int
+        The axis, or all of them, as given.
+    ndim : int
+        How many axes there are.
+    """
+
+    def __init__(
+        self, operator: str, requirement: str, axis: int | tuple[int, ...], ndim: int
+    ) -> None:
+        super().__init__(operator, "axis", requirement)
+        self.args = (super().__str__(),)  # NumPy's class keeps the message to itself
+        self.axis, self.ndim = axis, ndim  # type: ignore[assignment]  # NumPy has no tuple there
+
+    __str__ = Exception.__str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.operator, self._requirement, self.axis, self.ndim), vars(self)
 
 
 class BindingError(_FieldError, ValueError):

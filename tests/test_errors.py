@@ -7,9 +7,11 @@ import copy
 import pickle
 import re
 
+import numpy as np
 import pytest
 
 import cudakern as ck
+from cudakern.errors import AxisError
 from tests.helpers.readmes import section
 
 ERRORS = [
@@ -20,6 +22,10 @@ ERRORS = [
      "gather: mode must be 'clamp'"),
     (ck.ArgumentError("gather", "mode", "must be 'clamp'"), ck.DescriptorError,
      "gather: mode must be 'clamp'"),
+    (AxisError("gather", "must lie in [-2, 1]; got 2", 2, 2), ck.ArgumentError,
+     "gather: axis must lie in [-2, 1]; got 2"),
+    (AxisError("reduce", "must name no axis twice; got (0, 0)", (0, 0), 1),
+     np.exceptions.AxisError, "reduce: axis must name no axis twice; got (0, 0)"),
     (ck.BindingError("gather", "out", "must not overlap x", "T19"), ValueError,
      "gather: out must not overlap x [T19]"),
     (ck.DTypeError("gather: axis must be an int; got 1.5"), TypeError,
@@ -51,6 +57,20 @@ def test_error_survives_pickling(error, base, text, protocol):
     assert isinstance(again, base)
     assert str(again) == text
     assert vars(again) == vars(error)
+    assert again.args == error.args == (text,) or not isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize("travel", [lambda e: e, copy.copy, copy.deepcopy])
+def test_a_wrong_axis_is_numpys_error_too(travel):
+    with pytest.raises(IndexError) as caught:
+        ck.gather([1, 2], [0], axis=-2)
+    error = travel(caught.value)
+    for kind in (ck.ArgumentError, np.exceptions.AxisError, ValueError, IndexError):
+        assert isinstance(error, kind)
+    assert (error.operator, error.field, error.rule) == ("gather", "axis", None)
+    assert (error.axis, error.ndim) == (-2, 1)
+    assert str(error) == "gather: axis must lie in [-1, 0]; got -2"
+    assert repr(error) == f"AxisError('{error}')"
 
 
 def test_the_readme_lists_each_error_with_its_base():

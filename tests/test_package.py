@@ -127,6 +127,17 @@ def test_public_signatures_are_pinned(function, expected):
     assert ", ".join(names) == expected
 
 
+def test_hints_install_from_a_clone():
+    """No index has the package: an extra is installed from the folder that names it."""
+    texts = [file.read_text(encoding="utf-8") for file in Path(ck.__file__).parent.rglob("*.py")]
+    hints = re.findall(r"pip install (['\"]\S+['\"])", "\n".join(texts))
+    extras = [hint.strip("'\"") for hint in hints if "cuda-toolkit" not in hint]
+    assert len(extras) >= 4
+    for extra in extras:
+        assert re.fullmatch(r"\.\[\w+\]", extra), extra
+        assert extra[2:-1] in PYPROJECT["project"]["optional-dependencies"]
+
+
 @pytest.mark.parametrize("name", [n for n in PUBLIC.split() if n != "__version__"])
 def test_public_names_are_documented(name):
     text = inspect.getdoc(getattr(ck, name))

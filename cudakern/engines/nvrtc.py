@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from cudakern.engines.cache import Kept
 
 #: What brings CuPy and NVRTC.
-_INSTALL_12 = "run: pip install 'cudakern[cuda12]'"
-INSTALL = f"{_INSTALL_12} (CUDA 12) or 'cudakern[cuda13]' (CUDA 13)"
-_INSTALL_NVRTC = f"without a GPU run: pip install 'cudakern[simulator]'; with one {INSTALL}"
+_INSTALL_12 = "from a clone run: pip install '.[cuda12]'"
+INSTALL = f"{_INSTALL_12} (CUDA 12) or '.[cuda13]' (CUDA 13)"
+_INSTALL_NVRTC = f"without a GPU, from a clone run: pip install '.[simulator]'; with one, {INSTALL}"
 #: The distributions on PyPI that have NVRTC, by the major version of cuda-bindings.
 _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
 #: Compute capability of the oldest GPUs that the kernels run on: `__grid_constant__` begins there.
-_MIN_CAPABILITY = 70
+MIN_CAPABILITY = 70
 _VERSION = re.compile(r"^Version: (\S+)", re.MULTILINE)
 #: Lines in front of PTX: the symbol of each name expression.
 _LOWERED = re.compile(r"// (\S+) is (.*)\n")
@@ -189,7 +189,7 @@ def compiled_for(spec: KernelSpec, capability: int) -> Path:
     if capability in known:
         return compiled(spec, native)
     if capability < min(known):
-        advice = f"; in a new environment {_INSTALL_12}" if capability >= _MIN_CAPABILITY else ""
+        advice = f"; in a new environment, {_INSTALL_12}" if capability >= MIN_CAPABILITY else ""
         message = (
             "cudakern: the GPU must have compute capability "
             f"{min(known) / 10} or later with NVRTC {version()}; got {capability / 10}{advice}"
@@ -204,8 +204,15 @@ def capabilities() -> tuple[int, ...]:
 
     Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
     """
-    known = _answer(_nvrtc().nvrtcGetSupportedArchs())
-    return tuple(capability for capability in known if capability >= _MIN_CAPABILITY)
+    return tuple(capability for capability in supported() if capability >= MIN_CAPABILITY)
+
+
+def supported() -> tuple[int, ...]:
+    """Return the compute capabilities that NVRTC compiles any kernels for.
+
+    Raises EngineUnavailableError if cuda.bindings or NVRTC is not installed.
+    """
+    return tuple(_answer(_nvrtc().nvrtcGetSupportedArchs()))
 
 
 def name_of(stem: str, program: Program, more: str = "") -> str:
@@ -263,7 +270,7 @@ def require_driver(driver: int) -> None:
         message = (
             "cudakern: NVRTC must not be for a later major version of CUDA than the driver, "
             f"which is for {driver // 1000}.{driver % 1000 // 10}; got NVRTC {version()} "
-            f"({library_path()}); update the driver, or in a new environment {INSTALL}"
+            f"({library_path()}); update the driver, or in a new environment, {INSTALL}"
         )
         raise EngineUnavailableError(message)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from cudakern.engines.base import KernelSpec
 
-_INSTALL = "run: pip install 'cudakern[perf]'"
+_INSTALL = "from a clone run: pip install '.[perf]'"
 _USAGE = re.compile(r" Function ([^\s:]+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+) ")
 _SECTION = re.compile(r"^\.text\.(\S+):$")
 RESERVED_SHARED = 1024  # bytes that sm_90 and later take for themselves

@@ -149,7 +149,12 @@ def test_a_gpu_newer_than_nvrtc_gets_ptx(folder):
     [
         ([50, 61, 70, 90], 61, "7.0", ""),
         ([75, 80, 90], 61, "7.5", ""),
-        ([75, 80, 90], 70, "7.5", "; in a new environment run: pip install 'cudakern[cuda12]'"),
+        (
+            [75, 80, 90],
+            70,
+            "7.5",
+            "; in a new environment, from a clone run: pip install '.[cuda12]'",
+        ),
     ],
 )
 def test_an_older_gpu_is_refused_before_any_compilation(

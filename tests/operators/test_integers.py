@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -125,6 +126,26 @@ def test_flags_of_numpy_are_flags(library, name, flag):
     found = np.asarray(TAKES_FLAG[name](library, np.bool_(flag)))
     assert found.shape == expected.shape
     assert np.array_equal(found, expected)
+
+
+WRONG_AXES = {
+    "gather: axis": [2, -3, 2**64, np.int8(2)],
+    "one_hot: axis": [3, -4],
+    "reduce: axis": [2, -3, (0, 2), (-3,), (0, 0), (1, -1)],
+}
+
+
+@LIBRARIES
+@pytest.mark.parametrize("name", WRONG_AXES)
+def test_a_wrong_axis_is_numpys_error_too(library, name):
+    for axis in WRONG_AXES[name]:
+        text = f"{name} must  ... ; got  ... "
+        call = partial(TAKES_INTEGER[name], library, axis)
+        error = assert_refused(ck.ArgumentError, text, call)
+        assert isinstance(error, np.exceptions.AxisError)
+        assert isinstance(error, IndexError)
+    with pytest.raises(np.exceptions.AxisError, match="axis must be None or \\(\\) for a scalar"):
+        library.reduce(1.5, "sum", 0)
 
 
 @LIBRARIES

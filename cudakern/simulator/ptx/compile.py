@@ -28,6 +28,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MUL
 _LINE = re.compile(r'^[ \t]*#[ \t]*(?:line[ \t]+)?\d+[ \t]+"([^"\n]+)"', re.MULTILINE)
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"\n]+)"', re.MULTILINE)
 _ERROR = re.compile(r"^(?:.*(?:: |-line ))?(?:[Cc]atastrophic )?error\b.*", re.MULTILINE)
+_REFUSED = re.compile("--(gpu-architecture|nv_arch)")  # as 80a is
 _MISSING_FILE = re.compile(r'open source file "([^"]+)"')
 _EXPRESSION = re.compile(
     r"^__nv_name_map\(\d+\): (.*)\n *#pragma nv_mangled_name (.*)", re.MULTILINE
@@ -36,10 +37,10 @@ _EXPRESSION = re.compile(
 _BROUGHT = (
     (re.compile("cupy/"), "it comes with CuPy"),
     (re.compile("curand"), "run: pip install 'cuda-toolkit[curand]'"),
-    (re.compile("crt/"), "it comes with 'cudakern[simulator]' where CUDA is 13"),
+    (re.compile("crt/"), "it comes with the extra simulator where CUDA is 13"),
     (
         re.compile(r"cuda|cub/|thrust/|nv/|cooperative_groups|cuComplex|mma\.h|vector_"),
-        "run: pip install 'cudakern[simulator]'",
+        "from a clone run: pip install '.[simulator]'",
     ),
 )
 
@@ -74,8 +75,8 @@ def target() -> str:
     match = _ARCHITECTURE.fullmatch(wanted)
     if match is None:
         message = (
-            "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90; "
-            f"got {wanted!r:.60}"
+            "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90, at "
+            f"least {nvrtc.MIN_CAPABILITY} for cudakern's own kernels; got {wanted!r:.60}"
         )
         raise EngineUnavailableError(message)
     return f"compute_{match[1]}"
@@ -135,11 +136,26 @@ def _module(stem: str, source: str, program: nvrtc.Program, depends: str = "") -
         try:
             file = nvrtc.program_file(stem, program, more, finish)
         except KernelCompileError as error:
+            _require_architecture(program, error.log)
             log = error.log.replace(f"{_NOWHERE}/", "")
             raise KernelCompileError(source, error.options, log, _summary(log)) from None
         return file.content.decode(errors="replace")
 
     return Ptx(nvrtc.name_of(stem, program, more), source, text)
+
+
+def _require_architecture(program: nvrtc.Program, log: str) -> None:
+    """Raise EngineUnavailableError if NVRTC has refused the architecture of a program."""
+    known = nvrtc.supported() if program.own_options else nvrtc.capabilities()
+    number = int(re.sub(r"\D", "", program.target))
+    if number not in known or _REFUSED.search(log):
+        whose = "" if program.own_options else " for cudakern's own kernels"
+        message = (
+            f"cudakern: CUDAKERN_ARCH must be at least {min(known)}{whose}, one of "
+            f"{', '.join(map(str, known))} with NVRTC {nvrtc.version()}; "
+            f"got {program.target.removeprefix('compute_')}"
+        )
+        raise EngineUnavailableError(message)
 
 
 def _without_folder(names: frozenset[str], ptx: bytes) -> bytes:

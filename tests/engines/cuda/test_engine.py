@@ -209,7 +209,7 @@ def test_compiler_errors_are_translated(monkeypatch):
     [
         ("cudaErrorInsufficientDriver: too old", "no CUDA driver or device is visible"),
         ("cudaErrorNoDevice: none", "start it with --gpus all"),
-        ("Failed to find CUDA headers", "pip install 'cudakern[cuda12]'"),
+        ("Failed to find CUDA headers", "pip install '.[cuda12]'"),
     ],
 )
 def test_driver_errors_say_what_to_do(cupy, raised, text):
@@ -238,6 +238,6 @@ def test_the_stand_in_does_not_pass_for_a_pointer_of_cupy():
 
 def test_absent_cupy_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(ck.EngineUnavailableError, match=r"pip install 'cudakern\[cuda12\]'"):
+    with pytest.raises(ck.EngineUnavailableError, match=r"pip install '\.\[cuda12\]'"):
         library.import_cupy()
     assert library.device_count() == 0

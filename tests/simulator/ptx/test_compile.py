@@ -53,15 +53,30 @@ def test_what_is_no_architecture(monkeypatch, name):
     with pytest.raises(ck.EngineUnavailableError) as caught:
         ptx_of(SPEC)
     assert str(caught.value) == (
-        "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90; "
-        f"got {name!r}"
+        "cudakern: CUDAKERN_ARCH must be an architecture such as 90, sm_90 or compute_90, at "
+        f"least 70 for cudakern's own kernels; got {name!r}"
     )
 
 
-def test_an_architecture_that_nvrtc_does_not_know(monkeypatch):
-    monkeypatch.setenv("CUDAKERN_ARCH", "20")
-    with pytest.raises(ck.KernelCompileError, match=r"k.cu: the kernel must compile; nvrtc: error"):
-        ptx_of_code(Code("k.cu", ONE)).text()
+#: Of these, NVRTC before 13 knows 60; nobody knows an "a" of 80.
+@pytest.mark.parametrize("name", ["20", "60", "sm_65", "compute_999", "80a", "0"])
+def test_an_architecture_that_nvrtc_does_not_know(monkeypatch, name):
+    monkeypatch.setenv("CUDAKERN_ARCH", name)
+    known = nvrtc.supported()
+    for make, legal, whose in [
+        (lambda: ptx_of_code(Code("k.cu", ONE)), known, ""),
+        (lambda: ptx_of(SPEC), [n for n in known if n >= 70], " for cudakern's own kernels"),
+    ]:
+        number = name.rpartition("_")[2]
+        if number.isdigit() and int(number) in legal:
+            assert f".target sm_{number}" in make().text()
+            continue
+        with pytest.raises(ck.EngineUnavailableError) as caught:
+            make().text()
+        assert str(caught.value) == (
+            f"cudakern: CUDAKERN_ARCH must be at least {min(legal)}{whose}, one of "
+            f"{', '.join(map(str, legal))} with NVRTC {nvrtc.version()}; got {number}"
+        )
 
 
 @pytest.mark.parametrize("source", SPECS)
@@ -270,9 +285,9 @@ def test_a_missing_nvrtc_is_named(monkeypatch, folder, code):
     with pytest.raises(ck.EngineUnavailableError) as caught:
         ptx_of_code(code) if isinstance(code, Code) else ptx_of(code)
     assert str(caught.value) == (
-        "cudakern: cuda.bindings must be installed to compile kernels; without a GPU run: "
-        "pip install 'cudakern[simulator]'; with one run: pip install 'cudakern[cuda12]' (CUDA 12) "
-        "or 'cudakern[cuda13]' (CUDA 13)"
+        "cudakern: cuda.bindings must be installed to compile kernels; without a GPU, "
+        "from a clone run: pip install '.[simulator]'; with one, from a clone run: "
+        "pip install '.[cuda12]' (CUDA 12) or '.[cuda13]' (CUDA 13)"
     )
     assert not folder.exists()
     nvrtc.version.cache_clear()
@@ -283,8 +298,8 @@ def test_a_missing_nvrtc_is_named(monkeypatch, folder, code):
     [
         ("cupy/no_such.cuh", "it comes with CuPy"),
         ("curand_no_such.h", "run: pip install 'cuda-toolkit[curand]'"),
-        ("crt/no_such.h", "it comes with 'cudakern[simulator]' where CUDA is 13"),
-        ("cub/no_such.cuh", "run: pip install 'cudakern[simulator]'"),
+        ("crt/no_such.h", "it comes with the extra simulator where CUDA is 13"),
+        ("cub/no_such.cuh", "from a clone run: pip install '.[simulator]'"),
         ("no_such.h", ""),
     ],
 )
