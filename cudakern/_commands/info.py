@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern import __version__
+import cudakern
 from cudakern._caches import sizes
 from cudakern._commands.console import show_table
 from cudakern.engines import nvrtc
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-#: Besides what pyproject.toml names: CuPy as its source installs it, and whose arrays are taken.
+#: The extras that bring what the package uses; others are for its developers.
+_EXTRAS = ("cuda12", "cuda13", "dask", "profile", "simulator")
+_EXTRA = re.compile(r"extra == ['\"]([\w.-]+)")
+#: Besides what those name: CuPy as its source installs it, and whose arrays are taken.
 _PACKAGES = ("cudakern", "numpy", "cupy", "jax", "numba", "torch")
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _VARIABLES = [
@@ -59,7 +62,7 @@ def _version(package: str) -> str | None:
 
 
 def _packages() -> dict[str, str | None]:
-    """Return the versions of all that cudakern and its extras can use."""
+    """Return the versions of all that cudakern can use."""
     named = {re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in _required()}
     versions = {name: _version(name) for name in sorted(named.union(_PACKAGES))}
     versions["cudakern"] = versions["cudakern"] or "not installed"
@@ -67,15 +70,18 @@ def _packages() -> dict[str, str | None]:
 
 
 def _required() -> list[str]:
-    """Return what cudakern and its extras require: as installed, or as its checkout says."""
+    """Return what cudakern requires with its extras: as installed, or as its checkout says."""
     with suppress(metadata.PackageNotFoundError):
-        return metadata.requires("cudakern") or []
+        lines = metadata.requires("cudakern") or []
+        of_extra = [(line, _EXTRA.search(line)) for line in lines]
+        return [line for line, extra in of_extra if extra is None or extra[1] in _EXTRAS]
     try:
         text = (_CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
     except OSError:
         return []
     project: dict[str, Any] = tomllib.loads(text)["project"]
-    return [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    extras = project["optional-dependencies"]
+    return [*project["dependencies"], *chain(*(extras[name] for name in _EXTRAS))]
 
 
 def _found(look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -129,6 +135,8 @@ def _simulator() -> dict[str, Any]:
 
 def _cache() -> dict[str, Any]:
     """Return where compiled kernels lie and how much that is, and what this process keeps."""
+    for name in cudakern.__all__:
+        getattr(cudakern, name)  # imports the module, which may have a cache
     caches = {name: size._asdict() for name, size in sizes().items()}
     try:
         choice = survey()
@@ -150,7 +158,7 @@ def _cache() -> dict[str, Any]:
 def collect() -> dict[str, Any]:
     """Return everything ``info`` shows, ready for JSON."""
     return {
-        "cudakern": __version__,
+        "cudakern": cudakern.__version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "kernels": str(kernel_folder()),
