@@ -16,6 +16,7 @@ import numpy as np
 
 from cudakern._layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 from cudakern.engines import HOST, engine_for, require_own_process
+from cudakern.engines.cuda.library import import_cupy
 from cudakern.errors import ArgumentError, BindingError
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ _OVERLAP_WORK: Any = 100_000
 
 
 def _cupy() -> Any:  # noqa: ANN401
-    from cudakern.engines.cuda.library import import_cupy  # noqa: PLC0415  CuPy is optional
-
     require_own_process()
     return import_cupy()
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from cudakern._arrays import Array, address_of, is_cupy, is_read_only, require_writeable
 from cudakern._dtypes import narrow_floats
+from cudakern.engines.cuda.library import translate
 from cudakern.errors import BindingError, CudakernError, dtype_error, reason
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def _require_plain(operator: str, name: str, value: object) -> None:
     """
     if isinstance(value, list | tuple):
         _require_no_arrays(operator, name, value)
-    if isinstance(value, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")  # NumPy imports it at first use, for 20 ms
+    if isinstance(value, getattr(masked, "MaskedArray", ())):
         raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
     # Collections of Dask have a graph, and those of xarray if Dask has their elements.
     graph = getattr(type(value), "__dask_graph__", None)
@@ -219,8 +221,6 @@ def _as_unsigned(value: Any) -> Any:  # noqa: ANN401
 
 def _refusal(operator: str, name: str, value: object, error: Exception) -> CudakernError:
     """Return the error for a value that raises another while it is read."""
-    from cudakern.engines.cuda.library import translate  # noqa: PLC0415  CuPy is optional
-
     translated = translate(error) if isinstance(error, RuntimeError) else None
     if translated is not None:
         return translated

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import atexit
-import ctypes
 import errno
 import os
 import threading
@@ -53,11 +52,11 @@ class Cancelled:
     """Tells work that nobody waits for its result any more."""
 
     def __init__(self) -> None:
-        self.word = ctypes.create_string_buffer(b"0")  # code in C looks for "1"
+        self.word = bytearray(b"0\0")  # a string of C, whose code looks for "1"
 
     def __bool__(self) -> bool:
         """Return whether the work can stop."""
-        return self.word.value == b"1"
+        return self.word.startswith(b"1")
 
 
 def undivided(work: Callable[[Cancelled], T]) -> T:
@@ -96,7 +95,7 @@ def undivided(work: Callable[[Cancelled], T]) -> T:
             if os.getpid() != process:  # a handler has forked, and the thread is not here
                 return undivided(work)
     finally:
-        cancelled.word.value = b"1"
+        cancelled.word[:1] = b"1"
     if errors:
         raise errors[0]
     return results[0]
@@ -140,6 +139,9 @@ class _Undivided:
 
 _alive: WeakValueDictionary[int, Lock] = WeakValueDictionary()
 _undivided = _Undivided()
+#: Held while the simulator observes a launch, for whose end a fork waits. A fork that waits for the
+#: import of a module cannot be told of its locks, so this one is here.
+observing = RLock()
 #: Held while a thread starts: the size of stacks is a setting of the process.
 _starting = Lock()
 
@@ -151,4 +153,7 @@ def _renew_all() -> None:
             lock.renew()
 
 
+os.register_at_fork(
+    before=observing.acquire, after_in_parent=observing.release, after_in_child=observing.release
+)
 os.register_at_fork(after_in_child=_renew_all)

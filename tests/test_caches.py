@@ -51,7 +51,8 @@ def test_every_cache_has_a_name_and_a_bound():
 
 def test_every_table_of_the_package_has_a_name():
     program = """
-import gc, cudakern
+import gc
+from cudakern import *
 from cudakern import _caches as caches
 from cudakern._caches import Table
 tables = {id(value) for value in gc.get_objects() if type(value) is Table}

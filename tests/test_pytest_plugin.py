@@ -35,6 +35,28 @@ def inner(pytester):
     return run
 
 
+def test_nothing_is_imported_for_tests_that_do_not_ask(pytester):
+    pytester.makepyfile("""
+        import sys
+
+        def test_other():
+            assert "cudakern.simulator.reports.pytest_plugin" in sys.modules
+            names = {name for name in sys.modules if name.split(".")[0] in {"cudakern", "numpy"}}
+            assert names == {
+                "cudakern",
+                "cudakern._forks",
+                "cudakern._lazy",
+                "cudakern.simulator",
+                "cudakern.simulator.reports",
+                "cudakern.simulator.reports.pytest_plugin",
+            }
+    """)
+    options = ["-p", "no:cacheprovider", "-p", "no:randomly"]
+    if not entry_points(group="pytest11", name="cudakern"):
+        options += ("-p", "cudakern.simulator.reports.pytest_plugin")
+    pytester.runpytest_subprocess(*options).assert_outcomes(passed=1)
+
+
 def test_a_marked_test_runs_once_for_each_seed(inner):
     result = inner("""
         from cudakern.simulator import observation

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LAYERS = (
-    r"errors|_caches|_forks|_nvtx|_trust|feature_level",
+    r"errors|_caches|_forks|_lazy|_nvtx|_trust|feature_level",
     r"_dtypes|_layout|_kernel_arguments|_arguments|tensor",
-    r"engines\.(cache|nvrtc|sources)",
+    r"engines\.(cache|installation|nvrtc|sources)",
     r"simulator(\..*)?",
-    r"engines(\.(?!cache|nvrtc|sources).*)?",
+    r"engines(\.(?!cache|installation|nvrtc|sources).*)?",
     r"_arrays|_foreign",
     r"operators(\..*)?|_array_types",
     r"",  # the package itself: the public names

@@ -9,8 +9,8 @@ from cudakern._commands.console import progress, show
 from cudakern._commands.engines import choose
 from cudakern._dtypes import DataType
 from cudakern.engines import HOST, engine_for, nvrtc
-from cudakern.operators import specialisations
 from cudakern.operators.reduce.reduction import kernels_of, reductions
+from cudakern.operators.specialisations import specialisations
 
 if TYPE_CHECKING:
     import argparse

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from cudakern._caches import clear_caches
 from cudakern._forks import Lock
+from cudakern._lazy import load
 from cudakern.errors import EngineUnavailableError
 
 if TYPE_CHECKING:
@@ -30,16 +31,14 @@ _handed_in: list[Engine] = []
 
 @lru_cache(maxsize=1)
 def _simulator() -> Engine:
-    from cudakern.engines.simulator import ENGINE  # noqa: PLC0415  whose layer is higher
-
-    return ENGINE
+    engine: Engine = load("cudakern.engines.simulator").ENGINE
+    return engine
 
 
 @lru_cache(maxsize=1)
 def _cuda() -> Engine:
-    from cudakern.engines.cuda.engine import CudaEngine  # noqa: PLC0415  CuPy is optional
-
-    return CudaEngine()
+    engine: Engine = load("cudakern.engines.cuda.engine").CudaEngine()
+    return engine
 
 
 def require_own_process() -> None:

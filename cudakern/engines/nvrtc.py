@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from cudakern._forks import undivided
 from cudakern.engines.cache import found, make, resources
+from cudakern.engines.installation import INSTALL, INSTALL_12, INSTALL_NVRTC
 from cudakern.engines.sources import line_info, load_source
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
     from cudakern.engines.base import KernelSpec
     from cudakern.engines.cache import Kept
 
-#: What brings CuPy and NVRTC.
-_INSTALL_12 = "from a clone run: pip install '.[cuda12]'"
-INSTALL = f"{_INSTALL_12} (CUDA 12) or '.[cuda13]' (CUDA 13)"
-_INSTALL_NVRTC = f"without a GPU, from a clone run: pip install '.[simulator]'; with one, {INSTALL}"
 #: The distributions on PyPI that have NVRTC, by the major version of cuda-bindings.
 _DISTRIBUTIONS = {"12": "nvidia-cuda-nvrtc-cu12", "13": "nvidia-cuda-nvrtc"}
 #: Compute capability of the oldest GPUs that the kernels run on: `__grid_constant__` begins there.
@@ -99,7 +96,8 @@ def _compiled(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:
     text, name = program.text.encode(), program.name.encode()
     handle = _answer(nvrtc.nvrtcCreateProgram(text, name, 0, [], []))
     try:
-        _watch(nvrtc, handle, cancelled.word)
+        word = (ctypes.c_char * len(cancelled.word)).from_buffer(cancelled.word)
+        _watch(nvrtc, handle, word)
         for expression in program.expressions:
             _answer(nvrtc.nvrtcAddNameExpression(handle, expression.encode()))
         status = nvrtc.nvrtcCompileProgram(handle, len(options), options)[0]
@@ -189,7 +187,7 @@ def compiled_for(spec: KernelSpec, capability: int) -> Path:
     if capability in known:
         return compiled(spec, native)
     if capability < min(known):
-        advice = f"; in a new environment, {_INSTALL_12}" if capability >= MIN_CAPABILITY else ""
+        advice = f"; in a new environment, {INSTALL_12}" if capability >= MIN_CAPABILITY else ""
         message = (
             "cudakern: the GPU must have compute capability "
             f"{min(known) / 10} or later with NVRTC {version()}; got {capability / 10}{advice}"
@@ -283,7 +281,7 @@ def _nvrtc() -> ModuleType:
         nvrtc.nvrtcVersion()
     except (ImportError, RuntimeError) as error:
         missing = "cuda.bindings" if isinstance(error, ImportError) else "NVRTC"
-        message = f"cudakern: {missing} must be installed to compile kernels; {_INSTALL_NVRTC}"
+        message = f"cudakern: {missing} must be installed to compile kernels; {INSTALL_NVRTC}"
         raise EngineUnavailableError(message) from error
     module: ModuleType = nvrtc
     return module

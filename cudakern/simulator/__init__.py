@@ -8,11 +8,16 @@ operators of this package as well.
 
 from __future__ import annotations
 
-from cudakern.simulator.arguments import empty
-from cudakern.simulator.raw import RawKernel, RawModule
-from cudakern.simulator.reports.checking import CheckReport, TrafficReport, checked, traffic
-from cudakern.simulator.reports.findings import Finding
-from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
+from typing import TYPE_CHECKING
+
+from cudakern._lazy import attributes
+
+if TYPE_CHECKING:
+    from cudakern.simulator.arguments import empty
+    from cudakern.simulator.raw import RawKernel, RawModule
+    from cudakern.simulator.reports.checking import CheckReport, TrafficReport, checked, traffic
+    from cudakern.simulator.reports.findings import Finding
+    from cudakern.simulator.reports.traffic import KernelTraffic, LineTraffic, Requests
 
 __all__ = [
     "CheckReport",
@@ -27,3 +32,25 @@ __all__ = [
     "empty",
     "traffic",
 ]
+
+#: The module that each public name is in, or that it is.
+_HOMES = {
+    "CheckReport": "reports.checking",
+    "Finding": "reports.findings",
+    "KernelTraffic": "reports.traffic",
+    "LineTraffic": "reports.traffic",
+    "RawKernel": "raw",
+    "RawModule": "raw",
+    "Requests": "reports.traffic",
+    "TrafficReport": "reports.checking",
+    "checked": "reports.checking",
+    "empty": "arguments",
+    "traffic": "reports.checking",
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = attributes(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return __all__

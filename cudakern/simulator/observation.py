@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING
 
+from cudakern._forks import observing as _lock
 from cudakern.errors import BindingError
 from cudakern.simulator import structures
 from cudakern.simulator.operands import group
@@ -81,9 +82,7 @@ class Session:
 
 #: Innermost last. A list that is empty nearly always: the hot path asks for nothing but that.
 active: list[Session] = []
-#: Held while a launch is observed: the checking runtime has the state of one launch.
-_lock = threading.RLock()
-_running: list[bool] = []  # whether it has one
+_running: list[bool] = []  # whether the checking runtime has a launch: its state is of one at most
 
 
 @contextmanager
@@ -102,11 +101,9 @@ def observing(session: Session) -> Iterator[None]:
 def _in_fork() -> None:
     """Forget the sessions of threads that a forked process does not have."""
     active[:] = [session for session in active if session.thread == threading.get_ident()]
-    _lock.release()
 
 
-# A fork waits for the end of the launch: amid it, the state is good for nothing.
-os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_fork)
+os.register_at_fork(after_in_child=_in_fork)
 
 
 def _checking() -> Session | None:

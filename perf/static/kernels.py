@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from cudakern._dtypes import DataType
 from cudakern._layout import VECTOR_BYTES
 from cudakern.engines.base import THREADS, KernelSpec
-from cudakern.operators import specialisations
 from cudakern.operators.gather import plan as gather_plan
 from cudakern.operators.gather_nd import plan as gather_nd_plan
 from cudakern.operators.index_kernels import ITEMS_PER_THREAD
@@ -24,6 +23,7 @@ from cudakern.operators.reduce.reduction import (
 )
 from cudakern.operators.reduce.types import ReduceFunction, result_type
 from cudakern.operators.rows import SHORT_TILE_BYTES, TILE_BYTES, Splice
+from cudakern.operators.specialisations import specialisations
 from perf.static.cubins import architectures
 from perf.static.occupancy import WARP
 

@@ -14,7 +14,7 @@ from cuda.bindings import nvrtc as bindings
 import cudakern as ck
 from cudakern.engines import nvrtc
 from cudakern.engines.cuda.engine import CudaEngine
-from cudakern.operators import specialisations
+from cudakern.operators.specialisations import specialisations
 from perf.static import cubins
 from tests.helpers import fake_cupy
 from tests.helpers.processes import printed
@@ -121,7 +121,7 @@ def test_another_process_compiles_nothing(folder):
     script = (
         "import sys\n"
         "from cudakern.engines import nvrtc\n"
-        "from cudakern.operators import specialisations\n"
+        "from cudakern.operators.specialisations import specialisations\n"
         "spec = next(s for s in specialisations() if s.entry == sys.argv[1])\n"
         "print(nvrtc.compiled_for(spec, 90), 'cuda.bindings.nvrtc' in sys.modules)\n"
     )

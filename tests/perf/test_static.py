@@ -11,9 +11,9 @@ from unittest import mock
 import pytest
 
 from cudakern.errors import KernelCompileError
-from cudakern.operators import specialisations
 from cudakern.operators.gather.plan import specialise as gather
 from cudakern.operators.gather.plan import specialise_last_axis
+from cudakern.operators.specialisations import specialisations
 from perf.cases import find
 from perf.static import (
     allowances,

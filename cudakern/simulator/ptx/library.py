@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudakern._lazy import load
 from cudakern.engines.cache import found
-from cudakern.simulator.ptx.parse import parse
-from cudakern.simulator.ptx.translate import translate
 from cudakern.simulator.toolchain import runtime_parts
 
 if TYPE_CHECKING:
@@ -39,7 +38,10 @@ def library(ptx: Ptx, toolchain: Toolchain, runtime: Path, *, checked: bool = Fa
     file = found(name)
     if file is not None:
         return file.path
-    text = translate(parse(ptx.text(), ptx.source), ptx.source, checked=checked)
+    # What has its library does without the tables of instructions.
+    module = load("cudakern.simulator.ptx.parse").parse(ptx.text(), ptx.source)
+    translate = load("cudakern.simulator.ptx.translate").translate
+    text = translate(module, ptx.source, checked=checked)
     parts = (("kernel.cpp", text), *_headers())
     return toolchain.build(name, ptx.source, parts, options, (str(runtime),))
 

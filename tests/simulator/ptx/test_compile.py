@@ -13,7 +13,7 @@ import pytest
 import cudakern as ck
 from cudakern.engines import nvrtc
 from cudakern.engines.simulator import ptx_of
-from cudakern.operators import specialisations
+from cudakern.operators.specialisations import specialisations
 from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator.ptx import cupy_compilation
 from cudakern.simulator.ptx.compile import Code, is_ptx, ptx_of_code, target

@@ -1,0 +1,59 @@
+"""Modules that are imported at their first use, whatever thread, handler or fork comes to it."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from cudakern._forks import undivided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+#: Where and by which function Python imports a module; it holds the module's lock meanwhile.
+_IMPORTING = "<frozen importlib._bootstrap>", "_find_and_load"
+
+
+def load(name: str) -> ModuleType:
+    """Return a module by its full name, importing it at first use.
+
+    A signal's handler that comes meanwhile finds no half of it, and a forked process no lock of a
+    thread that is not there: it is undivided work.
+    """
+    if _is_importing():  # the other thread could wait for a module of this one
+        return import_module(name)
+    try:
+        return undivided(lambda _: import_module(name))
+    except BlockingIOError:  # there is no room for a thread
+        return import_module(name)
+
+
+def _is_importing() -> bool:
+    """Return whether this thread is amid the import of a module."""
+    frame = sys._getframe()  # noqa: SLF001  its documented name
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if (frame.f_code.co_filename, frame.f_code.co_name) == _IMPORTING:
+            return True
+    return False
+
+
+def attributes(package: str, homes: dict[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package whose names are imported at their first use.
+
+    ``homes`` has the module below the package that each name is in, or that it is.
+    """
+
+    def find(name: str) -> object:
+        if name not in homes:
+            message = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=sys.modules[package])
+        module = load(f"{package}.{homes[name]}")
+        value = module if homes[name] == name else getattr(module, name)
+        # The next look-up comes here no more.
+        return vars(sys.modules[package]).setdefault(name, value)
+
+    return find
