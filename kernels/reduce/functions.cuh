@@ -6,7 +6,7 @@
 //   take(state, x, place)    adds an element whose place is above those that the state has
 //   combine(a, b)            the state of both, in either order
 //   finish(state, rest)      the result; `Rest` is the number of elements or an initial value
-//   kIsPlace, kIsLong        whether the result is a place; whether taking is long code
+//   kIsPlace, kIsLong        whether a state has a place; whether taking is long code
 //   kFoldsTurns              whether what a turn of a loop takes is folded before it is added,
 //                            which bounds the error of long sums
 //   kTakesMany               whether take_many(state, numbers) is shorter than taking each
@@ -62,11 +62,23 @@ CK_DEVICE T infinity() {
 }
 template <typename T>
 CK_DEVICE T not_a_number() {
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (kIsComplex<T>) {
+    const auto part = not_a_number<decltype(T::re)>();
+    return {part, part};
+  } else if constexpr (sizeof(T) == 4) {
     return __uint_as_float(0x7fffffff);
   } else {
     return __longlong_as_double(0x7fffffffffffffff);
   }
+}
+
+template <typename T>
+CK_DEVICE bool is_nan(T x) {
+  return x != x;
+}
+template <typename T>
+CK_DEVICE bool is_nan(Complex<T> x) {
+  return is_nan(x.re) || is_nan(x.im);
 }
 
 /// What functions have unless they say otherwise: the result is a number, taking is short code.
@@ -285,12 +297,27 @@ struct Order {
   }
 };
 
+/// Complex numbers: by their real parts, then by their imaginary parts.
+template <typename T, bool kMax, bool kIgnore>
+struct Order<Complex<T>, kMax, kIgnore> {
+  CK_DEVICE static bool beats(Complex<T> a, Complex<T> b) {
+    if (is_nan(a) || is_nan(b)) return !is_nan(kIgnore ? a : b);
+    const Complex<T> x = kMax ? a : b, y = kMax ? b : a;
+    return x.re > y.re || (x.re == y.re && x.im > y.im);
+  }
+  CK_DEVICE static Complex<T> worst() {
+    const T part = Order<T, kMax, kIgnore>::worst();
+    return {part, part};
+  }
+};
+
+/// The extreme element; of equal real ones, any.
 template <typename In, typename T, bool kMax, bool kIgnore>
 struct Extreme : Defaults {
   using State = T;
   using Ordered = Order<T, kMax, kIgnore>;
   CK_DEVICE static State identity() {
-    if constexpr (kIsFloat<T> && kIgnore) {
+    if constexpr ((kIsFloat<T> || kIsComplex<T>) && kIgnore) {
       return not_a_number<T>();
     } else {
       return Ordered::worst();
@@ -301,7 +328,9 @@ struct Extreme : Defaults {
     state = combine(state, convert<T>(x));
   }
   CK_DEVICE static State combine(State a, State b) {
-    if constexpr (kIsFloat<T> && kIgnore) {
+    if constexpr (kIsComplex<T>) {
+      return Ordered::beats(a, b) ? a : b;
+    } else if constexpr (kIsFloat<T> && kIgnore) {
       return kMax ? fmax(a, b) : fmin(a, b);
     } else if constexpr (kIsFloat<T>) {
       return (kMax ? a > b : a < b) || a != a ? a : b;
@@ -331,7 +360,7 @@ struct ExtremePlace : Defaults {
     const T x = convert<T>(element);
     // A state without a place has the worst value. If no element beats it, all elements are equal
     // to it (there is no NaN then), and finish makes the missing place 0.
-    const bool later = kLast && !Ordered::beats(state.value, x) && (!kIgnore || x == x);
+    const bool later = kLast && !Ordered::beats(state.value, x) && (!kIgnore || !is_nan(x));
     if (later || Ordered::beats(x, state.value)) {
       state = {x, place};
     }
@@ -339,7 +368,7 @@ struct ExtremePlace : Defaults {
   /// Takes an element whose place may be below those that the state has.
   CK_DEVICE static void take_anywhere(State& state, In element, P place) {
     const T x = convert<T>(element);
-    if (!kIgnore || x == x) {
+    if (!kIgnore || !is_nan(x)) {
       state = combine(state, {x, place});
     }
   }
@@ -352,6 +381,13 @@ struct ExtremePlace : Defaults {
   CK_DEVICE static P finish(State state, uint64) {
     return state.place == kNone ? P{0} : state.place;
   }
+};
+
+/// The first extreme element: of complex numbers, equal ones and NaNs differ.
+template <typename In, typename T, typename P, bool kMax, bool kIgnore>
+struct FirstExtreme : ExtremePlace<In, T, P, kMax, kIgnore, false> {
+  using typename ExtremePlace<In, T, P, kMax, kIgnore, false>::State;
+  CK_DEVICE static T finish(State state, uint64) { return state.value; }
 };
 
 /// An initial value in the type that it is combined in.

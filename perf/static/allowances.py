@@ -148,6 +148,7 @@ EARLIER = tuple(
   reduce columns,vectors,stream 107 function=ARGMAX,ARGMIN kind=FLOAT16,BFLOAT16
   reduce              vectors          126              function=ARGMAX,ARGMIN kind=FLOAT32 rank=3
 13.4 sm_120: loops are longer here
+  reduce              columns          109              function=ARGMAX,ARGMIN kind=COMPLEX128
   reduce              *                109              result=FLOAT64,COMPLEX128
   reduce              stream,warps     302              function=LOG_SUM_EXP result=FLOAT64
   reduce              vectors,columns  605              function=LOG_SUM_EXP result=FLOAT64

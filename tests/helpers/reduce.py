@@ -54,8 +54,8 @@ def result_dtype(function, dtype):
 
 
 def is_legal(function, dtype):
-    """Return whether a function takes a dtype: complex numbers have no order."""
-    return function not in EXTREMES | {"log_sum_exp"} or category(np.dtype(dtype)) < _COMPLEX
+    """Return whether a function takes a dtype."""
+    return function != "log_sum_exp" or category(np.dtype(dtype)) < _COMPLEX
 
 
 @dataclass
@@ -153,6 +153,12 @@ def _converted(parts, dtype):
 
 def _extremes(rows, function, dtype, nan, *, last_index):
     """Return positions or values, the latter converted as a C cast does."""
+    if rows.dtype.kind == "c" and function in POSITIONS:
+        rows = _ranks(rows)
+    if rows.dtype.kind == "c":
+        found = _first_extremes(rows, function, nan)
+        found[np.isnan(rows).all(-1) & (nan == "ignore")] = complex(np.nan, np.nan)
+        return _parts(found.astype(dtype))
     highest = function in {"argmax", "max"}
     is_nan = rows != rows  # noqa: PLR0124  there are none among integers
     if is_nan.any():
@@ -174,13 +180,42 @@ def _extremes(rows, function, dtype, nan, *, last_index):
 def _extremes_from(rows, function, dtype, nan, initial):
     """Return the larger or smaller of extremes, as a dtype has them, and of an initial value."""
     whole = category(dtype) <= _INTEGERS
-    found = np.full(len(rows), initial.real if whole else initial.real.astype(np.longdouble))
-    if rows.shape[1]:
+    start = np.full(len(rows), initial if whole or dtype.kind == "c" else np.longdouble(initial))
+    if rows.shape[1] == 0:
+        found = start
+    else:
         values = _extremes(rows, function, dtype, nan, last_index=False)
-        values = values if whole else np.where(values[0].nan, np.nan, values[0].low)
-        choose = {"max": (np.maximum, np.fmax), "min": (np.minimum, np.fmin)}[function]
-        found = choose[nan == "ignore"](values, found)
+        values = values if whole else [np.where(p.nan, np.nan, p.low) for p in values]
+        if dtype.kind == "c":  # of equal ones and of NaNs, the initial value
+            found = np.empty(len(rows), dtype)
+            found.real, found.imag = values
+            found = _first_extremes(np.stack([start, found], 1), function, nan)
+        else:
+            choose = {"max": (np.maximum, np.fmax), "min": (np.minimum, np.fmin)}[function]
+            found = choose[nan == "ignore"](values if whole else values[0], start)
+    if dtype.kind == "c":
+        return _parts(found)
     return found if whole else _converted([Enclosure.around(found)], dtype)
+
+
+def _parts(numbers):
+    """Return enclosures of complex numbers that are exact."""
+    return [Enclosure.around(part) for part in (numbers.real, numbers.imag)]
+
+
+def _ranks(rows):
+    """Return numbers that have the order of complex ones: by real, then by imaginary parts."""
+    pairs = np.stack([rows.real, rows.imag], -1).reshape(-1, 2) + 0.0  # of -0, 0
+    is_nan = np.isnan(pairs).any(-1)
+    pairs[is_nan] = 0
+    _, ranks = np.unique(pairs, axis=0, return_inverse=True)
+    return np.where(is_nan, np.nan, ranks.reshape(-1)).reshape(rows.shape)
+
+
+def _first_extremes(rows, function, nan):
+    """Return the first largest or smallest complex number of each row; if all are NaN, that one."""
+    places = _extremes(_ranks(rows), f"arg{function}", np.dtype(int), nan, last_index=False)
+    return np.take_along_axis(rows, places[:, None], 1)[:, 0]
 
 
 def _integers(rows, function, initial):

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.helpers.reduce import POSITIONS, category
+from tests.helpers.reduce import EXTREMES, POSITIONS, category
 
 _SPECIALS = [np.nan, np.inf, -np.inf, 0.0, -0.0]
 #: Of logarithms to base 2 of the absolute factors of a product, so that hardly one overflows.
@@ -37,6 +37,8 @@ def random_values(rng, shape, dtype, function):
     if category(dtype) == 3:
         values = np.zeros(shape, dtype)
         values.real = random_values(rng, shape, values.real.dtype, function)
+        if function in EXTREMES and rng.random() < 0.5:  # the imaginary part decides
+            values.real = rng.integers(0, 2, shape)
         if function == "multiply":
             turn = np.exp(1j * rng.uniform(0, 7, shape)).astype(dtype)
             with np.errstate(invalid="ignore"):

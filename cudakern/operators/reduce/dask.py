@@ -74,7 +74,8 @@ def reduce(
     type that `cudakern.reduce` adds them up in, float32 for float16: only the last step rounds to
     the result's. Their order follows the chunks, so sums and products of floats may have other last
     bits than those of one array, or of other chunks; the same chunks give the same bits. Where
-    no reduced axis has several chunks, all bits are those of `cudakern.reduce`.
+    no reduced axis has several chunks, all bits are those of `cudakern.reduce`. Of several largest
+    or smallest complex numbers, zeros of either sign or NaNs, another one may be found.
 
     Examples
     --------
@@ -110,7 +111,7 @@ class _States:
     """Partial results, whose reduced axes have size 1; of an empty chunk, 0 along the first."""
 
     call: ReduceCall
-    initial: bytes | None  # one element of the call's ``initial_dtype``
+    initial: bytes | None  # one element of the result
     kind: np.dtype[Any]  # of x
     shape: tuple[int, ...]  # of x
     keepdims: bool
@@ -124,7 +125,7 @@ class _States:
         """Return x reduced to the result, from the initial value on."""
         dtype, initial = self.call.dtype, self.initial
         if initial is not None:
-            options["initial"] = np.frombuffer(initial, self.call.initial_dtype)[0]
+            options["initial"] = np.frombuffer(initial, dtype)[0]
         return self.reduced(x, function, dtype=dtype, keepdims=self.keepdims, **options)
 
     def of_whole(self, chunk: object) -> Array:
@@ -218,8 +219,10 @@ class _Positions(_States):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of values: float64 for floats, which CuPy compares without making subnormals zero."""
-        return self.kind if self.kind.kind in "iub" else np.dtype(np.float64)
+        """Of values: double for floats, which CuPy compares without making subnormals zero."""
+        if self.kind.kind in "iub":
+            return self.kind
+        return np.dtype(np.complex128 if self.kind.kind == "c" else np.float64)
 
     def of_chunk(self, chunk: Array, *starts: int) -> tuple[Array, Array]:
         """Return the state of a chunk that starts there along the reduced axes."""
@@ -253,7 +256,7 @@ class _Positions(_States):
         )
         with current(place_of(values)):
             chosen = values == best
-            if self.dtype.kind == "f":
+            if self.dtype.kind in "fc":
                 chosen |= np.isnan(values) & np.isnan(best)
             positions = np.where(chosen, positions, beyond)
         return best, eager.reduce(positions, function, along, keepdims=True)

@@ -65,10 +65,9 @@ class ReduceCall:
 
     reduction: Reduction  # what is computed
     axes: tuple[int, ...]  # the axes that are reduced, ascending
-    #: Of the result.
+    #: Of the result; an initial value has this dtype, too.
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    initial_dtype: np.dtype[Any]  # of an initial value
     #: What all of the result is if x is empty and there is no initial value.
     constant: complex | None
 
@@ -81,7 +80,7 @@ class ReduceCall:
         """Return one element of the result if x is empty."""
         if initial is None:
             return np.array(self.constant, self.dtype).tobytes()
-        return np.frombuffer(initial, self.initial_dtype).astype(self.dtype).tobytes()
+        return initial
 
 
 def _as_axes(axis: object) -> int | tuple[int, ...]:
@@ -144,7 +143,7 @@ def call_of(
         call = _calls.add(key, _new_call(x, *key[:6], initial, of_out=of_out))
     if initial is None:
         return call, None, target
-    return call, element_bytes(NAME, "initial", initial, call.initial_dtype), target
+    return call, element_bytes(NAME, "initial", initial, call.dtype), target
 
 
 def _new_call(
@@ -183,7 +182,6 @@ def _new_call(
     kind = known()[x.dtype]
     result = _result_of(function, kind, dtype, count, of_out=of_out)
     constant = types.of_nothing(function, result)
-    own, of_initial = result.numpy, types.initial_type(function, result).numpy
     _arrays.require_size(NAME, "x", shape, result.itemsize, f"shape {x.shape}")
     has_value = constant is not None or initial is not None
     if not has_value and x.size == 0 and 0 not in shape:
@@ -191,7 +189,7 @@ def _new_call(
         hint = "; give initial" if function in types.INITIAL_FUNCTIONS else ""
         raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}{hint}")
     reduction = Reduction(function, kind, result, ignored, last_index, initial is not None)
-    return ReduceCall(reduction, axes, shape, own, of_initial, constant)
+    return ReduceCall(reduction, axes, shape, result.numpy, constant)
 
 
 def _result_of(
@@ -296,8 +294,8 @@ def reduce(
     Parameters
     ----------
     x : array, shape (...)
-        The data, of 0 to 8 dimensions, any supported dtype and any strides. Complex numbers have no
-        order, so no max, min, argmax, argmin and log_sum_exp.
+        The data, of 0 to 8 dimensions, any supported dtype and any strides. There is no log_sum_exp
+        of complex numbers.
     function : str or ReduceFunction
         Of n elements x:
 
@@ -310,6 +308,9 @@ def reduce(
         - ``"argmax"``, ``"argmin"``: where that is, as a row-major index within the reduced axes,
           these ascending
 
+        Complex numbers are in the order of their real parts, equal ones in that of their imaginary
+        parts; one with a NaN in either part counts as NaN. Their max and min are the first such
+        elements, with all bits, as in NumPy.
         Floats narrower than float64 are added and multiplied in float32, unless the result is wider
         than that. Integers wrap around in the result's type, and are float64 where the result is no
         integer. So l1 of the int8 -128 is 128, or -128 if the result is int8. A bool is whether its
@@ -335,9 +336,8 @@ def reduce(
         the first.
     initial : scalar, optional
         For sum, multiply, max and min: what each result starts from. It must fit the result's
-        dtype, and be real for max and min. It is added or multiplied before the result is rounded,
-        compared as a value of the result's dtype. NaN counts as ``nan`` says. None means that there
-        is none.
+        dtype. It is added or multiplied before the result is rounded, compared as a value of the
+        result's dtype. NaN counts as ``nan`` says. None means that there is none.
     out : array, optional
         Where to put the result: of its shape, any strides, not overlapping x. Without ``dtype``, it
         may have any dtype that ``dtype`` may be; otherwise it must have that one.

@@ -27,7 +27,6 @@ from cudakern.operators.reduce.shares import (
     row_splits,
     warps_are_faster,
 )
-from cudakern.operators.reduce.types import ARG_FUNCTIONS, initial_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +49,7 @@ class ReduceProblem:
     x: Layout
     out: Layout
     axes: tuple[int, ...]  # those axes, ascending
-    initial: bytes | None = None  # the initial value, of `initial_type`; None if there is none
+    initial: bytes | None = None  # the initial value, of out's type; None if there is none
     #: What is kept, with the strides of x and out: as x is walked best.
     kept: tuple[Dimension, ...] = field(init=False)
     #: What is reduced, with the strides of x and of places: in the order of places, and as x is
@@ -67,8 +66,8 @@ class ReduceProblem:
             for k, stride in zip(rest, written, strict=True)
         ]
         shape = [x.shape[k] for k in axes]
-        counts = self.reduction.function in ARG_FUNCTIONS
-        places = _layout.packed_strides(shape, 1) if counts else [0] * len(shape)
+        has_places = self.reduction.has_places
+        places = _layout.packed_strides(shape, 1) if has_places else [0] * len(shape)
         strides = [x.strides[k] for k in axes]
         logical = merge(map(Dimension, shape, zip(strides, places, strict=True)))
         object.__setattr__(self, "kept", merge(_layout.walked(kept)))
@@ -80,9 +79,7 @@ class ReduceProblem:
         """What ``finish`` of the function takes in device code: elements, or an initial value."""
         if self.initial is None:
             return struct.pack("=Q", self.length)
-        element = np.frombuffer(
-            self.initial, initial_type(self.reduction.function, self.reduction.result).numpy
-        )
+        element = np.frombuffer(self.initial, self.reduction.result.numpy)
         with np.errstate(invalid="ignore"):  # of NaN
             data = element.astype(self.reduction.initial.numpy).tobytes()
         return data.ljust(_layout.WORD_BYTES, b"\0")
@@ -90,7 +87,7 @@ class ReduceProblem:
     @cached_property
     def in_order(self) -> bool:
         """Whether walking x like this meets places in ascending order, if they matter."""
-        return self.reduction.function not in ARG_FUNCTIONS or self.along == self.logical
+        return not self.reduction.has_places or self.along == self.logical
 
     @cached_property
     def length(self) -> int:

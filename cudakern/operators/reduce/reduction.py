@@ -74,11 +74,11 @@ class Reduction:
         """What is computed with; for complex numbers, their parts."""
         kind, result = self.kind, self.result
         if self.function in types.NAN_FUNCTIONS:
-            if kind in {DataType.INT64, DataType.UINT64, DataType.FLOAT64}:
+            if kind in {DataType.INT64, DataType.UINT64}:
                 return kind
             if kind in _INTEGRAL:
                 return DataType.INT32 if kind.name.startswith("INT") else DataType.UINT32
-            return DataType.FLOAT32
+            return DataType.FLOAT64 if kind in _DOUBLE else DataType.FLOAT32
         if kind in _INTEGRAL and result in _INTEGRAL:
             return DataType.UINT64 if result in _LONG else DataType.UINT32
         exact = kind in _INTEGRAL or kind in _DOUBLE or result in _DOUBLE
@@ -100,19 +100,26 @@ class Reduction:
         return _COMPLEX_OF[self.number] if self.is_complex else self.number
 
     @property
+    def has_places(self) -> bool:
+        """Whether states have places: results of argmax and argmin, and the first of equal ones."""
+        of_complex = self.function in types.EXTREMES and self.kind in types.PARTS
+        return of_complex or self.function in types.ARG_FUNCTIONS
+
+    @property
     def initial(self) -> DataType:
         """What an initial value is combined in: results of max and min, otherwise numbers."""
         if self.function in types.EXTREMES:
-            return types.initial_type(self.function, self.result)
+            return self.result
         return _COMPLEX_OF[self.number] if self.result in types.PARTS else self.number
 
     def state_bytes(self, *, wide: bool) -> int:
         """Return the size of a state: ``State`` of the function in device code."""
-        number = self.number.itemsize
-        if self.function in types.ARG_FUNCTIONS:
-            return 2 * max(number, 8 if wide else 4)
-        pair = self.is_complex or self.function is ReduceFunction.LOG_SUM_EXP
-        return 2 * number if pair else number
+        value = self.accumulator.itemsize
+        if self.has_places:
+            place = 8 if wide else 4
+            step = max(min(value, 8), place)
+            return -(-(value + place) // step) * step
+        return 2 * value if self.function is ReduceFunction.LOG_SUM_EXP else value
 
     def column_bytes(self, *, wide: bool) -> int:
         """Return the bytes of x that a thread of columns keeps states of, one for each element."""
@@ -134,7 +141,7 @@ class Reduction:
         bits, state = 64 if wide else 32, self.state_bytes(wide=wide)
         kind, result = INPUT_TYPES[self.kind], INPUT_TYPES[self.result]
         defines = [
-            ("CK_FUNCTION", self._struct("ck::Input", "ck::Number")),
+            ("CK_FUNCTION", self._struct("ck::Input", "ck::Number", places=self.has_places)),
             ("CK_INPUT_T", kind[1]),
             ("CK_NUMBER_T", INPUT_TYPES[self.accumulator][1]),
             ("CK_OUTPUT_T", result[1]),
@@ -145,9 +152,9 @@ class Reduction:
         ]
         if self.has_initial:
             last = Reduction(self.function, self.initial, self.initial, self.ignore_nan)
-            initial = INPUT_TYPES[self.initial][1]
+            initial, number = (INPUT_TYPES[k][1] for k in (self.initial, last.accumulator))
             defines.append(("CK_INITIAL_T", initial))
-            defines.append(("CK_INITIAL", last._struct(initial, INPUT_TYPES[last.accumulator][1])))
+            defines.append(("CK_INITIAL", last._struct(initial, number, places=False)))
         defines += [("CK_RANK", str(rank))] if rank else []
         defines += [("CK_WIDTH", str(width))] if width else []
         suffix = "_ignore" if self.ignore_nan else ""
@@ -170,19 +177,20 @@ class Reduction:
             return 2
         if variant in {"vectors", "strided"}:
             return 2 if is_long or width >= tuning.MOST_RESULTS * self.kind.itemsize else 3
-        is_pair = self.function in types.ARG_FUNCTIONS or self.kind in types.PARTS
+        is_pair = self.has_places or self.kind in types.PARTS
         return 2 if is_long else 3 if is_pair else RESIDENT_BLOCKS
 
-    def _struct(self, x: str, number: str) -> str:
+    def _struct(self, x: str, number: str, *, places: bool) -> str:
         """Return the function in device code, for types of x and of what is computed with."""
-        arguments = [x, number]
-        if self.function in types.ARG_FUNCTIONS:
+        arguments, extreme = [x, number], self.function in types.EXTREMES
+        if places:
             arguments.append("ck::Offset")
         if self.function in types.NAN_FUNCTIONS:
             arguments += [str(self.function in _MAXIMA).lower(), str(self.ignore_nan).lower()]
         if self.function in types.ARG_FUNCTIONS:
             arguments.append(str(self.last_index).lower())
-        return f"ck::{_TEMPLATES[self.function]}<{','.join(arguments)}>"
+        name = "FirstExtreme" if extreme and places else _TEMPLATES[self.function]
+        return f"ck::{name}<{','.join(arguments)}>"
 
 
 def _column_pad(state: int, items: int) -> int:
@@ -201,7 +209,7 @@ def column_shared_bytes(state: int, items: int, width: int) -> int:
 def reductions() -> Iterator[Reduction]:
     """Yield each function of each data type, with its default result."""
     for function, kind in product(ReduceFunction, INPUT_TYPES):
-        if kind not in types.PARTS or function not in types.ORDERED:
+        if types.takes(function, kind):
             yield Reduction(function, kind, types.result_type(function, kind, None))
 
 

@@ -57,8 +57,6 @@ ARG_FUNCTIONS = frozenset({ReduceFunction.ARGMAX, ReduceFunction.ARGMIN})
 EXTREMES = frozenset({ReduceFunction.MAX, ReduceFunction.MIN})
 #: Functions that may take NaN as absent.
 NAN_FUNCTIONS = ARG_FUNCTIONS | EXTREMES
-#: Functions that need an order, which complex numbers have not.
-ORDERED = NAN_FUNCTIONS | {ReduceFunction.LOG_SUM_EXP}
 #: Functions that may have an initial value.
 INITIAL_FUNCTIONS = EXTREMES | {ReduceFunction.MULTIPLY, ReduceFunction.SUM}
 #: Functions whose result is no integer, whatever the input is.
@@ -158,10 +156,14 @@ def as_function(value: object) -> ReduceFunction:
     return function
 
 
+def takes(function: ReduceFunction, kind: DataType) -> bool:
+    """Return whether a function has a meaning for elements of a data type."""
+    return function is not ReduceFunction.LOG_SUM_EXP or kind not in _COMPLEX
+
+
 def input_data_types(function: ReduceFunction) -> TypeTable:
     """Return what the input of a function may be at each feature level."""
-    real = frozenset().union(*_CATEGORIES.values()) - _COMPLEX
-    legal = real if function in ORDERED else real | _COMPLEX
+    legal = frozenset(k for kinds in _CATEGORIES.values() for k in kinds if takes(function, k))
     return (FeatureLevel.EXTENDED, legal), *_INPUT_DATA_TYPES.get(function, _EARLY)
 
 
@@ -188,8 +190,8 @@ def result_type(
     Raises DTypeError if the function has no meaning for inputs of this kind, or if the
     requested type holds less than the input's.
     """
-    if kind in _COMPLEX and function in ORDERED:
-        required = f"must be real for {function.label}: complex numbers have no order"
+    if not takes(function, kind):
+        required = f"must be real for {function.label}"
         raise dtype_error(NAME, "x.dtype", f"{required}; got {kind.name.lower()}")
     if requested is not None:
         words, allowed = result_types(function, kind)
@@ -204,11 +206,6 @@ def result_type(
     if function in _COUNTING and kind is DataType.BOOL:
         return DataType.INT64
     return kind
-
-
-def initial_type(function: ReduceFunction, result: DataType) -> DataType:
-    """Return what an initial value of a result must be; the results of max and min are real."""
-    return PARTS.get(result, result) if function in EXTREMES else result
 
 
 def holds_indices(function: ReduceFunction, result: DataType, count: int) -> bool:
