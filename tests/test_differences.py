@@ -89,6 +89,14 @@ def nan():
     )
 
 
+def order_of_complex_numbers():
+    x = np.array([2 - 3j, 2 - 4j, 1 + 9j], np.complex64)
+    with_nan = np.append(x, np.complex64(complex(0, np.nan)))
+    found = [ck.reduce(x, name) for name in ("max", "min", "argmax", "argmin")]
+    kept = [ck.reduce(with_nan, "argmax", nan=rule) for rule in ("propagate", "ignore")]
+    return found == [2 - 3j, 1 + 9j, 0, 2] and kept == [3, 0]
+
+
 def sums_of_integers():
     x = np.array([100, 100], np.int8)
     return (ck.reduce(x, "sum"), ck.reduce(x, "sum", dtype="int64")) == (-56, 200)
@@ -172,6 +180,7 @@ CLAIMS = {
     "one_hot index out of range: `depth` and beyond, below `-depth`": one_hot_out_of_range,
     "dtype of `one_hot`": dtype_of_one_hot,
     "NaN in `max`, `min`, `argmax`, `argmin`": nan,
+    "`max`, `min`, `argmax`, `argmin` of complex numbers": order_of_complex_numbers,
     "sums and products of integers": sums_of_integers,
     "`l1` of the least signed integer": l1_of_the_least_integer,
     "`log_sum_exp`": log_sum_exp,
