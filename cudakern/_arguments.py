@@ -56,7 +56,8 @@ def as_integer(
         requirement = f"must be an int; got {shown(value)}{hint}"
         raise dtype_error(operator, name, requirement) from None
     if integer.bit_length() > _MAX_BITS:  # more, and messages could not show it
-        requirement = f"must be an int of at most {_MAX_BITS} bits; got {shown(integer)}"
+        found = f"one of {integer.bit_length()} bits"
+        requirement = f"must be an int of at most {_MAX_BITS} bits; got {found}"
         raise dtype_error(operator, name, requirement)
     return integer
 
@@ -119,6 +120,7 @@ def element_bytes(operator: str, name: str, value: object, dtype: np.dtype[Any])
     try:
         element = np.asarray(value)
         if element.ndim == 0:
+            element = element.astype(element.dtype.newbyteorder("="), copy=False)
             return _converted_element(element, dtype).tobytes()
     except Exception as error:
         requirement = f"must fit {dtype}; got {shown(value)} ({reason(error)})"

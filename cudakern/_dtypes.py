@@ -81,9 +81,10 @@ class DataType(IntEnum):
         data_type = known().get(dtype) if isinstance(value, np.dtype) else None
         if data_type is None:
             names = ", ".join(d.name for d in known())
-            raise dtype_error(
-                "cudakern", "dtype", f"must be one of {names}; got {shown(dtype, str)}"
-            )
+            native = dtype.newbyteorder("=") if isinstance(value, np.dtype) else None
+            hint = '; use dtype.newbyteorder("=")' if native in known() else ""
+            requirement = f"must be one of {names}; got {shown(dtype, str)}{hint}"
+            raise dtype_error("cudakern", "dtype", requirement)
         return data_type
 
 
@@ -165,8 +166,22 @@ def require_dtype(
 ) -> None:
     """Raise DTypeError unless an argument's dtype is legal."""
     if dtype not in legal:
-        requirement = f"must be one of {_names_of(legal)}; got {dtype}"
+        requirement = f"must be one of {_names_of(legal)}; got {dtype}{hint_of(name, dtype, legal)}"
         raise dtype_error(operator, f"{name}.dtype", requirement)
+
+
+def hint_of(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
+    """Return the end of a message about an operand's dtype: where it comes from, what to use."""
+    if dtype.kind == "O":
+        return "; NumPy has it for integers of more than 64 bits, and for what is no number"
+    return hint_of_order(name, dtype, legal)
+
+
+def hint_of_order(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
+    """Return the end of a message: how to make an array's dtype legal, if its bytes are swapped."""
+    if dtype.isnative or dtype.newbyteorder("=") not in legal:
+        return ""
+    return f'; use {name}.astype({name}.dtype.newbyteorder("="))'
 
 
 def _names_of(dtypes: Iterable[np.dtype[Any]]) -> str:
@@ -188,6 +203,8 @@ def as_dtype(operator: str, wanted: object, legal: Collection[np.dtype[Any]]) ->
     word = name.rpartition(".")[2]  # of torch.float32
     if not narrow_floats() and word.startswith(("bfloat16", "float8")):
         hint = "; it needs the package ml_dtypes"
+    elif dtype is not None and dtype.newbyteorder("=") in legal:
+        hint = f"; did you mean '{dtype.newbyteorder('=')}'?"
     else:
         hint = did_you_mean(word, map(str, legal) if dtype is None else (), _OTHER_NAMES)
     got = shown(wanted) if dtype is None else str(dtype)

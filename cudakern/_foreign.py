@@ -15,7 +15,7 @@ import numpy as np
 from cudakern._arrays import Array, address_of, is_cupy, is_read_only, require_writeable
 from cudakern._dtypes import narrow_floats
 from cudakern.engines.cuda.library import translate
-from cudakern.errors import BindingError, CudakernError, dtype_error, reason
+from cudakern.errors import BindingError, CudakernError, dtype_error, reason, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ _CUDA_TYPES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 #: What arrays of all libraries have, or one of it.
 _OFFERS = ("__dlpack__", "__cuda_array_interface__", "__array__", "__array_interface__")
 _NUMBERS = frozenset({bool, int, float, complex})
+_MAX_SHOWN = 128  # bits of an integer that is too large
 _MAX_DEPTH = 64  # of nested lists; NumPy takes no more
 
 
@@ -40,6 +41,8 @@ def as_array(operator: str, name: str, value: object) -> Array:
     if type(value) is np.ndarray or is_cupy(value):
         return value
     with _refused(operator, name, value):
+        if isinstance(value, list | tuple):
+            _require_no_arrays(operator, name, value)
         return _shared(operator, name, value)
 
 
@@ -76,12 +79,7 @@ def _refused(operator: str, name: str, value: object) -> Iterator[None]:
 
 
 def _require_plain(operator: str, name: str, value: object) -> None:
-    """Raise BindingError for what NumPy would read and lose a part of, or have computed.
-
-    DTypeError tells of several arrays where NumPy would make one, or try to.
-    """
-    if isinstance(value, list | tuple):
-        _require_no_arrays(operator, name, value)
+    """Raise BindingError for what NumPy would read and lose a part of, or have computed."""
     masked = sys.modules.get("numpy.ma")  # NumPy imports it at first use, for 20 ms
     if isinstance(value, getattr(masked, "MaskedArray", ())):
         raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
@@ -148,9 +146,20 @@ def _shared(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  wha
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         return np.from_dlpack(value)
     array = np.asarray(value)
+    if array.dtype.kind == "O":
+        _require_64_bits(operator, name, array)
     if array.ndim == 0 and array.dtype == object:  # NumPy's answer to what it does not know
         raise TypeError
     return array
+
+
+def _require_64_bits(operator: str, name: str, array: np.ndarray[Any, Any]) -> None:
+    """Raise DTypeError if NumPy has made objects of integers, as no type of integers has one."""
+    for element in array.flat:
+        if isinstance(element, int) and not -(2**63) <= element < 2**64:
+            bits = element.bit_length() + (element < 0)
+            found = shown(element) if bits <= _MAX_SHOWN else f"one of {bits} bits"
+            raise dtype_error(operator, name, f"must hold integers of at most 64 bits; got {found}")
 
 
 def _shared_to_write(operator: str, name: str, value: Any) -> Array | None:  # noqa: ANN401

@@ -54,6 +54,7 @@ _OTHER_NEGATIVE = {
     **dict.fromkeys(("wrap", "numpy", "python"), "'from_end'"),
     **dict.fromkeys(("outofrange", "fill", "raise", "error"), "'invalid'"),
 }
+_OF_MASK = "; the positions of a mask are nonzero(indices)[0], as tuples argwhere(indices)"
 _INDEX_DTYPES = frozenset(map(np.dtype, INDEX_TYPES))
 _WIDENED = {
     np.dtype(narrow): np.dtype(wide)
@@ -140,17 +141,32 @@ def as_indices(operator: str, value: object, indices: Array) -> Array:
         return indices
     if indices.dtype in _WIDENED:
         return converted(indices, _WIDENED[indices.dtype])
-    if isinstance(value, list | tuple) and indices.size == 0:
-        return indices.astype(np.int64)  # an empty list has no dtype of its own
+    if isinstance(value, list | tuple):
+        if indices.size == 0:
+            return indices.astype(np.int64)  # an empty list has no dtype of its own
+        if indices.dtype == np.float64:
+            _require_one_type(operator, value)
     require_index_dtype(operator, indices.dtype)
     return indices
+
+
+def _require_one_type(operator: str, value: Sequence[Any]) -> None:
+    """Raise DTypeError for integers of which NumPy makes float64, as no type of both is wider."""
+    numbers = np.asarray(value, object).ravel().tolist()
+    if all(isinstance(number, int | np.integer) for number in numbers):
+        found = f"{min(numbers)} and {max(numbers)}, of which NumPy makes float64"
+        requirement = f"must hold integers of one type, int64 or uint64; got {found}"
+        raise dtype_error(operator, "indices", requirement)
 
 
 def require_index_dtype(operator: str, dtype: np.dtype[Any]) -> None:
     """Raise DTypeError unless indices may have a dtype, or can be widened from it."""
     if dtype not in _INDEX_DTYPES and dtype not in _WIDENED:
-        requirement = f"must be int32, int64, uint32 or uint64; got {dtype}"
-        raise dtype_error(operator, "indices.dtype", requirement)
+        legal = _INDEX_DTYPES | _WIDENED.keys()
+        *others, last = sorted(map(str, legal), key=lambda name: (name[0], len(name), name))
+        requirement = f"must be {', '.join(others)} or {last}; got {dtype}"
+        hint = _OF_MASK if dtype == np.bool_ else dtypes.hint_of("indices", dtype, legal)
+        raise dtype_error(operator, "indices.dtype", f"{requirement}{hint}")
 
 
 def fill_pattern(operator: str, mode: str, fill_value: object, dtype: np.dtype[Any]) -> bytes:

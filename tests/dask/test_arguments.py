@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import dask.array as da
 import numpy as np
@@ -118,6 +119,8 @@ WORD = da.from_array(np.array(1), chunks=())
         ("nonzero", lambda: cd.nonzero(LAZY, size=WORD), ck.DTypeError, "size must be known"),
         ("gather", lambda: cd.gather(LAZY.to_delayed()[0], [0]), ck.DTypeError,
          "x must be an array; got Delayed"),
+        ("reduce", lambda: cd.reduce("sum", LAZY), ck.ArgumentError,
+         "x must be an array; got 'sum': x and function are swapped"),
         ("argwhere", lambda: cd.argwhere(da.ma.masked_equal(LAZY, 2)), ck.BindingError,
          "x must not be a masked array: the mask would be lost"),
     ],
@@ -154,6 +157,24 @@ def test_several_arrays_are_no_operand(name, several):
         assert error == outcome(lambda a=given: getattr(ck, name)(*a, **options))
         assert error[0] is ck.DTypeError
         assert " must be one array; got " in error[1]
+
+
+#: Operands that some parameter refuses, with a word of advice.
+ADVISED = [X.astype(">f4"), I.astype(">i8"), X > 2, X.astype(object), 2**64, [2**64], [2**63, -1]]
+
+
+@pytest.mark.parametrize("given", ADVISED, ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_advice_is_the_same(name, given):
+    operands, options = good_call(name)
+    forms = [given]
+    if isinstance(given, np.ndarray):
+        forms.append(da.from_array(given, chunks=2))
+    for k, form in product(range(len(operands)), forms):
+        lazy, eager = ([*operands[:k], value, *operands[k + 1 :]] for value in (form, given))
+        found = outcome(lambda a=lazy: getattr(cd, name)(*a, **options))
+        expected = outcome(lambda a=eager: getattr(ck, name)(*a, **options))
+        assert found == expected or expected[0] is not ck.DTypeError
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

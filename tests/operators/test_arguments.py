@@ -200,11 +200,75 @@ def test_dtypes_that_are_not_supported(launches, name, k, operand, dtype, empty)
     if name.startswith("compiled"):
         text, error = f" must have dtype {own.dtype}; got {dtype}", ck.BindingError
     elif operand == "indices":
-        text = f".dtype must be int32, int64, uint32 or uint64; got {dtype}"
+        text = (
+            ".dtype must be int8, int16, int32, int64, uint8, uint16, uint32 or uint64; "
+            f"got {dtype}"
+        )
+        if dtype.kind == "b":
+            text += "; the positions of a mask are nonzero(indices)[0], as tuples argwhere(indices)"
+    native = dtype.newbyteorder("=")
+    legal = [native] if operand != "indices" or native.kind == "i" else []
+    legal = [own.dtype] if name.startswith("compiled") else legal
+    if not dtype.isnative and native in legal:
+        text += f'; use {operand}.astype({operand}.dtype.newbyteorder("="))'
+    if dtype.kind == "O" and error is ck.DTypeError:
+        text += "; NumPy has it for integers of more than 64 bits, and for what is no number"
     value = np.zeros(own.shape, dtype)
     value = value[:0] if empty and operand in {"x", "indices"} else value
     with nothing_allocated():
         assert_refused(error, f"{operator_of(name)}: {operand}{text}", call_with(name, k, value))
+    assert not launches
+
+
+@pytest.mark.parametrize(("name", "k", "operand"), OPERANDS)
+def test_the_way_out_of_a_foreign_byte_order(name, k, operand):
+    """What the message says to use is taken."""
+    own = CASES[name].operands[k]
+    foreign = own.astype(own.dtype.newbyteorder())
+    with pytest.raises((ck.DTypeError, ck.BindingError)) as caught:
+        call_with(name, k, foreign)()
+    way_out = str(caught.value).partition("; use ")[2]
+    native = eval(way_out, {operand: foreign})  # noqa: S307  our own words
+    results = results_of(call_with(name, k, native)())
+    for found, expected in zip(results, expected_of(CASES[name]), strict=True):
+        assert same_bytes(found, expected)
+
+
+#: What messages call integers that no type of 64 bits has; Python does not print the last.
+TOO_LONG = {
+    **{str(n): n for n in (2**64, -(2**63) - 1, 10**30)},
+    "one of 16610 bits": 10**5000,
+}
+#: In the forms in which operands are given.
+BEYOND = {
+    "scalar": lambda n: n,
+    "list": lambda n: [1, n],
+    "nested": lambda n: ((1, 2), [n, 3]),
+    "with floats": lambda n: [0.5, n],
+    "with bools": lambda n: [True, n],
+}
+
+
+@pytest.mark.parametrize("integer", TOO_LONG)
+@pytest.mark.parametrize("given", BEYOND)
+@pytest.mark.parametrize(("name", "k", "operand"), OPERANDS)
+def test_integers_of_more_than_64_bits(launches, name, k, operand, given, integer):
+    value = BEYOND[given](TOO_LONG[integer])
+    if operand == "values" and given != "scalar":
+        return  # of two numbers float32 is made
+    text = f"{operator_of(name)}: {operand} must hold integers of at most 64 bits; got {integer}"
+    assert_refused(ck.DTypeError, text, call_with(name, k, value))
+    assert not launches
+
+
+@pytest.mark.parametrize("name", ["gather", "gather_nd", "one_hot"])
+def test_indices_of_which_numpy_makes_floats(launches, name):
+    k = list(NAMES[name][0]).index("indices")
+    for value in ([2**63, -1], [[np.uint64(5)], [np.int64(-1)]]):
+        low, high = (int(f(np.asarray(value, object).ravel())) for f in (min, max))
+        found = f"{low} and {high}, of which NumPy makes float64"
+        text = f"{name}: indices must hold integers of one type, int64 or uint64; got {found}"
+        assert_refused(ck.DTypeError, text, call_with(name, k, value))
     assert not launches
 
 
@@ -234,7 +298,10 @@ NO_OUTPUTS = {
     "longer": (lambda out: np.concatenate([out, out]), "must have shape {shape} ... "),
     "deeper": (lambda out: out[None], "must have shape {shape} ... "),
     "text": (lambda out: np.zeros(out.shape, "U1"), "must have dtype {dtype}; got <U1"),
-    "foreign": (lambda out: out.astype(out.dtype.newbyteorder()), "must have dtype {dtype}; got >"),
+    "foreign": (
+        lambda out: out.astype(out.dtype.newbyteorder()),
+        'must have dtype {dtype}; got {foreign}; use {0}.astype({0}.dtype.newbyteorder("="))',
+    ),
     "repeated": (
         lambda out: as_strided(np.zeros_like(out), out.shape, (0,) * out.ndim),
         "must give each element an address of its own; got strides  ... ",
@@ -262,13 +329,11 @@ def test_outputs_that_cannot_be_written(launches, name, k, output, given):
     own = poisoned(CASES[name])[k]
     value = make(own.copy())
     if name.startswith("compiled") and given not in {"list", "None", "masked", "read-only"}:
-        text = "must have  ... "
-        if given in {"text", "foreign"}:
-            text = f"must have dtype {own.dtype}; got  ... "
-    if name == "reduce" and given in {"text", "foreign"}:
-        text = "must have dtype float or complex for max of float32; got  ... "
-    text = text.format(shape=own.shape, dtype=own.dtype)
-    text = text if " ... " in text or "got >" not in text else f"{text} ... "
+        text = NO_OUTPUTS[given][1] if given in {"text", "foreign"} else "must have  ... "
+    if name == "reduce":
+        text = text.replace("dtype {dtype}", "dtype float or complex for max of float32")
+    foreign = own.dtype.newbyteorder()
+    text = text.format(output, shape=own.shape, dtype=own.dtype, foreign=foreign)
     with nothing_allocated():
         assert_refused(
             ck.BindingError, f"{operator_of(name)}: {output} {text}", call_into(name, k, value)

@@ -106,6 +106,8 @@ FIT = [
     ("uint64", np.uint64(2**64 - 1), 2**64 - 1),
     ("bool", 1.0, True),
     ("int32", True, 1),
+    ("float64", np.array(1.5, ">f8"), 1.5),
+    ("int16", np.array(-3, ">i8"), -3),
 ]
 
 
@@ -115,6 +117,21 @@ def test_a_scalar_that_fits_is_rounded(dtype, value, expected):
     found = ck.gather(np.ones(3, dtype), [7], mode="fill", fill_value=value)
     assert found.dtype == dtype
     assert found.tobytes() == np.array([expected], dtype).tobytes()
+
+
+@pytest.mark.parametrize("kind", [">f4", ">i8", ">c8"])
+def test_scalars_of_another_byte_order_are_scalars(kind):
+    off, on = np.array([2, 7], kind)[:1].reshape(()), np.array(7, kind)
+    native = np.dtype(kind).newbyteorder("=")
+    found = ck.one_hot([1, 0], 2, values=(off, on))
+    assert found.dtype == native
+    assert found.tolist() == [[2, 7], [7, 2]]
+    assert ck.reduce(np.zeros(2, native), "sum", initial=on) == 7
+
+
+def test_a_dtype_of_another_byte_order_has_no_data_type():
+    text = 'cudakern: dtype must be one of  ... ; got >f4; use dtype.newbyteorder("=")'
+    assert_refused(ck.DTypeError, text, lambda: DataType.from_numpy(np.dtype(">f4")))
 
 
 OWNING = change(DESC, "indices_tensor", flags=OWNED)

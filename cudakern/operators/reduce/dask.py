@@ -14,6 +14,7 @@ from cudakern._foreign import as_array
 from cudakern.operators import lazy_arrays
 from cudakern.operators.lazy_arrays import Lazy, joined, mapped, only_chunk, require_known, tree
 from cudakern.operators.reduce import function as eager
+from cudakern.operators.reduce import types
 from cudakern.operators.reduce.function import ReduceCall, call_of
 from cudakern.operators.reduce.reduction import Reduction
 from cudakern.operators.reduce.types import ARG_FUNCTIONS, EXTREMES, NAME, ReduceFunction
@@ -85,6 +86,7 @@ def reduce(
     >>> cd.reduce(x, "argmax", axis=1).compute()
     array([2, 2])
     """
+    types.require_order(x, function)
     require_known(NAME, out, function=function, axis=axis, keepdims=keepdims, dtype=dtype)
     require_known(NAME, nan=nan, last_index=last_index, initial=initial)
     x = lazy_arrays.as_lazy(NAME, "x", x)

@@ -18,7 +18,7 @@ from cudakern._arguments import (
     require_word,
 )
 from cudakern._caches import Table, registered
-from cudakern._dtypes import DataType, as_dtype, known, require_dtype
+from cudakern._dtypes import DataType, as_dtype, hint_of_order, known, require_dtype
 from cudakern._foreign import as_array, as_output
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError, did_you_mean, dtype_error, shown
@@ -120,7 +120,7 @@ def call_of(
     Its arguments are checked once for equal facts of x and out.
     """
     if type(function) is not str:
-        function = types.as_function(function)
+        function = types.as_function(function, x)
     if axis is not None and type(axis) is not int:
         axis = _as_axes(axis)
     target = None if out is None else as_output(NAME, "out", out)
@@ -212,7 +212,9 @@ def _result_of(
         result = known().get(dtype, DataType.UNKNOWN)
         if result not in allowed:
             requirement = f"must have dtype {words} for {function.label} of {kind.name.lower()}"
-            raise BindingError(NAME, "out", f"{requirement}; got {dtype}")
+            legal = [own for own, data_type in known().items() if data_type in allowed]
+            hint = hint_of_order("out", dtype, legal)
+            raise BindingError(NAME, "out", f"{requirement}; got {dtype}{hint}")
     if not types.holds_indices(function, result, count):
         requirement = f"must hold indices up to {count - 1}; got {result.name.lower()}"
         if of_out:

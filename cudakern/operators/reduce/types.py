@@ -75,8 +75,30 @@ _OTHER_NAMES = {
     **dict.fromkeys(("asum", "abssum"), "'l1'"),
     **dict.fromkeys(("add", "total"), "'sum'"),
     **dict.fromkeys(("sumsq", "sumofsquares"), "'sum_square'"),
+    **dict.fromkeys(("lse", "logaddexp"), "'log_sum_exp'"),
+    **dict.fromkeys(("any", "some", "logicalor"), "'max' of x != 0"),
+    **dict.fromkeys(("all", "every", "logicaland"), "'min' of x != 0"),
+    **dict.fromkeys(("countnonzero", "nnz", "count", "l0"), "'sum' of x != 0"),
+    **dict.fromkeys(("var", "variance"), "'average' of abs(x - mean) ** 2"),
+    **dict.fromkeys(("std", "stddev"), "the square root of 'average' of abs(x - mean) ** 2"),
+    "rms": "the square root of 'average' of x * x",
+    **dict.fromkeys(("ptp", "range", "minmax", "aminmax"), "'max' and 'min'"),
+    **dict.fromkeys(("absmax", "linf", "norminf"), "'max' of abs(x)"),
+    "nansum": "'sum' of where(isnan(x), 0, x)",
+    **dict.fromkeys(("nanprod", "nanmultiply"), "'multiply' of where(isnan(x), 1, x)"),
+    **dict.fromkeys(
+        ("nanmean", "nanaverage"), "'sum' of where(isnan(x), 0, x) divided by 'sum' of ~isnan(x)"
+    ),
+    "softmax": "exp(x - reduce(x, 'log_sum_exp', axis, keepdims=True))",
+    "logsoftmax": "x - reduce(x, 'log_sum_exp', axis, keepdims=True)",
     **{f"nan{f.label}": f"'{f.label}' with nan='ignore'" for f in NAN_FUNCTIONS},
 }
+#: Functions of NumPy and CuPy that are none of these, nor made of them.
+_ABSENT = frozenset({
+    "argsort", "bincount", "cumprod", "cumsum", "histogram", "median", "nanmedian",
+    "nanpercentile", "nanquantile", "nanstd", "nanvar", "percentile", "quantile", "sort", "unique",
+})  # fmt: skip
+_ELSEWHERE = "; there is none here, but in NumPy and CuPy"
 _INT32 = frozenset({DataType.INT32, DataType.UINT32})
 _INT64 = frozenset({DataType.INT64, DataType.UINT64})
 _INTEGERS = dtypes.INTEGERS_8_TO_32 | _INT64
@@ -145,15 +167,36 @@ def function_of(value: object) -> ReduceFunction | None:
         return None
 
 
-def as_function(value: object) -> ReduceFunction:
-    """Return a function given by name, as a member or by its value, or raise ArgumentError."""
+def as_function(value: object, x: object = None) -> ReduceFunction:
+    """Return a function given by name, as a member or by its value, or raise ArgumentError.
+
+    ``x`` is what stands before it.
+    """
     function = function_of(value)
     if function is None:
-        word = value.lower().removeprefix("reduce") if isinstance(value, str) else value
-        hint = did_you_mean(word, BY_LABEL, _OTHER_NAMES)
+        require_order(x, value)
+        name = value if isinstance(value, str) else getattr(value, "__name__", None)  # numpy.sum
+        word = name.lower().removeprefix("reduce") if isinstance(name, str) else name
+        hint = _ELSEWHERE if word in _ABSENT else did_you_mean(word, BY_LABEL, _OTHER_NAMES)
         requirement = f"must be one of {', '.join(BY_LABEL)}; got {shown(value)}{hint}"
         raise ArgumentError(NAME, "function", requirement)
     return function
+
+
+def require_order(x: object, function: object) -> None:
+    """Raise ArgumentError if x is a name or a scalar, and the function an array."""
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        x = x.item()
+    if isinstance(x, str | int) and (isinstance(function, list | tuple) or _has_axes(function)):
+        requirement = f"must be an array; got {shown(x)}: x and function are swapped"
+        raise ArgumentError(NAME, "x", requirement)
+
+
+def _has_axes(value: object) -> bool:
+    try:
+        return len(value.shape) > 0  # type: ignore[attr-defined]  # so AttributeError
+    except Exception:  # noqa: BLE001  whatever the class of a value raises
+        return False
 
 
 def takes(function: ReduceFunction, kind: DataType) -> bool:

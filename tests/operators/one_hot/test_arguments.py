@@ -37,7 +37,7 @@ TABLES = {
         "axis must be an int; got 'columns'; did you mean 1?": call(axis="columns"),
         "values[0] must be a scalar; got shape (1,)": values([0], 1),
         f"{VALUES}<U1": values(0, "x"),
-        f"{VALUES}object": values(None, 1),
+        f"{VALUES}object; NumPy has it for  ... , and for what is no number": values(None, 1),
         f"{VALUES}datetime64[s]": values(0, np.datetime64(1, "s")),
         "values must be scalars of one dtype; got ( ... )": values(
             np.float32(0), np.datetime64(1, "s")

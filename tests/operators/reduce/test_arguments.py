@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import cudakern as ck
+from tests.helpers import fake_cupy
 from tests.helpers.places import get, put
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS
 from tests.helpers.refused import assert_refused, nothing_allocated, refusals
@@ -29,8 +30,40 @@ MEANT = {
     "summ": "'sum'", "add": "'sum'", "ReduceSum": "'sum'", "amax": "'max'", "maximum": "'max'",
     "amin": "'min'", "nanmax": "'max' with nan='ignore'", "norm": "'l2'", "arg_max": "'argmax'",
     "nanargmin": "'argmin' with nan='ignore'", "logsumexp": "'log_sum_exp'",
-    "ReduceLogSumExp": "'log_sum_exp'", "sumsq": "'sum_square'",
+    "ReduceLogSumExp": "'log_sum_exp'", "sumsq": "'sum_square'", "lse": "'log_sum_exp'",
 }  # fmt: skip
+#: Functions of NumPy that are made of reduce's, as the message has it, and how.
+MADE = {
+    "any": ("'max' of x != 0", lambda x: ck.reduce(x != 0, "max")),
+    "all": ("'min' of x != 0", lambda x: ck.reduce(x != 0, "min")),
+    "count_nonzero": ("'sum' of x != 0", lambda x: ck.reduce(x != 0, "sum")),
+    "var": (
+        "'average' of abs(x - mean) ** 2",
+        lambda x: ck.reduce(abs(x - ck.reduce(x, "average")) ** 2, "average"),
+    ),
+    "std": (
+        "the square root of 'average' of abs(x - mean) ** 2",
+        lambda x: ck.reduce(abs(x - ck.reduce(x, "average")) ** 2, "average") ** 0.5,
+    ),
+    "ptp": ("'max' and 'min'", lambda x: ck.reduce(x, "max") - ck.reduce(x, "min")),
+    "nansum": (
+        "'sum' of where(isnan(x), 0, x)",
+        lambda x: ck.reduce(np.where(np.isnan(x), 0, x), "sum"),
+    ),
+    "nanprod": (
+        "'multiply' of where(isnan(x), 1, x)",
+        lambda x: ck.reduce(np.where(np.isnan(x), 1, x), "multiply"),
+    ),
+    "nanmean": (
+        "'sum' of where(isnan(x), 0, x) divided by 'sum' of ~isnan(x)",
+        lambda x: ck.reduce(np.where(np.isnan(x), 0, x), "sum") / ck.reduce(~np.isnan(x), "sum"),
+    ),
+    "nanmax": ("'max' with nan='ignore'", lambda x: ck.reduce(x, "max", nan="ignore")),
+}
+#: Functions of NumPy and CuPy that are not.
+ABSENT = ["median", "nanstd", "cumsum", "percentile", "nanquantile", "histogram", "bincount"]
+FUNCTIONS_OF_NUMPY = {np.sum: "'sum'", np.amax: "'max'", np.mean: "'average'", np.add: "'sum'",
+                      np.linalg.norm: "'l2'", min: "'min'"}  # fmt: skip
 
 
 #: For x and a function a dtype that no result has, and what it must be.
@@ -62,8 +95,23 @@ TABLES = {
         **{f"{UNKNOWN}{k!r}; did you mean {v}?": call(function=k) for k, v in MEANT.items()},
         **{
             f"{UNKNOWN}{name!r}": call(function=name)
-            for name in ("median", "std", "any", "", "x" * 58, 12, -1, None, 10.0, ["sum"])
+            for name in ("kurtosis", "", "x" * 58, 12, -1, None, 10.0, ["sum"])
         },
+        **{f"{UNKNOWN}{k!r}; did you mean {v}?": call(function=k) for k, (v, _) in MADE.items()},
+        **{
+            f"{UNKNOWN}{name!r}; there is none here, but in NumPy and CuPy": call(function=name)
+            for name in ABSENT
+        },
+        **{
+            f"{UNKNOWN} ... ; did you mean {meant}?": call(function=function)
+            for function, meant in FUNCTIONS_OF_NUMPY.items()
+        },
+        **{
+            f"x must be an array; got {first!r}: x and function are swapped": call(first, second)
+            for first in ("sum", "mean", "no such function")
+            for second in (X, [1, 2], fake_cupy.Array(X), (1,))
+        },
+        "x must be an array; got 10: x and function are swapped": call(ck.ReduceFunction.SUM, X),
         "axis must lie in [-2, 1]; got 2": call(axis=2),
         "axis must lie in [-2, 1]; got -3": call(axis=-3),
         "axis must lie in [-2, 1]; got 9": call(axis=(0, 9)),
@@ -130,7 +178,7 @@ TABLES = {
         f"{KINDS}'torch.float64'; did you mean 'float64'?": call(dtype="torch.float64"),
         f"{KINDS}float8_e5m2": call(dtype=ml_dtypes.float8_e5m2),
         f"{KINDS}datetime64": call(dtype="datetime64"),
-        f"{KINDS}>f4": call(dtype=">f4"),
+        f"{KINDS}>f4; did you mean 'float32'?": call(dtype=">f4"),
         f"{KINDS}[('a', '<f4')]": call(dtype=[("a", "f4")]),
         f"{KINDS}<U0": call(dtype=str),
         f"{KINDS}4": call(dtype=4),
@@ -167,6 +215,19 @@ def test_answer(launches, error, text, call):
         caught = assert_refused(error, f"reduce: {text}", call)
     assert error is ck.DTypeError or (caught.operator, caught.field) == ("reduce", text.split()[0])
     assert not launches
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_takes_the_place_of_functions_of_numpy(name):
+    _, formula = MADE[name]
+    for x in (np.array([[3.0, 0, -2, 5]]), np.array([0.0, 0]), np.array([1.0, np.nan, 4])):
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_allclose(formula(x), getattr(np, name)(x), rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_what_is_said_to_be_in_numpy_is_there(name):
+    assert callable(getattr(np, name))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "uint8"])
