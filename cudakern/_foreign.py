@@ -26,7 +26,7 @@ _CUDA_TYPES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 
 #: What arrays of all libraries have, or one of it.
 _OFFERS = ("__dlpack__", "__cuda_array_interface__", "__array__", "__array_interface__")
-_NUMBERS = frozenset({bool, int, float, complex})
+_NUMBERS = frozenset({bool, int, float, complex, *np.sctypeDict.values()})
 _MAX_SHOWN = 128  # bits of an integer that is too large
 _MAX_DEPTH = 64  # of nested lists; NumPy takes no more
 
@@ -97,20 +97,21 @@ def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, .
     list is rows in both; arrays in one are held against the rules that they have alone.
     """
     sequences: list[tuple[Any, bool]] = [(value, isinstance(value, tuple))]
-    for _ in range(_MAX_DEPTH):
-        elements = [
-            (element, in_tuple or isinstance(element, tuple))
-            for sequence, in_tuple in sequences
-            for element in sequence
-            if type(element) not in _NUMBERS
-        ]
-        for element, in_tuple in elements:
-            if _is_array(element):
-                if in_tuple or is_cupy(element) or hasattr(element, "__cuda_array_interface__"):
-                    requirement = _one_array(operator, name, value, in_tuple=in_tuple)
-                    raise dtype_error(operator, name, requirement)
-                _require_plain(operator, name, element)
-        sequences = [pair for pair in elements if isinstance(pair[0], list | tuple)]
+    depth = 0
+    while sequences and depth < _MAX_DEPTH:
+        inner: list[tuple[Any, bool]] = []
+        for sequence, in_tuple in sequences:
+            if _NUMBERS.issuperset(map(type, sequence)):
+                continue
+            for element in sequence:
+                if isinstance(element, list | tuple):
+                    inner.append((element, in_tuple or isinstance(element, tuple)))
+                elif type(element) not in _NUMBERS and _is_array(element):
+                    if in_tuple or is_cupy(element) or hasattr(element, "__cuda_array_interface__"):
+                        requirement = _one_array(operator, name, value, in_tuple=in_tuple)
+                        raise dtype_error(operator, name, requirement)
+                    _require_plain(operator, name, element)
+        sequences, depth = inner, depth + 1
 
 
 def _is_array(value: object) -> bool:
@@ -148,8 +149,8 @@ def _shared(operator: str, name: str, value: Any) -> Array:  # noqa: ANN401  wha
     array = np.asarray(value)
     if array.dtype.kind == "O":
         _require_64_bits(operator, name, array)
-    if array.ndim == 0 and array.dtype == object:  # NumPy's answer to what it does not know
-        raise TypeError
+        if array.ndim == 0:  # NumPy's answer to what it does not know
+            raise TypeError
     return array
 
 

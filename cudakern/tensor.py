@@ -11,7 +11,7 @@ from enum import IntEnum, IntFlag
 from math import prod
 from typing import TYPE_CHECKING
 
-from cudakern._arguments import as_integer
+from cudakern._arguments import as_integer, integer_of
 from cudakern._dtypes import EXTENSIONS, DataType
 from cudakern._layout import MAX_DIMENSIONS, overlaps_itself, packed_strides
 from cudakern.errors import DescriptorError, DTypeError, dtype_error, shown
@@ -106,10 +106,11 @@ class TensorDesc:
 def as_integers(descriptor: str, field: str, values: Sequence[int]) -> tuple[int, ...]:
     """Return the values of a descriptor's field, or raise DTypeError if one is no integer."""
     try:
-        return tuple(as_integer(descriptor, field, value) for value in values)
+        integers = tuple(map(integer_of, values))
     except Exception:  # noqa: BLE001  whatever the class of a value raises
         requirement = f"must be a sequence of integers; got {shown(values)}"
         raise dtype_error(descriptor, field, requirement) from None
+    return tuple(as_integer(descriptor, field, integer) for integer in integers)
 
 
 def as_member(descriptor: str, field: str, desc: object, kind: type[IntEnum | IntFlag]) -> int:

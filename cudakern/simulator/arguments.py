@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern._dtypes import hint_of_order
 from cudakern._layout import Layout
 from cudakern.errors import BindingError, dtype_error, reason, shown
 from cudakern.simulator.operands import Operand
@@ -170,7 +171,9 @@ def pack(
             packed += _scalar(name, i, argument, size)
             continue
         if argument.dtype.hasobject or not argument.dtype.isnative:
-            requirement = f"must hold what a GPU can; got {shown(argument.dtype, str)}"
+            native = argument.dtype.newbyteorder("=")
+            hint = hint_of_order(f"args[{i}]", argument.dtype, (native,))
+            requirement = f"must hold what a GPU can; got {shown(argument.dtype, str)}{hint}"
             raise dtype_error(name, f"args[{i}]", requirement)
         if kind is ParameterKind.OTHER and _is_value(argument, size):
             packed += argument.tobytes()
