@@ -144,6 +144,18 @@ def test_several_arrays_in_place_of_one(monkeypatch, launches, name, k, operand,
     assert not launches
 
 
+@pytest.mark.parametrize("make", [fake_cupy.Array, InterfaceOnly])
+@pytest.mark.parametrize(("name", "k", "operand"), [o for o in OPERANDS if o[2] != "values"])
+def test_a_list_of_arrays_on_a_gpu(monkeypatch, launches, name, k, operand, make):
+    """NumPy cannot read them."""
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make())
+    value = [make(CASES[name].operands[k])] * 2
+    found = f"must be one array; got a list of arrays; use np.stack({operand})"
+    text = f"{operator_of(name)}: {operand} {found}"
+    assert_refused(ck.DTypeError, text, call_with(name, k, value))
+    assert not launches
+
+
 @pytest.mark.parametrize("x", [np.zeros((0, 0)), np.zeros(3), np.eye(2), np.ones((2, 3, 1))])
 def test_what_nonzero_returns_is_no_index(x):
     """Whatever the number of elements that are not zero."""

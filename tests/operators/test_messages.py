@@ -123,9 +123,10 @@ def test_a_scalar_that_fits_is_rounded(dtype, value, expected):
 def test_scalars_of_another_byte_order_are_scalars(kind):
     off, on = np.array([2, 7], kind)[:1].reshape(()), np.array(7, kind)
     native = np.dtype(kind).newbyteorder("=")
-    found = ck.one_hot([1, 0], 2, values=(off, on))
-    assert found.dtype == native
-    assert found.tolist() == [[2, 7], [7, 2]]
+    for pair in ((off, on), (2, on), (off, 7)):
+        found = ck.one_hot([1, 0], 2, values=pair)
+        assert found.dtype == native
+        assert found.tolist() == [[2, 7], [7, 2]]
     assert ck.reduce(np.zeros(2, native), "sum", initial=on) == 7
 
 

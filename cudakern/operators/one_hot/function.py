@@ -119,7 +119,7 @@ def _common_dtype(values: tuple[object, object]) -> np.dtype[Any]:
         return np.dtype(np.complex64 if some_complex else np.float32)
     try:
         own = [np.asarray(v).dtype for v, number in zip(values, numbers, strict=True) if not number]
-        dtype: np.dtype[Any] = np.result_type(*own).newbyteorder("=")
+        dtype: np.dtype[Any] = np.result_type(*own)
     except Exception as error:
         requirement = f"must be scalars of one dtype; got {shown(values)} ({reason(error)})"
         raise dtype_error(NAME, "values", requirement) from error
