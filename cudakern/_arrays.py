@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._dtypes import hint_of_order
+from cudakern._dtypes import way_out
 from cudakern._layout import MAX_DIMENSIONS, WORD_BYTES, Layout, overlaps_itself
 from cudakern.engines import HOST, engine_for, require_own_process
 from cudakern.engines.cuda.library import import_cupy
@@ -307,7 +307,7 @@ def check_output(
 def require_own_dtype(operator: str, name: str, array: Array, dtype: np.dtype[Any]) -> None:
     """Raise BindingError unless an array has the dtype that follows from the other arguments."""
     if array.dtype != dtype:
-        hint = hint_of_order(name, array.dtype, (dtype,))
+        hint = way_out(name, array.dtype, (dtype,))
         raise BindingError(operator, name, f"must have dtype {dtype}; got {array.dtype}{hint}")
 
 

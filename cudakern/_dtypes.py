@@ -174,11 +174,13 @@ def hint_of(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -
     """Return the end of a message about an operand's dtype: where it comes from, what to use."""
     if dtype.kind == "O":
         return "; NumPy has it for integers of more than 64 bits, and for what is no number"
-    return hint_of_order(name, dtype, legal)
+    return way_out(name, dtype, legal)
 
 
-def hint_of_order(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
-    """Return the end of a message: how to make an array's dtype legal, if its bytes are swapped."""
+def way_out(name: str, dtype: np.dtype[Any], legal: Collection[np.dtype[Any]]) -> str:
+    """Return the end of a message: what to use for a mask, or for an array of swapped bytes."""
+    if dtype.kind == "b" and name.startswith("indices"):
+        return f"; the positions of a mask are nonzero({name})[0], as tuples argwhere({name})"
     if dtype.isnative or dtype.newbyteorder("=") not in legal:
         return ""
     return f'; use {name}.astype({name}.dtype.newbyteorder("="))'

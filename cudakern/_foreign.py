@@ -83,18 +83,22 @@ def _require_plain(operator: str, name: str, value: object) -> None:
     masked = sys.modules.get("numpy.ma")  # NumPy imports it at first use, for 20 ms
     if isinstance(value, getattr(masked, "MaskedArray", ())):
         raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
-    # Collections of Dask have a graph, and those of xarray if Dask has their elements.
-    graph = getattr(type(value), "__dask_graph__", None)
-    if graph is not None and graph(value) is not None:
+    if _is_lazy(value):
         requirement = f"must be computed; got a lazy {_kind(value)}; use cudakern.dask"
         raise BindingError(operator, name, requirement)
 
 
+def _is_lazy(value: object) -> bool:
+    # Collections of Dask have a graph, and those of xarray if Dask has their elements.
+    graph = getattr(type(value), "__dask_graph__", None)
+    return graph is not None and graph(value) is not None
+
+
 def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, ...]) -> None:
-    """Raise DTypeError for a sequence with arrays in a tuple, or on a GPU.
+    """Raise DTypeError for a sequence with arrays in a tuple, on a GPU or of Dask.
 
     A tuple of arrays is to NumPy an array for each axis where it indexes, and rows elsewhere. A
-    list is rows in both; arrays in one are held against the rules that they have alone.
+    list is rows in both, if NumPy can read the arrays; masked ones are refused as they are alone.
     """
     sequences: list[tuple[Any, bool]] = [(value, isinstance(value, tuple))]
     depth = 0
@@ -107,7 +111,7 @@ def _require_no_arrays(operator: str, name: str, value: list[Any] | tuple[Any, .
                 if isinstance(element, list | tuple):
                     inner.append((element, in_tuple or isinstance(element, tuple)))
                 elif type(element) not in _NUMBERS and _is_array(element):
-                    if in_tuple or is_cupy(element) or hasattr(element, "__cuda_array_interface__"):
+                    if in_tuple or _is_elsewhere(element):
                         requirement = _one_array(operator, name, value, in_tuple=in_tuple)
                         raise dtype_error(operator, name, requirement)
                     _require_plain(operator, name, element)
@@ -118,6 +122,11 @@ def _is_array(value: object) -> bool:
     """Return whether a value is an array that is no scalar."""
     rank = getattr(value, "ndim", None)
     return any(hasattr(value, offer) for offer in _OFFERS) if rank is None else rank != 0
+
+
+def _is_elsewhere(value: object) -> bool:
+    """Return whether an array's elements are not on the host, or not there yet."""
+    return is_cupy(value) or _device_type(value) not in _HOST_TYPES or _is_lazy(value)
 
 
 def _one_array(operator: str, name: str, value: object, *, in_tuple: bool) -> str:

@@ -54,7 +54,6 @@ _OTHER_NEGATIVE = {
     **dict.fromkeys(("wrap", "numpy", "python"), "'from_end'"),
     **dict.fromkeys(("outofrange", "fill", "raise", "error"), "'invalid'"),
 }
-_OF_MASK = "; the positions of a mask are nonzero(indices)[0], as tuples argwhere(indices)"
 _INDEX_DTYPES = frozenset(map(np.dtype, INDEX_TYPES))
 _WIDENED = {
     np.dtype(narrow): np.dtype(wide)
@@ -165,7 +164,7 @@ def require_index_dtype(operator: str, dtype: np.dtype[Any]) -> None:
         legal = _INDEX_DTYPES | _WIDENED.keys()
         *others, last = sorted(map(str, legal), key=lambda name: (name[0], len(name), name))
         requirement = f"must be {', '.join(others)} or {last}; got {dtype}"
-        hint = _OF_MASK if dtype == np.bool_ else dtypes.hint_of("indices", dtype, legal)
+        hint = dtypes.hint_of("indices", dtype, legal)
         raise dtype_error(operator, "indices.dtype", f"{requirement}{hint}")
 
 

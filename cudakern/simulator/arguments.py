@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cudakern._dtypes import hint_of_order
+from cudakern._dtypes import way_out
 from cudakern._layout import Layout
 from cudakern.errors import BindingError, dtype_error, reason, shown
 from cudakern.simulator.operands import Operand
@@ -172,7 +172,7 @@ def pack(
             continue
         if argument.dtype.hasobject or not argument.dtype.isnative:
             native = argument.dtype.newbyteorder("=")
-            hint = hint_of_order(f"args[{i}]", argument.dtype, (native,))
+            hint = way_out(f"args[{i}]", argument.dtype, (native,))
             requirement = f"must hold what a GPU can; got {shown(argument.dtype, str)}{hint}"
             raise dtype_error(name, f"args[{i}]", requirement)
         if kind is ParameterKind.OTHER and _is_value(argument, size):

@@ -142,6 +142,7 @@ SEVERAL = {
     "tuple": (I, I),
     "lazy": (LAZY_INDICES, LAZY_INDICES),
     "one": (LAZY_INDICES,),
+    "list": [LAZY_INDICES, LAZY_INDICES],
     "list of tuples": [(LAZY_INDICES, I)],
     "NonzeroCoordinates": ck.NonzeroCoordinates(LAZY_INDICES, LAZY_INDICES),
 }
@@ -175,12 +176,3 @@ def test_advice_is_the_same(name, given):
         found = outcome(lambda a=lazy: getattr(cd, name)(*a, **options))
         expected = outcome(lambda a=eager: getattr(ck, name)(*a, **options))
         assert found == expected or expected[0] is not ck.DTypeError
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_list_of_lazy_arrays_is_not_computed(name):
-    operands, options = good_call(name)
-    for k in range(len(operands)):
-        given = [*operands[:k], [LAZY, LAZY], *operands[k + 1 :]]
-        text = f"{name}: ... must be computed; got a lazy dask.Array; use cudakern.dask"
-        assert_refused(ck.BindingError, text, lambda a=given: getattr(cd, name)(*a, **options))

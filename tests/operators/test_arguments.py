@@ -16,7 +16,7 @@ import cudakern as ck
 from tests.helpers import fake_cupy
 from tests.helpers.checked import PLAIN_UNLESS_THOROUGH
 from tests.helpers.every_function import CASES, compiled, expected_of, poisoned, results_of
-from tests.helpers.foreign_arrays import ArrayOnly, DLPackOnly, InterfaceOnly, Lazy
+from tests.helpers.foreign_arrays import ArrayOnly, BothOnDevice, DLPackOnly, InterfaceOnly, Lazy
 from tests.helpers.places import HOST, POISON, Buffer, get, overwrite, put, same_bytes
 from tests.helpers.refused import assert_refused, nothing_allocated
 
@@ -82,11 +82,6 @@ NO_ARRAYS = {
         ck.BindingError,
         "must not be a masked array: the mask would be lost",
     ),
-    "a list of lazy arrays": (
-        [[Lazy(np.zeros(2))]],
-        ck.BindingError,
-        "must be computed; got a lazy tests.Lazy; use cudakern.dask",
-    ),
 }
 
 
@@ -144,10 +139,10 @@ def test_several_arrays_in_place_of_one(monkeypatch, launches, name, k, operand,
     assert not launches
 
 
-@pytest.mark.parametrize("make", [fake_cupy.Array, InterfaceOnly])
+@pytest.mark.parametrize("make", [fake_cupy.Array, InterfaceOnly, BothOnDevice, Lazy])
 @pytest.mark.parametrize(("name", "k", "operand"), [o for o in OPERANDS if o[2] != "values"])
-def test_a_list_of_arrays_on_a_gpu(monkeypatch, launches, name, k, operand, make):
-    """NumPy cannot read them."""
+def test_a_list_of_arrays_that_numpy_does_not_read(monkeypatch, launches, name, k, operand, make):
+    """On a GPU or lazy, which is to stay so."""
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy.make())
     value = [make(CASES[name].operands[k])] * 2
     found = f"must be one array; got a list of arrays; use np.stack({operand})"
@@ -175,6 +170,9 @@ SEQUENCES = {
     "NumPy's scalars": lambda a: (*a.flat,) if a.ndim == 1 else [tuple(row.flat) for row in a],
     "arrays without dimensions": lambda a: (*map(np.array, a),) if a.ndim == 1 else a.tolist(),
     "a list of arrays": list,
+    "a list of what could be lazy": (
+        lambda a: [Lazy(row, None) for row in a] if a.ndim > 1 else a.tolist()
+    ),
     "ranges": lambda a: [range(n, n + 1) for n in a.flat] if a.dtype.kind == "i" else a.tolist(),
 }
 
@@ -216,8 +214,10 @@ def test_dtypes_that_are_not_supported(launches, name, k, operand, dtype, empty)
             ".dtype must be int8, int16, int32, int64, uint8, uint16, uint32 or uint64; "
             f"got {dtype}"
         )
-        if dtype.kind == "b":
-            text += "; the positions of a mask are nonzero(indices)[0], as tuples argwhere(indices)"
+    if dtype.kind == "b" and operand.startswith("indices"):
+        text += (
+            f"; the positions of a mask are nonzero({operand})[0], as tuples argwhere({operand})"
+        )
     native = dtype.newbyteorder("=")
     legal = [native] if operand != "indices" or native.kind == "i" else []
     legal = [own.dtype] if name.startswith("compiled") else legal

@@ -18,7 +18,7 @@ from cudakern._arguments import (
     require_word,
 )
 from cudakern._caches import Table, registered
-from cudakern._dtypes import DataType, as_dtype, hint_of_order, known, require_dtype
+from cudakern._dtypes import DataType, as_dtype, known, require_dtype, way_out
 from cudakern._foreign import as_array, as_output
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError, did_you_mean, dtype_error, shown
@@ -213,7 +213,7 @@ def _result_of(
         if result not in allowed:
             requirement = f"must have dtype {words} for {function.label} of {kind.name.lower()}"
             legal = [own for own, data_type in known().items() if data_type in allowed]
-            hint = hint_of_order("out", dtype, legal)
+            hint = way_out("out", dtype, legal)
             raise BindingError(NAME, "out", f"{requirement}; got {dtype}{hint}")
     if not types.holds_indices(function, result, count):
         requirement = f"must hold indices up to {count - 1}; got {result.name.lower()}"
