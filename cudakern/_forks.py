@@ -7,6 +7,7 @@ import atexit
 import errno
 import os
 import threading
+import time
 from threading import Condition, RLock
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
@@ -19,6 +20,8 @@ T = TypeVar("T")
 _STACK_BYTES = 16 << 20
 #: Seconds after which a thread that waits looks for signals, which do not always wake it.
 PATIENCE = 0.1
+#: Seconds after which whoever waits wants to know what for.
+LATE = 2.0
 
 
 class Lock:
@@ -59,12 +62,28 @@ class Cancelled:
         return self.word.startswith(b"1")
 
 
-def undivided(work: Callable[[Cancelled], T]) -> T:
+def start(function: Callable[[], None]) -> None:
+    """Run a function on a thread of its own, which has stack enough for any of ours.
+
+    Raises OSError if there is no room for a thread.
+    """
+    with _starting:
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            # A Thread's start waits for it: for ever in a process that is forked then.
+            _thread.start_new_thread(function, ())
+        except RuntimeError as error:
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
+        finally:
+            threading.stack_size(before)
+
+
+def undivided(work: Callable[[Cancelled], T], late: Callable[[], None] | None = None) -> T:
     """Call a function that neither a signal's handler nor a fork divides; return its result.
 
     It runs on a thread of its own, where no handler runs, and a fork waits until it has ended. So a
     forked process has all of the work or nothing of it. The caller waits, and runs handlers
-    meanwhile; if one raises, the work is told to stop.
+    meanwhile; if one raises, the work is told to stop. It calls ``late`` if the work takes long.
 
     Raises what the function raises, and OSError if there is no room for a thread.
     """
@@ -81,19 +100,15 @@ def undivided(work: Callable[[Cancelled], T]) -> T:
         running.release()
 
     running.acquire()
-    with _starting:
-        before = threading.stack_size(_STACK_BYTES)
-        try:
-            # A Thread's start waits for it: for ever in a process that is forked then.
-            _thread.start_new_thread(run, ())
-        except RuntimeError as error:  # there is no room for a thread
-            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
-        finally:
-            threading.stack_size(before)
+    begun = time.monotonic()
+    start(run)
     try:
         while not running.acquire(timeout=PATIENCE):
             if os.getpid() != process:  # a handler has forked, and the thread is not here
-                return undivided(work)
+                return undivided(work, late)
+            if late is not None and time.monotonic() - begun > LATE:
+                late()
+                late = None
     finally:
         cancelled.word[:1] = b"1"
     if errors:

@@ -44,11 +44,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Count what uses a GPU; have the package's own plugin also where it is not installed.
 
-    Programs that tests start share the folder of compiled kernels, in another home folder, too.
+    Programs that tests start share the folder of compiled kernels, in another home folder, too, and
+    none says that it takes long.
     JAX takes memory of a GPU as it needs it, not three quarters at once, which CuPy wants, too.
     Until all tests are collected, none of them is garbage.
     """
     os.environ.setdefault("CUDAKERN_CACHE_DIR", str(cache_folder()))
+    os.environ.setdefault("CUDAKERN_QUIET", "1")
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     gc.disable()
     samples.choose(thorough=config.getoption("--thorough"))

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 LAYERS = (
     r"errors|_caches|_forks|_lazy|_nvtx|_trust|feature_level",
     r"_dtypes|_layout|_kernel_arguments|_arguments|tensor",
-    r"engines\.(cache|installation|nvrtc|sources)",
+    r"engines\.(cache|installation|nvrtc|sources|waits)",
     r"simulator(\..*)?",
-    r"engines(\.(?!cache|installation|nvrtc|sources).*)?",
+    r"engines(\.(?!cache|installation|nvrtc|sources|waits).*)?",
     r"_arrays|_foreign",
     r"operators(\..*)?|_array_types",
     r"",  # the package itself: the public names

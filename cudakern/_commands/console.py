@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from itertools import count, zip_longest
 from typing import TYPE_CHECKING
 
+from cudakern.engines.waits import KERNELS, shown, spoken
+
 try:
     from rich.console import Console
     from rich.measure import Measurement
@@ -70,8 +72,13 @@ def show_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = ()) -> N
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
-    """Show on a terminal how much of some work is done; takes the name of each part that is."""
+    """Show on a terminal how much of some work is done; takes the name of each part that is.
+
+    Elsewhere, say on standard error that it goes on if it takes long.
+    """
     console = _rich_console()
+    if console is not None or sys.stdout.isatty():
+        shown(KERNELS)
     if console is not None:
         columns = (
             TextColumn("{task.description}"),
@@ -96,4 +103,5 @@ def progress(title: str, total: int) -> Iterator[Callable[[str], None]]:
         finally:
             sys.stdout.write("\n")
     else:
-        yield lambda _name: None
+        with spoken(KERNELS, f"{title} {total} kernels"):
+            yield lambda _name: None

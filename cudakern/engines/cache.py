@@ -106,12 +106,16 @@ def found(name: str) -> Kept | None:
     return None
 
 
-def make(name: str, write: Callable[[Path, Cancelled], object]) -> Kept:
+def make(
+    name: str,
+    write: Callable[[Path, Cancelled], object],
+    late: Callable[[], None] | None = None,
+) -> Kept:
     """Return a new file of the cache, which ``write`` leaves in the folder that it is given.
 
     It is written there, and then put into its place, so two processes can share the cache, and
     nothing is left of what fails. ``write`` is told when nobody waits for it any more. A fork waits
-    for its end.
+    for its end. ``late`` is called if it takes long.
 
     Raises EngineUnavailableError if it cannot be written.
     """
@@ -128,7 +132,7 @@ def make(name: str, write: Callable[[Path, Cancelled], object]) -> Kept:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    return undivided(work)
+    return undivided(work, late)
 
 
 def keep(made: Path) -> Kept:

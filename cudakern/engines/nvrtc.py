@@ -14,12 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from cudakern._forks import undivided
 from cudakern.engines.cache import found, make, resources
 from cudakern.engines.installation import INSTALL, INSTALL_12, INSTALL_NVRTC
 from cudakern.engines.sources import line_info, load_source
+from cudakern.engines.waits import KERNELS, late
 from cudakern.errors import EngineUnavailableError, KernelCompileError
 
 if TYPE_CHECKING:
@@ -87,7 +89,8 @@ def compile_program(program: Program) -> tuple[bytes, str]:
     Raises KernelCompileError with NVRTC's log, EngineUnavailableError if cuda.bindings or NVRTC is
     not installed.
     """
-    return undivided(lambda cancelled: _compiled(program, cancelled))
+    doing = f"compiling {PurePath(program.name).name}"
+    return undivided(lambda cancelled: _compiled(program, cancelled), late(KERNELS, doing))
 
 
 def _compiled(program: Program, cancelled: Cancelled) -> tuple[bytes, str]:

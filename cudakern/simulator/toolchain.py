@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from cudakern._forks import PATIENCE
 from cudakern.engines.cache import compiler_folder, found, is_exhausted, make, resources
+from cudakern.engines.waits import KERNELS, ZIGLANG, late, spoken
 from cudakern.errors import EngineUnavailableError, KernelCompileError, shown
 from cudakern.simulator.structures import LAYOUT_DIFFERS, layout_checks
 
@@ -143,7 +144,8 @@ class Toolchain:
             if not _is_library(folder / name):
                 raise self._unfit("it says that it did, and made no shared library")
 
-        return make(name, write).path
+        kind = ZIGLANG if self.is_zig else KERNELS
+        return make(name, write, late(kind, f"compiling {Path(source).name}")).path
 
     def _unfit(self, found_out: str) -> EngineUnavailableError:
         return EngineUnavailableError(
@@ -263,10 +265,11 @@ def _asked(command: tuple[str, ...]) -> Toolchain | None:
     """Return a compiler by what it tells about itself; None if it does not run."""
     if shutil.which(command[0]) is None:
         return None
+    asked = [*command, "--version"]
+    waiting = spoken(ZIGLANG, "starting ziglang") if _is_zig(command[-2:][0]) else nullcontext()
     try:
-        result = subprocess.run(
-            [*command, "--version"], capture_output=True, text=True, check=False, timeout=60
-        )
+        with waiting:
+            result = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         if isinstance(error, OSError) and is_exhausted(error):
             raise

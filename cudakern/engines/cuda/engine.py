@@ -17,6 +17,7 @@ from cudakern.engines.cuda import graphs, library
 from cudakern.engines.cuda.graphs import LEGACY_STREAMS, GraphMemory, is_captured, relaxed
 from cudakern.engines.cuda.library import import_cupy, translate
 from cudakern.engines.sources import line_info, load_source
+from cudakern.engines.waits import KERNELS, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,7 +90,10 @@ class CudaEngine:
         """Load a specialisation on the current device."""
         path = self.compile(spec, device)
         stream = self._cupy.cuda.get_current_stream().ptr
-        with relaxed() if is_captured(self._cupy, stream) else nullcontext():
+        captured = relaxed() if is_captured(self._cupy, stream) else nullcontext()
+        compiling = path.suffix == ".ptx"  # which the driver does
+        late = spoken(KERNELS, f"compiling {spec.source}") if compiling else nullcontext()
+        with captured, late:
             kernel = self._cupy.RawModule(path=str(path)).get_function(spec.entry)
             kernel.kernel  # noqa: B018  loads it now, not at its first launch
         return kernel

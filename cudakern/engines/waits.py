@@ -1,0 +1,70 @@
+"""What takes long says so on standard error: each kind of it once in a process, in one line.
+
+Whoever waits for it says so. ``CUDAKERN_QUIET=1`` ends that.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cudakern import _forks
+from cudakern.engines.cache import one_line, survey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+#: The kinds, by what is said of them besides what is going on.
+KERNELS = "kernels are compiled at their first use and kept in {}"
+ZIGLANG = "ziglang may take a minute at its first start; what it makes is kept in {}"
+
+_unsaid = {KERNELS, ZIGLANG}
+
+
+def late(kind: str, doing: str) -> Callable[[], None]:
+    """Return a function that says what is still going on, unless that was said of this kind.
+
+    ``doing`` is such as "compiling gather.cu".
+    """
+    return partial(_say, kind, doing)
+
+
+@contextmanager
+def spoken(kind: str, doing: str) -> Iterator[None]:
+    """Say what goes on inside of a block that keeps its thread busy, if that takes long."""
+    ended = _thread.allocate_lock()
+    ended.acquire()
+
+    def watch() -> None:
+        if not ended.acquire(timeout=_forks.LATE):
+            _say(kind, doing)
+
+    with suppress(OSError):  # there is no room for a thread
+        _forks.start(watch)
+    try:
+        yield
+    finally:
+        ended.release()
+
+
+def shown(kind: str) -> None:
+    """Say nothing of a kind any more: something else shows it."""
+    _unsaid.discard(kind)
+
+
+def _say(kind: str, doing: str) -> None:
+    try:
+        _unsaid.remove(kind)  # of several threads, one can
+    except KeyError:
+        return
+    if os.environ.get("CUDAKERN_QUIET", "0") == "1":
+        return
+    with suppress(Exception):  # a stream may be closed, missing or somebody's own
+        remark = kind.format(one_line(survey().writable or "a folder of this process"))
+        line = f"cudakern: still {one_line(doing)}; {remark} (CUDAKERN_QUIET=1 ends this message)"
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
