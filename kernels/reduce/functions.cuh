@@ -7,6 +7,7 @@
 //   combine(a, b)            the state of both, in either order
 //   finish(state, rest)      the result; `Rest` is the number of elements or an initial value
 //   kIsPlace, kIsLong        whether a state has a place; whether taking is long code
+//   kIsSum                   whether it adds; then -0.0 changes no state
 //   kFoldsTurns              whether what a turn of a loop takes is folded before it is added,
 //                            which bounds the error of long sums
 //   kTakesMany               whether take_many(state, numbers) is shorter than taking each
@@ -86,6 +87,7 @@ struct Defaults {
   using Rest = uint64;
   static constexpr bool kIsPlace = false;
   static constexpr bool kIsLong = false;
+  static constexpr bool kIsSum = false;
   static constexpr bool kFoldsTurns = false;
   static constexpr bool kTakesMany = false;
   static constexpr bool kTakesBytes = false;
@@ -95,6 +97,7 @@ struct Defaults {
 /// Functions that sum.
 template <typename T>
 struct Additive : Defaults {
+  static constexpr bool kIsSum = true;
   static constexpr bool kFoldsTurns = kIsFloat<T> || kIsComplex<T>;
   using State = T;
   CK_DEVICE static State identity() { return convert<T>(0); }
@@ -401,7 +404,18 @@ struct alignas(8) Initial {
 template <typename F, typename G, typename T>
 struct WithInitial : F {
   using Rest = Initial<T>;
-  CK_DEVICE static typename G::State finish(typename F::State state, const Rest& initial) {
+  using State = typename F::State;
+  /// Sums begin with -0.0: then elements of -0.0 leave the sign to the initial value.
+  CK_DEVICE static State identity() {
+    if constexpr (F::kIsSum && kIsComplex<State>) {
+      return {-F::identity().re, -F::identity().im};
+    } else if constexpr (F::kIsSum) {
+      return -F::identity();
+    } else {
+      return F::identity();
+    }
+  }
+  CK_DEVICE static typename G::State finish(State state, const Rest& initial) {
     typename G::State all = convert<typename G::State>(convert<T>(F::finish(state, 0)));
     G::take(all, initial.value, 0);
     return all;

@@ -172,6 +172,19 @@ def test_nan_is_ignored_in_every_chunk(function):
         assert result == getattr(np, f"nan{function}")(x)
 
 
+@pytest.mark.parametrize("kind", ["float16", BFLOAT16, "float64", "complex64"])
+def test_a_sum_of_negative_zeros_has_the_sign_of_the_initial_value(kind):
+    zero = complex(-0.0, -0.0) if kind == "complex64" else -0.0
+    x = np.full(200, zero, kind)
+    for initial, chunks in product((zero, 0.0), (3, 200)):
+        result = cd.reduce(da.from_array(x, chunks=chunks), "sum", initial=initial).compute()
+        expected = np.sum(x, initial=x.dtype.type(initial), dtype=kind)
+        assert same_bytes(np.asarray(result), np.asarray(expected))
+    x[100] = 0
+    result = cd.reduce(da.from_array(x, chunks=3), "sum", initial=zero).compute()
+    assert not np.signbit(result.real)
+
+
 @pytest.mark.parametrize("kind", ["complex64", "complex128"])
 @pytest.mark.parametrize("nan", ["propagate", "ignore"])
 def test_complex_numbers_are_in_the_order_of_numpy(kind, nan):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import copysign, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,6 +165,15 @@ class _Values(_States):
         kinds = DataType.from_numpy(self.kind), DataType.from_numpy(call.dtype)
         return Reduction(call.function, *kinds).accumulator.numpy
 
+    def partial(self, x: Array, function: ReduceFunction) -> Array:
+        """Return x reduced to a state. Sums begin with -0.0 if the initial value is that."""
+        options: dict[str, Any] = {}
+        if self.initial is not None and self.call.function is _SUM and self.dtype.kind in "fc":
+            value = complex(np.frombuffer(self.initial, self.call.dtype)[0])
+            if any(part == 0 and copysign(1, part) < 0 for part in (value.real, value.imag)):
+                options["initial"] = complex(-0.0, -0.0) if self.dtype.kind == "c" else -0.0
+        return self.reduced(x, function, dtype=self.dtype, **options)
+
     def of_chunk(self, chunk: Array) -> Array:
         """Return the state of a chunk."""
         chunk = as_array(NAME, "x", chunk)
@@ -175,7 +184,7 @@ class _Values(_States):
         is_norm = function is _L2 and chunk.dtype.kind == "c"  # the sum of |x|^2, not of x * x
         parts = [chunk.real, chunk.imag] if is_norm else [chunk]
         function = _PARTIAL.get(function, function)
-        return joined([self.reduced(part, function, dtype=self.dtype) for part in parts], axes[0])
+        return joined([self.partial(part, function) for part in parts], axes[0])
 
     def combine(self, states: list[Array]) -> Array:
         """Return the state of several chunks."""
@@ -183,7 +192,7 @@ class _Values(_States):
         state = joined(states, along)
         if state.shape[along] <= 1:
             return state
-        return self.reduced(state, _SUM if function in _ADDED else function, dtype=self.dtype)
+        return self.partial(state, _SUM if function in _ADDED else function)
 
     def finish(self, states: list[Array]) -> Array:
         """Return the result."""

@@ -369,7 +369,8 @@ def reduce(
     On a GPU, launches of a stream share workspaces of 72 KiB and more, which few results of many
     elements need; those that it has in a CUDA graph share others, which go with the graph.
     Of no elements, sum, l1, l2 and sum_square are 0, multiply is 1, log_sum and log_sum_exp are
-    -inf, average is NaN; with ``initial``, the result is that. +0 and -0 are equal.
+    -inf, average is NaN; with ``initial``, the result is that. +0 and -0 are equal. A sum of -0
+    alone is -0 if ``initial`` is, too, and otherwise +0.
     Source: DirectML reference, ``DML_REDUCE_OPERATOR_DESC``.
 
     Examples

@@ -14,7 +14,7 @@ from cudakern.operators.reduce import plan as reduce_plan
 from cudakern.operators.reduce.tuning import COUNTER_BYTES
 from cudakern.simulator import checked
 from tests.helpers.places import HOST, Buffer, get, put, same_bytes
-from tests.helpers.reduce import is_legal, reduce, result_dtype
+from tests.helpers.reduce import category, is_legal, reduce, result_dtype
 from tests.helpers.reduce_cases import random_values
 from tests.helpers.samples import covering, is_thorough, sample
 from tests.helpers.strategies import DTYPES
@@ -140,3 +140,19 @@ def test_initial_value_takes_part_once(place, plans, name, dtype):
     np.testing.assert_array_equal(get(ck.reduce(x, "sum", axis, initial=1000)), expected)
     assert (get(ck.reduce(x, "multiply", axis, initial=2)) == 2).all()
     assert (plans[-1].variant, bool(plans[-1].workspace)) == (variant, shared)
+
+
+FLOATS = [dtype for dtype in DTYPES if category(np.dtype(dtype)) > 1]
+
+
+@pytest.mark.parametrize(("name", "dtype"), covering(CASES, FLOATS), ids=str)
+def test_negative_zeros_leave_the_sign_to_the_initial_value(place, name, dtype):
+    """As NumPy's: -0.0 if all are that, and the initial value; without one it is 0.0."""
+    _, shape, axis, view, _ = CASES[name]
+    zero = -np.zeros((), dtype)[()]
+    for value, initial in ((zero, zero), (zero, -zero), (-zero, zero)):
+        x = put(np.full(shape, value, dtype), place)[view]
+        result = ck.reduce(x, "sum", axis, initial=initial)
+        assert same_bytes(result, np.asarray(get(x).sum(axis, initial=initial, dtype=dtype)))
+    plain = get(ck.reduce(put(np.full(3, zero), place), "sum"))
+    assert not np.signbit(plain.real)
