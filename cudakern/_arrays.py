@@ -317,14 +317,6 @@ def require_writeable(operator: str, name: str, array: Array | None, kind: str =
         raise BindingError(operator, name, f"must be writeable; got a read-only {kind}")
 
 
-def check_alignment(operator: str, name: str, layout: Layout) -> None:
-    """Raise BindingError unless a layout is aligned."""
-    if not layout.is_aligned:
-        requirement = f"must lie on multiples of {min(layout.itemsize, WORD_BYTES)} bytes"
-        found = f"an address {layout.phase} bytes beyond a multiple of 16, strides {layout.strides}"
-        raise BindingError(operator, name, f"{requirement}; got {found}")
-
-
 def _footprint(layout: Layout, address: int) -> Array:
     """Return the memory of an array, for NumPy's exact overlap test; no byte is ever read."""
     interface = {

@@ -93,12 +93,18 @@ class Bound:
             run(*addresses, self._workspace())
 
 
+def _alike(_: int, array: Array) -> tuple[Array, Array]:
+    """Return an array and new memory for its elements."""
+    return array, _arrays.empty(array.shape, array.dtype, _arrays.place_of(array))
+
+
 class Binding:
     """An operator's way from arrays to launches. Safe to use from many threads.
 
     The arrays are inputs, then one or two outputs; kernels take their addresses in this order.
-    `bind` checks a call and plans it, once for equal facts. Inputs in `aligned` are copied where
-    their elements are not aligned, which kernels cannot read.
+    `bind` checks a call and plans it, once for equal facts. Kernels take whole elements of the
+    arrays in `aligned`: where these are not aligned, a launch works on copies. `like` returns an
+    array as the tensor that it is, and new memory for that.
     """
 
     def __init__(
@@ -109,9 +115,10 @@ class Binding:
         *,
         outputs: int = 1,
         aligned: tuple[int, ...] = (),
+        like: Callable[[int, Array], tuple[Array, Array]] = _alike,
     ) -> None:
         self._operator, self._names, self._bind = operator, names, bind
-        self._outputs, self._aligned = outputs, aligned
+        self._outputs, self._aligned, self._like = outputs, aligned, like
         self.table: Table[Bound] = Table()
 
     def run(self, request: object, arrays: Arrays) -> None:
@@ -129,11 +136,21 @@ class Binding:
         ):
             layouts = list(map(_arrays.layout_of, arrays, addresses))
             place = _arrays.common_place(self._operator, self._names, arrays[: -self._outputs])
-            for i in self._aligned:
-                if not layouts[i].is_aligned:
-                    self.run(request, (*arrays[:i], _arrays.copied(arrays[i]), *arrays[i + 1 :]))
-                    return
+            misaligned = [i for i in self._aligned if not layouts[i].is_aligned]
             work = self._bind(request, arrays, layouts, place)
+            if misaligned:
+                work = Work(before=partial(self._run_on_copies, request, misaligned))
             prepared = Bound(self._operator, self._names, layouts, self._outputs, work, place)
             bound = self.table.add(key, prepared)
         bound(addresses, arrays)
+
+    def _run_on_copies(self, request: object, misaligned: Sequence[int], arrays: Arrays) -> None:
+        """Run on copies of some arrays. Outputs get all elements back, also those not written."""
+        views, copies = {}, list(arrays)
+        for i in misaligned:
+            views[i], copies[i] = self._like(i, arrays[i])
+            _arrays.copy_elements(_arrays.temporary(copies[i]), views[i])
+        self.run(request, tuple(copies))
+        for i in misaligned:
+            if i >= len(arrays) - self._outputs:
+                _arrays.copy_elements(views[i], copies[i])

@@ -46,8 +46,9 @@ class _Tensors:
 
     def _fill(self, arrays: tuple[Array, ...]) -> None:
         """Write the result for an input without elements."""
-        target = _arrays.as_strided(arrays[-1], self.tensors[-1].sizes, self.byte_strides(-1))
-        _arrays.fill_elements(target, np.array(self._constant, self.dtypes[-1]).tobytes())
+        _arrays.fill_elements(
+            self.shaped(-1, arrays[-1]), np.array(self._constant, self.dtypes[-1]).tobytes()
+        )
 
     def fit(self, i: int, array: Array) -> Layout:
         """Return the layout in which an array is read or written as tensor ``i``."""
@@ -85,6 +86,14 @@ class _Tensors:
             size == 1 or have == want or array.size == 0
             for size, have, want in zip(sizes, array.strides, self.byte_strides(i), strict=True)
         )
+
+    def shaped(self, i: int, array: Array) -> Array:
+        """Return an array, or a flat buffer, with the sizes and strides of tensor ``i``."""
+        return _arrays.as_strided(array, self.tensors[i].sizes, self.byte_strides(i))
+
+    def like(self, i: int, array: Array) -> tuple[Array, Array]:
+        """Return an array as tensor ``i``, and new memory for that tensor."""
+        return self.shaped(i, array), self.empty(i, _arrays.place_of(array))
 
     def empty(self, i: int, place: int) -> Array:
         """Return a new array with the sizes and strides of tensor ``i``."""
@@ -147,7 +156,11 @@ class CompiledOperator:
         self._several = self._outputs > 1
         # Without these, the static facts of a call decide everything.
         self._plain = not self._needs and not self._aligned
-        binding = Binding(desc.operator, tensors.names, tensors.bind, outputs=self._outputs)
+        aligned = tuple(i for i, name in enumerate(tensors.names) if name in desc.aligned_fields)
+        binding = Binding(
+            desc.operator, tensors.names, tensors.bind, outputs=self._outputs, aligned=aligned,
+            like=tensors.like,
+        )  # fmt: skip
         self._run, self._find = binding.run, _bound.added(binding.table).find
 
     def __repr__(self) -> str:

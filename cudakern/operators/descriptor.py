@@ -52,6 +52,8 @@ class OperatorDesc(ABC):
     #: Names of the fields that are tensors, in binding order.
     input_fields: ClassVar[tuple[str, ...]]
     output_fields: ClassVar[tuple[str, ...]] = ("output_tensor",)
+    #: Those whose elements kernels take as a whole; others may have any alignment.
+    aligned_fields: ClassVar[tuple[str, ...]]
 
     def inputs(self) -> tuple[tuple[str, TensorDesc], ...]:
         """Return the input tensors with their field names, in binding order."""

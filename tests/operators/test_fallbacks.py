@@ -5,6 +5,7 @@ The stand-in's fills, copies and conversions fail where kernels of CuPy would.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from math import inf, nan
 
@@ -20,8 +21,9 @@ from tests.helpers import gather_nd as nd_oracle
 from tests.helpers.alignment import WHERE, Memory, layout, repeated, written
 from tests.helpers.checked import PLAIN_AND_CHECKED
 from tests.helpers.nonzero import expected_coordinates
-from tests.helpers.places import CUDA, HOST, Buffer, get, same_bytes
+from tests.helpers.places import CUDA, HOST, POISON, Buffer, get, same_bytes
 from tests.helpers.reduce import OF_NOTHING, is_legal
+from tests.helpers.refused import assert_refused
 from tests.helpers.samples import covering
 from tests.helpers.strategies import DTYPES, MemoryLayout, random_bytes
 
@@ -245,6 +247,146 @@ def test_what_is_reduced_or_searched_may_have_any_alignment(memory, dtype, where
     assert same_bytes(ck.argwhere(given), np.argwhere(x))
     for found, expected in zip(ck.nonzero(given, size=6, fill_value=-7), x.nonzero(), strict=True):
         assert get(found).tolist() == [*expected, -7, -7]
+
+
+def poison(shape, dtype):
+    """Return an array of poison."""
+    return np.full((*shape, np.dtype(dtype).itemsize), POISON, np.uint8).view(dtype)[..., 0]
+
+
+@CHECKED
+@pytest.mark.parametrize(
+    ("where", "dtype"), covering(WHERE, ["int16", "float32", "int64", "complex64", "complex128"])
+)
+def test_results_may_have_any_alignment(memory, dtype, where):
+    x = np.array([[0, 3, 0, -2], [5, 0, 0, 1]], dtype)
+    i = np.array([1, 0, 1], np.int32)
+    given, indices, values = map(memory.put, (x, i, x[0, :2]))
+    calls = [
+        (partial(ck.reduce, given, "sum", 1), x.sum(1, dtype=dtype)),
+        (partial(ck.reduce, given, "max", 0, keepdims=True), x.max(0, keepdims=True)),
+        (partial(ck.reduce, memory.put(x[:, :0]), "multiply", 1), np.ones(2, dtype)),
+        (partial(ck.gather, given, indices), x[i]),
+        (partial(ck.gather_nd, given, memory.put(i[:, None])), x[i]),
+        (
+            partial(ck.one_hot, indices, 2, values=values),
+            np.where(i[:, None] == [0, 1], *x[0, 1::-1]),
+        ),
+    ]
+    for call, expected in calls:
+        there = layout(where, expected.shape, dtype)
+        buffer, out = memory.poisoned(there, dtype)
+        for _ in range(2):  # the second call finds what was bound for the first one
+            buffer.memory[...] = POISON
+            assert call(out=out) is out
+            assert np.array_equal(buffer.bytes(), written(there, expected.astype(dtype)))
+
+
+@CHECKED
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("dtype", ["uint32", "int64"])
+def test_coordinates_may_have_any_alignment(memory, where, dtype):
+    """Rows beyond the count are as they were."""
+    for x in (np.eye(3, 4, 1, np.int16), np.zeros((0, 3), np.int16)):
+        coordinates = expected_coordinates(x)
+        expected = poison((12, 2), dtype)
+        expected[: len(coordinates)] = coordinates
+        places = layout(where, (1,), "uint32"), layout(where, expected.shape, dtype)
+        buffers, out = zip(*map(memory.poisoned, places, ("uint32", dtype)), strict=True)
+        count, rows = ck.nonzero_coordinates(memory.put(x), size=12, dtype=dtype, out=out)
+        assert (count, rows) == out
+        wanted = np.array([len(coordinates)], np.uint32), expected
+        for buffer, there, values in zip(buffers, places, wanted, strict=True):
+            assert np.array_equal(buffer.bytes(), written(there, values))
+
+
+def test_fields_of_records_and_slices_of_buffers_are_written():
+    records = np.zeros(3, [("flag", "i1"), ("total", "f4"), ("best", "c16"), ("where", "i8")])
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    ck.reduce(x, "sum", 1, out=records["total"])
+    ck.reduce(x.astype("c16"), "max", 1, out=records["best"])
+    ck.reduce(x, "argmax", 1, out=records["where"])
+    assert records.tolist() == [(0, 6, 3, 3), (0, 22, 7, 3), (0, 38, 11, 3)]
+    message = bytearray(9 + 4 + 8 * 24)
+    out = np.frombuffer(message, "u4", 1, 9), np.frombuffer(message, "i8", 24, 13).reshape(12, 2)
+    ck.nonzero_coordinates(x % 5 == 1, dtype="int64", out=out)
+    assert message[:9] == bytes(9)
+    assert message[9:61] == np.uint32([3]).tobytes() + np.int64([[0, 1], [1, 2], [2, 3]]).tobytes()
+
+
+def test_misaligned_arrays_must_be_apart_and_writeable():
+    memory = Buffer(bytes(range(200)), HOST)
+    x, aligned = memory.view((6,), "f4", offset=1), memory.view((1,), "f4", offset=8)
+    apart, over = memory.view((1,), "f4", offset=25), memory.view((1,), "f4", offset=24)
+    for out in (over, aligned):
+        for _ in range(2):
+            text = "reduce: out must not overlap x; they share memory [T19]"
+            assert_refused(
+                ck.BindingError,
+                text,
+                lambda out=out: ck.reduce(x, "sum", 0, keepdims=True, out=out),
+            )
+    assert get(ck.reduce(x, "max", 0, keepdims=True, out=apart)).tolist() == [x.max()]
+    itself = memory.view((2,), "f4", (2,), 41)
+    text = "reduce: out must give each element an address of its own; got strides (2,)"
+    assert_refused(ck.BindingError, text, lambda: ck.reduce(x.reshape(2, 3), "sum", 1, out=itself))
+    count, rows = memory.view((1,), "u4", offset=61), memory.view((6, 1), "u4", offset=63)
+    text = "nonzero_coordinates: out.coordinates must not overlap out.count; ... "
+    assert_refused(ck.BindingError, text, lambda: ck.nonzero_coordinates(x, out=(count, rows)))
+    apart.flags.writeable = False
+    text = "reduce: out must be writeable; got a read-only array"
+    call = partial(ck.reduce, x, "max", 0, keepdims=True, out=apart)
+    assert_refused(ck.BindingError, text, call)
+
+
+FLAT = pytest.mark.parametrize("flat", [False, True])
+
+
+@CHECKED
+@FLAT
+@pytest.mark.parametrize("offset", [1, 2, 9])
+def test_tensors_may_have_any_alignment_at_the_extended_level(memory, offset, flat):
+    def tensor(kind, sizes, strides=None, values=None):
+        """Return a descriptor, what lies where, and an array of poison or values."""
+        dtype = kind.numpy
+        desc = TensorDesc(kind, sizes, strides)
+        steps = tuple(s * dtype.itemsize for s in desc.element_strides)
+        there = MemoryLayout(sizes, steps, offset, offset + desc.total_bytes + 5)
+        buffer = Buffer(np.full(there.nbytes, POISON, np.uint8), memory.place)
+        if values is not None:
+            buffer = Buffer(written(there, values.astype(dtype)), memory.place)
+        shape, steps = (sizes, steps) if not flat else ((desc.total_bytes // dtype.itemsize,), None)
+        return desc, there, buffer, memory.wrap(buffer.view(shape, dtype, steps, offset))
+
+    def check(desc, inputs, outputs, *expected):
+        operator = ck.compile_operator(desc, FeatureLevel.EXTENDED)
+        out = [array for *_, array in outputs]
+        for _ in range(2):
+            operator(*(array for *_, array in inputs), out=out[0] if len(out) == 1 else tuple(out))
+            for (_, there, buffer, _), values in zip(outputs, expected, strict=True):
+                assert np.array_equal(buffer.bytes(), written(there, values))
+
+    f4, i4, u4, i8 = DataType.FLOAT32, DataType.INT32, DataType.UINT32, DataType.INT64
+    values = np.array([[0, 3, 0, -2], [5, 0, 0, 1], [1, 1, 1, 1]], np.float32)
+    x = tensor(f4, (3, 4), (9, 2), values)
+    for function, kind, expected in (("sum", f4, values.sum(1)), ("argmax", i8, values.argmax(1))):
+        out = tensor(kind, (3, 1), (2, 1))
+        desc = ck.ReduceOperatorDesc(function, x[0], out[0], (1,))
+        check(desc, [x], [out], expected[:, None].astype(kind.numpy))
+    count, rows = tensor(u4, (1,)), tensor(u4, (12, 2), (3, 1))
+    found = poison((12, 2), "u4")
+    found[: np.count_nonzero(values)] = np.argwhere(values)
+    desc = ck.NonzeroCoordinatesOperatorDesc(x[0], count[0], rows[0])
+    check(desc, [x], [count, rows], np.array([np.count_nonzero(values)], "u4"), found)
+    i = np.array([[2, 0]], np.int32)
+    indices, out = tensor(i4, (1, 2), (5, 3), i), tensor(f4, (2, 4), (1, 2))
+    check(ck.GatherOperatorDesc(x[0], indices[0], out[0], 0, 1), [x, indices], [out], values[i[0]])
+    tuples, out = tensor(i4, (2, 1), (3, 1), i.T), tensor(f4, (2, 4))
+    check(ck.GatherNDOperatorDesc(x[0], tuples[0], out[0], 2, 2), [x, tuples], [out], values[i[0]])
+    pair, out = tensor(f4, (1, 2), None, values[:1, :2]), tensor(f4, (3, 2))
+    desc = ck.OneHotOperatorDesc(indices[0], pair[0], out[0], 0)
+    hot = np.where(np.arange(3)[:, None] == i, *values[0, 1::-1]).astype("f4")
+    check(desc, [indices, pair], [out], hot)
 
 
 @pytest.mark.parametrize("fill", [-7, 0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern._arrays import check_alignment
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.gather.plan import plan_gather, rows_of
@@ -62,6 +61,7 @@ class GatherOperatorDesc(OperatorDesc):
 
     operator: ClassVar[str] = "gather"
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor", "indices_tensor")
+    aligned_fields: ClassVar[tuple[str, ...]] = ("indices_tensor",)
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_1_0
     type_tables = (("G2", "input_tensor", DATA_TYPES), ("G3", "indices_tensor", INDEX_DATA_TYPES))
 
@@ -91,7 +91,6 @@ class GatherOperatorDesc(OperatorDesc):
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan: the padding dimensions are cropped, indices out of range clamp."""
         x, indices, out = layouts
-        check_alignment(self.operator, "indices_tensor", indices)
         count, rank = self.index_dimensions, len(x.shape)
         cropped = max(count - 1, 0)  # leading dimensions of x that the output has no room for
         problem = rows_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern._arrays import check_alignment
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
 from cudakern.operators.gather_nd.plan import plan_gather_nd
@@ -60,6 +59,7 @@ class GatherNDOperatorDesc(OperatorDesc):
 
     operator: ClassVar[str] = "gather_nd"
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor", "indices_tensor")
+    aligned_fields: ClassVar[tuple[str, ...]] = ("indices_tensor",)
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_1
     type_tables = (("N2", "input_tensor", DATA_TYPES), ("N2", "indices_tensor", INDEX_DATA_TYPES))
 
@@ -104,7 +104,6 @@ class GatherNDOperatorDesc(OperatorDesc):
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan: the padding dimensions are cropped, indices out of range clamp."""
         x, indices, out = layouts
-        check_alignment(self.operator, "indices_tensor", indices)
         tuple_size = indices.shape[-1]
         copied = self.input_dimension_count - self.batch_dims - tuple_size
         problem = rows_of_tuples(

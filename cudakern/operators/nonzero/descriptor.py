@@ -7,7 +7,6 @@ from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 from cudakern import _dtypes as dtypes
-from cudakern._arrays import check_alignment
 from cudakern._dtypes import DataType
 from cudakern._layout import MAX_DIMENSIONS, Layout
 from cudakern.feature_level import FeatureLevel
@@ -75,6 +74,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
     operator: ClassVar[str] = "nonzero_coordinates"
     input_fields: ClassVar[tuple[str, ...]] = ("input_tensor",)
     output_fields: ClassVar[tuple[str, ...]] = ("output_count_tensor", "output_coordinates_tensor")
+    aligned_fields = (*input_fields, *output_fields)
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_3_0
     type_tables = (("Z1", "input_tensor", _DATA_TYPES),)
 
@@ -116,8 +116,6 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc):
         self.require(rule, f"{field}.sizes", low <= rank <= high, requirement)
 
     def plan(self, layouts: Sequence[Layout]) -> Launch:
-        """Return the plan; raise BindingError for a tensor whose elements are not aligned."""
-        for (field, _), layout in zip(self.tensors(), layouts, strict=True):
-            check_alignment(self.operator, field, layout)
+        """Return the plan."""
         x, _, coordinates = layouts
         return plan_nonzero(NonzeroProblem(x, coordinates.last(2), self.input_tensor.data_type))

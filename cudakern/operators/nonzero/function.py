@@ -93,8 +93,8 @@ def nonzero_coordinates(
     dtype : dtype, optional
         Of the coordinates: uint32, or int64, which more than 2^32 - 1 elements need.
     out : (count, coordinates), optional
-        Where to put the results: arrays of their shapes and dtypes, any strides, overlapping
-        neither x nor each other.
+        Where to put the results: arrays of their shapes and dtypes, any strides and alignment,
+        overlapping neither x nor each other.
 
     Returns
     -------
@@ -202,8 +202,6 @@ def _bind(request: _Request, arrays: tuple[Array, ...], layouts: list[Layout], p
     if wanted is not None:
         reason = f"for x.shape={x.shape}" + ("" if wanted == x.size else f", size={wanted}")
         _arrays.check_output(NAME, _NAMES[2], rows, (wanted, max(1, x.ndim)), kind, place, reason)
-    for name, layout in zip(_NAMES[1:], layouts[1:], strict=True):
-        _arrays.check_alignment(NAME, name, layout)
     if not x.size:
         return Work(before=lambda arrays: _find_nothing(arrays, fill, place))
     kind_of_x, count_bytes = DataType.from_numpy(x.dtype), count.dtype.itemsize
@@ -220,7 +218,7 @@ def _find_nothing(arrays: tuple[Array, ...], fill: int | None, place: int) -> No
             rows.fill(fill)
 
 
-_binding = Binding(NAME, _NAMES, _bind, outputs=2, aligned=(0,))
+_binding = Binding(NAME, _NAMES, _bind, outputs=2, aligned=(0, 1, 2))
 _find = _binding.run
 registered(NAME, _binding.table)
 

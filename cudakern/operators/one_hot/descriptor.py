@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
-from cudakern._arrays import check_alignment
 from cudakern._layout import Layout
 from cudakern.feature_level import FeatureLevel
 from cudakern.operators.descriptor import OperatorDesc
@@ -60,6 +59,7 @@ class OneHotOperatorDesc(OperatorDesc):
 
     operator: ClassVar[str] = "one_hot"
     input_fields: ClassVar[tuple[str, ...]] = ("indices_tensor", "values_tensor")
+    aligned_fields = input_fields
     introduced: ClassVar[FeatureLevel] = FeatureLevel.LEVEL_2_0
     type_tables = (("O7", "indices_tensor", INDEX_DATA_TYPES), ("O7", "values_tensor", DATA_TYPES))
 
@@ -79,8 +79,6 @@ class OneHotOperatorDesc(OperatorDesc):
     def plan(self, layouts: Sequence[Layout]) -> Launch | None:
         """Return the plan: the axis of the indices, of size 1, is dropped."""
         indices, values, out = layouts
-        check_alignment(self.operator, "indices_tensor", indices)
-        check_alignment(self.operator, "values_tensor", values)
         kind = self.indices_tensor.data_type.name.lower()
         axis = self.axis
         dropped = Layout(

@@ -233,7 +233,6 @@ def _bind(
     x, out = arrays
     reason = f"for x.shape={x.shape}, axis={call.axes}"
     _arrays.check_output(NAME, "out", out, call.shape, call.dtype, place, reason)
-    _arrays.check_alignment(NAME, "out", layouts[1])
     if not out.size:
         return Work()
     if not x.size:
@@ -243,7 +242,7 @@ def _bind(
     return Work(plan_reduce(ReduceProblem(call.reduction, source, result, call.axes, initial)))
 
 
-_binding = Binding(NAME, ("x", "out"), _bind, aligned=(0,))
+_binding = Binding(NAME, ("x", "out"), _bind, aligned=(0, 1))
 _run = _binding.run
 registered(NAME, _binding.table)
 
@@ -341,8 +340,8 @@ def reduce(
         dtype. It is added or multiplied before the result is rounded, compared as a value of the
         result's dtype. NaN counts as ``nan`` says. None means that there is none.
     out : array, optional
-        Where to put the result: of its shape, any strides, not overlapping x. Without ``dtype``, it
-        may have any dtype that ``dtype`` may be; otherwise it must have that one.
+        Where to put the result: of its shape, any strides and alignment, not overlapping x. Without
+        ``dtype``, it may have any dtype that ``dtype`` may be; otherwise it must have that one.
 
     Returns
     -------
