@@ -69,7 +69,10 @@ HELD = {
         "`one_hot` with an array of values": [
             "operators/test_fallbacks.py::test_values_of_one_hot_may_have_any_alignment"
         ],
-        "`nonzero_coordinates`, `reduce`": [MEMORY + "test_costs"],
+        "`nonzero_coordinates`, `reduce`": [
+            MEMORY + "test_costs",
+            MEMORY + "test_costs_of_misaligned_outputs",
+        ],
         "`nonzero`, `argwhere`": [
             MEMORY + "test_costs",
             WORKSPACES + "test_argwhere_keeps_what_it_allocated_if_most_of_it_is_needed",

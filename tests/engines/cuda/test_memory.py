@@ -84,6 +84,25 @@ def test_costs(cupy, name):
         assert state.live == kept
 
 
+def test_costs_of_misaligned_outputs(cupy):
+    state = cupy.state
+    x = fake_cupy.Array(X, 0, state)
+    sums, count, rows = (
+        fake_cupy.Array(beside(np.zeros(shape, kind)), 0, state)
+        for shape, kind in ((10, "f4"), (1, "u4"), ((9, 2), "u4"))
+    )
+    for call, outputs in (
+        (lambda: ck.reduce(x, "sum", axis=0, out=sums), (sums,)),
+        (lambda: ck.nonzero_coordinates(x, size=9, out=(count, rows)), (count, rows)),
+    ):
+        state.clear()
+        state.peak = 0
+        call()
+        assert (len(state.launches), len(state.synchronisations)) == (1, 0)
+        assert state.peak == sum(array.nbytes for array in outputs)
+        assert state.live == 0
+
+
 def test_nothing_to_search_launches_nothing(cupy):
     x = fake_cupy.Array(np.zeros((0, 4)), 0, cupy.state)
     assert ck.nonzero_coordinates(x).count.get().tolist() == [0]
