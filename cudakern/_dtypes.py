@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cudakern._lazy import load
 from cudakern.errors import did_you_mean, dtype_error, shown
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ _OTHER_NAMES = {
 def narrow_floats() -> dict[str, np.dtype[Any]]:
     """Return bfloat16 and the 8-bit floats of ml_dtypes by name; none without that package."""
     try:
-        import ml_dtypes  # noqa: PLC0415  optional
+        ml_dtypes = load("ml_dtypes")
     except ImportError:
         return {}
     names = sorted(n for n in vars(ml_dtypes) if n.startswith(("bfloat16", "float8_")))

@@ -13,6 +13,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cudakern._lazy import load
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -103,7 +105,7 @@ def _cupy() -> Path | None:
 def _headers_of(library: str) -> Path | None:
     """Return the folder of the headers of a part of the CUDA toolkit."""
     try:
-        from cuda import pathfinder  # noqa: PLC0415  optional
+        pathfinder = load("cuda.pathfinder")
     except ImportError:
         return None
     folder = pathfinder.find_nvidia_header_directory(library)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from cudakern._lazy import load
 from cudakern.simulator.ptx.forms import Table
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ CHAPTERS = (*_NAMES.split(),)
 @cache
 def table() -> Table:
     """Return the table."""
-    modules = [import_module(f"{__name__}.{name}") for name in (*CHAPTERS, "moves_and_branches")]
+    modules = [load(f"{__name__}.{name}") for name in (*CHAPTERS, "moves_and_branches")]
     return Table((form, module.HEADER) for module in modules for form in module.FORMS)
 
 
