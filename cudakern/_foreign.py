@@ -60,9 +60,9 @@ def as_output(operator: str, name: str, value: object) -> Array:
         exported = hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
         array = _shared_to_write(operator, name, value) if exported else None
     if not exported:
-        requirement = f"must be a numpy.ndarray or cupy.ndarray; got {_kind(value)}"
+        requirement = f"must be a numpy.ndarray or cupy.ndarray; got {kind_of(value)}"
         raise BindingError(operator, name, requirement)
-    require_writeable(operator, name, array, _kind(value))
+    require_writeable(operator, name, array, kind_of(value))
     return array
 
 
@@ -84,7 +84,7 @@ def _require_plain(operator: str, name: str, value: object) -> None:
     if isinstance(value, getattr(masked, "MaskedArray", ())):
         raise BindingError(operator, name, "must not be a masked array: the mask would be lost")
     if _is_lazy(value):
-        requirement = f"must be computed; got a lazy {_kind(value)}; use cudakern.dask"
+        requirement = f"must be computed; got a lazy {kind_of(value)}; use cudakern.dask"
         raise BindingError(operator, name, requirement)
 
 
@@ -244,13 +244,13 @@ def _refusal(operator: str, name: str, value: object, error: Exception) -> Cudak
     if translated is not None:
         return translated
     text = reason(error)
-    requirement = f"must be an array; got {_kind(value)}" + (f" ({text})" if text else "")
+    requirement = f"must be an array; got {kind_of(value)}" + (f" ({text})" if text else "")
     if isinstance(error, ValueError):
         return BindingError(operator, name, requirement)
     return dtype_error(operator, name, requirement)
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
     """Return the name of a value's class as messages show it: behind that of its library."""
     library = str(type(value).__module__).partition(".")[0]
     name = type(value).__name__

@@ -12,7 +12,8 @@ import numpy as np
 from cudakern._arguments import as_flag, as_integer, integer_of
 from cudakern._forks import Lock
 from cudakern.engines import nvrtc
-from cudakern.errors import BindingError, dtype_error, reason, shown
+from cudakern.engines.cache import one_line
+from cudakern.errors import BindingError, EngineUnavailableError, dtype_error, reason, shown
 from cudakern.simulator import observation
 from cudakern.simulator.arguments import pack
 from cudakern.simulator.guarded_arrays import guarded
@@ -21,7 +22,13 @@ from cudakern.simulator.loading import ModuleLoader
 from cudakern.simulator.ptx import compile as compiling
 from cudakern.simulator.ptx.compile import Code
 from cudakern.simulator.ptx.loaded import address_of
-from cudakern.simulator.ptx.names import called, parameter_names, qualified
+from cudakern.simulator.ptx.names import (
+    called,
+    declared_parameters,
+    entry_parameters,
+    parameter_names,
+    qualified,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,6 +42,10 @@ _FUNCTION = re.compile(r"[A-Za-z_$][\w$]*(?:::[A-Za-z_$][\w$]*)*")
 _PLAIN = "must be text that UTF-8 can hold, without NUL"
 
 _LOADER = ModuleLoader()
+#: Characters of parameters or names that are shown at most.
+_MOST_SHOWN = 300
+#: What PTX was made for.
+_TARGET = re.compile(r"^\s*\.target\s+(\w+)", re.MULTILINE)
 
 
 class _Library:
@@ -48,6 +59,7 @@ class _Library:
         self.code = code
         self._lock = Lock()
         self._ptx: compiling.Ptx | None = None
+        self._target: str | None = None  # the architecture that it was compiled for
         self._symbols: dict[str, str] = {}  # of name expressions
         self._modules: dict[bool, LoadedModule] = {}
         self._kernels: dict[tuple[str, bool], LoadedKernel] = {}
@@ -65,6 +77,7 @@ class _Library:
         code = self.code
         if compiling.is_ptx(code.text):
             return compiling.ptx_of_text(code.text, code.source)
+        self._target = compiling.target()
         ptx = compiling.ptx_of_code(code)
         self._symbols = nvrtc.lowered_names(ptx.text()) if code.expressions else {}
         return ptx
@@ -101,6 +114,39 @@ class _Library:
         known = ", ".join(names) or "none"
         requirement = f"must be one of the {what}'s kernels ({known}); got {shown(name)}"
         raise BindingError(self.owner, "name", requirement)
+
+    def described(self, name: str) -> str:
+        """Return a kernel and its parameters, as far as they are known without compiling it."""
+        text = self.code.text
+        find = entry_parameters if compiling.is_ptx(text) else declared_parameters
+        parameters = find(text, qualified(name))
+        compiled = [kernel for (known, _), kernel in [*self._kernels.items()] if known == name]
+        if parameters is None and compiled:
+            sizes = zip(compiled[0].parameter_kinds, compiled[0].parameter_sizes, strict=True)
+            parameters = ", ".join(f"{kind.name.lower()} of {size} bytes" for kind, size in sizes)
+        parameters = "..." if parameters is None else parameters
+        return f"{one_line(name)}({one_line(parameters):.{_MOST_SHOWN}})"
+
+    def overview(self) -> str:
+        """Return the code's name and its kernels: those asked for, until it is compiled."""
+        names = list(self.code.expressions)
+        for module in [*self._modules.values()][:1]:
+            expressions = {symbol: name for name, symbol in self._symbols.items()}
+            entries = [*module.kernels, *module.refused]
+            names = [expressions.get(symbol, qualified(symbol)) for symbol in entries]
+        listed = one_line(", ".join(names))
+        return one_line(self.code.source) + (f" with {listed:.{_MOST_SHOWN}}" if names else "")
+
+    def place(self) -> str:
+        """Return the architecture that this is compiled for, and whether it is, to be shown."""
+        target = _TARGET.search(self.code.text) if compiling.is_ptx(self.code.text) else None
+        architecture = target[1] if target else self._target
+        if architecture is None:
+            try:
+                architecture = compiling.target()
+            except EngineUnavailableError:  # the variable that names it is wrong
+                architecture = "?"
+        return f"for {architecture}" + ("" if self._modules else ", not compiled yet")
 
     def parameter_names(self, name: str) -> tuple[str, ...]:
         """Return what the text calls a kernel's parameters, as far as that is found."""
@@ -258,6 +304,10 @@ class RawKernel:
         )
 
     _max_shared: int | None = None
+
+    def __repr__(self) -> str:
+        """Show name, parameters and architecture; nothing is compiled for that."""
+        return f"<RawKernel {self._library.described(self.name)} {self._library.place()}>"
 
     @classmethod
     def of_module(cls, module: RawModule, library: _Library, name: str) -> RawKernel:
@@ -440,6 +490,10 @@ class RawModule:
                 translate_cucomplex,
             ),
         )
+
+    def __repr__(self) -> str:
+        """Show the code's name, the kernels that are known, and the architecture, as they are."""
+        return f"<RawModule {self._library.overview()} {self._library.place()}>"
 
     def compile(self) -> None:
         """Compile for plain launches, with the errors of a kernel's call."""

@@ -13,7 +13,7 @@ from cudakern import _arrays
 from cudakern._arguments import as_extent, element_bytes
 from cudakern._caches import registered
 from cudakern._dtypes import DataType, as_dtype, known, require_dtype
-from cudakern._foreign import as_array, as_output
+from cudakern._foreign import as_array, as_output, kind_of
 from cudakern._nvtx import nvtx_range
 from cudakern.errors import ArgumentError, BindingError
 from cudakern.operators.binding import Binding, Work
@@ -36,6 +36,8 @@ _UINT32, _UINT64, _INT64 = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np
 _KINDS = (_UINT32, _INT64)
 #: Elements at most: more than any memory holds, and few enough for the words that blocks exchange.
 MAX_COUNTED = 2**40
+#: Rows that are shown at most, and of more at either end, as NumPy does.
+_SHOWN, _EDGE = 10, 3
 
 A = TypeVar("A")
 
@@ -56,10 +58,34 @@ class NonzeroCoordinates(NamedTuple, Generic[A]):
     >>> count, coordinates = ck.nonzero_coordinates([0, 7, 5])
     >>> count, coordinates[: int(count[0])].tolist()
     (array([2], dtype=uint32), [[1], [2]])
+    >>> ck.nonzero_coordinates([0, 7, 5])
+    NonzeroCoordinates(count=2, coordinates=[[1], [2]], shape=(3, 1), dtype=uint32)
     """
 
     count: A  # type: ignore[assignment]  # hides the method of tuples
     coordinates: A
+
+    def __repr__(self) -> str:
+        """Show how many there are and the first and last of them, if both arrays are on the host.
+
+        Nothing of an array on a GPU is read, which would wait for it, nor of a lazy one.
+        """
+        count, found = _contents(self.count, self.coordinates)
+        shape, dtype = (getattr(self.coordinates, word, "?") for word in ("shape", "dtype"))
+        return f"NonzeroCoordinates(count={count}{found}, shape={shape}, dtype={dtype})"
+
+
+def _contents(count: Any, coordinates: Any) -> tuple[str, str]:  # noqa: ANN401  any arrays
+    """Return the count and the rows that are defined, as far as they can be read at once."""
+    if not (isinstance(count, np.ndarray) and isinstance(coordinates, np.ndarray)):
+        return ("<on the device>" if _arrays.is_cupy(count) else f"<{kind_of(count)}>"), ""
+    if count.shape != (1,) or count.dtype.kind != "u" or coordinates.ndim != len("ij"):
+        return f"<{kind_of(count)}>", ""  # of somebody's own
+    rows = coordinates[: int(count[0])]
+    texts = [str(row.tolist()) for row in (rows if len(rows) <= _SHOWN else rows[:_EDGE])]
+    if len(rows) > _SHOWN:
+        texts += ["...", *(str(row.tolist()) for row in rows[-_EDGE:])]
+    return str(count[0]), f", coordinates=[{', '.join(texts)}]"
 
 
 @overload

@@ -8,6 +8,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _NESTED = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
 #: Attributes such as __launch_bounds__(256), the name, the parameters in the first group, the body.
 _KERNEL = r"\b__global__\b(?:[^;{{}}()]|\({nested}\))*?\b{name}\s*\(({nested})\)\s*\{{"
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)(?:\s*\(([^()]*)\))?")
 _ARGUMENTS = re.compile(r"<[^<>]*>")  # of templates
 _NAME = re.compile(r"[\s*&]([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$")
 _LENGTH = re.compile(r"L?(\d{1,9})(?!\d)")
@@ -65,6 +66,35 @@ def called(name: str, symbols: list[str]) -> list[str]:
     return exact or [symbol for symbol, full in names.items() if full.endswith(f"::{name}")]
 
 
+def declared_parameters(text: str, kernel: str) -> str | None:
+    """Return a kernel's parameters as its text declares them; None unless one kernel is found.
+
+    Examples
+    --------
+    >>> from cudakern.simulator.ptx.names import declared_parameters
+    >>> declared_parameters("template <class T> __global__ void f(T* x, const int n) {}", "f<int>")
+    'T* x, const int n'
+    """
+    name = kernel.partition("<")[0].rpartition("::")[2].strip()
+    pattern = _KERNEL.format(name=re.escape(name), nested=_NESTED)
+    lists = re.findall(pattern, _COMMENT.sub(" ", text))
+    return " ".join(lists[0].split()) if name and len(lists) == 1 else None
+
+
+def entry_parameters(ptx: str, kernel: str) -> str | None:
+    """Return a kernel's parameters as PTX declares them; None unless one kernel is found.
+
+    Examples
+    --------
+    >>> from cudakern.simulator.ptx.names import entry_parameters
+    >>> entry_parameters(".visible .entry f(.param .u64 f_0, .param .f32 f_1) {}", "f")
+    '.u64 f_0, .f32 f_1'
+    """
+    lists = dict(_ENTRY.findall(_COMMENT.sub(" ", ptx)))
+    symbols = called(kernel, list(lists))
+    return " ".join(lists[symbols[0]].replace(".param", "").split()) if len(symbols) == 1 else None
+
+
 def parameter_names(text: str, kernel: str) -> tuple[str, ...]:
     """Return the names, an empty one where there is none; nothing unless one kernel is found.
 
@@ -74,12 +104,9 @@ def parameter_names(text: str, kernel: str) -> tuple[str, ...]:
     >>> parameter_names("template <class T> __global__ void f(T* x, const int n) {}", "f<int>")
     ('x', 'n')
     """
-    name = kernel.partition("<")[0].rpartition("::")[2].strip()
-    pattern = _KERNEL.format(name=re.escape(name), nested=_NESTED)
-    lists = re.findall(pattern, _COMMENT.sub(" ", text))
-    if not name or len(lists) != 1 or not lists[0].strip():
+    parameters = declared_parameters(text, kernel)
+    if not parameters:
         return ()
-    parameters = lists[0]
     while _ARGUMENTS.search(parameters):
         parameters = _ARGUMENTS.sub("", parameters)
     names = [_NAME.search(parameter) for parameter in parameters.split(",")]
