@@ -129,4 +129,11 @@ CK_DEVICE float exp2_approximate(float x) {
   return value;
 }
 
+/// x * y + z, clamped to [0, 1]; 0 for NaN.
+CK_DEVICE float saturated_fma(float x, float y, float z) {
+  float value;
+  asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(value) : "f"(x), "f"(y), "f"(z));
+  return value;
+}
+
 }  // namespace ck

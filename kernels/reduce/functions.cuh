@@ -10,7 +10,7 @@
 //   kIsSum                   whether it adds; then -0.0 changes no state
 //   kFoldsTurns              whether what a turn of a loop takes is folded before it is added,
 //                            which bounds the error of long sums
-//   kTakesMany               whether take_many(state, numbers) is shorter than taking each
+//   kTakesMany               how many numbers take_many(state, numbers) is good for; 0 if there is none
 //   kTakesBytes              whether BytePlaces (reduce/bytes.cuh) takes many
 //   kAddsWords               whether add_word(sum, word) adds four bytes to an integer
 //
@@ -21,17 +21,10 @@
 #pragma once
 
 #include "reduce/bytes.cuh"
+#include "reduce/exponentials.cuh"
 #include "reduce/numbers.cuh"
 
 namespace ck {
-
-/// exp(x) for x <= 0, to a few units in the last place of the result or of 1, whichever is greater.
-/// A result below 2^-126 becomes zero, which no sum shows: each sum has a term of 1.
-CK_DEVICE float exponential(float x) {
-  constexpr float kLog2E = 1.44269504088896340736f;
-  return exp2_approximate(x * kLog2E);
-}
-CK_DEVICE double exponential(double x) { return exp(x); }
 
 /// a * b + c, rounded once for floats.
 template <typename T>
@@ -89,7 +82,7 @@ struct Defaults {
   static constexpr bool kIsLong = false;
   static constexpr bool kIsSum = false;
   static constexpr bool kFoldsTurns = false;
-  static constexpr bool kTakesMany = false;
+  static constexpr int kTakesMany = 0;
   static constexpr bool kTakesBytes = false;
   static constexpr bool kAddsWords = false;
 };
@@ -223,12 +216,12 @@ struct Multiply : Defaults {
   CK_DEVICE static T finish(State state, uint64) { return state; }
 };
 
-/// log(sum(exp(x))) in one pass. The state sums exp(x - m) for the maximum m so far, or exp(x) if m
-/// is infinite.
+/// log(sum(exp(x))) in one pass, as m + log1p(sum) for the largest element m. The sum has a term of
+/// each element but that one: so results near zero keep their digits.
 template <typename In, typename T>
 struct LogSumExp : Defaults {
   static constexpr bool kIsLong = sizeof(T) > 4;
-  static constexpr bool kTakesMany = !kIsLong;
+  static constexpr int kTakesMany = kIsLong ? 4 : 8;
   using Number = T;
   struct State {
     T maximum;
@@ -237,43 +230,42 @@ struct LogSumExp : Defaults {
   CK_DEVICE static State identity() { return {-infinity<T>(), T{0}}; }
   template <typename P>
   CK_DEVICE static void take(State& state, In element, P) {
-    const T x = convert<T>(element);
-    const T scale = exponential(x == state.maximum ? T{0} : -fabs(x - state.maximum));
-    const bool higher = x > state.maximum;
-    state.sum = higher ? multiply_add(state.sum, scale, T{1}) : state.sum + scale;
-    state.maximum = higher ? x : state.maximum;
+    const T x[] = {convert<T>(element)};
+    take_many(state, x);
   }
   /// A number that changes nothing.
   CK_DEVICE static T absent() { return -infinity<T>(); }
-  /// Takes all numbers; the sum is scaled once.
   template <int kCount>
   CK_DEVICE static void take_many(State& state, const T (&x)[kCount]) {
-    T maximum = state.maximum;
+    T maximum = state.maximum, lesser[kCount];
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
-      maximum = fmax(maximum, x[k]);
+      const T higher = higher_of(x[k], maximum);
+      lesser[k] = other_of(x[k], maximum, higher);
+      maximum = higher;
     }
-    const T shift = fabs(maximum) < infinity<T>() ? maximum : T{0};
-    T sum =
-        multiply_add(state.sum, scale_between(state.maximum, maximum), exponential(x[0] - shift));
+    const TermsOf term(maximum);
+    T sum = term(lesser[0]);
 #pragma unroll
     for (int k = 1; k < kCount; ++k) {
-      sum += exponential(x[k] - shift);
+      sum += term(lesser[k]);
     }
-    state = {maximum, sum};
+    state = {maximum, term.moved(state.sum, state.maximum) + sum};
   }
   CK_DEVICE static State combine(State a, State b) {
-    const T maximum = fmax(a.maximum, b.maximum);
-    return {maximum, multiply_add(a.sum, scale_between(a.maximum, maximum),
-                                  b.sum * scale_between(b.maximum, maximum))};
+    const T maximum = higher_of(a.maximum, b.maximum);
+    const TermsOf term(maximum);
+    return {maximum, term.moved(a.sum, a.maximum) + term.moved(b.sum, b.maximum) +
+                         term(other_of(a.maximum, b.maximum, maximum))};
   }
-  CK_DEVICE static T finish(State state, uint64) { return state.maximum + log(state.sum); }
+  CK_DEVICE static T finish(State state, uint64) {
+    const T maximum = state.maximum, sum = state.sum;
+    if (!(fabs(maximum) < TermsOf::kMost)) return sum == sum ? maximum : sum;
+    return TermsOf(maximum).log_sum(sum, maximum);
+  }
 
  private:
-  /// By what a sum is multiplied when its maximum changes.
-  CK_DEVICE static T scale_between(T before, T after) {
-    return before == after ? T{1} : exponential(before - after);
-  }
+  using TermsOf = Terms<T, kIsShortFloat<CK_OUTPUT_T>>;
 };
 
 /// Which of two numbers max or min prefers. `kIgnore`: NaN counts as absent; else it wins.
@@ -436,6 +428,22 @@ static_assert(sizeof(State) == CK_STATE_BYTES,
               "state_bytes of a Reduction must be the size of State");
 using Rest = Function::Rest;
 
+/// Takes all numbers, as many as are good at a time.
+template <typename F, int kCount>
+CK_DEVICE void take_numbers(typename F::State& state, const typename F::Number (&x)[kCount]) {
+  constexpr int kMany = kCount < F::kTakesMany ? kCount : F::kTakesMany;
+  static_assert(kCount % kMany == 0, "groups are whole");
+#pragma unroll
+  for (int first = 0; first < kCount; first += kMany) {
+    typename F::Number group[kMany];
+#pragma unroll
+    for (int k = 0; k < kMany; ++k) {
+      group[k] = x[first + k];
+    }
+    F::take_many(state, group);
+  }
+}
+
 /// Takes elements next to each other into states that share them; `place` is the first one's.
 template <typename F, typename In, typename P, int kStates, int kCount>
 CK_DEVICE void take_all(typename F::State (&state)[kStates], const In (&x)[kCount], P place) {
@@ -455,13 +463,13 @@ CK_DEVICE void take_all(typename F::State (&state)[kStates], const In (&x)[kCoun
       sum = F::add_word(sum, vector->w);
       state[0] += static_cast<typename F::State>(sum);
     }
-  } else if constexpr (F::kTakesMany) {
+  } else if constexpr (F::kTakesMany > 0) {
     typename F::Number numbers[kCount];
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       numbers[k] = convert<typename F::Number>(x[k]);
     }
-    F::take_many(state[0], numbers);
+    take_numbers<F>(state[0], numbers);
   } else {
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {

@@ -65,13 +65,13 @@ CK_DEVICE void take_units(typename F::State (&state)[kItems],
   for (int i = 0; i < kItems; ++i) {
     if constexpr (F::kTakesBytes && sizeof(V) >= 4) {
       BytePlaces<F, Input>::template take_item<kRegular>(state[i], i, unit, place, exists);
-    } else if constexpr (F::kTakesMany) {
+    } else if constexpr (F::kTakesMany > 0 && !F::kIsLong) {
       typename F::Number numbers[kLoads];
 #pragma unroll
       for (uint32 k = 0; k < kLoads; ++k) {
         numbers[k] = exists(k) ? convert<typename F::Number>(unit[k].piece[i]) : F::absent();
       }
-      F::take_many(state[i], numbers);
+      take_numbers<F>(state[i], numbers);
     } else {
       typename F::State turn = F::kFoldsTurns ? F::identity() : state[i];
 #pragma unroll

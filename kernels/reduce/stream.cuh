@@ -50,6 +50,17 @@ CK_DEVICE void take_turn(typename F::State (&state)[kChains], const uint4 (&vect
   constexpr Offset kStep = kTeam * (16 / sizeof(Input));
   if constexpr (F::kTakesBytes) {
     BytePlaces<F, Input>::take(state[0], vector, exist, place, kStep);
+  } else if constexpr (F::kTakesMany > 16 / sizeof(Input)) {
+    constexpr int kItems = 16 / sizeof(Input);
+    typename F::Number numbers[kLoads * kItems];
+#pragma unroll
+    for (int k = 0; k < kLoads * kItems; ++k) {
+      Packed<uint4, Input> items;
+      items.vector = vector[k / kItems];
+      numbers[k] = k / kItems < exist ? convert<typename F::Number>(items.piece[k % kItems])
+                                      : F::absent();
+    }
+    take_numbers<F>(state[0], numbers);
   } else {
 #pragma unroll
     for (int k = 0; k < kLoads; ++k) {
@@ -110,7 +121,7 @@ CK_DEVICE void take_range(State (&state)[kChains], const void* base, const Input
 template <int kTeam, int kRank>
 CK_DEVICE void reduce_stream(const StreamArguments<kRank>& a, char* shared) {
   constexpr uint32 kItems = 16 / sizeof(Input);
-  constexpr uint32 kMost = Function::kTakesMany || Function::kTakesBytes || Function::kAddsWords ? 1
+  constexpr uint32 kMost = Function::kTakesMany > 0 || Function::kTakesBytes || Function::kAddsWords ? 1
                            : sizeof(State) <= 4                                                  ? 4
                            : sizeof(State) <= 8 ? 2
                                                 : 1;

@@ -60,8 +60,7 @@ def max_registers(kernel: BudgetedKernel) -> int:
     reduction = _reduction_of(kernel)
     if reduction.is_long or kernel.wide:
         return MOST_REGISTERS
-    is_pair = reduction.function in ARG_FUNCTIONS or _is_complex(reduction.kind)
-    return max(REGISTERS[kernel.variant], SOME_REGISTERS if is_pair else 0)
+    return max(REGISTERS[kernel.variant], SOME_REGISTERS if reduction.is_pair else 0)
 
 
 def divides_nothing(kernel: BudgetedKernel) -> bool:

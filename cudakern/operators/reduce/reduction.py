@@ -90,6 +90,12 @@ class Reduction:
         return self.function is ReduceFunction.LOG_SUM_EXP and self.number is DataType.FLOAT64
 
     @property
+    def is_pair(self) -> bool:
+        """Whether a state is two numbers, or is made of two."""
+        pairs = {*types.ARG_FUNCTIONS, ReduceFunction.LOG_SUM_EXP}
+        return self.function in pairs or self.kind in types.PARTS
+
+    @property
     def is_complex(self) -> bool:
         """Whether complex numbers are computed with."""
         return self.kind in types.PARTS and self.function not in types.NORMS
@@ -177,8 +183,7 @@ class Reduction:
             return 2
         if variant in {"vectors", "strided"}:
             return 2 if is_long or width >= tuning.MOST_RESULTS * self.kind.itemsize else 3
-        is_pair = self.has_places or self.kind in types.PARTS
-        return 2 if is_long else 3 if is_pair else RESIDENT_BLOCKS
+        return 2 if is_long else 3 if self.is_pair else RESIDENT_BLOCKS
 
     def _struct(self, x: str, number: str, *, places: bool) -> str:
         """Return the function in device code, for types of x and of what is computed with."""
