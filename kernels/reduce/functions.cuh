@@ -217,11 +217,11 @@ struct Multiply : Defaults {
 };
 
 /// log(sum(exp(x))) in one pass, as m + log1p(sum) for the largest element m. The sum has a term of
-/// each element but that one: so results near zero keep their digits.
+/// each element but that one: so results near zero keep their digits. Complex elements are states.
 template <typename In, typename T>
 struct LogSumExp : Defaults {
   static constexpr bool kIsLong = sizeof(T) > 4;
-  static constexpr int kTakesMany = kIsLong ? 4 : 8;
+  static constexpr int kTakesMany = kIsComplex<In> ? 0 : kIsLong ? 4 : 8;
   using Number = T;
   struct State {
     T maximum;
@@ -230,8 +230,12 @@ struct LogSumExp : Defaults {
   CK_DEVICE static State identity() { return {-infinity<T>(), T{0}}; }
   template <typename P>
   CK_DEVICE static void take(State& state, In element, P) {
-    const T x[] = {convert<T>(element)};
-    take_many(state, x);
+    if constexpr (kIsComplex<In>) {
+      state = combine(state, {element.re, element.im});
+    } else {
+      const T x[] = {convert<T>(element)};
+      take_many(state, x);
+    }
   }
   /// A number that changes nothing.
   CK_DEVICE static T absent() { return -infinity<T>(); }
@@ -266,6 +270,14 @@ struct LogSumExp : Defaults {
 
  private:
   using TermsOf = Terms<T, kIsShortFloat<CK_OUTPUT_T>>;
+};
+
+/// The state of log(sum(exp(x))) as a complex number: for the state of more elements.
+template <typename In, typename T>
+struct LogSumExpState : LogSumExp<In, T> {
+  CK_DEVICE static Complex<T> finish(typename LogSumExp<In, T>::State state, uint64) {
+    return {state.maximum, state.sum};
+  }
 };
 
 /// Which of two numbers max or min prefers. `kIgnore`: NaN counts as absent; else it wins.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import copysign, prod
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,7 @@ def reduce(
     - ``sum``, ``l1``, ``sum_square``: sums; ``multiply``: products
     - ``average``: sums, and the number of elements, which is known
     - ``l2``, ``log_sum``: sums of squares, and sums
-    - ``log_sum_exp``: themselves, each shifted by its maximum
+    - ``log_sum_exp``: a maximum, and the sum of the other exponentials beside it
     - ``max``, ``min``: themselves; ``argmax``, ``argmin``: the value, and its index in all of x
 
     Integers wrap in the result's type, whatever the chunks. Partial results of floats are in the
@@ -94,7 +94,8 @@ def reduce(
     keepdims = bool(keepdims)
     meta, symbols = lazy_arrays.meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
     finds_positions = call.function in ARG_FUNCTIONS
-    states = (_Positions if finds_positions else _Values)(call, start, x.dtype, x.shape, keepdims)
+    kinds = {ReduceFunction.LOG_SUM_EXP: _Exponentials, **dict.fromkeys(ARG_FUNCTIONS, _Positions)}
+    states = kinds.get(call.function, _Values)(call, start, x.dtype, x.shape, keepdims)
     ones = dict.fromkeys(call.axes, 1)
     if all(x.numblocks[d] == 1 for d in call.axes):
         remaining = tuple(d for d in symbols if keepdims or d not in call.axes)
@@ -218,6 +219,41 @@ class _Values(_States):
             else:
                 numbers /= prod(self.shape[d] for d in self.call.axes)
         return eager.reduce(wide, _SUM, (), dtype=self.call.dtype)
+
+
+class _Exponentials(_States):
+    """States of log_sum_exp, as complex numbers."""
+
+    @property
+    def of_elements(self) -> Reduction:
+        """What makes states of elements."""
+        kind = DataType.from_numpy(self.kind)
+        state = self.call.reduction.state
+        return replace(self.call.reduction, kind=kind, result=state, keeps_state=True)
+
+    def of_chunk(self, chunk: Array) -> Array:
+        """Return the state of a chunk."""
+        chunk = as_array(NAME, "x", chunk)
+        reduction = self.of_elements
+        nothing = self.of_nothing(chunk, reduction.result.numpy)
+        return self._reduced(reduction, chunk) if nothing is None else nothing
+
+    def combine(self, states: list[Array]) -> Array:
+        """Return the state of several chunks."""
+        state = joined(states, self.call.axes[0])
+        if state.shape[self.call.axes[0]] <= 1:
+            return state
+        reduction = self.of_elements
+        return self._reduced(replace(reduction, kind=reduction.result), state)
+
+    def finish(self, states: list[Array]) -> Array:
+        """Return the result."""
+        state = joined(states, self.call.axes[0])
+        reduction = replace(self.call.reduction, kind=DataType.from_numpy(state.dtype))
+        return eager.reduced(reduction, state, self.call.axes, keepdims=self.keepdims)
+
+    def _reduced(self, reduction: Reduction, x: Array) -> Array:
+        return eager.reduced(reduction, x, self.call.axes, keepdims=True)
 
 
 class _Positions(_States):

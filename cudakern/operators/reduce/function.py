@@ -175,10 +175,7 @@ def _new_call(
         raise ArgumentError(NAME, "initial", requirement)
     axes = normalize_axes(NAME, axis, x.ndim)
     count = prod([x.shape[d] for d in axes])
-    if keepdims:
-        shape = tuple([1 if d in axes else n for d, n in enumerate(x.shape)])
-    else:
-        shape = tuple([n for d, n in enumerate(x.shape) if d not in axes])
+    shape = _shape_of(x, axes, keepdims=keepdims)
     kind = known()[x.dtype]
     result = _result_of(function, kind, dtype, count, of_out=of_out)
     constant = types.of_nothing(function, result)
@@ -190,6 +187,13 @@ def _new_call(
         raise ArgumentError(NAME, "x", f"{requirement}; got shape {x.shape}{hint}")
     reduction = Reduction(function, kind, result, ignored, last_index, initial is not None)
     return ReduceCall(reduction, axes, shape, result.numpy, constant)
+
+
+def _shape_of(x: Array, axes: tuple[int, ...], *, keepdims: bool) -> tuple[int, ...]:
+    """Return the shape of x reduced along some axes."""
+    if keepdims:
+        return tuple([1 if d in axes else n for d, n in enumerate(x.shape)])
+    return tuple([n for d, n in enumerate(x.shape) if d not in axes])
 
 
 def _result_of(
@@ -245,6 +249,19 @@ def _bind(
 _binding = Binding(NAME, ("x", "out"), _bind, aligned=(0, 1))
 _run = _binding.run
 registered(NAME, _binding.table)
+
+
+def reduced(reduction: Reduction, x: Array, axes: tuple[int, ...], *, keepdims: bool) -> Array:
+    """Return x reduced along some axes."""
+    key = (reduction, axes, keepdims, x.shape)
+    call = _calls.find(key)
+    if call is None:
+        shape, dtype = _shape_of(x, axes, keepdims=keepdims), reduction.result.numpy
+        constant = types.of_nothing(reduction.function, reduction.result)
+        call = _calls.add(key, ReduceCall(reduction, axes, shape, dtype, dtype, constant))
+    out = _arrays.empty(call.shape, call.dtype, _arrays.place_of(x))
+    _run(call, (x, out))
+    return out
 
 
 @overload

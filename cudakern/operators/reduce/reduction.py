@@ -68,6 +68,9 @@ class Reduction:
     #: Whether argmax and argmin give the last of equal positions, instead of the first.
     last_index: bool = False
     has_initial: bool = False  # whether there is an initial value
+    #: Whether the result of log_sum_exp is its state, two numbers as a complex one, instead. States
+    #: are what its complex inputs are.
+    keeps_state: bool = False
 
     @property
     def number(self) -> DataType:
@@ -92,13 +95,14 @@ class Reduction:
     @property
     def is_pair(self) -> bool:
         """Whether a state is two numbers, or is made of two."""
-        pairs = {*types.ARG_FUNCTIONS, ReduceFunction.LOG_SUM_EXP}
-        return self.function in pairs or self.kind in types.PARTS
+        of_pairs = self.function is ReduceFunction.LOG_SUM_EXP or self.kind in types.PARTS
+        return self.has_places or of_pairs
 
     @property
     def is_complex(self) -> bool:
         """Whether complex numbers are computed with."""
-        return self.kind in types.PARTS and self.function not in types.NORMS
+        parted = {*types.NORMS, ReduceFunction.LOG_SUM_EXP}
+        return self.kind in types.PARTS and self.function not in parted
 
     @property
     def accumulator(self) -> DataType:
@@ -110,6 +114,11 @@ class Reduction:
         """Whether states have places: results of argmax and argmin, and the first of equal ones."""
         of_complex = self.function in types.EXTREMES and self.kind in types.PARTS
         return of_complex or self.function in types.ARG_FUNCTIONS
+
+    @property
+    def state(self) -> DataType:
+        """What a state of log_sum_exp is as one number."""
+        return _COMPLEX_OF[self.number]
 
     @property
     def initial(self) -> DataType:
@@ -166,6 +175,7 @@ class Reduction:
         suffix = "_ignore" if self.ignore_nan else ""
         suffix += "_last" if self.last_index else ""
         suffix += "_initial" if self.has_initial else ""
+        suffix += "_state" if self.keeps_state else ""
         dtypes = f"{kind[0]}_{result[0]}{suffix}"
         shape = (f"_r{rank}" if rank else "") + (f"_w{width}" if width else "")
         entry = f"ck_reduce_{variant}_{self.function.label}_{dtypes}{shape}_o{bits}"
@@ -195,6 +205,7 @@ class Reduction:
         if self.function in types.ARG_FUNCTIONS:
             arguments.append(str(self.last_index).lower())
         name = "FirstExtreme" if extreme and places else _TEMPLATES[self.function]
+        name += "State" if self.keeps_state else ""
         return f"ck::{name}<{','.join(arguments)}>"
 
 
