@@ -1,9 +1,9 @@
 // Terms exp(x - shift) of a sum, for elements x that are at most as large as a maximum.
 //
 // A shift is near the maximum, but one of few numbers that are far apart. So it seldom changes while
-// a maximum rises, and it is 0 for all maxima near zero, where x - maximum would be rounded. Above
-// kMost, where floats are 16 apart or more, a sum does not show in maximum + log(sum), and may be
-// infinite.
+// a maximum rises, and it is 0 for all maxima near zero, where x - maximum would be rounded. For a
+// maximum of kMost or more, where floats are 16 apart or more, a sum does not show in the result: it
+// may be anything, but is NaN only if there is one.
 #pragma once
 
 #include "common/ptx.cuh"
@@ -27,12 +27,12 @@ CK_DEVICE double other_of(double x, double y, double higher) {
 /// Above, exp(maximum) - 1 has more digits than exp(maximum).
 constexpr float kNearZero = -0.6875f;
 
-/// Terms for a maximum. `kIsRough`: to 16 bits. Subnormal terms are kept.
+/// Terms for a maximum. `kIsRough`: of results of 16 bits.
 template <typename T, bool kIsRough>
 class Terms;
 
-/// In float, exp(shift) is a power of two, whose exponent is a multiple of 64. Terms are 2^24 times as
-/// large: so no sum of theirs is rounded as subnormal numbers are.
+/// In float, exp(shift) is a power of two, whose exponent is a multiple of 64. Terms are 2^24 times
+/// as large: so they are not rounded as subnormal numbers are.
 template <bool kIsRough>
 class Terms<float, kIsRough> {
  public:
@@ -60,16 +60,16 @@ class Terms<float, kIsRough> {
   /// log(exp(maximum) + the sum of exp(x) for all terms of x).
   CK_DEVICE float log_sum(float sum, float maximum) const {
     constexpr float kLog2 = 0.693147182f, kLog2Low = -1.90465421e-9f;
-    const float shift = 2 * half_, terms = sum / (1 << kUnit);
+    const float shift = 2 * half_, terms = sum * kOfUnit;
     if (shift == 0 && maximum > kNearZero) return log1p(expm1(maximum) + terms);
     return maximum + log1p(terms * exp(fma(shift, kLog2Low, fma(shift, kLog2, -maximum))));
   }
 
  private:
   static constexpr float kLog2E = 1.44269502f, kLog2ELow = 1.92596303e-8f;
-  static constexpr int kUnit = 24;                        // the exponent of a term of 1
+  static constexpr float kUnit = 24, kOfUnit = 0x1p-24f;  // the exponent of a term of 1
   static constexpr float kLeast = 126 + kUnit;            // exponents are not below -kLeast
-  static constexpr float kBias = (3 << 22) + 127 + kUnit;  // the last bits are those of an exponent
+  static constexpr float kBias = 0x1.8p23f + 127 + kUnit;  // the last bits are those of an exponent
 
   /// Half the exponent for a maximum: maximum / log(2) / 2, about, as a multiple of 32; clamped at
   /// kMost.
@@ -82,31 +82,55 @@ class Terms<float, kIsRough> {
   float half_;
 };
 
-/// In double, shifts are multiples of 64.
+/// Of the exponential of r, |r| <= log(2) / 2, as 1 + r + r^2 q(r): the coefficients of q, which is
+/// off by 1.1e-16 at most. In constant memory, operands need no instructions of their own.
+static __constant__ double exponential_coefficients[] = {
+    0x1.af38a9b0ec855p-26, 0x1.289185613a3d6p-22, 0x1.71de0dae63bb3p-19, 0x1.a019b90d2ae7ap-16,
+    0x1.a01a01a7c41d5p-13, 0x1.6c16c1788bd90p-10, 0x1.11111111109b3p-7,  0x1.5555555553d63p-5,
+    0x1.5555555555556p-3,  0x1.0000000000001p-1};
+
+/// In double, shifts are multiples of 512. Terms are 2^512 times as large.
 template <bool kIsRough>
 class Terms<double, kIsRough> {
  public:
-  static constexpr double kMost = 1ll << 57;
+  static constexpr double kMost = 1ll << 56;
 
   CK_DEVICE explicit Terms(double maximum) : shift_(shift_of(maximum)) {}
-  CK_DEVICE double operator()(double x) const { return exp(x - shift_); }
-  CK_DEVICE double moved(double sum, double maximum) const {
-    double gap = shift_ - shift_of(maximum);
-#pragma unroll 1
-    for (int step = 0; gap > 0 && step < 16; ++step) {  // after which nothing is left
-      sum *= 1.603810890548638e-28;                     // exp(-64)
-      gap -= 64;
+  /// The term of x, if x - shift is at most 256, to a unit in the last place. It is 0 in a sum if
+  /// that is below -kLowest.
+  CK_DEVICE double operator()(double x) const {
+    constexpr double kLog2E = 1.4426950408889634, kLog2 = 0.6931471805599453;
+    constexpr double kLog2Low = 2.3190468138462996e-17;
+    const double difference = x - shift_;
+    const double d = fabs(difference) > kLowest ? copysign(kLowest, difference) : difference;
+    const double biased = fma(d, kLog2E, kBias), exponent = biased - kBias;
+    const double r = fma(exponent, -kLog2Low, fma(exponent, -kLog2, d));
+    double q = exponential_coefficients[0];
+#pragma unroll
+    for (int k = 1; k < 10; ++k) {
+      q = fma(q, r, exponential_coefficients[k]);
     }
-    return sum;
+    return fma(fma(q, r, 1.0), r, 1.0) * __hiloint2double(__double2loint(biased) << 20, 0);
+  }
+  CK_DEVICE double moved(double sum, double maximum) const {
+    constexpr double kOfStep = 4.377491037053051e-223;  // exp(-kStep); exp(-2 kStep) is 0
+    const double gap = shift_ - shift_of(maximum);
+    return sum * (gap == kStep ? kOfStep : gap > 0 ? 0 : 1);
   }
   CK_DEVICE double log_sum(double sum, double maximum) const {
-    if (shift_ == 0 && maximum > kNearZero) return log1p(expm1(maximum) + sum);
-    return maximum + log1p(sum * exp(shift_ - maximum));
+    const double terms = sum * kOfUnit;
+    if (shift_ == 0 && maximum > kNearZero) return log1p(expm1(maximum) + terms);
+    return maximum + log1p(terms * exp(shift_ - maximum));
   }
 
  private:
+  static constexpr double kOfUnit = 0x1p-512;
+  static constexpr double kStep = 512;
+  static constexpr double kLowest = 1060;  // so that 2^512 exp(-kLowest) is not subnormal
+  static constexpr double kBias = 0x1.8p52 + 512 + 1023;  // the last bits are those of an exponent
+
   CK_DEVICE static double shift_of(double maximum) {
-    constexpr double kRounder = 3 * kMost;  // has steps of 64
+    constexpr double kRounder = kStep * (3ll << 51);  // has steps of kStep
     return fabs(maximum) < kMost ? maximum + kRounder - kRounder : 0;
   }
 

@@ -10,13 +10,13 @@
 //   kIsSum                   whether it adds; then -0.0 changes no state
 //   kFoldsTurns              whether what a turn of a loop takes is folded before it is added,
 //                            which bounds the error of long sums
-//   kTakesMany               how many numbers take_many(state, numbers) is good for; 0 if there is none
+//   kTakesMany               how many numbers take_many(state, numbers) is best for; 0 if none
 //   kTakesBytes              whether BytePlaces (reduce/bytes.cuh) takes many
 //   kAddsWords               whether add_word(sum, word) adds four bytes to an integer
 //
 // Products in sums are written as fma, so that no compiler has a choice. Additions, products, fma,
 // divisions and square roots are rounded as in IEEE 754: functions made of them have the same bits
-// everywhere. Functions that call exponential, log, hypot or atan2 do not. Subnormal numbers are
+// everywhere. Functions that call ex2.approx, log, hypot or atan2 do not. Subnormal numbers are
 // kept.
 #pragma once
 
@@ -221,7 +221,7 @@ struct Multiply : Defaults {
 template <typename In, typename T>
 struct LogSumExp : Defaults {
   static constexpr bool kIsLong = sizeof(T) > 4;
-  static constexpr int kTakesMany = kIsComplex<In> ? 0 : kIsLong ? 4 : 8;
+  static constexpr int kTakesMany = kIsComplex<In> ? 0 : kIsLong ? 2 : 8;
   using Number = T;
   struct State {
     T maximum;

@@ -23,9 +23,9 @@ HALF_BITS = 15
 #: Additions that one thread makes one after the other, and levels of the trees above, at most.
 SEQUENTIAL = 2048
 TREES = 64
-#: Roundings of a step of log_sum_exp, of units half in the last place: two for the addition and
-#: the product with an exponential, four for that exponential, 2 ulp in CUDA's documentation.
-SCALED_STEP = 6
+#: Half units in the last place by which the sum of log_sum_exp is off besides its additions: two
+#: exponentials, of 2 ulp in CUDA's documentation, and products.
+EXPONENTIALS = 12
 #: Half a unit in the last place, in relation to the number.
 _ROUNDING = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 
@@ -120,9 +120,9 @@ class ReduceWorkload(Workload):
         are positive, so sum|x| is the sum. The same again stands for the oracle where that is no
         wider. The result's type rounds once more.
 
-        Of log_sum_exp, the sum of the exponentials is a sum like that, whose steps have SCALED_STEP
-        roundings, and the exponentials' arguments, of at most 1, round too, by 2 u. A logarithm
-        turns relative errors into absolute ones; itself, and adding the maximum, are 3 u.
+        Of log_sum_exp, the sum of the exponentials is a sum like that, off by EXPONENTIALS besides.
+        A logarithm turns relative errors into absolute ones; itself, and adding the maximum, are
+        3 u.
         """
         axes, function = self.axes, self.function
         if function == "argmax":
@@ -141,7 +141,7 @@ class ReduceWorkload(Workload):
         powers = xp.subtract(x, largest, dtype=xp.float64)  # as large as x, twice if it is float32
         total = xp.sum(xp.exp(powers, out=powers), axis=axes)
         logs = largest.reshape(total.shape) + xp.log(total)
-        return logs, (SCALED_STEP * steps + 4) * u + (3 * u + _ROUNDING[self.dtype]) * logs
+        return logs, (steps + EXPONENTIALS) * u + (3 * u + _ROUNDING[self.dtype]) * logs
 
 
 def _f32(function: FunctionName, shape: tuple[int, ...], axis: int) -> ReduceWorkload:

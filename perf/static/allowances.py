@@ -151,7 +151,7 @@ EARLIER = tuple(
   reduce              columns          109              function=ARGMAX,ARGMIN kind=COMPLEX128
   reduce              *                109              result=FLOAT64,COMPLEX128
   reduce              stream,warps     302              function=LOG_SUM_EXP result=FLOAT64
-  reduce              vectors,columns  605              function=LOG_SUM_EXP result=FLOAT64
+  reduce              vectors,columns  690              function=LOG_SUM_EXP result=FLOAT64
 13.1 sm_70 sm_75: loops are longer here
   gather              packed           72               width=8 wide=False
 13.0 sm_70: loops are longer here

@@ -6,7 +6,6 @@ from itertools import product
 from math import prod
 
 import dask.array as da
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,9 +15,9 @@ import cudakern as ck
 import cudakern.dask as cd
 from cudakern._dtypes import bfloat16
 from tests.helpers.chunked import chunked
+from tests.helpers.log_sum_exp import MOST, errors, rows
 from tests.helpers.places import same_bytes
-from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS, Expected, is_legal, reduce
-from tests.helpers.reduce_bounds import Arithmetic, Enclosure
+from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS, is_legal, reduce
 from tests.helpers.reduce_cases import random_values
 from tests.helpers.samples import examples
 
@@ -26,34 +25,6 @@ BFLOAT16 = bfloat16() or np.dtype("float16")
 KINDS = ["bool", "int8", "uint64", "float16", BFLOAT16, "float32", "float64", "complex64"]
 #: A result of another type for each kind, which every function may give that is no position.
 OTHERS = {"int8": "int32", "float16": "float32", "float32": "float16", "complex64": "complex128"}
-DEPTH = 4  # levels of a tree over at most 4^3 chunks, with the chunks' own
-
-
-def expected(x, function, axis, **options):
-    """Return what `cudakern.dask.reduce` may return: as of one array, but for log_sum_exp.
-
-    At each level of its tree a partial result p is rounded, which is off by u |p|, and is a
-    logarithm of at most n. It takes part in the whole T with the weight w = exp(p - T), and so does
-    its error. The weights add up to 1, and w (T - p) to log n at most: u (|T| + log n) for all. The
-    bounds are rounded to the result's type already, so another step of that comes to it.
-    """
-    right = reduce(x, function, axis, **options)
-    if function in {"max", "min"} and x.dtype.kind == "c":  # of several NaNs, any
-        lost = np.any([part.nan for part in right.parts], 0)
-        parts = [Enclosure(p.low, p.high, p.nan & ~lost, p.free).release(lost) for p in right.parts]
-        return Expected(right.dtype, right.shape, parts)
-    if function != "log_sum_exp" or not isinstance(right.parts, list):
-        return right
-    (part,) = right.parts
-    kind = Arithmetic(np.float64 if x.dtype.kind in "biu" or x.dtype == "f8" else np.float32)
-    size = np.where(np.isfinite(part.low), np.maximum(abs(part.low), abs(part.high)), 0)
-    log = np.log(max(x.size, 2))
-    error = DEPTH * (kind.u * (size + log) + kind.ulps("log") * log)
-    error += 2 * float(ml_dtypes.finfo(right.dtype).eps) * size
-    low, high = (
-        np.where(np.isinf(e), e, e + s * error) for e, s in ((part.low, -1), (part.high, 1))
-    )
-    return Expected(right.dtype, right.shape, [Enclosure(low, high, part.nan, part.free)])
 
 
 @st.composite
@@ -102,7 +73,7 @@ def test_every_function_of_any_chunks(data):
             cd.reduce(lazy, function, axis, **options)
         return
     reduced = cd.reduce(lazy, function, axis, **options)
-    right = expected(x, function, axis, **options)
+    right = reduce(x, function, axis, **options)
     result = reduced.compute()
     assert (reduced.dtype, reduced.shape) == (right.dtype, right.shape)
     assert isinstance(reduced._meta, np.ndarray)  # noqa: SLF001
@@ -116,6 +87,15 @@ def test_one_chunk_gives_the_bits_of_one_array(function, axis):
     lazy = da.from_array(x, chunks=(6 if axis is None else 2, 50))
     result = cd.reduce(lazy, function, axis).compute()
     assert result.tobytes() == ck.reduce(x, function, axis).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_log_sum_exp_keeps_the_digits_of_a_result_near_zero(dtype, chunk):
+    for name, x in rows(np.random.default_rng(4), 100, 40, dtype).items():
+        lazy = da.from_array(x, chunks=(100, chunk))
+        off = errors(x, cd.reduce(lazy, "log_sum_exp", 1).compute(scheduler="sync"))
+        assert off.max() <= MOST[x.itemsize], (name, x[off.argmax()])
 
 
 def test_narrow_floats_neither_overflow_nor_round_early():

@@ -130,7 +130,7 @@ def _reduce_rows(rows, function, dtype, nan, last_index, initial):
     if category(dtype) <= _INTEGERS:
         return _integers(rows, function, initial).astype(dtype)
     wide = category(kind) <= _INTEGERS or not _WIDE.isdisjoint({kind, dtype})
-    arithmetic = Arithmetic(np.float64 if wide else np.float32)
+    arithmetic = Arithmetic(np.float64 if wide else np.float32, is_rough=dtype.itemsize == 2)
     if category(kind) == _COMPLEX:
         rows = rows.astype(np.clongdouble)
     elif category(kind) <= _INTEGERS:

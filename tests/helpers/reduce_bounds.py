@@ -13,10 +13,11 @@ Every bound comes from these facts:
 - A term of a sum goes through ``depth`` additions. The error of a sum is gamma = depth u /
   (1 - depth u) of the sum of all absolute values, that of a product gamma for all its factors.
 - CUDA documents the errors of its functions in units in the last place: ULPS. One is at most 2 u.
-- log_sum_exp may have a maximum of its own for every partial sum, which an exponential then scales
-  at every addition: errors of an exponential, a product and a sum. The arguments of all
-  exponentials of a term add up to its distance from the maximum. A power of two instead of an
-  exponential is of a difference times a constant: three roundings, so 3 u of that distance.
+- log_sum_exp is log1p(expm1(m) + s) near zero, otherwise m + log1p(s exp(-m)), for the maximum m and
+  the sum s of all other exponentials. Where a shift changes, by LEAST_STEP or more, sums are scaled
+  by products that round twice. Rough exponentials, for 16 bits, are of rounded exponents, which are
+  at most ROUGH_EXPONENT where the distance from the maximum is small. Logarithms are left out where
+  a unit in the last place of the maximum is 16 or more.
 - The exact value itself is computed in long double.
 """
 
@@ -35,7 +36,8 @@ SEQUENTIAL = 2048
 TREES = 64
 #: From the CUDA C++ Programming Guide, single precision; double precision is not worse. That of exp
 #: is 2^-22 in relation to the result where it is ex2.approx, from the PTX manual.
-ULPS = {"exp": 2, "log": 1, "hypot": 3, "atan2": 3}
+ULPS = {"exp": 2, "expm1": 1, "log": 1, "log1p": 1, "hypot": 3, "atan2": 3}
+LEAST_STEP, ROUGH_EXPONENT = 44, 64
 #: Of NumPy's pairwise sums in long double.
 REFERENCE = 64 * float(np.finfo(np.longdouble).eps)
 #: Relative error of a complex product in u, at most sqrt(5) (Brent, Percival, Zimmermann 2007).
@@ -48,15 +50,16 @@ def depth(n):
 
 
 class Arithmetic:
-    """What computations in float32 or float64 are like."""
+    """What computations in float32 or float64 are like; those for 16 bits are rough."""
 
-    def __init__(self, dtype):
-        self.dtype = np.dtype(dtype)
+    def __init__(self, dtype, *, is_rough=False):
+        self.dtype, self.is_rough = np.dtype(dtype), is_rough
         info = np.finfo(self.dtype)
         self.u = float(info.eps) / 2
         self.least = np.longdouble(info.smallest_subnormal)
         self.tiny = 3 * self.least
         self.largest = np.longdouble(info.max)
+        self.greatest_shift = 2.0 ** (info.nmant + 4)  # units in the last place are 16 or more
         self.exponents = info.minexp, info.maxexp
 
     def gamma(self, steps):
@@ -222,17 +225,26 @@ def enclose_complex_log(real, imaginary, kind):
 def enclose_log_sum_exp(x, kind):
     """Enclose the logarithm of the sum of the exponentials of each row."""
     n = x.shape[-1]
-    top = x.max(-1, initial=-np.inf)
+    if n == 0:
+        return Enclosure.around(np.full(x.shape[:-1], -np.inf))
+    places = np.argmax(x, -1, keepdims=True)  # of NaN, if there is one
+    top = np.take_along_axis(x, places, -1)[..., 0]
     decided = ~np.isfinite(top)  # the result is the maximum itself
     below = np.where(decided[..., None], 0, np.where(decided, 0, top)[..., None] - x)
     terms = np.exp(-below)
-    total = np.maximum(terms.sum(-1), 1)
-    distance = np.where(np.isfinite(below), below * terms, 0).sum(-1) / total
-    scaled = depth(n) * (kind.ulps("exp") + 2 * kind.u) + 3 * distance * kind.u
-    error = np.where((below > 0).any(-1), scaled, kind.gamma(depth(n))) + REFERENCE
-    log = np.where(decided, 0, np.log(total))
-    value = top + log
-    error += kind.ulps("log") * log + kind.u * abs(value)
-    # Where the exponentials of all but one element are zero, nothing rounds.
-    alone = (below < 1 - np.log(kind.least)).sum(-1) <= 1
-    return Enclosure.around(value, np.where(alone, 0, error)).rounded(kind.dtype)
+    np.put_along_axis(terms, places, 0, -1)
+    rest = terms.sum(-1)
+    far = np.where(np.isfinite(below), below * terms, 0).sum(-1)
+    log = np.log1p(rest)
+    value = top + np.where(decided, 0, log)
+    size, height = (np.where(decided, 0, abs(number)) for number in (value, top))
+    error = rest * (kind.gamma(depth(n) + 5) + 2 * kind.ulps("exp") + REFERENCE)
+    error += far * kind.gamma(2) / LEAST_STEP
+    if kind.is_rough:
+        error += kind.u * (rest * (ROUGH_EXPONENT + 3 * height) + 3 * far)
+    error /= 1 + rest
+    near = top > -1
+    error += kind.ulps("log1p") * np.where(near, size, log) + kind.u * size
+    error += near * (kind.ulps("expm1") + kind.u) * 3 * np.minimum(height, 1)
+    error = np.where(height >= kind.greatest_shift, log + kind.u * size, error) + kind.tiny
+    return Enclosure.around(value, np.where(decided, 0, error)).rounded(kind.dtype)

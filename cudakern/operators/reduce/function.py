@@ -258,7 +258,7 @@ def reduced(reduction: Reduction, x: Array, axes: tuple[int, ...], *, keepdims: 
     if call is None:
         shape, dtype = _shape_of(x, axes, keepdims=keepdims), reduction.result.numpy
         constant = types.of_nothing(reduction.function, reduction.result)
-        call = _calls.add(key, ReduceCall(reduction, axes, shape, dtype, dtype, constant))
+        call = _calls.add(key, ReduceCall(reduction, axes, shape, dtype, constant))
     out = _arrays.empty(call.shape, call.dtype, _arrays.place_of(x))
     _run(call, (x, out))
     return out
@@ -321,7 +321,7 @@ def reduce(
         - ``"l1"``, ``"l2"``, ``"sum_square"``: sum of ``|x|``, root of the sum of ``|x|^2``, sum of
           ``x * x``
         - ``"log_sum"``, ``"log_sum_exp"``: natural logarithm of the sum, of the sum of ``exp(x)``,
-          the latter shifted by the maximum
+          the latter to 4 units in the last place of the result or of the largest element
         - ``"max"``, ``"min"``: the largest, the smallest
         - ``"argmax"``, ``"argmin"``: where that is, as a row-major index within the reduced axes,
           these ascending

@@ -1,0 +1,96 @@
+"""log_sum_exp is accurate to a few units in the last place, near zero, too."""
+
+from __future__ import annotations
+
+from math import exp, log1p
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import cudakern as ck
+from tests.helpers.log_sum_exp import MOST, errors, rows
+from tests.helpers.places import get, put
+from tests.helpers.samples import is_thorough
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+FLOATS = ["float16", BFLOAT16, "float32", "float64"]
+OF_ROW = pytest.mark.parametrize("dtype", FLOATS, ids=str)
+#: Of x: one for each variant, at least. Axes that are reduced, and a view.
+LAYOUTS = {
+    "stream": ((3, 20_001), (1,), np.s_[...]),
+    "pieces": ((4, 3, 700), (0, 2), np.s_[...]),
+    "warps": ((600, 341), (1,), np.s_[...]),
+    "tiles": ((900, 3), (1,), np.s_[...]),
+    "tiles of vectors": ((50, 64), (1,), np.s_[...]),
+    "tiles of columns": ((40, 60, 5), (1,), np.s_[...]),
+    "columns": ((900, 33), (0,), np.s_[...]),
+    "vectors": ((900, 40), (0,), np.s_[:, :32]),
+    "strided": ((50, 5, 90), (0, 2), np.s_[:, :, ::-2]),
+}
+
+
+@OF_ROW
+@pytest.mark.parametrize("length", [2, 7, 40])
+def test_rows_of_any_kind(place, dtype, length):
+    rng = np.random.default_rng(length)
+    for name, x in rows(rng, 20_000 if is_thorough() else 200, length, dtype).items():
+        for axis in (0, 1):
+            array = put(x if axis else np.ascontiguousarray(x.T), place)
+            off = errors(x, get(ck.reduce(array, "log_sum_exp", axis)))
+            assert off.max() <= MOST[x.itemsize], (name, axis, x[off.argmax()])
+
+
+@OF_ROW
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_variant_keeps_the_digits_of_a_result_near_zero(place, dtype, layout):
+    shape, axes, view = LAYOUTS[layout]
+    rng = np.random.default_rng(2)
+    x = rng.uniform(-12, -8, shape).astype(dtype)
+    behind = tuple(range(-len(axes), 0))
+    kept = np.delete(x[view].shape, axes)
+    places = tuple(rng.integers(x[view].shape[d], size=kept) for d in axes)
+    np.moveaxis(x[view], axes, behind)[(*np.indices(kept), *places)] = 0
+    result = get(ck.reduce(put(x, place)[view], "log_sum_exp", axes))
+    of_rows = np.moveaxis(x[view], axes, behind).reshape(*kept, -1)
+    assert errors(of_rows, result).max() <= MOST[x.itemsize]
+
+
+@OF_ROW
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.linspace(10, 10.001, 100_000),
+        np.linspace(-80, 800, 100_000),
+        np.append(np.full(100_000, -9.0), 0),
+        np.append(0, np.full(4000, -100.0)),
+        np.full(100_000, -np.log(100_000)),
+        np.full(1000, 2.0**29),
+        np.full(1000, -3e4),
+    ],
+    ids=["rising slowly", "rising", "below zero", "subnormal", "cancelled", "large", "low"],
+)
+def test_rows_of_any_length(place, dtype, x):
+    with np.errstate(over="ignore"):
+        x = x.astype(dtype)
+    assert errors(x, get(ck.reduce(put(x, place), "log_sum_exp"))) <= MOST[x.itemsize]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("below", [8, 20, 40, 80])
+def test_what_python_gives(place, dtype, below):
+    right = log1p(exp(-below))
+    result = get(ck.reduce(put(np.array([0, -below], dtype), place), "log_sum_exp"))
+    assert abs(result / right - 1) <= 2 * np.finfo(dtype).eps
+    wide = get(ck.reduce(put(np.array([0, -below], np.int8), place), "log_sum_exp"))
+    assert abs(wide / right - 1) <= 2**-51
+    narrow = ck.reduce(put(np.array([0, -8], np.float16), place), "log_sum_exp", dtype="float32")
+    assert abs(get(narrow) / log1p(exp(-8)) - 1) <= 2**-22
+
+
+def test_a_descriptor(place):
+    x, out = (ck.TensorDesc(ck.DataType.FLOAT32, (1, 1, 3, width)) for width in (2, 1))
+    operator = ck.compile_operator(ck.ReduceOperatorDesc("log_sum_exp", x, out, (3,)))
+    rows = np.array([[0, -20], [0, -50], [-30, 0]], np.float32)
+    result = get(operator(put(rows.reshape(1, 1, 3, 2), place)))
+    assert errors(rows, result.reshape(3)).max() <= MOST[4]
