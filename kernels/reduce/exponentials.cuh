@@ -1,9 +1,9 @@
 // Terms exp(x - shift) of a sum, for elements x that are at most as large as a maximum.
 //
-// A shift is near the maximum, but one of few numbers that are far apart. So it seldom changes while
-// a maximum rises, and it is 0 for all maxima near zero, where x - maximum would be rounded. For a
-// maximum of kMost or more, where floats are 16 apart or more, a sum does not show in the result: it
-// may be anything, but is NaN only if there is one.
+// A shift is near the maximum, but one of few numbers that are far apart. So it seldom changes
+// while a maximum rises, and it is 0 for all maxima near zero, where x - maximum would be rounded.
+// For a maximum of kMost or more, where floats are 16 apart or more, a sum does not show in the
+// result: it may be anything, but is NaN only if there is one.
 #pragma once
 
 #include "common/ptx.cuh"
@@ -67,8 +67,8 @@ class Terms<float, kIsRough> {
 
  private:
   static constexpr float kLog2E = 1.44269502f, kLog2ELow = 1.92596303e-8f;
-  static constexpr float kUnit = 24, kOfUnit = 0x1p-24f;  // the exponent of a term of 1
-  static constexpr float kLeast = 126 + kUnit;            // exponents are not below -kLeast
+  static constexpr float kUnit = 24, kOfUnit = 0x1p-24f;   // the exponent of a term of 1
+  static constexpr float kLeast = 126 + kUnit;             // exponents are not below -kLeast
   static constexpr float kBias = 0x1.8p23f + 127 + kUnit;  // the last bits are those of an exponent
 
   /// Half the exponent for a maximum: maximum / log(2) / 2, about, as a multiple of 32; clamped at

@@ -57,8 +57,8 @@ CK_DEVICE void take_turn(typename F::State (&state)[kChains], const uint4 (&vect
     for (int k = 0; k < kLoads * kItems; ++k) {
       Packed<uint4, Input> items;
       items.vector = vector[k / kItems];
-      numbers[k] = k / kItems < exist ? convert<typename F::Number>(items.piece[k % kItems])
-                                      : F::absent();
+      numbers[k] =
+          k / kItems < exist ? convert<typename F::Number>(items.piece[k % kItems]) : F::absent();
     }
     take_numbers<F>(state[0], numbers);
   } else {
@@ -121,8 +121,9 @@ CK_DEVICE void take_range(State (&state)[kChains], const void* base, const Input
 template <int kTeam, int kRank>
 CK_DEVICE void reduce_stream(const StreamArguments<kRank>& a, char* shared) {
   constexpr uint32 kItems = 16 / sizeof(Input);
-  constexpr uint32 kMost = Function::kTakesMany > 0 || Function::kTakesBytes || Function::kAddsWords ? 1
-                           : sizeof(State) <= 4                                                  ? 4
+  constexpr uint32 kMost = Function::kTakesMany > 0 || Function::kTakesBytes || Function::kAddsWords
+                               ? 1
+                           : sizeof(State) <= 4 ? 4
                            : sizeof(State) <= 8 ? 2
                                                 : 1;
   constexpr int kChains = kItems < kMost ? kItems : kMost;

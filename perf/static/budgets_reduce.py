@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cudakern._dtypes import DataType
 from cudakern._layout import VECTOR_BYTES
-from cudakern.operators.reduce.types import ARG_FUNCTIONS, ReduceFunction
+from cudakern.operators.reduce.types import ReduceFunction
 from perf.static.reading import divides, is_atomic, loads_in_flight, matches, opcode
 
 if TYPE_CHECKING:

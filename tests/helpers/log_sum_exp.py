@@ -33,7 +33,7 @@ def errors(x, results):
 
 
 def rows(rng, count, length, dtype):
-    """Return arrays of rows by name: of numbers around zero, with one that dominates, and others."""
+    """Return arrays of rows by name: around zero, one that dominates, and others."""
     kind = ml_dtypes.finfo(dtype)
     shape, column, first = (count, length), (count, 1), np.arange(count)
     deepest = min(-np.log(float(kind.smallest_subnormal)), 700)

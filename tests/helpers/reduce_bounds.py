@@ -13,11 +13,11 @@ Every bound comes from these facts:
 - A term of a sum goes through ``depth`` additions. The error of a sum is gamma = depth u /
   (1 - depth u) of the sum of all absolute values, that of a product gamma for all its factors.
 - CUDA documents the errors of its functions in units in the last place: ULPS. One is at most 2 u.
-- log_sum_exp is log1p(expm1(m) + s) near zero, otherwise m + log1p(s exp(-m)), for the maximum m and
-  the sum s of all other exponentials. Where a shift changes, by LEAST_STEP or more, sums are scaled
-  by products that round twice. Rough exponentials, for 16 bits, are of rounded exponents, which are
-  at most ROUGH_EXPONENT where the distance from the maximum is small. Logarithms are left out where
-  a unit in the last place of the maximum is 16 or more.
+- log_sum_exp is log1p(expm1(m) + s) near zero, otherwise m + log1p(s exp(-m)), for the maximum m
+  and the sum s of all other exponentials. Where a shift changes, by LEAST_STEP or more, sums are
+  scaled by products that round twice. Rough exponentials, for 16 bits, are of rounded exponents,
+  which are at most ROUGH_EXPONENT where the distance from the maximum is small. Logarithms are left
+  out where a unit in the last place of the maximum is 16 or more.
 - The exact value itself is computed in long double.
 """
 

@@ -94,8 +94,8 @@ def reduce(
     keepdims = bool(keepdims)
     meta, symbols = lazy_arrays.meta_like(x, len(call.shape), call.dtype), tuple(range(x.ndim))
     finds_positions = call.function in ARG_FUNCTIONS
-    kinds = {ReduceFunction.LOG_SUM_EXP: _Exponentials, **dict.fromkeys(ARG_FUNCTIONS, _Positions)}
-    states = kinds.get(call.function, _Values)(call, start, x.dtype, x.shape, keepdims)
+    values = _Exponentials if call.function is ReduceFunction.LOG_SUM_EXP else _Values
+    states = (_Positions if finds_positions else values)(call, start, x.dtype, x.shape, keepdims)
     ones = dict.fromkeys(call.axes, 1)
     if all(x.numblocks[d] == 1 for d in call.axes):
         remaining = tuple(d for d in symbols if keepdims or d not in call.axes)
@@ -221,7 +221,7 @@ class _Values(_States):
         return eager.reduce(wide, _SUM, (), dtype=self.call.dtype)
 
 
-class _Exponentials(_States):
+class _Exponentials(_Values):
     """States of log_sum_exp, as complex numbers."""
 
     @property
