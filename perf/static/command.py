@@ -25,7 +25,7 @@ from cudakern.errors import CudakernError, KernelCompileError
 from perf.cases import CASES
 from perf.static import cubins, host_cost, kernels, traffic
 from perf.static.budgets import survey
-from perf.static.first_call import first_calls
+from perf.static.first_call import first_calls, imports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -137,7 +137,7 @@ def _run(options: argparse.Namespace) -> list[str]:
         data["traffic"] = [asdict(line) | {"ratio": line.ratio} for line in moved]
     if "host" in parts:
         costs, scale = host_cost.measure()
-        costs += first_calls()
+        costs += [imports(), *first_calls()]
         host_cost.show(costs, scale)
         broken += [fault for row in costs if (fault := row.fault(scale))]
         data["host_cost"] = [asdict(row) | {"limit": row.limit(scale)} for row in costs]

@@ -1,13 +1,18 @@
-"""The first call of an operator in a process, its kernel being on disk.
+"""What a process waits for at first: imports, and an operator's first call, its kernel on disk.
 
 Arrays are CuPy's. Its driver is replaced by one that loads and launches nothing: no GPU is needed.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, nullcontext
+from functools import partial
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,7 +34,18 @@ if TYPE_CHECKING:
 PROCESSES = 4
 #: Microseconds that the first call of a process may take; see COMPILED_BUDGET of `host_cost`.
 BUDGET = 6500.0
+#: Microseconds that the import of two functions may take, where NumPy is there.
+IMPORT_BUDGET = 40_000.0
+IMPORT = """
+import time
+import numpy
+start = time.perf_counter_ns()
+from cudakern import gather, reduce
+print((time.perf_counter_ns() - start) / 1000)
+"""
 OPERATORS = ("gather", "gather_nd", "nonzero_coordinates", "one_hot", "reduce")
+#: Modules that the first call of a process imports, besides the operator's.
+ENGINE = ("cudakern.engines.cuda.engine", "cudakern.engines.nvrtc", "cudakern.engines.cache")
 #: What is compiled for.
 CAPABILITY = "90"
 
@@ -96,13 +112,24 @@ def calls() -> dict[str, Callable[[], object]]:
 
 
 def microseconds(operator: str) -> float:
-    """Return what the first call of an operator takes in this process."""
+    """Return what the first call of an operator takes in this process, besides imports."""
     call = calls()[operator]
+    for module in (getattr(ck, operator).__module__, *ENGINE):
+        import_module(module)
     with without_driver():
         start = time.perf_counter_ns()
         call()
         end = time.perf_counter_ns()
     return (end - start) / 1000
+
+
+def imports() -> Row:
+    """Return what the import of gather and reduce costs, beside that of NumPy."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-c", IMPORT]
+    run = partial(subprocess.run, command, env=environment, check=True, capture_output=True)
+    times = [float(run().stdout) for _ in range(PROCESSES)]
+    return Row("import of gather and reduce, after NumPy", min(times[1:]), None, IMPORT_BUDGET)
 
 
 def first_calls() -> list[Row]:

@@ -353,10 +353,18 @@ def test_the_first_call_of_a_process_is_measured(monkeypatch):
     assert all(100 < row.microseconds < 1e6 for row in rows)
 
 
+def test_the_import_of_functions_is_measured(monkeypatch):
+    monkeypatch.setattr(first_call, "PROCESSES", 2)
+    row = first_call.imports()
+    assert row.budget == 40_000
+    assert 1000 < row.microseconds < 5e6
+
+
 def test_a_broken_host_budget_ends_with_1(monkeypatch, capsys):
     slow = Row("compiled a", 7.0, 1.0, 3.0)
     monkeypatch.setattr(host_cost, "measure", lambda: ([slow], 2.0))
     monkeypatch.setattr(static, "first_calls", list)
+    monkeypatch.setattr(static, "imports", lambda: slow)
     assert static.main(["host"]) == 1
     assert "broken: compiled a: 7.00 us, more than 6.00" in capsys.readouterr().out
 
