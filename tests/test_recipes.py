@@ -40,6 +40,23 @@ def test_segments(size, count, features):
     np.testing.assert_array_equal(reduce_segments(x, ends, "max", -np.inf), most, strict=True)
 
 
+def test_functions_of_segments():
+    x, ends = RNG.random(100), np.array([70, 70, 100])
+    names = re.findall(r"`(\w+)`", re.search(r"right for (.*?)whose", RECIPES, re.DOTALL)[1])
+    expected = {
+        "sum": (np.add.reduce, 0),
+        "multiply": (np.multiply.reduce, 1),
+        "max": (np.maximum.reduce, -np.inf),
+        "min": (np.minimum.reduce, np.inf),
+        "log_sum_exp": (np.logaddexp.reduce, -np.inf),
+    }
+    assert names == [*expected]
+    for name, (function, nothing) in expected.items():
+        found = recipe("reduce_segments")(x, ends, name, nothing)
+        each = [function(x[:70]), nothing, function(x[70:])]
+        np.testing.assert_allclose(found, each, rtol=1e-14, err_msg=name)
+
+
 def test_memory_of_segments(monkeypatch):
     sizes = []
     reduce_segments = recipe("reduce_segments")
@@ -88,6 +105,13 @@ def test_masked_softmax(axis):
     assert (found[~mask] == 0).all()
     # Of a difference of numbers up to 1000 the last bits go.
     np.testing.assert_allclose(found, expected, rtol=2000 * np.finfo(np.float32).eps, atol=1e-30)
+
+
+def test_masked_softmax_of_nan():
+    x = np.array([[np.nan, 2, 1], [np.nan, 2, 2]])
+    mask = np.array([[True, True, False], [False, True, True]])
+    found = recipe("masked_softmax")(x, mask)
+    np.testing.assert_allclose(found, [[np.nan, np.nan, np.nan], [0, 0.5, 0.5]], rtol=1e-15)
 
 
 def test_functions_that_are_named_are_cupys():
