@@ -12,7 +12,10 @@ def channel_statistics(images):
     count = images.size // images.shape[1]
     total = ck.reduce(images, "sum", ALL_BUT_CHANNELS, dtype="int64")
     squares = ck.reduce(images, "sum_square", ALL_BUT_CHANNELS, dtype="int64")
-    return total / count, (count * squares - total**2) / count**2
+    # About the nearest integer, squares are too small for what follows to overflow or cancel.
+    near = (2 * total + count) // (2 * count)
+    rest = (total - count * near) / count
+    return total / count, (squares - near * (2 * total - count * near)) / count - rest**2
 
 
 def normalise(images):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from tests.examples.channel_statistics import ALL_BUT_CHANNELS, channel_statistics, normalise
 from tests.helpers.places import get, put, same_bytes
@@ -19,7 +20,14 @@ def test_channel_statistics(place):
         exact = Fraction(sum(values), len(values))
         assert mean == float(exact)
         squares = Fraction(sum(value * value for value in values), len(values))
-        assert variance == float(squares - exact * exact)
+        assert variance == pytest.approx(float(squares - exact * exact), rel=1e-15, abs=0)
+
+
+@pytest.mark.parametrize("values", [(0, 255), (254, 255), (255, 255)])
+def test_channel_statistics_of_many_pixels(values):
+    row = np.array([*values] * 2500, np.uint8)
+    mean, variance = channel_statistics(np.broadcast_to(row, (1, 1, 5000, 5000)))
+    assert (mean.item(), variance.item()) == (np.mean(values), np.var(values))
 
 
 def test_normalise(place):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 import subprocess
@@ -75,6 +76,18 @@ def test_every_example_is_here_and_in_the_readme():
     links = re.findall(bullet, section("README.md", "## Examples"), re.MULTILINE)
     assert links == [(name, name) for name in guarded]
     assert [*PRINTED] == guarded
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_readme_says_what_an_example_needs(name):
+    nodes = [*ast.walk(ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8")))]
+    modules = {alias.name for node in nodes if type(node) is ast.Import for alias in node.names}
+    modules |= {node.module for node in nodes if type(node) is ast.ImportFrom}
+    brought = {*sys.stdlib_module_names, "numpy", "cudakern", "cupy_or_numpy"}
+    (line,) = re.findall(rf"^- \[`{name}`.*$", section("README.md", "## Examples"), re.MULTILINE)
+    assert {name.partition(".")[0] for name in modules} - brought == {
+        *re.findall(r"which needs `(\w+)`", line)
+    }
 
 
 @pytest.mark.parametrize("name", PRINTED)
