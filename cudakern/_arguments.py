@@ -80,6 +80,8 @@ def normalize_axes(operator: str, axis: int | tuple[int, ...] | None, rank: int)
         return tuple(range(rank))
     listed = axis if isinstance(axis, tuple) else (axis,)
     if listed and rank == 0:
+        for d in listed:
+            as_integer(operator, "axis", d, AXIS_WORDS)
         raise AxisError(operator, f"must be None or () for a scalar; got {axis}", axis, rank)
     axes = tuple(sorted([normalize_axis(operator, d, rank) for d in listed]))
     if len(set(axes)) < len(axes):

@@ -172,7 +172,8 @@ class ReduceOperatorDesc(_ReducingDesc):
     def _function(self) -> ReduceFunction:
         function = types.function_of(self.function)
         if function is None:
-            requirement = f"must be one of {', '.join(types.BY_LABEL)}; got {shown(self.function)}"
+            requirement = types.requirement_of(self.function)
+            requirement = requirement.replace(" with nan='ignore'", "")  # which it is here always
             raise DescriptorError(self.operator, "function", requirement, "R1")
         return function
 

@@ -159,6 +159,7 @@ def _new_call(
     of_out: bool,
 ) -> ReduceCall:
     """Check the arguments of a call and return what they mean; ``of_out``: dtype is that of out."""
+    types.require_order(x, name)
     require_dtype(NAME, "x", x.dtype, known())
     _arrays.require_rank(NAME, "x", x, 0)
     function = types.as_function(name)
@@ -369,8 +370,9 @@ def reduce(
     ------
     ArgumentError
         There is no such function, or no such axis, or it is named twice; there are too many
-        dimensions; ``nan``, ``last_index`` or ``initial`` is not for this function; or x has no
-        elements where max, min, argmax or argmin need one.
+        dimensions; ``keepdims`` or ``last_index`` is no flag; ``nan``, ``last_index`` or
+        ``initial`` is not for this function; or x has no elements where max, min, argmax or argmin
+        need one.
     DTypeError
         A dtype is not supported, or not for this function and x; x is a tuple of arrays; an axis
         is no integer; or ``initial`` is no scalar that fits the result's dtype.

@@ -5,6 +5,7 @@ Source: DirectML reference, ``DML_REDUCE_FUNCTION`` and ``DML_REDUCE_OPERATOR_DE
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import IntEnum
 from math import inf, nan
 from typing import TYPE_CHECKING
@@ -175,19 +176,30 @@ def as_function(value: object, x: object = None) -> ReduceFunction:
     function = function_of(value)
     if function is None:
         require_order(x, value)
-        name = value if isinstance(value, str) else getattr(value, "__name__", None)  # numpy.sum
-        word = name.lower().removeprefix("reduce") if isinstance(name, str) else name
-        hint = _ELSEWHERE if word in _ABSENT else did_you_mean(word, BY_LABEL, _OTHER_NAMES)
-        requirement = f"must be one of {', '.join(BY_LABEL)}; got {shown(value)}{hint}"
-        raise ArgumentError(NAME, "function", requirement)
+        raise ArgumentError(NAME, "function", requirement_of(value))
     return function
 
 
+def requirement_of(value: object) -> str:
+    """Return what a function must be, and what is there in place of the one that was given."""
+    name: object = value
+    if not isinstance(value, str):
+        name = None
+        with suppress(Exception):  # whatever the class of a value raises
+            name = value.__name__  # type: ignore[attr-defined]  # numpy.sum
+    word = name.lower().removeprefix("reduce") if isinstance(name, str) else name
+    hint = _ELSEWHERE if word in _ABSENT else did_you_mean(word, BY_LABEL, _OTHER_NAMES)
+    return f"must be one of {', '.join(BY_LABEL)}; got {shown(value)}{hint}"
+
+
 def require_order(x: object, function: object) -> None:
-    """Raise ArgumentError if x is a name or a scalar, and the function an array."""
+    """Raise ArgumentError if x is a name and the function none, or x a scalar and it an array."""
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x.item()
-    if isinstance(x, str | int) and (isinstance(function, list | tuple) or _has_axes(function)):
+    swapped = isinstance(function, list | tuple | range) or _has_axes(function)
+    if isinstance(x, str) and x in BY_LABEL:
+        swapped = not (function is None or isinstance(function, str))
+    if isinstance(x, str | int) and swapped:
         requirement = f"must be an array; got {shown(x)}: x and function are swapped"
         raise ArgumentError(NAME, "x", requirement)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +19,7 @@ from tests.helpers.reduce_cases import random_values
 from tests.helpers.samples import covering, examples, is_thorough, sample
 from tests.helpers.type_table import MORE
 from tests.operators.descriptors import Tensors, change, element_strides, strided
-from tests.operators.reduce.rules import ARG_DESCS, DECREASING, INCREASING, arg, reduce
+from tests.operators.reduce.rules import ARG_DESCS, DECREASING, INCREASING, LEGAL, arg, reduce
 from tests.operators.reduce.test_types import INPUTS
 
 pytestmark = PLAIN_UNLESS_THOROUGH
@@ -149,6 +152,25 @@ def test_nan_counts_as_absent(place, function, kind):
     if function in ARG_DESCS:
         last = ck.compile_operator(arg(function, (3, 3), (1,), DECREASING, kind))(put(x, place))
         assert get(last)[:, 0].tolist() == [expected[0], 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("function", "hint"),
+    [
+        ("SUM", "; did you mean 'sum'?"),
+        ("any", "; did you mean 'max' of x != 0?"),
+        ("nanmax", "; did you mean 'max'?"),  # NaN counts as absent without another word
+        (np.mean, "; did you mean 'average'?"),
+        ("median", "; there is none here, but in NumPy and CuPy"),
+        ("kurtosis", ""),
+    ],
+)
+def test_what_stands_for_a_function_that_is_none(function, hint):
+    words = ", ".join(oracle.FUNCTIONS)
+    with pytest.raises(ck.DescriptorError) as caught:
+        replace(LEGAL, function=function).validate()
+    found = re.escape(f"reduce: function must be one of {words}; got ")
+    assert re.fullmatch(f"{found}[^;]+{re.escape(hint)} \\[R1\\]", str(caught.value))
 
 
 @pytest.mark.parametrize("result", ["INT64", "UINT8", "FLOAT32"])
