@@ -34,9 +34,16 @@ def require_known(operator: str, out: object = None, **arguments: object) -> Non
         raise ArgumentError(operator, "out", f"{requirement}; got {type(out).__name__}")
     for name, value in arguments.items():
         parts = value if isinstance(value, list | tuple) else [value]
-        if any(map(is_dask_collection, parts)):
+        if any(map(_is_collection, parts)):
             requirement = f"must be known when the graph is built; got {shown(value)}"
             raise dtype_error(operator, name, f"{requirement}; call compute() on {name} first")
+
+
+def _is_collection(value: object) -> bool:
+    try:
+        return bool(is_dask_collection(value))
+    except Exception:  # noqa: BLE001  whatever the class of a value raises
+        return False
 
 
 def as_lazy(operator: str, name: str, value: object) -> Lazy:
@@ -45,7 +52,7 @@ def as_lazy(operator: str, name: str, value: object) -> Lazy:
     Raises ArgumentError where the sizes of its chunks are not known, DTypeError if it is no array.
     """
     if not isinstance(value, da.Array):
-        if is_dask_collection(value):
+        if _is_collection(value):
             raise dtype_error(operator, name, f"must be an array; got {type(value).__name__}")
         array = as_array(operator, name, value)
         return da.from_array(array, chunks=array.shape, asarray=False)

@@ -99,6 +99,31 @@ LAZY = da.ones(4, chunks=2)
 WORD = da.from_array(np.array(1), chunks=())
 
 
+class Stubborn:
+    """What answers nothing but with an error of its own."""
+
+    def __getattr__(self, name):
+        raise OSError(name)
+
+    def __repr__(self):
+        raise OSError
+
+    __bool__ = __eq__ = __iter__ = __len__ = __repr__
+    __hash__ = None
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_answers_nothing_is_an_error(name):
+    required, optional, count = FUNCTIONS[name]
+    for where in (*range(count), *required, *optional):
+        operands, options = good_call(name)
+        options |= {"size": 2} if name == "nonzero" else {}  # its fill value is read with that
+        (operands if isinstance(where, int) else options)[where] = Stubborn()
+        for library in (ck, cd):
+            with pytest.raises(ck.CudakernError):
+                getattr(library, name)(*operands, **options)
+
+
 @pytest.mark.parametrize(
     ("operator", "call", "error", "text"),
     [
