@@ -147,7 +147,10 @@ class BindingError(_FieldError, ValueError):
 
 
 class DTypeError(CudakernError, TypeError):
-    """A data type is not supported where it was given."""
+    """A data type is not supported where it was given, or a value is of a wrong kind.
+
+    Such as a scalar that does not fit, an operand that is no array, True where an integer must be.
+    """
 
 
 def dtype_error(operator: str, field: str, requirement: str) -> DTypeError:

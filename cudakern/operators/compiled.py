@@ -267,6 +267,8 @@ class CompiledOperator:
         BindingError
             The number of arrays is wrong, one does not fit, an output overlaps another tensor, or
             they are in different places. Nothing was launched then.
+        DTypeError
+            What stands for an array is none, as a tuple of arrays.
 
         Notes
         -----
