@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import shlex
@@ -18,6 +19,7 @@ from packaging.requirements import Requirement
 import cudakern as ck
 from cudakern.engines import nvrtc
 from cudakern.simulator.toolchain import find_toolchain
+from tests.helpers.libraries import LIBRARIES
 from tests.helpers.processes import printed
 from tests.helpers.readmes import ROOT
 
@@ -66,6 +68,20 @@ def test_extras_and_readme_name_the_versions_of_nvrtc_that_are_tested():
                 assert {str(bound) for bound in wanted.specifier} == bounds
     assert others[-1] == "13", "the newest"
     assert f"NVRTC {oldest} to 13" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_tests_need_no_library_that_their_extra_does_not_bring():
+    optional = {"cudakern.dask", *LIBRARIES}
+    found = []
+    for path in (ROOT / "tests").rglob("*.py"):
+        if path.parent.name in {"dask", "interop"} or path.name == "chunked.py":
+            continue  # those go without the library, and what they take their data from
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [alias.name for alias in getattr(node, "names", []) if hasattr(alias, "name")]
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module, *(f"{node.module}.{name}" for name in names)]
+            found += [(path.name, n) for n in names if n in optional or n.split(".")[0] in optional]
+    assert not found
 
 
 def test_import_needs_numpy_alone():
