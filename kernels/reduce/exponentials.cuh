@@ -39,30 +39,31 @@ class Terms<float, kIsRough> {
   static constexpr float kMost = 1 << 27;
 
   CK_DEVICE explicit Terms(float maximum) : half_(half_exponent(maximum)) {}
-  /// The term of x. Rough ones take an exponential of the GPU, the others the steps of expf: the
-  /// exponent is floor(x / log(2)), clamped to those of floats.
-  CK_DEVICE float operator()(float x) const {
+  /// A sum with the term of x. Rough ones take an exponential of the GPU, the others the steps of
+  /// expf: the exponent is floor(x / log(2)), clamped to those of floats.
+  CK_DEVICE float with(float sum, float x) const {
     if constexpr (kIsRough) {
-      return exp2_approximate(fma(x, kLog2E, fma(half_, -2.0f, kUnit)));
+      return sum + exp2_approximate(fma(x, kLog2E, fma(half_, -2.0f, kUnit)));
     } else {
       const float clamped = saturated_fma(x, kLog2E / 252, fma(half_, -2.0f / 252, kLeast / 252));
       const float biased = __fmaf_rd(clamped, 252, kBias - kLeast);
       const float exponent = biased + fma(half_, 2.0f, -kBias);
       const float rest = fma(x, kLog2ELow, fma(x, kLog2E, -exponent));
-      return exp2_approximate(rest) * __uint_as_float(__float_as_uint(biased) << 23);
+      return fma(exp2_approximate(rest), __uint_as_float(__float_as_uint(biased) << 23), sum);
     }
   }
-  /// A sum of terms for a maximum that is not above this one, as a sum of these terms.
-  CK_DEVICE float moved(float sum, float maximum) const {
+  /// A sum with another one, which is of terms for a maximum that is not above this one.
+  CK_DEVICE float with(float sum, float other, float maximum) const {
     const float root = exp2_approximate(half_exponent(maximum) - half_);
-    return sum * root * root;
+    return fma(other * root, root, sum);
   }
   /// log(exp(maximum) + the sum of exp(x) for all terms of x).
   CK_DEVICE float log_sum(float sum, float maximum) const {
     constexpr float kLog2 = 0.693147182f, kLog2Low = -1.90465421e-9f;
-    const float shift = 2 * half_, terms = sum * kOfUnit;
-    if (shift == 0 && maximum > kNearZero) return log1p(expm1(maximum) + terms);
-    return maximum + log1p(terms * exp(fma(shift, kLog2Low, fma(shift, kLog2, -maximum))));
+    const float shift = 2 * half_;
+    if (shift == 0 && maximum > kNearZero) return log1p(fma(sum, kOfUnit, expm1(maximum)));
+    const float factor = exp(fma(shift, kLog2Low, fma(shift, kLog2, -maximum)));
+    return maximum + log1p(sum * kOfUnit * factor);
   }
 
  private:
@@ -96,9 +97,9 @@ class Terms<double, kIsRough> {
   static constexpr double kMost = 1ll << 56;
 
   CK_DEVICE explicit Terms(double maximum) : shift_(shift_of(maximum)) {}
-  /// The term of x, if x - shift is at most 256, to a unit in the last place. It is 0 in a sum if
-  /// that is below -kLowest.
-  CK_DEVICE double operator()(double x) const {
+  /// A sum with the term of x, which is right to a unit in the last place if x - shift is at most
+  /// 256, and does not show if that is below -kLowest.
+  CK_DEVICE double with(double sum, double x) const {
     constexpr double kLog2E = 1.4426950408889634, kLog2 = 0.6931471805599453;
     constexpr double kLog2Low = 2.3190468138462996e-17;
     const double difference = x - shift_;
@@ -110,17 +111,17 @@ class Terms<double, kIsRough> {
     for (int k = 1; k < 10; ++k) {
       q = fma(q, r, exponential_coefficients[k]);
     }
-    return fma(fma(q, r, 1.0), r, 1.0) * __hiloint2double(__double2loint(biased) << 20, 0);
+    const double scale = __hiloint2double(__double2loint(biased) << 20, 0);
+    return fma(fma(fma(q, r, 1.0), r, 1.0), scale, sum);
   }
-  CK_DEVICE double moved(double sum, double maximum) const {
+  CK_DEVICE double with(double sum, double other, double maximum) const {
     constexpr double kOfStep = 4.377491037053051e-223;  // exp(-kStep); exp(-2 kStep) is 0
     const double gap = shift_ - shift_of(maximum);
-    return sum * (gap == kStep ? kOfStep : gap > 0 ? 0 : 1);
+    return fma(other, gap == kStep ? kOfStep : gap > 0 ? 0 : 1, sum);
   }
   CK_DEVICE double log_sum(double sum, double maximum) const {
-    const double terms = sum * kOfUnit;
-    if (shift_ == 0 && maximum > kNearZero) return log1p(expm1(maximum) + terms);
-    return maximum + log1p(terms * exp(shift_ - maximum));
+    if (shift_ == 0 && maximum > kNearZero) return log1p(fma(sum, kOfUnit, expm1(maximum)));
+    return maximum + log1p(sum * kOfUnit * exp(shift_ - maximum));
   }
 
  private:

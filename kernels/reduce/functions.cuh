@@ -248,19 +248,19 @@ struct LogSumExp : Defaults {
       lesser[k] = other_of(x[k], maximum, higher);
       maximum = higher;
     }
-    const TermsOf term(maximum);
-    T sum = term(lesser[0]);
+    const TermsOf terms(maximum);
+    T sum{0};
 #pragma unroll
-    for (int k = 1; k < kCount; ++k) {
-      sum += term(lesser[k]);
+    for (int k = 0; k < kCount; ++k) {
+      sum = terms.with(sum, lesser[k]);
     }
-    state = {maximum, term.moved(state.sum, state.maximum) + sum};
+    state = {maximum, terms.with(sum, state.sum, state.maximum)};
   }
   CK_DEVICE static State combine(State a, State b) {
     const T maximum = higher_of(a.maximum, b.maximum);
-    const TermsOf term(maximum);
-    return {maximum, term.moved(a.sum, a.maximum) + term.moved(b.sum, b.maximum) +
-                         term(other_of(a.maximum, b.maximum, maximum))};
+    const TermsOf terms(maximum);
+    const T sum = terms.with(T{0}, other_of(a.maximum, b.maximum, maximum));
+    return {maximum, terms.with(terms.with(sum, a.sum, a.maximum), b.sum, b.maximum)};
   }
   CK_DEVICE static T finish(State state, uint64) {
     const T maximum = state.maximum, sum = state.sum;
