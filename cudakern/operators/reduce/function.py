@@ -322,7 +322,7 @@ def reduce(
         - ``"l1"``, ``"l2"``, ``"sum_square"``: sum of ``|x|``, root of the sum of ``|x|^2``, sum of
           ``x * x``
         - ``"log_sum"``, ``"log_sum_exp"``: natural logarithm of the sum, of the sum of ``exp(x)``,
-          the latter to 4 units in the last place of the result or of the largest element
+          the latter to a few units in the last place of the result or of the largest element
         - ``"max"``, ``"min"``: the largest, the smallest
         - ``"argmax"``, ``"argmin"``: where that is, as a row-major index within the reduced axes,
           these ascending

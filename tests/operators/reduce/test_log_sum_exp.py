@@ -77,6 +77,21 @@ def test_rows_of_any_length(place, dtype, x):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("length", "most"), [(9, 8), (40, 16), (1000, 32)])
+def test_equal_terms_beside_a_largest_one_near_zero(place, dtype, length, most):
+    """The worst rows: what rounds each addition of equal terms alike shows in the result."""
+    rng = np.random.default_rng(length)
+    shape = (2000 if is_thorough() else 100, 1)
+    largest = -np.exp2(rng.integers(-7, 0, shape)) * rng.uniform(0.97, 1, shape)
+    terms = np.exp(rng.uniform(-1, 1, shape) * abs(largest)) - np.exp(largest)
+    lesser = np.repeat(np.log(terms / (length - 1)), length - 1, 1)
+    x = np.append(lesser, largest, 1).astype(dtype)
+    for axis in (0, 1):
+        array = put(x if axis else np.ascontiguousarray(x.T), place)
+        assert errors(x, get(ck.reduce(array, "log_sum_exp", axis))).max() <= most
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("below", [8, 20, 40, 80])
 def test_what_python_gives(place, dtype, below):
     right = log1p(exp(-below))
