@@ -77,11 +77,11 @@ def test_rows_of_any_length(place, dtype, x):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("length", "most"), [(9, 8), (40, 16), (1000, 32)])
+@pytest.mark.parametrize(("length", "most"), [(2, 4), (9, 8), (40, 16), (1000, 32)])
 def test_equal_terms_beside_a_largest_one_near_zero(place, dtype, length, most):
     """The worst rows: what rounds each addition of equal terms alike shows in the result."""
     rng = np.random.default_rng(length)
-    shape = (2000 if is_thorough() else 100, 1)
+    shape = ((2_000_000 if is_thorough() else 100_000) // length, 1)
     largest = -np.exp2(rng.integers(-7, 0, shape)) * rng.uniform(0.97, 1, shape)
     terms = np.exp(rng.uniform(-1, 1, shape) * abs(largest)) - np.exp(largest)
     lesser = np.repeat(np.log(terms / (length - 1)), length - 1, 1)
