@@ -134,8 +134,8 @@ _HOMES = {
     "simulator": "simulator",
 }
 
-if not TYPE_CHECKING:
-    __getattr__ = attributes(__name__, _HOMES)
+if not TYPE_CHECKING:  # cudakern.errors needs no import of its own
+    __getattr__ = attributes(__name__, {**_HOMES, "errors": "errors"})
 
 
 def __dir__() -> list[str]:

@@ -81,6 +81,11 @@ def test_names_that_are_not_there(package):
     assert not hasattr(package, "__path__of__")
 
 
+def test_errors_are_found_without_an_import_of_their_own():
+    program = "import cudakern\nprint(cudakern.errors.AxisError.__name__)\n"
+    assert printed(program).split() == ["AxisError"]
+
+
 def test_every_way_to_the_simulator():
     ways = [
         "import cudakern; print(cudakern.simulator.RawKernel)",
