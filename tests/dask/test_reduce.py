@@ -19,7 +19,7 @@ from tests.helpers.log_sum_exp import MOST, errors, rows
 from tests.helpers.places import same_bytes
 from tests.helpers.reduce import EXTREMES, FUNCTIONS, POSITIONS, is_legal, reduce
 from tests.helpers.reduce_cases import random_values
-from tests.helpers.samples import examples
+from tests.helpers.samples import covering, examples
 
 BFLOAT16 = bfloat16() or np.dtype("float16")
 KINDS = ["bool", "int8", "uint64", "float16", BFLOAT16, "float32", "float64", "complex64"]
@@ -165,8 +165,9 @@ def test_a_sum_of_negative_zeros_has_the_sign_of_the_initial_value(kind):
     assert not np.signbit(result.real)
 
 
-@pytest.mark.parametrize("kind", ["complex64", "complex128"])
-@pytest.mark.parametrize("nan", ["propagate", "ignore"])
+@pytest.mark.parametrize(
+    ("kind", "nan"), covering(["complex64", "complex128"], ["propagate", "ignore"])
+)
 def test_complex_numbers_are_in_the_order_of_numpy(kind, nan):
     rng = np.random.default_rng(3)
     x = (rng.choice([0, 1, 2, np.inf], (12, 6)) + 0j).astype(kind)
