@@ -225,35 +225,21 @@ class _Exponentials(_Values):
     """States of log_sum_exp, as complex numbers."""
 
     @property
-    def of_elements(self) -> Reduction:
-        """What makes states of elements."""
-        kind = DataType.from_numpy(self.kind)
-        state = self.call.reduction.state
-        return replace(self.call.reduction, kind=kind, result=state, keeps_state=True)
+    def dtype(self) -> np.dtype[Any]:
+        """What states are kept in."""
+        return self.call.reduction.state.numpy
 
-    def of_chunk(self, chunk: Array) -> Array:
-        """Return the state of a chunk."""
-        chunk = as_array(NAME, "x", chunk)
-        reduction = self.of_elements
-        nothing = self.of_nothing(chunk, reduction.result.numpy)
-        return self._reduced(reduction, chunk) if nothing is None else nothing
-
-    def combine(self, states: list[Array]) -> Array:
-        """Return the state of several chunks."""
-        state = joined(states, self.call.axes[0])
-        if state.shape[self.call.axes[0]] <= 1:
-            return state
-        reduction = self.of_elements
-        return self._reduced(replace(reduction, kind=reduction.result), state)
+    def partial(self, x: Array, function: ReduceFunction) -> Array:  # noqa: ARG002  the call's
+        """Return elements, or states, reduced to a state."""
+        kind, state = DataType.from_numpy(x.dtype), self.call.reduction.state
+        reduction = replace(self.call.reduction, kind=kind, result=state, keeps_state=True)
+        return eager.reduced(reduction, x, self.call.axes, keepdims=True)
 
     def finish(self, states: list[Array]) -> Array:
         """Return the result."""
         state = joined(states, self.call.axes[0])
         reduction = replace(self.call.reduction, kind=DataType.from_numpy(state.dtype))
         return eager.reduced(reduction, state, self.call.axes, keepdims=self.keepdims)
-
-    def _reduced(self, reduction: Reduction, x: Array) -> Array:
-        return eager.reduced(reduction, x, self.call.axes, keepdims=True)
 
 
 class _Positions(_States):
