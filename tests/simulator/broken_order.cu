@@ -285,6 +285,47 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[t] = s[t ^ 1];
 }
+//// barrier_divergence: two_barriers_on_one_line(ramp(64), zeros(64),
+////     BARRIERS="if (t % 2) __syncthreads(); else __syncthreads();")
+//// barrier_divergence: barriers_of_a_function_called_in_two_branches(ramp(64), zeros(64),
+////     BARRIERS="if (t % 2) meet(s + t); else meet(s + 63 - t);")
+//// barrier_divergence: two_votes_of_the_block_on_one_line(ramp(64), zeros(64),
+////     BARRIERS="s[t] = t < 40 ? __syncthreads_or(x[t]) : __syncthreads_or(!x[t]);")
+//// barrier_divergence: barrier_that_part_of_a_warp_passes(ramp(160), zeros(160), block=160,
+////     BARRIERS="if (t < 80) { s[t] = 0; __syncthreads(); } __syncthreads();")
+//// barrier_divergence: barriers_in_a_loop_of_lanes(ramp(160), zeros(160), block=160,
+////     BARRIERS="for (int i = t; i < 200; i += 160) { s[t] = i; __syncthreads(); } __syncthreads();")
+__device__ __forceinline__ void meet(int* at) {
+  *at = 1;
+  __syncthreads();
+}
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[160];
+  const int t = threadIdx.x;
+  s[t] = x[t];
+  BARRIERS  // fault
+  out[t] = s[t];
+}
+//// barrier_divergence: aligned_barrier_and_another_one_in_a_warp(ramp(64), zeros(64),
+////     FIRST="bar.sync 0;", SECOND="barrier.sync 0;")
+//// barrier_divergence: barrier_reached_and_waited_at_in_a_warp(ramp(64), zeros(64),
+////     FIRST="bar.arrive 1, 64;", SECOND="bar.sync 1, 64;")
+//// barrier_divergence: barriers_that_halves_of_warps_complete(ramp(64), zeros(64),
+////     FIRST="bar.sync 1, 32;", SECOND="bar.sync 2, 32;")
+//// barrier_divergence: barrier_of_half_a_warp(ramp(64), zeros(64),
+////     FIRST="bar.sync 1, 32;", SECOND="bar.sync 0;")
+//// barrier_divergence: barriers_of_the_cluster_in_two_branches(ramp(64), zeros(64),
+////     FIRST="barrier.cluster.arrive.aligned;", SECOND="barrier.cluster.arrive.aligned; ")
+extern "C" __global__ void k(const int* x, int* out) {
+  const int t = threadIdx.x;
+  if (t % 32 < 16) {
+    asm volatile("FIRST" ::: "memory");  // fault
+  } else {
+    asm volatile("SECOND" ::: "memory");  // fault
+  }
+  asm volatile("bar.sync 0;" ::: "memory");  // fault
+  out[t] = x[t];
+}
 //// barrier_divergence: return_before_a_barrier(ramp(50), zeros(50), np.int32(50), strict=True)
 extern "C" __global__ void k(const int* x, int* out, int n) {
   __shared__ int s[64];

@@ -276,3 +276,38 @@ extern "C" __global__ void k(const int* x, int* out) {
   }
   out[i] = s[t];
 }
+//// warps_at_different_barriers(ints(rng, 96), poison(96, np.int32), block=96,
+////     MEET="if (t < 32) __syncthreads(); else if (t < 64) __syncthreads(); else meet();")
+////     -> x, _: {1: x[::-1]}
+//// turns_of_a_loop_that_all_threads_make(ints(rng, 96), poison(96, np.int32), block=96,
+////     MEET="for (int i = t; i < 96 * (9 + x[0] % 2) + t; i += 96) __syncthreads();")
+////     -> x, _: {1: x[::-1]}
+//// lanes_at_different_barriers_that_may_be(ints(rng, 96), poison(96, np.int32), block=96,
+////     MEET="if (t % 2) asm volatile(BARRIER); else asm volatile(BARRIER);")
+////     -> x, _: {1: x[::-1]}
+//// lanes_that_are_elsewhere_before_a_barrier(ints(rng, 96), poison(96, np.int32), block=96,
+////     MEET="if (t % 3 == 0) __syncwarp(0x49249249 << t / 32 % 3); __syncthreads();")
+////     -> x, _: {1: x[::-1]}
+#define BARRIER "barrier.sync 0;" ::: "memory"
+__device__ __forceinline__ void meet() { __syncthreads(); }
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[96];
+  const int t = threadIdx.x;
+  s[t] = x[t];
+  MEET
+  out[t] = s[95 - t];
+}
+//// warps_that_count_whole_at_a_barrier(ints(rng, 96), poison(96, np.int32), block=96)
+////     -> x, _: {1: np.concatenate([x[63::-1], -x[64:]])}
+// Lanes come one by one; the third warp has no part in the barrier.
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  const int t = threadIdx.x;
+  if (t < 64) {
+    s[t] = x[t];
+    asm volatile("bar.sync 3, 64;" ::: "memory");
+    out[t] = s[63 - t];
+  } else {
+    out[t] = -x[t];
+  }
+}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -249,6 +251,35 @@ extern "C" __global__ void k(int* x, int i) {
     assert finding.message.endswith(ONE)
     (finding,) = findings_of(code, X, 3)
     assert finding.source == ("k.cu", 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ("if (i % 2) __syncthreads(); else __syncthreads();", "another bar.sync at k.cu:2"),
+        ("if (i < 9) meet(); __syncthreads();", r"bar.sync at k.cu:(1 \(called at k.cu:2\)|2)"),
+    ],
+)
+def test_lanes_at_different_barriers(line, where):
+    before = "__device__ __forceinline__ void meet() { __syncthreads(); }"
+    code = kernel(f"i += threadIdx.x; {line} x[0] = 1;", before=before)
+    (finding,) = findings_of(code, X.copy(), 0, block=96)
+    assert finding.kind == "barrier_divergence"
+    what = "all lanes of a warp must reach a barrier by the same instruction; another came by"
+    assert re.search(f"{what} {where} \\(block", finding.message)
+    assert findings_of(code, X.copy(), 9, block=1) == []
+
+
+EXITED = "if (threadIdx.x == 7) return; {}; x[0] = 1;"
+
+
+def test_lanes_that_have_exited():
+    barrier, vote = (EXITED.format(call) for call in ("__syncthreads()", "i = __any_sync(~0u, i)"))
+    for line, strict in ((barrier, True), (vote, False)):
+        RawKernel(kernel(line), "k")((1,), (32,), (X.copy(), 0))
+        assert findings_of(kernel(barrier), X.copy(), 0, block=32) == []
+        (finding,) = findings_of(kernel(line), X.copy(), 0, block=32, strict=strict)
+        assert finding.kind == "barrier_divergence"
 
 
 def test_strict_barriers():

@@ -74,6 +74,14 @@ struct ThreadOrder {
   bool dirty;                     // it accessed memory since its latest release
 };
 
+/// The aligned barriers that the lanes of a warp came to. Before others come to one, a lane comes
+/// to fewer than `kMostAhead`: it waits at the next, or has arrived at each barrier of the block.
+constexpr uint32_t kMostAhead = 32;
+struct WarpBarriers {
+  uint32_t count[kLanes], most;
+  const Site* latest[kMostAhead];  // by number
+};
+
 struct CheckedBlock {
   uint64_t serial;  // of the block in the order of starts, counted over all launches
   uint64_t first;   // of the first block of its cluster
@@ -83,6 +91,7 @@ struct CheckedBlock {
   ThreadOrder order[kMaxThreads];
   // What fences of all threads released by the latest barrier, for each scope.
   Vector<const Release*> fenced[kScopes];
+  WarpBarriers barriers[kMaxThreads / kLanes];
   // For the traffic report.
   Events events[kMaxThreads];
   Vector<uint32_t> executions;  // see traffic.hpp

@@ -1,6 +1,7 @@
 // What the runtime tells the checker: who starts, who meets, what happens later. See hooks.hpp.
 #pragma once
 
+#include "barriers.hpp"
 #include "checker.hpp"
 
 namespace ck_sim {
@@ -101,6 +102,9 @@ void start_checked_block(Worker* w) {
     c.order[i].time = 1;
     c.events[i].clear();  // of a launch that failed
     w->threads[i].locals = nullptr;
+    if (i % kLanes == 0) {
+      c.barriers[i / kLanes] = {};
+    }
   }
   for (size_t i = 0; i < checker.residents.size; ++i) {
     if (checker.residents[i] == w) return;
@@ -121,6 +125,24 @@ void begin_turn(Worker* w, Thread* thread) {
   const uint32_t self = number_of(w, thread);
   if (checker.counts && is_full(w, self)) {
     flush_warp(w, self / kLanes * kLanes);
+  }
+}
+
+// Barriers
+
+/// Compilers copy a barrier so that all lanes of a warp come to one of the copies. So each
+/// instruction of PTX counts as a barrier of its own, whatever line it belongs to.
+void come_together(Worker* w, const Site* site) {
+  if ((site->access & kAligned) == 0) return;
+  const uint32_t self = number_of(w, w->running);
+  WarpBarriers& warp = w->checked.barriers[self / kLanes];
+  const uint32_t number = warp.count[self % kLanes]++;
+  const Site*& known = warp.latest[number % kMostAhead];
+  if (number == warp.most) {
+    ++warp.most;
+    known = site;
+  } else if (known != site && warp.most - number <= kMostAhead) {
+    stop_at(*known, kTogether, site);
   }
 }
 

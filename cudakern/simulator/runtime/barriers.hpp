@@ -8,27 +8,24 @@ namespace ck_sim {
 /// Ends the launch: a thread came to a barrier otherwise than those before it.
 __attribute__((noreturn, noinline)) inline void stop_at(const Site& other, const char* what,
                                                         const Site* site) {
-  char text[300];
-  snprintf(text, sizeof text, "%s; another came by %s at %s:%d", what, other.opcode, other.file,
-           other.line);
+  char text[400];
+  const bool alike =
+      &other != site && same_place(other, *site) && same_text(other.opcode, site->opcode);
+  const int length = snprintf(text, sizeof text, "%s; another came by %s%s at %s:%d", what,
+                              alike ? "another " : "", other.opcode, other.file, other.line);
+  const char* calls = other.stack == nullptr ? nullptr : strchr(other.stack, '\n');
+  if (calls != nullptr && length > 0 && static_cast<size_t>(length) < sizeof text) {
+    char* end = text + length;
+    snprintf(end, sizeof text - static_cast<size_t>(length), " (called at %s)", calls + 1);
+    for (; *end != 0; ++end) {
+      *end = *end == '\n' ? ',' : *end;
+    }
+  }
   ck_sim_stop("barrier_divergence", text, site);
 }
 
-/// Ends a checked launch in which a lane of the running thread's warp waits at a barrier by another
-/// instruction, unless these may be several. Plain launches compare no places in the source.
-inline void check_lanes(const Thread* self, unsigned arrived, unsigned number, const Site* site) {
-  if ((site->access & kAligned) == 0) return;
-  for (; arrived != 0; arrived &= arrived - 1) {
-    const Thread& lane = *(self - self->view.lane + __builtin_ctz(arrived));
-    if (lane.state == State::kBarrier && lane.barrier == number) {
-      if (!same_instruction(*lane.site, *site)) {
-        stop_at(*lane.site, "all lanes of a warp must reach a barrier by the same instruction",
-                site);
-      }
-      return;  // the others came as this one did
-    }
-  }
-}
+constexpr const char* kTogether =
+    "all lanes of a warp must reach a barrier by the same instruction";
 
 /// Counts the running thread in.
 inline BlockBarrier* join(Worker* w, Barrier kind, unsigned number, unsigned threads,
@@ -43,12 +40,14 @@ inline BlockBarrier* join(Worker* w, Barrier kind, unsigned number, unsigned thr
              threads);
     ck_sim_stop("misuse", text, site);
   }
+  come_together(w, site);
   const Thread* self = w->running;
   BlockBarrier* barrier = &w->barriers[number];
   // A barrier of the whole block counts all lanes of its warps.
   const uint32_t all = (w->launch->threads + kWarpSize - 1) / kWarpSize * kWarpSize;
   threads = threads == all ? 0 : threads;
-  const uint32_t i = static_cast<uint32_t>(self - w->threads);
+  const uint32_t i = static_cast<uint32_t>(self - w->threads) / kWarpSize;
+  const bool aligned = kChecked && (site->access & kAligned) != 0;
   if (barrier->arrived == 0) {
     barrier->kind = kind;
     barrier->threads = threads;
@@ -59,19 +58,28 @@ inline BlockBarrier* join(Worker* w, Barrier kind, unsigned number, unsigned thr
     stop_at(*barrier->site, "all threads must reach a barrier by the same instruction", site);
   } else if (barrier->threads != threads) {
     stop_at(*barrier->site, "all threads must give a barrier the same number of threads", site);
-  } else if ((barrier->lanes[i / kWarpSize] >> self->view.lane & 1) != 0) {
+  } else if ((barrier->lanes[i] >> self->view.lane & 1) != 0) {
     stop_at(*barrier->site, "a thread must reach a barrier once before it completes", site);
+  } else if (barrier->lanes[i] != 0 && aligned != ((barrier->aligned >> i & 1) != 0)) {
+    stop_at(*barrier->site, kTogether, site);
   }
-  if (kChecked) {
-    check_lanes(self, barrier->lanes[i / kWarpSize], number, site);
-  }
-  barrier->lanes[i / kWarpSize] |= 1u << self->view.lane;
+  barrier->lanes[i] |= 1u << self->view.lane;
+  barrier->aligned |= aligned ? 1u << i : 0u;
   ++barrier->arrived;
   return barrier;
 }
 
-/// Whether enough threads have arrived. Lanes that have exited, or that the block does not have,
-/// arrive with the first lane of their warp; at a barrier for all threads they have arrived before.
+/// The lanes of a warp that count as arrived. Lanes that have exited, or that the block does not
+/// have, arrive with the first lane of their warp; at a barrier for all threads they have arrived
+/// before. Lanes that must come together count once all have come.
+inline unsigned lanes_arrived(const Worker* w, const BlockBarrier& barrier, uint32_t warp) {
+  if (barrier.threads != 0 && barrier.lanes[warp] == 0) return 0;
+  const unsigned missing = ~w->threads[warp * kWarpSize].view.warp | w->warps[warp].exited;
+  const unsigned lanes = barrier.lanes[warp] | missing;
+  return (barrier.aligned >> warp & 1) != 0 && lanes != ~0u ? 0 : lanes;
+}
+
+/// Whether enough threads have arrived.
 inline bool is_complete(const Worker* w, const BlockBarrier& barrier) {
   const uint32_t threads = w->launch->threads;
   const uint32_t all = (threads + kWarpSize - 1) / kWarpSize * kWarpSize;
@@ -79,16 +87,13 @@ inline bool is_complete(const Worker* w, const BlockBarrier& barrier) {
   if (barrier.arrived + w->done + (all - threads) < needed) return false;
   uint32_t count = 0;
   for (uint32_t i = 0; i < all / kWarpSize; ++i) {
-    const unsigned missing = ~w->threads[i * kWarpSize].view.warp | w->warps[i].exited;
-    if (barrier.threads == 0 || barrier.lanes[i] != 0) {
-      count += static_cast<uint32_t>(__builtin_popcount(barrier.lanes[i] | missing));
-    }
+    count += static_cast<uint32_t>(__builtin_popcount(lanes_arrived(w, barrier, i)));
   }
   return count >= needed;
 }
 
 inline void forget(BlockBarrier* barrier) {
-  barrier->arrived = barrier->holding = 0;
+  barrier->arrived = barrier->aligned = 0;
   memset(barrier->lanes, 0, sizeof barrier->lanes);
   order_forget(barrier);
 }
@@ -107,22 +112,39 @@ inline void report_barrier(Worker* w, unsigned number, const View& view, const S
 /// Whether threads have exited that count as arrived.
 inline bool counts_exited(const Worker* w, const BlockBarrier& barrier) {
   for (uint32_t i = 0; i * kWarpSize < w->launch->threads; ++i) {
-    if ((barrier.threads == 0 || barrier.lanes[i] != 0) &&
-        (w->warps[i].exited & ~barrier.lanes[i]) != 0) {
-      return true;
-    }
+    if ((lanes_arrived(w, barrier, i) & w->warps[i].exited & ~barrier.lanes[i]) != 0) return true;
   }
   return false;
 }
 
-/// Does something with each thread that waits at a barrier.
+/// Does something with each thread that waits at a barrier and counts there.
 template <typename Act>
 inline void each_waiting(Worker* w, unsigned number, Act act) {
-  for (uint32_t i = 0; i < w->launch->threads; ++i) {
-    Thread& thread = w->threads[i];
-    if (thread.state == State::kBarrier && thread.barrier == number) {
-      act(thread);
+  const BlockBarrier& barrier = w->barriers[number];
+  for (uint32_t i = 0; i * kWarpSize < w->launch->threads; ++i) {
+    unsigned rest = lanes_arrived(w, barrier, i) & barrier.lanes[i];
+    for (; rest != 0; rest &= rest - 1) {
+      Thread& thread = w->threads[i * kWarpSize + static_cast<uint32_t>(__builtin_ctz(rest))];
+      if (thread.state == State::kBarrier && thread.barrier == number) {
+        act(thread);
+      }
     }
+  }
+}
+
+/// Forgets the lanes that a barrier counted; those stay of whose warps more must come.
+inline void begin_phase(const Worker* w, BlockBarrier* barrier) {
+  uint32_t left = 0;
+  for (uint32_t i = 0; i * kWarpSize < w->launch->threads; ++i) {
+    if (lanes_arrived(w, *barrier, i) != 0) {
+      barrier->lanes[i] = 0;
+      barrier->aligned &= ~(1u << i);
+    }
+    left += static_cast<uint32_t>(__builtin_popcount(barrier->lanes[i]));
+  }
+  barrier->arrived = left;
+  if (left == 0) {
+    forget(barrier);
   }
 }
 
@@ -146,12 +168,14 @@ inline void complete(Worker* w, unsigned number) {
     report_barrier(w, number, *barrier->first, *barrier->site);
     return;
   }
-  uint32_t waiting = 0;
-  each_waiting(w, number, [&waiting](Thread&) { ++waiting; });
+  uint32_t waiting = 0, holding = 0;
+  each_waiting(w, number, [&waiting, &holding](const Thread& thread) {
+    ++waiting;
+    holding += thread.predicate != 0;
+  });
   if (kChecked) {
     order_barrier(w, number, waiting);
   }
-  const uint32_t holding = barrier->holding;
   const int result = barrier->kind == Barrier::kCount ? static_cast<int>(holding)
                      : barrier->kind == Barrier::kAnd ? holding == waiting
                                                       : holding != 0;
@@ -160,7 +184,7 @@ inline void complete(Worker* w, unsigned number) {
     thread.state = State::kReady;
   });
   w->waiting -= waiting;  // if that is left out, exits of threads are looked at in vain
-  forget(barrier);
+  begin_phase(w, barrier);
   ++w->changes;
 }
 
@@ -207,8 +231,8 @@ int ck_sim_barrier_wait(ck_sim::Barrier kind, unsigned number, unsigned threads,
   Worker* w = worker;
   Thread* self = w->running;
   BlockBarrier* barrier = join(w, kind, number, threads, site);
-  barrier->holding += predicate != 0;
   self->site = site;
+  self->predicate = predicate;
   self->barrier = number;
   self->state = State::kBarrier;
   ++w->waiting;

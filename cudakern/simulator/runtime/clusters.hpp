@@ -67,6 +67,7 @@ void ck_sim_cluster_arrive(const ck_sim::Site* site) {
   using namespace ck_sim;
   Worker* w = worker;
   Thread* self = w->running;
+  come_together(w, site);
   if (self->cluster_arrived) {
     ck_sim_stop("barrier_divergence",
                 "a thread must wait at the barrier of its cluster before it arrives again", site);
@@ -87,6 +88,7 @@ void ck_sim_cluster_wait(const ck_sim::Site* site) {
   using namespace ck_sim;
   Worker* w = worker;
   Thread* self = w->running;
+  come_together(w, site);
   if (!self->cluster_arrived) {
     ck_sim_stop("barrier_divergence",
                 "a thread must arrive at the barrier of its cluster before it waits there", site);

@@ -16,6 +16,9 @@ CK_SIM_HOOK(void begin_turn(Worker*, Thread*), {})
 /// A thread has run to its end.
 CK_SIM_HOOK(void end_checked_thread(Worker*, Thread*), {})
 
+/// The running thread comes to a barrier. Ends the launch if other lanes of its warp came to
+/// another one, and all must come to the same.
+CK_SIM_HOOK(void come_together(Worker*, const Site*), {})
 /// All threads of the block that have not exited meet at a barrier.
 CK_SIM_HOOK(void order_block(Worker*), {})
 /// Lanes of a warp meet, whose lane 0 is thread `first` of the block.

@@ -70,7 +70,7 @@ struct Warp {
 struct BlockBarrier {
   uint32_t arrived;  // threads
   uint32_t threads;  // that must arrive, as the first one said; 0 for all
-  uint32_t holding;  // predicates
+  uint32_t aligned;  // warps, a bit each, whose lanes must come together
   Barrier kind;
   const Site* site;                         // of the first one, ...
   const View* first;                        // ... and who that is
@@ -98,7 +98,7 @@ struct Thread {
   // What it waits at: a site, a barrier's number, or what it gave its warp.
   const Site* site;
   unsigned barrier;
-  int predicate;
+  int predicate;  // what it gave the barrier, then the result
   unsigned mask;
   bool turns;  // it is in a loop that does nothing else
   void* data;
