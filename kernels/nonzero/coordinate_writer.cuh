@@ -86,6 +86,7 @@ class CoordinateWriter {
     for (;;) {
       if (run.count != 0) {
         write_rows(run, element_of);
+        __syncwarp();  // all lanes have read the places that others follow on
       }
       const bool ends = word >= words;
       if (ends) {
@@ -100,7 +101,6 @@ class CoordinateWriter {
       }
       run.row += run.count;
       run.count = 0;
-      // All lanes have read what they wrote rows of: a chunk begins with a vote.
       for (; word < words; word += kChunkWords) {
         const Chunk chunk = chunk_of(masks + word, words - word);
         if (run.count + chunk.total > room) break;

@@ -87,8 +87,49 @@ extern "C" __global__ void k(const int* x, int* out) {
   CALL;
   out[threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];  // fault
 }
-//// race: warp_synchronous_volatile_reduction(ramp(64), zeros(64), array="s", also="uninitialized",
-////     strict=True)
+//// race: vote_in_place_of_warp_barrier(ramp(32), zeros(32), block=32, array="s",
+////     also="uninitialized", CALL="const bool p = __any_sync(~0u, v > 3)")
+//// race: ballot_in_place_of_warp_barrier(ramp(32), zeros(32), block=32, array="s",
+////     also="uninitialized", CALL="const bool p = __ballot_sync(~0u, v > 3)")
+//// race: shuffle_in_place_of_warp_barrier(ramp(32), zeros(32), block=32, array="s",
+////     also="uninitialized", CALL="const int p = __shfl_sync(~0u, v, 3)")
+//// race: match_in_place_of_warp_barrier(ramp(32), zeros(32), block=32, array="s",
+////     also="uninitialized", CALL="const bool p = __match_any_sync(~0u, v)")
+//// race: reduction_in_place_of_warp_barrier(ramp(32), zeros(32), block=32, array="s",
+////     also="uninitialized", CALL="const int p = __reduce_add_sync(~0u, v)")
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[32];
+  const int l = threadIdx.x, v = x[l];
+  s[l] = v;  // fault
+  CALL;
+  out[l] = s[31 - l] + p;  // fault
+}
+//// race: ballot_between_writes_and_reads_of_global_memory(ramp(32), zeros(32), zeros(32),
+////     block=32, array=1)
+extern "C" __global__ void k(const int* x, int* between, int* out) {
+  const int l = threadIdx.x;
+  between[l] = x[l];  // fault
+  const unsigned votes = __ballot_sync(~0u, x[l] > 3);
+  out[l] = between[31 - l] + votes;  // fault
+}
+//// race: volatile_flag_of_a_lane_in_its_warp(zeros(32), block=32, array="set", also="uninitialized")
+extern "C" __global__ void k(int* out) {
+  __shared__ volatile int set;
+  if (threadIdx.x == 3) set = 7;  // fault
+  out[threadIdx.x] = set;  // fault
+}
+//// race: volatile_lanes_by_way_of_a_generic_address(zeros(32), zeros(32), block=32, array="s")
+__device__ __noinline__ int next_of(volatile int* s, int l) {
+  s[l] = l;  // fault
+  return s[(l + 1) % 32];  // fault
+}
+extern "C" __global__ void k(int* x, int* out) {
+  __shared__ int s[32];
+  s[threadIdx.x] = 0;
+  __syncthreads();
+  out[threadIdx.x] = next_of(x[0] == 0 ? s : x, threadIdx.x);
+}
+//// race: warp_synchronous_volatile_reduction(ramp(64), zeros(64), array="s", also="uninitialized")
 extern "C" __global__ void k(const int* x, int* out) {
   __shared__ int s[64];
   const int t = threadIdx.x;

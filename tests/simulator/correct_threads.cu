@@ -311,3 +311,43 @@ extern "C" __global__ void k(const int* x, int* out) {
     out[t] = -x[t];
   }
 }
+//// warp_reduction_by_volatile_accesses(ints(rng, 64), poison(1, np.int32), block=32)
+////     -> x, _: {1: x.sum(keepdims=True, dtype=np.int32)}
+extern "C" __global__ void k(const int* x, int* out) {
+  __shared__ int s[64];
+  volatile int* const v = s;
+  const int l = threadIdx.x;
+  v[l] = x[l];
+  v[l + 32] = x[l + 32];
+  for (int d = 32; d > 0; d /= 2) {
+    __syncwarp();
+    const int sum = v[l] + v[l + d];
+    __syncwarp();
+    v[l] = sum;
+  }
+  if (l == 0) *out = v[0];
+}
+//// volatile_values_between_warps(poison(64, np.int32), block=64, strict=False)
+////     -> *_: {0: np.full(64, 7, np.int32)}
+// Only the other warp, not the lane's own, meets the write unordered.
+extern "C" __global__ void k(int* out) {
+  __shared__ volatile int set;
+  if (threadIdx.x == 0) set = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) set = 7;
+  __syncwarp();
+  int seen;
+  while ((seen = set) == 0) {
+  }
+  out[threadIdx.x] = seen;
+}
+//// volatile_values_of_a_warp_in_global_memory(zeros(1), poison(32, np.int32), block=32,
+////     strict=False)
+////     -> *_: {1: np.full(32, 7, np.int32)}
+extern "C" __global__ void k(volatile int* set, int* out) {
+  if (threadIdx.x == 3) *set = 7;
+  int seen;
+  while ((seen = *set) == 0) {
+  }
+  out[threadIdx.x] = seen;
+}

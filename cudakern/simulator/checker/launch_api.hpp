@@ -45,6 +45,7 @@ enum ck_sim_reason : uint32_t {
   ck_sim_in_flight,  // the other one is an asynchronous copy that nobody has waited for
   ck_sim_same,       // both write the same value: in strict launches only
   ck_sim_volatiles,  // both are strong, one is volatile: in strict launches only
+  ck_sim_lanes,      // both are volatile, of one warp and in shared memory
 };
 
 struct ck_sim_finding {

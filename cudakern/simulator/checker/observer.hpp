@@ -157,8 +157,8 @@ void order_block(Worker* w) {
   }
 }
 
-void order_lanes(Worker* w, uint32_t first, unsigned mask) {
-  if (checker.checks) {
+void order_lanes(Worker* w, uint32_t first, unsigned mask, const Site* site) {
+  if (checker.checks && (site->access & kReleases) != 0) {
     meet_lanes(w, first, mask);
   }
   if (checker.counts && mask == w->threads[first].view.warp) {

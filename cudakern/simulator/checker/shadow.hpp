@@ -72,6 +72,24 @@ inline Scope reach(const Site* site) {
   return is_mbarrier && scope < Scope::kCluster ? Scope::kCluster : scope;
 }
 
+/// Whether two strong accesses of different threads must not meet in any order.
+inline bool must_be_ordered(const Access& a, uint64_t tag, const Site& other,
+                            ck_sim_reason* reason) {
+  const uint64_t serial = a.w->checked.serial;
+  if (narrower(reach(a.site), reach(&other)) < order.distance(serial, tag_serial(tag))) {
+    *reason = ck_sim_narrow;
+    return true;
+  }
+  const bool in_shared = a.space == ck_sim_shared || a.space == ck_sim_dynamic;
+  if (in_shared && (a.kind & other.access & kVolatile) != 0 && tag_serial(tag) == serial &&
+      tag_thread(tag) / kLanes == a.self / kLanes) {
+    *reason = ck_sim_lanes;
+    return true;
+  }
+  *reason = ck_sim_volatiles;
+  return a.w->launch->strict && ((a.kind | other.access) & kVolatile) != 0;
+}
+
 /// Whether an earlier access by another thread may meet this one in any order, and must not.
 inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byte, uint32_t bytes,
                   ck_sim_reason* reason) {
@@ -80,17 +98,14 @@ inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byt
     *reason = ck_sim_in_flight;
     return true;
   }
-  if (same_thread(tag, a.tag) || comes_before(a.w, a.self, tag)) return false;
+  if (same_thread(tag, a.tag)) return false;
   const Site* other = sites.at[tag_site(tag)];
+  const bool both_strong = is_strong(a.kind) && is_strong(other->access);
+  if (both_strong && !must_be_ordered(a, tag, *other, reason)) return false;
+  if (comes_before(a.w, a.self, tag)) return false;
+  if (both_strong) return true;
   const bool strict = a.w->launch->strict;
   *reason = ck_sim_unordered;
-  if (is_strong(a.kind) && is_strong(other->access)) {
-    const Scope mine = reach(a.site), theirs = reach(other);
-    const Scope needed = order.distance(a.w->checked.serial, tag_serial(tag));
-    const bool narrow = narrower(mine, theirs) < needed;
-    *reason = narrow ? ck_sim_narrow : ck_sim_volatiles;
-    return narrow || (strict && ((a.kind | other->access) & kVolatile) != 0);
-  }
   // The same value, written twice?
   if (other_writes && a.value != nullptr && !is_strong(a.kind | other->access) &&
       memcmp(a.value + byte, a.address + byte, bytes) == 0) {

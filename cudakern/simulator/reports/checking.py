@@ -135,7 +135,7 @@ def checked(
     and warp collectives that not all reach, and launches that wait forever.
 
     PTX's memory model says what a race is: two threads access the same bytes, one of them to write,
-    and no barrier, warp collective with a mask, or release that an acquire sees orders the two.
+    and no barrier, ``__syncwarp``, or release that an acquire sees orders the two.
     Fences count. Only strong accesses, such as atomics, may meet unordered, if the scope of each
     has the other thread. A relaxed atomic alone, which ``atomicAdd`` is, orders nothing. With
     ``strict``, volatile accesses that meet unordered, threads that write the same value unordered,

@@ -140,6 +140,8 @@ def _race(raw: ctypes.Structure, access: str, where: str) -> str:
         why += "; they write the same value, which only strict reports"
     elif reason is _Reason.VOLATILES:
         why += "; both are strong and one is volatile, which only strict reports"
+    elif reason is _Reason.LANES:
+        why += "; both are volatile, which puts lanes of a warp in no order, as __syncwarp does"
     by = f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
     at = _shown(stack_of(raw.other_site))
     return f"{access} at {where} must be ordered with the {other} at {at} by {by}: {why}"

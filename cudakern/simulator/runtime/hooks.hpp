@@ -21,8 +21,9 @@ CK_SIM_HOOK(void end_checked_thread(Worker*, Thread*), {})
 CK_SIM_HOOK(void come_together(Worker*, const Site*), {})
 /// All threads of the block that have not exited meet at a barrier.
 CK_SIM_HOOK(void order_block(Worker*), {})
-/// Lanes of a warp meet, whose lane 0 is thread `first` of the block.
-CK_SIM_HOOK(void order_lanes(Worker*, uint32_t, unsigned), {})
+/// Lanes of a warp meet at an instruction; lane 0 is thread `first` of the block. Orders, if its
+/// site does.
+CK_SIM_HOOK(void order_lanes(Worker*, uint32_t, unsigned, const Site*), {})
 /// What a thread did comes before what those do who acquire from this key.
 CK_SIM_HOOK(void order_release(Worker*, Thread*, const void*, Scope), {})
 CK_SIM_HOOK(void order_acquire(Worker*, Thread*, const void*, Scope), {})

@@ -125,7 +125,7 @@ void ck_sim_warp(unsigned mask, void* data, ck_sim_warp_function function,
     const int i = __builtin_ctz(rest);
     given[i] = lanes[i].data;
   }
-  order_lanes(w, static_cast<uint32_t>(lanes - w->threads), present);
+  order_lanes(w, static_cast<uint32_t>(lanes - w->threads), present, site);
   function(given, present);
   w->waiting -= static_cast<uint32_t>(__builtin_popcount(present)) - 1;
   for (unsigned rest = present; rest != 0; rest &= rest - 1) {

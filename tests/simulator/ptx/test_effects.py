@@ -111,7 +111,13 @@ ANSWERS = {
     "barrier.cluster.wait.acquire.aligned": "acquires cluster aligned",
     "barrier.sync.aligned": "aligned",
     "bar.sync": "aligned",
+    # Of what the lanes of a warp do together, only this orders memory (9.7.13.2).
+    "bar.warp.sync": "acquires releases cta",
     "shfl.sync.idx.b32": "",
+    "vote.sync.ballot.b32": "",
+    "match.any.sync.b32": "",
+    "redux.sync.add.u32": "",
+    "elect.sync": "",
     "add.u32": "",
     "memcpy": "reads writes",
     "memset": "writes",

@@ -10,7 +10,8 @@ FORMS = rows("""
 MODE: up down bfly idx
 9.7.9.6 shfl.sync.MODE.b32 d|p:pred, a, b, c, m (waits) =
     d_shuffle({d}, {p}, shuffle<k_{MODE}>(me, {a}, {b}, {c}, {m}, {site}));
-9.7.13.2 bar.warp.sync m:u32 (waits) = sync_warp({m}, {site});
+# No other instruction of a warp orders memory.
+9.7.13.2 bar.warp.sync m:u32 (waits, fences, acq_rel cta) = sync_warp({m}, {site});
 9.7.13.7 vote.sync.all.pred d, a, m:u32 (waits) = vote({a}, {m}, {site}).all()
 9.7.13.7 vote.sync.any.pred d, a, m:u32 (waits) = vote({a}, {m}, {site}).any()
 9.7.13.7 vote.sync.uni.pred d, a, m:u32 (waits) = vote({a}, {m}, {site}).uniform()
