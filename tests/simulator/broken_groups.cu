@@ -64,6 +64,37 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
   cluster.sync();
   out[32 * rank + t] = s[31 - t];
 }
+//// race: cluster_read_without_a_barrier_at_its_end(ramp(64), zeros(64), grid=4, block=16,
+////     BEFORE="", AFTER="")
+//// race: cluster_read_without_a_barrier_of_the_readers(ramp(64), zeros(64), grid=4, block=16,
+////     BEFORE="cluster.barrier_arrive();", AFTER="cluster.barrier_wait();")
+//// race: cluster_read_before_a_barrier_of_the_block(ramp(64), zeros(64), grid=4, block=16,
+////     BEFORE="", AFTER="__syncthreads(); out[t] += 0;")
+#include <cooperative_groups.h>
+extern "C" __global__ void __cluster_dims__(4, 1, 1) k(const int* x, int* out) {
+  __shared__ int s[16];
+  const auto cluster = cooperative_groups::this_cluster();
+  const int rank = cluster.block_rank(), t = 16 * rank + threadIdx.x;
+  s[threadIdx.x] = x[t];
+  cluster.sync(); BEFORE
+  out[t] = cluster.map_shared_rank(s, (rank + 1) % 4)[threadIdx.x];  // fault
+  AFTER
+}
+//// race: cluster_counted_up_by_what_comes_last(ramp(64), zeros(64), grid=2, block=32,
+////     LAST="if (rank == 0) atomicAdd(cluster.map_shared_rank(s, 1), 1);  // fault")
+//// race: cluster_written_by_what_comes_last(ramp(64), zeros(64), grid=2, block=32,
+////     LAST="if (rank == 0) cluster.map_shared_rank(s, 1)[t] = 1;  // fault")
+#include <cooperative_groups.h>
+extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {
+  __shared__ int s[32];
+  const auto cluster = cooperative_groups::this_cluster();
+  const int t = threadIdx.x, rank = cluster.block_rank();
+  s[t] = x[32 * rank + t];
+  cluster.sync();
+  out[32 * rank + t] = s[t];
+  cluster.sync();
+  LAST
+}
 //// out_of_bounds: cluster_written_past_the_end(ramp(64), zeros(64), grid=2, block=32)
 #include <cooperative_groups.h>
 extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const int* x, int* out) {

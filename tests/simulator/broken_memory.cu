@@ -143,3 +143,28 @@ extern "C" __global__ void k(const int* x, int* out) {
 extern "C" __global__ void k(unsigned* done, int* out) {
   if (threadIdx.x == 0 && atomicInc(done, gridDim.x - 1) == gridDim.x - 1) out[0] = 1;  // fault
 }
+//// race: read_only_load_of_what_the_thread_wrote(zeros(64), zeros(64), array=0,
+////     WRITE="x[t] = 3;", READ="__ldg(x + t)", AFTER="")
+//// race: read_only_load_of_what_others_wrote(zeros(64), zeros(64), array=0,
+////     WRITE="x[t] = 3; __syncthreads();", READ="__ldg(x + 63 - t)", AFTER="")
+//// race: read_only_load_of_what_atomics_counted(zeros(64), zeros(64), array=0,
+////     WRITE="atomicAdd(x + t % 8, 1); __syncthreads();", READ="__ldg((const uint2*)x + 1).y", AFTER="")
+//// race: read_only_load_of_what_is_written_afterwards(zeros(64), zeros(64), array=0,
+////     WRITE="", READ="__ldg(x + t)", AFTER="__syncthreads(); x[63 - t] = 1;")
+//// race: read_only_load_of_a_byte_that_is_written_afterwards(zeros(64), zeros(64), array=0,
+////     WRITE="", READ="__ldg((const char*)x + t)", AFTER="__syncthreads(); x[(63 - t) / 4] = 0;")
+//// race: read_only_load_of_what_the_thread_writes_afterwards(zeros(64), zeros(64), array=0,
+////     WRITE="", READ="__ldg(x + t)", AFTER="x[t] = v + 1;", strict=True)
+extern "C" __global__ void k(int* x, int* out) {
+  const int t = threadIdx.x;
+  WRITE  // fault
+  const int v = READ;  // fault
+  AFTER  // fault
+  out[t] = v;
+}
+//// race: argument_with_restrict_that_is_the_output_too(*[zeros(64)] * 2, array=0)
+extern "C" __global__ void k(const int* __restrict__ x, int* __restrict__ out) {
+  const int t = threadIdx.x, v = x[t];  // fault
+  __syncthreads();
+  out[63 - t] = v + 1;  // fault
+}

@@ -68,3 +68,20 @@ extern "C" __global__ void k(const int* x, int* between, int* out) {
   grid.sync();
   between[i] = out[n - 1 - i] + 1;
 }
+//// cluster_that_ends_together(ints(rng, 64), poison(64, np.int32), grid=4, block=16,
+////     AFTER="cluster.sync();") -> x, _: {1: np.roll(x.reshape(4, 16), -1, 0).ravel()}
+//// cluster_that_arrives_and_waits_at_its_end(ints(rng, 64), poison(64, np.int32), grid=4, block=16,
+////     AFTER="auto token = cluster.barrier_arrive(); out[t] *= 1; cluster.barrier_wait(static_cast<decltype(token)&&>(token));")
+////     -> x, _: {1: np.roll(x.reshape(4, 16), -1, 0).ravel()}
+//// cluster_whose_first_threads_meet_last(ints(rng, 64), poison(64, np.int32), grid=4, block=16,
+////     AFTER="if (threadIdx.x > 8) return; cluster.sync();", strict=False)
+////     -> x, _: {1: np.roll(x.reshape(4, 16), -1, 0).ravel()}
+extern "C" __global__ void __cluster_dims__(4, 1, 1) k(const int* x, int* out) {
+  __shared__ int s[16];
+  const auto cluster = cg::this_cluster();
+  const int rank = cluster.block_rank(), t = 16 * rank + threadIdx.x;
+  s[threadIdx.x] = x[t];
+  cluster.sync();
+  out[t] = cluster.map_shared_rank(s, (rank + 1) % 4)[threadIdx.x];
+  AFTER
+}

@@ -363,3 +363,17 @@ extern "C" __global__ void k(const float* x, float* out, int rows, int columns) 
   j = blockIdx.x * 16 + threadIdx.y;
   if (j < columns && i < rows) out[j * rows + i] = tile[threadIdx.x][threadIdx.y];
 }
+//// read_only_loads_of_what_nobody_writes(ints(rng, 64), poison(64, np.int32), block=64,
+////     WRITE="out[t] = 1", READ="__ldg(x + 63 - t)") -> x, _: {1: x[::-1]}
+//// cached_loads_of_what_the_kernel_wrote(ints(rng, 64), poison(64, np.int32), block=64,
+////     WRITE="out[t] = x[t]", READ="__ldcg(out + 63 - t)") -> x, _: {1: x[::-1]}
+//// read_only_loads_of_what_the_thread_writes_later(*[ints(rng, 64)] * 2, block=64,
+////     WRITE="", READ="__ldg(x + t) + 1", strict=False) -> x, _: {1: x + 1}
+extern "C" __global__ void k(const int* x, int* out) {
+  const int t = threadIdx.x;
+  WRITE;
+  __syncthreads();
+  const int v = READ;
+  __syncthreads();
+  out[t] = v;
+}

@@ -82,6 +82,14 @@ struct WarpBarriers {
   const Site* latest[kMostAhead];  // by number
 };
 
+/// The latest access of a thread to the shared memory of another block of its cluster.
+struct RemoteAccess {
+  uint64_t tag;
+  const Site* site;  // null without any
+  uint32_t kind, bytes;
+  uint64_t offset;  // in the window
+};
+
 struct CheckedBlock {
   uint64_t serial;  // of the block in the order of starts, counted over all launches
   uint64_t first;   // of the first block of its cluster
@@ -92,6 +100,7 @@ struct CheckedBlock {
   // What fences of all threads released by the latest barrier, for each scope.
   Vector<const Release*> fenced[kScopes];
   WarpBarriers barriers[kMaxThreads / kLanes];
+  Vector<RemoteAccess> remote;  // by others of the cluster, by rank and thread; or empty
   // For the traffic report.
   Events events[kMaxThreads];
   Vector<uint32_t> executions;  // see traffic.hpp

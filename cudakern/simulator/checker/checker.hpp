@@ -109,8 +109,32 @@ inline bool locate_shared(Access& a, Worker* owner, uint64_t offset, Place* plac
     a.space = ck_sim_remote;
     a.object = g.rank;
     a.offset = static_cast<int64_t>(offset);
+    a.remote = owner;
   }
   return inside;
+}
+
+/// The rank of the block of a cluster that a window was opened for; the number of ranks without.
+inline uint32_t rank_of_window(const Group& group, const char* window) {
+  uint32_t rank = 0;
+  for (; rank < group.ranks && group.windows[rank] != window; ++rank) {
+  }
+  return rank;
+}
+
+/// Locates an address in the window of another block: false unless that is of the cluster, and
+/// runs.
+inline bool locate_remote(Access& a, Worker* other, uint64_t offset, Place* place) {
+  const bool inside = locate_shared(a, other, offset, place);
+  const Group& group = a.w->group;
+  const uint32_t rank = group.ranks == 1 ? 1 : rank_of_window(group, other->window.start);
+  if (rank < group.ranks && checker.checks &&
+      (!other->live || other->checked.first != a.w->checked.first)) {
+    a.object = rank;
+    a.ended = true;
+    return false;
+  }
+  return inside && other->checked.first == a.w->checked.first;
 }
 
 inline bool locate_local(Access& a, Place* place) {
@@ -160,7 +184,7 @@ inline bool locate_elsewhere(Access& a, Place* place) {
     Worker* const other = checker.residents[i];
     const uint64_t offset = window_offset(other->window, a.address);
     if (offset < other->window.bytes) {
-      return locate_shared(a, other, offset, place) && other->checked.first == a.w->checked.first;
+      return locate_remote(a, other, offset, place);
     }
   }
   a.offset = static_cast<int64_t>(address);
@@ -289,6 +313,16 @@ inline void count_access(const Access& a) {
   }
 }
 
+/// Takes note of an access to the shared memory of another block, which must not end before.
+inline void note_remote(const Access& a) {
+  const uint32_t threads = a.w->launch->threads, rank = a.w->group.rank;
+  Vector<RemoteAccess>& remote = a.remote->checked.remote;
+  while (remote.size < size_t{a.w->group.ranks} * threads) {
+    remote.push({});
+  }
+  remote[rank * threads + a.self] = {a.tag, a.site, a.kind, a.bytes, a.window_offset};
+}
+
 /// Checks an access; false if it must not happen.
 __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment) {
   Place place;
@@ -298,7 +332,11 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
   }
   if (!locate(a, &place)) {
     stop_counting(a, "out_of_bounds");
-    report(a, "out_of_bounds");
+    if (a.ended) {
+      report_ended(a);
+    } else {
+      report(a, "out_of_bounds");
+    }
     return false;
   }
   if (reinterpret_cast<uint64_t>(a.address) % alignment != 0) {
@@ -312,6 +350,9 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
   if (!checker.checks) return true;
   ThreadOrder& t = a.w->checked.order[a.self];
   t.dirty = true;
+  if (a.remote != nullptr) {
+    note_remote(a);
+  }
   if (place.written != nullptr) {
     check_local(a, place);
   } else if (place.cells != nullptr) {
@@ -389,7 +430,8 @@ inline bool pass_access(Worker* w, const char* address, const Site* site) {
     CheckedBlock& block = w->checked;
     ThreadOrder& t = block.order[self];
     t.dirty = true;
-    const uint64_t tag = make_tag(block.serial, self, t.time, number);
+    const uint64_t tag = make_tag(block.serial, self, t.time, number) |
+                         ((site->access & kNonCoherent) != 0 ? kNonCoherentTag : 0);
     if (place.cells != nullptr &&
         (((at | bytes) & 3) != 0 ||
          !pass_cells<kWrite>(place.cells, bytes / 4, tag, place.first, block, place.initialized))) {

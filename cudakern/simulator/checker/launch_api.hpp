@@ -41,11 +41,13 @@ enum ck_sim_space : uint32_t {
 /// Why two accesses race.
 enum ck_sim_reason : uint32_t {
   ck_sim_unordered,
-  ck_sim_narrow,     // both are strong, but the scope of one leaves the other thread out
-  ck_sim_in_flight,  // the other one is an asynchronous copy that nobody has waited for
-  ck_sim_same,       // both write the same value: in strict launches only
-  ck_sim_volatiles,  // both are strong, one is volatile: in strict launches only
-  ck_sim_lanes,      // both are volatile, of one warp and in shared memory
+  ck_sim_lanes,        // both are volatile, of one warp and in shared memory
+  ck_sim_narrow,       // both are strong, but the scope of one leaves the other thread out
+  ck_sim_in_flight,    // the other one is an asynchronous copy that nobody has waited for
+  ck_sim_same,         // both write the same value: in strict launches only
+  ck_sim_noncoherent,  // the kernel writes what a load takes for read only
+  ck_sim_ended,        // the block has ended whose shared memory it is, or may have
+  ck_sim_volatiles,    // both are strong, one is volatile: in strict launches only
 };
 
 struct ck_sim_finding {
@@ -60,6 +62,7 @@ struct ck_sim_finding {
   uint32_t bytes;
   uint32_t access, other_access;  // kWrites and kAtomic of each
   uint32_t reason;
+  uint32_t only_strict;  // whether a launch that is not strict would not report it
 };
 
 /// What the requests of one kind at one instruction add up to.

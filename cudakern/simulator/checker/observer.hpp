@@ -97,6 +97,7 @@ void start_checked_block(Worker* w) {
     c.cells = static_cast<Cell*>(calloc(cells, sizeof(Cell)));
     c.cell_count = c.cells == nullptr ? 0 : cells;
   }
+  c.remote.clear();
   for (uint32_t i = 0; i < w->launch->threads; ++i) {
     c.order[i] = {};
     c.order[i].time = 1;
@@ -112,7 +113,63 @@ void start_checked_block(Worker* w) {
   checker.residents.push(w);
 }
 
+/// What others of the cluster did to the shared memory of a block must have come before its end:
+/// one of its threads must know of it.
+inline void end_shared_memory(Worker* w) {
+  Vector<RemoteAccess>& remote = w->checked.remote;
+  const uint32_t threads = w->launch->threads;
+  size_t left = 0;
+  for (size_t i = 0; i < remote.size; ++i) {
+    left += remote[i].site != nullptr;
+  }
+  if (left == 0) return;
+  Union known;
+  for (uint32_t i = 0; i < threads; ++i) {
+    known.add(w->checked.order[i].knowledge);
+  }
+  uint32_t bases[kMaxRanks] = {};
+  const auto settle = [&remote, &left](size_t from, size_t count, const Release& r) {
+    for (size_t i = from; i < from + count; ++i) {
+      if (remote[i].site != nullptr && Order::has(r, remote[i].tag)) {
+        remote[i].site = nullptr;
+        --left;
+      }
+    }
+  };
+  const auto settles_all = [w, threads, &bases, &left, settle](const Release& r) {
+    const uint64_t rank = r.serial - w->checked.first;
+    if (rank < w->group.ranks) {
+      const uint32_t lane = r.thread % kLanes, first = r.thread - lane;
+      if (r.base > bases[rank]) {
+        bases[rank] = r.base;
+        settle(rank * threads, threads, r);
+      }
+      settle(rank * threads + first, threads - first < kLanes ? threads - first : kLanes, r);
+    }
+    return left == 0;
+  };
+  if (known.all != nullptr && order.includes(known.all, settles_all)) return;
+  for (size_t i = 0; i < remote.size; ++i) {
+    const RemoteAccess& one = remote[i];
+    if (one.site == nullptr) continue;
+    Access a = {};
+    a.w = w;
+    a.self = static_cast<uint32_t>(i % threads);
+    a.site = one.site;
+    a.kind = one.kind;
+    a.bytes = one.bytes;
+    a.tag = one.tag;
+    a.space = ck_sim_remote;
+    a.object = w->group.rank;
+    a.offset = static_cast<int64_t>(one.offset);
+    report_ended(a);
+  }
+}
+
 void end_checked_block(Worker* w) {
+  if (checker.checks) {
+    end_shared_memory(w);
+  }
   if (checker.counts) {
     flush_block(w);
     end_executions(w);

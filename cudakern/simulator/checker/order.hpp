@@ -18,14 +18,15 @@
 namespace ck_sim {
 
 /// Tags name an access: block serial, thread, time, site; then whether it is an asynchronous copy
-/// that nobody has waited for, and whether the cell is split into bytes.
+/// that nobody has waited for, and whether the cell is split into bytes or, of a read, whether it
+/// was not coherent.
 constexpr int kSerialBits = 21, kThreadBits = 10, kTimeBits = 18;
 static_assert(kSerialBits + kThreadBits + kTimeBits + kSiteBits + 2 == 64, "a tag is a word");
 constexpr int kTimeShift = kSiteBits + 2, kThreadShift = kTimeShift + kTimeBits;
 constexpr int kSerialShift = kThreadShift + kThreadBits;
 constexpr uint32_t kMaxTime = (1u << kTimeBits) - 1;
 constexpr uint64_t kMaxSerial = (uint64_t{1} << kSerialBits) - 1;
-constexpr uint64_t kAsyncTag = 2, kSplitTag = 1;
+constexpr uint64_t kAsyncTag = 2, kSplitTag = 1, kNonCoherentTag = 1;
 
 inline uint64_t make_tag(uint64_t serial, uint32_t thread, uint32_t time, uint32_t site) {
   return serial << kSerialShift | static_cast<uint64_t>(thread) << kThreadShift |
@@ -119,9 +120,10 @@ struct Order {
              time <= r.warp->known[thread % kLanes]));
   }
 
-  /// Whether what `k` took of its channel includes an access. What those releases knew themselves
-  /// goes onto the stack, to be searched later.
-  bool search(const Knowledge* k, uint64_t tag) {
+  /// Whether what `k` took of its channel has a release that is `wanted`. What those releases knew
+  /// themselves goes onto the stack, to be searched later.
+  template <typename Wanted>
+  bool search(const Knowledge* k, Wanted wanted) {
     Channel& channel = *k->channel;
     const bool remembers = !channel.narrow && k->scope >= Scope::kGpu;
     const bool again = remembers && channel.visit == visit;
@@ -134,7 +136,7 @@ struct Order {
       const Release& r = *entry.release;
       const Scope scope = narrower(entry.scope, k->scope);
       if (scope < Scope::kGpu && scope < distance(r.serial, k->serial)) continue;
-      if (has(r, tag)) return true;
+      if (wanted(r)) return true;
       if (r.knowledge != nullptr && r.knowledge->visit != visit) {
         stack.push(r.knowledge);
       }
@@ -148,8 +150,9 @@ struct Order {
     return false;
   }
 
-  /// Whether `known` includes an access of another warp.
-  bool includes(const Knowledge* known, uint64_t tag) {
+  /// Whether `known` has a release that is `wanted`.
+  template <typename Wanted>
+  bool includes(const Knowledge* known, Wanted wanted) {
     ++visit;
     stack.clear();
     stack.push(known);
@@ -160,7 +163,7 @@ struct Order {
         if (k->other != nullptr) {
           stack.push(k->other);
         }
-        if (k->channel != nullptr && search(k, tag)) return true;
+        if (k->channel != nullptr && search(k, wanted)) return true;
       }
     }
     return false;
@@ -184,7 +187,8 @@ inline bool comes_before(const Worker* w, uint32_t self, uint64_t tag) {
       return true;
     }
   }
-  return t.knowledge != nullptr && order.includes(t.knowledge, tag);
+  return t.knowledge != nullptr &&
+         order.includes(t.knowledge, [tag](const Release& r) { return Order::has(r, tag); });
 }
 
 /// What a thread did and knows by now.

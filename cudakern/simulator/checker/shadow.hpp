@@ -32,6 +32,8 @@ struct Access {
   const char* name;
   uint64_t owner;          // of shared memory: the serial of its block
   uint64_t window_offset;  // ... and where in its window
+  Worker* remote;          // that runs the block, if it is another one
+  bool ended;              // ... which has ended
   bool constant;           // of a variable of the module
 };
 
@@ -61,6 +63,19 @@ inline void report_race(const Access& a, uint64_t tag, bool other_writes, uint32
   finding->other_access = (other_writes ? kWrites : 0) | (other->access & kAtomic);
   finding->offset += byte;
   finding->reason = reason;
+  finding->only_strict = reason == ck_sim_noncoherent && same_thread(tag, a.tag) && !other_writes;
+}
+
+/// An access to the shared memory of a block that has ended, or may have.
+inline void report_ended(const Access& a) {
+  Access any = a;
+  any.object = 0;  // once for all blocks
+  ck_sim_finding* finding = report(any, "race");
+  if (finding == nullptr) return;
+  finding->object = a.object;
+  const Index3 block = started[tag_serial(a.tag) - order.first_serial];
+  memcpy(finding->block, &block, sizeof block);
+  finding->reason = ck_sim_ended;
 }
 
 /// Whether an access counts as strong in races. What only feeds a compare counts as relaxed.
@@ -90,12 +105,24 @@ inline bool must_be_ordered(const Access& a, uint64_t tag, const Site& other,
   return a.w->launch->strict && ((a.kind | other.access) & kVolatile) != 0;
 }
 
+/// Whether one of two accesses is a load of what must not be written while the kernel runs, in
+/// whatever order, and the other one a write. A thread may write what it alone has read, unless
+/// strict: no other one can see that late.
+inline bool breaks_promise(const Access& a, uint64_t tag, bool other_writes) {
+  if (other_writes) return (a.kind & (kNonCoherent | kWrites)) == kNonCoherent;
+  return (tag & kNonCoherentTag) != 0 && (a.w->launch->strict || !same_thread(tag, a.tag));
+}
+
 /// Whether an earlier access by another thread may meet this one in any order, and must not.
 inline bool meets(const Access& a, uint64_t tag, bool other_writes, uint32_t byte, uint32_t bytes,
                   ck_sim_reason* reason) {
   if (tag_serial(tag) < a.first) return false;
   if ((tag & kAsyncTag) != 0) {
     *reason = ck_sim_in_flight;
+    return true;
+  }
+  if (breaks_promise(a, tag, other_writes)) {
+    *reason = ck_sim_noncoherent;
     return true;
   }
   if (same_thread(tag, a.tag)) return false;
@@ -135,12 +162,13 @@ inline bool is_settled(const Access& a, uint64_t tag) {
 }
 
 inline void note_read(const Access& a, Cell* cell) {
+  const uint64_t tag = a.tag | ((a.kind & kNonCoherent) != 0 ? kNonCoherentTag : 0);
   if (is_settled(a, cell->read[0])) {
-    cell->read[0] = a.tag;
+    cell->read[0] = tag;
   } else if (is_settled(a, cell->read[1]) ||
              (tag_thread(cell->read[0]) / kLanes == tag_thread(cell->read[1]) / kLanes &&
               tag_serial(cell->read[0]) == tag_serial(cell->read[1]))) {
-    cell->read[1] = a.tag;
+    cell->read[1] = tag;
   }
 }
 
@@ -166,19 +194,24 @@ inline bool check_cell(const Access& a, Cell* cell, uint32_t byte, uint32_t byte
 template <bool kWrite>
 inline bool pass_cells(Cell* cell, uint32_t words, uint64_t tag, uint64_t first,
                        const CheckedBlock& block, bool initialized) {
+  const bool coherent = (tag & kNonCoherentTag) == 0;
   const auto passes = [tag, first, &block](uint64_t other) {
     return tag_serial(other) < first ||
            ((other & kAsyncTag) == 0 &&
             (same_thread(other, tag) ||
              (tag_serial(other) == block.serial && tag_time(other) < block.base)));
   };
+  const auto promises = [first](uint64_t read) {
+    return (read & kNonCoherentTag) != 0 && tag_serial(read) >= first;
+  };
   for (uint32_t i = 0; i < words; ++i, ++cell) {
     if ((cell->write & kSplitTag) != 0 || !passes(cell->write)) return false;
     if constexpr (kWrite) {
       if (!passes(cell->read[0]) || !passes(cell->read[1])) return false;
+      if (promises(cell->read[0]) || promises(cell->read[1])) return false;
       *cell = {tag, {0, 0}};
     } else {
-      if (!initialized && tag_serial(cell->write) < first) return false;
+      if (!(tag_serial(cell->write) < first ? initialized : coherent)) return false;
       if (passes(cell->read[0])) {
         cell->read[0] = tag;
       } else if (passes(cell->read[1]) ||

@@ -19,6 +19,7 @@ RETURNS = constant(_HEADER, "kReturns")
 PIECE = constant(_HEADER, "kPiece")
 MBARRIER = constant(_HEADER, "kMbarrier")
 ALIGNED = constant(_HEADER, "kAligned")
+NONCOHERENT = constant(_HEADER, "kNonCoherent")
 #: By the words of PTX; scopes the narrowest first.
 SCOPES: dict[str, int] = {
     scope.name.lower(): scope << constant(_HEADER, "kScopeShift")

@@ -13,6 +13,7 @@ Words are separated by commas::
     waits                        others may run meanwhile
     fails                        it can end the launch
     aligned                      all lanes of a warp must come to it together
+    noncoherent                  it reads what nobody may write while the kernel runs
     ends                         its basic block: the thread goes on elsewhere, or not at all
     nothing                      of all this
 """
@@ -35,6 +36,7 @@ _WORDS = {
     "atomic": bits.ATOMIC,
     "mbarrier": bits.MBARRIER,
     "aligned": bits.ALIGNED,
+    "noncoherent": bits.NONCOHERENT,
     **dict.fromkeys(("fences", "returns", "moves", "waits", "fails", "ends", "nothing"), 0),
 }
 _ORDERS = {
@@ -81,6 +83,8 @@ class Effects:
             access |= _WORDS[word]
         if "aligned" in name_words and self.needs_site:
             access |= bits.ALIGNED
+        if "nc" in name_words:
+            access |= bits.NONCOHERENT
         if self.accesses_memory:
             lanes, size = lanes_in(name_words) or 1, size_in(name_words) or 0
             access |= lanes * size if self.size is None else self.size

@@ -142,8 +142,19 @@ def _race(raw: ctypes.Structure, access: str, where: str) -> str:
         why += "; both are strong and one is volatile, which only strict reports"
     elif reason is _Reason.LANES:
         why += "; both are volatile, which puts lanes of a warp in no order, as __syncwarp does"
+    elif reason is _Reason.ENDED:
+        return (
+            f"{access} at {where} must come before the end of that block, whose shared memory is "
+            "there while it runs: no barrier of the cluster comes between"
+        )
     by = f"block {tuple(raw.other_block)}, thread {tuple(raw.other_thread)}"
     at = _shown(stack_of(raw.other_site))
+    if reason is _Reason.NONCOHERENT:
+        only = ", which only strict reports" if raw.only_strict else ""
+        return (
+            f"{access} at {where} must not meet the {other} at {at} by {by}: one is ld.global.nc, "
+            f"as of const __restrict__ or __ldg, of what is only read while the kernel runs{only}"
+        )
     return f"{access} at {where} must be ordered with the {other} at {at} by {by}: {why}"
 
 

@@ -44,6 +44,9 @@ inline void leave_cluster(Worker* w) {
 inline void exit_cluster(Worker* w, Thread* thread) {
   Cluster* cluster = w->cluster;
   pthread_mutex_lock(&cluster->lock);
+  if (!w->launch->strict && !thread->cluster_arrived) {
+    order_release(w, thread, &cluster->keys[cluster->phase & 1], Scope::kCluster);
+  }
   ++cluster->exited;
   cluster->gone += thread->cluster_arrived && thread->cluster_phase == cluster->phase;
   pthread_mutex_unlock(&cluster->lock);

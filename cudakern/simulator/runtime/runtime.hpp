@@ -79,6 +79,7 @@ constexpr uint32_t kPiece = 1u << 19;     // a load of one of several neighbours
 constexpr int kSpaceShift = 20;           // three bits: a Space
 constexpr uint32_t kMbarrier = 1u << 23;  // at which accesses of the whole cluster meet
 constexpr uint32_t kAligned = 1u << 24;   // all lanes of a warp must come to it together
+constexpr uint32_t kNonCoherent = 1u << 26;  // a load of what is only read while the kernel runs
 enum class Scope : uint32_t { kCta, kCluster, kGpu, kSys };
 enum class Space : uint32_t { kGeneric, kGlobal, kShared, kConst, kLocal, kCluster };
 
