@@ -92,10 +92,18 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike = np.float32) -> np.nda
     if array.dtype.hasobject or not array.itemsize:
         requirement = f"must hold what a GPU can; got {shown(array.dtype, str)}"
         raise dtype_error("simulator.empty", "dtype", requirement)
-    flat = np.empty(max(array.nbytes, 1), np.uint8)
-    _fill(flat)
-    _unwritten[id(flat)] = flat
-    return flat[: array.nbytes].view(array.dtype).reshape(array.shape)
+    _fill(_bytes_of(array))
+    _unwritten[id(array)] = array
+    return array.view()
+
+
+def live_empties() -> list[np.ndarray]:
+    """Return the arrays that `empty` has made and that are in use."""
+    return list(_unwritten.values())
+
+
+def _bytes_of(owner: np.ndarray) -> np.ndarray:
+    return owner.reshape(-1).view(np.uint8)
 
 
 def _fill(flat: np.ndarray) -> None:
@@ -111,32 +119,50 @@ def _owner(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _address(array: np.ndarray) -> int:
+def address_of(array: np.ndarray) -> int:
+    """Return the address of an array's first element."""
     return int(array.__array_interface__["data"][0])
 
 
-def operand_of(position: int, array: np.ndarray, place: int, parameter: str = "") -> Operand:
-    """Return an array as the checker lays it out: as far from its allocation's start as it is."""
+def span_of(array: np.ndarray) -> tuple[int, int]:
+    """Return the lowest address of an array's elements, and one past the highest."""
+    address = address_of(array)
+    low, high = Layout(array.shape, array.strides, array.itemsize).span
+    return address + low, address + high
+
+
+def operand_of(
+    name: int | str,
+    array: np.ndarray,
+    place: int | None,
+    parameter: str = "",
+    *,
+    looks: bool = True,
+) -> Operand:
+    """Return an array as the checker lays it out: as far from its allocation's start as it is.
+
+    It looks for what nothing has written, unless told not to.
+    """
     owner = _owner(array)
-    address = _address(array)
+    address = address_of(array)
     layout = Layout(array.shape, array.strides, array.itemsize)
-    phase = (address - _address(owner)) % 512
+    phase = (address - address_of(owner)) % 512
     if (phase - address) % _MAX_ALIGNMENT:
         phase = address % _MAX_ALIGNMENT
     unwritten: np.ndarray | bool = False
-    if _unwritten.get(id(owner)) is owner:
+    if looks and owner.size and _unwritten.get(id(owner)) is owner:
         low, high = layout.span
-        first = address + low - _address(owner)
-        held = owner[first : first + high - low]
-        places = np.arange(first, first + held.size)
+        first = address + low - address_of(owner)
+        held = _bytes_of(owner)
+        places = np.arange(first, first + high - low)
         # Several bytes of the pattern, not one that happens to be the same.
         unit = _PATTERN.size if array.itemsize % 4 else 4
-        pattern = np.empty_like(owner)
+        pattern = np.empty_like(held)
         _fill(pattern)
-        words = np.logical_and.reduceat(owner == pattern, np.arange(0, owner.size, unit))
+        words = np.logical_and.reduceat(held == pattern, np.arange(0, held.size, unit))
         unwritten = words[places // unit].astype(np.uint8)
-    read_only = not array.flags.writeable
-    return Operand(position, address, layout, phase, place, read_only, unwritten, parameter)
+    read_only, is_strided = not array.flags.writeable, not array.flags.forc
+    return Operand(name, address, layout, phase, place, read_only, unwritten, parameter, is_strided)
 
 
 def pack(
@@ -183,7 +209,7 @@ def pack(
         if parameter_names is not None:
             parameter = parameter_names[i] if len(parameter_names) == len(sizes) else ""
             operands.append(operand_of(i, argument, len(packed), parameter))
-        address = _address(argument)
+        address = address_of(argument)
         arrays.append((i, len(packed), address, argument))
         packed += address.to_bytes(_POINTER_BYTES, "little")
     return PackedArguments(bytes(packed), tuple(offsets), tuple(operands), tuple(arrays))

@@ -7,22 +7,26 @@ import os
 import threading
 from contextlib import contextmanager
 from math import prod
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cudakern._forks import observing as _lock
 from cudakern.errors import BindingError
 from cudakern.simulator import structures
+from cudakern.simulator.known_arrays import reached
 from cudakern.simulator.operands import group
 from cudakern.simulator.ptx.loaded import error_of, reraise
 from cudakern.simulator.source_lines import stack_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy as np
 
     from cudakern.errors import SimulatorError
     from cudakern.simulator.arguments import PackedArguments
     from cudakern.simulator.limits import Grid
-    from cudakern.simulator.operands import Buffer
+    from cudakern.simulator.operands import Buffer, Operand
     from cudakern.simulator.ptx.loaded import LoadedKernel
     from cudakern.simulator.source_lines import Source
 
@@ -42,9 +46,11 @@ class Observed:
         size: Size,
         options: ctypes.Structure,
         buffers: list[Buffer],
+        offsets: Sequence[int],
     ) -> None:
         grid, _, self.dynamic_bytes = size
         self.kernel = kernel
+        self.offsets = offsets  # where each parameter starts
         self.buffers = buffers  # in the order by which findings count
         #: Where the runtime had the buffers.
         self.addresses = [int(options.buffers[i].address) for i in range(len(buffers))]
@@ -74,6 +80,8 @@ class Session:
     strict = False
     checks = False
     sample = 0  # blocks that are to run of each launch; 0 for all
+    #: That kernels reach by addresses which are no arguments, by the names that findings have.
+    arrays: Mapping[str, np.ndarray] = MappingProxyType({})
     thread = 0  # that has begun it
 
     def add(self, observed: Observed) -> None:
@@ -137,7 +145,7 @@ def observe(
         required = kernel.required_bytes(arguments.offsets)
         checking = _checking()
         counting = [session for session in active if not session.checks]
-        buffers = group(arguments.operands)
+        buffers = group((*arguments.operands, *_reached(kernel, arguments, checking)))
         options = _options(kernel, buffers, checking)
         if counting:
             options.counts = True
@@ -148,7 +156,7 @@ def observe(
         with _marked():
             failed = run(kernel.structure, *parameters, shape, options, report)
         reraise(report)
-        observed = Observed(kernel, size, options, buffers)
+        observed = Observed(kernel, size, options, buffers, arguments.offsets)
         failure = error_of(kernel.name, report) if failed and report.kind else None
         if failure is not None and (
             checking is None or failure.kind in {"launch", "out_of_memory"}
@@ -160,6 +168,15 @@ def observe(
         for session in counting:
             session.add(observed)
         return not failed
+
+
+def _reached(
+    kernel: LoadedKernel, arguments: PackedArguments, checking: Session | None
+) -> Iterator[Operand]:
+    """Yield the arrays that a launch reaches besides its arguments."""
+    sessions = sorted(active, key=lambda session: session is not checking)  # whose names come first
+    arrays = [item for session in sessions for item in session.arrays.items()]
+    return reached(kernel.module, arguments, arrays, sampled=_sample() != 0)
 
 
 @contextmanager
@@ -184,6 +201,7 @@ def _options(
         )
         for i, buffer in enumerate(buffers)
         for operand in buffer.operands
+        if operand.place is not None
     ]
     session = checking or Session()
     return structures.OptionsStruct(

@@ -22,14 +22,15 @@ _ALLOCATION_ALIGNMENT = 512
 class Operand:
     """An array that a kernel gets the address of."""
 
-    name: int | str  # position among the kernel's arguments, or the operator's name for it
+    name: int | str  # position among the kernel's arguments, or what findings call it
     address: int  # of its first element
     layout: Layout
     phase: int  # its address modulo 512, as it would be on a GPU
-    place: int  # the byte of the parameters where its address is
+    place: int | None  # the byte of the parameters where its address is, if it is an argument
     read_only: bool = False  # whether a write is an error
     unwritten: np.ndarray | bool = False  # which bytes of the span nothing has written yet
     parameter: str = ""  # what a raw kernel's text calls it, if that is known
+    is_strided: bool = False  # whether a raw kernel sees memory that is not its elements alone
 
     @property
     def start(self) -> int:

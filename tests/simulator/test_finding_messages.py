@@ -154,6 +154,41 @@ def test_a_store_to_shared_memory_and_then_to_what_is_read_only():
         assert "must be to an array that can be written" in message(code, x, last)
 
 
+STRIDED = "; argument 0 is not contiguous: a kernel sees its memory, not its elements"
+
+
+@pytest.mark.parametrize(
+    ("view", "index", "is_said"),
+    [
+        (np.zeros(12, np.int32)[::3], 1, True),
+        (np.zeros((4, 4), np.int32)[:, :2], 14, True),
+        (np.broadcast_to(np.zeros(1, np.int32), (8,)), 1, True),
+        (np.zeros(8, np.int32)[::-1], 1, True),
+        (np.zeros(12, np.int32)[4:8], 4, False),
+        (np.zeros((3, 4), np.int32).T, 12, False),
+    ],
+)
+def test_views_that_are_not_contiguous(view, index, is_said):
+    (finding,) = findings_of(kernel("y[0] = x[i];", "const int* x, int i, int* y"), view, index, X)
+    assert finding.kind == "out_of_bounds"
+    assert finding.message.endswith(f"{STRIDED if is_said else ''} {ONE}")
+
+
+def test_an_array_that_itself_starts_misaligned():
+    code = kernel("*(int4*)(x + i) = int4();")
+    x = np.zeros(12, np.int32)
+    x = x[(-(x.ctypes.data // 4) % 4) :]  # at a multiple of 16
+    text = "; argument 0 itself starts misaligned: its address is 8 modulo 16"
+    (finding,) = findings_of(code, x[2:], 0)
+    assert (finding.kind, finding.message.endswith(f"{text} {ONE}")) == ("misaligned", True)
+    (finding,) = findings_of(code, x, 2)
+    assert (finding.kind, "itself" in finding.message) == ("misaligned", False)
+    assert findings_of(code, x[2:], 2) == []
+    records = np.zeros(3, np.dtype([("a", "i1"), ("b", "i4")]))["b"]
+    (finding,) = findings_of(kernel("x[i] = 1;"), records, 0)
+    assert finding.message.endswith(f"its address is 1 modulo 4{STRIDED} {ONE}")
+
+
 def test_parameters_are_read_and_not_written():
     values = np.array(((5, 6),), np.dtype([("v", np.int32, 2)]))
     line = 'asm volatile("ACCESS" : "+r"(x[0]) : "l"(s.v + x[1]) : "memory");'

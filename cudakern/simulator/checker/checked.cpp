@@ -1,10 +1,12 @@
 // Runs a kernel on the host and checks every access, or counts its traffic.
+#include "reach.hpp"
 #include "rounds.hpp"
 
 namespace ck_sim {
 
 /// Has the parameters point to the checker's copies of the arrays.
 static void place_pointers(const Launch& launch, uint32_t bytes, const ck_sim_options* o) {
+  memory_map.enter_addresses(launch.parameter_bytes, bytes);
   for (uint32_t i = 0; i < o->pointer_count; ++i) {
     const ck_sim_pointer& p = o->pointers[i];
     const uint64_t address = o->buffers[p.buffer].address + p.offset;
@@ -72,4 +74,18 @@ CK_SIM_EXPORT int ck_sim_launch_checked(const ck_sim_kernel* kernel, const void*
   end_ticks();
   free(launch.parameter_bytes);
   return launch.failed;
+}
+
+/// Marks which arrays a launch reaches: by addresses in its parameters, in variables, in memory
+/// that malloc gave, in arrays that it reaches. Addresses of arguments are left out of
+/// `parameters`.
+CK_SIM_EXPORT void ck_sim_reach(ck_sim_known* known, uint32_t count, const void* parameters,
+                                uint32_t bytes, const ck_sim_variable* variables,
+                                uint32_t variable_count) {
+  using namespace ck_sim;
+  Reach reach = {known, count, {}, {}};
+  memory_map.given_variables = variables;
+  memory_map.given_count = variable_count;
+  survives([&] { reach.run(parameters, bytes); });  // else the launch tells what is not there
+  reach.release();
 }

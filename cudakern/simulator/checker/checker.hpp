@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives.hpp"
-#include "shadow.hpp"
+#include "reach.hpp"
 #include "traffic.hpp"
 
 namespace ck_sim {
@@ -237,9 +237,14 @@ inline uint64_t channel_key(const Access& a) {
 
 /// Ends a launch that is counted and not checked: what it moves from here on means nothing.
 __attribute__((noinline)) inline void stop_counting(const Access& a, const char* kind) {
-  if (!checker.checks) {
-    ck_sim_stop(kind, "an access must be inside of its array and aligned; see checked", a.site);
+  if (checker.checks) return;
+  const char* text = "an access must be inside of its array and aligned; see checked";
+  if (a.space == ck_sim_nowhere) {
+    text =
+        "an access must be inside of an array; one that only an address in a structure or in "
+        "another array leads to must be given: traffic(arrays=...)";
   }
+  ck_sim_stop(kind, text, a.site);
 }
 
 /// Bytes, a bit each, whose values matter to what reads them.
@@ -335,7 +340,7 @@ __attribute__((noinline)) inline bool check_access(Access& a, uint32_t alignment
     if (a.ended) {
       report_ended(a);
     } else {
-      report(a, "out_of_bounds");
+      report_outside(a);
     }
     return false;
   }

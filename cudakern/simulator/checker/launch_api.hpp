@@ -24,6 +24,12 @@ struct ck_sim_pointer {
   uint64_t offset;  // ... and where in it
 };
 
+/// An array that a launch may reach by addresses in its memory. All of a launch ascend.
+struct ck_sim_known {
+  uint64_t start, end;
+  uint32_t reached;  // whether it is an argument; filled in: whether the launch reaches it
+};
+
 /// Where an address lies.
 enum ck_sim_space : uint32_t {
   ck_sim_nowhere,
@@ -63,6 +69,9 @@ struct ck_sim_finding {
   uint32_t access, other_access;  // kWrites and kAtomic of each
   uint32_t reason;
   uint32_t only_strict;  // whether a launch that is not strict would not report it
+  // Of an address in no array: where the nearest address at or below it stands; or nowhere.
+  uint32_t origin_space, origin_object;
+  uint64_t origin_offset;
 };
 
 /// What the requests of one kind at one instruction add up to.

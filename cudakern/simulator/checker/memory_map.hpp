@@ -1,10 +1,13 @@
 // The memory a checked launch may touch. Arrays are copied into an arena, each between red zones
 // and as far from a 512-byte boundary as it lies in its own allocation: as on a GPU. Those of a
-// sampled launch are copied as far as it touches them, and never back.
+// sampled launch are copied as far as it touches them, and never back. Words that are addresses of
+// arrays are those of the copies while a launch runs, wherever they stand, and the host's
+// afterwards.
 #pragma once
 
 #include <sys/mman.h>
 
+#include "addresses.hpp"
 #include "checked_block.hpp"
 #include "findings.hpp"
 
@@ -12,7 +15,8 @@ namespace ck_sim {
 
 constexpr uint64_t kRedZone = 64 * 1024;  // at least
 constexpr uint64_t kBufferAlignment = 512;
-constexpr uint64_t kChunk = 4096;  // what a sampled launch copies at once
+constexpr uint64_t kLeastAddress = 64 * 1024;  // below are numbers, null pointers, what is near
+constexpr uint64_t kChunk = 4096;              // what a sampled launch copies at once
 
 /// A mapping that grows by being replaced; its pages are zero until touched.
 struct Mapping {
@@ -84,6 +88,8 @@ struct MemoryMap {
   Vector<Object> blocks;  // that malloc gave; they outlive launches
   const char* parameters;
   uint64_t parameter_bytes;
+  const ck_sim_variable* given_variables;
+  uint32_t given_count;
   const char* workspace;  // of a cooperative launch: two words
   Cell workspace_cells[4];
 
@@ -111,8 +117,67 @@ struct MemoryMap {
   /// Copies the buffers in, unless the launch is sampled.
   void copy_in() {
     for (uint32_t i = 0; i < buffer_count && !sampled; ++i) {
-      memcpy(reinterpret_cast<char*>(buffers[i].address), buffers[i].host, buffers[i].bytes);
+      char* const copy = reinterpret_cast<char*>(buffers[i].address);
+      memcpy(copy, buffers[i].host, buffers[i].bytes);
+      enter_addresses(copy, buffers[i].bytes);
     }
+  }
+
+  /// Has words that are addresses of the host's arrays lead to their copies.
+  void enter_addresses(void* memory, uint64_t bytes) const {
+    if (buffer_count == 0) return;
+    const ck_sim_buffer& last = buffers[buffer_count - 1];
+    const uint64_t first = reinterpret_cast<uint64_t>(buffers[0].host);
+    const uint64_t high = reinterpret_cast<uint64_t>(last.host) + last.bytes;
+    if (high < kLeastAddress) return;
+    replace(memory, bytes, first < kLeastAddress ? kLeastAddress : first, high,
+            [this](uint64_t word) { return in_arena(word); });
+  }
+
+  /// Has words that are addresses of copies lead to the host's arrays.
+  void leave_addresses(void* memory, uint64_t bytes) const {
+    const uint64_t start = reinterpret_cast<uint64_t>(arena.memory);
+    if (buffer_count == 0) return;
+    replace(memory, bytes, start, start + arena_bytes, [this](uint64_t word) {
+      const ck_sim_buffer& b = buffers[buffer_at(word)];
+      return reinterpret_cast<uint64_t>(b.host) + (word - b.address);
+    });
+  }
+
+  /// Calls `visit(memory, bytes)` for what a kernel reads besides arrays and parameters.
+  template <typename Visit>
+  void for_other_memory(Visit visit) const {
+    for_variables(given_variables, given_count,
+                  [visit](const ck_sim_variable& v, uint64_t) { visit(*v.place, v.bytes); });
+    for (size_t i = 0; i < blocks.size; ++i) {
+      visit(reinterpret_cast<char*>(blocks.data[i].start), blocks.data[i].bytes);
+    }
+  }
+
+  template <typename Translate>
+  static void replace(void* memory, uint64_t bytes, uint64_t low, uint64_t high,
+                      Translate translate) {
+    const uint64_t skipped = -reinterpret_cast<uint64_t>(memory) % sizeof(uint64_t);
+    if (bytes < skipped) return;
+    for_addresses(
+        static_cast<char*>(memory) + skipped, bytes - skipped, low, high,
+        [translate](const uint64_t* word) { *const_cast<uint64_t*>(word) = translate(*word); });
+  }
+
+  /// The copy's address for one of the host's: in an array or, if in none, at the end of one.
+  uint64_t in_arena(uint64_t address) const {
+    const auto start = [this](uint32_t i) { return reinterpret_cast<uint64_t>(buffers[i].host); };
+    const auto end = [this, start](uint32_t i) { return start(i) + buffers[i].bytes; };
+    uint32_t low = 0, high = buffer_count;
+    while (high - low > 1) {
+      const uint32_t middle = (low + high) / 2;
+      (start(middle) <= address ? low : high) = middle;
+    }
+    while (address >= end(low) && low > 0 && end(low - 1) == address) {
+      --low;
+    }
+    const bool leads = address >= start(low) && address <= end(low);
+    return leads ? buffers[low].address + (address - start(low)) : address;
   }
 
   /// Copies in what a sampled launch is the first to touch of a buffer.
@@ -125,6 +190,7 @@ struct MemoryMap {
         const uint64_t from = first < b.address ? b.address : first;
         const uint64_t to = last < end ? last : end;
         memcpy(reinterpret_cast<char*>(from), b.host + (from - b.address), to - from);
+        enter_addresses(reinterpret_cast<char*>(from), to - from);
       }
     }
   }
@@ -132,8 +198,9 @@ struct MemoryMap {
   void copy_out() {
     for (uint32_t i = 0; i < buffer_count && !sampled; ++i) {
       const ck_sim_buffer& b = buffers[i];
-      const char* const from = reinterpret_cast<const char*>(b.address);
+      char* const from = reinterpret_cast<char*>(b.address);
       if (b.read_only != 0) continue;
+      leave_addresses(from, b.bytes);
       if (b.valid == nullptr) {
         memcpy(b.host, from, b.bytes);
       } else {
@@ -148,6 +215,8 @@ struct MemoryMap {
 
   bool take_variables(const ck_sim_variable* given, uint32_t count) {
     uint64_t cells = 0;
+    given_variables = given;
+    given_count = count;
     variables.clear();
     for (uint32_t i = 0; i < count; ++i) {
       const uint64_t start = reinterpret_cast<uint64_t>(*given[i].place);

@@ -62,7 +62,9 @@ inline bool begin_launch(Launch* launch, const ck_sim_options* o) {
   if (!has_room) {
     return refuse(launch, "checking needs more memory than there is", "out_of_memory");
   }
-  return survives([&] { m.copy_in(); }) || refuse(launch, kGone);
+  if (!survives([&] { m.copy_in(); })) return refuse(launch, kGone);
+  m.for_other_memory([&m](char* memory, uint64_t bytes) { m.enter_addresses(memory, bytes); });
+  return true;
 }
 
 /// Leaves what was found.
@@ -71,6 +73,7 @@ inline void end_launch(Launch* launch, ck_sim_options* o) {
   if (!survives([&] { m.copy_out(); })) {
     refuse(launch, kGone);
   }
+  m.for_other_memory([&m](char* memory, uint64_t bytes) { m.leave_addresses(memory, bytes); });
   if (m.arena_bytes > kMostKept) {
     m.arena.release();
     m.arena_cells.release();

@@ -6,14 +6,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, SupportsIndex
 
+import numpy as np
+
 from cudakern._arguments import as_flag, as_integer
 from cudakern.errors import BindingError, DTypeError, SimulatorError, shown
 from cudakern.simulator import observation
+from cudakern.simulator.known_arrays import named
 from cudakern.simulator.reports.findings import Finding, error_for, findings_of
 from cudakern.simulator.reports.traffic import KernelTraffic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from cudakern.simulator.observation import Observed
 
@@ -26,6 +29,8 @@ class CheckReport(observation.Session):
     ----------
     seed, resident_blocks, strict : int
         As given.
+    arrays : dict of str to numpy.ndarray
+        As given, by the names that findings have for them.
     findings : list of Finding
         In the order in which they were found. The same two lines of code are named once.
     launches : int
@@ -47,6 +52,7 @@ class CheckReport(observation.Session):
     strict: bool = False
     findings: list[Finding] = field(default_factory=list)
     launches: int = 0
+    arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     checks = True
 
     def add(self, observed: Observed) -> None:
@@ -68,6 +74,8 @@ class TrafficReport(observation.Session):
         One for each kernel, in the order of their first launches.
     sample : int
         How many blocks of each launch run; 0 for all.
+    arrays : dict of str to numpy.ndarray
+        As given, by names.
 
     Examples
     --------
@@ -80,6 +88,7 @@ class TrafficReport(observation.Session):
 
     kernels: list[KernelTraffic] = field(default_factory=list)
     sample: int = 0
+    arrays: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def add(self, observed: Observed) -> None:
         """Take note of a launch."""
@@ -99,6 +108,7 @@ def checked(
     seed: int = 0,
     resident_blocks: int = 4,
     strict: bool = False,  # noqa: FBT001, FBT002
+    arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray] = (),
 ) -> Iterator[CheckReport]:
     """Check every access of the kernels that the simulator runs inside of the block.
 
@@ -110,6 +120,9 @@ def checked(
         Blocks that run side by side. When all of them wait for one that does not run yet, more do.
     strict : bool, optional
         Report what is right by PTX's rules and still often a mistake, too; see below.
+    arrays : sequence of numpy.ndarray, or dict of str to numpy.ndarray, optional
+        What kernels reach by addresses that are no arguments; see below. Findings call them by
+        these names, or ``"arrays[0]"`` and so on.
 
     Yields
     ------
@@ -144,7 +157,13 @@ def checked(
     Kernels run on copies of the arrays, each between red zones and placed as in an allocation of a
     GPU; the contents are copied back. All launches of the process inside of the block are checked,
     whatever thread makes them, one after the other; those of a thread with such a block of its own
-    are that one's. Arrays of addresses are not followed.
+    are that one's.
+
+    A kernel may find the address of an array in a structure that is passed by value, in an integer
+    (``x.ctypes.data``), in a variable of up to 64 KiB, or in another array that it reaches: in any
+    word there that is aligned to 8 bytes. Arrays that are arguments of the same launch are known,
+    and so are those of `empty`; others must be in ``arrays``. What is behind any other address is
+    out of bounds. A word that is the end of an array, and in none, counts as its address, too.
 
     Examples
     --------
@@ -163,7 +182,12 @@ def checked(
     resident_blocks = as_integer(name, "resident_blocks", resident_blocks)
     if resident_blocks < 1:
         raise BindingError(name, "resident_blocks", f"must be at least 1; got {resident_blocks}")
-    report = CheckReport(seed, min(resident_blocks, 2**16), as_flag(name, "strict", strict))
+    report = CheckReport(
+        seed,
+        min(resident_blocks, 2**16),
+        as_flag(name, "strict", strict),
+        arrays=named(name, arrays),
+    )
     try:
         with observation.observing(report):
             yield report
@@ -176,7 +200,10 @@ def checked(
 
 
 @contextmanager
-def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
+def traffic(
+    blocks: SupportsIndex | None = None,
+    arrays: Sequence[np.ndarray] | Mapping[str, np.ndarray] = (),
+) -> Iterator[TrafficReport]:
     """Count the memory traffic and instructions of kernels that the simulator runs in the block.
 
     Parameters
@@ -184,6 +211,8 @@ def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
     blocks : int, optional
         Run no more than so many blocks of each launch, spread evenly over the grid, and scale what
         they do to the whole grid. See below.
+    arrays : sequence of numpy.ndarray, or dict of str to numpy.ndarray, optional
+        What kernels reach by addresses that are no arguments, as of `checked`.
 
     Yields
     ------
@@ -257,6 +286,6 @@ def traffic(blocks: SupportsIndex | None = None) -> Iterator[TrafficReport]:
         if sample < 1:
             requirement = f"must be an integer of at least 1; got {shown(blocks)}"
             raise BindingError("simulator.traffic", "blocks", requirement)
-    report = TrafficReport(sample=sample)
+    report = TrafficReport(sample=sample, arrays=named("simulator.traffic", arrays))
     with observation.observing(report):
         yield report

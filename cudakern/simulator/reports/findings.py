@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from cudakern.simulator.source_lines import Source, stack_of
 
 if TYPE_CHECKING:
     import ctypes
+    from collections.abc import Iterable
 
     from cudakern.simulator.observation import Observed
     from cudakern.simulator.operands import Operand
@@ -122,6 +124,7 @@ def _finding(observed: Observed, raw: ctypes.Structure) -> Finding:
         text = f"{access} must lie on a multiple of {raw.bytes} bytes; it is {where}"
     else:
         text = f"{access} must come after a write; nothing wrote {where}"
+    text += _of_the_array(observed, raw, kind)
     message = f"{_shown(stack)}: {text} (block {block}, thread {thread})"
     source = stack[0] if stack else None
     return Finding(kind, observed.kernel.name, block, thread, source, stack, array, index, message)
@@ -215,20 +218,17 @@ def _place_of(observed: Observed, raw: ctypes.Structure) -> _Where:
     """Return the array, the element and a phrase for where an access lies."""
     space = _Space(raw.space)
     if space is _Space.GLOBAL:
-        buffer = observed.buffers[raw.object]
-        address = buffer.start + raw.offset
-        near = _inside(observed, raw) or buffer.operands
-        nearest = min(near, key=lambda o: max(o.start - address, address - o.end + 1))
-        return _of_operand(nearest, address)
+        operand = _operand(observed, raw)
+        return _of_operand(operand, observed.buffers[raw.object].start + raw.offset)
     if space in {_Space.SHARED, _Space.DYNAMIC, _Space.REMOTE}:
         return _of_shared(observed, raw, space)
     if space is _Space.VARIABLE:
         variable = _variable(observed, raw)
-        name, size = qualified(variable.name.decode()).rpartition("::")[2], variable.bytes
+        name, size = _name_of(variable.name.decode()), variable.bytes
         kind = "constant" if variable.is_constant else "global"
         return name, None, f"byte {raw.offset} of {kind} variable {name} of {size} bytes"
     if space is _Space.NOWHERE:
-        return _nowhere(observed, raw.offset % 2**64) if raw.bytes else (None, None, "")
+        return _nowhere(observed, raw) if raw.bytes else (None, None, "")
     places = {
         _Space.LOCAL: f"byte {raw.offset} of the thread's local memory",
         _Space.HEAP: f"byte {raw.offset} of memory that malloc gave",
@@ -238,10 +238,44 @@ def _place_of(observed: Observed, raw: ctypes.Structure) -> _Where:
     return None, None, places[space]
 
 
+def _nearest(operands: Iterable[Operand], address: int) -> Operand:
+    return min(operands, key=lambda o: max(o.start - address, address - o.end + 1))
+
+
+def _operand(observed: Observed, raw: ctypes.Structure) -> Operand:
+    """Return the array that an access to global memory lies in, or is nearest to."""
+    buffer = observed.buffers[raw.object]
+    return _nearest(_inside(observed, raw) or buffer.operands, buffer.start + raw.offset)
+
+
+def _name_of(symbol: str) -> str:
+    """Return the name of a variable, without its namespaces."""
+    return qualified(symbol).rpartition("::")[2]
+
+
+def _called(operand: Operand) -> str:
+    return f"argument {operand.name}" if isinstance(operand.name, int) else operand.name
+
+
+def _of_the_array(observed: Observed, raw: ctypes.Structure, kind: str) -> str:
+    """Return the end of a message: what about the array itself may explain the finding."""
+    if raw.space != _Space.GLOBAL or kind == "race":
+        return ""
+    operand = _operand(observed, raw)
+    name, text = _called(operand), ""
+    buffer = observed.buffers[raw.object]
+    start = observed.addresses[raw.object] + operand.address - buffer.start
+    if kind == "misaligned" and start % raw.bytes:
+        starts = f"its address is {start % raw.bytes} modulo {raw.bytes}"
+        text += f"; {name} itself starts misaligned: {starts}"
+    if operand.is_strided:
+        text += f"; {name} is not contiguous: a kernel sees its memory, not its elements"
+    return text
+
+
 def _of_operand(operand: Operand, address: int) -> tuple[int | str, int, str]:
     index, within = divmod(address - operand.address, operand.layout.itemsize)
-    called = f" ({operand.parameter})" if operand.parameter else ""
-    name = f"argument {operand.name}{called}" if isinstance(operand.name, int) else operand.name
+    name = f"{_called(operand)} ({operand.parameter})" if operand.parameter else _called(operand)
     rest = f" plus {within} bytes" if within else ""
     return operand.name, index, f"element {index}{rest} of {name}, shape {operand.layout.shape}"
 
@@ -270,8 +304,9 @@ def _of_shared(observed: Observed, raw: ctypes.Structure, space: int) -> _Where:
     return name, index, f"element {index}{rest} of {said} of {size} bytes{block}, {units}"
 
 
-def _nowhere(observed: Observed, address: int) -> _Where:
+def _nowhere(observed: Observed, raw: ctypes.Structure) -> _Where:
     """Say which array's index went below zero in 32 bits, if that explains a far address."""
+    address = raw.offset % 2**64
     for i, buffer in enumerate(observed.buffers):
         base = observed.addresses[i]
         for operand in buffer.operands:
@@ -281,4 +316,22 @@ def _nowhere(observed: Observed, address: int) -> _Where:
                 name, _, said = _of_operand(operand, operand.address)
                 said = said.replace("element 0", f"element {index}", 1)
                 return name, index, f"{said}: {index - _WRAP} as a 32-bit integer"
-    return None, None, f"at address {address:#x}, far from every array"
+    return None, None, f"at address {address:#x}, {_origin(observed, raw)}"
+
+
+def _origin(observed: Observed, raw: ctypes.Structure) -> str:
+    """Return a phrase for where the address stands that a far one was computed from."""
+    space, offset = _Space(raw.origin_space), raw.origin_offset
+    if space is _Space.PARAMETERS:
+        number = bisect_right(observed.offsets, offset) - 1
+        origin = f"argument {number}"
+    elif space is _Space.GLOBAL:
+        buffer = observed.buffers[raw.origin_object]
+        origin = _called(_nearest(buffer.operands, buffer.start + offset))
+    elif space is _Space.VARIABLE:
+        origin = f"variable {_name_of([*observed.kernel.module.variables][raw.origin_object])}"
+    elif space is _Space.HEAP:
+        origin = "memory that malloc gave"
+    else:
+        return "far from every array"
+    return f"reached by an address in {origin}, not given as an array: checked(arrays=...)"

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "addresses.hpp"
 #include "scheduler.hpp"
 
 /// An array among a launch's arguments, in words.
@@ -35,7 +36,6 @@ constexpr uint64_t kLeastAlignment = 16;          // of an allocation, and of a 
 constexpr uint64_t kMostAlignment = 256;          // that is kept: of an allocation on a GPU
 constexpr uint64_t kFarBytes = 1u << 20;          // without access, behind an array
 constexpr uint64_t kKeptBytes = 32u << 20;        // of copies that nobody uses
-constexpr uint64_t kMostVariableBytes = 64 * 1024;
 constexpr int kCopyClasses = 20;
 
 /// An allocation as kernels see it. Its memory is kept for other ones.
@@ -146,38 +146,6 @@ inline void give_copy(GuardedCopy* copy) {
 
 // Which arrays are worked on in place: those whose addresses a kernel gets in another way, too.
 
-/// Calls `visit` with each word that is an address in [low, high]. Locked or not: others may write.
-template <typename Visit>
-inline void for_addresses(const void* memory, uint64_t bytes, uint64_t low, uint64_t high,
-                          Visit visit) {
-  constexpr uint64_t kBlock = 64;
-  const uint64_t* words = static_cast<const uint64_t*>(memory);
-  const uint64_t count = bytes / 8, span = high - low;
-  for (uint64_t first = 0; first < count; first += kBlock) {
-    const uint64_t last = first + kBlock < count ? first + kBlock : count;
-    uint64_t found = 0;
-    for (uint64_t i = first; i < last; ++i) {
-      found += words[i] - low <= span;
-    }
-    for (uint64_t i = first; i < last && found != 0; ++i) {
-      if (words[i] - low <= span) {
-        visit(words + i);
-      }
-    }
-  }
-}
-
-template <typename Visit>
-inline void for_variables(const ck_sim_arrays* arrays, uint64_t low, uint64_t high, Visit visit) {
-  for (uint64_t i = 0; i < arrays->variable_count; ++i) {
-    const ck_sim_variable& variable = arrays->variables[i];
-    if (variable.bytes <= kMostVariableBytes &&
-        reinterpret_cast<uint64_t>(*variable.place) % sizeof(uint64_t) == 0) {
-      for_addresses(*variable.place, variable.bytes, low, high, visit);
-    }
-  }
-}
-
 inline uint64_t address_in(const char* parameters, const ck_sim_array& array) {
   uint64_t address;
   memcpy(&address, parameters + array.place, sizeof address);
@@ -226,7 +194,10 @@ inline void find_addresses(GuardedArrays* arrays, const char* parameters, uint32
     from = array.place + sizeof(uint64_t);
   }
   for_addresses(parameters + from, bytes - from, low, high, mark);
-  for_variables(arrays, low, high, mark);
+  for_variables(arrays->variables, arrays->variable_count,
+                [=](const ck_sim_variable& variable, uint64_t) {
+                  for_addresses(*variable.place, variable.bytes, low, high, mark);
+                });
   for (const GuardedArray& array : *arrays) {
     if (array.first == &array) {
       for_addresses(reinterpret_cast<char*>(array.start), array.bytes, low, high, mark);
@@ -412,11 +383,15 @@ inline void leave_arrays(Launch* launch) {
     --copy->users;
   }
   if (high != 0) {
-    for_variables(arrays, low, high, [=](const uint64_t* word) {
+    auto put_back = [=](const uint64_t* word) {
       uint64_t now = __atomic_load_n(word, __ATOMIC_RELAXED);
       __atomic_compare_exchange_n(const_cast<uint64_t*>(word), &now, on_host(arrays, now, true),
                                   false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    });
+    };
+    for_variables(arrays->variables, arrays->variable_count,
+                  [=](const ck_sim_variable& variable, uint64_t) {
+                    for_addresses(*variable.place, variable.bytes, low, high, put_back);
+                  });
   }
   for (const GuardedArray& array : *arrays) {
     if (array.copy != nullptr && array.first == &array && array.copy->users == 0) {

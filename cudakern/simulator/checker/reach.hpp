@@ -1,0 +1,110 @@
+// Which arrays a launch reaches by addresses in memory, and where an address stood that leads
+// nowhere.
+#pragma once
+
+#include "shadow.hpp"
+
+namespace ck_sim {
+
+constexpr uint64_t kNear = uint64_t{1} << 28;  // as far a kernel may come from an address
+
+/// The arrays that a launch may reach.
+struct Reach {
+  ck_sim_known* known;
+  uint32_t count;
+  Vector<uint64_t> furthest;  // the highest end of each and of those before it
+  Vector<uint32_t> pending;   // reached, and not looked through
+
+  void run(const void* parameters, uint64_t bytes) {
+    uint64_t high = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      high = known[i].end > high ? known[i].end : high;
+      furthest.push(high);
+      if (known[i].reached != 0) {
+        pending.push(i);
+      }
+    }
+    const uint64_t low = known[0].start < kLeastAddress ? kLeastAddress : known[0].start;
+    if (high < low) return;
+    const auto look = [this, low, high](const void* memory, uint64_t size) {
+      for_addresses(memory, size, low, high, [this](const uint64_t* word) { follow(*word); });
+    };
+    look(parameters, bytes);
+    memory_map.for_other_memory(look);
+    while (pending.size > 0) {
+      const ck_sim_known& array = known[pending[--pending.size]];
+      const uint64_t first = (array.start + 7) / 8 * 8;
+      if (first < array.end) {
+        look(reinterpret_cast<const char*>(first), array.end - first);
+      }
+    }
+  }
+
+  /// Marks the arrays in which an address lies; if there are none, those that end there.
+  void follow(uint64_t address) {
+    uint32_t low = 0, high = count;  // the first that starts above it
+    while (low < high) {
+      const uint32_t middle = (low + high) / 2;
+      known[middle].start <= address ? low = middle + 1 : high = middle;
+    }
+    bool found = false;
+    for (int ends = 0; ends < 2 && !found; ++ends) {
+      for (uint32_t i = low; i-- > 0 && furthest[i] >= address;) {
+        if (ends != 0 ? address != known[i].end : address >= known[i].end) continue;
+        found = true;
+        if (known[i].reached == 0) {
+          known[i].reached = 1;
+          pending.push(i);
+        }
+      }
+    }
+  }
+
+  void release() {
+    free(furthest.data);
+    free(pending.data);
+  }
+};
+
+/// Looks for the word that an address in no array was computed from: the nearest at or below it
+/// that is an address of no array either.
+inline void find_origin(uint64_t address, ck_sim_finding* finding) {
+  const MemoryMap& m = memory_map;
+  if (address < kLeastAddress) return;
+  const uint64_t least = address - kLeastAddress < kNear ? kLeastAddress : address - kNear;
+  uint64_t nearest = 0;
+  const auto look = [&](const void* memory, uint64_t bytes, ck_sim_space space, uint64_t object) {
+    const uint64_t skipped = -reinterpret_cast<uint64_t>(memory) % sizeof(uint64_t);
+    if (bytes < skipped) return;
+    const char* const first = static_cast<const char*>(memory) + skipped;
+    for_addresses(first, bytes - skipped, least, address, [&](const uint64_t* word) {
+      if (*word <= nearest || *word - reinterpret_cast<uint64_t>(m.arena.memory) < m.arena_bytes) {
+        return;
+      }
+      nearest = *word;
+      finding->origin_space = space;
+      finding->origin_object = static_cast<uint32_t>(object);
+      finding->origin_offset =
+          reinterpret_cast<uint64_t>(word) - reinterpret_cast<uint64_t>(memory);
+    });
+  };
+  look(m.parameters, m.parameter_bytes, ck_sim_parameters, 0);
+  for (uint32_t i = 0; i < m.buffer_count; ++i) {
+    look(reinterpret_cast<char*>(m.buffers[i].address), m.buffers[i].bytes, ck_sim_global, i);
+  }
+  for_variables(m.given_variables, m.given_count, [&](const ck_sim_variable& v, uint64_t i) {
+    look(*v.place, v.bytes, ck_sim_variable_, i);
+  });
+  for (size_t i = 0; i < m.blocks.size; ++i) {
+    look(reinterpret_cast<char*>(m.blocks.data[i].start), m.blocks.data[i].bytes, ck_sim_heap, i);
+  }
+}
+
+inline void report_outside(const Access& a) {
+  ck_sim_finding* finding = report(a, "out_of_bounds");
+  if (finding != nullptr && a.space == ck_sim_nowhere) {
+    find_origin(reinterpret_cast<uint64_t>(a.address), finding);
+  }
+}
+
+}  // namespace ck_sim
